@@ -1,0 +1,32 @@
+// What a record costs at the very least: the same stores, ticks, CRC32C and release store as mmlog's hot path, in C,
+// and nothing else: no level, no call site, no thread-local state, no full segment.
+
+#ifndef CFLOOR_H
+#define CFLOOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct floor_ring {
+  unsigned char *memory;
+  size_t size;
+  size_t used;
+} floor_ring;
+
+// Maps a new file of `size` bytes, allocated and populated as mmlog's ring is. 0 if that fails.
+int floor_open(floor_ring *ring, const char *path, size_t size);
+void floor_close(floor_ring *ring);
+
+// Zeroes what was written and begins anew; outside of what is measured.
+void floor_clear(floor_ring *ring);
+
+// A record with an integer, a text, a double and another integer.
+void floor_order(floor_ring *ring, uint64_t id, const char *user, size_t length, double elapsed, uint64_t quantity);
+
+// A record with one text.
+void floor_text(floor_ring *ring, const char *text, size_t length);
+
+// How often malloc, calloc, realloc and aligned allocations were called in this process.
+uint64_t floor_allocations(void);
+
+#endif

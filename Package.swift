@@ -1,0 +1,93 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let package = Package(
+  name: "mmlog",
+  products: [
+    .library(name: "MMLog", targets: ["MMLog"]),
+    .library(name: "MMLogReader", targets: ["MMLogReader"]),
+    .executable(name: "mmlog-decode", targets: ["mmlog-decode"]),
+    .executable(name: "mmlog-pipe", targets: ["mmlog-pipe"]),
+  ],
+  targets: [
+    // What the operating system and the processor offer.
+    .target(name: "CMMLog"),
+    .systemLibrary(
+      name: "CZlib", pkgConfig: "zlib",
+      providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .target(name: "MMLogSystem", dependencies: ["CMMLog"]),
+
+    // Bytes, then files, then the two sides that use them.
+    .target(name: "MMLogFormat", dependencies: ["CMMLog", "CZlib"]),
+    .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogSystem"]),
+    .target(
+      name: "MMLog", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLog"]),
+    .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
+
+    // Programs.
+    .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
+    .executableTarget(
+      name: "mmlog-decode", dependencies: ["MMLogReader", "CommandLineTool", "MMLogSystem"]),
+    .executableTarget(name: "mmlog-pipe", dependencies: ["MMLog", "CommandLineTool"]),
+    .executableTarget(
+      name: "mmlog-demo",
+      dependencies: ["MMLog", "MMLogReader", "MMLogSystem", "CMMLog", "CommandLineTool"]),
+
+    // Tests.
+    .testTarget(name: "CMMLogTests", dependencies: ["CMMLog"]),
+    .testTarget(name: "MMLogSystemTests", dependencies: ["MMLogSystem", "CMMLog"]),
+    .testTarget(
+      name: "MMLogTests",
+      dependencies: [
+        "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLog",
+      ]),
+    .target(
+      name: "MMLogTestFiles", dependencies: ["MMLogFormat"], path: "Tests/MMLogTestFiles"),
+    .testTarget(name: "MMLogFormatTests", dependencies: ["MMLogFormat", "MMLogTestFiles"]),
+    .testTarget(
+      name: "MMLogStorageTests",
+      dependencies: [
+        "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLog", "MMLogReader", "MMLogTestFiles",
+      ]),
+    .testTarget(
+      name: "MMLogReaderTests",
+      dependencies: [
+        "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLogTestFiles",
+      ]),
+    .testTarget(
+      name: "DecodeTests", dependencies: ["mmlog-decode", "MMLogFormat", "MMLogTestFiles"]),
+    .target(
+      name: "CrashRecords", dependencies: ["MMLogSystem", "CMMLog"], path: "Tests/CrashRecords"),
+    .executableTarget(
+      name: "mmlog-crash-child",
+      dependencies: [
+        "CrashRecords", "MMLog", "MMLogStorage", "MMLogSystem", "CMMLog", "CommandLineTool",
+      ],
+      path: "Tests/CrashChild"),
+    .testTarget(
+      name: "CrashTests",
+      dependencies: [
+        "CrashRecords", "MMLogReader", "MMLogSystem", "mmlog-crash-child", "mmlog-pipe",
+        "mmlog-decode",
+      ]),
+    .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "MMLogSystem"]),
+  ]
+)
+
+let strict = Context.environment["MMLOG_WARNINGS_AS_ERRORS"] != nil
+
+for target in package.targets where target.type != .system {
+  target.swiftSettings = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+  ]
+  if strict {
+    target.swiftSettings?.append(.treatAllWarnings(as: .error))
+    if target.name == "CMMLog" {
+      target.cSettings = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
+    }
+  }
+}

@@ -1,0 +1,56 @@
+// CRC32C (Castagnoli), as in RFC 3720: hardware on x86-64 and ARMv8, tables elsewhere.
+
+#ifndef MMLOG_CRC32C_H
+#define MMLOG_CRC32C_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// True where this machine has the instruction. `mmlog_crc32c_word` may be called only then:
+// it is part of the writer's hot path and has no room for a test.
+extern bool mmlog_crc32c_in_hardware;
+
+// The same for Swift, which takes a global variable of C for unsafe shared state.
+static inline bool mmlog_has_crc32c(void) { return mmlog_crc32c_in_hardware; }
+
+// Continues the raw (not inverted) state `crc` over `length` bytes. Any machine.
+uint32_t mmlog_crc32c_bytes(uint32_t crc, const void *bytes, size_t length);
+
+// The same from tables alone: what machines without the instruction use.
+uint32_t mmlog_crc32c_bytes_portable(uint32_t crc, const void *bytes, size_t length);
+
+#if defined(__x86_64__)
+
+// Inline assembly, not the intrinsic: a function with target("sse4.2") is not inlined into Swift.
+static inline uint64_t mmlog_crc32c_word(uint64_t crc, uint64_t word) {
+  __asm__("crc32q %1, %0" : "+r"(crc) : "r"(word));
+  return crc;
+}
+static inline uint64_t mmlog_crc32c_half(uint64_t crc, uint32_t half) {
+  __asm__("crc32l %1, %k0" : "+r"(crc) : "r"(half));
+  return crc;
+}
+
+#elif defined(__aarch64__)
+
+static inline uint64_t mmlog_crc32c_word(uint64_t crc, uint64_t word) {
+  __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %1" : "+r"(crc) : "r"(word));
+  return crc;
+}
+static inline uint64_t mmlog_crc32c_half(uint64_t crc, uint32_t half) {
+  __asm__(".arch_extension crc\n\tcrc32cw %w0, %w0, %w1" : "+r"(crc) : "r"(half));
+  return crc;
+}
+
+#else
+
+static inline uint64_t mmlog_crc32c_word(uint64_t crc, uint64_t word) {
+  return mmlog_crc32c_bytes((uint32_t)crc, &word, sizeof word);
+}
+static inline uint64_t mmlog_crc32c_half(uint64_t crc, uint32_t half) {
+  return mmlog_crc32c_bytes((uint32_t)crc, &half, sizeof half);
+}
+
+#endif
+#endif

@@ -1,0 +1,25 @@
+// Ticks: the processor's invariant counter, or CLOCK_MONOTONIC in nanoseconds where there is none.
+
+#ifndef MMLOG_TICKS_H
+#define MMLOG_TICKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// True where `mmlog_ticks` reads the processor's counter. Decided once, before main.
+extern bool mmlog_ticks_from_cpu;
+
+uint64_t mmlog_ticks_from_clock(void);
+
+static inline uint64_t mmlog_ticks(void) {
+#if defined(__x86_64__)
+  if (__builtin_expect(mmlog_ticks_from_cpu, 1)) return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  uint64_t ticks;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#endif
+  return mmlog_ticks_from_clock();
+}
+
+#endif

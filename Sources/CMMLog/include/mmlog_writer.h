@@ -1,0 +1,131 @@
+// The state that the hot path works on. Declared here, in C, because it is thread-local and its
+// layout is part of inlined code; nothing of it is ever on disk.
+
+#ifndef MMLOG_WRITER_H
+#define MMLOG_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+// One place of a writer's cache of call sites: direct mapped by the highest bits of the hash.
+typedef struct mmlog_site_slot {
+  uint64_t hash;  // 0: empty
+  uint64_t site;  // the call site's number in the ring's dictionary
+} mmlog_site_slot;
+
+#define MMLOG_SITE_SLOTS 256u
+#define MMLOG_SITE_SHIFT 56u
+#define MMLOG_EMERGENCY_SIZE 4096
+
+// Where a thread writes its records for a store. A thread has a few for each store, one for each
+// depth of log calls inside log calls.
+typedef struct mmlog_writer {
+  uint64_t busy;                // 1 from a log call's first step to its last
+  const void *_Nullable gate;   // equal to the gate of its store's labels; null: none
+  uint8_t *cursor;              // the next free byte; a multiple of 8
+  uint8_t *limit;               // the end of the memory that it may write to
+  uint64_t seed;                // where a record's check starts
+  mmlog_site_slot *sites;       // MMLOG_SITE_SLOTS places, or as many empty ones
+
+  // From here on, for the outlined parts only.
+  struct mmlog_thread *thread;
+  struct mmlog_writer *_Nullable outer;  // the open writer that this one interrupted, if any
+  uint8_t *_Nullable scratch;       // private memory for a record that has no place in the ring yet
+  uint64_t scratch_size;
+  uint8_t *_Nullable segment_cursor;  // its place in its segment while it works in scratch memory
+  uint8_t *_Nullable segment_limit;
+  uint64_t segment_seed;
+  uint32_t segment;                 // the number of its segment
+  uint32_t has_segment;
+  uint32_t in_scratch;
+  uint32_t has_waited;              // for a free segment, in this call
+  uint32_t lost;                    // no room was found for the record: it is counted, not kept
+  // What is built in when there is no memory for anything else.
+  uint8_t emergency[MMLOG_EMERGENCY_SIZE];
+} mmlog_writer;
+
+// A writer's `busy`. Atomic, since whoever closes the store looks at it too; the fences are for signal handlers on
+// the same thread, and for membarrier(2) on others.
+static inline bool mmlog_is_busy_here(const mmlog_writer *writer) {
+  return __atomic_load_n(&writer->busy, __ATOMIC_RELAXED) != 0;
+}
+static inline bool mmlog_is_busy(const mmlog_writer *writer) {
+  return __atomic_load_n(&writer->busy, __ATOMIC_ACQUIRE) != 0;
+}
+static inline void mmlog_begin_busy(mmlog_writer *writer) {
+  __atomic_store_n(&writer->busy, 1, __ATOMIC_RELAXED);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+static inline void mmlog_end_busy(mmlog_writer *writer) {
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  __atomic_store_n(&writer->busy, 0, __ATOMIC_RELEASE);
+}
+
+#define MMLOG_DEPTHS 4u
+
+// What a thread has for one session of a store.
+typedef struct mmlog_thread {
+  mmlog_writer writers[MMLOG_DEPTHS];
+  mmlog_site_slot sites[MMLOG_SITE_SLOTS];
+  const void *_Nullable session;                     // what it writes for; null: nothing any more
+  struct mmlog_thread *_Nullable next_of_session;
+  struct mmlog_thread *_Nullable next_of_thread;     // or of those that no thread has
+  uint32_t in_use;                                   // 1 while a thread owns it
+  uint32_t ordinal;                                  // 1, 2, 3 … in the session
+  uint32_t thread_id;
+  uint32_t segments_used;                            // how many segments it has had
+  uint64_t name[2];                                  // 16 bytes, zero-padded
+} mmlog_thread;
+
+static inline const void *_Nullable mmlog_load_session(const mmlog_thread *thread) {
+  return __atomic_load_n(&thread->session, __ATOMIC_ACQUIRE);
+}
+static inline void mmlog_store_session(mmlog_thread *thread, const void *_Nullable session) {
+  __atomic_store_n(&thread->session, session, __ATOMIC_RELEASE);
+}
+
+// What loggers of one label share.
+typedef struct mmlog_label {
+  uint32_t level;               // records below it are not made
+  uint32_t reserved;
+  uint64_t identity;            // the label's number, where it stands in a record's identity word
+  const void *_Nullable gate;   // the store's while it accepts records
+  const void *store;            // the store, for the outlined parts
+} mmlog_label;
+
+// initial-exec, so that the address is one instruction away also in a dynamic library.
+#define MMLOG_TLS __attribute__((tls_model("initial-exec")))
+extern _Thread_local mmlog_writer *_Nullable mmlog_tls_writer MMLOG_TLS;
+extern _Thread_local mmlog_thread *_Nullable mmlog_tls_threads MMLOG_TLS;
+
+// The writer that this thread used last, or null.
+static inline mmlog_writer *_Nullable mmlog_current_writer(void) { return mmlog_tls_writer; }
+static inline void mmlog_set_current_writer(mmlog_writer *_Nullable writer) { mmlog_tls_writer = writer; }
+
+// The first of what this thread has for its stores.
+static inline mmlog_thread *_Nullable mmlog_threads(void) { return mmlog_tls_threads; }
+static inline void mmlog_set_threads(mmlog_thread *_Nullable threads) { mmlog_tls_threads = threads; }
+
+static inline const void *_Nullable mmlog_load_gate(const mmlog_label *label) {
+  return __atomic_load_n(&label->gate, __ATOMIC_RELAXED);
+}
+static inline void mmlog_store_gate(mmlog_label *label, const void *_Nullable gate) {
+  __atomic_store_n(&label->gate, gate, __ATOMIC_RELEASE);
+}
+
+// A thread's writers, which Swift would import as a tuple.
+static inline mmlog_writer *mmlog_writer_at(mmlog_thread *thread, uint32_t depth) {
+  return &thread->writers[depth];
+}
+static inline uint8_t *mmlog_emergency_of(mmlog_writer *writer) { return writer->emergency; }
+static inline mmlog_site_slot *mmlog_sites_of(mmlog_thread *thread) { return thread->sites; }
+
+// As many empty places as a cache has, for writers that must not have one.
+mmlog_site_slot *mmlog_no_sites(void);
+
+#pragma clang assume_nonnull end
+
+#endif

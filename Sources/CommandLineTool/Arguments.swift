@@ -1,0 +1,83 @@
+/// What a user gave on the command line, checked against the command's table.
+package struct Arguments: Sendable {
+  /// The arguments that are not options, in order.
+  package internal(set) var operands: [String] = []
+
+  private let command: Command
+  private var given: [String: [String]] = [:]
+
+  init(of command: Command) {
+    self.command = command
+  }
+
+  mutating func add(_ option: Option, _ value: String) {
+    given[option.long, default: []].append(value)
+  }
+
+  /// True if the option was given.
+  package func isSet(_ option: Option) -> Bool {
+    count(of: option) > 0
+  }
+
+  /// How often the option was given.
+  package func count(of option: Option) -> Int {
+    values(given: option).count
+  }
+
+  /// The values of a repeatable option, in order; its default if it was not given.
+  package func values(of option: Option) -> [String] {
+    let values = values(given: option)
+    return values.isEmpty ? option.defaultValue.map { [$0] } ?? [] : values
+  }
+
+  /// The value of an option; its default, or nil, if it was not given.
+  package func value(of option: Option) -> String? {
+    values(of: option).last
+  }
+
+  /// The value of an option that always has one.
+  ///
+  /// - Precondition: the option is required or has a default.
+  package func required(_ option: Option) -> String {
+    guard let value = value(of: option) else {
+      preconditionFailure("--\(option.long) is neither required nor has a default")
+    }
+    return value
+  }
+
+  /// The value of an option made into what it stands for, nil if it was not given.
+  ///
+  /// - Parameters:
+  ///   - expected: what would be right, such as `a time as in 2025-03-01T12:00:00`.
+  ///   - convert: nil for a value that is not right.
+  /// - Throws: a sentence with the option, the value and what would be right.
+  package func value<Result>(
+    of option: Option, expected: String, _ convert: (String) -> Result?
+  ) throws(UsageError) -> Result? {
+    guard let text = value(of: option) else { return nil }
+    guard let result = convert(text) else {
+      throw .badValue(text, of: option, expected: expected)
+    }
+    return result
+  }
+
+  /// The value of an option as a number, nil if it was not given.
+  ///
+  /// - Throws: if it is not a decimal number within the range.
+  package func integer(
+    of option: Option, in range: ClosedRange<Int>
+  ) throws(UsageError) -> Int? {
+    let (least, most) = (range.lowerBound, range.upperBound)
+    let expected = "a number " + (most == .max ? "not below \(least)" : "from \(least) to \(most)")
+    return try value(of: option, expected: expected) { text in
+      Int(text).flatMap { range.contains($0) ? $0 : nil }
+    }
+  }
+
+  private func values(given option: Option) -> [String] {
+    precondition(
+      command.options.contains { $0.long == option.long },
+      "--\(option.long) is not an option of \(command.name)")
+    return given[option.long] ?? []
+  }
+}

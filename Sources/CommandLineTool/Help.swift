@@ -1,0 +1,77 @@
+extension Command {
+  /// The width that help keeps to; the lines of examples alone may be longer.
+  static let width = 80
+
+  /// Where the text beside names begins, unless all names are shorter.
+  private static let widestName = 22
+
+  /// The command line in short: `name --needed N [options] [PATH ...]`.
+  package var synopsis: String {
+    let needed = options.filter(\.isRequired).map(\.synopsis)
+    return ([name] + needed + ["[options]"] + (operands.map { [$0.synopsis] } ?? []))
+      .joined(separator: " ")
+  }
+
+  /// What `--help` prints.
+  package var help: String {
+    var sections = [wrap("Usage: \(synopsis)", indent: 7, first: 0)]
+    sections += description.map { wrap($0, indent: 0) }
+    if let operands {
+      sections.append(section("Arguments", [(operands.placeholder, operands.help)]))
+    }
+    sections.append(section("Options", options.map { ($0.label, $0.sentences) }))
+    if !examples.isEmpty {
+      sections.append(title("Examples") + examples.map(\.text).joined())
+    }
+    if !exitStatuses.isEmpty {
+      let rows = exitStatuses.map { ("\($0.status.rawValue)", $0.meaning) }
+      sections.append(section("Exit status", rows))
+    }
+    return sections.joined(separator: "\n")
+  }
+
+  private func title(_ text: String) -> String { "\(text):\n" }
+
+  private func section(_ name: String, _ rows: [(name: String, text: String)]) -> String {
+    let widest = rows.map(\.name.count).filter { $0 <= Self.widestName }.max() ?? 0
+    return title(name) + rows.map { row($0.name, $0.text, column: widest + 4) }.joined()
+  }
+
+  /// A name, and a text beside it, or below where the name is too long.
+  private func row(_ name: String, _ text: String, column: Int) -> String {
+    let start = "  \(name)"
+    if start.count > column - 2 { return "\(start)\n" + wrap(text, indent: column) }
+    let padding = String(repeating: " ", count: column - start.count)
+    return start + padding + wrap(text, indent: column, first: 0, used: column)
+  }
+
+  private func wrap(_ text: String, indent: Int, first: Int? = nil, used: Int = 0) -> String {
+    CommandLineTool.wrap(
+      text, width: Self.width, indent: indent, first: first ?? indent, used: used)
+  }
+}
+
+extension Option {
+  /// `-l, --level L`; names without a letter stand in line with the others.
+  fileprivate var label: String {
+    (short.map { "-\($0), " } ?? "    ") + synopsis
+  }
+
+  fileprivate var sentences: String {
+    var text = help
+    if isRepeatable && placeholder != nil { text += " May be repeated." }
+    if let defaultValue { text += " Default: \(defaultValue)." }
+    return text
+  }
+}
+
+extension Operands {
+  fileprivate var synopsis: String {
+    let more = count.upperBound > 1 ? " ..." : ""
+    return count.lowerBound == 0 ? "[\(placeholder)\(more)]" : "\(placeholder)\(more)"
+  }
+}
+
+extension Example {
+  fileprivate var text: String { "  \(purpose):\n    \(line)\n" }
+}

@@ -1,0 +1,91 @@
+/// One option of a command: what parsing and help both know about it.
+///
+/// Declared once, as a static member of an extension of `Option`, so that the table of the command
+/// and the code that asks for its value name the same thing:
+///
+///     extension Option {
+///       static let level = Option("level", short: "l", value: "L", default: "info", "Least level.")
+///     }
+package struct Option: Sendable {
+  /// The name after the two dashes.
+  package let long: String
+
+  /// The letter after one dash.
+  package let short: Character?
+
+  /// How help calls the value; nil if the option is a flag, which takes none.
+  package let placeholder: String?
+
+  /// The only values it takes, if not empty.
+  package let choices: [String]
+
+  /// The value when it is not given.
+  package let defaultValue: String?
+
+  /// True if the command makes no sense without it.
+  package let isRequired: Bool
+
+  /// True if it may be given more than once with different values.
+  package let isRepeatable: Bool
+
+  /// What it does: whole sentences.
+  package let help: String
+
+  /// A flag: given or not.
+  ///
+  /// A flag may be repeated; ``Arguments/count(of:)`` tells how often.
+  package init(_ long: String, short: Character? = nil, _ help: String) {
+    self.init(long, short, nil, [], nil, false, true, help)
+  }
+
+  /// An option with a value of any form.
+  ///
+  /// - Parameters:
+  ///   - placeholder: how help calls the value, such as `N`.
+  ///   - defaultValue: the value when it is not given; help shows it.
+  package init(
+    _ long: String, short: Character? = nil, value placeholder: String,
+    default defaultValue: String? = nil, required: Bool = false, repeatable: Bool = false,
+    _ help: String
+  ) {
+    self.init(long, short, placeholder, [], defaultValue, required, repeatable, help)
+  }
+
+  /// An option with one of a few values; help lists them.
+  package init(
+    _ long: String, short: Character? = nil, oneOf choices: [String],
+    default defaultValue: String? = nil, required: Bool = false, repeatable: Bool = false,
+    _ help: String
+  ) {
+    precondition(!choices.isEmpty, "--\(long) needs at least one choice")
+    let placeholder = choices.joined(separator: "|")
+    self.init(long, short, placeholder, choices, defaultValue, required, repeatable, help)
+  }
+
+  private init(
+    _ long: String, _ short: Character?, _ placeholder: String?, _ choices: [String],
+    _ defaultValue: String?, _ isRequired: Bool, _ isRepeatable: Bool, _ help: String
+  ) {
+    self.long = long
+    self.short = short
+    self.placeholder = placeholder
+    self.choices = choices
+    self.defaultValue = defaultValue
+    self.isRequired = isRequired
+    self.isRepeatable = isRepeatable
+    self.help = help
+  }
+}
+
+extension Option {
+  /// Prints the help; every command has it.
+  package static let help = Option("help", short: "h", "Print this help.")
+
+  /// Prints the version; every command has it.
+  package static let version = Option("version", "Print the version.")
+
+  /// As it is written with its value: `--level L`.
+  var synopsis: String {
+    placeholder.map { "--\(long) \($0)" } ?? "--\(long)"
+  }
+}

@@ -1,0 +1,80 @@
+/// A command line that is wrong: one sentence that says what is, and what would be right.
+package struct UsageError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// The sentence, without a capital letter and a full stop.
+  package let description: String
+
+  /// An error that a program finds in its arguments by itself.
+  package init(_ description: String) {
+    self.description = description
+  }
+}
+
+extension UsageError {
+  static func unknown(_ written: String, in command: Command) -> UsageError {
+    let names = command.options.map { "--\($0.long)" }
+    guard let near = nearest(to: written, among: names) else {
+      return UsageError("there is no option '\(written)'; --help lists those there are")
+    }
+    return UsageError("there is no option '\(written)'; did you mean '\(near)'?")
+  }
+
+  static func unknownLetter(_ letter: Character, in argument: String) -> UsageError {
+    let place = argument.count > 2 ? " (in '\(argument)')" : ""
+    return UsageError("there is no option '-\(letter)'\(place); --help lists those there are")
+  }
+
+  static func oneDash(_ argument: String) -> UsageError {
+    UsageError("'\(argument)' has one dash too few; did you mean '-\(argument)'?")
+  }
+
+  static func missingValue(of option: Option, next: String? = nil) -> UsageError {
+    let mend = next.map { "; if the value is '\($0)', write '--\(option.long)=\($0)'" } ?? ""
+    return UsageError("option '--\(option.long)' needs a value: '\(option.synopsis)'\(mend)")
+  }
+
+  static func unwantedValue(_ value: String, of option: Option) -> UsageError {
+    UsageError("option '--\(option.long)' takes no value; leave '=\(value)' away")
+  }
+
+  static func givenTwice(_ option: Option) -> UsageError {
+    UsageError("option '--\(option.long)' is given twice; give it once")
+  }
+
+  static func missing(_ option: Option) -> UsageError {
+    UsageError("option '--\(option.long)' is missing; add '\(option.synopsis)'")
+  }
+
+  static func missing(_ operands: Operands) -> UsageError {
+    let least = operands.count.lowerBound
+    let mend = least == 1 ? "name one" : "name \(least)"
+    return UsageError("\(operands.placeholder) is missing; \(mend)")
+  }
+
+  static func surplus(_ operand: String, in command: Command) -> UsageError {
+    guard let operands = command.operands else {
+      return UsageError("'\(operand)' is not an option, and \(command.name) takes nothing else")
+    }
+    let most = operands.count.upperBound
+    return UsageError("'\(operand)' is one \(operands.placeholder) too many; give at most \(most)")
+  }
+
+  static func badValue(
+    _ value: String, of option: Option, expected: String
+  ) -> UsageError {
+    UsageError("'\(value)' is not a value of '--\(option.long)'; it takes \(expected)")
+  }
+
+  static func badChoice(_ value: String, of option: Option) -> UsageError {
+    guard let near = nearest(to: value, among: option.choices) else {
+      return badValue(value, of: option, expected: list(option.choices))
+    }
+    return UsageError(
+      "'\(value)' is not a value of '--\(option.long)'; did you mean '\(near)'?")
+  }
+
+  /// `a, b or c`.
+  private static func list(_ choices: [String]) -> String {
+    let all = choices.dropLast().joined(separator: ", ")
+    return all.isEmpty ? choices[0] : "\(all) or \(choices[choices.count - 1])"
+  }
+}

@@ -1,0 +1,179 @@
+import CMMLog
+import MMLogFormat
+import MMLogSystem
+
+extension LogCall {
+  /// Commits a record whose call site is not in the writer's cache, or that is not yet in the ring.
+  ///
+  /// - Parameters:
+  ///   - cursor: The record, of which all but the leading words is written.
+  ///   - tail: Its identity word without the call site.
+  ///   - site: The log statement.
+  @usableFromInline @inline(never)
+  static func commit(
+    _ cursor: RecordCursor, _ tail: UInt64, _ site: UnsafePointer<NewCallSite>
+  ) {
+    let writer = cursor.writer
+    defer {
+      site.pointee.pieces.more.free()
+      leave(writer)
+    }
+    guard let session = Session.of(writer.pointee.thread) else { return }
+    let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
+    guard writer.pointee.lost == 0 else { return session.ring.countLoss(.tooLarge, level) }
+    var record = UnfinishedRecord(cursor: cursor, identity: tail)
+    let isNested = writer.pointee.outer != nil
+    if let number = session.number(of: site, isNested: isNested) {
+      record.identity |= number
+      if !isNested { remember(writer, site.pointee.hash, number) }
+    } else if !record.appendCallSite(site, of: session.ring.identity.session) {
+      return session.ring.countLoss(.tooLarge, level)
+    }
+    let flags = RecordFlags(rawValue: cursor.flags)
+    if flags.contains(.cut) { session.ring.countLoss(.cut, level) }
+    if writer.pointee.in_scratch != 0 {
+      place(record, level, writer, session)
+    } else {
+      record.finishInPlace()
+    }
+  }
+
+  /// Ends a call: back to the interrupted one, if any.
+  private static func leave(_ writer: UnsafeMutablePointer<mmlog_writer>) {
+    WriterRoom.leaveScratch(writer)
+    WriterRoom.trimScratch(writer)
+    writer.pointee.has_waited = 0
+    writer.pointee.lost = 0
+    let outer = writer.pointee.outer
+    writer.pointee.outer = nil
+    if outer != nil {
+      mmlog_set_current_writer(outer)
+    } else {
+      writer.pointee.sites = mmlog_sites_of(writer.pointee.thread)
+    }
+    mmlog_end_busy(writer)
+  }
+
+  private static func remember(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ hash: UInt64, _ site: UInt64
+  ) {
+    let sites = mmlog_sites_of(writer.pointee.thread)
+    let index = Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    sites[index] = mmlog_site_slot(hash: hash, site: site)
+  }
+
+  /// Puts a record that was built in private memory into the ring: into the thread's own segment or the
+  /// shared one, whole or in fragments.
+  private static func place(
+    _ record: UnfinishedRecord, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
+    _ session: Session
+  ) {
+    WriterRoom.leaveScratch(writer)
+    let copier = RecordCopier(record)
+    let isKept =
+      copier.copy(to: writer, session) || session.overflow.copy(copier, from: writer, session)
+    if !isKept { session.ring.countLoss(.ringFull, level) }
+  }
+}
+
+/// A record of which everything but the three leading words is written.
+struct UnfinishedRecord {
+  var cursor: RecordCursor
+  /// The identity word.
+  var identity: UInt64
+
+  /// Adds the call site's entry to the record itself: there is no room for it in the dictionary.
+  ///
+  /// - Returns: False if there is no room here either.
+  mutating func appendCallSite(
+    _ site: UnsafePointer<NewCallSite>, of session: SessionID
+  ) -> Bool {
+    let most = site.pointee.largestEntry + wordSize
+    let writer = cursor.writer
+    if UnsafeMutableRawPointer(cursor.next) + most > UnsafeMutableRawPointer(writer.pointee.limit) {
+      let place = WriterRoom.within(cursor, value: most, beside: wordSize)
+      guard writer.pointee.lost == 0, place.longest >= most else { return false }
+      cursor = place.cursor
+    }
+    let target = cursor.next
+    var entry = EntryWriter(into: UnsafeMutableRawBufferPointer(start: target, count: most))
+    site.pointee.write(into: &entry, id: 0)
+    let seed = checkSeed(session: session, generation: 0)
+    guard let end = entry.finish(kind: RecordLayout.callSiteKind, seed: seed) else { return false }
+    target.pointee = end.header
+    let words = end.size / wordSize
+    target[words] = UInt64(words)
+    cursor.check = UInt64(
+      mmlog_crc32c_bytes(
+        UInt32(truncatingIfNeeded: cursor.check), target, end.size + wordSize))
+    cursor.next += words + 1
+    identity |= UInt64(RecordFlags.inlineCallSite.rawValue) << RecordLayout.flagsShift
+    return true
+  }
+
+  /// Commits the record where it stands, in its thread's segment.
+  func finishInPlace() {
+    LeadingWords(kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: identity)
+      .store(at: cursor.start, words: cursor.next - cursor.start, check: cursor.check)
+    cursor.writer.pointee.cursor =
+      UnsafeMutableRawPointer(cursor.next).assumingMemoryBound(to: UInt8.self)
+  }
+}
+
+extension NewCallSite {
+  /// At least as many bytes as the entry takes.
+  var largestEntry: Int {
+    var size = 5 * wordSize + padded(file.utf8CodeUnitCount) + padded(function.utf8CodeUnitCount)
+    pieces.forEach { size += 4 * wordSize + padded(Int($0.detail & 0xFFFF_FFFF)) }
+    return size
+  }
+
+  private func padded(_ bytes: Int) -> Int { (bytes + wordSize - 1) & ~(wordSize - 1) }
+
+  /// Writes the entry. Allocates nothing.
+  func write(into writer: inout EntryWriter, id: UInt32) {
+    writer.callSite(
+      id: id, line: line, column: column, pieces: pieces.count, file: bytes(of: file),
+      function: bytes(of: function))
+    pieces.forEach { $0.write(into: &writer) }
+  }
+
+  private func bytes(of text: StaticString) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+  }
+}
+
+extension Piece {
+  fileprivate func write(into writer: inout EntryWriter) {
+    let text = UnsafeRawBufferPointer(
+      start: UnsafeRawPointer(bitPattern: text), count: Int(detail & 0xFFFF_FFFF))
+    guard detail & Self.argumentBit != 0 else { return writer.literal(text) }
+    writer.argument(
+      type: UInt8(truncatingIfNeeded: detail >> Self.typeShift),
+      privacy: UInt8(truncatingIfNeeded: detail >> Self.privacyShift),
+      width: UInt8(truncatingIfNeeded: detail >> Self.widthShift),
+      format: appearance & 0xFFFF_FFFF, alignment: appearance >> 32, name: text)
+  }
+}
+
+extension Session {
+  /// The number of a call site, which is added to the dictionary if it is new.
+  ///
+  /// - Parameter isNested: Whether the thread may itself hold the lock, which is then not waited for. It may
+  ///   in other cases too, as when a signal handler runs while a label is added: hence never for long.
+  /// - Returns: nil if there is no room for it, or the lock is not to be had.
+  func number(of site: UnsafePointer<NewCallSite>, isNested: Bool) -> UInt64? {
+    let hash = site.pointee.hash
+    if let number = sites.find(hash) { return number }
+    guard ring.dictionaryLock.tryLock(atMost: isNested ? 0 : 10_000_000) else { return nil }
+    defer { ring.dictionaryLock.unlock() }
+    if let number = sites.find(hash) { return number }
+    let number = sites.nextNumber
+    // A quarter of the area is for labels, which cannot travel in a record.
+    let leaving = ring.geometry.dictionarySize / 4
+    let isAdded = ring.appendEntry(kind: RecordLayout.callSiteKind, leaving: leaving) {
+      site.pointee.write(into: &$0, id: UInt32(number))
+    }
+    return isAdded && sites.insert(hash, site: number) ? number : nil
+  }
+}

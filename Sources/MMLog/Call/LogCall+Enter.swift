@@ -1,0 +1,87 @@
+public import CMMLog
+public import MMLogFormat
+import Synchronization
+
+/// The outlined twins of a log call: everything that is not the usual case. Async-signal-safe throughout.
+@usableFromInline
+enum LogCall {
+  /// Finds a writer for a log call whose thread has none at hand: its first call, a change of stores, a
+  /// call inside another, a store that is closed or was left behind by `fork()`.
+  ///
+  /// - Returns: False if there is to be no record; it is then counted.
+  @usableFromInline @inline(never)
+  static func enter(_ label: UnsafeMutablePointer<mmlog_label>, _ level: Level) -> Bool {
+    let store = StoreCore.of(label)
+    guard let session = store.currentSession() else {
+      store.countLossWithoutRing(level)
+      return false
+    }
+    guard let block = ThreadRegistry.find(session.identity) ?? session.attachThread() else {
+      store.countLossWithoutRing(level)
+      return false
+    }
+    guard let writer = freeWriter(of: block) else {
+      // All of them busy: so the session is not at its end, and its ring is there.
+      session.ring.countLoss(.tooDeep, level)
+      return false
+    }
+    guard begin(writer, label, session) else {
+      store.countLossWithoutRing(level)
+      return false
+    }
+    return true
+  }
+
+  /// The first of a thread's writers that is not in the middle of a call, made busy.
+  private static func freeWriter(of block: ThreadBlock) -> UnsafeMutablePointer<mmlog_writer>? {
+    // Not `for in`: where nothing is optimised, an iterator allocates, and this may be a signal handler.
+    var depth: UInt32 = 0
+    while depth < MMLOG_DEPTHS {
+      let writer = mmlog_writer_at(block, depth)
+      if !mmlog_is_busy_here(writer) {
+        mmlog_begin_busy(writer)
+        return writer
+      }
+      depth += 1
+    }
+    return nil
+  }
+
+  /// Makes a busy writer the current one; false if the store was closed just now.
+  private static func begin(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ label: UnsafeMutablePointer<mmlog_label>,
+    _ session: Session
+  ) -> Bool {
+    guard mmlog_load_gate(label) == session.gate else {
+      mmlog_end_busy(writer)
+      return false
+    }
+    let interrupted = mmlog_current_writer().flatMap {
+      mmlog_is_busy_here($0) && $0 != writer ? $0 : nil
+    }
+    writer.pointee.outer = interrupted
+    writer.pointee.lost = 0
+    writer.pointee.gate = session.gate
+    // A call inside another always comes to the outlined commit, which goes back to the outer writer;
+    // and it must not change the outer one's cache between two of its loads.
+    writer.pointee.sites =
+      interrupted == nil ? mmlog_sites_of(writer.pointee.thread) : mmlog_no_sites()
+    if writer.pointee.has_segment == 0 && !WriterRoom.nextSegment(writer, session) {
+      WriterRoom.useScratch(writer, 0)
+    }
+    mmlog_set_current_writer(writer)
+    return true
+  }
+}
+
+extension Session {
+  /// Identifies the session in a thread's blocks.
+  var identity: UnsafeRawPointer { UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) }
+
+  /// The session that a block belongs to, or nil after its end.
+  static func of(_ block: ThreadBlock) -> Session? {
+    mmlog_load_session(block).map { Unmanaged<Session>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  func attachThread() -> ThreadBlock? { threads.attach(to: identity) }
+}

@@ -1,0 +1,122 @@
+public import CMMLog
+public import MMLogFormat
+
+extension Logger {
+  /// Every log call: one straight path for the usual case, everything else in outlined twins.
+  ///
+  /// The order of the steps is what makes it safe against signals, `fork()` and `close()` without a lock:
+  /// the writer is made busy before the gate is read, so that whoever closes the gate and then issues
+  /// a barrier on all threads (membarrier(2)) sees every call that may still be on its way.
+  @inlinable @inline(__always)
+  func log(
+    _ level: Level, _ message: () -> LogLiteral, _ metadata: () -> Metadata?,
+    _ file: StaticString, _ function: StaticString, _ line: UInt32, _ column: UInt32,
+    flags: RecordFlags = RecordFlags(rawValue: 0)
+  ) {
+    guard UInt32(level.rawValue) >= mmlog_load_relaxed_u32(&label.pointee.level) else { return }
+    if !claimWriter() { guard LogCall.enter(label, level) else { return } }
+    var record = message().record
+    if let metadata = metadata() { record.cursor.append(metadata) }
+    record.commit(label, level, file, function, line, column, flags)
+  }
+
+  /// Makes the thread's current writer busy, if it is free and writes for this logger's store.
+  @inlinable @inline(__always)
+  func claimWriter() -> Bool {
+    guard let writer = mmlog_current_writer(), !mmlog_is_busy_here(writer) else { return false }
+    mmlog_begin_busy(writer)
+    // The second look at the current writer is for a signal handler that came between the first and the store,
+    // and logged to another store.
+    if mmlog_load_gate(label) == writer.pointee.gate, mmlog_current_writer() == writer {
+      return true
+    }
+    mmlog_end_busy(writer)
+    return false
+  }
+}
+
+extension LogLiteral.StringInterpolation {
+  /// Completes the record and stores its first word, with which it is acknowledged.
+  @inlinable @inline(__always)
+  mutating func commit(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ file: StaticString,
+    _ function: StaticString, _ line: UInt32, _ column: UInt32, _ extraFlags: RecordFlags
+  ) {
+    pieces.mix(UInt64(UInt(bitPattern: file.utf8Start)))
+    pieces.mix(UInt64(line) << 32 | UInt64(column))
+    // Never 0, which marks an empty place of the cache.
+    let hash = pieces.hash | 1
+    let writer = cursor.writer
+    let tail =
+      label.pointee.identity | UInt64(level.rawValue) << RecordLayout.levelShift
+      | UInt64(cursor.flags | extraFlags.rawValue) << RecordLayout.flagsShift
+    let slot = writer.pointee.sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    guard slot.pointee.hash == hash else {
+      // Copied here and now: a value whose address is taken nowhere else stays out of memory on
+      // the usual path.
+      let site = NewCallSite(
+        hash: hash, pieces: pieces, file: file, function: function, line: line, column: column)
+      return withUnsafePointer(to: site) { LogCall.commit(cursor, tail, $0) }
+    }
+    LeadingWords(
+      kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: tail | slot.pointee.site
+    ).store(at: cursor.start, words: cursor.next - cursor.start, check: cursor.check)
+    writer.pointee.cursor = UnsafeMutableRawPointer(cursor.next).assumingMemoryBound(to: UInt8.self)
+    mmlog_end_busy(writer)
+  }
+}
+
+/// The three words that every record and fragment begins with.
+@frozen
+@usableFromInline
+struct LeadingWords {
+  @usableFromInline let kind: UInt64
+  @usableFromInline let ticks: UInt64
+  @usableFromInline let identity: UInt64
+
+  @inlinable @inline(__always)
+  init(kind: UInt64, ticks: UInt64, identity: UInt64) {
+    self.kind = kind
+    self.ticks = ticks
+    self.identity = identity
+  }
+
+  /// Stores them, the first one last and with release order: that commits the record, and whoever
+  /// sees it sees all of the record.
+  ///
+  /// - Parameter check: The seeded check of the words behind them.
+  @inlinable @inline(__always)
+  func store(at start: UnsafeMutablePointer<UInt64>, words: Int, check: UInt64) {
+    start[RecordLayout.ticksWord] = ticks
+    start[RecordLayout.identityWord] = identity
+    var check = mmlog_crc32c_word(check, ticks)
+    check = mmlog_crc32c_word(check, identity)
+    let header = kind | UInt64(truncatingIfNeeded: words)
+    check = mmlog_crc32c_half(check, UInt32(truncatingIfNeeded: header))
+    mmlog_store_release_u64(start, header | check << 32)
+  }
+}
+
+/// A log statement as the outlined commit gets it, which may see it for the first time.
+@frozen
+public struct NewCallSite {
+  @usableFromInline let hash: UInt64
+  @usableFromInline let pieces: Pieces
+  @usableFromInline let file: StaticString
+  @usableFromInline let function: StaticString
+  @usableFromInline let line: UInt32
+  @usableFromInline let column: UInt32
+
+  @inlinable @inline(__always)
+  init(
+    hash: UInt64, pieces: Pieces, file: StaticString, function: StaticString, line: UInt32,
+    column: UInt32
+  ) {
+    self.hash = hash
+    self.pieces = pieces
+    self.file = file
+    self.function = function
+    self.line = line
+    self.column = column
+  }
+}

@@ -1,0 +1,184 @@
+import CMMLog
+import MMLogFormat
+import MMLogSystem
+
+/// Copies a record from private memory into segments of the ring. Async-signal-safe.
+struct RecordCopier {
+  private let record: UnfinishedRecord
+  /// Names the thread, in a segment that threads share.
+  private var threadWord: UInt64?
+
+  init(_ record: UnfinishedRecord) { self.record = record }
+
+  /// The same, for a segment in which each record has to name its thread.
+  func naming(_ thread: ThreadBlock) -> RecordCopier {
+    var copy = self
+    copy.threadWord = UInt64(thread.pointee.ordinal) | UInt64(thread.pointee.thread_id) << 32
+    return copy
+  }
+
+  /// Writes the record where `writer` stands.
+  ///
+  /// - Returns: False if the ring has no place for it; fragments that were written are then unfinished,
+  ///   and nobody shows them.
+  func copy(to writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session) -> Bool {
+    let size = record.cursor.size + (threadWord == nil ? 0 : wordSize)
+    guard size > session.ring.largestRecord else { return copyWhole(size, to: writer, session) }
+    return copyFragments(to: writer, session)
+  }
+
+  private func copyWhole(
+    _ size: Int, to writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
+  ) -> Bool {
+    guard Self.makeRoom(size, writer, session) else { return false }
+    var target = Target(writer)
+    if let threadWord { target.append(threadWord) }
+    let lead = RecordLayout.bodyWord
+    target.append(
+      record.cursor.start + lead, words: record.cursor.next - record.cursor.start - lead)
+    let flags = threadWord == nil ? 0 : UInt64(RecordFlags.thread.rawValue)
+    target.commit(
+      LeadingWords(
+        kind: RecordLayout.recordKind, ticks: mmlog_ticks(),
+        identity: record.identity | flags << RecordLayout.flagsShift))
+    return true
+  }
+
+  private func copyFragments(
+    to writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
+  ) -> Bool {
+    let body = record.cursor.start + RecordLayout.identityWord
+    body.pointee = record.identity
+    let words = record.cursor.next - body
+    // Not taken before: in a shared segment, under its lock, so that ticks rise from record to record.
+    let ticks = mmlog_ticks()
+    var done = 0
+    var index: UInt64 = 0
+    while done < words {
+      // Fills what is left of the segment, if that is worth a fragment.
+      guard Self.makeRoom((FragmentLayout.mostLeadingWords + 8) * wordSize, writer, session) else {
+        if index > 0 { abandonFragments(ticks, writer, session) }
+        return false
+      }
+      var target = Target(writer)
+      let room = target.roomInWords(writer) - FragmentLayout.mostLeadingWords
+      let part = min(room, words - done)
+      if let threadWord { target.append(threadWord) }
+      target.append(UInt64(words * wordSize))
+      target.append(body + done, words: part)
+      done += part
+      target.commit(leadingWords(ofFragment: index, isLast: done == words, ticks))
+      index += 1
+    }
+    return true
+  }
+
+  private func abandonFragments(
+    _ ticks: UInt64, _ writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
+  ) {
+    let thread =
+      threadWord.map { UInt32(truncatingIfNeeded: $0) } ?? writer.pointee.thread.pointee.ordinal
+    let level = Level(
+      fromFile: UInt8(truncatingIfNeeded: record.identity >> RecordLayout.levelShift))
+    session.ring.abandonFragments(thread: thread, ticks: ticks, level)
+  }
+
+  private func leadingWords(
+    ofFragment index: UInt64, isLast: Bool, _ ticks: UInt64
+  ) -> LeadingWords {
+    let flags = (isLast ? FragmentLayout.last : 0) | (threadWord == nil ? 0 : FragmentLayout.thread)
+    let keptBits = 0x00FF_FFFF_0000_0000 as UInt64
+    return LeadingWords(
+      kind: RecordLayout.fragmentKind, ticks: ticks,
+      identity: index | record.identity & keptBits | UInt64(flags) << RecordLayout.flagsShift)
+  }
+
+  private static func makeRoom(
+    _ size: Int, _ writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
+  ) -> Bool {
+    let fits =
+      writer.pointee.has_segment != 0 && writer.pointee.cursor + size <= writer.pointee.limit
+    return fits || WriterRoom.nextSegment(writer, session)
+  }
+
+  /// The record being written in a segment.
+  private struct Target {
+    private let writer: UnsafeMutablePointer<mmlog_writer>
+    private let start: UnsafeMutablePointer<UInt64>
+    private var next: UnsafeMutablePointer<UInt64>
+    private var check: UInt64
+
+    init(_ writer: UnsafeMutablePointer<mmlog_writer>) {
+      self.writer = writer
+      start = UnsafeMutableRawPointer(writer.pointee.cursor).assumingMemoryBound(to: UInt64.self)
+      next = start + RecordLayout.bodyWord
+      check = writer.pointee.seed
+    }
+
+    func roomInWords(_ writer: UnsafeMutablePointer<mmlog_writer>) -> Int {
+      (writer.pointee.limit - writer.pointee.cursor) / wordSize
+    }
+
+    mutating func append(_ word: UInt64) {
+      next.pointee = word
+      next += 1
+      check = mmlog_crc32c_word(check, word)
+    }
+
+    mutating func append(_ words: UnsafePointer<UInt64>, words count: Int) {
+      next.update(from: words, count: count)
+      check = UInt64(
+        mmlog_crc32c_bytes(UInt32(truncatingIfNeeded: check), words, count * wordSize))
+      next += count
+    }
+
+    func commit(_ lead: LeadingWords) {
+      lead.store(at: start, words: next - start, check: check)
+      writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
+    }
+  }
+}
+
+/// The one segment that threads share which have none of their own, under a lock.
+///
+/// Proof of `@unchecked Sendable`: the block is touched under the lock only.
+final class OverflowWriter: @unchecked Sendable {
+  let lock = SystemMutex()
+  private var block: ThreadBlock?
+
+  init() {
+    let size = MemoryLayout<mmlog_thread>.stride
+    block = PrivateMemory.allocate(size)?.bindMemory(to: mmlog_thread.self, capacity: 1)
+    if let block { WriterRoom.prepare(mmlog_writer_at(block, 0), of: block) }
+  }
+
+  /// Frees its memory. At the session's end.
+  func free() {
+    lock.withLock {
+      guard let old = block else { return }
+      WriterRoom.freeScratch(mmlog_writer_at(old, 0))
+      PrivateMemory.free(old, count: MemoryLayout<mmlog_thread>.stride)
+      block = nil
+    }
+  }
+
+  /// Writes a record of a thread; false if there is no place, or the lock cannot be had in time.
+  func copy(
+    _ copier: RecordCopier, from writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
+  ) -> Bool {
+    let patience = WriterRoom.patience(of: writer)
+    guard let block, lock.tryLock(atMost: session.waitingTime(patience)) else { return false }
+    defer { lock.unlock() }
+    let shared = mmlog_writer_at(block, 0)
+    shared.pointee.has_waited = patience == .none ? 1 : 0
+    shared.pointee.outer = writer.pointee.outer
+    return copier.naming(writer.pointee.thread).copy(to: shared, session)
+  }
+
+  /// Seals the segment. At the session's end.
+  func seal(_ ring: Ring) {
+    guard lock.tryLock(atMost: 1_000_000_000) else { return }
+    defer { lock.unlock() }
+    if let block { WriterRoom.close(mmlog_writer_at(block, 0), ring) }
+  }
+}

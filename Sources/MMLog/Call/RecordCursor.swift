@@ -1,0 +1,123 @@
+public import CMMLog
+public import MMLogFormat
+
+/// Where a record is being built: in its thread's segment, past the last committed record.
+///
+/// Small, and always passed by value: so the optimiser keeps it in registers, also across the outlined calls
+/// that a full segment or a rare kind of value need.
+@frozen
+public struct RecordCursor {
+  /// The thread's writer, which the log call has made busy.
+  @usableFromInline let writer: UnsafeMutablePointer<mmlog_writer>
+  /// The record's first word. Zero until the record is committed.
+  @usableFromInline var start: UnsafeMutablePointer<UInt64>
+  /// The next word to be written.
+  @usableFromInline var next: UnsafeMutablePointer<UInt64>
+  /// The check of the words behind the three leading ones, so far.
+  @usableFromInline var check: UInt64
+  @usableFromInline var flags: UInt8
+
+  /// Begins a record with room for so many bytes.
+  @inlinable @inline(__always)
+  init(_ writer: UnsafeMutablePointer<mmlog_writer>, reserving reserve: Int) {
+    self.writer = writer
+    if writer.pointee.cursor + reserve > writer.pointee.limit {
+      WriterRoom.beforeRecord(writer, reserve)
+    }
+    start = UnsafeMutableRawPointer(writer.pointee.cursor).assumingMemoryBound(to: UInt64.self)
+    next = start + RecordLayout.bodyWord
+    check = writer.pointee.seed
+    flags = 0
+  }
+
+  /// The record's size so far in bytes, the three leading words included.
+  @inlinable @inline(__always)
+  var size: Int { (next - start) * wordSize }
+
+  /// A word for which there is room.
+  @inlinable @inline(__always)
+  mutating func append(_ word: UInt64) {
+    next.pointee = word
+    next += 1
+    check = mmlog_crc32c_word(check, word)
+  }
+
+  /// A word for which there may be no room yet.
+  @inlinable @inline(__always)
+  mutating func append(checked word: UInt64) {
+    if UnsafeMutableRawPointer(next) + 16 > UnsafeMutableRawPointer(writer.pointee.limit) {
+      self = WriterRoom.within(self, value: 0, beside: 16).cursor
+    }
+    append(word)
+  }
+
+  /// A length and so many bytes; more than 16 MiB are cut.
+  ///
+  /// - Parameter reserve: How many bytes must be left behind them.
+  @inlinable @inline(__always)
+  mutating func append(_ bytes: UnsafeRawBufferPointer, reserving reserve: Int) {
+    var count = bytes.count
+    // A length word, and the last word's padding.
+    if UnsafeMutableRawPointer(next) + (count &+ 16 &+ reserve)
+      > UnsafeMutableRawPointer(writer.pointee.limit)
+    {
+      let room = WriterRoom.within(self, value: count, beside: 16 &+ reserve)
+      self = room.cursor
+      if count > room.longest {
+        count = room.longest
+        flags |= RecordFlags.cut.rawValue
+      }
+    }
+    append(UInt64(truncatingIfNeeded: count))
+    append(padded: bytes.baseAddress, count)
+  }
+
+  /// Text: as its bytes in UTF-8.
+  @inlinable @inline(__always)
+  mutating func append(_ text: some StringProtocol, reserving reserve: Int) {
+    let done: Void? = text.utf8.withContiguousStorageIfAvailable {
+      append(UnsafeRawBufferPointer($0), reserving: reserve)
+    }
+    if done == nil { self = appending(copyOf: String(text), reserving: reserve) }
+  }
+
+  /// Text that is not in one piece of memory, as a bridged one may be.
+  @usableFromInline @inline(never)
+  func appending(copyOf text: String, reserving reserve: Int) -> RecordCursor {
+    var cursor = self
+    Array(text.utf8).withUnsafeBytes { cursor.append($0, reserving: reserve) }
+    return cursor
+  }
+
+  /// Copies bytes a word at a time, the last one filled up with zeros.
+  @inlinable @inline(__always)
+  mutating func append(padded bytes: UnsafeRawPointer?, _ count: Int) {
+    guard var source = bytes else { return }
+    var left = count
+    while left >= wordSize {
+      append(source.loadUnaligned(as: UInt64.self))
+      source += wordSize
+      left &-= wordSize
+    }
+    if left > 0 { append(Self.lastWord(source, left)) }
+  }
+
+  /// Fewer than 8 bytes as a word, read without touching any byte behind them.
+  @inlinable @inline(__always)
+  static func lastWord(_ bytes: UnsafeRawPointer, _ count: Int) -> UInt64 {
+    var source = bytes
+    var word: UInt64 = 0
+    if count & 4 != 0 {
+      word = UInt64(source.loadUnaligned(as: UInt32.self))
+      source += 4
+    }
+    if count & 2 != 0 {
+      word |= UInt64(source.loadUnaligned(as: UInt16.self)) << (UInt64(count & 4) &* 8)
+      source += 2
+    }
+    if count & 1 != 0 {
+      word |= UInt64(source.loadUnaligned(as: UInt8.self)) << (UInt64(count & 6) &* 8)
+    }
+    return word
+  }
+}

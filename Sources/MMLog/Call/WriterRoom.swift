@@ -1,0 +1,232 @@
+public import CMMLog
+import MMLogFormat
+import MMLogSystem
+
+/// Finds memory for a record that does not fit where its thread writes: the outlined twin of the hot path's
+/// bounds tests. Everything here is async-signal-safe.
+@usableFromInline
+enum WriterRoom {
+  /// Where a record goes on.
+  @usableFromInline
+  struct Place {
+    /// The record's place, its check recomputed for there.
+    @usableFromInline let cursor: RecordCursor
+    /// How many bytes of a value there is room for.
+    @usableFromInline let longest: Int
+  }
+
+  /// Makes room for a record of which nothing is written yet.
+  @usableFromInline @inline(never)
+  static func beforeRecord(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
+    if let session = Session.of(writer.pointee.thread), writer.pointee.in_scratch == 0,
+      size <= session.ring.largestRecord, nextSegment(writer, session)
+    {
+      return
+    }
+    useScratch(writer, size)
+    // Not even that was to be had: what is built in has room for 169 arguments without strings.
+    precondition(writer.pointee.limit - writer.pointee.cursor >= size, "too many arguments")
+  }
+
+  /// Makes room in the middle of a record: moves it to a fresh segment, or to private memory.
+  ///
+  /// - Parameters:
+  ///   - cursor: The record.
+  ///   - value: How many bytes the next value has.
+  ///   - beside: How many bytes are needed beside it.
+  @usableFromInline @inline(never)
+  static func within(_ cursor: RecordCursor, value: Int, beside: Int) -> Place {
+    let writer = cursor.writer
+    let used = cursor.size
+    let size = min(used + min(value, RecordLayout.longestValue) + beside, RecordLayout.longestBody)
+    if let session = Session.of(writer.pointee.thread), writer.pointee.in_scratch == 0,
+      size <= session.ring.largestRecord,
+      nextSegment(writer, session, moving: cursor.start, used)
+    {
+      return place(cursor, used, beside)
+    }
+    let wasInScratch = writer.pointee.in_scratch != 0
+    moveToScratch(writer, cursor.start, used: used, size: size)
+    let room = writer.pointee.limit - writer.pointee.cursor - used
+    // Cut to nothing, a value is only its length. For that there is room in what was reserved for it when the
+    // record began in this memory.
+    if room >= beside || wasInScratch && room >= 2 * wordSize { return place(cursor, used, beside) }
+    // As large as a record gets, or no memory: the rest goes over its beginning, and all is dropped.
+    writer.pointee.lost = 1
+    return place(cursor, RecordLayout.bodyWord * wordSize, beside)
+  }
+
+  /// A record's place after it has been moved to where its writer stands now.
+  private static func place(_ old: RecordCursor, _ used: Int, _ beside: Int) -> Place {
+    let writer = old.writer
+    let start = UnsafeMutableRawPointer(writer.pointee.cursor)
+    let body = RecordLayout.bodyWord * wordSize
+    var cursor = old
+    cursor.start = start.assumingMemoryBound(to: UInt64.self)
+    cursor.next = (start + used).assumingMemoryBound(to: UInt64.self)
+    cursor.check = UInt64(
+      mmlog_crc32c_bytes(
+        UInt32(truncatingIfNeeded: writer.pointee.seed), start + body, used - body))
+    let room = writer.pointee.limit - writer.pointee.cursor - used - beside
+    return Place(cursor: cursor, longest: max(0, min(room, RecordLayout.longestValue)))
+  }
+
+  private static func copy(
+    from start: UnsafeMutablePointer<UInt64>, _ used: Int, to target: UnsafeMutablePointer<UInt8>
+  ) {
+    let body = RecordLayout.bodyWord * wordSize
+    (UnsafeMutableRawPointer(target) + body).copyMemory(
+      from: UnsafeMutableRawPointer(start) + body, byteCount: used - body)
+  }
+
+  // MARK: - Segments
+
+  /// Makes a writer one that has no segment: its first record asks for room.
+  static func prepare(_ writer: UnsafeMutablePointer<mmlog_writer>, of thread: ThreadBlock) {
+    writer.pointee.thread = thread
+    writer.pointee.has_segment = 0
+    writer.pointee.in_scratch = 0
+    writer.pointee.cursor = mmlog_emergency_of(writer)
+    writer.pointee.limit = writer.pointee.cursor
+  }
+
+  /// Seals the writer's segment and opens another for it; false if none can be had.
+  ///
+  /// - Parameters:
+  ///   - start: A record that is being built in the old segment, to be moved to the new one.
+  ///   - used: How many bytes of it are written.
+  static func nextSegment(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session,
+    moving start: UnsafeMutablePointer<UInt64>? = nil, _ used: Int = 0
+  ) -> Bool {
+    let thread = writer.pointee.thread
+    let isFirst = writer.pointee.has_segment == 0
+    guard !isFirst || session.ring.pool.addHolder(isShared: thread.pointee.ordinal == 0) else {
+      return false
+    }
+    let owner = SegmentOwner(
+      ordinal: thread.pointee.ordinal, threadID: thread.pointee.thread_id,
+      name: thread.pointee.name,
+      segmentsBefore: UInt64(thread.pointee.segments_used))
+    guard let segment = session.openSegment(for: owner, patience(of: writer)) else {
+      writer.pointee.has_waited = 1
+      if isFirst { session.ring.pool.removeHolder() }
+      return false
+    }
+    if let start { copy(from: start, used, to: segment.cursor) }
+    // Only now: a sealed segment may be emptied at any moment.
+    seal(writer, session.ring)
+    // Not with `+=`, which the thread sanitizer takes for an access to the whole block.
+    thread.pointee.segments_used = thread.pointee.segments_used &+ 1
+    writer.pointee.segment = UInt32(segment.index)
+    writer.pointee.has_segment = 1
+    writer.pointee.cursor = segment.cursor
+    writer.pointee.limit = segment.limit
+    writer.pointee.seed = UInt64(segment.seed)
+    return true
+  }
+
+  /// How long a log call may wait for a free segment: not long inside another, where it may itself hold what
+  /// others wait for, and only once.
+  static func patience(of writer: UnsafeMutablePointer<mmlog_writer>) -> Session.Patience {
+    if writer.pointee.has_waited != 0 { return .none }
+    return writer.pointee.outer == nil ? .full : .little
+  }
+
+  /// Seals the writer's segment, if it has one, for good: it gets no other in its place.
+  static func close(_ writer: UnsafeMutablePointer<mmlog_writer>, _ ring: Ring) {
+    guard writer.pointee.has_segment != 0 else { return }
+    seal(writer, ring)
+    ring.pool.removeHolder()
+  }
+
+  /// Seals the writer's segment, if it has one. It must not be in scratch memory's middle.
+  private static func seal(_ writer: UnsafeMutablePointer<mmlog_writer>, _ ring: Ring) {
+    guard writer.pointee.has_segment != 0 else { return }
+    leaveScratch(writer)
+    writer.pointee.has_segment = 0
+    ring.seal(segment: Int(writer.pointee.segment), end: writer.pointee.cursor)
+    writer.pointee.limit = writer.pointee.cursor
+  }
+
+  // MARK: - Scratch memory
+
+  /// Lets the writer build its next record in private memory, from which it is copied later.
+  static func useScratch(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
+    if writer.pointee.in_scratch == 0 {
+      writer.pointee.segment_cursor = writer.pointee.cursor
+      writer.pointee.segment_limit = writer.pointee.limit
+      writer.pointee.segment_seed = writer.pointee.seed
+      writer.pointee.in_scratch = 1
+    }
+    // No call site is found in its cache, so that the commit comes to the outlined part.
+    writer.pointee.sites = mmlog_no_sites()
+    growScratch(writer, size)
+  }
+
+  /// Goes back to where the writer was before ``useScratch(_:_:)``.
+  static func leaveScratch(_ writer: UnsafeMutablePointer<mmlog_writer>) {
+    guard writer.pointee.in_scratch != 0, let cursor = writer.pointee.segment_cursor,
+      let limit = writer.pointee.segment_limit
+    else { return }
+    writer.pointee.in_scratch = 0
+    writer.pointee.cursor = cursor
+    writer.pointee.limit = limit
+    writer.pointee.seed = writer.pointee.segment_seed
+  }
+
+  /// Lets one big record not keep its memory for ever.
+  static func trimScratch(_ writer: UnsafeMutablePointer<mmlog_writer>) {
+    if writer.pointee.scratch_size > 1 << 16 { freeScratch(writer) }
+  }
+
+  static func freeScratch(_ writer: UnsafeMutablePointer<mmlog_writer>) {
+    guard let scratch = writer.pointee.scratch else { return }
+    PrivateMemory.free(scratch, count: Int(writer.pointee.scratch_size))
+    writer.pointee.scratch = nil
+    writer.pointee.scratch_size = 0
+  }
+
+  private static func moveToScratch(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>, used: Int,
+    size: Int
+  ) {
+    let wasThere = writer.pointee.in_scratch != 0
+    useScratch(writer, size)
+    // Growing scratch memory keeps what is in it.
+    if wasThere { return }
+    // All of it, unless there is no memory for it, and it is to be dropped.
+    copy(
+      from: start, min(used, writer.pointee.limit - writer.pointee.cursor),
+      to: writer.pointee.cursor)
+    // Should the record be dropped or go elsewhere, nothing of it may stand where the next one's first
+    // word is looked for.
+    UnsafeMutableRawPointer(start).initializeMemory(as: UInt8.self, repeating: 0, count: used)
+  }
+
+  private static func growScratch(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
+    let present = Int(writer.pointee.scratch_size)
+    var capacity = max(1 << 14, present)
+    while capacity < size { capacity *= 2 }
+    if capacity > present, let memory = resized(writer.pointee.scratch, present, capacity) {
+      writer.pointee.scratch = memory.assumingMemoryBound(to: UInt8.self)
+      writer.pointee.scratch_size = UInt64(capacity)
+    }
+    let scratch = writer.pointee.scratch
+    writer.pointee.cursor = scratch ?? mmlog_emergency_of(writer)
+    // No more than a reader takes, however large the memory has become.
+    writer.pointee.limit =
+      writer.pointee.cursor
+      + (scratch == nil
+        ? Int(MMLOG_EMERGENCY_SIZE)
+        : min(Int(writer.pointee.scratch_size), RecordLayout.longestBody))
+    writer.pointee.seed = 0
+  }
+
+  private static func resized(
+    _ scratch: UnsafeMutablePointer<UInt8>?, _ size: Int, _ capacity: Int
+  ) -> UnsafeMutableRawPointer? {
+    guard let scratch else { return PrivateMemory.allocate(capacity) }
+    return PrivateMemory.resize(scratch, from: size, to: capacity)
+  }
+}

@@ -1,0 +1,8 @@
+// The public types that this module's API is made of, so that one import is enough.
+@_exported public import enum MMLogFormat.Level
+@_exported public import enum MMLogFormat.LossCause
+@_exported public import struct MMLogFormat.LossLedger
+@_exported public import struct MMLogFormat.SessionID
+@_exported public import struct MMLogFormat.SessionIdentity
+@_exported public import struct MMLogStorage.LogError
+@_exported public import struct MMLogStorage.RecoveredSession

@@ -1,0 +1,107 @@
+public import MMLogFormat
+public import MMLogStorage
+
+/// A directory of logs, and this process's place in it: a ring that loggers write into, and the archives
+/// that a background thread moves their records to.
+///
+/// ```swift
+/// let store = try LogStore(directory: "/var/log/orders", name: "orders")
+/// let log = store.logger(label: "orders.matching")
+/// log.info("order \(id) accepted")
+/// try store.close()
+/// ```
+///
+/// A record whose log call has returned survives the process, however it ends: the kernel owns the ring's
+/// pages. If the process ends without ``close()``, the next store of the same name moves what is left in the ring
+/// into archives; ``recoveredSessions`` tells.
+///
+/// A store stays open until ``close()`` or the end of the process, also when no reference to it is left: loggers
+/// do not count references. All methods can be called from any thread. After `fork()`, the child logs into a ring
+/// of its own, opened at its first log call.
+public final class LogStore: Sendable {
+  private let core: StoreCore
+
+  /// Opens a store: makes the directory if needed, recovers what dead processes of this name left,
+  /// and maps a new ring. Takes some milliseconds, most for the ring's pages.
+  ///
+  /// Several processes may use one directory and one name; each has its own ring and archives.
+  ///
+  /// - Parameters:
+  ///   - directory: Where the archives are, and the ring unless configured otherwise. Made with mode 0700 if it is not
+  ///     there. Symbolic links are followed on the way to it, never at the store's own files.
+  ///   - name: The beginning of all file names: 1 to 100 bytes without slashes or control characters,
+  ///     and without a dot at the beginning.
+  ///   - configuration: See ``Configuration``.
+  /// - Throws: ``LogError`` if a setting is out of its range, or a directory or file cannot be made; no file is left
+  ///   behind then. A dead ring that cannot be recovered is no error: it is left, and told by ``events``.
+  public init(
+    directory: String, name: String, configuration: Configuration = Configuration()
+  ) throws(LogError) {
+    try StoreRegistry.prepare()
+    core = try StoreCore(directory: directory, name: name, configuration)
+    StoreRegistry.add(core)
+  }
+
+  /// The sessions that were recovered when this store was opened, oldest names first.
+  public var recoveredSessions: [RecoveredSession] { core.recovered }
+
+  /// Rings that could not be recovered when this store was opened. They are left where they are, and tried
+  /// again at the next start.
+  public var recoveryFailures: [LogError] { core.problems }
+
+  /// A logger.
+  ///
+  /// - Parameter label: Names the part of the service that logs, such as `orders.matching`. Labels are few and kept
+  ///   for the life of the process: at most 65,535 different ones are told apart.
+  /// - Complexity: O(labels); keep the logger, do not make one for each call.
+  public func logger(label: String) -> Logger { Logger(core.label(label)) }
+
+  /// Sets the level of all labels that `pattern` matches, now and later.
+  ///
+  /// - Parameters:
+  ///   - level: The lowest level that is recorded.
+  ///   - pattern: A label, in which `*` stands for any characters and `?` for any one.
+  public func setLevel(_ level: Level, for pattern: String) {
+    core.labels.setLevel(level, for: pattern)
+  }
+
+  /// How far records have to have come; see ``flush(_:within:)``.
+  public enum Durability: Sendable {
+    /// In the ring: safe from the death of the process. Every record is, as soon as its call has returned.
+    case ring
+    /// In an archive: to be read without the ring. As safe as in the ring.
+    case archive
+    /// On the disk: safe from a power cut.
+    case disk
+  }
+
+  /// Waits until everything logged before this call is as safe as asked for.
+  ///
+  /// - Parameters:
+  ///   - durability: How far records have to have come. `ring` does nothing.
+  ///   - limit: How long to wait at most. Default: 30 seconds.
+  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept the archive from being written. The records are still
+  ///   in the ring then.
+  public func flush(
+    _ durability: Durability, within limit: Duration = .seconds(30)
+  ) throws(LogError) {
+    if durability == .ring { return }
+    try core.flush(syncing: durability == .disk, within: limit.nanoseconds)
+  }
+
+  /// What this store did and met when it was opened, and does and meets from now on. Each access gives a new stream; one that is not read keeps the
+  /// newest 256 events.
+  public var events: AsyncStream<LogEvent> { core.events.stream() }
+
+  /// How many records were lost since the store was opened, by cause and level.
+  public var losses: LossLedger { core.losses }
+
+  /// Ends the session: moves all records to archives, makes these safe from a power cut, removes the ring.
+  ///
+  /// Records logged afterwards are dropped and counted. Closing twice does nothing. Not to be called from inside a log
+  /// call's message: it would wait a second for that call to end.
+  ///
+  /// - Throws: ``LogError`` if the archive cannot be written. What is not in it is left in the ring, and recovered at
+  ///   the next start.
+  public func close() throws(LogError) { try core.close() }
+}

@@ -1,0 +1,35 @@
+public import CMMLog
+public import MMLogFormat
+
+/// Writes records under a label. A plain value: copy it, pass it, keep it; all loggers of a label share its level.
+///
+/// A log call evaluates its message only if its level is recorded. It then costs a few nanoseconds: the arguments go in
+/// binary into memory that the kernel owns, and when the call returns, the record survives the process. Texts are made
+/// by the decoder. No call allocates, locks, counts references or enters the kernel, except where it says so; a
+/// call that meets a full ring does what ``FullRingPolicy`` says.
+///
+/// Calls may be made from any thread, inside the message of another log call, and in signal handlers (with
+/// messages of at most eleven arguments, and none that allocates).
+@frozen
+public struct Logger: @unchecked Sendable {
+  // Sendable: the label's state is immortal, and touched by atomic operations only.
+  @usableFromInline let label: UnsafeMutablePointer<mmlog_label>
+
+  init(_ label: UnsafeMutablePointer<mmlog_label>) { self.label = label }
+
+  /// The lowest level that is recorded, shared by all loggers of this label.
+  @inlinable
+  public var level: Level {
+    get {
+      Level(rawValue: UInt8(truncatingIfNeeded: mmlog_load_relaxed_u32(&label.pointee.level)))
+        ?? .critical
+    }
+    nonmutating set { mmlog_store_relaxed_u32(&label.pointee.level, UInt32(newValue.rawValue)) }
+  }
+
+  /// Whether a record of this level would be made.
+  @inlinable @inline(__always)
+  public func isEnabled(_ level: Level) -> Bool {
+    UInt32(level.rawValue) >= mmlog_load_relaxed_u32(&label.pointee.level)
+  }
+}

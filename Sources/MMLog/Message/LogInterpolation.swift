@@ -1,0 +1,312 @@
+public import MMLogFormat
+
+/// What a message's interpolation can do: the arguments it takes, and how each is stored.
+///
+/// There are two conforming types, ``LogLiteral/StringInterpolation``, which writes into the ring, and
+/// ``LogMessage/StringInterpolation``, which keeps the message on the heap.
+public protocol LogInterpolation: StringInterpolationProtocol
+where StringLiteralType == StaticString {
+  /// Adds a piece of the static part.
+  mutating func append(_ piece: Piece)
+  /// Adds a word of a value. No more than three for an argument.
+  mutating func append(word: UInt64)
+  /// Adds a length and so many bytes, cut to 16 MiB.
+  mutating func append(bytes: UnsafeRawBufferPointer)
+  /// Adds text, as its bytes in UTF-8.
+  mutating func append(text: some StringProtocol)
+}
+
+extension LogInterpolation {
+  /// Adds literal text. Called by the compiler.
+  @inlinable @inline(__always)
+  public mutating func appendLiteral(_ literal: StaticString) {
+    if literal.utf8CodeUnitCount > 0 { append(Piece(literal: literal)) }
+  }
+
+  /// Adds an integer of any width.
+  ///
+  /// - Parameters:
+  ///   - value: The value; stored as a 64-bit word, or as two if it is wider.
+  ///   - name: Makes it a field of that name as well.
+  ///   - format: How it is shown.
+  ///   - align: The least width.
+  ///   - privacy: Whether it is written to disk.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation<T: FixedWidthInteger>(
+    _ value: T, name: StaticString? = nil, format: IntegerFormat = .decimal,
+    align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    if begin(integerType(T.self), T.bitWidth, name, style, value) { append(integer: value) }
+  }
+
+  /// Adds an integer of any width, or `nil`. See the form for values that are not optional.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation<T: FixedWidthInteger>(
+    _ value: T?, name: StaticString? = nil, format: IntegerFormat = .decimal,
+    align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    if begin(optional: integerType(T.self), T.bitWidth, name, style, value), let value {
+      append(integer: value)
+    }
+  }
+
+  /// Adds a `Double`.
+  ///
+  /// - Parameters:
+  ///   - value: The value, stored with all its bits.
+  ///   - name: Makes it a field of that name as well.
+  ///   - format: How it is shown.
+  ///   - align: The least width.
+  ///   - privacy: Whether it is written to disk.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: Double, name: StaticString? = nil, format: FloatFormat = .shortest,
+    align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    if begin(ValueType.double.rawValue, 0, name, style, value) { append(word: value.bitPattern) }
+  }
+
+  /// Adds a `Double`, or `nil`. See the form for values that are not optional.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: Double?, name: StaticString? = nil, format: FloatFormat = .shortest,
+    align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    if begin(optional: ValueType.double.rawValue, 0, name, style, value), let value {
+      append(word: value.bitPattern)
+    }
+  }
+
+  /// Adds a `Float`. See the form for `Double`.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: Float, name: StaticString? = nil, format: FloatFormat = .shortest,
+    align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    if begin(ValueType.float.rawValue, 0, name, style, value) {
+      append(word: UInt64(value.bitPattern))
+    }
+  }
+
+  /// Adds a `Float`, or `nil`. See the form for `Double`.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: Float?, name: StaticString? = nil, format: FloatFormat = .shortest,
+    align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    if begin(optional: ValueType.float.rawValue, 0, name, style, value), let value {
+      append(word: UInt64(value.bitPattern))
+    }
+  }
+
+  /// Adds a `Bool`.
+  ///
+  /// - Parameters:
+  ///   - value: The value, shown as `true` or `false`.
+  ///   - name: Makes it a field of that name as well.
+  ///   - align: The least width.
+  ///   - privacy: Whether it is written to disk.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: Bool, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    if begin(ValueType.bool.rawValue, 0, name, style, value) { append(word: value ? 1 : 0) }
+  }
+
+  /// Adds a `Bool`, or `nil`. See the form for values that are not optional.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: Bool?, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    if begin(optional: ValueType.bool.rawValue, 0, name, style, value), let value {
+      append(word: value ? 1 : 0)
+    }
+  }
+
+  /// Adds text.
+  ///
+  /// - Parameters:
+  ///   - value: The text; its bytes are copied, without allocating.
+  ///   - name: Makes it a field of that name as well.
+  ///   - align: The least width.
+  ///   - privacy: Whether it is written to disk.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: String, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    if begin(ValueType.string.rawValue, 0, name, style, value) { append(text: value) }
+  }
+
+  /// Adds text, or `nil`. See the form for values that are not optional.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: String?, name: StaticString? = nil, align: Alignment = .none,
+    privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    if begin(optional: ValueType.string.rawValue, 0, name, style, value), let value {
+      append(text: value)
+    }
+  }
+
+  /// Adds a part of a text. See the form for `String`.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: Substring, name: StaticString? = nil, align: Alignment = .none,
+    privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    if begin(ValueType.string.rawValue, 0, name, style, value) { append(text: value) }
+  }
+
+  /// Adds a text known at compile time. See the form for `String`.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: StaticString, name: StaticString? = nil, align: Alignment = .none,
+    privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    if begin(ValueType.string.rawValue, 0, name, style, value.description) {
+      value.withUTF8Buffer { append(bytes: UnsafeRawBufferPointer($0)) }
+    }
+  }
+
+  /// Adds bytes of no known meaning, kept as they are.
+  ///
+  /// - Parameters:
+  ///   - value: The bytes, which are copied.
+  ///   - name: Makes it a field of that name as well.
+  ///   - privacy: Whether it is written to disk.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: UnsafeRawBufferPointer, name: StaticString? = nil, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: 0, align: .none)
+    if begin(ValueType.bytes.rawValue, 0, name, style, Array(value)) { append(bytes: value) }
+  }
+
+  /// Adds bytes of no known meaning, kept as they are. See the form for `UnsafeRawBufferPointer`.
+  @inlinable @inline(__always)
+  public mutating func appendInterpolation(
+    _ value: [UInt8], name: StaticString? = nil, privacy: Privacy = .public
+  ) {
+    let style = ArgumentStyle(privacy: privacy, format: 0, align: .none)
+    if begin(ValueType.bytes.rawValue, 0, name, style, value) {
+      value.withUnsafeBytes { append(bytes: $0) }
+    }
+  }
+
+  /// Adds an error, as `String(describing:)` puts it.
+  ///
+  /// - Parameters:
+  ///   - error: The error.
+  ///   - name: Makes it a field of that name as well.
+  ///   - align: The least width.
+  ///   - privacy: Whether it is written to disk.
+  @inlinable
+  public mutating func appendInterpolation(
+    _ error: any Error, name: StaticString? = nil, align: Alignment = .none,
+    privacy: Privacy = .public
+  ) {
+    append(description: privacy == .private ? "" : String(describing: error), name, align, privacy)
+  }
+
+  /// Adds anything else, as `String(describing:)` puts it: its `description` if it has one.
+  ///
+  /// The text is made by the calling thread, and allocated; none is made of a private value.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - name: Makes it a field of that name as well.
+  ///   - align: The least width.
+  ///   - privacy: Whether it is written to disk.
+  @_disfavoredOverload
+  @inlinable
+  public mutating func appendInterpolation<T>(
+    _ value: T, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    append(description: privacy == .private ? "" : String(describing: value), name, align, privacy)
+  }
+
+  /// Adds anything else, or `nil`. See the form for values that are not optional.
+  @_disfavoredOverload
+  @inlinable
+  public mutating func appendInterpolation<T>(
+    _ value: T?, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
+  ) {
+    let text = privacy == .private ? nil : value.map { String(describing: $0) }
+    appendInterpolation(text, name: name, align: align, privacy: privacy)
+  }
+}
+
+// MARK: - The steps that all forms share
+
+extension LogInterpolation {
+  @inlinable @inline(__always)
+  func integerType<T: FixedWidthInteger>(_: T.Type) -> UInt8 {
+    if T.bitWidth > 64 {
+      return T.isSigned ? ValueType.int128.rawValue : ValueType.uint128.rawValue
+    }
+    return T.isSigned ? ValueType.int.rawValue : ValueType.uint.rawValue
+  }
+
+  @inlinable @inline(__always)
+  mutating func append<T: FixedWidthInteger>(integer value: T) {
+    append(word: UInt64(truncatingIfNeeded: value))
+    if T.bitWidth > 64 { append(word: UInt64(truncatingIfNeeded: value >> 64)) }
+  }
+
+  @inlinable
+  mutating func append(
+    description: String, _ name: StaticString?, _ align: Alignment, _ privacy: Privacy
+  ) {
+    appendInterpolation(description, name: name, align: align, privacy: privacy)
+  }
+
+  /// Adds an argument's piece, and of a private one all that is stored.
+  ///
+  /// - Returns: Whether the value is to be added.
+  @inlinable @inline(__always)
+  mutating func begin<T: Hashable>(
+    _ type: UInt8, _ width: Int, _ name: StaticString?, _ style: ArgumentStyle,
+    _ value: @autoclosure () -> T
+  ) -> Bool {
+    if style.privacy == .public {
+      append(Piece(argument: type, width: width, name: name, style: style))
+      return true
+    }
+    beginPrivate(name, style, value())
+    return false
+  }
+
+  /// The same for a value that may be nil, whose presence goes before it.
+  @inlinable @inline(__always)
+  mutating func begin<T: Hashable>(
+    optional type: UInt8, _ width: Int, _ name: StaticString?, _ style: ArgumentStyle, _ value: T?
+  ) -> Bool {
+    if begin(type | ValueType.optionalBit, width, name, style, value) {
+      append(word: value == nil ? 0 : 1)
+      return true
+    }
+    return false
+  }
+
+  @inlinable
+  mutating func beginPrivate<T: Hashable>(
+    _ name: StaticString?, _ style: ArgumentStyle, _ value: @autoclosure () -> T
+  ) {
+    let hashed = style.privacy == .hash
+    let type = hashed ? ValueType.hash : ValueType.redacted
+    append(Piece(argument: type.rawValue, width: 0, name: name, style: style))
+    if hashed { append(word: PrivateHash.of(value())) }
+  }
+}

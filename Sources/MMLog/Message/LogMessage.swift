@@ -1,0 +1,74 @@
+/// A message that is made in one place and logged in another.
+///
+/// A literal in a log call is written straight into the ring; a `LogMessage` keeps its arguments on the
+/// heap until it is logged, any number of times, from any thread.
+///
+/// ```swift
+/// let message: LogMessage = "retry \(attempt) of \(limit)"
+/// log.warning(message)
+/// ```
+public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
+  var record: StringInterpolation
+
+  /// Takes the evaluated literal. Called by the compiler.
+  public init(stringInterpolation: StringInterpolation) { record = stringInterpolation }
+
+  /// Takes a literal without arguments. Called by the compiler.
+  public init(stringLiteral value: StaticString) {
+    record = StringInterpolation(literalCapacity: 0, interpolationCount: 0)
+    record.appendLiteral(value)
+  }
+
+  /// Collects the pieces and values of a ``LogMessage``.
+  public struct StringInterpolation: LogInterpolation, Sendable {
+    /// A value's next part, as it will be given to the record.
+    enum Part: Sendable {
+      case word(UInt64)
+      case bytes([UInt8])
+    }
+
+    var pieces: [Piece] = []
+    var parts: [Part] = []
+
+    /// Begins a message. Called by the compiler.
+    ///
+    /// - Parameters:
+    ///   - literalCapacity: Not used.
+    ///   - interpolationCount: The number of arguments.
+    public init(literalCapacity: Int, interpolationCount: Int) {
+      pieces.reserveCapacity(2 * interpolationCount + 1)
+      parts.reserveCapacity(interpolationCount)
+    }
+
+    /// Adds a piece of the static part.
+    public mutating func append(_ piece: Piece) { pieces.append(piece) }
+
+    /// Adds a word of a value.
+    public mutating func append(word: UInt64) { parts.append(.word(word)) }
+
+    /// Adds a length and so many bytes.
+    public mutating func append(bytes: UnsafeRawBufferPointer) {
+      parts.append(.bytes(Array(bytes)))
+    }
+
+    /// Adds text.
+    public mutating func append(text: some StringProtocol) {
+      parts.append(.bytes(Array(text.utf8)))
+    }
+  }
+}
+
+extension LogLiteral {
+  /// Writes a message that was kept on the heap into the record of the current log call.
+  init(_ message: LogMessage) {
+    record = StringInterpolation(
+      literalCapacity: 0, interpolationCount: message.record.parts.count)
+    for piece in message.record.pieces { record.append(piece) }
+    for part in message.record.parts {
+      switch part {
+      case .word(let word): record.append(word: word)
+      case .bytes(let bytes): bytes.withUnsafeBytes { record.append(bytes: $0) }
+      }
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import CMMLog
+import MMLogFormat
+
+extension Logger {
+  /// Values by name that go with a record, in the order in which they are written.
+  ///
+  /// ```swift
+  /// log.info("order accepted", ["venue": .string(venue), "attempt": 3])
+  /// ```
+  public struct Metadata: ExpressibleByDictionaryLiteral, Sendable {
+    @usableFromInline var pairs: [(String, MetadataValue)]
+
+    /// Metadata without any pair.
+    @inlinable public init() { pairs = [] }
+
+    /// Takes a dictionary literal; a key that occurs twice is kept twice. Called by the compiler.
+    @inlinable @inline(__always)
+    public init(dictionaryLiteral elements: (String, MetadataValue)...) { pairs = elements }
+
+    /// Adds a pair at the end.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - key: Its name.
+    @inlinable public mutating func append(_ value: MetadataValue, for key: String) {
+      pairs.append((key, value))
+    }
+  }
+
+  /// A value of ``Metadata``. Written by the calling thread, with its type.
+  public enum MetadataValue: Sendable {
+    /// Text.
+    case string(String)
+    /// Text that is made when the record is written.
+    indirect case stringConvertible(any CustomStringConvertible & Sendable)
+    /// A signed integer.
+    case int(Int64)
+    /// An unsigned integer.
+    case uint(UInt64)
+    /// A floating-point number.
+    case double(Double)
+    /// A Boolean.
+    case bool(Bool)
+    /// Values one after the other.
+    case array([MetadataValue])
+    /// Values by name.
+    case dictionary(Metadata)
+  }
+}
+
+extension Logger.MetadataValue: ExpressibleByStringLiteral, ExpressibleByStringInterpolation,
+  ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral,
+  ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+  /// Takes a string literal.
+  @inlinable public init(stringLiteral value: String) { self = .string(value) }
+  /// Takes an integer literal.
+  @inlinable public init(integerLiteral value: Int64) { self = .int(value) }
+  /// Takes a floating-point literal.
+  @inlinable public init(floatLiteral value: Double) { self = .double(value) }
+  /// Takes a Boolean literal.
+  @inlinable public init(booleanLiteral value: Bool) { self = .bool(value) }
+  /// Takes an array literal.
+  @inlinable public init(arrayLiteral elements: Logger.MetadataValue...) { self = .array(elements) }
+  /// Takes a dictionary literal.
+  @inlinable public init(dictionaryLiteral elements: (String, Logger.MetadataValue)...) {
+    var metadata = Logger.Metadata()
+    for (key, value) in elements { metadata.append(value, for: key) }
+    self = .dictionary(metadata)
+  }
+}
+
+extension RecordCursor {
+  /// Adds a record's metadata.
+  ///
+  /// Inlined, so that the optimiser sees that the literal's array goes nowhere, and puts it on the stack.
+  @inlinable @inline(__always)
+  mutating func append(_ metadata: Logger.Metadata) {
+    flags |= RecordFlags.metadata.rawValue
+    append(checked: UInt64(metadata.pairs.count))
+    for (key, value) in metadata.pairs { self = appending(key, value) }
+  }
+
+  /// The record with a pair added. Outlined: it would be by far the largest part of a log statement.
+  @usableFromInline @inline(never)
+  func appending(_ key: String, _ value: Logger.MetadataValue) -> RecordCursor {
+    var cursor = self
+    cursor.append(key, reserving: 0)
+    cursor.append(value, depth: 0)
+    return cursor
+  }
+
+  private mutating func append(_ value: Logger.MetadataValue, depth: Int) {
+    switch value {
+    case .string(let text):
+      append(checked: UInt64(ValueType.string.rawValue))
+      append(text, reserving: 0)
+    case .stringConvertible(let value): append(.string(value.description), depth: depth)
+    case .int(let value): append(.int, UInt64(bitPattern: value))
+    case .uint(let value): append(.uint, value)
+    case .double(let value): append(.double, value.bitPattern)
+    case .bool(let value): append(.bool, value ? 1 : 0)
+    case .array(let values) where depth < ValueType.deepest:
+      append(.array, UInt64(values.count))
+      for value in values { append(value, depth: depth + 1) }
+    case .dictionary(let metadata) where depth < ValueType.deepest:
+      append(.dictionary, UInt64(metadata.pairs.count))
+      for (key, value) in metadata.pairs {
+        append(key, reserving: 0)
+        append(value, depth: depth + 1)
+      }
+    case .array, .dictionary: append(.string("…"), depth: depth)
+    }
+  }
+
+  private mutating func append(_ type: ValueType, _ word: UInt64) {
+    append(checked: UInt64(type.rawValue))
+    append(checked: word)
+  }
+}

@@ -1,0 +1,130 @@
+/// A part of a message's static text: a literal, or what is known of an argument at compile time.
+///
+/// Three words, so that the optimiser keeps the pieces of a log statement as constants: they are
+/// only put into memory when a call site is seen for the first time.
+@frozen
+public struct Piece: BitwiseCopyable, Sendable {
+  /// Address of the literal's text, or of the argument's name; 0 for none.
+  @usableFromInline let text: UInt
+  /// Length of the text, and for an argument its kind, as ``argumentBit`` and the shifts say.
+  @usableFromInline let detail: UInt64
+  /// An argument's format (low half) and alignment (high half), as on disk.
+  @usableFromInline let appearance: UInt64
+
+  @inlinable static var argumentBit: UInt64 { 1 << 32 }
+  @inlinable static var typeShift: UInt64 { 40 }
+  @inlinable static var privacyShift: UInt64 { 48 }
+  @inlinable static var widthShift: UInt64 { 56 }
+
+  @inlinable @inline(__always)
+  init(text: UInt, detail: UInt64, appearance: UInt64) {
+    self.text = text
+    self.detail = detail
+    self.appearance = appearance
+  }
+
+  @inlinable @inline(__always)
+  init(literal: StaticString) {
+    self.init(
+      text: UInt(bitPattern: literal.utf8Start), detail: UInt64(literal.utf8CodeUnitCount),
+      appearance: 0)
+  }
+
+  @inlinable @inline(__always)
+  init(argument type: UInt8, width: Int, name: StaticString?, style: ArgumentStyle) {
+    let length = name.map { UInt64($0.utf8CodeUnitCount) } ?? 0
+    self.init(
+      text: name.map { UInt(bitPattern: $0.utf8Start) } ?? 0,
+      detail: length | Self.argumentBit | UInt64(type) << Self.typeShift
+        | UInt64(style.privacy.code) << Self.privacyShift | UInt64(width & 0xFF) << Self.widthShift,
+      appearance: style.appearance)
+  }
+}
+
+/// The pieces of one message and a hash of them.
+///
+/// The hash is Σ xᵢ·kⁱ over the words of all pieces, modulo 2⁶⁴: the addresses of literals are the only
+/// words that the compiler does not know, so all others melt into one constant.
+@frozen
+public struct Pieces: Sendable {
+  /// More pieces than this are kept on the heap: a message with more than eleven arguments.
+  @inlinable static var capacity: Int { 23 }
+
+  @usableFromInline var first: InlineArray<23, Piece>
+  @usableFromInline var count: Int
+  @usableFromInline var hash: UInt64
+  @usableFromInline var power: UInt64
+  /// Pieces from ``capacity`` on; freed by whoever commits the record.
+  @usableFromInline var more: MorePieces
+
+  @inlinable @inline(__always)
+  init() {
+    // A literal, because `init(repeating:)` becomes a call, and everything a call gets the address of stays in
+    // memory: with it a log call took twice as long wherever a module had several.
+    let none = Piece(text: 0, detail: 0, appearance: 0)
+    first = [
+      none, none, none, none, none, none, none, none, none, none, none, none, none, none, none,
+      none,
+      none, none, none, none, none, none, none,
+    ]
+    count = 0
+    hash = 0
+    power = 0x9E37_79B9_7F4A_7C15
+    more = MorePieces()
+  }
+
+  @inlinable @inline(__always)
+  mutating func mix(_ word: UInt64) {
+    hash &+= word &* power
+    power &*= 0xD6E8_FEB8_6659_FD93
+  }
+
+  @inlinable @inline(__always)
+  mutating func append(_ piece: Piece) {
+    mix(UInt64(piece.text))
+    mix(piece.detail)
+    mix(piece.appearance)
+    if count < Self.capacity {
+      first[unchecked: count] = piece
+    } else {
+      more = more.appending(piece, at: count - Self.capacity)
+    }
+    count &+= 1
+  }
+
+  /// Calls `body` with all pieces one after the other.
+  func forEach(_ body: (Piece) -> Void) {
+    for index in 0..<min(count, Self.capacity) { body(first[index]) }
+    for index in 0..<max(0, count - Self.capacity) { body(more[index]) }
+  }
+}
+
+/// Memory for the pieces of unusually long messages, without reference counting.
+@frozen
+public struct MorePieces: @unchecked Sendable {
+  // Sendable: written only while its message is built, by one thread, and then read by the same.
+  @usableFromInline var base: UnsafeMutablePointer<Piece>?
+
+  @inlinable @inline(__always) init() { base = nil }
+
+  subscript(index: Int) -> Piece {
+    guard let base else { return Piece(text: 0, detail: 0, appearance: 0) }
+    return base[index]
+  }
+
+  /// Adds a piece, in new memory each time that a power of two is reached.
+  @usableFromInline @inline(never)
+  func appending(_ piece: Piece, at index: Int) -> MorePieces {
+    var copy = self
+    if index & (index - 1) == 0 {
+      let larger = UnsafeMutablePointer<Piece>.allocate(capacity: max(1, index * 2))
+      if let base { larger.update(from: base, count: index) }
+      base?.deallocate()
+      copy.base = larger
+    }
+    copy.base?[index] = piece
+    return copy
+  }
+
+  func free() { base?.deallocate() }
+}

@@ -1,0 +1,24 @@
+import MMLogSystem
+
+/// The hash that stands for a private value: equal for equal values of this process, and not to be
+/// guessed by whoever has the file, since its key is never written.
+@usableFromInline
+enum PrivateHash {
+  private static let key: (UInt64, UInt64) = {
+    var key: (UInt64, UInt64) = (0, 0)
+    // The standard library's own seed is in the hasher too; this adds to it where it was made
+    // predictable (SWIFT_DETERMINISTIC_HASHING).
+    withUnsafeMutableBytes(of: &key) { try? Random.fill($0) }
+    return key
+  }()
+
+  /// SipHash-1-3 of the value, as the standard library's `Hasher` computes it.
+  @usableFromInline @inline(never)
+  static func of<T: Hashable>(_ value: T) -> UInt64 {
+    var hasher = Hasher()
+    hasher.combine(key.0)
+    hasher.combine(key.1)
+    hasher.combine(value)
+    return UInt64(bitPattern: Int64(hasher.finalize()))
+  }
+}

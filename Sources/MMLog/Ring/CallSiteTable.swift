@@ -1,0 +1,61 @@
+import CMMLog
+import MMLogFormat
+import MMLogSystem
+
+/// The call sites of a session by their hash: read without a lock, written under the dictionary's.
+///
+/// A fixed table with open addressing, its memory from mmap, so that a signal handler can use it.
+///
+/// Proof of `@unchecked Sendable`: a slot's site is written before its hash is stored with release order,
+/// and never changes afterwards.
+final class CallSiteTable: @unchecked Sendable {
+  private let slots: UnsafeMutablePointer<mmlog_site_slot>
+  private let capacity: Int
+  /// Under the dictionary's lock.
+  private var count = 0
+
+  /// A table for at least `sites` call sites; nil if there is no memory.
+  init?(sites: Int) {
+    var capacity = 64
+    while capacity < sites * 2 { capacity *= 2 }
+    let size = capacity * MemoryLayout<mmlog_site_slot>.stride
+    guard let memory = PrivateMemory.allocate(size) else { return nil }
+    slots = memory.bindMemory(to: mmlog_site_slot.self, capacity: capacity)
+    self.capacity = capacity
+  }
+
+  /// Frees the table, which nobody uses any more.
+  func free() { PrivateMemory.free(slots, count: capacity * MemoryLayout<mmlog_site_slot>.stride) }
+
+  /// The number of the call site with this hash, or nil.
+  func find(_ hash: UInt64) -> UInt64? {
+    var index = Int(truncatingIfNeeded: hash >> 17) & (capacity - 1)
+    for _ in 0..<capacity {
+      let found = hashWord(index)
+      if found == hash { return slots[index].site }
+      if found == 0 { return nil }
+      index = (index + 1) & (capacity - 1)
+    }
+    return nil
+  }
+
+  /// The number that the next call site gets. Under the dictionary's lock.
+  var nextNumber: UInt64 { UInt64(count + 1) }
+
+  /// Adds a call site. Under the dictionary's lock; false if the table is full.
+  func insert(_ hash: UInt64, site: UInt64) -> Bool {
+    guard count < capacity / 2 else { return false }
+    var index = Int(truncatingIfNeeded: hash >> 17) & (capacity - 1)
+    while hashWord(index) != 0 { index = (index + 1) & (capacity - 1) }
+    slots[index].site = site
+    mmlog_store_release_u64(hashAddress(index), hash)
+    count += 1
+    return true
+  }
+
+  private func hashWord(_ index: Int) -> UInt64 { mmlog_load_acquire_u64(hashAddress(index)) }
+
+  private func hashAddress(_ index: Int) -> UnsafeMutablePointer<UInt64> {
+    UnsafeMutableRawPointer(slots + index).assumingMemoryBound(to: UInt64.self)
+  }
+}

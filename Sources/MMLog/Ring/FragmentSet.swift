@@ -1,0 +1,43 @@
+import CMMLog
+import MMLogSystem
+
+/// Remembers some thousand fragmented records, each by its thread and ticks. Lock-free and async-signal-safe.
+///
+/// A newer one may take an older one's place: this is for exact counts, not for anything that could be wrong.
+///
+/// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
+final class FragmentSet: @unchecked Sendable {
+  private let words: UnsafeMutablePointer<UInt64>?
+  private static let bucketBits: UInt64 = 11
+  private static let ways = 8
+  private static let size = MemoryLayout<UInt64>.size * ways << Int(bucketBits)
+
+  /// Takes no memory until something is added; if there is none, nothing is remembered.
+  init() {
+    words = PrivateMemory.allocate(Self.size)?.bindMemory(to: UInt64.self, capacity: Self.size / 8)
+  }
+
+  /// Frees its memory. Nobody may use it any more.
+  func free() { if let words { PrivateMemory.free(words, count: Self.size) } }
+
+  /// Adds a record.
+  ///
+  /// - Returns: False if it was there.
+  func insert(thread: UInt32, ticks: UInt64) -> Bool {
+    guard let words else { return true }
+    let key = (ticks ^ UInt64(thread) << 40) &* 0x9E37_79B9_7F4A_7C15 | 1
+    let bucket = words + Int(key >> (64 - Self.bucketBits)) * Self.ways
+    while true {
+      // Which word it takes follows from the key and the bucket: of two threads that add the same, one finds it
+      // taken and looks again.
+      var chosen = bucket + Int(key >> 20) & (Self.ways - 1)
+      var old = mmlog_load_acquire_u64(chosen)
+      for way in (0..<Self.ways).reversed() {
+        let word = mmlog_load_acquire_u64(bucket + way)
+        if word == key { return false }
+        if word == 0 { (chosen, old) = (bucket + way, 0) }
+      }
+      if mmlog_compare_exchange_u64(chosen, &old, key) { return true }
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import MMLogFormat
+import MMLogStorage
+
+extension Ring {
+  /// Gives up the oldest sealed segment that nobody drains, and counts its records as lost.
+  ///
+  /// - Returns: False if there is none.
+  @discardableResult
+  func discardOldest() -> Bool {
+    var youngerThan: UInt64 = 0
+    while let candidate = oldestSealed(youngerThan: youngerThan) {
+      if pool.claimUnpinned(candidate.index) {
+        countRecordsAsOverwritten(candidate.index)
+        free(segment: candidate.index)
+        return true
+      }
+      youngerThan = candidate.generation
+    }
+    return false
+  }
+
+  private func oldestSealed(youngerThan limit: UInt64) -> (index: Int, generation: UInt64)? {
+    var oldest: (index: Int, generation: UInt64)?
+    for index in 0..<pool.count where pool.status(index) == .sealed {
+      let generation = bytes(ofSegment: index).load(SegmentLayout.generation, as: UInt64.self)
+      if generation > limit, generation < oldest?.generation ?? .max {
+        oldest = (index, generation)
+      }
+    }
+    return oldest
+  }
+
+  /// Before the segment is emptied: a crash in between counts them although they are still there, which
+  /// is better than the other way round.
+  private func countRecordsAsOverwritten(_ index: Int) {
+    let segment = bytes(ofSegment: index)
+    guard let header = try? SegmentHeader(segment) else { return }
+    let end = header.end == 0 ? segment.count : header.end
+    var scanner = RecordScanner(
+      segment.slice(0, end), from: header.drained,
+      seed: checkSeed(session: identity.session, generation: header.generation),
+      looksBehindZeros: false)
+    while let item = scanner.next() {
+      guard case .record(let record, _) = item else { continue }
+      // With any of its fragments a record is lost.
+      let ordinal = record.sharedThread?.ordinal ?? header.thread.ordinal
+      if !record.isFragment || settledFragments.insert(thread: ordinal, ticks: record.ticks) {
+        countLoss(.overwritten, record.level)
+      }
+    }
+  }
+
+  /// Says that fragments which were written make no record, since the rest found no place. The caller counts it, or
+  /// writes it elsewhere.
+  func abandonFragments(thread: UInt32, ticks: UInt64, _ level: Level) {
+    if !settledFragments.insert(thread: thread, ticks: ticks) {
+      // Counted already: that one less.
+      countLoss(.overwritten, level, .max)
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import CMMLog
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import Synchronization
+
+/// A segment that a thread, or several under a lock, write records into.
+struct OpenSegment {
+  let index: Int
+  let generation: UInt64
+  /// Where the next record goes.
+  var cursor: UnsafeMutablePointer<UInt8>
+  let limit: UnsafeMutablePointer<UInt8>
+  let seed: UInt32
+}
+
+extension Ring {
+  func address(ofSegment index: Int) -> UnsafeMutableRawPointer {
+    base + geometry.offset(ofSegment: index)
+  }
+
+  /// What the header and the records of a segment are, as they stand now.
+  func bytes(ofSegment index: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: address(ofSegment: index), count: geometry.segmentSize)
+  }
+
+  /// The most bytes that one record can have without being fragmented.
+  var largestRecord: Int { geometry.segmentSize - SegmentLayout.size }
+
+  /// Opens a free segment for a thread, or gives nil if there is none. Async-signal-safe.
+  func openSegment(for thread: borrowing SegmentOwner) -> OpenSegment? {
+    guard let index = pool.take() else { return nil }
+    let segment = address(ofSegment: index)
+    let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
+    segment.storeBytes(of: generation, toByteOffset: SegmentLayout.generation, as: UInt64.self)
+    segment.storeBytes(
+      of: UInt32(SegmentLayout.size), toByteOffset: SegmentLayout.drained, as: UInt32.self)
+    thread.write(into: segment)
+    segment.storeBytes(of: 0, toByteOffset: SegmentLayout.end, as: UInt32.self)
+    let check = segmentCheck(bytes(ofSegment: index))
+    segment.storeBytes(of: check, toByteOffset: SegmentLayout.check, as: UInt32.self)
+    TestPoint.reach("segment.opening")
+    store(state: SegmentLayout.stateOpen, ofSegment: index)
+    generationsPublished.add(1, ordering: .acquiringAndReleasing)
+    let memory = segment.assumingMemoryBound(to: UInt8.self)
+    return OpenSegment(
+      index: index, generation: generation, cursor: memory + SegmentLayout.size,
+      limit: memory + geometry.segmentSize,
+      seed: checkSeed(session: identity.session, generation: generation))
+  }
+
+  /// Says that a segment gets no more records. Async-signal-safe.
+  ///
+  /// - Parameter end: Where its records end.
+  func seal(segment index: Int, end: UnsafeMutablePointer<UInt8>) {
+    let segment = address(ofSegment: index)
+    let offset = UnsafeMutableRawPointer(end) - segment
+    segment.storeBytes(of: UInt32(offset), toByteOffset: SegmentLayout.end, as: UInt32.self)
+    TestPoint.reach("segment.sealing")
+    store(state: SegmentLayout.stateSealed, ofSegment: index)
+    pool.seal(index)
+    if pool.sealedCount.load(ordering: .relaxed) >= max(1, pool.count / 8) { space.wakeDrainer() }
+  }
+
+  /// Notes that all records before `offset` are in an archive.
+  func publish(drained offset: Int, ofSegment index: Int) {
+    let address = address(ofSegment: index) + SegmentLayout.drained
+    mmlog_store_release_u32(address.assumingMemoryBound(to: UInt32.self), UInt32(offset))
+  }
+
+  /// Empties a segment that was claimed, and gives it back.
+  ///
+  /// Writing zeros takes the page faults that a write-back has made due, in place of the next caller.
+  func free(segment index: Int) {
+    let segment = address(ofSegment: index)
+    store(state: SegmentLayout.stateFree, ofSegment: index)
+    TestPoint.reach("segment.freeing")
+    segment.storeBytes(of: 0, toByteOffset: SegmentLayout.generation, as: UInt64.self)
+    // To the very end: a record that was begun and then moved elsewhere reaches past the last one.
+    (segment + SegmentLayout.size).initializeMemory(
+      as: UInt8.self, repeating: 0, count: geometry.segmentSize - SegmentLayout.size)
+    pool.give(back: index)
+    space.segmentFreed()
+  }
+
+  /// The lowest generation that is not wholly archived, given the segments that are about to be freed;
+  /// nil if that cannot be told at this moment.
+  func lowestGeneration(besides finished: (Int) -> Bool) -> UInt64? {
+    let published = generationsPublished.load(ordering: .acquiring)
+    let started = generationsStarted.load(ordering: .acquiring)
+    guard published == started else { return nil }
+    var lowest = started + 1
+    for index in 0..<pool.count where pool.status(index) != .free && !finished(index) {
+      let generation = address(ofSegment: index).load(
+        fromByteOffset: SegmentLayout.generation, as: UInt64.self)
+      if generation > 0 { lowest = min(lowest, generation) }
+    }
+    // A segment taken meanwhile has a generation above `started`, if it was not on its way before.
+    return generationsStarted.load(ordering: .acquiring) == started ? lowest : nil
+  }
+
+  /// The generation in a segment's header; 0 while it is free.
+  func generation(ofSegment index: Int) -> UInt64 {
+    let address = address(ofSegment: index) + SegmentLayout.generation
+    return mmlog_load_relaxed_u64(address.assumingMemoryBound(to: UInt64.self))
+  }
+
+  /// The state in a segment's header, with acquire order.
+  func state(ofSegment index: Int) -> UInt32 {
+    let address = address(ofSegment: index) + SegmentLayout.state
+    return mmlog_load_acquire_u32(address.assumingMemoryBound(to: UInt32.self))
+  }
+
+  private func store(state: UInt32, ofSegment index: Int) {
+    let address = address(ofSegment: index) + SegmentLayout.state
+    mmlog_store_release_u32(address.assumingMemoryBound(to: UInt32.self), state)
+  }
+}
+
+/// Who a segment is opened for, as its header will say.
+struct SegmentOwner {
+  var ordinal: UInt32
+  var threadID: UInt32
+  /// 16 bytes, zero-padded.
+  var name: (UInt64, UInt64)
+  /// How many segments it had before.
+  var segmentsBefore: UInt64
+
+  /// The owner of the segment that threads share which have none of their own.
+  static let shared = SegmentOwner(ordinal: 0, threadID: 0, name: (0, 0), segmentsBefore: 0)
+
+  /// Async-signal-safe.
+  func write(into segment: UnsafeMutableRawPointer) {
+    segment.storeBytes(of: ordinal, toByteOffset: SegmentLayout.threadOrdinal, as: UInt32.self)
+    segment.storeBytes(of: threadID, toByteOffset: SegmentLayout.threadID, as: UInt32.self)
+    segment.storeBytes(of: name.0, toByteOffset: SegmentLayout.threadName, as: UInt64.self)
+    segment.storeBytes(of: name.1, toByteOffset: SegmentLayout.threadName + 8, as: UInt64.self)
+    segment.storeBytes(
+      of: segmentsBefore, toByteOffset: SegmentLayout.ordinalInThread, as: UInt64.self)
+  }
+}

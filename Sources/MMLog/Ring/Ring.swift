@@ -1,0 +1,169 @@
+import CMMLog
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import Synchronization
+
+/// The ring file of a session, made and mapped by the process that writes it.
+///
+/// Proof of `@unchecked Sendable`: the map's words are written by the thread that owns their segment, by
+/// atomic operations, or under the lock named where they are declared.
+final class Ring: @unchecked Sendable {
+  let identity: SessionIdentity
+  let geometry: RingGeometry
+  let fileName: String
+  let pool: SegmentPool
+  let space: SpaceSignal
+  let base: UnsafeMutableRawPointer
+  private var mapping: Mapping?
+  private var file: File?
+  /// The file's path, for messages.
+  let path: String
+  /// Where the next dictionary entry goes, in bytes from the area's start. Under `dictionaryLock`.
+  var dictionaryEnd = 0
+  let dictionaryLock = SystemMutex()
+  /// Generations given out, and those whose segment header is written. Equal: none is on its way.
+  let generationsStarted = Atomic<UInt64>(0)
+  let generationsPublished = Atomic<UInt64>(0)
+  /// Fragmented records that are counted as lost, or are not to be, though fragments of them may still be there.
+  let settledFragments = FragmentSet()
+  private let firstPair: ClockPair
+  private let newestPair: Mutex<ClockPair>
+
+  /// Makes, allocates, locks and maps the ring of a new session.
+  ///
+  /// The file gets its name when it is complete, so that nobody ever sees a ring without a lock or a
+  /// head; what a crash leaves before that is swept at the next start.
+  ///
+  /// - Throws: ``LogError``; nothing is left behind then.
+  init(
+    in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry
+  ) throws(LogError) {
+    self.identity = identity
+    self.geometry = geometry
+    fileName = FileNames.Ring(store: identity.storeName, session: identity.session).fileName
+    path = directory.path(of: fileName)
+    let unfinished = fileName + FileNames.unfinishedSuffix
+    firstPair = ClockReading.take(ordinal: 0)
+    do throws(SystemError) {
+      let file = try directory.openFile(unfinished, [.read, .write, .create, .exclusive])
+      do throws(SystemError) {
+        let mapping = try Self.map(file, geometry)
+        base = mapping.base
+        self.mapping = consume mapping
+        Self.writeHead(at: base, RingHead(identity: identity, geometry: geometry))
+        Self.write(firstPair, at: base + RingLayout.firstClockPair)
+        try directory.rename(unfinished, to: fileName)
+      } catch {
+        try? directory.remove(unfinished)
+        throw error
+      }
+      self.file = consume file
+    } catch {
+      throw LogError(error, while: "Making the ring failed")
+    }
+    pool = SegmentPool(count: geometry.segmentCount)
+    space = SpaceSignal()
+    newestPair = Mutex(firstPair)
+    readClocks()
+  }
+
+  private static func map(
+    _ file: borrowing File, _ geometry: RingGeometry
+  ) throws(SystemError) -> Mapping {
+    // First, and for as long as the process lives: it is how others know that the ring is not a dead one's.
+    try file.lock()
+    // Allocated, because a store to a sparse page on a full disk would be a SIGBUS; populated, because
+    // the first store to a page would cost the caller a fault.
+    try file.allocate(offset: 0, count: geometry.fileSize)
+    let mapping = try Mapping(file, count: geometry.fileSize, writable: true)
+    try mapping.populateForWriting(offset: 0, count: geometry.fileSize)
+    return mapping
+  }
+
+  private static func writeHead(at base: UnsafeMutableRawPointer, _ head: RingHead) {
+    let bytes = head.encoded(pageSize: UInt32(Host.pageSize))
+    base.copyMemory(from: bytes, byteCount: bytes.count)
+    base.storeBytes(of: RingLayout.stateOpen, toByteOffset: RingLayout.state, as: UInt32.self)
+  }
+
+  private static func write(_ pair: ClockPair, at address: UnsafeMutableRawPointer) {
+    let bytes = pair.encoded
+    address.copyMemory(from: bytes, byteCount: bytes.count)
+  }
+
+  // MARK: - Clocks
+
+  /// Reads the clocks and writes them into the ring, in the slot that does not hold the newest pair.
+  func readClocks() {
+    newestPair.withLock { newest in
+      newest = ClockReading.take(ordinal: newest.ordinal &+ 1)
+      let slot = Int(newest.ordinal % 2) * ClockPairLayout.size
+      Self.write(newest, at: base + RingLayout.clockPairSlots + slot)
+    }
+  }
+
+  /// Turns this ring's ticks into wall time, as of the newest reading.
+  var clock: TickClock { TickClock(first: firstPair, newest: newestPair.withLock { $0 }) }
+
+  // MARK: - Losses
+
+  /// Counts lost records. Lock-free and async-signal-safe.
+  func countLoss(_ cause: LossCause, _ level: Level, _ count: UInt64 = 1) {
+    let address = base + RingLayout.ledger + LossLedger.offset(cause, level)
+    _ = mmlog_fetch_add_u64(address.assumingMemoryBound(to: UInt64.self), count)
+  }
+
+  /// The losses counted so far.
+  var losses: LossLedger {
+    LossLedger(
+      UnsafeRawBufferPointer(start: base + RingLayout.ledger, count: RingLayout.ledgerSize))
+      ?? LossLedger()
+  }
+
+  // MARK: - The end
+
+  /// Says that the session was closed in order. The ring is removed next, unless records are left in it.
+  func markClosed() {
+    base.storeBytes(of: RingLayout.stateClosed, toByteOffset: RingLayout.state, as: UInt32.self)
+  }
+
+  /// Lets stores to the ring's memory go nowhere from now on, and keeps them from being faults.
+  ///
+  /// For when someone may still be in the middle of one. Async-signal-safe.
+  func detachMemory() {
+    Mapping.replaceWithPrivateMemory(base, count: geometry.fileSize)
+  }
+
+  /// Closes the file, and with it gives up the lock if nothing else holds the file open: the map does, until it
+  /// is detached or unmapped. A fork's child has to do both, or the dead parent's ring would stay locked.
+  func giveUpLock() { file = nil }
+
+  /// Unmaps the ring and closes its file. No one may touch it any more.
+  func unmap() {
+    settledFragments.free()
+    mapping = nil
+    file = nil
+  }
+}
+
+/// Reads the three clocks at nearly the same moment.
+enum ClockReading {
+  /// The best of a few tries: an interruption between the readings makes a pair useless.
+  static func take(ordinal: UInt32) -> ClockPair {
+    var best: (pair: ClockPair, width: UInt64)?
+    for _ in 0..<4 {
+      let before = mmlog_ticks()
+      let monotonic = Clock.monotonic()
+      let wall = Clock.realtime()
+      let width = mmlog_ticks() &- before
+      if width < best?.width ?? .max {
+        let pair = ClockPair(
+          ticks: before &+ width / 2, wall: wall, monotonic: monotonic, ordinal: ordinal)
+        best = (pair, width)
+      }
+    }
+    return best?.pair
+      ?? ClockPair(ticks: mmlog_ticks(), wall: 0, monotonic: 0, ordinal: ordinal)
+  }
+}

@@ -1,0 +1,138 @@
+import CMMLog
+import Synchronization
+
+/// Which segments are free, open, sealed or being read: the process's own memory of it, which decides;
+/// the ring's headers only tell others.
+///
+/// Taking and giving back is lock-free and async-signal-safe: a stack of Treiber's kind, its head tagged
+/// against reuse (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986). Last in, first out,
+/// so that a quiet service lives in a few warm pages.
+///
+/// Proof of `@unchecked Sendable`: all words behind the pointers are touched by atomic operations only.
+final class SegmentPool: @unchecked Sendable {
+  enum Status: UInt32 {
+    case free
+    case open
+    case sealed
+    /// Sealed, and being drained or discarded by whoever claimed it.
+    case claimed
+  }
+
+  let count: Int
+  /// How many writers may have a segment of their own, so that some are left to go round.
+  private let mostHolders: Int
+  private let holders = Atomic<Int>(0)
+  private let statuses: UnsafeMutablePointer<UInt32>
+  private let nexts: UnsafeMutablePointer<UInt32>
+  /// 1 for segments that the drainer is reading although it has no claim on them.
+  private let pins: UnsafeMutablePointer<UInt32>
+  /// Number of the first free segment plus one in the low half, a counter in the high one.
+  private let head: UnsafeMutablePointer<UInt64>
+  let sealedCount = Atomic<Int>(0)
+
+  init(count: Int) {
+    self.count = count
+    mostHolders = max(1, count - max(2, count / 4))
+    statuses = .allocate(capacity: count)
+    nexts = .allocate(capacity: count)
+    pins = .allocate(capacity: count)
+    pins.initialize(repeating: 0, count: count)
+    head = .allocate(capacity: 1)
+    statuses.initialize(repeating: Status.free.rawValue, count: count)
+    for index in 0..<count { nexts[index] = index + 1 < count ? UInt32(index + 2) : 0 }
+    head.initialize(to: 1)
+  }
+
+  deinit {
+    statuses.deallocate()
+    nexts.deallocate()
+    pins.deallocate()
+    head.deallocate()
+  }
+
+  /// Counts a writer that is about to get its first segment; false if there are as many as may be.
+  ///
+  /// Counted before it has one: were it the other way round, many threads at once could open all segments, and
+  /// none would ever become free.
+  ///
+  /// - Parameter isShared: Whether it is the writer for those who have no segment, which always may.
+  func addHolder(isShared: Bool) -> Bool {
+    if holders.add(1, ordering: .relaxed).newValue <= mostHolders || isShared { return true }
+    removeHolder()
+    return false
+  }
+
+  /// Counts a writer that has given up its segment and gets no other.
+  func removeHolder() { holders.subtract(1, ordering: .relaxed) }
+
+  /// Takes a free segment and makes it open, or gives nil if there is none.
+  func take() -> Int? {
+    var old = mmlog_load_acquire_u64(head)
+    while true {
+      let top = UInt32(truncatingIfNeeded: old)
+      guard top != 0 else { return nil }
+      let next = mmlog_load_relaxed_u32(nexts + Int(top - 1))
+      let new = (old >> 32 &+ 1) << 32 | UInt64(next)
+      if mmlog_compare_exchange_u64(head, &old, new) {
+        set(Int(top - 1), .open)
+        return Int(top - 1)
+      }
+    }
+  }
+
+  /// Gives a segment back that was claimed, or open and never used.
+  func give(back index: Int) {
+    set(index, .free)
+    var old = mmlog_load_acquire_u64(head)
+    while true {
+      mmlog_store_relaxed_u32(nexts + index, UInt32(truncatingIfNeeded: old))
+      let new = (old >> 32 &+ 1) << 32 | UInt64(index + 1)
+      if mmlog_compare_exchange_u64(head, &old, new) { return }
+    }
+  }
+
+  /// Says that an open segment will get no more records.
+  func seal(_ index: Int) {
+    sealedCount.add(1, ordering: .relaxed)
+    set(index, .sealed)
+  }
+
+  /// Claims a sealed segment for draining or discarding; false if another has it.
+  func claim(_ index: Int) -> Bool {
+    var expected = Status.sealed.rawValue
+    guard mmlog_compare_exchange_u32(statuses + index, &expected, Status.claimed.rawValue) else {
+      return false
+    }
+    sealedCount.subtract(1, ordering: .relaxed)
+    return true
+  }
+
+  /// Claims a sealed segment for discarding; false if another has it, or the drainer is reading it.
+  func claimUnpinned(_ index: Int) -> Bool {
+    guard claim(index) else { return false }
+    // Claim, then look at the pin; the drainer pins, then looks for a claim. Both are sequentially
+    // consistent: one of the two sees the other.
+    if mmlog_load_acquire_u32(pins + index) == 0 { return true }
+    unclaim(index)
+    return false
+  }
+
+  /// Keeps a segment from being discarded while the drainer reads it.
+  func setPin(_ index: Int, _ isPinned: Bool) {
+    _ = mmlog_exchange_u32(pins + index, isPinned ? 1 : 0)
+  }
+
+  /// Gives up a claim: the segment is sealed as before.
+  func unclaim(_ index: Int) {
+    sealedCount.add(1, ordering: .relaxed)
+    set(index, .sealed)
+  }
+
+  func status(_ index: Int) -> Status {
+    Status(rawValue: mmlog_load_acquire_u32(statuses + index)) ?? .free
+  }
+
+  private func set(_ index: Int, _ status: Status) {
+    mmlog_store_release_u32(statuses + index, status.rawValue)
+  }
+}

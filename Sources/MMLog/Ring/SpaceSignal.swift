@@ -1,0 +1,79 @@
+import CMMLog
+import MMLogSystem
+
+/// How threads that wait and the drainer wake each other: words that count events, and futexes on them.
+///
+/// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
+final class SpaceSignal: @unchecked Sendable {
+  /// Counts segments that became free.
+  private let freed: UnsafeMutablePointer<UInt32>
+  private let waiters: UnsafeMutablePointer<UInt32>
+  /// Counts reasons for the drainer to look.
+  private let requests: UnsafeMutablePointer<UInt32>
+  /// 1 while the drainer sleeps.
+  private let isDrainerAsleep: UnsafeMutablePointer<UInt32>
+  /// 1 when nobody is to wait any more.
+  private let isOver: UnsafeMutablePointer<UInt32>
+
+  init() {
+    freed = .allocate(capacity: 5)
+    freed.initialize(repeating: 0, count: 5)
+    waiters = freed + 1
+    requests = freed + 2
+    isDrainerAsleep = freed + 3
+    isOver = freed + 4
+  }
+
+  deinit { freed.deallocate() }
+
+  /// Tells waiting threads that a segment is free.
+  func segmentFreed() {
+    _ = mmlog_fetch_add_u32(freed, 1)
+    if mmlog_load_acquire_u32(waiters) > 0 { Futex.wake(freed) }
+  }
+
+  /// Lets nobody wait any longer: the store is being closed.
+  func endWaiting() {
+    mmlog_store_release_u32(isOver, 1)
+    _ = mmlog_fetch_add_u32(freed, 1)
+    Futex.wake(freed)
+  }
+
+  /// Calls `take` until it gives something or the time is over. Async-signal-safe if `take` is.
+  ///
+  /// - Parameter nanoseconds: How long to wait at most.
+  func wait<Result>(atMost nanoseconds: Int64, for take: () -> Result?) -> Result? {
+    let deadline = Clock.monotonic() &+ UInt64(max(0, nanoseconds))
+    _ = mmlog_fetch_add_u32(waiters, 1)
+    defer { _ = mmlog_fetch_sub_u32(waiters, 1) }
+    while true {
+      let seen = mmlog_load_acquire_u32(freed)
+      if let result = take() { return result }
+      let now = Clock.monotonic()
+      guard now < deadline, mmlog_load_acquire_u32(isOver) == 0 else { return nil }
+      wakeDrainer()
+      _ = Futex.wait(freed, expected: seen, timeout: Int64(deadline - now))
+    }
+  }
+
+  /// Makes the drainer look now. One system call if it sleeps, none if not.
+  func wakeDrainer() {
+    _ = mmlog_fetch_add_u32(requests, 1)
+    if mmlog_exchange_u32(isDrainerAsleep, 0) == 1 { Futex.wake(requests) }
+  }
+
+  /// How often the drainer has been asked to look. To be read before looking.
+  var requestCount: UInt32 { mmlog_load_acquire_u32(requests) }
+
+  /// Lets the drainer sleep until it is asked to look, or the time is over.
+  ///
+  /// - Parameter seen: The ``requestCount`` of which everything has been done.
+  func drainerSleeps(atMost nanoseconds: Int64, unlessAskedSince seen: UInt32) {
+    mmlog_store_release_u32(isDrainerAsleep, 1)
+    // The kernel compares the word again: a request in between is not missed.
+    if mmlog_load_acquire_u32(requests) == seen {
+      _ = Futex.wait(requests, expected: seen, timeout: nanoseconds)
+    }
+    mmlog_store_release_u32(isDrainerAsleep, 0)
+  }
+}

@@ -1,0 +1,180 @@
+import CMMLog
+import MMLogSystem
+import Synchronization
+
+/// What one thread has for one session: its writers and its cache of call sites.
+typealias ThreadBlock = UnsafeMutablePointer<mmlog_thread>
+
+/// The blocks of a session's threads: made at a thread's first log call, left behind at its exit for a later
+/// thread.
+///
+/// Proof of `@unchecked Sendable`: the list only grows while the session lasts, by compare-and-exchange; a block
+/// belongs to the thread that set its `in_use`.
+final class ThreadRegistry: @unchecked Sendable {
+  private let head: UnsafeMutablePointer<UInt64>
+  private let ordinals = Atomic<UInt32>(0)
+
+  init() {
+    head = .allocate(capacity: 1)
+    head.initialize(to: 0)
+  }
+
+  deinit { head.deallocate() }
+
+  /// What the calling thread has for `session`, or nil if it has not logged for it yet.
+  static func find(_ session: UnsafeRawPointer) -> ThreadBlock? {
+    var block = mmlog_threads()
+    while let found = block {
+      if mmlog_load_session(found) == session { return found }
+      block = found.pointee.next_of_thread
+    }
+    return nil
+  }
+
+  /// Makes what the calling thread needs for `session`. Async-signal-safe; nil if there is no memory.
+  func attach(to session: UnsafeRawPointer) -> ThreadBlock? {
+    guard let block = reuse() ?? link(BlockPool.take()) else { return nil }
+    block.pointee.ordinal = ordinals.add(1, ordering: .relaxed).newValue
+    block.pointee.thread_id = UInt32(bitPattern: CurrentProcess.threadID())
+    block.pointee.segments_used = 0
+    var name: (UInt64, UInt64) = (0, 0)
+    withUnsafeMutableBytes(of: &name) { _ = CurrentProcess.threadName(into: $0) }
+    block.pointee.name = name
+    mmlog_sites_of(block).update(repeating: mmlog_site_slot(), count: Int(MMLOG_SITE_SLOTS))
+    // Not `for in`: see LogCall.freeWriter.
+    var depth: UInt32 = 0
+    while depth < MMLOG_DEPTHS {
+      WriterRoom.prepare(mmlog_writer_at(block, depth), of: block)
+      depth += 1
+    }
+    mmlog_store_session(block, session)
+    BlockPool.linkToThread(block)
+    return block
+  }
+
+  /// Calls `body` with every block that the session's threads have or had.
+  func forEach(_ body: (ThreadBlock) -> Void) {
+    var block = first
+    while let current = block {
+      block = current.pointee.next_of_session
+      body(current)
+    }
+  }
+
+  /// Takes all blocks away from the session, whose end it is.
+  func dissolve() {
+    BlockPool.lock.withLock {
+      var block = first
+      while let current = block {
+        block = current.pointee.next_of_session
+        mmlog_store_session(current, nil)
+        // One that a living thread has stays with that thread, for its next session.
+        if mmlog_load_acquire_u32(&current.pointee.in_use) == 0 { BlockPool.giveBack(current) }
+      }
+      mmlog_store_release_u64(head, 0)
+    }
+  }
+
+  private var first: ThreadBlock? { ThreadBlock(bitPattern: UInt(mmlog_load_acquire_u64(head))) }
+
+  private func reuse() -> ThreadBlock? {
+    var block = first
+    while let current = block {
+      var free: UInt32 = 0
+      if mmlog_compare_exchange_u32(&current.pointee.in_use, &free, 1) { return current }
+      block = current.pointee.next_of_session
+    }
+    return nil
+  }
+
+  private func link(_ block: ThreadBlock?) -> ThreadBlock? {
+    guard let block else { return nil }
+    var old = mmlog_load_acquire_u64(head)
+    repeat {
+      block.pointee.next_of_session = ThreadBlock(bitPattern: UInt(old))
+    } while !mmlog_compare_exchange_u64(head, &old, UInt64(UInt(bitPattern: block)))
+    return block
+  }
+}
+
+/// The blocks of the process that no session has, and what happens to a thread's blocks at its exit.
+enum BlockPool {
+  /// Guards the free list, and keeps a session from ending while a thread that exits seals its segments.
+  static let lock = SystemMutex()
+  nonisolated(unsafe) private static var free: ThreadBlock?
+
+  private static let exitHook: ThreadExit? = try? ThreadExit { _ in BlockPool.threadExits() }
+
+  /// A block without a session: one that this thread has left over, one of the free ones, or a new one.
+  /// Async-signal-safe: where the lock is taken, it takes new memory.
+  fileprivate static func take() -> ThreadBlock? {
+    var own = mmlog_threads()
+    while let block = own {
+      if mmlog_load_session(block) == nil, !isBusy(block) { return block }
+      own = block.pointee.next_of_thread
+    }
+    return takeFree() ?? make()
+  }
+
+  /// Whether a log call is still open in it that began before the end of its session.
+  private static func isBusy(_ block: ThreadBlock) -> Bool {
+    (0..<MMLOG_DEPTHS).contains { mmlog_is_busy_here(mmlog_writer_at(block, $0)) }
+  }
+
+  fileprivate static func giveBack(_ block: ThreadBlock) {
+    for depth in 0..<MMLOG_DEPTHS { WriterRoom.freeScratch(mmlog_writer_at(block, depth)) }
+    block.pointee.next_of_thread = free
+    free = block
+  }
+
+  /// Enters a block into its thread's list, unless it is there from before.
+  fileprivate static func linkToThread(_ block: ThreadBlock) {
+    var own = mmlog_threads()
+    while let other = own {
+      if other == block { return }
+      own = other.pointee.next_of_thread
+    }
+    block.pointee.next_of_thread = mmlog_threads()
+    mmlog_set_threads(block)
+    exitHook?.set(UnsafeMutableRawPointer(block))
+  }
+
+  private static func takeFree() -> ThreadBlock? {
+    guard lock.tryLock() else { return nil }
+    defer { lock.unlock() }
+    guard let block = free else { return nil }
+    free = block.pointee.next_of_thread
+    block.pointee.in_use = 1
+    return block
+  }
+
+  private static func make() -> ThreadBlock? {
+    // Zeros from the kernel: no gate, no segment, no call site.
+    let size = MemoryLayout<mmlog_thread>.stride
+    guard let memory = PrivateMemory.allocate(size) else { return nil }
+    let block = memory.bindMemory(to: mmlog_thread.self, capacity: 1)
+    block.pointee.in_use = 1
+    return block
+  }
+
+  /// Seals what the exiting thread has open, and leaves its blocks to others.
+  private static func threadExits() {
+    mmlog_set_current_writer(nil)
+    var own = mmlog_threads()
+    mmlog_set_threads(nil)
+    lock.withLock {
+      while let block = own {
+        own = block.pointee.next_of_thread
+        if let session = Session.of(block) {
+          for depth in 0..<MMLOG_DEPTHS {
+            WriterRoom.close(mmlog_writer_at(block, depth), session.ring)
+          }
+          mmlog_store_release_u32(&block.pointee.in_use, 0)
+        } else {
+          block.pointee.in_use = 0
+          giveBack(block)
+        }
+      }
+    }
+  }
+}

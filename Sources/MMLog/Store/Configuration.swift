@@ -1,0 +1,127 @@
+public import MMLogFormat
+import MMLogStorage
+
+/// What a log call does when no segment of the ring is free: the archive cannot be written as fast as
+/// records come, or not at all.
+public enum FullRingPolicy: Equatable, Sendable {
+  /// Wait for a free segment, so long at most; then drop the record and count it.
+  ///
+  /// A call inside another log call, as in a signal handler, waits for a millisecond at most.
+  case wait(upTo: Duration)
+  /// Drop the record, and count it.
+  case dropNewest
+  /// Give up the oldest segment that is not being archived at the moment, and count its records as lost: a
+  /// flight recorder.
+  case overwriteOldest
+}
+
+extension LogStore {
+  /// How a store works. Every setting has a default that suits a service; all are checked before
+  /// anything is allocated.
+  public struct Configuration: Sendable {
+    /// Size of the mapped file that records are written into, in bytes, rounded up to whole segments. From 256 KiB
+    /// to 4 GiB; default 8 MiB.
+    ///
+    /// What the ring holds is what the service can log while the disk stands still.
+    public var ringSize = 8 << 20
+
+    /// Size of a segment of the ring, in bytes: a multiple of 4096, from 4 KiB to 16 MiB; default 64 KiB.
+    ///
+    /// Each thread that logs holds one. Three quarters of the segments can be held so; further threads share one,
+    /// under a lock. The ring must have room for eight segments.
+    public var segmentSize = 64 << 10
+
+    /// Size of the part of the ring that holds the static parts of log statements, in bytes: a multiple of
+    /// 4096, from 4 KiB to 64 MiB; default 256 KiB, enough for about two thousand log statements.
+    ///
+    /// When it is full, records carry their static part themselves: larger and slower, not lost.
+    public var dictionarySize = 256 << 10
+
+    /// Where the ring is, if not beside the archives. Default: nil.
+    ///
+    /// On a tmpfs such as `/dev/shm` no write-back ever disturbs a log call, and the ring survives the process but
+    /// not the machine.
+    public var ringDirectory: String?
+
+    /// Size in bytes at which an archive is closed and the next begun; exceeded by one frame at most. 0: never. Else
+    /// from 4 KiB; default 64 MiB.
+    public var archiveSize = 64 << 20
+
+    /// How hard archives are compressed: 0 (not at all) to 9 (slowest and smallest) as zlib counts. Default 1,
+    /// so that one processor keeps up with several busy threads.
+    public var compressionLevel = 1
+
+    /// What to do when the ring is full. Default: wait up to a second.
+    public var fullRing = FullRingPolicy.wait(upTo: .seconds(1))
+
+    /// How long a record may stay in the ring before it is moved to the archive: from 10 ms to an hour; default
+    /// one second. Nothing of a process's death depends on it.
+    public var drainInterval = Duration.seconds(1)
+
+    /// How often the archive is made safe from a power cut, if there is anything new: at least ``drainInterval``; nil
+    /// (the default): only by ``LogStore/flush(_:within:)`` and when an archive is closed.
+    public var syncInterval: Duration?
+
+    /// From which level on a record's archive frame is made safe from a power cut as soon as it is written, which is
+    /// within ``drainInterval``; nil (the default): none.
+    public var syncLevel: Level?
+
+    /// The level of labels for which nothing else is set. Default: `info`.
+    public var level = Level.info
+
+    /// A configuration with all defaults.
+    public init() {}
+
+    /// The ring's areas, once all settings are known to be right.
+    func checkedGeometry() throws(LogError) -> RingGeometry {
+      try check((256 << 10)...(4 << 30), ringSize, "ringSize", "256 KiB to 4 GiB")
+      try check((4 << 10)...(16 << 20), segmentSize, "segmentSize", "4 KiB to 16 MiB")
+      try check((4 << 10)...(64 << 20), dictionarySize, "dictionarySize", "4 KiB to 64 MiB")
+      try check(0...9, compressionLevel, "compressionLevel", "0 to 9")
+      try check(
+        10_000_000...3_600_000_000_000, drainInterval.nanoseconds, "drainInterval", "10 ms to 1 h")
+      guard segmentSize % 4096 == 0, dictionarySize % 4096 == 0 else {
+        throw Self.invalid("segmentSize and dictionarySize must be multiples of 4096")
+      }
+      guard archiveSize == 0 || archiveSize >= 4 << 10 else {
+        throw Self.invalid("archiveSize is \(archiveSize): it must be 0 or at least 4 KiB")
+      }
+      if let syncInterval, syncInterval < drainInterval {
+        throw Self.invalid(
+          "syncInterval is shorter than drainInterval: it must be at least as long")
+      }
+      if ringDirectory?.isEmpty == true {
+        throw Self.invalid(
+          "ringDirectory is empty: give a path, or nil for the archives' directory")
+      }
+      if case .wait(let limit) = fullRing, limit < .zero {
+        throw Self.invalid("fullRing waits for a negative time")
+      }
+      let room = ringSize - RingLayout.dictionary - dictionarySize
+      guard room / segmentSize >= 8 else {
+        throw Self.invalid(
+          "ringSize is \(ringSize): it must have room for 8 segments of \(segmentSize) bytes beside the "
+            + "dictionary of \(dictionarySize); make it larger, or those smaller")
+      }
+      return RingGeometry(
+        dictionarySize: dictionarySize, segmentSize: segmentSize,
+        segmentCount: (room + segmentSize - 1) / segmentSize)
+    }
+
+    var archiveSettings: ArchiveSeries.Settings {
+      ArchiveSeries.Settings(archiveSize: archiveSize, compressionLevel: compressionLevel)
+    }
+
+    private func check<T: BinaryInteger>(
+      _ range: ClosedRange<T>, _ value: T, _ name: String, _ words: String
+    ) throws(LogError) {
+      guard range.contains(value) else {
+        throw Self.invalid("\(name) is \(value): it must be from \(words)")
+      }
+    }
+
+    private static func invalid(_ message: String) -> LogError {
+      LogError(.invalidConfiguration, "The configuration is not valid: \(message).")
+    }
+  }
+}

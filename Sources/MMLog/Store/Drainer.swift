@@ -1,0 +1,344 @@
+import CMMLog
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import Synchronization
+
+/// The store's one background thread: moves records from the ring to archives.
+///
+/// Proof of `@unchecked Sendable`: what is not atomic or under a lock belongs to the drainer's thread, and to
+/// whoever closes the store after that thread has ended.
+final class Drainer: @unchecked Sendable {
+  /// How far what was logged before has come.
+  struct Progress {
+    /// Counts flush requests that have been served.
+    var served: UInt64 = 0
+    /// What went wrong in serving the last, if anything.
+    var failure: LogError?
+  }
+
+  private let session: Session
+  private let series: ArchiveSeries
+  private let events: EventHub
+  private let interval: Int64
+  private let syncInterval: Int64?
+  private let syncLevels: UInt8
+  private var rows = RowBuilder()
+  /// The greatest ticks taken from each segment's present use.
+  private var lastTicks: [UInt64: UInt64] = [:]
+  private var lowestGeneration: UInt64 = 0
+  /// Segments that were opened later are left for the next pass.
+  private var newestGeneration: UInt64 = 0
+  private var reportedLosses = LossLedger()
+  private var lastReading: UInt64 = 0
+  private var lastSync: UInt64 = 0
+  private var needsSync = false
+  private var retryDelay: Int64 = 0
+
+  private let requested = Atomic<UInt64>(0)
+  private let syncRequested = Atomic<Bool>(false)
+  private let isStopping = Atomic<Bool>(false)
+  private let progress = Mutex(Progress())
+  /// Counts passes, for those who wait for one.
+  private let passes: UnsafeMutablePointer<UInt32>
+  private var thread: Thread?
+
+  init(
+    _ session: Session, _ series: ArchiveSeries, _ events: EventHub,
+    _ configuration: LogStore.Configuration
+  ) {
+    self.session = session
+    self.series = series
+    self.events = events
+    interval = configuration.drainInterval.nanoseconds
+    syncInterval = configuration.syncInterval?.nanoseconds
+    syncLevels = configuration.syncLevel.map { .max << $0.rawValue } ?? 0
+    passes = .allocate(capacity: 1)
+    passes.initialize(to: 0)
+    series.didClose = { events.send(.rotated(archive: $0)) }
+  }
+
+  deinit { passes.deallocate() }
+
+  /// Taken during a pass. A fork waits for it a little: a child whose parent was in the middle of one may
+  /// find a lock of the Swift runtime taken for ever.
+  let passLock = SystemMutex()
+
+  /// Starts the thread.
+  func start() throws(LogError) {
+    do {
+      thread = try Thread(name: "mmlog-drainer") { [self] in run() }
+    } catch {
+      throw LogError(error, while: "Starting the drainer's thread failed")
+    }
+  }
+
+  // MARK: - Asking for progress
+
+  /// Waits until everything that was logged before is in an archive.
+  ///
+  /// - Parameters:
+  ///   - syncing: Whether it also has to be safe from a power cut.
+  ///   - limit: How long to wait at most, in nanoseconds.
+  func flush(syncing: Bool, within limit: Int64) throws(LogError) {
+    if syncing { syncRequested.store(true, ordering: .releasing) }
+    let ticket = requested.add(1, ordering: .acquiringAndReleasing).newValue
+    let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
+    session.ring.space.wakeDrainer()
+    while true {
+      let seen = mmlog_load_acquire_u32(passes)
+      let progress = progress.withLock { $0 }
+      if progress.served >= ticket {
+        if let failure = progress.failure { throw failure }
+        return
+      }
+      let now = Clock.monotonic()
+      guard now < deadline else {
+        throw LogError(
+          .timedOut,
+          "Flushing took longer than allowed: the disk is slow or stands still. "
+            + "The records are safe in the ring as long as the machine runs.")
+      }
+      _ = Futex.wait(passes, expected: seen, timeout: Int64(deadline - now))
+    }
+  }
+
+  /// Ends the thread. What is left is moved by ``finish()``.
+  func stop() {
+    isStopping.store(true, ordering: .releasing)
+    session.ring.space.wakeDrainer()
+    thread?.join()
+  }
+
+  /// Moves everything, says that the session is closed, and closes the last archive. After ``stop()``, when no
+  /// one logs any more.
+  func finish() throws(LogError) {
+    do {
+      // Whatever their ticks: processors' counters may differ by a little.
+      try drain(until: .max)
+      try series.append(session.ring.losses)
+      try series.end(
+        SessionEnd(how: .closed, time: Clock.realtime()), dictionary: session.ring.dictionary)
+    } catch {
+      throw LogError(
+        error,
+        while: "Closing the archive failed; what is not in it is left in the ring and will be "
+          + "recovered at the next start")
+    }
+  }
+
+  /// Answers those who still wait for a flush. After ``finish()``, or its failure.
+  func settle(_ failure: LogError?) {
+    progress.withLock { $0 = Progress(served: .max, failure: failure) }
+    _ = mmlog_fetch_add_u32(passes, 1)
+    Futex.wake(passes)
+  }
+
+  // MARK: - The thread
+
+  private func run() {
+    let space = session.ring.space
+    var served = space.requestCount
+    var nextPass = Clock.monotonic()
+    while true {
+      readClocksIfDue()
+      // In this order: whoever asks for something says what before it makes the count rise.
+      let seen = space.requestCount
+      if isStopping.load(ordering: .acquiring) { return }
+      var now = Clock.monotonic()
+      if seen != served || now >= nextPass {
+        passLock.withLock { pass() }
+        served = seen
+        now = Clock.monotonic()
+        nextPass = now &+ UInt64(retryDelay > 0 ? min(retryDelay, interval) : interval)
+      }
+      // Once a second for the clocks, whatever the interval.
+      let nap = min(Int64(nextPass &- min(now, nextPass)), 1_000_000_000)
+      space.drainerSleeps(atMost: nap, unlessAskedSince: served)
+    }
+  }
+
+  /// Does everything that is due, and reports a failure once, and its end.
+  private func pass() {
+    let ticket = requested.load(ordering: .acquiring)
+    let syncs = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
+    var failure: LogError?
+    do {
+      try drain(until: mmlog_ticks())
+      try series.append(session.ring.losses)
+      try syncIfDue(asked: syncs)
+      if retryDelay > 0 { events.send(.resumed) }
+      retryDelay = 0
+    } catch {
+      if syncs { syncRequested.store(true, ordering: .releasing) }
+      failure = LogError(error, while: "Writing the archive failed; records stay in the ring")
+      if retryDelay == 0, let failure { events.send(.failed(failure)) }
+      retryDelay = min(max(retryDelay * 2, 50_000_000), 1_000_000_000)
+    }
+    reportLosses()
+    progress.withLock { $0 = Progress(served: ticket, failure: failure) }
+    _ = mmlog_fetch_add_u32(passes, 1)
+    Futex.wake(passes)
+  }
+
+  private func readClocksIfDue() {
+    let now = Clock.monotonic()
+    guard now &- lastReading >= 1_000_000_000 else { return }
+    lastReading = now
+    session.ring.readClocks()
+  }
+
+  private func syncIfDue(asked: Bool) throws(SystemError) {
+    let now = Clock.monotonic()
+    let isDue = syncInterval.map { now &- lastSync >= UInt64($0) } ?? false
+    guard needsSync || asked, asked || isDue || mustSync else { return }
+    try series.sync()
+    lastSync = now
+    needsSync = false
+    mustSync = false
+  }
+
+  /// Whether a record of a level was written that is to be synced at once.
+  private var mustSync = false
+
+  private func reportLosses() {
+    let losses = session.ring.losses
+    guard losses != reportedLosses else { return }
+    reportedLosses = losses
+    events.send(.dropped(losses))
+  }
+
+  // MARK: - Draining
+
+  /// Moves all records that are committed now, frame by frame.
+  ///
+  /// - Parameter cutoff: Later ones are left, so that frames overlap as little as possible, and no record is
+  ///   taken whose thread has an earlier one that was committed just after its segment was looked at.
+  private func drain(until cutoff: UInt64) throws(SystemError) {
+    // Segments are looked at one after the other, and meanwhile a thread may go on in one that was passed over
+    // as free, and then in one that is still to come. The fragments of a record have the same ticks: only this
+    // keeps their order.
+    newestGeneration = session.ring.generationsStarted.load(ordering: .acquiring)
+    let limit = session.policy == .overwriteOldest ? session.ring.pool.count / 4 : .max
+    while true {
+      if try moveFrame(cutoff, mostClaims: limit) { continue }
+      if limit == .max { break }
+      // What is left may be in younger segments.
+      if try !moveFrame(cutoff, mostClaims: .max) { break }
+    }
+    // What was discarded is not freed here.
+    if lastTicks.count > 2 * session.ring.pool.count {
+      lastTicks = lastTicks.filter { $0.key >= lowestGeneration }
+    }
+  }
+
+  /// Moves one frame's worth of records, and frees the segments that are then empty.
+  ///
+  /// - Parameter mostClaims: How many sealed segments it may keep from being discarded meanwhile.
+  /// - Returns: Whether it moved any.
+  private func moveFrame(_ cutoff: UInt64, mostClaims: Int) throws(SystemError) -> Bool {
+    var claimed: Set<Int> = []
+    var pinned: [Int] = []
+    defer {
+      for index in pinned { session.ring.pool.setPin(index, false) }
+      for index in claimed { session.ring.pool.unclaim(index) }
+    }
+    var collector = FrameCollector(runs(&claimed, &pinned, atMost: mostClaims), cutoff: cutoff)
+    rows.removeAll()
+    var fields = FrameHeader(.records)
+    fields.ranges = collector.fill(&rows, size: FrameSize.target)
+    let finished = Set(
+      collector.runs.filter { $0.isEmpty && claimed.contains($0.index) }.map(\.index))
+    if !rows.isEmpty {
+      lowestGeneration =
+        session.ring.lowestGeneration { finished.contains($0) } ?? lowestGeneration
+      fields.clock = session.ring.clock
+      fields.lowestGeneration = lowestGeneration
+      TestPoint.reach("drainer.beforeFrame")
+      try series.append(rows, dictionary: session.ring.dictionary, fields)
+      TestPoint.reach("drainer.afterFrame")
+      needsSync = true
+      if rows.summary.levels & syncLevels != 0 { mustSync = true }
+    }
+    publish(collector)
+    TestPoint.reach("drainer.published")
+    claimed.subtract(finished)
+    for index in finished { free(index, collector) }
+    TestPoint.reach("drainer.freed")
+    try series.rotateIfFull(dictionary: session.ring.dictionary)
+    return !rows.isEmpty
+  }
+
+  /// What is to be moved, from where the last frame ended. Sealed segments are claimed, so that nobody discards
+  /// them meanwhile; open ones are pinned, should they be sealed meanwhile.
+  private func runs(
+    _ claimed: inout Set<Int>, _ pinned: inout [Int], atMost limit: Int
+  ) -> [SegmentRun] {
+    let ring = session.ring
+    let newest = generationLimit(limit)
+    var runs: [SegmentRun] = []
+    for index in 0..<ring.pool.count where ring.generation(ofSegment: index) <= newest {
+      if !pin(index, &pinned) {
+        guard ring.pool.status(index) == .sealed, ring.pool.claim(index) else { continue }
+        claimed.insert(index)
+      }
+      let run = run(index, isSealed: claimed.contains(index))
+      if let run, run.header.generation <= newest { runs.append(run) }
+    }
+    return runs
+  }
+
+  /// The newest generation that may be in a frame which claims so many sealed segments at most: a flight recorder
+  /// needs others that it can discard, however long the disk stands still.
+  private func generationLimit(_ limit: Int) -> UInt64 {
+    let ring = session.ring
+    if limit >= ring.pool.count { return newestGeneration }
+    let sealed = (0..<ring.pool.count).filter { ring.pool.status($0) == .sealed }
+    let generations = sealed.map { ring.generation(ofSegment: $0) }.sorted()
+    return generations.count > limit ? min(generations[limit], newestGeneration) : newestGeneration
+  }
+
+  /// Keeps an open segment from being discarded until its pin is taken away; false if it is not open.
+  private func pin(_ index: Int, _ pinned: inout [Int]) -> Bool {
+    let pool = session.ring.pool
+    guard pool.status(index) == .open else { return false }
+    guard session.policy == .overwriteOldest else { return true }
+    pool.setPin(index, true)
+    pinned.append(index)
+    // Sealed just now, it may have been discarded before the pin was seen.
+    return pool.status(index) == .open
+  }
+
+  private func run(_ index: Int, isSealed: Bool) -> SegmentRun? {
+    let segment = session.ring.bytes(ofSegment: index)
+    // Nil for one that a thread is just opening. The state is stored last, and loaded first.
+    guard session.ring.state(ofSegment: index) != SegmentLayout.stateFree,
+      let header = try? SegmentHeader(segment), !header.isFree
+    else { return nil }
+    let end = isSealed && header.end > 0 ? header.end : segment.count
+    let scanner = RecordScanner(
+      segment.slice(0, end), from: header.drained,
+      seed: checkSeed(session: session.ring.identity.session, generation: header.generation),
+      looksBehindZeros: false)
+    return SegmentRun(
+      index: index, header: header, scanner: scanner,
+      lastTicks: lastTicks[header.generation] ?? 0)
+  }
+
+  private func publish(_ collector: borrowing FrameCollector) {
+    for run in collector.runs where run.taken > run.header.drained {
+      session.ring.publish(drained: run.taken, ofSegment: run.index)
+      lastTicks[run.header.generation] = run.lastTicks
+    }
+  }
+
+  private func free(_ index: Int, _ collector: borrowing FrameCollector) {
+    if let run = collector.runs.first(where: { $0.index == index }) {
+      lastTicks[run.header.generation] = nil
+      if !run.damage.isEmpty {
+        session.ring.countLoss(.damaged, .critical, UInt64(run.damage.count))
+      }
+    }
+    session.ring.free(segment: index)
+  }
+}

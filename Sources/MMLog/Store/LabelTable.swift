@@ -1,0 +1,100 @@
+import CMMLog
+import MMLogFormat
+import MMLogSystem
+
+/// The labels of a store: their loggers' shared state, and the levels set for them.
+///
+/// A label's state lives as long as the process, since loggers are plain values that point to it.
+///
+/// Proof of `@unchecked Sendable`: the arrays are touched under the lock; what a label points to is touched by
+/// atomic operations once it is published.
+final class LabelTable: @unchecked Sendable {
+  typealias Pointer = UnsafeMutablePointer<mmlog_label>
+
+  let lock = SystemMutex()
+  private var labels: [(name: String, state: Pointer)] = []
+  private var rules: [(pattern: String, level: Level)] = []
+  private let defaultLevel: Level
+
+  init(defaultLevel: Level) { self.defaultLevel = defaultLevel }
+
+  /// The state of a label, made if it is new.
+  ///
+  /// - Parameters:
+  ///   - store: The store, as its labels point to it.
+  ///   - register: Enters a new label into the ring; false if there is no room. Called under the lock.
+  func state(
+    of name: String, store: UnsafeRawPointer, gate: UnsafeRawPointer?,
+    register: (UInt32, String) -> Bool
+  ) -> Pointer {
+    lock.withLock {
+      if let known = labels.first(where: { $0.name == name }) { return known.state }
+      let state = Pointer.allocate(capacity: 1)
+      let id = UInt32(labels.count + 1)
+      let isKnown = id <= 0xFFFF && register(id, name)
+      state.initialize(
+        to: mmlog_label(
+          level: UInt32(level(of: name).rawValue), reserved: 0,
+          identity: (isKnown ? UInt64(id) : 0) << RecordLayout.labelShift, gate: gate, store: store)
+      )
+      labels.append((name, state))
+      return state
+    }
+  }
+
+  /// Sets the level of all labels that `pattern` matches, those to come included.
+  func setLevel(_ level: Level, for pattern: String) {
+    lock.withLock {
+      rules.removeAll { $0.pattern == pattern }
+      rules.append((pattern, level))
+      for label in labels where matches(label.name, pattern) {
+        mmlog_store_relaxed_u32(&label.state.pointee.level, UInt32(level.rawValue))
+      }
+    }
+  }
+
+  /// Lets log calls in (a gate) or not (nil).
+  func setGates(_ gate: UnsafeRawPointer?) {
+    lock.withLock { setGatesLocked(gate) }
+  }
+
+  /// The same under the lock, as in a fork's child.
+  func setGatesLocked(_ gate: UnsafeRawPointer?) {
+    // Not nil, which writers without a session have.
+    let closed = UnsafeRawPointer(bitPattern: 1)
+    for label in labels { mmlog_store_gate(label.state, gate ?? closed) }
+  }
+
+  /// Enters all labels into the ring of a new session.
+  func register(_ register: (UInt32, String) -> Bool) {
+    lock.withLock {
+      for (index, label) in labels.enumerated() { _ = register(UInt32(index + 1), label.name) }
+    }
+  }
+
+  private func level(of name: String) -> Level {
+    rules.last { matches(name, $0.pattern) }?.level ?? defaultLevel
+  }
+}
+
+/// Whether `text` matches a pattern in which `*` stands for any bytes and `?` for any one.
+func matches(_ text: String, _ pattern: String) -> Bool {
+  let (text, pattern) = (Array(text.utf8), Array(pattern.utf8))
+  var (t, p) = (0, 0)
+  var retry: (t: Int, p: Int)?
+  while t < text.count {
+    if p < pattern.count, pattern[p] == UInt8(ascii: "*") {
+      retry = (t, p)
+      p += 1
+    } else if p < pattern.count, pattern[p] == UInt8(ascii: "?") || pattern[p] == text[t] {
+      (t, p) = (t + 1, p + 1)
+    } else if let again = retry {
+      // The last star takes one byte more.
+      retry = (again.t + 1, again.p)
+      (t, p) = (again.t + 1, again.p + 1)
+    } else {
+      return false
+    }
+  }
+  return pattern[p...].allSatisfy { $0 == UInt8(ascii: "*") }
+}

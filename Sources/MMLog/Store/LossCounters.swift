@@ -1,0 +1,46 @@
+import CMMLog
+import MMLogFormat
+
+/// Counts of lost records in this process's memory. Counting is lock-free and async-signal-safe.
+///
+/// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
+final class LossCounters: @unchecked Sendable {
+  private let words: UnsafeMutablePointer<UInt64>
+  private static let count = LossLedger.causes * LossLedger.levels
+
+  init() {
+    words = .allocate(capacity: Self.count)
+    words.initialize(repeating: 0, count: Self.count)
+  }
+
+  deinit { words.deallocate() }
+
+  /// Counts one record.
+  func add(_ cause: LossCause, _ level: Level) { _ = mmlog_fetch_add_u64(word(cause, level), 1) }
+
+  /// Adds all counts of a ledger.
+  func add(_ ledger: LossLedger) {
+    for (index, count) in ledger.counts.enumerated() {
+      _ = mmlog_fetch_add_u64(words + index, count)
+    }
+  }
+
+  /// The count of a cause and level, which is 0 from then on.
+  func take(_ cause: LossCause, _ level: Level) -> UInt64 {
+    let word = word(cause, level)
+    var count = mmlog_load_acquire_u64(word)
+    while !mmlog_compare_exchange_u64(word, &count, 0) {}
+    return count
+  }
+
+  /// The counts as they are now.
+  var ledger: LossLedger {
+    var ledger = LossLedger()
+    for index in 0..<Self.count { ledger.counts[index] = mmlog_load_acquire_u64(words + index) }
+    return ledger
+  }
+
+  private func word(_ cause: LossCause, _ level: Level) -> UnsafeMutablePointer<UInt64> {
+    words + LossLedger.offset(cause, level) / wordSize
+  }
+}

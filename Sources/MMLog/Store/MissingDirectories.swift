@@ -1,0 +1,42 @@
+import MMLogSystem
+
+/// The directories on some paths that are not there: those that a store makes, and removes again should it not open.
+struct MissingDirectories {
+  /// The deepest first.
+  private var paths: [String] = []
+
+  init(above wanted: [String]) {
+    for path in wanted {
+      var rest = path
+      // What is not there cannot be opened; what cannot be opened for another reason is not made either.
+      while !rest.isEmpty, Self.isMissing(rest) {
+        paths.append(rest)
+        rest = Self.parent(of: rest)
+      }
+    }
+  }
+
+  /// Removes those that are there and empty now.
+  func removeAgain() {
+    for path in paths {
+      let name = String(path.split(separator: "/").last ?? "")
+      let parent = Self.parent(of: path)
+      try? Directory.open(parent.isEmpty ? "." : parent).removeDirectory(name)
+    }
+  }
+
+  private static func isMissing(_ path: String) -> Bool {
+    do throws(SystemError) {
+      _ = try Directory.open(path)
+      return false
+    } catch {
+      return error.isNotFound
+    }
+  }
+
+  /// The path without its last name; `/` and the empty path stand for themselves.
+  private static func parent(of path: String) -> String {
+    let names = path.split(separator: "/").dropLast()
+    return (path.hasPrefix("/") ? "/" : "") + names.joined(separator: "/")
+  }
+}

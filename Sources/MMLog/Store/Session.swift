@@ -1,0 +1,124 @@
+import CMMLog
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import Synchronization
+
+/// One life of a store in one process: its ring, who writes into it, and who drains it.
+///
+/// A store has one from its opening to its closing; a child of `fork()` gets its own at its first log call.
+/// A session's object is never deallocated: a log call may have found it just before its end. What is large in
+/// it is freed by ``shutDown()``; some three kilobytes are left.
+final class Session: Sendable {
+  let ring: Ring
+  let sites: CallSiteTable
+  let threads = ThreadRegistry()
+  let overflow: OverflowWriter
+  let policy: FullRingPolicy
+  /// Its address is what the gates of labels and writers are compared by.
+  nonisolated(unsafe) let gate: UnsafeRawPointer
+
+  init(ring: Ring, policy: FullRingPolicy) throws(LogError) {
+    // An entry takes 64 bytes at the least.
+    guard let sites = CallSiteTable(sites: ring.geometry.dictionarySize / 64) else {
+      throw LogError(.system, "There is no memory for the table of call sites")
+    }
+    self.ring = ring
+    self.sites = sites
+    self.policy = policy
+    overflow = OverflowWriter()
+    gate = UnsafeRawPointer(UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1))
+  }
+
+  /// Frees the map and the tables, when no log call works with them any more, and gives up the lock.
+  func shutDown() {
+    sites.free()
+    overflow.free()
+    ring.unmap()
+  }
+
+  /// Makes locks free that a thread may have had which a fork's child does not have.
+  func reinitialiseLocks() {
+    ring.dictionaryLock.reinitialise()
+    overflow.lock.reinitialise()
+  }
+
+  /// How long a thread may wait for a free segment.
+  enum Patience {
+    case none
+    case little
+    case full
+  }
+
+  /// Opens a segment for a thread, as the policy for a full ring says. Async-signal-safe.
+  func openSegment(for owner: SegmentOwner, _ patience: Patience) -> OpenSegment? {
+    if let segment = ring.openSegment(for: owner) { return segment }
+    ring.space.wakeDrainer()
+    switch policy {
+    case .wait:
+      return ring.space.wait(atMost: waitingTime(patience)) { ring.openSegment(for: owner) }
+    case .dropNewest: return nil
+    case .overwriteOldest:
+      // Again if another thread took what was discarded.
+      for _ in 0..<16 where ring.discardOldest() {
+        if let segment = ring.openSegment(for: owner) { return segment }
+      }
+      return ring.openSegment(for: owner)
+    }
+  }
+
+  /// The longest that a call waits for something that another thread holds, in nanoseconds.
+  func waitingTime(_ patience: Patience) -> Int64 {
+    let limit = if case .wait(let limit) = policy { limit.nanoseconds } else { Int64(1_000_000) }
+    return switch patience {
+    case .none: 0
+    case .little: min(limit, 1_000_000)
+    case .full: limit
+    }
+  }
+
+  /// Waits until no thread is in the middle of a log call that began before the gates were closed.
+  ///
+  /// - Returns: False if one still is after a second: it may be stopped, or be the caller itself.
+  func waitForWriters() -> Bool {
+    let canTell = MemoryBarrier.allThreads()
+    for round in 0..<1000 {
+      // Half of the time is for the ring to get space.
+      if round == 500 { ring.space.endWaiting() }
+      var busy = false
+      threads.forEach { block in
+        for depth in 0..<MMLOG_DEPTHS {
+          busy = busy || mmlog_is_busy(mmlog_writer_at(block, depth))
+        }
+      }
+      if !busy { return canTell }
+      Sleep.nanoseconds(1_000_000)
+    }
+    return false
+  }
+
+  /// Seals the segments of all threads. After the gates are closed.
+  func sealAll() {
+    // A thread that exits seals its own.
+    BlockPool.lock.lock()
+    defer { BlockPool.lock.unlock() }
+    threads.forEach { block in
+      for depth in 0..<MMLOG_DEPTHS {
+        let writer = mmlog_writer_at(block, depth)
+        // One in the middle of a call is left alone: its thread may go on with it at any moment.
+        if !mmlog_is_busy(writer) { WriterRoom.close(writer, ring) }
+      }
+    }
+    overflow.seal(ring)
+  }
+}
+
+extension Duration {
+  /// Whole nanoseconds, at most the greatest number that there is.
+  var nanoseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    if overflow { return seconds < 0 ? .min : .max }
+    return scaled.addingReportingOverflow(attoseconds / 1_000_000_000).partialValue
+  }
+}

@@ -1,0 +1,327 @@
+import CMMLog
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import Synchronization
+
+/// What a store is, behind ``LogStore`` and its loggers. It lives as long as the process, because loggers
+/// are plain values that point to it; what is large in it goes away with its session.
+///
+/// Proof of `@unchecked Sendable`: `open` is changed under `lock`, or in a fork's child by its only thread.
+final class StoreCore: @unchecked Sendable {
+  /// A session and what serves it, from opening to closing.
+  struct Open {
+    let session: Session
+    let drainer: Drainer
+  }
+
+  let directory: String
+  let name: String
+  let configuration: LogStore.Configuration
+  let geometry: RingGeometry
+  let labels: LabelTable
+  private(set) var events: EventHub
+  let recovered: [RecoveredSession]
+  let lock = SystemMutex()
+  private(set) var open: Open?
+  private var isDrainerPaused = false
+  /// The open session again, for log calls, which cannot take a lock: its address, or 0.
+  ///
+  /// A call may read it just before the store is closed, and use it just after. Therefore a session's object
+  /// stays for ever, and ``Session/shutDown()`` frees what is large in it.
+  private let sessionAddress = Atomic<UInt>(0)
+  private var isClosed = false
+  /// Set in a fork's child: the next log call opens a ring of its own.
+  private let needsReopening = Atomic<Bool>(false)
+  private let nextReopening = Atomic<UInt64>(0)
+  /// Records that were lost while there was no ring to count them in.
+  private let lossesWithoutRing = LossCounters()
+  /// The thread that is opening a ring, or 0: a signal handler on top of it must not wait for it.
+  private let reopener = Atomic<Int32>(0)
+
+  init(
+    directory: String, name: String, _ configuration: LogStore.Configuration
+  ) throws(LogError) {
+    self.directory = directory
+    self.name = name
+    self.configuration = configuration
+    geometry = try Self.check(directory, name, configuration)
+    labels = LabelTable(defaultLevel: configuration.level)
+    let missing = MissingDirectories(above: [directory, configuration.ringDirectory ?? directory])
+    do throws(LogError) {
+      (recovered, problems) = try Self.prepare(directory, name, configuration)
+      events = EventHub(
+        startup: recovered.map { .recovered($0) } + problems.map { .failed($0) })
+      publish(try makeSession())
+    } catch {
+      missing.removeAgain()
+      throw error
+    }
+  }
+
+  /// Rings that could not be recovered at the start.
+  let problems: [LogError]
+
+  // MARK: - Opening
+
+  private static func check(
+    _ directory: String, _ name: String, _ configuration: LogStore.Configuration
+  ) throws(LogError) -> RingGeometry {
+    guard mmlog_has_crc32c() else {
+      throw LogError(
+        .unsupported,
+        "This processor has no CRC32C instruction (SSE 4.2, or ARMv8's CRC extension), "
+          + "which the logger's fast path needs; the decoder works without")
+    }
+    if let problem = FileNames.problem(withStoreName: name) {
+      throw LogError(
+        .invalidConfiguration,
+        "The store's name \"\(name)\" \(problem). Choose 1 to 100 bytes without slashes, "
+          + "control characters, and a dot at the beginning.")
+    }
+    guard !directory.isEmpty else {
+      throw LogError(.invalidConfiguration, "The store's directory is an empty path: give one.")
+    }
+    return try configuration.checkedGeometry()
+  }
+
+  /// Makes the directories and recovers what dead processes left.
+  private static func prepare(
+    _ path: String, _ name: String, _ configuration: LogStore.Configuration
+  ) throws(LogError) -> ([RecoveredSession], [LogError]) {
+    let ringPath = configuration.ringDirectory ?? path
+    do {
+      try Directory.create(path)
+      try Directory.create(ringPath)
+    } catch {
+      throw LogError(error, while: "Making the store's directory failed")
+    }
+    var problems: [LogError] = []
+    let recovered = Recovery.recoverAll(
+      of: name, ringDirectory: try openDirectory(ringPath),
+      archiveDirectory: try openDirectory(path), configuration.archiveSettings
+    ) { problems.append($0) }
+    return (recovered, problems)
+  }
+
+  /// Makes a ring and starts a drainer for it. Leaves nothing behind if it fails.
+  private func makeSession() throws(LogError) -> Open {
+    let identity = try Self.makeIdentity(name)
+    let rings = try Self.openDirectory(configuration.ringDirectory ?? directory)
+    let ring = try Ring(in: rings, identity: identity, geometry: geometry)
+    do {
+      let session = try Session(ring: ring, policy: configuration.fullRing)
+      let series = ArchiveSeries(
+        in: try Self.openDirectory(directory), identity, configuration.archiveSettings)
+      let drainer = Drainer(session, series, events, configuration)
+      try drainer.start()
+      labels.register { id, label in session.register(label: label, id: id) }
+      countIntoRing(ring)
+      return Open(session: session, drainer: drainer)
+    } catch {
+      try? rings.remove(ring.fileName)
+      throw error
+    }
+  }
+
+  private static func openDirectory(_ path: String) throws(LogError) -> Directory {
+    do {
+      return try Directory.open(path)
+    } catch {
+      throw LogError(error, while: "Opening the store's directory failed")
+    }
+  }
+
+  private static func makeIdentity(_ name: String) throws(LogError) -> SessionIdentity {
+    var random: (UInt64, UInt64) = (0, 0)
+    do {
+      try withUnsafeMutableBytes(of: &random) { (bytes) throws(SystemError) in
+        try Random.fill(bytes)
+      }
+    } catch {
+      throw LogError(error, while: "Making a session's identity failed")
+    }
+    return SessionIdentity(
+      session: SessionID(random: random), bootID: Host.bootID(),
+      processID: UInt32(bitPattern: CurrentProcess.id), startTime: Clock.realtime(),
+      processName: CurrentProcess.name, hostName: Host.name(), timeZone: Host.timeZoneName(),
+      storeName: name)
+  }
+
+  // MARK: - Log calls
+
+  /// The store that a label belongs to.
+  static func of(_ label: UnsafeMutablePointer<mmlog_label>) -> StoreCore {
+    Unmanaged<StoreCore>.fromOpaque(label.pointee.store).takeUnretainedValue()
+  }
+
+  /// The session to log into; in a fork's child, a new one at the first call. Nil if there is none.
+  func currentSession() -> Session? {
+    if needsReopening.load(ordering: .acquiring) { reopen() }
+    return UnsafeRawPointer(bitPattern: sessionAddress.load(ordering: .acquiring)).map {
+      Unmanaged<Session>.fromOpaque($0).takeUnretainedValue()
+    }
+  }
+
+  private func publish(_ new: Open?) {
+    open = new
+    let session = new.map { Unmanaged.passRetained($0.session).toOpaque() }
+    sessionAddress.store(UInt(bitPattern: session), ordering: .releasing)
+    if let new { labels.setGates(new.session.gate) }
+  }
+
+  /// Opens a ring of its own for a fork's child. Tries again after a second if that fails.
+  /// Other threads wait for it, so that their first records are not lost.
+  private func reopen() {
+    let thread = CurrentProcess.threadID()
+    guard Clock.monotonic() >= nextReopening.load(ordering: .relaxed),
+      reopener.load(ordering: .relaxed) != thread, lock.tryLock(atMost: 1_000_000_000)
+    else { return }
+    reopener.store(thread, ordering: .relaxed)
+    defer {
+      reopener.store(0, ordering: .relaxed)
+      lock.unlock()
+    }
+    guard needsReopening.load(ordering: .acquiring), !isClosed else { return }
+    do {
+      publish(try makeSession())
+      needsReopening.store(false, ordering: .releasing)
+    } catch {
+      nextReopening.store(Clock.monotonic() + 1_000_000_000, ordering: .relaxed)
+      events.send(.failed(error))
+    }
+  }
+
+  /// Counts a record for which there is no ring. Lock-free and async-signal-safe.
+  func countLossWithoutRing(_ level: Level) { lossesWithoutRing.add(.noRing, level) }
+
+  private func countIntoRing(_ ring: Ring) {
+    for level in Level.allCases {
+      let count = lossesWithoutRing.take(.noRing, level)
+      if count > 0 { ring.countLoss(.noRing, level, count) }
+    }
+  }
+
+  /// For those who ask after the end of the session.
+  private func keepLosses(of ring: Ring) { lossesWithoutRing.add(ring.losses) }
+
+  /// What was lost so far, in this session and before it.
+  var losses: LossLedger {
+    // Under the lock, so that what a closing session counted is neither missed nor there twice.
+    lock.withLock {
+      var losses = open?.session.ring.losses ?? LossLedger()
+      let others = lossesWithoutRing.ledger
+      for index in losses.counts.indices { losses.counts[index] += others.counts[index] }
+      return losses
+    }
+  }
+
+  /// The shared state of a label's loggers.
+  func label(_ name: String) -> LabelTable.Pointer {
+    // All under the lock: a label must not come with the gate of a session that is closed meanwhile.
+    lock.withLock {
+      let session = open?.session
+      return labels.state(
+        of: name, store: UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()),
+        gate: session?.gate ?? UnsafeRawPointer(bitPattern: 1)
+      ) { id, label in session?.register(label: label, id: id) ?? true }
+    }
+  }
+
+  // MARK: - Flushing and closing
+
+  func flush(syncing: Bool, within limit: Int64) throws(LogError) {
+    // A fork's child that has not logged yet has nothing to flush.
+    if needsReopening.load(ordering: .acquiring) { return }
+    guard let open = lock.withLock({ open }) else { throw Self.closedError }
+    try open.drainer.flush(syncing: syncing, within: limit)
+  }
+
+  /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
+  func close() throws(LogError) {
+    guard let open = beginClosing() else { return }
+    let session = open.session
+    let isQuiet = session.waitForWriters()
+    open.drainer.stop()
+    session.sealAll()
+    var failure: LogError?
+    defer {
+      open.drainer.settle(failure)
+      session.threads.dissolve()
+      // Else someone is in the middle of a log call, and may be for long: it ends in memory of no meaning.
+      keepLosses(of: session.ring)
+      if isQuiet { session.shutDown() } else { session.ring.detachMemory() }
+      events.finish()
+    }
+    session.ring.markClosed()
+    do {
+      try open.drainer.finish()
+    } catch {
+      failure = error
+      throw error
+    }
+    do {
+      try Directory.open(configuration.ringDirectory ?? directory).remove(session.ring.fileName)
+    } catch  where !error.isNotFound {
+      throw LogError(error, while: "Removing the ring of the closed store failed")
+    } catch {}
+  }
+
+  private static let closedError = LogError(
+    .closed, "The store is closed; open a new one to log on.")
+
+  private func beginClosing() -> Open? {
+    lock.lock()
+    defer { lock.unlock() }
+    isClosed = true
+    needsReopening.store(false, ordering: .releasing)
+    labels.setGates(nil)
+    defer { publish(nil) }
+    return open
+  }
+
+  // MARK: - Fork
+
+  /// Lets the drainer end its pass, if that is soon, and begin no other. The caller has the lock.
+  func pauseDrainer() {
+    isDrainerPaused = open?.drainer.passLock.tryLock(atMost: 100_000_000) ?? false
+  }
+
+  /// Lets the drainer go on. In the parent, by the thread that forked.
+  func resumeDrainer() {
+    if isDrainerPaused { open?.drainer.passLock.unlock() }
+    isDrainerPaused = false
+  }
+
+  /// Gives up the parent's session, in the child of a fork. The caller has taken the labels' lock.
+  func detachInChild() {
+    lock.reinitialise()
+    reopener.store(0, ordering: .relaxed)
+    guard let old = open else { return }
+    // The parent counts them.
+    for level in Level.allCases { _ = lossesWithoutRing.take(.noRing, level) }
+    // Stores of a log call that forked in its middle, and of nobody else, end in private memory.
+    old.session.ring.detachMemory()
+    old.session.ring.giveUpLock()
+    old.session.reinitialiseLocks()
+    labels.setGatesLocked(nil)
+    // Its threads are gone, maybe in the middle of something: it is never touched again.
+    _ = Unmanaged.passRetained(old.drainer)
+    open = nil
+    sessionAddress.store(0, ordering: .releasing)
+    events = EventHub(startup: [])
+    if !isClosed { needsReopening.store(true, ordering: .releasing) }
+  }
+}
+
+extension Session {
+  /// Enters a label into the ring's dictionary; false if there is no room.
+  func register(label: String, id: UInt32) -> Bool {
+    var label = label
+    return ring.dictionaryLock.withLock {
+      ring.appendEntry(kind: RecordLayout.labelKind, leaving: 0) { writer in
+        label.withUTF8 { writer.label(id: id, UnsafeRawBufferPointer($0)) }
+      }
+    }
+  }
+}

@@ -1,0 +1,165 @@
+/// Whether a value may be read by whoever reads the log. Raw values stand on disk.
+package enum PrivacyCode: UInt8, Sendable {
+  case `public`
+  case `private`
+  case hash
+}
+
+/// The static part of a log statement: written once, then referred to by number.
+package struct CallSite: Equatable, Sendable {
+  package enum Piece: Equatable, Sendable {
+    case literal(String)
+    case argument(Argument)
+  }
+
+  /// What is known of an argument before it has a value.
+  package struct Argument: Equatable, Sendable {
+    /// A ``ValueType``, with the optional bit.
+    package var type: UInt8
+    package var privacy: UInt8
+    /// Width of an integer in bits; 0 for others.
+    package var width: UInt8
+    /// See FORMAT.md, 6.
+    package var format: UInt64
+    package var alignment: UInt64
+    /// Empty if it has none.
+    package var name: String
+
+    package init(
+      type: UInt8, privacy: UInt8, width: UInt8, format: UInt64, alignment: UInt64, name: String
+    ) {
+      self.type = type
+      self.privacy = privacy
+      self.width = width
+      self.format = format
+      self.alignment = alignment
+      self.name = name
+    }
+  }
+
+  package var file: String
+  package var function: String
+  package var line: UInt32
+  package var column: UInt32
+  package var pieces: [Piece]
+
+  package init(file: String, function: String, line: UInt32, column: UInt32, pieces: [Piece]) {
+    self.file = file
+    self.function = function
+    self.line = line
+    self.column = column
+    self.pieces = pieces
+  }
+}
+
+/// An entry of the dictionary: a call site or a label, under its number.
+package enum DictionaryEntry: Equatable, Sendable {
+  case callSite(id: UInt32, CallSite)
+  case label(id: UInt32, String)
+
+  /// Reads the entry that `bytes` wholly are, after its check has been found right.
+  package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
+    var reader = WordReader(bytes)
+    let header = try reader.word()
+    let first = try reader.word()
+    let id = UInt32(truncatingIfNeeded: first)
+    switch header & 0xFF00_0000 {
+    case RecordLayout.labelKind: self = .label(id: id, try reader.text())
+    case RecordLayout.callSiteKind:
+      let second = try reader.word()
+      let file = try reader.text()
+      let function = try reader.text()
+      var pieces: [CallSite.Piece] = []
+      for _ in 0..<(second >> 32 & 0xFFFF) { pieces.append(try CallSite.Piece(&reader)) }
+      self = .callSite(
+        id: id,
+        CallSite(
+          file: file, function: function, line: UInt32(truncatingIfNeeded: first >> 32),
+          column: UInt32(truncatingIfNeeded: second), pieces: pieces))
+    default: throw .invalid("entry kind")
+    }
+  }
+}
+
+extension CallSite.Piece {
+  fileprivate init(_ reader: inout WordReader) throws(FormatError) {
+    let word = try reader.word()
+    switch word & 0xFF {
+    case 0: self = .literal(try reader.text())
+    case 1:
+      let format = try reader.word()
+      let alignment = try reader.word()
+      self = .argument(
+        CallSite.Argument(
+          type: UInt8(truncatingIfNeeded: word >> 8),
+          privacy: UInt8(truncatingIfNeeded: word >> 16),
+          width: UInt8(truncatingIfNeeded: word >> 24), format: format, alignment: alignment,
+          name: try reader.text()))
+    default: throw .invalid("piece")
+    }
+  }
+}
+
+/// The call sites and labels of a session, by number.
+package struct LogDictionary: Sendable {
+  package private(set) var callSites: [UInt32: CallSite] = [:]
+  package private(set) var labels: [UInt32: String] = [:]
+
+  package init() {}
+
+  package mutating func insert(_ entry: DictionaryEntry) {
+    switch entry {
+    case .callSite(let id, let site): callSites[id] = site
+    case .label(let id, let label): labels[id] = label
+    }
+  }
+
+  /// Inserts every entry that follows one another in `bytes`, up to a zero word or their end.
+  ///
+  /// - Returns: The offsets and lengths of what is no valid entry.
+  package mutating func insert(entriesIn bytes: UnsafeRawBufferPointer, seed: UInt32) -> [Range<
+    Int
+  >] {
+    var scanner = EntryScanner(bytes, seed: seed)
+    while let entry = scanner.next() { insert(entry.entry) }
+    return scanner.damage
+  }
+}
+
+/// Walks over dictionary entries, passing over what is damaged.
+package struct EntryScanner {
+  private let bytes: UnsafeRawBufferPointer
+  private let seed: UInt32
+  /// Where the next entry begins, or would.
+  package private(set) var offset = 0
+  package private(set) var damage: [Range<Int>] = []
+  /// For all calls together: valid entries between hostile ones must not begin it anew.
+  private var budget: CheckBudget
+
+  package init(_ bytes: UnsafeRawBufferPointer, seed: UInt32) {
+    self.bytes = bytes
+    self.seed = seed
+    budget = CheckBudget(bytes.count)
+  }
+
+  /// The next valid entry with the bytes that it stands in, or nil at a zero word or the end.
+  package mutating func next() -> (entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)? {
+    let start = offset
+    while bytes.count - offset >= wordSize {
+      if offset == start, bytes.load(offset, as: UInt64.self) == 0 { return nil }
+      if let length = framedLength(bytes, offset), budget.spend(length) {
+        let entry = bytes.slice(offset, length)
+        if entryCheck(entry, seed: seed) == entry.load(4, as: UInt32.self),
+          let decoded = try? DictionaryEntry(entry)
+        {
+          if offset > start { damage.append(start..<offset) }
+          offset += length
+          return (decoded, entry)
+        }
+      }
+      offset += wordSize
+    }
+    if offset > start { damage.append(start..<offset) }
+    return nil
+  }
+}

@@ -1,0 +1,148 @@
+/// Writes one dictionary entry into memory that is there already: allocates nothing, so that it also works
+/// in a signal handler. What does not fit is not written, and ``finish(seed:)`` tells.
+package struct EntryWriter {
+  private let memory: UnsafeMutableRawBufferPointer
+  private var size = 0
+  private var fits = true
+
+  /// - Parameter memory: Where the entry goes; aligned to a word. Its first word stays as it is until
+  ///   the caller stores the header that ``finish(seed:)`` gives.
+  package init(into memory: UnsafeMutableRawBufferPointer) {
+    self.memory = memory
+    reserve(wordSize)
+  }
+
+  /// Begins a label's entry; that is all of it.
+  package mutating func label(id: UInt32, _ text: UnsafeRawBufferPointer) {
+    append(UInt64(id))
+    append(text)
+  }
+
+  /// Begins a call site's entry; `pieces` pieces are to follow.
+  package mutating func callSite(
+    id: UInt32, line: UInt32, column: UInt32, pieces: Int, file: UnsafeRawBufferPointer,
+    function: UnsafeRawBufferPointer
+  ) {
+    append(UInt64(id) | UInt64(line) << 32)
+    append(UInt64(column) | UInt64(UInt16(truncatingIfNeeded: pieces)) << 32)
+    append(file)
+    append(function)
+  }
+
+  /// Adds a literal piece.
+  package mutating func literal(_ text: UnsafeRawBufferPointer) {
+    append(0)
+    append(text)
+  }
+
+  /// Adds an argument piece; see ``CallSite/Argument``.
+  package mutating func argument(
+    type: UInt8, privacy: UInt8, width: UInt8, format: UInt64, alignment: UInt64,
+    name: UnsafeRawBufferPointer
+  ) {
+    append(1 | UInt64(type) << 8 | UInt64(privacy) << 16 | UInt64(width) << 24)
+    append(format)
+    append(alignment)
+    append(name)
+  }
+
+  /// The entry's header word, to be stored last, and its size in bytes; or nil if it did not fit.
+  package func finish(kind: UInt64, seed: UInt32) -> (header: UInt64, size: Int)? {
+    guard fits, size / wordSize <= Int(RecordLayout.lengthMask) else { return nil }
+    let lead = UInt64(size / wordSize) | kind
+    let rest = UnsafeRawBufferPointer(memory).slice(wordSize, size - wordSize)
+    var low = UInt32(truncatingIfNeeded: lead).littleEndian
+    let check = withUnsafeBytes(of: &low) { crc32cState(crc32cState(seed, rest), $0) }
+    return (lead | UInt64(check) << 32, size)
+  }
+
+  private mutating func append(_ word: UInt64) {
+    let offset = size
+    if reserve(wordSize) { memory.store(word, offset) }
+  }
+
+  private mutating func append(_ text: UnsafeRawBufferPointer) {
+    append(UInt64(text.count))
+    let padded = (text.count + wordSize - 1) & ~(wordSize - 1)
+    let offset = size
+    guard reserve(padded), let target = memory.baseAddress else { return }
+    if padded > 0 { memory.store(UInt64(0), offset + padded - wordSize) }
+    if let source = text.baseAddress {
+      (target + offset).copyMemory(from: source, byteCount: text.count)
+    }
+  }
+
+  @discardableResult
+  private mutating func reserve(_ bytes: Int) -> Bool {
+    fits = fits && bytes <= memory.count - size
+    if fits { size += bytes }
+    return fits
+  }
+}
+
+extension DictionaryEntry {
+  /// The entry's bytes, its check seeded with `seed` (that of generation 0).
+  package func encoded(seed: UInt32) -> [UInt64] {
+    var words = [UInt64](repeating: 0, count: largestSize / wordSize)
+    let size = words.withUnsafeMutableBytes { memory -> Int in
+      var writer = EntryWriter(into: memory)
+      let kind = write(into: &writer)
+      guard let end = writer.finish(kind: kind, seed: seed) else { return 0 }
+      memory.store(end.header, 0)
+      return end.size
+    }
+    return Array(words.prefix(size / wordSize))
+  }
+
+  private func write(into writer: inout EntryWriter) -> UInt64 {
+    switch self {
+    case .label(let id, let label):
+      withBytes(of: label) { writer.label(id: id, $0) }
+      return RecordLayout.labelKind
+    case .callSite(let id, let site):
+      withBytes(of: site.file) { file in
+        withBytes(of: site.function) { function in
+          writer.callSite(
+            id: id, line: site.line, column: site.column, pieces: site.pieces.count, file: file,
+            function: function)
+        }
+      }
+      for piece in site.pieces { piece.write(into: &writer) }
+      return RecordLayout.callSiteKind
+    }
+  }
+
+  /// At least as many bytes as the entry takes.
+  private var largestSize: Int {
+    func size(_ text: String) -> Int { (text.utf8.count / wordSize + 2) * wordSize }
+    switch self {
+    case .label(_, let label): return 2 * wordSize + size(label)
+    case .callSite(_, let site):
+      return site.pieces.reduce(3 * wordSize + size(site.file) + size(site.function)) {
+        switch $1 {
+        case .literal(let text): $0 + wordSize + size(text)
+        case .argument(let argument): $0 + 3 * wordSize + size(argument.name)
+        }
+      }
+    }
+  }
+}
+
+extension CallSite.Piece {
+  fileprivate func write(into writer: inout EntryWriter) {
+    switch self {
+    case .literal(let text): withBytes(of: text) { writer.literal($0) }
+    case .argument(let argument):
+      withBytes(of: argument.name) {
+        writer.argument(
+          type: argument.type, privacy: argument.privacy, width: argument.width,
+          format: argument.format, alignment: argument.alignment, name: $0)
+      }
+    }
+  }
+}
+
+private func withBytes(of text: String, _ body: (UnsafeRawBufferPointer) -> Void) {
+  var text = text
+  text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+}

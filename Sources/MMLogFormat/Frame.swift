@@ -1,0 +1,195 @@
+/// What a frame of an archive holds. Raw values stand on disk.
+package enum FrameType: UInt8, Sendable {
+  /// Of a type that this version does not know: to be passed over.
+  case other
+  case dictionary
+  case records
+  case losses
+  case sessionEnd
+  case index
+}
+
+/// How a payload is arranged and compressed.
+package struct FrameCodec: Equatable, Sendable {
+  package enum Arrangement: UInt8, Sendable { case rows }
+  package enum Compression: UInt8, Sendable {
+    case none
+    case zlib
+  }
+
+  package var arrangement: Arrangement
+  package var compression: Compression
+
+  package init(_ arrangement: Arrangement, _ compression: Compression) {
+    self.arrangement = arrangement
+    self.compression = compression
+  }
+
+  fileprivate init?(rawValue: UInt8) {
+    guard let arrangement = Arrangement(rawValue: rawValue & 15),
+      let compression = Compression(rawValue: rawValue >> 4)
+    else { return nil }
+    self.init(arrangement, compression)
+  }
+
+  fileprivate var rawValue: UInt8 { arrangement.rawValue | compression.rawValue << 4 }
+}
+
+/// A part of a segment that a frame took from the ring.
+package struct RingRange: Hashable, Sendable {
+  package var generation: UInt64
+  /// Offsets from the segment's start.
+  package var from: UInt32
+  package var to: UInt32
+  package var segment: UInt32
+
+  package init(generation: UInt64, from: UInt32, to: UInt32, segment: UInt32) {
+    self.generation = generation
+    self.from = from
+    self.to = to
+    self.segment = segment
+  }
+}
+
+/// What can be known of a frame's records without decompressing them.
+package struct RecordSummary: Equatable, Sendable {
+  package var count: UInt32 = 0
+  package var firstTicks: UInt64 = 0
+  package var lastTicks: UInt64 = 0
+  package var firstWall: Int64 = 0
+  package var lastWall: Int64 = 0
+  /// Bit *l* is set if a record has level *l*.
+  package var levels: UInt8 = 0
+
+  package init() {}
+
+  /// Takes in one more record.
+  package mutating func add(ticks: UInt64, level: Level) {
+    firstTicks = count == 0 ? ticks : min(firstTicks, ticks)
+    lastTicks = max(lastTicks, ticks)
+    levels |= 1 << level.rawValue
+    count += 1
+  }
+}
+
+/// The header of a frame, with its ranges.
+package struct FrameHeader: Equatable, Sendable {
+  package var type: FrameType
+  package var codec: FrameCodec
+  package var payloadSize = 0
+  package var rawSize = 0
+  package var payloadCheck: UInt32 = 0
+  package var summary = RecordSummary()
+  package var clock = TickClock(ticks: 0, wall: 0, rate: 0)
+  package var lowestGeneration: UInt64 = 0
+  package var ordinal: UInt64 = 0
+  package var ranges: [RingRange] = []
+
+  package init(_ type: FrameType, codec: FrameCodec = FrameCodec(.rows, .none)) {
+    self.type = type
+    self.codec = codec
+  }
+
+  package var headerSize: Int { FrameLayout.size + ranges.count * FrameLayout.rangeSize }
+
+  /// The frame's whole size: header, payload and padding.
+  package var frameSize: Int { (headerSize + payloadSize + wordSize - 1) & ~(wordSize - 1) }
+
+  /// Appends the header's bytes to `bytes`, check included.
+  package func encode(into bytes: inout [UInt8]) {
+    let start = bytes.count
+    bytes.append(contentsOf: repeatElement(0, count: headerSize))
+    bytes.withUnsafeMutableBytes { all in
+      let out = UnsafeMutableRawBufferPointer(rebasing: all[start...])
+      out.store(FrameLayout.markerValue, FrameLayout.marker)
+      out.store(type.rawValue, FrameLayout.type)
+      out.store(codec.rawValue, FrameLayout.codec)
+      out.store(UInt32(headerSize), FrameLayout.headerSize)
+      out.store(UInt32(payloadSize), FrameLayout.payloadSize)
+      out.store(UInt32(rawSize), FrameLayout.rawSize)
+      out.store(payloadCheck, FrameLayout.payloadCheck)
+      out.store(summary.count, FrameLayout.count)
+      out.store(summary.firstTicks, FrameLayout.firstTicks)
+      out.store(summary.lastTicks, FrameLayout.lastTicks)
+      out.store(summary.firstWall, FrameLayout.firstWall)
+      out.store(summary.lastWall, FrameLayout.lastWall)
+      out.store(clock.ticks, FrameLayout.clockTicks)
+      out.store(clock.wall, FrameLayout.clockWall)
+      out.store(clock.rate, FrameLayout.clockRate)
+      out.store(lowestGeneration, FrameLayout.lowestGeneration)
+      out.store(summary.levels, FrameLayout.levels)
+      out.store(UInt32(ranges.count), FrameLayout.rangeCount)
+      out.store(ordinal, FrameLayout.ordinal)
+      for (index, range) in ranges.enumerated() {
+        let offset = FrameLayout.size + index * FrameLayout.rangeSize
+        out.store(range.generation, offset + FrameLayout.rangeGeneration)
+        out.store(range.from, offset + FrameLayout.rangeFrom)
+        out.store(range.to, offset + FrameLayout.rangeTo)
+        out.store(range.segment, offset + FrameLayout.rangeSegment)
+      }
+      out.store(headerCheck(UnsafeRawBufferPointer(out)), FrameLayout.check)
+    }
+  }
+
+  /// The size of the header that begins `bytes`, if it can be the header of a frame at all.
+  ///
+  /// - Parameter bytes: At least the fixed part of a header.
+  package static func size(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    guard bytes.count >= FrameLayout.size,
+      bytes.load(FrameLayout.marker, as: UInt64.self) == FrameLayout.markerValue
+    else { return nil }
+    let ranges = Int(bytes.load(FrameLayout.rangeCount, as: UInt32.self))
+    let size = FrameLayout.size + ranges * FrameLayout.rangeSize
+    guard ranges <= FrameLayout.mostRanges,
+      bytes.load(FrameLayout.headerSize, as: UInt32.self) == size
+    else { return nil }
+    return size
+  }
+
+  /// Reads a header that has just the size that ``size(_:)`` gave, or gives nil if it is damaged. One of a codec
+  /// that this version does not know is of the type ``FrameType/other``.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    guard Self.size(bytes) == bytes.count,
+      headerCheck(bytes) == bytes.load(FrameLayout.check, as: UInt32.self)
+    else { return nil }
+    let known = FrameCodec(rawValue: bytes[FrameLayout.codec])
+    type = (known == nil ? nil : FrameType(rawValue: bytes[FrameLayout.type])) ?? .other
+    codec = known ?? FrameCodec(.rows, .none)
+    payloadSize = Int(bytes.load(FrameLayout.payloadSize, as: UInt32.self))
+    rawSize = Int(bytes.load(FrameLayout.rawSize, as: UInt32.self))
+    payloadCheck = bytes.load(FrameLayout.payloadCheck, as: UInt32.self)
+    summary.count = bytes.load(FrameLayout.count, as: UInt32.self)
+    summary.firstTicks = bytes.load(FrameLayout.firstTicks, as: UInt64.self)
+    summary.lastTicks = bytes.load(FrameLayout.lastTicks, as: UInt64.self)
+    summary.firstWall = bytes.load(FrameLayout.firstWall, as: Int64.self)
+    summary.lastWall = bytes.load(FrameLayout.lastWall, as: Int64.self)
+    summary.levels = bytes[FrameLayout.levels]
+    clock = TickClock(
+      ticks: bytes.load(FrameLayout.clockTicks, as: UInt64.self),
+      wall: bytes.load(FrameLayout.clockWall, as: Int64.self),
+      rate: bytes.load(FrameLayout.clockRate, as: UInt64.self))
+    lowestGeneration = bytes.load(FrameLayout.lowestGeneration, as: UInt64.self)
+    ordinal = bytes.load(FrameLayout.ordinal, as: UInt64.self)
+    guard rawSize <= FrameLayout.largestPayload, payloadSize <= FrameLayout.largestPayload else {
+      return nil
+    }
+    ranges = stride(from: FrameLayout.size, to: bytes.count, by: FrameLayout.rangeSize).map {
+      RingRange(
+        generation: bytes.load($0 + FrameLayout.rangeGeneration, as: UInt64.self),
+        from: bytes.load($0 + FrameLayout.rangeFrom, as: UInt32.self),
+        to: bytes.load($0 + FrameLayout.rangeTo, as: UInt32.self),
+        segment: bytes.load($0 + FrameLayout.rangeSegment, as: UInt32.self))
+    }
+  }
+}
+
+/// The CRC32C of a whole header with its check field taken as zero.
+private func headerCheck(_ header: UnsafeRawBufferPointer) -> UInt32 {
+  var zero: UInt32 = 0
+  return withUnsafeBytes(of: &zero) { zero in
+    let before = crc32cState(0xFFFF_FFFF, header.slice(0, FrameLayout.check))
+    let middle = crc32cState(before, zero)
+    let rest = FrameLayout.check + 4
+    return ~crc32cState(middle, header.slice(rest, header.count - rest))
+  }
+}

@@ -1,0 +1,237 @@
+/// Who wrote a file: what the heads of ring and archive have in common.
+public struct SessionIdentity: Equatable, Sendable {
+  /// The session.
+  public var session: SessionID
+  /// The boot of the machine, 16 bytes; zeros if unknown.
+  package var bootID: [UInt8]
+  /// The process's id.
+  public var processID: UInt32
+  /// When the session started, in nanoseconds since 1970.
+  public var startTime: Int64
+  /// The process's name, cut to 64 bytes.
+  public var processName: String
+  /// The machine's name, cut to 64 bytes.
+  public var hostName: String
+  /// The time zone of the process, such as `Europe/Berlin`, cut to 64 bytes.
+  public var timeZone: String
+  /// The store's name.
+  public var storeName: String
+
+  package init(
+    session: SessionID, bootID: [UInt8], processID: UInt32, startTime: Int64, processName: String,
+    hostName: String, timeZone: String, storeName: String
+  ) {
+    self.session = session
+    self.bootID = bootID
+    self.processID = processID
+    self.startTime = startTime
+    self.processName = processName
+    self.hostName = hostName
+    self.timeZone = timeZone
+    self.storeName = storeName
+  }
+
+  fileprivate func encode(
+    magic: StaticString, pageSize: UInt32, into out: UnsafeMutableRawBufferPointer
+  ) {
+    magic.withUTF8Buffer { out.store(bytes: $0, HeadLayout.magic) }
+    out.store(formatVersion, HeadLayout.version)
+    out.store(UInt32(HeadLayout.size), HeadLayout.headSize)
+    out.store(HeadLayout.byteOrderProbeValue, HeadLayout.byteOrderProbe)
+    out.store(pageSize, HeadLayout.pageSize)
+    out.store(bytes: session.bytes, HeadLayout.session)
+    out.store(bytes: bootID.prefix(16), HeadLayout.bootID)
+    out.store(processID, HeadLayout.processID)
+    out.store(startTime, HeadLayout.startTime)
+    out.store(text: processName, HeadLayout.processName, HeadLayout.processNameSize)
+    out.store(text: hostName, HeadLayout.hostName, HeadLayout.hostNameSize)
+    out.store(text: timeZone, HeadLayout.timeZone, HeadLayout.timeZoneSize)
+    out.store(text: storeName, HeadLayout.storeName, HeadLayout.storeNameSize)
+  }
+
+  fileprivate init(_ bytes: UnsafeRawBufferPointer) {
+    session = SessionID(
+      words: (
+        bytes.load(HeadLayout.session, as: UInt64.self),
+        bytes.load(HeadLayout.session + 8, as: UInt64.self)
+      ))
+    bootID = Array(bytes.slice(HeadLayout.bootID, 16))
+    processID = bytes.load(HeadLayout.processID, as: UInt32.self)
+    startTime = bytes.load(HeadLayout.startTime, as: Int64.self)
+    processName = bytes.text(HeadLayout.processName, HeadLayout.processNameSize)
+    hostName = bytes.text(HeadLayout.hostName, HeadLayout.hostNameSize)
+    timeZone = bytes.text(HeadLayout.timeZone, HeadLayout.timeZoneSize)
+    storeName = bytes.text(HeadLayout.storeName, HeadLayout.storeNameSize)
+  }
+}
+
+/// Which kind of mmlog file bytes are, told by their first eight.
+package enum FileKind: Sendable {
+  case ring
+  case archive
+
+  package var magic: StaticString {
+    self == .ring ? HeadLayout.ringMagic : HeadLayout.archiveMagic
+  }
+
+  /// The kind of the file that begins with `bytes`, or nil.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    if bytes.starts(with: HeadLayout.ringMagic) {
+      self = .ring
+    } else if bytes.starts(with: HeadLayout.archiveMagic) {
+      self = .archive
+    } else {
+      return nil
+    }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  package func starts(with magic: StaticString) -> Bool {
+    magic.withUTF8Buffer { count >= $0.count && self.prefix($0.count).elementsEqual($0) }
+  }
+}
+
+/// Checks what every head must be before any other field of it is used.
+private func checkHead(_ bytes: UnsafeRawBufferPointer, is kind: FileKind) throws(FormatError) {
+  guard FileKind(bytes) == kind else { throw .foreign }
+  guard bytes.count >= HeadLayout.size else { throw .truncated }
+  // Before the check: a newer version may have moved it.
+  guard bytes.load(HeadLayout.version, as: UInt32.self) <= formatVersion else {
+    throw .newerFormat
+  }
+  guard
+    crc32c(bytes.slice(0, HeadLayout.check)) == bytes.load(HeadLayout.check, as: UInt32.self)
+  else { throw .wrongCheck }
+  guard bytes.load(HeadLayout.incompatibleFeatures, as: UInt64.self) == 0 else {
+    throw .newerFormat
+  }
+  guard
+    bytes.load(HeadLayout.version, as: UInt32.self) > 0,
+    bytes.load(HeadLayout.headSize, as: UInt32.self) == HeadLayout.size,
+    bytes.load(HeadLayout.byteOrderProbe, as: UInt32.self) == HeadLayout.byteOrderProbeValue
+  else { throw .invalid("head") }
+}
+
+private func encodeHead(
+  _ kind: FileKind, _ identity: SessionIdentity, pageSize: UInt32,
+  specific: (UnsafeMutableRawBufferPointer) -> Void
+) -> [UInt8] {
+  var bytes = [UInt8](repeating: 0, count: HeadLayout.size)
+  bytes.withUnsafeMutableBytes { out in
+    identity.encode(magic: kind.magic, pageSize: pageSize, into: out)
+    specific(out)
+    out.store(
+      crc32c(UnsafeRawBufferPointer(out).slice(0, HeadLayout.check)), HeadLayout.check)
+  }
+  return bytes
+}
+
+/// Where the areas of a ring are. Sizes in bytes.
+package struct RingGeometry: Equatable, Sendable {
+  package var dictionaryOffset: Int
+  package var dictionarySize: Int
+  package var segmentsOffset: Int
+  package var segmentSize: Int
+  package var segmentCount: Int
+
+  /// The geometry of a new ring: dictionary after the head, segments at a page's edge after it.
+  package init(dictionarySize: Int, segmentSize: Int, segmentCount: Int) {
+    dictionaryOffset = RingLayout.dictionary
+    self.dictionarySize = dictionarySize
+    segmentsOffset = (RingLayout.dictionary + dictionarySize + 4095) & ~4095
+    self.segmentSize = segmentSize
+    self.segmentCount = segmentCount
+  }
+
+  package var fileSize: Int { segmentsOffset + segmentSize * segmentCount }
+
+  /// The offset of a segment, which must be one of the ring's.
+  package func offset(ofSegment index: Int) -> Int {
+    precondition(index >= 0 && index < segmentCount)
+    return segmentsOffset + index * segmentSize
+  }
+
+  fileprivate init(checking bytes: UnsafeRawBufferPointer) throws(FormatError) {
+    let size = bytes.load(RingLayout.fileSize, as: UInt64.self)
+    let fields = [
+      RingLayout.dictionaryOffset, RingLayout.dictionarySize, RingLayout.segmentsOffset,
+      RingLayout.segmentSize,
+    ].map { bytes.load($0, as: UInt64.self) }
+    let count = UInt64(bytes.load(RingLayout.segmentCount, as: UInt32.self))
+    let header = bytes.load(RingLayout.segmentHeaderSize, as: UInt32.self)
+    // 2^48 keeps every sum and product below from overflowing.
+    guard size < 1 << 48, fields.allSatisfy({ $0 < 1 << 48 && $0 % 8 == 0 }),
+      header == SegmentLayout.size, fields[0] >= RingLayout.leastDictionaryOffset,
+      fields[0] + fields[1] <= fields[2], fields[3] > UInt64(SegmentLayout.size),
+      fields[3] <= 1 << 30, count > 0, count <= (size - min(size, fields[2])) / fields[3]
+    else { throw .invalid("geometry") }
+    dictionaryOffset = Int(fields[0])
+    dictionarySize = Int(fields[1])
+    segmentsOffset = Int(fields[2])
+    segmentSize = Int(fields[3])
+    segmentCount = Int(count)
+  }
+
+  fileprivate func encode(into out: UnsafeMutableRawBufferPointer) {
+    out.store(UInt64(fileSize), RingLayout.fileSize)
+    out.store(UInt64(dictionaryOffset), RingLayout.dictionaryOffset)
+    out.store(UInt64(dictionarySize), RingLayout.dictionarySize)
+    out.store(UInt64(segmentsOffset), RingLayout.segmentsOffset)
+    out.store(UInt64(segmentSize), RingLayout.segmentSize)
+    out.store(UInt32(segmentCount), RingLayout.segmentCount)
+    out.store(UInt32(SegmentLayout.size), RingLayout.segmentHeaderSize)
+  }
+}
+
+/// The immutable head of a ring.
+package struct RingHead: Equatable, Sendable {
+  package var identity: SessionIdentity
+  package var geometry: RingGeometry
+
+  package init(identity: SessionIdentity, geometry: RingGeometry) {
+    self.identity = identity
+    self.geometry = geometry
+  }
+
+  package func encoded(pageSize: UInt32) -> [UInt8] {
+    encodeHead(.ring, identity, pageSize: pageSize) { geometry.encode(into: $0) }
+  }
+
+  /// Reads and checks a head; after that, every offset of its geometry lies within the file size that
+  /// the head states, which the caller compares with the real one.
+  package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
+    try checkHead(bytes, is: .ring)
+    identity = SessionIdentity(bytes)
+    geometry = try RingGeometry(checking: bytes)
+  }
+}
+
+/// The head of an archive.
+package struct ArchiveHead: Equatable, Sendable {
+  package var identity: SessionIdentity
+  /// Counts the session's archives from 1.
+  package var number: UInt32
+  /// When it was begun, in nanoseconds since 1970.
+  package var created: Int64
+
+  package init(identity: SessionIdentity, number: UInt32, created: Int64) {
+    self.identity = identity
+    self.number = number
+    self.created = created
+  }
+
+  package func encoded(pageSize: UInt32) -> [UInt8] {
+    encodeHead(.archive, identity, pageSize: pageSize) { out in
+      out.store(number, ArchiveLayout.number)
+      out.store(created, ArchiveLayout.created)
+    }
+  }
+
+  package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
+    try checkHead(bytes, is: .archive)
+    identity = SessionIdentity(bytes)
+    number = bytes.load(ArchiveLayout.number, as: UInt32.self)
+    created = bytes.load(ArchiveLayout.created, as: Int64.self)
+  }
+}

@@ -1,0 +1,242 @@
+// Every byte that mmlog writes to disk is declared here and nowhere else: offsets are chained as
+// previous + size, and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change
+// both together.
+//
+//   ring     [ head 512 | mutable head | ledger ] [ dictionary ] [ segment 0 ] [ segment 1 ] …
+//   segment  [ header 64 ] [ record ] [ record ] … zeros
+//   record   [ length kind check ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
+//   archive  [ head 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 64 ]
+//   frame    [ header 128 | ranges 24 each ] [ payload ] padding to 8
+
+/// The unit of everything that is mapped: 8 bytes, little-endian.
+@inlinable public var wordSize: Int { 8 }
+
+/// The format version that this code writes, and the newest that it reads.
+package let formatVersion: UInt32 = 1
+
+/// The first 512 bytes of a ring and of an archive: who wrote it, and how.
+package enum HeadLayout {
+  package static let magic = 0
+  package static let version = magic + 8
+  package static let headSize = version + 4
+  package static let compatibleFeatures = headSize + 4
+  package static let incompatibleFeatures = compatibleFeatures + 8
+  package static let byteOrderProbe = incompatibleFeatures + 8
+  package static let pageSize = byteOrderProbe + 4
+  package static let session = pageSize + 4
+  package static let bootID = session + 16
+  package static let processID = bootID + 16
+  package static let startTime = processID + 4 + 4
+  package static let processName = startTime + 8
+  package static let processNameSize = 64
+  package static let hostName = processName + processNameSize
+  package static let hostNameSize = 64
+  package static let timeZone = hostName + hostNameSize
+  package static let timeZoneSize = 64
+  package static let storeName = timeZone + timeZoneSize
+  package static let storeNameSize = 128
+  /// Where the fields of the ring, or of the archive, begin.
+  package static let specific = storeName + storeNameSize
+  package static let check = size - 4
+  package static let size = 512
+
+  package static let ringMagic: StaticString = "MMLOGRNG"
+  package static let archiveMagic: StaticString = "MMLOGARC"
+  package static let byteOrderProbeValue: UInt32 = 0x0102_0304
+}
+
+/// The ring file: the rest of its head, and its areas.
+package enum RingLayout {
+  package static let fileSize = HeadLayout.specific
+  package static let dictionaryOffset = fileSize + 8
+  package static let dictionarySize = dictionaryOffset + 8
+  package static let segmentsOffset = dictionarySize + 8
+  package static let segmentSize = segmentsOffset + 8
+  package static let segmentCount = segmentSize + 8
+  package static let segmentHeaderSize = segmentCount + 4
+
+  package static let state = HeadLayout.size
+  package static let firstClockPair = state + 64
+  package static let clockPairSlots = firstClockPair + ClockPairLayout.size
+  package static let ledger = 1024
+  package static let ledgerSize = LossLedger.causes * LossLedger.levels * 8
+  /// Where the dictionary of a new ring begins; the head ends somewhere before it.
+  package static let dictionary = 8192
+  /// The least that a dictionary may be offset by in a ring of any writer.
+  package static let leastDictionaryOffset = 4096
+
+  package static let stateOpen: UInt32 = 1
+  package static let stateClosed: UInt32 = 2
+}
+
+package enum ClockPairLayout {
+  package static let ticks = 0
+  package static let wall = ticks + 8
+  package static let monotonic = wall + 8
+  package static let ordinal = monotonic + 8
+  package static let check = ordinal + 4
+  package static let size = check + 4
+}
+
+package enum SegmentLayout {
+  package static let generation = 0
+  package static let state = generation + 8
+  package static let drained = state + 4
+  package static let threadOrdinal = drained + 4
+  package static let threadID = threadOrdinal + 4
+  package static let threadName = threadID + 4
+  package static let threadNameSize = 16
+  package static let end = threadName + threadNameSize
+  package static let check = end + 4
+  package static let ordinalInThread = check + 4
+  package static let size = 64
+
+  package static let stateFree: UInt32 = 0
+  package static let stateOpen: UInt32 = 1
+  package static let stateSealed: UInt32 = 2
+}
+
+/// A record's three leading words; its arguments follow.
+public enum RecordLayout {
+  /// Index of the word with length, kind and check: stored last, with release order.
+  @inlinable public static var headerWord: Int { 0 }
+  /// Index of the word with the ticks.
+  @inlinable public static var ticksWord: Int { 1 }
+  /// Index of the word with call site, label, level and flags.
+  @inlinable public static var identityWord: Int { 2 }
+  /// Index of the first word after the three that every record has.
+  @inlinable public static var bodyWord: Int { 3 }
+
+  /// Bits of the header word that hold the length in words.
+  package static let lengthBits: UInt64 = 24
+  package static let lengthMask: UInt64 = (1 << 24) - 1
+
+  /// Kind of a whole record, where it stands in the header word.
+  @inlinable public static var recordKind: UInt64 { 1 << 24 }
+  package static let fragmentKind: UInt64 = 2 << 24
+  package static let callSiteKind: UInt64 = 3 << 24
+  package static let labelKind: UInt64 = 4 << 24
+
+  /// Where label, level and flags stand in the identity word; the call site has the lowest bits.
+  @inlinable public static var labelShift: UInt64 { 32 }
+  /// See ``labelShift``.
+  @inlinable public static var levelShift: UInt64 { 48 }
+  /// See ``labelShift``.
+  @inlinable public static var flagsShift: UInt64 { 56 }
+
+  /// The longest value that a record holds in one piece; longer ones are cut.
+  public static let longestValue = 16 << 20
+  /// The longest body of a fragmented record: the longest message and something beside it.
+  package static let longestBody = longestValue + (1 << 20)
+}
+
+/// What a record says of itself in the highest byte of its identity word.
+public struct RecordFlags: OptionSet, Sendable {
+  /// The bits as they stand on disk.
+  public let rawValue: UInt8
+  /// Makes flags from the bits as they stand on disk.
+  @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Metadata follow the arguments.
+  @inlinable public static var metadata: Self { Self(rawValue: 1) }
+  /// A word with the thread follows the identity word.
+  public static let thread = Self(rawValue: 2)
+  /// A value was longer than 16 MiB and was cut.
+  @inlinable public static var cut: Self { Self(rawValue: 4) }
+  /// The message is a piece of a line: no line end follows it.
+  @inlinable public static var unterminated: Self { Self(rawValue: 8) }
+  /// The record carries its call site's entry at its end.
+  public static let inlineCallSite = Self(rawValue: 16)
+}
+
+/// The words of a fragment after the identity word, which holds index, label, level and these flags.
+package enum FragmentLayout {
+  package static let last: UInt8 = 1
+  package static let thread: UInt8 = 2
+  /// Header, ticks, identity, thread and body length: the most that comes before the part.
+  package static let mostLeadingWords = 5
+}
+
+package enum ArchiveLayout {
+  package static let number = HeadLayout.specific
+  package static let created = number + 4 + 4
+}
+
+package enum FrameLayout {
+  package static let marker = 0
+  package static let type = marker + 8
+  package static let codec = type + 1
+  package static let headerSize = codec + 1 + 2
+  package static let payloadSize = headerSize + 4
+  package static let rawSize = payloadSize + 4
+  package static let payloadCheck = rawSize + 4
+  package static let count = payloadCheck + 4
+  package static let firstTicks = count + 4
+  package static let lastTicks = firstTicks + 8
+  package static let firstWall = lastTicks + 8
+  package static let lastWall = firstWall + 8
+  package static let clockTicks = lastWall + 8
+  package static let clockWall = clockTicks + 8
+  package static let clockRate = clockWall + 8
+  package static let lowestGeneration = clockRate + 8
+  package static let levels = lowestGeneration + 8
+  package static let rangeCount = levels + 4
+  package static let ordinal = rangeCount + 4
+  package static let check = ordinal + 8
+  package static let size = 128
+
+  package static let rangeGeneration = 0
+  package static let rangeFrom = rangeGeneration + 8
+  package static let rangeTo = rangeFrom + 4
+  package static let rangeSegment = rangeTo + 4
+  package static let rangeSize = rangeSegment + 4 + 4
+
+  /// The sync marker F5 "MMLFRM" 0A: not text, and broken by any newline conversion.
+  package static let markerValue: UInt64 = 0x0A4D_5246_4C4D_4DF5
+  /// More ranges than any ring has segments to name.
+  package static let mostRanges = 1 << 20
+  /// What a payload may become when decompressed.
+  package static let largestPayload = 64 << 20
+}
+
+/// A thread in the table that precedes the rows of a frame.
+package enum ThreadLayout {
+  package static let ordinal = 0
+  package static let threadID = ordinal + 4
+  package static let name = threadID + 4
+  package static let size = name + SegmentLayout.threadNameSize
+}
+
+/// What an index frame says of another frame.
+package enum IndexEntryLayout {
+  package static let offset = 0
+  package static let count = offset + 8
+  package static let type = count + 4
+  package static let levels = type + 1
+  package static let firstTicks = levels + 1 + 2
+  package static let lastTicks = firstTicks + 8
+  package static let firstWall = lastTicks + 8
+  package static let lastWall = firstWall + 8
+  package static let rawSize = lastWall + 8
+  package static let frameSize = rawSize + 4
+  package static let size = 64
+}
+
+package enum SessionEndLayout {
+  package static let how = 0
+  package static let time = how + 4 + 4
+  package static let size = time + 8
+}
+
+package enum TrailerLayout {
+  package static let magic = 0
+  package static let dictionaryOffset = magic + 8
+  package static let indexOffset = dictionaryOffset + 8
+  package static let recordCount = indexOffset + 8
+  package static let fileSize = recordCount + 8
+  package static let frameCount = fileSize + 8
+  package static let check = size - 4
+  package static let size = 64
+
+  package static let magicValue: StaticString = "MMLOGEND"
+}

@@ -1,0 +1,76 @@
+/// Why a record could not be kept, or not whole. Raw values stand on disk.
+public enum LossCause: UInt8, CaseIterable, Sendable, CustomStringConvertible {
+  /// No segment of the ring was free, for as long as the policy allows to wait.
+  case ringFull
+  /// The policy `overwriteOldest` gave its place to a newer record.
+  case overwritten
+  /// A value was longer than 16 MiB; the record was kept, cut.
+  case cut
+  /// It was logged from too deep inside other log calls of the same thread.
+  case tooDeep
+  /// There was no ring to write into: the store was closed, or the ring could not be made.
+  case noRing
+  /// Its bytes in memory were damaged before they could be archived.
+  case damaged
+  /// It was too large even when its values were cut, or there was no memory to build it in.
+  case tooLarge
+
+  /// What happened, as the decoder prints it.
+  public var description: String {
+    switch self {
+    case .ringFull: "ring full"
+    case .overwritten: "overwritten"
+    case .cut: "cut"
+    case .tooDeep: "nested too deep"
+    case .noRing: "no ring"
+    case .damaged: "damaged in memory"
+    case .tooLarge: "too large"
+    }
+  }
+}
+
+/// How many records of each level were lost, by cause.
+public struct LossLedger: Equatable, Sendable {
+  package static let causes = 8
+  package static let levels = 8
+
+  /// Counts, cause by cause; see FORMAT.md, 3.
+  package var counts = [UInt64](repeating: 0, count: causes * levels)
+
+  /// A ledger without losses.
+  package init() {}
+
+  /// Reads the 512 bytes of a ledger; fewer give nil.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count >= RingLayout.ledgerSize else { return nil }
+    for index in counts.indices { counts[index] = bytes.load(index * 8, as: UInt64.self) }
+  }
+
+  /// The bytes as they stand on disk.
+  package var encoded: [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: RingLayout.ledgerSize)
+    bytes.withUnsafeMutableBytes { out in
+      for (index, count) in counts.enumerated() { out.store(count, index * 8) }
+    }
+    return bytes
+  }
+
+  /// The offset of one count from the ledger's start.
+  package static func offset(_ cause: LossCause, _ level: Level) -> Int {
+    (Int(cause.rawValue) * levels + Int(level.rawValue)) * 8
+  }
+
+  /// The number of records lost for a cause at a level.
+  public subscript(cause: LossCause, level: Level) -> UInt64 {
+    get { counts[Self.offset(cause, level) / 8] }
+    set { counts[Self.offset(cause, level) / 8] = newValue }
+  }
+
+  /// The number of records lost for a cause, over all levels.
+  public func total(_ cause: LossCause) -> UInt64 {
+    Level.allCases.reduce(0) { $0 &+ self[cause, $1] }
+  }
+
+  /// True if nothing was lost.
+  public var isEmpty: Bool { counts.allSatisfy { $0 == 0 } }
+}

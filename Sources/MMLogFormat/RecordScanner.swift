@@ -1,0 +1,184 @@
+import CMMLog
+
+/// The length in bytes that the header word at `offset` states, if so many bytes are there.
+package func framedLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
+  guard bytes.count - offset >= wordSize else { return nil }
+  let header = bytes.load(offset, as: UInt64.self)
+  let length = Int(header & RecordLayout.lengthMask) * wordSize
+  return length >= 2 * wordSize && length <= bytes.count - offset ? length : nil
+}
+
+/// Bounds the work of looking for valid bytes among hostile ones, where every offset could announce
+/// a long record: so many times the size of the whole, and no more.
+package struct CheckBudget {
+  private var left: Int
+
+  package init(_ size: Int) { left = max(size, 4096) * 32 }
+
+  /// True if so many bytes more may be checked.
+  package mutating func spend(_ bytes: Int) -> Bool {
+    left -= bytes
+    return left >= 0
+  }
+}
+
+/// A record or a fragment whose bounds, kind and check have been verified.
+package struct RecordView {
+  /// All of its words.
+  package let bytes: UnsafeRawBufferPointer
+
+  /// Takes bytes that are one record, as ``RecordScanner`` and ``RowReader`` do after checking.
+  fileprivate init(checked bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+  package func word(_ index: Int) -> UInt64 { bytes.load(index * wordSize, as: UInt64.self) }
+
+  package var ticks: UInt64 { word(RecordLayout.ticksWord) }
+  private var identity: UInt64 { word(RecordLayout.identityWord) }
+  package var isFragment: Bool { word(0) & 0xFF00_0000 == RecordLayout.fragmentKind }
+  /// The call site's number, or of a fragment its index.
+  package var callSite: UInt32 { UInt32(truncatingIfNeeded: identity) }
+  package var label: UInt32 {
+    UInt32(truncatingIfNeeded: identity >> RecordLayout.labelShift) & 0xFFFF
+  }
+  package var level: Level {
+    Level(fromFile: UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift))
+  }
+  package var rawFlags: UInt8 { UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift) }
+  package var flags: RecordFlags { RecordFlags(rawValue: rawFlags) }
+  /// What an archive has in place of the check.
+  package var threadOrdinalOfRow: UInt32 { UInt32(truncatingIfNeeded: word(0) >> 32) }
+
+  /// The thread that the record itself names, in a segment shared by several.
+  package var sharedThread: ThreadIdentity? {
+    guard rawFlags & RecordFlags.thread.rawValue != 0, bytes.count >= 4 * wordSize else {
+      return nil
+    }
+    let thread = word(RecordLayout.bodyWord)
+    return ThreadIdentity(
+      ordinal: UInt32(truncatingIfNeeded: thread), id: UInt32(thread >> 32), name: "")
+  }
+}
+
+/// Checks that a header word, the bytes it frames and their level make a record. The one place where
+/// a record's bytes begin to be trusted.
+private func recordLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
+  guard let length = framedLength(bytes, offset), length >= RecordLayout.bodyWord * wordSize else {
+    return nil
+  }
+  let kind = bytes.load(offset, as: UInt64.self) & 0xFF00_0000
+  return kind == RecordLayout.recordKind || kind == RecordLayout.fragmentKind ? length : nil
+}
+
+/// Walks over the records of a segment, passing over what is damaged.
+///
+/// Works on a copy, and on the live map of the own process too: header words are loaded with acquire,
+/// so that a record seen is seen whole.
+package struct RecordScanner {
+  package enum Item {
+    /// A valid record and its offset from the segment's start.
+    case record(RecordView, offset: Int)
+    /// Bytes that are no valid record.
+    case damage(Range<Int>)
+  }
+
+  private let segment: UnsafeRawBufferPointer
+  private let seed: UInt32
+  private let looksBehindZeros: Bool
+  private var budget: CheckBudget
+  private var pending: Item?
+  /// Where the next record begins, or would.
+  package private(set) var offset: Int
+
+  /// - Parameters:
+  ///   - segment: The segment, header included, cut at its end if it is sealed.
+  ///   - offset: Where to begin; a multiple of 8, not before the first record.
+  ///   - seed: The seed of the segment's generation.
+  ///   - looksBehindZeros: Whether a zero word may be a page that was lost with the machine, so that
+  ///     valid records behind it count.
+  package init(
+    _ segment: UnsafeRawBufferPointer, from offset: Int, seed: UInt32, looksBehindZeros: Bool
+  ) {
+    self.segment = segment
+    self.offset = offset
+    self.seed = seed
+    self.looksBehindZeros = looksBehindZeros
+    budget = CheckBudget(segment.count)
+  }
+
+  /// The next record or damage, or nil at the end of what was committed.
+  package mutating func next() -> Item? {
+    if let item = pending {
+      pending = nil
+      return item
+    }
+    guard segment.count - offset >= wordSize else { return nil }
+    if let item = recordAtOffset() { return item }
+    let start = offset
+    let atZero = header(at: start) == 0
+    if atZero && !looksBehindZeros { return nil }
+    guard let item = nextBehind(start) else {
+      // Zeros to the end are the usual end; anything else that is no record is damage.
+      offset = segment.count
+      return atZero ? nil : .damage(start..<segment.count)
+    }
+    pending = item.found
+    return .damage(start..<item.offset)
+  }
+
+  private func header(at offset: Int) -> UInt64 {
+    guard let base = segment.baseAddress else { return 0 }
+    return mmlog_load_acquire_u64((base + offset).assumingMemoryBound(to: UInt64.self))
+  }
+
+  private mutating func recordAtOffset() -> Item? {
+    guard header(at: offset) != 0, let length = recordLength(segment, offset), budget.spend(length)
+    else { return nil }
+    let record = segment.slice(offset, length)
+    guard recordCheck(record, seed: seed) == record.load(4, as: UInt32.self) else { return nil }
+    defer { offset += length }
+    return .record(RecordView(checked: record), offset: offset)
+  }
+
+  private mutating func nextBehind(_ start: Int) -> (found: Item, offset: Int)? {
+    offset = start + wordSize
+    while segment.count - offset >= wordSize {
+      let at = offset
+      if let item = recordAtOffset() { return (item, at) }
+      offset = at + wordSize
+    }
+    return nil
+  }
+}
+
+/// Walks over the rows of a frame, whose own check has been found right.
+package struct RowReader {
+  package let threads: [ThreadIdentity]
+  private let rows: UnsafeRawBufferPointer
+  private var offset = 0
+
+  /// Reads the thread table of a decompressed payload.
+  package init(_ payload: UnsafeRawBufferPointer) throws(FormatError) {
+    var reader = WordReader(payload)
+    let count = UInt32(truncatingIfNeeded: try reader.word())
+    guard Int(count) <= reader.remaining / ThreadLayout.size else { throw .truncated }
+    var threads: [ThreadIdentity] = []
+    for _ in 0..<count {
+      let bytes = try reader.take(ThreadLayout.size)
+      threads.append(
+        ThreadIdentity(
+          ordinal: bytes.load(ThreadLayout.ordinal, as: UInt32.self),
+          id: bytes.load(ThreadLayout.threadID, as: UInt32.self),
+          name: bytes.text(ThreadLayout.name, SegmentLayout.threadNameSize)))
+    }
+    self.threads = threads
+    rows = try reader.take(reader.remaining)
+  }
+
+  /// The next row, or nil at the end. Throws for bytes that are no row: nothing after them is read.
+  package mutating func next() throws(FormatError) -> RecordView? {
+    guard offset < rows.count else { return nil }
+    guard let length = recordLength(rows, offset) else { throw .invalid("row") }
+    defer { offset += length }
+    return RecordView(checked: rows.slice(offset, length))
+  }
+}

@@ -1,0 +1,66 @@
+/// The UUID that names one life of a store.
+public struct SessionID: Hashable, Sendable, CustomStringConvertible {
+  /// The 16 bytes as two numbers, each read little-endian.
+  package let words: (UInt64, UInt64)
+
+  /// Makes an id of 16 bytes read as two little-endian numbers.
+  package init(words: (UInt64, UInt64)) { self.words = words }
+
+  /// Makes a random (version 4, variant 1) UUID of 16 random bytes.
+  package init(random: (UInt64, UInt64)) {
+    // Byte 6's high half is the version; byte 8's two high bits are the variant (RFC 9562, 5.4).
+    let low = random.0 & ~(0xF0 << 48) | 0x40 << 48
+    let high = random.1 & ~0xC0 | 0x80
+    words = (low, high)
+  }
+
+  /// 32 lower-case hexadecimal digits, as in file names.
+  public var description: String {
+    var digits: [UInt8] = []
+    digits.reserveCapacity(32)
+    for byte in bytes {
+      digits.append(hexadecimalDigit(byte >> 4))
+      digits.append(hexadecimalDigit(byte & 15))
+    }
+    return String(decoding: digits, as: UTF8.self)
+  }
+
+  /// Reads 32 lower-case hexadecimal digits, or gives nil.
+  public init?(_ text: some StringProtocol) {
+    guard text.utf8.count == 32 else { return nil }
+    var words: (UInt64, UInt64) = (0, 0)
+    for (index, digit) in text.utf8.enumerated() {
+      guard let value = hexadecimalValue(digit) else { return nil }
+      let shift = UInt64(index % 16 / 2 * 8 + (index % 2 == 0 ? 4 : 0))
+      if index < 16 { words.0 |= UInt64(value) << shift } else { words.1 |= UInt64(value) << shift }
+    }
+    self.words = words
+  }
+
+  /// The 16 bytes in the order in which they stand on disk and in the text form.
+  package var bytes: [UInt8] {
+    [words.0, words.1].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) }
+    }
+  }
+
+  /// Two ids are equal if all their bytes are.
+  public static func == (a: SessionID, b: SessionID) -> Bool { a.words == b.words }
+
+  /// Feeds the 16 bytes to `hasher`.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(words.0)
+    hasher.combine(words.1)
+  }
+}
+
+package func hexadecimalDigit(_ value: UInt8) -> UInt8 {
+  value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+}
+
+private func hexadecimalValue(_ digit: UInt8) -> UInt8? {
+  switch digit {
+  case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+  case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+  default: nil
+  }
+}

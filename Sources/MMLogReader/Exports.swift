@@ -1,0 +1,8 @@
+// The types of the lower layers that a reader hands out, so that a client needs one import.
+@_exported public import enum MMLogFormat.Level
+@_exported public import enum MMLogFormat.LossCause
+@_exported public import struct MMLogFormat.LossLedger
+@_exported public import struct MMLogFormat.SessionID
+@_exported public import struct MMLogFormat.SessionIdentity
+@_exported public import enum MMLogFormat.Value
+@_exported public import struct MMLogStorage.LogError

@@ -1,0 +1,131 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// Where a ``LogReader`` reads from.
+public enum LogInput: Hashable, Sendable {
+  /// A file, or a directory, of which everything that is named `*.ring` or `*.mmlog` is read.
+  case path(String)
+  /// One ring or archive that comes in at standard input.
+  case standardInput
+}
+
+/// The files behind inputs: opened, told apart by their first bytes, each taken once.
+struct InputFiles {
+  private(set) var rings: [RingInput] = []
+  private(set) var archives: [ArchiveFile] = []
+  private(set) var unreadable: [LogError] = []
+  private var seen: Set<FileIdentity> = []
+  private var complained: Set<String> = []
+
+  struct RingInput {
+    let image: RingImage
+    /// Whether its process lived when it was read.
+    let isRunning: Bool
+
+    /// Whether the machine has been running since the ring was written.
+    var isOfThisBoot: Bool {
+      let bootID = Host.bootID()
+      return image.head.identity.bootID == bootID && bootID.contains { $0 != 0 }
+    }
+  }
+
+  private struct FileIdentity: Hashable {
+    let device: UInt64
+    let inode: UInt64
+  }
+
+  /// Reads all rings before any archive, so that what a living process moves meanwhile is found in
+  /// one of them (FORMAT.md, 5).
+  init(_ inputs: [LogInput]) {
+    for kind in [FileKind.ring, .archive] {
+      for input in inputs { add(input, kind) }
+    }
+  }
+
+  private mutating func add(_ input: LogInput, _ kind: FileKind) {
+    do {
+      switch input {
+      // What comes through a pipe comes once.
+      case .standardInput where kind == .archive: return
+      case .standardInput: try takeStream(File.standardInput())
+      case .path(let path): try add(File.openFollowingLinks(path), kind)
+      }
+    } catch {
+      report(LogError(error, while: "Opening failed"))
+    }
+  }
+
+  private mutating func add(_ file: consuming File, _ kind: FileKind) throws(SystemError) {
+    let status = try file.status()
+    if status.isDirectory {
+      try addDirectory(file.path, kind)
+    } else if status.isRegularFile {
+      take(file, status, kind)
+    } else if kind == .ring {
+      try takeStream(file)
+    }
+  }
+
+  private mutating func addDirectory(_ path: String, _ kind: FileKind) throws(SystemError) {
+    let directory = try Directory.open(path)
+    let names = try directory.names().filter {
+      $0.hasSuffix(FileNames.ringSuffix) || $0.hasSuffix(FileNames.archiveSuffix)
+    }
+    if names.isEmpty {
+      let message = "\(path) has no log in it: no name there ends in .ring or .mmlog"
+      report(LogError(.system, message, path: path))
+    }
+    for name in names.sorted() {
+      do {
+        let file = try directory.openFile(name, [.read, .nonBlocking])
+        let status = try file.status()
+        if status.isRegularFile { take(file, status, kind) }
+      } catch  where error.isNotFound {
+        // Adopted or deleted since the names were listed: what was in it is elsewhere, or gone.
+      } catch {
+        report(LogError(error, while: "Opening failed"))
+      }
+    }
+  }
+
+  /// A pipe or a device: copied first, because it is read here and there.
+  private mutating func takeStream(_ stream: consuming File) throws(SystemError) {
+    let file = try spool(stream)
+    let status = try file.status()
+    let isArchive = FileKind(startOf: file) == .archive
+    take(file, status, isArchive ? .archive : .ring)
+  }
+
+  /// Takes a file if it is of the kind that is looked for now; a file of neither kind is looked at
+  /// together with the rings.
+  private mutating func take(_ file: consuming File, _ status: FileStatus, _ kind: FileKind) {
+    let found = FileKind(startOf: file) ?? .ring
+    guard found == kind,
+      seen.insert(FileIdentity(device: status.device, inode: status.inode)).inserted
+    else { return }
+    do {
+      switch kind {
+      case .ring:
+        let isRunning = (try? file.isLockedByAnother()) ?? false
+        rings.append(RingInput(image: try RingImage(file), isRunning: isRunning))
+      case .archive: archives.append(try ArchiveFile(file))
+      }
+    } catch {
+      unreadable.append(error)
+    }
+  }
+
+  /// Once, though the inputs are gone through twice.
+  private mutating func report(_ error: LogError) {
+    if complained.insert(error.path).inserted { unreadable.append(error) }
+  }
+}
+
+extension FileKind {
+  fileprivate init?(startOf file: borrowing File) {
+    guard let start = try? file.bytes(at: 0, count: 8) else { return nil }
+    guard let kind = start.withUnsafeBytes({ FileKind($0) }) else { return nil }
+    self = kind
+  }
+}

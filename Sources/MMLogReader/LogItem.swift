@@ -1,0 +1,85 @@
+public import MMLogFormat
+
+/// What a ``LogReader`` gives, in the order of time: records, and in their place among them whatever
+/// else there is to know.
+public enum LogItem: Sendable {
+  /// A record, whole and checked.
+  case record(LogRecord)
+  /// Bytes of a file that could not be read. What was in them is missing.
+  case damage(LogDamage)
+  /// A record that was being written when its process died; its log call never returned.
+  case unfinished(UnfinishedRecord)
+  /// A session begins here.
+  case sessionStarted(LogSession)
+  /// How many records a session could not keep: once, at its end, if there are any.
+  case losses(LogSession, LossLedger)
+  /// A session ends here. `lastTime` is when it logged last, as far as its files tell, in nanoseconds
+  /// since 1970.
+  case sessionEnded(LogSession, SessionEnding, lastTime: Int64)
+}
+
+/// Whose records they are: one life of a process's log store.
+///
+/// One object for all of its records. Immutable; any thread.
+public final class LogSession: Sendable {
+  /// Process, host, start time and names.
+  public let identity: SessionIdentity
+
+  init(_ identity: SessionIdentity) { self.identity = identity }
+
+  /// The UUID that names it.
+  public var id: SessionID { identity.session }
+}
+
+/// A thread that logged. Immutable; any thread.
+public final class LogThread: Sendable {
+  /// Counts the threads of a session in the order in which they first logged, from 1.
+  public let ordinal: UInt32
+  /// The id that the operating system gave it, and may have given to another one later.
+  public let id: UInt32
+  /// Its name, at most 16 bytes; empty if it had none.
+  public let name: String
+
+  init(ordinal: UInt32, id: UInt32, name: String) {
+    self.ordinal = ordinal
+    self.id = id
+    self.name = name
+  }
+}
+
+/// Bytes of a file that could not be read.
+public struct LogDamage: Equatable, Sendable {
+  /// The file.
+  public let path: String
+  /// Where in it, in bytes from its start.
+  public let offset: Int
+  /// How many bytes.
+  public let size: Int
+  /// What they should have been, and what is wrong with them: part of a sentence.
+  public let what: String
+}
+
+/// A record of which only a part was written before its process died.
+public struct UnfinishedRecord: Sendable {
+  /// The session that it is of.
+  public let session: LogSession
+  /// The ordinal of the thread that was writing it.
+  public let threadOrdinal: UInt32
+  /// How many bytes of it there are.
+  public let size: Int
+}
+
+/// How a session ended, or why that is not known.
+public enum SessionEnding: Hashable, Sendable {
+  /// Its store was closed, at that time in nanoseconds since 1970, if it is known.
+  case closed(at: Int64?)
+  /// Its process died; a later start moved what was left in the ring to an archive, at that time in
+  /// nanoseconds since 1970.
+  case diedAndWasRecovered(at: Int64)
+  /// Its process died, and what it had not archived is still in its ring, and was read from there.
+  case died
+  /// It has not ended: its process lives.
+  case running
+  /// Nothing says so: neither its ring nor a mark of its end is among the files that were read.
+  case unknown
+}

@@ -1,0 +1,50 @@
+import MMLogFormat
+import MMLogStorage
+
+/// All files of one session.
+struct SessionFiles {
+  let identity: SessionIdentity
+  private(set) var ring: InputFiles.RingInput?
+  /// By rising number.
+  private(set) var archives: [ArchiveFile] = []
+
+  /// Sorts files by session. A copy of a file that is there already is left out: of each ring the one
+  /// that goes further counts, and so of each archive.
+  static func group(_ files: InputFiles) -> [SessionFiles] {
+    var sessions: [SessionID: SessionFiles] = [:]
+    for ring in files.rings {
+      let identity = ring.image.head.identity
+      sessions[identity.session, default: SessionFiles(identity: identity)].add(ring)
+    }
+    for archive in files.archives {
+      let identity = archive.head.identity
+      sessions[identity.session, default: SessionFiles(identity: identity)].add(archive)
+    }
+    return sessions.values.sorted {
+      ($0.identity.startTime, $0.identity.session.description)
+        < ($1.identity.startTime, $1.identity.session.description)
+    }
+  }
+
+  private init(identity: SessionIdentity) { self.identity = identity }
+
+  private mutating func add(_ new: InputFiles.RingInput) {
+    let newest = { (ring: InputFiles.RingInput) in ring.image.segments.last?.header.generation ?? 0
+    }
+    if let ring, newest(ring) >= newest(new) { return }
+    ring = new
+  }
+
+  private mutating func add(_ new: ArchiveFile) {
+    let number = new.head.number
+    if let index = archives.firstIndex(where: { $0.head.number >= number }) {
+      if archives[index].head.number > number {
+        archives.insert(new, at: index)
+      } else if archives[index].end < new.end {
+        archives[index] = new
+      }
+    } else {
+      archives.append(new)
+    }
+  }
+}

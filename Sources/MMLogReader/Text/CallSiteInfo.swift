@@ -1,0 +1,98 @@
+import MMLogFormat
+
+/// A call site, prepared once for showing many records.
+final class CallSiteInfo: Sendable {
+  enum Piece: Sendable {
+    case literal([UInt8])
+    case argument(Argument)
+  }
+
+  struct Argument: Sendable {
+    let type: UInt8
+    let style: ValueStyle
+    let alignment: Alignment
+    /// Empty if it has none.
+    let name: String
+  }
+
+  let file: String
+  let function: String
+  let line: Int
+  let pieces: [Piece]
+  let hasNames: Bool
+
+  init(_ site: CallSite) {
+    file = site.file
+    function = site.function
+    line = Int(site.line)
+    pieces = site.pieces.map { piece in
+      switch piece {
+      case .literal(let text): .literal(Array(text.utf8))
+      case .argument(let argument):
+        .argument(
+          Argument(
+            type: argument.type, style: ValueStyle(argument.format, width: argument.width),
+            alignment: Alignment(argument.alignment), name: argument.name))
+      }
+    }
+    hasNames = pieces.contains {
+      if case .argument(let argument) = $0 { !argument.name.isEmpty } else { false }
+    }
+  }
+}
+
+/// How a value is shown: a format word of a call site, taken apart (FORMAT.md, 6).
+struct ValueStyle: Sendable {
+  let base: UInt8
+  /// Nil where the format does not ask for one of C's.
+  let float: FloatStyle?
+  let precision: Int
+  let showsSign: Bool
+  let showsPrefix: Bool
+  let isUpperCase: Bool
+  let leastDigits: Int
+  /// Bits of the integer; 0 if not known.
+  let width: Int
+
+  enum FloatStyle: UInt8, Sendable {
+    case fixed = 5
+    case exponential
+    case hybrid
+  }
+
+  /// As usual.
+  static let plain = ValueStyle(0, width: 0)
+
+  init(_ word: UInt64, width: UInt8) {
+    let style = UInt8(truncatingIfNeeded: word)
+    base = [2: 16, 3: 8, 4: 2][style] ?? 10
+    float = FloatStyle(rawValue: style)
+    let digits = UInt8(truncatingIfNeeded: word >> 8)
+    precision = digits == 255 ? 6 : Int(digits)
+    showsSign = word >> 16 & 1 != 0
+    showsPrefix = word >> 17 & 1 != 0
+    isUpperCase = word >> 18 & 1 != 0
+    leastDigits = Int(UInt8(truncatingIfNeeded: word >> 24))
+    self.width = Int(width)
+  }
+}
+
+/// The least width of an argument, and where the spaces go.
+struct Alignment: Sendable {
+  enum Side: UInt8, Sendable {
+    case none
+    case left
+    case right
+  }
+
+  let side: Side
+  let columns: Int
+
+  /// More than any terminal has, and no burden if it is a lie.
+  static let most = 1 << 16
+
+  init(_ word: UInt64) {
+    side = Side(rawValue: UInt8(truncatingIfNeeded: word)) ?? .none
+    columns = min(Int(word >> 8 & 0xFF_FFFF), Self.most)
+  }
+}

@@ -1,0 +1,58 @@
+/// What stands at a place of bytes that are meant to be UTF-8.
+enum DecodedCharacter {
+  /// A character of so many bytes.
+  case scalar(UInt32, count: Int)
+  /// A byte that is part of no character.
+  case invalid(UInt8)
+}
+
+extension UnsafeRawBufferPointer {
+  /// What stands at `index`, which must be within: the table of Unicode 15, 3.9 (no overlong forms,
+  /// no surrogates, nothing above U+10FFFF).
+  func character(at index: Int) -> DecodedCharacter {
+    let first = self[index]
+    if first < 0x80 { return .scalar(UInt32(first), count: 1) }
+    let (count, second): (Int, ClosedRange<UInt8>)
+    switch first {
+    case 0xC2...0xDF: (count, second) = (2, 0x80...0xBF)
+    case 0xE0: (count, second) = (3, 0xA0...0xBF)
+    case 0xED: (count, second) = (3, 0x80...0x9F)
+    case 0xE1...0xEF: (count, second) = (3, 0x80...0xBF)
+    case 0xF0: (count, second) = (4, 0x90...0xBF)
+    case 0xF1...0xF3: (count, second) = (4, 0x80...0xBF)
+    case 0xF4: (count, second) = (4, 0x80...0x8F)
+    default: return .invalid(first)
+    }
+    guard self.count - index >= count, second.contains(self[index + 1]) else {
+      return .invalid(first)
+    }
+    var scalar = UInt32(first) & (0x7F >> UInt32(count))
+    for offset in 1..<count {
+      let byte = self[index + offset]
+      guard byte & 0xC0 == 0x80 else { return .invalid(first) }
+      scalar = scalar << 6 | UInt32(byte & 0x3F)
+    }
+    return .scalar(scalar, count: count)
+  }
+
+  /// Whether all of it is UTF-8.
+  var isUTF8: Bool {
+    var index = 0
+    while index < count {
+      guard case .scalar(_, let length) = character(at: index) else { return false }
+      index += length
+    }
+    return true
+  }
+}
+
+/// Whether a character is not to reach a terminal as it is: it moves the cursor, starts a command,
+/// ends a line, or turns the direction of what follows.
+func isUnsafeToShow(_ scalar: UInt32) -> Bool {
+  switch scalar {
+  case 0..<0x20, 0x7F..<0xA0: true  // C0, DEL, C1
+  case 0x2028, 0x2029: true  // line and paragraph separator
+  case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: true  // direction
+  default: false
+  }
+}

@@ -1,0 +1,179 @@
+package import MMLogFormat
+package import MMLogSystem
+
+/// An archive being written: frames are appended whole, each with one write.
+///
+/// A write that fails leaves the archive as it was: the next one begins at the same place.
+package final class ArchiveWriter {
+  package let head: ArchiveHead
+  package let path: String
+  /// How long the archive is.
+  package private(set) var end: Int
+  /// Whether it has its trailer, so that nothing can follow.
+  package private(set) var isComplete = false
+  private let file: File
+  private let deflater: Deflater?
+  private var index: [IndexEntry] = []
+  private var frameCount: UInt32 = 0
+  private var recordCount: UInt64 = 0
+  /// How many bytes of the session's dictionary the archive has already.
+  private var dictionaryWritten = 0
+
+  /// Begins a new archive in `directory`: an existing file of that name is never touched.
+  package init(
+    in directory: borrowing Directory, _ head: ArchiveHead, compressionLevel: Int
+  ) throws(SystemError) {
+    self.head = head
+    deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
+    let identity = head.identity
+    let name = FileNames.Archive(
+      store: identity.storeName, created: head.created, session: identity.session,
+      number: head.number
+    ).fileName
+    path = directory.path(of: name)
+    guard try directory.status(of: name) == nil else {
+      throw SystemError(call: .openat, errno: Self.exists, path: path)
+    }
+    // The file gets its name when it has a head, so that nobody ever sees an archive without one; what
+    // a crash leaves before that is removed by the session's recovery.
+    let unfinished = name + FileNames.unfinishedSuffix
+    file = try directory.openFile(unfinished, [.read, .write, .create, .exclusive])
+    end = HeadLayout.size
+    let bytes = head.encoded(pageSize: UInt32(Host.pageSize))
+    do {
+      try file.write(all: bytes, at: 0)
+      try directory.rename(unfinished, to: name)
+    } catch {
+      try? directory.remove(unfinished)
+      throw error
+    }
+  }
+
+  /// EEXIST.
+  private static let exists: CInt = 17
+
+  /// Goes on with an archive whose process died. What follows its last whole frame is cut off.
+  package init(
+    resuming archive: ArchiveFile, _ file: consuming File, compressionLevel: Int
+  ) throws(SystemError) {
+    head = archive.head
+    path = archive.path
+    deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
+    end = archive.end
+    for frame in archive.frames {
+      frameCount += 1
+      if frame.header.type == .dictionary { continue }
+      index.append(IndexEntry(offset: frame.offset, header: frame.header))
+      if frame.header.type == .records { recordCount += UInt64(frame.header.summary.count) }
+    }
+    try file.truncate(to: end)
+    self.file = file
+  }
+
+  /// Appends rows, and before them the dictionary entries that this archive does not have yet.
+  ///
+  /// - Parameters:
+  ///   - dictionary: All entries of the session so far.
+  ///   - fields: A header with clock, ranges and lowest generation; the rest is filled in.
+  package func append(
+    _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
+  ) throws(SystemError) {
+    var batch = Batch(at: end, ordinal: UInt64(frameCount))
+    if dictionary.count > dictionaryWritten {
+      let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
+      batch.add(FrameHeader(.dictionary), Array(new), deflater)
+    }
+    var header = fields
+    header.summary = rows.summary
+    header.summary.firstWall = header.clock.wall(at: header.summary.firstTicks)
+    header.summary.lastWall = header.clock.wall(at: header.summary.lastTicks)
+    batch.add(header, rows.payload(), deflater)
+    try write(batch)
+    dictionaryWritten = dictionary.count
+    recordCount += UInt64(header.summary.count)
+  }
+
+  /// Appends the losses counted so far.
+  package func append(_ losses: LossLedger) throws(SystemError) {
+    try append(FrameHeader(.losses), losses.encoded)
+  }
+
+  /// Appends how the session ended.
+  package func append(_ end: SessionEnd) throws(SystemError) {
+    try append(FrameHeader(.sessionEnd), end.encoded)
+  }
+
+  private func append(_ header: FrameHeader, _ payload: [UInt8]) throws(SystemError) {
+    var batch = Batch(at: end, ordinal: UInt64(frameCount))
+    batch.add(header, payload, nil)
+    try write(batch)
+  }
+
+  /// Completes the archive: dictionary, index, trailer; then makes it safe from a power cut. If it fails, it can be
+  /// called again.
+  package func close(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+    if !isComplete { try complete(dictionary: dictionary) }
+    try sync()
+  }
+
+  private func complete(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+    var batch = Batch(at: end, ordinal: UInt64(frameCount))
+    var trailer = Trailer(
+      dictionaryOffset: 0, indexOffset: 0, recordCount: recordCount, fileSize: 0, frameCount: 0)
+    if dictionary.count > 0 {
+      trailer.dictionaryOffset = UInt64(end)
+      batch.add(FrameHeader(.dictionary), Array(dictionary), deflater)
+    }
+    trailer.indexOffset = UInt64(end + batch.bytes.count)
+    batch.add(FrameHeader(.index), IndexEntry.encode(index), deflater)
+    trailer.fileSize = UInt64(end + batch.bytes.count + TrailerLayout.size)
+    trailer.frameCount = frameCount + batch.frameCount
+    batch.bytes += trailer.encoded
+    try write(batch)
+    isComplete = true
+  }
+
+  /// Makes what was written safe from a power cut: fdatasync(2).
+  package func sync() throws(SystemError) { try file.syncData() }
+
+  private func write(_ batch: Batch) throws(SystemError) {
+    try file.write(all: batch.bytes, at: end)
+    end += batch.bytes.count
+    index += batch.index
+    frameCount += batch.frameCount
+  }
+
+  /// Frames that are written together.
+  private struct Batch {
+    private let start: Int
+    private var ordinal: UInt64
+    var bytes: [UInt8] = []
+    var index: [IndexEntry] = []
+    var frameCount: UInt32 = 0
+
+    init(at start: Int, ordinal: UInt64) {
+      self.start = start
+      self.ordinal = ordinal
+    }
+
+    mutating func add(_ fields: FrameHeader, _ payload: [UInt8], _ deflater: Deflater?) {
+      let compressed = deflater?.compress(payload)
+      let stored = compressed ?? payload
+      var header = fields
+      header.codec = FrameCodec(.rows, compressed == nil ? .none : .zlib)
+      header.rawSize = payload.count
+      header.payloadSize = stored.count
+      header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
+      header.ordinal = ordinal
+      if header.type != .dictionary {
+        index.append(IndexEntry(offset: start + bytes.count, header: header))
+      }
+      let frameEnd = bytes.count + header.frameSize
+      header.encode(into: &bytes)
+      bytes += stored
+      bytes.append(contentsOf: repeatElement(0, count: frameEnd - bytes.count))
+      ordinal += 1
+      frameCount += 1
+    }
+  }
+}

@@ -1,0 +1,133 @@
+package import MMLogFormat
+
+/// The names of a store's files: made and taken apart here only. See FORMAT.md, 9.
+package enum FileNames {
+  package static let ringSuffix = ".ring"
+  package static let archiveSuffix = ".mmlog"
+  /// Added to a ring's name until it is complete.
+  package static let unfinishedSuffix = ".new"
+
+  /// A ring's file name, taken apart.
+  package struct Ring: Hashable, Sendable {
+    package var store: String
+    package var session: SessionID
+
+    package init(store: String, session: SessionID) {
+      self.store = store
+      self.session = session
+    }
+
+    package var fileName: String { "\(store).\(session)\(ringSuffix)" }
+
+    /// Takes a name apart, or gives nil if it is not a ring's.
+    package init?(fileName: String) {
+      guard fileName.hasSuffix(ringSuffix) else { return nil }
+      let stem = fileName.dropLast(ringSuffix.count)
+      guard let dot = stem.lastIndex(of: "."), dot != stem.startIndex,
+        let session = SessionID(stem[stem.index(after: dot)...])
+      else { return nil }
+      self.init(store: String(stem[..<dot]), session: session)
+    }
+  }
+
+  /// An archive's file name, taken apart.
+  package struct Archive: Hashable, Sendable {
+    package var store: String
+    /// `YYYYMMDDThhmmssZ`.
+    package var start: String
+    package var session: SessionID
+    package var number: UInt32
+
+    package init(store: String, created: Int64, session: SessionID, number: UInt32) {
+      self.store = store
+      self.start = UTCTime(nanoseconds: created).compact
+      self.session = session
+      self.number = number
+    }
+
+    package var fileName: String {
+      let digits = String(number)
+      let padding = String(repeating: "0", count: max(0, 6 - digits.count))
+      return "\(store)-\(start)-\(session)-\(padding)\(digits)\(archiveSuffix)"
+    }
+
+    /// Takes a name apart, or gives nil if it is not an archive's.
+    package init?(fileName: String) {
+      guard fileName.hasSuffix(archiveSuffix) else { return nil }
+      let parts = fileName.dropLast(archiveSuffix.count).split(
+        separator: "-", omittingEmptySubsequences: false)
+      guard parts.count >= 4, let number = UInt32(parts[parts.count - 1]),
+        let session = SessionID(parts[parts.count - 2])
+      else { return nil }
+      start = String(parts[parts.count - 3])
+      guard start.utf8.count == 16, start.hasSuffix("Z") else { return nil }
+      store = parts.dropLast(3).joined(separator: "-")
+      guard !store.isEmpty else { return nil }
+      self.session = session
+      self.number = number
+    }
+  }
+
+  /// Why `name` cannot be a store's, in a few words, or nil if it can.
+  package static func problem(withStoreName name: String) -> String? {
+    if name.isEmpty { return "is empty" }
+    if name.utf8.count > 100 { return "is longer than 100 bytes" }
+    if name.utf8.first == UInt8(ascii: ".") { return "begins with a dot" }
+    if name.utf8.contains(UInt8(ascii: "/")) { return "contains a slash" }
+    let isControl = { (scalar: Unicode.Scalar) in
+      scalar.value < 32 || (127..<160).contains(scalar.value)
+    }
+    return name.unicodeScalars.contains(where: isControl) ? "contains a control character" : nil
+  }
+}
+
+/// A moment in the proleptic Gregorian calendar, UTC.
+package struct UTCTime: Equatable, Sendable {
+  package var year: Int64
+  package var month: Int64
+  package var day: Int64
+  package var hour: Int64
+  package var minute: Int64
+  package var second: Int64
+  package var nanosecond: Int64
+
+  /// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": days to a civil date.
+  package init(nanoseconds: Int64) {
+    let seconds = nanoseconds.flooredQuotient(by: 1_000_000_000)
+    let days = seconds.flooredQuotient(by: 86400)
+    let second = seconds - days * 86400
+    let shifted = days + 719_468
+    let era = shifted.flooredQuotient(by: 146_097)
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra =
+      (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shiftedMonth = (5 * dayOfYear + 2) / 153
+    day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+    month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+    year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    hour = second / 3600
+    minute = second / 60 % 60
+    self.second = second % 60
+    // Wrapping: rounded down, the first second of all does not fit.
+    nanosecond = nanoseconds &- seconds &* 1_000_000_000
+  }
+
+  /// `YYYYMMDDThhmmssZ`, as in file names.
+  package var compact: String {
+    "\(digits(year, 4))\(digits(month, 2))\(digits(day, 2))"
+      + "T\(digits(hour, 2))\(digits(minute, 2))\(digits(second, 2))Z"
+  }
+
+  private func digits(_ value: Int64, _ width: Int) -> String {
+    let text = String(value)
+    return String(repeating: "0", count: max(0, width - text.count)) + text
+  }
+}
+
+extension Int64 {
+  /// The quotient rounded towards negative infinity; `divisor` is positive.
+  package func flooredQuotient(by divisor: Int64) -> Int64 {
+    self / divisor - (self % divisor < 0 ? 1 : 0)
+  }
+}

@@ -1,0 +1,137 @@
+package import MMLogFormat
+
+/// The records of one segment that are to go into an archive, from where its last frame ended.
+package struct SegmentRun {
+  package let index: Int
+  package let header: SegmentHeader
+  private var scanner: RecordScanner
+  private let isArchived: (Int) -> Bool
+  /// The next record, if there is one, and where it begins.
+  fileprivate private(set) var record: RecordView?
+  fileprivate private(set) var ticks: UInt64 = 0
+  /// Where the records end that have been taken.
+  package private(set) var taken: Int
+  /// Where a run of damaged bytes was passed over.
+  package private(set) var damage: [Range<Int>] = []
+
+  /// - Parameters:
+  ///   - index: The segment's number.
+  ///   - scanner: Stands where the first record that may be taken is.
+  ///   - lastTicks: The greatest ticks that an earlier frame took from this segment.
+  ///   - isArchived: Whether the record at an offset is in an archive already.
+  package init(
+    index: Int, header: SegmentHeader, scanner: RecordScanner, lastTicks: UInt64 = 0,
+    isArchived: @escaping (Int) -> Bool = { _ in false }
+  ) {
+    self.index = index
+    self.header = header
+    self.scanner = scanner
+    self.isArchived = isArchived
+    ticks = lastTicks
+    taken = scanner.offset
+    advance()
+  }
+
+  fileprivate mutating func advance() {
+    record = nil
+    while let item = scanner.next() {
+      switch item {
+      case .damage(let range): damage.append(range)
+      case .record(let next, let offset):
+        // Ticks of a thread never go back, whatever the processor's counters say.
+        ticks = max(ticks, next.ticks)
+        if isArchived(offset) {
+          taken = scanner.offset
+          continue
+        }
+        record = next
+        return
+      }
+    }
+  }
+
+  fileprivate var thread: ThreadIdentity { record?.sharedThread ?? header.thread }
+
+  /// Counts the current record as taken.
+  fileprivate mutating func take() {
+    taken = scanner.offset
+    advance()
+  }
+
+  /// The greatest ticks taken so far, or those of the record that is next.
+  package var lastTicks: UInt64 { ticks }
+
+  /// True when there is nothing left to take.
+  package var isEmpty: Bool { record == nil }
+}
+
+/// Merges the records of segments by time into the rows of one frame after the other.
+package struct FrameCollector {
+  package private(set) var runs: [SegmentRun]
+  /// Numbers of the runs that have a record, as a binary heap: the earliest first.
+  private var heap: [Int] = []
+  private let cutoff: UInt64
+
+  /// - Parameter cutoff: Records with later ticks are left for the next time, so that frames overlap as
+  ///   little as possible.
+  package init(_ runs: [SegmentRun], cutoff: UInt64 = .max) {
+    self.runs = runs
+    self.cutoff = cutoff
+    for index in runs.indices where !runs[index].isEmpty { push(index) }
+  }
+
+  /// Takes records until `builder` has reached `size` bytes or there are none left.
+  ///
+  /// - Returns: The parts of segments that were taken.
+  package mutating func fill(_ builder: inout RowBuilder, size: Int) -> [RingRange] {
+    let before = runs.map(\.taken)
+    while builder.size < size, let first = heap.first, let record = runs[first].record,
+      runs[first].ticks <= cutoff
+    {
+      builder.add(record, thread: runs[first].thread, ticks: runs[first].ticks)
+      runs[first].take()
+      if runs[first].isEmpty { removeFirst() } else { siftDown() }
+    }
+    return zip(runs, before).compactMap { run, from in
+      guard run.taken > from else { return nil }
+      return RingRange(
+        generation: run.header.generation, from: UInt32(from), to: UInt32(run.taken),
+        segment: UInt32(run.index))
+    }
+  }
+
+  // MARK: - The heap
+
+  private func isEarlier(_ a: Int, _ b: Int) -> Bool {
+    (runs[a].ticks, runs[a].header.generation) < (runs[b].ticks, runs[b].header.generation)
+  }
+
+  private mutating func push(_ run: Int) {
+    heap.append(run)
+    var child = heap.count - 1
+    while child > 0, isEarlier(heap[child], heap[(child - 1) / 2]) {
+      heap.swapAt(child, (child - 1) / 2)
+      child = (child - 1) / 2
+    }
+  }
+
+  private mutating func removeFirst() {
+    heap.swapAt(0, heap.count - 1)
+    heap.removeLast()
+    siftDown()
+  }
+
+  private mutating func siftDown() {
+    var parent = 0
+    while true {
+      let children = [2 * parent + 1, 2 * parent + 2]
+      var least = parent
+      for child in children where child < heap.count && isEarlier(heap[child], heap[least]) {
+        least = child
+      }
+      if least == parent { return }
+      heap.swapAt(parent, least)
+      parent = least
+    }
+  }
+}

@@ -1,0 +1,69 @@
+package import MMLogFormat
+package import MMLogSystem
+
+/// What went wrong with a log's files, and what to do about it.
+public struct LogError: Error, CustomStringConvertible, Sendable {
+  /// What kind of failure it is. More may come.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// The code's name.
+    public let description: String
+
+    /// A setting is out of its range, or two contradict each other.
+    public static let invalidConfiguration = Code(description: "invalidConfiguration")
+    /// The system refused something: permission, space, a missing or a wrong file.
+    public static let system = Code(description: "system")
+    /// There is no space left for the ring or the archive.
+    public static let outOfSpace = Code(description: "outOfSpace")
+    /// The file was written by a newer version of mmlog.
+    public static let newerFormat = Code(description: "newerFormat")
+    /// The file is not one of mmlog's.
+    public static let foreignFile = Code(description: "foreignFile")
+    /// The file is damaged so far that nothing of it can be read.
+    public static let damagedFile = Code(description: "damagedFile")
+    /// The machine lacks something that mmlog needs.
+    public static let unsupported = Code(description: "unsupported")
+    /// Something took longer than it was allowed to.
+    public static let timedOut = Code(description: "timedOut")
+    /// The store was closed before.
+    public static let closed = Code(description: "closed")
+  }
+
+  /// The kind of failure, for programs.
+  public let code: Code
+  /// What failed and how to mend it, for people. It names the path.
+  public let message: String
+  /// The file or directory that it is about; empty if none.
+  public let path: String
+  /// The error number of the system call behind it, or 0.
+  public let systemErrorNumber: Int32
+
+  package init(_ code: Code, _ message: String, path: String = "", systemErrorNumber: Int32 = 0) {
+    self.code = code
+    self.message = message
+    self.path = path
+    self.systemErrorNumber = systemErrorNumber
+  }
+
+  /// The message.
+  public var description: String { message }
+}
+
+extension LogError {
+  /// An error for a system call that failed while doing `what`, with the mend for the common causes.
+  package init(_ error: SystemError, while what: String) {
+    self.init(
+      error.isOutOfSpace ? .outOfSpace : .system, "\(what): \(error). \(error.mend)",
+      path: error.path, systemErrorNumber: error.errno)
+  }
+
+  /// An error for a file that cannot be read at all.
+  package init(_ error: FormatError, path: String) {
+    let code: Code =
+      switch error {
+      case .newerFormat: .newerFormat
+      case .foreign: .foreignFile
+      default: .damagedFile
+      }
+    self.init(code, "\(path) cannot be read: \(error)", path: path)
+  }
+}

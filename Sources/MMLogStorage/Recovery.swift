@@ -1,0 +1,248 @@
+public import MMLogFormat
+package import MMLogSystem
+
+/// A session that ended without closing its store, and what was saved of it.
+public struct RecoveredSession: Sendable {
+  /// Who it was.
+  public let identity: SessionIdentity
+  /// How many records were moved from the ring to an archive. Those archived before are not counted.
+  public let recordCount: Int
+  /// What the session itself had counted as lost.
+  public let losses: LossLedger
+  /// What of the ring could not be read, one line each. Empty unless the machine went down or the file was
+  /// damaged.
+  public let damage: [String]
+}
+
+/// Moves what a dead process left in its ring into the archives of its session, exactly once.
+///
+/// Safe to be killed at any moment and run again, and to be run by several processes at once: the ring's
+/// lock lets one do it, and what that one wrote before it died is found by the next.
+package struct Recovery: ~Copyable {
+  private let ringName: String
+  private let settings: ArchiveSeries.Settings
+  private let file: File
+  private let image: RingImage
+  private let trustsDrained: Bool
+
+  /// Recovers every ring of `store` in `ringDirectory` whose process is dead.
+  ///
+  /// - Parameters:
+  ///   - store: The store's name; nil for all.
+  ///   - archiveDirectory: Where the archives are.
+  ///   - problem: Told of each ring that could not be recovered; the others are.
+  package static func recoverAll(
+    of store: String?, ringDirectory: borrowing Directory, archiveDirectory: borrowing Directory,
+    _ settings: ArchiveSeries.Settings, problem: (LogError) -> Void
+  ) -> [RecoveredSession] {
+    var recovered: [RecoveredSession] = []
+    let names: [String]
+    do { names = try ringDirectory.names() } catch {
+      problem(LogError(error, while: "Looking for rings to recover failed"))
+      return []
+    }
+    for name in names.sorted() {
+      if name.hasSuffix(FileNames.unfinishedSuffix) { sweep(name, of: store, ringDirectory) }
+      guard let ring = FileNames.Ring(fileName: name), store == nil || ring.store == store else {
+        continue
+      }
+      do {
+        let session = try recover(name, ringDirectory, archiveDirectory, settings)
+        if let session { recovered.append(session) }
+      } catch {
+        problem(error)
+      }
+    }
+    return recovered
+  }
+
+  /// Recovers one ring; nil if its process is alive, or it was recovered meanwhile.
+  package static func recover(
+    _ name: String, _ ringDirectory: borrowing Directory, _ archiveDirectory: borrowing Directory,
+    _ settings: ArchiveSeries.Settings
+  ) throws(LogError) -> RecoveredSession? {
+    do {
+      let file = try ringDirectory.openFile(name, [.read, .write])
+      // Whoever has the lock may also have finished with it: then the name is gone.
+      guard try file.tryLock(), try ringDirectory.status(of: name)?.inode == file.status().inode
+      else { return nil }
+      let recovery = try Recovery(name, file, settings)
+      let session = try recovery.run(archiveDirectory)
+      try ringDirectory.remove(name)
+      return session
+    } catch let error as LogError {
+      throw error
+    } catch let error as SystemError {
+      if error.isNotFound { return nil }
+      throw LogError(error, while: "Recovering a ring failed; it is left for the next start")
+    } catch {
+      throw LogError(.system, "\(error)", path: name)
+    }
+  }
+
+  /// How old an unfinished ring is before it is taken for left over, in nanoseconds: a minute.
+  private static let leftOverAge: Int64 = 60_000_000_000
+
+  /// Removes what a process left that died while it made its ring: nothing was ever logged into it.
+  private static func sweep(_ name: String, of store: String?, _ directory: borrowing Directory) {
+    let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
+    // Not at once: a process that is just making its ring has not locked it in its first moment.
+    guard let ring = FileNames.Ring(fileName: final), store == nil || ring.store == store,
+      let file = try? directory.openFile(name, [.read, .write]), let status = try? file.status(),
+      Clock.realtime() - status.modified > leftOverAge, (try? file.tryLock()) == true
+    else { return }
+    try? directory.remove(name)
+  }
+
+  private init(
+    _ name: String, _ file: consuming File, _ settings: ArchiveSeries.Settings
+  ) throws(LogError) {
+    ringName = name
+    self.settings = settings
+    image = try RingImage(file)
+    self.file = file
+    trustsDrained = image.head.identity.bootID == Host.bootID()
+  }
+
+  private func run(_ directory: borrowing Directory) throws -> RecoveredSession {
+    try removeUnfinished(directory)
+    let (archives, isAnyUnreadable) = try Self.archives(of: image.head.identity.session, directory)
+    var coverage = Coverage()
+    for archive in archives { coverage.add(archive) }
+    if isAnyUnreadable { coverage.distrust() }
+    if !trustsDrained { dropDamaged(archives, &coverage) }
+    let series = try series(archives, directory)
+    let count = try moveRecords(to: series, coverage)
+    try finish(series, archives)
+    return RecoveredSession(
+      identity: image.head.identity, recordCount: count, losses: image.losses,
+      damage: image.damage.map { "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes" })
+  }
+
+  /// Removes archives that did not get a head before their process died: nothing was ever in them.
+  private func removeUnfinished(_ directory: borrowing Directory) throws {
+    for name in try directory.names() where name.hasSuffix(FileNames.unfinishedSuffix) {
+      let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
+      if FileNames.Archive(fileName: final)?.session == image.head.identity.session {
+        try directory.remove(name)
+      }
+    }
+  }
+
+  /// The highest number that an archive of the session has, whether or not it can be read.
+  private func newestNumber(_ directory: borrowing Directory) throws -> UInt32 {
+    let session = image.head.identity.session
+    let archives = try directory.names().lazy.compactMap { FileNames.Archive(fileName: $0) }
+    return archives.filter { $0.session == session }.map(\.number).max() ?? 0
+  }
+
+  /// The session's archives, by rising number, and whether one is damaged so far that nothing of it can be read:
+  /// it is left as it is.
+  ///
+  /// - Throws: what the system refuses: without an archive that may be read the next time, records would be
+  ///   archived twice.
+  private static func archives(
+    of session: SessionID, _ directory: borrowing Directory
+  ) throws -> (archives: [ArchiveFile], isAnyUnreadable: Bool) {
+    var archives: [ArchiveFile] = []
+    var isAnyUnreadable = false
+    for name in try directory.names() where FileNames.Archive(fileName: name)?.session == session {
+      guard try directory.status(of: name)?.isRegularFile == true else { continue }
+      if let archive = try open(name, in: directory) {
+        if archive.head.identity.session == session { archives.append(archive) }
+      } else {
+        isAnyUnreadable = true
+      }
+    }
+    return (archives.sorted { $0.head.number < $1.head.number }, isAnyUnreadable)
+  }
+
+  /// Nil for one that is damaged.
+  private static func open(
+    _ name: String, in directory: borrowing Directory
+  ) throws -> ArchiveFile? {
+    do {
+      return try ArchiveFile(directory.openFile(name, [.read]))
+    } catch let error as LogError where error.systemErrorNumber == 0 && error.code != .system {
+      return nil
+    }
+  }
+
+  /// After the machine went down, a frame's header may be on disk and its payload not.
+  private func dropDamaged(_ archives: [ArchiveFile], _ coverage: inout Coverage) {
+    let oldest = image.segments.first?.header.generation ?? 0
+    for archive in archives {
+      for frame in archive.frames
+      where frame.header.ranges.contains(where: { $0.generation >= oldest }) {
+        if (try? archive.payload(of: frame)) == nil { coverage.remove(frame.header) }
+      }
+    }
+  }
+
+  private func series(
+    _ archives: [ArchiveFile], _ directory: borrowing Directory
+  ) throws -> ArchiveSeries {
+    var current: ArchiveWriter?
+    if let last = archives.last, !last.isClosed {
+      let name = String(last.path.split(separator: "/").last ?? "")
+      current = try ArchiveWriter(
+        resuming: last, try directory.openFile(name, [.read, .write]),
+        compressionLevel: settings.compressionLevel)
+    }
+    return ArchiveSeries(
+      in: try Directory.open(directory.path), image.head.identity, settings,
+      number: try newestNumber(directory), current: current)
+  }
+
+  private func moveRecords(to series: ArchiveSeries, _ coverage: Coverage) throws -> Int {
+    let trustsDrained = trustsDrained
+    let runs = image.segments.map { segment in
+      SegmentRun(
+        index: segment.index, header: segment.header,
+        scanner: image.scanner(of: segment, looksBehindZeros: !trustsDrained),
+        isArchived: {
+          coverage.contains(segment.header, offset: $0, trustsDrained: trustsDrained)
+        })
+    }
+    var collector = FrameCollector(runs)
+    var fields = FrameHeader(.records)
+    fields.clock = image.clock
+    let dictionary = image.entries.flatMap { Array($0.bytes) }
+    var count = 0
+    var rows = RowBuilder()
+    while true {
+      fields.ranges = collector.fill(&rows, size: FrameSize.target)
+      if rows.isEmpty { break }
+      TestPoint.reach("recovery.beforeFrame")
+      try dictionary.withUnsafeBytes {
+        try series.append(rows, dictionary: $0, fields)
+        try series.rotateIfFull(dictionary: $0)
+      }
+      TestPoint.reach("recovery.afterFrame")
+      count += Int(rows.summary.count)
+      rows.removeAll()
+    }
+    return count
+  }
+
+  /// Says in the session's last archive how it ended, unless a recovery that died after this already did.
+  private func finish(_ series: ArchiveSeries, _ archives: [ArchiveFile]) throws {
+    if archives.last?.isClosed == true,
+      archives.last?.frames.contains(where: { $0.header.type == .sessionEnd }) == true
+    {
+      return
+    }
+    if !image.losses.isEmpty { try series.append(image.losses) }
+    let end = SessionEnd(
+      how: image.isClosedCleanly ? .closed : .diedAndWasRecovered, time: Clock.realtime())
+    let dictionary = image.entries.flatMap { Array($0.bytes) }
+    try dictionary.withUnsafeBytes { try series.end(end, dictionary: $0) }
+    TestPoint.reach("recovery.closed")
+  }
+}
+
+/// How large frames are made.
+package enum FrameSize {
+  /// Rows are collected up to so many bytes: enough to compress well, little enough to skip.
+  package static let target = 1 << 18
+}

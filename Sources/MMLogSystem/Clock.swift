@@ -1,0 +1,32 @@
+import CMMLog
+import Glibc
+
+/// The system's clocks: clock_gettime(2). Async-signal-safe; no system call where the vDSO has it.
+package enum Clock {
+  /// Nanoseconds since 1970 in UTC; an administrator or NTP may set it back.
+  package static func realtime() -> Int64 {
+    Int64(bitPattern: nanoseconds(CLOCK_REALTIME))
+  }
+
+  /// Nanoseconds since some time before, in this boot; never goes back, stands still in suspend.
+  package static func monotonic() -> UInt64 {
+    nanoseconds(CLOCK_MONOTONIC)
+  }
+
+  private static func nanoseconds(_ clock: clockid_t) -> UInt64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return UInt64(bitPattern: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
+  }
+}
+
+/// Waiting for time to pass.
+package enum Sleep {
+  /// Blocks the thread for so many nanoseconds, however many signals arrive: clock_nanosleep(2).
+  package static func nanoseconds(_ span: Int64) {
+    if span <= 0 { return }
+    let deadline = Clock.monotonic() &+ UInt64(span)
+    // The call fails for a wrong time only, which this is not.
+    _ = try? retrying(.clockNanosleep, "") { mmlog_sleep_until(deadline) }
+  }
+}

@@ -1,0 +1,38 @@
+import CMMLog
+import Glibc
+
+/// The process, and the thread, that asks.
+package enum CurrentProcess {
+  /// The process's number: getpid(2). Asked each time: a child of fork has another.
+  package static var id: Int32 { getpid() }
+
+  /// The program's name without its folder: program_invocation_short_name(3).
+  package static var name: String {
+    mmlog_program_name().map { String(cString: $0) } ?? ""
+  }
+
+  /// The user whose rights the process has: geteuid(2).
+  package static var effectiveUserID: UInt32 { geteuid() }
+
+  /// The calling thread's number, unique in the system: gettid(2). Async-signal-safe.
+  package static func threadID() -> Int32 { mmlog_thread_id() }
+
+  /// Puts the calling thread's name into `buffer`, with zeros after it: prctl(2) PR_GET_NAME.
+  ///
+  /// Async-signal-safe.
+  /// - Parameter buffer: of at least 16 bytes.
+  /// - Returns: the name's length in bytes, 15 at most.
+  @discardableResult
+  package static func threadName(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    guard let base = buffer.baseAddress, buffer.count >= 16 else { return 0 }
+    let name = base.assumingMemoryBound(to: CChar.self)
+    mmlog_get_thread_name(name)
+    return strnlen(name, 16)
+  }
+
+  /// Ends the process at once, with no chance to do anything more: kill(2) SIGKILL.
+  package static func die() {
+    _ = kill(getpid(), SIGKILL)
+    while true { pause() }
+  }
+}

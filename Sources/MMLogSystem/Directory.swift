@@ -1,0 +1,114 @@
+import Glibc
+
+/// An open directory: owns a descriptor, and closes it when it goes away.
+///
+/// Names are looked up from the descriptor, so that a directory that is renamed meanwhile is still
+/// the one that was opened. Every method may be called from any thread.
+package struct Directory: ~Copyable, Sendable {
+  /// Where it was opened; errors are about names below it. A rename does not change it.
+  package let path: String
+
+  /// The descriptor, valid as long as the directory is.
+  package let descriptor: CInt
+
+  init(adopting descriptor: CInt, path: String) {
+    self.descriptor = descriptor
+    self.path = path
+  }
+
+  deinit {
+    _ = close(descriptor)
+  }
+
+  /// The path of a name in it.
+  package func path(of name: String) -> String { "\(path)/\(name)" }
+}
+
+extension Directory {
+  private static let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+
+  /// Opens a directory: open(2) O_DIRECTORY.
+  ///
+  /// A symbolic link is followed: where the directory lies is for the administrator to say.
+  package static func open(_ path: String) throws(SystemError) -> Directory {
+    try checkPath(path, .open)
+    let descriptor = try retrying(.open, path) { Glibc.open(path, flags) }
+    return Directory(adopting: descriptor, path: path)
+  }
+
+  /// Opens a directory in this one, not a symbolic link to one: openat(2) O_DIRECTORY.
+  package func openDirectory(_ name: String) throws(SystemError) -> Directory {
+    try checkPath(name, .openat)
+    let descriptor = try retrying(.openat, path(of: name)) {
+      openat(self.descriptor, name, Self.flags | O_NOFOLLOW)
+    }
+    return Directory(adopting: descriptor, path: path(of: name))
+  }
+
+  /// Opens a file in the directory: openat(2).
+  ///
+  /// - Parameter mode: the permissions of a file that is made here, less the process's umask.
+  /// - Throws: ELOOP where the name is a symbolic link.
+  package func openFile(
+    _ name: String, _ options: File.OpenOptions, mode: UInt32 = 0o600
+  ) throws(SystemError) -> File {
+    try checkPath(name, .openat)
+    let descriptor = try retrying(.openat, path(of: name)) {
+      openat(self.descriptor, name, options.flags, mode)
+    }
+    return File(adopting: descriptor, path: path(of: name))
+  }
+}
+
+extension Directory {
+  /// Makes a directory and the ones above it that are missing; fine if it exists: mkdir(2).
+  ///
+  /// - Parameter mode: the permissions of each directory that is made, less the process's umask.
+  /// - Throws: ENOTDIR where something else has the name.
+  package static func create(_ path: String, mode: UInt32 = 0o700) throws(SystemError) {
+    try checkPath(path, .mkdir)
+    do throws(SystemError) {
+      try make(path, mode)
+    } catch let error where error.isNotFound {
+      let parent = parent(of: path)
+      if parent.isEmpty { throw error }
+      try create(parent, mode: mode)
+      try make(path, mode)
+    }
+  }
+
+  /// Makes a directory in this one; fine if it exists: mkdirat(2).
+  ///
+  /// - Parameter mode: its permissions, less the process's umask.
+  /// - Throws: ENOTDIR where something else has the name.
+  package func makeDirectory(_ name: String, mode: UInt32 = 0o700) throws(SystemError) {
+    try checkPath(name, .mkdirat)
+    do throws(SystemError) {
+      _ = try retrying(.mkdirat, path(of: name)) { mkdirat(descriptor, name, mode) }
+    } catch let error where error.isAlreadyThere {
+      if try status(of: name)?.isDirectory == false {
+        throw SystemError(call: .mkdirat, errno: ENOTDIR, path: path(of: name))
+      }
+    }
+  }
+
+  private static func make(_ path: String, _ mode: UInt32) throws(SystemError) {
+    do throws(SystemError) {
+      _ = try retrying(.mkdir, path) { mkdir(path, mode) }
+    } catch let error where error.isAlreadyThere {
+      var status = stat()
+      let there = stat(path, &status) == 0 && FileStatus(status).isDirectory
+      if !there { throw SystemError(call: .mkdir, errno: ENOTDIR, path: path) }
+    }
+  }
+
+  /// The path without its last name and the slashes around it; empty if there is nothing above.
+  private static func parent(of path: String) -> String {
+    var rest = path.utf8[...]
+    let slash = UInt8(ascii: "/")
+    while rest.last == slash { rest.removeLast() }
+    while let last = rest.last, last != slash { rest.removeLast() }
+    while rest.last == slash { rest.removeLast() }
+    return String(Substring(rest))
+  }
+}

@@ -1,0 +1,51 @@
+import Glibc
+
+extension File {
+  /// Opens for reading what a user names: open(2), symbolic links followed.
+  ///
+  /// Does not wait for the writer of a pipe; ``makeBlocking()`` before reading from one.
+  package static func openFollowingLinks(_ path: String) throws(SystemError) -> File {
+    try checkPath(path, .open)
+    let descriptor = try retrying(.open, path) {
+      Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+    }
+    return File(adopting: descriptor, path: path)
+  }
+
+  /// Makes reads wait for data: fcntl(2) F_SETFL.
+  package func makeBlocking() throws(SystemError) {
+    let flags = try retrying(.fcntl, path) { fcntl(descriptor, F_GETFL) }
+    _ = try retrying(.fcntl, path) { fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK) }
+  }
+
+  /// Standard input, through a descriptor of its own.
+  package static func standardInput() throws(SystemError) -> File {
+    try duplicate(STDIN_FILENO, path: "standard input")
+  }
+
+  /// Makes an empty file without a name in `$TMPDIR`, or in /tmp; it goes away when it is closed.
+  ///
+  /// - Parameter label: what its errors are about.
+  package static func temporary(label: String) throws(SystemError) -> File {
+    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? ""
+    let directory = try Directory.open(folder.isEmpty ? "/tmp" : folder)
+    var random: UInt64 = 0
+    try withUnsafeMutableBytes(of: &random) { (bytes) throws(SystemError) in
+      try Random.fill(bytes)
+    }
+    // Not O_TMPFILE: not every file system has it.
+    let name = "mmlog.\(String(random, radix: 36))"
+    let file = try directory.openFile(name, [.read, .write, .create, .exclusive])
+    try directory.remove(name)
+    return File(adopting: file.release(), path: label)
+  }
+
+  /// Lets the process have as many files open as an administrator allows: setrlimit(2). To fail
+  /// changes nothing.
+  package static func raiseOpenLimit() {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+  }
+}

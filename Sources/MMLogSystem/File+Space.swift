@@ -1,0 +1,64 @@
+import CMMLog
+import Glibc
+
+extension File {
+  /// What the file system says about the file: fstat(2).
+  package func status() throws(SystemError) -> FileStatus {
+    var status = stat()
+    _ = try retrying(.fstat, path) { fstat(descriptor, &status) }
+    return FileStatus(status)
+  }
+
+  /// Cuts the file, or lengthens it with a hole, to `size` bytes: ftruncate(2).
+  package func truncate(to size: Int) throws(SystemError) {
+    _ = try retrying(.ftruncate, path) { ftruncate(descriptor, off_t(size)) }
+  }
+
+  /// Makes sure that writing to `count` bytes from `offset` finds room, and that the file reaches
+  /// their end; what the file holds stays: fallocate(2).
+  ///
+  /// Where the file system cannot, every byte of the range is written instead, a hole as zeros;
+  /// then nobody else may write to the range meanwhile, and a part of the file that is already
+  /// there has to be open for reading too.
+  /// - Throws: ENOSPC, EDQUOT: a part of the space may have been taken.
+  package func allocate(offset: Int, count: Int) throws(SystemError) {
+    do throws(SystemError) {
+      _ = try retrying(.fallocate, path) {
+        mmlog_fallocate(descriptor, Int64(offset), Int64(count))
+      }
+    } catch let error where error.isNotSupported {
+      try fill(offset: offset, count: count)
+    }
+  }
+
+  /// Waits until the file's contents and properties are on the disk: fsync(2).
+  ///
+  /// - Throws: EIO and others: what was written since the last success may be lost, and trying again
+  ///   says nothing about it.
+  package func sync() throws(SystemError) {
+    _ = try retrying(.fsync, path) { fsync(descriptor) }
+  }
+
+  /// Waits until the file's contents, and what it takes to find them, are on the disk: fdatasync(2).
+  ///
+  /// - Throws: as ``sync()``.
+  package func syncData() throws(SystemError) {
+    _ = try retrying(.fdatasync, path) { fdatasync(descriptor) }
+  }
+
+  /// Writes the range as it is, zeros past the end, chunk by chunk.
+  private func fill(offset: Int, count: Int) throws(SystemError) {
+    let size = try status().size
+    let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 65536, alignment: 16)
+    defer { chunk.deallocate() }
+    var position = offset
+    while position < offset + count {
+      let part = UnsafeMutableRawBufferPointer(
+        rebasing: chunk[..<min(chunk.count, offset + count - position)])
+      part.initializeMemory(as: UInt8.self, repeating: 0)
+      if position < size { _ = try readFully(into: part, at: position) }
+      try writeFully(UnsafeRawBufferPointer(part), at: position)
+      position += part.count
+    }
+  }
+}

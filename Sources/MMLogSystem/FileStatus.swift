@@ -1,0 +1,53 @@
+import Glibc
+
+/// What the file system says about a file: fstat(2), fstatat(2).
+package struct FileStatus: Equatable, Sendable {
+  /// Its length in bytes.
+  package let size: Int
+
+  /// Its type and permission bits, `st_mode`.
+  package let mode: UInt32
+
+  /// Its owner's user number.
+  package let owner: UInt32
+
+  /// How many names it has; 0 once it was removed.
+  package let linkCount: Int
+
+  /// The file system it is on; with ``inode`` it identifies the file.
+  package let device: UInt64
+
+  /// Its number in the file system.
+  package let inode: UInt64
+
+  /// When its contents last changed, in nanoseconds since 1970.
+  package let modified: Int64
+
+  /// The space it takes on the disk, in bytes: less than ``size`` where it has holes.
+  package let allocatedBytes: Int
+
+  init(_ status: stat) {
+    size = Int(status.st_size)
+    mode = status.st_mode
+    owner = status.st_uid
+    linkCount = Int(status.st_nlink)
+    device = UInt64(status.st_dev)
+    inode = UInt64(status.st_ino)
+    modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+    allocatedBytes = Int(status.st_blocks) * 512
+  }
+}
+
+extension FileStatus {
+  /// The permission bits of ``mode``, such as 0o600.
+  package var permissions: UInt32 { mode & 0o7777 }
+
+  /// True for an ordinary file.
+  package var isRegularFile: Bool { mode & S_IFMT == S_IFREG }
+
+  /// True for a directory.
+  package var isDirectory: Bool { mode & S_IFMT == S_IFDIR }
+
+  /// True for a symbolic link, which only ``Directory/status(of:)`` can meet.
+  package var isSymbolicLink: Bool { mode & S_IFMT == S_IFLNK }
+}

@@ -1,0 +1,26 @@
+import CMMLog
+
+/// How C writes a floating-point number: `%f`, `%e`, `%g`.
+package enum FloatText: UInt8, Sendable {
+  /// So many digits after the point.
+  case fixed = 0x66
+  /// One digit, so many after the point, and an exponent.
+  case exponential = 0x65
+  /// The shorter of both, with so many significant digits.
+  case hybrid = 0x67
+
+  /// Appends a number's text, with a point whatever the process's locale: snprintf(3).
+  ///
+  /// - Parameter precision: 0 to 254 digits.
+  /// - Returns: false if there is no memory for it; nothing was appended then.
+  package func append(_ value: Double, precision: Int, to text: inout [UInt8]) -> Bool {
+    // The longest: a sign, 309 digits, a point, 254 digits, a zero.
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 640) { buffer in
+      let count = mmlog_format_double(
+        buffer.baseAddress, buffer.count, CChar(rawValue), CInt(precision), value)
+      guard count >= 0 else { return false }
+      text.append(contentsOf: UnsafeRawBufferPointer(buffer)[..<Int(count)])
+      return true
+    }
+  }
+}

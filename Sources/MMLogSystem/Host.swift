@@ -1,0 +1,84 @@
+import Glibc
+
+/// The machine, and how it is set up.
+package enum Host {
+  /// The size of a page of memory in bytes: sysconf(3).
+  package static let pageSize = max(sysconf(CInt(_SC_PAGESIZE)), 4096)
+
+  /// The host's name: gethostname(2); empty if there is none.
+  package static func name() -> String {
+    string(capacity: 256) { gethostname($0, $1) == 0 }
+  }
+
+  /// The UUID that the kernel gave to this boot; zeros if it cannot be read:
+  /// /proc/sys/kernel/random/boot_id.
+  package static func bootID() -> [UInt8] {
+    let digits = contents(of: "/proc/sys/kernel/random/boot_id").compactMap(\.hexDigitValue)
+    if digits.count != 32 { return [UInt8](repeating: 0, count: 16) }
+    return stride(from: 0, to: 32, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+  }
+
+  /// The local time zone's name, such as `Europe/Berlin`: the variable TZ, else where
+  /// /etc/localtime points to, else /etc/timezone, else `UTC`.
+  package static func timeZoneName() -> String {
+    timeZoneName(
+      variable: getenv("TZ").map { String(cString: $0) },
+      link: "/etc/localtime", file: "/etc/timezone")
+  }
+
+  /// The same rule with its three sources named.
+  package static func timeZoneName(variable: String?, link: String, file: String) -> String {
+    if let variable {
+      // POSIX: set but empty means UTC, and glibc reads ":name" as name.
+      let name = zone(in: variable.hasPrefix(":") ? String(variable.dropFirst()) : variable)
+      return name.isEmpty ? "UTC" : name
+    }
+    let target = target(of: link)
+    if target.contains(zoneFolder) { return zone(in: target) }
+    let name = contents(of: file).prefix { !$0.isWhitespace }
+    return name.isEmpty ? "UTC" : String(name)
+  }
+
+  private static let zoneFolder = "zoneinfo/"
+
+  /// The part of a path below zoneinfo/ (and below its variants posix/ and right/), or all of it.
+  private static func zone(in path: String) -> String {
+    var rest = path.utf8[...]
+    let folder = Array(zoneFolder.utf8)
+    if let start = rest.indices.first(where: { rest[$0...].starts(with: folder) }) {
+      rest = rest[start...].dropFirst(folder.count)
+      for variant in ["posix/", "right/"] where rest.starts(with: variant.utf8) {
+        rest = rest.dropFirst(variant.utf8.count)
+      }
+    }
+    return String(Substring(rest))
+  }
+
+  /// What a symbolic link says; empty if it is none: readlink(2).
+  private static func target(of link: String) -> String {
+    string(capacity: 4096) { readlink(link, $0, $1) > 0 }
+  }
+
+  /// A small text file's first kilobytes; empty if it cannot be read.
+  private static func contents(of path: String) -> String {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 1)
+    defer { buffer.deallocate() }
+    do throws(SystemError) {
+      let count = try File.open(path, .read).read(into: buffer)
+      return String(decoding: buffer[..<count], as: UTF8.self)
+    } catch {
+      return ""
+    }
+  }
+
+  /// What a C function puts, with or without a zero at its end, into a zeroed buffer.
+  private static func string(
+    capacity: Int, _ fill: (UnsafeMutablePointer<CChar>, Int) -> Bool
+  ) -> String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { buffer in
+      buffer.initialize(repeating: 0)
+      guard let base = buffer.baseAddress, fill(base, buffer.count - 1) else { return "" }
+      return String(cString: base)
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import CMMLog
+import Glibc
+
+/// A part of a file in memory, shared with everyone who has it mapped: mmap(2) MAP_SHARED.
+///
+/// It is unmapped when it goes away; a pointer into it must not outlive it. To touch a page beyond
+/// the file's end, or one the disk has no room for, raises SIGBUS: have the file long enough and
+/// ``File/allocate(offset:count:)`` it.
+///
+/// Proof of `@unchecked Sendable`: `base` and `count` never change, so that only the memory behind
+/// them is shared; other processes change that too, and whoever touches it orders its accesses with
+/// atomics (CMMLog) or by protocol.
+package struct Mapping: ~Copyable, @unchecked Sendable {
+  /// Where the range begins in memory; page-aligned.
+  package let base: UnsafeMutableRawPointer
+
+  /// The range's length in bytes.
+  package let count: Int
+
+  /// The file's path, for errors.
+  package let path: String
+
+  private var owned = true
+
+  /// Maps `count` bytes of a file from `offset`, a multiple of the page size: mmap(2).
+  ///
+  /// The file may be closed afterwards.
+  /// - Parameter writable: for reading and writing, which the file must be open for; else for
+  ///   reading only, and a store to it is a SIGSEGV.
+  package init(
+    _ file: borrowing File, offset: Int = 0, count: Int, writable: Bool
+  ) throws(SystemError) {
+    let (descriptor, path) = (file.descriptor, file.path)
+    let protection = writable ? PROT_READ | PROT_WRITE : PROT_READ
+    // MAP_FAILED is the address -1.
+    let address = try retrying(.mmap, path) {
+      Int(bitPattern: mmap(nil, count, protection, MAP_SHARED, descriptor, off_t(offset)))
+    }
+    guard let base = UnsafeMutableRawPointer(bitPattern: address) else {
+      throw SystemError(call: .mmap, errno: EFAULT, path: path)
+    }
+    (self.base, self.count, self.path) = (base, count, path)
+  }
+
+  deinit {
+    if owned { munmap(base, count) }
+  }
+
+  /// Forgets the mapping without unmapping it: the memory stays until the process ends.
+  package consuming func leak() {
+    owned = false
+  }
+}
+
+extension Mapping {
+  /// Makes the pages of a range writable now, so that a later store takes no fault: madvise(2)
+  /// MADV_POPULATE_WRITE.
+  ///
+  /// The contents stay. Does nothing where the kernel does not know the call (before Linux 5.14).
+  /// - Throws: EFAULT where a page has no room on the disk or lies beyond the file's end.
+  package func populateForWriting(offset: Int, count: Int) throws(SystemError) {
+    let pages = pages(offset: offset, count: count)
+    do throws(SystemError) {
+      _ = try retrying(.madvise, path) {
+        mmlog_populate_for_writing(pages.baseAddress, pages.count)
+      }
+    } catch let error where error.errno == EINVAL {}
+  }
+
+  /// Waits until the pages of a range are on the disk: msync(2) MS_SYNC.
+  ///
+  /// - Throws: EIO and others: as ``File/sync()``.
+  package func sync(offset: Int, count: Int) throws(SystemError) {
+    let pages = pages(offset: offset, count: count)
+    _ = try retrying(.msync, path) { msync(pages.baseAddress, pages.count, CInt(MS_SYNC)) }
+  }
+
+  /// Leaves the mapping out of core dumps: madvise(2) MADV_DONTDUMP.
+  package func excludeFromCoreDumps() throws(SystemError) {
+    _ = try retrying(.madvise, path) { mmlog_exclude_from_core_dumps(base, count) }
+  }
+
+  /// Puts zeros of this process's own in the mapping's place: mmap(2) MAP_FIXED.
+  ///
+  /// Stores by whoever still has the address go nowhere; no one else's mapping changes.
+  /// Async-signal-safe; for a child of fork.
+  /// - Returns: false if the kernel refuses; then the file is still mapped.
+  @discardableResult
+  package func replaceWithPrivateMemory() -> Bool {
+    Self.replaceWithPrivateMemory(base, count: count)
+  }
+
+  /// The same for a mapping of which only the address is at hand.
+  @discardableResult
+  package static func replaceWithPrivateMemory(
+    _ base: UnsafeMutableRawPointer, count: Int
+  ) -> Bool {
+    mmlog_replace_with_private_memory(base, count) == 0
+  }
+
+  /// The whole pages a range of the mapping touches.
+  private func pages(offset: Int, count: Int) -> UnsafeMutableRawBufferPointer {
+    precondition(
+      offset >= 0 && count >= 0 && offset <= self.count && count <= self.count - offset,
+      "the range leaves the mapping")
+    let start = offset & ~(Host.pageSize - 1)
+    return UnsafeMutableRawBufferPointer(start: base + start, count: offset + count - start)
+  }
+}

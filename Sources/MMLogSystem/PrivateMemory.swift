@@ -1,0 +1,38 @@
+import CMMLog
+
+/// Anonymous memory of this process's own, straight from the kernel: mmap(2).
+///
+/// For scratch space where the heap must not be used: all of it is async-signal-safe, takes no lock
+/// and leaves errno as it was. It comes in whole pages, zeroed.
+package enum PrivateMemory {
+  /// `count` zeroed bytes, page-aligned; nil when the kernel refuses.
+  package static func allocate(_ count: Int) -> UnsafeMutableRawPointer? {
+    if isRefused(.mmap) { return nil }
+    return mmlog_private_allocate(count)
+  }
+
+  /// Gives memory back: munmap(2).
+  ///
+  /// - Parameter count: the size it was allocated or last resized to, in bytes.
+  package static func free(_ base: UnsafeMutableRawPointer, count: Int) {
+    mmlog_private_free(base, count)
+  }
+
+  /// Makes memory larger or smaller, moving it where it must; what is new is zero: mremap(2).
+  ///
+  /// - Returns: where it is now; nil when the kernel refuses, and then it is as it was.
+  package static func resize(
+    _ base: UnsafeMutableRawPointer, from oldCount: Int, to newCount: Int
+  ) -> UnsafeMutableRawPointer? {
+    if isRefused(.mremap) { return nil }
+    return mmlog_private_resize(base, oldCount, newCount)
+  }
+
+  @inline(__always)
+  private static func isRefused(_ call: SystemCall) -> Bool {
+    #if DEBUG
+      if case .errno = ForcedFault.next(call, "") { return true }
+    #endif
+    return false
+  }
+}

@@ -1,0 +1,19 @@
+/// The operating system's calls this module makes, named as in their manual pages.
+package enum SystemCall: String, Sendable, CaseIterable {
+  case open, openat, close, dup
+  case read, pread, write, pwrite, poll
+  case fstat, fstatat, fstatvfs, readdir, readlink
+  case ftruncate, fallocate, fsync, fdatasync
+  case fcntl
+  case fcntlLock = "lock"
+  case fcntlUnlock = "unlock"
+  case fcntlGetLock = "test lock"
+  case fsetxattr, fgetxattr, fremovexattr
+  case mkdir, mkdirat, unlinkat, renameat
+  case mmap, munmap, mremap, msync, madvise
+  case getrandom, membarrier
+  case pthreadCreate = "pthread_create"
+  case pthreadKeyCreate = "pthread_key_create"
+  case pthreadAtFork = "pthread_atfork"
+  case clockNanosleep = "clock_nanosleep"
+}

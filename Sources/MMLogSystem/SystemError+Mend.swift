@@ -1,0 +1,24 @@
+import Glibc
+
+extension SystemError {
+  /// What whoever runs the service can do about it, as a sentence.
+  package var mend: String {
+    switch errno {
+    case EACCES, EPERM: "Give the service's user permission, or choose another directory."
+    case ENOENT: "Create it, or correct the path."
+    case ENOTDIR: "A file stands where a directory should be: move it, or choose another directory."
+    case EEXIST: "Move what stands there out of the way, or choose another name."
+    case EISDIR: "A directory stands where a file should be: move it, or choose another name."
+    case ELOOP:
+      "A symbolic link stands there, and none is followed: remove it, or give the real path."
+    case ENOSPC, EDQUOT: "Free some space, or make the ring smaller."
+    case EROFS: "Mount the file system for writing, or choose another directory."
+    case EMFILE, ENFILE: "Raise the limit of open files (RLIMIT_NOFILE)."
+    case EFBIG: "Raise the limit of file sizes (RLIMIT_FSIZE)."
+    case ENOMEM: "Give the service more memory, or make the ring smaller."
+    case ENAMETOOLONG: "Choose a shorter name."
+    case EIO: "The disk reports an error: look at the kernel's log."
+    default: "See errno(3)."
+    }
+  }
+}

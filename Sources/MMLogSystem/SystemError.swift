@@ -1,0 +1,69 @@
+import CMMLog
+import Glibc
+
+/// A system call that failed: which, why, and on what.
+package struct SystemError: Error, Equatable, Sendable {
+  /// The call that failed.
+  package let call: SystemCall
+
+  /// The reason, as errno(3) numbers it.
+  package let errno: CInt
+
+  /// What the call was about, mostly a path; empty if nothing.
+  package let path: String
+
+  /// An error as a wrapper throws it, for callers that have to make one up.
+  package init(call: SystemCall, errno: CInt, path: String = "") {
+    self.call = call
+    self.errno = errno
+    self.path = path
+  }
+}
+
+extension SystemError {
+  /// True where the file, directory or attribute is not there.
+  package var isNotFound: Bool { errno == ENOENT || errno == ENODATA }
+
+  /// True where the name is taken.
+  package var isAlreadyThere: Bool { errno == EEXIST }
+
+  /// True where the disk, or the owner's share of it, is full.
+  package var isOutOfSpace: Bool { errno == ENOSPC || errno == EDQUOT }
+
+  /// True where the kernel or the file system does not offer the call.
+  package var isNotSupported: Bool { errno == EOPNOTSUPP || errno == ENOSYS }
+}
+
+extension SystemError: CustomStringConvertible {
+  /// One line, such as `open /var/log/x.ring: Permission denied (EACCES)`.
+  package var description: String {
+    let subject = path.isEmpty ? call.rawValue : "\(call.rawValue) \(path)"
+    return "\(subject): \(Self.text(of: errno)) (\(Self.name(of: errno)))"
+  }
+
+  /// The system's sentence for an error number: strerror_r(3).
+  package static func text(of code: CInt) -> String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+      guard let text = mmlog_error_text(code, buffer.baseAddress, buffer.count) else { return "" }
+      return String(cString: text)
+    }
+  }
+
+  /// The symbol for an error number, such as `ENOSPC`, or `errno 123` for one that is not common.
+  package static func name(of code: CInt) -> String {
+    names[code] ?? "errno \(code)"
+  }
+
+  // Not strerrorname_np(3): glibc has it since 2.32 only.
+  private static let names: [CInt: String] = [
+    EACCES: "EACCES", EAGAIN: "EAGAIN", EBADF: "EBADF", EBUSY: "EBUSY", EDEADLK: "EDEADLK",
+    EDQUOT: "EDQUOT", EEXIST: "EEXIST", EFAULT: "EFAULT", EFBIG: "EFBIG", EINTR: "EINTR",
+    EINVAL: "EINVAL", EIO: "EIO", EISDIR: "EISDIR", ELOOP: "ELOOP", EMFILE: "EMFILE",
+    EMLINK: "EMLINK", ENAMETOOLONG: "ENAMETOOLONG", ENFILE: "ENFILE", ENODATA: "ENODATA",
+    ENODEV: "ENODEV", ENOENT: "ENOENT", ENOLCK: "ENOLCK", ENOMEM: "ENOMEM", ENOSPC: "ENOSPC",
+    ENOSYS: "ENOSYS", ENOTDIR: "ENOTDIR", ENOTEMPTY: "ENOTEMPTY", ENOTTY: "ENOTTY",
+    ENXIO: "ENXIO", EOPNOTSUPP: "EOPNOTSUPP", EOVERFLOW: "EOVERFLOW", EPERM: "EPERM",
+    EPIPE: "EPIPE", ERANGE: "ERANGE", EROFS: "EROFS", ESPIPE: "ESPIPE", ESTALE: "ESTALE",
+    ETIMEDOUT: "ETIMEDOUT", ETXTBSY: "ETXTBSY", EXDEV: "EXDEV",
+  ]
+}

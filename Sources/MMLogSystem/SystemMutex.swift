@@ -1,0 +1,74 @@
+import CMMLog
+
+/// A lock: one word and futex(2).
+///
+/// Not recursive, not fair. Free, it costs one atomic operation to take and one to give back.
+/// ``tryLock()`` and ``unlock()`` are async-signal-safe.
+///
+/// Proof of `@unchecked Sendable`: the pointer never changes, and the word behind it is touched by
+/// atomic operations only.
+package final class SystemMutex: @unchecked Sendable {
+  // U. Drepper, "Futexes Are Tricky", mutex 2: `contended` makes unlock wake one waiter.
+  private static let free: UInt32 = 0
+  private static let taken: UInt32 = 1
+  private static let contended: UInt32 = 2
+
+  private let word: UnsafeMutablePointer<UInt32>
+
+  /// A lock that nobody has.
+  package init() {
+    word = .allocate(capacity: 1)
+    word.initialize(to: Self.free)
+  }
+
+  deinit {
+    word.deallocate()
+  }
+
+  /// Takes the lock, and waits for it.
+  package func lock() {
+    if tryLock() { return }
+    while mmlog_exchange_u32(word, Self.contended) != Self.free {
+      _ = Futex.wait(word, expected: Self.contended)
+    }
+  }
+
+  /// Takes the lock if it is free.
+  package func tryLock() -> Bool {
+    var expected = Self.free
+    return mmlog_compare_exchange_u32(word, &expected, Self.taken)
+  }
+
+  /// Takes the lock, and waits for it no longer than so many nanoseconds.
+  ///
+  /// - Returns: Whether it was taken.
+  package func tryLock(atMost nanoseconds: Int64) -> Bool {
+    if tryLock() { return true }
+    let start = Clock.monotonic()
+    while mmlog_exchange_u32(word, Self.contended) != Self.free {
+      let left = nanoseconds - Int64(Clock.monotonic() - start)
+      guard left > 0 else { return false }
+      _ = Futex.wait(word, expected: Self.contended, timeout: left)
+    }
+    return true
+  }
+
+  /// Gives the lock back; by whichever thread has it.
+  package func unlock() {
+    if mmlog_exchange_u32(word, Self.free) == Self.contended { Futex.wake(word, count: 1) }
+  }
+
+  /// Runs `body` with the lock taken.
+  package func withLock<Result: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    lock()
+    defer { unlock() }
+    return try body()
+  }
+
+  /// Makes it free, whoever had it: for a child of fork, where the other threads are gone.
+  package func reinitialise() {
+    mmlog_store_release_u32(word, Self.free)
+  }
+}

@@ -1,0 +1,72 @@
+import CommandLineTool
+
+extension Option {
+  static let format = Option(
+    "format", short: "f", oneOf: ["text", "json", "message"], default: "text",
+    """
+    What is printed of a record: a line with time, level, label, message, metadata and place; a JSON \
+    object on a line; or the bytes of its message alone.
+    """)
+  static let level = Option(
+    "level", short: "l",
+    oneOf: ["trace", "debug", "info", "notice", "warning", "error", "critical"], default: "trace",
+    "The least level that is printed.")
+  static let since = Option(
+    "since", short: "s", value: "TIME", "Print only what was logged at TIME or later.")
+  static let until = Option(
+    "until", short: "u", value: "TIME", "Print only what was logged before TIME.")
+  static let utc = Option("utc", "Show times in UTC, and read TIME so. Short for --tz UTC.")
+  static let zone = Option(
+    "tz", value: "ZONE",
+    "Show times in a zone such as Europe/Berlin, and read TIME so, instead of in the local zone.")
+}
+
+extension Program.Status {
+  /// Something is missing from what was printed.
+  static let damageOrLoss = Program.Status(rawValue: 1)
+  /// None of the files could be read.
+  static let nothingReadable = Program.Status(rawValue: 3)
+}
+
+extension Command {
+  static let decode = Command(
+    name: "mmlog-decode", version: "0.1.0",
+    description: [
+      """
+      Prints what mmlog recorded: archives (.mmlog) and rings (.ring), of processes that live, ended \
+      or died, merged by time. A record that is in a ring and in an archive is printed once.
+      """,
+      """
+      Damage, losses and sessions that did not end well are told on standard error, a line each, \
+      with file and place. Control characters are escaped in text and in JSON.
+      """,
+      """
+      TIME is a date (2026-11-21), a date and a time (2026-11-21T09:00, 2026-11-21T09:00:00.5Z, \
+      2026-11-21T09:00:00+01:00), now, or a time before now (-30s, -15m, -2h, -1d, -1w).
+      """,
+    ],
+    options: [.format, .level, .since, .until, .utc, .zone],
+    operands: Operands(
+      "PATH", count: 1...Int.max,
+      """
+      A file, a directory (of which all *.mmlog and *.ring are read), or - for one file at standard \
+      input.
+      """),
+    examples: [
+      Example("Everything of a service", "mmlog-decode /var/log/orders"),
+      Example(
+        "Errors of the last quarter of an hour, in UTC",
+        "mmlog-decode --level error --since -15m --utc /var/log/orders"),
+      Example("Fields, with jq", "mmlog-decode --format json . | jq 'select(.fields.user == 42)'"),
+      Example("An archive from elsewhere", "zcat old.mmlog.gz | mmlog-decode -"),
+    ],
+    exitStatuses: [
+      (.success, "All was read, and no session lost a record."),
+      (
+        .damageOrLoss,
+        "Something is damaged or unreadable, or a session lost records, or another error."
+      ),
+      (.usage, "The command line is wrong."),
+      (.nothingReadable, "None of the files could be read."),
+    ])
+}

@@ -1,0 +1,70 @@
+import MMLogReader
+
+/// What is said on standard error about something that is not a record.
+struct Report {
+  let sentence: String
+  /// Whether something that was logged is missing.
+  let isDamageOrLoss: Bool
+
+  /// Nil for what is as it should be, and for the end of a session that ended before the time asked
+  /// for, or began after it.
+  init?(_ item: LogItem, _ filter: LogFilter) {
+    switch item {
+    case .record, .sessionStarted: return nil
+    case .damage(let damage):
+      sentence = "\(damage.path): damaged: \(damage.size) bytes at \(damage.offset): \(damage.what)"
+      isDamageOrLoss = true
+    case .unfinished(let record):
+      sentence =
+        "\(record.session.title): thread \(record.threadOrdinal) had written \(record.size) bytes "
+        + "of a record when it died"
+      isDamageOrLoss = false
+    case .losses(let session, let ledger):
+      sentence = "\(session.title): \(ledger.summary)"
+      isDamageOrLoss = true
+    case .sessionEnded(let session, let ending, let lastTime):
+      guard let summary = ending.summary, session.isWithin(filter, lastTime) else { return nil }
+      sentence = "\(session.title): \(summary)"
+      isDamageOrLoss = false
+    }
+  }
+}
+
+extension LogSession {
+  /// `session 0123… (orders, pid 42)`
+  fileprivate var title: String {
+    "session \(id) (\(identity.processName), pid \(identity.processID))"
+  }
+
+  fileprivate func isWithin(_ filter: LogFilter, _ lastTime: Int64) -> Bool {
+    if let since = filter.since, lastTime < since { return false }
+    if let until = filter.until, identity.startTime >= until { return false }
+    return true
+  }
+}
+
+extension SessionEnding {
+  fileprivate var summary: String? {
+    switch self {
+    case .closed, .running: nil
+    case .diedAndWasRecovered: "the process died; what its ring held was recovered by a later start"
+    case .died: "the process died; what its ring held is shown, and not recovered yet"
+    case .unknown: "neither its ring nor a mark of its end is here: its last records may be missing"
+    }
+  }
+}
+
+extension LossLedger {
+  /// `lost 12 records: ring full (info 9, error 3)`
+  fileprivate var summary: String {
+    let causes = LossCause.allCases.filter { total($0) > 0 }
+    let count = causes.reduce(UInt64(0)) { $0 &+ total($1) }
+    let list = causes.map { "\($0) (\(levels(of: $0)))" }.joined(separator: ", ")
+    return "lost \(count) record\(count == 1 ? "" : "s"): \(list)"
+  }
+
+  private func levels(of cause: LossCause) -> String {
+    Level.allCases.filter { self[cause, $0] > 0 }.map { "\($0) \(self[cause, $0])" }
+      .joined(separator: ", ")
+  }
+}

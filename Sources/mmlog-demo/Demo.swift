@@ -1,0 +1,115 @@
+import CommandLineTool
+import Glibc
+import MMLog
+import MMLogSystem
+
+/// Kills a service, and looks for what it had logged.
+struct Demo {
+  private let directory: String
+  private let output: StandardOutput
+
+  init(directory: String, _ output: StandardOutput) {
+    self.directory = directory
+    self.output = output
+  }
+
+  func run(seconds: Int) throws -> Program.Status {
+    let acknowledged = try liveAndDie(seconds)
+    try recover()
+    let census = Census(in: logs, acknowledged: acknowledged)
+    try showEnd(census)
+    return try tell(census, acknowledged.reduce(0, +))
+  }
+
+  private var logs: String { Service.logs(in: directory) }
+
+  /// Starts the service and kills it; gives how many records of each thread were acknowledged.
+  private func liveAndDie(_ seconds: Int) throws -> [Int] {
+    let counts = try Counts(directory)
+    let service = try Child(Child.path(of: "mmlog-demo"), ["--service", "--directory", directory])
+    while !counts.isReady {
+      if service.hasEnded { throw DemoError("the service did not start") }
+      usleep(1000)
+    }
+    try say(
+      "A service, process \(service.id), logs orders from \(Service.threadCount) threads at full speed …"
+    )
+    usleep(UInt32(seconds) * 1_000_000)
+    service.kill()
+    let acknowledged = (0..<Service.threadCount).map { counts[$0] }
+    let total = acknowledged.reduce(0, +)
+    try say("Killed with SIGKILL after \(seconds) s and \(total) acknowledged records.")
+    return acknowledged
+  }
+
+  /// What the next start of the service does.
+  private func recover() throws {
+    let start = Clock.monotonic()
+    let store = try LogStore(directory: logs, name: Service.name)
+    let took = (Clock.monotonic() - start) / 1_000_000
+    for failure in store.recoveryFailures { throw failure }
+    for session in store.recoveredSessions {
+      try say(
+        "The next start took \(took) ms, and moved \(session.recordCount) records from the dead "
+          + "process's ring to an archive.")
+    }
+    try store.close()
+  }
+
+  /// Has mmlog-decode print the last records, and how the session ended.
+  private func showEnd(_ census: Census) throws {
+    // A little of the end will do: there are a hundred records in that time.
+    let since = utc(census.lastTime - 100_000)
+    let line =
+      "'\(Child.path(of: "mmlog-decode"))' --utc --since \(since) '\(logs)' | tail -n 5"
+    try say("\nmmlog-decode says of the end:")
+    try output.flush()
+    let shell = try Child("/bin/sh", ["-c", line])
+    shell.wait()
+  }
+
+  /// As mmlog-decode takes it.
+  private func utc(_ nanoseconds: Int64) -> String {
+    var (second, date) = (time_t(nanoseconds / 1_000_000_000), tm())
+    gmtime_r(&second, &date)
+    let two = { (number: CInt) in number < 10 ? "0\(number)" : "\(number)" }
+    let fraction = String(1_000_000_000 + nanoseconds % 1_000_000_000).dropFirst()
+    return "\(1900 + date.tm_year)-\(two(date.tm_mon + 1))-\(two(date.tm_mday))"
+      + "T\(two(date.tm_hour)):\(two(date.tm_min)):\(two(date.tm_sec)).\(fraction)Z"
+  }
+
+  private func tell(_ census: Census, _ acknowledged: Int) throws -> Program.Status {
+    for complaint in census.complaints.prefix(10) { try say("not as it should be: \(complaint)") }
+    if census.misplaced > 0 {
+      try say("\(census.misplaced) records are not in their thread's order")
+    }
+    try say("\n\(try sizes(census))")
+    try say(
+      "acknowledged \(acknowledged), recovered \(census.recovered), lost \(census.lost), "
+        + "duplicated \(census.duplicated)")
+    let isWell =
+      census.lost == 0 && census.duplicated == 0 && census.misplaced == 0
+      && census.complaints.isEmpty
+      && acknowledged > 0
+    return isWell ? .success : .failure
+  }
+
+  private func sizes(_ census: Census) throws -> String {
+    let folder = try Directory.open(logs)
+    let files = try folder.names().filter { $0.hasSuffix(".mmlog") }
+    let bytes = try files.reduce(0) { try $0 + (folder.status(of: $1)?.size ?? 0) }
+    let each = census.recovered > 0 ? Double(bytes * 10 / census.recovered) / 10 : 0
+    return
+      "\(files.count) archives with \(bytes) bytes: \(each) for a record, in session \(census.sessionID)"
+  }
+
+  private func say(_ text: String) throws {
+    try output.append(text + "\n")
+    try output.flush()
+  }
+}
+
+struct DemoError: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}

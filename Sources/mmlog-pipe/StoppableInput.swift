@@ -1,0 +1,52 @@
+import Glibc
+import MMLogSystem
+
+/// Standard input that ends at SIGTERM and SIGINT too.
+struct StoppableInput: ~Copyable {
+  private let input = File(adopting: 0, path: "standard input")
+
+  /// - Throws: ``SystemError`` if no pipe is to be had for the signals.
+  init() throws(SystemError) {
+    var ends: [CInt] = [-1, -1]
+    guard pipe(&ends) == 0 else {
+      throw SystemError(call: .open, errno: errno, path: "a pipe for signals")
+    }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    StopSignal.ends = (ends[0], ends[1])
+    for signal in [SIGTERM, SIGINT] {
+      // Once: a second one ends the process as usual, if the disk should keep it waiting.
+      var action = sigaction()
+      action.__sigaction_handler.sa_handler = { _ in StopSignal.arrived() }
+      action.sa_flags = CInt(SA_RESTART) | CInt(bitPattern: UInt32(SA_RESETHAND))
+      sigaction(signal, &action, nil)
+    }
+  }
+
+  /// Reads what there is, or waits for it.
+  ///
+  /// - Returns: How many bytes; nil at the end of the input, and after a signal.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int? {
+    var waiting = [
+      pollfd(fd: 0, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: StopSignal.ends.read, events: Int16(POLLIN), revents: 0),
+    ]
+    while poll(&waiting, 2, -1) < 0 {
+      guard errno == EINTR else {
+        throw SystemError(call: .poll, errno: errno, path: "standard input")
+      }
+    }
+    if waiting[1].revents != 0 { return nil }
+    let count = try input.read(into: buffer)
+    return count == 0 ? nil : count
+  }
+}
+
+/// What a signal handler may touch: the two ends of a pipe.
+private enum StopSignal {
+  nonisolated(unsafe) static var ends: (read: CInt, write: CInt) = (-1, -1)
+
+  static func arrived() {
+    var byte: UInt8 = 0
+    _ = write(ends.write, &byte, 1)
+  }
+}

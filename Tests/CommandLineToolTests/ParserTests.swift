@@ -1,0 +1,84 @@
+import Testing
+
+@testable import CommandLineTool
+
+@Suite struct ParserTests {
+  @Test(arguments: [
+    ["--name", "a"], ["--name=a"], ["-n", "a"], ["-na"], ["-n=a"], ["-qna"], ["-qn", "a"],
+    ["-q", "-F", "-n", "a"], ["--quiet", "--name", "a"],
+  ])
+  func aValueMayBeGivenInManyWays(arguments: [String]) throws {
+    guard case .run(let result) = try sample.parse(arguments) else {
+      Issue.record("help instead of a run")
+      return
+    }
+    #expect(result.required(.name) == "a")
+    #expect(result.operands == [])
+  }
+
+  @Test(arguments: [
+    (["--name=a=b"], "a=b"), (["--name="], ""), (["-n", ""], ""), (["-n", "-"], "-"),
+    (["-n", "-5"], "-5"), (["--name=--quiet"], "--quiet"), (["-n=-q"], "-q"),
+    (["--name", "größe 🙂"], "größe 🙂"), (["-n", "a\nb"], "a\nb"),
+  ])
+  func aValueMayBeAnyText(arguments: [String], value: String) throws {
+    guard case .run(let result) = try sample.parse(arguments) else {
+      Issue.record("help instead of a run")
+      return
+    }
+    #expect(result.value(of: .name) == value)
+  }
+
+  @Test func lettersOfFlagsMayBeBundled() throws {
+    let result = try #require(try parsed("-qFqn", "a"))
+    #expect(result.count(of: .quiet) == 2)
+    #expect(result.isSet(.follow))
+  }
+
+  @Test func optionsAndOperandsMayBeMixed() throws {
+    let result = try #require(try parsed("one", "-n", "a", "-", "-q"))
+    #expect(result.operands == ["one", "-"])
+    #expect(result.isSet(.quiet))
+  }
+
+  @Test func afterTwoDashesNothingIsAnOption() throws {
+    let result = try #require(try parsed("-n", "a", "--", "--quiet", "--"))
+    #expect(result.operands == ["--quiet", "--"])
+    #expect(!result.isSet(.quiet))
+  }
+
+  @Test func aRepeatableOptionKeepsItsOrder() throws {
+    let result = try #require(try parsed("--label", "b", "-na", "--label=a", "--label", "b"))
+    #expect(result.values(of: .label) == ["b", "a", "b"])
+  }
+
+  @Test func anOptionThatIsNotGivenHasItsDefault() throws {
+    let result = try #require(try parsed("-na"))
+    #expect(result.required(.format) == "text")
+    #expect(!result.isSet(.format))
+    #expect(result.value(of: .count) == nil)
+    #expect(result.values(of: .label) == [])
+  }
+
+  @Test(arguments: [["--help"], ["-h"], ["-qh"], ["x", "y", "--help", "--nonsense"]])
+  func helpNeedsNothingElse(arguments: [String]) throws {
+    guard case .help = try sample.parse(arguments) else {
+      Issue.record("no help")
+      return
+    }
+  }
+
+  @Test func theVersionNeedsNothingElse() throws {
+    guard case .version = try sample.parse(["--version", "--nonsense"]) else {
+      Issue.record("no version")
+      return
+    }
+  }
+
+  @Test func aValueIsMadeIntoWhatItStandsFor() throws {
+    let result = try #require(try parsed("-na", "-c", "12"))
+    #expect(try result.integer(of: .count, in: 1...12) == 12)
+    #expect(try result.value(of: .count, expected: "two letters") { $0.count } == 2)
+    #expect(try #require(try parsed("-na")).integer(of: .count, in: 1...12) == nil)
+  }
+}

@@ -1,0 +1,24 @@
+import CommandLineTool
+import MMLog
+
+extension LogStore.Configuration {
+  init(_ arguments: Arguments) throws {
+    self.init()
+    func kibibytes(_ option: Option) throws -> Int {
+      (try arguments.integer(of: option, in: 0...(1 << 20)) ?? 0) << 10
+    }
+    ringSize = try kibibytes(.ring)
+    segmentSize = try kibibytes(.segment)
+    dictionarySize = try kibibytes(.dictionary)
+    archiveSize = try kibibytes(.archive)
+    compressionLevel = try arguments.integer(of: .level, in: 0...9) ?? 1
+    drainInterval = .milliseconds(10)
+    fullRing =
+      switch arguments.required(.policy) {
+      case "drop": .dropNewest
+      case "overwrite": .overwriteOldest
+      default: .wait(upTo: .seconds(100))
+      }
+    level = .trace
+  }
+}

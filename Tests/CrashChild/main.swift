@@ -1,0 +1,65 @@
+import CommandLineTool
+import CrashRecords
+import Glibc
+import MMLog
+import MMLogSystem
+
+extension Option {
+  static let directory = Option("directory", value: "DIR", required: true, "Where the store is.")
+  static let page = Option("page", value: "FILE", required: true, "Where to count.")
+  static let recover = Option("recover", "Only open the store, and close it.")
+  static let seed = Option("seed", value: "N", default: "1", "What the messages follow from.")
+  static let threads = Option(
+    "threads", value: "N", default: "4", "How many threads log at a time.")
+  static let burst = Option(
+    "burst", value: "N", "How many records a thread logs before another takes over.")
+  static let records = Option(
+    "records", value: "N", "How many records a lane has; then the store is closed.")
+  static let least = Option("least", value: "BYTES", default: "0", "The shortest text.")
+  static let most = Option("most", value: "BYTES", default: "200", "The longest text.")
+  static let nested = Option("nested", "Log inside log calls too.")
+  static let signals = Option("signals", "Log in a signal handler too.")
+  static let labels = Option("labels", value: "N", default: "1", "How many labels there are.")
+  static let ring = Option("ring", value: "KIB", default: "256", "The ring's size.")
+  static let segment = Option("segment", value: "KIB", default: "4", "A segment's size.")
+  static let dictionary = Option(
+    "dictionary", value: "KIB", default: "64", "The dictionary's size.")
+  static let archive = Option("archive", value: "KIB", default: "32", "An archive's size.")
+  static let level = Option("compression", value: "N", default: "1", "How hard to compress.")
+  static let policy = Option(
+    "policy", oneOf: ["wait", "drop", "overwrite"], default: "wait", "What a full ring means.")
+  static let point = Option(
+    "die-at", value: "POINT:N", "Die when a test point is reached for the nth time.")
+  static let call = Option(
+    "die-at-call", value: "N", "Die at the nth system call about the directory.")
+  static let short = Option("short-writes", value: "BYTES", "Write so many bytes at a time.")
+  static let fail = Option(
+    "fail-writes", value: "FIRST:COUNT",
+    "Have so many writes fail for want of space, from the nth on.")
+}
+
+let command = Command(
+  name: "mmlog-crash-child", version: "0",
+  description: ["Logs until it is killed, for the crash tests."],
+  options: [
+    .directory, .page, .recover, .seed, .threads, .burst, .records, .least, .most, .nested,
+    .signals,
+    .labels, .ring, .segment, .dictionary, .archive, .level, .policy, .point, .call, .short, .fail,
+  ])
+
+Program.run(command) { arguments, _ in
+  // Not for ever, if the tests themselves are ended.
+  alarm(120)
+  try Death.arm(arguments)
+  let page = try CountPage(arguments.required(.page))
+  if arguments.isSet(.recover) {
+    page.isReady = true
+    let store = try LogStore(
+      directory: arguments.required(.directory), name: "crash", configuration: try .init(arguments))
+    if let problem = store.recoveryFailures.first { throw problem }
+    try store.close()
+  } else {
+    try Workload(arguments, page).run()
+  }
+  return .success
+}

@@ -1,0 +1,77 @@
+import Glibc
+import MMLogSystem
+import Testing
+
+/// Runs of mmlog-pipe in a folder of their own.
+final class PipeRun {
+  let folder: Folder
+  private var input: File?
+  private var runs = 0
+
+  init() throws { folder = try Folder() }
+
+  /// Where the log is.
+  var store: String { folder("store") }
+
+  /// Starts it; what it reads then comes from ``feed(_:_:)``, if not from a file.
+  func start(input path: String? = nil, _ arguments: [String] = [], output: String? = nil) throws
+    -> ChildProcess
+  {
+    runs += 1
+    if path == nil {
+      mkfifo(folder("fifo"), 0o600)
+      // For reading too: opening it does not wait for a reader then, nor does writing fail.
+      input = try File.open(folder("fifo"), [.read, .write, .nonBlocking])
+    }
+    return try ChildProcess(
+      "mmlog-pipe", ["--directory", store, "--name", "piped"] + arguments,
+      input: path ?? folder("fifo"), output: output ?? folder("out"),
+      errors: folder("errors \(runs)"))
+  }
+
+  /// Gives it bytes, and waits until it has passed all of them on.
+  func feed(_ bytes: [UInt8], _ child: ChildProcess) throws {
+    try feedAll(bytes, child)
+    try child.wait { try self.passedOn() == bytes.count }
+  }
+
+  /// Gives it bytes. Returns when it has read nearly all of them.
+  func feedAll(_ bytes: [UInt8], _ child: ChildProcess) throws {
+    guard let descriptor = input?.descriptor else { throw Failure("its input has ended") }
+    try bytes.withUnsafeBytes { bytes in
+      var rest = bytes[...]
+      try child.wait {
+        let count = Glibc.write(
+          descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        rest = rest.dropFirst(max(0, count))
+        return rest.isEmpty
+      }
+    }
+  }
+
+  /// Nothing more will come.
+  func endInput() { input = nil }
+
+  /// How much it has passed on.
+  func passedOn() throws -> Int { try File.open(folder("out"), .read).status().size }
+
+  /// What mmlog-decode prints of the messages.
+  func decode() throws -> [UInt8] {
+    let child = try ChildProcess(
+      "mmlog-decode", ["--format", "message", store], output: folder("decoded"),
+      errors: folder("decode errors"))
+    let ending = child.wait()
+    #expect(ending == .exited(0), "\(child.complaints)")
+    return try bytes(folder("decoded"))
+  }
+
+  func expectDecoded(
+    _ expected: [UInt8], _ comment: Comment? = nil, _ location: SourceLocation = #_sourceLocation
+  ) throws {
+    let decoded = try decode()
+    // Not the arrays themselves, which may be large.
+    #expect(decoded.count == expected.count, comment, sourceLocation: location)
+    let isSame = isEqual(decoded, expected)
+    #expect(isSame, comment, sourceLocation: location)
+  }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import MMLogTestFiles
+
+/// What a run of `mmlog-decode` gave.
+struct Run: Equatable {
+  var output: String
+  var errors: String
+  var status: Int32
+}
+
+/// Runs the built `mmlog-decode`, which stands beside the tests.
+func decode(
+  _ arguments: [String], input: [UInt8]? = nil, environment: [String: String] = ["TZ": "UTC"]
+) throws -> Run {
+  let process = Process()
+  process.executableURL = productsFolder.appendingPathComponent("mmlog-decode")
+  process.arguments = arguments
+  process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+  let folder = URL(fileURLWithPath: NSTemporaryDirectory())
+    .appendingPathComponent("mmlog-decode.\(UUID().uuidString)")
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: folder) }
+  // Files and not pipes: nobody has to read while it runs.
+  process.standardInput = try handle(folder, "in", input ?? [])
+  process.standardOutput = try handle(folder, "out", [])
+  process.standardError = try handle(folder, "err", [])
+  try process.run()
+  process.waitUntilExit()
+  return Run(
+    output: try text(folder, "out"), errors: try text(folder, "err"),
+    status: process.terminationStatus)
+}
+
+/// The folder that the tests' own program is in.
+let productsFolder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+  .deletingLastPathComponent()
+
+private func handle(_ folder: URL, _ name: String, _ contents: [UInt8]) throws -> FileHandle {
+  let url = folder.appendingPathComponent(name)
+  try Data(contents).write(to: url)
+  return try FileHandle(forUpdating: url)
+}
+
+private func text(_ folder: URL, _ name: String) throws -> String {
+  String(decoding: try Data(contentsOf: folder.appendingPathComponent(name)), as: UTF8.self)
+}
+
+/// Runs a line of shell; its status is that of the first program of a pipe that fails.
+func shell(_ line: String, folder: TemporaryDirectory) throws -> Run {
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: "/bin/bash")
+  process.arguments = ["-o", "pipefail", "-c", "(\(line)) > \(folder("out")) 2> \(folder("err"))"]
+  process.standardInput = FileHandle.nullDevice
+  try process.run()
+  process.waitUntilExit()
+  let folder = URL(fileURLWithPath: folder.path)
+  return Run(
+    output: try text(folder, "out"), errors: try text(folder, "err"),
+    status: process.terminationStatus)
+}

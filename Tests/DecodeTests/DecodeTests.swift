@@ -1,0 +1,182 @@
+import Foundation
+import MMLogFormat
+import MMLogTestFiles
+import Testing
+
+@Suite struct DecodeTests {
+  /// A closed archive with an info, an error, and a debug record, a second apart.
+  private func archive() -> TestLog {
+    let log = TestLog()
+    log.writesRing = false
+    log.write("one", ticks: 0)
+    log.write("two \u{1b}[31m", ticks: 1_000_000_000, level: .error)
+    log.archive()
+    log.write("three", ticks: 2_000_000_000, level: .debug)
+    log.archive()
+    log.close()
+    log.save()
+    return log
+  }
+
+  private let lines = [
+    "2025-11-21T09:00:00.000000000Z INFO     one (App/Main.swift:7)\n",
+    "2025-11-21T09:00:01.000000000Z ERROR    two \\u{1b}[31m (App/Main.swift:7)\n",
+    "2025-11-21T09:00:02.000000000Z DEBUG    three (App/Main.swift:7)\n",
+  ]
+
+  @Test func aCleanLogIsPrintedAndEndsWithStatus0() throws {
+    let log = archive()
+    #expect(
+      try decode(["--utc", log.folder.path])
+        == Run(output: lines.joined(), errors: "", status: 0))
+  }
+
+  @Test func aLevelAndTimesSelect() throws {
+    let log = archive()
+    let path = log.folder.path
+    let cases: [([String], [Int])] = [
+      (["--level", "info"], [0, 1]), (["-l", "error"], [1]),
+      (["--since", "2025-11-21T09:00:01Z"], [1, 2]),
+      (["--since", "2025-11-21T10:00:00.5+01:00", "--until", "2025-11-21 09:00:02"], [1]),
+      (["--until", "2025-11-21"], []), (["--since", "2025-11-21"], [0, 1, 2]),
+      (["--since", "-1s"], []), (["--until", "-1s"], [0, 1, 2]), (["--until", "now"], [0, 1, 2]),
+    ]
+    for (arguments, indices) in cases {
+      #expect(
+        try decode(["--utc"] + arguments + [path])
+          == Run(output: indices.map { lines[$0] }.joined(), errors: "", status: 0),
+        "\(arguments)")
+    }
+  }
+
+  @Test func timesAreShownAndReadInTheZone() throws {
+    let log = archive()
+    let path = log.folder.path
+    let run = try decode(["--tz", "Asia/Kolkata", "--since", "2025-11-21T14:30:02", path])
+    #expect(run.output == "2025-11-21T14:30:02.000000000+05:30 DEBUG    three (App/Main.swift:7)\n")
+    let local = try decode(["-l", "error", path], environment: ["TZ": "America/New_York"])
+    #expect(local.output.hasPrefix("2025-11-21T04:00:01.000000000-05:00 ERROR "))
+  }
+
+  @Test func jsonAndMessages() throws {
+    let log = archive()
+    let path = log.folder.path
+    #expect(try decode(["-f", "message", path]).output == "one\ntwo \u{1b}[31m\nthree\n")
+    let json = try decode(["--format", "json", "--utc", "--level", "error", path])
+    #expect(
+      json.output.hasPrefix(
+        #"{"time":"2025-11-21T09:00:01.000000000Z","timeUnixNano":"1763715601000000000","#
+          + #""level":"error","label":"","message":"two \u001b[31m","fields":{}"#))
+  }
+
+  @Test func standardInputIsReadAsAFile() throws {
+    let log = archive()
+    for name in ["-", "/dev/stdin"] {
+      #expect(
+        try decode(["--utc", name], input: log.archives[0])
+          == Run(output: lines.joined(), errors: "", status: 0))
+    }
+    let line = "cat '\(log.save()[0])' | '\(tool)' --utc - /dev/null"
+    let piped = try shell(line, folder: log.folder)
+    #expect(piped.output == lines.joined())
+    #expect(piped.errors == "mmlog-decode: /dev/null cannot be read: it is not an mmlog file\n")
+    #expect(piped.status == 1)
+  }
+
+  @Test func aSymbolicLinkIsFollowed() throws {
+    let log = archive()
+    let link = log.folder("link")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: log.save()[0])
+    #expect(try decode(["--utc", link]).output == lines.joined())
+  }
+
+  @Test func damageIsToldInItsPlace() throws {
+    let log = archive()
+    log.corruptArchive(at: HeadLayout.size + 1)
+    let path = log.save()[0]
+    let run = try decode(["--utc", log.folder.path])
+    #expect(run.output == lines.joined())
+    #expect(run.status == 1)
+    #expect(run.errors.hasPrefix("mmlog-decode: \(path): damaged: "))
+    #expect(run.errors.hasSuffix(" bytes at 512: between frames\n"))
+    #expect(run.errors.split(separator: "\n").count == 1)
+  }
+
+  @Test func lossesAndAnUncleanEndAreTold() throws {
+    let log = TestLog()
+    log.identity.processName = "evil"
+    log.write("one", ticks: 0)
+    log.save()
+    let title = "mmlog-decode: session \(log.identity.session) (orders, pid 42): "
+    let died = title + "the process died; what its ring held is shown, and not recovered yet\n"
+    #expect(
+      try decode(["--utc", log.folder.path]) == Run(output: lines[0], errors: died, status: 0))
+    var ledger = LossLedger()
+    ledger[.ringFull, .info] = 9
+    ledger[.ringFull, .error] = 3
+    ledger[.noRing, .debug] = 1
+    log.put(ledger.encoded, at: RingLayout.ledger)
+    log.save()
+    let lost = title + "lost 13 records: ring full (info 9, error 3), no ring (debug 1)\n"
+    #expect(
+      try decode(["--utc", log.folder.path])
+        == Run(output: lines[0], errors: lost + died, status: 1))
+    // It ended long before what was asked for.
+    #expect(try decode(["--since", "-1h", log.folder.path]).errors == lost)
+  }
+
+  @Test func whatCannotBeReadHasAReason() throws {
+    let folder = TemporaryDirectory()
+    folder.put("a\u{1b}.mmlog", Array("garbage".utf8))
+    let run = try decode([folder.path, folder("none")])
+    #expect(run.status == 3 && run.output.isEmpty)
+    let reasons = run.errors.split(separator: "\n")
+    #expect(reasons.count == 2)
+    #expect(run.errors.contains("a\\u{1b}.mmlog cannot be read: it is not an mmlog file"))
+    #expect(run.errors.contains("No such file or directory"))
+    let empty = TemporaryDirectory()
+    #expect(try decode([empty.path]).status == 3)
+  }
+
+  @Test func aWrongCommandLineEndsWithStatus2() throws {
+    let cases: [([String], String)] = [
+      ([], "PATH is missing"), (["--level", "loud", "x"], "'loud'"),
+      (["--since", "2025-11-21T090001", "x"], "090001"),
+      (["--since", "yesterday", "x"], "'yesterday' is not a value of '--since'"),
+      (["--since", "2025-02-30", "x"], "2025-02-30"), (["--until", "-15x", "x"], "-15x"),
+      (["--since", "2025-11-21T25:00", "x"], "25:00"), (["--tz", "Mars/Base", "x"], "'Mars/Base'"),
+      (["--tz", "../../etc/passwd", "x"], "passwd"),
+      (["--utc", "--tz", "Asia/Tokyo", "x"], "--utc"),
+      (["--since", "now", "--until", "-1h", "x"], "--since is not before --until"),
+    ]
+    for (arguments, text) in cases {
+      let run = try decode(arguments)
+      #expect(run.status == 2 && run.output.isEmpty, "\(arguments)")
+      #expect(run.errors.contains(text) && run.errors.contains("Usage: "), "\(run.errors)")
+    }
+  }
+
+  @Test func helpAndVersion() throws {
+    let help = try decode(["--help"])
+    #expect(help.status == 0 && help.errors.isEmpty)
+    for text in ["--format", "--since", "--tz", "Exit status:", "3  None"] {
+      #expect(help.output.contains(text), "\(text)")
+    }
+    #expect(try decode(["--version"]) == Run(output: "mmlog-decode 0.1.0\n", errors: "", status: 0))
+  }
+
+  @Test func aBrokenPipeEndsItQuietly() throws {
+    let log = TestLog()
+    // More than any pipe takes.
+    let wide = log.site(.argument(type: .int, alignment: 2 | 60_000 << 8))
+    for ticks in 0..<100 as Range<UInt64> {
+      log.write(TestRecord(ticks: ticks, site: wide, words: [7]))
+    }
+    log.close()
+    log.save()
+    let run = try shell("'\(tool)' '\(log.folder.path)' | head -c 10", folder: log.folder)
+    #expect(run.errors.isEmpty && run.output.utf8.count == 10)
+  }
+
+  private var tool: String { productsFolder.appendingPathComponent("mmlog-decode").path }
+}

@@ -1,0 +1,906 @@
+#!/usr/bin/env python3
+"""An independent reader of mmlog rings and archives, written from docs/FORMAT.md alone.
+
+    mmlog_reader.py FILE_OR_DIRECTORY...
+
+Prints one JSON object per record to standard output, sessions merged by wall time; a field is a list
+of its name and its value with its type. Damage, losses, unfinished records and how each session
+ended go to standard error.
+Exit status: 0 clean, 1 damage or losses, 2 usage, 3 nothing readable.
+"""
+
+import heapq
+import json
+import math
+import os
+import re
+import struct
+import sys
+import zlib
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import NamedTuple
+
+RING, ARCHIVE = b"MMLOGRNG", b"MMLOGARC"
+SYNC, TRAILER = b"\xf5MMLFRM\n", b"MMLOGEND"
+RECORD, FRAGMENT, CALL_SITE, LABEL = 1, 2, 3, 4
+HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY = 1, 2, 4, 8, 16
+LAST_FRAGMENT = 1
+MAX_PAYLOAD = 64 << 20
+MAX_BODY = 17 << 20
+MAX_DEPTH = 16
+MAX_ALIGNMENT = 1 << 16     # ours: the page sets no bound; against hostile entries
+CAUSES = ("the ring was full", "overwritten in the ring", "cut because larger than 16 MiB",
+          "logged from too deep inside other log calls", "no ring to write into",
+          "damaged in memory", "too large", "cause 7")
+LEVELS = ("trace", "debug", "info", "notice", "warning", "error", "critical", "level 7")
+NONZERO = re.compile(rb"[^\0]")
+
+
+class Malformed(Exception):
+    """What was read is not what the format says."""
+
+
+class Report:
+    """Lines for standard error, and whether any of them means damage or losses."""
+
+    def __init__(self):
+        self.bad = False
+
+    def note(self, text):
+        print("mmlog_reader: " + text, file=sys.stderr)
+
+    def damage(self, text):
+        self.bad = True
+        self.note(text)
+
+
+# --- Checks and primitive values (§1) --------------------------------------------------
+
+def _crc_table():
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+CRC_TABLE = _crc_table()
+
+
+def shift(register, data):
+    """Runs the CRC32C shift register over data, with no complement at either end."""
+    table = CRC_TABLE
+    for byte in data:
+        register = table[(register ^ byte) & 255] ^ (register >> 8)
+    return register
+
+
+def crc32c(data):
+    return shift(0xFFFFFFFF, data) ^ 0xFFFFFFFF
+
+
+def u32(data, offset):
+    return int.from_bytes(data[offset:offset + 4], "little")
+
+
+def u64(data, offset):
+    return int.from_bytes(data[offset:offset + 8], "little")
+
+
+def i64(data, offset):
+    return int.from_bytes(data[offset:offset + 8], "little", signed=True)
+
+
+def text_field(data):
+    return data.split(b"\0", 1)[0].decode("utf-8", "replace")
+
+
+def seed_of(session, generation):
+    return crc32c(session + generation.to_bytes(8, "little"))
+
+
+class Cursor:
+    """Takes words and strings from bytes, and never goes beyond their end."""
+
+    def __init__(self, data, position=0, end=None):
+        self.data, self.position = data, position
+        self.end = len(data) if end is None else end
+
+    def take(self, size):
+        start = self.position
+        if size > self.end - start:
+            raise Malformed("too short")
+        self.position = start + size
+        return self.data[start:start + size]
+
+    def word(self):
+        return u64(self.take(8), 0)
+
+    def string(self):
+        size = self.word()
+        return self.take(size + -size % 8)[:size]
+
+    def text(self):
+        return self.string().decode("utf-8", "replace")
+
+    def count(self, least_words):
+        """A number of elements that take at least so many words each."""
+        count = self.word()
+        if count * least_words * 8 > self.end - self.position:
+            raise Malformed("impossible count")
+        return count
+
+
+# --- Records and entries in memory (§3, §4, §6) ----------------------------------------
+
+def record_check(data, at, size, seed):
+    register = shift(seed, data[at + 24:at + size])
+    return shift(shift(register, data[at + 8:at + 24]), data[at:at + 4])
+
+
+def entry_check(data, at, size, seed):
+    return shift(shift(seed, data[at + 8:at + size]), data[at:at + 4])
+
+
+def framed(data, at, end, kinds):
+    """The size in bytes of what is framed at an offset, 0 if that cannot be."""
+    word = u32(data, at)
+    size = (word & 0xFFFFFF) * 8
+    return size if word >> 24 in kinds and 24 <= size <= end - at else 0
+
+
+def scan(data, start, end, seed, kinds, check, past_zero, damage):
+    """Yields (offset, size) of what is valid; looks for the next valid one after anything else."""
+    at, bad, stopped = start, None, False
+    budget = 16 * (end - start) + (1 << 20)     # bounds the search in hostile bytes
+    while at + 8 <= end:
+        size = framed(data, at, end, kinds)
+        if size and bad is not None:
+            budget -= size
+            if budget < 0:
+                break
+        if size and check(data, at, size, seed) == u32(data, at + 4):
+            if bad is not None:
+                damage(bad, at)
+            bad, stopped = None, False
+            yield at, size
+            at += size
+        elif u64(data, at) == 0:
+            if bad is None:
+                if not past_zero:
+                    return
+                bad, stopped = at, True
+            found = NONZERO.search(data, at, end)
+            at = found.start() // 8 * 8 if found else end
+        else:
+            bad = at if bad is None else bad
+            at += 8
+    if bad is not None and not stopped:
+        damage(bad, end)
+
+
+class Piece(NamedTuple):
+    literal: bytes          # None for an argument
+    type: int = 0
+    width: int = 0
+    format: int = 0
+    alignment: int = 0
+    name: str = ""
+
+
+class CallSite(NamedTuple):
+    id: int
+    line: int
+    file: str
+    function: str
+    pieces: list
+
+
+def parse_entry(data):
+    """A dictionary entry whose check has been verified: a CallSite or (id, label)."""
+    cursor = Cursor(data, 8)
+    first = cursor.word()
+    if data[3] == LABEL:
+        return first & 0xFFFFFFFF, cursor.text()
+    count = cursor.word() >> 32 & 0xFFFF
+    file, function, pieces = cursor.text(), cursor.text(), []
+    for _ in range(count):
+        word = cursor.word()
+        if word & 255 == 0:
+            pieces.append(Piece(cursor.string().decode("utf-8", "replace").encode()))
+        elif word & 255 == 1:
+            pieces.append(Piece(None, word >> 8 & 255, word >> 24 & 255, cursor.word(),
+                                cursor.word(), cursor.text()))
+        else:
+            raise Malformed("unknown piece")
+    return CallSite(first & 0xFFFFFFFF, first >> 32, file, function, pieces)
+
+
+# --- Values and their texts (§4, §6) ---------------------------------------------------
+
+TYPE_NAMES = ("", "int", "uint", "double", "float", "bool", "string", "bytes", "int128", "uint128",
+              "redacted", "hash", "null", "array", "dictionary")
+
+
+class Single(float):
+    """A value of type float."""
+
+
+class Value(NamedTuple):
+    type: int
+    content: object     # of arrays a list of values, of dictionaries one of pairs
+
+
+PLAIN_TYPES = {
+    1: lambda cursor: i64(cursor.take(8), 0),
+    2: Cursor.word,
+    3: lambda cursor: struct.unpack("<d", cursor.take(8))[0],
+    4: lambda cursor: Single(struct.unpack("<f", cursor.take(8)[:4])[0]),
+    5: lambda cursor: cursor.word() != 0,
+    6: Cursor.text,
+    7: Cursor.string,
+    8: lambda cursor: int.from_bytes(cursor.take(16), "little", signed=True),
+    9: lambda cursor: int.from_bytes(cursor.take(16), "little"),
+    10: lambda cursor: None,
+    11: Cursor.word,
+    12: lambda cursor: None,
+}
+
+
+def parse_value(cursor, kind, depth=0):
+    if kind in PLAIN_TYPES:
+        return Value(kind, PLAIN_TYPES[kind](cursor))
+    if kind in (13, 14) and depth < MAX_DEPTH:
+        if kind == 13:
+            return Value(13, [parse_tagged(cursor, depth + 1) for _ in range(cursor.count(1))])
+        return Value(14, parse_pairs(cursor, depth + 1))
+    raise Malformed("impossible value type %d" % kind)
+
+
+def parse_tagged(cursor, depth=0):
+    return parse_value(cursor, cursor.word(), depth)            # which refuses bit 7 and higher ones
+
+
+def parse_pairs(cursor, depth=0):
+    return [(cursor.text(), parse_tagged(cursor, depth)) for _ in range(cursor.count(2))]
+
+
+def parse_argument(cursor, kind):
+    if kind & 128 and not cursor.word():
+        return Value(12, None)
+    return parse_value(cursor, kind & 127)
+
+
+def shortest(value):
+    """The shortest decimal that reads back as the same finite number."""
+    if not isinstance(value, Single) or value == 0:
+        return Decimal(repr(float(value)))
+    exact = Decimal(float(value))
+    for digits in range(1, 10):
+        found = []
+        for rounding in (ROUND_FLOOR, ROUND_CEILING):
+            candidate = Context(prec=digits, rounding=rounding).plus(exact)
+            try:
+                if struct.unpack("<f", struct.pack("<f", float(candidate)))[0] == value:
+                    found.append(candidate)
+            except OverflowError:
+                pass
+        if found:
+            return min(found, key=lambda candidate: abs(candidate - exact))
+    return exact
+
+
+def plain_float(value):
+    """Floating point "as usual", the way Swift describes it."""
+    if not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    decimal = shortest(value)
+    limit = 2.0 ** (24 if isinstance(value, Single) else 53)
+    if value and (decimal.adjusted() < -4 or abs(value) > limit):
+        digits = "".join(map(str, decimal.as_tuple().digits)).rstrip("0")
+        point = "." if len(digits) > 1 else ""
+        sign = "-" if value < 0 else ""
+        return "%s%s%s%se%+03d" % (sign, digits[0], point, digits[1:], decimal.adjusted())
+    text = format(decimal, "f")
+    return text if "." in text else text + ".0"
+
+
+def format_float(value, style):
+    letter = {5: "f", 6: "e", 7: "g"}.get(style & 255)
+    precision = style >> 8 & 255
+    if letter and math.isfinite(value):
+        text = "%.*{}".format(letter) % (6 if precision == 255 else precision, value)
+    else:
+        text = plain_float(value)
+    if style >> 16 & 1 and text[0] not in "-n":
+        text = "+" + text
+    return text.upper() if style >> 18 & 1 else text
+
+
+def format_integer(value, style, width, widest):
+    letter, prefix = {2: ("x", "0x"), 3: ("o", "0o"), 4: ("b", "0b")}.get(style & 255, ("d", ""))
+    sign = "-" if value < 0 else "+" if style >> 16 & 1 else ""
+    if value < 0 and prefix:
+        sign, value = "", value & ((1 << min(width or widest, widest)) - 1)
+    digits = format(abs(value), letter).zfill(style >> 24 & 255)
+    if style >> 18 & 1:
+        digits = digits.upper()
+    return sign + (prefix if style >> 17 & 1 else "") + digits
+
+
+def text_of(value, style=0, width=0):
+    """The bytes that show a value in a message."""
+    kind, content = value
+    if kind == 7:
+        return content
+    if kind == 13:
+        return b"[" + b", ".join(map(text_of, content)) + b"]"
+    if kind == 14:
+        pairs = [key.encode() + b": " + text_of(each) for key, each in content]
+        return b"[" + (b", ".join(pairs) if pairs else b":") + b"]"
+    if kind in (1, 2, 8, 9):
+        text = format_integer(content, style, width, 128 if kind > 2 else 64)
+    elif kind in (3, 4):
+        text = format_float(content, style)
+    else:
+        text = {5: "true" if content else "false", 6: content, 10: "<private>", 12: "nil",
+                11: "<hash:%016x>" % (content if kind == 11 else 0)}[kind]
+    return text.encode()
+
+
+def aligned(text, alignment):
+    missing = min(alignment >> 8 & 0xFFFFFF, MAX_ALIGNMENT) - len(text.decode("utf-8", "replace"))
+    spaces = b" " * max(missing, 0)
+    return {1: text + spaces, 2: spaces + text}.get(alignment & 255, text)
+
+
+def json_value(value):
+    """A value in one line, with its type."""
+    kind, content = value
+    name = TYPE_NAMES[kind]
+    if kind == 13:
+        return "%s[%s]" % (name, ", ".join(map(json_value, content)))
+    if kind == 14:
+        return "%s[%s]" % (name, ", ".join("%s: %s" % (key, json_value(each))
+                                           for key, each in content))
+    shown = {3: lambda: struct.pack(">d", content).hex(), 4: lambda: struct.pack(">f", content).hex(),
+             5: lambda: str(content).lower(), 7: lambda: content.hex(), 10: lambda: "",
+             11: lambda: "%016x" % content, 12: lambda: ""}.get(kind, lambda: str(content))()
+    return "%s %s" % (name, shown) if shown else name
+
+
+# --- Heads and sessions (§2, §5, §7) ---------------------------------------------------
+
+class Clock(NamedTuple):
+    ticks: int
+    wall: int
+    rate: int
+
+    def wall_of(self, ticks):
+        return self.wall + ((ticks - self.ticks) * self.rate >> 32)
+
+
+class Item(NamedTuple):
+    """A record or fragment; where it came from, and its bytes from word 2 on."""
+    kind: int
+    thread: int
+    tid: int
+    thread_name: str
+    ticks: int              # not before those of the item before it
+    own_ticks: int
+    clock: Clock
+    body: bytes
+    offset: int
+
+
+def make_item(data, at, size, latest, clock, ordinal, tid, name):
+    """The record or fragment of a checked size at an offset, of a thread unless it names another."""
+    body = data[at + 16:at + size]
+    thread_words = 1 if body[7] & HAS_THREAD else 0
+    if len(body) < 8 * (1 + thread_words + (data[at + 3] == FRAGMENT)):
+        raise Malformed("a word is missing")
+    if thread_words:
+        ordinal, tid, name = u32(body, 8), u32(body, 12), ""
+    ticks = u64(data, at + 8)
+    return Item(data[at + 3], ordinal, tid, name, max(ticks, latest), ticks, clock, body, at)
+
+
+class Session:
+    """Everything that the files of one session hold."""
+
+    def __init__(self, uuid, started, report):
+        self.uuid, self.started, self.report = uuid, started, report
+        self.name = uuid.hex()
+        self.entry_seed = seed_of(uuid, 0)
+        self.sites, self.labels, self.thread_names = {}, {}, {}
+        self.frames, self.segments = [], {}         # items; {generation: (items, drained)}
+        self.ranges = {}                            # generation: [(from, to)]
+        self.lowest, self.archive_damage = 0, False
+        self.losses, self.ring_losses = [0] * 64, None
+        self.ring_state, self.end, self.numbers = None, None, set()
+
+    def add_entries(self, data, past_zero, damage):
+        for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, (CALL_SITE, LABEL),
+                             entry_check, past_zero, damage):
+            try:
+                entry = parse_entry(data[at:at + size])
+            except Malformed:
+                damage(at, at + size)
+                continue
+            if isinstance(entry, CallSite):
+                self.sites[entry.id] = entry
+            else:
+                self.labels[entry[0]] = entry[1]
+
+    def already_archived(self, generation, offset, drained):
+        ranges = self.ranges.get(generation, ())
+        return (any(start <= offset < end for start, end in ranges)
+                or (not self.archive_damage and (offset < drained or generation < self.lowest)))
+
+    def items(self):
+        """The records and fragments of all frames and segments, merged."""
+        runs = self.frames[:]
+        for generation, (items, drained) in sorted(self.segments.items()):
+            runs.append([item for item in items
+                         if not self.already_archived(generation, item.offset, drained)])
+        return heapq.merge(*runs, key=lambda item: item.ticks)      # of equal ones the first run's
+
+    def decoded(self):
+        """The records as (wall time, JSON object), put together from fragments where need be."""
+        unfinished = {}                             # thread: (first, body's size, parts)
+        for item in self.items():
+            state = unfinished.pop(item.thread, None)
+            if item.kind == RECORD or u32(item.body, 0) == 0:
+                self.report_unfinished(state)
+            if item.kind == RECORD:
+                yield from self.decode(item, item.body)
+                continue
+            cursor = Cursor(item.body, 16 if item.body[7] & HAS_THREAD else 8)
+            size, part = cursor.word(), item.body[cursor.position:]
+            first, total, parts = state or (item, size, [])
+            if u32(item.body, 0) == 0:
+                first, total, parts = item, size, []
+            if (u32(item.body, 0), size, item.own_ticks) != (len(parts), total, first.own_ticks):
+                self.report_unfinished(state)
+                continue
+            parts.append(part)
+            body = b"".join(parts) if item.body[7] & LAST_FRAGMENT else b""
+            if len(body) == total and 8 <= total <= MAX_BODY and total % 8 == 0:
+                yield from self.decode(first, body)
+            else:
+                unfinished[item.thread] = first, total, parts
+        for state in unfinished.values():
+            self.report_unfinished(state)
+
+    def report_unfinished(self, state):
+        if state:
+            self.report.note("%s: thread %d: a record of %d bytes was never finished"
+                             % (self.name, state[0].thread, state[1]))
+
+    def decode(self, item, body):
+        wall = item.clock.wall_of(item.ticks)
+        try:
+            yield wall, self.record(item, wall, body)
+        except Malformed as error:
+            self.report.damage("%s: a record of thread %d cannot be shown: %s"
+                               % (self.name, item.thread, error))
+
+    def record(self, item, wall, body):
+        site_id, label, flags = u32(body, 0), u32(body, 4) & 0xFFFF, body[7]
+        message, fields = b"", []
+        cursor = Cursor(body, 16 if flags & HAS_THREAD else 8)
+        site = self.inline_entry(body, cursor) if flags & HAS_ENTRY else self.sites.get(site_id)
+        if site is None:
+            raise Malformed("unknown call site %d" % site_id)
+        for piece in site.pieces:
+            if piece.literal is not None:
+                message += piece.literal
+                continue
+            value = parse_argument(cursor, piece.type)
+            message += aligned(text_of(value, piece.format, piece.width), piece.alignment)
+            if piece.name:
+                fields.append([piece.name, json_value(value)])
+        if flags & HAS_METADATA:
+            fields += [[key, json_value(value)] for key, value in parse_pairs(cursor)]
+        text = message.decode("utf-8", "replace")
+        return {
+            "session": self.name, "time": wall, "thread": item.thread, "threadID": item.tid,
+            "threadName": item.thread_name or self.thread_names.get(item.thread, ""),
+            "level": LEVELS[min(body[6], 6)], "label": self.labels.get(label, ""),
+            "file": site.file, "function": site.function, "line": site.line, "message": text,
+            "bytes": "" if text.encode() == message else message.hex(), "fields": fields,
+            "unterminated": bool(flags & UNTERMINATED), "cut": bool(flags & WAS_CUT)}
+
+    def inline_entry(self, body, cursor):
+        """The call site that a record carries; the cursor then ends before it."""
+        size = u64(body, len(body) - 8) * 8
+        cursor.end -= 8 + size
+        if size < 24 or cursor.end < cursor.position:
+            raise Malformed("impossible entry")
+        entry = body[cursor.end:cursor.end + size]
+        if (framed(entry, 0, size, (CALL_SITE,)) != size
+                or entry_check(entry, 0, size, self.entry_seed) != u32(entry, 4)):
+            raise Malformed("damaged entry")
+        return parse_entry(entry)
+
+    def summarize(self):
+        for number, count in enumerate(self.ring_losses or self.losses):
+            if count:
+                self.report.damage("%s: %d lost (%s): %s"
+                                   % (self.name, count, LEVELS[number % 8], CAUSES[number // 8]))
+        if self.end:
+            how, wall = self.end
+            text = {1: "closed", 2: "died, recovered later"}.get(how, "ended (%d)" % how)
+            self.report.note("%s: %s, at %d" % (self.name, text, wall))
+        else:
+            self.report.note("%s: %s" % (self.name, "closed" if self.ring_state == 2
+                                         else "still open, or died and not yet recovered"))
+
+
+class Head(NamedTuple):
+    session: bytes
+    boot: bytes
+    started: int
+
+
+def parse_head(data):
+    if len(data) < 512:
+        raise Malformed("too short for a head")
+    if u32(data, 8) > 1:
+        raise Malformed("written by a newer mmlog")
+    if crc32c(data[:508]) != u32(data, 508):
+        raise Malformed("damaged head")
+    if u64(data, 24):
+        raise Malformed("written by a newer mmlog")
+    if u32(data, 8) != 1 or u32(data, 12) != 512 or u32(data, 32) != 0x01020304:
+        raise Malformed("impossible head")
+    return Head(data[40:56], data[56:72], i64(data, 80))
+
+
+def running_boot():
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return bytes.fromhex(file.read().strip().replace("-", ""))
+    except (OSError, ValueError):
+        return b""
+
+
+# --- Rings (§3) ------------------------------------------------------------------------
+
+def ring_clock(data):
+    """The clock from the pairs of a ring's first page (§7)."""
+    pairs = {}
+    for offset in (576, 608, 640):
+        if crc32c(data[offset:offset + 28]) == u32(data, offset + 28):
+            pairs[offset] = (u32(data, offset + 24), u64(data, offset), i64(data, offset + 8),
+                             u64(data, offset + 16))
+    if not pairs:
+        return Clock(0, i64(data, 80), 1 << 32)
+    newest = max(pairs.values())
+    _, ticks, wall, monotonic = newest
+    _, ticks0, _, monotonic0 = pairs.get(576, newest)
+    rate = (monotonic - monotonic0 << 32) // (ticks - ticks0) if ticks != ticks0 else 1 << 32
+    return Clock(ticks, wall, rate)
+
+
+def read_segment(file, offset, size):
+    """What there is of a segment, read again if its use changed meanwhile; None if it is free."""
+    for _ in range(4):
+        data = os.pread(file, size, offset)
+        if len(data) < 64:
+            return None
+        if os.pread(file, 12, offset) != data[:12]:
+            continue
+        if u64(data, 0) == 0 or u32(data, 8) == 0:
+            return None
+        if crc32c(data[:8] + data[16:40] + data[48:56]) == u32(data, 44):
+            return data
+    raise Malformed("a segment's header is damaged")
+
+
+def read_ring(path, sessions, report):
+    def damage(text):
+        report.damage("%s: %s" % (path, text))
+
+    with open(path, "rb") as stream:
+        file = stream.fileno()
+        data = os.pread(file, 4096, 0)
+        head, actual = parse_head(data), os.fstat(file).st_size
+        data = data.ljust(4096, b"\0")
+        (size, dictionary, dictionary_size, first, segment_size, count,
+         header_size) = struct.unpack_from("<5Q2I", data, 408)
+        if (dictionary < 4096 or segment_size < 72 or header_size != 64
+                or (dictionary | dictionary_size | first | segment_size) % 8
+                or dictionary + dictionary_size > first or first + count * segment_size > size):
+            raise Malformed("impossible layout")
+        if actual < size:
+            damage("cut off at %d of %d bytes" % (actual, size))
+        session = sessions.open(head)
+        session.ring_state = u32(data, 512)
+        same_boot = any(head.boot) and head.boot == running_boot()
+        clock = ring_clock(data)
+        for number in range(count if actual > first else 0):
+            try:
+                segment = read_segment(file, first + number * segment_size, segment_size)
+                if segment:
+                    add_segment(segment, segment_size, session, clock, same_boot,
+                                lambda text: damage("segment %d: %s" % (number, text)))
+            except Malformed as error:
+                damage("segment %d: %s" % (number, error))
+        entries = os.pread(file, dictionary_size, dictionary)   # read after the records
+        session.add_entries(entries, not same_boot, lambda start, end: damage(
+            "dictionary: %d bytes damaged at %d" % (end - start, dictionary + start)))
+        session.ring_losses = struct.unpack("<64Q", data[1024:1536])
+
+
+def add_segment(data, size, session, clock, same_boot, damage):
+    generation, state, drained, thread, tid = struct.unpack_from("<Q4I", data)
+    end, name = u32(data, 40), text_field(data[24:40])
+    if state > 2 or any(place % 8 or not 64 <= place <= size for place in (drained, end or 64)):
+        raise Malformed("a segment's header is impossible")
+    limit = min(len(data) // 8 * 8, end or size)
+    session.thread_names[thread] = name
+    items, latest = [], 0
+
+    def damaged(start, stop):
+        damage("%d bytes damaged at %d" % (stop - start, start))
+
+    for at, length in scan(data, 64, limit, seed_of(session.uuid, generation),
+                           (RECORD, FRAGMENT), record_check, not same_boot, damaged):
+        try:
+            items.append(make_item(data, at, length, latest, clock, thread, tid, name))
+            latest = items[-1].ticks
+        except Malformed as error:
+            damage("record at %d: %s" % (at, error))
+    session.segments[generation] = items, drained if same_boot else 0
+
+
+# --- Archives (§8) ---------------------------------------------------------------------
+
+class Frame(NamedTuple):
+    at: int
+    end: int
+    header: bytes
+    stored: bytes           # None if the file ends before the payload does
+
+    def index_entry(self):
+        """What an index frame says about this one."""
+        header = self.header
+        return (self.at.to_bytes(8, "little") + header[28:32] + header[8:9] + header[96:97]
+                + bytes(2) + header[32:64] + header[20:24]
+                + (self.end - self.at).to_bytes(8, "little")[:4] + bytes(8))
+
+
+def parse_frame(data, at, limit):
+    """The frame at an offset if its header is right, else None."""
+    if not data.startswith(SYNC, at) or limit - at < 128:
+        return None
+    header_size, stored, ranges = u32(data, at + 12), u32(data, at + 16), u32(data, at + 100)
+    if header_size != 128 + 24 * ranges or header_size > limit - at:
+        return None
+    header = data[at:at + header_size]
+    if crc32c(header[:112] + bytes(4) + header[116:]) != u32(header, 112):
+        return None
+    start = at + header_size
+    end = start + stored + -stored % 8
+    return Frame(at, end, header, data[start:start + stored] if end <= limit else None)
+
+
+def payload_of(frame):
+    header, size = frame.header, u32(frame.header, 20)
+    if crc32c(frame.stored) != u32(header, 24):
+        raise Malformed("damaged payload")
+    if size > MAX_PAYLOAD:
+        raise Malformed("impossible size")
+    payload = frame.stored
+    if header[9] >> 4 == 1:
+        try:
+            unpacker = zlib.decompressobj()
+            payload = unpacker.decompress(payload, size + 1)
+        except zlib.error as error:
+            raise Malformed("zlib: %s" % error) from error
+        if not unpacker.eof:
+            raise Malformed("incomplete zlib stream")
+    if len(payload) != size:
+        raise Malformed("payload of another size")
+    return payload
+
+
+def frames_of(data, limit, damage, note):
+    """Yields frames with right headers, in order; looks for the next one after anything else."""
+    at, bad, budget = 512, None, 16 * limit
+    while at < limit and budget > 0:
+        frame = parse_frame(data, at, limit)
+        if frame and frame.stored is not None:
+            if bad is not None:
+                damage("%d bytes damaged at %d" % (at - bad, bad))
+            bad = None
+            yield frame
+            at = frame.end
+            continue
+        bad = at if bad is None else bad
+        if data.startswith(SYNC, at):
+            budget -= min(u32(data, at + 12), limit)
+        at = data.find(SYNC, at + 1, limit)
+        while at > 0 and at % 8:
+            at = data.find(SYNC, at + 1, limit)
+        if at < 0:
+            break
+    if bad is not None:
+        torn = not any(data[bad:limit]) or SYNC.startswith(data[bad:min(bad + 8, limit)])
+        if torn:
+            note("torn write: %d bytes at %d" % (limit - bad, bad))
+        else:
+            damage("%d bytes damaged at %d" % (limit - bad, bad))
+
+
+def has_trailer(data):
+    at = len(data) - 64
+    return (at >= 512 and data.startswith(TRAILER, at)
+            and crc32c(data[at:at + 60]) == u32(data, at + 60) and u64(data, at + 32) == len(data))
+
+
+def read_archive(path, sessions, report):
+    with open(path, "rb") as file:
+        data = file.read()
+    head, number = parse_head(data), u32(data, 408)
+    session = sessions.open(head)
+    if number in session.numbers:
+        report.note("%s: another copy of archive %d, left out" % (path, number))
+        return
+    session.numbers.add(number)
+
+    def note(text):
+        report.note("%s: %s" % (path, text))
+
+    def damage(text):
+        session.archive_damage = True
+        report.damage("%s: %s" % (path, text))
+
+    closed = has_trailer(data)
+    limit = len(data) - 64 if closed else len(data)
+    frames = []
+    for frame in frames_of(data, limit, damage, note):
+        try:
+            add_frame(frame, frames, session, damage)
+        except Malformed as error:
+            damage("frame at %d: %s" % (frame.at, error))
+        frames.append(frame)
+    if closed and not session.archive_damage:
+        dictionary, index, records, _, count = struct.unpack_from("<4QI", data, limit + 8)
+        last = [(frame.header[8], frame.at) for frame in frames[-2:]]
+        counted = sum(u32(frame.header, 28) for frame in frames if frame.header[8] == 2)
+        expected = [(1, dictionary), (5, index)] if dictionary else [(5, index)]
+        if last[-len(expected):] != expected or (records, count) != (counted, len(frames)):
+            damage("the trailer does not fit the frames")
+
+
+def add_frame(frame, frames, session, damage):
+    """Takes what a frame holds into its session; frames are those before it."""
+    header, kind = frame.header, frame.header[8]
+    if kind not in (1, 2, 3, 4, 5) or header[9] not in (0x00, 0x10):
+        return
+    payload = payload_of(frame)
+
+    def damaged(start, end):
+        damage("frame at %d: %d bytes damaged at %d of its payload"
+               % (frame.at, end - start, start))
+
+    if kind == 1:
+        session.add_entries(payload, True, damaged)
+    elif kind == 2:
+        add_rows(payload, header, session, damaged)
+    elif kind == 3 and len(payload) >= 512:
+        session.losses = struct.unpack("<64Q", payload[:512])
+    elif kind == 4 and len(payload) >= 16:
+        session.end = u32(payload, 0), i64(payload, 8)
+    elif kind == 5:
+        entries = b"".join(each.index_entry() for each in frames if each.header[8] != 1)
+        if payload != entries and not session.archive_damage:
+            damage("frame at %d: the index does not fit the frames" % frame.at)
+    elif kind in (3, 4):
+        raise Malformed("too short")
+    for offset in range(128, len(header), 24):
+        generation, start, end = struct.unpack_from("<Q2I", header, offset)
+        session.ranges.setdefault(generation, []).append((start, end))
+    session.lowest = max(session.lowest, u64(header, 88))
+
+
+def add_rows(payload, header, session, damaged):
+    at = 8 + 24 * u32(payload, 0)
+    if at > len(payload):
+        raise Malformed("impossible number of threads")
+    threads = {u32(payload, place): (u32(payload, place + 4), text_field(payload[place + 8:place + 24]))
+               for place in range(8, at, 24)}
+    session.thread_names.update((ordinal, name) for ordinal, (_, name) in threads.items() if name)
+    clock, items = Clock(u64(header, 64), i64(header, 72), u64(header, 80)), []
+    session.frames.append(items)
+    while at < len(payload):
+        size = framed(payload, at, len(payload), (RECORD, FRAGMENT))
+        if not size:
+            damaged(at, len(payload))
+            return
+        try:
+            latest, ordinal = items[-1].ticks if items else 0, u32(payload, at + 4)
+            items.append(make_item(payload, at, size, latest, clock, ordinal,
+                                   *threads.get(ordinal, (0, ""))))
+        except Malformed:
+            damaged(at, at + size)
+        at += size
+    if len(items) != u32(header, 28):
+        raise Malformed("another number of records")
+
+
+# --- The command -----------------------------------------------------------------------
+
+class Sessions(dict):
+    """The sessions by UUID."""
+
+    def __init__(self, report):
+        super().__init__()
+        self.report = report
+
+    def open(self, head):
+        if head.session not in self:
+            self[head.session] = Session(head.session, head.started, self.report)
+        return self[head.session]
+
+
+def find_files(arguments, report):
+    """The files that the arguments name, as {magic: [path]}, archives by session and number."""
+    found, seen = {RING: [], ARCHIVE: []}, set()
+    for argument in arguments:
+        inside = os.path.isdir(argument)
+        names = sorted(os.listdir(argument)) if inside else [""]
+        for path in (os.path.join(argument, name) if inside else argument for name in names):
+            if os.path.realpath(path) in seen or (inside and not os.path.isfile(path)):
+                continue
+            seen.add(os.path.realpath(path))
+            try:
+                with open(path, "rb") as file:
+                    head = file.read(412)
+            except OSError as error:
+                report.damage("%s: %s" % (path, error.strerror))
+                continue
+            if head[:8] in found:
+                found[head[:8]].append((head[40:56], u32(head, 408), path))
+            elif not inside or path.endswith((".ring", ".mmlog")):
+                report.damage("%s: neither a ring nor an archive" % path)
+    return {magic: [path for _, _, path in sorted(files)] for magic, files in found.items()}
+
+
+def main(arguments):
+    if not arguments or any(path.startswith("-") for path in arguments):
+        print("usage: mmlog_reader.py FILE_OR_DIRECTORY...", file=sys.stderr)
+        return 2
+    report, quiet, readable = Report(), Report(), False
+    quiet.note = lambda text: None
+    sessions = Sessions(report)
+    for magic, read in (RING, read_ring), (ARCHIVE, read_archive):      # rings first, §5
+        for path in find_files(arguments, report if magic == RING else quiet)[magic]:
+            try:
+                read(path, sessions, report)
+                readable = True
+            except Malformed as error:
+                report.damage("%s: %s" % (path, error))
+            except (OSError, MemoryError) as error:
+                report.damage("%s: cannot be read: %s" % (path, error))
+    if not readable:
+        report.note("nothing readable")
+        return 3
+    ordered = sorted(sessions.values(), key=lambda session: (session.started, session.uuid))
+    streams = [session.decoded() for session in ordered]
+    for _, record in heapq.merge(*streams, key=lambda pair: pair[0]):
+        print(json.dumps(record))
+    for session in ordered:
+        session.summarize()
+    return 1 if report.bad else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

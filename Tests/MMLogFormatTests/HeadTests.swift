@@ -1,0 +1,217 @@
+import MMLogFormat
+import MMLogTestFiles
+import Testing
+
+@Suite struct HeadTests {
+  private let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 3)
+  private var ring: [UInt8] {
+    RingHead(identity: anyIdentity, geometry: geometry).encoded(pageSize: 4096)
+  }
+  private var archive: [UInt8] {
+    ArchiveHead(identity: anyIdentity, number: 7, created: 9).encoded(pageSize: 4096)
+  }
+
+  /// Changes a head and makes its check right again.
+  private func changed(
+    _ head: [UInt8], _ change: (UnsafeMutableRawBufferPointer) -> Void
+  ) -> [UInt8] {
+    var head = head
+    head.withUnsafeMutableBytes {
+      change($0)
+      $0.store(crc32c(UnsafeRawBufferPointer($0).slice(0, 508)), 508)
+    }
+    return head
+  }
+
+  private func error(ofRing bytes: [UInt8]) -> FormatError? {
+    failure { _ = try bytes.read { try RingHead($0) } }
+  }
+
+  @Test func headsAreReadAsTheyWereWritten() throws {
+    let (ringHead, archiveHead) = (
+      try ring.read { try RingHead($0) }, try archive.read { try ArchiveHead($0) }
+    )
+    #expect(ringHead == RingHead(identity: anyIdentity, geometry: geometry))
+    #expect(archiveHead == ArchiveHead(identity: anyIdentity, number: 7, created: 9))
+    #expect(ring.count == 512 && archive.count == 512)
+    #expect(Array(ring[40..<56]) == anyIdentity.session.bytes)
+  }
+
+  @Test func aFlippedBitIsNoticedWhereverItIs() {
+    for bit in 0..<(512 * 8) {
+      #expect(error(ofRing: ring.flipping(bit: bit)) != nil, "bit \(bit)")
+      #expect(
+        failure { _ = try archive.flipping(bit: bit).read { try ArchiveHead($0) } } != nil,
+        "bit \(bit)")
+    }
+  }
+
+  @Test func aHeadCutAnywhereIsRefused() {
+    for count in 0..<512 {
+      let cut = Array(ring.prefix(count))
+      #expect(error(ofRing: cut) == (count < 8 ? .foreign : .truncated), "\(count) bytes")
+    }
+  }
+
+  @Test func eachReasonHasItsOwnError() {
+    #expect(error(ofRing: archive) == .foreign)
+    #expect(error(ofRing: changed(ring) { $0.store(UInt32(2), 8) }) == .newerFormat)
+    // A newer version may have its check elsewhere.
+    var newer = ring
+    newer[8] = 2
+    #expect(error(ofRing: newer) == .newerFormat)
+    #expect(error(ofRing: changed(ring) { $0.store(UInt64(1), 24) }) == .newerFormat)
+    #expect(error(ofRing: changed(ring) { $0.store(UInt64.max, 16) }) == nil, "compatible features")
+    for (offset, value) in [(8, 0), (12, 511), (32, 0x0403_0201)] as [(Int, UInt32)] {
+      #expect(error(ofRing: changed(ring) { $0.store(value, offset) }) == .invalid("head"))
+    }
+    #expect(error(ofRing: ring.flipping(bit: 800)) == .wrongCheck)
+  }
+
+  @Test func areasThatDoNotFitAreRefused() {
+    let cases: [(String, Int, UInt64)] = [
+      ("file size", 408, 8192), ("file size", 408, .max), ("dictionary offset", 416, 0),
+      ("dictionary offset", 416, 4088), ("dictionary offset", 416, 8193),
+      ("dictionary offset", 416, .max), ("dictionary size", 424, .max),
+      ("dictionary size", 424, 8200),
+      ("dictionary size", 424, 8196), ("segments", 432, 8), ("segments", 432, .max - 7),
+      ("segments", 432, 16388), ("segment size", 440, 0), ("segment size", 440, 64),
+      ("segment size", 440, 4100), ("segment size", 440, 1 << 40), ("segment size", 440, .max),
+    ]
+    for (name, offset, value) in cases {
+      let bytes = changed(ring) { $0.store(value, offset) }
+      #expect(error(ofRing: bytes) == .invalid("geometry"), "\(name) \(value)")
+    }
+    for (offset, value) in [(448, 0), (448, 4), (448, .max), (452, 72)] as [(Int, UInt32)] {
+      let bytes = changed(ring) { $0.store(value, offset) }
+      #expect(error(ofRing: bytes) == .invalid("geometry"), "u32 at \(offset): \(value)")
+    }
+  }
+
+  @Test func hostileGeometryThrowsOrLiesWithinTheFile() throws {
+    var generator = SeededGenerator(seed: 7)
+    for round in 0..<2000 {
+      let bytes = changed(ring) { head in
+        for offset in [408, 416, 424, 432, 440, 448] where Bool.random(using: &generator) {
+          let value = generator.next() >> UInt64.random(in: 0..<64, using: &generator)
+          head.store(value & ~UInt64.random(in: 0...7, using: &generator), offset)
+        }
+      }
+      guard let head = try? bytes.read({ try RingHead($0) }) else { continue }
+      let found = head.geometry
+      #expect(
+        found.dictionaryOffset + found.dictionarySize <= found.segmentsOffset, "round \(round)")
+      let size = bytes.withUnsafeBytes { $0.load(408, as: UInt64.self) }
+      #expect(found.fileSize <= size, "round \(round)")
+    }
+  }
+
+  @Test func longNamesAreCutAtACharactersEdge() throws {
+    var identity = anyIdentity
+    identity.processName = String(repeating: "é", count: 60)
+    identity.hostName = String(repeating: "x", count: 63) + "é"
+    identity.storeName = String(repeating: "s", count: 128)
+    let bytes = ArchiveHead(identity: identity, number: 1, created: 0).encoded(pageSize: 1)
+    let head = try bytes.read { try ArchiveHead($0) }
+    #expect(head.identity.processName == String(repeating: "é", count: 32))
+    #expect(head.identity.hostName == String(repeating: "x", count: 63))
+    #expect(head.identity.storeName == identity.storeName)
+  }
+
+  @Test func aSessionIDIsReadFromItsText() throws {
+    var generator = SeededGenerator(seed: 3)
+    for _ in 0..<100 {
+      let id = SessionID(random: (generator.next(), generator.next()))
+      #expect(SessionID(id.description) == id)
+      let digits = Array(id.description)
+      #expect(digits.count == 32 && digits[12] == "4" && "89ab".contains(digits[16]))
+    }
+    let text = "000102030405060708090a0b0c0d0e0f"
+    let id = try #require(SessionID(text))
+    #expect(id.bytes == Array(0...15) && id.description == text)
+    for wrong in [
+      "", "0", text + "0", text.uppercased(), "g" + text.dropFirst(), "é" + text.dropFirst(2),
+    ] {
+      #expect(SessionID(wrong) == nil, "\(wrong)")
+    }
+  }
+}
+
+@Suite struct SegmentHeaderTests {
+  private let segment: [UInt8] = {
+    var bytes = [UInt8](repeating: 0, count: 256)
+    bytes.withUnsafeMutableBytes {
+      $0.store(UInt64(9), 0)
+      $0.store(SegmentLayout.stateSealed, 8)
+      $0.store(UInt32(72), 12)
+      $0.store(UInt32(3), 16)
+      $0.store(UInt32(1003), 20)
+      $0.store(text: "worker", 24, 16)
+      $0.store(UInt32(128), 40)
+      $0.store(UInt64(5), 48)
+      $0.store(segmentCheck(UnsafeRawBufferPointer($0)), 44)
+    }
+    return bytes
+  }()
+
+  private func error(_ change: (UnsafeMutableRawBufferPointer) -> Void) -> FormatError? {
+    var bytes = segment
+    bytes.withUnsafeMutableBytes(change)
+    return failure { _ = try bytes.read { try SegmentHeader($0) } }
+  }
+
+  @Test func itIsReadAsItWasWritten() throws {
+    let header = try segment.read { try SegmentHeader($0) }
+    #expect(header.generation == 9 && header.state == 2)
+    #expect(header.drained == 72 && header.end == 128)
+    #expect(header.thread == ThreadIdentity(ordinal: 3, id: 1003, name: "worker"))
+    #expect(header.ordinalInThread == 5 && !header.isFree)
+  }
+
+  /// CRC32C of bytes 0–7, 16–39 and 48–55: FORMAT.md, 3.
+  @Test func itsCheckIsOverWhatDoesNotChange() throws {
+    let covered = Array(segment[0..<8] + segment[16..<40] + segment[48..<56])
+    let check = covered.read { crc32c($0) }
+    #expect(segment.withUnsafeBytes { $0.load(44, as: UInt32.self) } == check)
+    for bit in 0..<512 where covers(bit / 8) {
+      let bytes = segment.flipping(bit: bit)
+      #expect(failure { _ = try bytes.read { try SegmentHeader($0) } } == .wrongCheck, "bit \(bit)")
+    }
+  }
+
+  private func covers(_ byte: Int) -> Bool {
+    byte < 8 || (16..<40).contains(byte) || (44..<56).contains(byte)
+  }
+
+  @Test func offsetsOutsideTheSegmentAreRefused() {
+    for value in [0, 63, 65, 257, 264, .max] as [UInt32] {
+      #expect(error { $0.store(value, 12) } == .invalid("segment header"), "drained \(value)")
+      if value > 0 {
+        #expect(error { $0.store(value, 40) } == .invalid("segment header"), "end \(value)")
+      }
+    }
+    for value in [64, 128, 256] as [UInt32] {
+      #expect(error { $0.store(value, 12) } == nil && error { $0.store(value, 40) } == nil)
+    }
+    #expect(error { $0.store(UInt32(0), 40) } == nil && error { $0.store(UInt32(3), 8) } != nil)
+  }
+
+  @Test func aFreeSegmentNeedsNoCheck() throws {
+    for offset in [0, 8] {
+      var bytes = segment
+      bytes.replaceSubrange(offset..<offset + 8, with: repeatElement(0, count: 8))
+      bytes[16] = 99
+      let header = try bytes.read { try SegmentHeader($0) }
+      #expect(header.isFree, "zero at \(offset)")
+    }
+  }
+
+  @Test func aTruncatedSegmentMayEndWhereItsFileDoesNotReach() throws {
+    let cut = Array(segment.prefix(96))
+    #expect(failure { _ = try cut.read { try SegmentHeader($0) } } != nil)
+    let header = try cut.read { try SegmentHeader($0, size: 256) }
+    #expect(header.end == 128)
+    #expect(
+      failure { _ = try Array(segment.prefix(64)).read { try SegmentHeader($0) } } == .truncated)
+  }
+}

@@ -1,0 +1,139 @@
+import MMLogFormat
+import Testing
+
+/// The offsets of Layout.swift against the literals of docs/FORMAT.md.
+@Suite struct LayoutTests {
+  private func check(_ pins: KeyValuePairs<String, (Int, Int)>) {
+    for (name, (offset, literal)) in pins { #expect(offset == literal, "\(name)") }
+  }
+
+  @Test func theHeadIsAsTheFormatSays() {
+    typealias Head = HeadLayout
+    check([
+      "magic": (Head.magic, 0), "version": (Head.version, 8), "head size": (Head.headSize, 12),
+      "compatible": (Head.compatibleFeatures, 16), "incompatible": (Head.incompatibleFeatures, 24),
+      "probe": (Head.byteOrderProbe, 32), "page size": (Head.pageSize, 36),
+      "session": (Head.session, 40), "boot": (Head.bootID, 56), "process": (Head.processID, 72),
+      "start": (Head.startTime, 80), "process name": (Head.processName, 88),
+      "process name's size": (Head.processNameSize, 64), "host": (Head.hostName, 152),
+      "host's size": (Head.hostNameSize, 64), "zone": (Head.timeZone, 216),
+      "zone's size": (Head.timeZoneSize, 64), "store": (Head.storeName, 280),
+      "store's size": (Head.storeNameSize, 128), "specific": (Head.specific, 408),
+      "check": (Head.check, 508), "size": (Head.size, 512),
+      "probe value": (Int(Head.byteOrderProbeValue), 0x0102_0304),
+      "format": (Int(formatVersion), 1),
+    ])
+    #expect("\(Head.ringMagic)" == "MMLOGRNG" && "\(Head.archiveMagic)" == "MMLOGARC")
+  }
+
+  @Test func theRingIsAsTheFormatSays() {
+    typealias Ring = RingLayout
+    check([
+      "file size": (Ring.fileSize, 408), "dictionary offset": (Ring.dictionaryOffset, 416),
+      "dictionary size": (Ring.dictionarySize, 424), "segments": (Ring.segmentsOffset, 432),
+      "segment size": (Ring.segmentSize, 440), "count": (Ring.segmentCount, 448),
+      "header size": (Ring.segmentHeaderSize, 452), "state": (Ring.state, 512),
+      "first pair": (Ring.firstClockPair, 576), "slots": (Ring.clockPairSlots, 608),
+      "second slot": (Ring.clockPairSlots + ClockPairLayout.size, 640),
+      "ledger": (Ring.ledger, 1024),
+      "ledger's size": (Ring.ledgerSize, 512), "dictionary": (Ring.dictionary, 8192),
+      "least": (Ring.leastDictionaryOffset, 4096), "open": (Int(Ring.stateOpen), 1),
+      "closed": (Int(Ring.stateClosed), 2), "ticks": (ClockPairLayout.ticks, 0),
+      "wall": (ClockPairLayout.wall, 8), "monotonic": (ClockPairLayout.monotonic, 16),
+      "ordinal": (ClockPairLayout.ordinal, 24), "pair's check": (ClockPairLayout.check, 28),
+      "pair": (ClockPairLayout.size, 32),
+    ])
+  }
+
+  @Test func theSegmentIsAsTheFormatSays() {
+    typealias Segment = SegmentLayout
+    check([
+      "generation": (Segment.generation, 0), "state": (Segment.state, 8),
+      "drained": (Segment.drained, 12), "thread": (Segment.threadOrdinal, 16),
+      "thread id": (Segment.threadID, 20), "name": (Segment.threadName, 24),
+      "name's size": (Segment.threadNameSize, 16), "end": (Segment.end, 40),
+      "check": (Segment.check, 44), "before": (Segment.ordinalInThread, 48),
+      "size": (Segment.size, 64), "free": (Int(Segment.stateFree), 0),
+      "open": (Int(Segment.stateOpen), 1), "sealed": (Int(Segment.stateSealed), 2),
+    ])
+  }
+
+  @Test func theRecordIsAsTheFormatSays() {
+    typealias Record = RecordLayout
+    check([
+      "word": (wordSize, 8), "header": (Record.headerWord, 0), "ticks": (Record.ticksWord, 1),
+      "identity": (Record.identityWord, 2), "body": (Record.bodyWord, 3),
+      "length": (Int(Record.lengthMask), 0xFF_FFFF), "bits": (Int(Record.lengthBits), 24),
+      "record": (Int(Record.recordKind >> 24), 1), "fragment": (Int(Record.fragmentKind >> 24), 2),
+      "call site": (Int(Record.callSiteKind >> 24), 3), "label": (Int(Record.labelKind >> 24), 4),
+      "label shift": (Int(Record.labelShift), 32), "level shift": (Int(Record.levelShift), 48),
+      "flags shift": (Int(Record.flagsShift), 56), "value": (Record.longestValue, 16 << 20),
+      "body's most": (Record.longestBody, 17 << 20),
+      "metadata": (Int(RecordFlags.metadata.rawValue), 1),
+      "thread": (Int(RecordFlags.thread.rawValue), 2), "cut": (Int(RecordFlags.cut.rawValue), 4),
+      "unterminated": (Int(RecordFlags.unterminated.rawValue), 8),
+      "inline": (Int(RecordFlags.inlineCallSite.rawValue), 16),
+      "last": (Int(FragmentLayout.last), 1),
+      "fragment's thread": (Int(FragmentLayout.thread), 2), "deepest": (ValueType.deepest, 16),
+      "optional": (Int(ValueType.optionalBit), 128),
+    ])
+  }
+
+  @Test func typesAndCausesAndLevelsHaveTheirNumbers() {
+    let types: [ValueType] = [
+      .int, .uint, .double, .float, .bool, .string, .bytes, .int128, .uint128, .redacted, .hash,
+      .null, .array, .dictionary,
+    ]
+    #expect(types.map(\.rawValue) == Array(1...14))
+    let causes: [LossCause] = [
+      .ringFull, .overwritten, .cut, .tooDeep, .noRing, .damaged, .tooLarge,
+    ]
+    #expect(causes == LossCause.allCases && causes.map(\.rawValue) == Array(0...6))
+    let levels: [Level] = [.trace, .debug, .info, .notice, .warning, .error, .critical]
+    #expect(levels == Level.allCases && levels.map(\.rawValue) == Array(0...6))
+    #expect(Level(fromFile: 7) == .critical && Level(fromFile: 255) == .critical)
+  }
+
+  @Test func theFrameIsAsTheFormatSays() {
+    typealias Frame = FrameLayout
+    check([
+      "number": (ArchiveLayout.number, 408), "created": (ArchiveLayout.created, 416),
+      "marker": (Frame.marker, 0), "type": (Frame.type, 8), "codec": (Frame.codec, 9),
+      "header": (Frame.headerSize, 12), "payload": (Frame.payloadSize, 16),
+      "raw": (Frame.rawSize, 20),
+      "payload's check": (Frame.payloadCheck, 24), "count": (Frame.count, 28),
+      "first ticks": (Frame.firstTicks, 32), "last ticks": (Frame.lastTicks, 40),
+      "first wall": (Frame.firstWall, 48), "last wall": (Frame.lastWall, 56),
+      "clock's ticks": (Frame.clockTicks, 64), "clock's wall": (Frame.clockWall, 72),
+      "rate": (Frame.clockRate, 80), "lowest": (Frame.lowestGeneration, 88),
+      "levels": (Frame.levels, 96), "ranges": (Frame.rangeCount, 100),
+      "ordinal": (Frame.ordinal, 104),
+      "check": (Frame.check, 112), "size": (Frame.size, 128),
+      "generation": (Frame.rangeGeneration, 0),
+      "from": (Frame.rangeFrom, 8), "to": (Frame.rangeTo, 12), "segment": (Frame.rangeSegment, 16),
+      "range": (Frame.rangeSize, 24), "most": (Frame.largestPayload, 64 << 20),
+      "thread's ordinal": (ThreadLayout.ordinal, 0), "thread's id": (ThreadLayout.threadID, 4),
+      "thread's name": (ThreadLayout.name, 8), "thread": (ThreadLayout.size, 24),
+    ])
+    let marker = withUnsafeBytes(of: Frame.markerValue.littleEndian) { Array($0) }
+    #expect(marker == [0xF5, 0x4D, 0x4D, 0x4C, 0x46, 0x52, 0x4D, 0x0A])
+  }
+
+  @Test func theIndexAndTheTrailerAreAsTheFormatSays() {
+    typealias Entry = IndexEntryLayout
+    typealias End = TrailerLayout
+    check([
+      "offset": (Entry.offset, 0), "count": (Entry.count, 8), "type": (Entry.type, 12),
+      "levels": (Entry.levels, 13), "first ticks": (Entry.firstTicks, 16),
+      "last ticks": (Entry.lastTicks, 24), "first wall": (Entry.firstWall, 32),
+      "last wall": (Entry.lastWall, 40), "raw": (Entry.rawSize, 48), "frame": (Entry.frameSize, 52),
+      "entry": (Entry.size, 64), "how": (SessionEndLayout.how, 0),
+      "time": (SessionEndLayout.time, 8),
+      "end": (SessionEndLayout.size, 16), "magic": (End.magic, 0),
+      "dictionary": (End.dictionaryOffset, 8), "index": (End.indexOffset, 16),
+      "records": (End.recordCount, 24), "file": (End.fileSize, 32), "frames": (End.frameCount, 40),
+      "check": (End.check, 60), "trailer": (End.size, 64),
+    ])
+    #expect("\(End.magicValue)" == "MMLOGEND")
+  }
+}

@@ -1,0 +1,33 @@
+import MMLogFormat
+
+/// Where a frame stands, found without the code under test's search.
+struct ArchiveFileFrame {
+  let offset: Int
+  let size: Int
+
+  /// The frames of an undamaged archive without a trailer.
+  static func all(_ archive: [UInt8]) throws -> [ArchiveFileFrame] {
+    var frames: [ArchiveFileFrame] = []
+    var offset = HeadLayout.size
+    while offset < archive.count {
+      let size = archive.withUnsafeBytes { bytes in
+        let rest = bytes.slice(offset, bytes.count - offset)
+        return FrameHeader.size(rest).flatMap { FrameHeader(rest.slice(0, $0))?.frameSize }
+      }
+      guard let size else { throw FormatError.invalid("frame at \(offset)") }
+      frames.append(ArchiveFileFrame(offset: offset, size: size))
+      offset += size
+    }
+    return frames
+  }
+
+  /// Makes the check of a header right again.
+  static func resign(_ archive: inout [UInt8], at offset: Int) {
+    let check = offset + FrameLayout.check
+    archive.withUnsafeMutableBytes { bytes in
+      bytes.store(UInt32(0), check)
+      let header = UnsafeRawBufferPointer(bytes).slice(offset, FrameLayout.size)
+      bytes.store(crc32c(header), check)
+    }
+  }
+}

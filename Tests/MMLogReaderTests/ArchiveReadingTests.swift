@@ -1,0 +1,222 @@
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+@Suite struct ArchiveReadingTests {
+  let log = TestLog()
+
+  init() { log.writesRing = false }
+
+  /// Three frames, each with one record.
+  private func writeThree() {
+    for (index, text) in ["a", "b", "c"].enumerated() {
+      log.write(text, ticks: UInt64(index + 1) * 100, level: index == 1 ? .error : .info)
+      log.archive()
+    }
+  }
+
+  private func frames() throws -> [ArchiveFileFrame] { try ArchiveFileFrame.all(log.archives[0]) }
+
+  @Test func aClosedArchiveIsReadToItsEnd() {
+    writeThree()
+    log.close()
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "c", ">"])
+    #expect(reading.ends == [.closed(at: TestLog.epoch + 999)])
+  }
+
+  @Test func anArchiveWithoutAnEndIsOfUnknownFate() {
+    writeThree()
+    #expect(log.read().ends == [.unknown])
+  }
+
+  @Test func framesThatOverlapAreMerged() {
+    log.write("a", ticks: 100, thread: 1)
+    log.write("c", ticks: 300, thread: 1)
+    log.archive()
+    log.write("b", ticks: 200, thread: 2)
+    log.write("d", ticks: 400, thread: 2)
+    log.archive()
+    #expect(log.read().messages == ["a", "b", "c", "d"])
+  }
+
+  @Test func aDamagedPayloadCostsItsFrame() throws {
+    writeThree()
+    let frame = try frames()[3]
+    log.corruptArchive(at: frame.offset + FrameLayout.size + 30)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "!", "c", ">"])
+    #expect(reading.damage.map(\.offset) == [frame.offset])
+    #expect(reading.damage.map(\.size) == [frame.size])
+  }
+
+  @Test func aDamagedHeaderCostsItsFrame() throws {
+    writeThree()
+    let frame = try frames()[3]
+    log.corruptArchive(at: frame.offset + FrameLayout.count)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "!", "c", ">"])
+    #expect(reading.damage.map(\.offset) == [frame.offset])
+  }
+
+  @Test func aDamagedFrameOfCallSitesIsMadeUpForByAnother() throws {
+    writeThree()
+    log.corruptArchive(at: try frames()[0].offset + FrameLayout.size + 30)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"])
+    #expect(reading.damage.count == 1)
+  }
+
+  @Test func aTruncatedArchiveGivesWhatIsThere() throws {
+    writeThree()
+    let frame = try frames()[5]
+    log.archives[0].removeLast(8)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "!", ">"])
+    #expect(reading.damage.map(\.offset) == [frame.offset])
+  }
+
+  @Test func aDamagedHeadIsToldWithItsReason() {
+    writeThree()
+    log.corruptArchive(at: 100)
+    let reading = log.read()
+    #expect(reading.trace.isEmpty)
+    #expect(reading.unreadable.map(\.code) == [.damagedFile])
+  }
+
+  @Test func aNewerVersionIsRefused() {
+    writeThree()
+    log.archives[0][HeadLayout.version] = 2
+    #expect(log.read().unreadable.map(\.code) == [.newerFormat])
+  }
+
+  @Test func aFrameOfAnUnknownTypeIsPassedOver() throws {
+    writeThree()
+    let frame = log.addFrame(.losses, [1, 2, 3, 4, 5, 6, 7, 8])
+    log.archives[0][frame.lowerBound + FrameLayout.type] = 77
+    ArchiveFileFrame.resign(&log.archives[0], at: frame.lowerBound)
+    log.write("d", ticks: 400)
+    log.archive()
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "c", "d", ">"])
+  }
+
+  @Test func rotatedArchivesOfASessionAreOneStream() {
+    writeThree()
+    log.close(nil)
+    log.beginArchive()
+    log.write("d", ticks: 400)
+    log.archive()
+    log.close()
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "c", "d", ">"])
+  }
+
+  @Test func filtersPassOverFramesWithoutReadingThem() throws {
+    writeThree()
+    // Damage in a frame that is not wanted is not met.
+    log.corruptArchive(at: try frames()[1].offset + FrameLayout.size + 30)
+    var filter = LogFilter()
+    filter.minimumLevel = .error
+    #expect(log.read(filter).trace == ["<", "b", ">"])
+    filter = LogFilter()
+    filter.since = TestLog.epoch + 200
+    #expect(log.read(filter).trace == ["<", "b", "c", ">"])
+    filter.until = TestLog.epoch + 300
+    #expect(log.read(filter).trace == ["<", "b", ">"])
+  }
+
+  @Test func theLastLedgerCounts() {
+    var ledger = LossLedger()
+    for count in [2, 5] as [UInt64] {
+      ledger[.ringFull, .debug] = count
+      log.addFrame(.losses, ledger.encoded)
+    }
+    #expect(log.read().losses == [ledger])
+    ledger[.ringFull, .debug] = 9
+    log.put(ledger.encoded, at: RingLayout.ledger)
+    log.writesRing = true
+    #expect(log.read().losses == [ledger])
+  }
+
+  @Test func recoveryIsTold() {
+    writeThree()
+    log.close(.diedAndWasRecovered)
+    #expect(log.read().ends == [.diedAndWasRecovered(at: TestLog.epoch + 999)])
+  }
+}
+
+@Suite struct OverlapTests {
+  let log = TestLog(bootID: Host.bootID())
+
+  /// `a` in the archive only, `b` in both, `c` in the ring only.
+  private func writeOverlap(isPublished: Bool) {
+    log.write("a", ticks: 1)
+    log.archive()
+    log.write("b", ticks: 2)
+    log.archive(isPublished: isPublished)
+    log.write("c", ticks: 3)
+  }
+
+  @Test(arguments: [true, false]) func aRecordInBothIsGivenOnce(isPublished: Bool) {
+    writeOverlap(isPublished: isPublished)
+    #expect(log.read().trace == ["<", "a", "b", "c", ">"])
+  }
+
+  @Test func aRingAloneGivesWhatItHasNotGivenAway() {
+    writeOverlap(isPublished: true)
+    log.archives = []
+    #expect(log.read().messages == ["c"])
+  }
+
+  @Test(arguments: [true, false])
+  func theRingsCopyStandsInForADamagedFrame(isPublished: Bool) throws {
+    writeOverlap(isPublished: isPublished)
+    let frame = try ArchiveFileFrame.all(log.archives[0])[3]
+    log.corruptArchive(at: frame.offset + frame.size - 12)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"])
+    #expect(reading.damage.map(\.offset) == [frame.offset])
+  }
+
+  @Test(arguments: [true, false])
+  func theRingsCopyStandsInForADamagedHeader(isPublished: Bool) throws {
+    writeOverlap(isPublished: isPublished)
+    log.corruptArchive(at: try ArchiveFileFrame.all(log.archives[0])[3].offset + 1)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"])
+    #expect(reading.damage.count == 1)
+  }
+
+  @Test func aTornFrameIsNoDamageWhileTheRingIsThere() {
+    writeOverlap(isPublished: false)
+    log.archives[0].removeLast(24)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"])
+    #expect(reading.damage.isEmpty)
+  }
+
+  @Test func aFileGivenTwiceCountsOnce() {
+    writeOverlap(isPublished: true)
+    let paths = log.save()
+    #expect(Reading(paths + [log.folder.path] + paths).messages == ["a", "b", "c"])
+  }
+
+  @Test func aCopyOfAFileCountsOnce() {
+    writeOverlap(isPublished: true)
+    log.folder.put("copy.mmlog", log.archives[0])
+    log.folder.put("copy.ring", log.ring)
+    #expect(log.read().messages == ["a", "b", "c"])
+  }
+
+  @Test func sessionsAreMergedByTheirTimes() {
+    let other = TestLog(session: 2)
+    log.write("a", ticks: 1)
+    other.write("b", ticks: 2)
+    log.write("c", ticks: 3)
+    let paths = log.save() + other.save()
+    #expect(Reading(paths).messages == ["a", "b", "c"])
+  }
+}

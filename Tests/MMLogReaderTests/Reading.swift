@@ -1,0 +1,56 @@
+import MMLogReader
+import MMLogTestFiles
+
+/// What reading gave, in few words each.
+struct Reading: Equatable {
+  var records: [LogRecord] = []
+  var damage: [LogDamage] = []
+  var ends: [SessionEnding] = []
+  var losses: [LossLedger] = []
+  var unfinished: [Int] = []
+  var unreadable: [LogError] = []
+  /// The order of everything: messages, and `!` for damage, `?` for an unfinished record, `$` for
+  /// losses, `<` and `>` for sessions.
+  var trace: [String] = []
+
+  var messages: [String] { records.map(\.message) }
+
+  init(_ paths: [String], _ filter: LogFilter = LogFilter()) {
+    let reader = LogReader(paths: paths, filter: filter)
+    unreadable = reader.unreadable
+    for item in reader { add(item) }
+  }
+
+  private mutating func add(_ item: LogItem) {
+    switch item {
+    case .record(let record):
+      records.append(record)
+      trace.append(record.message)
+    case .damage(let found):
+      damage.append(found)
+      trace.append("!")
+    case .unfinished(let record):
+      unfinished.append(record.size)
+      trace.append("?")
+    case .losses(_, let ledger):
+      losses.append(ledger)
+      trace.append("$")
+    case .sessionStarted: trace.append("<")
+    case .sessionEnded(_, let ending, _):
+      ends.append(ending)
+      trace.append(">")
+    }
+  }
+
+  static func == (a: Reading, b: Reading) -> Bool {
+    a.trace == b.trace && a.damage == b.damage && a.ends == b.ends
+  }
+}
+
+extension TestLog {
+  /// Saves, and reads the folder.
+  func read(_ filter: LogFilter = LogFilter()) -> Reading {
+    save()
+    return Reading([folder.path], filter)
+  }
+}

@@ -1,0 +1,175 @@
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+@Suite struct RingReadingTests {
+  let log = TestLog()
+
+  @Test func recordsOfTwoThreadsComeInTheOrderOfTheirTicks() {
+    log.write("a", ticks: 10, thread: 1)
+    log.write("b", ticks: 20, thread: 2)
+    log.write("c", ticks: 30, thread: 1)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "c", ">"])
+    #expect(reading.ends == [.died])
+    #expect(reading.damage.isEmpty)
+  }
+
+  @Test func aRecordTellsWhereItComesFrom() throws {
+    let label = log.label("matching")
+    log.write(
+      TestRecord(
+        ticks: 1_500_000_000, site: log.textSite, label: label, level: .warning,
+        flags: [.metadata, .unterminated, .cut],
+        words: ValueWords.argument(.text("hi")) + ValueWords.metadata([("venue", .text("XETR"))])),
+      thread: 3)
+    let record = try #require(log.read().records.first)
+    #expect(record.time == TestLog.epoch + 1_500_000_000)
+    #expect(record.level == .warning && record.label == "matching")
+    #expect(record.thread.ordinal == 3 && record.thread.id == 1003)
+    #expect(record.thread.name == "worker3")
+    #expect(record.file == "App/Main.swift" && record.line == 7 && record.function == "run()")
+    #expect(record.isCut && record.isUnterminated)
+    #expect(record.fields.map(\.name) == ["venue"])
+    #expect(record.session.identity.hostName == "tokyo")
+  }
+
+  @Test func aThreadsOrderIsKeptWhereItsClockGoesBack() {
+    log.write("a", ticks: 50)
+    log.write("b", ticks: 20)
+    log.write("c", ticks: 40, thread: 2)
+    let reading = log.read()
+    #expect(reading.messages == ["c", "a", "b"])
+    #expect(reading.records.map(\.ticks) == [40, 50, 50])
+  }
+
+  @Test func aThreadsRecordsGoOnInItsNextSegment() {
+    for index in 0..<200 { log.write("record \(index)", ticks: UInt64(index)) }
+    #expect(log.read().messages == (0..<200).map { "record \($0)" })
+  }
+
+  @Test func aFlippedBitCostsOneRecord() {
+    log.write("a", ticks: 1)
+    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
+    log.write("c", ticks: 3)
+    log.corruptRing(at: place.lowerBound + 33)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "!", "c", ">"])
+    #expect(reading.damage.map(\.offset) == [place.lowerBound])
+    #expect(reading.damage.map(\.size) == [place.count])
+  }
+
+  @Test func anUnknownCallSiteIsDamage() {
+    let place = log.write(TestRecord(ticks: 2, site: 99, words: []))
+    log.write("b", ticks: 3)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "!", "b", ">"])
+    #expect(reading.damage.first?.what.contains("99") == true)
+    #expect(reading.damage.first?.offset == place.lowerBound)
+  }
+
+  @Test func aDamagedEntryOfTheDictionaryCostsItsRecords() {
+    let site = log.site(.literal("lost"))
+    log.write("kept", ticks: 1)
+    log.write(TestRecord(ticks: 2, site: site))
+    log.corruptRing(at: log.geometry.dictionaryOffset + 24)
+    let reading = log.read()
+    #expect(reading.messages == ["kept"])
+    #expect(reading.damage.count == 2)
+  }
+
+  @Test func aRecordCanCarryItsCallSite() {
+    let site = CallSite(
+      file: "A/B.swift", function: "f", line: 1, column: 1,
+      pieces: [.literal("n = "), .argument(type: .int)])
+    let entry = DictionaryEntry.callSite(id: 0, site).encoded(seed: log.seed(0))
+    log.write(
+      TestRecord(
+        ticks: 1, flags: .inlineCallSite, words: [5] + entry + [UInt64(entry.count)]))
+    #expect(log.read().messages == ["n = 5"])
+  }
+
+  @Test func aRecordOfASharedSegmentNamesItsThread() {
+    log.write("named", ticks: 1, thread: 5)
+    let site = log.textSite
+    log.write(
+      TestRecord(ticks: 2, site: site, flags: .thread, words: [5 | 1005 << 32, 1, 97]), thread: 0)
+    let threads = log.read().records.map(\.thread)
+    #expect(threads.map(\.ordinal) == [5, 5])
+    #expect(threads.map(\.name) == ["worker5", "worker5"])
+  }
+
+  @Test func aTruncatedRingGivesWhatIsThere() {
+    log.write("a", ticks: 1, thread: 1)
+    log.write("b", ticks: 2, thread: 2)
+    log.ring.removeLast(log.ring.count - log.geometry.offset(ofSegment: 1) - 16)
+    let reading = log.read()
+    #expect(reading.messages == ["a"])
+    #expect(reading.damage.count == 1)
+  }
+
+  @Test func aDamagedSegmentHeaderCostsThatSegment() {
+    log.write("a", ticks: 1, thread: 1)
+    log.write("b", ticks: 2, thread: 2)
+    log.corruptRing(at: log.geometry.offset(ofSegment: 0) + SegmentLayout.threadID)
+    let reading = log.read()
+    #expect(reading.messages == ["b"])
+    #expect(reading.damage.map(\.size) == [log.geometry.segmentSize])
+  }
+
+  @Test func lossesAreToldAtTheEnd() {
+    var ledger = LossLedger()
+    ledger[.ringFull, .info] = 3
+    log.put(ledger.encoded, at: RingLayout.ledger)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "$", ">"])
+    #expect(reading.losses == [ledger])
+  }
+
+  @Test func aRingThatIsLockedIsOfALivingProcess() throws {
+    log.write("a", ticks: 1)
+    let file = try File.open(log.save()[0], [.read, .write])
+    let isLocked = try file.tryLock()
+    #expect(isLocked)
+    #expect(Reading([log.folder.path]).ends == [.running])
+    try file.unlock()
+    #expect(Reading([log.folder.path]).ends == [.died])
+  }
+}
+
+@Suite struct FragmentTests {
+  let log = TestLog()
+  let text = String(repeating: "0123456789", count: 300)
+  var record: TestRecord {
+    TestRecord(ticks: 5, site: log.textSite, words: ValueWords.argument(.text(text)))
+  }
+
+  @Test func fragmentsBecomeOneRecord() {
+    log.writeFragments(record, partWords: 50)
+    log.write("after", ticks: 6)
+    #expect(log.read().messages == [text, "after"])
+  }
+
+  @Test func fragmentsOfTwoThreadsDoNotMix() {
+    for part in 1...2 { log.writeFragments(record, thread: UInt32(part), partWords: 40) }
+    #expect(log.read().messages == [text, text])
+  }
+
+  @Test func fragmentsCrossFramesAndTheRing() {
+    log.writeFragments(record, partWords: 150, range: 0..<1)
+    log.archive()
+    log.writeFragments(record, partWords: 150, range: 1..<2)
+    log.archive()
+    log.writeFragments(record, partWords: 150, range: 2..<3)
+    #expect(log.read().messages == [text])
+  }
+
+  @Test func aRecordWithoutItsLastFragmentIsUnfinished() {
+    log.writeFragments(record, partWords: 50, range: 0..<3)
+    #expect(log.read().unfinished == [1200])
+    log.write("after", ticks: 6)
+    #expect(log.read().trace == ["<", "?", "after", ">"])
+  }
+}

@@ -1,0 +1,250 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogTestFiles
+import Testing
+
+@Suite struct CollectorTests {
+  /// Segments, each with records of these ticks, in order.
+  private struct Segments {
+    let memory: [AlignedBytes]
+
+    init(_ segments: [[UInt64]]) {
+      memory = segments.enumerated().map { index, ticks in
+        let log = ticks.flatMap { TestRecord(ticks: $0, words: [$0]).encoded(seed: UInt32(index)) }
+        return AlignedBytes(words: Segments.header(UInt64(index + 1)) + log + [0])
+      }
+    }
+
+    private static func header(_ generation: UInt64) -> [UInt64] {
+      var words: [UInt64] = [generation, 1 | 64 << 32, generation, 0, 0, 0, 0, 0]
+      let check = words.withUnsafeBytes { segmentCheck($0) }
+      words[5] |= UInt64(check) << 32
+      return words
+    }
+
+    func runs(lastTicks: UInt64 = 0, isArchived: @escaping (Int) -> Bool = { _ in false }) throws
+      -> [SegmentRun]
+    {
+      try memory.enumerated().map { index, memory in
+        SegmentRun(
+          index: index, header: try SegmentHeader(memory.bytes),
+          scanner: RecordScanner(
+            memory.bytes, from: 64, seed: UInt32(index), looksBehindZeros: false),
+          lastTicks: lastTicks, isArchived: isArchived)
+      }
+    }
+  }
+
+  /// Where a record of 4 words ends, of which so many are in the segment.
+  private func end(_ count: Int) -> UInt32 { UInt32(64 + 32 * count) }
+
+  /// Thread ordinals and ticks of the rows.
+  private func rows(_ builder: borrowing RowBuilder) throws -> [[UInt64]] {
+    let memory = AlignedBytes(builder.payload())
+    return try withExtendedLifetime(memory) {
+      var reader = try RowReader(memory.bytes)
+      var rows: [[UInt64]] = []
+      while let row = try reader.next() {
+        rows.append([UInt64(row.threadOrdinalOfRow), row.ticks])
+      }
+      return rows
+    }
+  }
+
+  @Test func recordsAreMergedByTicksAndThenByGeneration() throws {
+    let segments = Segments([[1, 5, 9], [5, 6], [], [2, 9]])
+    var collector = FrameCollector(try segments.runs())
+    var builder = RowBuilder()
+    let ranges = collector.fill(&builder, size: .max)
+    #expect(try rows(builder) == [[1, 1], [4, 2], [1, 5], [2, 5], [2, 6], [1, 9], [4, 9]])
+    #expect(
+      ranges == [
+        RingRange(generation: 1, from: 64, to: end(3), segment: 0),
+        RingRange(generation: 2, from: 64, to: end(2), segment: 1),
+        RingRange(generation: 4, from: 64, to: end(2), segment: 3),
+      ])
+    #expect(collector.runs.allSatisfy { $0.isEmpty })
+  }
+
+  @Test func manyRandomSegmentsAreMergedInOrder() throws {
+    for seed in 0..<20 as Range<UInt64> {
+      var generator = SeededGenerator(seed: seed)
+      let ticks = (0..<Int.random(in: 1...40, using: &generator)).map { _ in
+        (0..<Int.random(in: 0..<30, using: &generator))
+          .map { _ in UInt64.random(in: 1...200, using: &generator) }.sorted()
+      }
+      let segments = Segments(ticks)
+      var collector = FrameCollector(try segments.runs())
+      var found: [[UInt64]] = []
+      var builder = RowBuilder()
+      while !collector.fill(&builder, size: 500).isEmpty {
+        found += try rows(builder)
+        builder.removeAll()
+      }
+      let expected = ticks.enumerated().flatMap { index, all in all.map { [UInt64(index + 1), $0] }
+      }
+      #expect(found == expected.sorted { ($0[1], $0[0]) < ($1[1], $1[0]) }, "seed \(seed)")
+    }
+  }
+
+  @Test func aFrameEndsAtItsSizeAndTheNextGoesOnThere() throws {
+    let segments = Segments([[1, 3, 5], [2, 4]])
+    var collector = FrameCollector(try segments.runs())
+    var builder = RowBuilder()
+    let first = collector.fill(&builder, size: 8 + 2 * 24 + 3 * 32)
+    #expect(try rows(builder).map { $0[1] } == [1, 2, 3])
+    #expect(first.map(\.to) == [end(2), end(1)])
+    builder.removeAll()
+    let second = collector.fill(&builder, size: .max)
+    #expect(try rows(builder).map { $0[1] } == [4, 5])
+    #expect(second.map(\.from) == [end(2), end(1)] && second.map(\.to) == [end(3), end(2)])
+    builder.removeAll()
+    #expect(collector.fill(&builder, size: .max).isEmpty && builder.isEmpty)
+  }
+
+  @Test func recordsBehindTheCutoffAreLeft() throws {
+    let segments = Segments([[1, 3, 5], [2, 4]])
+    var collector = FrameCollector(try segments.runs(), cutoff: 3)
+    var builder = RowBuilder()
+    let ranges = collector.fill(&builder, size: .max)
+    #expect(try rows(builder).map { $0[1] } == [1, 2, 3])
+    #expect(ranges.map(\.to) == [end(2), end(1)])
+    #expect(collector.runs.map(\.isEmpty) == [false, false])
+  }
+
+  @Test func ticksThatGoBackAreThoseOfTheRecordBefore() throws {
+    let segments = Segments([[5, 2, 7], [4, 6]])
+    var collector = FrameCollector(try segments.runs())
+    var builder = RowBuilder()
+    _ = collector.fill(&builder, size: .max)
+    #expect(try rows(builder) == [[2, 4], [1, 5], [1, 5], [2, 6], [1, 7]])
+    var later = FrameCollector(try segments.runs(lastTicks: 6))
+    builder.removeAll()
+    _ = later.fill(&builder, size: .max)
+    #expect(try rows(builder).map { $0[1] } == [6, 6, 6, 6, 7], "also those of the last frame")
+  }
+
+  @Test func whatIsArchivedIsLeftOutAndItsTicksStillCount() throws {
+    let segments = Segments([[5, 2, 7]])
+    var collector = FrameCollector(try segments.runs(isArchived: { $0 == 64 }))
+    var builder = RowBuilder()
+    let ranges = collector.fill(&builder, size: .max)
+    #expect(try rows(builder).map { $0[1] } == [5, 7])
+    #expect(ranges == [RingRange(generation: 1, from: end(1), to: end(3), segment: 0)])
+  }
+
+  @Test func aRecordOfASharedSegmentIsOfTheThreadThatItNames() throws {
+    let record = TestRecord(ticks: 3, flags: .thread, words: [9 | 1009 << 32])
+    let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + record.encoded(seed: 0))
+    let segments = Segments([[]])
+    let run = SegmentRun(
+      index: 0, header: try SegmentHeader(segments.memory[0].bytes),
+      scanner: RecordScanner(memory.bytes, from: 64, seed: 0, looksBehindZeros: false))
+    var builder = RowBuilder()
+    withExtendedLifetime(memory) {
+      var collector = FrameCollector([run])
+      _ = collector.fill(&builder, size: .max)
+    }
+    #expect(try rows(builder) == [[9, 3]])
+  }
+}
+
+/// FORMAT.md, 5: what of a ring is already archived.
+@Suite struct CoverageTests {
+  private func segment(_ generation: UInt64, drained: Int = 64) throws -> SegmentHeader {
+    var words: [UInt64] =
+      [generation, 1 | UInt64(drained) << 32] + [UInt64](repeating: 0, count: 62)
+    words[5] |= UInt64(words.withUnsafeBytes { segmentCheck($0) }) << 32
+    return try AlignedBytes(words: words).read { try SegmentHeader($0) }
+  }
+
+  private func header(
+    _ ranges: [(UInt64, Range<UInt32>)], lowest: UInt64 = 0
+  ) -> FrameHeader {
+    var header = FrameHeader(.records)
+    header.lowestGeneration = lowest
+    header.ranges = ranges.map {
+      RingRange(generation: $0.0, from: $0.1.lowerBound, to: $0.1.upperBound, segment: 0)
+    }
+    return header
+  }
+
+  @Test func aRangeHoldsWhatBeginsInIt() throws {
+    var coverage = Coverage()
+    coverage.add(header([(5, 64..<128), (5, 200..<208)]))
+    let cases = [(56, false), (64, true), (120, true), (128, false), (200, true), (208, false)]
+    for (offset, isThere) in cases {
+      let found = try coverage.contains(segment(5), offset: offset, trustsDrained: false)
+      #expect(found == isThere, "\(offset)")
+    }
+    #expect(try !coverage.contains(segment(6), offset: 64, trustsDrained: true))
+  }
+
+  @Test func everyGenerationBelowTheLowestIsThere() throws {
+    var coverage = Coverage()
+    coverage.add(header([], lowest: 7))
+    coverage.add(header([], lowest: 4))
+    #expect(try coverage.contains(segment(6), offset: 64, trustsDrained: false))
+    #expect(try !coverage.contains(segment(7), offset: 64, trustsDrained: false))
+  }
+
+  @Test func whatWasDrainedIsThereIfTheMachineWasNotDown() throws {
+    let coverage = Coverage()
+    #expect(try coverage.contains(segment(1, drained: 128), offset: 120, trustsDrained: true))
+    #expect(try !coverage.contains(segment(1, drained: 128), offset: 128, trustsDrained: true))
+    #expect(try !coverage.contains(segment(1, drained: 128), offset: 120, trustsDrained: false))
+  }
+
+  @Test func afterDamageOnlyRangesCount() throws {
+    let (first, second) = (header([(1, 64..<96)], lowest: 9), header([(2, 64..<96)], lowest: 9))
+    var coverage = Coverage()
+    coverage.add(first)
+    coverage.add(second)
+    coverage.remove(first)
+    #expect(coverage.hasDamage)
+    #expect(try !coverage.contains(segment(1, drained: 128), offset: 64, trustsDrained: true))
+    #expect(try coverage.contains(segment(2), offset: 64, trustsDrained: true))
+    #expect(try !coverage.contains(segment(3), offset: 64, trustsDrained: true))
+    var distrusted = Coverage()
+    distrusted.add(second)
+    distrusted.distrust()
+    #expect(try !distrusted.contains(segment(1), offset: 64, trustsDrained: true))
+    #expect(try distrusted.contains(segment(2), offset: 64, trustsDrained: true))
+  }
+
+  @Test func rangesThatAreNoneHoldNothing() throws {
+    var coverage = Coverage()
+    var hostile = header([])
+    hostile.ranges = [RingRange(generation: 1, from: 128, to: 64, segment: 0)]
+    coverage.add(hostile)
+    coverage.remove(hostile)
+    #expect(try !coverage.contains(segment(1), offset: 96, trustsDrained: false))
+  }
+
+  @Test func damageOfAnArchiveCountsAndATornFrameIsNone() throws {
+    let fixture = Fixture()
+    let writer = try fixture.writer()
+    for ticks in [1, 2] as [UInt64] { try fixture.append([ticks], generation: 5, to: writer) }
+    let bytes = try fixture.contents(writer.path)
+    var torn = Coverage()
+    torn.add(try fixture.read(bytes.dropLast(9)))
+    #expect(!torn.hasDamage)
+    #expect(try torn.contains(segment(4), offset: 64, trustsDrained: false))
+    var damaged = bytes
+    damaged[try fixture.read(writer.path).frames[1].offset + 40] ^= 1
+    var coverage = Coverage()
+    coverage.add(try fixture.read(damaged))
+    #expect(coverage.hasDamage)
+    #expect(try !coverage.contains(segment(4), offset: 64, trustsDrained: false))
+    #expect(
+      try coverage.contains(segment(5), offset: 64, trustsDrained: false), "the other frame's")
+  }
+}
+
+extension AlignedBytes {
+  fileprivate func read<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows
+    -> Result
+  {
+    try withExtendedLifetime(self) { try body(bytes) }
+  }
+}

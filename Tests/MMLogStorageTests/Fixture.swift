@@ -1,0 +1,90 @@
+import Foundation
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import MMLogTestFiles
+
+/// A folder, a session, and what a test writes into its archives.
+struct Fixture {
+  let folder = TemporaryDirectory()
+  let identity: SessionIdentity
+  /// Labels 1 to 40, so that a dictionary frame has some size.
+  let dictionary: AlignedBytes
+
+  init(session: UInt64 = 1) {
+    let identity = SessionIdentity(
+      session: SessionID(words: (session, 9)), bootID: Host.bootID(), processID: 42, startTime: 1,
+      processName: "orders", hostName: "tokyo", timeZone: "UTC", storeName: "test")
+    self.identity = identity
+    let seed = checkSeed(session: identity.session, generation: 0)
+    dictionary = AlignedBytes(
+      words: (1...40).flatMap { DictionaryEntry.label(id: $0, "label \($0)").encoded(seed: seed) })
+  }
+
+  func directory() throws -> Directory { try Directory.open(folder.path) }
+
+  func writer(compressionLevel: Int = 0) throws -> ArchiveWriter {
+    try ArchiveWriter(
+      in: directory(), ArchiveHead(identity: identity, number: 1, created: 0),
+      compressionLevel: compressionLevel)
+  }
+
+  /// Appends a frame with records of these ticks, as if taken from a segment of that generation.
+  func append(_ ticks: [UInt64], generation: UInt64 = 1, to writer: ArchiveWriter) throws {
+    try writer.append(rows(ticks), dictionary: dictionary.bytes, fields(generation))
+  }
+
+  func rows(_ ticks: [UInt64]) -> RowBuilder {
+    let words = ticks.flatMap { TestRecord(ticks: $0, words: [$0, 0, 0]).encoded(seed: 0) }
+    let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + words)
+    return withExtendedLifetime(memory) {
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, looksBehindZeros: false)
+      var rows = RowBuilder()
+      while case .record(let view, _) = scanner.next() {
+        rows.add(view, thread: ThreadIdentity(ordinal: 1, id: 7, name: "t"), ticks: view.ticks)
+      }
+      return rows
+    }
+  }
+
+  func fields(_ generation: UInt64) -> FrameHeader {
+    var header = FrameHeader(.records)
+    header.clock = TickClock(ticks: 0, wall: 1000, rate: 1 << 32)
+    header.lowestGeneration = generation
+    header.ranges = [RingRange(generation: generation, from: 64, to: 128, segment: 0)]
+    return header
+  }
+
+  func read(_ path: String) throws -> ArchiveFile { try ArchiveFile(File.open(path, .read)) }
+
+  /// The archive that these bytes are.
+  func read(_ bytes: [UInt8]) throws -> ArchiveFile { try read(folder.put("copy.mmlog", bytes)) }
+
+  func contents(_ path: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+  }
+
+  /// The names in the folder.
+  var names: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
+  }
+}
+
+extension ArchiveFile {
+  /// Ticks of the records of each frame of records that can be read.
+  func ticks() throws -> [[UInt64]] {
+    try frames.filter { $0.header.type == .records }.map { frame in
+      let memory = AlignedBytes(try payload(of: frame))
+      return try withExtendedLifetime(memory) {
+        var rows = try RowReader(memory.bytes)
+        var ticks: [UInt64] = []
+        while let row = try rows.next() { ticks.append(row.ticks) }
+        return ticks
+      }
+    }
+  }
+
+  func range(_ index: Int) -> Range<Int> {
+    frames[index].offset..<frames[index].offset + frames[index].header.frameSize
+  }
+}

@@ -1,0 +1,99 @@
+import MMLogFormat
+import MMLogTestFiles
+
+/// An archive, built frame by frame.
+struct GoldenArchive {
+  private(set) var bytes: [UInt8]
+  private let identity: SessionIdentity
+  private let deflater: Deflater?
+  private var index: [IndexEntry] = []
+  private var frameCount: UInt32 = 0
+  private var recordCount: UInt64 = 0
+
+  init(_ identity: SessionIdentity, compresses: Bool = false) {
+    self.identity = identity
+    deflater = compresses ? Deflater(level: 9) : nil
+    bytes = ArchiveHead(identity: identity, number: 1, created: GoldenFiles.epoch).encoded(
+      pageSize: 4096)
+  }
+
+  /// - Returns: Where the frame begins.
+  @discardableResult
+  mutating func add(_ type: FrameType, _ payload: [UInt8]) -> Int {
+    add(FrameHeader(type), payload)
+  }
+
+  @discardableResult
+  private mutating func add(_ fields: FrameHeader, _ payload: [UInt8]) -> Int {
+    let packed = deflater?.compress(payload)
+    let (stored, start) = (packed ?? payload, bytes.count)
+    var header = fields
+    header.codec = FrameCodec(.rows, packed == nil ? .none : .zlib)
+    (header.payloadSize, header.rawSize) = (stored.count, payload.count)
+    header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
+    header.ordinal = UInt64(frameCount)
+    frameCount += 1
+    if header.type != .dictionary { index.append(IndexEntry(offset: start, header: header)) }
+    header.encode(into: &bytes)
+    bytes += stored + [UInt8](repeating: 0, count: -stored.count & 7)
+    return start
+  }
+
+  /// Adds a frame with some records of segments, merged by their ticks as the segment adjusts them.
+  mutating func add(
+    _ segments: [(segment: GoldenSegment, range: Range<Int>)], clock: TickClock, lowest: UInt64
+  ) {
+    var header = FrameHeader(.records)
+    (header.clock, header.lowestGeneration) = (clock, lowest)
+    var rows = RowBuilder()
+    withRows(segments) { found in
+      for row in found.sorted(by: { $0.ticks < $1.ticks }) {
+        rows.add(row.view, thread: row.thread, ticks: row.ticks)
+      }
+    }
+    header.ranges = segments.map { segment, range in
+      RingRange(
+        generation: segment.generation, from: UInt32(segment.offset(range.lowerBound)),
+        to: UInt32(segment.offset(range.upperBound)), segment: UInt32(segment.index))
+    }
+    header.summary = rows.summary
+    header.summary.firstWall = clock.wall(at: header.summary.firstTicks)
+    header.summary.lastWall = clock.wall(at: header.summary.lastTicks)
+    recordCount += UInt64(header.summary.count)
+    add(header, rows.payload())
+  }
+
+  private typealias Row = (view: RecordView, thread: ThreadIdentity, ticks: UInt64)
+
+  private func withRows(
+    _ segments: [(segment: GoldenSegment, range: Range<Int>)], _ body: ([Row]) -> Void
+  ) {
+    let memory = segments.map { segment, _ in AlignedBytes(segment.bytes(identity)) }
+    var found: [Row] = []
+    for ((segment, range), memory) in zip(segments, memory) {
+      let taken = segment.offset(range.lowerBound)..<segment.offset(range.upperBound)
+      var scanner = RecordScanner(
+        memory.bytes, from: SegmentLayout.size,
+        seed: GoldenFiles.seed(identity, segment.generation), looksBehindZeros: false)
+      var ticks: UInt64 = 0
+      while case .record(let view, let offset) = scanner.next() {
+        ticks = max(ticks, view.ticks)
+        guard taken.contains(offset) else { continue }
+        found.append((view, view.sharedThread ?? segment.thread, ticks))
+      }
+    }
+    withExtendedLifetime(memory) { body(found) }
+  }
+
+  /// Adds what an archive ends with.
+  mutating func close(_ dictionary: [UInt8]) {
+    let dictionaryOffset = add(.dictionary, dictionary)
+    let indexOffset = add(.index, IndexEntry.encode(index))
+    bytes +=
+      Trailer(
+        dictionaryOffset: UInt64(dictionaryOffset), indexOffset: UInt64(indexOffset),
+        recordCount: recordCount, fileSize: UInt64(bytes.count + TrailerLayout.size),
+        frameCount: frameCount
+      ).encoded
+  }
+}

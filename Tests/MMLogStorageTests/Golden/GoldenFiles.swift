@@ -1,0 +1,146 @@
+import MMLogFormat
+import MMLogTestFiles
+
+/// The files of `Tests/Golden/v1`, made anew.
+///
+/// - ring: what a process left that died; session A.
+/// - torn: an archive of session A that has some of the ring's records and one more, and a torn tail.
+/// - closed: session B, the same records in two frames, fragments spread over both, losses, its end.
+/// - compressed: session C, with zlib; its bytes depend on zlib's version.
+enum GoldenFiles {
+  static let epoch: Int64 = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
+
+  static func identity(_ letter: UInt64) -> SessionIdentity {
+    SessionIdentity(
+      session: SessionID(words: (0x0706_0504_0302_0100, 0x0F0E_0D0C_0B0A_0900 + letter)),
+      bootID: Array(1...16), processID: 4242, startTime: epoch + Int64(letter),
+      processName: "orders",
+      hostName: "tokyo", timeZone: "Europe/Berlin", storeName: "golden")
+  }
+
+  static func seed(_ identity: SessionIdentity, _ generation: UInt64 = 0) -> UInt32 {
+    checkSeed(session: identity.session, generation: generation)
+  }
+
+  static func dictionary(_ identity: SessionIdentity, _ range: Range<Int>? = nil) -> [UInt8] {
+    GoldenRecords.entries[range ?? GoldenRecords.entries.indices]
+      .flatMap { $0.encoded(seed: seed(identity)) }.withUnsafeBytes { Array($0) }
+  }
+
+  // MARK: - The ring
+
+  /// Half a nanosecond a tick.
+  private static let pairs = [
+    ClockPair(ticks: 1_000_000, wall: epoch, monotonic: 5_000_000_000, ordinal: 0),
+    ClockPair(
+      ticks: 4_001_000_000, wall: epoch + 2_000_000_321, monotonic: 7_000_000_000, ordinal: 2),
+    ClockPair(ticks: 1_999_000_000, wall: epoch, monotonic: 6_000_000_000, ordinal: 1),
+  ]
+  static let ringClock = TickClock(first: pairs[0], newest: pairs[1])
+
+  static var ring: [UInt8] {
+    let identity = identity(10)
+    let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 6)
+    var ring = GoldenBytes(count: geometry.fileSize)
+    ring.put(RingHead(identity: identity, geometry: geometry).encoded(pageSize: 4096), at: 0)
+    ring.put([UInt8(RingLayout.stateOpen)], at: RingLayout.state)
+    for (index, pair) in pairs.enumerated() {
+      ring.put(pair.encoded, at: RingLayout.firstClockPair + index * ClockPairLayout.size)
+    }
+    ring.put(dictionary(identity), at: geometry.dictionaryOffset)
+    for segment in GoldenRecords.segments(entrySeed: seed(identity)).dropFirst() {
+      ring.put(segment.bytes(identity), at: geometry.offset(ofSegment: segment.index))
+    }
+    // A free segment with what an earlier use left.
+    let stale = GoldenRecords.segments(entrySeed: seed(identity))[0].bytes(identity)
+    ring.put(stale, at: geometry.offset(ofSegment: 4))
+    ring.put([0], at: geometry.offset(ofSegment: 4) + SegmentLayout.state)
+    return ring.bytes
+  }
+
+  // MARK: - The archives
+
+  static var torn: [UInt8] {
+    let identity = identity(10)
+    let segments = GoldenRecords.segments(entrySeed: seed(identity))
+    var archive = GoldenArchive(identity)
+    archive.add(.dictionary, dictionary(identity, 0..<6))
+    let taken = [(0, 1), (1, 3), (2, 2), (4, 1)].map { (segments[$0.0], 0..<$0.1) }
+    archive.add(taken, clock: ringClock, lowest: 4)
+    let whole = archive.bytes.count
+    archive.add([(segments[3], 0..<3)], clock: ringClock, lowest: 5)
+    // Header with its range, and a part of the payload.
+    return Array(archive.bytes[..<(whole + 128 + 24 + 44)])
+  }
+
+  static var closed: [UInt8] {
+    let identity = identity(11)
+    let segments = GoldenRecords.segments(entrySeed: seed(identity))
+    var archive = GoldenArchive(identity)
+    archive.add(.dictionary, dictionary(identity, 0..<7))
+    let first = [(0, 1), (1, 3), (2, 2), (4, 1), (5, 2)].map { (segments[$0.0], 0..<$0.1) }
+    archive.add(first, clock: ringClock, lowest: 4)
+    archive.add(.dictionary, dictionary(identity, 7..<9))
+    let clock = TickClock(ticks: 2_000_000, wall: epoch + 500_777, rate: 1 << 31)
+    let second = [(3, 0, 3), (4, 1, 6), (5, 2, 5)].map { (segments[$0.0], $0.1..<$0.2) }
+    archive.add(second, clock: clock, lowest: 7)
+    var losses = LossLedger()
+    losses[.ringFull, .debug] = 3
+    losses[.cut, .info] = 1
+    archive.add(.losses, losses.encoded)
+    archive.add(.sessionEnd, SessionEnd(how: .closed, time: epoch + 3_000_000_000).encoded)
+    archive.close(dictionary(identity))
+    return archive.bytes
+  }
+
+  static var compressed: [UInt8] {
+    let identity = identity(12)
+    var archive = GoldenArchive(identity, compresses: true)
+    archive.add(.dictionary, dictionary(identity))
+    let segments = GoldenRecords.segments(entrySeed: seed(identity))
+    archive.add(segments.map { ($0, $0.items.indices) }, clock: ringClock, lowest: 7)
+    archive.add(.sessionEnd, SessionEnd(how: .diedAndWasRecovered, time: epoch + 9).encoded)
+    archive.close(dictionary(identity))
+    return archive.bytes
+  }
+}
+
+/// Bytes in memory that is aligned, as a map's is.
+struct GoldenBytes {
+  var bytes: [UInt8]
+
+  init(count: Int) { bytes = [UInt8](repeating: 0, count: count) }
+
+  mutating func put(_ new: [UInt8], at offset: Int) {
+    bytes.replaceSubrange(offset..<offset + new.count, with: new)
+  }
+}
+
+extension GoldenSegment {
+  /// Where the record of that index begins, or the last one ends.
+  func offset(_ index: Int) -> Int {
+    items[..<index].reduce(SegmentLayout.size) { $0 + $1.words(seed: 0).count * wordSize }
+  }
+
+  /// Header and records.
+  func bytes(_ identity: SessionIdentity) -> [UInt8] {
+    let seed = GoldenFiles.seed(identity, generation)
+    var out = GoldenBytes(count: offset(items.count))
+    out.bytes.withUnsafeMutableBytes { bytes in
+      bytes.store(generation, SegmentLayout.generation)
+      bytes.store(
+        isSealed ? SegmentLayout.stateSealed : SegmentLayout.stateOpen, SegmentLayout.state)
+      bytes.store(UInt32(SegmentLayout.size), SegmentLayout.drained)
+      bytes.store(thread.ordinal, SegmentLayout.threadOrdinal)
+      bytes.store(thread.id, SegmentLayout.threadID)
+      bytes.store(text: thread.name, SegmentLayout.threadName, SegmentLayout.threadNameSize)
+      bytes.store(isSealed ? UInt32(bytes.count) : 0, SegmentLayout.end)
+      bytes.store(generation / 2, SegmentLayout.ordinalInThread)
+      bytes.store(segmentCheck(UnsafeRawBufferPointer(bytes)), SegmentLayout.check)
+    }
+    for (index, item) in items.enumerated() {
+      out.put(item.words(seed: seed).withUnsafeBytes { Array($0) }, at: offset(index))
+    }
+    return out.bytes
+  }
+}

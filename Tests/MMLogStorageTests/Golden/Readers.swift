@@ -1,0 +1,67 @@
+import Foundation
+import MMLogReader
+import MMLogTestFiles
+
+/// What a reader makes of files: records, and whether it found damage or losses.
+struct ReadResult: Equatable {
+  var records: [ReadRecord] = []
+  var hasTrouble = false
+}
+
+extension ReadResult {
+  /// The first difference, in few words; nil if there is none.
+  func difference(from other: ReadResult) -> String? {
+    if self == other { return nil }
+    let pairs = zip(records, other.records)
+    guard let (index, pair) = pairs.enumerated().first(where: { $1.0 != $1.1 }) else {
+      return "\(records.count), \(hasTrouble) and \(other.records.count), \(other.hasTrouble)"
+    }
+    return "record \(index): \("\(pair.0)".prefix(1500)) and \("\(pair.1)".prefix(1500))"
+  }
+}
+
+/// Reads with ``LogReader``.
+func readHere(_ paths: [String]) -> ReadResult {
+  let reader = LogReader(paths: paths)
+  var result = ReadResult(hasTrouble: !reader.unreadable.isEmpty)
+  for item in reader {
+    switch item {
+    case .record(let record): result.records.append(ReadRecord(record))
+    case .damage, .losses: result.hasTrouble = true
+    case .unfinished, .sessionStarted, .sessionEnded: break
+    }
+  }
+  return result
+}
+
+/// Reads with `Tests/IndependentReader`, which knows `docs/FORMAT.md` and no code of ours.
+func readInPython(_ paths: [String]) throws -> ReadResult {
+  let folder = TemporaryDirectory()
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+  process.arguments = ["python3", "-B", testsFolder + "/IndependentReader/mmlog_reader.py"] + paths
+  // Files and not pipes: nobody has to read while it runs.
+  folder.put("out", [])
+  folder.put("err", [])
+  process.standardOutput = FileHandle(forWritingAtPath: folder("out"))
+  process.standardError = FileHandle(forWritingAtPath: folder("err"))
+  try process.run()
+  process.waitUntilExit()
+  guard process.terminationReason == .exit, [0, 1].contains(process.terminationStatus) else {
+    let errors = FileManager.default.contents(atPath: folder("err")) ?? Data()
+    throw PythonFailure(
+      status: process.terminationStatus, errors: String(decoding: errors, as: UTF8.self))
+  }
+  let output = FileManager.default.contents(atPath: folder("out")) ?? Data()
+  return ReadResult(
+    records: try ReadRecord.parse(Array(output)), hasTrouble: process.terminationStatus == 1)
+}
+
+struct PythonFailure: Error {
+  let status: Int32
+  let errors: String
+}
+
+/// The folder `Tests`.
+let testsFolder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+  .deletingLastPathComponent().deletingLastPathComponent().path

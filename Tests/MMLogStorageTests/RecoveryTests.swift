@@ -1,0 +1,264 @@
+import Foundation
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+@Suite struct RecoveryTests {
+  private let log = TestLog(bootID: Host.bootID())
+  private let settings = ArchiveSeries.Settings(archiveSize: 0, compressionLevel: 1)
+
+  private var ringName: String { "test.\(log.identity.session).ring" }
+
+  private struct Outcome {
+    let sessions: [RecoveredSession]
+    let problems: [LogError]
+  }
+
+  /// What a start of a store does first.
+  private func recover(store: String? = "test", in folder: TemporaryDirectory? = nil) throws
+    -> Outcome
+  {
+    let directory = try Directory.open((folder ?? log.folder).path)
+    var problems: [LogError] = []
+    let sessions = Recovery.recoverAll(
+      of: store, ringDirectory: directory, archiveDirectory: directory, settings
+    ) { problems.append($0) }
+    return Outcome(sessions: sessions, problems: problems)
+  }
+
+  private var names: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: log.folder.path)) ?? []).sorted()
+  }
+
+  private func contents(_ name: String) -> [UInt8] {
+    FileManager.default.contents(atPath: log.folder(name)).map { Array($0) } ?? []
+  }
+
+  private func messages() -> [String] { readHere([log.folder.path]).records.map(\.message) }
+
+  private func endings() -> [SessionEnding] {
+    LogReader(paths: [log.folder.path]).compactMap {
+      if case .sessionEnded(_, let ending, _) = $0 { ending } else { nil }
+    }
+  }
+
+  /// 40 records of three threads, 10 archived and published, 10 archived only.
+  private func writeOverlap() {
+    for index in 0..<40 {
+      log.write("record \(index)", ticks: UInt64(index), thread: UInt32(index % 3 + 1))
+      if index == 9 { log.archive() }
+      if index == 19 { log.archive(isPublished: false) }
+    }
+    log.save()
+  }
+
+  @Test func whatIsInTheRingGoesToAnArchiveOnce() throws {
+    writeOverlap()
+    let before = readHere([log.folder.path])
+    let outcome = try recover()
+    #expect(outcome.problems.isEmpty)
+    #expect(outcome.sessions.map(\.recordCount) == [20])
+    #expect(outcome.sessions.map(\.identity) == [log.identity])
+    #expect(outcome.sessions[0].damage.isEmpty)
+    #expect(names.count == 1 && names[0].hasSuffix(".mmlog"))
+    #expect(messages() == (0..<40).map { "record \($0)" })
+    #expect(readHere([log.folder.path]).records == before.records)
+    guard case .diedAndWasRecovered = endings().first else { return #expect(Bool(false)) }
+  }
+
+  @Test func aSecondRecoveryFindsNothing() throws {
+    writeOverlap()
+    _ = try recover()
+    let files = Dictionary(uniqueKeysWithValues: names.map { ($0, contents($0)) })
+    let outcome = try recover()
+    #expect(outcome.sessions.isEmpty && outcome.problems.isEmpty)
+    #expect(Dictionary(uniqueKeysWithValues: names.map { ($0, contents($0)) }) == files)
+  }
+
+  @Test func aRingThatIsBackAgainGivesNothingTwice() throws {
+    writeOverlap()
+    let ring = contents(ringName)
+    _ = try recover()
+    // As if the process had died before it removed the ring.
+    log.folder.put(ringName, ring)
+    #expect(try recover().sessions.map(\.recordCount) == [0])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+    #expect(names.count == 1)
+  }
+
+  @Test func anArchiveWithATornFrameGoesOn() throws {
+    writeOverlap()
+    let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+    log.folder.put(name, contents(name).dropLast(24))
+    #expect(try recover().sessions.map(\.recordCount) == [30])
+    #expect(names == [name])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+    #expect(!readHere([log.folder.path]).hasTrouble)
+  }
+
+  @Test func aDamagedFramesRecordsAreTakenFromTheRing() throws {
+    writeOverlap()
+    let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+    var bytes = contents(name)
+    let frame = try ArchiveFile(File.open(log.folder(name), .read)).frames[1]
+    bytes[frame.offset + 40] ^= 1
+    log.folder.put(name, bytes)
+    #expect(try recover().sessions.map(\.recordCount) == [30])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+  }
+
+  @Test func theRingStandsInForAnArchiveThatCannotBeRead() throws {
+    writeOverlap()
+    let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+    var bytes = contents(name)
+    bytes[100] ^= 1
+    log.folder.put(name, bytes)
+    #expect(try recover().sessions.map(\.recordCount) == [40])
+    #expect(contents(name) == bytes && names.count == 2)
+    #expect(messages() == (0..<40).map { "record \($0)" })
+  }
+
+  @Test func fragmentsAreMovedOneByOne() throws {
+    let text = String(repeating: "0123456789", count: 300)
+    let record = TestRecord(ticks: 5, site: log.textSite, words: ValueWords.argument(.text(text)))
+    log.writeFragments(record, partWords: 150, range: 0..<1)
+    log.archive()
+    log.writeFragments(record, partWords: 150, range: 1..<3)
+    log.save()
+    #expect(try recover().sessions.map(\.recordCount) == [2])
+    #expect(messages() == [text])
+  }
+
+  @Test func aRingOfANewerVersionIsLeftAlone() throws {
+    writeOverlap()
+    log.ring[HeadLayout.version] = 2
+    log.save()
+    let other = TestLog(session: 2, bootID: Host.bootID())
+    other.write("other", ticks: 1)
+    log.folder.put("test.\(other.identity.session).ring", other.ring)
+    let outcome = try recover()
+    #expect(outcome.sessions.map(\.identity) == [other.identity], "the other one is recovered")
+    #expect(outcome.problems.map(\.code) == [.newerFormat])
+    #expect(outcome.problems[0].path == log.folder(ringName))
+    #expect(outcome.problems[0].message.contains("newer version of mmlog"))
+    #expect(contents(ringName) == log.ring)
+  }
+
+  @Test func aRingThatIsNoneIsLeftAlone() throws {
+    for (contents, code) in [
+      (Array("garbage".utf8), .foreignFile), ([], .foreignFile),
+      (Array(log.ring.prefix(300)), .damagedFile),
+    ] as [([UInt8], LogError.Code)] {
+      log.folder.put(ringName, contents)
+      let outcome = try recover()
+      #expect(outcome.sessions.isEmpty && outcome.problems.map(\.code) == [code])
+      #expect(self.contents(ringName) == contents && names == [ringName])
+    }
+  }
+
+  @Test func theRingOfALiveProcessIsUntouched() throws {
+    writeOverlap()
+    let holder = try File.open(log.folder(ringName), [.read, .write])
+    #expect(try holder.tryLock())
+    let before = names.map(contents)
+    let outcome = try recover()
+    #expect(outcome.sessions.isEmpty && outcome.problems.isEmpty)
+    #expect(names.map(contents) == before)
+    try holder.unlock()
+    #expect(try recover().sessions.count == 1)
+  }
+
+  @Test func onlyRingsOfTheStoreAreRecovered() throws {
+    writeOverlap()
+    #expect(try recover(store: "tes").sessions.isEmpty)
+    #expect(try recover(store: nil).sessions.count == 1)
+  }
+
+  @Test func unfinishedRingsOfDeadProcessesAreSwept() throws {
+    let session = log.identity.session
+    let (dead, alive) = ("test.\(session).ring.new", "test.\(SessionID(words: (5, 5))).ring.new")
+    let others = ["other.\(session).ring.new", "test.new", "notes.ring.new", "test.\(session).new"]
+    let young = "test.\(SessionID(words: (6, 6))).ring.new"
+    for name in [dead, alive, young] + others {
+      log.folder.put(name, [1, 2, 3])
+      if name == young { continue }
+      // One that has just been made may not be locked yet.
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: log.folder(name))
+    }
+    let holder = try File.open(log.folder(alive), [.read, .write])
+    #expect(try holder.tryLock())
+    let outcome = try recover()
+    #expect(outcome.problems.isEmpty && outcome.sessions.isEmpty)
+    #expect(names == ([alive, young] + others).sorted())
+    _ = try holder.status()
+  }
+
+  @Test func lossesAreTakenAlong() throws {
+    var losses = LossLedger()
+    losses[.ringFull, .warning] = 4
+    log.write("a", ticks: 1)
+    log.put(losses.encoded, at: RingLayout.ledger)
+    log.save()
+    #expect(try recover().sessions.map(\.losses) == [losses])
+    let found = LogReader(paths: [log.folder.path]).compactMap {
+      if case .losses(_, let ledger) = $0 { ledger } else { nil }
+    }
+    #expect(found == [losses])
+  }
+
+  @Test func aRingThatWasClosedIsOfAClosedSession() throws {
+    log.write("a", ticks: 1)
+    log.put([UInt8(RingLayout.stateClosed)], at: RingLayout.state)
+    log.save()
+    #expect(try recover().sessions.count == 1)
+    guard case .closed = endings().first else { return #expect(Bool(false)) }
+  }
+
+  @Test func afterAPowerCutRecordsBehindALostPageAreFound() throws {
+    let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
+    down.write("first", ticks: 1)
+    let lost = down.write(TestRecord(ticks: 2, site: down.textSite, words: [1, 98]))
+    down.write("last", ticks: 3)
+    down.put([UInt8](repeating: 0, count: lost.count), at: lost.lowerBound)
+    down.save()
+    let outcome = try recover(in: down.folder)
+    #expect(outcome.sessions.map(\.recordCount) == [2])
+    #expect(readHere([down.folder.path]).records.map(\.message) == ["first", "last"])
+  }
+
+  @Test func recoveryRotatesByItsSize() throws {
+    let text = String(repeating: "x", count: 2000)
+    for index in 0..<16 { log.write(text, ticks: UInt64(index), thread: UInt32(index)) }
+    log.save()
+    let directory = try Directory.open(log.folder.path)
+    let session = try Recovery.recover(
+      ringName, directory, directory, .init(archiveSize: 1, compressionLevel: 0))
+    #expect(session?.recordCount == 16)
+    #expect(names.count == 2, "one for the records and one for the session's end")
+    #expect(messages() == Array(repeating: text, count: 16))
+    let result = readHere([log.folder.path])
+    let difference = try readInPython([log.folder.path]).difference(from: result)
+    #expect(difference == nil)
+  }
+
+  #if DEBUG
+    @Test(arguments: [SystemCall.pwrite, .openat, .fdatasync, .unlinkat, .pread])
+    func aFailureLeavesEverythingForTheNextStart(call: SystemCall) throws {
+      writeOverlap()
+      for onCall in 1...(call == .pread ? 50 : 8) {
+        ForcedFault.force(call, errno: 5, onCall: onCall, under: log.folder.path)
+        let outcome = try recover()
+        ForcedFault.clear(under: log.folder.path)
+        #expect(outcome.problems.allSatisfy { $0.systemErrorNumber == 5 }, "\(call) \(onCall)")
+        #expect(messages() == (0..<40).map { "record \($0)" }, "\(call) \(onCall)")
+      }
+      _ = try recover()
+      #expect(messages() == (0..<40).map { "record \($0)" })
+      #expect(!names.contains(ringName))
+    }
+  #endif
+}

@@ -1,0 +1,152 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+@Suite struct RingImageTests {
+  private let log = TestLog()
+  private let folder = TemporaryDirectory()
+
+  init() {
+    for index in 0..<100 {
+      log.write("record \(index)", ticks: UInt64(index), thread: UInt32(index % 2 + 1))
+    }
+  }
+
+  private func image(_ bytes: [UInt8]) throws -> RingImage {
+    try RingImage(File.open(folder.put("ring", bytes), .read))
+  }
+
+  /// Ticks of all records, by segment.
+  private func ticks(_ image: RingImage) -> [[UInt64]] {
+    image.segments.map { segment in
+      var scanner = image.scanner(of: segment, looksBehindZeros: false)
+      var ticks: [UInt64] = []
+      while let item = scanner.next() {
+        if case .record(let view, _) = item { ticks.append(view.ticks) }
+      }
+      return ticks
+    }
+  }
+
+  @Test func aWholeRingIsReadAsItIs() throws {
+    let image = try image(log.ring)
+    #expect(image.head.identity == log.identity && image.head.geometry == log.geometry)
+    #expect(image.damage.isEmpty && !image.isClosedCleanly && image.losses.isEmpty)
+    #expect(image.dictionary.callSites.count == 1 && image.entries.count == 1)
+    #expect(
+      image.segments.map(\.header.generation) == (1...UInt64(image.segments.count)).map { $0 })
+    #expect(ticks(image).flatMap { $0 }.sorted() == Array(0..<100))
+  }
+
+  @Test func aTruncatedRingIsReadAsFarAsItGoes() throws {
+    let whole = ticks(try image(log.ring))
+    let step = 712
+    for size in stride(from: 512, to: log.ring.count, by: step) {
+      let image = try image(Array(log.ring.prefix(size)))
+      #expect(image.damage.map(\.range).contains(size..<log.ring.count), "\(size) bytes")
+      for (segment, found) in zip(image.segments, ticks(image)) {
+        let all = whole[Int(segment.header.generation) - 1]
+        #expect(Array(all.prefix(found.count)) == found, "\(size) bytes")
+      }
+      let present = (size - log.geometry.segmentsOffset) / log.geometry.segmentSize
+      #expect(image.segments.count >= min(present, whole.count), "\(size) bytes")
+    }
+  }
+
+  /// A sealed segment's end may lie where the file does not reach.
+  @Test func aSegmentCutInItsMiddleGivesWhatIsThere() throws {
+    let whole = ticks(try image(log.ring))
+    let (offset, size) = (log.geometry.offset(ofSegment: 0), log.geometry.segmentSize)
+    log.seal(1)
+    let image = try image(Array(log.ring.prefix(offset + size / 2)))
+    #expect(image.segments.map(\.index) == [0])
+    let found = ticks(image)[0]
+    #expect(found.count > 10 && found == Array(whole[0].prefix(found.count)))
+    #expect(image.damage.count == 1)
+  }
+
+  @Test func aLongerRingIsReadAsItSays() throws {
+    let image = try image(log.ring + [UInt8](repeating: 0xAA, count: 10_000))
+    #expect(image.damage.isEmpty && ticks(image).flatMap { $0 }.count == 100)
+  }
+
+  @Test func aFileThatIsNoRingIsRefusedWithItsReason() throws {
+    var (newer, hostile) = (log.ring, log.ring)
+    newer[8] = 9
+    hostile[450] ^= 1
+    let cases: [([UInt8], LogError.Code)] = [
+      ([], .foreignFile), (Array("garbage".utf8), .foreignFile), (newer, .newerFormat),
+      (hostile, .damagedFile), (Array(log.ring.prefix(511)), .damagedFile),
+      (
+        ArchiveHead(identity: log.identity, number: 1, created: 0).encoded(pageSize: 1),
+        .foreignFile
+      ),
+    ]
+    for (bytes, code) in cases {
+      let error = #expect(throws: LogError.self) { try image(bytes) }
+      #expect(error?.code == code, "\(bytes.count) bytes")
+    }
+  }
+
+  @Test func aHeadThatClaimsTerabytesCostsNoMemory() throws {
+    var geometry = log.geometry
+    (geometry.segmentSize, geometry.segmentCount) = (1 << 30, 1 << 17)
+    var bytes = log.ring
+    bytes.replaceSubrange(
+      0..<512, with: RingHead(identity: log.identity, geometry: geometry).encoded(pageSize: 4096))
+    let image = try image(bytes)
+    #expect(image.damage.count >= 1)
+    geometry.segmentsOffset = 1 << 40
+    bytes.replaceSubrange(
+      0..<512, with: RingHead(identity: log.identity, geometry: geometry).encoded(pageSize: 4096))
+    #expect(throws: LogError.self) { try self.image(bytes) }
+  }
+
+  @Test func theNewestValidClockPairCounts() throws {
+    func pair(_ ticks: UInt64, _ ordinal: UInt32) -> ClockPair {
+      ClockPair(ticks: ticks, wall: 5000, monotonic: ticks * 2, ordinal: ordinal)
+    }
+    log.put(pair(100, 1).encoded, at: 608)
+    log.put(pair(200, 2).encoded, at: 640)
+    #expect(try image(log.ring).clock == TickClock(ticks: 200, wall: 5000, rate: 2 << 32))
+    log.corruptRing(at: 640)
+    #expect(try image(log.ring).clock == TickClock(ticks: 100, wall: 5000, rate: 2 << 32))
+    log.corruptRing(at: 576)
+    #expect(try image(log.ring).clock == TickClock(ticks: 100, wall: 5000, rate: 1 << 32))
+    log.corruptRing(at: 608)
+    #expect(try image(log.ring).clock == TickClock(ticks: 0, wall: TestLog.epoch, rate: 1 << 32))
+  }
+
+  @Test func aDamagedEntryAndADamagedSegmentAreToldWithTheirPlace() throws {
+    log.site(.literal("second"))
+    let dictionary = log.geometry.dictionaryOffset
+    log.corruptRing(at: dictionary + 9)
+    log.corruptRing(at: log.geometry.offset(ofSegment: 1) + SegmentLayout.threadOrdinal)
+    let image = try image(log.ring)
+    #expect(image.damage.count == 2)
+    #expect(image.damage.contains { $0.range.lowerBound == dictionary })
+    let segment = log.geometry.offset(ofSegment: 1)
+    #expect(image.damage.contains { $0.range == segment..<segment + log.geometry.segmentSize })
+    #expect(!image.segments.contains { $0.index == 1 } && image.dictionary.callSites.count == 1)
+  }
+
+  @Test func randomDamageNeverTrapsAndNeverGivesAWrongRecord() throws {
+    for seed in 0..<300 {
+      var generator = SeededGenerator(seed: UInt64(seed))
+      var bytes = log.ring
+      for _ in 0..<6 {
+        // Most of the file is empty: aim at what is not.
+        let at =
+          Bool.random(using: &generator)
+          ? Int.random(in: 512..<1100, using: &generator)
+          : Int.random(in: 8192..<log.geometry.offset(ofSegment: 3), using: &generator)
+        bytes[at] = UInt8(truncatingIfNeeded: generator.next())
+      }
+      let image = try image(bytes)
+      let found = ticks(image).flatMap { $0 }
+      #expect(Set(found).count == found.count && found.allSatisfy { $0 < 100 }, "seed \(seed)")
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import Glibc
+import MMLogSystem
+import Synchronization
+import Testing
+
+extension File {
+  /// Writes text at an offset.
+  func write(text: String, at offset: Int = 0) throws {
+    try Array(text.utf8).withUnsafeBytes { try writeFully($0, at: offset) }
+  }
+
+  /// Up to `count` bytes from an offset as text.
+  func text(_ count: Int, at offset: Int = 0) throws(SystemError) -> String {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
+    defer { buffer.deallocate() }
+    return String(decoding: buffer[..<(try readFully(into: buffer, at: offset))], as: UTF8.self)
+  }
+}
+
+/// Everything in a file whose length the kernel does not tell, such as one below /proc.
+func kernelText(_ path: String) throws -> String {
+  let file = try File.open(path, .read)
+  let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65536, alignment: 1)
+  defer { buffer.deallocate() }
+  var bytes: [UInt8] = []
+  while case let count = try file.read(into: buffer), count > 0 { bytes += buffer[..<count] }
+  return String(decoding: bytes, as: UTF8.self)
+}
+
+/// True where the process has the file mapped.
+func isMapped(_ path: String) throws -> Bool {
+  try kernelText("/proc/self/maps").contains(path)
+}
+
+/// Both ends of a pipe: what is written to the second is read from the first.
+func makePipe(flags: CInt = 0) throws -> [CInt] {
+  var ends: [CInt] = [-1, -1]
+  try #require(pipe(&ends) == 0)
+  for end in ends { _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | flags) }
+  return ends
+}
+
+/// What `body` threw, nil if it did not.
+func failure(_ body: () throws -> Void) -> SystemError? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return error as? SystemError
+  }
+}
+
+/// What closing a file threw, nil if it did not.
+func failure(closing file: consuming File) -> SystemError? {
+  do throws(SystemError) {
+    try file.close()
+    return nil
+  } catch {
+    return error
+  }
+}
+
+/// A value that threads share.
+final class Box<Value: Sendable>: Sendable {
+  private let storage: Mutex<Value>
+  init(_ value: Value) { storage = Mutex(value) }
+  var value: Value {
+    get { storage.withLock { $0 } }
+    set { storage.withLock { $0 = newValue } }
+  }
+}
+
+/// A word on the heap, never freed: its pointer does not keep it alive, and may outlive its maker.
+///
+/// Proof of `@unchecked Sendable`: touched by atomic operations only.
+struct SharedWord: @unchecked Sendable {
+  let pointer = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
+
+  init() {
+    pointer.initialize(to: 0)
+    let address = UInt(bitPattern: pointer)
+    Self.addresses.withLock { $0.append(address) }
+  }
+
+  /// Where the leak checker finds them.
+  private static let addresses = Mutex<[UInt]>([])
+}

@@ -1,0 +1,101 @@
+package import MMLogFormat
+
+extension TestLog {
+  /// Moves what is in the ring to the last archive, as the drainer does.
+  ///
+  /// - Parameter isPublished: false if the process died before it said so in the ring.
+  package func archive(isPublished: Bool = true) {
+    if archives.isEmpty { beginArchive() }
+    var (rows, ranges) = (RowBuilder(), [RingRange]())
+    var found: [(RecordView, ThreadIdentity)] = []
+    let copy = ring.withUnsafeBytes { UnsafeMutableRawBufferPointer.copy($0) }
+    defer { copy.deallocate() }
+    for index in 0..<segmentCount {
+      let start = geometry.offset(ofSegment: index)
+      let bytes = UnsafeRawBufferPointer(copy).slice(start, geometry.segmentSize)
+      guard let header = try? SegmentHeader(bytes) else { continue }
+      var scanner = RecordScanner(
+        bytes, from: header.drained, seed: seed(header.generation), looksBehindZeros: false)
+      while case .record(let view, _) = scanner.next() { found.append((view, header.thread)) }
+      ranges.append(
+        RingRange(
+          generation: header.generation, from: UInt32(header.drained), to: UInt32(scanner.offset),
+          segment: UInt32(index)))
+      if isPublished { store(UInt32(scanner.offset), at: start + SegmentLayout.drained) }
+    }
+    for (view, thread) in found.sorted(by: { $0.0.ticks < $1.0.ticks }) {
+      rows.add(view, thread: thread, ticks: view.ticks)
+    }
+    if found.isEmpty { return }
+    addFrame(.dictionary, dictionaryPayload, count: UInt32(entries.count))
+    var summary = rows.summary
+    summary.firstWall = Self.epoch + Int64(summary.firstTicks)
+    summary.lastWall = Self.epoch + Int64(summary.lastTicks)
+    recordCount += UInt64(summary.count)
+    addFrame(.records, rows.payload(), summary, ranges.filter { $0.from < $0.to })
+  }
+
+  /// Begins another archive.
+  package func beginArchive() {
+    let head = ArchiveHead(
+      identity: identity, number: UInt32(archives.count + 1), created: Self.epoch)
+    archives.append(head.encoded(pageSize: 4096))
+    (frameCount, recordCount, builtFrames) = (0, 0, [])
+  }
+
+  private var dictionaryPayload: [UInt8] {
+    entries.flatMap { $0.encoded(seed: seed(0)) }.withUnsafeBytes { Array($0) }
+  }
+
+  /// Appends a frame to the last archive.
+  ///
+  /// - Returns: Where it stands.
+  @discardableResult
+  package func addFrame(
+    _ type: FrameType, _ payload: [UInt8], _ summary: RecordSummary? = nil, count: UInt32 = 0,
+    _ ranges: [RingRange] = []
+  ) -> Range<Int> {
+    if archives.isEmpty { beginArchive() }
+    let packed = Deflater(level: 6)?.compress(payload)
+    var header = FrameHeader(type, codec: FrameCodec(.rows, packed == nil ? .none : .zlib))
+    let stored = packed ?? payload
+    (header.payloadSize, header.rawSize) = (stored.count, payload.count)
+    header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
+    header.summary.count = count
+    if let summary { header.summary = summary }
+    header.clock = TickClock(ticks: 0, wall: Self.epoch, rate: 1 << 32)
+    header.ordinal = frameCount
+    header.ranges = ranges
+    frameCount += 1
+    var archive = archives.removeLast()
+    let start = archive.count
+    if type != .dictionary { builtFrames.append(IndexEntry(offset: start, header: header)) }
+    header.encode(into: &archive)
+    archive += stored
+    while archive.count % 8 != 0 { archive.append(0) }
+    archives.append(archive)
+    return start..<archive.count
+  }
+
+  /// Ends the session, or only its last archive, as closing does.
+  package func close(_ how: SessionEnd.How? = .closed) {
+    if let how { addFrame(.sessionEnd, SessionEnd(how: how, time: Self.epoch + 999).encoded) }
+    let dictionary = addFrame(.dictionary, dictionaryPayload).lowerBound
+    let index = addFrame(.index, IndexEntry.encode(builtFrames)).lowerBound
+    var archive = archives.removeLast()
+    let trailer = Trailer(
+      dictionaryOffset: UInt64(dictionary), indexOffset: UInt64(index), recordCount: recordCount,
+      fileSize: UInt64(archive.count + TrailerLayout.size), frameCount: UInt32(frameCount))
+    archive += trailer.encoded
+    archives.append(archive)
+    if how != nil { put([UInt8(RingLayout.stateClosed)], at: RingLayout.state) }
+  }
+}
+
+extension UnsafeMutableRawBufferPointer {
+  fileprivate static func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutableRawBufferPointer {
+    let copy = allocate(byteCount: bytes.count, alignment: 8)
+    copy.copyMemory(from: bytes)
+    return copy
+  }
+}

@@ -1,0 +1,166 @@
+package import MMLogFormat
+
+/// A session's ring and archives, made byte by byte, damaged, and read again.
+///
+/// One tick is one nanosecond; tick 0 is ``epoch``.
+package final class TestLog {
+  package static let epoch: Int64 = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
+
+  package let folder = TemporaryDirectory()
+  package var identity: SessionIdentity
+  package var ring: [UInt8]
+  package var archives: [[UInt8]] = []
+  package let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 16)
+  package var writesRing = true
+  var entries: [DictionaryEntry] = []
+  private var dictionaryEnd: Int
+  private var open: [UInt32: OpenSegment] = [:]
+  var segmentCount = 0
+  var frameCount: UInt64 = 0
+  var builtFrames: [IndexEntry] = []
+  var recordCount: UInt64 = 0
+
+  package struct OpenSegment {
+    let index: Int
+    let generation: UInt64
+    var end = SegmentLayout.size
+  }
+
+  package init(session: UInt64 = 1, bootID: [UInt8] = [UInt8](repeating: 7, count: 16)) {
+    identity = SessionIdentity(
+      session: SessionID(words: (session, 0)), bootID: bootID, processID: 42, startTime: Self.epoch,
+      processName: "orders", hostName: "tokyo", timeZone: "UTC", storeName: "test")
+    dictionaryEnd = geometry.dictionaryOffset
+    ring = [UInt8](repeating: 0, count: geometry.fileSize)
+    put(RingHead(identity: identity, geometry: geometry).encoded(pageSize: 4096), at: 0)
+    put([UInt8(RingLayout.stateOpen)], at: RingLayout.state)
+    let pair = ClockPair(ticks: 0, wall: Self.epoch, monotonic: 0, ordinal: 0)
+    put(pair.encoded, at: RingLayout.firstClockPair)
+  }
+
+  /// Writes what could be anywhere in the ring.
+  package func put(_ bytes: some Sequence<UInt8>, at offset: Int) {
+    for (index, byte) in bytes.enumerated() { ring[offset + index] = byte }
+  }
+
+  private func put(_ words: [UInt64], at offset: Int) {
+    words.withUnsafeBytes { put($0, at: offset) }
+  }
+
+  package func seed(_ generation: UInt64) -> UInt32 {
+    checkSeed(session: identity.session, generation: generation)
+  }
+
+  /// Adds a call site to the ring's dictionary.
+  @discardableResult
+  package func site(_ pieces: CallSite.Piece..., file: String = "App/Main.swift") -> UInt32 {
+    site(pieces: pieces, file: file)
+  }
+
+  /// The same with the pieces in an array.
+  package func site(pieces: [CallSite.Piece], file: String = "App/Main.swift") -> UInt32 {
+    let id = UInt32(entries.count + 1)
+    add(
+      .callSite(
+        id: id,
+        CallSite(file: file, function: "run()", line: 7, column: 3, pieces: pieces)))
+    return id
+  }
+
+  /// Adds a label to the ring's dictionary.
+  package func label(_ label: String) -> UInt32 {
+    let id = UInt32(entries.count + 1)
+    add(.label(id: id, label))
+    return id
+  }
+
+  private func add(_ entry: DictionaryEntry) {
+    entries.append(entry)
+    let words = entry.encoded(seed: seed(0))
+    put(words, at: dictionaryEnd)
+    dictionaryEnd += words.count * 8
+  }
+
+  /// A call site with one text argument.
+  package private(set) lazy var textSite = site(.argument(type: .string))
+
+  /// Logs a text.
+  package func write(_ text: String, ticks: UInt64, thread: UInt32 = 1, level: Level = .info) {
+    write(
+      TestRecord(
+        ticks: ticks, site: textSite, level: level, words: ValueWords.argument(.text(text))),
+      thread: thread)
+  }
+
+  /// Logs a record.
+  ///
+  /// - Returns: Where it stands in the ring.
+  @discardableResult
+  package func write(_ record: TestRecord, thread: UInt32 = 1) -> Range<Int> {
+    append(thread) { record.encoded(seed: self.seed($0)) }
+  }
+
+  /// Logs a record in fragments; only those of a range.
+  package func writeFragments(
+    _ record: TestRecord, thread: UInt32 = 1, partWords: Int, range: Range<Int> = 0..<(.max)
+  ) {
+    let count = record.fragments(partWords: partWords, seed: 0).count
+    for index in range.clamped(to: 0..<count) {
+      append(thread) { record.fragments(partWords: partWords, seed: self.seed($0))[index] }
+    }
+  }
+
+  /// Logs whatever a generation's seed makes, in a new segment if it does not fit.
+  @discardableResult
+  private func append(_ thread: UInt32, _ make: (UInt64) -> [UInt64]) -> Range<Int> {
+    if let segment = open[thread], segment.end + make(0).count * 8 > geometry.segmentSize {
+      seal(thread)
+    }
+    var segment = open[thread] ?? openSegment(thread)
+    let words = make(segment.generation)
+    let offset = geometry.offset(ofSegment: segment.index) + segment.end
+    put(words, at: offset)
+    segment.end += words.count * 8
+    open[thread] = segment
+    return offset..<offset + words.count * 8
+  }
+
+  /// Seals a thread's segment; its next record goes into another.
+  package func seal(_ thread: UInt32) {
+    guard let segment = open.removeValue(forKey: thread) else { return }
+    let start = geometry.offset(ofSegment: segment.index)
+    store(SegmentLayout.stateSealed, at: start + SegmentLayout.state)
+    store(UInt32(segment.end), at: start + SegmentLayout.end)
+  }
+
+  private func openSegment(_ thread: UInt32) -> OpenSegment {
+    let segment = OpenSegment(index: segmentCount, generation: UInt64(segmentCount + 1))
+    segmentCount += 1
+    let start = geometry.offset(ofSegment: segment.index)
+    put([segment.generation], at: start)
+    store(SegmentLayout.stateOpen, at: start + SegmentLayout.state)
+    store(UInt32(SegmentLayout.size), at: start + SegmentLayout.drained)
+    store(thread, at: start + SegmentLayout.threadOrdinal)
+    store(thread + 1000, at: start + SegmentLayout.threadID)
+    put("worker\(thread)".utf8, at: start + SegmentLayout.threadName)
+    let check = ring[start..<start + geometry.segmentSize].withUnsafeBytes { segmentCheck($0) }
+    store(check, at: start + SegmentLayout.check)
+    return segment
+  }
+
+  package func store(_ value: UInt32, at offset: Int) {
+    withUnsafeBytes(of: value.littleEndian) { put($0, at: offset) }
+  }
+}
+
+extension CallSite.Piece {
+  package static func argument(
+    type: ValueType, optional: Bool = false, width: UInt8 = 0, format: UInt64 = 0,
+    alignment: UInt64 = 0, name: String = ""
+  ) -> Self {
+    .argument(
+      CallSite.Argument(
+        type: type.rawValue | (optional ? ValueType.optionalBit : 0), privacy: 0, width: width,
+        format: format, alignment: alignment, name: name))
+  }
+}

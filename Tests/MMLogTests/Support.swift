@@ -1,0 +1,160 @@
+import Foundation
+import MMLog
+import MMLogReader
+import MMLogSystem
+import Synchronization
+import Testing
+
+/// A unique folder that goes away with everything in it.
+final class TemporaryDirectory: Sendable {
+  let path: String
+
+  init() {
+    var template = Array("\(NSTemporaryDirectory())mmlog-write.XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { fatalError("mkdtemp: errno \(errno)") }
+    path = template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
+  }
+
+  deinit {
+    try? FileManager.default.removeItem(atPath: path)
+  }
+
+  /// The path of a name in it.
+  func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
+
+  /// The names in it, or in a folder of it, sorted.
+  func names(_ folder: String = "") throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: "\(path)/\(folder)").sorted()
+  }
+
+  /// Names that end so.
+  func names(ending suffix: String) throws -> [String] {
+    try names().filter { $0.hasSuffix(suffix) }
+  }
+
+  /// Puts a file there, without the code under test.
+  @discardableResult
+  func put(_ name: String, _ bytes: [UInt8]) -> String {
+    let isThere = FileManager.default.createFile(atPath: self(name), contents: Data(bytes))
+    precondition(isThere, "cannot make \(self(name))")
+    return self(name)
+  }
+
+  /// A file's bytes, without the code under test.
+  func bytes(_ name: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: URL(fileURLWithPath: self(name))))
+  }
+}
+
+/// Everything that reading a folder gives.
+struct Contents {
+  var records: [LogRecord] = []
+  var damage: [LogDamage] = []
+  var unfinished: [UnfinishedRecord] = []
+  var endings: [SessionEnding] = []
+  var losses: [LossLedger] = []
+  var unreadable: [LogError] = []
+
+  init(_ path: String) {
+    let reader = LogReader(paths: [path])
+    unreadable = reader.unreadable
+    for item in reader {
+      switch item {
+      case .record(let record): records.append(record)
+      case .damage(let found): damage.append(found)
+      case .unfinished(let record): unfinished.append(record)
+      case .losses(_, let ledger): losses.append(ledger)
+      case .sessionStarted: break
+      case .sessionEnded(_, let ending, _): endings.append(ending)
+      }
+    }
+  }
+
+  var messages: [String] { records.map(\.message) }
+
+  /// Nothing but records.
+  var isClean: Bool { damage.isEmpty && unfinished.isEmpty && unreadable.isEmpty && losses.isEmpty }
+
+  /// The messages of each thread in their order.
+  var messagesByThread: [UInt32: [String]] {
+    Dictionary(grouping: records, by: \.thread.ordinal).mapValues { $0.map(\.message) }
+  }
+}
+
+/// A store in a folder of its own, with a logger.
+struct TestStore {
+  let folder = TemporaryDirectory()
+  let store: LogStore
+  let log: Logger
+
+  init(_ change: (inout LogStore.Configuration) -> Void = { _ in }) throws {
+    var configuration = LogStore.Configuration()
+    change(&configuration)
+    store = try LogStore(directory: folder.path, name: "test", configuration: configuration)
+    log = store.logger(label: "test")
+    log.level = .trace
+  }
+
+  /// Closes the store and reads everything back.
+  func closeAndRead() throws -> Contents {
+    try store.close()
+    return Contents(folder.path)
+  }
+}
+
+extension LogStore.Configuration {
+  /// The smallest ring that there is: 61 segments of 4 KiB.
+  mutating func makeTiny() {
+    ringSize = 256 << 10
+    segmentSize = 4 << 10
+    dictionarySize = 4 << 10
+  }
+}
+
+/// Runs `body` on so many threads at once, and waits for all.
+func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) throws {
+  let threads = try (0..<count).map { index in try Thread(name: "worker \(index)") { body(index) } }
+  for thread in threads { thread.join() }
+}
+
+/// The error that `body` throws, or nil.
+func logError(_ body: () throws -> Void) -> LogError? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return error as? LogError
+  }
+}
+
+/// Ends an exit test's process with a failure if `condition` does not hold.
+func require(_ condition: Bool, _ what: @autoclosure () -> String = "", line: UInt = #line) {
+  if condition { return }
+  FileHandle.standardError.write(Data("line \(line) failed: \(what())\n".utf8))
+  if let path = getenv("MMLOG_TEST_LOG"), let log = fopen(path, "a") {
+    fputs("line \(line) failed: \(what())\n", log)
+    fclose(log)
+  }
+  _exit(1)
+}
+
+/// Whether the tests are built with the thread sanitizer.
+var hasThreadSanitizer: Bool { dlsym(nil, "__tsan_init") != nil }
+
+/// Whether they are built with any.
+var isSanitized: Bool { hasThreadSanitizer || dlsym(nil, "__asan_init") != nil }
+
+/// A small generator whose seed is printed, so that a failure can be had again.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+  init(seed: UInt64) { state = seed }
+
+  /// SplitMix64 (Steele, Lea, Flood 2014).
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
+    return z ^ z >> 31
+  }
+}
