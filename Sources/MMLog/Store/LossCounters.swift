@@ -33,6 +33,9 @@ final class LossCounters: @unchecked Sendable {
     return count
   }
 
+  /// Sets all counts to 0. For a fork's child, where nobody else counts (see ``StoreRegistry``).
+  func clear() { words.update(repeating: 0, count: Self.count) }
+
   /// The counts as they are now.
   var ledger: LossLedger {
     var ledger = LossLedger()

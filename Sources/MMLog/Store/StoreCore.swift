@@ -25,6 +25,8 @@ final class StoreCore: @unchecked Sendable {
   let lock = SystemMutex()
   private(set) var open: Open?
   private var isDrainerPaused = false
+  /// The store that was opened before this one: see ``StoreRegistry``.
+  var older: StoreCore?
   /// The open session again, for log calls, which cannot take a lock: its address, or 0.
   ///
   /// A call may read it just before the store is closed, and use it just after. Therefore a session's object
@@ -299,7 +301,7 @@ final class StoreCore: @unchecked Sendable {
     reopener.store(0, ordering: .relaxed)
     guard let old = open else { return }
     // The parent counts them.
-    for level in Level.allCases { _ = lossesWithoutRing.take(.noRing, level) }
+    lossesWithoutRing.clear()
     // Stores of a log call that forked in its middle, and of nobody else, end in private memory.
     old.session.ring.detachMemory()
     old.session.ring.giveUpLock()

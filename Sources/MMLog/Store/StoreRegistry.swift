@@ -3,9 +3,13 @@ import MMLogStorage
 import MMLogSystem
 
 /// All stores of the process: keeps them alive, and takes them through `fork()`.
+///
+/// In a fork's child, Swift's runtime must not be asked for the type of anything: another thread may have been
+/// asking when the process was copied, and its lock is never released. Hence a list made by hand, not an array:
+/// what goes over an array is generic, and in a debug build looks its types up.
 enum StoreRegistry {
   private static let lock = SystemMutex()
-  nonisolated(unsafe) private static var stores: [StoreCore] = []
+  nonisolated(unsafe) private static var newest: StoreCore?
 
   /// Once: registers the process with the kernel's membarrier, and its handlers with fork.
   private static let hooks: LogError? = {
@@ -24,25 +28,34 @@ enum StoreRegistry {
     if let failure = hooks { throw failure }
   }
 
-  static func add(_ store: StoreCore) { lock.withLock { stores.append(store) } }
+  static func add(_ store: StoreCore) {
+    lock.withLock {
+      store.older = newest
+      newest = store
+    }
+  }
 
   // What a child needs whole is locked while the process is copied; all other locks are made anew there.
 
   private static func beforeFork() {
     lock.lock()
     BlockPool.lock.lock()
-    for store in stores {
+    var next = newest
+    while let store = next {
       store.lock.lock()
       store.labels.lock.lock()
       store.pauseDrainer()
+      next = store.older
     }
   }
 
   private static func afterForkInParent() {
-    for store in stores {
+    var next = newest
+    while let store = next {
       store.resumeDrainer()
       store.labels.lock.unlock()
       store.lock.unlock()
+      next = store.older
     }
     BlockPool.lock.unlock()
     lock.unlock()
@@ -52,9 +65,11 @@ enum StoreRegistry {
     // The one thread of the child starts afresh: what it had belongs to the parent's sessions.
     mmlog_set_current_writer(nil)
     mmlog_set_threads(nil)
-    for store in stores {
+    var next = newest
+    while let store = next {
       store.detachInChild()
       store.labels.lock.reinitialise()
+      next = store.older
     }
     BlockPool.lock.reinitialise()
     lock.reinitialise()
