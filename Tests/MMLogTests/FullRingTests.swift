@@ -177,6 +177,22 @@
       }
     }
 
+    @Test("a failing disk is not tried again for every record that finds no room")
+    func backOff() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .dropNewest
+      }
+      // Forty failures are half a minute of trying at longer and longer intervals, or a moment without them.
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: 40, under: test.folder.path)
+      for index in 0..<20_000 { test.log.info("\(index) \(filler)") }
+      #expect(logError { try test.store.flush(.archive) }?.code == .outOfSpace)
+      unblock(test)
+      let losses = test.store.losses
+      #expect(losses.total(.ringFull) > 10_000)
+      #expect(UInt64(try test.closeAndRead().records.count) + losses.total(.ringFull) == 20_000)
+    }
+
     @Test("events tell of drops and of each archive that is closed")
     func events() async throws {
       let test = try TestStore {

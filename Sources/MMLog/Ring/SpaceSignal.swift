@@ -14,14 +14,17 @@ final class SpaceSignal: @unchecked Sendable {
   private let isDrainerAsleep: UnsafeMutablePointer<UInt32>
   /// 1 when nobody is to wait any more.
   private let isOver: UnsafeMutablePointer<UInt32>
+  /// Counts the requests that do not wait for a failing disk to be tried again.
+  private let calls: UnsafeMutablePointer<UInt32>
 
   init() {
-    freed = .allocate(capacity: 5)
-    freed.initialize(repeating: 0, count: 5)
+    freed = .allocate(capacity: 6)
+    freed.initialize(repeating: 0, count: 6)
     waiters = freed + 1
     requests = freed + 2
     isDrainerAsleep = freed + 3
     isOver = freed + 4
+    calls = freed + 5
   }
 
   deinit { freed.deallocate() }
@@ -62,6 +65,16 @@ final class SpaceSignal: @unchecked Sendable {
     if mmlog_exchange_u32(isDrainerAsleep, 0) == 1 { Futex.wake(requests) }
   }
 
+  /// Makes the drainer look now, even if it has just failed: somebody waits for the answer. One system call or two.
+  func callDrainer() {
+    _ = mmlog_fetch_add_u32(calls, 1)
+    Futex.wake(calls)
+    wakeDrainer()
+  }
+
+  /// How often the drainer has been called. To be read before looking.
+  var callCount: UInt32 { mmlog_load_acquire_u32(calls) }
+
   /// How often the drainer has been asked to look. To be read before looking.
   var requestCount: UInt32 { mmlog_load_acquire_u32(requests) }
 
@@ -75,5 +88,13 @@ final class SpaceSignal: @unchecked Sendable {
       _ = Futex.wait(requests, expected: seen, timeout: nanoseconds)
     }
     mmlog_store_release_u32(isDrainerAsleep, 0)
+  }
+
+  /// Lets the drainer rest after a failure, until it is called, or the time is over. Other requests neither wake it nor
+  /// cost a system call.
+  ///
+  /// - Parameter seen: The ``callCount`` of which everything has been done.
+  func drainerRests(atMost nanoseconds: Int64, unlessCalledSince seen: UInt32) {
+    _ = Futex.wait(calls, expected: seen, timeout: nanoseconds)
   }
 }

@@ -84,7 +84,7 @@ final class Drainer: @unchecked Sendable {
     if syncing { syncRequested.store(true, ordering: .releasing) }
     let ticket = requested.add(1, ordering: .acquiringAndReleasing).newValue
     let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
-    session.ring.space.wakeDrainer()
+    session.ring.space.callDrainer()
     while true {
       let seen = mmlog_load_acquire_u32(passes)
       let progress = progress.withLock { $0 }
@@ -106,7 +106,7 @@ final class Drainer: @unchecked Sendable {
   /// Ends the thread. What is left is moved by ``finish()``.
   func stop() {
     isStopping.store(true, ordering: .releasing)
-    session.ring.space.wakeDrainer()
+    session.ring.space.callDrainer()
     thread?.join()
   }
 
@@ -138,23 +138,29 @@ final class Drainer: @unchecked Sendable {
 
   private func run() {
     let space = session.ring.space
-    var served = space.requestCount
-    var nextPass = Clock.monotonic()
+    // Requests made before the thread came to life count.
+    var (served, answered): (UInt32, UInt32) = (0, 0)
+    var nextPass = Clock.monotonic() &+ UInt64(interval)
     while true {
       readClocksIfDue()
-      // In this order: whoever asks for something says what before it makes the count rise.
-      let seen = space.requestCount
+      // In this order: whoever asks for something says what before it makes the counts rise.
+      let (calls, requests) = (space.callCount, space.requestCount)
       if isStopping.load(ordering: .acquiring) { return }
       var now = Clock.monotonic()
-      if seen != served || now >= nextPass {
+      // A disk that fails is tried again after a while, however many records find no room.
+      if calls != answered || (requests != served && retryDelay == 0) || now >= nextPass {
         passLock.withLock { pass() }
-        served = seen
+        (served, answered) = (requests, calls)
         now = Clock.monotonic()
         nextPass = now &+ UInt64(retryDelay > 0 ? min(retryDelay, interval) : interval)
       }
       // Once a second for the clocks, whatever the interval.
       let nap = min(Int64(nextPass &- min(now, nextPass)), 1_000_000_000)
-      space.drainerSleeps(atMost: nap, unlessAskedSince: served)
+      if retryDelay > 0 {
+        space.drainerRests(atMost: nap, unlessCalledSince: answered)
+      } else {
+        space.drainerSleeps(atMost: nap, unlessAskedSince: served)
+      }
     }
   }
 
