@@ -11,7 +11,11 @@ package enum FrameType: UInt8, Sendable {
 
 /// How a payload is arranged and compressed.
 package struct FrameCodec: Equatable, Sendable {
-  package enum Arrangement: UInt8, Sendable { case rows }
+  package enum Arrangement: UInt8, Sendable {
+    case rows
+    /// The same rows by column. What of it is compressed says the payload itself.
+    case columns
+  }
   package enum Compression: UInt8, Sendable {
     case none
     case zlib
@@ -27,7 +31,8 @@ package struct FrameCodec: Equatable, Sendable {
 
   fileprivate init?(rawValue: UInt8) {
     guard let arrangement = Arrangement(rawValue: rawValue & 15),
-      let compression = Compression(rawValue: rawValue >> 4)
+      let compression = Compression(rawValue: rawValue >> 4),
+      arrangement == .rows || compression == .none
     else { return nil }
     self.init(arrangement, compression)
   }
@@ -153,8 +158,9 @@ package struct FrameHeader: Equatable, Sendable {
       headerCheck(bytes) == bytes.load(FrameLayout.check, as: UInt32.self)
     else { return nil }
     let known = FrameCodec(rawValue: bytes[FrameLayout.codec])
-    type = (known == nil ? nil : FrameType(rawValue: bytes[FrameLayout.type])) ?? .other
     codec = known ?? FrameCodec(.rows, .none)
+    type = (known == nil ? nil : FrameType(rawValue: bytes[FrameLayout.type])) ?? .other
+    if codec.arrangement == .columns, type != .records { type = .other }
     payloadSize = Int(bytes.load(FrameLayout.payloadSize, as: UInt32.self))
     rawSize = Int(bytes.load(FrameLayout.rawSize, as: UInt32.self))
     payloadCheck = bytes.load(FrameLayout.payloadCheck, as: UInt32.self)

@@ -11,6 +11,10 @@
 /// The unit of everything that is mapped: 8 bytes, little-endian.
 @inlinable public var wordSize: Int { 8 }
 
+/// A size in bytes, with the padding to the next word.
+@inline(__always)
+func paddedSize(_ size: Int) -> Int { (size &+ wordSize &- 1) & ~(wordSize &- 1) }
+
 /// The format version that this code writes, and the newest that it reads.
 package let formatVersion: UInt32 = 1
 

@@ -162,14 +162,7 @@ package struct RowReader {
     let count = UInt32(truncatingIfNeeded: try reader.word())
     guard Int(count) <= reader.remaining / ThreadLayout.size else { throw .truncated }
     var threads: [ThreadIdentity] = []
-    for _ in 0..<count {
-      let bytes = try reader.take(ThreadLayout.size)
-      threads.append(
-        ThreadIdentity(
-          ordinal: bytes.load(ThreadLayout.ordinal, as: UInt32.self),
-          id: bytes.load(ThreadLayout.threadID, as: UInt32.self),
-          name: bytes.text(ThreadLayout.name, SegmentLayout.threadNameSize)))
-    }
+    for _ in 0..<count { threads.append(ThreadIdentity(try reader.take(ThreadLayout.size))) }
     self.threads = threads
     rows = try reader.take(reader.remaining)
   }

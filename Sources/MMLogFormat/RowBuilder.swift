@@ -1,49 +1,78 @@
 /// Collects the rows of one frame.
-package struct RowBuilder {
-  private var threads: [ThreadIdentity] = []
+package struct RowBuilder: ~Copyable {
+  private(set) var threads: [ThreadIdentity] = []
   private var known: Set<UInt32> = []
-  private var rows: [UInt8] = []
+  private var lastThread: UInt32?
+  private var rows = ByteSink(capacity: Self.targetSize + (64 << 10))
+  /// Where each row begins, as words.
+  private var offsets = ByteSink(capacity: Self.targetSize / 4)
   package private(set) var summary = RecordSummary()
+
+  /// How large the rows of a frame are meant to become, in bytes: some thousand records compress well, and fit
+  /// into a processor's cache.
+  package static let targetSize = 256 << 10
 
   package init() {}
 
-  package var isEmpty: Bool { rows.isEmpty }
+  package var isEmpty: Bool { rows.count == 0 }
   /// The size that the payload would have now, in bytes.
-  package var size: Int { wordSize + threads.count * ThreadLayout.size + rows.count }
+  package var size: Int { tableSize + rows.count }
+  private var tableSize: Int { wordSize + threads.count * ThreadLayout.size }
 
-  /// Adds a record or fragment of `thread`, at `ticks` in place of its own (see FORMAT.md, 5).
+  /// Adds a record or fragment of `thread`, at `ticks` in place of its own.
   package mutating func add(_ record: RecordView, thread: ThreadIdentity, ticks: UInt64) {
-    if known.insert(thread.ordinal).inserted { threads.append(thread) }
-    let start = rows.count
-    rows.append(contentsOf: record.bytes)
-    rows.withUnsafeMutableBytes { all in
-      let row = UnsafeMutableRawBufferPointer(rebasing: all[start...])
-      row.store(thread.ordinal, 4)
-      row.store(ticks, RecordLayout.ticksWord * wordSize)
+    add(record, ticks: ticks, threadOrdinal: thread.ordinal) { thread }
+  }
+
+  /// Adds a record or fragment of a thread, which is asked for when it is new, at `ticks` in place of its own (see FORMAT.md, 5).
+  @inline(__always)
+  package mutating func add(
+    _ record: RecordView, ticks: UInt64, threadOrdinal: UInt32, thread: () -> ThreadIdentity
+  ) {
+    if lastThread != threadOrdinal { add(threadOrdinal, thread) }
+    offsets.append(word: UInt64(truncatingIfNeeded: rows.count))
+    rows.append(most: record.bytes.count) { row in
+      guard let source = record.bytes.baseAddress else { return 0 }
+      row.copyMemory(from: source, byteCount: record.bytes.count)
+      row.storeBytes(of: threadOrdinal.littleEndian, toByteOffset: 4, as: UInt32.self)
+      row.storeBytes(
+        of: ticks.littleEndian, toByteOffset: RecordLayout.ticksWord * wordSize, as: UInt64.self)
+      return record.bytes.count
     }
     summary.add(ticks: ticks, level: record.level)
   }
 
-  /// The payload: thread table, then rows.
+  @inline(never)
+  private mutating func add(_ ordinal: UInt32, _ thread: () -> ThreadIdentity) {
+    lastThread = ordinal
+    if known.insert(ordinal).inserted { threads.append(thread()) }
+  }
+
+  /// The payload arranged in rows: thread table, then rows.
   package func payload() -> [UInt8] {
-    var table = [UInt8](repeating: 0, count: wordSize + threads.count * ThreadLayout.size)
-    table.withUnsafeMutableBytes { out in
-      out.store(UInt32(threads.count), 0)
+    [UInt8](unsafeUninitializedCapacity: size) { output, count in
+      let output = UnsafeMutableRawBufferPointer(output)
+      count = size
+      output.store(UInt64(threads.count), 0)
       for (index, thread) in threads.enumerated() {
-        let offset = wordSize + index * ThreadLayout.size
-        out.store(thread.ordinal, offset + ThreadLayout.ordinal)
-        out.store(thread.id, offset + ThreadLayout.threadID)
-        out.store(text: thread.name, offset + ThreadLayout.name, SegmentLayout.threadNameSize)
+        thread.encode(into: output, at: wordSize + index * ThreadLayout.size)
       }
+      UnsafeMutableRawBufferPointer(rebasing: output[tableSize...]).copyMemory(from: rows.bytes)
     }
-    return table + rows
+  }
+
+  func withRows<Result>(_ body: (RowList) -> Result) -> Result {
+    let offsets = offsets.base.assumingMemoryBound(to: UInt64.self)
+    return body(RowList(base: rows.base, offsets: offsets, count: Int(summary.count)))
   }
 
   /// Forgets everything but the memory it was in.
   package mutating func removeAll() {
     threads.removeAll(keepingCapacity: true)
     known.removeAll(keepingCapacity: true)
-    rows.removeAll(keepingCapacity: true)
+    lastThread = nil
+    rows.removeAll()
+    offsets.removeAll()
     summary = RecordSummary()
   }
 }

@@ -63,4 +63,18 @@ package struct ThreadIdentity: Hashable, Sendable {
     self.id = id
     self.name = name
   }
+
+  /// Reads an entry of a frame's thread table, of ``ThreadLayout/size`` bytes.
+  init(_ bytes: UnsafeRawBufferPointer) {
+    ordinal = bytes.load(ThreadLayout.ordinal, as: UInt32.self)
+    id = bytes.load(ThreadLayout.threadID, as: UInt32.self)
+    name = bytes.text(ThreadLayout.name, SegmentLayout.threadNameSize)
+  }
+
+  /// Writes an entry of a frame's thread table.
+  func encode(into output: UnsafeMutableRawBufferPointer, at offset: Int) {
+    output.store(ordinal, offset + ThreadLayout.ordinal)
+    output.store(id, offset + ThreadLayout.threadID)
+    output.store(text: name, offset + ThreadLayout.name, SegmentLayout.threadNameSize)
+  }
 }

@@ -59,10 +59,14 @@ package final class ArchiveFile {
     guard stored.withUnsafeBytes({ crc32c($0) }) == header.payloadCheck else {
       throw FormatError.wrongCheck
     }
-    switch header.codec.compression {
-    case .none: return stored
-    case .zlib:
-      return try stored.withUnsafeBytes { try inflater.decompress($0, size: header.rawSize) }
+    return try stored.withUnsafeBytes {
+      switch (header.codec.arrangement, header.codec.compression) {
+      case (.rows, .none): return stored
+      case (.rows, .zlib): return try inflater.decompress($0, size: header.rawSize)
+      case (.columns, _):
+        return try ColumnDecoder.rows(
+          $0, size: header.rawSize, count: Int(header.summary.count), inflater)
+      }
     }
   }
 

@@ -13,6 +13,8 @@ package final class ArchiveWriter {
   package private(set) var isComplete = false
   private let file: File
   private let deflater: Deflater?
+  private let columns = ColumnEncoder()
+  private var callSites = CallSiteFields()
   private var index: [IndexEntry] = []
   private var frameCount: UInt32 = 0
   private var recordCount: UInt64 = 0
@@ -82,12 +84,19 @@ package final class ArchiveWriter {
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
       batch.add(FrameHeader(.dictionary), Array(new), deflater)
+      callSites.add(entriesIn: new, seed: checkSeed(session: head.identity.session, generation: 0))
     }
     var header = fields
     header.summary = rows.summary
     header.summary.firstWall = header.clock.wall(at: header.summary.firstTicks)
     header.summary.lastWall = header.clock.wall(at: header.summary.lastTicks)
-    batch.add(header, rows.payload(), deflater)
+    header.rawSize = rows.size
+    if deflater == nil {
+      batch.add(header, stored: rows.payload())
+    } else {
+      header.codec = FrameCodec(.columns, .none)
+      batch.add(header, stored: columns.encode(rows, callSites, deflater))
+    }
     try write(batch)
     dictionaryWritten = dictionary.count
     recordCount += UInt64(header.summary.count)
@@ -156,12 +165,18 @@ package final class ArchiveWriter {
       self.ordinal = ordinal
     }
 
+    /// Adds a frame whose payload is compressed here, if that makes it smaller.
     mutating func add(_ fields: FrameHeader, _ payload: [UInt8], _ deflater: Deflater?) {
       let compressed = deflater?.compress(payload)
-      let stored = compressed ?? payload
       var header = fields
       header.codec = FrameCodec(.rows, compressed == nil ? .none : .zlib)
       header.rawSize = payload.count
+      add(header, stored: compressed ?? payload)
+    }
+
+    /// Adds a frame with its payload as it is. Codec and raw size are right in `fields`.
+    mutating func add(_ fields: FrameHeader, stored: [UInt8]) {
+      var header = fields
       header.payloadSize = stored.count
       header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
       header.ordinal = ordinal

@@ -211,7 +211,7 @@ package struct Recovery: ~Copyable {
     var count = 0
     var rows = RowBuilder()
     while true {
-      fields.ranges = collector.fill(&rows, size: FrameSize.target)
+      fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
       if rows.isEmpty { break }
       TestPoint.reach("recovery.beforeFrame")
       try dictionary.withUnsafeBytes {
@@ -239,10 +239,4 @@ package struct Recovery: ~Copyable {
     try dictionary.withUnsafeBytes { try series.end(end, dictionary: $0) }
     TestPoint.reach("recovery.closed")
   }
-}
-
-/// How large frames are made.
-package enum FrameSize {
-  /// Rows are collected up to so many bytes: enough to compress well, little enough to skip.
-  package static let target = 1 << 18
 }

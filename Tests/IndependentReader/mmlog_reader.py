@@ -694,17 +694,25 @@ def payload_of(frame):
     if size > MAX_PAYLOAD:
         raise Malformed("impossible size")
     payload = frame.stored
-    if header[9] >> 4 == 1:
-        try:
-            unpacker = zlib.decompressobj()
-            payload = unpacker.decompress(payload, size + 1)
-        except zlib.error as error:
-            raise Malformed("zlib: %s" % error) from error
-        if not unpacker.eof:
-            raise Malformed("incomplete zlib stream")
+    if header[9] == 0x01:
+        payload = rows_of_columns(payload, u32(header, 28), size)
+    elif header[9] >> 4 == 1:
+        payload = decompressed(payload, size)
     if len(payload) != size:
         raise Malformed("payload of another size")
     return payload
+
+
+def decompressed(data, size):
+    """The bytes of this size that zlib's stream holds."""
+    try:
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(data, size + 1)
+    except zlib.error as error:
+        raise Malformed("zlib: %s" % error) from error
+    if not unpacker.eof or len(data) != size:
+        raise Malformed("zlib stream of another size")
+    return data
 
 
 def frames_of(data, limit, damage, note):
@@ -779,7 +787,7 @@ def read_archive(path, sessions, report):
 def add_frame(frame, frames, session, damage):
     """Takes what a frame holds into its session; frames are those before it."""
     header, kind = frame.header, frame.header[8]
-    if kind not in (1, 2, 3, 4, 5) or header[9] not in (0x00, 0x10):
+    if kind not in (1, 2, 3, 4, 5) or header[9] not in ((0x00, 0x01, 0x10) if kind == 2 else (0x00, 0x10)):
         return
     payload = payload_of(frame)
 
@@ -830,6 +838,262 @@ def add_rows(payload, header, session, damaged):
         at += size
     if len(items) != u32(header, 28):
         raise Malformed("another number of records")
+
+
+# --- Records in columns (§10) ----------------------------------------------------------
+
+WORD, STRING, REST = 0, 1, 2
+BLOCK = 128
+MAX_NESTING = 4
+MAX_NUMBERS_IN_TEXT = 1 << 20
+OWN_NUMBER_COLUMNS = 16
+MASK = (1 << 64) - 1
+
+
+def signed(number):
+    return number - (1 << 64) if number >> 63 else number
+
+
+class Columns:
+    """Takes columns from a payload's numbers and its text."""
+
+    def __init__(self, numbers, text, room):
+        self.numbers, self.text = Cursor(numbers), Cursor(text)
+        self.room = room        # bytes that strings may still take, against hostile payloads
+
+    def byte(self):
+        return self.numbers.take(1)[0]
+
+    def varint(self):
+        result = 0
+        for shifted in range(0, 70, 7):
+            byte = self.byte()
+            result |= (byte & 127) << shifted
+            if byte < 128:
+                if result > MASK:
+                    break
+                return result
+        raise Malformed("a varint of more than 64 bits")
+
+    def signed_varint(self):
+        number = self.varint()
+        return (number >> 1) ^ -(number & 1) & MASK
+
+    def count(self, most):
+        count = self.varint()
+        if count > most:
+            raise Malformed("impossible count in a column")
+        return count
+
+    def integers(self, count, depth=1):
+        """A column of so many numbers, each from 0 to 2^64 - 1."""
+        if count == 0:
+            return []
+        if depth > MAX_NESTING:
+            raise Malformed("columns nested too deep")
+        how = self.byte()
+        if how >= len(self.ENCODINGS):
+            raise Malformed("unknown column of numbers")
+        return self.ENCODINGS[how](self, count, depth)
+
+    def constant(self, count, _):
+        return [self.signed_varint()] * count
+
+    def packed(self, count, _, patched=False):
+        result, base = [], 0
+        for start in range(0, count, BLOCK):
+            base = base + self.signed_varint() & MASK
+            size, width = min(BLOCK, count - start), self.byte()
+            exceptions = self.byte() if patched else 0
+            if width > 64 or width == 64 and exceptions:
+                raise Malformed("impossible width")
+            bits = int.from_bytes(self.numbers.take((size * width + 7) // 8), "little")
+            mask = (1 << width) - 1
+            block = [base + (bits >> place * width & mask) & MASK for place in range(size)]
+            for _ in range(exceptions):
+                position = self.byte()
+                block[position] = self.entry(block, position) + (self.varint() << width) & MASK
+            result += block
+        return result
+
+    def patched(self, count, depth):
+        return self.packed(count, depth, patched=True)
+
+    def differences(self, count, depth):
+        result = [self.signed_varint()]
+        for difference in self.integers(count - 1, depth + 1):
+            result.append(result[-1] + difference & MASK)
+        return result
+
+    def dictionary(self, count, depth):
+        values = self.integers(self.count(count), depth + 1)
+        return [self.entry(values, index) for index in self.integers(count, depth + 1)]
+
+    def decimals(self, count, depth):
+        exponent = self.byte()
+        if exponent > 22:
+            raise Malformed("impossible exponent")
+        wholes = [signed(number) for number in self.integers(count, depth + 1)]
+        if any(abs(whole) > 1 << 53 for whole in wholes):
+            raise Malformed("impossible decimals")
+        # Python's quotient of two integers is the nearest double.
+        result = [u64(struct.pack("<d", whole / 10 ** exponent), 0) for whole in wholes]
+        exceptions = self.count(count)
+        positions = self.integers(exceptions, depth + 1)
+        for position, number in zip(positions, self.integers(exceptions, depth + 1)):
+            self.entry(result, position)
+            result[position] = number
+        return result
+
+    def runs(self, count, depth):
+        runs, result = self.count(count), []
+        values = self.integers(runs, depth + 1)
+        for value, times in zip(values, self.integers(runs, depth + 1)):
+            if times > count - len(result):
+                raise Malformed("runs are too long")
+            result += [value] * times
+        if len(result) != count:
+            raise Malformed("runs are too short")
+        return result
+
+    ENCODINGS = constant, packed, differences, dictionary, decimals, runs, patched
+
+    @staticmethod
+    def entry(values, index):
+        if index >= len(values):
+            raise Malformed("an index beyond its values")
+        return values[index]
+
+    def spend(self, strings):
+        self.room -= sum(map(len, strings))
+        if self.room < 0:
+            raise Malformed("more than the frame's size")
+        return strings
+
+    def strings(self, count):
+        """A column of so many byte strings."""
+        if count == 0:
+            return []
+        how = self.byte()
+        if how != 2:
+            return self.spend(self.unfilled(how, count)[0])
+        skeletons, indexes = self.unfilled(self.byte(), count)
+        return self.fill(skeletons, indexes)
+
+    def unfilled(self, how, count):
+        """Strings that are plain or in a dictionary, and where in the dictionary each is."""
+        if how == 0:
+            return self.plain(count), None
+        if how != 1:
+            raise Malformed("unknown column of strings")
+        values = self.plain(self.count(count))
+        indexes = self.integers(count)
+        return [self.entry(values, index) for index in indexes], indexes
+
+    def plain(self, count):
+        return [self.text.take(size) for size in self.integers(count)]
+
+    def fill(self, skeletons, indexes):
+        """Puts the numbers that follow into the strings that they were taken from."""
+        counts = [skeleton.count(0) for skeleton in skeletons]
+        if sum(counts) > MAX_NUMBERS_IN_TEXT:
+            raise Malformed("too many numbers in strings")
+        least, groups = self.varint(), {}
+        if indexes is not None and least:
+            for place, index in enumerate(indexes):
+                groups.setdefault(index, []).append(place)
+        numbers = [[] for _ in skeletons]
+        for _, places in sorted(groups.items()):
+            if len(places) >= least:
+                for _ in range(counts[places[0]]):
+                    for place, number in zip(places, self.integers(len(places))):
+                        numbers[place].append(number)
+        shared = [place for place, some in enumerate(numbers) if not some]
+        for column in range(OWN_NUMBER_COLUMNS):
+            last = column == OWN_NUMBER_COLUMNS - 1
+            takers = [place for place in shared
+                      for _ in range(max(0, counts[place] - column if last else counts[place] > column))]
+            for place, number in zip(takers, self.integers(len(takers))):
+                numbers[place].append(number)
+        return [self.filled(*pair) for pair in zip(skeletons, numbers)]
+
+    def filled(self, skeleton, numbers):
+        parts = skeleton.split(b"\0")
+        result = parts[0]
+        for number, part in zip(numbers, parts[1:]):
+            digits = b"%d" % number
+            if digits[:1] != b"1" or len(digits) < 2:
+                raise Malformed("impossible number in a string")
+            result += digits[1:] + part
+        return self.spend([result])[0]
+
+
+def unpacked(data, size):
+    """Bytes of a known size that may be compressed."""
+    if size == len(data):
+        return data
+    if size > MAX_PAYLOAD:
+        raise Malformed("impossible size")
+    return decompressed(data, size)
+
+
+def rows_of_columns(payload, count, size):
+    """The payload in rows of this size that a payload in columns stands for."""
+    if len(payload) < 16 or count * 24 > size:
+        raise Malformed("impossible columns")
+    stored_numbers, numbers, stored_text, text = struct.unpack_from("<4I", payload)
+    if 16 + stored_numbers + stored_text != len(payload):
+        raise Malformed("columns of another size")
+    middle = 16 + stored_numbers
+    columns = Columns(unpacked(payload[16:middle], numbers), unpacked(payload[middle:], text), size)
+    threads = columns.count(size // 24)
+    table = columns.numbers.take(24 * threads)
+    groups = [field_kinds(columns) for _ in range(columns.count(count))]
+    group, ordinals, ticks = (columns.integers(count) for _ in range(3))
+    if set(group) != set(range(len(groups))) or any(ordinal >> 32 for ordinal in ordinals):
+        raise Malformed("impossible group or thread")
+    rows = [iter(group_bodies(columns, fields, group.count(number)))
+            for number, (_, fields) in enumerate(groups)]
+    if columns.numbers.position != columns.numbers.end or columns.text.position != columns.text.end:
+        raise Malformed("more than the columns")
+    result = [struct.pack("<2I", threads, 0), table]
+    for place in range(count):
+        body = next(rows[group[place]])
+        words = len(body) // 8 + 2
+        if words >> 24:
+            raise Malformed("a record is too long")
+        result.append(struct.pack("<2IQ", words | groups[group[place]][0] << 24, ordinals[place], ticks[place]))
+        result.append(body)
+    return b"".join(result)
+
+
+def field_kinds(columns):
+    """The kind of a group's records, and of each of their fields."""
+    kind = columns.byte()
+    fields = columns.numbers.take(columns.count(1 << 24))
+    if any(field > REST for field in fields) or (REST in fields and len(fields) > 1):
+        raise Malformed("impossible fields")
+    return kind, fields
+
+
+def group_bodies(columns, fields, count):
+    """The words from 2 on of a group's records."""
+    parts = [word_parts(columns.integers(count))]
+    for field in fields:
+        if field == WORD:
+            parts.append(word_parts(columns.integers(count)))
+        elif field == STRING:
+            parts.append([struct.pack("<Q", len(string)) + string + bytes(-len(string) % 8)
+                          for string in columns.strings(count)])
+        else:
+            parts.append(columns.strings(count))
+            if any(len(rest) % 8 for rest in parts[-1]):
+                raise Malformed("a rest that does not fill its words")
+    return [b"".join(row) for row in zip(*parts)]
+
+
+def word_parts(numbers):
+    return [struct.pack("<Q", number) for number in numbers]
 
 
 # --- The command -----------------------------------------------------------------------

@@ -6,7 +6,8 @@ extension TestLog {
   /// - Parameter isPublished: false if the process died before it said so in the ring.
   package func archive(isPublished: Bool = true) {
     if archives.isEmpty { beginArchive() }
-    var (rows, ranges) = (RowBuilder(), [RingRange]())
+    var rows = RowBuilder()
+    var ranges: [RingRange] = []
     var found: [(RecordView, ThreadIdentity)] = []
     let copy = ring.withUnsafeBytes { UnsafeMutableRawBufferPointer.copy($0) }
     defer { copy.deallocate() }

@@ -252,7 +252,7 @@ final class Drainer: @unchecked Sendable {
     var collector = FrameCollector(runs(&claimed, &pinned, atMost: mostClaims), cutoff: cutoff)
     rows.removeAll()
     var fields = FrameHeader(.records)
-    fields.ranges = collector.fill(&rows, size: FrameSize.target)
+    fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
     let finished = Set(
       collector.runs.filter { $0.isEmpty && claimed.contains($0.index) }.map(\.index))
     if !rows.isEmpty {

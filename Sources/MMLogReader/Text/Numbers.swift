@@ -10,16 +10,19 @@ extension [UInt8] {
   mutating func append<T: UnsignedInteger & FixedWidthInteger>(
     digits value: T, base: UInt8 = 10, least: Int = 1, upperCase: Bool = false
   ) {
-    let start = count
     let letters = UInt8(ascii: upperCase ? "A" : "a") - 10
-    var rest = value
-    repeat {
-      let (quotient, digit) = rest.quotientAndRemainder(dividingBy: T(base))
-      append(UInt8(digit) + (digit < 10 ? UInt8(ascii: "0") : letters))
-      rest = quotient
-    } while rest != 0
-    while count - start < least { append(UInt8(ascii: "0")) }
-    self[start...].reverse()
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: T.bitWidth) { digits in
+      var start = digits.count
+      var rest = value
+      repeat {
+        let (quotient, digit) = rest.quotientAndRemainder(dividingBy: T(base))
+        start -= 1
+        digits[start] = UInt8(digit) + (digit < 10 ? UInt8(ascii: "0") : letters)
+        rest = quotient
+      } while rest != 0
+      for _ in 0..<Swift.max(0, least - (digits.count - start)) { append(UInt8(ascii: "0")) }
+      append(contentsOf: digits[start...])
+    }
   }
 
   /// Appends an integer the way a style asks for.

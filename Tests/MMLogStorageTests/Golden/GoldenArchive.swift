@@ -26,10 +26,17 @@ struct GoldenArchive {
   @discardableResult
   private mutating func add(_ fields: FrameHeader, _ payload: [UInt8]) -> Int {
     let packed = deflater?.compress(payload)
-    let (stored, start) = (packed ?? payload, bytes.count)
     var header = fields
     header.codec = FrameCodec(.rows, packed == nil ? .none : .zlib)
-    (header.payloadSize, header.rawSize) = (stored.count, payload.count)
+    header.rawSize = payload.count
+    return add(header, stored: packed ?? payload)
+  }
+
+  @discardableResult
+  private mutating func add(_ fields: FrameHeader, stored: [UInt8]) -> Int {
+    let start = bytes.count
+    var header = fields
+    header.payloadSize = stored.count
     header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
     header.ordinal = UInt64(frameCount)
     frameCount += 1
@@ -40,8 +47,11 @@ struct GoldenArchive {
   }
 
   /// Adds a frame with some records of segments, merged by their ticks as the segment adjusts them.
+  ///
+  /// - Parameter dictionary: The entries so far, if the frame is to be in columns.
   mutating func add(
-    _ segments: [(segment: GoldenSegment, range: Range<Int>)], clock: TickClock, lowest: UInt64
+    _ segments: [(segment: GoldenSegment, range: Range<Int>)], clock: TickClock, lowest: UInt64,
+    columns dictionary: [UInt8]? = nil
   ) {
     var header = FrameHeader(.records)
     (header.clock, header.lowestGeneration) = (clock, lowest)
@@ -60,7 +70,26 @@ struct GoldenArchive {
     header.summary.firstWall = clock.wall(at: header.summary.firstTicks)
     header.summary.lastWall = clock.wall(at: header.summary.lastTicks)
     recordCount += UInt64(header.summary.count)
-    add(header, rows.payload())
+    guard let dictionary else {
+      add(header, rows.payload())
+      return
+    }
+    var callSites = CallSiteFields()
+    dictionary.withUnsafeBytes {
+      callSites.add(entriesIn: $0, seed: GoldenFiles.seed(identity))
+    }
+    (header.rawSize, header.codec) = (rows.size, FrameCodec(.columns, .none))
+    add(header, stored: ColumnEncoder().encode(rows, callSites, deflater))
+  }
+
+  /// Adds a frame whose columns were written by hand.
+  mutating func add(_ frame: ColumnFrame, clock: TickClock, isDeflated: Bool) {
+    var header = FrameHeader(.records, codec: FrameCodec(.columns, .none))
+    (header.clock, header.rawSize, header.summary) = (clock, frame.rows.count, frame.summary)
+    header.summary.firstWall = clock.wall(at: header.summary.firstTicks)
+    header.summary.lastWall = clock.wall(at: header.summary.lastTicks)
+    recordCount += UInt64(header.summary.count)
+    add(header, stored: frame.columns.payload(isDeflated: isDeflated))
   }
 
   private typealias Row = (view: RecordView, thread: ThreadIdentity, ticks: UInt64)

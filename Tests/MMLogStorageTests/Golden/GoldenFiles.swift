@@ -7,6 +7,8 @@ import MMLogTestFiles
 /// - torn: an archive of session A that has some of the ring's records and one more, and a torn tail.
 /// - closed: session B, the same records in two frames, fragments spread over both, losses, its end.
 /// - compressed: session C, with zlib; its bytes depend on zlib's version.
+/// - columns: session D, records in columns written by hand, with every encoding.
+/// - encoded: session E, the records of closed, as an encoder of columns once wrote them.
 enum GoldenFiles {
   static let epoch: Int64 = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
 
@@ -100,6 +102,34 @@ enum GoldenFiles {
     let segments = GoldenRecords.segments(entrySeed: seed(identity))
     archive.add(segments.map { ($0, $0.items.indices) }, clock: ringClock, lowest: 7)
     archive.add(.sessionEnd, SessionEnd(how: .diedAndWasRecovered, time: epoch + 9).encoded)
+    archive.close(dictionary(identity))
+    return archive.bytes
+  }
+
+  static var columns: [UInt8] {
+    let identity = identity(13)
+    var archive = GoldenArchive(identity)
+    let entries = (GoldenRecords.entries + GoldenColumns.entries)
+      .flatMap { $0.encoded(seed: seed(identity)) }.withUnsafeBytes { Array($0) }
+    archive.add(.dictionary, entries)
+    for (index, frame) in GoldenColumns.frames(entrySeed: seed(identity)).enumerated() {
+      archive.add(frame, clock: ringClock, isDeflated: index == 2)
+    }
+    archive.add(.sessionEnd, SessionEnd(how: .closed, time: epoch + 3_000_000_000).encoded)
+    archive.close(entries)
+    return archive.bytes
+  }
+
+  static var encoded: [UInt8] {
+    let identity = identity(14)
+    let segments = GoldenRecords.segments(entrySeed: seed(identity))
+    var archive = GoldenArchive(identity, compresses: true)
+    archive.add(.dictionary, dictionary(identity))
+    let first = [(0, 1), (1, 3), (2, 2), (4, 1), (5, 2)].map { (segments[$0.0], 0..<$0.1) }
+    archive.add(first, clock: ringClock, lowest: 4, columns: dictionary(identity))
+    let second = [(3, 0, 3), (4, 1, 6), (5, 2, 5)].map { (segments[$0.0], $0.1..<$0.2) }
+    archive.add(second, clock: ringClock, lowest: 7, columns: dictionary(identity))
+    archive.add(.sessionEnd, SessionEnd(how: .closed, time: epoch + 3_000_000_000).encoded)
     archive.close(dictionary(identity))
     return archive.bytes
   }

@@ -1,11 +1,9 @@
-package import MMLogFormat
-
 /// The records of one segment that are to go into an archive, from where its last frame ended.
 package struct SegmentRun {
   package let index: Int
   package let header: SegmentHeader
   private var scanner: RecordScanner
-  private let isArchived: (Int) -> Bool
+  private let isArchived: ((Int) -> Bool)?
   /// The next record, if there is one, and where it begins.
   fileprivate private(set) var record: RecordView?
   fileprivate private(set) var ticks: UInt64 = 0
@@ -18,10 +16,10 @@ package struct SegmentRun {
   ///   - index: The segment's number.
   ///   - scanner: Stands where the first record that may be taken is.
   ///   - lastTicks: The greatest ticks that an earlier frame took from this segment.
-  ///   - isArchived: Whether the record at an offset is in an archive already.
+  ///   - isArchived: Whether the record at an offset is in an archive already; nil if none is.
   package init(
     index: Int, header: SegmentHeader, scanner: RecordScanner, lastTicks: UInt64 = 0,
-    isArchived: @escaping (Int) -> Bool = { _ in false }
+    isArchived: ((Int) -> Bool)? = nil
   ) {
     self.index = index
     self.header = header
@@ -40,7 +38,7 @@ package struct SegmentRun {
       case .record(let next, let offset):
         // Ticks of a thread never go back, whatever the processor's counters say.
         ticks = max(ticks, next.ticks)
-        if isArchived(offset) {
+        if let isArchived, isArchived(offset) {
           taken = scanner.offset
           continue
         }
@@ -50,12 +48,20 @@ package struct SegmentRun {
     }
   }
 
-  fileprivate var thread: ThreadIdentity { record?.sharedThread ?? header.thread }
-
-  /// Counts the current record as taken.
-  fileprivate mutating func take() {
-    taken = scanner.offset
-    advance()
+  /// Takes the next record, and those after it that are earlier than `limit` and not later than `cutoff`, until
+  /// `builder` has reached `size` bytes.
+  fileprivate mutating func move(
+    to builder: inout RowBuilder, size: Int, before limit: UInt64, cutoff: UInt64
+  ) {
+    while let record {
+      let shared = record.sharedThread
+      builder.add(
+        record, ticks: ticks, threadOrdinal: shared?.ordinal ?? header.thread.ordinal
+      ) { shared ?? header.thread }
+      taken = scanner.offset
+      advance()
+      guard ticks < limit, ticks <= cutoff, builder.size < size else { return }
+    }
   }
 
   /// The greatest ticks taken so far, or those of the record that is next.
@@ -85,11 +91,12 @@ package struct FrameCollector {
   /// - Returns: The parts of segments that were taken.
   package mutating func fill(_ builder: inout RowBuilder, size: Int) -> [RingRange] {
     let before = runs.map(\.taken)
-    while builder.size < size, let first = heap.first, let record = runs[first].record,
-      runs[first].ticks <= cutoff
-    {
-      builder.add(record, thread: runs[first].thread, ticks: runs[first].ticks)
-      runs[first].take()
+    while builder.size < size, let first = heap.first, runs[first].ticks <= cutoff {
+      let limit = nextTicks
+      // In place: a copy for each record would cost more than all the rest.
+      runs.withUnsafeMutableBufferPointer {
+        $0[first].move(to: &builder, size: size, before: limit, cutoff: cutoff)
+      }
       if runs[first].isEmpty { removeFirst() } else { siftDown() }
     }
     return zip(runs, before).compactMap { run, from in
@@ -101,6 +108,13 @@ package struct FrameCollector {
   }
 
   // MARK: - The heap
+
+  /// The ticks of the run that comes after the first.
+  private var nextTicks: UInt64 {
+    var ticks = UInt64.max
+    for child in 1..<3 where child < heap.count { ticks = min(ticks, runs[heap[child]].ticks) }
+    return ticks
+  }
 
   private func isEarlier(_ a: Int, _ b: Int) -> Bool {
     (runs[a].ticks, runs[a].header.generation) < (runs[b].ticks, runs[b].header.generation)

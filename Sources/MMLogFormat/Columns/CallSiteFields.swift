@@ -1,0 +1,79 @@
+/// What the records of each call site hold, as far as the call site alone says it.
+package struct CallSiteFields {
+  /// One call site's share of ``types``.
+  struct Shape {
+    var start = 0
+    var count = 0
+    /// Whether every argument is of one field, whatever its value.
+    var isFixed = false
+    /// How long a record is, in words, if no argument is a string; else 0.
+    var words = 0
+    /// This call site's share of ``steps``.
+    var steps = 0..<0
+  }
+
+  /// By number; an unknown one has no entry, or one without arguments that is not fixed.
+  private(set) var shapes: [Shape] = []
+  /// The argument types of all call sites.
+  private(set) var types: [UInt8] = []
+  /// The way through fixed arguments: so many words, or ``string``.
+  private(set) var steps: [UInt8] = []
+  static let string = UInt8.max
+  /// Larger numbers than any writer gives are not known here: a hostile one would cost memory.
+  private static let mostCallSites = 1 << 20
+
+  package init() {}
+
+  /// Takes in every call site among the entries that follow one another in `bytes`.
+  package mutating func add(entriesIn bytes: UnsafeRawBufferPointer, seed: UInt32) {
+    var scanner = EntryScanner(bytes, seed: seed)
+    while let next = scanner.next() {
+      if case .callSite(let id, let site) = next.entry { add(id, site) }
+    }
+  }
+
+  private mutating func add(_ id: UInt32, _ site: CallSite) {
+    guard id < Self.mostCallSites else { return }
+    while shapes.count <= Int(id) { shapes.append(Shape()) }
+    var shape = Shape(start: types.count, isFixed: true)
+    var hasStrings = false
+    var words = RecordLayout.bodyWord
+    let firstStep = steps.count
+    for case .argument(let argument) in site.pieces {
+      types.append(argument.type)
+      shape.count += 1
+      let fields = ValueType(rawValue: argument.type)?.fixedFields
+      shape.isFixed = shape.isFixed && fields != nil
+      hasStrings = hasStrings || fields == [.string]
+      words += fields?.count ?? 0
+      for field in fields ?? [] { addStep(field, first: firstStep) }
+    }
+    shape.steps = firstStep..<steps.count
+    shape.words = hasStrings ? 0 : words
+    shapes[Int(id)] = shape
+  }
+
+  private mutating func addStep(_ field: ColumnField, first: Int) {
+    if field == .string {
+      steps.append(Self.string)
+    } else if steps.count > first, let last = steps.last, last < Self.string - 1 {
+      steps[steps.count - 1] = last + 1
+    } else {
+      steps.append(1)
+    }
+  }
+}
+
+extension ValueType {
+  /// The fields that every value of this type has, or nil if that depends on the value.
+  var fixedFields: [ColumnField]? {
+    switch self {
+    case .int, .uint, .float, .bool, .hash: [.word]
+    case .double: [.double]
+    case .string, .bytes: [.string]
+    case .int128, .uint128: [.word, .word]
+    case .redacted, .null: []
+    case .array, .dictionary: nil
+    }
+  }
+}

@@ -1,0 +1,192 @@
+/// Turns a payload in columns back into one in rows, from hostile bytes.
+package struct ColumnDecoder: ~Copyable {
+  /// The payload in rows, as large as the frame's header says.
+  ///
+  /// - Parameters:
+  ///   - payload: The payload as stored; its check has been found right.
+  ///   - size: How large it is in rows.
+  ///   - count: How many records it has.
+  /// - Throws: if it is anything but such a payload.
+  /// - Complexity: O(`size`), in memory too.
+  package static func rows(
+    _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ inflater: Inflater
+  ) throws -> [UInt8] {
+    guard payload.count >= ColumnLayout.size, size >= 0, size <= FrameLayout.largestPayload,
+      count >= 0, count <= size / (RecordLayout.bodyWord * wordSize)
+    else { throw FormatError.invalid("record count") }
+    var rest = WordReader(payload)
+    let sizes = try rest.take(ColumnLayout.size)
+    var numbers = try section(sizes, ColumnLayout.numbersStored, &rest, inflater)
+    numbers.append(contentsOf: repeatElement(0, count: NumberDecoder.slack))
+    let text = try section(sizes, ColumnLayout.textStored, &rest, inflater)
+    guard rest.isAtEnd else { throw FormatError.invalid("end of the columns") }
+    return try numbers.withUnsafeBytes { numbers in
+      try text.withUnsafeBytes { text in
+        var decoder = ColumnDecoder(
+          NumberDecoder(numbers), StringDecoder(text, limit: size), size: size, count: count)
+        return try decoder.rows()
+      }
+    }
+  }
+
+  private static func section(
+    _ sizes: UnsafeRawBufferPointer, _ offset: Int, _ rest: inout WordReader, _ inflater: Inflater
+  ) throws(FormatError) -> [UInt8] {
+    let stored = Int(sizes.load(offset, as: UInt32.self))
+    let size = Int(sizes.load(offset + 4, as: UInt32.self))
+    let bytes = try rest.take(stored)
+    return stored == size ? Array(bytes) : try inflater.decompress(bytes, size: size)
+  }
+
+  private var numbers: NumberDecoder
+  private var strings: StringDecoder
+  /// In bytes, of all rows.
+  private let size: Int
+  private let count: Int
+  private var groups: [RowGroup] = []
+  /// The fields of all groups.
+  private var fields: [ColumnField] = []
+  private let ofRecord: WordBuffer
+  private let ordinals: WordBuffer
+  private let ticks: WordBuffer
+  /// Group by group: word 2, then each field; of strings, their places.
+  private let columns = WordBuffer(capacity: 1)
+
+  private init(
+    _ numbers: consuming NumberDecoder, _ strings: consuming StringDecoder, size: Int, count: Int
+  ) {
+    self.numbers = numbers
+    self.strings = strings
+    (self.size, self.count) = (size, count)
+    ofRecord = WordBuffer(capacity: count)
+    ordinals = WordBuffer(capacity: count)
+    ticks = WordBuffer(capacity: count)
+  }
+
+  private mutating func rows() throws -> [UInt8] {
+    let threadCount = try numbers.count(most: size / ThreadLayout.size)
+    let threads = try numbers.take(threadCount * ThreadLayout.size)
+    try readGroups()
+    try numbers.column(count, to: ofRecord.base)
+    try countGroups()
+    try numbers.column(count, to: ordinals.base)
+    try numbers.column(count, to: ticks.base)
+    for index in 0..<count where ordinals.base[index] > UInt32.max {
+      throw FormatError.invalid("thread")
+    }
+    // Before any memory is taken for columns.
+    let words = try leastWords()
+    columns.grow(for: words)
+    let rowSize = try readColumns()
+    guard numbers.isAtEnd, strings.isAtEnd, rowSize == size - wordSize - threads.count else {
+      throw FormatError.invalid("size of the columns")
+    }
+    return try [UInt8](unsafeUninitializedCapacity: size) { output, written in
+      let output = UnsafeMutableRawBufferPointer(output)
+      output.store(UInt64(threadCount), 0)
+      UnsafeMutableRawBufferPointer(rebasing: output[wordSize...]).copyMemory(from: threads)
+      let rows = output[(wordSize + threads.count)...]
+      try writeRows(to: UnsafeMutableRawBufferPointer(rebasing: rows))
+      written = size
+    }
+  }
+
+  // MARK: - Groups
+
+  private mutating func readGroups() throws(FormatError) {
+    for _ in 0..<(try numbers.count(most: count)) {
+      let kind = try numbers.byte()
+      let found = try numbers.take(try numbers.count(most: size / wordSize))
+      for byte in found { fields.append(try Self.field(byte)) }
+      let group = RowGroup(kind: kind, fields.suffix(found.count))
+      guard found.count <= 1 || !fields[group.fields].contains(.rest) else {
+        throw .invalid("field")
+      }
+      groups.append(group)
+    }
+  }
+
+  private static func field(_ byte: UInt8) throws(FormatError) -> ColumnField {
+    guard let field = ColumnField(rawValue: byte), field.onDisk == byte else {
+      throw .invalid("field")
+    }
+    return field
+  }
+
+  private mutating func countGroups() throws(FormatError) {
+    for index in 0..<count {
+      let group = ofRecord.base[index]
+      guard group < groups.count else { throw .invalid("group") }
+      groups[Int(group)].count += 1
+    }
+    // An empty one could have fields for nothing.
+    guard groups.allSatisfy({ $0.count > 0 }) else { throw .invalid("group") }
+  }
+
+  /// How many words all columns of the groups take, and each gets its place among them: word 2 and each field of
+  /// each record is a word, a rest included.
+  private mutating func leastWords() throws(FormatError) -> Int {
+    var words = 0
+    for index in groups.indices {
+      groups[index].first = words
+      // Both factors are less than 2²⁴.
+      words += groups[index].count * (1 + groups[index].fields.count)
+      guard words <= size / wordSize else { throw .invalid("number of fields") }
+    }
+    return words
+  }
+
+  /// - Returns: How large all rows are, in bytes.
+  private mutating func readColumns() throws(FormatError) -> Int {
+    var rowSize = 0
+    for group in groups {
+      let base = columns.base + group.first
+      try numbers.column(group.count, to: base)
+      rowSize += group.count * RecordLayout.bodyWord * wordSize
+      for (index, field) in fields[group.fields].enumerated() {
+        let column = base + (index + 1) * group.count
+        if field == .word {
+          try numbers.column(group.count, to: column)
+          rowSize += group.count * wordSize
+        } else {
+          try strings.column(group.count, to: column, &numbers)
+          rowSize += try Self.size(of: column, group.count, isRest: field == .rest)
+        }
+        guard rowSize <= size else { throw .invalid("size of the rows") }
+      }
+    }
+    return rowSize
+  }
+
+  /// How large strings are in rows, in bytes.
+  private static func size(
+    of places: UnsafePointer<UInt64>, _ count: Int, isRest: Bool
+  ) throws(FormatError) -> Int {
+    var size = isRest ? 0 : count * wordSize
+    for index in 0..<count {
+      let place = StringPlace(places[index])
+      guard !isRest || place.length % wordSize == 0 else { throw .invalid("rest of a row") }
+      size &+= place.paddedLength
+    }
+    return size
+  }
+
+  // MARK: - Rows
+
+  /// - Parameter output: As large as all rows together.
+  private mutating func writeRows(to output: UnsafeMutableRawBufferPointer) throws {
+    guard count > 0 else { return }
+    let (columns, text) = (columns.base, strings.base)
+    let (ofRecord, ordinals, ticks) = (ofRecord.base, ordinals.base, ticks.base)
+    try fields.withUnsafeBufferPointer { fields in
+      var writer = try RowWriter(to: output, fields, columns, text)
+      try groups.withUnsafeMutableBufferPointer { groups in
+        for index in 0..<count {
+          let group = Int(truncatingIfNeeded: ofRecord[index])
+          try writer.write(&groups[group], thread: ordinals[index], ticks: ticks[index])
+        }
+      }
+      guard writer.isAtEnd else { throw FormatError.invalid("size of the rows") }
+    }
+  }
+}

@@ -1,0 +1,198 @@
+/// Writes the rows of a frame by column. FORMAT.md, 8, says how, and why it is smaller.
+///
+/// Allocates nothing once its buffers are large enough, but for what zlib makes.
+package final class ColumnEncoder {
+  private let groups = RecordGroups()
+  private let numberEncoder = NumberEncoder()
+  private let stringEncoder: StringEncoder
+  private var numbers = ByteSink()
+  private var text = ByteSink()
+  private let column = WordBuffer()
+  private let strings = StringList()
+  /// The records by group, and where in each the next field begins.
+  private let sorted = WordBuffer()
+  private let starts = WordBuffer()
+  /// How the text of the last frames was best deflated, and for how many more that holds.
+  private var textMethod = Deflater.Method.repetitions
+  private var textMethodHolds = 0
+  /// Frames whose numbers were not tried to be deflated, since that did not pay.
+  private var skipped = 0
+
+  package init() { stringEncoder = StringEncoder(numberEncoder) }
+
+  /// The payload in columns of what `rows` has collected.
+  ///
+  /// - Parameters:
+  ///   - callSites: At least those that the records name, or their arguments take more room.
+  ///   - deflater: nil for no further compression.
+  package func encode(
+    _ rows: borrowing RowBuilder, _ callSites: CallSiteFields, _ deflater: Deflater?
+  ) -> [UInt8] {
+    numbers.removeAll()
+    text.removeAll()
+    numbers.append(varint: rows.threads.count)
+    for thread in rows.threads {
+      numbers.append(most: ThreadLayout.size) {
+        let output = UnsafeMutableRawBufferPointer(start: $0, count: ThreadLayout.size)
+        thread.encode(into: output, at: 0)
+        return ThreadLayout.size
+      }
+    }
+    rows.withRows { encode($0, callSites) }
+    return payload(deflater)
+  }
+
+  private func encode(
+    _ rows: RowList, _ callSites: CallSiteFields
+  ) {
+    groups.sort(rows, callSites)
+    numbers.append(varint: groups.groups.count)
+    for group in groups.groups {
+      numbers.append(group.kind)
+      numbers.append(varint: group.fields.count)
+      for field in groups.fields[group.fields] { numbers.append(field.onDisk) }
+    }
+    numberEncoder.encode(groups.ofRecord.base, count: rows.count, into: &numbers)
+    encodeColumn(rows.count) { rows[$0].threadOrdinal }
+    encodeColumn(rows.count) { rows[$0][RecordLayout.ticksWord] }
+    sortByGroup(rows)
+    var start = 0
+    for group in groups.groups {
+      encode(group, UnsafeMutableBufferPointer(start: sorted.base + start, count: group.count))
+      start += group.count
+    }
+  }
+
+  @inline(__always)
+  private func encodeColumn(
+    _ count: Int, areDoubles: Bool = false, _ value: (Int) -> UInt64
+  ) {
+    column.grow(for: count)
+    let base = column.base
+    for index in 0..<count { base[index] = value(index) }
+    numberEncoder.encode(base, count: count, areDoubles: areDoubles, into: &numbers)
+  }
+
+  private func sortByGroup(_ rows: RowList) {
+    sorted.grow(for: rows.count)
+    starts.grow(for: groups.groups.count)
+    var start: UInt64 = 0
+    for (index, group) in groups.groups.enumerated() {
+      starts.base[index] = start
+      start += UInt64(group.count)
+    }
+    let (sorted, starts, ofRecord) = (sorted.base, starts.base, groups.ofRecord.base)
+    for index in 0..<rows.count {
+      let group = Int(truncatingIfNeeded: ofRecord[index])
+      sorted[Int(truncatingIfNeeded: starts[group])] = UInt64(UInt(bitPattern: rows[index].base))
+      starts[group] &+= 1
+    }
+  }
+
+  /// - Parameter cursors: The addresses of the group's records; moved on from field to field.
+  private func encode(_ group: RecordGroups.Group, _ cursors: UnsafeMutableBufferPointer<UInt64>) {
+    encodeColumn(group.count) { Self.row(cursors[$0]).identity }
+    let bodyOffset = UInt64(RecordLayout.bodyWord * wordSize)
+    let rest = groups.fields[group.fields].last == .rest
+    if rest { return encodeRest(cursors) }
+    for index in cursors.indices { cursors[index] &+= bodyOffset }
+    for field in groups.fields[group.fields] {
+      switch field {
+      case .word: encodeWords(cursors, areDoubles: false)
+      case .double: encodeWords(cursors, areDoubles: true)
+      case .string: encodeStrings(cursors)
+      // The only field of its group.
+      case .rest: break
+      }
+    }
+  }
+
+  @inline(__always)
+  private static func row(_ address: UInt64) -> RowWords {
+    // Made from a pointer by `sortByGroup`, so never zero.
+    RowWords(UnsafeRawPointer(bitPattern: UInt(address)).unsafelyUnwrapped)
+  }
+
+  private func encodeWords(_ cursors: UnsafeMutableBufferPointer<UInt64>, areDoubles: Bool) {
+    encodeColumn(cursors.count, areDoubles: areDoubles) { index in
+      defer { cursors[index] &+= UInt64(wordSize) }
+      return Self.row(cursors[index])[0]
+    }
+  }
+
+  private func encodeStrings(_ cursors: UnsafeMutableBufferPointer<UInt64>) {
+    strings.fill(cursors.count) { index in
+      let row = Self.row(cursors[index])
+      let length = Int(truncatingIfNeeded: row[0])
+      cursors[index] &+= UInt64(wordSize &+ paddedSize(length))
+      return (row.base + wordSize, length)
+    }
+    stringEncoder.encode(strings, into: &numbers, text: &text)
+  }
+
+  private func encodeRest(_ cursors: UnsafeMutableBufferPointer<UInt64>) {
+    strings.fill(cursors.count) { index in
+      let row = Self.row(cursors[index])
+      return (
+        row.base + RecordLayout.bodyWord * wordSize, (row.count - RecordLayout.bodyWord) * wordSize
+      )
+    }
+    stringEncoder.encode(strings, into: &numbers, text: &text)
+  }
+
+  // MARK: - The payload
+
+  private func payload(_ deflater: Deflater?) -> [UInt8] {
+    let sections = (deflatedNumbers(deflater), deflatedText(deflater))
+    let stored = (sections.0?.count ?? numbers.count, sections.1?.count ?? text.count)
+    var payload: [UInt8] = []
+    payload.reserveCapacity(ColumnLayout.size + stored.0 + stored.1)
+    for size in [stored.0, numbers.count, stored.1, text.count] {
+      withUnsafeBytes(of: UInt32(size).littleEndian) { payload.append(contentsOf: $0) }
+    }
+    if let bytes = sections.0 { payload += bytes } else { payload += numbers.bytes }
+    if let bytes = sections.1 { payload += bytes } else { payload += text.bytes }
+    return payload
+  }
+
+  /// Packed numbers seldom get much smaller, and zlib is slowest where nothing does: after a try that failed, only
+  /// now and then. Who asks for speed gets it unless a fourth is saved.
+  private func deflatedNumbers(_ deflater: Deflater?) -> [UInt8]? {
+    guard let deflater else { return nil }
+    if skipped > 0, numbers.count > Self.alwaysTried {
+      skipped = (skipped + 1) % Self.triedEvery
+      return nil
+    }
+    let isSmall = numbers.count <= Self.alwaysTried
+    let bytes = deflater.compress(
+      numbers.bytes, share: isSmall || deflater.level > Self.fastest ? 16 : 4)
+    skipped = bytes == nil ? 1 : 0
+    return bytes
+  }
+
+  /// Who asks for speed gets it where looking for repetitions finds few, as in random identifiers.
+  private func deflatedText(_ deflater: Deflater?) -> [UInt8]? {
+    guard let deflater else { return nil }
+    if deflater.level > Self.fastest || text.count < 2 * Self.textSample {
+      return deflater.compress(text.bytes)
+    }
+    if textMethodHolds == 0 { chooseTextMethod(deflater) }
+    textMethodHolds -= 1
+    return deflater.compress(text.bytes, textMethod)
+  }
+
+  private func chooseTextMethod(_ deflater: Deflater) {
+    let sample = text.bytes.slice(0, Self.textSample)
+    let slow = deflater.compress(sample)?.count ?? sample.count
+    let fast = deflater.compress(sample, .frequencies)?.count ?? sample.count
+    textMethod = fast < slow + slow / 8 ? .frequencies : .repetitions
+    textMethodHolds = Self.triedEvery
+  }
+
+  private static let textSample = 16 << 10
+  private static let triedEvery = 16
+  /// The greatest level of zlib that is chosen for speed.
+  private static let fastest = 3
+  /// So few bytes take no time.
+  private static let alwaysTried = 4096
+}

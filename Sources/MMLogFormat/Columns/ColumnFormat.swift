@@ -1,0 +1,60 @@
+/// How the numbers of a column are written. Raw values stand on disk; FORMAT.md, 8, describes them.
+enum NumberEncoding: UInt8 {
+  case constant
+  case packed
+  case differences
+  case dictionary
+  case decimals
+  case runs
+  case patched
+}
+
+/// How the strings of a column are written. Raw values stand on disk.
+enum StringEncoding: UInt8 {
+  case plain
+  case dictionary
+  case skeletons
+}
+
+/// A field that all records of a group have. Raw values stand on disk.
+enum ColumnField: UInt8 {
+  case word
+  case string
+  /// All that follows in the record.
+  case rest
+  /// A word that is a floating-point number. Only the encoder tells it from ``word``.
+  case double
+
+  /// As it is written.
+  var onDisk: UInt8 { self == .double ? ColumnField.word.rawValue : rawValue }
+}
+
+enum ColumnLayout {
+  static let numbersStored = 0
+  static let numbersSize = numbersStored + 4
+  static let textStored = numbersSize + 4
+  static let textSize = textStored + 4
+  /// Where the numbers begin.
+  static let size = textSize + 4
+
+  /// Numbers that are packed with one width.
+  static let block = 128
+  /// Encodings within encodings: deeper ones are not read.
+  static let deepest = 4
+  /// In a skeleton, stands for digits that were taken out.
+  static let placeholder: UInt8 = 0
+  /// Digits that become one number, with a 1 before them.
+  static let mostDigits = 18
+  /// Numbers of a string that have columns of their own; later ones share the last.
+  static let mostPositions = 16
+  /// Numbers that are taken out of the strings of one column: more are not read.
+  static let mostNumbers = 1 << 20
+  /// The largest exponent of decimals: 10²² is the last power of ten that a double holds exactly.
+  static let largestExponent = 22
+}
+
+/// 10ᵉ for every exponent of decimals, each exact.
+let powersOfTen: [Double] = [
+  1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+  1e18, 1e19, 1e20, 1e21, 1e22,
+]

@@ -1,0 +1,171 @@
+/// Writes columns of numbers, each in the cheapest of a few ways. FORMAT.md, 8, says what they are.
+///
+/// Works on words: signed and unsigned numbers, and the bits of floating-point ones. Allocates nothing once
+/// its buffers are large enough.
+final class NumberEncoder {
+  /// For what encodings within encodings make, two for each depth.
+  private let scratch = (0..<2 * ColumnLayout.deepest).map { _ in WordBuffer() }
+  private let distinct = DistinctWords()
+
+  /// Appends a column of `count` numbers to `sink`; of none, nothing.
+  ///
+  /// - Parameter areDoubles: Whether they are the bits of doubles, which may be decimals.
+  func encode(
+    _ values: UnsafePointer<UInt64>, count: Int, areDoubles: Bool = false, depth: Int = 0,
+    into sink: inout ByteSink
+  ) {
+    guard count > 0 else { return }
+    if isConstant(values, count) {
+      sink.append(NumberEncoding.constant.rawValue)
+      sink.append(signed: values[0])
+      return
+    }
+    let profile = NumberProfile(values, count: count)
+    if depth < ColumnLayout.deepest - 1 {
+      if areDoubles, encodeDecimals(values, count, depth, into: &sink) { return }
+      if encodeRuns(values, count, depth, profile, into: &sink) { return }
+      let cost = min(profile.packed, profile.patched, profile.differences)
+      if encodeDictionary(values, count, depth, below: cost, into: &sink) { return }
+      if profile.differences + 8 < min(profile.packed, profile.patched) {
+        encodeDifferences(values, count, depth, into: &sink)
+        return
+      }
+    }
+    let isPatched = profile.patched + profile.packed / 16 < profile.packed
+    encodePacked(values, count, isPatched: isPatched, into: &sink)
+  }
+
+  @inline(__always)
+  private func isConstant(_ values: UnsafePointer<UInt64>, _ count: Int) -> Bool {
+    let first = values[0]
+    for index in 1..<count where values[index] != first { return false }
+    return true
+  }
+
+  private func buffer(_ which: Int, _ depth: Int, _ count: Int) -> UnsafeMutablePointer<UInt64> {
+    let buffer = scratch[2 * depth + which]
+    buffer.grow(for: count)
+    return buffer.base
+  }
+
+  private func encodePacked(
+    _ values: UnsafePointer<UInt64>, _ count: Int, isPatched: Bool, into sink: inout ByteSink
+  ) {
+    sink.append((isPatched ? NumberEncoding.patched : .packed).rawValue)
+    var last: UInt64 = 0
+    for start in stride(from: 0, to: count, by: ColumnLayout.block) {
+      let size = min(ColumnLayout.block, count - start)
+      let block = PackedBlock(values + start, count: size, isPatched: isPatched)
+      let width = isPatched ? block.patchedWidth : block.width
+      sink.append(signed: block.base &- last)
+      sink.append(UInt8(width))
+      last = block.base
+      let countAt = sink.count
+      if isPatched { sink.append(0) }
+      sink.append(most: packedSize(size, width: width) + wordSize) {
+        pack(values + start, count: size, least: block.base, width: width, to: $0)
+        return packedSize(size, width: width)
+      }
+      guard isPatched, width < block.width else { continue }
+      var exceptions: UInt8 = 0
+      for index in 0..<size {
+        let rest = (values[start &+ index] &- block.base) >> UInt64(width)
+        guard rest > 0 else { continue }
+        sink.append(UInt8(index))
+        sink.append(varint: rest)
+        exceptions += 1
+      }
+      sink.set(exceptions, at: countAt)
+    }
+  }
+
+  private func encodeDifferences(
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sink: inout ByteSink
+  ) {
+    sink.append(NumberEncoding.differences.rawValue)
+    sink.append(signed: values[0])
+    let steps = buffer(0, depth, count)
+    for index in 1..<count { steps[index &- 1] = values[index] &- values[index &- 1] }
+    encode(steps, count: count - 1, depth: depth + 1, into: &sink)
+  }
+
+  /// Where numbers mostly stay what they are.
+  private func encodeRuns(
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, _ profile: NumberProfile,
+    into sink: inout ByteSink
+  ) -> Bool {
+    let others = min(profile.packed, profile.patched, profile.differences)
+    guard profile.changes < count / 4,
+      profile.changes * (others / count + 2) + 8 < others
+    else { return false }
+    let (firsts, lengths) = (buffer(0, depth, count), buffer(1, depth, count))
+    var runs = 0
+    var index = 0
+    while index < count {
+      let start = index
+      while index < count, values[index] == values[start] { index += 1 }
+      (firsts[runs], lengths[runs]) = (values[start], UInt64(index - start))
+      runs += 1
+    }
+    sink.append(NumberEncoding.runs.rawValue)
+    sink.append(varint: runs)
+    encode(firsts, count: runs, depth: depth + 1, into: &sink)
+    encode(lengths, count: runs, depth: depth + 1, into: &sink)
+    return true
+  }
+
+  private func encodeDictionary(
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
+    into sink: inout ByteSink
+  ) -> Bool {
+    // A hash costs a nanosecond or two for each number: not where little can be gained, and not where the first
+    // numbers are all different.
+    guard count >= 32, cost > count * 3 / 4 else { return false }
+    let indexes = buffer(0, depth, count)
+    let sample = min(count, 256)
+    guard distinct.index(values, count: sample, limit: sample * 3 / 4, indexes) else {
+      return false
+    }
+    let limit = min(count / 2, DistinctWords.most)
+    guard distinct.index(values, count: count, limit: limit, indexes) else { return false }
+    let number = distinct.count
+    let indexSize = packedSize(count, width: bitWidth(UInt64(number - 1)))
+    guard indexSize + number * min(wordSize, cost / count + 2) + 16 < cost else { return false }
+    sink.append(NumberEncoding.dictionary.rawValue)
+    sink.append(varint: number)
+    let entries = buffer(1, depth, number)
+    entries.update(from: distinct.values, count: number)
+    encode(entries, count: number, depth: depth + 1, into: &sink)
+    encode(indexes, count: count, depth: depth + 1, into: &sink)
+    return true
+  }
+
+  private func encodeDecimals(
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sink: inout ByteSink
+  ) -> Bool {
+    guard let exponent = Decimals.exponent(values, count: count) else { return false }
+    let power = powersOfTen[exponent]
+    let (wholes, exceptions) = (buffer(0, depth, count), buffer(1, depth, count))
+    var exceptionCount = 0
+    var last: UInt64 = 0
+    for index in 0..<count {
+      if let whole = Decimals.scaled(values[index], power) {
+        last = UInt64(bitPattern: whole)
+      } else {
+        exceptions[exceptionCount] = UInt64(index)
+        exceptionCount &+= 1
+      }
+      wholes[index] = last
+    }
+    guard exceptionCount <= count / 8 else { return false }
+    sink.append(NumberEncoding.decimals.rawValue)
+    sink.append(UInt8(exponent))
+    encode(wholes, count: count, depth: depth + 1, into: &sink)
+    sink.append(varint: exceptionCount)
+    encode(exceptions, count: exceptionCount, depth: depth + 1, into: &sink)
+    // The whole numbers are written: their place is free.
+    for index in 0..<exceptionCount { wholes[index] = values[Int(exceptions[index])] }
+    encode(wholes, count: exceptionCount, depth: depth + 1, into: &sink)
+    return true
+  }
+}

@@ -1,0 +1,162 @@
+/// Sorts the records of a frame into groups whose records have the same fields.
+final class RecordGroups {
+  struct Group {
+    let kind: UInt8
+    /// Its fields' place in ``RecordGroups/fields``.
+    let fields: Range<Int>
+    var count = 0
+  }
+
+  private(set) var groups: [Group] = []
+  private(set) var fields: [ColumnField] = []
+  /// The group of each record.
+  let ofRecord = WordBuffer()
+  /// Of each call site, the group of its records that hold nothing but arguments of fixed fields, or −1.
+  private var fixedGroups: [Int32] = []
+  private var byHash: [UInt64: Int] = [:]
+  private var found: [ColumnField] = []
+
+  /// Finds the group of each record.
+  func sort(_ rows: RowList, _ callSites: CallSiteFields) {
+    groups.removeAll(keepingCapacity: true)
+    fields.removeAll(keepingCapacity: true)
+    byHash.removeAll(keepingCapacity: true)
+    fixedGroups.removeAll(keepingCapacity: true)
+    fixedGroups.append(contentsOf: repeatElement(-1, count: callSites.shapes.count))
+    ofRecord.grow(for: rows.count)
+    let ofRecord = ofRecord.base
+    callSites.shapes.withUnsafeBufferPointer { shapes in
+      for index in 0..<rows.count {
+        let record = rows[index]
+        let group = fixedGroup(of: record, shapes, callSites) ?? group(of: record, callSites)
+        ofRecord[index] = UInt64(truncatingIfNeeded: group)
+      }
+    }
+    groups.withUnsafeMutableBufferPointer { groups in
+      for index in 0..<rows.count { groups[Int(ofRecord[index])].count &+= 1 }
+    }
+  }
+
+  // MARK: - The common case
+
+  @inline(__always)
+  private func fixedGroup(
+    of record: RowWords, _ shapes: UnsafeBufferPointer<CallSiteFields.Shape>,
+    _ callSites: CallSiteFields
+  ) -> Int? {
+    let site = Int(record.callSite)
+    guard record.isPlain, site < shapes.count, shapes[site].isFixed else { return nil }
+    if shapes[site].words > 0 {
+      guard record.count == shapes[site].words else { return nil }
+    } else {
+      guard holdsJust(shapes[site], record, callSites) else { return nil }
+    }
+    let group = Int(fixedGroups[site])
+    return group >= 0 ? group : addFixedGroup(site, shapes[site], callSites)
+  }
+
+  /// Whether a record's words are arguments of these types, and nothing more.
+  private func holdsJust(
+    _ shape: CallSiteFields.Shape, _ record: RowWords, _ callSites: CallSiteFields
+  ) -> Bool {
+    let count = record.count
+    var next = RecordLayout.bodyWord
+    return callSites.steps.withUnsafeBufferPointer { steps in
+      for index in shape.steps {
+        if steps[index] < CallSiteFields.string {
+          next &+= Int(steps[index])
+        } else {
+          guard next < count else { return false }
+          let length = record[next]
+          guard length <= UInt64((count &- next &- 1) &* wordSize) else { return false }
+          next &+= 1 &+ paddedSize(Int(truncatingIfNeeded: length)) / wordSize
+        }
+      }
+      return next == count
+    }
+  }
+
+  @inline(never)
+  private func addFixedGroup(
+    _ site: Int, _ shape: CallSiteFields.Shape, _ callSites: CallSiteFields
+  ) -> Int {
+    found.removeAll(keepingCapacity: true)
+    for index in shape.start..<shape.start + shape.count {
+      found += ValueType(rawValue: callSites.types[index])?.fixedFields ?? []
+    }
+    let group = add(kind: RowWords.recordKind)
+    fixedGroups[site] = Int32(group)
+    return group
+  }
+
+  // MARK: - All others
+
+  @inline(never)
+  private func group(of record: RowWords, _ callSites: CallSiteFields) -> Int {
+    found.removeAll(keepingCapacity: true)
+    var walker = FieldWalker(record)
+    if !walker.find(callSites, &found) { found = [.rest] }
+    var hash = UInt64(record.kind) << 32 | UInt64(record.isFragment ? 0 : record.callSite)
+    for field in found { hash = (hash ^ UInt64(field.rawValue)) &* 0x9E37_79B9_7F4A_7C15 }
+    if let known = byHash[hash] {
+      let group = groups[known]
+      if group.kind == record.kind, fields[group.fields].elementsEqual(found) { return known }
+    }
+    let group = add(kind: record.kind)
+    byHash[hash] = group
+    return group
+  }
+
+  private func add(kind: UInt8) -> Int {
+    let start = fields.count
+    fields += found
+    groups.append(Group(kind: kind, fields: start..<fields.count))
+    return groups.count - 1
+  }
+}
+
+/// Rows in memory.
+struct RowList {
+  let base: UnsafeRawPointer
+  /// Where each begins, in bytes from `base`.
+  let offsets: UnsafePointer<UInt64>
+  let count: Int
+
+  @inline(__always)
+  subscript(index: Int) -> RowWords {
+    RowWords(base + Int(truncatingIfNeeded: offsets[index]))
+  }
+}
+
+/// The words of a row that has been checked to be one.
+struct RowWords {
+  static let recordKind = UInt8(truncatingIfNeeded: RecordLayout.recordKind >> 24)
+  /// Flags that put something beside the arguments into a record.
+  private static let notPlain: UInt64 =
+    UInt64(
+      RecordFlags([.metadata, .thread, .inlineCallSite]).rawValue) << RecordLayout.flagsShift
+
+  let base: UnsafeRawPointer
+
+  init(_ base: UnsafeRawPointer) { self.base = base }
+
+  @inline(__always)
+  subscript(index: Int) -> UInt64 {
+    UInt64(littleEndian: base.load(fromByteOffset: index &* wordSize, as: UInt64.self))
+  }
+
+  /// Its length in words.
+  @inline(__always)
+  var count: Int { Int(truncatingIfNeeded: self[0] & RecordLayout.lengthMask) }
+  var kind: UInt8 { UInt8(truncatingIfNeeded: self[0] >> 24) }
+  var isFragment: Bool { kind != Self.recordKind }
+  var threadOrdinal: UInt64 { self[0] >> 32 }
+  var identity: UInt64 { self[RecordLayout.identityWord] }
+  var callSite: UInt32 { UInt32(truncatingIfNeeded: identity) }
+  var flags: RecordFlags {
+    RecordFlags(rawValue: UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift))
+  }
+  /// Whether it is a whole record with nothing but arguments.
+  @inline(__always)
+  var isPlain: Bool { !isFragment && identity & Self.notPlain == 0 }
+}
