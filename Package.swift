@@ -75,6 +75,13 @@ let package = Package(
   ]
 )
 
+// Built by Tools/fuzz alone: it needs libFuzzer's main function.
+if Context.environment["MMLOG_FUZZ"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "mmlog-fuzz", dependencies: ["MMLogReader", "MMLogFormat"], path: "Tests/Fuzz"))
+}
+
 let strict = Context.environment["MMLOG_WARNINGS_AS_ERRORS"] != nil
 
 for target in package.targets where target.type != .system {

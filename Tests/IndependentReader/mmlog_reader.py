@@ -9,6 +9,7 @@ ended go to standard error.
 Exit status: 0 clean, 1 damage or losses, 2 usage, 3 nothing readable.
 """
 
+import collections
 import heapq
 import json
 import math
@@ -1052,7 +1053,10 @@ def rows_of_columns(payload, count, size):
     group, ordinals, ticks = (columns.integers(count) for _ in range(3))
     if set(group) != set(range(len(groups))) or any(ordinal >> 32 for ordinal in ordinals):
         raise Malformed("impossible group or thread")
-    rows = [iter(group_bodies(columns, fields, group.count(number)))
+    counts = collections.Counter(group)
+    if 8 * sum(counts[number] * (2 + len(fields)) for number, (_, fields) in enumerate(groups)) > size:
+        raise Malformed("more than the frame's size")
+    rows = [iter(group_bodies(columns, fields, counts[number]))
             for number, (_, fields) in enumerate(groups)]
     if columns.numbers.position != columns.numbers.end or columns.text.position != columns.text.end:
         raise Malformed("more than the columns")
@@ -1062,7 +1066,8 @@ def rows_of_columns(payload, count, size):
         words = len(body) // 8 + 2
         if words >> 24:
             raise Malformed("a record is too long")
-        result.append(struct.pack("<2IQ", words | groups[group[place]][0] << 24, ordinals[place], ticks[place]))
+        kind = groups[group[place]][0]
+        result.append(struct.pack("<2IQ", words | kind << 24, ordinals[place], ticks[place]))
         result.append(body)
     return b"".join(result)
 

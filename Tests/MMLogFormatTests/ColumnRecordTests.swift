@@ -28,16 +28,19 @@ import Testing
       case .double: .double(Double(below(10_000)) / 100)
       case .float: .float(Float(below(100)) / 4)
       case .bool: .bool(below(2) == 0)
-      case .string: .text(["", "XETR", "order \(below(1000))", "\(below(9)):\(below(99))"][below(4)])
+      case .string:
+        .text(["", "XETR", "order \(below(1000))", "\(below(9)):\(below(99))"][below(4)])
       case .bytes: .bytes(random.bytes(below(20)))
       case .int128: .int128(Int128(below(9)) - 4)
       case .uint128: .uint128(UInt128(random.next()) << 60)
       case .redacted: .redacted
       case .hash: .hash(random.next())
       case .null: .null
-      case .array: .array((0..<below(4)).map { _ in value(self.type(depth: depth), depth: depth + 1) })
+      case .array:
+        .array((0..<below(4)).map { _ in value(self.type(depth: depth), depth: depth + 1) })
       case .dictionary:
-        .dictionary((0..<below(3)).map { ("k\($0)", value(self.type(depth: depth), depth: depth + 1)) })
+        .dictionary(
+          (0..<below(3)).map { ("k\($0)", value(self.type(depth: depth), depth: depth + 1)) })
       }
     }
 
@@ -133,7 +136,9 @@ import Testing
   @Test func aLargeRecordIsTheSameRow() {
     let site = CallSite(
       file: "f", function: "g", line: 1, column: 1, pieces: [.argument(type: .string)])
-    for text in [String(repeating: "0123456789 ", count: 100_000), String(repeating: "é", count: 1 << 20)] {
+    for text in [
+      String(repeating: "0123456789 ", count: 100_000), String(repeating: "é", count: 1 << 20),
+    ] {
       let record = TestRecord(ticks: 1, site: 1, words: ValueWords.argument(.text(text)))
       let found = ColumnRecords([record.encoded(seed: 0)], [site])
       #expect(found.count == 1 && found.problem == nil)

@@ -29,7 +29,8 @@ import Testing
     try check(each.map { "\($0)" }, "numbers only")
     try check(each.map { String(repeating: "x", count: $0 % 40) + "y\($0)" }, "different")
     try check(each.map { ["a", "", "longer than a word", "b1"][$0 % 4] }, "few")
-    try check(each.map { "order \($0) of user \($0 % 7) took \($0 * 31 % 1000) ms" }, "one skeleton")
+    try check(
+      each.map { "order \($0) of user \($0 % 7) took \($0 * 31 % 1000) ms" }, "one skeleton")
     try check(
       each.map { "\($0 % 2 == 0 ? "in" : "out") \($0)\($0 % 50 == 0 ? " odd \($0)" : "")" },
       "own and shared columns")
@@ -49,8 +50,12 @@ import Testing
 
   @Test func anyCountOfNumbersInAStringComesBack() throws {
     for most in [1, 14, 15, 16, 17, 18, 40, 300] {
-      try check((0..<100).map { (0...$0 * most / 99).map { "\($0 * 7)" }.joined(separator: ",") }, "up to \(most)")
-      try check((0..<100).map { index in (0..<most).map { "\($0 * index)" }.joined(separator: "/") }, "\(most)")
+      try check(
+        (0..<100).map { (0...$0 * most / 99).map { "\($0 * 7)" }.joined(separator: ",") },
+        "up to \(most)")
+      try check(
+        (0..<100).map { index in (0..<most).map { "\($0 * index)" }.joined(separator: "/") },
+        "\(most)")
     }
   }
 

@@ -122,7 +122,8 @@ extension ColumnBytes {
 
 extension ColumnBytes {
   package static func plain(_ strings: [[UInt8]], lengths: Numbers = packed) -> ColumnBytes {
-    bytes(0) + lengths(strings.map { UInt64($0.count) }) + ColumnBytes(text: Array(strings.joined()))
+    bytes(0) + lengths(strings.map { UInt64($0.count) })
+      + ColumnBytes(text: Array(strings.joined()))
   }
 
   package static func plain(_ strings: [[UInt8]]) -> ColumnBytes { plain(strings, lengths: packed) }

@@ -106,6 +106,8 @@ struct ConfigurationTests {
     let changes: [(inout LogStore.Configuration) -> Void] = [
       { $0.makeTiny() },
       { ($0.ringSize, $0.segmentSize) = (1 << 20, 64 << 10) },
+      { $0.ringSize = 300 << 10 },
+      { $0.ringSize = 64 << 20 },
       { ($0.ringSize, $0.segmentSize) = ((8 * 16 << 20) + (272 << 10), 16 << 20) },
       { $0.archiveSize = 0 },
       { $0.archiveSize = 4096 },

@@ -25,11 +25,13 @@ extension LogStore {
     /// What the ring holds is what the service can log while the disk stands still.
     public var ringSize = 8 << 20
 
-    /// Size of a segment of the ring, in bytes: a multiple of 4096, from 4 KiB to 16 MiB; default 64 KiB.
+    /// Size of a segment of the ring, in bytes: a multiple of 4096, from 4 KiB to 16 MiB; nil (the default): a 64th of
+    /// the ring, from 4 KiB to 256 KiB.
     ///
-    /// Each thread that logs holds one. Three quarters of the segments can be held so; further threads share one,
+    /// A log call that takes a new segment takes some ten times as long as others: with large segments, few do. But each
+    /// thread that logs holds one. Three quarters of the segments can be held so; further threads share one,
     /// under a lock. The ring must have room for eight segments.
-    public var segmentSize = 64 << 10
+    public var segmentSize: Int?
 
     /// Size of the part of the ring that holds the static parts of log statements, in bytes: a multiple of
     /// 4096, from 4 KiB to 64 MiB; default 256 KiB, enough for about two thousand log statements.
@@ -47,8 +49,8 @@ extension LogStore {
     /// from 4 KiB; default 64 MiB.
     public var archiveSize = 64 << 20
 
-    /// How hard archives are compressed: 0 (not at all) to 9 (slowest and smallest) as zlib counts. Default 1,
-    /// so that one processor keeps up with several busy threads.
+    /// How hard archives are compressed: 0 (not at all), or by column and with zlib from 1 (fastest) to 9 (smallest).
+    /// Default 1, with which one processor keeps up with several busy threads; more than that pays for text only.
     public var compressionLevel = 1
 
     /// What to do when the ring is full. Default: wait up to a second.
@@ -74,6 +76,7 @@ extension LogStore {
 
     /// The ring's areas, once all settings are known to be right.
     func checkedGeometry() throws(LogError) -> RingGeometry {
+      let segmentSize = segmentSize ?? Self.segmentSize(ringSize: ringSize)
       try check((256 << 10)...(4 << 30), ringSize, "ringSize", "256 KiB to 4 GiB")
       try check((4 << 10)...(16 << 20), segmentSize, "segmentSize", "4 KiB to 16 MiB")
       try check((4 << 10)...(64 << 20), dictionarySize, "dictionarySize", "4 KiB to 64 MiB")
@@ -106,6 +109,10 @@ extension LogStore {
       return RingGeometry(
         dictionarySize: dictionarySize, segmentSize: segmentSize,
         segmentCount: (room + segmentSize - 1) / segmentSize)
+    }
+
+    private static func segmentSize(ringSize: Int) -> Int {
+      min(max(4 << 10, ringSize / 64 & ~4095), 256 << 10)
     }
 
     var archiveSettings: ArchiveSeries.Settings {

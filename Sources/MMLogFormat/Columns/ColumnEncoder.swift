@@ -1,4 +1,4 @@
-/// Writes the rows of a frame by column. FORMAT.md, 8, says how, and why it is smaller.
+/// Writes the rows of a frame by column. FORMAT.md, 10, says how, and why it is smaller.
 ///
 /// Allocates nothing once its buffers are large enough, but for what zlib makes.
 package final class ColumnEncoder {

@@ -1,4 +1,4 @@
-/// How the numbers of a column are written. Raw values stand on disk; FORMAT.md, 8, describes them.
+/// How the numbers of a column are written. Raw values stand on disk; FORMAT.md, 10, describes them.
 enum NumberEncoding: UInt8 {
   case constant
   case packed

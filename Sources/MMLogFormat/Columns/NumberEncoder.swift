@@ -1,4 +1,4 @@
-/// Writes columns of numbers, each in the cheapest of a few ways. FORMAT.md, 8, says what they are.
+/// Writes columns of numbers, each in the cheapest of a few ways. FORMAT.md, 10, says what they are.
 ///
 /// Works on words: signed and unsigned numbers, and the bits of floating-point ones. Allocates nothing once
 /// its buffers are large enough.

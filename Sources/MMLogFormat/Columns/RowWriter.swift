@@ -49,10 +49,9 @@ struct RowWriter {
     group.written &+= 1
     var size = group.leastWords &* wordSize
     if group.hasStrings { size &+= stringSize(group, identity) }
+    // No payload is so large that a record's length would not fit its 24 bits.
     let words = UInt64(truncatingIfNeeded: size / wordSize)
-    guard size <= end - next, words <= RecordLayout.lengthMask else {
-      throw .invalid("length of a row")
-    }
+    guard size <= end - next else { throw .invalid("length of a row") }
     store(words | UInt64(group.kind) << 24 | thread << 32)
     store(ticks)
     store(identity.pointee)

@@ -1,4 +1,4 @@
-/// Writes columns of strings. FORMAT.md, 8, says how: numbers into one sink, bytes into another.
+/// Writes columns of strings. FORMAT.md, 10, says how: numbers into one sink, bytes into another.
 ///
 /// Allocates nothing once its buffers are large enough.
 final class StringEncoder {

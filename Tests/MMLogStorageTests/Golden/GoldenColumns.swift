@@ -99,7 +99,8 @@ enum GoldenColumns {
   // MARK: - Strings
 
   private static let texts: [[UInt8]] = (0..<20).map { index in
-    Array(["", "é😀", "longer than a word", "8 bytes."][index % 4].utf8) + [0x61, 0x62].prefix(index / 9)
+    Array(["", "é😀", "longer than a word", "8 bytes."][index % 4].utf8)
+      + [0x61, 0x62].prefix(index / 9)
   }
   private static let skeletons: [[UInt8]] = (0..<20).map { index in
     Array(["order \0 of \0", "\0", "no number", "\0-\0-\0 at \0:\0"][index % 7 % 4].utf8)

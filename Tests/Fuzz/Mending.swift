@@ -1,0 +1,103 @@
+import MMLogFormat
+
+/// Makes checksums right again, so that what is behind them is reached.
+enum Mending {
+  static func entries(_ bytes: [UInt8], seed: UInt32) -> [UInt8] {
+    var bytes = bytes
+    bytes.withUnsafeMutableBytes { mend($0, 0..<$0.count, seed: seed, entryCheck) }
+    return bytes
+  }
+
+  static func archive(_ bytes: [UInt8]) -> [UInt8] {
+    var bytes = bytes
+    bytes.withUnsafeMutableBytes { bytes in
+      guard mendHead(bytes) else { return }
+      for offset in stride(from: HeadLayout.size, through: bytes.count - FrameLayout.size, by: 8)
+      where load(bytes, offset, as: UInt64.self) == FrameLayout.markerValue {
+        mendFrame(bytes, offset)
+      }
+    }
+    return bytes
+  }
+
+  static func ring(_ bytes: [UInt8]) -> [UInt8] {
+    var bytes = bytes
+    bytes.withUnsafeMutableBytes { bytes in
+      guard mendHead(bytes), bytes.count >= RingLayout.dictionary else { return }
+      let session = session(bytes)
+      mend(
+        bytes, RingLayout.dictionary..<bytes.count,
+        seed: checkSeed(session: session, generation: 0), entryCheck)
+      let first = load(bytes, RingLayout.segmentsOffset, as: UInt64.self)
+      let size = load(bytes, RingLayout.segmentSize, as: UInt64.self)
+      guard first < UInt64(bytes.count), (72...UInt64(bytes.count)).contains(size) else { return }
+      for offset in stride(from: Int(first), through: bytes.count - Int(size), by: Int(size)) {
+        mendSegment(bytes, offset..<offset + Int(size), session)
+      }
+    }
+    return bytes
+  }
+
+  private typealias Bytes = UnsafeMutableRawBufferPointer
+
+  private static func load<T: FixedWidthInteger & BitwiseCopyable>(
+    _ bytes: Bytes, _ offset: Int, as type: T.Type
+  ) -> T {
+    UnsafeRawBufferPointer(bytes).load(offset, as: type)
+  }
+
+  private static func slice(_ bytes: Bytes, _ range: Range<Int>) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: bytes[range])
+  }
+
+  private static func session(_ bytes: Bytes) -> SessionID {
+    SessionID(
+      words: (
+        load(bytes, HeadLayout.session, as: UInt64.self),
+        load(bytes, HeadLayout.session + 8, as: UInt64.self)
+      ))
+  }
+
+  private static func mendHead(_ bytes: Bytes) -> Bool {
+    guard bytes.count >= HeadLayout.size else { return false }
+    bytes.store(crc32c(slice(bytes, 0..<HeadLayout.check)), HeadLayout.check)
+    return true
+  }
+
+  private static func mendFrame(_ bytes: Bytes, _ start: Int) {
+    let rest = bytes.count - start
+    let ranges = Int(load(bytes, start + FrameLayout.rangeCount, as: UInt32.self))
+    let size = FrameLayout.size + ranges * FrameLayout.rangeSize
+    guard size <= rest else { return }
+    let stored = Int(load(bytes, start + FrameLayout.payloadSize, as: UInt32.self))
+    bytes.store(UInt32(size), start + FrameLayout.headerSize)
+    if stored <= rest - size {
+      let payload = slice(bytes, start + size..<start + size + stored)
+      bytes.store(crc32c(payload), start + FrameLayout.payloadCheck)
+    }
+    bytes.store(UInt32(0), start + FrameLayout.check)
+    bytes.store(crc32c(slice(bytes, start..<start + size)), start + FrameLayout.check)
+  }
+
+  private static func mendSegment(_ bytes: Bytes, _ range: Range<Int>, _ session: SessionID) {
+    let segment = Bytes(rebasing: bytes[range])
+    segment.store(segmentCheck(UnsafeRawBufferPointer(segment)), SegmentLayout.check)
+    let seed = checkSeed(
+      session: session, generation: load(segment, SegmentLayout.generation, as: UInt64.self))
+    mend(segment, SegmentLayout.size..<segment.count, seed: seed, recordCheck)
+  }
+
+  /// Mends what is framed like a record, one after the other.
+  private static func mend(
+    _ bytes: Bytes, _ range: Range<Int>, seed: UInt32,
+    _ check: (UnsafeRawBufferPointer, UInt32) -> UInt32
+  ) {
+    var offset = range.lowerBound
+    while offset + 8 <= range.upperBound {
+      let length = Int(load(bytes, offset, as: UInt32.self) & 0xFF_FFFF) * 8
+      guard length >= 24, length <= range.upperBound - offset else { return }
+      bytes.store(check(slice(bytes, offset..<offset + length), seed), offset + 4)
+      offset += length
+    }
+  }
+}

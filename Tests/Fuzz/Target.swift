@@ -1,0 +1,86 @@
+import Glibc
+import MMLogFormat
+import MMLogReader
+
+/// What is fuzzed, by the name that the command line has for it.
+enum Target: String, CaseIterable {
+  /// u32 size in rows, u32 count of records, payload in columns.
+  case columns
+  /// Dictionary entries; their checks are mended.
+  case entries
+  /// The bytes of an archive; its checks are mended.
+  case archive
+  /// The bytes of a ring; its checks are mended.
+  case ring
+
+  /// libFuzzer's callback has no place for it; it is set before that begins, and there is one thread.
+  nonisolated(unsafe) static var chosen = Target.columns
+
+  func read(_ bytes: UnsafeRawBufferPointer) {
+    switch self {
+    case .columns: readColumns(bytes)
+    case .entries: readEntries(Mending.entries(Array(bytes), seed: 0))
+    case .archive: readFile(Mending.archive(Array(bytes)))
+    case .ring: readFile(Mending.ring(Array(bytes)))
+    }
+  }
+}
+
+/// Larger ones take the same ways, and longer.
+private let largestRows = 8 << 20
+
+private func readColumns(_ bytes: UnsafeRawBufferPointer) {
+  guard bytes.count >= 8, let inflater = Inflater() else { return }
+  let (size, count) = (Int(bytes.load(0, as: UInt32.self)), Int(bytes.load(4, as: UInt32.self)))
+  let payload = bytes.slice(8, bytes.count - 8)
+  guard size <= largestRows,
+    let rows = try? ColumnDecoder.rows(payload, size: size, count: count, inflater)
+  else { return }
+  precondition(rows.count == size, "rows of another size")
+  encodeAgain(rows, inflater)
+}
+
+/// Records that were read come back from an encoder, too.
+private func encodeAgain(_ rows: [UInt8], _ inflater: Inflater) {
+  rows.withUnsafeBytes { bytes in
+    guard var reader = try? RowReader(bytes) else { return }
+    var builder = RowBuilder()
+    while let row = try? reader.next() {
+      let thread = ThreadIdentity(ordinal: row.threadOrdinalOfRow, id: 0, name: "")
+      builder.add(row, thread: thread, ticks: row.ticks)
+    }
+    let payload = ColumnEncoder().encode(builder, CallSiteFields(), nil)
+    let again = payload.withUnsafeBytes {
+      try? ColumnDecoder.rows(
+        $0, size: builder.size, count: Int(builder.summary.count), inflater)
+    }
+    precondition(again == builder.payload(), "another payload")
+  }
+}
+
+private func readEntries(_ bytes: [UInt8]) {
+  bytes.withUnsafeBytes {
+    var scanner = EntryScanner($0, seed: 0)
+    while scanner.next() != nil {}
+    var sites = CallSiteFields()
+    sites.add(entriesIn: $0, seed: 0)
+  }
+}
+
+/// Reads a file as a whole, and formats every record.
+private func readFile(_ bytes: [UInt8]) {
+  var path = Array("/dev/shm/mmlog-fuzz.XXXXXX".utf8CString)
+  let descriptor = mkstemp(&path)
+  guard descriptor >= 0 else { fatalError("mkstemp: errno \(errno)") }
+  defer { close(descriptor) }
+  unlink(path)
+  guard write(descriptor, bytes, bytes.count) == bytes.count else { fatalError("write") }
+  var (text, json) = (TextFormatter(), JSONFormatter())
+  var lines: [UInt8] = []
+  for item in LogReader(paths: ["/proc/self/fd/\(descriptor)"]) {
+    guard case .record(let record) = item else { continue }
+    lines.removeAll(keepingCapacity: true)
+    text.append(record, to: &lines)
+    json.append(record, to: &lines)
+  }
+}
