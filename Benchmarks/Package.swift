@@ -2,15 +2,42 @@
 
 import PackageDescription
 
+let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
+
 // A package of its own, so that what benchmarks need never reaches users of mmlog.
 let package = Package(
   name: "mmlog-benchmarks",
   dependencies: [.package(name: "mmlog", path: "..")],
   targets: [
+    .target(name: "CHarness"),
     .target(name: "CFloor"),
+    .target(
+      name: "CxxLoggers",
+      // As pkg-config says for Debian's libspdlog-dev.
+      cxxSettings: [
+        .define("SPDLOG_SHARED_LIB"), .define("SPDLOG_COMPILED_LIB"),
+        .define("SPDLOG_FMT_EXTERNAL"),
+      ],
+      linkerSettings: [
+        .linkedLibrary("spdlog"), .linkedLibrary("fmt"), .linkedLibrary("glog"),
+      ]),
+    .target(
+      name: "MMLogCalls", dependencies: [.product(name: "MMLog", package: "mmlog")],
+      swiftSettings: settings),
     .executableTarget(
-      name: "hot-path",
-      dependencies: [.product(name: "MMLog", package: "mmlog"), "CFloor"],
-      swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),
-  ]
+      name: "benchmarks",
+      dependencies: [
+        "CHarness", "CFloor", "CxxLoggers", "MMLogCalls",
+        .product(name: "MMLog", package: "mmlog"),
+        .product(name: "MMLogReader", package: "mmlog"),
+        .product(name: "mmlog-decode", package: "mmlog"),
+      ],
+      swiftSettings: settings),
+    // Small on its own, and without the peers' libraries: it is run under callgrind.
+    .executableTarget(
+      name: "counts",
+      dependencies: ["CHarness", "MMLogCalls", .product(name: "MMLog", package: "mmlog")],
+      swiftSettings: settings),
+  ],
+  cxxLanguageStandard: .cxx17
 )

@@ -96,3 +96,25 @@ void floor_text(floor_ring *ring, const char *text, size_t length) {
   put_text(&c, text, length);
   commit(ring, start, &c, 0x0002000100000002);
 }
+
+static inline void put_pair(cursor *c, const char *name, size_t length, uint64_t type) {
+  put_text(c, name, length);
+  put(c, type);
+}
+
+void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length) {
+  uint64_t *start = (uint64_t *)(ring->memory + ring->used);
+  cursor c = {start + 3, 1234};
+  put(&c, 5);
+  put_pair(&c, "venue", 5, 3);
+  put_text(&c, user, length);
+  put_pair(&c, "id", 2, 1);
+  put(&c, id);
+  put_pair(&c, "price", 5, 2);
+  put(&c, 0x3fe0000000000000);  // 0.5
+  put_pair(&c, "live", 4, 4);
+  put(&c, 1);
+  put_pair(&c, "side", 4, 3);
+  put_text(&c, "buy", 3);
+  commit(ring, start, &c, 0x0002000100000003);
+}

@@ -26,7 +26,7 @@ void floor_order(floor_ring *ring, uint64_t id, const char *user, size_t length,
 // A record with one text.
 void floor_text(floor_ring *ring, const char *text, size_t length);
 
-// How often malloc, calloc, realloc and aligned allocations were called in this process.
-uint64_t floor_allocations(void);
+// A record with a text that is constant, and five pairs of a name and a value: two texts, an integer, a double, a Boolean.
+void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length);
 
 #endif

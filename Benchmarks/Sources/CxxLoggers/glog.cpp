@@ -1,0 +1,31 @@
+#include <glog/logging.h>
+
+#include "CxxLoggers.h"
+#include "sites.h"
+
+void glog_open(const char *directory) {
+  FLAGS_log_dir = directory;
+  FLAGS_logtostderr = false;
+  FLAGS_stderrthreshold = google::GLOG_FATAL;
+  google::InitGoogleLogging("bench");
+}
+
+void glog_order(uint64_t id, const char *user, double elapsed, uint64_t quantity) {
+  LOG(INFO) << "order " << id << " accepted for " << user << " in " << elapsed << " ms, quantity " << quantity;
+}
+
+void glog_text(const char *text) { LOG(INFO) << text; }
+
+void glog_pairs(uint64_t id, const char *user) {
+  LOG(INFO) << "order accepted venue=" << user << " id=" << id << " price=" << 0.5 << " live=" << true
+            << " side=" << "buy";
+}
+
+#define SITE(n) \
+  case n: LOG(INFO) << "step " #n " of order " << id << " for " << user; break;
+void glog_site(uint64_t site, uint64_t id, const char *user) { TWENTY_SITES(SITE) }
+
+void glog_disabled(uint64_t id) { VLOG(1) << "never " << id; }
+
+void glog_drain(void) { google::FlushLogFiles(google::GLOG_INFO); }
+void glog_close(void) { google::ShutdownGoogleLogging(); }

@@ -1,0 +1,7 @@
+// Twenty log statements, each a call site of its own, of which `site` chooses one.
+
+#define TWENTY_SITES(SITE)                                                                                     \
+  switch (site) {                                                                                              \
+    SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7) SITE(8) SITE(9)                            \
+    SITE(10) SITE(11) SITE(12) SITE(13) SITE(14) SITE(15) SITE(16) SITE(17) SITE(18) SITE(19)                  \
+  }

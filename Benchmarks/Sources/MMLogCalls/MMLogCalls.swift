@@ -1,0 +1,44 @@
+public import MMLog
+
+/// A function for each workload, with mmlog's log call and nothing else: what is timed, and whose instructions
+/// are counted. None is inlined, so that each costs a call, as other loggers' functions do.
+public struct MMLogCalls: Sendable {
+  private let log: Logger
+  private let sample = Sample()
+
+  /// Logs with `log`, whose level is to be `info`.
+  public init(_ log: Logger) { self.log = log }
+
+  /// Two integers, a text, a floating-point number.
+  @inline(never)
+  public func order(_ index: Int) {
+    log.info(
+      "order \(index) accepted for \(sample.user) in \(Sample.elapsed(index)) ms, quantity \(Sample.quantity(index))"
+    )
+  }
+
+  /// A text of 100 bytes that is known at run time only.
+  @inline(never)
+  public func text(_ index: Int) { log.info("\(sample.text)") }
+
+  /// A constant message and five pairs.
+  @inline(never)
+  public func pairs(_ index: Int) {
+    log.info(
+      "order accepted",
+      [
+        "venue": .string(sample.user), "id": .int(Int64(index)), "price": .double(0.5),
+        "live": true, "side": "buy",
+      ])
+  }
+
+  /// One of twenty call sites.
+  @inline(never)
+  public func sites(_ index: Int) {
+    TwentySites.log(index % Sample.siteCount, log, index, sample.user)
+  }
+
+  /// A message below the level.
+  @inline(never)
+  public func disabled(_ index: Int) { log.debug("never \(index)") }
+}

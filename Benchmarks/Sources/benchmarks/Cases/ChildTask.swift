@@ -1,0 +1,17 @@
+import Foundation
+
+/// What this program does when it has started itself.
+enum ChildTask {
+  static func run(_ arguments: [String]) throws {
+    switch (arguments.first, arguments.count) {
+    case ("flood", 4):
+      try Contestant.named(arguments[1]).flood(arguments[2], SharedCount(arguments[3]))
+    case ("sustain", 4):
+      let job = try JSONDecoder().decode(Sustained.Job.self, from: Data(arguments[3].utf8))
+      let result = try Contestant.named(arguments[1]).sustain(arguments[2], job)
+      try FileHandle.standardOutput.write(contentsOf: JSONEncoder().encode(result))
+    case ("neighbour", 2): try Neighbour.run(in: arguments[1])
+    default: throw BenchmarkError("a child was started wrongly: \(arguments)")
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import CHarness
+import Foundation
+
+/// How many records a second a logger keeps up, until all are written and synced.
+struct Sustained {
+  /// What a child is told to do.
+  struct Job: Codable {
+    let workload: String
+    let records: Int
+    let threads: Int
+    /// Whether the numbers in order messages are at random instead of rising, which an archive needs next to no room for.
+    var isRandom = false
+  }
+
+  /// Order messages whose numbers are at random: an id of 20 bits, a time of as many, a quantity of 7.
+  private struct RandomOrderCall<C: Contender>: Call {
+    let contender: C
+
+    @inline(__always)
+    func make(_ index: Int) {
+      // SplitMix64: Steele, Lea and Flood, 2014.
+      var mixed = UInt64(truncatingIfNeeded: index) &* 0x9e37_79b9_7f4a_7c15
+      mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
+      mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
+      contender.order(Int(truncatingIfNeeded: mixed >> 44))
+    }
+  }
+
+  /// What it has found.
+  struct Result: Codable {
+    let seconds: Double
+    let processorSeconds: Double
+    let bytes: Int
+    let lost: Int
+    /// In KiB, when nothing was logged yet, and at most.
+    let startMemory: Int
+    let peakMemory: Int
+  }
+
+  private let settings: Settings
+  init(_ settings: Settings) { self.settings = settings }
+
+  func run(_ results: inout Results) throws {
+    try show(.order, threads: 1, isRandom: true, &results)
+    try show(.order, threads: 1, &results)
+    try show(.sites, threads: 2, &results)
+    try show(.text, threads: 1, &results)
+  }
+
+  private func show(
+    _ workload: Workload, threads: Int, isRandom: Bool = false, _ results: inout Results
+  ) throws {
+    let loggers = Contestant.loggers.filter { $0.workloads.contains(workload) }
+    var found: [String: [Result]] = [:]
+    for _ in 0..<settings.sustainedRounds {
+      for logger in loggers {
+        let job = Job(
+          workload: workload.rawValue, records: records(of: logger), threads: threads,
+          isRandom: isRandom)
+        found[logger.name, default: []].append(try run(logger, job))
+      }
+    }
+    var table = Table(
+      "sustained-\(workload.rawValue)\(isRandom ? "-random" : "")",
+      "Sustained, \(workload.title)\(isRandom ? " with random numbers" : ""), \(threads == 1 ? "one thread" : "\(threads) threads"): until all is written and synced",
+      columns: [
+        "records", "records/s", "processor, ns per record", "bytes per record", "lost",
+        "memory at start, MiB", "peak, MiB",
+      ],
+      note:
+        "Each logger with its own defaults, made to wait when it is full, in a process of its own.")
+    for logger in loggers {
+      table.add(logger.name, cells(found[logger.name] ?? [], records(of: logger)))
+    }
+    results.add(table)
+  }
+
+  private func cells(_ results: [Result], _ records: Int) -> [Cell] {
+    let count = Double(records)
+    func figure(_ value: (Result) -> Double) -> Figure { Figure(results.map(value)) }
+    return [
+      .number(count, digits: 0), .figure(figure { count / $0.seconds }, digits: 0),
+      .median(figure { $0.processorSeconds * 1e9 / count }, digits: 0),
+      .median(figure { Double($0.bytes) / count }, digits: 2),
+      .number(results.map { Double($0.lost) }.reduce(0, +), digits: 0),
+      .median(figure { Double($0.startMemory) / 1024 }, digits: 1),
+      .median(figure { Double($0.peakMemory) / 1024 }, digits: 1),
+    ]
+  }
+
+  private func records(of contestant: Contestant) -> Int {
+    contestant.name == MMLogContender.name ? settings.sustainedRecords : settings.slowRecords
+  }
+
+  private func run(_ contestant: Contestant, _ job: Job) throws -> Result {
+    let directory = try Files.folder("\(settings.directory)/sustained")
+    defer { Files.remove(directory) }
+    return try Self.start(contestant, job, in: directory)
+  }
+
+  /// Has a child do it.
+  static func start(_ contestant: Contestant, _ job: Job, in directory: String) throws -> Result {
+    let text = String(decoding: try JSONEncoder().encode(job), as: UTF8.self)
+    let child = try Child(
+      nil, ["child", "sustain", contestant.name, directory, text], capturing: true)
+    return try JSONDecoder().decode(Result.self, from: child.finish())
+  }
+
+  /// The child's part.
+  static func run<C: Contender>(_ type: C.Type, _ directory: String, _ job: Job) throws -> Result {
+    let contender = try C(directory: directory, for: .service)
+    let startMemory = Machine.peakMemory
+    let clock = processorTime()
+    let seconds = try Clock.seconds {
+      log(job, to: contender)
+      try contender.finish()
+    }
+    let processor = processorTime() - clock
+    let (peak, bytes) = (Machine.peakMemory, Files.size(of: Files.list(directory)))
+    let lost = job.records - (try C.records(in: directory))
+    return Result(
+      seconds: seconds, processorSeconds: processor, bytes: bytes, lost: lost,
+      startMemory: startMemory, peakMemory: peak)
+  }
+
+  private static func log<C: Contender>(_ job: Job, to contender: C) {
+    let share = job.records / job.threads
+    let many = [Int](0..<job.threads)
+    switch Workload(rawValue: job.workload) {
+    case .sites: spread(many.map { _ in SitesCall(contender: contender) }, share)
+    case .text: spread(many.map { _ in TextCall(contender: contender) }, share)
+    default:
+      if job.isRandom {
+        spread(many.map { _ in RandomOrderCall(contender: contender) }, share)
+      } else {
+        spread(many.map { _ in OrderCall(contender: contender) }, share)
+      }
+    }
+  }
+
+  private static func spread(_ calls: [some Call], _ share: Int) {
+    if calls.count == 1 {
+      for index in 0..<share { calls[0].make(index) }
+    } else {
+      _ = Threads.measure(calls, each: share - Threads.warmUp)
+    }
+  }
+
+  /// Of all threads of this process, in seconds.
+  private static func processorTime() -> Double {
+    var usage = rusage()
+    getrusage(RUSAGE_SELF.rawValue, &usage)
+    func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime)
+  }
+}

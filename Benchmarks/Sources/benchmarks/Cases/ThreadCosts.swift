@@ -1,0 +1,54 @@
+/// The order message from several threads at once.
+struct ThreadCosts {
+  private static let counts = [1, 2, 4]
+  private let settings: Settings
+  init(_ settings: Settings) { self.settings = settings }
+
+  private struct Key: Hashable {
+    let name: String
+    let threads: Int
+  }
+
+  func run(_ results: inout Results) throws {
+    var wall: [Key: Figure] = [:]
+    var processor: [Key: Figure] = [:]
+    let opened = try Contestant.all.map { contestant in
+      (contestant, try contestant.open(Files.folder("\(settings.directory)/\(contestant.name)")))
+    }
+    for round in 0...settings.rounds {
+      for (contestant, logger) in round % 2 == 0 ? opened : opened.reversed() {
+        for threads in Self.counts {
+          guard let loops = logger.loops[.order] else { continue }
+          let cost = try loops.threads(threads, contestant.calls / (threads > 2 ? 2 : 1))
+          if round == 0 { continue }
+          let key = Key(name: contestant.name, threads: threads)
+          wall[key, default: Figure()].add(cost.wall)
+          processor[key, default: Figure()].add(cost.processor)
+        }
+      }
+    }
+    for (contestant, logger) in opened {
+      try logger.finish()
+      Files.remove("\(settings.directory)/\(contestant.name)")
+    }
+    results.add(table(wall, processor))
+  }
+
+  private func table(_ wall: [Key: Figure], _ processor: [Key: Figure]) -> Table {
+    var table = Table(
+      "threads", "Order message from several threads, back to back: nanoseconds per record",
+      columns: Self.counts.map { "processor, \($0)" } + ["4 / 1"]
+        + Self.counts.map { "elapsed, \($0)" },
+      note: "Processor time of the callers, and elapsed time divided by all threads' records.")
+    for contestant in Contestant.all {
+      let keys = Self.counts.map { Key(name: contestant.name, threads: $0) }
+      let costs = keys.compactMap { processor[$0] }
+      guard costs.count == keys.count else { continue }
+      table.add(
+        contestant.name,
+        costs.map { .figure($0, digits: 1) } + [.median(costs[2].ratio(to: costs[0]), digits: 2)]
+          + keys.compactMap { wall[$0] }.map { .figure($0, digits: 1) })
+    }
+    return table
+  }
+}

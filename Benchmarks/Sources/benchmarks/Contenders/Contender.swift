@@ -1,0 +1,83 @@
+/// What is logged.
+enum Workload: String, CaseIterable {
+  /// `order 17 accepted for trader-17 in 4.25 ms, quantity 17`: two integers, a text, a floating-point number.
+  case order
+  /// A text of 100 bytes that is known at run time only.
+  case text
+  /// A constant message and five pairs of a name and a value. A logger that knows no metadata puts them into the message.
+  case pairs
+  /// One of 20 call sites after the other, with an integer and a text.
+  case sites
+  /// A message below the level.
+  case disabled
+
+  /// As tables name it.
+  var title: String {
+    switch self {
+    case .order: "order"
+    case .text: "100-byte text"
+    case .pairs: "five pairs"
+    case .sites: "20 call sites"
+    case .disabled: "disabled"
+    }
+  }
+}
+
+/// What a logger is opened for.
+enum Purpose {
+  /// Measuring calls: with so much room that none waits for the disk.
+  case latency
+  /// As a service would use it: with the logger's own defaults, and no message dropped.
+  case service
+}
+
+/// A logger, or what stands in for one, with one function for each workload. These are what is measured; none is inlined, so
+/// that each costs a call.
+///
+/// A protocol only for the compiler to specialise by: nothing measured goes through a witness table.
+protocol Contender: Sendable {
+  static var name: String { get }
+  static var workloads: [Workload] { get }
+  /// How many calls are made back to back: fewer for those that take microseconds.
+  static var calls: Int { get }
+
+  /// - Parameter directory: A folder of its own.
+  init(directory: String, for purpose: Purpose) throws
+
+  func order(_ index: Int)
+  func text(_ index: Int)
+  func pairs(_ index: Int)
+  func sites(_ index: Int)
+  func disabled(_ index: Int)
+
+  /// What another thread logs to, and what is done with it when that thread has ended.
+  func forThread(_ number: Int) throws -> Self
+  func afterThread() throws
+  /// Returns when all is written. Never part of what is measured.
+  func drain() throws
+  /// Writes everything and closes. Nothing is logged afterwards.
+  func finish() throws
+
+  /// How many whole records can be read from a directory, of a process that is dead.
+  static func records(in directory: String) throws -> Int
+}
+
+extension Contender {
+  static var workloads: [Workload] { Workload.allCases }
+  static var calls: Int { 20_000 }
+
+  func text(_ index: Int) { preconditionFailure("not among the workloads") }
+  func pairs(_ index: Int) { preconditionFailure("not among the workloads") }
+  func sites(_ index: Int) { preconditionFailure("not among the workloads") }
+  func disabled(_ index: Int) { preconditionFailure("not among the workloads") }
+
+  func forThread(_ number: Int) throws -> Self { self }
+  func afterThread() throws { try drain() }
+  func drain() throws {}
+  func finish() throws {}
+
+  /// Loggers that write lines.
+  static func records(in directory: String) throws -> Int {
+    Files.list(directory).map(Files.lines).reduce(0, +)
+  }
+}

@@ -1,0 +1,124 @@
+import CHarness
+
+/// A contender with its type erased: around the measured loops, not inside them.
+struct Contestant: Sendable {
+  let name: String
+  let workloads: [Workload]
+  let calls: Int
+  /// Opens it in a folder.
+  let open: @Sendable (_ directory: String) throws -> Opened
+  /// Logs a number of records as fast as it can, until they are written and synced.
+  let sustain: @Sendable (_ directory: String, Sustained.Job) throws -> Sustained.Result
+  /// Logs as fast as it can and counts acknowledged records, until it is killed.
+  let flood: @Sendable (_ directory: String, SharedCount) throws -> Never
+  /// Counts the records of a dead process.
+  let records: @Sendable (_ directory: String) throws -> Int
+
+  init<C: Contender>(_ type: C.Type) {
+    name = C.name
+    workloads = C.workloads
+    calls = C.calls
+    open = { Opened(try C(directory: $0, for: .latency)) }
+    sustain = { try Sustained.run(C.self, $0, $1) }
+    flood = { directory, count in
+      let contender = try C(directory: directory, for: .service)
+      var index = 0
+      while true {
+        contender.order(index)
+        index += 1
+        count.value = index
+      }
+    }
+    records = { try C.records(in: $0) }
+  }
+
+  /// All, in the order of the tables. What is added here takes part in everything.
+  static let all = [
+    Contestant(NullCall.self), Contestant(Floor.self), Contestant(MMLogContender.self),
+    Contestant(SpdlogAsync.self), Contestant(SpdlogSync.self), Contestant(Glog.self),
+    Contestant(QueueFile.self), Contestant(QueueBuffer.self), Contestant(Interpolation.self),
+    Contestant(Fwrite.self),
+  ]
+
+  /// Those that write something, and can lose it.
+  static let loggers = all.filter {
+    ![NullCall.name, Floor.name, Interpolation.name].contains($0.name)
+  }
+
+  static func named(_ name: String) throws -> Contestant {
+    guard let found = all.first(where: { $0.name == name }) else {
+      throw BenchmarkError("there is no contender '\(name)'")
+    }
+    return found
+  }
+}
+
+/// A contender that is open: its loops, one of its own for each workload.
+struct Opened: Sendable {
+  struct Loops: Sendable {
+    let backToBack: @Sendable (_ calls: Int) -> Double
+    let paced: @Sendable (_ calls: Int, inout Histogram) -> Void
+    let bursts: @Sendable (_ bursts: Int, inout Histogram) -> Void
+    let allocations: @Sendable (_ calls: Int) -> Double
+    let threads: @Sendable (_ threads: Int, _ calls: Int) throws -> Threads.Cost
+
+    init<C: Contender, M: Call>(_ contender: C, _ makeCall: @escaping @Sendable (C) -> M) {
+      let call = makeCall(contender)
+      backToBack = { Measure.backToBack(call, calls: $0) }
+      paced = { Measure.paced(call, calls: $0, into: &$1) }
+      bursts = { Measure.bursts(call, bursts: $0, into: &$1) }
+      allocations = { Measure.allocations(call, calls: $0) }
+      threads = { count, calls in
+        let own = try (0..<count).map(contender.forThread)
+        let cost = Threads.measure(own.map(makeCall), each: calls)
+        for contender in own { try contender.afterThread() }
+        return cost
+      }
+    }
+  }
+
+  let loops: [Workload: Loops]
+  let drain: @Sendable () throws -> Void
+  let finish: @Sendable () throws -> Void
+
+  init<C: Contender>(_ contender: C) {
+    var loops: [Workload: Loops] = [:]
+    for workload in C.workloads {
+      switch workload {
+      case .order: loops[workload] = Loops(contender) { OrderCall(contender: $0) }
+      case .text: loops[workload] = Loops(contender) { TextCall(contender: $0) }
+      case .pairs: loops[workload] = Loops(contender) { PairsCall(contender: $0) }
+      case .sites: loops[workload] = Loops(contender) { SitesCall(contender: $0) }
+      case .disabled: loops[workload] = Loops(contender) { DisabledCall(contender: $0) }
+      }
+    }
+    self.loops = loops
+    drain = { try contender.drain() }
+    finish = { try contender.finish() }
+  }
+}
+
+struct OrderCall<C: Contender>: Call {
+  let contender: C
+  @inline(__always) func make(_ index: Int) { contender.order(index) }
+}
+
+struct TextCall<C: Contender>: Call {
+  let contender: C
+  @inline(__always) func make(_ index: Int) { contender.text(index) }
+}
+
+struct PairsCall<C: Contender>: Call {
+  let contender: C
+  @inline(__always) func make(_ index: Int) { contender.pairs(index) }
+}
+
+struct SitesCall<C: Contender>: Call {
+  let contender: C
+  @inline(__always) func make(_ index: Int) { contender.sites(index) }
+}
+
+struct DisabledCall<C: Contender>: Call {
+  let contender: C
+  @inline(__always) func make(_ index: Int) { contender.disabled(index) }
+}

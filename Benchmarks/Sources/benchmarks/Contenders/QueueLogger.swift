@@ -1,0 +1,97 @@
+import Foundation
+import MMLogCalls
+
+/// A serial queue that formats, seeks to the end and writes, for each message: CocoaLumberjack's DDFileLogger.
+struct QueueFile: Contender {
+  static let name = "queue + FileHandle"
+  static let workloads = [Workload.order, .text, .pairs]
+  private let log: QueueLogger
+
+  init(directory: String, for purpose: Purpose) throws {
+    log = try QueueLogger("\(directory)/log", buffer: 0)
+  }
+
+  @inline(never) func order(_ index: Int) { log.order(index) }
+  @inline(never) func text(_ index: Int) { log.text() }
+  @inline(never) func pairs(_ index: Int) { log.pairs(index) }
+  func drain() { log.drain() }
+  func finish() { log.close() }
+}
+
+/// The same behind a buffer in memory, which is written when it is full: CocoaLumberjack's DDBufferedProxy.
+struct QueueBuffer: Contender {
+  static let name = "queue + buffer"
+  static let workloads = [Workload.order, .text, .pairs]
+  private let log: QueueLogger
+
+  init(directory: String, for purpose: Purpose) throws {
+    // CocoaLumberjack's own default.
+    log = try QueueLogger("\(directory)/log", buffer: 4096)
+  }
+
+  @inline(never) func order(_ index: Int) { log.order(index) }
+  @inline(never) func text(_ index: Int) { log.text() }
+  @inline(never) func pairs(_ index: Int) { log.pairs(index) }
+  func drain() { log.drain() }
+  func finish() { log.close() }
+}
+
+/// The caller builds the message and takes the time; all else is done on the queue.
+///
+/// Proof of `@unchecked Sendable`: what changes is touched on the queue only.
+private final class QueueLogger: @unchecked Sendable {
+  private let queue = DispatchQueue(label: "log")
+  private let handle: FileHandle
+  private let formatter = DateFormatter()
+  private let limit: Int
+  private var buffer = Data()
+  private let sample = Sample()
+
+  init(_ path: String, buffer limit: Int) throws {
+    guard FileManager.default.createFile(atPath: path, contents: nil),
+      let handle = FileHandle(forWritingAtPath: path)
+    else { throw BenchmarkError("\(path) cannot be made") }
+    self.handle = handle
+    self.limit = limit
+    formatter.dateFormat = "yyyy/MM/dd HH:mm:ss:SSS"
+  }
+
+  @inline(__always) func order(_ index: Int) { log(sample.line(index)) }
+  @inline(__always) func text() { log(sample.text) }
+  @inline(__always) func pairs(_ index: Int) { log(sample.pairs(index)) }
+
+  @inline(__always)
+  private func log(_ message: String) {
+    let time = Date()
+    queue.async { self.append(message, time) }
+  }
+
+  private func append(_ message: String, _ time: Date) {
+    let line = Data("\(formatter.string(from: time))  \(message)\n".utf8)
+    guard limit > 0 else { return write(line) }
+    buffer.append(line)
+    if buffer.count >= limit { writeBuffer() }
+  }
+
+  private func write(_ data: Data) {
+    do {
+      try handle.seekToEnd()
+      try handle.write(contentsOf: data)
+    } catch {
+      preconditionFailure("the log cannot be written: \(error)")
+    }
+  }
+
+  private func writeBuffer() {
+    if !buffer.isEmpty { write(buffer) }
+    buffer.removeAll(keepingCapacity: true)
+  }
+
+  func drain() { queue.sync { writeBuffer() } }
+
+  func close() {
+    drain()
+    try? handle.synchronize()
+    try? handle.close()
+  }
+}

@@ -1,0 +1,34 @@
+import Glibc
+
+/// What the rounds gave for one thing.
+struct Figure: Encodable {
+  private(set) var values: [Double] = []
+
+  init(_ values: [Double] = []) { self.values = values }
+
+  mutating func add(_ value: Double) { values.append(value) }
+
+  var median: Double {
+    let sorted = values.sorted()
+    guard let middle = sorted.dropFirst(sorted.count / 2).first else { return .nan }
+    return sorted.count % 2 == 1 ? middle : (middle + sorted[sorted.count / 2 - 1]) / 2
+  }
+
+  var least: Double { values.min() ?? .nan }
+  var greatest: Double { values.max() ?? .nan }
+
+  /// Round by round: rounds that the machine disturbed disturb both sides.
+  func ratio(to other: Figure) -> Figure { Figure(zip(values, other.values).map { $0 / $1 }) }
+
+  func minus(_ other: Figure) -> Figure { Figure(zip(values, other.values).map { $0 - $1 }) }
+
+  private enum Key: CodingKey { case median, least, greatest, rounds }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(median, forKey: .median)
+    try container.encode(least, forKey: .least)
+    try container.encode(greatest, forKey: .greatest)
+    try container.encode(values.count, forKey: .rounds)
+  }
+}

@@ -1,0 +1,63 @@
+import CHarness
+
+/// One measured call. Generic all the way down, so that the compiler makes a loop of its own for each logger and
+/// workload: a call through a closure or a protocol would cost as much as a good part of what is measured.
+protocol Call: Sendable {
+  func make(_ index: Int)
+}
+
+/// The loops that everything is measured by.
+enum Measure {
+  /// How long paced calls are apart, in nanoseconds.
+  static let pause = 1_000.0...2_000.0
+
+  /// Nanoseconds per call, without any pause.
+  @inline(__always)
+  static func backToBack(_ call: some Call, calls: Int) -> Double {
+    let start = harness_ticks()
+    for index in 0..<calls { call.make(index) }
+    return Double(harness_ticks() - start) * Clock.nanosecondsPerTick / Double(calls)
+  }
+
+  /// Times every single call, with a pause of one to two microseconds before each.
+  @inline(__always)
+  static func paced(_ call: some Call, calls: Int, into histogram: inout Histogram) {
+    let least = Clock.ticks(nanoseconds: pause.lowerBound)
+    let spread = Clock.ticks(nanoseconds: pause.upperBound) - least
+    var random: UInt64 = 0x9e37_79b9_7f4a_7c15
+    for index in 0..<calls {
+      // xorshift: Marsaglia, 2003.
+      random ^= random << 13
+      random ^= random >> 7
+      random ^= random << 17
+      harness_spin_until(harness_ticks() + least + random % spread)
+      let start = harness_ticks()
+      call.make(index)
+      histogram.add(harness_ticks() - start)
+    }
+  }
+
+  /// What the benchmark of the logger quill does: bursts of 20 calls with 2 ms between them; the sample is a burst's mean.
+  ///
+  /// - Parameter histogram: Gets ticks of whole bursts.
+  @inline(__always)
+  static func bursts(_ call: some Call, bursts: Int, into histogram: inout Histogram) {
+    let pause = Clock.ticks(nanoseconds: 2_000_000)
+    for burst in 0..<bursts {
+      harness_spin_until(harness_ticks() + pause)
+      let start = harness_ticks()
+      for index in 0..<burstSize { call.make(burst * burstSize + index) }
+      histogram.add(harness_ticks() - start)
+    }
+  }
+
+  static let burstSize = 20
+
+  /// Calls of the harness's allocation functions for each call.
+  @inline(__always)
+  static func allocations(_ call: some Call, calls: Int) -> Double {
+    let before = harness_allocations()
+    for index in 0..<calls { call.make(index) }
+    return Double(harness_allocations() - before) / Double(calls)
+  }
+}

@@ -1,0 +1,32 @@
+import CHarness
+import Glibc
+import MMLog
+import MMLogCalls
+
+// Makes each log call a number of times, for `check-counts`, which has callgrind count the instructions. What it
+// prints is how often the allocator was called.
+
+guard CommandLine.arguments.count == 3, let calls = Int(CommandLine.arguments[2]) else {
+  print("counts: give a directory for the log, and a number of calls")
+  exit(2)
+}
+let store = try LogStore(directory: CommandLine.arguments[1], name: "counts")
+let log = MMLogCalls(store.logger(label: "counts"))
+
+func count(_ name: String, _ call: (Int) -> Void) throws {
+  // First calls make the thread's place in the store, and the call site's.
+  for index in 0..<Sample.siteCount { call(index) }
+  let before = harness_allocations()
+  for index in 0..<calls { call(index) }
+  let allocations = harness_allocations() - before
+  print("\(name) \(allocations)")
+  // The ring is empty again: no call finds it full.
+  try store.flush(.archive)
+}
+
+try count("order", log.order)
+try count("text", log.text)
+try count("pairs", log.pairs)
+try count("sites", log.sites)
+try count("disabled", log.disabled)
+try store.close()
