@@ -70,6 +70,9 @@ package final class ArchiveFile {
     }
   }
 
+  /// Waits until what is in it is on the disk, whoever wrote it: fdatasync(2).
+  package func sync() throws(SystemError) { try file.syncData() }
+
   /// Reads so many bytes, or throws if there are fewer.
   private static func read(_ file: borrowing File, at offset: Int, count: Int) throws -> [UInt8] {
     let bytes = try file.bytes(at: offset, count: count)

@@ -24,7 +24,7 @@ package final class ArchiveSeries {
   private var number: UInt32
   private var writtenLosses = LossLedger()
   /// Whether names were made in the directory that a power cut could still undo.
-  private var hasUnsyncedNames = false
+  private var hasUnsyncedNames: Bool
   /// Told of each archive that was closed, with its path.
   package var didClose: (String) -> Void = { _ in }
 
@@ -41,6 +41,8 @@ package final class ArchiveSeries {
     self.settings = settings
     self.number = number
     self.current = current
+    // A process that died may not have come to sync those it made.
+    hasUnsyncedNames = number > 0
   }
 
   /// Appends rows to the current archive. To be followed by ``rotateIfFull(dictionary:)``, once it is noted that

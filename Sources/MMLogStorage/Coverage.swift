@@ -26,8 +26,11 @@ package struct Coverage {
   /// Forgets what a frame claimed whose payload turned out to be damaged.
   package mutating func remove(_ header: FrameHeader) {
     hasDamage = true
-    for range in header.ranges {
-      ranges[range.generation]?.removeAll { $0 == Int(range.from)..<Int(range.to) }
+    for range in header.ranges where range.from < range.to {
+      // Only one: a recovery that was cut off later may have archived the same range again, and well.
+      let claimed = Int(range.from)..<Int(range.to)
+      guard let index = ranges[range.generation]?.firstIndex(of: claimed) else { continue }
+      ranges[range.generation]?.remove(at: index)
     }
   }
 

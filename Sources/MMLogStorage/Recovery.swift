@@ -101,7 +101,7 @@ package struct Recovery: ~Copyable {
     self.settings = settings
     image = try RingImage(file)
     self.file = file
-    trustsDrained = image.head.identity.bootID == Host.bootID()
+    trustsDrained = image.isOfBoot(Host.bootID())
   }
 
   private func run(_ directory: borrowing Directory) throws -> RecoveredSession {
@@ -113,6 +113,8 @@ package struct Recovery: ~Copyable {
     if !trustsDrained { dropDamaged(archives, &coverage) }
     let series = try series(archives, directory)
     let count = try moveRecords(to: series, coverage)
+    // The ring goes next. What the dead process wrote last may not be on the disk yet.
+    if let last = archives.last, last.isClosed { try last.sync() }
     try finish(series, archives)
     return RecoveredSession(
       identity: image.head.identity, recordCount: count, losses: image.losses,
@@ -230,7 +232,7 @@ package struct Recovery: ~Copyable {
     if archives.last?.isClosed == true,
       archives.last?.frames.contains(where: { $0.header.type == .sessionEnd }) == true
     {
-      return
+      return try series.sync()
     }
     if !image.losses.isEmpty { try series.append(image.losses) }
     let end = SessionEnd(

@@ -79,6 +79,13 @@ package final class RingImage {
       from: SegmentLayout.size, seed: segment.seed, looksBehindZeros: looksBehindZeros)
   }
 
+  /// Whether the machine has been running since the ring was written, if it was last started as `bootID` says.
+  ///
+  /// Zeros: that is not known, and then it may have been down meanwhile.
+  package func isOfBoot(_ bootID: [UInt8]) -> Bool {
+    head.identity.bootID == bootID && bootID.contains { $0 != 0 }
+  }
+
   private static func readHead(_ file: borrowing File) throws -> RingHead {
     try file.bytes(at: 0, count: HeadLayout.size).withUnsafeBytes { try RingHead($0) }
   }

@@ -212,13 +212,27 @@ import Testing
     #expect(try distrusted.contains(segment(2), offset: 64, trustsDrained: true))
   }
 
+  @Test func whatADamagedFrameHeldMayBeInAnotherFrameToo() throws {
+    // As after a power cut, and a recovery from it that was cut off before it removed the ring.
+    let (damaged, recovered) = (header([(1, 64..<96)]), header([(1, 64..<96)]))
+    var coverage = Coverage()
+    coverage.add(damaged)
+    coverage.add(recovered)
+    coverage.remove(damaged)
+    #expect(try coverage.contains(segment(1), offset: 64, trustsDrained: false))
+    coverage.remove(recovered)
+    #expect(try !coverage.contains(segment(1), offset: 64, trustsDrained: false))
+  }
+
   @Test func rangesThatAreNoneHoldNothing() throws {
     var coverage = Coverage()
     var hostile = header([])
     hostile.ranges = [RingRange(generation: 1, from: 128, to: 64, segment: 0)]
     coverage.add(hostile)
+    coverage.add(header([(1, 64..<72)]))
     coverage.remove(hostile)
     #expect(try !coverage.contains(segment(1), offset: 96, trustsDrained: false))
+    #expect(try coverage.contains(segment(1), offset: 64, trustsDrained: false))
   }
 
   @Test func damageOfAnArchiveCountsAndATornFrameIsNone() throws {

@@ -246,7 +246,7 @@ import Testing
   }
 
   #if DEBUG
-    @Test(arguments: [SystemCall.pwrite, .openat, .fdatasync, .unlinkat, .pread])
+    @Test(arguments: [SystemCall.pwrite, .openat, .fdatasync, .fsync, .unlinkat, .pread])
     func aFailureLeavesEverythingForTheNextStart(call: SystemCall) throws {
       writeOverlap()
       for onCall in 1...(call == .pread ? 50 : 8) {
@@ -259,6 +259,24 @@ import Testing
       _ = try recover()
       #expect(messages() == (0..<40).map { "record \($0)" })
       #expect(!names.contains(ringName))
+    }
+
+    /// What a process wrote that was killed, or a recovery that was, may still be on its way to the disk.
+    @Test(arguments: [SystemCall.fdatasync, .fsync])
+    func aRingIsNotRemovedBeforeWhatStandsInForItIsOnTheDisk(call: SystemCall) throws {
+      writeOverlap()
+      let ring = contents(ringName)
+      for _ in 0..<2 {
+        // First in an archive that goes on; then in one that is closed and has everything.
+        ForcedFault.force(call, errno: 5, under: log.folder.path)
+        let outcome = try recover()
+        ForcedFault.clear(under: log.folder.path)
+        #expect(outcome.problems.map(\.systemErrorNumber) == [5])
+        #expect(names.contains(ringName))
+        #expect(try recover().problems.isEmpty)
+        #expect(!names.contains(ringName))
+        log.folder.put(ringName, ring)
+      }
     }
   #endif
 }

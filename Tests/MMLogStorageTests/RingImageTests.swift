@@ -30,6 +30,17 @@ import Testing
     }
   }
 
+  @Test func aBootThatIsNotKnownIsNotTheSame() throws {
+    let boots = [[UInt8](repeating: 7, count: 16), [UInt8](repeating: 0, count: 16)]
+    for (boot, isSame) in zip(boots, [true, false]) {
+      let log = TestLog(bootID: boot)
+      log.write("record", ticks: 1)
+      let image = try image(log.ring)
+      #expect(image.isOfBoot(boot) == isSame)
+      #expect(!image.isOfBoot([UInt8](repeating: 8, count: 16)))
+    }
+  }
+
   @Test func aWholeRingIsReadAsItIs() throws {
     let image = try image(log.ring)
     #expect(image.head.identity == log.identity && image.head.geometry == log.geometry)

@@ -27,7 +27,7 @@ extension Logger {
     mmlog_begin_busy(writer)
     // The second look at the current writer is for a signal handler that came between the first and the store,
     // and logged to another store.
-    if mmlog_load_gate(label) == writer.pointee.gate, mmlog_current_writer() == writer {
+    if mmlog_gate_is_open(label, writer), mmlog_current_writer() == writer {
       return true
     }
     mmlog_end_busy(writer)

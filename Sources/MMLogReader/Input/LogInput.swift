@@ -24,10 +24,7 @@ struct InputFiles {
     let isRunning: Bool
 
     /// Whether the machine has been running since the ring was written.
-    var isOfThisBoot: Bool {
-      let bootID = Host.bootID()
-      return image.head.identity.bootID == bootID && bootID.contains { $0 != 0 }
-    }
+    var isOfThisBoot: Bool { image.isOfBoot(Host.bootID()) }
   }
 
   private struct FileIdentity: Hashable {
