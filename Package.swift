@@ -71,6 +71,12 @@ let package = Package(
         "CrashRecords", "MMLogReader", "MMLogSystem", "mmlog-crash-child", "mmlog-pipe",
         "mmlog-decode",
       ]),
+    .executableTarget(
+      name: "mmlog-torture",
+      dependencies: [
+        "CrashRecords", "MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "CommandLineTool",
+      ],
+      path: "Tests/Torture"),
     .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "MMLogSystem"]),
   ]
 )

@@ -58,7 +58,12 @@ private func outcome<Result: FixedWidthInteger>(
     case .short(let limit): allowed = min(count, limit)
     case .death, nil: break
     }
+    CallObserver.tell(call, path(), .begins)
   #endif
   let result = body(allowed)
-  return result == -1 ? .failure(Failure(errno: errno)) : .success(result)
+  let code = result == -1 ? errno : 0
+  #if DEBUG
+    CallObserver.tell(call, path(), code == 0 ? .succeeded : .failed)
+  #endif
+  return result == -1 ? .failure(Failure(errno: code)) : .success(result)
 }

@@ -1,0 +1,37 @@
+#if DEBUG
+  import Synchronization
+
+  /// Tells a test of system calls as they are made, so that it can record what a power cut would leave of files.
+  ///
+  /// Debug builds only. Calls that a ``ForcedFault`` keeps from being made are not told.
+  package enum CallObserver {
+    /// Where a call is.
+    package enum Phase: Sendable {
+      case begins, succeeded, failed
+    }
+
+    /// Is given the call, the path that it is about, and where it is, on the thread that makes it.
+    package typealias Handler = @Sendable (SystemCall, String, Phase) -> Void
+
+    /// Has `handler` called from now on, by one thread at a time; nil: nobody.
+    ///
+    /// It must not make calls through this module: they would wait for it to return.
+    package static func observe(_ handler: Handler?) {
+      lock.withLock {
+        self.handler = handler
+        isObserving.store(handler != nil, ordering: .releasing)
+      }
+    }
+
+    static func tell(_ call: SystemCall, _ path: @autoclosure () -> String, _ phase: Phase) {
+      // Without a lock while nobody listens: calls are made in signal handlers and after fork too.
+      if !isObserving.load(ordering: .acquiring) { return }
+      let path = path()
+      lock.withLock { handler?(call, path, phase) }
+    }
+
+    private static let isObserving = Atomic<Bool>(false)
+    private static let lock = SystemMutex()
+    nonisolated(unsafe) private static var handler: Handler?  // under `lock`
+  }
+#endif

@@ -1,0 +1,64 @@
+import Glibc
+import MMLogFormat
+
+/// The files of a folder as a power cut may leave them.
+struct Image {
+  private(set) var files: [String: [UInt8]] = [:]
+
+  /// Makes one up: of everything that was not synced at that time any part may be missing.
+  init(of history: History, at time: Int, _ random: inout SeededGenerator) {
+    let names = Self.choose(
+      history.names, history.nameSyncs.floor(at: time), time, &random)
+    for (name, id) in names ?? [:] {
+      let file = history.files[id]
+      let cut = CutFile(file, at: time, style: .random(&random))
+      files[name] = cut.bytes(&random)
+    }
+    for name in files.keys { files[name]?.withUnsafeMutableBytes(Self.reboot) }
+  }
+
+  /// What is in a folder.
+  ///
+  /// - Parameter isRebooted: Whether the machine is to seem to have been started since it was written.
+  init(reading folder: String, isRebooted: Bool = true) throws {
+    // Rings first: what is archived meanwhile is then in both, not in neither.
+    let names = try Folder.names(folder)
+    for name in names.filter({ $0.contains(".ring") }) + names where files[name] == nil {
+      // One that has got another name meanwhile is left out.
+      files[name] = try? Folder.read("\(folder)/\(name)")
+    }
+    if !isRebooted { return }
+    for name in files.keys { files[name]?.withUnsafeMutableBytes(Self.reboot) }
+  }
+
+  /// Writes the files into a new folder.
+  func write(to folder: String) throws {
+    try Folder.make(folder)
+    for (name, bytes) in files { try Folder.write(bytes, to: "\(folder)/\(name)") }
+  }
+
+  /// One of the versions that may have survived: of those from the floor to the time, mostly the last.
+  static func choose<Value>(
+    _ versions: [History.Version<Value>], _ floor: Int, _ time: Int,
+    _ random: inout SeededGenerator
+  ) -> Value? {
+    let first = versions.lastIndex { $0.time <= floor } ?? 0
+    guard let last = versions.lastIndex(where: { $0.time <= time }) else { return nil }
+    switch random.pick(0, 0, 1, 2) {
+    case 0: return versions[last].value
+    case 1: return versions[min(first, last)].value
+    default: return versions[Int.random(in: min(first, last)...last, using: &random)].value
+    }
+  }
+
+  /// Has a file say that it was written before the machine was started.
+  private static func reboot(_ bytes: UnsafeMutableRawBufferPointer) {
+    guard bytes.count >= HeadLayout.size else { return }
+    let head = UnsafeRawBufferPointer(rebasing: bytes[..<HeadLayout.check])
+    let check = UnsafeRawBufferPointer(bytes).load(HeadLayout.check, as: UInt32.self)
+    // One that is damaged stays so.
+    guard crc32c(head) == check else { return }
+    for index in 0..<16 { bytes[HeadLayout.bootID + index] = UInt8(0xA0 + index) }
+    bytes.store(crc32c(head), HeadLayout.check)
+  }
+}

@@ -1,0 +1,69 @@
+import CrashRecords
+import MMLog
+
+/// How a store is set up and what is logged into it, as it follows from a seed.
+struct Plan {
+  let seed: UInt64
+  let threads: Int
+  let sizes: ClosedRange<Int>
+  /// How many records a lane has.
+  let records: Int
+  let labels: Int
+  let isClosed: Bool
+  let configuration: LogStore.Configuration
+  /// Random numbers for what is left to chance while it runs.
+  let generator: SeededGenerator
+
+  init(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    self.seed = seed
+    threads = random.pick(1, 2, 2, 3, 4)
+    let longest = random.pick(40, 40, 200, 600, 3000, 12_000)
+    sizes = 0...longest
+    // So that not all of it is much longer than the ring.
+    records = max(60, min(400, 600_000 / (longest + 100) / threads))
+    labels = random.pick(1, 1, 3)
+    isClosed = random.oneIn(4)
+    configuration = Self.configuration(&random)
+    generator = random
+  }
+
+  private static func configuration(_ random: inout SeededGenerator) -> LogStore.Configuration {
+    var configuration = LogStore.Configuration()
+    configuration.ringSize = 256 << 10
+    configuration.segmentSize = random.pick(4, 4, 8, 16) << 10
+    configuration.dictionarySize = random.pick(4, 16) << 10
+    configuration.archiveSize = random.pick(4, 8, 32, 128, 0) << 10
+    configuration.compressionLevel = random.pick(0, 1, 1)
+    configuration.drainInterval = .milliseconds(random.pick(10, 10, 50, 1000))
+    configuration.syncLevel = random.pick(nil, nil, Level.error, Level.trace)
+    configuration.syncInterval = random.oneIn(3) ? configuration.drainInterval * 2 : nil
+    configuration.fullRing = random.pick(
+      .wait(upTo: .seconds(100)), .wait(upTo: .seconds(100)), .overwriteOldest, .dropNewest)
+    configuration.level = .trace
+    return configuration
+  }
+
+  /// What the lane with that number logs.
+  func lane(_ number: Int) -> Lane { Lane(number, sizes: sizes, seed: seed) }
+
+  /// Whether a record that was logged may have been given up, and counted.
+  var mayLose: Bool {
+    if case .wait = configuration.fullRing { false } else { true }
+  }
+
+  /// The level that a record of a lane has.
+  static func level(of sequence: Int) -> Level {
+    [.info, .warning, .debug, .error][sequence % 4]
+  }
+}
+
+extension Plan: CustomStringConvertible {
+  var description: String {
+    let it = configuration
+    return "threads \(threads), texts to \(sizes.upperBound) bytes, \(records) records each, "
+      + "segments \(it.segmentSize ?? 0), archives \(it.archiveSize), compression \(it.compressionLevel), "
+      + "drain \(it.drainInterval), sync level \(it.syncLevel.map { "\($0)" } ?? "none"), "
+      + "sync interval \(it.syncInterval.map { "\($0)" } ?? "none"), full ring \(it.fullRing)"
+  }
+}

@@ -1,0 +1,102 @@
+import CommandLineTool
+import CrashRecords
+import Glibc
+import MMLogFormat
+import MMLogSystem
+
+/// Cuts off a real file system, in a file of its own, under a process that logs at full rate.
+struct RealCuts {
+  private let seed: UInt64
+  private let rounds: Int
+  private let folder: String
+  private let output: StandardOutput
+  private var failures = 0
+
+  init(_ arguments: Arguments, seed: UInt64, folder: String, _ output: StandardOutput) throws {
+    rounds = try arguments.integer(of: .rounds, in: 0...Int.max) ?? 0
+    (self.seed, self.folder, self.output) = (seed, folder, output)
+  }
+
+  /// Returns whether nothing was found.
+  mutating func run() throws -> Bool {
+    if rounds == 0 { return true }
+    guard CurrentProcess.effectiveUserID == 0 else {
+      try output.append("no real cuts: only root can mount a file system\n")
+      return true
+    }
+    let start = Clock.monotonic()
+    var (flushed, others) = (0, 0)
+    for round in 0..<rounds where failures < 5 {
+      let cut = try cut(seed &+ UInt64(round))
+      flushed += cut.flushed
+      others += cut.others
+    }
+    let seconds = (Clock.monotonic() - start) / 1_000_000_000
+    try output.append(
+      """
+      \(rounds) real cuts in \(seconds) s: \(failures) failed
+      \(flushed) records were flushed, \(others) more were logged until the cut
+
+      """)
+    return failures == 0
+  }
+
+  /// One round: log, cut off, mount again, read and recover.
+  private mutating func cut(_ seed: UInt64) throws -> (flushed: Int, others: Int) {
+    let place = "\(folder)/cut-\(seed)"
+    try Folder.make(place)
+    let disk = try Disk(in: place)
+    try disk.mount()
+    defer { disk.unmount() }
+    let (expected, logged) = try log(seed, disk, place)
+    try disk.remount()
+    let image = try Image(reading: "\(disk.folder)/store")
+    // In a process of its own, which may end.
+    try image.write(to: "\(place)/image")
+    try Folder.write(Array(expected.text.utf8), to: "\(place)/expected")
+    let check = try ChildProcess(
+      ChildProcess.ownPath, ["check", "--folder", place], output: "\(place)/report")
+    let flushed = expected.required.reduce(0, +)
+    guard let ending = check.wait(seconds: 120) else {
+      disk.unmount()
+      Folder.remove(place)
+      return (flushed, logged - flushed)
+    }
+    failures += 1
+    let report = String(decoding: try Folder.read("\(place)/report"), as: UTF8.self)
+    try output.append("--seed \(seed), kept in \(place): \(ending)\n  \(report)\n")
+    try output.flush()
+    return (flushed, 0)
+  }
+
+  /// Has a process log until the file system is cut off, and gives what is to be found.
+  private func log(
+    _ seed: UInt64, _ disk: Disk, _ place: String
+  ) throws -> (expected: Expectation, logged: Int) {
+    var random = SeededGenerator(seed: seed)
+    let path = "\(place)/page"
+    let (counts, flushed) = (try CountPage(path), try CountPage("\(path).flushed"))
+    let child = try ChildProcess(
+      ChildProcess.ownPath,
+      ["log", "--seed", "\(seed)", "--folder", "\(disk.folder)/store", "--page", path],
+      output: "\(place)/output")
+    let deadline = Clock.monotonic() + 20_000_000_000
+    while !flushed.isReady {
+      guard child.isRunning, Clock.monotonic() < deadline else {
+        let said = String(decoding: try Folder.read("\(place)/output"), as: UTF8.self)
+        throw Failure("the process that logs does not come to flush anything: \(said)")
+      }
+      usleep(1000)
+    }
+    usleep(UInt32.random(in: 0...300_000, using: &random))
+    // Before the cut: what is flushed meanwhile may count or not.
+    let safe = flushed.counts
+    try disk.cutOff()
+    usleep(UInt32.random(in: 0...20_000, using: &random))
+    child.kill()
+    _ = child.wait()
+    var expected = Expectation(seed: seed, begun: counts.counts.map { $0 + 1 })
+    (expected.required, expected.losses) = (safe, Plan(seed: seed).mayLose ? .max : 0)
+    return (expected, counts.counts.reduce(0, +))
+  }
+}

@@ -1,0 +1,105 @@
+import Glibc
+import MMLogSystem
+
+/// Records what becomes of the files of a folder, and which of it is synced. Debug builds only: in others nobody
+/// is told of system calls.
+///
+/// Proof of `@unchecked Sendable`: all that changes is touched under `lock`.
+final class Recorder: @unchecked Sendable {
+  let folder: String
+  private let lock = SystemMutex()
+  var history = History()
+  /// The files by the paths that they were opened by, which is what calls are said to be about.
+  var opened: [String: Int] = [:]
+  var nameSyncBegan: Int?
+
+  /// Begins to record.
+  ///
+  /// - Parameter isSafe: Whether what is there already is on the disk; else only older archives than the newest are,
+  ///   since they were closed.
+  init(_ folder: String, isSafe: Bool = true) {
+    self.folder = folder
+    history.now = isSafe ? 0 : 1
+    lookAtNames()
+    if !isSafe { keepClosed() }
+    #if DEBUG
+      CallObserver.observe { [self] call, path, phase in
+        lock.withLock { take(call, path, phase) }
+      }
+    #endif
+  }
+
+  private func keepClosed() {
+    let names = history.names.last?.value ?? [:]
+    let newest = names.keys.filter { $0.hasSuffix(".mmlog") }.max()
+    let closed = names.filter { $0.key.hasSuffix(".mmlog") && $0.key != newest }
+    history.names.insert(.init(time: 0, value: closed), at: 0)
+    for id in closed.values { history.files[id].syncs.append(.init(began: 1, ended: 1)) }
+  }
+
+  /// Ends recording.
+  func stop() -> History {
+    #if DEBUG
+      CallObserver.observe(nil)
+    #endif
+    return lock.withLock {
+      step()
+      defer { history = History() }
+      return history
+    }
+  }
+
+  /// Looks at the rings, which change without calls, and gives the time.
+  @discardableResult
+  func look() -> Int {
+    lock.withLock {
+      step()
+      return history.now
+    }
+  }
+
+  /// Notes that so many records of each lane have to survive from now on.
+  func require(_ counts: [Int], level: UInt8) {
+    lock.withLock {
+      step()
+      history.requirements.append(.init(time: history.now, counts: counts, level: level))
+    }
+  }
+
+  /// The time goes on. The caller has the lock, as below.
+  func step() {
+    history.now += 1
+    for file in history.files where file.isRing { file.look(history.now) }
+  }
+
+  /// Notes the names that there are, and gets to know new files.
+  func lookAtNames() {
+    guard let stream = opendir(folder) else { return }
+    defer { closedir(stream) }
+    var names: [String: Int] = [:]
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
+      }
+      if !name.hasPrefix(".") { names[name] = number(of: name) }
+    }
+    if history.names.last?.value != names {
+      history.names.append(.init(time: history.now, value: names))
+    }
+  }
+
+  private func number(of name: String) -> Int? {
+    let descriptor = open("\(folder)/\(name)", O_RDONLY | O_CLOEXEC)
+    var status = stat()
+    guard descriptor >= 0, fstat(descriptor, &status) == 0 else { return nil }
+    if let known = history.files.firstIndex(where: { $0.inode == status.st_ino }) {
+      close(descriptor)
+      return known
+    }
+    let isRing = name.contains(".ring")
+    let file = RecordedFile(descriptor: descriptor, inode: status.st_ino, isRing: isRing)
+    file.look(history.now)
+    history.files.append(file)
+    return history.files.count - 1
+  }
+}

@@ -1,0 +1,22 @@
+/// SplitMix64: random numbers that a printed seed brings back.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+
+  /// One of several.
+  mutating func pick<T>(_ choices: T...) -> T {
+    choices[Int.random(in: choices.indices, using: &self)]
+  }
+
+  /// True in one of so many cases.
+  mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
+}

@@ -1,0 +1,56 @@
+import CrashRecords
+import Glibc
+import MMLog
+import MMLogSystem
+
+/// Threads that log by a plan, and count what they have logged.
+final class Workload: Sendable {
+  let plan: Plan
+  let store: LogStore
+  private let page: CountPage
+  private let loggers: [Logger]
+
+  init(_ plan: Plan, in directory: String, _ page: CountPage) throws {
+    (self.plan, self.page) = (plan, page)
+    store = try LogStore(
+      directory: directory, name: "torture", configuration: plan.configuration)
+    loggers = (0..<plan.labels).map { [store] in store.logger(label: "label \($0)") }
+  }
+
+  /// How many records of each lane are acknowledged.
+  var counts: [Int] { page.counts }
+
+  /// Starts a thread for each lane, which logs so many records, with rests between them.
+  func start(records: Int, resting: Bool = true) throws -> [Thread] {
+    try (0..<plan.threads).map { lane in
+      try Thread(name: "lane \(lane)") { [self] in log(plan.lane(lane), records, resting) }
+    }
+  }
+
+  private func log(_ lane: Lane, _ records: Int, _ resting: Bool) {
+    var random = SeededGenerator(seed: plan.seed &+ UInt64(lane.number) &* 77)
+    for sequence in 1...records {
+      write(lane, sequence)
+      page.acknowledge(lane.number)
+      if resting && random.oneIn(20) { usleep(UInt32.random(in: 0...2000, using: &random)) }
+    }
+  }
+
+  /// Log statements of several kinds, whose messages read the same.
+  private func write(_ lane: Lane, _ sequence: Int) {
+    let text = lane.text(of: sequence)
+    let log = loggers[sequence % loggers.count]
+    switch sequence % 4 {
+    case 0: log.info("\(lane.number) \(sequence) \(text)")
+    case 1:
+      let string = String(decoding: text, as: UTF8.self)
+      log.warning("\(lane.number, name: "lane") \(UInt32(sequence)) \(string)")
+    case 2:
+      let string = String(decoding: text, as: UTF8.self)
+      log.debug("\(lane.number) \(sequence) \(string)", ["text": .string(string), "odd": false])
+    default:
+      let message: LogMessage = "\(lane.number) \(sequence) \(text)"
+      log.error(message)
+    }
+  }
+}
