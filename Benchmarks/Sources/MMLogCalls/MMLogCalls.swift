@@ -21,6 +21,10 @@ public struct MMLogCalls: Sendable {
   @inline(never)
   public func text(_ index: Int) { log.info("\(sample.text)") }
 
+  /// A given text.
+  @inline(never)
+  public func line(_ text: String) { log.info("\(text)") }
+
   /// A constant message and five pairs.
   @inline(never)
   public func pairs(_ index: Int) {

@@ -170,12 +170,9 @@ package final class ColumnEncoder {
     return bytes
   }
 
-  /// Who asks for speed gets it where looking for repetitions finds few, as in random identifiers.
   private func deflatedText(_ deflater: Deflater?) -> [UInt8]? {
     guard let deflater else { return nil }
-    if deflater.level > Self.fastest || text.count < 2 * Self.textSample {
-      return deflater.compress(text.bytes)
-    }
+    if text.count < 2 * Self.textSample { return deflater.compress(text.bytes) }
     if textMethodHolds == 0 { chooseTextMethod(deflater) }
     textMethodHolds -= 1
     return deflater.compress(text.bytes, textMethod)
@@ -185,7 +182,9 @@ package final class ColumnEncoder {
     let sample = text.bytes.slice(0, Self.textSample)
     let slow = deflater.compress(sample)?.count ?? sample.count
     let fast = deflater.compress(sample, .frequencies)?.count ?? sample.count
-    textMethod = fast < slow + slow / 8 ? .frequencies : .repetitions
+    // Few repetitions, as in random identifiers, are not worth looking for to who asks for speed.
+    let limit = deflater.level > Self.fastest ? slow : slow + slow / 8
+    textMethod = fast < limit ? .frequencies : .repetitions
     textMethodHolds = Self.triedEvery
   }
 

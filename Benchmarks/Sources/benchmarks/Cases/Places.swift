@@ -2,7 +2,7 @@ import CHarness
 
 /// The order message with the ring on a disk and in memory, alone and beside a process that writes and syncs.
 struct Places {
-  private static let folders = ["disk", "memory", "async", "sync"]
+  private static let folders = ["null", "floor", "disk", "memory", "async", "sync"]
   private let settings: Settings
   init(_ settings: Settings) { self.settings = settings }
 
@@ -38,10 +38,15 @@ struct Places {
     func folder(_ name: String) throws -> String {
       try Files.folder("\(settings.directory)/\(name)")
     }
+    // The first two for what the neighbour does to calls that have nothing to do with a disk, or with a drainer.
     var places = [
       Place(
+        name: NullCall.name, logger: Opened(try NullCall(directory: folder("null"), for: .service))),
+      Place(
+        name: Floor.name, logger: Opened(try Floor(directory: folder("floor"), for: .service))),
+      Place(
         name: "mmlog, ring on the disk",
-        logger: Opened(try MMLogContender(directory: folder("disk"), for: .service)))
+        logger: Opened(try MMLogContender(directory: folder("disk"), for: .service))),
     ]
     if !settings.memoryDirectory.isEmpty {
       let store = try MMLogContender(

@@ -46,6 +46,8 @@ protocol Contender: Sendable {
 
   func order(_ index: Int)
   func text(_ index: Int)
+  /// A given text, once for Swift and once for C.
+  func line(_ text: String, _ cText: UnsafePointer<CChar>)
   func pairs(_ index: Int)
   func sites(_ index: Int)
   func disabled(_ index: Int)
@@ -67,6 +69,9 @@ extension Contender {
   static var calls: Int { 20_000 }
 
   func text(_ index: Int) { preconditionFailure("not among the workloads") }
+  func line(_ text: String, _ cText: UnsafePointer<CChar>) {
+    preconditionFailure("not among the workloads")
+  }
   func pairs(_ index: Int) { preconditionFailure("not among the workloads") }
   func sites(_ index: Int) { preconditionFailure("not among the workloads") }
   func disabled(_ index: Int) { preconditionFailure("not among the workloads") }

@@ -22,6 +22,9 @@ struct Glog: Contender, @unchecked Sendable {
 
   @inline(never) func text(_ index: Int) { glog_text(sample.cText) }
 
+  @inline(never)
+  func line(_ text: String, _ cText: UnsafePointer<CChar>) { glog_text(cText) }
+
   @inline(never) func pairs(_ index: Int) { glog_pairs(UInt64(index), sample.cUser) }
 
   @inline(never)

@@ -26,6 +26,8 @@ struct MMLogContender: Contender {
 
   @inline(__always) func order(_ index: Int) { calls.order(index) }
   @inline(__always) func text(_ index: Int) { calls.text(index) }
+  @inline(__always)
+  func line(_ text: String, _ cText: UnsafePointer<CChar>) { calls.line(text) }
   @inline(__always) func pairs(_ index: Int) { calls.pairs(index) }
   @inline(__always) func sites(_ index: Int) { calls.sites(index) }
   @inline(__always) func disabled(_ index: Int) { calls.disabled(index) }

@@ -13,6 +13,7 @@ struct QueueFile: Contender {
 
   @inline(never) func order(_ index: Int) { log.order(index) }
   @inline(never) func text(_ index: Int) { log.text() }
+  @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { log.log(text) }
   @inline(never) func pairs(_ index: Int) { log.pairs(index) }
   func drain() { log.drain() }
   func finish() { log.close() }
@@ -31,6 +32,7 @@ struct QueueBuffer: Contender {
 
   @inline(never) func order(_ index: Int) { log.order(index) }
   @inline(never) func text(_ index: Int) { log.text() }
+  @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { log.log(text) }
   @inline(never) func pairs(_ index: Int) { log.pairs(index) }
   func drain() { log.drain() }
   func finish() { log.close() }
@@ -61,7 +63,7 @@ private final class QueueLogger: @unchecked Sendable {
   @inline(__always) func pairs(_ index: Int) { log(sample.pairs(index)) }
 
   @inline(__always)
-  private func log(_ message: String) {
+  func log(_ message: String) {
     let time = Date()
     queue.async { self.append(message, time) }
   }

@@ -15,6 +15,7 @@ struct SpdlogAsync: Contender, @unchecked Sendable {
 
   @inline(never) func order(_ index: Int) { log.order(index) }
   @inline(never) func text(_ index: Int) { log.text() }
+  @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { log.line(cText) }
   @inline(never) func pairs(_ index: Int) { log.pairs(index) }
   @inline(never) func sites(_ index: Int) { log.sites(index) }
   @inline(never) func disabled(_ index: Int) { log.disabled(index) }
@@ -35,6 +36,7 @@ struct SpdlogSync: Contender, @unchecked Sendable {
 
   @inline(never) func order(_ index: Int) { log.order(index) }
   @inline(never) func text(_ index: Int) { log.text() }
+  @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { log.line(cText) }
   @inline(never) func pairs(_ index: Int) { log.pairs(index) }
   @inline(never) func sites(_ index: Int) { log.sites(index) }
   @inline(never) func disabled(_ index: Int) { log.disabled(index) }
@@ -61,6 +63,9 @@ private struct SpdlogCalls {
   }
 
   @inline(__always) func text() { spdlog_text(logger, sample.cText) }
+
+  @inline(__always)
+  func line(_ text: UnsafePointer<CChar>) { spdlog_text(logger, text) }
 
   @inline(__always)
   func pairs(_ index: Int) { spdlog_pairs(logger, UInt64(index), sample.cUser) }

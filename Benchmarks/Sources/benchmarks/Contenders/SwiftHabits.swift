@@ -49,6 +49,7 @@ struct Fwrite: Contender, @unchecked Sendable {
 
   @inline(never) func order(_ index: Int) { write(sample.line(index)) }
   @inline(never) func text(_ index: Int) { write(sample.text) }
+  @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { write(text) }
   @inline(never) func pairs(_ index: Int) { write(sample.pairs(index)) }
 
   @inline(__always)
