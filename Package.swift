@@ -58,7 +58,8 @@ let package = Package(
     .testTarget(
       name: "DecodeTests", dependencies: ["mmlog-decode", "MMLogFormat", "MMLogTestFiles"]),
     .target(
-      name: "CrashRecords", dependencies: ["MMLogSystem", "CMMLog"], path: "Tests/CrashRecords"),
+      name: "CrashRecords", dependencies: ["MMLog", "MMLogSystem", "CMMLog"],
+      path: "Tests/CrashRecords"),
     .executableTarget(
       name: "mmlog-crash-child",
       dependencies: [
@@ -68,13 +69,14 @@ let package = Package(
     .testTarget(
       name: "CrashTests",
       dependencies: [
-        "CrashRecords", "MMLogReader", "MMLogSystem", "mmlog-crash-child", "mmlog-pipe",
-        "mmlog-decode",
+        "CrashRecords", "MMLogReader", "MMLogSystem", "MMLogTestFiles", "mmlog-crash-child",
+        "mmlog-pipe", "mmlog-decode",
       ]),
     .executableTarget(
       name: "mmlog-torture",
       dependencies: [
-        "CrashRecords", "MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "CommandLineTool",
+        "CrashRecords", "MMLogTestFiles", "MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem",
+        "CommandLineTool",
       ],
       path: "Tests/Torture"),
     .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "MMLogSystem"]),

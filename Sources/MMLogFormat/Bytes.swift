@@ -94,7 +94,7 @@ package struct WordReader {
   package mutating func string() throws(FormatError) -> UnsafeRawBufferPointer {
     let length = try word()
     guard length <= UInt64(remaining) else { throw .truncated }
-    let padded = (Int(length) + wordSize - 1) & ~(wordSize - 1)
+    let padded = paddedSize(Int(length))
     guard padded <= remaining else { throw .truncated }
     return try take(padded).slice(0, Int(length))
   }

@@ -63,7 +63,7 @@ package struct EntryWriter {
 
   private mutating func append(_ text: UnsafeRawBufferPointer) {
     append(UInt64(text.count))
-    let padded = (text.count + wordSize - 1) & ~(wordSize - 1)
+    let padded = paddedSize(text.count)
     let offset = size
     guard reserve(padded), let target = memory.baseAddress else { return }
     if padded > 0 { memory.store(UInt64(0), offset + padded - wordSize) }

@@ -98,7 +98,7 @@ package struct FrameHeader: Equatable, Sendable {
   package var headerSize: Int { FrameLayout.size + ranges.count * FrameLayout.rangeSize }
 
   /// The frame's whole size: header, payload and padding.
-  package var frameSize: Int { (headerSize + payloadSize + wordSize - 1) & ~(wordSize - 1) }
+  package var frameSize: Int { paddedSize(headerSize + payloadSize) }
 
   /// Appends the header's bytes to `bytes`, check included.
   package func encode(into bytes: inout [UInt8]) {

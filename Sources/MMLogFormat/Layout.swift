@@ -13,7 +13,7 @@
 
 /// A size in bytes, with the padding to the next word.
 @inline(__always)
-func paddedSize(_ size: Int) -> Int { (size &+ wordSize &- 1) & ~(wordSize &- 1) }
+package func paddedSize(_ size: Int) -> Int { (size &+ wordSize &- 1) & ~(wordSize &- 1) }
 
 /// The format version that this code writes, and the newest that it reads.
 package let formatVersion: UInt32 = 1

@@ -15,6 +15,8 @@ package final class ArchiveWriter {
   private let deflater: Deflater?
   private let columns = ColumnEncoder()
   private var callSites = CallSiteFields()
+  /// How many bytes of the dictionary ``callSites`` knows: not fewer after a write that failed.
+  private var dictionaryKnown = 0
   private var index: [IndexEntry] = []
   private var frameCount: UInt32 = 0
   private var recordCount: UInt64 = 0
@@ -84,7 +86,6 @@ package final class ArchiveWriter {
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
       batch.add(FrameHeader(.dictionary), Array(new), deflater)
-      callSites.add(entriesIn: new, seed: checkSeed(session: head.identity.session, generation: 0))
     }
     var header = fields
     header.summary = rows.summary
@@ -94,12 +95,21 @@ package final class ArchiveWriter {
     if deflater == nil {
       batch.add(header, stored: rows.payload())
     } else {
+      learnCallSites(from: dictionary)
       header.codec = FrameCodec(.columns, .none)
       batch.add(header, stored: columns.encode(rows, callSites, deflater))
     }
     try write(batch)
     dictionaryWritten = dictionary.count
     recordCount += UInt64(header.summary.count)
+  }
+
+  private func learnCallSites(from dictionary: UnsafeRawBufferPointer) {
+    guard dictionary.count > dictionaryKnown else { return }
+    callSites.add(
+      entriesIn: dictionary.slice(dictionaryKnown, dictionary.count - dictionaryKnown),
+      seed: checkSeed(session: head.identity.session, generation: 0))
+    dictionaryKnown = dictionary.count
   }
 
   /// Appends the losses counted so far.

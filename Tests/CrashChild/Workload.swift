@@ -77,7 +77,7 @@ final class Workload: Sendable {
       if isNested && sequence % 5 == 0 {
         log.info("\(lane.number) \(sequence) \(nested(inner, within: lane, sequence, log))")
       } else {
-        write(lane, sequence, log)
+        lane.log(sequence, to: log)
       }
       page.acknowledge(lane.number)
     }
@@ -87,25 +87,8 @@ final class Workload: Sendable {
   private func nested(
     _ inner: Lane, within outer: Lane, _ sequence: Int, _ log: Logger
   ) -> UnsafeRawBufferPointer {
-    write(inner, page[inner.number] + 1, log)
+    inner.log(page[inner.number] + 1, to: log)
     page.acknowledge(inner.number)
     return outer.text(of: sequence)
-  }
-
-  /// Log statements of several kinds, whose messages read the same.
-  private func write(_ lane: Lane, _ sequence: Int, _ log: Logger) {
-    let text = lane.text(of: sequence)
-    switch sequence % 4 {
-    case 0: log.info("\(lane.number) \(sequence) \(text)")
-    case 1:
-      let string = String(decoding: text, as: UTF8.self)
-      log.warning("\(lane.number, name: "lane") \(UInt32(sequence)) \(string)")
-    case 2:
-      let string = String(decoding: text, as: UTF8.self)
-      log.debug("\(lane.number) \(sequence) \(string)", ["text": .string(string), "odd": false])
-    default:
-      let message: LogMessage = "\(lane.number) \(sequence) \(text)"
-      log.error(message)
-    }
   }
 }

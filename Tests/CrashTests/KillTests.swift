@@ -1,6 +1,7 @@
 import Glibc
 import MMLogReader
 import Testing
+import MMLogTestFiles
 
 /// How often the tests with random numbers do what they do; MMLOG_CRASH_ROUNDS for more or less.
 private let rounds: Int = {

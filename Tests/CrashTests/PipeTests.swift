@@ -1,6 +1,7 @@
 import Glibc
 import MMLogSystem
 import Testing
+import MMLogTestFiles
 
 @Suite("mmlog-pipe")
 struct PipeTests {

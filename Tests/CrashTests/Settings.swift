@@ -1,4 +1,5 @@
 import CrashRecords
+import MMLogTestFiles
 
 /// What a child is asked to do.
 struct Settings {

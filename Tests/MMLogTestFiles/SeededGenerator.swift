@@ -12,6 +12,24 @@ package struct SeededGenerator: RandomNumberGenerator {
     return z ^ (z >> 31)
   }
 
+  /// One of several.
+  package mutating func pick<T>(_ choices: T...) -> T {
+    choices[Int.random(in: choices.indices, using: &self)]
+  }
+
+  /// True in one of so many cases.
+  package mutating func oneIn(_ count: Int) -> Bool {
+    Int.random(in: 0..<count, using: &self) == 0
+  }
+
+  /// A number between two, small ones as likely as large ones.
+  package mutating func scaled(_ range: ClosedRange<Int>) -> Int {
+    let bits = Int.random(
+      in: 0...(Int.bitWidth - range.upperBound.leadingZeroBitCount), using: &self)
+    return range.clamped(to: range.lowerBound...max(range.lowerBound, 1 << bits))
+      .randomElement(using: &self) ?? range.lowerBound
+  }
+
   /// So many bytes.
   package mutating func bytes(_ count: Int) -> [UInt8] {
     (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }

@@ -1,3 +1,5 @@
+import MMLogTestFiles
+
 /// How much of a file a power cut takes, by and large.
 enum CutStyle: CaseIterable {
   case nothing, everything, few, half, most

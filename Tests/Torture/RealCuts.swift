@@ -3,6 +3,7 @@ import CrashRecords
 import Glibc
 import MMLogFormat
 import MMLogSystem
+import MMLogTestFiles
 
 /// Cuts off a real file system, in a file of its own, under a process that logs at full rate.
 struct RealCuts {

@@ -2,6 +2,7 @@ import CrashRecords
 import Glibc
 import MMLog
 import MMLogSystem
+import MMLogTestFiles
 
 /// Threads that log by a plan, and count what they have logged.
 final class Workload: Sendable {
@@ -30,27 +31,9 @@ final class Workload: Sendable {
   private func log(_ lane: Lane, _ records: Int, _ resting: Bool) {
     var random = SeededGenerator(seed: plan.seed &+ UInt64(lane.number) &* 77)
     for sequence in 1...records {
-      write(lane, sequence)
+      lane.log(sequence, to: loggers[sequence % loggers.count])
       page.acknowledge(lane.number)
       if resting && random.oneIn(20) { usleep(UInt32.random(in: 0...2000, using: &random)) }
-    }
-  }
-
-  /// Log statements of several kinds, whose messages read the same.
-  private func write(_ lane: Lane, _ sequence: Int) {
-    let text = lane.text(of: sequence)
-    let log = loggers[sequence % loggers.count]
-    switch sequence % 4 {
-    case 0: log.info("\(lane.number) \(sequence) \(text)")
-    case 1:
-      let string = String(decoding: text, as: UTF8.self)
-      log.warning("\(lane.number, name: "lane") \(UInt32(sequence)) \(string)")
-    case 2:
-      let string = String(decoding: text, as: UTF8.self)
-      log.debug("\(lane.number) \(sequence) \(string)", ["text": .string(string), "odd": false])
-    default:
-      let message: LogMessage = "\(lane.number) \(sequence) \(text)"
-      log.error(message)
     }
   }
 }

@@ -114,7 +114,7 @@ static inline const void *_Nullable mmlog_load_gate(const mmlog_label *label) {
 }
 /* Whether the writer writes for the label's store, and that accepts records. */
 static inline bool mmlog_gate_is_open(const mmlog_label *label, const mmlog_writer *writer) {
-  return __atomic_load_n(&label->gate, __ATOMIC_RELAXED) == writer->gate;
+  return mmlog_load_gate(label) == writer->gate;
 }
 static inline void mmlog_store_gate(mmlog_label *label, const void *_Nullable gate) {
   __atomic_store_n(&label->gate, gate, __ATOMIC_RELEASE);

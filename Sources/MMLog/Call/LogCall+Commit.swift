@@ -123,12 +123,11 @@ struct UnfinishedRecord {
 extension NewCallSite {
   /// At least as many bytes as the entry takes.
   var largestEntry: Int {
-    var size = 5 * wordSize + padded(file.utf8CodeUnitCount) + padded(function.utf8CodeUnitCount)
-    pieces.forEach { size += 4 * wordSize + padded(Int($0.detail & 0xFFFF_FFFF)) }
+    var size =
+      5 * wordSize + paddedSize(file.utf8CodeUnitCount) + paddedSize(function.utf8CodeUnitCount)
+    pieces.forEach { size += 4 * wordSize + paddedSize(Int($0.detail & 0xFFFF_FFFF)) }
     return size
   }
-
-  private func padded(_ bytes: Int) -> Int { (bytes + wordSize - 1) & ~(wordSize - 1) }
 
   /// Writes the entry. Allocates nothing.
   func write(into writer: inout EntryWriter, id: UInt32) {

@@ -2,12 +2,9 @@
 package struct CallSiteFields {
   /// One call site's share of ``types``.
   struct Shape {
-    var start = 0
-    var count = 0
+    var arguments = 0..<0
     /// Whether every argument is of one field, whatever its value.
     var isFixed = false
-    /// How long a record is, in words, if no argument is a string; else 0.
-    var words = 0
     /// This call site's share of ``steps``.
     var steps = 0..<0
   }
@@ -35,22 +32,16 @@ package struct CallSiteFields {
   private mutating func add(_ id: UInt32, _ site: CallSite) {
     guard id < Self.mostCallSites else { return }
     while shapes.count <= Int(id) { shapes.append(Shape()) }
-    var shape = Shape(start: types.count, isFixed: true)
-    var hasStrings = false
-    var words = RecordLayout.bodyWord
-    let firstStep = steps.count
+    var isFixed = true
+    let (firstType, firstStep) = (types.count, steps.count)
     for case .argument(let argument) in site.pieces {
       types.append(argument.type)
-      shape.count += 1
       let fields = ValueType(rawValue: argument.type)?.fixedFields
-      shape.isFixed = shape.isFixed && fields != nil
-      hasStrings = hasStrings || fields == [.string]
-      words += fields?.count ?? 0
+      isFixed = isFixed && fields != nil
       for field in fields ?? [] { addStep(field, first: firstStep) }
     }
-    shape.steps = firstStep..<steps.count
-    shape.words = hasStrings ? 0 : words
-    shapes[Int(id)] = shape
+    shapes[Int(id)] = Shape(
+      arguments: firstType..<types.count, isFixed: isFixed, steps: firstStep..<steps.count)
   }
 
   private mutating func addStep(_ field: ColumnField, first: Int) {

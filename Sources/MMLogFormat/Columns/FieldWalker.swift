@@ -12,24 +12,20 @@ struct FieldWalker {
 
   var isAtEnd: Bool { next == count }
 
-  /// Passes over an argument of a type whose fields are fixed; false if it is not there.
+  /// Passes over so many words; false if they are not there.
   @inline(__always)
-  mutating func pass(fixed type: UInt8) -> Bool {
-    switch ValueType(rawValue: type) {
-    case .string, .bytes: return passString()
-    case .int128, .uint128: next &+= 2
-    case .redacted, .null: break
-    default: next &+= 1
-    }
+  mutating func pass(words: Int) -> Bool {
+    next &+= words
     return next <= count
   }
 
+  /// Passes over a string; false if it is not there.
   @inline(__always)
-  private mutating func passString() -> Bool {
+  mutating func passString() -> Bool {
     guard next < count else { return false }
     let length = record[next]
     guard length <= UInt64((count &- next &- 1) &* wordSize) else { return false }
-    next &+= 1 &+ (Int(truncatingIfNeeded: length) &+ wordSize &- 1) / wordSize
+    next &+= 1 &+ paddedSize(Int(truncatingIfNeeded: length)) / wordSize
     return true
   }
 
@@ -46,7 +42,7 @@ struct FieldWalker {
       fields.append(.word)
     }
     let shape = callSites.shapes[site]
-    for index in shape.start..<shape.start + shape.count {
+    for index in shape.arguments {
       guard findArgument(callSites.types[index], &fields) else { return false }
     }
     if record.flags.contains(.metadata), !findMetadata(&fields) { return false }
@@ -81,9 +77,8 @@ struct FieldWalker {
   ) -> Bool {
     guard let type = ValueType(rawValue: rawType) else { return false }
     if let fixed = type.fixedFields {
-      guard pass(fixed: rawType) else { return false }
       fields += fixed
-      return true
+      return fixed == [.string] ? passString() : pass(words: fixed.count)
     }
     guard let elements = word(&fields), elements <= UInt64(count - next) else { return false }
     for _ in 0..<elements {

@@ -126,7 +126,7 @@ final class NumberEncoder {
     guard distinct.index(values, count: sample, limit: sample * 3 / 4, indexes) else {
       return false
     }
-    let limit = min(count / 2, DistinctWords.most)
+    let limit = min(count / 2, DistinctTable.most)
     guard distinct.index(values, count: count, limit: limit, indexes) else { return false }
     let number = distinct.count
     let indexSize = packedSize(count, width: bitWidth(UInt64(number - 1)))

@@ -46,11 +46,7 @@ final class RecordGroups {
   ) -> Int? {
     let site = Int(record.callSite)
     guard record.isPlain, site < shapes.count, shapes[site].isFixed else { return nil }
-    if shapes[site].words > 0 {
-      guard record.count == shapes[site].words else { return nil }
-    } else {
-      guard holdsJust(shapes[site], record, callSites) else { return nil }
-    }
+    guard holdsJust(shapes[site], record, callSites) else { return nil }
     let group = Int(fixedGroups[site])
     return group >= 0 ? group : addFixedGroup(site, shapes[site], callSites)
   }
@@ -59,20 +55,15 @@ final class RecordGroups {
   private func holdsJust(
     _ shape: CallSiteFields.Shape, _ record: RowWords, _ callSites: CallSiteFields
   ) -> Bool {
-    let count = record.count
-    var next = RecordLayout.bodyWord
+    var walker = FieldWalker(record)
     return callSites.steps.withUnsafeBufferPointer { steps in
       for index in shape.steps {
-        if steps[index] < CallSiteFields.string {
-          next &+= Int(steps[index])
-        } else {
-          guard next < count else { return false }
-          let length = record[next]
-          guard length <= UInt64((count &- next &- 1) &* wordSize) else { return false }
-          next &+= 1 &+ paddedSize(Int(truncatingIfNeeded: length)) / wordSize
-        }
+        let isThere =
+          steps[index] == CallSiteFields.string
+          ? walker.passString() : walker.pass(words: Int(steps[index]))
+        guard isThere else { return false }
       }
-      return next == count
+      return walker.isAtEnd
     }
   }
 
@@ -81,7 +72,7 @@ final class RecordGroups {
     _ site: Int, _ shape: CallSiteFields.Shape, _ callSites: CallSiteFields
   ) -> Int {
     found.removeAll(keepingCapacity: true)
-    for index in shape.start..<shape.start + shape.count {
+    for index in shape.arguments {
       found += ValueType(rawValue: callSites.types[index])?.fixedFields ?? []
     }
     let group = add(kind: RowWords.recordKind)

@@ -132,5 +132,5 @@ struct StringPlace {
   var start: Int { Int(truncatingIfNeeded: word >> 32) }
   var length: Int { Int(truncatingIfNeeded: word & 0xFFFF_FFFF) }
   /// With the zeros up to the next word.
-  var paddedLength: Int { (length &+ wordSize &- 1) & ~(wordSize &- 1) }
+  var paddedLength: Int { paddedSize(length) }
 }

@@ -46,7 +46,7 @@ final class StringEncoder {
     let count = strings.count
     indexes.grow(for: count)
     let sample = min(count, Self.sampleSize)
-    let most = min(count / 2, DistinctStrings.most)
+    let most = min(count / 2, DistinctTable.most)
     // First a part of them: where those are all different, the rest will be.
     guard distinct.index(strings, count: sample, limit: (sample * 3 + 3) / 4, indexes.base),
       count == sample || distinct.index(strings, count: count, limit: most, indexes.base),

@@ -52,18 +52,13 @@ final class StringList {
 
 /// Finds the different strings of a column, in the order in which they first occur.
 final class DistinctStrings {
-  /// More are not worth a dictionary.
-  static let most = 4096
-  private static let slots = 2 * most
-
-  private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: slots)
-  private let hashes = UnsafeMutablePointer<UInt64>.allocate(capacity: most)
+  private let table = DistinctTable()
+  private let hashes = UnsafeMutablePointer<UInt64>.allocate(capacity: DistinctTable.most)
   /// The entries' numbers among the strings looked at.
-  private let firsts = UnsafeMutablePointer<UInt32>.allocate(capacity: most)
-  private(set) var count = 0
+  private let firsts = UnsafeMutablePointer<UInt32>.allocate(capacity: DistinctTable.most)
+  var count: Int { table.count }
 
   deinit {
-    table.deallocate()
     hashes.deallocate()
     firsts.deallocate()
   }
@@ -71,54 +66,22 @@ final class DistinctStrings {
   /// Which of the strings was the first like entry `number`.
   func first(_ number: Int) -> Int { Int(firsts[number]) }
 
-  /// Writes the number of each string's entry to `indexes`, unless there are too many different ones.
-  ///
-  /// - Parameters:
-  ///   - total: How many of the strings to look at.
-  ///   - limit: Gives up when there are more; at most ``most``.
-  /// - Returns: Whether all were written.
+  /// Writes the number of each string's entry to `indexes`, as ``DistinctTable`` does.
   func index(
     _ strings: StringList, count total: Int, limit: Int, _ indexes: UnsafeMutablePointer<UInt64>
   ) -> Bool {
-    let slots = min(Self.slots, 1 << bitWidth(UInt64(4 * limit)))
-    table.update(repeating: 0, count: slots)
-    var found = 0
-    let isComplete = strings.withStarts { strings in
-      for index in 0..<total {
-        let number = number(of: index, strings, slots, found)
-        if number == found {
-          guard found < limit else { return false }
-          found &+= 1
-        }
-        indexes[index] = UInt64(truncatingIfNeeded: number)
-      }
-      return true
+    let (hashes, firsts) = (hashes, firsts)
+    return strings.withStarts { strings in
+      table.index(
+        count: total, limit: limit, indexes, hash: { hash(of: strings[$0]) },
+        isEntry: { number, index, hash in
+          hashes[number] == hash && equal(strings[Int(firsts[number])], strings[index])
+        },
+        add: { number, index, hash in
+          hashes[number] = hash
+          firsts[number] = UInt32(truncatingIfNeeded: index)
+        })
     }
-    count = found
-    return isComplete
-  }
-
-  /// The number of a string's entry; a new one gets `next`, and a place if there is one.
-  @inline(__always)
-  private func number(
-    of index: Int, _ strings: StringList.Strings, _ slots: Int, _ next: Int
-  ) -> Int {
-    let string = strings[index]
-    let hash = hash(of: string)
-    var slot = Int(truncatingIfNeeded: hash >> 40) & (slots &- 1)
-    while true {
-      let entry = Int(table[slot])
-      if entry == 0 { break }
-      if hashes[entry &- 1] == hash, equal(strings[Int(firsts[entry &- 1])], string) {
-        return entry &- 1
-      }
-      slot = (slot &+ 1) & (slots &- 1)
-    }
-    guard next < Self.most else { return next }
-    hashes[next] = hash
-    firsts[next] = UInt32(truncatingIfNeeded: index)
-    table[slot] = UInt16(next &+ 1)
-    return next
   }
 }
 

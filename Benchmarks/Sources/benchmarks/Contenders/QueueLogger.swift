@@ -2,33 +2,33 @@ import Foundation
 import MMLogCalls
 
 /// A serial queue that formats, seeks to the end and writes, for each message: CocoaLumberjack's DDFileLogger.
-struct QueueFile: Contender {
+struct QueueFile: QueueContender {
   static let name = "queue + FileHandle"
-  static let workloads = [Workload.order, .text, .pairs]
-  private let log: QueueLogger
+  let log: QueueLogger
 
   init(directory: String, for purpose: Purpose) throws {
     log = try QueueLogger("\(directory)/log", buffer: 0)
   }
-
-  @inline(never) func order(_ index: Int) { log.order(index) }
-  @inline(never) func text(_ index: Int) { log.text() }
-  @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { log.log(text) }
-  @inline(never) func pairs(_ index: Int) { log.pairs(index) }
-  func drain() { log.drain() }
-  func finish() { log.close() }
 }
 
 /// The same behind a buffer in memory, which is written when it is full: CocoaLumberjack's DDBufferedProxy.
-struct QueueBuffer: Contender {
+struct QueueBuffer: QueueContender {
   static let name = "queue + buffer"
-  static let workloads = [Workload.order, .text, .pairs]
-  private let log: QueueLogger
+  let log: QueueLogger
 
   init(directory: String, for purpose: Purpose) throws {
     // CocoaLumberjack's own default.
     log = try QueueLogger("\(directory)/log", buffer: 4096)
   }
+}
+
+/// What logs to a ``QueueLogger``.
+protocol QueueContender: Contender {
+  var log: QueueLogger { get }
+}
+
+extension QueueContender {
+  static var workloads: [Workload] { [.order, .text, .pairs] }
 
   @inline(never) func order(_ index: Int) { log.order(index) }
   @inline(never) func text(_ index: Int) { log.text() }
@@ -41,7 +41,7 @@ struct QueueBuffer: Contender {
 /// The caller builds the message and takes the time; all else is done on the queue.
 ///
 /// Proof of `@unchecked Sendable`: what changes is touched on the queue only.
-private final class QueueLogger: @unchecked Sendable {
+final class QueueLogger: @unchecked Sendable {
   private let queue = DispatchQueue(label: "log")
   private let handle: FileHandle
   private let formatter = DateFormatter()

@@ -4,36 +4,34 @@ import MMLogCalls
 /// spdlog with a background thread: callers put messages, formatted, into a queue, and wait when it is full.
 ///
 /// Proof of `@unchecked Sendable`: the logger is one of spdlog's "mt" kind, for many threads.
-struct SpdlogAsync: Contender, @unchecked Sendable {
+struct SpdlogAsync: SpdlogContender, @unchecked Sendable {
   static let name = "spdlog async"
-  private let log: SpdlogCalls
+  let log: SpdlogCalls
 
   init(directory: String, for purpose: Purpose) throws {
     // 8192 is spdlog's own default.
     log = try SpdlogCalls("\(directory)/log", queue: purpose == .latency ? 1 << 17 : 8192)
   }
-
-  @inline(never) func order(_ index: Int) { log.order(index) }
-  @inline(never) func text(_ index: Int) { log.text() }
-  @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { log.line(cText) }
-  @inline(never) func pairs(_ index: Int) { log.pairs(index) }
-  @inline(never) func sites(_ index: Int) { log.sites(index) }
-  @inline(never) func disabled(_ index: Int) { log.disabled(index) }
-  func drain() { log.drain() }
-  func finish() { log.close() }
 }
 
 /// spdlog that formats and writes in the caller, through the C library's buffer.
 ///
 /// Proof of `@unchecked Sendable`: as above.
-struct SpdlogSync: Contender, @unchecked Sendable {
+struct SpdlogSync: SpdlogContender, @unchecked Sendable {
   static let name = "spdlog sync"
-  private let log: SpdlogCalls
+  let log: SpdlogCalls
 
   init(directory: String, for purpose: Purpose) throws {
     log = try SpdlogCalls("\(directory)/log", queue: 0)
   }
+}
 
+/// What logs with ``SpdlogCalls``.
+protocol SpdlogContender: Contender {
+  var log: SpdlogCalls { get }
+}
+
+extension SpdlogContender {
   @inline(never) func order(_ index: Int) { log.order(index) }
   @inline(never) func text(_ index: Int) { log.text() }
   @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { log.line(cText) }
@@ -44,7 +42,7 @@ struct SpdlogSync: Contender, @unchecked Sendable {
   func finish() { log.close() }
 }
 
-private struct SpdlogCalls {
+struct SpdlogCalls {
   private let logger: OpaquePointer
   private let sample = Sample()
   private let path: String

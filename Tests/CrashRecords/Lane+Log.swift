@@ -1,0 +1,20 @@
+package import MMLog
+
+extension Lane {
+  /// Logs a record: by statements of several kinds, whose messages read the same.
+  package func log(_ sequence: Int, to log: Logger) {
+    let text = text(of: sequence)
+    switch sequence % 4 {
+    case 0: log.info("\(number) \(sequence) \(text)")
+    case 1:
+      let string = String(decoding: text, as: UTF8.self)
+      log.warning("\(number, name: "lane") \(UInt32(sequence)) \(string)")
+    case 2:
+      let string = String(decoding: text, as: UTF8.self)
+      log.debug("\(number) \(sequence) \(string)", ["text": .string(string), "odd": false])
+    default:
+      let message: LogMessage = "\(number) \(sequence) \(text)"
+      log.error(message)
+    }
+  }
+}
