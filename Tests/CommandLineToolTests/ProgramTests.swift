@@ -108,15 +108,4 @@ private let usage = "Usage: sample --name N [options] [PATH ...]\n"
       }
     }
   }
-
-  @Test func closedStandardOutputIsAnError() async throws {
-    let result = try await #require(
-      processExitsWith: .exitCode(1), observing: [\.standardErrorContent]
-    ) {
-      close(STDOUT_FILENO)
-      Program.run(sample, arguments: ["-na"], play)
-    }
-    let sentence = "write standard output: Bad file descriptor (EBADF)"
-    #expect(text(result.standardErrorContent).hasSuffix("sample: \(sentence)\n"))
-  }
 }

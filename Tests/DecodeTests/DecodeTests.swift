@@ -178,5 +178,14 @@ import Testing
     #expect(run.errors.isEmpty && run.output.utf8.count == 10)
   }
 
+  /// In a process of its own from its first instruction: one that closes a descriptor while it has
+  /// other threads may find that one of them has got its number.
+  @Test func closedStandardOutputIsAnError() throws {
+    let run = try shell("'\(tool)' --version >&-", folder: TemporaryDirectory())
+    #expect(run.status == 1)
+    #expect(
+      run.errors == "mmlog-decode: write standard output: Bad file descriptor (EBADF)\n")
+  }
+
   private var tool: String { productsFolder.appendingPathComponent("mmlog-decode").path }
 }
