@@ -77,7 +77,8 @@ package final class ArchiveSeries {
   /// Closes the current archive, if there is one.
   package func close(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     guard let closing = current else { return }
-    try closing.close(dictionary: dictionary)
+    try leavingDamaged { (archive) throws(SystemError) in try archive.close(dictionary: dictionary)
+    }
     current = nil
     try syncNames()
     didClose(closing.path)
@@ -85,8 +86,22 @@ package final class ArchiveSeries {
 
   /// Makes everything that was written safe from a power cut.
   package func sync() throws(SystemError) {
-    try current?.sync()
+    try leavingDamaged { (archive) throws(SystemError) in try archive.sync() }
     try syncNames()
+  }
+
+  /// Does something with the current archive, and leaves that as it is if the disk turns out to have lost a part of it: what is
+  /// readable will be read, and what comes now goes into another.
+  private func leavingDamaged(
+    _ body: (ArchiveWriter) throws(SystemError) -> Void
+  ) throws(SystemError) {
+    guard let archive = current else { return }
+    do throws(SystemError) {
+      try body(archive)
+    } catch {
+      if archive.isDamaged { current = nil }
+      throw error
+    }
   }
 
   private func syncNames() throws(SystemError) {

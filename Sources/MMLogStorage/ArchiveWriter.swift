@@ -3,7 +3,8 @@ package import MMLogSystem
 
 /// An archive being written: frames are appended whole, each with one write.
 ///
-/// A write that fails leaves the archive as it was: the next one begins at the same place.
+/// A write that fails leaves the archive as it was: the next one begins at the same place. A sync that fails is made up
+/// for by the next; see ``sync()``.
 package final class ArchiveWriter {
   package let head: ArchiveHead
   package let path: String
@@ -11,7 +12,10 @@ package final class ArchiveWriter {
   package private(set) var end: Int
   /// Whether it has its trailer, so that nothing can follow.
   package private(set) var isComplete = false
+  /// Whether the disk has lost bytes of it that were written once. Nothing more should go into it.
+  package private(set) var isDamaged = false
   private let file: File
+  private var unsynced: UnsyncedBytes
   private let deflater: Deflater?
   private let columns = ColumnEncoder()
   private var callSites = CallSiteFields()
@@ -42,8 +46,10 @@ package final class ArchiveWriter {
     // a crash leaves before that is removed by the session's recovery.
     let unfinished = name + FileNames.unfinishedSuffix
     file = try directory.openFile(unfinished, [.read, .write, .create, .exclusive])
-    end = HeadLayout.size
     let bytes = head.encoded(pageSize: UInt32(Host.pageSize))
+    end = bytes.count
+    unsynced = UnsyncedBytes(from: 0)
+    unsynced.add(bytes)
     do {
       try file.write(all: bytes, at: 0)
       try directory.rename(unfinished, to: name)
@@ -64,6 +70,7 @@ package final class ArchiveWriter {
     path = archive.path
     deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
     end = archive.end
+    unsynced = UnsyncedBytes(from: archive.end)
     for frame in archive.frames {
       frameCount += 1
       if frame.header.type == .dictionary { continue }
@@ -153,13 +160,60 @@ package final class ArchiveWriter {
   }
 
   /// Makes what was written safe from a power cut: fdatasync(2).
-  package func sync() throws(SystemError) { try file.syncData() }
+  ///
+  /// If that fails, the kernel takes the pages for written all the same, and another fdatasync(2) would succeed. Therefore the next
+  /// call reads back what is not known to be on the disk, and writes it again first. If it is not what was written any more, that is an
+  /// error, and the archive ``isDamaged``.
+  package func sync() throws(SystemError) {
+    do throws(SystemError) {
+      if unsynced.mayBeLost { try writeAgain() }
+      try file.syncData()
+      unsynced = UnsyncedBytes(from: end)
+    } catch {
+      unsynced.mayBeLost = true
+      throw error
+    }
+  }
+
+  private func writeAgain() throws(SystemError) {
+    var found = UnsyncedBytes(from: unsynced.start)
+    while found.end < end {
+      let bytes = try file.bytes(at: found.end, count: min(end - found.end, 1 << 18))
+      if bytes.isEmpty { break }
+      try file.write(all: bytes, at: found.end)
+      found.add(bytes)
+    }
+    guard found.check == unsynced.check, found.end == end else {
+      isDamaged = true
+      throw SystemError(call: .fdatasync, errno: Self.inputOutputError, path: path)
+    }
+  }
+
+  /// EIO.
+  private static let inputOutputError: CInt = 5
 
   private func write(_ batch: Batch) throws(SystemError) {
     try file.write(all: batch.bytes, at: end)
+    unsynced.add(batch.bytes)
     end += batch.bytes.count
     index += batch.index
     frameCount += batch.frameCount
+  }
+
+  /// What was written and is not known to be on the disk.
+  private struct UnsyncedBytes {
+    let start: Int
+    private(set) var end: Int
+    private(set) var check: UInt32 = 0
+    /// Whether a sync failed, so that the disk may have lost them.
+    var mayBeLost = false
+
+    init(from start: Int) { (self.start, end) = (start, start) }
+
+    mutating func add(_ bytes: [UInt8]) {
+      check = bytes.withUnsafeBytes { crc32cState(check, $0) }
+      end += bytes.count
+    }
   }
 
   /// Frames that are written together.

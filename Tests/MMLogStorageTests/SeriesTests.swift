@@ -110,5 +110,54 @@ import Testing
         for name in fixture.names { try fixture.directory().remove(name) }
       }
     }
+
+    @Test func whatASyncFailedForIsWrittenAgainByTheNext() throws {
+      let series = try series()
+      try append([1], to: series)
+      try series.sync()
+      try append([2], to: series)
+      ForcedFault.force(.fdatasync, errno: EIO, under: fixture.folder.path)
+      #expect(throws: SystemError.self) { try series.sync() }
+      try append([3], to: series)
+      // The second try has to write, so that this reaches it; the third does it all.
+      ForcedFault.force(.pwrite, errno: EIO, under: fixture.folder.path)
+      #expect(throws: SystemError.self) { try series.sync() }
+      try series.sync()
+      ForcedFault.force(.pwrite, errno: EIO, under: fixture.folder.path)
+      try series.sync()
+      ForcedFault.clear(under: fixture.folder.path)
+      let archive = try archives()[0]
+      #expect(try archive.ticks() == [[1], [2], [3]] && archive.damage.isEmpty)
+    }
+
+    @Test func anArchiveOfWhichTheDiskLostAPartIsLeftAndAnotherBegun() throws {
+      for isClosing in [false, true] {
+        let series = try series()
+        try append([1], to: series)
+        try append([2], to: series)
+        ForcedFault.force(.fdatasync, errno: EIO, under: fixture.folder.path)
+        #expect(throws: SystemError.self) { try series.sync() }
+        let damaged = try archives()[0]
+        try overwrite(damaged.path, at: damaged.end - 8)
+        let error = #expect(throws: SystemError.self) {
+          if isClosing { try series.close(dictionary: fixture.dictionary.bytes) }
+          try series.sync()
+        }
+        #expect(error?.errno == EIO)
+        try append([3], to: series)
+        try series.close(dictionary: fixture.dictionary.bytes)
+        let archives = try archives()
+        #expect(archives.count == 2 && archives[1].isClosed)
+        #expect(try archives[1].ticks() == [[3]])
+        for name in fixture.names { try fixture.directory().remove(name) }
+      }
+    }
+
+    /// What a disk does that could not write a page and forgot it.
+    private func overwrite(_ path: String, at offset: Int) throws {
+      let file = try File.open(path, [.read, .write])
+      let byte = try file.bytes(at: offset, count: 1)[0]
+      try file.write(all: [~byte], at: offset)
+    }
   #endif
 }
