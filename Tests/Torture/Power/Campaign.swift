@@ -73,7 +73,7 @@ struct Campaign {
     let count = min(Self.imagesOfRun, images - index * Self.imagesOfRun)
     let process = try ChildProcess(
       ChildProcess.ownPath,
-      ["run", "--seed", "\(seed)", "--images", "\(count)", "--folder", folder],
+      ["power", "run", "--seed", "\(seed)", "--images", "\(count)", "--folder", folder],
       output: "\(folder)/report")
     return Run(
       seed: seed, folder: folder, process: process,

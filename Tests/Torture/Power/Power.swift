@@ -2,12 +2,41 @@ import CommandLineTool
 import Glibc
 import MMLogSystem
 
-/// The things that the command does.
+/// Power cuts, in simulation and on a real file system.
 enum Power {
-  static func run(
+  static let kind = Kind(
+    "power", "Cuts the power under stores that log; everything synced is there afterwards.",
+    description: [
+      "First, what a store does to its files is recorded, and files are made as they may be after a cut at any "
+        + "moment: of what was not synced, any page, size or name may be old, missing, new or torn. Then, "
+        + "for root, a real file system is shut down under a process that logs. "
+        + "Nothing else is to be read than what was logged.",
+      "check: looks again at an image that failed, in the folder where it was kept; on a copy of it. "
+        + "run and log are what is started in processes of their own.",
+    ],
+    options: [.images, .rounds, .page],
+    steps: Operands("check|run|log", count: 0...1, "What to do instead."),
+    examples: [
+      Example("All of it", "mmlog-torture power --images 100000 --rounds 200"),
+      Example("What a report names", "mmlog-torture power --images 100 --rounds 0 --seed 4711"),
+      Example(
+        "A kept image", "mmlog-torture power check --folder /tmp/mmlog-torture.x/run-4711/failed-3"),
+    ],
+    quick: ["--images", "5000", "--rounds", "20"]
+  ) { arguments, seed, output in
+    switch arguments.operands.first {
+    case nil: return try run(arguments, seed, output)
+    case "run": return try simulate(arguments, seed, output)
+    case "log": return try LoggingChild.run(arguments, seed)
+    case "check": return try check(arguments, output)
+    case let step?: throw UsageError("'\(step)' is nothing that can be done")
+    }
+  }
+
+  private static func run(
     _ arguments: Arguments, _ seed: UInt64, _ output: StandardOutput
   ) throws -> Program.Status {
-    let folder = try arguments.value(of: .folder) ?? temporaryFolder()
+    let folder = try arguments.value(of: .folder) ?? Folder.temporary()
     try Folder.make(folder)
     try output.append("power cuts with --seed \(seed), in \(folder)\n")
     try output.flush()
@@ -21,7 +50,7 @@ enum Power {
     return isGood && isReallyGood ? .success : .failure
   }
 
-  static func simulate(
+  private static func simulate(
     _ arguments: Arguments, _ seed: UInt64, _ output: StandardOutput
   ) throws -> Program.Status {
     let images = try arguments.integer(of: .images, in: 1...Int.max) ?? 1
@@ -33,7 +62,9 @@ enum Power {
     return outcome.failures.isEmpty ? .success : .failure
   }
 
-  static func check(_ arguments: Arguments, _ output: StandardOutput) throws -> Program.Status {
+  private static func check(_ arguments: Arguments, _ output: StandardOutput) throws
+    -> Program.Status
+  {
     let folder = try required(.folder, arguments)
     let text = String(decoding: try Folder.read("\(folder)/expected"), as: UTF8.self)
     let expected = try Expectation(text: text)
@@ -52,13 +83,13 @@ enum Power {
     }
     return value
   }
+}
 
-  /// In memory if possible: a hundred thousand images are many writes.
-  private static func temporaryFolder() throws -> String {
-    let variable = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    let root = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : variable
-    var template = Array("\(root)/mmlog-torture.XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw Failure("mkdtemp in \(root): errno \(errno)") }
-    return template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
-  }
+extension Option {
+  static let images = Option(
+    "images", value: "N", default: "5000", "How many images of simulated cuts to check.")
+  static let rounds = Option(
+    "rounds", value: "N", default: "20",
+    "How often to cut a real file system off. Only root can; others skip it.")
+  static let page = Option("page", value: "FILE", "For log: where to count.")
 }

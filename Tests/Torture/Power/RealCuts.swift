@@ -56,7 +56,7 @@ struct RealCuts {
     try image.write(to: "\(place)/image")
     try Folder.write(Array(expected.text.utf8), to: "\(place)/expected")
     let check = try ChildProcess(
-      ChildProcess.ownPath, ["check", "--folder", place], output: "\(place)/report")
+      ChildProcess.ownPath, ["power", "check", "--folder", place], output: "\(place)/report")
     let flushed = expected.required.reduce(0, +)
     guard let ending = check.wait(seconds: 120) else {
       disk.unmount()
@@ -79,7 +79,7 @@ struct RealCuts {
     let (counts, flushed) = (try CountPage(path), try CountPage("\(path).flushed"))
     let child = try ChildProcess(
       ChildProcess.ownPath,
-      ["log", "--seed", "\(seed)", "--folder", "\(disk.folder)/store", "--page", path],
+      ["power", "log", "--seed", "\(seed)", "--folder", "\(disk.folder)/store", "--page", path],
       output: "\(place)/output")
     let deadline = Clock.monotonic() + 20_000_000_000
     while !flushed.isReady {

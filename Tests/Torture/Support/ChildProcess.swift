@@ -10,14 +10,16 @@ final class ChildProcess {
   ///
   /// - Parameters:
   ///   - path: Where the program is; a name is looked up in PATH.
-  ///   - output: The file that gets what it prints and its complaints.
-  init(_ path: String, _ arguments: [String], output: String) throws {
+  ///   - output: The file that gets what it prints and its complaints; nil: where this process prints.
+  init(_ path: String, _ arguments: [String], output: String?) throws {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-    posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-    posix_spawn_file_actions_adddup2(&actions, 1, 2)
+    if let output {
+      posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+      posix_spawn_file_actions_adddup2(&actions, 1, 2)
+    }
     let strings = ([path] + arguments).map { strdup($0) } + [nil]
     defer { for string in strings { free(string) } }
     var id: pid_t = 0
@@ -46,9 +48,9 @@ final class ChildProcess {
 
   /// Waits for its end, and kills it if it takes too long: nil if it exited with status 0, else how it ended.
   func wait(seconds: UInt64 = 600) -> String? {
-    let deadline = Clock.monotonic() + seconds * 1_000_000_000
+    let start = Clock.monotonic()
     while isRunning {
-      if Clock.monotonic() > deadline {
+      if (Clock.monotonic() - start) / 1_000_000_000 >= seconds {
         kill()
         while isRunning { usleep(1000) }
         return "hung, and was killed after \(seconds) seconds"

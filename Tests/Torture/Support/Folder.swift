@@ -6,6 +6,15 @@ enum Folder {
   /// Makes a folder, and those above it.
   static func make(_ path: String) throws { try Directory.create(path) }
 
+  /// A new folder for many small files: in memory if possible.
+  static func temporary() throws -> String {
+    let variable = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    let root = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : variable
+    var template = Array("\(root)/mmlog-torture.XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw Failure("mkdtemp in \(root): errno \(errno)") }
+    return template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
+  }
+
   static func names(_ path: String) throws -> [String] {
     try Directory.open(path).names().filter { $0 != "lost+found" }.sorted()
   }
