@@ -1,26 +1,5 @@
 import CommandLineTool
 
-extension Option {
-  static let format = Option(
-    "format", short: "f", oneOf: ["text", "json", "message"], default: "text",
-    """
-    What is printed of a record: a line with time, level, label, message, metadata and place; a JSON \
-    object on a line; or the bytes of its message alone.
-    """)
-  static let level = Option(
-    "level", short: "l",
-    oneOf: ["trace", "debug", "info", "notice", "warning", "error", "critical"], default: "trace",
-    "The least level that is printed.")
-  static let since = Option(
-    "since", short: "s", value: "TIME", "Print only what was logged at TIME or later.")
-  static let until = Option(
-    "until", short: "u", value: "TIME", "Print only what was logged before TIME.")
-  static let utc = Option("utc", "Show times in UTC, and read TIME so. Short for --tz UTC.")
-  static let zone = Option(
-    "tz", value: "ZONE",
-    "Show times in a zone such as Europe/Berlin, and read TIME so, instead of in the local zone.")
-}
-
 extension Program.Status {
   /// Something is missing from what was printed.
   static let damageOrLoss = Program.Status(rawValue: 1)
@@ -45,13 +24,8 @@ extension Command {
       2026-11-21T09:00:00+01:00), now, or a time before now (-30s, -15m, -2h, -1d, -1w).
       """,
     ],
-    options: [.format, .level, .since, .until, .utc, .zone],
-    operands: Operands(
-      "PATH", count: 1...Int.max,
-      """
-      A file, a directory (of which all *.mmlog and *.ring are read), or - for one file at standard \
-      input.
-      """),
+    options: InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all,
+    operands: InputOptions.operands,
     examples: [
       Example("Everything of a service", "mmlog-decode /var/log/orders"),
       Example(

@@ -1,5 +1,5 @@
 import CommandLineTool
 
 Program.run(.decode) { arguments, output in
-  try Decoder(DecodeSettings(arguments), output).run()
+  try Decoder(DecodeSettings(arguments, output)).run()
 }

@@ -1,0 +1,31 @@
+import MMLogReader
+
+/// Where what was read goes: an output in some format, a statistic, a page.
+///
+/// Each kind is made from the command line by ``OutputOptions``. Used by one thread.
+protocol ItemSink {
+  /// Takes the next item: a record, or what else there is to know in its place. What is told on
+  /// standard error, the ``Decoder`` tells; a sink may pass over everything but records.
+  mutating func take(_ item: LogItem) throws
+
+  /// Between two records that do not follow one another although the one before was asked for
+  /// together with those around it (`--context`).
+  mutating func separate() throws
+
+  /// Writes out what was taken so far: before something is said on standard error, and before a
+  /// wait for more.
+  mutating func flush() throws
+
+  /// Ends the output, after the last item; also where the reading was interrupted.
+  mutating func finish() throws
+
+  /// False once nobody reads what is printed.
+  var hasReader: Bool { get }
+}
+
+extension ItemSink {
+  mutating func separate() throws {}
+  mutating func flush() throws {}
+  mutating func finish() throws {}
+  var hasReader: Bool { true }
+}
