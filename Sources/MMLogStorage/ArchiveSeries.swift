@@ -16,7 +16,7 @@ package final class ArchiveSeries {
     }
   }
 
-  private let directory: Directory
+  private var directory: Directory
   private let identity: SessionIdentity
   private let settings: Settings
   private var current: ArchiveWriter?
@@ -102,6 +102,13 @@ package final class ArchiveSeries {
       if archive.isDamaged { current = nil }
       throw error
     }
+  }
+
+  /// Goes on in another directory: the store's path leads there now. An archive that has no name any more is given up.
+  package func move(to directory: consuming Directory) {
+    self.directory = directory
+    hasUnsyncedNames = true
+    if current?.isUnlinked == true { current = nil }
   }
 
   private func syncNames() throws(SystemError) {

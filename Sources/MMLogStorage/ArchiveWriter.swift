@@ -45,6 +45,8 @@ package final class ArchiveWriter {
     // The file gets its name when it has a head, so that nobody ever sees an archive without one; what
     // a crash leaves before that is removed by the session's recovery.
     let unfinished = name + FileNames.unfinishedSuffix
+    // Of an earlier try, if that could not even be removed.
+    try? directory.remove(unfinished)
     file = try directory.openFile(unfinished, [.read, .write, .create, .exclusive])
     let bytes = head.encoded(pageSize: UInt32(Host.pageSize))
     end = bytes.count
@@ -80,6 +82,9 @@ package final class ArchiveWriter {
     try file.truncate(to: end)
     self.file = file
   }
+
+  /// Whether somebody has removed the file, so that nobody will ever read it.
+  package var isUnlinked: Bool { (try? file.status())?.linkCount == 0 }
 
   /// Appends rows, and before them the dictionary entries that this archive does not have yet.
   ///

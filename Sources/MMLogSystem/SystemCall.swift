@@ -11,7 +11,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case fsetxattr, fgetxattr, fremovexattr
   case mkdir, mkdirat, unlinkat, renameat
   case mmap, munmap, mremap, msync, madvise
-  case getrandom, membarrier
+  case getrandom, membarrier, sigaction
   case pthreadCreate = "pthread_create"
   case pthreadKeyCreate = "pthread_key_create"
   case pthreadAtFork = "pthread_atfork"

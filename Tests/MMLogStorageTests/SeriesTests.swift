@@ -98,6 +98,18 @@ import Testing
       #expect(try archives().map(\.head.number) == [1])
     }
 
+    @Test func anArchiveOfWhichSomethingIsLeftCanBeBegunAgain() throws {
+      let series = try series()
+      for call in [SystemCall.renameat, .unlinkat] {
+        ForcedFault.force(
+          call, errno: EIO, onCall: call == .unlinkat ? 2 : 1, under: fixture.folder.path + "/")
+      }
+      #expect(throws: SystemError.self) { try append([1], to: series) }
+      #expect(fixture.names.count == 1)
+      try append([1], to: series)
+      #expect(try fixture.names.count == 1 && archives().map(\.head.number) == [1])
+    }
+
     @Test func anArchiveWhoseCloseFailedIsClosedAgain() throws {
       for call in [SystemCall.pwrite, .fdatasync] {
         let series = try series()

@@ -89,6 +89,8 @@ struct TestStore {
 
   init(_ change: (inout LogStore.Configuration) -> Void = { _ in }) throws {
     var configuration = LogStore.Configuration()
+    // On a machine with much else to do, the drainer may not get to run for seconds.
+    configuration.fullRing = .wait(upTo: .seconds(60))
     change(&configuration)
     store = try LogStore(directory: folder.path, name: "test", configuration: configuration)
     log = store.logger(label: "test")

@@ -12,6 +12,7 @@
 #endif
 
 #include "mmlog_atomic.h"
+#include "mmlog_containment.h"
 #include "mmlog_crc32c.h"
 #include "mmlog_system.h"
 #include "mmlog_text.h"

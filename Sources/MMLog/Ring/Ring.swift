@@ -17,6 +17,7 @@ final class Ring: @unchecked Sendable {
   let base: UnsafeMutableRawPointer
   private var mapping: Mapping?
   private var file: File?
+  private var containment: FaultContainment?
   /// The file's path, for messages.
   let path: String
   /// Where the next dictionary entry goes, in bytes from the area's start. Under `dictionaryLock`.
@@ -35,9 +36,11 @@ final class Ring: @unchecked Sendable {
   /// The file gets its name when it is complete, so that nobody ever sees a ring without a lock or a
   /// head; what a crash leaves before that is swept at the next start.
   ///
+  /// - Parameter containsFaults: Whether a fault in the map is to end in private memory. If so, containment has been started.
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
-    in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry
+    in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
+    containsFaults: Bool = false
   ) throws(LogError) {
     self.identity = identity
     self.geometry = geometry
@@ -65,6 +68,9 @@ final class Ring: @unchecked Sendable {
     pool = SegmentPool(count: geometry.segmentCount)
     space = SpaceSignal()
     newestPair = Mutex(firstPair)
+    if containsFaults {
+      containment = FaultContainment(base, count: geometry.fileSize, waking: space.requestWord)
+    }
     readClocks()
   }
 
@@ -121,6 +127,51 @@ final class Ring: @unchecked Sendable {
       ?? LossLedger()
   }
 
+  // MARK: - What others do to the file
+
+  /// Whether pages of the map are gone, and private memory is in their place: the file was cut, or its disk fails.
+  var hasLostPages: Bool { (containment?.lostPages ?? 0) > 0 }
+
+  /// Why the file does not keep records safe any more; nil as long as it does. Some system calls.
+  func problem() -> LogError? {
+    if hasLostPages {
+      return problem(.damagedFile, "was cut short, or its disk fails: a part of it is lost")
+    }
+    // What cannot be asked is no reason to give up a ring that works.
+    guard let status = try? file?.status() else { return nil }
+    if status.size < geometry.fileSize {
+      return problem(.damagedFile, "was cut to \(status.size) bytes: what was behind them is lost")
+    }
+    return isInPlace ? nil : problem(.system, "was removed, renamed or replaced")
+  }
+
+  private func problem(_ code: LogError.Code, _ what: String) -> LogError {
+    LogError(
+      code,
+      "The ring \(path) \(what). The store goes on with a new one; leave rings alone while they are in use.",
+      path: path)
+  }
+
+  /// Whether the file still has its name, so that after a crash it would be found.
+  var isInPlace: Bool {
+    do throws(SystemError) {
+      guard let own = try file?.status() else { return false }
+      let named = try directory().status(of: fileName)
+      return named?.inode == own.inode && named?.device == own.device
+    } catch {
+      return !error.isNotFound
+    }
+  }
+
+  /// Removes the file, unless there is another in its place.
+  func remove() throws(SystemError) {
+    if isInPlace { try directory().remove(fileName) }
+  }
+
+  private func directory() throws(SystemError) -> Directory {
+    try Directory.open(String(path.dropLast(fileName.count + 1)))
+  }
+
   // MARK: - The end
 
   /// Says that the session was closed in order. The ring is removed next, unless records are left in it.
@@ -142,6 +193,7 @@ final class Ring: @unchecked Sendable {
   /// Unmaps the ring and closes its file. No one may touch it any more.
   func unmap() {
     settledFragments.free()
+    containment = nil
     mapping = nil
     file = nil
   }

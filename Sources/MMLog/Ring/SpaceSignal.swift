@@ -35,6 +35,9 @@ final class SpaceSignal: @unchecked Sendable {
     if mmlog_load_acquire_u32(waiters) > 0 { Futex.wake(freed) }
   }
 
+  /// What ``wakeDrainer()`` counts up: for those that can do no more than that, and wake who waits for it.
+  var requestWord: UnsafeMutablePointer<UInt32> { requests }
+
   /// Lets nobody wait any longer: the store is being closed.
   func endWaiting() {
     mmlog_store_release_u32(isOver, 1)

@@ -68,6 +68,14 @@ extension LogStore {
     /// within ``drainInterval``; nil (the default): none.
     public var syncLevel: Level?
 
+    /// Whether SIGBUS is handled in the ring's memory. Default: true.
+    ///
+    /// The kernel raises it when a mapped page cannot be had: somebody has cut the ring's file, or its disk fails. With this, such a
+    /// page becomes ordinary memory, the caller goes on, and the store moves to a new ring; without it, the process dies. The
+    /// handler is set when the first store is opened, and goes on to the one that was set before; a handler that is set later has to do
+    /// likewise.
+    public var containsFaults = true
+
     /// The level of labels for which nothing else is set. Default: `info`.
     public var level = Level.info
 

@@ -31,6 +31,7 @@ final class Drainer: @unchecked Sendable {
   private var newestGeneration: UInt64 = 0
   private var reportedLosses = LossLedger()
   private var lastReading: UInt64 = 0
+  private var knowsOfLostPages = false
   private var lastSync: UInt64 = 0
   private var needsSync = false
   private var retryDelay: Int64 = 0
@@ -65,9 +66,20 @@ final class Drainer: @unchecked Sendable {
   let passLock = SystemMutex()
 
   /// Starts the thread.
-  func start() throws(LogError) {
+  ///
+  /// - Parameters:
+  ///   - first: What the thread does before anything else.
+  ///   - ringIsLost: Told why the ring cannot be used any more, at most once a second; whether another has come in its
+  ///     place, so that there is no need to ask again.
+  func start(
+    first: @escaping @Sendable () -> Void = {},
+    ringIsLost: @escaping @Sendable (LogError) -> Bool
+  ) throws(LogError) {
     do {
-      thread = try Thread(name: "mmlog-drainer") { [self] in run() }
+      thread = try Thread(name: "mmlog-drainer") { [self] in
+        first()
+        run(ringIsLost)
+      }
     } catch {
       throw LogError(error, while: "Starting the drainer's thread failed")
     }
@@ -116,6 +128,7 @@ final class Drainer: @unchecked Sendable {
     do {
       // Whatever their ticks: processors' counters may differ by a little.
       try drain(until: .max)
+      countLostSegments()
       try series.append(session.ring.losses)
       try series.end(
         SessionEnd(how: .closed, time: Clock.realtime()), dictionary: session.ring.dictionary)
@@ -127,6 +140,16 @@ final class Drainer: @unchecked Sendable {
     }
   }
 
+  /// Has what follows written into another directory, which may be the same: where the store's path leads now.
+  func move(to directory: consuming Directory) { series.move(to: directory) }
+
+  /// Counts one loss for each segment of which something is left that cannot be read. How many records it was, nobody knows.
+  private func countLostSegments() {
+    guard session.ring.hasLostPages else { return }
+    let left = (0..<session.ring.pool.count).count { session.ring.pool.status($0) != .free }
+    if left > 0 { session.ring.countLoss(.damaged, .critical, UInt64(left)) }
+  }
+
   /// Answers those who still wait for a flush. After ``finish()``, or its failure.
   func settle(_ failure: LogError?) {
     progress.withLock { $0 = Progress(served: .max, failure: failure) }
@@ -136,13 +159,17 @@ final class Drainer: @unchecked Sendable {
 
   // MARK: - The thread
 
-  private func run() {
+  private func run(_ ringIsLost: (LogError) -> Bool) {
     let space = session.ring.space
     // Requests made before the thread came to life count.
     var (served, answered): (UInt32, UInt32) = (0, 0)
+    var isReplaced = false
     var nextPass = Clock.monotonic() &+ UInt64(interval)
     while true {
-      readClocksIfDue()
+      // It goes on after that: threads may still wait for a segment.
+      if lookAroundIfDue(), !isReplaced, let problem = session.ring.problem() {
+        isReplaced = ringIsLost(problem)
+      }
       // In this order: whoever asks for something says what before it makes the counts rise.
       let (calls, requests) = (space.callCount, space.requestCount)
       if isStopping.load(ordering: .acquiring) { return }
@@ -187,11 +214,17 @@ final class Drainer: @unchecked Sendable {
     Futex.wake(passes)
   }
 
-  private func readClocksIfDue() {
+  /// Once a second, and when pages of the ring are lost for the first time: reads the clocks.
+  ///
+  /// - Returns: Whether it is time to look after the ring.
+  private func lookAroundIfDue() -> Bool {
     let now = Clock.monotonic()
-    guard now &- lastReading >= 1_000_000_000 else { return }
+    let isNews = session.ring.hasLostPages && !knowsOfLostPages
+    guard now &- lastReading >= 1_000_000_000 || isNews else { return false }
+    knowsOfLostPages = knowsOfLostPages || isNews
     lastReading = now
     session.ring.readClocks()
+    return true
   }
 
   private func syncIfDue(asked: Bool) throws(SystemError) {

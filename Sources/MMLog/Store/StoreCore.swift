@@ -25,6 +25,8 @@ final class StoreCore: @unchecked Sendable {
   let lock = SystemMutex()
   private(set) var open: Open?
   private var isDrainerPaused = false
+  /// Whether a lost ring could not be replaced at the last try. Under `lock`.
+  private var isReplacementFailing = false
   /// The store that was opened before this one: see ``StoreRegistry``.
   var older: StoreCore?
   /// The open session again, for log calls, which cannot take a lock: its address, or 0.
@@ -91,38 +93,50 @@ final class StoreCore: @unchecked Sendable {
   private static func prepare(
     _ path: String, _ name: String, _ configuration: LogStore.Configuration
   ) throws(LogError) -> ([RecoveredSession], [LogError]) {
-    let ringPath = configuration.ringDirectory ?? path
-    do {
-      try Directory.create(path)
-      try Directory.create(ringPath)
-    } catch {
-      throw LogError(error, while: "Making the store's directory failed")
-    }
+    try makeDirectories(path, configuration)
     var problems: [LogError] = []
     let recovered = Recovery.recoverAll(
-      of: name, ringDirectory: try openDirectory(ringPath),
+      of: name, ringDirectory: try openDirectory(configuration.ringDirectory ?? path),
       archiveDirectory: try openDirectory(path), configuration.archiveSettings
     ) { problems.append($0) }
     return (recovered, problems)
   }
 
   /// Makes a ring and starts a drainer for it. Leaves nothing behind if it fails.
-  private func makeSession() throws(LogError) -> Open {
+  ///
+  /// - Parameter old: A session in whose place it comes, and which its drainer first brings to an end.
+  private func makeSession(after old: Open? = nil) throws(LogError) -> Open {
+    if configuration.containsFaults { try StoreRegistry.prepareContainment() }
     let identity = try Self.makeIdentity(name)
     let rings = try Self.openDirectory(configuration.ringDirectory ?? directory)
-    let ring = try Ring(in: rings, identity: identity, geometry: geometry)
+    let ring = try Ring(
+      in: rings, identity: identity, geometry: geometry,
+      containsFaults: configuration.containsFaults)
     do {
       let session = try Session(ring: ring, policy: configuration.fullRing)
       let series = ArchiveSeries(
         in: try Self.openDirectory(directory), identity, configuration.archiveSettings)
       let drainer = Drainer(session, series, events, configuration)
-      try drainer.start()
+      try drainer.start(
+        first: { [self] in if let old { retire(old) } },
+        ringIsLost: { [self] in replaceSession(session, because: $0) })
       labels.register { id, label in session.register(label: label, id: id) }
       countIntoRing(ring)
       return Open(session: session, drainer: drainer)
     } catch {
       try? rings.remove(ring.fileName)
       throw error
+    }
+  }
+
+  private static func makeDirectories(
+    _ path: String, _ configuration: LogStore.Configuration
+  ) throws(LogError) {
+    do {
+      try Directory.create(path)
+      try Directory.create(configuration.ringDirectory ?? path)
+    } catch {
+      throw LogError(error, while: "Making the store's directory failed")
     }
   }
 
@@ -242,6 +256,14 @@ final class StoreCore: @unchecked Sendable {
   /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
   func close() throws(LogError) {
     guard let open = beginClosing() else { return }
+    defer { events.finish() }
+    try end(open)
+  }
+
+  /// Ends a session that log calls do not find any more.
+  ///
+  /// - Parameter isReplaced: Whether the store goes on with another, because the ring or all of the directory was lost.
+  private func end(_ open: Open, isReplaced: Bool = false) throws(LogError) {
     let session = open.session
     let isQuiet = session.waitForWriters()
     open.drainer.stop()
@@ -253,17 +275,18 @@ final class StoreCore: @unchecked Sendable {
       // Else someone is in the middle of a log call, and may be for long: it ends in memory of no meaning.
       keepLosses(of: session.ring)
       if isQuiet { session.shutDown() } else { session.ring.detachMemory() }
-      events.finish()
     }
     session.ring.markClosed()
     do {
+      // Where the path leads now. Not before the thread that works in the directory has ended.
+      if isReplaced { open.drainer.move(to: try Self.openDirectory(directory)) }
       try open.drainer.finish()
     } catch {
       failure = error
       throw error
     }
     do {
-      try Directory.open(configuration.ringDirectory ?? directory).remove(session.ring.fileName)
+      try session.ring.remove()
     } catch  where !error.isNotFound {
       throw LogError(error, while: "Removing the ring of the closed store failed")
     } catch {}
@@ -280,6 +303,39 @@ final class StoreCore: @unchecked Sendable {
     labels.setGates(nil)
     defer { publish(nil) }
     return open
+  }
+
+  // MARK: - A ring that is lost
+
+  /// Opens another ring in place of one that somebody has damaged or taken away; on the drainer's thread of the old one. The new
+  /// one's drainer will bring the old session to its end.
+  ///
+  /// - Returns: Whether there is another. If not, it is to be tried again later.
+  private func replaceSession(_ session: Session, because problem: LogError) -> Bool {
+    guard lock.tryLock(atMost: 1_000_000_000) else { return false }
+    defer { lock.unlock() }
+    guard let old = open, old.session === session else { return false }
+    if !isReplacementFailing { events.send(.failed(problem)) }
+    do throws(LogError) {
+      try Self.makeDirectories(directory, configuration)
+      publish(try makeSession(after: old))
+      isReplacementFailing = false
+      return true
+    } catch {
+      if !isReplacementFailing { events.send(.failed(error)) }
+      isReplacementFailing = true
+      return false
+    }
+  }
+
+  /// Brings a session to its end that another has come in place of; on the drainer's thread of the new one.
+  private func retire(_ old: Open) {
+    do throws(LogError) {
+      try end(old, isReplaced: true)
+      events.send(.resumed)
+    } catch {
+      events.send(.failed(error))
+    }
   }
 
   // MARK: - Fork

@@ -24,6 +24,20 @@ enum StoreRegistry {
     }
   }()
 
+  /// Once: has faults in rings handled.
+  private static let containment: LogError? = {
+    do throws(SystemError) {
+      try FaultContainment.start()
+      return nil
+    } catch {
+      return LogError(error, while: "Setting a handler for SIGBUS failed")
+    }
+  }()
+
+  static func prepareContainment() throws(LogError) {
+    if let failure = containment { throw failure }
+  }
+
   static func prepare() throws(LogError) {
     if let failure = hooks { throw failure }
   }
