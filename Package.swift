@@ -57,26 +57,37 @@ let package = Package(
       ]),
     .testTarget(
       name: "DecodeTests", dependencies: ["mmlog-decode", "MMLogFormat", "MMLogTestFiles"]),
+    // Processes that are killed: what they log, the campaign that kills them, and what cuts their power.
+    .target(
+      name: "CampaignSupport", dependencies: ["MMLogSystem"], path: "Tests/CampaignSupport"),
     .target(
       name: "CrashRecords", dependencies: ["MMLog", "MMLogSystem", "CMMLog"],
       path: "Tests/CrashRecords"),
     .executableTarget(
       name: "mmlog-crash-child",
       dependencies: [
-        "CrashRecords", "MMLog", "MMLogStorage", "MMLogSystem", "CMMLog", "CommandLineTool",
+        "CrashRecords", "MMLog", "MMLogStorage", "MMLogSystem", "MMLogTestFiles", "CMMLog",
+        "CommandLineTool",
       ],
       path: "Tests/CrashChild"),
+    .target(
+      name: "CrashCampaign",
+      dependencies: [
+        "CampaignSupport", "CrashRecords", "MMLogTestFiles", "MMLogReader", "MMLogStorage",
+        "MMLogSystem",
+      ],
+      path: "Tests/CrashCampaign"),
     .testTarget(
       name: "CrashTests",
       dependencies: [
-        "CrashRecords", "MMLogReader", "MMLogSystem", "MMLogTestFiles", "mmlog-crash-child",
-        "mmlog-pipe", "mmlog-decode",
+        "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogReader", "MMLogStorage",
+        "MMLogSystem", "MMLogTestFiles", "mmlog-crash-child", "mmlog-pipe", "mmlog-decode",
       ]),
     .executableTarget(
       name: "mmlog-torture",
       dependencies: [
-        "CrashRecords", "MMLogTestFiles", "MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem",
-        "CommandLineTool",
+        "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogTestFiles", "MMLog",
+        "MMLogReader", "MMLogFormat", "MMLogStorage", "MMLogSystem", "CommandLineTool",
       ],
       path: "Tests/Torture"),
     .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "MMLogSystem"]),

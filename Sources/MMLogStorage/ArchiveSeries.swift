@@ -81,6 +81,7 @@ package final class ArchiveSeries {
     }
     current = nil
     try syncNames()
+    TestPoint.reach(.archiveClosed)
     didClose(closing.path)
   }
 

@@ -52,9 +52,12 @@ package final class ArchiveWriter {
     end = bytes.count
     unsynced = UnsyncedBytes(from: 0)
     unsynced.add(bytes)
+    TestPoint.reach(.archiveCreated)
     do {
       try file.write(all: bytes, at: 0)
+      TestPoint.reach(.archiveHeadWritten)
       try directory.rename(unfinished, to: name)
+      TestPoint.reach(.archiveNamed)
     } catch {
       try? directory.remove(unfinished)
       throw error
@@ -143,8 +146,11 @@ package final class ArchiveWriter {
   /// Completes the archive: dictionary, index, trailer; then makes it safe from a power cut. If it fails, it can be
   /// called again.
   package func close(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+    TestPoint.reach(.archiveBeforeTrailer)
     if !isComplete { try complete(dictionary: dictionary) }
+    TestPoint.reach(.archiveTrailerWritten)
     try sync()
+    TestPoint.reach(.archiveSynced)
   }
 
   private func complete(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
@@ -200,6 +206,7 @@ package final class ArchiveWriter {
   private func write(_ batch: Batch) throws(SystemError) {
     try file.write(all: batch.bytes, at: end)
     unsynced.add(batch.bytes)
+    TestPoint.reach(.archiveFrameWritten)
     end += batch.bytes.count
     index += batch.index
     frameCount += batch.frameCount

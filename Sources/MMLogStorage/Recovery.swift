@@ -66,9 +66,11 @@ package struct Recovery: ~Copyable {
       // Whoever has the lock may also have finished with it: then the name is gone.
       guard try file.tryLock(), try ringDirectory.status(of: name)?.inode == file.status().inode
       else { return nil }
+      TestPoint.reach(.recoveryLocked)
       let recovery = try Recovery(name, file, settings)
       let session = try recovery.run(archiveDirectory)
       try ringDirectory.remove(name)
+      TestPoint.reach(.recoveryRingRemoved)
       return session
     } catch let error as LogError {
       throw error
@@ -106,12 +108,14 @@ package struct Recovery: ~Copyable {
 
   private func run(_ directory: borrowing Directory) throws -> RecoveredSession {
     try removeUnfinished(directory)
+    TestPoint.reach(.recoveryUnfinishedRemoved)
     let (archives, isAnyUnreadable) = try Self.archives(of: image.head.identity.session, directory)
     var coverage = Coverage()
     for archive in archives { coverage.add(archive) }
     if isAnyUnreadable { coverage.distrust() }
     if !trustsDrained { dropDamaged(archives, &coverage) }
     let series = try series(archives, directory)
+    TestPoint.reach(.recoveryCutOff)
     let count = try moveRecords(to: series, coverage)
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
@@ -215,12 +219,12 @@ package struct Recovery: ~Copyable {
     while true {
       fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
       if rows.isEmpty { break }
-      TestPoint.reach("recovery.beforeFrame")
+      TestPoint.reach(.recoveryBeforeFrame)
       try dictionary.withUnsafeBytes {
         try series.append(rows, dictionary: $0, fields)
         try series.rotateIfFull(dictionary: $0)
       }
-      TestPoint.reach("recovery.afterFrame")
+      TestPoint.reach(.recoveryAfterFrame)
       count += Int(rows.summary.count)
       rows.removeAll()
     }
@@ -235,10 +239,11 @@ package struct Recovery: ~Copyable {
       return try series.sync()
     }
     if !image.losses.isEmpty { try series.append(image.losses) }
+    TestPoint.reach(.recoveryLossesWritten)
     let end = SessionEnd(
       how: image.isClosedCleanly ? .closed : .diedAndWasRecovered, time: Clock.realtime())
     let dictionary = image.entries.flatMap { Array($0.bytes) }
     try dictionary.withUnsafeBytes { try series.end(end, dictionary: $0) }
-    TestPoint.reach("recovery.closed")
+    TestPoint.reach(.recoveryClosed)
   }
 }

@@ -1,15 +1,47 @@
 /// Named steps at which a crash test may end the process. Nothing in release builds.
-package enum TestPoint {
+///
+/// Each is a state that a process may leave behind and that no system call marks, or that is worth being hit on purpose.
+/// `Tools/torture crash` dies at every one of them.
+package enum TestPoint: UInt8, CaseIterable, Sendable {
+  // A ring is made.
+  case ringCreated, ringLocked, ringMapped, ringHeadWritten, ringNamed
+
+  // A segment is taken, written, sealed.
+  case segmentOpening, segmentSealing
+  case dictionaryAdding, recordBuilt, fragmentWritten, overflowLocked
+
+  // A segment is given up to newer records, or emptied after it was archived.
+  case discardClaimed, discardFragmentCounted, discardCounted
+  case segmentFreeing, segmentFreed
+
+  // Records go from the ring to an archive.
+  case drainerBeforeFrame, drainerAfterFrame, drainerPublished, drainerFreed
+
+  // An archive is begun, written and closed.
+  case archiveCreated, archiveHeadWritten, archiveNamed, archiveFrameWritten
+  case archiveBeforeTrailer, archiveTrailerWritten, archiveSynced, archiveClosed
+
+  // A store is closed.
+  case closeBegun, closeSealed, closeMarked, closeDrained, closeFinished, closeRingRemoved
+
+  // A process is copied.
+  case forkPrepared, forkDetached, forkReopened
+
+  // What a dead process left is recovered.
+  case recoveryLocked, recoveryUnfinishedRemoved, recoveryCutOff
+  case recoveryBeforeFrame, recoveryAfterFrame, recoveryLossesWritten, recoveryClosed
+  case recoveryRingRemoved
+
   #if DEBUG
-    /// Called with the name of each step that is reached. Set once, before threads are started.
-    nonisolated(unsafe) package static var handler: (@Sendable (StaticString) -> Void)?
+    /// Called with each step that is reached. Set once, before threads are started.
+    nonisolated(unsafe) package static var handler: (@Sendable (TestPoint) -> Void)?
   #endif
 
-  /// Says that a step has been reached.
+  /// Says that a step has been reached. Async-signal-safe, if the handler is.
   @inline(__always)
-  package static func reach(_ name: StaticString) {
+  package static func reach(_ point: TestPoint) {
     #if DEBUG
-      handler?(name)
+      handler?(point)
     #endif
   }
 }

@@ -12,6 +12,7 @@ extension LogStore.Configuration {
     dictionarySize = try kibibytes(.dictionary)
     archiveSize = try kibibytes(.archive)
     compressionLevel = try arguments.integer(of: .level, in: 0...9) ?? 1
+    ringDirectory = arguments.value(of: .rings)
     drainInterval = .milliseconds(10)
     fullRing =
       switch arguments.required(.policy) {

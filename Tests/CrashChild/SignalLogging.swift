@@ -6,12 +6,14 @@ import MMLog
 enum SignalLogging {
   nonisolated(unsafe) private static var logger: Logger?
   nonisolated(unsafe) private static var page: CountPage?
+  nonisolated(unsafe) private static var lane = 0
   nonisolated(unsafe) private static var sequence = 0
   nonisolated(unsafe) private static var parent: pid_t = 0
 
   /// Sets the handler, and runs it once by hand, so that everything that it needs has been made.
-  static func prepare(_ logger: Logger, _ page: CountPage) {
+  static func prepare(_ logger: Logger, _ page: CountPage, firstLane: Int) {
     (self.logger, self.page, parent) = (logger, page, getppid())
+    lane = firstLane + CountPage.laneCount - 1
     log()
     var action = sigaction()
     action.__sigaction_handler.sa_handler = { _ in SignalLogging.log() }
@@ -20,10 +22,15 @@ enum SignalLogging {
   }
 
   /// Has the handler called every 0.3 ms.
-  static func start() {
+  static func start() { setInterval(300) }
+
+  /// Has it called no more. On the thread that it is called on.
+  static func stop() { setInterval(0) }
+
+  private static func setInterval(_ microseconds: Int) {
     var interval = itimerval()
-    interval.it_interval.tv_usec = 300
-    interval.it_value.tv_usec = 300
+    interval.it_interval.tv_usec = microseconds
+    interval.it_value.tv_usec = microseconds
     setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &interval, nil)
   }
 
@@ -32,7 +39,7 @@ enum SignalLogging {
     if getppid() != parent { _exit(1) }
     guard let logger, let page else { return }
     sequence += 1
-    logger.notice("\(CountPage.laneCount - 1) \(sequence) ")
+    logger.notice("\(lane) \(sequence) ")
     page.acknowledge(CountPage.laneCount - 1)
   }
 }

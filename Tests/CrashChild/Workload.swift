@@ -3,12 +3,15 @@ import CrashRecords
 import Glibc
 import MMLog
 import MMLogSystem
+import MMLogTestFiles
+import Synchronization
 
-/// Threads that log and count what they have logged.
+/// Threads that log and count what they have logged, and children that do so too.
 ///
 /// Lanes come in pairs: an even one for what a thread logs, the odd one for what it logs inside these calls.
 final class Workload: Sendable {
   private let page: CountPage
+  private let firstLane: Int
   private let store: LogStore
   private let loggers: [Logger]
   private let threads: Int
@@ -16,12 +19,17 @@ final class Workload: Sendable {
   private let seed: UInt64
   private let isNested: Bool
   private let hasSignals: Bool
+  private let flushes: Bool
   /// How many records a lane has, and how many of them are logged by one thread.
   private let records: Int
   private let burst: Int
+  private let forks: Forks
+  private let isDone = Atomic<Bool>(false)
 
   init(_ arguments: Arguments, _ page: CountPage) throws {
     self.page = page
+    let process = try arguments.integer(of: .process, in: 0...1000) ?? 0
+    firstLane = process * CountPage.laneCount
     threads = try arguments.integer(of: .threads, in: 1...30) ?? 4
     let least = try arguments.integer(of: .least, in: 0...Lane.longestText) ?? 0
     let most = try arguments.integer(of: .most, in: least...Lane.longestText) ?? least
@@ -29,29 +37,44 @@ final class Workload: Sendable {
     seed = UInt64(arguments.required(.seed)) ?? 1
     isNested = arguments.isSet(.nested)
     hasSignals = arguments.isSet(.signals)
+    flushes = arguments.isSet(.flush)
     records = try arguments.integer(of: .records, in: 1...Int.max) ?? .max
     burst = try arguments.integer(of: .burst, in: 1...Int.max) ?? .max
+    forks = try Forks(arguments, process: process)
     store = try LogStore(
       directory: arguments.required(.directory), name: "crash",
       configuration: try LogStore.Configuration(arguments))
+    if let problem = store.recoveryFailures.first { throw problem }
     let count = try arguments.integer(of: .labels, in: 1...1000) ?? 1
     loggers = (0..<count).map { [store] in store.logger(label: "a label with the number \($0)") }
   }
 
   /// Returns when all lanes have all their records and the store is closed.
   func run() throws {
-    if hasSignals { SignalLogging.prepare(loggers[0], page) }
+    if hasSignals { SignalLogging.prepare(loggers[0], page, firstLane: firstLane) }
     page.isReady = true
+    var helpers: [Thread] = []
+    if flushes { helpers.append(try Thread(name: "flusher") { [self] in flush() }) }
+    if forks.count > 0 { helpers.append(try Thread(name: "forker") { [self] in fork() }) }
     let keepers = try (0..<threads).map { thread in
       try Thread(name: "keeper") { [self] in keep(thread) }
     }
     if hasSignals {
       // On the main thread, since no other gets signals.
       SignalLogging.start()
-      log(threads, 1 ... .max)
+      log(threads, 1...records, page, firstLane)
+      SignalLogging.stop()
     }
     for keeper in keepers { keeper.join() }
+    isDone.store(true, ordering: .releasing)
+    for helper in helpers { helper.join() }
+    try close(page)
+  }
+
+  private func close(_ page: CountPage) throws {
+    page.isQuiet = true
     try store.close()
+    page.isClosed = true
   }
 
   /// Logs a lane's records, a burst by each of the threads that come and go.
@@ -60,35 +83,93 @@ final class Workload: Sendable {
     while next <= records {
       let part = next...min(records, burst == .max ? .max : next + burst - 1)
       if burst == .max {
-        log(thread, part)
+        log(thread, part, page, firstLane)
       } else {
-        try? Thread(name: "lane \(thread)") { [self] in log(thread, part) }.join()
+        try? Thread(name: "lane \(thread)") { [self] in log(thread, part, page, firstLane) }.join()
       }
       if part.upperBound == .max { return }
       next = part.upperBound + 1
     }
   }
 
-  private func log(_ thread: Int, _ part: ClosedRange<Int>) {
-    let lane = Lane(2 * thread, sizes: sizes, seed: seed)
-    let inner = Lane(2 * thread + 1, sizes: sizes, seed: seed)
+  private func log(_ thread: Int, _ part: ClosedRange<Int>, _ page: CountPage, _ firstLane: Int) {
+    let lane = Lane(firstLane + 2 * thread, sizes: sizes, seed: seed)
+    let inner = Lane(firstLane + 2 * thread + 1, sizes: sizes, seed: seed)
     for sequence in part {
       let log = loggers[sequence % loggers.count]
       if isNested && sequence % 5 == 0 {
-        log.info("\(lane.number) \(sequence) \(nested(inner, within: lane, sequence, log))")
+        log.info(
+          "\(lane.number) \(sequence) \(nested(inner, in: page, within: lane, sequence, log))")
       } else {
         lane.log(sequence, to: log)
       }
-      page.acknowledge(lane.number)
+      page.acknowledge(2 * thread)
     }
   }
 
   /// Logs a record of the inner lane, and gives the outer one's text.
   private func nested(
-    _ inner: Lane, within outer: Lane, _ sequence: Int, _ log: Logger
+    _ inner: Lane, in page: CountPage, within outer: Lane, _ sequence: Int, _ log: Logger
   ) -> UnsafeRawBufferPointer {
-    inner.log(page[inner.number] + 1, to: log)
-    page.acknowledge(inner.number)
+    let number = inner.number % CountPage.laneCount
+    inner.log(page[number] + 1, to: log)
+    page.acknowledge(number)
     return outer.text(of: sequence)
   }
+
+  // MARK: - Beside logging
+
+  /// Flushes now and then.
+  private func flush() {
+    var random = SeededGenerator(seed: seed &+ 1)
+    while !isDone.load(ordering: .acquiring) {
+      usleep(UInt32(random.scaled(1...20_000)))
+      do {
+        try store.flush(random.pick(.ring, .archive, .archive, .disk))
+      } catch {
+        complain("flushing: \(error)")
+      }
+    }
+  }
+
+  /// Forks children one after the other, which log lanes of their own.
+  private func fork() {
+    var random = SeededGenerator(seed: seed &+ 2)
+    for number in 0..<forks.count {
+      usleep(UInt32(random.scaled(1...20_000)))
+      let fate = random.next()
+      let child = Glibc.fork()
+      if child == 0 { beChild(number, fate) }
+      var status: CInt = 0
+      while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+      let isExpected = status == 0 || status & 0x7F == SIGKILL
+      if child < 0 || !isExpected { complain("a child ended with \(status)") }
+      if isDone.load(ordering: .acquiring) { return }
+    }
+  }
+
+  /// Logs, and ends: by closing the store, without it, or by being killed.
+  private func beChild(_ number: Int, _ fate: UInt64) -> Never {
+    let page = forks.pages[number]
+    Death.page = page
+    page.processID = UInt32(bitPattern: CurrentProcess.id)
+    forks.limitLife()
+    page.isReady = true
+    log(0, 1...[10, 200, 3000, 100_000][Int(fate >> 8 & 3)], page, forks.firstLane(of: number))
+    page.isQuiet = true
+    do {
+      switch fate % 3 {
+      case 0: CurrentProcess.die()
+      case 1: break
+      default: try close(page)
+      }
+      _exit(0)
+    } catch {
+      complain("closing in a child: \(error)")
+      _exit(1)
+    }
+  }
+
+  /// What is said is a finding, whatever becomes of the process.
+  private func complain(_ text: String) { StandardError.write("\(text)\n") }
 }

@@ -7,6 +7,14 @@ import MMLogSystem
 extension Option {
   static let directory = Option("directory", value: "DIR", required: true, "Where the store is.")
   static let page = Option("page", value: "FILE", required: true, "Where to count.")
+  static let rings = Option("rings", value: "DIR", "Where rings are, if not there.")
+  static let process = Option(
+    "process", value: "N", default: "0", "Which process this is: its lanes follow from it.")
+  static let forks = Option(
+    "forks", value: "N", default: "0",
+    "How many children to fork. They have the next processes' numbers, and FILE.1 and so on to count in."
+  )
+  static let flush = Option("flush", "Flush now and then.")
   static let recover = Option("recover", "Only open the store, and close it.")
   static let seed = Option("seed", value: "N", default: "1", "What the messages follow from.")
   static let threads = Option(
@@ -42,22 +50,25 @@ let command = Command(
   name: "mmlog-crash-child", version: "0",
   description: ["Logs until it is killed, for the crash tests."],
   options: [
-    .directory, .page, .recover, .seed, .threads, .burst, .records, .least, .most, .nested,
-    .signals,
-    .labels, .ring, .segment, .dictionary, .archive, .level, .policy, .point, .call, .short, .fail,
+    .directory, .rings, .page, .process, .recover, .seed, .threads, .burst, .records, .least, .most,
+    .nested,
+    .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
+    .point, .call, .short, .fail,
   ])
 
 Program.run(command) { arguments, _ in
   // Not for ever, if the tests themselves are ended.
   alarm(120)
-  try Death.arm(arguments)
   let page = try CountPage(arguments.required(.page))
+  page.processID = UInt32(bitPattern: CurrentProcess.id)
+  try Death.arm(arguments, page)
   if arguments.isSet(.recover) {
     page.isReady = true
     let store = try LogStore(
       directory: arguments.required(.directory), name: "crash", configuration: try .init(arguments))
     if let problem = store.recoveryFailures.first { throw problem }
     try store.close()
+    page.isClosed = true
   } else {
     try Workload(arguments, page).run()
   }

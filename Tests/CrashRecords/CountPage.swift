@@ -2,18 +2,18 @@ import CMMLog
 import MMLogSystem
 
 /// What a process that will be killed tells, in a file that it shares with who kills it: above all how many
-/// records each lane has logged whose call has returned.
+/// records each of its lanes has logged whose call has returned.
 ///
 /// Proof of `@unchecked Sendable`: its words are touched by atomic operations only.
 package final class CountPage: @unchecked Sendable {
-  /// How many lanes have a count.
+  /// How many lanes a process has. The first lane of the next process has the next number.
   package static let laneCount = 62
   private let mapping: Mapping
 
   /// Makes a page, or opens the one that is there.
   package init(_ path: String) throws {
     let file = try File.open(path, [.read, .write, .create])
-    let size = 64 * (Self.laneCount + 2)
+    let size = 64 * Self.wordCount
     try file.allocate(offset: 0, count: size)
     mapping = try Mapping(file, count: size, writable: true)
   }
@@ -24,20 +24,54 @@ package final class CountPage: @unchecked Sendable {
     set { mmlog_store_release_u64(word(0), newValue ? 1 : 0) }
   }
 
-  /// How many records of a lane are acknowledged.
+  /// The process's number; 0 if it has not told.
+  package var processID: UInt32 {
+    get { UInt32(truncatingIfNeeded: mmlog_load_acquire_u64(word(1))) }
+    set { mmlog_store_release_u64(word(1), UInt64(newValue)) }
+  }
+
+  /// Whether none of its threads is, or ever comes, in the middle of a log call any more.
+  package var isQuiet: Bool {
+    get { mmlog_load_acquire_u64(word(2)) != 0 }
+    set { mmlog_store_release_u64(word(2), newValue ? 1 : 0) }
+  }
+
+  /// Whether its store was closed in order.
+  package var isClosed: Bool {
+    get { mmlog_load_acquire_u64(word(3)) != 0 }
+    set { mmlog_store_release_u64(word(3), newValue ? 1 : 0) }
+  }
+
+  /// The test point that it died at, as a number; nil if it did not. Setting it is async-signal-safe.
+  package var deathPoint: UInt8? {
+    get {
+      let value = mmlog_load_acquire_u64(word(4))
+      return value == 0 ? nil : UInt8(truncatingIfNeeded: value - 1)
+    }
+    set { mmlog_store_release_u64(word(4), newValue.map { UInt64($0) + 1 } ?? 0) }
+  }
+
+  /// How many records of a lane are acknowledged. Lanes are counted from 0 in each process.
   package subscript(lane: Int) -> Int {
-    Int(mmlog_load_acquire_u64(word(lane + 1)))
+    Int(mmlog_load_acquire_u64(laneWord(lane)))
   }
 
   /// All of them.
   package var counts: [Int] { (0..<Self.laneCount).map { self[$0] } }
 
   /// Counts a record of a lane. Async-signal-safe.
-  package func acknowledge(_ lane: Int) { _ = mmlog_fetch_add_u64(word(lane + 1), 1) }
+  package func acknowledge(_ lane: Int) { _ = mmlog_fetch_add_u64(laneWord(lane), 1) }
+
+  private static let firstLane = 5
+  private static let wordCount = firstLane + laneCount
+
+  private func laneWord(_ lane: Int) -> UnsafeMutablePointer<UInt64> {
+    precondition((0..<Self.laneCount).contains(lane))
+    return word(Self.firstLane + lane)
+  }
 
   /// One to a cache line.
   private func word(_ index: Int) -> UnsafeMutablePointer<UInt64> {
-    precondition((0...Self.laneCount).contains(index))
-    return (mapping.base + 64 * index).assumingMemoryBound(to: UInt64.self)
+    (mapping.base + 64 * index).assumingMemoryBound(to: UInt64.self)
   }
 }

@@ -15,6 +15,9 @@ package struct Lane: Sendable {
     self.seed = seed
   }
 
+  /// Makes what all texts are parts of. Before a fork: its child may find it half made, and wait for ever.
+  package static func prepare() { _ = Pattern.bytes }
+
   /// What follows lane and number in a record's message. Valid for as long as the process.
   package func text(of sequence: Int) -> UnsafeRawBufferPointer {
     let random = mix(seed &+ mix(UInt64(number) << 40 | UInt64(sequence)))

@@ -1,16 +1,17 @@
+import CampaignSupport
+import CrashCampaign
 import Glibc
-import MMLogReader
+import MMLogStorage
 import Testing
 import MMLogTestFiles
 
-/// How often the tests with random numbers do what they do; MMLOG_CRASH_ROUNDS for more or less.
+/// How often the tests with random numbers do what they do; MMLOG_CRASH_ROUNDS for more or less. Tools/torture plays
+/// the same rounds by the thousand.
 private let rounds: Int = {
   if let text = getenv("MMLOG_CRASH_ROUNDS"), let count = Int(String(cString: text)) {
     return count
   }
-  // A sanitizer makes a process many times as slow.
-  let isSanitized = dlsym(nil, "__tsan_init") ?? dlsym(nil, "__asan_init") != nil
-  return isSanitized ? 20 : 200
+  return isSanitized ? 20 : 150
 }()
 
 /// What all of it follows from, except for the instants, which are of the clock; MMLOG_CRASH_SEED for others.
@@ -23,48 +24,13 @@ private let baseSeed: UInt64 = {
 @Suite("Processes that are killed")
 struct KillTests {
   @Test(
-    "a process killed at any instant loses nothing, also if two that recover it are killed too",
+    "processes killed at any instant or step lose nothing, also if those that recover them are killed too",
     arguments: 0..<rounds)
-  func anyInstant(_ round: Int) throws {
-    let seed = baseSeed &+ UInt64(round)
-    var random = SeededGenerator(seed: ~seed)
-    let log = try CrashLog(Settings(seed: seed))
-    let child = try log.startLogging()
-    // Some early, when segments are opened and call sites are new; most when archives are full.
-    usleep(UInt32.random(in: 1...random.pick(4000, 50_000, 150_000), using: &random))
-    expectKilled(child, orDone: log.settings.records != nil)
-
-    if random.pick(true, false, false) {
-      try log.expectEverything(isRecovered: false, "seed \(seed), before recovery")
-    }
-    for _ in 0..<2 { try recoverAndDie(log, &random) }
-    if random.pick(true, false, false, false) {
-      try log.expectEverything(isRecovered: false, "seed \(seed), between recoveries")
-    }
-    try log.recover()
-    let findings = try log.expectEverything("seed \(seed): \(log.settings)")
-    if findings.count > 0 && log.settings.records == nil {
-      #expect(findings.ending?.isRecovered == true, "seed \(seed)")
-    }
-  }
-
-  /// Kills a process that recovers: from outside, at a test point, or at a system call.
-  private func recoverAndDie(_ log: CrashLog, _ random: inout SeededGenerator) throws {
-    var arguments: [String] = []
-    #if DEBUG
-      let point = random.pick("recovery.beforeFrame", "recovery.afterFrame", "recovery.closed")
-      let call = Int.random(in: 1...60, using: &random)
-      arguments = random.pick(
-        [], ["--die-at", "\(point):\(random.pick(1, 1, 2))"], ["--die-at-call", "\(call)"],
-        ["--die-at-call", "\(2 * call)", "--short-writes", "\(random.scaled(1...4096))"])
-    #endif
-    let child = try log.startRecovering(arguments)
-    if arguments.isEmpty {
-      usleep(UInt32(random.scaled(1...10_000)))
-      child.signal(SIGKILL)
-    }
-    let ending = child.wait()
-    #expect(ending == .killed(SIGKILL) || ending == .exited(0), "\(child.complaints)")
+  func anyInstant(_ number: Int) throws {
+    let seed = baseSeed &+ UInt64(number)
+    var round = try CrashRound(seed: seed)
+    let outcome = try round.run()
+    #expect(outcome.problems.isEmpty, "seed \(seed): \(round.settings)")
   }
 
   @Test("what waits for a disk that takes nothing is not lost when the process is killed")
@@ -74,18 +40,18 @@ struct KillTests {
     for (round, fault) in ["1:100000000", "20:100000000", "5:3", "7:1"].enumerated() {
       settings.seed = baseSeed &+ UInt64(round)
       let log = try CrashLog(settings)
-      let child = try log.startLogging(["--fail-writes", fault])
+      let process = try log.startLogging(["--fail-writes", fault])
       // Until it stands still, or has got over it.
       var (last, since) = (log.acknowledged, 0)
-      try child.wait {
+      try process.child.wait {
         let now = log.acknowledged
         since = now == last ? since + 1 : 0
         last = now
         return now.reduce(0, +) > 100 && (since > 100 || now[0] > 3000)
       }
-      expectKilled(child)
+      expectKilled(process)
       try log.expectEverything(isRecovered: false, "writes that fail: \(fault)")
-      try log.recover()
+      try log.expectRecovery()
       try log.expectEverything("writes that fail: \(fault)")
     }
   }
@@ -96,13 +62,13 @@ struct KillTests {
       var settings = Settings()
       settings.seed = baseSeed &+ UInt64(round)
       let log = try CrashLog(settings)
-      let child = try log.startLogging()
-      try child.wait { log.acknowledged.reduce(0, +) > 1000 }
-      expectKilled(child)
+      let process = try log.startLogging()
+      try process.child.wait { log.acknowledged.reduce(0, +) > 1000 }
+      expectKilled(process)
       let others = try (0..<8).map { _ in try log.startRecovering() }
       for other in others {
         let ending = other.wait()
-        #expect(ending == .exited(0), "\(other.complaints)")
+        #expect(ending == .success, "\(other.child.complaints)")
       }
       try log.expectEverything("round \(round)")
     }
@@ -110,42 +76,47 @@ struct KillTests {
 
   #if DEBUG
     @Test(
-      "a process killed at any step of a segment or of its hand-over loses nothing",
-      arguments: [
-        "segment.opening", "segment.sealing", "segment.freeing", "dictionary.adding",
-        "drainer.beforeFrame", "drainer.afterFrame", "drainer.published", "drainer.freed",
-      ])
-    func testPoints(_ point: String) throws {
-      for count in [1, 2, 3, 7, 40] {
-        // There are not so many entries in the dictionary.
-        if point.hasPrefix("dictionary") && count > 7 { continue }
+      "a process that logs dies at any step of what it does, and loses nothing",
+      arguments: TestPoint.allCases.filter { !$0.isOfRecovery })
+    func testPoints(_ point: TestPoint) throws {
+      for count in [1, 2, 7, 40] where count <= point.mostTimes {
         var settings = Settings()
         (settings.seed, settings.isNested) = (baseSeed &+ UInt64(count), true)
         settings.labels = 3
+        settings.suit(point)
         let log = try CrashLog(settings)
-        let child = try log.startLogging(["--die-at", "\(point):\(count)"])
-        let ending = child.wait()
-        #expect(ending == .killed(SIGKILL), "\(point):\(count): \(child.complaints)")
-        try log.recover()
+        let process = try log.startLogging(["--die-at", "\(point):\(count)"])
+        // Where a child by fork is to die, its parent lives.
+        if point == .forkDetached || point == .forkReopened {
+          try process.child.wait { log.died(at: point) }
+          process.child.killFamily()
+        }
+        let ending = process.wait()
+        #expect(ending == .killed(SIGKILL), "\(point):\(count): \(process.child.complaints)")
+        process.child.killFamily()
+        #expect(process.child.waitForFamily(seconds: 120))
+        #expect(log.died(at: point))
+        try log.expectRecovery()
         try log.expectEverything("\(point):\(count)")
       }
     }
 
     @Test(
-      "a recovery killed at any of its steps loses nothing and repeats nothing",
-      arguments: ["recovery.beforeFrame", "recovery.afterFrame", "recovery.closed"])
-    func recoveryPoints(_ point: String) throws {
+      "a recovery that dies at any of its steps loses nothing and repeats nothing",
+      arguments: TestPoint.allCases.filter(\.isOfRecovery))
+    func recoveryPoints(_ point: TestPoint) throws {
       let log = try deadLog()
-      for count in 1...3 {
+      for count in 1...point.mostTimes {
         let store = "store \(count)"
-        try log.folder.copy("store", to: store)
+        try Folder.copy(log("store"), to: log(store))
         for attempt in 1...2 {
-          let child = try log.startRecovering(["--die-at", "\(point):\(count)"], in: store)
-          let ending = child.wait()
-          #expect(ending == .killed(SIGKILL) || ending == .exited(0), "\(child.complaints)")
+          let process = try log.startRecovering(["--die-at", "\(point):\(count)"], in: store)
+          let ending = process.wait()
+          #expect(
+            ending == .killed(SIGKILL) || ending == .success, "\(process.child.complaints)")
           if count == 1 && attempt == 1 { #expect(ending == .killed(SIGKILL)) }
         }
-        try log.recover(in: store)
+        try log.expectRecovery(in: store)
         try log.expectEverything(in: store, "\(point):\(count)")
       }
     }
@@ -156,18 +127,18 @@ struct KillTests {
       let log = try deadLog()
       for call in 1... {
         let store = "store \(call)"
-        try log.folder.copy("store", to: store)
-        let child = try log.startRecovering(
+        try Folder.copy(log("store"), to: log(store))
+        let process = try log.startRecovering(
           ["--die-at-call", "\(call)", "--short-writes", "1500"], in: store)
-        let ending = child.wait()
-        if ending == .exited(0) {
+        let ending = process.wait()
+        if ending == .success {
           #expect(call > 20)
           break
         }
-        #expect(ending == .killed(SIGKILL), "call \(call): \(child.complaints)")
-        try log.recover(in: store)
+        #expect(ending == .killed(SIGKILL), "call \(call): \(process.child.complaints)")
+        try log.expectRecovery(in: store)
         try log.expectEverything(in: store, "call \(call)")
-        Folder.remove(log.folder(store))
+        Folder.remove(log(store))
       }
     }
 
@@ -177,38 +148,52 @@ struct KillTests {
         var settings = Settings()
         (settings.seed, settings.archive) = (baseSeed &+ UInt64(call), 4)
         let log = try CrashLog(settings)
-        let child = try log.startLogging(["--die-at-call", "\(call)", "--short-writes", "3000"])
-        let ending = child.wait()
-        #expect(ending == .killed(SIGKILL), "call \(call): \(child.complaints)")
-        try log.recover()
+        let process = try log.startLogging([
+          "--die-at-call", "\(call)", "--short-writes", "3000",
+        ])
+        let ending = process.wait()
+        #expect(ending == .killed(SIGKILL), "call \(call): \(process.child.complaints)")
+        try log.expectRecovery()
         try log.expectEverything("call \(call)")
       }
     }
   #endif
 
-  /// A log whose process was killed with something in its ring.
+  /// A log whose process was killed with something in its ring, and with losses.
   private func deadLog() throws -> CrashLog {
     var settings = Settings()
-    (settings.seed, settings.isNested) = (baseSeed, true)
+    (settings.seed, settings.isNested, settings.policy) = (baseSeed, true, .drop)
     let log = try CrashLog(settings)
     // Nothing is archived but the beginning.
-    let child = try log.startLogging(["--fail-writes", "6:100000000"])
-    try child.wait { log.acknowledged.reduce(0, +) > 500 }
-    expectKilled(child)
+    let process = try log.startLogging(["--fail-writes", "6:100000000"])
+    try process.child.wait { log.acknowledged.reduce(0, +) > 5000 }
+    expectKilled(process)
     return log
   }
 }
 
 /// Kills a child with SIGKILL, and expects that this was its end.
-private func expectKilled(_ child: ChildProcess, orDone mayBeDone: Bool = false) {
-  child.signal(SIGKILL)
-  let ending = child.wait()
-  let isExpected = ending == .killed(SIGKILL) || (mayBeDone && ending == .exited(0))
-  #expect(isExpected, "\(ending): \(child.complaints)")
+private func expectKilled(_ process: LoggingProcess) {
+  process.child.kill()
+  let ending = process.wait()
+  #expect(ending == .killed(SIGKILL), "\(ending): \(process.child.complaints)")
 }
 
-extension SessionEnding {
-  fileprivate var isRecovered: Bool {
-    if case .diedAndWasRecovered = self { true } else { false }
+extension CrashLog {
+  /// Has a child recover the store that nobody kills.
+  fileprivate func expectRecovery(in store: String = "store") throws {
+    let problems = try recover(in: store)
+    #expect(problems.isEmpty)
+  }
+
+  /// Expects that exactly what was logged is there, and that no ring is left.
+  ///
+  /// - Parameter isRecovered: False as long as it is in a ring.
+  fileprivate func expectEverything(
+    in store: String = "store", isRecovered: Bool = true, _ comment: Comment? = nil,
+    _ location: SourceLocation = #_sourceLocation
+  ) throws {
+    let findings = try findings(in: store, isRecovered: isRecovered)
+    #expect(findings.problems.isEmpty, comment, sourceLocation: location)
   }
 }

@@ -1,3 +1,4 @@
+import CampaignSupport
 import Glibc
 import MMLogSystem
 import Testing
@@ -24,7 +25,7 @@ final class PipeRun {
       input = try File.open(folder("fifo"), [.read, .write, .nonBlocking])
     }
     return try ChildProcess(
-      "mmlog-pipe", ["--directory", store, "--name", "piped"] + arguments,
+      ChildProcess.path(of: "mmlog-pipe"), ["--directory", store, "--name", "piped"] + arguments,
       input: path ?? folder("fifo"), output: output ?? folder("out"),
       errors: folder("errors \(runs)"))
   }
@@ -58,11 +59,12 @@ final class PipeRun {
   /// What mmlog-decode prints of the messages.
   func decode() throws -> [UInt8] {
     let child = try ChildProcess(
-      "mmlog-decode", ["--format", "message", store], output: folder("decoded"),
+      ChildProcess.path(of: "mmlog-decode"), ["--format", "message", store],
+      output: folder("decoded"),
       errors: folder("decode errors"))
     let ending = child.wait()
     #expect(ending == .exited(0), "\(child.complaints)")
-    return try bytes(folder("decoded"))
+    return try Folder.read(folder("decoded"))
   }
 
   func expectDecoded(

@@ -1,3 +1,4 @@
+import CampaignSupport
 import Glibc
 import MMLogSystem
 import Testing
@@ -9,10 +10,10 @@ struct PipeTests {
   func roundTrip(_ name: Input) throws {
     let input = name.make()
     let pipe = try PipeRun()
-    try write(input, to: pipe.folder("in"))
+    try Folder.write(input, to: pipe.folder("in"))
     let ending = try pipe.start(input: pipe.folder("in"), ["--tee"]).wait()
     #expect(ending == .exited(0))
-    let passedOn = isEqual(try bytes(pipe.folder("out")), input)
+    let passedOn = isEqual(try Folder.read(pipe.folder("out")), input)
     #expect(passedOn)
     try pipe.expectDecoded(input)
   }
@@ -43,7 +44,7 @@ struct PipeTests {
     for round in 0..<20 {
       let pipe = try PipeRun()
       let input = logText(lines: 60_000, seed: UInt64(round))
-      try write(input, to: pipe.folder("input"))
+      try Folder.write(input, to: pipe.folder("input"))
       let child = try pipe.start(input: pipe.folder("input"), ["--tee", "--ring-size", "1"])
       let enough = random.scaled(1...input.count / 2)
       try child.wait { try pipe.passedOn() >= enough }
@@ -52,7 +53,7 @@ struct PipeTests {
       #expect(ending == .killed(SIGKILL) || ending == .exited(0))
       let decoded = try pipe.decode()
       // Of what has been passed on, all whole lines; and nothing that is not a beginning of the input.
-      let lines = try bytes(pipe.folder("out")).lastIndex(of: 10) ?? 0
+      let lines = try Folder.read(pipe.folder("out")).lastIndex(of: 10) ?? 0
       #expect(decoded.count >= lines, "round \(round)")
       #expect(input.starts(with: decoded), "round \(round)")
     }
@@ -78,7 +79,7 @@ struct PipeTests {
     for output in ["/dev/full", "pipe"] {
       let pipe = try PipeRun()
       let input = logText(lines: 5000, seed: 9)
-      try write(input, to: pipe.folder("input"))
+      try Folder.write(input, to: pipe.folder("input"))
       let path = output == "pipe" ? pipe.folder("unread") : output
       if output == "pipe" { mkfifo(path, 0o600) }
       // Somebody who opens it and goes away.
@@ -96,7 +97,7 @@ struct PipeTests {
   @Test("what is wrong is said on standard error, with an exit status")
   func complaints() throws {
     let pipe = try PipeRun()
-    try write(Array("a file".utf8), to: pipe.folder("file"))
+    try Folder.write(Array("a file".utf8), to: pipe.folder("file"))
     let cases: [([String], CInt, String)] = [
       ([], 2, "--directory"), (["--directory", pipe.store], 2, "--name"),
       (["-d", pipe.store, "-n", "a/b"], 1, "slash"),
@@ -106,7 +107,8 @@ struct PipeTests {
       (["-d", "/proc/nowhere", "-n", "a"], 1, "/proc/nowhere"),
     ]
     for (arguments, status, text) in cases {
-      let child = try ChildProcess("mmlog-pipe", arguments, errors: pipe.folder("errors"))
+      let child = try ChildProcess(
+        ChildProcess.path(of: "mmlog-pipe"), arguments, errors: pipe.folder("errors"))
       let ending = child.wait()
       #expect(ending == .exited(status), "\(arguments): \(child.complaints)")
       #expect(child.complaints.contains(text), "\(arguments): \(child.complaints)")

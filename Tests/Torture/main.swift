@@ -1,1 +1,4 @@
-Torture.run([Power.kind])
+Torture.run([
+  Power.kind,
+  Crash.kind,
+])

@@ -1,5 +1,6 @@
 import CMMLog
 import MMLogFormat
+import MMLogStorage
 import MMLogSystem
 
 extension LogCall {
@@ -113,6 +114,7 @@ struct UnfinishedRecord {
 
   /// Commits the record where it stands, in its thread's segment.
   func finishInPlace() {
+    TestPoint.reach(.recordBuilt)
     LeadingWords(kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: identity)
       .store(at: cursor.start, words: cursor.next - cursor.start, check: cursor.check)
     cursor.writer.pointee.cursor =

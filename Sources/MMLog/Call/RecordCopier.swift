@@ -1,5 +1,6 @@
 import CMMLog
 import MMLogFormat
+import MMLogStorage
 import MMLogSystem
 
 /// Copies a record from private memory into segments of the ring. Async-signal-safe.
@@ -69,6 +70,7 @@ struct RecordCopier {
       done += part
       target.commit(leadingWords(ofFragment: index, isLast: done == words, ticks))
       index += 1
+      TestPoint.reach(.fragmentWritten)
     }
     return true
   }
@@ -169,6 +171,7 @@ final class OverflowWriter: @unchecked Sendable {
     let patience = WriterRoom.patience(of: writer)
     guard let block, lock.tryLock(atMost: session.waitingTime(patience)) else { return false }
     defer { lock.unlock() }
+    TestPoint.reach(.overflowLocked)
     let shared = mmlog_writer_at(block, 0)
     shared.pointee.has_waited = patience == .none ? 1 : 0
     shared.pointee.outer = writer.pointee.outer

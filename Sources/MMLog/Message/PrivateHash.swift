@@ -12,6 +12,9 @@ enum PrivateHash {
     return key
   }()
 
+  /// Makes the key, which would else be made by the first log call that needs it.
+  static func prepare() { _ = key }
+
   /// SipHash-1-3 of the value, as the standard library's `Hasher` computes it.
   @usableFromInline @inline(never)
   static func of<T: Hashable>(_ value: T) -> UInt64 {

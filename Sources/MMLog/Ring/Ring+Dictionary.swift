@@ -30,7 +30,7 @@ extension Ring {
       area.initializeMemory(as: UInt8.self, repeating: 0)
       return false
     }
-    TestPoint.reach("dictionary.adding")
+    TestPoint.reach(.dictionaryAdding)
     // Stored last: a crash before leaves a zero word, the end of the dictionary.
     mmlog_store_release_u64(start.assumingMemoryBound(to: UInt64.self), entry.header)
     dictionaryEnd += entry.size

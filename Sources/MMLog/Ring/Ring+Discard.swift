@@ -10,7 +10,9 @@ extension Ring {
     var youngerThan: UInt64 = 0
     while let candidate = oldestSealed(youngerThan: youngerThan) {
       if pool.claimUnpinned(candidate.index) {
+        TestPoint.reach(.discardClaimed)
         countRecordsAsOverwritten(candidate.index)
+        TestPoint.reach(.discardCounted)
         free(segment: candidate.index)
         return true
       }
@@ -42,20 +44,22 @@ extension Ring {
       looksBehindZeros: false)
     while let item = scanner.next() {
       guard case .record(let record, _) = item else { continue }
-      // With any of its fragments a record is lost.
+      countLoss(.overwritten, record.level)
+      guard record.isFragment else { continue }
+      TestPoint.reach(.discardFragmentCounted)
+      // With any of its fragments a record is lost, once. Counted first: another thread that finds it settled may empty
+      // the next of its segments, and then it has to be counted, even if this thread comes to nothing more.
       let ordinal = record.sharedThread?.ordinal ?? header.thread.ordinal
-      if !record.isFragment || settledFragments.insert(thread: ordinal, ticks: record.ticks) {
-        countLoss(.overwritten, record.level)
-      }
+      if !settledFragments.insert(thread: ordinal, ticks: record.ticks) { uncount(record.level) }
     }
   }
 
   /// Says that fragments which were written make no record, since the rest found no place. The caller counts it, or
   /// writes it elsewhere.
   func abandonFragments(thread: UInt32, ticks: UInt64, _ level: Level) {
-    if !settledFragments.insert(thread: thread, ticks: ticks) {
-      // Counted already: that one less.
-      countLoss(.overwritten, level, .max)
-    }
+    if !settledFragments.insert(thread: thread, ticks: ticks) { uncount(level) }
   }
+
+  /// Takes back that a record was counted.
+  private func uncount(_ level: Level) { countLoss(.overwritten, level, .max) }
 }

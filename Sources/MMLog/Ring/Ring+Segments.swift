@@ -39,7 +39,7 @@ extension Ring {
     segment.storeBytes(of: 0, toByteOffset: SegmentLayout.end, as: UInt32.self)
     let check = segmentCheck(bytes(ofSegment: index))
     segment.storeBytes(of: check, toByteOffset: SegmentLayout.check, as: UInt32.self)
-    TestPoint.reach("segment.opening")
+    TestPoint.reach(.segmentOpening)
     store(state: SegmentLayout.stateOpen, ofSegment: index)
     generationsPublished.add(1, ordering: .acquiringAndReleasing)
     let memory = segment.assumingMemoryBound(to: UInt8.self)
@@ -56,7 +56,7 @@ extension Ring {
     let segment = address(ofSegment: index)
     let offset = UnsafeMutableRawPointer(end) - segment
     segment.storeBytes(of: UInt32(offset), toByteOffset: SegmentLayout.end, as: UInt32.self)
-    TestPoint.reach("segment.sealing")
+    TestPoint.reach(.segmentSealing)
     store(state: SegmentLayout.stateSealed, ofSegment: index)
     pool.seal(index)
     if pool.sealedCount.load(ordering: .relaxed) >= max(1, pool.count / 8) { space.wakeDrainer() }
@@ -74,11 +74,12 @@ extension Ring {
   func free(segment index: Int) {
     let segment = address(ofSegment: index)
     store(state: SegmentLayout.stateFree, ofSegment: index)
-    TestPoint.reach("segment.freeing")
+    TestPoint.reach(.segmentFreeing)
     segment.storeBytes(of: 0, toByteOffset: SegmentLayout.generation, as: UInt64.self)
     // To the very end: a record that was begun and then moved elsewhere reaches past the last one.
     (segment + SegmentLayout.size).initializeMemory(
       as: UInt8.self, repeating: 0, count: geometry.segmentSize - SegmentLayout.size)
+    TestPoint.reach(.segmentFreed)
     pool.give(back: index)
     space.segmentFreed()
   }

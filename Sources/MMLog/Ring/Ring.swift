@@ -50,13 +50,16 @@ final class Ring: @unchecked Sendable {
     firstPair = ClockReading.take(ordinal: 0)
     do throws(SystemError) {
       let file = try directory.openFile(unfinished, [.read, .write, .create, .exclusive])
+      TestPoint.reach(.ringCreated)
       do throws(SystemError) {
         let mapping = try Self.map(file, geometry)
         base = mapping.base
         self.mapping = consume mapping
         Self.writeHead(at: base, RingHead(identity: identity, geometry: geometry))
         Self.write(firstPair, at: base + RingLayout.firstClockPair)
+        TestPoint.reach(.ringHeadWritten)
         try directory.rename(unfinished, to: fileName)
+        TestPoint.reach(.ringNamed)
       } catch {
         try? directory.remove(unfinished)
         throw error
@@ -79,11 +82,13 @@ final class Ring: @unchecked Sendable {
   ) throws(SystemError) -> Mapping {
     // First, and for as long as the process lives: it is how others know that the ring is not a dead one's.
     try file.lock()
+    TestPoint.reach(.ringLocked)
     // Allocated, because a store to a sparse page on a full disk would be a SIGBUS; populated, because
     // the first store to a page would cost the caller a fault.
     try file.allocate(offset: 0, count: geometry.fileSize)
     let mapping = try Mapping(file, count: geometry.fileSize, writable: true)
     try mapping.populateForWriting(offset: 0, count: geometry.fileSize)
+    TestPoint.reach(.ringMapped)
     return mapping
   }
 

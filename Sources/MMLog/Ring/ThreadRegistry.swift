@@ -105,6 +105,9 @@ enum BlockPool {
 
   private static let exitHook: ThreadExit? = try? ThreadExit { _ in BlockPool.threadExits() }
 
+  /// Makes what would else be made by the first log call.
+  static func prepare() { _ = (lock, exitHook) }
+
   /// A block without a session: one that this thread has left over, one of the free ones, or a new one.
   /// Async-signal-safe: where the lock is taken, it takes new memory.
   fileprivate static func take() -> ThreadBlock? {

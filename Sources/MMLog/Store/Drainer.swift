@@ -128,6 +128,7 @@ final class Drainer: @unchecked Sendable {
     do {
       // Whatever their ticks: processors' counters may differ by a little.
       try drain(until: .max)
+      TestPoint.reach(.closeDrained)
       countLostSegments()
       try series.append(session.ring.losses)
       try series.end(
@@ -293,17 +294,17 @@ final class Drainer: @unchecked Sendable {
         session.ring.lowestGeneration { finished.contains($0) } ?? lowestGeneration
       fields.clock = session.ring.clock
       fields.lowestGeneration = lowestGeneration
-      TestPoint.reach("drainer.beforeFrame")
+      TestPoint.reach(.drainerBeforeFrame)
       try series.append(rows, dictionary: session.ring.dictionary, fields)
-      TestPoint.reach("drainer.afterFrame")
+      TestPoint.reach(.drainerAfterFrame)
       needsSync = true
       if rows.summary.levels & syncLevels != 0 { mustSync = true }
     }
     publish(collector)
-    TestPoint.reach("drainer.published")
+    TestPoint.reach(.drainerPublished)
     claimed.subtract(finished)
     for index in finished { free(index, collector) }
-    TestPoint.reach("drainer.freed")
+    TestPoint.reach(.drainerFreed)
     try series.rotateIfFull(dictionary: session.ring.dictionary)
     return !rows.isEmpty
   }

@@ -200,7 +200,9 @@ final class StoreCore: @unchecked Sendable {
     }
     guard needsReopening.load(ordering: .acquiring), !isClosed else { return }
     do {
-      publish(try makeSession())
+      let new = try makeSession()
+      TestPoint.reach(.forkReopened)
+      publish(new)
       needsReopening.store(false, ordering: .releasing)
     } catch {
       nextReopening.store(Clock.monotonic() + 1_000_000_000, ordering: .relaxed)
@@ -265,9 +267,11 @@ final class StoreCore: @unchecked Sendable {
   /// - Parameter isReplaced: Whether the store goes on with another, because the ring or all of the directory was lost.
   private func end(_ open: Open, isReplaced: Bool = false) throws(LogError) {
     let session = open.session
+    TestPoint.reach(.closeBegun)
     let isQuiet = session.waitForWriters()
     open.drainer.stop()
     session.sealAll()
+    TestPoint.reach(.closeSealed)
     var failure: LogError?
     defer {
       open.drainer.settle(failure)
@@ -277,6 +281,7 @@ final class StoreCore: @unchecked Sendable {
       if isQuiet { session.shutDown() } else { session.ring.detachMemory() }
     }
     session.ring.markClosed()
+    TestPoint.reach(.closeMarked)
     do {
       // Where the path leads now. Not before the thread that works in the directory has ended.
       if isReplaced { open.drainer.move(to: try Self.openDirectory(directory)) }
@@ -285,8 +290,10 @@ final class StoreCore: @unchecked Sendable {
       failure = error
       throw error
     }
+    TestPoint.reach(.closeFinished)
     do {
       try session.ring.remove()
+      TestPoint.reach(.closeRingRemoved)
     } catch  where !error.isNotFound {
       throw LogError(error, while: "Removing the ring of the closed store failed")
     } catch {}
@@ -369,6 +376,7 @@ final class StoreCore: @unchecked Sendable {
     sessionAddress.store(0, ordering: .releasing)
     events = EventHub(startup: [])
     if !isClosed { needsReopening.store(true, ordering: .releasing) }
+    TestPoint.reach(.forkDetached)
   }
 }
 

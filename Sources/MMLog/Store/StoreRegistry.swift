@@ -11,9 +11,13 @@ enum StoreRegistry {
   private static let lock = SystemMutex()
   nonisolated(unsafe) private static var newest: StoreCore?
 
-  /// Once: registers the process with the kernel's membarrier, and its handlers with fork.
+  /// Once: registers the process with the kernel's membarrier, and its handlers with fork, and makes what log calls need.
   private static let hooks: LogError? = {
     _ = MemoryBarrier.register()
+    // Not in a log call: a fork's child that finds something half made would wait for it for ever, and so would a
+    // signal handler.
+    BlockPool.prepare()
+    PrivateHash.prepare()
     do throws(SystemError) {
       try ForkHandlers.install(
         prepare: { StoreRegistry.beforeFork() }, parent: { StoreRegistry.afterForkInParent() },
@@ -61,6 +65,7 @@ enum StoreRegistry {
       store.pauseDrainer()
       next = store.older
     }
+    TestPoint.reach(.forkPrepared)
   }
 
   private static func afterForkInParent() {

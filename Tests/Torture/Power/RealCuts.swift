@@ -1,3 +1,4 @@
+import CampaignSupport
 import CommandLineTool
 import CrashRecords
 import Glibc
@@ -58,13 +59,14 @@ struct RealCuts {
     let check = try ChildProcess(
       ChildProcess.ownPath, ["power", "check", "--folder", place], output: "\(place)/report")
     let flushed = expected.required.reduce(0, +)
-    guard let ending = check.wait(seconds: 120) else {
+    let ending = check.wait(seconds: 120)
+    if ending == .success {
       disk.unmount()
       Folder.remove(place)
       return (flushed, logged - flushed)
     }
     failures += 1
-    let report = String(decoding: try Folder.read("\(place)/report"), as: UTF8.self)
+    let report = Folder.text("\(place)/report")
     try output.append("--seed \(seed), kept in \(place): \(ending)\n  \(report)\n")
     try output.flush()
     return (flushed, 0)
@@ -84,7 +86,7 @@ struct RealCuts {
     let deadline = Clock.monotonic() + 20_000_000_000
     while !flushed.isReady {
       guard child.isRunning, Clock.monotonic() < deadline else {
-        let said = String(decoding: try Folder.read("\(place)/output"), as: UTF8.self)
+        let said = Folder.text("\(place)/output")
         throw Failure("the process that logs does not come to flush anything: \(said)")
       }
       usleep(1000)

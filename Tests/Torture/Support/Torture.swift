@@ -1,3 +1,4 @@
+import CampaignSupport
 import CommandLineTool
 import MMLogSystem
 
@@ -56,9 +57,11 @@ enum Torture {
       if arguments.isSet(.quick) { options += kind.quick }
       let child = try ChildProcess(ChildProcess.ownPath, [kind.name] + options, output: nil)
       let ending = child.wait(seconds: .max)
+      let isGood = ending == .success
       let seconds = (Clock.monotonic() - start) / 1_000_000_000
-      try output.append("== \(kind.name): \(ending ?? "nothing was found") (\(seconds) s)\n")
-      if ending != nil { failed.append(kind.name) }
+      try output.append(
+        "== \(kind.name): \(isGood ? "nothing was found" : "it \(ending)") (\(seconds) s)\n")
+      if !isGood { failed.append(kind.name) }
     }
     if !failed.isEmpty { try output.append("Failed: \(failed.joined(separator: ", "))\n") }
     return failed.isEmpty ? .success : .failure

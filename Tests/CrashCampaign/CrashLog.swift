@@ -1,0 +1,136 @@
+package import CampaignSupport
+package import CrashRecords
+import MMLogReader
+package import MMLogStorage
+import MMLogSystem
+
+/// A store in a folder of its own that children log into and recover, and die in.
+package final class CrashLog {
+  package let path: String
+  package let settings: Settings
+  /// One for each process that logged, by its number: see ``LoggingProcess``.
+  private var pages: [Int: CountPage] = [:]
+  private var children = 0
+  private let owned: Folder?
+
+  /// - Parameter path: An empty folder that stays; nil: one that goes away with this object.
+  package init(_ settings: Settings, in path: String? = nil) throws {
+    owned = path == nil ? try Folder() : nil
+    self.path = path ?? owned?.path ?? ""
+    self.settings = settings
+    if settings.hasRingsElsewhere { try Folder.make(self("rings")) }
+  }
+
+  /// The path of a name in the folder.
+  package func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
+
+  /// How many records of each lane are acknowledged, over all processes.
+  package var acknowledged: [Int] {
+    (0...(pages.keys.max() ?? 0)).flatMap {
+      pages[$0]?.counts ?? [Int](repeating: 0, count: CountPage.laneCount)
+    }
+  }
+
+  /// What a process tells, and its children by fork.
+  func pages(ofFamily process: Int) -> [CountPage] {
+    (process...process + settings.forks).compactMap { pages[$0] }
+  }
+
+  /// Whether a process that logs died at a test point.
+  package func died(at point: TestPoint) -> Bool {
+    pages.values.contains { $0.deathPoint == point.rawValue }
+  }
+
+  /// Starts a child that logs.
+  ///
+  /// - Parameter process: Its number. Its children by fork have the next ones.
+  package func startLogging(process: Int = 0, _ arguments: [String] = []) throws -> LoggingProcess {
+    let name = self("page \(process)")
+    let mine = try CountPage(name)
+    pages[process] = mine
+    for fork in 0..<settings.forks {
+      pages[process + 1 + fork] = try CountPage("\(name).\(fork + 1)")
+    }
+    let child = try start(
+      name, ["--process", "\(process)"] + settings.logArguments + arguments, in: "store",
+      hasFamily: true)
+    return LoggingProcess(child, mine, hasForks: settings.forks > 0)
+  }
+
+  /// Starts a child that opens the store and closes it again.
+  package func startRecovering(_ arguments: [String] = [], in store: String = "store") throws
+    -> LoggingProcess
+  {
+    let name = self("page of recovery \(children + 1)")
+    let page = try CountPage(name)
+    let child = try start(name, ["--recover"] + arguments, in: store)
+    return LoggingProcess(child, page)
+  }
+
+  private func start(
+    _ page: String, _ arguments: [String], in store: String, hasFamily: Bool = false
+  ) throws -> ChildProcess {
+    children += 1
+    return try ChildProcess(
+      ChildProcess.path(of: "mmlog-crash-child"),
+      ["--directory", self(store), "--page", page] + settings.storeArguments { self($0) }
+        + arguments, errors: self("errors \(children)"), hasFamily: hasFamily)
+  }
+
+  /// Has a child recover the store that nobody kills.
+  ///
+  /// - Returns: What is wrong with that.
+  package func recover(in store: String = "store") throws -> [String] {
+    let child = try startRecovering(in: store)
+    return child.problems(with: child.wait(), "the last recovery") { $0 == .success }
+  }
+
+  /// Compares what is in the store with what was logged.
+  ///
+  /// - Parameter isRecovered: False as long as it may be in a ring. If true, no ring may be left.
+  package func findings(in store: String = "store", isRecovered: Bool = true) throws -> Findings {
+    var paths = [self(store)]
+    if settings.hasRingsElsewhere { paths.append(self("rings")) }
+    // A folder without a log in it, if a process died early, is told to be unreadable.
+    let withLogs = paths.filter { path in
+      (try? Folder.names(path))?.contains { $0.hasSuffix(".ring") || $0.hasSuffix(".mmlog") }
+        ?? false
+    }
+    var findings = Findings(in: withLogs, settings, pages, isRecovered: isRecovered)
+    if isRecovered {
+      for path in paths {
+        for name in try Folder.names(path)
+        // An unfinished ring may be one that a living process is just making: it is removed later.
+        where name.hasSuffix(".ring") || name.hasSuffix(".mmlog.new") {
+          findings.note("\(name) is left")
+        }
+      }
+    }
+    return findings
+  }
+}
+
+/// A child of a campaign, and what it tells.
+package struct LoggingProcess {
+  package let child: ChildProcess
+  package let page: CountPage
+  package let hasForks: Bool
+
+  init(_ child: ChildProcess, _ page: CountPage, hasForks: Bool = false) {
+    (self.child, self.page, self.hasForks) = (child, page, hasForks)
+  }
+
+  /// Waits until it does what it is to be killed in.
+  package func waitUntilReady() throws { try child.wait { page.isReady } }
+
+  package func wait(seconds: UInt64 = 120) -> Ending { child.wait(seconds: seconds) }
+
+  /// What is wrong with how it ended, and with what it said.
+  func problems(
+    with ending: Ending, _ name: String, _ isExpected: (Ending) -> Bool
+  ) -> [String] {
+    let said = child.complaints
+    if isExpected(ending) && said.isEmpty { return [] }
+    return ["\(name) \(ending)\(said.isEmpty ? "" : ": \(said.prefix(4000))")"]
+  }
+}

@@ -1,0 +1,162 @@
+import CampaignSupport
+import CrashRecords
+import Glibc
+package import MMLogStorage
+import MMLogSystem
+import MMLogTestFiles
+
+/// One round of a crash campaign: processes log into one store and die, others recover it and die too, and in the end everything
+/// acknowledged has to be there, once.
+///
+/// All of it follows from the seed, but for the pace of threads and processes. In every second round one process is to die
+/// at a test point, each in its turn.
+package struct CrashRound {
+  /// What came of a round.
+  package struct Outcome {
+    /// What is wrong; none of it should be.
+    package fileprivate(set) var problems: [String] = []
+    /// How many records were acknowledged.
+    package fileprivate(set) var records = 0
+    /// How often a process died at each test point.
+    package fileprivate(set) var deaths: [TestPoint: Int] = [:]
+  }
+
+  package let settings: Settings
+  private let log: CrashLog
+  private let aim: TestPoint?
+  private var random: SeededGenerator
+  private var outcome = Outcome()
+  private var living: [(process: LoggingProcess, number: Int, death: Death)] = []
+
+  /// - Parameter path: An empty folder that stays; nil: one that goes away.
+  package init(seed: UInt64, in path: String? = nil) throws {
+    let points = UInt64(TestPoint.allCases.count)
+    var settings = Settings(seed: seed)
+    aim = seed % 2 == 0 && Self.canDieAtPoints ? TestPoint(rawValue: UInt8(seed / 2 % points)) : nil
+    if let aim { settings.suit(aim) }
+    self.settings = settings
+    random = SeededGenerator(seed: ~seed)
+    log = try CrashLog(settings, in: path)
+  }
+
+  private static var canDieAtPoints: Bool {
+    #if DEBUG
+      true
+    #else
+      false
+    #endif
+  }
+
+  /// Plays it.
+  package mutating func run() throws -> Outcome {
+    try logAndDie()
+    if random.oneIn(3) { try check("before recovery", isRecovered: false) }
+    if let aim, aim.isOfRecovery { try recoverAndDie(at: death(at: aim)) }
+    for attempt in 0..<random.pick(0, 1, 2, 2) {
+      try recoverAndDie(attempt)
+      if random.oneIn(4) { try check("between recoveries", isRecovered: false) }
+    }
+    note(try log.recover(), "")
+    try check("in the end", isRecovered: true)
+    outcome.records = log.acknowledged.reduce(0, +)
+    return outcome
+  }
+
+  // MARK: - Logging
+
+  /// One process, or several at once or one after the other: each that starts recovers those that have died.
+  private mutating func logAndDie() throws {
+    var count = isSanitized ? random.pick(1, 2) : random.pick(1, 1, 1, 2, 3)
+    // Each that starts recovers what others left.
+    if let aim, aim.isOfRecovery { count = 1 }
+    for index in 0..<count {
+      try startLogging(number: index * (1 + settings.forks), isAimed: index == 0)
+      if random.oneIn(2) { try endOne() }
+    }
+    while !living.isEmpty { try endOne() }
+  }
+
+  private mutating func startLogging(number: Int, isAimed: Bool) throws {
+    var death = Death.random(&random, isLogging: true)
+    if isAimed, let aim, !aim.isOfRecovery { death = self.death(at: aim) }
+    let process = try log.startLogging(process: number, death.arguments)
+    // One that is to die somewhere may die before.
+    if case .after = death, !random.oneIn(8) { try process.waitUntilReady() }
+    living.append((process, number, death))
+  }
+
+  private mutating func death(at point: TestPoint) -> Death {
+    .at(point, random.scaled(1...point.mostTimes))
+  }
+
+  /// Ends one of those that log, and its children, which may go on for a while.
+  private mutating func endOne() throws {
+    guard let index = living.indices.randomElement(using: &random) else { return }
+    let (process, number, death) = living.remove(at: index)
+    switch death {
+    case .after(let time):
+      usleep(isSanitized ? 20 * time : time)
+    case .at, .inCall:
+      // It may never come there.
+      let deadline = Clock.monotonic() + 1_000_000 * (isSanitized ? 10_000 : 400)
+      while process.child.isRunning && Clock.monotonic() < deadline { usleep(500) }
+    }
+    let end = random.pick(0, 0, 1)
+    if settings.records != nil && settings.policy == .wait && random.oneIn(2) {
+      // It comes to its end by itself, or dies where it is to die.
+    } else if end == 0 {
+      process.child.killFamily()
+    } else {
+      process.child.kill()
+    }
+    let ending = process.wait()
+    let isEnded = process.child.waitForFamily(seconds: 120)
+    if !isEnded { note(["a child of process \(number) hung, and was killed"], "") }
+    note(process.problems(with: ending, "process \(number)", isExpected), "")
+    countDeaths(log.pages(ofFamily: number))
+  }
+
+  // MARK: - Recovering
+
+  /// Recovers with a process that is killed; or with two at once, of which one is.
+  private mutating func recoverAndDie(_ attempt: Int) throws {
+    let others = random.oneIn(4) ? [try log.startRecovering()] : []
+    if attempt == 0, let aim, random.oneIn(2), !aim.isOfRecovery {
+      // Recovering comes to many of the same steps.
+      try recoverAndDie(at: death(at: aim))
+    } else {
+      try recoverAndDie(at: .random(&random, isLogging: false))
+    }
+    for other in others {
+      note(other.problems(with: other.wait(), "a recovery beside it", isExpected), "")
+    }
+  }
+
+  private mutating func recoverAndDie(at death: Death) throws {
+    let process = try log.startRecovering(death.arguments)
+    if case .after(let time) = death {
+      usleep(isSanitized ? 20 * time : time)
+      process.child.kill()
+    }
+    note(process.problems(with: process.wait(), "recovery", isExpected), "")
+    countDeaths([process.page])
+  }
+
+  // MARK: - Finding
+
+  private let isExpected = { (ending: Ending) in ending == .success || ending == .killed(SIGKILL) }
+
+  private mutating func check(_ when: String, isRecovered: Bool) throws {
+    note(try log.findings(isRecovered: isRecovered).problems, "\(when): ")
+  }
+
+  private mutating func note(_ problems: [String], _ prefix: String) {
+    outcome.problems += problems.map { prefix + $0 }
+  }
+
+  private mutating func countDeaths(_ pages: [CountPage]) {
+    for point in pages.compactMap(\.deathPoint).compactMap(TestPoint.init(rawValue:)) {
+      outcome.deaths[point, default: 0] += 1
+    }
+  }
+}

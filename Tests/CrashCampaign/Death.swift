@@ -1,0 +1,56 @@
+package import MMLogStorage
+import MMLogTestFiles
+
+/// How a process is to end, apart from coming to its end.
+package enum Death {
+  /// It is killed from outside, after so many microseconds.
+  case after(UInt32)
+  /// It dies when it has come to a test point so many times.
+  case at(TestPoint, Int)
+  /// It dies in place of one of its system calls, with writes of so many bytes at most.
+  case inCall(Int, mostWritten: Int?)
+
+  var arguments: [String] {
+    switch self {
+    case .after: []
+    case .at(let point, let count): ["--die-at", "\(point):\(count)"]
+    case .inCall(let call, let most):
+      ["--die-at-call", "\(call)"] + (most.map { ["--short-writes", "\($0)"] } ?? [])
+    }
+  }
+
+  /// Any death that a process may die that logs, or only recovers.
+  static func random(_ random: inout SeededGenerator, isLogging: Bool) -> Death {
+    let instant = Death.after(UInt32(random.scaled(1...(isLogging ? 150_000 : 15_000))))
+    #if DEBUG
+      if !random.oneIn(3) { return instant }
+      let call = random.scaled(1...(isLogging ? 200 : 120))
+      return .inCall(call, mostWritten: random.pick(nil, random.scaled(1...4096)))
+    #else
+      return instant
+    #endif
+  }
+}
+
+extension TestPoint {
+  /// Whether a process that only opens and closes a store comes to it if another died before.
+  package var isOfRecovery: Bool { rawValue >= TestPoint.recoveryLocked.rawValue }
+
+  /// The highest count that is worth a try: how often a process comes to it in a tenth of a second.
+  package var mostTimes: Int {
+    switch self {
+    case .ringCreated, .ringLocked, .ringMapped, .ringHeadWritten, .ringNamed: 1
+    case .closeBegun, .closeSealed, .closeMarked, .closeDrained, .closeFinished, .closeRingRemoved:
+      1
+    case .recoveryLocked, .recoveryUnfinishedRemoved, .recoveryCutOff, .recoveryLossesWritten,
+      .recoveryClosed, .recoveryRingRemoved:
+      1
+    case .forkDetached, .forkReopened: 1
+    case .forkPrepared, .recoveryBeforeFrame, .recoveryAfterFrame: 3
+    case .dictionaryAdding, .recordBuilt: 6
+    case .archiveCreated, .archiveHeadWritten, .archiveNamed: 6
+    case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: 6
+    default: 60
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import CrashRecords
+package import MMLogReader
+
+/// What a reader finds in a store, compared with what was logged and acknowledged.
+package struct Findings {
+  /// How many records there are.
+  package private(set) var count = 0
+  /// How the sessions of processes that logged ended, by the process's number.
+  package private(set) var endings: [Int: SessionEnding] = [:]
+  /// What is wrong.
+  package private(set) var problems: [String] = []
+  private var lanes: [LaneFindings]
+  /// How many records each process says that it lost.
+  private var counted: [Int: Int] = [:]
+  /// The ticks of each session's last record.
+  private var ticks: [SessionID: UInt64] = [:]
+  private let settings: Settings
+  private let pages: [Int: CountPage]
+
+  /// What there is of a lane.
+  private struct LaneFindings {
+    var newest = 0
+    var missing = 0
+  }
+
+  /// - Parameter pages: What the processes tell that logged, by their numbers. All are dead.
+  init(in paths: [String], _ settings: Settings, _ pages: [Int: CountPage], isRecovered: Bool) {
+    (self.settings, self.pages) = (settings, pages)
+    lanes = Array(
+      repeating: LaneFindings(), count: ((pages.keys.max() ?? -1) + 1) * CountPage.laneCount)
+    let reader = LogReader(paths: paths)
+    problems = reader.unreadable.map(\.message)
+    for item in reader { take(item) }
+    for (process, page) in pages.sorted(by: { $0.key < $1.key }) {
+      compareLanes(process, page)
+      compareLosses(process, page)
+      if isRecovered { compareEnding(process, page) }
+    }
+  }
+
+  private mutating func take(_ item: LogItem) {
+    switch item {
+    case .record(let record): take(record)
+    case .damage(let damage): note("damage: \(damage)")
+    case .losses(let session, let ledger): take(ledger, of: session)
+    case .sessionEnded(let session, let ending, _):
+      guard let process = process(of: session) else { return }
+      if endings.updateValue(ending, forKey: process) != nil {
+        note("process \(process) has two sessions, or ended twice")
+      }
+    case .sessionStarted, .unfinished: break
+    }
+  }
+
+  /// Which process logged it; nil for one that only recovered.
+  private func process(of session: LogSession) -> Int? {
+    pages.first { $0.value.processID == session.identity.processID }?.key
+  }
+
+  private mutating func take(_ record: LogRecord) {
+    count += 1
+    let message = record.messageBytes
+    guard let (lane, sequence) = Lane.position(of: message), lane < lanes.count,
+      let page = pages[lane / CountPage.laneCount]
+    else { return note("a record that nobody logged: \(record.message.prefix(80))") }
+    if page.processID != record.session.identity.processID {
+      note("record \(sequence) of lane \(lane) is in another process's session")
+    }
+    if !settings.lane(lane).logged(message, as: sequence) {
+      note(
+        "record \(sequence) of lane \(lane) is not as it was logged: \(record.message.prefix(80))")
+    }
+    if record.ticks < ticks[record.session.id, default: 0] {
+      note("record \(sequence) of lane \(lane) comes after a later one")
+    }
+    let newest = lanes[lane].newest
+    if sequence <= newest {
+      return note("record \(sequence) of lane \(lane) comes after \(newest), or twice")
+    }
+    lanes[lane].missing += sequence - newest - 1
+    lanes[lane].newest = sequence
+    ticks[record.session.id] = record.ticks
+  }
+
+  private mutating func take(_ ledger: LossLedger, of session: LogSession) {
+    let total = LossCause.allCases.reduce(0) { $0 + Int(clamping: ledger.total($1)) }
+    guard let process = process(of: session) else {
+      return note("\(total) losses of a process that logged nothing")
+    }
+    if counted.updateValue(total, forKey: process) != nil {
+      note("the losses of process \(process) are told twice")
+    }
+    let expected: Set<LossCause> =
+      settings.policy == .overwrite ? [.overwritten, .ringFull] : [.ringFull]
+    for cause in LossCause.allCases where ledger.total(cause) > 0 && !expected.contains(cause) {
+      note("process \(process) lost \(ledger.total(cause)) records for this cause: \(cause)")
+    }
+  }
+
+  private mutating func compareLanes(_ process: Int, _ page: CountPage) {
+    for (index, acknowledged) in page.counts.enumerated() {
+      let lane = process * CountPage.laneCount + index
+      lanes[lane].missing += max(0, acknowledged - lanes[lane].newest)
+      let (newest, missing) = (lanes[lane].newest, lanes[lane].missing)
+      if newest > acknowledged + (page.isQuiet ? 0 : 1) {
+        note("lane \(lane) has \(newest) records, and acknowledged \(acknowledged)")
+      }
+      if missing > 0 && !settings.mayDrop(lane) {
+        note("\(missing) of \(acknowledged) records of lane \(lane) are missing")
+      }
+    }
+  }
+
+  /// Exactly what is missing was counted as lost, if no thread was in the middle of a log call.
+  private mutating func compareLosses(_ process: Int, _ page: CountPage) {
+    let first = process * CountPage.laneCount
+    let missing = lanes[first..<first + CountPage.laneCount].reduce(0) { $0 + $1.missing }
+    let counted = counted[process] ?? 0
+    let most = missing + (page.isQuiet ? 0 : settings.mostUncertain)
+    if !(missing...most).contains(counted) {
+      note(
+        "\(missing) records of process \(process) are missing, and \(counted) counted as lost; "
+          + (page.isQuiet ? "none was under way" : "at most \(most) may be"))
+    }
+  }
+
+  private mutating func compareEnding(_ process: Int, _ page: CountPage) {
+    switch endings[process] {
+    case .closed: if !page.isQuiet { note("process \(process) has closed its log while logging") }
+    case .diedAndWasRecovered: if page.isClosed { note("process \(process) has closed its log") }
+    // A child by fork has none before its first record.
+    case nil where page.counts.allSatisfy { $0 == 0 } && !page.isClosed: break
+    case let ending: note("process \(process) ended so: \(ending.map { "\($0)" } ?? "not at all")")
+    }
+  }
+
+  mutating func note(_ problem: String) {
+    // Some will do.
+    if problems.count < 10 { problems.append(problem) }
+  }
+}

@@ -1,0 +1,123 @@
+import CrashRecords
+import Glibc
+package import MMLogStorage
+import MMLogTestFiles
+
+/// What a child is asked to do.
+package struct Settings {
+  package var seed: UInt64 = 1
+  package var threads = 4
+  package var sizes = 0...200
+  package var burst: Int?
+  package var records: Int?
+  package var isNested = false
+  package var hasSignals = false
+  package var flushes = false
+  package var forks = 0
+  package var labels = 1
+  package var ring = 256
+  package var segment = 4
+  package var dictionary = 64
+  package var archive = 32
+  package var compression = 1
+  package var policy = Policy.wait
+  package var hasRingsElsewhere = false
+
+  package enum Policy: String {
+    case wait, drop, overwrite
+  }
+
+  package init() {}
+
+  /// Settings that follow from a seed.
+  package init(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    self.seed = seed
+    // With large segments, sixteen are more threads than can have one of their own.
+    threads = random.pick(1, 2, 4, 4, 4, 8, 16)
+    segment = random.pick(4, 4, 8, 16, 20)
+    sizes = 0...random.pick(50, 500, 1000, 3000, 20_000)
+    burst = random.pick(nil, nil, 20, 200)
+    records = random.pick(nil, nil, nil, nil, 40, 400)
+    isNested = random.pick(true, false)
+    hasSignals = random.oneIn(4)
+    flushes = random.oneIn(3)
+    // The thread sanitizer supports no threads in a fork's child.
+    forks = random.oneIn(4) && !hasThreadSanitizer ? random.pick(1, 3) : 0
+    // So many that there is no room for call sites any more.
+    labels = random.pick(1, 1, 1, 100)
+    dictionary = labels > 1 ? 4 : 64
+    ring = random.pick(256, 256, 512, 1024)
+    archive = random.pick(4, 4, 16, 64, 256)
+    compression = random.pick(0, 1, 1, 6)
+    policy = random.pick(.wait, .wait, .wait, .drop, .overwrite)
+    hasRingsElsewhere = random.oneIn(6)
+  }
+
+  /// Changes what keeps a child from ever coming to a test point.
+  package mutating func suit(_ point: TestPoint) {
+    switch point {
+    case .closeBegun, .closeSealed, .closeMarked, .closeDrained, .closeFinished, .closeRingRemoved:
+      records = records ?? 40
+    case .discardClaimed, .discardCounted: policy = .overwrite
+    case .discardFragmentCounted: (policy, sizes, segment) = (.overwrite, 0...20_000, 4)
+    case .fragmentWritten: sizes = 0...20_000
+    case .overflowLocked: (threads, segment, ring, burst) = (16, 20, 256, nil)
+    case .forkPrepared, .forkDetached, .forkReopened: forks = 3
+    case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: archive = 4
+    default: break
+    }
+    switch point {
+    case .discardClaimed, .discardFragmentCounted, .discardCounted, .fragmentWritten,
+      .overflowLocked:
+      records = nil
+    default: break
+    }
+  }
+
+  /// - Parameter name: Gives a path for a name in the folder of the round.
+  package func storeArguments(_ name: (String) -> String) -> [String] {
+    [
+      "--ring", "\(ring)", "--segment", "\(segment)", "--dictionary", "\(dictionary)",
+      "--archive", "\(archive)", "--compression", "\(compression)",
+    ] + (hasRingsElsewhere ? ["--rings", name("rings")] : [])
+  }
+
+  var logArguments: [String] {
+    var arguments = [
+      "--seed", "\(seed)", "--threads", "\(threads)", "--least", "\(sizes.lowerBound)",
+      "--most", "\(sizes.upperBound)", "--labels", "\(labels)", "--policy", policy.rawValue,
+      "--forks", "\(forks)",
+    ]
+    if let burst { arguments += ["--burst", "\(burst)"] }
+    if let records { arguments += ["--records", "\(records)"] }
+    if isNested { arguments.append("--nested") }
+    if hasSignals { arguments.append("--signals") }
+    if flushes { arguments.append("--flush") }
+    return arguments
+  }
+
+  /// What the lane with that number logs, whichever process it is of.
+  func lane(_ number: Int) -> Lane {
+    let isHandler = number % CountPage.laneCount == CountPage.laneCount - 1
+    return Lane(number, sizes: isHandler ? 0...0 : sizes, seed: seed)
+  }
+
+  /// Whether a record of that lane may be dropped, though counted: its call does not wait for long.
+  func mayDrop(_ lane: Int) -> Bool { policy != .wait || lane % 2 == 1 }
+
+  /// How many records may be counted as lost and there all the same, or not acknowledged, if a process is killed in
+  /// the middle of log calls: with a policy that drops the record at hand, one for each call that is under way; a segment's
+  /// where whole segments are given up, which are counted before they are emptied.
+  var mostUncertain: Int {
+    let calls = threads + (hasSignals ? 2 : 0)
+    // The shortest record has three leading words, two numbers and an empty text.
+    return policy == .overwrite ? calls * (segment << 10) / 48 : calls
+  }
+}
+
+/// Whether the tests are built with the thread sanitizer.
+package let hasThreadSanitizer = dlsym(nil, "__tsan_init") != nil
+
+/// Whether the tests are built with any sanitizer: it makes a process many times as slow.
+package let isSanitized = hasThreadSanitizer || dlsym(nil, "__asan_init") != nil

@@ -1,0 +1,111 @@
+import CampaignSupport
+import CommandLineTool
+import CrashCampaign
+import Glibc
+import MMLogStorage
+import MMLogSystem
+
+/// Processes that are killed, at any instant and at every step of what they do.
+enum Crash {
+  static let kind = Kind(
+    "crash", "Kills processes that log and recover; everything acknowledged is there, once.",
+    description: [
+      "In each round, processes log into one store: with threads that come and go, log calls inside others, signal handlers, "
+        + "children by fork and all policies, as the seed says. They are killed from outside, or die at "
+        + "a test point, in its turn, or in the middle of a system call. Others recover what they left, and are killed too. "
+        + "At the end every acknowledged record has to be there, once, in its thread's order, byte for byte, or be counted as lost, where "
+        + "the policy allows that.",
+      "In so many rounds that every test point has had its turn three times, at each a process must have died.",
+      "run is what is started in processes of its own.",
+    ],
+    options: [.crashRounds], steps: Operands("run", count: 0...1, "What to do instead."),
+    examples: [
+      Example("A full run", "mmlog-torture crash --rounds 10000"),
+      Example("What a report names", "mmlog-torture crash --rounds 1 --seed 4711"),
+    ],
+    quick: ["--rounds", "500"]
+  ) { arguments, seed, output in
+    let rounds = try arguments.integer(of: .crashRounds, in: 1...1_000_000) ?? 1
+    switch arguments.operands.first {
+    case nil: return try runAll(arguments, rounds, seed, output)
+    case "run": return try run(arguments, rounds, seed, output)
+    case let step?: throw UsageError("'\(step)' is nothing that can be done")
+    }
+  }
+
+  /// As many as a process of its own does.
+  private static let batchSize = 20
+
+  /// Rounds from which on each test point has had its turn three times.
+  private static var roundsForAllPoints: Int { 6 * TestPoint.allCases.count }
+
+  private static func runAll(
+    _ arguments: Arguments, _ rounds: Int, _ seed: UInt64, _ output: StandardOutput
+  ) throws -> Program.Status {
+    let folder = try arguments.value(of: .folder) ?? Folder.temporary()
+    try Folder.make(folder)
+    try output.append("crash rounds with --seed \(seed), in \(folder)\n")
+    try output.flush()
+    let start = Clock.monotonic()
+    var tally = Tally()
+    var batches = try Batches(arguments, folder: folder, output, patience: 3600)
+    let seeds = stride(from: 0, to: rounds, by: batchSize).map { seed &+ UInt64($0) }
+    try batches.run(seeds) { batch in
+      let count = min(batchSize, rounds - Int(batch.seed &- seed))
+      return [
+        "crash", "run", "--seed", "\(batch.seed)", "--rounds", "\(count)", "--folder", batch.folder,
+      ]
+    } done: { batch in
+      tally.add(Tally(report: batch.report))
+    }
+    let seconds = Double(Clock.monotonic() - start) / 1e9
+    try output.append(tally.summary(seconds: seconds))
+    // It stays if something is kept in it.
+    rmdir(folder)
+    var isGood = batches.failures == 0
+    if rounds >= roundsForAllPoints, !tally.missed.isEmpty {
+      isGood = false
+      let names = tally.missed.map { "\($0)" }.joined(separator: ", ")
+      try output.append("nobody died at \(names)\n")
+    }
+    return isGood ? .success : .failure
+  }
+
+  private static func run(
+    _ arguments: Arguments, _ rounds: Int, _ seed: UInt64, _ output: StandardOutput
+  ) throws -> Program.Status {
+    guard let folder = arguments.value(of: .folder) else {
+      throw UsageError("--folder has to be given")
+    }
+    var tally = Tally()
+    for seed in (0..<rounds).map({ seed &+ UInt64($0) }) {
+      let path = "\(folder)/round-\(seed)"
+      try Folder.make(path)
+      // Printed before, should it be the end of this process.
+      try Folder.write(Array("\(seed)\n".utf8), to: "\(folder)/under-way")
+      var round = try CrashRound(seed: seed, in: path)
+      let outcome = try round.run()
+      tally.add(outcome)
+      if outcome.problems.isEmpty {
+        Folder.remove(path)
+      } else {
+        try output.append(report(seed, round.settings, outcome, path))
+        try output.flush()
+      }
+    }
+    try output.append("\(tally.text)\n")
+    return tally.failed == 0 ? .success : .failure
+  }
+
+  private static func report(
+    _ seed: UInt64, _ settings: Settings, _ outcome: CrashRound.Outcome, _ path: String
+  ) -> String {
+    let problems = outcome.problems.map { "    \($0)\n" }.joined()
+    return "  crash --rounds 1 --seed \(seed), kept in \(path):\n    \(settings)\n\(problems)"
+  }
+}
+
+extension Option {
+  fileprivate static let crashRounds = Option(
+    "rounds", value: "N", default: "500", "How many rounds to play.")
+}

@@ -1,0 +1,56 @@
+import CrashCampaign
+import MMLogStorage
+
+/// What came of many rounds.
+struct Tally {
+  private(set) var rounds = 0
+  private(set) var failed = 0
+  private var records = 0
+  private var deaths: [TestPoint: Int] = [:]
+
+  init() {}
+
+  /// Test points at which nobody died.
+  var missed: [TestPoint] { TestPoint.allCases.filter { deaths[$0, default: 0] == 0 } }
+
+  mutating func add(_ outcome: CrashRound.Outcome) {
+    rounds += 1
+    if !outcome.problems.isEmpty { failed += 1 }
+    records += outcome.records
+    deaths.merge(outcome.deaths, uniquingKeysWith: +)
+  }
+
+  mutating func add(_ other: Tally) {
+    rounds += other.rounds
+    failed += other.failed
+    records += other.records
+    deaths.merge(other.deaths, uniquingKeysWith: +)
+  }
+
+  /// For the process that started this one: all numbers on one line.
+  var text: String {
+    ([rounds, failed, records] + TestPoint.allCases.map { deaths[$0, default: 0] })
+      .map(String.init).joined(separator: " ")
+  }
+
+  /// What a process printed last; nothing if it did not come to its end.
+  init(report: String) {
+    let points = TestPoint.allCases
+    let line = report.split(separator: "\n").last ?? ""
+    let numbers = line.split(separator: " ").compactMap { Int($0) }
+    guard numbers.count == 3 + points.count else { return }
+    (rounds, failed, records) = (numbers[0], numbers[1], numbers[2])
+    deaths = Dictionary(uniqueKeysWithValues: zip(points, numbers[3...]))
+  }
+
+  func summary(seconds: Double) -> String {
+    let rate = (Double(rounds) / max(seconds, 0.001) * 100).rounded() / 100
+    let points = TestPoint.allCases.map { "  \($0): \(deaths[$0, default: 0])\n" }.joined()
+    return """
+      \(rounds) rounds in \(Int(seconds)) s, \(rate) a second: \(failed) failed
+      \(records) records were acknowledged
+      processes that died at test points:
+      \(points)
+      """
+  }
+}

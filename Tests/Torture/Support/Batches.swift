@@ -1,0 +1,69 @@
+import CampaignSupport
+import CommandLineTool
+import MMLogSystem
+
+/// Runs, each following from a seed of its own, some in each process and some processes at a time: what is found may
+/// end or hang a process, and the others go on.
+struct Batches {
+  /// One process's share.
+  struct Batch {
+    /// The seed of its first run; the next has the next.
+    let seed: UInt64
+    /// Where it makes files. It is removed if nothing was found.
+    let folder: String
+    /// What the process printed.
+    fileprivate(set) var report = ""
+  }
+
+  /// How many processes at a time.
+  let jobs: Int
+  let folder: String
+  let output: StandardOutput
+  /// How long a process may take, in seconds.
+  let patience: UInt64
+  /// How many have failed. After ten, no more are begun.
+  private(set) var failures = 0
+
+  init(_ arguments: Arguments, folder: String, _ output: StandardOutput, patience: UInt64) throws {
+    jobs = try arguments.integer(of: .jobs, in: 1...256) ?? 1
+    (self.folder, self.output, self.patience) = (folder, output, patience)
+  }
+
+  /// Runs them all.
+  ///
+  /// - Parameters:
+  ///   - seeds: The first seed of each.
+  ///   - arguments: The command line for one of them, for this very program. Status 0: nothing was found.
+  ///   - done: Is given each that has ended, however it did.
+  mutating func run(
+    _ seeds: [UInt64], _ arguments: (Batch) -> [String], done: (Batch) -> Void
+  ) throws {
+    var waiting = seeds.reversed() as [UInt64]
+    var running: [(batch: Batch, process: ChildProcess, deadline: UInt64)] = []
+    while !running.isEmpty || (!waiting.isEmpty && failures < 10) {
+      while failures < 10, running.count < jobs, let seed = waiting.popLast() {
+        let batch = Batch(seed: seed, folder: "\(folder)/run-\(seed)")
+        try Folder.make(batch.folder)
+        let process = try ChildProcess(
+          ChildProcess.ownPath, arguments(batch), output: "\(batch.folder)/report")
+        running.append((batch, process, Clock.monotonic() + patience * 1_000_000_000))
+      }
+      Sleep.nanoseconds(2_000_000)
+      for index in running.indices.reversed()
+      where !running[index].process.isRunning || Clock.monotonic() > running[index].deadline {
+        var (batch, process, _) = running.remove(at: index)
+        let ending = process.wait(seconds: 0)
+        batch.report = Folder.text("\(batch.folder)/report")
+        try finish(batch, ending)
+        done(batch)
+      }
+    }
+  }
+
+  private mutating func finish(_ batch: Batch, _ ending: Ending) throws {
+    if ending == .success { return Folder.remove(batch.folder) }
+    failures += 1
+    try output.append("--seed \(batch.seed), kept in \(batch.folder): \(ending)\n\(batch.report)\n")
+    try output.flush()
+  }
+}
