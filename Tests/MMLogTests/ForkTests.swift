@@ -94,6 +94,25 @@ struct ForkTests {
     #expect(Contents(folder.path).messages == ["parent"])
   }
 
+  #if DEBUG
+    @Test("a first log call makes nothing that a fork or a signal may find half made for ever")
+    func firstCall() async {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .success) { [path = folder.path as String] in
+        let store = try LogStore(directory: path, name: "fork")
+        let log = store.logger(label: "l")
+        let made = SharedCount()
+        CallObserver.observe { call, _, _ in
+          if call == .pthreadKeyCreate || call == .getrandom { made.value += 1 }
+        }
+        log.info("\(1, privacy: .hash)")
+        CallObserver.observe(nil)
+        require(made.value == 0)
+        try store.close()
+      }
+    }
+  #endif
+
   @Test("children forked while other threads log and wait come up whole")
   func underLoad() async {
     let folder = TemporaryDirectory()

@@ -2,6 +2,7 @@
   import Glibc
   import MMLog
   import MMLogReader
+  import MMLogStorage
   import MMLogSystem
   import Synchronization
   import Testing
@@ -152,6 +153,39 @@
       #expect(numbers(contents) == Array(0..<10))
       #expect(test.store.losses[.overwritten, .notice] == 1)
       #expect(contents.damage.isEmpty)
+    }
+
+    @Test(
+      "a lost record of several segments is counted, also if the thread that found it comes no further"
+    )
+    func countedByTheDead() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+        let stopped = SharedCount()
+        TestPoint.handler = { point in
+          guard point == .discardFragmentCounted, stopped.value == 0 else { return }
+          stopped.value = 1
+          while true { pause() }
+        }
+        var configuration = LogStore.Configuration()
+        configuration.makeTiny()
+        configuration.fullRing = .overwriteOldest
+        ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: path)
+        let store = try LogStore(directory: path, name: "test", configuration: configuration)
+        let log = store.logger(label: "test")
+        let thread = try Thread(name: "stops") {
+          log.critical("\(String(repeating: "x", count: 10_000))")
+          while true { log.info("\(String(repeating: "y", count: 1000))") }
+        }
+        while stopped.value == 0 { usleep(1000) }
+        // More than the ring holds, so that the rest of the large record goes.
+        for _ in 0..<1000 { log.info("\(String(repeating: "z", count: 1000))") }
+        kill(getpid(), SIGKILL)
+        thread.join()
+      }
+      let contents = Contents(folder.path)
+      #expect(!contents.records.contains { $0.level == .critical })
+      #expect(contents.losses.map { $0[.overwritten, .critical] } == [1])
     }
 
     @Test(
