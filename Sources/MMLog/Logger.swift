@@ -9,7 +9,7 @@ public import MMLogFormat
 /// call that meets a full ring does what ``FullRingPolicy`` says.
 ///
 /// Calls may be made from any thread, inside the message of another log call, and in signal handlers (with
-/// messages of at most eleven arguments, and none that allocates).
+/// messages of at most eleven arguments, and none that allocates). They leave `errno` as it was.
 @frozen
 public struct Logger: @unchecked Sendable {
   // Sendable: the label's state is immortal, and touched by atomic operations only.

@@ -17,6 +17,12 @@ package enum CurrentProcess {
   /// The calling thread's number, unique in the system: gettid(2). Async-signal-safe.
   package static func threadID() -> Int32 { mmlog_thread_id() }
 
+  /// Why the calling thread's last system call failed: errno(3). Async-signal-safe.
+  package static var errorNumber: CInt {
+    get { errno }
+    set { errno = newValue }
+  }
+
   /// Puts the calling thread's name into `buffer`, with zeros after it: prctl(2) PR_GET_NAME.
   ///
   /// Async-signal-safe.

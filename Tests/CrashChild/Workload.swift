@@ -135,6 +135,7 @@ final class Workload: Sendable {
   /// Forks children one after the other, which log lanes of their own.
   private func fork() {
     var random = SeededGenerator(seed: seed &+ 2)
+    warmUp()
     for number in 0..<forks.count {
       usleep(UInt32(random.scaled(1...20_000)))
       let fate = random.next()
@@ -146,6 +147,14 @@ final class Workload: Sendable {
       if child < 0 || !isExpected { complain("a child ended with \(status)") }
       if isDone.load(ordering: .acquiring) { return }
     }
+  }
+
+  /// Waits until all threads have come to everything that they do. While one of them makes a type of Swift's for the
+  /// first time, it has a lock of the runtime, and a child that is forked then finds it taken for ever.
+  private func warmUp() {
+    let isWarm = { (thread: Int) in self.page[2 * thread] >= min(self.records, 10) }
+    while !(0..<threads).allSatisfy(isWarm) { usleep(500) }
+    try? store.flush(.archive)
   }
 
   /// Logs, and ends: by closing the store, without it, or by being killed.

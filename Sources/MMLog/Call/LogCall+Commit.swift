@@ -14,6 +14,8 @@ extension LogCall {
   static func commit(
     _ cursor: RecordCursor, _ tail: UInt64, _ site: UnsafePointer<NewCallSite>
   ) {
+    let errorNumber = CurrentProcess.errorNumber
+    defer { CurrentProcess.errorNumber = errorNumber }
     let writer = cursor.writer
     defer {
       site.pointee.pieces.more.free()

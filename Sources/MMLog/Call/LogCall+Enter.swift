@@ -1,8 +1,10 @@
 public import CMMLog
 public import MMLogFormat
+import MMLogSystem
 import Synchronization
 
-/// The outlined twins of a log call: everything that is not the usual case. Async-signal-safe throughout.
+/// The outlined twins of a log call: everything that is not the usual case. Async-signal-safe throughout, and therefore
+/// they leave errno as it was.
 @usableFromInline
 enum LogCall {
   /// Finds a writer for a log call whose thread has none at hand: its first call, a change of stores, a
@@ -11,6 +13,8 @@ enum LogCall {
   /// - Returns: False if there is to be no record; it is then counted.
   @usableFromInline @inline(never)
   static func enter(_ label: UnsafeMutablePointer<mmlog_label>, _ level: Level) -> Bool {
+    let errorNumber = CurrentProcess.errorNumber
+    defer { CurrentProcess.errorNumber = errorNumber }
     let store = StoreCore.of(label)
     guard let session = store.currentSession() else {
       store.countLossWithoutRing(level)

@@ -3,7 +3,7 @@ import MMLogFormat
 import MMLogSystem
 
 /// Finds memory for a record that does not fit where its thread writes: the outlined twin of the hot path's
-/// bounds tests. Everything here is async-signal-safe.
+/// bounds tests. Everything here is async-signal-safe, and leaves errno as it was.
 @usableFromInline
 enum WriterRoom {
   /// Where a record goes on.
@@ -18,6 +18,8 @@ enum WriterRoom {
   /// Makes room for a record of which nothing is written yet.
   @usableFromInline @inline(never)
   static func beforeRecord(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
+    let errorNumber = CurrentProcess.errorNumber
+    defer { CurrentProcess.errorNumber = errorNumber }
     if let session = Session.of(writer.pointee.thread), writer.pointee.in_scratch == 0,
       size <= session.ring.largestRecord, nextSegment(writer, session)
     {
@@ -36,6 +38,8 @@ enum WriterRoom {
   ///   - beside: How many bytes are needed beside it.
   @usableFromInline @inline(never)
   static func within(_ cursor: RecordCursor, value: Int, beside: Int) -> Place {
+    let errorNumber = CurrentProcess.errorNumber
+    defer { CurrentProcess.errorNumber = errorNumber }
     let writer = cursor.writer
     let used = cursor.size
     let size = min(used + min(value, RecordLayout.longestValue) + beside, RecordLayout.longestBody)

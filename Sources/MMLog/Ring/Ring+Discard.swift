@@ -24,7 +24,7 @@ extension Ring {
   private func oldestSealed(youngerThan limit: UInt64) -> (index: Int, generation: UInt64)? {
     var oldest: (index: Int, generation: UInt64)?
     for index in 0..<pool.count where pool.status(index) == .sealed {
-      let generation = bytes(ofSegment: index).load(SegmentLayout.generation, as: UInt64.self)
+      let generation = generation(ofSegment: index)
       if generation > limit, generation < oldest?.generation ?? .max {
         oldest = (index, generation)
       }
@@ -35,8 +35,8 @@ extension Ring {
   /// Before the segment is emptied: a crash in between counts them although they are still there, which
   /// is better than the other way round.
   private func countRecordsAsOverwritten(_ index: Int) {
+    guard let header = header(ofSegment: index) else { return }
     let segment = bytes(ofSegment: index)
-    guard let header = try? SegmentHeader(segment) else { return }
     let end = header.end == 0 ? segment.count : header.end
     var scanner = RecordScanner(
       segment.slice(0, end), from: header.drained,

@@ -19,6 +19,25 @@ extension Ring {
     base + geometry.offset(ofSegment: index)
   }
 
+  /// A segment's header as it stands now; nil for one that cannot be read. Async-signal-safe.
+  ///
+  /// Copied by atomic loads: its thread may be sealing the segment.
+  func header(ofSegment index: Int) -> SegmentHeader? {
+    let words = address(ofSegment: index).assumingMemoryBound(to: UInt64.self)
+    // A word more than the header has: a segment is larger than its header.
+    let size = SegmentLayout.size + wordSize
+    return withUnsafeTemporaryAllocation(byteCount: size, alignment: wordSize) { copy in
+      // Not `for in`: see LogCall.freeWriter.
+      var word = 0
+      while word < size / wordSize {
+        copy.storeBytes(
+          of: mmlog_load_relaxed_u64(words + word), toByteOffset: word * wordSize, as: UInt64.self)
+        word += 1
+      }
+      return try? SegmentHeader(UnsafeRawBufferPointer(copy), size: geometry.segmentSize)
+    }
+  }
+
   /// What the header and the records of a segment are, as they stand now.
   func bytes(ofSegment index: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: address(ofSegment: index), count: geometry.segmentSize)
@@ -32,7 +51,7 @@ extension Ring {
     guard let index = pool.take() else { return nil }
     let segment = address(ofSegment: index)
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
-    segment.storeBytes(of: generation, toByteOffset: SegmentLayout.generation, as: UInt64.self)
+    store(generation: generation, ofSegment: index)
     segment.storeBytes(
       of: UInt32(SegmentLayout.size), toByteOffset: SegmentLayout.drained, as: UInt32.self)
     thread.write(into: segment)
@@ -55,7 +74,8 @@ extension Ring {
   func seal(segment index: Int, end: UnsafeMutablePointer<UInt8>) {
     let segment = address(ofSegment: index)
     let offset = UnsafeMutableRawPointer(end) - segment
-    segment.storeBytes(of: UInt32(offset), toByteOffset: SegmentLayout.end, as: UInt32.self)
+    mmlog_store_relaxed_u32(
+      (segment + SegmentLayout.end).assumingMemoryBound(to: UInt32.self), UInt32(offset))
     TestPoint.reach(.segmentSealing)
     store(state: SegmentLayout.stateSealed, ofSegment: index)
     pool.seal(index)
@@ -75,7 +95,7 @@ extension Ring {
     let segment = address(ofSegment: index)
     store(state: SegmentLayout.stateFree, ofSegment: index)
     TestPoint.reach(.segmentFreeing)
-    segment.storeBytes(of: 0, toByteOffset: SegmentLayout.generation, as: UInt64.self)
+    store(generation: 0, ofSegment: index)
     // To the very end: a record that was begun and then moved elsewhere reaches past the last one.
     (segment + SegmentLayout.size).initializeMemory(
       as: UInt8.self, repeating: 0, count: geometry.segmentSize - SegmentLayout.size)
@@ -92,8 +112,7 @@ extension Ring {
     guard published == started else { return nil }
     var lowest = started + 1
     for index in 0..<pool.count where pool.status(index) != .free && !finished(index) {
-      let generation = address(ofSegment: index).load(
-        fromByteOffset: SegmentLayout.generation, as: UInt64.self)
+      let generation = generation(ofSegment: index)
       if generation > 0 { lowest = min(lowest, generation) }
     }
     // A segment taken meanwhile has a generation above `started`, if it was not on its way before.
@@ -110,6 +129,11 @@ extension Ring {
   func state(ofSegment index: Int) -> UInt32 {
     let address = address(ofSegment: index) + SegmentLayout.state
     return mmlog_load_acquire_u32(address.assumingMemoryBound(to: UInt32.self))
+  }
+
+  private func store(generation: UInt64, ofSegment index: Int) {
+    let address = address(ofSegment: index) + SegmentLayout.generation
+    mmlog_store_relaxed_u64(address.assumingMemoryBound(to: UInt64.self), generation)
   }
 
   private func store(state: UInt32, ofSegment index: Int) {

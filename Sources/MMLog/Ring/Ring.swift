@@ -127,9 +127,12 @@ final class Ring: @unchecked Sendable {
 
   /// The losses counted so far.
   var losses: LossLedger {
-    LossLedger(
-      UnsafeRawBufferPointer(start: base + RingLayout.ledger, count: RingLayout.ledgerSize))
-      ?? LossLedger()
+    let counts = (base + RingLayout.ledger).assumingMemoryBound(to: UInt64.self)
+    var ledger = LossLedger()
+    for index in ledger.counts.indices {
+      ledger.counts[index] = mmlog_load_relaxed_u64(counts + index)
+    }
+    return ledger
   }
 
   // MARK: - What others do to the file

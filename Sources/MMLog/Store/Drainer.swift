@@ -350,11 +350,11 @@ final class Drainer: @unchecked Sendable {
   }
 
   private func run(_ index: Int, isSealed: Bool) -> SegmentRun? {
-    let segment = session.ring.bytes(ofSegment: index)
     // Nil for one that a thread is just opening. The state is stored last, and loaded first.
     guard session.ring.state(ofSegment: index) != SegmentLayout.stateFree,
-      let header = try? SegmentHeader(segment), !header.isFree
+      let header = session.ring.header(ofSegment: index), !header.isFree
     else { return nil }
+    let segment = session.ring.bytes(ofSegment: index)
     let end = isSealed && header.end > 0 ? header.end : segment.count
     let scanner = RecordScanner(
       segment.slice(0, end), from: header.drained,
