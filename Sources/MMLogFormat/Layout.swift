@@ -145,7 +145,7 @@ public struct RecordFlags: OptionSet, Sendable {
   @inlinable public static var metadata: Self { Self(rawValue: 1) }
   /// A word with the thread follows the identity word.
   public static let thread = Self(rawValue: 2)
-  /// A value was longer than 16 MiB and was cut.
+  /// A value was cut: it was longer than 16 MiB, or there was no memory for it.
   @inlinable public static var cut: Self { Self(rawValue: 4) }
   /// The message is a piece of a line: no line end follows it.
   @inlinable public static var unterminated: Self { Self(rawValue: 8) }

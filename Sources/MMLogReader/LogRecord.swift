@@ -25,7 +25,7 @@ public struct LogRecord: Sendable {
   public var function: String { content.site.function }
   /// The line of the log statement; 0 if there is none.
   public var line: Int { content.site.line }
-  /// True if a value of it was longer than 16 MiB and was cut.
+  /// True if a value of it was cut: it was longer than 16 MiB, or its process had no memory for it.
   public var isCut: Bool { content.flags.contains(.cut) }
   /// True if the message is a piece of a line: no line end belongs after it.
   public var isUnterminated: Bool { content.flags.contains(.unterminated) }

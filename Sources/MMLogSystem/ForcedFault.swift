@@ -20,14 +20,14 @@
     ///   - onCall: which of the matching calls from now on is the first to fail; 1 is the next one.
     ///   - times: how many fail from there on, one after the other; `.max` for all.
     package static func force(
-      _ call: SystemCall, errno: CInt, onCall: Int = 1, times: Int = 1, under pathPrefix: String
+      _ call: SystemCall, errno: CInt, onCall: Int = 1, times: Int = 1, under pathPrefix: String?
     ) {
       arm(Fault(call, .errno(errno), pathPrefix, onCall: onCall, times: times))
     }
 
     /// Makes matching reads or writes move at most `count` bytes; as ``force`` otherwise.
     package static func forceShort(
-      _ call: SystemCall, count: Int, onCall: Int = 1, times: Int = 1, under pathPrefix: String
+      _ call: SystemCall, count: Int, onCall: Int = 1, times: Int = 1, under pathPrefix: String?
     ) {
       arm(Fault(call, .short(count), pathPrefix, onCall: onCall, times: times))
     }
@@ -39,7 +39,7 @@
     }
 
     /// Forgets the faults that were asked for with exactly this prefix.
-    package static func clear(under pathPrefix: String) {
+    package static func clear(under pathPrefix: String?) {
       change { $0.removeAll { $0.prefix == pathPrefix } }
     }
 
@@ -54,12 +54,25 @@
           guard let due = faults[index].count() else { continue }
           if case .death = due { CurrentProcess.die() }
           if effect == nil { effect = due }
+          struck.insert(path)
         }
         faults.removeAll { $0.isSpent }
       }
       return effect
     }
 
+    /// How many calls the faults for `call` with exactly this prefix have let pass so far: counts calls
+    /// without changing any, if the first to fail is one that never comes.
+    package static func passed(_ call: SystemCall, under pathPrefix: String?) -> Int {
+      lock.withLock {
+        faults.filter { $0.call == call && $0.prefix == pathPrefix }.map(\.passed).max() ?? 0
+      }
+    }
+
+    /// What the calls were about that have been made to fail, or to move less, since the process began.
+    package static var struckPaths: Set<String> { lock.withLock { struck } }
+
+    nonisolated(unsafe) private static var struck: Set<String> = []  // under `lock`
     private static let armed = Atomic<Int>(0)
     private static let lock = SystemMutex()
     nonisolated(unsafe) private static var faults: [Fault] = []  // under `lock`
@@ -94,12 +107,14 @@
     /// Nil for any.
     let call: SystemCall?
     let effect: ForcedFault.Effect
-    let prefix: String
+    /// Nil for any path, or none.
+    let prefix: String?
+    private(set) var passed = 0
     private var toPass: Int
     private var toFail: Int
 
     init(
-      _ call: SystemCall?, _ effect: ForcedFault.Effect, _ prefix: String, onCall: Int, times: Int
+      _ call: SystemCall?, _ effect: ForcedFault.Effect, _ prefix: String?, onCall: Int, times: Int
     ) {
       (self.call, self.effect, self.prefix) = (call, effect, prefix)
       (toPass, toFail) = (max(onCall - 1, 0), max(times, 0))
@@ -109,6 +124,7 @@
 
     func matches(_ call: SystemCall, _ path: String) -> Bool {
       if let chosen = self.call, call != chosen { return false }
+      guard let prefix else { return true }
       return prefix.isEmpty ? path.isEmpty : path.utf8.starts(with: prefix.utf8)
     }
 
@@ -116,6 +132,7 @@
     mutating func count() -> ForcedFault.Effect? {
       if toPass > 0 {
         toPass -= 1
+        passed += 1
         return nil
       }
       if toFail == 0 { return nil }

@@ -1,4 +1,5 @@
 import CMMLog
+import Glibc
 
 /// Anonymous memory of this process's own, straight from the kernel: mmap(2).
 ///
@@ -27,6 +28,9 @@ package enum PrivateMemory {
     if isRefused(.mremap) { return nil }
     return mmlog_private_resize(base, oldCount, newCount)
   }
+
+  /// What to throw where there has to be memory and ``allocate(_:)`` gave none.
+  package static var refusal: SystemError { SystemError(call: .mmap, errno: ENOMEM) }
 
   @inline(__always)
   private static func isRefused(_ call: SystemCall) -> Bool {

@@ -213,6 +213,10 @@ enum WriterRoom {
     var capacity = max(1 << 14, present)
     while capacity < size { capacity *= 2 }
     if capacity > present, let memory = resized(writer.pointee.scratch, present, capacity) {
+      // There may have been no memory for the record's beginning, which then stands in what is built in.
+      if present == 0 {
+        memory.copyMemory(from: mmlog_emergency_of(writer), byteCount: Int(MMLOG_EMERGENCY_SIZE))
+      }
       writer.pointee.scratch = memory.assumingMemoryBound(to: UInt8.self)
       writer.pointee.scratch_size = UInt64(capacity)
     }

@@ -125,6 +125,14 @@ final class Ring: @unchecked Sendable {
     _ = mmlog_fetch_add_u64(address.assumingMemoryBound(to: UInt64.self), count)
   }
 
+  /// Counts here what was counted while there was no ring, or no way to it.
+  func take(_ losses: LossCounters) {
+    for level in Level.allCases {
+      let count = losses.take(.noRing, level)
+      if count > 0 { countLoss(.noRing, level, count) }
+    }
+  }
+
   /// The losses counted so far.
   var losses: LossLedger {
     let counts = (base + RingLayout.ledger).assumingMemoryBound(to: UInt64.self)

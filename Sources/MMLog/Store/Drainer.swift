@@ -29,6 +29,8 @@ final class Drainer: @unchecked Sendable {
   private var lowestGeneration: UInt64 = 0
   /// Segments that were opened later are left for the next pass.
   private var newestGeneration: UInt64 = 0
+  /// Records that found no way into the ring; they are counted there by the drainer.
+  private let lossesWithoutRing: LossCounters
   private var reportedLosses = LossLedger()
   private var lastReading: UInt64 = 0
   private var knowsOfLostPages = false
@@ -46,8 +48,9 @@ final class Drainer: @unchecked Sendable {
 
   init(
     _ session: Session, _ series: ArchiveSeries, _ events: EventHub,
-    _ configuration: LogStore.Configuration
+    _ configuration: LogStore.Configuration, _ lossesWithoutRing: LossCounters
   ) {
+    self.lossesWithoutRing = lossesWithoutRing
     self.session = session
     self.series = series
     self.events = events
@@ -130,6 +133,7 @@ final class Drainer: @unchecked Sendable {
       try drain(until: .max)
       TestPoint.reach(.closeDrained)
       countLostSegments()
+      session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
       try series.end(
         SessionEnd(how: .closed, time: Clock.realtime()), dictionary: session.ring.dictionary)
@@ -196,6 +200,7 @@ final class Drainer: @unchecked Sendable {
   private func pass() {
     let ticket = requested.load(ordering: .acquiring)
     let syncs = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
+    session.ring.take(lossesWithoutRing)
     var failure: LogError?
     do {
       try drain(until: mmlog_ticks())

@@ -21,7 +21,7 @@ final class Session: Sendable {
   init(ring: Ring, policy: FullRingPolicy) throws(LogError) {
     // An entry takes 64 bytes at the least.
     guard let sites = CallSiteTable(sites: ring.geometry.dictionarySize / 64) else {
-      throw LogError(.system, "There is no memory for the table of call sites")
+      throw LogError(PrivateMemory.refusal, while: "Making the table of call sites failed")
     }
     self.ring = ring
     self.sites = sites

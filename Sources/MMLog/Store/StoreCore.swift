@@ -116,12 +116,12 @@ final class StoreCore: @unchecked Sendable {
       let session = try Session(ring: ring, policy: configuration.fullRing)
       let series = ArchiveSeries(
         in: try Self.openDirectory(directory), identity, configuration.archiveSettings)
-      let drainer = Drainer(session, series, events, configuration)
+      let drainer = Drainer(session, series, events, configuration, lossesWithoutRing)
       try drainer.start(
         first: { [self] in if let old { retire(old) } },
         ringIsLost: { [self] in replaceSession(session, because: $0) })
       labels.register { id, label in session.register(label: label, id: id) }
-      countIntoRing(ring)
+      ring.take(lossesWithoutRing)
       return Open(session: session, drainer: drainer)
     } catch {
       try? rings.remove(ring.fileName)
@@ -212,13 +212,6 @@ final class StoreCore: @unchecked Sendable {
 
   /// Counts a record for which there is no ring. Lock-free and async-signal-safe.
   func countLossWithoutRing(_ level: Level) { lossesWithoutRing.add(.noRing, level) }
-
-  private func countIntoRing(_ ring: Ring) {
-    for level in Level.allCases {
-      let count = lossesWithoutRing.take(.noRing, level)
-      if count > 0 { ring.countLoss(.noRing, level, count) }
-    }
-  }
 
   /// For those who ask after the end of the session.
   private func keepLosses(of ring: Ring) { lossesWithoutRing.add(ring.losses) }

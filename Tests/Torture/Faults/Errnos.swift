@@ -1,0 +1,82 @@
+import Glibc
+import MMLogSystem
+
+extension SystemCall {
+  /// The errors that the call's manual page lists and that can happen for what mmlog asks of it, with those that
+  /// file systems, security modules and old kernels are known to add.
+  ///
+  /// Not those that only a wrong argument gives (EBADF, EFAULT of an address, ENAMETOOLONG).
+  var errnos: [CInt] {
+    switch self {
+    case .open: [EACCES, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOMEM, ENOTDIR, EPERM, ESTALE]
+    case .openat:
+      [
+        EACCES, EDQUOT, EEXIST, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOMEM, ENOSPC, ENOTDIR,
+        EPERM, EROFS, ESTALE,
+      ]
+    case .close: [EDQUOT, EINTR, EIO, ENOSPC]
+    case .dup: [EMFILE, EINTR]
+    case .read, .pread: [EINTR, EIO, EISDIR, ENOMEM, ESTALE]
+    case .write, .pwrite: [EDQUOT, EFBIG, EINTR, EIO, ENOMEM, ENOSPC, EPERM, EROFS, ESTALE]
+    case .poll: [EINTR, ENOMEM]
+    case .fstat: [EIO, ENOMEM, EOVERFLOW, ESTALE]
+    case .fstatat: [EACCES, EIO, ELOOP, ENOENT, ENOMEM, ENOTDIR, ESTALE]
+    case .fstatvfs: [EINTR, EIO, ENOSYS]
+    case .readdir: [EIO, ENOENT, ENOMEM, ESTALE]
+    case .readlink: [EACCES, EINVAL, EIO, ENOENT]
+    case .ftruncate: [EFBIG, EINTR, EINVAL, EIO, EPERM, EROFS, ETXTBSY]
+    case .fallocate:
+      [EDQUOT, EFBIG, EINTR, EIO, ENODEV, ENOSPC, ENOSYS, EOPNOTSUPP, EPERM, ETXTBSY]
+    case .fsync, .fdatasync: [EDQUOT, EINTR, EINVAL, EIO, ENOSPC, EROFS]
+    case .fcntl: [EINTR, EPERM]
+    case .fcntlLock: [EACCES, EAGAIN, EDEADLK, EINTR, EINVAL, EIO, ENOLCK, EOPNOTSUPP]
+    case .fcntlUnlock: [EINTR, EINVAL, ENOLCK]
+    case .fcntlGetLock: [EINVAL, EIO, ENOLCK, EOPNOTSUPP]
+    case .fsetxattr, .fremovexattr: [EDQUOT, EIO, ENODATA, ENOSPC, EOPNOTSUPP, EPERM, ERANGE]
+    case .fgetxattr: [EIO, ENODATA, EOPNOTSUPP, EPERM]
+    case .mkdir, .mkdirat:
+      [EACCES, EDQUOT, EEXIST, EIO, EMLINK, ENOENT, ENOMEM, ENOSPC, ENOTDIR, EPERM, EROFS]
+    case .unlinkat: [EACCES, EBUSY, EIO, EISDIR, ENOENT, ENOMEM, EPERM, EROFS, ESTALE]
+    case .renameat:
+      [EACCES, EBUSY, EDQUOT, EIO, ENOENT, ENOMEM, ENOSPC, EPERM, EROFS, ESTALE, EXDEV]
+    case .mmap: [EACCES, EAGAIN, ENFILE, ENODEV, ENOMEM, EPERM]
+    case .munmap: [EINVAL, ENOMEM]
+    case .mremap: [EAGAIN, ENOMEM]
+    case .msync: [EBUSY, EIO, ENOMEM]
+    case .madvise: [EAGAIN, EFAULT, EINTR, EINVAL, EIO, ENOMEM]
+    case .getrandom: [EAGAIN, EINTR, ENOSYS, EPERM]
+    case .membarrier: [EINVAL, ENOSYS, EPERM]
+    case .pthreadCreate: [EAGAIN, ENOMEM, EPERM]
+    case .pthreadKeyCreate: [EAGAIN, ENOMEM]
+    case .pthreadAtFork: [ENOMEM]
+    case .clockNanosleep: [EINTR, EINVAL]
+    }
+  }
+
+  /// Whether it moves bytes, and may move fewer than asked for.
+  var maybeShort: Bool {
+    switch self {
+    case .read, .pread, .write, .pwrite, .getrandom: true
+    default: false
+    }
+  }
+
+  /// Whether a store has to get over the failure without a word, since nothing is worse for it.
+  func isNoLoss(_ code: CInt) -> Bool {
+    switch self {
+    // Made again.
+    case _ where code == EINTR: true
+    // There is another way, or the call was a kindness.
+    case .fallocate: code == EOPNOTSUPP || code == ENOSYS
+    case .madvise: code == EINVAL
+    case .getrandom: code == ENOSYS || code == EPERM
+    case .membarrier, .clockNanosleep, .pthreadKeyCreate: true
+    // Somebody else has it, or had it just now.
+    case .fcntlLock: code == EAGAIN || code == EACCES
+    case .mkdir, .mkdirat: code == EEXIST
+    // It is gone, which is what was wanted; or went since its name was listed.
+    case .unlinkat, .openat: code == ENOENT
+    default: false
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import Glibc
+import MMLog
+import MMLogSystem
+import Synchronization
+
+/// What a store's events told, for those who wait for one.
+final class EventCounts: Sendable {
+  private struct State {
+    var failures: [String] = []
+    var resumptions = 0
+    var isOver = false
+  }
+
+  private let state = Mutex(State())
+  private let isWarm = Atomic<Bool>(false)
+
+  /// Has the runtime make the threads that it runs tasks on.
+  func warmUp() {
+    Task.detached { [self] in isWarm.store(true, ordering: .releasing) }
+    wait { isWarm.load(ordering: .acquiring) }
+  }
+
+  func listen(to store: LogStore) {
+    let events = store.events
+    Task.detached { [self] in
+      for await event in events { take(event) }
+      state.withLock { $0.isOver = true }
+    }
+  }
+
+  private func take(_ event: LogEvent) {
+    state.withLock { state in
+      switch event {
+      case .failed(let error): state.failures.append(error.message)
+      case .resumed: state.resumptions += 1
+      case .rotated, .recovered, .dropped: break
+      }
+    }
+  }
+
+  /// The failures.
+  var told: [String] { state.withLock { $0.failures } }
+
+  /// Waits until the drainer has got over what it told: by itself, for nobody asks for anything.
+  ///
+  /// A failure at the start is not the drainer's, and has no end.
+  func waitForResumption(_ problems: inout [String]) {
+    let hasResumed = wait {
+      state.withLock { state in
+        let failures = state.failures.filter { $0.contains("Writing the archive") }
+        return state.resumptions >= failures.count
+      }
+    }
+    if !hasResumed { problems.append("it does not resume by itself") }
+  }
+
+  func waitForEnd() { wait { state.withLock { $0.isOver } } }
+
+  @discardableResult
+  private func wait(until condition: () -> Bool) -> Bool {
+    let deadline = Clock.monotonic() + 10_000_000_000
+    while !condition() {
+      if Clock.monotonic() > deadline { return false }
+      usleep(500)
+    }
+    return true
+  }
+}

@@ -1,0 +1,177 @@
+import CommandLineTool
+import Glibc
+import MMLogSystem
+import MMLogTestFiles
+
+/// Every way for every system call of the scenarios to fail, each in a process of its own: it must not trap or hang.
+struct FaultCampaign {
+  private struct Job: Hashable {
+    let side: Faults.Side
+    let combination: Combination?
+    var text: String { "\(side.rawValue) \(combination.map(String.init(describing:)) ?? "nothing")" }
+  }
+
+  /// A job that is under way.
+  private struct Run {
+    let job: Job
+    let folder: String
+    let process: ChildProcess
+    let deadline: UInt64
+    var report: String { "\(folder).report" }
+  }
+
+  private let seed: UInt64
+  private let jobs: Int
+  private let folder: String
+  private let output: StandardOutput
+  private let only: String?
+  private let isQuick: Bool
+  /// What each scenario begins with.
+  private var beginnings: [Faults.Side: [(name: String, bytes: [UInt8])]] = [:]
+  private var failures: [String] = []
+  private var slowest: [(milliseconds: Int, job: String)] = []
+  private var missed = 0
+  private static let quickCount = 300
+
+  init(_ arguments: Arguments, seed: UInt64, folder: String, _ output: StandardOutput) throws {
+    jobs = try arguments.integer(of: .jobs, in: 1...256) ?? 1
+    only = arguments.value(of: .only)
+    isQuick = arguments.isSet(.quick)
+    (self.seed, self.folder, self.output) = (seed, folder, output)
+  }
+
+  /// Returns whether nothing was found.
+  mutating func run() throws -> Bool {
+    #if !DEBUG
+      throw Failure("forced faults need a build with DEBUG, as Tools/torture makes one")
+    #endif
+    let start = Clock.monotonic()
+    try prepare()
+    let all = try list()
+    try go(through: all)
+    let seconds = (Clock.monotonic() - start) / 1_000_000_000
+    try output.append(
+      """
+      \(all.count) combinations in \(seconds) s: \(failures.count) failed
+      \(missed) did not come about, for threads go another way each time
+
+      """)
+    for slow in slowest.sorted(by: { $0.milliseconds > $1.milliseconds }).prefix(5) {
+      try output.append("slowest: \(slow.milliseconds) ms --only '\(slow.job)'\n")
+    }
+    return failures.isEmpty
+  }
+
+  // MARK: - Before
+
+  /// Makes the files of a session that died, and of one that was closed after it.
+  private mutating func prepare() throws {
+    let dead = "\(folder)/dead"
+    try Folder.make(dead)
+    let child = try start(["fault", "--only", "dead", "--folder", dead], output: "\(dead).report")
+    guard let ending = child.wait(), ending.contains("signal 9") else {
+      throw Failure("making a dead session failed: \(try text("\(dead).report"))")
+    }
+    beginnings[.write] = try files(of: dead)
+    let run = try begin(Job(side: .write, combination: nil), "closed")
+    if let ending = run.process.wait() {
+      throw Failure("a run without fault \(ending):\n\(try text(run.report))")
+    }
+    // With the dead session's archives as its recovery left them, so that its ring says the same again.
+    let rings = beginnings[.write, default: []].filter { $0.name.hasSuffix(".ring") }
+    beginnings[.read] = try files(of: run.folder) + rings
+    for name in [dead, "\(dead).report", run.folder, run.report] { Folder.remove(name) }
+  }
+
+  private func files(of folder: String) throws -> [(name: String, bytes: [UInt8])] {
+    try Folder.names(folder).map { ($0, try Folder.read("\(folder)/\($0)")) }
+  }
+
+  /// What there is to do: from the calls that runs without fault make.
+  private func list() throws -> [Job] {
+    if let only {
+      let words = only.split(separator: " ").map(String.init)
+      guard let side = words.count == 2 ? Faults.Side(rawValue: words[0]) : .write,
+        let combination = Combination(words.last ?? "")
+      else { throw UsageError("--only takes CALL:ERRNO:N:DURATION, and before it 'read ' or 'write '") }
+      return [Job(side: side, combination: combination)]
+    }
+    var all: [Job] = []
+    for side in Faults.Side.allCases {
+      var counts = CallCounts()
+      for _ in 0..<3 {
+        let run = try begin(Job(side: side, combination: nil), "counted")
+        let ending = run.process.wait()
+        let report = try text(run.report)
+        if let ending { throw Failure("a run without fault \(ending): \(report)") }
+        counts.raise(to: CallCounts(text: report))
+        forget(run)
+      }
+      try output.append("calls of the \(side.rawValue) scenario until it is open, has worked, is closed:\n\(counts.text)\n")
+      all += counts.combinations.filter { side == .write || $0.duration != .toTheEnd }.map {
+        Job(side: side, combination: $0)
+      }
+    }
+    try output.flush()
+    guard isQuick else { return all }
+    var random = SeededGenerator(seed: seed)
+    try output.append("\(Self.quickCount) of \(all.count) combinations, by --seed \(seed)\n")
+    return Array(all.shuffled(using: &random).prefix(Self.quickCount))
+  }
+
+  // MARK: - Runs
+
+  private mutating func go(through all: [Job]) throws {
+    var (next, running) = (0, [Run]())
+    while next < all.count || !running.isEmpty {
+      while running.count < jobs && next < all.count {
+        running.append(try begin(all[next], "run-\(next)"))
+        next += 1
+      }
+      usleep(500)
+      let done = running.filter { !$0.process.isRunning || Clock.monotonic() > $0.deadline }
+      running.removeAll { run in done.contains { $0.folder == run.folder } }
+      for run in done { try finish(run) }
+      if failures.count >= 200 { break }
+    }
+  }
+
+  private func begin(_ job: Job, _ name: String) throws -> Run {
+    let place = "\(folder)/\(name)"
+    try Folder.make(place)
+    for file in beginnings[job.side, default: []] {
+      try Folder.write(file.bytes, to: "\(place)/\(file.name)")
+    }
+    let process = try start(
+      ["fault", "--only", job.text, "--folder", place], output: "\(place).report")
+    return Run(
+      job: job, folder: place, process: process, deadline: Clock.monotonic() + 60_000_000_000)
+  }
+
+  private func start(_ arguments: [String], output: String) throws -> ChildProcess {
+    try ChildProcess(ChildProcess.ownPath, arguments, output: output)
+  }
+
+  private mutating func finish(_ run: Run) throws {
+    let ending = run.process.wait(seconds: 0)
+    let report = try text(run.report)
+    let words = report.split(separator: "\n").first?.split(separator: " ").map(String.init) ?? []
+    if words.count == 3, let milliseconds = Int(words[1]) {
+      slowest.append((milliseconds, run.job.text))
+      if words[2] == "missed" { missed += 1 }
+    }
+    guard let ending else { return forget(run) }
+    failures.append(run.job.text)
+    try output.append("--only '\(run.job.text)', kept in \(run.folder): \(ending)\n\(report)\n")
+    try output.flush()
+  }
+
+  private func forget(_ run: Run) {
+    Folder.remove(run.folder)
+    unlink(run.report)
+  }
+
+  private func text(_ path: String) throws -> String {
+    String(decoding: try Folder.read(path), as: UTF8.self)
+  }
+}

@@ -1,0 +1,24 @@
+import CrashRecords
+import MMLogSystem
+
+/// A folder with archives, and with a ring and archives of a session that died, is read while a system call fails.
+enum ReadScenario {
+  static func run(_ combination: Combination?, _ folder: String) -> Scenario.Outcome {
+    let whole = Reading(folder, Scenario.lanes)
+    let before = OpenThings(in: folder)
+    if let combination { combination.arm() } else { CallCounts.begin() }
+    let reading = Reading(folder, Scenario.lanes)
+    var outcome = Scenario.Outcome()
+    for _ in CallCounts.Moment.allCases { outcome.counts.note() }
+    #if DEBUG
+      outcome.isStruck = !ForcedFault.struckPaths.isEmpty
+      ForcedFault.clear(under: nil)
+    #endif
+    outcome.problems = reading.problems + OpenThings(in: folder).beyond(before).map { "still open: \($0)" }
+    let missing = zip(whole.counts, reading.counts).map { $0 - $1 }
+    if missing.contains(where: { $0 != 0 }) && reading.complaints.isEmpty {
+      outcome.problems.append("\(missing) records of the lanes are missing, and nothing is told of it")
+    }
+    return outcome
+  }
+}

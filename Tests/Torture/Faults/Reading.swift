@@ -1,0 +1,67 @@
+import CrashRecords
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+
+/// What a reader finds in a folder, compared with what was logged there.
+struct Reading {
+  /// What is wrong, whatever happened: records that nobody logged, or twice, or out of order.
+  private(set) var problems: [String] = []
+  /// What the reader tells of things that it could not read.
+  private(set) var complaints: [String] = []
+  /// How many records of each lane there are.
+  private(set) var counts: [Int]
+  /// How many records the sessions themselves say were lost.
+  private(set) var losses = 0
+  private(set) var unfinishedCount = 0
+  /// How many records there are of which a part is missing, as they say.
+  private(set) var cutCount = 0
+  private let lanes: [Lane]
+  private var last: [Int]
+
+  init(_ folder: String, _ lanes: [Lane]) {
+    self.lanes = lanes
+    counts = lanes.map { _ in 0 }
+    last = counts
+    let reader = LogReader(paths: [folder])
+    complaints = reader.unreadable.map(\.message)
+    for item in reader {
+      switch item {
+      case .record(let record): take(record)
+      case .damage(let damage): complaints.append("\(damage)")
+      case .unfinished: unfinishedCount += 1
+      case .losses(_, let ledger): losses += ledger.lostCount
+      case .sessionStarted, .sessionEnded: break
+      }
+    }
+  }
+
+  private mutating func take(_ record: LogRecord) {
+    let message = record.messageBytes
+    guard let (lane, sequence) = Lane.position(of: message), lane < lanes.count else {
+      return note("a record that nobody logged: \(record.message.prefix(80))")
+    }
+    if record.isCut {
+      cutCount += 1
+    } else if !lanes[lane].logged(message, as: sequence) {
+      note("record \(sequence) of lane \(lane) is not as it was logged")
+    }
+    if sequence <= last[lane] {
+      note("record \(sequence) of lane \(lane) comes after \(last[lane]), or twice")
+    }
+    last[lane] = sequence
+    counts[lane] += 1
+  }
+
+  private mutating func note(_ problem: String) {
+    // Some will do.
+    if problems.count < 5 { problems.append(problem) }
+  }
+}
+
+extension LossLedger {
+  /// How many records were lost whole.
+  var lostCount: Int {
+    LossCause.allCases.filter { $0 != .cut }.reduce(0) { $0 + Int(clamping: total($1)) }
+  }
+}

@@ -1,0 +1,267 @@
+import CrashRecords
+import Glibc
+import MMLog
+import MMLogStorage
+import MMLogSystem
+import Synchronization
+
+/// One life of a store, from the recovery of one that died to its closing, during which a system call fails.
+final class Scenario: Sendable {
+  /// Lane 0 is the dead session's; 1 and 2 are threads'; 3 is the main thread's.
+  static let lanes = (0...3).map { Lane($0, sizes: $0 == 0 ? 20...200 : 100...12_000, seed: 7) }
+  /// How many records the dead session has.
+  static let deadCount = 60
+
+  static var configuration: LogStore.Configuration {
+    var configuration = LogStore.Configuration()
+    configuration.ringSize = 256 << 10
+    configuration.segmentSize = 4 << 10
+    configuration.dictionarySize = 4 << 10
+    configuration.archiveSize = 64 << 10
+    // Where nobody asks for a pass, there is none: so that each run makes the same calls.
+    configuration.drainInterval = .seconds(3600)
+    configuration.fullRing = .wait(upTo: .milliseconds(2))
+    configuration.level = .trace
+    return configuration
+  }
+
+  private let folder: String
+  private let combination: Combination?
+  private let events = EventCounts()
+  private let orders = Atomic<Int>(0)
+  private let done = Atomic<Int>(0)
+  private let logger = Mutex<Logger?>(nil)
+  private let logged = Mutex([0, 0, 0, 0])
+
+  /// - Parameters:
+  ///   - folder: Has the dead session's files in it.
+  ///   - combination: Nil: nothing fails, and calls are counted.
+  init(_ combination: Combination?, in folder: String) {
+    (self.combination, self.folder) = (combination, folder)
+  }
+
+  struct Outcome {
+    var problems: [String] = []
+    var counts = CallCounts()
+    /// Whether the fault came about, and whether it met the store.
+    var isStruck = false
+    var isHarmful = false
+    /// What was told of it: thrown, or as an event.
+    var told: [String] = []
+  }
+
+  /// Makes the dead session, and dies as it. Does not return.
+  static func dieLogging(in folder: String) throws {
+    let store = try LogStore(directory: folder, name: "store", configuration: configuration)
+    let log = store.logger(label: "dead")
+    for sequence in 1...deadCount {
+      lanes[0].log(sequence, to: log)
+      if sequence == deadCount / 2 { try store.flush(.archive) }
+    }
+    CurrentProcess.die()
+  }
+
+  func run() throws -> Outcome {
+    var outcome = Outcome()
+    // They start before anything fails, for they are not what is tested.
+    let threads = try (1...2).map { lane in
+      try Thread(name: "lane \(lane)") { [self] in work(lane) }
+    }
+    // What the runtime opens for itself with the first task is no leak.
+    events.warmUp()
+    let before = OpenThings(in: folder)
+    let files = try Folder.names(folder)
+    if let combination { combination.arm() } else { CallCounts.begin() }
+    if let store = try open(files, &outcome) {
+      outcome.counts.note()
+      try live(store, &outcome)
+    }
+    endFault()
+    order(.max)
+    for thread in threads { thread.join() }
+    outcome.problems += OpenThings(in: folder).beyond(before).map { "still open: \($0)" }
+    checkTelling(&outcome)
+    return outcome
+  }
+
+  // MARK: - The store's life
+
+  private func open(_ files: [String], _ outcome: inout Outcome) throws -> LogStore? {
+    do {
+      return try LogStore(directory: folder, name: "store", configuration: Self.configuration)
+    } catch {
+      noteStruck(&outcome)
+      endFault()
+      outcome.told.append(error.message)
+      checkOpening(error, files, &outcome)
+    }
+    do {
+      return try LogStore(directory: folder, name: "store", configuration: Self.configuration)
+    } catch {
+      outcome.problems.append("it does not open though nothing fails any more: \(error)")
+      return nil
+    }
+  }
+
+  /// An error has to say what failed, and nothing may be left but what was there.
+  private func checkOpening(_ error: LogError, _ files: [String], _ outcome: inout Outcome) {
+    let call = combination?.call.rawValue ?? ""
+    if !error.message.contains(call) || (!error.path.isEmpty && !error.message.contains(error.path)) {
+      outcome.problems.append("the error does not name \(call) and its path: \(error)")
+    }
+    let session = Set(files.compactMap { FileNames.Ring(fileName: $0)?.session })
+    for name in (try? Folder.names(folder)) ?? [] where !files.contains(name) {
+      // More archives of the dead one there may be.
+      if let archive = FileNames.Archive(fileName: name), session.contains(archive.session) { continue }
+      outcome.problems.append("\(name) is left behind")
+    }
+  }
+
+  private func live(_ store: LogStore, _ outcome: inout Outcome) throws {
+    outcome.told += store.recoveryFailures.map(\.message)
+    events.listen(to: store)
+    logger.withLock { $0 = store.logger(label: "alive") }
+    // More at once than the ring holds.
+    order(1)
+    flush(store, .archive, &outcome)
+    flush(store, .disk, &outcome)
+    logHere(1...5)
+    flush(store, .disk, &outcome)
+    noteStruck(&outcome)
+    outcome.counts.note()
+    if let combination, combination.duration != .toTheEnd {
+      endFault()
+      events.waitForResumption(&outcome.problems)
+    }
+    order(2)
+    logHere(6...10)
+    flush(store, .disk, &outcome, mustSucceed: combination?.duration == .awhile)
+    close(store, &outcome)
+    checkFiles(store, &outcome)
+  }
+
+  private func flush(
+    _ store: LogStore, _ durability: LogStore.Durability, _ outcome: inout Outcome,
+    mustSucceed: Bool = false
+  ) {
+    do {
+      try store.flush(durability, within: .seconds(10))
+    } catch {
+      outcome.told.append(error.message)
+      if mustSucceed { outcome.problems.append("flushing fails though nothing else does: \(error)") }
+      if error.code == .timedOut { outcome.problems.append("flushing hangs: \(error)") }
+    }
+  }
+
+  private func close(_ store: LogStore, _ outcome: inout Outcome) {
+    do {
+      try store.close()
+    } catch {
+      outcome.told.append(error.message)
+      if combination == nil || combination?.duration == .awhile {
+        outcome.problems.append("closing fails though nothing else does: \(error)")
+      }
+    }
+    outcome.counts.note()
+    noteStruck(&outcome)
+    endFault()
+    events.waitForEnd()
+    outcome.told += events.told
+  }
+
+  // MARK: - What there is afterwards
+
+  /// Reads what the closed store left, has the next one recover it, and reads it again.
+  private func checkFiles(_ store: LogStore, _ outcome: inout Outcome) {
+    let isLeft = ((try? Folder.names(folder)) ?? []).contains { $0.hasSuffix(".ring") }
+    check("after closing", store.losses, isClosed: !isLeft, &outcome)
+    do {
+      let next = try LogStore(directory: folder, name: "store", configuration: Self.configuration)
+      outcome.problems += next.recoveryFailures.map { "not recovered: \($0)" }
+      try next.close()
+    } catch {
+      outcome.problems.append("the next store does not open and close: \(error)")
+    }
+    check("after recovery", store.losses, isClosed: true, &outcome)
+    let names = (try? Folder.names(folder)) ?? []
+    for name in names where FileNames.Archive(fileName: name) == nil {
+      outcome.problems.append("\(name) is left for ever")
+    }
+    if store.losses.lostCount > 0 { outcome.told.append("\(store.losses.lostCount) losses") }
+  }
+
+  /// - Parameter isClosed: Whether a session's ring is gone: then its archives have to know everything, and be whole.
+  private func check(
+    _ moment: String, _ losses: LossLedger, isClosed: Bool, _ outcome: inout Outcome
+  ) {
+    let reading = Reading(folder, Self.lanes)
+    var wrong = reading.problems
+    if isClosed { wrong += reading.complaints }
+    var expected = logged.withLock { $0 }
+    expected[0] = Self.deadCount
+    let missing = zip(expected, reading.counts).map { $0 - $1 }
+    if missing[0] != 0 { wrong.append("\(missing[0]) of the dead session's records are missing") }
+    let count = missing.dropFirst().reduce(0, +)
+    let lost = losses.lostCount
+    if count != lost { wrong.append("\(count) records are missing, and \(lost) are counted as lost") }
+    if reading.losses != lost && isClosed {
+      wrong.append("the reader tells \(reading.losses) losses of \(lost)")
+    }
+    if reading.cutCount > losses.total(.cut) { wrong.append("\(reading.cutCount) records are cut") }
+    // A record that found no room for its last fragments is counted, and its first ones are there.
+    if reading.unfinishedCount > lost {
+      wrong.append("\(reading.unfinishedCount) records are unfinished, and \(lost) were lost")
+    }
+    outcome.problems += wrong.map { "\(moment): \($0)" }
+  }
+
+  private func checkTelling(_ outcome: inout Outcome) {
+    guard let combination, outcome.isHarmful, !combination.isNoLoss, outcome.told.isEmpty else { return }
+    outcome.problems.append("nothing was told of it")
+  }
+
+  // MARK: - The fault
+
+  private func noteStruck(_ outcome: inout Outcome) {
+    #if DEBUG
+      // What is not about the store's own files only describes the machine: its zone, its boot.
+      let paths = ForcedFault.struckPaths
+      outcome.isStruck = !paths.isEmpty
+      outcome.isHarmful = paths.contains { $0.isEmpty || $0 == "mmlog-drainer" || $0.hasPrefix(folder) }
+    #endif
+  }
+
+  private func endFault() {
+    #if DEBUG
+      ForcedFault.clear(under: nil)
+    #endif
+  }
+
+  // MARK: - Logging
+
+  /// Has the threads do their next piece of work, and waits until it is done.
+  private func order(_ number: Int) {
+    orders.store(number, ordering: .releasing)
+    guard number != .max else { return }
+    while done.load(ordering: .acquiring) < 2 * number { usleep(100) }
+  }
+
+  private func work(_ lane: Int) {
+    for piece in 1...2 {
+      while orders.load(ordering: .acquiring) < piece { usleep(100) }
+      if let logger = logger.withLock({ $0 }) {
+        log(piece == 1 ? 1...150 : 151...180, of: lane, to: logger)
+      }
+      done.add(1, ordering: .releasing)
+    }
+  }
+
+  private func logHere(_ numbers: ClosedRange<Int>) {
+    if let logger = logger.withLock({ $0 }) { log(numbers, of: 3, to: logger) }
+  }
+
+  private func log(_ numbers: ClosedRange<Int>, of lane: Int, to logger: Logger) {
+    for sequence in numbers { Self.lanes[lane].log(sequence, to: logger) }
+    logged.withLock { $0[lane] = numbers.upperBound }
+  }
+}
