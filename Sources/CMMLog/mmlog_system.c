@@ -27,8 +27,47 @@ enum {
 
 // Files.
 
+static sigset_t hold_size_signal(void) {
+  sigset_t signal, before;
+  sigemptyset(&signal);
+  sigaddset(&signal, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &signal, &before);
+  return before;
+}
+
+// A blocked SIGXFSZ waits for the thread that caused it, and would end the process later.
+static void release_size_signal(sigset_t before, bool failed) {
+  int saved = errno;
+  if (failed && saved == EFBIG) {
+    const struct timespec none = {0};
+    sigset_t signal;
+    sigemptyset(&signal);
+    sigaddset(&signal, SIGXFSZ);
+    while (sigtimedwait(&signal, NULL, &none) == -1 && errno == EINTR) continue;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = saved;
+}
+
+ptrdiff_t mmlog_pwrite(int descriptor, const void *bytes, size_t count, int64_t offset) {
+  sigset_t before = hold_size_signal();
+  ptrdiff_t written = pwrite(descriptor, bytes, count, offset);
+  release_size_signal(before, written == -1);
+  return written;
+}
+
+int mmlog_ftruncate(int descriptor, int64_t size) {
+  sigset_t before = hold_size_signal();
+  int result = ftruncate(descriptor, size);
+  release_size_signal(before, result == -1);
+  return result;
+}
+
 int mmlog_fallocate(int descriptor, int64_t offset, int64_t count) {
-  return fallocate(descriptor, 0, offset, count);
+  sigset_t before = hold_size_signal();
+  int result = fallocate(descriptor, 0, offset, count);
+  release_size_signal(before, result == -1);
+  return result;
 }
 
 // The whole file, however long it gets; l_pid must be 0 for the F_OFD commands.
@@ -68,6 +107,11 @@ int mmlog_remove_attribute(int descriptor, const char *name) {
 
 int mmlog_populate_for_writing(void *base, size_t count) {
   return madvise(base, count, MADV_POPULATE_WRITE);
+}
+
+void mmlog_touch_pages(void *base, size_t count, size_t page_size) {
+  for (size_t offset = 0; offset < count; offset += page_size)
+    __atomic_fetch_or((char *)base + offset, 0, __ATOMIC_RELAXED);
 }
 
 int mmlog_exclude_from_core_dumps(void *base, size_t count) {

@@ -46,7 +46,8 @@ public final class LogStore: Sendable {
   public var recoveredSessions: [RecoveredSession] { core.recovered }
 
   /// Rings that could not be recovered when this store was opened. They are left where they are, and tried
-  /// again at the next start.
+  /// again at the next start; except one of which nothing can be read, which is renamed to end in `.ring.unreadable`
+  /// and told of once.
   public var recoveryFailures: [LogError] { core.problems }
 
   /// A logger.

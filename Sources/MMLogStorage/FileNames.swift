@@ -6,6 +6,8 @@ package enum FileNames {
   package static let archiveSuffix = ".mmlog"
   /// Added to a ring's name until it is complete.
   package static let unfinishedSuffix = ".new"
+  /// Added to a ring's name when nothing of it can be recovered.
+  package static let unreadableSuffix = ".unreadable"
 
   /// A ring's file name, taken apart.
   package struct Ring: Hashable, Sendable {

@@ -62,24 +62,80 @@ package struct Recovery: ~Copyable {
     _ settings: ArchiveSeries.Settings
   ) throws(LogError) -> RecoveredSession? {
     do {
-      let file = try ringDirectory.openFile(name, [.read, .write])
+      guard let file = try openIfThere(name, ringDirectory) else { return nil }
       // Whoever has the lock may also have finished with it: then the name is gone.
       guard try file.tryLock(), try ringDirectory.status(of: name)?.inode == file.status().inode
       else { return nil }
       TestPoint.reach(.recoveryLocked)
+      if let problem = try problem(ofHeadIn: file) {
+        throw try putAside(name, problem, ringDirectory)
+      }
       let recovery = try Recovery(name, file, settings)
       let session = try recovery.run(archiveDirectory)
-      try ringDirectory.remove(name)
+      try removeIfThere(name, ringDirectory)
       TestPoint.reach(.recoveryRingRemoved)
       return session
     } catch let error as LogError {
       throw error
     } catch let error as SystemError {
-      if error.isNotFound { return nil }
       throw LogError(error, while: "Recovering a ring failed; it is left for the next start")
     } catch {
       throw LogError(.system, "\(error)", path: name)
     }
+  }
+
+  private static func openIfThere(
+    _ name: String, _ directory: borrowing Directory
+  ) throws(SystemError) -> File? {
+    do throws(SystemError) {
+      return try directory.openFile(name, [.read, .write])
+    } catch {
+      if error.isNotFound { return nil }
+      throw error
+    }
+  }
+
+  private static func removeIfThere(
+    _ name: String, _ directory: borrowing Directory
+  ) throws(SystemError) {
+    do throws(SystemError) {
+      try directory.remove(name)
+    } catch {
+      if !error.isNotFound { throw error }
+    }
+  }
+
+  /// Why nothing of a ring can ever be read: its head is damaged, or never reached the disk before the machine went
+  /// down. Nil if its head is right, or not of a kind that is known here.
+  private static func problem(ofHeadIn file: borrowing File) throws -> FormatError? {
+    let bytes = try file.bytes(at: 0, count: HeadLayout.size)
+    do {
+      _ = try bytes.withUnsafeBytes { try RingHead($0) }
+      return nil
+    } catch let error as FormatError {
+      switch error {
+      case .newerFormat: return nil
+      case .foreign where bytes.contains { $0 != 0 }: return nil
+      default: return error
+      }
+    }
+  }
+
+  /// Gives a ring of which nothing can be read another name, so that it is told of once, and kept.
+  ///
+  /// - Returns: what to tell.
+  private static func putAside(
+    _ name: String, _ problem: FormatError, _ directory: borrowing Directory
+  ) throws(SystemError) -> LogError {
+    let newName = name + FileNames.unreadableSuffix
+    if try directory.status(of: newName) != nil {
+      throw SystemError(call: .renameat, errno: 17, path: directory.path(of: newName))
+    }
+    try directory.rename(name, to: newName)
+    return LogError(
+      .damagedFile,
+      "\(directory.path(of: name)) cannot be recovered: \(problem). It is kept as \(newName): delete it "
+        + "when you need it no more.", path: directory.path(of: newName))
   }
 
   /// How old an unfinished ring is before it is taken for left over, in nanoseconds: a minute.
@@ -113,7 +169,7 @@ package struct Recovery: ~Copyable {
     var coverage = Coverage()
     for archive in archives { coverage.add(archive) }
     if isAnyUnreadable { coverage.distrust() }
-    if !trustsDrained { dropDamaged(archives, &coverage) }
+    if !trustsDrained { try dropDamaged(archives, &coverage) }
     let series = try series(archives, directory)
     TestPoint.reach(.recoveryCutOff)
     let count = try moveRecords(to: series, coverage)
@@ -175,12 +231,18 @@ package struct Recovery: ~Copyable {
   }
 
   /// After the machine went down, a frame's header may be on disk and its payload not.
-  private func dropDamaged(_ archives: [ArchiveFile], _ coverage: inout Coverage) {
+  ///
+  /// - Throws: what the system refuses: the payload may be read the next time, and its records be there twice.
+  private func dropDamaged(_ archives: [ArchiveFile], _ coverage: inout Coverage) throws {
     let oldest = image.segments.first?.header.generation ?? 0
     for archive in archives {
       for frame in archive.frames
       where frame.header.ranges.contains(where: { $0.generation >= oldest }) {
-        if (try? archive.payload(of: frame)) == nil { coverage.remove(frame.header) }
+        do {
+          _ = try archive.payload(of: frame)
+        } catch is FormatError {
+          coverage.remove(frame.header)
+        }
       }
     }
   }

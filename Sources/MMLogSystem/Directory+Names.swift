@@ -96,8 +96,12 @@ extension Directory {
 
 extension Directory {
   /// Waits until names that were added, changed and removed are on the disk: fsync(2).
+  ///
+  /// Does nothing where the file system knows no such thing (EINVAL).
   package func sync() throws(SystemError) {
-    _ = try retrying(.fsync, path) { fsync(descriptor) }
+    do throws(SystemError) {
+      _ = try retrying(.fsync, path) { fsync(descriptor) }
+    } catch where error.errno == EINVAL {}
   }
 
   /// The space on the directory's file system, in bytes: fstatvfs(3).

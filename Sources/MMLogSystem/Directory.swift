@@ -63,6 +63,7 @@ extension Directory {
 extension Directory {
   /// Makes a directory and the ones above it that are missing; fine if it exists: mkdir(2).
   ///
+  /// What is made is on the disk, unless the directory that it is made in may not be opened.
   /// - Parameter mode: the permissions of each directory that is made, less the process's umask.
   /// - Throws: ENOTDIR where something else has the name.
   package static func create(_ path: String, mode: UInt32 = 0o700) throws(SystemError) {
@@ -95,6 +96,9 @@ extension Directory {
   private static func make(_ path: String, _ mode: UInt32) throws(SystemError) {
     do throws(SystemError) {
       _ = try retrying(.mkdir, path) { mkdir(path, mode) }
+      let parent = parent(of: path)
+      let place = parent.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : parent
+      if let directory = try? Directory.open(place) { try directory.sync() }
     } catch let error where error.isAlreadyThere {
       var status = stat()
       let there = stat(path, &status) == 0 && FileStatus(status).isDirectory

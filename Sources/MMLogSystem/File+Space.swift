@@ -11,7 +11,7 @@ extension File {
 
   /// Cuts the file, or lengthens it with a hole, to `size` bytes: ftruncate(2).
   package func truncate(to size: Int) throws(SystemError) {
-    _ = try retrying(.ftruncate, path) { ftruncate(descriptor, off_t(size)) }
+    _ = try retrying(.ftruncate, path) { mmlog_ftruncate(descriptor, Int64(size)) }
   }
 
   /// Makes sure that writing to `count` bytes from `offset` finds room, and that the file reaches

@@ -1,3 +1,4 @@
+import CMMLog
 import Glibc
 
 extension File {
@@ -44,7 +45,7 @@ extension File {
   /// - Returns: how many bytes were written: maybe fewer than asked for.
   package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) -> Int {
     try retrying(.pwrite, path, count: bytes.count) { count in
-      pwrite(descriptor, bytes.baseAddress, count, off_t(offset))
+      mmlog_pwrite(descriptor, bytes.baseAddress, count, Int64(offset))
     }
   }
 

@@ -56,7 +56,8 @@ extension Mapping {
   /// Makes the pages of a range writable now, so that a later store takes no fault: madvise(2)
   /// MADV_POPULATE_WRITE.
   ///
-  /// The contents stay. Does nothing where the kernel does not know the call (before Linux 5.14).
+  /// The contents stay. Where the kernel does not know the call (before Linux 5.14) each page is stored to; then the
+  /// file must have blocks for all of it.
   /// - Throws: EFAULT where a page has no room on the disk or lies beyond the file's end.
   package func populateForWriting(offset: Int, count: Int) throws(SystemError) {
     let pages = pages(offset: offset, count: count)
@@ -64,7 +65,9 @@ extension Mapping {
       _ = try retrying(.madvise, path) {
         mmlog_populate_for_writing(pages.baseAddress, pages.count)
       }
-    } catch let error where error.errno == EINVAL {}
+    } catch let error where error.errno == EINVAL {
+      mmlog_touch_pages(pages.baseAddress, pages.count, Host.pageSize)
+    }
   }
 
   /// Waits until the pages of a range are on the disk: msync(2) MS_SYNC.

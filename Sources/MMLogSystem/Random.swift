@@ -1,11 +1,22 @@
 import CMMLog
+import Glibc
 
 /// Random bytes from the kernel.
 package enum Random {
-  /// Fills `buffer` with bytes that nobody can guess: getrandom(2), repeated.
+  /// Fills `buffer` with bytes that nobody can guess: getrandom(2), repeated; /dev/urandom where there is no such
+  /// call, or it is filtered out.
   ///
   /// Waits, early in a boot, until the kernel has gathered enough.
   package static func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(SystemError) {
+    do throws(SystemError) {
+      try ask(for: buffer)
+    } catch where error.errno == ENOSYS || error.errno == EPERM {
+      let device = try File.open("/dev/urandom", .read)
+      if try device.readFully(into: buffer, at: 0) < buffer.count { throw error }
+    }
+  }
+
+  private static func ask(for buffer: UnsafeMutableRawBufferPointer) throws(SystemError) {
     var done = 0
     while done < buffer.count {
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])

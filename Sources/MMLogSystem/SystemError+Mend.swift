@@ -4,6 +4,8 @@ extension SystemError {
   /// What whoever runs the service can do about it, as a sentence.
   package var mend: String {
     switch errno {
+    case EINVAL where call == .fcntlLock, EOPNOTSUPP where call == .fcntlLock, ENOLCK:
+      "The file system has no locks: choose a directory on a local one."
     case EACCES, EPERM: "Give the service's user permission, or choose another directory."
     case ENOENT: "Create it, or correct the path."
     case ENOTDIR: "A file stands where a directory should be: move it, or choose another directory."

@@ -14,7 +14,10 @@
 
 // Files.
 
-// fallocate(2), mode 0: the range has blocks and the file reaches its end.
+// pwrite(2), ftruncate(2), and fallocate(2) in mode 0 (the range has blocks and the file reaches its end). Beyond
+// RLIMIT_FSIZE they fail with EFBIG, and raise no SIGXFSZ, which would end the process.
+ptrdiff_t mmlog_pwrite(int descriptor, const void *bytes, size_t count, int64_t offset);
+int mmlog_ftruncate(int descriptor, int64_t size);
 int mmlog_fallocate(int descriptor, int64_t offset, int64_t count);
 
 // fcntl(2) F_OFD_SETLK, F_OFD_SETLKW: an exclusive lock on the whole file. It belongs to the open
@@ -34,6 +37,9 @@ int mmlog_remove_attribute(int descriptor, const char *name);
 
 // madvise(2) MADV_POPULATE_WRITE (Linux 5.14): EINVAL where the kernel does not know it.
 int mmlog_populate_for_writing(void *base, size_t count);
+
+// The same by storing to each page what it holds, atomically; SIGBUS where a page has no room on the disk.
+void mmlog_touch_pages(void *base, size_t count, size_t page_size);
 
 // madvise(2) MADV_DONTDUMP.
 int mmlog_exclude_from_core_dumps(void *base, size_t count);

@@ -11,7 +11,10 @@ struct MissingDirectories {
       // What is not there cannot be opened; what cannot be opened for another reason is not made either.
       while !rest.isEmpty, Self.isMissing(rest) {
         paths.append(rest)
-        rest = Self.parent(of: rest)
+        let parent = Self.parent(of: rest)
+        // Nothing is above `/`, not even where that is not there.
+        if parent == rest { break }
+        rest = parent
       }
     }
   }

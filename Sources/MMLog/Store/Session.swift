@@ -82,6 +82,8 @@ final class Session: Sendable {
   /// - Returns: False if one still is after a second: it may be stopped, or be the caller itself.
   func waitForWriters() -> Bool {
     let canTell = MemoryBarrier.allThreads()
+    // Without it, what the others have stored is seen at some time, and this is far more than it takes.
+    if !canTell { Sleep.nanoseconds(10_000_000) }
     for round in 0..<1000 {
       // Half of the time is for the ring to get space.
       if round == 500 { ring.space.endWaiting() }

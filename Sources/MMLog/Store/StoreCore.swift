@@ -50,6 +50,7 @@ final class StoreCore: @unchecked Sendable {
     self.name = name
     self.configuration = configuration
     geometry = try Self.check(directory, name, configuration)
+    if configuration.containsFaults { try StoreRegistry.prepareContainment() }
     labels = LabelTable(defaultLevel: configuration.level)
     let missing = MissingDirectories(above: [directory, configuration.ringDirectory ?? directory])
     do throws(LogError) {
@@ -106,7 +107,6 @@ final class StoreCore: @unchecked Sendable {
   ///
   /// - Parameter old: A session in whose place it comes, and which its drainer first brings to an end.
   private func makeSession(after old: Open? = nil) throws(LogError) -> Open {
-    if configuration.containsFaults { try StoreRegistry.prepareContainment() }
     let identity = try Self.makeIdentity(name)
     let rings = try Self.openDirectory(configuration.ringDirectory ?? directory)
     let ring = try Ring(
@@ -271,7 +271,12 @@ final class StoreCore: @unchecked Sendable {
       session.threads.dissolve()
       // Else someone is in the middle of a log call, and may be for long: it ends in memory of no meaning.
       keepLosses(of: session.ring)
-      if isQuiet { session.shutDown() } else { session.ring.detachMemory() }
+      if isQuiet {
+        session.shutDown()
+      } else {
+        session.ring.detachMemory()
+        session.ring.giveUpLock()
+      }
     }
     session.ring.markClosed()
     TestPoint.reach(.closeMarked)

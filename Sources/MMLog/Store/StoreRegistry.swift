@@ -11,39 +11,36 @@ enum StoreRegistry {
   private static let lock = SystemMutex()
   nonisolated(unsafe) private static var newest: StoreCore?
 
-  /// Once: registers the process with the kernel's membarrier, and its handlers with fork, and makes what log calls need.
-  private static let hooks: LogError? = {
-    _ = MemoryBarrier.register()
-    // Not in a log call: a fork's child that finds something half made would wait for it for ever, and so would a
-    // signal handler.
-    BlockPool.prepare()
-    PrivateHash.prepare()
-    do throws(SystemError) {
-      try ForkHandlers.install(
-        prepare: { StoreRegistry.beforeFork() }, parent: { StoreRegistry.afterForkInParent() },
-        child: { StoreRegistry.afterForkInChild() })
-      return nil
-    } catch {
-      return LogError(error, while: "Preparing for fork failed")
-    }
-  }()
+  nonisolated(unsafe) private static var isPrepared = false  // under `lock`
 
-  /// Once: has faults in rings handled.
-  private static let containment: LogError? = {
-    do throws(SystemError) {
-      try FaultContainment.start()
-      return nil
-    } catch {
-      return LogError(error, while: "Setting a handler for SIGBUS failed")
-    }
-  }()
-
+  /// Once: has faults in rings handled. Again, if it failed.
   static func prepareContainment() throws(LogError) {
-    if let failure = containment { throw failure }
+    do throws(SystemError) {
+      try lock.withLock { () throws(SystemError) in try FaultContainment.start() }
+    } catch {
+      throw LogError(error, while: "Setting a handler for SIGBUS failed")
+    }
   }
 
+  /// Once: registers the process with the kernel's membarrier, and the stores' handlers with fork, and makes what log calls
+  /// need. Again, if it failed.
   static func prepare() throws(LogError) {
-    if let failure = hooks { throw failure }
+    do throws(SystemError) {
+      try lock.withLock { () throws(SystemError) in
+        if isPrepared { return }
+        _ = MemoryBarrier.register()
+        // Not in a log call: a fork's child that finds something half made would wait for it for ever, and so would a
+        // signal handler.
+        BlockPool.prepare()
+        PrivateHash.prepare()
+        try ForkHandlers.install(
+          prepare: { StoreRegistry.beforeFork() }, parent: { StoreRegistry.afterForkInParent() },
+          child: { StoreRegistry.afterForkInChild() })
+        isPrepared = true
+      }
+    } catch {
+      throw LogError(error, while: "Preparing for fork failed")
+    }
   }
 
   static func add(_ store: StoreCore) {

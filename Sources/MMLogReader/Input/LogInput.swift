@@ -58,7 +58,7 @@ struct InputFiles {
     if status.isDirectory {
       try addDirectory(file.path, kind)
     } else if status.isRegularFile {
-      take(file, status, kind)
+      try take(file, status, kind)
     } else if kind == .ring {
       try takeStream(file)
     }
@@ -77,7 +77,7 @@ struct InputFiles {
       do {
         let file = try directory.openFile(name, [.read, .nonBlocking])
         let status = try file.status()
-        if status.isRegularFile { take(file, status, kind) }
+        if status.isRegularFile { try take(file, status, kind) }
       } catch  where error.isNotFound {
         // Adopted or deleted since the names were listed: what was in it is elsewhere, or gone.
       } catch {
@@ -90,14 +90,16 @@ struct InputFiles {
   private mutating func takeStream(_ stream: consuming File) throws(SystemError) {
     let file = try spool(stream)
     let status = try file.status()
-    let isArchive = FileKind(startOf: file) == .archive
-    take(file, status, isArchive ? .archive : .ring)
+    let isArchive = try FileKind(startOf: file) == .archive
+    try take(file, status, isArchive ? .archive : .ring)
   }
 
   /// Takes a file if it is of the kind that is looked for now; a file of neither kind is looked at
   /// together with the rings.
-  private mutating func take(_ file: consuming File, _ status: FileStatus, _ kind: FileKind) {
-    let found = FileKind(startOf: file) ?? .ring
+  private mutating func take(
+    _ file: consuming File, _ status: FileStatus, _ kind: FileKind
+  ) throws(SystemError) {
+    let found = try FileKind(startOf: file) ?? .ring
     guard found == kind,
       seen.insert(FileIdentity(device: status.device, inode: status.inode)).inserted
     else { return }
@@ -120,8 +122,8 @@ struct InputFiles {
 }
 
 extension FileKind {
-  fileprivate init?(startOf file: borrowing File) {
-    guard let start = try? file.bytes(at: 0, count: 8) else { return nil }
+  fileprivate init?(startOf file: borrowing File) throws(SystemError) {
+    let start = try file.bytes(at: 0, count: 8)
     guard let kind = start.withUnsafeBytes({ FileKind($0) }) else { return nil }
     self = kind
   }

@@ -16,7 +16,7 @@ struct SessionRuns {
 
   init(_ files: SessionFiles, _ summary: SessionSummary, _ filter: LogFilter) {
     for (index, archive) in files.archives.enumerated() {
-      add(archive, summary.damage[index] ?? [], filter)
+      add(archive, summary.damage[index] ?? [], besides: summary.replaced[index] ?? [], filter)
     }
     if let ring = summary.ring { add(ring) }
   }
@@ -59,16 +59,20 @@ struct SessionRuns {
   }
 
   /// Adds the frames of an archive that may have what is wanted, and all damage between them.
-  private mutating func add(_ archive: ArchiveFile, _ damage: [LogDamage], _ filter: LogFilter) {
+  private mutating func add(
+    _ archive: ArchiveFile, _ damage: [LogDamage], besides replaced: Set<Int>, _ filter: LogFilter
+  ) {
     var damage = damage.sorted { $0.offset > $1.offset }
     var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: archive.head.created, rate: 0))
     for frame in archive.frames where frame.header.type == .records {
       (ticks, clock) = (frame.header.summary.firstTicks, frame.header.clock)
-      while let note = damage.last, note.offset < frame.offset {
+      while let note = damage.last, note.offset <= frame.offset {
         insert(NoteRun(note, ticks: ticks, clock: clock))
         damage.removeLast()
       }
-      if filter.mayPass(frame.header.summary) { insert(FrameRun(archive, frame, threads)) }
+      if filter.mayPass(frame.header.summary) && !replaced.contains(frame.offset) {
+        insert(FrameRun(archive, frame, threads))
+      }
       ticks = frame.header.summary.lastTicks
     }
     for note in damage.reversed() { insert(NoteRun(note, ticks: ticks, clock: clock)) }

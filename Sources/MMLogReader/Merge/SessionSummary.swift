@@ -9,6 +9,9 @@ struct SessionSummary {
   private(set) var coverage = Coverage()
   /// Damage that is not in a frame of records, by the archive's index.
   private(set) var damage: [Int: [LogDamage]] = [:]
+  /// Frames of records, by archive and offset, in whose place the ring's copies are used. They are not to be tried again:
+  /// should that work, their records would be there twice.
+  private(set) var replaced: [Int: Set<Int>] = [:]
   /// The ring, if there is one, and what of it the archives have.
   private(set) var ring: RingView?
 
@@ -29,7 +32,7 @@ struct SessionSummary {
     for entry in image.entries { dictionary.insert(entry.entry) }
     if image.losses.total >= losses.total { losses = image.losses }
     let generations = Set(image.segments.map(\.header.generation))
-    for archive in archives { check(archive, generations) }
+    for (index, archive) in archives.enumerated() { check(archive, index, generations) }
     let isOfThisBoot = ring.isOfThisBoot
     if isOfThisBoot && !coverage.hasDamage && hasGap(image, archives) { noteGap(archives) }
     self.ring = RingView(
@@ -106,12 +109,18 @@ struct SessionSummary {
 
   /// Finds out whether the frames that took something from segments still in the ring can be read:
   /// if one cannot, the ring's copy is to be used.
-  private mutating func check(_ archive: ArchiveFile, _ generations: Set<UInt64>) {
+  private mutating func check(
+    _ archive: ArchiveFile, _ index: Int, _ generations: Set<UInt64>
+  ) {
     for frame in archive.frames where frame.header.type == .records {
       guard frame.header.ranges.contains(where: { generations.contains($0.generation) }) else {
         continue
       }
-      if !archive.isReadable(frame) { coverage.remove(frame.header) }
+      if let problem = archive.problem(of: frame) {
+        coverage.remove(frame.header)
+        replaced[index, default: []].insert(frame.offset)
+        damage[index, default: []].append(archive.damage(of: frame, problem))
+      }
     }
   }
 }
@@ -128,16 +137,16 @@ extension ArchiveFile {
       what: "\(frame.header.type.name): \(what)")
   }
 
-  fileprivate func isReadable(_ frame: Frame) -> Bool {
+  /// What keeps a frame of records from being read; nil if nothing does.
+  fileprivate func problem(of frame: Frame) -> String? {
     do {
-      let payload = try payload(of: frame)
-      return try payload.withUnsafeBytes { bytes in
+      try payload(of: frame).withUnsafeBytes { bytes in
         var rows = try RowReader(bytes)
         while try rows.next() != nil {}
-        return true
       }
+      return nil
     } catch {
-      return false
+      return "\(error)"
     }
   }
 }

@@ -32,7 +32,11 @@ struct Combination: Hashable {
   }
 
   /// Whether a store has to get over it without a word.
-  var isNoLoss: Bool { code.map(call.isNoLoss) ?? true }
+  var isNoLoss: Bool {
+    // One that looks whether a directory is there, before it is made.
+    if call == .open && duration == .once { return true }
+    return code.map(call.isNoLoss) ?? true
+  }
 }
 
 extension Combination: CustomStringConvertible {

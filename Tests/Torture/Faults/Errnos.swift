@@ -73,9 +73,12 @@ extension SystemCall {
     case .membarrier, .clockNanosleep, .pthreadKeyCreate: true
     // Somebody else has it, or had it just now.
     case .fcntlLock: code == EAGAIN || code == EACCES
-    case .mkdir, .mkdirat: code == EEXIST
+    // Or the directory above is missing, and is made.
+    case .mkdir, .mkdirat: code == EEXIST || code == ENOENT
     // It is gone, which is what was wanted; or went since its name was listed.
-    case .unlinkat, .openat: code == ENOENT
+    case .unlinkat, .openat, .fstatat: code == ENOENT
+    // Nor is there any such thing to be done to a directory.
+    case .fsync: code == EINVAL
     default: false
     }
   }

@@ -89,11 +89,10 @@ struct FaultCampaign {
 
   /// What there is to do: from the calls that runs without fault make.
   private func list() throws -> [Job] {
-    if let only {
-      let words = only.split(separator: " ").map(String.init)
-      guard let side = words.count == 2 ? Faults.Side(rawValue: words[0]) : .write,
-        let combination = Combination(words.last ?? "")
-      else { throw UsageError("--only takes CALL:ERRNO:N:DURATION, and before it 'read ' or 'write '") }
+    let words = only?.split(separator: " ").map(String.init) ?? []
+    if let side = words.first.flatMap(Faults.Side.init), words.count == 2,
+      let combination = Combination(words[1])
+    {
       return [Job(side: side, combination: combination)]
     }
     var all: [Job] = []
@@ -113,6 +112,10 @@ struct FaultCampaign {
       }
     }
     try output.flush()
+    if let only {
+      all.removeAll { !$0.text.hasPrefix(only) }
+      if all.isEmpty { throw UsageError("no combination begins with '\(only)'") }
+    }
     guard isQuick else { return all }
     var random = SeededGenerator(seed: seed)
     try output.append("\(Self.quickCount) of \(all.count) combinations, by --seed \(seed)\n")
@@ -138,6 +141,8 @@ struct FaultCampaign {
 
   private func begin(_ job: Job, _ name: String) throws -> Run {
     let place = "\(folder)/\(name)"
+    // One that failed in an earlier campaign may have been kept there.
+    Folder.remove(place)
     try Folder.make(place)
     for file in beginnings[job.side, default: []] {
       try Folder.write(file.bytes, to: "\(place)/\(file.name)")
