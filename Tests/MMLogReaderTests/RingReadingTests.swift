@@ -173,3 +173,29 @@ import Testing
     #expect(log.read().trace == ["<", "?", "after", ">"])
   }
 }
+
+#if DEBUG
+  @Suite struct UnreadableFileTests {
+    /// What a file system refuses once, and gives the next time.
+    @Test(arguments: [SystemCall.pread, .openat, .fstat, .readdir])
+    func whatCannotBeReadIsToldAndNothingComesTwice(call: SystemCall) throws {
+      let log = TestLog(bootID: Host.bootID())
+      for index in 0..<20 {
+        log.write("record \(index)", ticks: UInt64(index))
+        if index == 4 { log.archive() }
+        if index == 9 { log.archive(isPublished: false) }
+      }
+      log.save()
+      let all = (0..<20).map { "record \($0)" }
+      #expect(Reading([log.folder.path]).messages == all)
+      for onCall in 1...40 {
+        ForcedFault.force(call, errno: 5, onCall: onCall, under: log.folder.path)
+        let reading = Reading([log.folder.path])
+        ForcedFault.clear(under: log.folder.path)
+        #expect(Set(reading.messages).count == reading.messages.count, "\(onCall)")
+        let isTold = !reading.unreadable.isEmpty || !reading.damage.isEmpty
+        #expect(reading.messages == all || isTold, "\(onCall)")
+      }
+    }
+  }
+#endif

@@ -148,14 +148,36 @@ import Testing
   }
 
   @Test func aRingThatIsNoneIsLeftAlone() throws {
-    for (contents, code) in [
-      (Array("garbage".utf8), .foreignFile), ([], .foreignFile),
-      (Array(log.ring.prefix(300)), .damagedFile),
-    ] as [([UInt8], LogError.Code)] {
-      log.folder.put(ringName, contents)
+    let garbage = Array("garbage".utf8)
+    log.folder.put(ringName, garbage)
+    for _ in 0..<2 {
       let outcome = try recover()
-      #expect(outcome.sessions.isEmpty && outcome.problems.map(\.code) == [code])
-      #expect(self.contents(ringName) == contents && names == [ringName])
+      #expect(outcome.sessions.isEmpty && outcome.problems.map(\.code) == [.foreignFile])
+      #expect(contents(ringName) == garbage && names == [ringName])
+    }
+  }
+
+  /// The machine may go down before a ring's first page is on the disk.
+  @Test func aRingWithoutAHeadIsToldOfOnceAndPutAside() throws {
+    writeOverlap()
+    let zeros = [UInt8](repeating: 0, count: HeadLayout.size)
+    var damaged = log.ring
+    damaged[HeadLayout.size - 20] ^= 1
+    for ring in [[], zeros, zeros + log.ring.dropFirst(zeros.count), Array(log.ring.prefix(300)), damaged] {
+      for name in names { unlink(log.folder(name)) }
+      log.folder.put(ringName, ring)
+      let outcome = try recover()
+      let newName = ringName + FileNames.unreadableSuffix
+      #expect(outcome.sessions.isEmpty && outcome.problems.map(\.code) == [.damagedFile])
+      #expect(outcome.problems.first?.path == log.folder(newName))
+      #expect(outcome.problems.first?.message.contains(log.folder(ringName)) == true)
+      #expect(contents(newName) == ring && names == [newName])
+      let next = try recover()
+      #expect(next.problems.isEmpty && names == [newName])
+      // Never over one that is there.
+      log.folder.put(ringName, zeros)
+      #expect(try recover().problems.map(\.systemErrorNumber) == [EEXIST])
+      #expect(contents(newName) == ring && contents(ringName) == zeros)
     }
   }
 
@@ -259,6 +281,36 @@ import Testing
       _ = try recover()
       #expect(messages() == (0..<40).map { "record \($0)" })
       #expect(!names.contains(ringName))
+    }
+
+    /// Then payloads are read too, to see whether they reached the disk: not to be able to is no sign that they did not.
+    @Test func aFailureAfterAPowerCutLeavesEverythingForTheNextStart() throws {
+      let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
+      for index in 0..<40 {
+        down.write("record \(index)", ticks: UInt64(index), thread: UInt32(index % 3 + 1))
+        if index == 19 { down.archive(isPublished: false) }
+      }
+      down.save()
+      for onCall in 1...40 {
+        ForcedFault.force(.pread, errno: EIO, onCall: onCall, under: down.folder.path)
+        let outcome = try recover(in: down.folder)
+        ForcedFault.clear(under: down.folder.path)
+        #expect(outcome.problems.allSatisfy { $0.systemErrorNumber == EIO }, "\(onCall)")
+      }
+      _ = try recover(in: down.folder)
+      #expect(
+        readHere([down.folder.path]).records.map(\.message) == (0..<40).map { "record \($0)" })
+    }
+
+    @Test func aFileThatIsGoneIsNoRingThatIsGone() throws {
+      writeOverlap()
+      for onCall in 1...3 {
+        ForcedFault.force(.readdir, errno: ENOENT, onCall: onCall, under: log.folder.path)
+        let outcome = try recover()
+        ForcedFault.clear(under: log.folder.path)
+        #expect(outcome.problems.map(\.systemErrorNumber) == [ENOENT], "\(onCall)")
+      }
+      #expect(try recover().sessions.count == 1)
     }
 
     /// What a process wrote that was killed, or a recovery that was, may still be on its way to the disk.

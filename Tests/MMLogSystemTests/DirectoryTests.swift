@@ -16,6 +16,19 @@ struct DirectoryTests {
     #expect(status.permissions == 0o700)
   }
 
+  #if DEBUG
+    @Test("a directory that is made is synced in the one above it, where there is such a thing")
+    func createSyncs() throws {
+      ForcedFault.force(.fsync, errno: EIO, times: .max, under: folder.path)
+      let error = failure { try Directory.create(folder("a")) }
+      #expect(error == SystemError(call: .fsync, errno: EIO, path: folder.path))
+      ForcedFault.clear(under: folder.path)
+      ForcedFault.force(.fsync, errno: EINVAL, times: .max, under: folder.path)
+      defer { ForcedFault.clear(under: folder.path) }
+      try Directory.create(folder("b/c"))
+    }
+  #endif
+
   @Test("a file where the directory should be is reported as such")
   func createOverFile() throws {
     folder.put("file")

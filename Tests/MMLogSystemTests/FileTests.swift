@@ -126,3 +126,29 @@ struct FileTests {
     #expect(read == bytes)
   }
 }
+
+@Suite("Limits of the process")
+struct LimitTests {
+  @Test("a file that reaches the limit of sizes is an error, and no signal, also not later")
+  func fileSize() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      let folder = TemporaryDirectory()
+      let file = try File.open(folder.path + "/file", [.read, .write, .create])
+      var limit = rlimit(rlim_cur: 1000, rlim_max: rlim_t.max)
+      setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+      var errors: [CInt?] = []
+      // Also where the host blocks the signal itself.
+      for how in [SIG_UNBLOCK, SIG_BLOCK] {
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, SIGXFSZ)
+        pthread_sigmask(how, &set, nil)
+        errors.append(failure { try file.write(text: "x", at: 1000) }?.errno)
+        errors.append(failure { try file.truncate(to: 1001) }?.errno)
+        errors.append(failure { try file.allocate(offset: 0, count: 1001) }?.errno)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+      }
+      exit(errors == Array(repeating: EFBIG, count: 6) ? 0 : 1)
+    }
+  }
+}

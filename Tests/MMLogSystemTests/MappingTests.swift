@@ -103,4 +103,23 @@ struct MappingTests {
       #expect(throws: Never.self) { try map.populateForWriting(offset: 0, count: page) }
     }
   #endif
+
+  #if DEBUG
+    @Test("where the kernel cannot populate pages they are stored to, and keep what they hold")
+    func populateByHand() throws {
+      let folder = TemporaryDirectory()
+      let file = try File.open(folder.path + "/file", [.read, .write, .create])
+      try file.allocate(offset: 0, count: 3 * Host.pageSize)
+      try file.write(text: "here", at: Host.pageSize)
+      let mapping = try Mapping(file, count: 3 * Host.pageSize, writable: true)
+      ForcedFault.force(.madvise, errno: EINVAL, under: folder.path)
+      try mapping.populateForWriting(offset: 0, count: mapping.count)
+      #expect(try file.text(4, at: Host.pageSize) == "here")
+      // Mapped for writing and dirty: as smaps counts.
+      let maps = try kernelText("/proc/self/smaps").split(separator: "\n")
+      let start = try #require(maps.firstIndex { $0.hasSuffix(folder.path + "/file") })
+      let dirty = maps[start...].first { $0.contains("_Dirty") && !$0.hasSuffix(" 0 kB") }
+      #expect(dirty?.hasSuffix(" \(3 * Host.pageSize / 1024) kB") == true)
+    }
+  #endif
 }

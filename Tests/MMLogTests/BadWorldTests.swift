@@ -209,6 +209,77 @@ struct BadWorldTests {
       }
     }
 
+    @Test("without getrandom and membarrier a store works, and keeps no file open when it is closed")
+    func oldKernel() async {
+      await #expect(processExitsWith: .success) {
+        ForcedFault.force(.getrandom, errno: ENOSYS, times: .max, under: "")
+        ForcedFault.force(.membarrier, errno: ENOSYS, times: .max, under: "")
+        let test = try TestStore()
+        test.log.info("works")
+        require(try test.closeAndRead().messages == ["works"])
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+          let target = try? FileManager.default.destinationOfSymbolicLink(
+            atPath: "/proc/self/fd/\(name)")
+          require(target?.contains(test.folder.path) != true, target ?? "")
+        }
+      }
+    }
+
+    @Test("a process that could not prepare for fork can once it has memory")
+    func forkPreparedLater() async {
+      await #expect(processExitsWith: .success) {
+        let folder = TemporaryDirectory()
+        ForcedFault.force(.pthreadAtFork, errno: ENOMEM, under: "")
+        let error = logError { _ = try LogStore(directory: folder.path, name: "n") }
+        require(error?.systemErrorNumber == ENOMEM)
+        try LogStore(directory: folder.path, name: "n").close()
+      }
+    }
+
+    @Test("a directory of which not even the root is there is an error, and no endless search")
+    func noRoot() async {
+      await #expect(processExitsWith: .success) {
+        let folder = TemporaryDirectory()
+        ForcedFault.force(.open, errno: ENOENT, times: .max, under: nil)
+        let error = logError { _ = try LogStore(directory: folder("a"), name: "n") }
+        require(error?.systemErrorNumber == ENOENT)
+      }
+    }
+
+    @Test("a record that outgrew its memory keeps what it has when there is memory again")
+    func memoryComesBack() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore { $0.makeTiny() }
+        let text = String(repeating: "t", count: 6000)
+        test.log.info("warm")
+        ForcedFault.force(.mmap, errno: ENOMEM, under: "")
+        test.log.info("\(17) \(text) \(18) \(text)")
+        let contents = try test.closeAndRead()
+        let record = try require(value: contents.records.last)
+        require(record.isCut && contents.damage.isEmpty)
+        require(record.message.hasPrefix("17 t"), record.message)
+        require(record.message.hasSuffix(" 18 " + text), record.message)
+        require(contents.losses.map { $0.total(.cut) } == [1])
+      }
+    }
+
+    @Test("what a thread loses that has no memory to log with is told by the files too")
+    func noMemoryForAThread() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore()
+        ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
+        test.log.info("lost")
+        ForcedFault.clear(under: "")
+        try test.store.flush(.archive)
+        require(Contents(test.folder.path).losses.map { $0.total(.noRing) } == [1])
+        test.log.info("kept")
+        let contents = try test.closeAndRead()
+        require(contents.losses.map { $0.total(.noRing) } == [1])
+        require(contents.messages == ["kept"])
+        require(test.store.losses.total(.noRing) == 1)
+      }
+    }
+
     @Test("whatever call fails while a store works, records are kept or counted, and it goes on")
     func everyCallAtWork() async {
       await #expect(processExitsWith: .success) {
@@ -241,6 +312,37 @@ struct BadWorldTests {
       }
     }
   #endif
+
+  @Test("the limit of file sizes is an error while a store opens and works, and nothing is lost of it")
+  func limitOfFileSizes() async {
+    await #expect(processExitsWith: .success) {
+      func limit(_ size: rlim_t) {
+        var limit = rlimit(rlim_cur: size, rlim_max: rlim_t.max)
+        setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+      }
+      let folder = TemporaryDirectory()
+      var configuration = LogStore.Configuration()
+      configuration.makeTiny()
+      configuration.compressionLevel = 0
+      limit(100_000)
+      let error = logError {
+        _ = try LogStore(directory: folder("d"), name: "n", configuration: configuration)
+      }
+      require(error?.systemErrorNumber == EFBIG && error?.message.contains("RLIMIT_FSIZE") == true)
+      limit(rlim_t.max)
+      let store = try LogStore(directory: folder("d"), name: "n", configuration: configuration)
+      let log = store.logger(label: "l")
+      limit(8192)
+      for index in 0..<200 { log.info("\(index) \(String(repeating: "x", count: 100))") }
+      require(logError { try store.flush(.archive) }?.systemErrorNumber == EFBIG)
+      // On this thread, not the drainer's.
+      require(logError { try store.close() }?.systemErrorNumber == EFBIG)
+      limit(rlim_t.max)
+      try LogStore(directory: folder("d"), name: "n").close()
+      let contents = Contents(folder("d"))
+      require(contents.isClean && contents.records.count == 200, "\(contents.records.count)")
+    }
+  }
 
   @Test("files that others delete or cut while a store works are no harm to the process")
   func deletedFiles() throws {
