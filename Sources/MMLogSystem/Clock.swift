@@ -1,12 +1,25 @@
 import CMMLog
 import Glibc
+import Synchronization
 
 /// The system's clocks: clock_gettime(2). Async-signal-safe; no system call where the vDSO has it.
 package enum Clock {
   /// Nanoseconds since 1970 in UTC; an administrator or NTP may set it back.
   package static func realtime() -> Int64 {
-    Int64(bitPattern: nanoseconds(CLOCK_REALTIME))
+    let time = Int64(bitPattern: nanoseconds(CLOCK_REALTIME))
+    #if DEBUG
+      return time - setBack.load(ordering: .relaxed)
+    #else
+      return time
+    #endif
   }
+
+  #if DEBUG
+    /// Has this process see the wall clock so many nanoseconds before what it is, as if someone had set it.
+    package static func setRealtime(back span: Int64) { setBack.store(span, ordering: .relaxed) }
+
+    private static let setBack = Atomic<Int64>(0)
+  #endif
 
   /// Nanoseconds since some time before, in this boot; never goes back, stands still in suspend.
   package static func monotonic() -> UInt64 {

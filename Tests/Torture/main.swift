@@ -1,4 +1,5 @@
 Torture.run([
   Power.kind,
   Crash.kind,
+  Faults.kind,
 ])

@@ -8,6 +8,7 @@ final class EventCounts: Sendable {
   private struct State {
     var failures: [String] = []
     var resumptions = 0
+    var expectedFailures = 0
     var isOver = false
   }
 
@@ -52,6 +53,13 @@ final class EventCounts: Sendable {
       }
     }
     if !hasResumed { problems.append("it does not resume by itself") }
+  }
+
+  /// Waits until more failures are told than there were when this was called last; false if none is.
+  func waitForFailure() -> Bool {
+    let isTold = wait { state.withLock { $0.failures.count > $0.expectedFailures } }
+    state.withLock { $0.expectedFailures = $0.failures.count }
+    return isTold
   }
 
   func waitForEnd() { wait { state.withLock { $0.isOver } } }

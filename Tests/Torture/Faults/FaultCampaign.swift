@@ -25,18 +25,18 @@ struct FaultCampaign {
   private let folder: String
   private let output: StandardOutput
   private let only: String?
-  private let isQuick: Bool
+  /// How many combinations to run; 0: all.
+  private let sample: Int
   /// What each scenario begins with.
   private var beginnings: [Faults.Side: [(name: String, bytes: [UInt8])]] = [:]
   private var failures: [String] = []
   private var slowest: [(milliseconds: Int, job: String)] = []
   private var missed = 0
-  private static let quickCount = 300
 
   init(_ arguments: Arguments, seed: UInt64, folder: String, _ output: StandardOutput) throws {
     jobs = try arguments.integer(of: .jobs, in: 1...256) ?? 1
     only = arguments.value(of: .only)
-    isQuick = arguments.isSet(.quick)
+    sample = try arguments.integer(of: .sample, in: 0...Int.max) ?? 0
     (self.seed, self.folder, self.output) = (seed, folder, output)
   }
 
@@ -68,7 +68,7 @@ struct FaultCampaign {
   private mutating func prepare() throws {
     let dead = "\(folder)/dead"
     try Folder.make(dead)
-    let child = try start(["fault", "--only", "dead", "--folder", dead], output: "\(dead).report")
+    let child = try start(["faults", "fault", "--only", "dead", "--folder", dead], output: "\(dead).report")
     guard let ending = child.wait(), ending.contains("signal 9") else {
       throw Failure("making a dead session failed: \(try text("\(dead).report"))")
     }
@@ -116,10 +116,10 @@ struct FaultCampaign {
       all.removeAll { !$0.text.hasPrefix(only) }
       if all.isEmpty { throw UsageError("no combination begins with '\(only)'") }
     }
-    guard isQuick else { return all }
+    guard sample > 0 else { return all }
     var random = SeededGenerator(seed: seed)
-    try output.append("\(Self.quickCount) of \(all.count) combinations, by --seed \(seed)\n")
-    return Array(all.shuffled(using: &random).prefix(Self.quickCount))
+    try output.append("\(sample) of \(all.count) combinations, by --seed \(seed)\n")
+    return Array(all.shuffled(using: &random).prefix(sample))
   }
 
   // MARK: - Runs
@@ -148,7 +148,7 @@ struct FaultCampaign {
       try Folder.write(file.bytes, to: "\(place)/\(file.name)")
     }
     let process = try start(
-      ["fault", "--only", job.text, "--folder", place], output: "\(place).report")
+      ["faults", "fault", "--only", job.text, "--folder", place], output: "\(place).report")
     return Run(
       job: job, folder: place, process: process, deadline: Clock.monotonic() + 60_000_000_000)
   }

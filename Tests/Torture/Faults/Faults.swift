@@ -2,22 +2,55 @@ import CommandLineTool
 import Glibc
 import MMLogSystem
 
-/// The things that the command does.
+/// System calls that fail by force, and file systems, files, limits and clocks that fail really.
 enum Faults {
-  /// Which scenario a combination is for: `write` and `read`.
+  static let kind = Kind(
+    "faults", "Has system calls fail, disks fill up and files go away; nothing is lost in silence.",
+    description: [
+      "First by force: every system call of a store's life, and of reading its files, fails in every way that it can, "
+        + "each time that it is made: once, or until the store has been at work for a while, or until it is closed. "
+        + "The process has to live and go on, every record to be there once or counted, and the failure to be told.",
+      "Then really: disks that are full or turn read-only, files and directories that are deleted or cut, "
+        + "limits of the process, a wall clock that is set. Only root can mount what some of them need.",
+      "fault is what is started in a process of its own.",
+    ],
+    options: [.only, .sample, .real],
+    steps: Operands("fault", count: 0...1, "What to do instead."),
+    examples: [
+      Example("All of it", "mmlog-torture faults"),
+      Example("What a report names", "mmlog-torture faults --only 'write fdatasync:EIO:3:once'"),
+      Example("All of one call", "mmlog-torture faults --only 'write fdatasync'"),
+      Example("One real fault", "mmlog-torture faults --only 'real full-tmpfs'"),
+    ],
+    quick: ["--sample", "500"]
+  ) { arguments, seed, output in
+    switch arguments.operands.first {
+    case nil: return try run(arguments, seed, output)
+    case "fault": return try runOne(arguments, output)
+    case let step?: throw UsageError("'\(step)' is nothing that can be done")
+    }
+  }
+
+  /// Which scenario fails.
   enum Side: String, CaseIterable {
     case write, read
   }
 
-  static func run(
+  private static func run(
     _ arguments: Arguments, _ seed: UInt64, _ output: StandardOutput
   ) throws -> Program.Status {
     let folder = try arguments.value(of: .folder) ?? Folder.temporary()
     try Folder.make(folder)
+    try output.append("faults with --seed \(seed), in \(folder)\n")
+    try output.flush()
     var isGood = true
-    if !arguments.isSet(.real) {
+    let isReal = arguments.value(of: .only)?.hasPrefix("real ")
+    if isReal != true && !arguments.isSet(.real) {
       var campaign = try FaultCampaign(arguments, seed: seed, folder: folder, output)
       isGood = try campaign.run()
+    }
+    if isReal != false {
+      isGood = try RealFaults.run(arguments, folder: folder, output) && isGood
     }
     // It stays if something is kept in it.
     rmdir(folder)
@@ -25,7 +58,7 @@ enum Faults {
   }
 
   /// One run of a scenario, in a process of its own; what it finds is printed.
-  static func runOne(_ arguments: Arguments, _ output: StandardOutput) throws -> Program.Status {
+  private static func runOne(_ arguments: Arguments, _ output: StandardOutput) throws -> Program.Status {
     guard let folder = arguments.value(of: .folder), let only = arguments.value(of: .only) else {
       throw UsageError("--folder and --only have to be given")
     }
@@ -33,6 +66,7 @@ enum Faults {
       try Scenario.dieLogging(in: folder)
     }
     let words = only.split(separator: " ").map(String.init)
+    if words.first == "real", words.count == 2 { return try RealFaults.runOne(words[1], folder, output) }
     guard let side = words.first.flatMap(Side.init), words.count == 2 else {
       throw UsageError("--only takes 'write CALL:ERRNO:N:DURATION', or 'read …'")
     }
@@ -56,4 +90,12 @@ enum Faults {
     for problem in outcome.problems { try output.append("  wrong: \(problem)\n") }
     return outcome.problems.isEmpty ? .success : .failure
   }
+}
+
+extension Option {
+  static let only = Option(
+    "only", value: "WHAT", "The combination to run, or the beginning of those, as a report names it.")
+  static let sample = Option(
+    "sample", value: "N", default: "0", "Run so many combinations only, by --seed. 0: all.")
+  static let real = Option("real", "Only the real ones.")
 }

@@ -31,6 +31,12 @@ struct OpenThings {
       }
   }
 
+  /// How many bytes of addresses the process has.
+  static func memory() throws -> Int {
+    let pages = try text(of: "/proc/self/statm").split(separator: " ").first.flatMap { Int($0) }
+    return (pages ?? 0) * Host.pageSize
+  }
+
   /// Of a file that says it has no size.
   private static func text(of path: String) throws -> String {
     let file = try File.open(path, .read)

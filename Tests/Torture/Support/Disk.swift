@@ -10,19 +10,20 @@ final class Disk {
   private let output: String
   private var isMounted = false
 
-  init(in place: String) throws {
+  /// - Parameter size: In bytes.
+  init(in place: String, size: Int = 64 << 20) throws {
     (folder, file, output) = ("\(place)/mount", "\(place)/disk", "\(place)/tools")
     try Folder.make(folder)
     let disk = try File.open(file, [.write, .create])
-    try disk.truncate(to: 64 << 20)
+    try disk.truncate(to: size)
     try ChildProcess.run("mkfs.ext4", ["-q", "-F", file], output: output)
   }
 
   deinit { unmount() }
 
   /// The kernel gives the loop device back when it is unmounted.
-  func mount() throws {
-    try ChildProcess.run("mount", ["-o", "loop", file, folder], output: output)
+  func mount(options: String = "defaults") throws {
+    try ChildProcess.run("mount", ["-o", "loop,\(options)", file, folder], output: output)
     isMounted = true
   }
 
@@ -37,6 +38,21 @@ final class Disk {
   func remount() throws {
     unmount()
     try mount()
+  }
+
+  /// Tells the kernel that there is an error in the file system: it does what `errors=` said when it was mounted.
+  func breakIt() throws {
+    var status = stat()
+    guard stat(folder, &status) == 0 else { throw Failure("\(folder): errno \(errno)") }
+    let number = "\(status.st_dev >> 8 & 0xFFF):\(status.st_dev & 0xFF)"
+    var name = [CChar](repeating: 0, count: 4096)
+    guard readlink("/sys/dev/block/\(number)", &name, name.count - 1) > 0 else {
+      throw Failure("/sys/dev/block/\(number): errno \(errno)")
+    }
+    let path = name.withUnsafeBytes { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    let device = path.split(separator: "/").last ?? ""
+    let file = try File.open("/sys/fs/ext4/\(device)/trigger_fs_error", .write)
+    try Array("torture".utf8).withUnsafeBytes { try file.writeFully($0) }
   }
 
   /// Nothing that is not on the disk gets there any more: ioctl(2) FS_IOC_SHUTDOWN without flushing the log.

@@ -1,0 +1,63 @@
+import CrashRecords
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import Glibc
+
+extension RealFault {
+  private static let hour: Int64 = 3_600_000_000_000
+
+  static let ofClocks = [
+    RealFault("clock-steps") { place in
+      try step(place, by: [hour, -hour, 0, -3 * hour, 24 * hour, 1, -1])
+    },
+    // A machine without a battery starts in 1970, and is set later.
+    RealFault("clock-from-1970") { place in
+      let now = Clock.realtime()
+      return try step(place, by: [5_000_000_000 - now, 0, 60_000_000_000 - now, 0])
+    },
+  ]
+
+  /// The wall clock is set while a store works: so far from what is right, one after the other.
+  private static func step(_ place: String, by shifts: [Int64]) throws -> [String] {
+    #if DEBUG
+      var problems: [String] = []
+      // Before the store's start, the first.
+      Clock.setRealtime(back: -shifts[0])
+      let begin = Clock.realtime()
+      let service = try Service(in: "\(place)/store")
+      var walls = [begin]
+      for shift in shifts + shifts {
+        Clock.setRealtime(back: -shift)
+        walls.append(Clock.realtime())
+        service.logOn(150)
+        // The drainer reads the clocks once a second.
+        usleep(1_100_000)
+        walls.append(Clock.realtime())
+      }
+      if let error = service.end() { problems.append("closing fails: \(error)") }
+      Clock.setRealtime(back: 0)
+      problems += service.problems()
+      problems += checkTimes(service.folder, walls.min() ?? 0, walls.max() ?? 0)
+      return try problems + checkNames(service.folder)
+    #else
+      throw Failure("setting the clock needs a build with DEBUG, as Tools/torture makes one")
+    #endif
+  }
+
+  /// Every record has a time that some clock showed, and a thread's records their order: reading has checked that.
+  private static func checkTimes(_ folder: String, _ first: Int64, _ last: Int64) -> [String] {
+    let slack: Int64 = 5_000_000_000
+    var wrong = 0
+    for case .record(let record) in LogReader(paths: [folder])
+    where record.time < first - slack || record.time > last + slack {
+      wrong += 1
+    }
+    return wrong == 0 ? [] : ["\(wrong) records have a time that no clock showed"]
+  }
+
+  private static func checkNames(_ folder: String) throws -> [String] {
+    let numbers = try Folder.names(folder).compactMap { FileNames.Archive(fileName: $0)?.number }
+    return Set(numbers) == Set(1...UInt32(numbers.count)) ? [] : ["archives are numbered \(numbers)"]
+  }
+}

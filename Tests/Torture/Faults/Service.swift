@@ -1,0 +1,98 @@
+import CrashRecords
+import Glibc
+import MMLog
+import MMLogFormat
+import MMLogSystem
+import Synchronization
+
+/// Two threads that log at a steady rate, while the world around their store changes.
+final class Service: Sendable {
+  let store: LogStore
+  let folder: String
+  private let events = EventCounts()
+  private let isOver = Atomic<Bool>(false)
+  private let logged = Mutex([0, 0])
+  private let threads = Mutex<[Thread]>([])
+
+  static let lanes = (0..<2).map { Lane($0, sizes: 20...400, seed: 11) }
+
+  static var configuration: LogStore.Configuration {
+    var configuration = LogStore.Configuration()
+    configuration.ringSize = 256 << 10
+    configuration.dictionarySize = 8 << 10
+    configuration.archiveSize = 16 << 10
+    configuration.drainInterval = .milliseconds(10)
+    configuration.fullRing = .wait(upTo: .seconds(60))
+    configuration.level = .trace
+    return configuration
+  }
+
+  /// Opens a store and begins to log.
+  init(in folder: String, _ configuration: LogStore.Configuration = Service.configuration) throws {
+    self.folder = folder
+    store = try LogStore(directory: folder, name: "service", configuration: configuration)
+    events.listen(to: store)
+    let logger = store.logger(label: "service")
+    let started = try (0..<2).map { lane in
+      try Thread(name: "lane \(lane)") { [self] in work(lane, logger) }
+    }
+    threads.withLock { $0 = started }
+  }
+
+  private func work(_ lane: Int, _ logger: Logger) {
+    var sequence = 0
+    while !isOver.load(ordering: .acquiring) {
+      sequence += 1
+      Self.lanes[lane].log(sequence, to: logger)
+      logged.withLock { $0[lane] = sequence }
+      usleep(500)
+    }
+  }
+
+  /// How many records were logged.
+  var count: Int { logged.withLock { $0.reduce(0, +) } }
+
+  /// Waits until so many more records are logged, but not for those of a ring that is full.
+  func logOn(_ count: Int) {
+    let target = self.count + count
+    for _ in 0..<2000 where self.count < target { usleep(1000) }
+  }
+
+  /// Waits until a failure is told that was not told before.
+  func waitForFailure(_ problems: inout [String]) {
+    if !events.waitForFailure() { problems.append("no failure is told") }
+  }
+
+  func waitForResumption(_ problems: inout [String]) { events.waitForResumption(&problems) }
+
+  /// Stops logging, and closes the store.
+  ///
+  /// - Returns: What closing threw.
+  func end() -> LogError? {
+    isOver.store(true, ordering: .releasing)
+    for thread in threads.withLock({ $0 }) { thread.join() }
+    do {
+      try store.close()
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// What is wrong with what is there.
+  ///
+  /// - Parameters:
+  ///   - other: Where it is, if not where it was logged.
+  ///   - mayLack: Whether records may be missing that nobody counted, because their file is gone.
+  func problems(in other: String? = nil, mayLack: Bool = false, mayComplain: Bool = false) -> [String] {
+    let reading = Reading(other ?? folder, Self.lanes)
+    var problems = reading.problems
+    if !mayComplain { problems += reading.complaints }
+    let missing = count - reading.counts.reduce(0, +)
+    let lost = store.losses.lostCount
+    if mayLack ? missing < lost : missing != lost {
+      problems.append("\(missing) of \(count) records are missing, and \(lost) are counted as lost")
+    }
+    return problems
+  }
+}
