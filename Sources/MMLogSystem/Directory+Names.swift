@@ -101,7 +101,7 @@ extension Directory {
   package func sync() throws(SystemError) {
     do throws(SystemError) {
       _ = try retrying(.fsync, path) { fsync(descriptor) }
-    } catch where error.errno == EINVAL {}
+    } catch  where error.errno == EINVAL {}
   }
 
   /// The space on the directory's file system, in bytes: fstatvfs(3).

@@ -10,7 +10,7 @@ package enum Random {
   package static func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(SystemError) {
     do throws(SystemError) {
       try ask(for: buffer)
-    } catch where error.errno == ENOSYS || error.errno == EPERM {
+    } catch  where error.errno == ENOSYS || error.errno == EPERM {
       let device = try File.open("/dev/urandom", .read)
       if try device.readFully(into: buffer, at: 0) < buffer.count { throw error }
     }

@@ -163,7 +163,9 @@ import Testing
     let zeros = [UInt8](repeating: 0, count: HeadLayout.size)
     var damaged = log.ring
     damaged[HeadLayout.size - 20] ^= 1
-    for ring in [[], zeros, zeros + log.ring.dropFirst(zeros.count), Array(log.ring.prefix(300)), damaged] {
+    for ring in [
+      [], zeros, zeros + log.ring.dropFirst(zeros.count), Array(log.ring.prefix(300)), damaged,
+    ] {
       for name in names { unlink(log.folder(name)) }
       log.folder.put(ringName, ring)
       let outcome = try recover()

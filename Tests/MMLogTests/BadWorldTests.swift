@@ -209,7 +209,8 @@ struct BadWorldTests {
       }
     }
 
-    @Test("without getrandom and membarrier a store works, and keeps no file open when it is closed")
+    @Test(
+      "without getrandom and membarrier a store works, and keeps no file open when it is closed")
     func oldKernel() async {
       await #expect(processExitsWith: .success) {
         ForcedFault.force(.getrandom, errno: ENOSYS, times: .max, under: "")
@@ -313,7 +314,8 @@ struct BadWorldTests {
     }
   #endif
 
-  @Test("the limit of file sizes is an error while a store opens and works, and nothing is lost of it")
+  @Test(
+    "the limit of file sizes is an error while a store opens and works, and nothing is lost of it")
   func limitOfFileSizes() async {
     await #expect(processExitsWith: .success) {
       func limit(_ size: rlim_t) {

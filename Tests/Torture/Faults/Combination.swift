@@ -101,7 +101,9 @@ struct CallCounts {
   init(text: String) {
     for line in text.split(separator: "\n") {
       let words = line.split(separator: " ").map(String.init)
-      guard let call = SystemCall.allCases.first(where: { "\($0)" == words.first }) else { continue }
+      guard let call = SystemCall.allCases.first(where: { "\($0)" == words.first }) else {
+        continue
+      }
       counts[call] = words.dropFirst().compactMap { Int($0) }
     }
   }

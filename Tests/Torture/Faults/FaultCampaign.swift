@@ -8,7 +8,9 @@ struct FaultCampaign {
   private struct Job: Hashable {
     let side: Faults.Side
     let combination: Combination?
-    var text: String { "\(side.rawValue) \(combination.map(String.init(describing:)) ?? "nothing")" }
+    var text: String {
+      "\(side.rawValue) \(combination.map(String.init(describing:)) ?? "nothing")"
+    }
   }
 
   /// A job that is under way.
@@ -68,7 +70,8 @@ struct FaultCampaign {
   private mutating func prepare() throws {
     let dead = "\(folder)/dead"
     try Folder.make(dead)
-    let child = try start(["faults", "fault", "--only", "dead", "--folder", dead], output: "\(dead).report")
+    let child = try start(
+      ["faults", "fault", "--only", "dead", "--folder", dead], output: "\(dead).report")
     guard let ending = child.wait(), ending.contains("signal 9") else {
       throw Failure("making a dead session failed: \(try text("\(dead).report"))")
     }
@@ -106,7 +109,9 @@ struct FaultCampaign {
         counts.raise(to: CallCounts(text: report))
         forget(run)
       }
-      try output.append("calls of the \(side.rawValue) scenario until it is open, has worked, is closed:\n\(counts.text)\n")
+      try output.append(
+        "calls of the \(side.rawValue) scenario until it is open, has worked, is closed:\n\(counts.text)\n"
+      )
       all += counts.combinations.filter { side == .write || $0.duration != .toTheEnd }.map {
         Job(side: side, combination: $0)
       }

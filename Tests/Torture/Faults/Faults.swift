@@ -58,7 +58,9 @@ enum Faults {
   }
 
   /// One run of a scenario, in a process of its own; what it finds is printed.
-  private static func runOne(_ arguments: Arguments, _ output: StandardOutput) throws -> Program.Status {
+  private static func runOne(_ arguments: Arguments, _ output: StandardOutput) throws
+    -> Program.Status
+  {
     guard let folder = arguments.value(of: .folder), let only = arguments.value(of: .only) else {
       throw UsageError("--folder and --only have to be given")
     }
@@ -66,7 +68,9 @@ enum Faults {
       try Scenario.dieLogging(in: folder)
     }
     let words = only.split(separator: " ").map(String.init)
-    if words.first == "real", words.count == 2 { return try RealFaults.runOne(words[1], folder, output) }
+    if words.first == "real", words.count == 2 {
+      return try RealFaults.runOne(words[1], folder, output)
+    }
     guard let side = words.first.flatMap(Side.init), words.count == 2 else {
       throw UsageError("--only takes 'write CALL:ERRNO:N:DURATION', or 'read …'")
     }
@@ -94,7 +98,8 @@ enum Faults {
 
 extension Option {
   static let only = Option(
-    "only", value: "WHAT", "The combination to run, or the beginning of those, as a report names it.")
+    "only", value: "WHAT",
+    "The combination to run, or the beginning of those, as a report names it.")
   static let sample = Option(
     "sample", value: "N", default: "0", "Run so many combinations only, by --seed. 0: all.")
   static let real = Option("real", "Only the real ones.")

@@ -42,7 +42,8 @@ struct OpenThings {
     let file = try File.open(path, .read)
     var text: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
-    while case let count = try chunk.withUnsafeMutableBytes({ try file.read(into: $0) }), count > 0 {
+    while case let count = try chunk.withUnsafeMutableBytes({ try file.read(into: $0) }), count > 0
+    {
       text += chunk[..<count]
     }
     return String(decoding: text, as: UTF8.self)

@@ -15,12 +15,15 @@ enum ReadScenario {
       outcome.isStruck = !ForcedFault.struckPaths.isEmpty
       ForcedFault.clear(under: nil)
     #endif
-    outcome.problems = reading.problems + OpenThings(in: folder).beyond(before).map { "still open: \($0)" }
+    outcome.problems =
+      reading.problems + OpenThings(in: folder).beyond(before).map { "still open: \($0)" }
     let missing = zip(whole.counts, reading.counts).map { $0 - $1 }
     // A file that goes before it is opened is elsewhere, or was deleted: nothing to tell.
-    let isTold = !reading.complaints.isEmpty || combination?.call == .openat && combination?.code == ENOENT
+    let isTold =
+      !reading.complaints.isEmpty || combination?.call == .openat && combination?.code == ENOENT
     if missing.contains(where: { $0 != 0 }) && !isTold {
-      outcome.problems.append("\(missing) records of the lanes are missing, and nothing is told of it")
+      outcome.problems.append(
+        "\(missing) records of the lanes are missing, and nothing is told of it")
     }
     return outcome
   }

@@ -58,6 +58,7 @@ extension RealFault {
 
   private static func checkNames(_ folder: String) throws -> [String] {
     let numbers = try Folder.names(folder).compactMap { FileNames.Archive(fileName: $0)?.number }
-    return Set(numbers) == Set(1...UInt32(numbers.count)) ? [] : ["archives are numbered \(numbers)"]
+    return Set(numbers) == Set(1...UInt32(numbers.count))
+      ? [] : ["archives are numbered \(numbers)"]
   }
 }

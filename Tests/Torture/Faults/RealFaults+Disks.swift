@@ -66,7 +66,9 @@ extension RealFault {
     try disk.breakIt()
     service.waitForFailure(&problems)
     service.logOn(100)
-    if (try? service.store.flush(.disk)) != nil { problems.append("flushing to a dead disk succeeds") }
+    if (try? service.store.flush(.disk)) != nil {
+      problems.append("flushing to a dead disk succeeds")
+    }
     let error = service.end()
     if error == nil { problems.append("closing on a dead disk succeeds") }
     problems += service.problems()

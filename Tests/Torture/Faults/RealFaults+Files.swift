@@ -10,7 +10,9 @@ extension RealFault {
     },
     RealFault("archive-renamed") { place in
       try meddle(place) { archive in
-        rename(archive, "\(archive.dropLast(FileNames.archiveSuffix.count)).renamed\(FileNames.archiveSuffix)")
+        rename(
+          archive,
+          "\(archive.dropLast(FileNames.archiveSuffix.count)).renamed\(FileNames.archiveSuffix)")
       }
     },
     RealFault("archive-truncated") { place in

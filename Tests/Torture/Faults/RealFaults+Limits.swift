@@ -23,7 +23,8 @@ extension RealFault {
       } catch {
         let isClear = error.systemErrorNumber == ENOMEM && error.path.contains(place)
         let left = (try? Folder.names("\(place)/store")) ?? []
-        return (isClear ? [] : ["not a clear error: \(error)"]) + left.map { "\($0) is left behind" }
+        return (isClear ? [] : ["not a clear error: \(error)"])
+          + left.map { "\($0) is left behind" }
       }
     },
     RealFault("limit-while-opening") { place in
@@ -46,7 +47,8 @@ extension RealFault {
     },
   ]
 
-  private static func withLimit(_ place: String, _ kind: Limit.Kind, _ most: Int) throws -> [String] {
+  private static func withLimit(_ place: String, _ kind: Limit.Kind, _ most: Int) throws -> [String]
+  {
     var problems: [String] = []
     let service = try Service(in: "\(place)/store")
     for _ in 0..<2 {

@@ -38,7 +38,8 @@ enum RealFaults {
       try Folder.make(place)
       let start = Clock.monotonic()
       let child = try ChildProcess(
-        ChildProcess.ownPath, ["faults", "fault", "--only", "real \(fault.name)", "--folder", place],
+        ChildProcess.ownPath,
+        ["faults", "fault", "--only", "real \(fault.name)", "--folder", place],
         output: "\(place).report")
       let ending = child.wait(seconds: 120)
       let milliseconds = (Clock.monotonic() - start) / 1_000_000

@@ -111,13 +111,16 @@ final class Scenario: Sendable {
   /// An error has to say what failed, and nothing may be left but what was there.
   private func checkOpening(_ error: LogError, _ files: [String], _ outcome: inout Outcome) {
     let call = combination?.call.rawValue ?? ""
-    if !error.message.contains(call) || (!error.path.isEmpty && !error.message.contains(error.path)) {
+    if !error.message.contains(call) || (!error.path.isEmpty && !error.message.contains(error.path))
+    {
       outcome.problems.append("the error does not name \(call) and its path: \(error)")
     }
     let session = Set(files.compactMap { FileNames.Ring(fileName: $0)?.session })
     for name in (try? Folder.names(folder)) ?? [] where !files.contains(name) {
       // More archives of the dead one there may be.
-      if let archive = FileNames.Archive(fileName: name), session.contains(archive.session) { continue }
+      if let archive = FileNames.Archive(fileName: name), session.contains(archive.session) {
+        continue
+      }
       outcome.problems.append("\(name) is left behind")
     }
   }
@@ -153,7 +156,9 @@ final class Scenario: Sendable {
       try store.flush(durability, within: .seconds(10))
     } catch {
       outcome.told.append(error.message)
-      if mustSucceed { outcome.problems.append("flushing fails though nothing else does: \(error)") }
+      if mustSucceed {
+        outcome.problems.append("flushing fails though nothing else does: \(error)")
+      }
       if error.code == .timedOut { outcome.problems.append("flushing hangs: \(error)") }
     }
   }
@@ -208,7 +213,9 @@ final class Scenario: Sendable {
     if missing[0] != 0 { wrong.append("\(missing[0]) of the dead session's records are missing") }
     let count = missing.dropFirst().reduce(0, +)
     let lost = losses.lostCount
-    if count != lost { wrong.append("\(count) records are missing, and \(lost) are counted as lost") }
+    if count != lost {
+      wrong.append("\(count) records are missing, and \(lost) are counted as lost")
+    }
     if reading.losses != lost && isClosed {
       wrong.append("the reader tells \(reading.losses) losses of \(lost)")
     }
@@ -221,7 +228,9 @@ final class Scenario: Sendable {
   }
 
   private func checkTelling(_ outcome: inout Outcome) {
-    guard let combination, outcome.isHarmful, !combination.isNoLoss, outcome.told.isEmpty else { return }
+    guard let combination, outcome.isHarmful, !combination.isNoLoss, outcome.told.isEmpty else {
+      return
+    }
     outcome.problems.append("nothing was told of it")
   }
 

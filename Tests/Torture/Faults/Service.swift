@@ -84,7 +84,9 @@ final class Service: Sendable {
   /// - Parameters:
   ///   - other: Where it is, if not where it was logged.
   ///   - mayLack: Whether records may be missing that nobody counted, because their file is gone.
-  func problems(in other: String? = nil, mayLack: Bool = false, mayComplain: Bool = false) -> [String] {
+  func problems(in other: String? = nil, mayLack: Bool = false, mayComplain: Bool = false)
+    -> [String]
+  {
     let reading = Reading(other ?? folder, Self.lanes)
     var problems = reading.problems
     if !mayComplain { problems += reading.complaints }
