@@ -46,6 +46,8 @@ extension SystemCall {
     case .madvise: [EAGAIN, EFAULT, EINTR, EINVAL, EIO, ENOMEM]
     case .getrandom: [EAGAIN, EINTR, ENOSYS, EPERM]
     case .membarrier: [EINVAL, ENOSYS, EPERM]
+    // Neither of its arguments can be wrong.
+    case .sigaction: []
     case .pthreadCreate: [EAGAIN, ENOMEM, EPERM]
     case .pthreadKeyCreate: [EAGAIN, ENOMEM]
     case .pthreadAtFork: [ENOMEM]

@@ -1,3 +1,4 @@
+import CampaignSupport
 import CommandLineTool
 import Glibc
 import MMLogSystem
@@ -72,12 +73,13 @@ struct FaultCampaign {
     try Folder.make(dead)
     let child = try start(
       ["faults", "fault", "--only", "dead", "--folder", dead], output: "\(dead).report")
-    guard let ending = child.wait(), ending.contains("signal 9") else {
+    guard child.wait() == .killed(SIGKILL) else {
       throw Failure("making a dead session failed: \(try text("\(dead).report"))")
     }
     beginnings[.write] = try files(of: dead)
     let run = try begin(Job(side: .write, combination: nil), "closed")
-    if let ending = run.process.wait() {
+    let ending = run.process.wait()
+    if ending != .success {
       throw Failure("a run without fault \(ending):\n\(try text(run.report))")
     }
     // With the dead session's archives as its recovery left them, so that its ring says the same again.
@@ -105,7 +107,7 @@ struct FaultCampaign {
         let run = try begin(Job(side: side, combination: nil), "counted")
         let ending = run.process.wait()
         let report = try text(run.report)
-        if let ending { throw Failure("a run without fault \(ending): \(report)") }
+        if ending != .success { throw Failure("a run without fault \(ending): \(report)") }
         counts.raise(to: CallCounts(text: report))
         forget(run)
       }
@@ -170,7 +172,7 @@ struct FaultCampaign {
       slowest.append((milliseconds, run.job.text))
       if words[2] == "missed" { missed += 1 }
     }
-    guard let ending else { return forget(run) }
+    if ending == .success { return forget(run) }
     failures.append(run.job.text)
     try output.append("--only '\(run.job.text)', kept in \(run.folder): \(ending)\n\(report)\n")
     try output.flush()

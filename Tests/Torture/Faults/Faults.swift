@@ -1,3 +1,4 @@
+import CampaignSupport
 import CommandLineTool
 import Glibc
 import MMLogSystem

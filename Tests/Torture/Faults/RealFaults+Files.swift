@@ -1,3 +1,4 @@
+import CampaignSupport
 import Glibc
 import MMLog
 import MMLogStorage

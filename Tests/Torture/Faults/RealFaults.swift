@@ -1,3 +1,4 @@
+import CampaignSupport
 import CommandLineTool
 import Glibc
 import MMLogSystem
@@ -44,9 +45,11 @@ enum RealFaults {
       let ending = child.wait(seconds: 120)
       let milliseconds = (Clock.monotonic() - start) / 1_000_000
       let report = String(decoding: try Folder.read("\(place).report"), as: UTF8.self)
-      try output.append("real \(fault.name): \(ending ?? "good"), \(milliseconds) ms\n\(report)")
+      try output.append(
+        "real \(fault.name): \(ending == .success ? "good" : "\(ending)"), \(milliseconds) ms\n\(report)"
+      )
       try output.flush()
-      if ending == nil {
+      if ending == .success {
         Folder.remove(place)
         unlink("\(place).report")
       } else {

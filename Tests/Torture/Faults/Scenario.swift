@@ -1,3 +1,4 @@
+import CampaignSupport
 import CrashRecords
 import Glibc
 import MMLog
