@@ -44,7 +44,9 @@ let package = Package(
       ]),
     .target(
       name: "MMLogTestFiles", dependencies: ["MMLogFormat"], path: "Tests/MMLogTestFiles"),
-    .testTarget(name: "MMLogFormatTests", dependencies: ["MMLogFormat", "MMLogTestFiles"]),
+    .testTarget(
+      name: "MMLogFormatTests",
+      dependencies: ["MMLogFormat", "MMLogSystem", "MMLogTestFiles", "CMMLog"]),
     .testTarget(
       name: "MMLogStorageTests",
       dependencies: [

@@ -140,11 +140,26 @@ void mmlog_private_free(void *base, size_t count) {
   errno = saved;
 }
 
+// The thread sanitizer does not know mremap: what another thread gets next in the old place is the same memory to it.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WITHOUT_MREMAP
+#endif
+#endif
+
 void *mmlog_private_resize(void *base, size_t old_count, size_t new_count) {
+#ifdef WITHOUT_MREMAP
+  void *map = mmlog_private_allocate(new_count);
+  if (map == NULL) return NULL;
+  memcpy(map, base, old_count < new_count ? old_count : new_count);
+  mmlog_private_free(base, old_count);
+  return map;
+#else
   int saved = errno;
   void *map = mremap(base, old_count, new_count, MREMAP_MAYMOVE);
   errno = saved;
   return map == MAP_FAILED ? NULL : map;
+#endif
 }
 
 // Threads.

@@ -112,10 +112,12 @@ package struct RecordScanner {
       return item
     }
     guard segment.count - offset >= wordSize else { return nil }
-    if let item = recordAtOffset() { return item }
     let start = offset
+    // Looked at once: were it zero and then not, because the record is committed in that moment, it would be taken for
+    // damage and passed over.
     let atZero = header(at: start) == 0
     if atZero && !looksBehindZeros { return nil }
+    if !atZero, let item = recordAtOffset() { return item }
     guard let item = nextBehind(start) else {
       // Zeros to the end are the usual end; anything else that is no record is damage.
       offset = segment.count

@@ -36,6 +36,14 @@ extension TestPoint {
   /// Whether a process that only opens and closes a store comes to it if another died before.
   package var isOfRecovery: Bool { rawValue >= TestPoint.recoveryLocked.rawValue }
 
+  /// Whether any process can come to it, as the tests are built.
+  package var isReachable: Bool {
+    switch self {
+    case .forkPrepared, .forkDetached, .forkReopened: canFork
+    default: true
+    }
+  }
+
   /// The highest count that is worth a try: how often a process comes to it in a tenth of a second.
   package var mostTimes: Int {
     switch self {

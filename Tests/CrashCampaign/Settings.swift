@@ -42,8 +42,7 @@ package struct Settings {
     isNested = random.pick(true, false)
     hasSignals = random.oneIn(4)
     flushes = random.oneIn(3)
-    // The thread sanitizer supports no threads in a fork's child.
-    forks = random.oneIn(4) && !hasThreadSanitizer ? random.pick(1, 3) : 0
+    forks = random.oneIn(4) && canFork ? random.pick(1, 3) : 0
     // So many that there is no room for call sites any more.
     labels = random.pick(1, 1, 1, 100)
     dictionary = labels > 1 ? 4 : 64
@@ -63,7 +62,7 @@ package struct Settings {
     case .discardFragmentCounted: (policy, sizes, segment) = (.overwrite, 0...20_000, 4)
     case .fragmentWritten: sizes = 0...20_000
     case .overflowLocked: (threads, segment, ring, burst) = (16, 20, 256, nil)
-    case .forkPrepared, .forkDetached, .forkReopened: forks = 3
+    case .forkPrepared, .forkDetached, .forkReopened: forks = canFork ? 3 : 0
     case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: archive = 4
     default: break
     }
@@ -116,8 +115,8 @@ package struct Settings {
   }
 }
 
-/// Whether the tests are built with the thread sanitizer.
-package let hasThreadSanitizer = dlsym(nil, "__tsan_init") != nil
+/// Whether processes may fork: the thread sanitizer supports no threads in a fork's child.
+let canFork = dlsym(nil, "__tsan_init") == nil
 
-/// Whether the tests are built with any sanitizer: it makes a process many times as slow.
-package let isSanitized = hasThreadSanitizer || dlsym(nil, "__asan_init") != nil
+/// Whether the tests are built with a sanitizer: it makes a process many times as slow.
+package let isSanitized = !canFork || dlsym(nil, "__asan_init") != nil

@@ -1,4 +1,7 @@
+import CMMLog
+import Glibc
 import MMLogFormat
+import MMLogSystem
 import MMLogTestFiles
 import Testing
 
@@ -45,6 +48,43 @@ import Testing
     #expect(scan(segment(records.flatMap { $0 }), behindZeros: true) == whole)
     #expect(scan(segment([])) == [] && scan(segment([], zeros: 0)) == [])
     #expect(scan(segment([]), behindZeros: true) == [])
+  }
+
+  /// The writer goes on when its last record has been seen, so that the scanner mostly looks where the next will be.
+  @Test func aRecordIsNoDamageThatIsCommittedWhileItIsLookedFor() throws {
+    let (count, record) = (3000, TestRecord(ticks: 1, words: [2, 3]).encoded(seed: seed))
+    let memory = AlignedBytes(
+      words: segment([UInt64](repeating: 0, count: count * record.count)) + [0])
+    let start = UInt(bitPattern: memory.bytes.baseAddress) + UInt(SegmentLayout.size)
+    let seen = UInt(bitPattern: memory.bytes.baseAddress) + UInt(memory.bytes.count - 8)
+    let writer = try Thread(name: "writer") {
+      guard var next = UnsafeMutablePointer<UInt64>(bitPattern: start),
+        let seen = UnsafeMutablePointer<UInt64>(bitPattern: seen)
+      else { return }
+      for written in 0..<count {
+        while mmlog_load_acquire_u64(seen) < written { sched_yield() }
+        for index in 1..<record.count { next[index] = record[index] }
+        mmlog_store_release_u64(next, record[0])
+        next += record.count
+      }
+    }
+    var scanner = RecordScanner(
+      UnsafeRawBufferPointer(rebasing: memory.bytes.dropLast(8)), from: SegmentLayout.size,
+      seed: seed, looksBehindZeros: false)
+    var (found, damage) = (0, 0)
+    while found + damage < count {
+      switch scanner.next() {
+      case .record: found += 1
+      case .damage: damage = count
+      case nil: continue
+      }
+      UnsafeMutablePointer<UInt64>(bitPattern: seen).map {
+        mmlog_store_release_u64($0, UInt64(found + damage))
+      }
+    }
+    writer.join()
+    withExtendedLifetime(memory) {}
+    #expect(found == count && damage == 0)
   }
 
   @Test func aFlippedBitCostsOneRecordWhereverItIs() {
