@@ -40,7 +40,7 @@ package final class ArchiveWriter {
     ).fileName
     path = directory.path(of: name)
     guard try directory.status(of: name) == nil else {
-      throw SystemError(call: .openat, errno: Self.exists, path: path)
+      throw SystemError.alreadyThere(.openat, path)
     }
     // The file gets its name when it has a head, so that nobody ever sees an archive without one; what
     // a crash leaves before that is removed by the session's recovery.
@@ -63,9 +63,6 @@ package final class ArchiveWriter {
       throw error
     }
   }
-
-  /// EEXIST.
-  private static let exists: CInt = 17
 
   /// Goes on with an archive whose process died. What follows its last whole frame is cut off.
   package init(

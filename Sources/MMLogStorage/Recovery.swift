@@ -129,7 +129,7 @@ package struct Recovery: ~Copyable {
   ) throws(SystemError) -> LogError {
     let newName = name + FileNames.unreadableSuffix
     if try directory.status(of: newName) != nil {
-      throw SystemError(call: .renameat, errno: 17, path: directory.path(of: newName))
+      throw SystemError.alreadyThere(.renameat, directory.path(of: newName))
     }
     try directory.rename(name, to: newName)
     return LogError(

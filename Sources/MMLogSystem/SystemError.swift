@@ -27,6 +27,11 @@ extension SystemError {
   /// True where the name is taken.
   package var isAlreadyThere: Bool { errno == EEXIST }
 
+  /// EEXIST, for a name that is not to be taken from what has it.
+  package static func alreadyThere(_ call: SystemCall, _ path: String) -> SystemError {
+    SystemError(call: call, errno: EEXIST, path: path)
+  }
+
   /// True where the disk, or the owner's share of it, is full.
   package var isOutOfSpace: Bool { errno == ENOSPC || errno == EDQUOT }
 
