@@ -22,7 +22,8 @@ let package = Package(
     .target(name: "MMLogFormat", dependencies: ["CMMLog", "CZlib"]),
     .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogSystem"]),
     .target(
-      name: "MMLog", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLog"]),
+      name: "MMLog", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLog"],
+      exclude: ["Ring/HandOver.pml", "Store/Closing.pml"]),
     .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
 
     // Programs.
@@ -100,7 +101,8 @@ let package = Package(
 if Context.environment["MMLOG_FUZZ"] != nil {
   package.targets.append(
     .executableTarget(
-      name: "mmlog-fuzz", dependencies: ["MMLogReader", "MMLogFormat"], path: "Tests/Fuzz"))
+      name: "mmlog-fuzz", dependencies: ["MMLogReader", "MMLogFormat"],
+      path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }
 
 let strict = Context.environment["MMLOG_WARNINGS_AS_ERRORS"] != nil

@@ -75,10 +75,12 @@ package enum FileKind: Sendable {
   }
 
   /// The kind of the file that begins with `bytes`, or nil.
+  ///
+  /// One bit of the magic may be wrong: whether it is, the head's check tells.
   package init?(_ bytes: UnsafeRawBufferPointer) {
-    if bytes.starts(with: HeadLayout.ringMagic) {
+    if bytes.nearlyStarts(with: HeadLayout.ringMagic) {
       self = .ring
-    } else if bytes.starts(with: HeadLayout.archiveMagic) {
+    } else if bytes.nearlyStarts(with: HeadLayout.archiveMagic) {
       self = .archive
     } else {
       return nil
@@ -92,10 +94,43 @@ extension UnsafeRawBufferPointer {
   }
 }
 
-/// Checks what every head must be before any other field of it is used.
-private func checkHead(_ bytes: UnsafeRawBufferPointer, is kind: FileKind) throws(FormatError) {
-  guard FileKind(bytes) == kind else { throw .foreign }
-  guard bytes.count >= HeadLayout.size else { throw .truncated }
+extension UnsafeRawBufferPointer {
+  fileprivate func nearlyStarts(with magic: StaticString) -> Bool {
+    magic.withUTF8Buffer { magic in
+      guard count >= magic.count else { return false }
+      return zip(self, magic).reduce(0) { $0 + ($1.0 ^ $1.1).nonzeroBitCount } <= 1
+    }
+  }
+}
+
+/// A head's bytes, checked for what every one must be before any field of it is used.
+private struct CheckedHead {
+  private let bytes: [UInt8]
+  /// Whether one bit was wrong, and was put right.
+  let isMended: Bool
+
+  init(_ bytes: UnsafeRawBufferPointer, is kind: FileKind) throws(FormatError) {
+    guard FileKind(bytes) == kind else { throw .foreign }
+    guard bytes.count >= HeadLayout.size else { throw .truncated }
+    var head = Array(bytes.prefix(HeadLayout.size))
+    isMended = head.withUnsafeMutableBytes { $0.mendHead() }
+    self.bytes = head
+    try read(checkHead)
+  }
+
+  /// What `body` makes of the bytes.
+  func read<T>(
+    _ body: (UnsafeRawBufferPointer) throws(FormatError) -> T
+  ) throws(FormatError) -> T {
+    // `withUnsafeBytes` of an array forgets the type of what is thrown.
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(FormatError) in try body(bytes) }
+    }
+    return try result.get()
+  }
+}
+
+private func checkHead(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
   // Before the check: a newer version may have moved it.
   guard bytes.load(HeadLayout.version, as: UInt32.self) <= formatVersion else {
     throw .newerFormat
@@ -188,10 +223,13 @@ package struct RingGeometry: Equatable, Sendable {
 package struct RingHead: Equatable, Sendable {
   package var identity: SessionIdentity
   package var geometry: RingGeometry
+  /// Whether one bit of it was wrong when it was read, and was put right.
+  package let isMended: Bool
 
   package init(identity: SessionIdentity, geometry: RingGeometry) {
     self.identity = identity
     self.geometry = geometry
+    isMended = false
   }
 
   package func encoded(pageSize: UInt32) -> [UInt8] {
@@ -201,9 +239,11 @@ package struct RingHead: Equatable, Sendable {
   /// Reads and checks a head; after that, every offset of its geometry lies within the file size that
   /// the head states, which the caller compares with the real one.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
-    try checkHead(bytes, is: .ring)
-    identity = SessionIdentity(bytes)
-    geometry = try RingGeometry(checking: bytes)
+    let head = try CheckedHead(bytes, is: .ring)
+    isMended = head.isMended
+    (identity, geometry) = try head.read { (bytes) throws(FormatError) in
+      (SessionIdentity(bytes), try RingGeometry(checking: bytes))
+    }
   }
 }
 
@@ -214,11 +254,14 @@ package struct ArchiveHead: Equatable, Sendable {
   package var number: UInt32
   /// When it was begun, in nanoseconds since 1970.
   package var created: Int64
+  /// Whether one bit of it was wrong when it was read, and was put right.
+  package let isMended: Bool
 
   package init(identity: SessionIdentity, number: UInt32, created: Int64) {
     self.identity = identity
     self.number = number
     self.created = created
+    isMended = false
   }
 
   package func encoded(pageSize: UInt32) -> [UInt8] {
@@ -229,9 +272,13 @@ package struct ArchiveHead: Equatable, Sendable {
   }
 
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
-    try checkHead(bytes, is: .archive)
-    identity = SessionIdentity(bytes)
-    number = bytes.load(ArchiveLayout.number, as: UInt32.self)
-    created = bytes.load(ArchiveLayout.created, as: Int64.self)
+    let head = try CheckedHead(bytes, is: .archive)
+    isMended = head.isMended
+    (identity, number, created) = try head.read { (bytes) throws(FormatError) in
+      (
+        SessionIdentity(bytes), bytes.load(ArchiveLayout.number, as: UInt32.self),
+        bytes.load(ArchiveLayout.created, as: Int64.self)
+      )
+    }
   }
 }

@@ -93,6 +93,9 @@ package enum SegmentLayout {
   package static let end = threadName + threadNameSize
   package static let check = end + 4
   package static let ordinalInThread = check + 4
+  /// The complements of ``drained`` and ``end``, which change while the rest stays.
+  package static let drainedCheck = ordinalInThread + 8
+  package static let endCheck = drainedCheck + 4
   package static let size = 64
 
   package static let stateFree: UInt32 = 0

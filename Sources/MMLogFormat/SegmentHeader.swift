@@ -2,14 +2,15 @@
 package struct SegmentHeader: Equatable, Sendable {
   package var generation: UInt64
   package var state: UInt32
-  /// Records before this offset from the segment's start are in an archive.
+  /// Records before this offset from the segment's start are in an archive. If it cannot be told, where the first one is.
   package var drained: Int
   package var thread: ThreadIdentity
-  /// Where a sealed segment's records end; 0 while it is open.
+  /// Where a sealed segment's records end; 0 while it is open, or if it cannot be told.
   package var end: Int
   package var ordinalInThread: UInt64
 
-  package var isFree: Bool { generation == 0 || state == SegmentLayout.stateFree }
+  /// Whether nothing is in it. One that is just being emptied, or of which only the state is wrong, is in use.
+  package let isFree: Bool
 
   /// Reads the header of a segment. Throws for one that cannot be.
   ///
@@ -20,21 +21,34 @@ package struct SegmentHeader: Equatable, Sendable {
     guard segment.count > SegmentLayout.size else { throw .truncated }
     generation = segment.load(SegmentLayout.generation, as: UInt64.self)
     state = segment.load(SegmentLayout.state, as: UInt32.self)
-    drained = Int(segment.load(SegmentLayout.drained, as: UInt32.self))
-    end = Int(segment.load(SegmentLayout.end, as: UInt32.self))
+    let places = SegmentLayout.size...max(segment.count, size ?? 0)
+    drained =
+      segment.place(SegmentLayout.drained, SegmentLayout.drainedCheck, in: places)
+      ?? SegmentLayout.size
+    end = segment.place(SegmentLayout.end, SegmentLayout.endCheck, in: places) ?? 0
     ordinalInThread = segment.load(SegmentLayout.ordinalInThread, as: UInt64.self)
     thread = ThreadIdentity(
       ordinal: segment.load(SegmentLayout.threadOrdinal, as: UInt32.self),
       id: segment.load(SegmentLayout.threadID, as: UInt32.self),
       name: segment.text(SegmentLayout.threadName, SegmentLayout.threadNameSize))
-    guard !isFree else { return }
-    guard segmentCheck(segment) == segment.load(SegmentLayout.check, as: UInt32.self) else {
-      throw .wrongCheck
-    }
-    let offsets = SegmentLayout.size...max(segment.count, size ?? 0)
-    guard offsets.contains(drained), end == 0 || offsets.contains(end),
-      drained % wordSize == 0, end % wordSize == 0, state <= SegmentLayout.stateSealed
-    else { throw .invalid("segment header") }
+    let isRight = segmentCheck(segment) == segment.load(SegmentLayout.check, as: UInt32.self)
+    // Of writers that store the complements, the generation says it, and a wrong state costs nothing.
+    let saysMore = isRight && segment.load(SegmentLayout.drainedCheck, as: UInt32.self) != 0
+    isFree = generation == 0 || state == SegmentLayout.stateFree && !saysMore
+    if !isFree && !isRight { throw .wrongCheck }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// A place in the segment, or nil if it is none, or its complement says another.
+  fileprivate func place(_ offset: Int, _ check: Int, in places: ClosedRange<Int>) -> Int? {
+    let place = load(offset, as: UInt32.self)
+    let complement = load(check, as: UInt32.self)
+    // Zero: from a writer that did not store it.
+    guard complement == 0 || complement == ~place, places.contains(Int(place)),
+      Int(place) % wordSize == 0
+    else { return nil }
+    return Int(place)
   }
 }
 
@@ -45,9 +59,15 @@ package func segmentCheck(_ segment: UnsafeRawBufferPointer) -> UInt32 {
   func part(_ from: Int, _ to: Int) -> UnsafeRawBufferPointer { segment.slice(from, to - from) }
   var state = crc32cState(.max, part(SegmentLayout.generation, SegmentLayout.state))
   state = crc32cState(state, part(SegmentLayout.threadOrdinal, SegmentLayout.end))
-  let ordinal = SegmentLayout.ordinalInThread
-  return ~crc32cState(state, part(ordinal, ordinal + wordSize))
+  return ~crc32cState(state, part(SegmentLayout.ordinalInThread, SegmentLayout.drainedCheck))
 }
+
+/// What ``segmentCheck(_:)`` is over, in its order.
+let segmentCheckedParts = [
+  SegmentLayout.generation..<SegmentLayout.state,
+  SegmentLayout.threadOrdinal..<SegmentLayout.end,
+  SegmentLayout.ordinalInThread..<SegmentLayout.drainedCheck,
+]
 
 /// A thread of the process that logged.
 package struct ThreadIdentity: Hashable, Sendable {

@@ -24,6 +24,8 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     public static let unsupported = Code(description: "unsupported")
     /// Something took longer than it was allowed to.
     public static let timedOut = Code(description: "timedOut")
+    /// Others than the process's user could replace what is in the directory.
+    public static let untrustedDirectory = Code(description: "untrustedDirectory")
     /// The store was closed before.
     public static let closed = Code(description: "closed")
   }

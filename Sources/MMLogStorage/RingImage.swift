@@ -63,6 +63,7 @@ package final class RingImage {
     isClosedCleanly = all.load(RingLayout.state, as: UInt32.self) == RingLayout.stateClosed
     clock = copy.clock(startTime: head.identity.startTime)
     losses = LossLedger(all.slice(RingLayout.ledger, RingLayout.ledgerSize)) ?? LossLedger()
+    if head.isMended { copy.noteMended(0..<HeadLayout.size, "head") }
     (dictionary, entries) = copy.dictionary(head)
     damage = copy.damage
   }
@@ -134,6 +135,8 @@ package final class RingImage {
       let part = UnsafeRawBufferPointer(target)
       for _ in 0..<8 {
         _ = try file.readFully(into: target, at: offset)
+        let written = part.load(SegmentLayout.generation, as: UInt64.self)
+        let isMended = target.mendSegmentHeader()
         let header: SegmentHeader
         do {
           header = try SegmentHeader(part, size: geometry.segmentSize)
@@ -142,13 +145,21 @@ package final class RingImage {
           return
         }
         if header.isFree { return }
-        guard try generation(file, at: offset) == header.generation else { continue }
+        guard try generation(file, at: offset) == written else { continue }
+        if isMended {
+          noteMended(offset..<offset + SegmentLayout.size, "header of segment \(index)")
+        }
         segments.append(
           Segment(
             index: index, header: header, offset: offset, size: size,
             seed: checkSeed(session: session, generation: header.generation)))
         return
       }
+    }
+
+    /// Notes damage that costs nothing.
+    mutating func noteMended(_ range: Range<Int>, _ what: String) {
+      damage.append(Damage(range: range, what: "\(what): one bit was wrong, and is put right"))
     }
 
     private func generation(_ file: borrowing File, at offset: Int) throws(SystemError) -> UInt64 {
@@ -173,13 +184,21 @@ package final class RingImage {
       _ head: RingHead
     ) -> (LogDictionary, [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)]) {
       let start = geometry.dictionaryOffset
-      var scanner = EntryScanner(
-        UnsafeRawBufferPointer(bytes).slice(start, geometry.dictionarySize),
-        seed: checkSeed(session: head.identity.session, generation: 0))
+      let area = UnsafeMutableRawBufferPointer(
+        rebasing: bytes[start..<start + geometry.dictionarySize])
+      let seed = checkSeed(session: head.identity.session, generation: 0)
+      for entry in area.mendEntries(seed: seed) {
+        noteMended(start + entry.lowerBound..<start + entry.upperBound, "dictionary")
+      }
+      var scanner = EntryScanner(UnsafeRawBufferPointer(area), seed: seed)
       var dictionary = LogDictionary()
       var entries: [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)] = []
       while let entry = scanner.next() {
-        dictionary.insert(entry.entry)
+        guard dictionary.insert(entry.entry) else {
+          let rest = start + scanner.offset..<start + geometry.dictionarySize
+          damage.append(Damage(range: rest, what: "dictionary: too many entries"))
+          break
+        }
         entries.append(entry)
       }
       for range in scanner.damage {

@@ -9,7 +9,10 @@ func writeSeeds(of logs: String, to corpus: String) throws {
   }
   for name in try files.contentsOfDirectory(atPath: logs).sorted() {
     let bytes = Array(files.contents(atPath: "\(logs)/\(name)") ?? Data())
-    if name.hasSuffix(".ring") { put(bytes, "\(corpus)/ring/\(name)") }
+    if name.hasSuffix(".ring") {
+      put(bytes, "\(corpus)/ring/\(name)")
+      putMendable(bytes, corpus, name)
+    }
     guard name.hasSuffix(".mmlog") else { continue }
     put(bytes, "\(corpus)/archive/\(name)")
     putPayloads(of: bytes, corpus, name)
@@ -22,12 +25,26 @@ private func put(_ bytes: [UInt8], _ path: String) {
   }
 }
 
+/// Head, dictionary and a segment's header.
+private func putMendable(_ ring: [UInt8], _ corpus: String, _ name: String) {
+  guard let head = try? ring.withUnsafeBytes({ try RingHead($0) }) else { return }
+  let geometry = head.geometry
+  put(Array(ring.prefix(HeadLayout.size)), "\(corpus)/mending/\(name)-head")
+  put(
+    Array(ring[geometry.dictionaryOffset..<geometry.segmentsOffset]),
+    "\(corpus)/mending/\(name)-dictionary")
+  put(
+    Array(ring[geometry.segmentsOffset...].prefix(2 * SegmentLayout.size)),
+    "\(corpus)/mending/\(name)-segment")
+}
+
 /// Columns, and dictionaries that are not compressed.
 private func putPayloads(of archive: [UInt8], _ corpus: String, _ name: String) {
   archive.withUnsafeBytes { bytes in
     for offset in stride(from: HeadLayout.size, through: bytes.count - FrameLayout.size, by: 8) {
       let rest = bytes.slice(offset, bytes.count - offset)
       guard let header = FrameHeader(rest), header.frameSize <= rest.count else { continue }
+      put(Array(rest.slice(0, header.frameSize)), "\(corpus)/frame/\(name)-\(offset)")
       let payload = Array(rest.slice(header.headerSize, header.payloadSize))
       if header.type == .dictionary { put(payload, "\(corpus)/entries/\(name)-\(offset)") }
       guard header.codec.arrangement == .columns else { continue }

@@ -8,6 +8,10 @@ enum Target: String, CaseIterable {
   case columns
   /// Dictionary entries; their checks are mended.
   case entries
+  /// A frame: header, ranges and payload; its checks are mended.
+  case frame
+  /// A ring's head and dictionary, and a segment's header, as they are: what mends wrong bits sees them.
+  case mending
   /// The bytes of an archive; its checks are mended.
   case archive
   /// The bytes of a ring; its checks are mended.
@@ -20,6 +24,8 @@ enum Target: String, CaseIterable {
     switch self {
     case .columns: readColumns(bytes)
     case .entries: readEntries(Mending.entries(Array(bytes), seed: 0))
+    case .frame: readFrame(Array(bytes))
+    case .mending: mend(Array(bytes))
     case .archive: readFile(Mending.archive(Array(bytes)))
     case .ring: readFile(Mending.ring(Array(bytes)))
     }
@@ -64,6 +70,51 @@ private func readEntries(_ bytes: [UInt8]) {
     while scanner.next() != nil {}
     var sites = CallSiteFields()
     sites.add(entriesIn: $0, seed: 0)
+  }
+}
+
+/// Decodes a frame as an archive's reader does.
+private func readFrame(_ frame: [UInt8]) {
+  let archive = [UInt8](repeating: 0, count: HeadLayout.size) + frame
+  Mending.archive(archive)[HeadLayout.size...].withUnsafeBytes { bytes in
+    guard let size = FrameHeader.size(bytes), size <= bytes.count,
+      let header = FrameHeader(bytes.slice(0, size)), header.frameSize <= bytes.count,
+      header.rawSize <= largestRows, let inflater = Inflater()
+    else { return }
+    var again: [UInt8] = []
+    header.encode(into: &again)
+    precondition(header.type == .other || again.count == size, "a header of another size")
+    let payload = bytes.slice(header.headerSize, header.payloadSize)
+    let rows: [UInt8]? =
+      switch (header.codec.arrangement, header.codec.compression) {
+      case (.rows, .none): Array(payload)
+      case (.rows, .zlib): try? inflater.decompress(payload, size: header.rawSize)
+      case (.columns, _):
+        try? ColumnDecoder.rows(
+          payload, size: header.rawSize, count: Int(header.summary.count), inflater)
+      }
+    rows?.withUnsafeBytes {
+      _ = (LossLedger($0), SessionEnd($0))
+      guard var reader = try? RowReader($0) else { return }
+      while (try? reader.next()) != nil {}
+    }
+  }
+}
+
+/// What is mended is right, and is not mended again.
+private func mend(_ bytes: [UInt8]) {
+  var bytes = bytes
+  bytes.withUnsafeMutableBytes { bytes in
+    if bytes.count >= HeadLayout.size, bytes.mendHead() {
+      precondition(!bytes.mendHead(), "a head was mended twice")
+    }
+    if bytes.count > SegmentLayout.size, bytes.mendSegmentHeader() {
+      precondition(!bytes.mendSegmentHeader(), "a segment's header was mended twice")
+    }
+    for entry in bytes.mendEntries(seed: 0) {
+      var scanner = EntryScanner(UnsafeRawBufferPointer(rebasing: bytes[entry]), seed: 0)
+      precondition(scanner.next() != nil || scanner.damage == [0..<entry.count], "a mended entry is none")
+    }
   }
 }
 

@@ -593,9 +593,12 @@ def read_segment(file, offset, size):
             return None
         if os.pread(file, 12, offset) != data[:12]:
             continue
-        if u64(data, 0) == 0 or u32(data, 8) == 0:
+        if u64(data, 0) == 0:
             return None
-        if crc32c(data[:8] + data[16:40] + data[48:56]) == u32(data, 44):
+        right = crc32c(data[:8] + data[16:40] + data[48:56]) == u32(data, 44)
+        if u32(data, 8) == 0 and not (right and u32(data, 56)):
+            return None
+        if right:
             return data
     raise Malformed("a segment's header is damaged")
 
@@ -635,11 +638,19 @@ def read_ring(path, sessions, report):
         session.ring_losses = struct.unpack("<64Q", data[1024:1536])
 
 
+def is_place(place, complement, size):
+    """Whether a segment's "drained" or "end" can be believed."""
+    return (complement in (0, place ^ 0xFFFFFFFF)
+            and place % 8 == 0 and 64 <= place <= size)
+
+
 def add_segment(data, size, session, clock, same_boot, damage):
-    generation, state, drained, thread, tid = struct.unpack_from("<Q4I", data)
+    generation, _, drained, thread, tid = struct.unpack_from("<Q4I", data)
     end, name = u32(data, 40), text_field(data[24:40])
-    if state > 2 or any(place % 8 or not 64 <= place <= size for place in (drained, end or 64)):
-        raise Malformed("a segment's header is impossible")
+    if not is_place(drained, u32(data, 56), size):
+        drained = 64
+    if not is_place(end, u32(data, 60), size):
+        end = 0
     limit = min(len(data) // 8 * 8, end or size)
     session.thread_names[thread] = name
     items, latest = [], 0

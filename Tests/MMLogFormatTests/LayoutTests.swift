@@ -53,6 +53,7 @@ import Testing
       "thread id": (Segment.threadID, 20), "name": (Segment.threadName, 24),
       "name's size": (Segment.threadNameSize, 16), "end": (Segment.end, 40),
       "check": (Segment.check, 44), "before": (Segment.ordinalInThread, 48),
+      "drained's check": (Segment.drainedCheck, 56), "end's check": (Segment.endCheck, 60),
       "size": (Segment.size, 64), "free": (Int(Segment.stateFree), 0),
       "open": (Int(Segment.stateOpen), 1), "sealed": (Int(Segment.stateSealed), 2),
     ])

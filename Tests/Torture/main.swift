@@ -2,4 +2,6 @@ Torture.run([
   Power.kind,
   Crash.kind,
   Faults.kind,
+  Flips.kind,
+  Soak.kind,
 ])

@@ -52,10 +52,11 @@ extension Ring {
     let segment = address(ofSegment: index)
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
     store(generation: generation, ofSegment: index)
-    segment.storeBytes(
-      of: UInt32(SegmentLayout.size), toByteOffset: SegmentLayout.drained, as: UInt32.self)
+    store(
+      place: SegmentLayout.size, SegmentLayout.drained, check: SegmentLayout.drainedCheck,
+      ofSegment: index)
     thread.write(into: segment)
-    segment.storeBytes(of: 0, toByteOffset: SegmentLayout.end, as: UInt32.self)
+    store(place: 0, SegmentLayout.end, check: SegmentLayout.endCheck, ofSegment: index)
     let check = segmentCheck(bytes(ofSegment: index))
     segment.storeBytes(of: check, toByteOffset: SegmentLayout.check, as: UInt32.self)
     TestPoint.reach(.segmentOpening)
@@ -74,8 +75,7 @@ extension Ring {
   func seal(segment index: Int, end: UnsafeMutablePointer<UInt8>) {
     let segment = address(ofSegment: index)
     let offset = UnsafeMutableRawPointer(end) - segment
-    mmlog_store_relaxed_u32(
-      (segment + SegmentLayout.end).assumingMemoryBound(to: UInt32.self), UInt32(offset))
+    store(place: offset, SegmentLayout.end, check: SegmentLayout.endCheck, ofSegment: index)
     TestPoint.reach(.segmentSealing)
     store(state: SegmentLayout.stateSealed, ofSegment: index)
     pool.seal(index)
@@ -84,8 +84,17 @@ extension Ring {
 
   /// Notes that all records before `offset` are in an archive.
   func publish(drained offset: Int, ofSegment index: Int) {
-    let address = address(ofSegment: index) + SegmentLayout.drained
-    mmlog_store_release_u32(address.assumingMemoryBound(to: UInt32.self), UInt32(offset))
+    // A crash between the two leaves a place that cannot be told; which records are archived, frames say too.
+    store(
+      place: offset, SegmentLayout.drained, check: SegmentLayout.drainedCheck, ofSegment: index)
+  }
+
+  /// Stores one of the places that change while the rest of a segment's header stays, and its complement.
+  private func store(place: Int, _ offset: Int, check: Int, ofSegment index: Int) {
+    let segment = address(ofSegment: index)
+    let place = UInt32(place)
+    mmlog_store_release_u32((segment + offset).assumingMemoryBound(to: UInt32.self), place)
+    mmlog_store_release_u32((segment + check).assumingMemoryBound(to: UInt32.self), ~place)
   }
 
   /// Empties a segment that was claimed, and gives it back.

@@ -79,6 +79,13 @@ extension LogStore {
     /// The level of labels for which nothing else is set. Default: `info`.
     public var level = Level.info
 
+    /// Whether the store's directories may belong to another user, or let every user make and remove files.
+    ///
+    /// Default: false. Then they have to belong to the process's user or to root, and if every user can write to them, they
+    /// have to be sticky, as `/tmp` and `/dev/shm` are: anyone else could remove logs, or plant some. Group members count as
+    /// trusted, and so does the way to the directory. See `chmod(1)`.
+    public var allowsUntrustedDirectory = false
+
     /// A configuration with all defaults.
     public init() {}
 

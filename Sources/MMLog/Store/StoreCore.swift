@@ -97,8 +97,9 @@ final class StoreCore: @unchecked Sendable {
     try makeDirectories(path, configuration)
     var problems: [LogError] = []
     let recovered = Recovery.recoverAll(
-      of: name, ringDirectory: try openDirectory(configuration.ringDirectory ?? path),
-      archiveDirectory: try openDirectory(path), configuration.archiveSettings
+      of: name,
+      ringDirectory: try openDirectory(configuration.ringDirectory ?? path, configuration),
+      archiveDirectory: try openDirectory(path, configuration), configuration.archiveSettings
     ) { problems.append($0) }
     return (recovered, problems)
   }
@@ -108,14 +109,16 @@ final class StoreCore: @unchecked Sendable {
   /// - Parameter old: A session in whose place it comes, and which its drainer first brings to an end.
   private func makeSession(after old: Open? = nil) throws(LogError) -> Open {
     let identity = try Self.makeIdentity(name)
-    let rings = try Self.openDirectory(configuration.ringDirectory ?? directory)
+    let rings = try Self.openDirectory(
+      configuration.ringDirectory ?? directory, configuration)
     let ring = try Ring(
       in: rings, identity: identity, geometry: geometry,
       containsFaults: configuration.containsFaults)
     do {
       let session = try Session(ring: ring, policy: configuration.fullRing)
       let series = ArchiveSeries(
-        in: try Self.openDirectory(directory), identity, configuration.archiveSettings)
+        in: try Self.openDirectory(directory, configuration), identity,
+        configuration.archiveSettings)
       let drainer = Drainer(session, series, events, configuration, lossesWithoutRing)
       try drainer.start(
         first: { [self] in if let old { retire(old) } },
@@ -140,12 +143,21 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
-  private static func openDirectory(_ path: String) throws(LogError) -> Directory {
+  private static func openDirectory(
+    _ path: String, _ configuration: LogStore.Configuration
+  ) throws(LogError) -> Directory {
+    let problem: String?
     do {
-      return try Directory.open(path)
+      let directory = try Directory.open(path)
+      problem = configuration.allowsUntrustedDirectory ? nil : try directory.whyNotToTrust()
+      if problem == nil { return directory }
     } catch {
       throw LogError(error, while: "Opening the store's directory failed")
     }
+    throw LogError(
+      .untrustedDirectory,
+      "The store's directory \(path) \(problem ?? ""), "
+        + "or allow it with the setting allowsUntrustedDirectory.", path: path)
   }
 
   private static func makeIdentity(_ name: String) throws(LogError) -> SessionIdentity {
@@ -282,7 +294,9 @@ final class StoreCore: @unchecked Sendable {
     TestPoint.reach(.closeMarked)
     do {
       // Where the path leads now. Not before the thread that works in the directory has ended.
-      if isReplaced { open.drainer.move(to: try Self.openDirectory(directory)) }
+      if isReplaced {
+        open.drainer.move(to: try Self.openDirectory(directory, configuration))
+      }
       try open.drainer.finish()
     } catch {
       failure = error

@@ -77,6 +77,12 @@ struct SessionSummary {
       LogDamage(
         path: archive.path, offset: $0.lowerBound, size: $0.count, what: "between frames")
     }
+    if archive.head.isMended {
+      damage[index, default: []].append(
+        LogDamage(
+          path: archive.path, offset: 0, size: HeadLayout.size,
+          what: "head: one bit was wrong, and is put right"))
+    }
     for frame in archive.frames where frame.header.type != .records {
       do {
         try read(frame.header.type, archive.payload(of: frame), archive.head.identity.session)

@@ -1,0 +1,467 @@
+/* The hand-over of records from the ring to archives, for spin (https://spinroot.com): every interleaving of two writers
+ * and the drainer, killed at any step and recovered. Tools/torture model checks it.
+ *
+ *   Writer      WriterRoom.nextSegment, Ring.openSegment, Ring.seal, Session.openSegment
+ *   take, give  SegmentPool
+ *   discard     Ring.discardOldest, SegmentPool.claimUnpinned
+ *   Drainer     Drainer.moveFrame, Ring.lowestGeneration, Ring.free
+ *   Kill        Coverage.contains, Recovery.moveRecords
+ *
+ * What is checked: wherever the process is killed, a committed record is in the archives once when the ring has been
+ * recovered, or else was counted as overwritten; no segment is emptied or given away while a writer may store to it;
+ * no one waits for ever. What the code's memory orders promise is taken for granted. A frame is on disk whole or not at
+ * all, and what is in the ring's file outlives the process: power cuts are another matter.
+ *
+ * -DOVERWRITE: the flight recorder's policy. -DNO_KILL: looks for those who wait for ever instead. -DBROKEN_…: an
+ * error put in on purpose, which has to be found.
+ */
+
+#define SEGMENTS 3
+#ifndef SLOTS
+#define SLOTS 2 /* records in a segment: 1 or 2 */
+#endif
+#ifndef RECORDS
+#define RECORDS 3 /* of the first writer; the second has one less */
+#endif
+#define IDS (2 * RECORDS - 1)
+#define GENERATIONS (2 * RECORDS + 1)
+#define NONE 7
+
+#define FREE 0
+#define OPEN 1
+#define SEALED 2
+#define CLAIMED 3
+
+/* In the ring's file. Generation 0: not in use. */
+typedef Segment {
+  byte generation;
+  byte state;
+  byte drained; /* in records */
+  byte end;     /* 0: open */
+  byte record[SLOTS]
+};
+Segment ring[SEGMENTS];
+
+/* In the archives: which records, which slots of each generation, and the greatest lowest generation. */
+short archived;
+byte covered[GENERATIONS + 1];
+byte archivedLowest;
+
+/* In the process's memory. */
+byte status[SEGMENTS];
+byte next[SEGMENTS];
+bool pin[SEGMENTS];
+byte top = 1; /* number of the first free segment plus one, and how often that changed */
+byte tag;
+byte started;
+byte published;
+
+/* For the checks alone. */
+byte owner[SEGMENTS]; /* the writer that may store to it, plus one */
+short committed;
+short overwritten;
+byte writersDone;
+
+#ifdef BROKEN_NO_TAG
+#define IS_TOP(old, oldTag) (top == old)
+#else
+#define IS_TOP(old, oldTag) (top == old && tag == oldTag)
+#endif
+
+/* SegmentPool.take: NONE if there is none. */
+inline take(result) {
+  atomic { old = top; oldTag = tag };
+  do
+  :: atomic { old == 0 -> result = NONE; break }
+  :: atomic { old != 0 -> following = next[old - 1] };
+    atomic {
+      if
+      :: IS_TOP(old, oldTag) -> top = following; tag++; result = old - 1; break
+      :: else -> old = top; oldTag = tag
+      fi
+    }
+  od;
+  atomic {
+    old = 0; oldTag = 0; following = 0;
+    if
+    :: result != NONE -> assert(status[result] == FREE); status[result] = OPEN
+    :: else
+    fi
+  }
+}
+
+/* SegmentPool.give(back:) */
+inline give(index) {
+  atomic { status[index] = FREE; old = top; oldTag = tag };
+  do
+  :: next[index] = old;
+    atomic {
+      if
+      :: IS_TOP(old, oldTag) -> top = index + 1; tag++; old = 0; oldTag = 0; break
+      :: else -> old = top; oldTag = tag
+      fi
+    }
+  od
+}
+
+/* Ring.free(segment:), of one that is claimed. */
+inline clear(index) {
+  ring[index].state = FREE;
+  ring[index].generation = 0;
+  atomic {
+    assert(owner[index] == 0 && status[index] == CLAIMED);
+    ring[index].record[0] = 0;
+    ring[index].record[SLOTS - 1] = 0
+  };
+  give(index)
+}
+
+/* WriterRoom.seal, Ring.seal: the writer stores nothing to it any more. */
+inline seal(index) {
+  ring[index].end = cursor;
+  ring[index].state = SEALED;
+  atomic { owner[index] = 0; status[index] = SEALED }
+}
+
+#ifdef OVERWRITE
+inline consider(index) {
+  if
+  :: status[index] == SEALED && ring[index].generation > youngerThan &&
+      (found == NONE || ring[index].generation < oldest) ->
+    found = index; oldest = ring[index].generation
+  :: else
+  fi
+}
+
+inline count(index, slot) {
+  if
+  :: slot >= ring[index].drained && slot < ring[index].end ->
+    overwritten = overwritten | (1 << ring[index].record[slot])
+  :: else
+  fi
+}
+
+/* Ring.discardOldest: `found` is the segment, or NONE. */
+inline discard() {
+  do
+  :: atomic { found = NONE; consider(0); consider(1); consider(2) };
+    atomic {
+      if
+      :: found == NONE -> break
+      :: found != NONE && status[found] == SEALED -> status[found] = CLAIMED
+      :: found != NONE && status[found] != SEALED -> youngerThan = oldest; found = NONE
+      fi
+    };
+    if
+    :: found == NONE
+#ifdef BROKEN_NO_PIN
+    :: found != NONE ->
+#else
+    :: found != NONE && pin[found] -> atomic { status[found] = SEALED; youngerThan = oldest }
+    :: found != NONE && !pin[found] ->
+#endif
+      atomic { count(found, 0); count(found, 1) };
+      clear(found);
+      break
+    fi
+  od;
+  atomic { youngerThan = 0; oldest = 0 }
+}
+#endif
+
+proctype Writer(byte me, last) {
+  byte number = me * RECORDS + 1;
+  byte segment = NONE, fresh, cursor, old, oldTag, following;
+#ifdef OVERWRITE
+  byte found, oldest, youngerThan;
+#endif
+  do
+  :: atomic { number > last -> break }
+  :: atomic {
+      number <= last && segment != NONE && cursor < SLOTS ->
+      assert(owner[segment] == me + 1 && status[segment] == OPEN);
+      assert(ring[segment].record[cursor] == 0);
+      ring[segment].record[cursor] = number;
+      committed = committed | (1 << number);
+      cursor++; number++
+    }
+  :: number <= last && (segment == NONE || cursor == SLOTS) ->
+    take(fresh);
+    if
+    :: fresh == NONE ->
+#ifdef OVERWRITE
+      discard();
+      atomic {
+        if
+        :: found == NONE -> number++ /* dropped, and counted */
+        :: else
+        fi;
+        found = 0
+      }
+#else
+      top != 0
+#endif
+    :: fresh != NONE ->
+      atomic {
+        assert(owner[fresh] == 0);
+        owner[fresh] = me + 1;
+        started++;
+        assert(started <= GENERATIONS);
+        old = started
+      };
+      atomic { ring[fresh].generation = old; old = 0 };
+      atomic { ring[fresh].drained = 0; ring[fresh].end = 0 };
+      ring[fresh].state = OPEN;
+      published++;
+      if
+      :: segment != NONE -> seal(segment)
+      :: else
+      fi;
+      atomic { segment = fresh; fresh = 0; cursor = 0 }
+    fi
+  od;
+  /* The thread's exit. */
+  if
+  :: segment != NONE -> seal(segment)
+  :: else
+  fi;
+  writersDone++
+}
+
+#define HAS_MORE(i) (status[i] == SEALED || \
+  status[i] == OPEN && ring[i].generation > 0 && ring[i].drained < SLOTS && \
+  ring[i].record[ring[i].drained % SLOTS] != 0)
+
+/* Reads a record that is to go into the frame. */
+inline copy(slot) {
+  if
+  :: slot >= from[i] && slot < to[i] -> rows = rows | (1 << ring[i].record[slot])
+  :: else
+  fi
+}
+
+/* Notes in the frame where it has records from. */
+inline cover(i) {
+  if
+  :: from[i] < to[i] ->
+    covered[generation[i]] = covered[generation[i]] | ((1 << to[i]) - (1 << from[i]))
+  :: else
+  fi
+}
+
+/* A part of Ring.lowestGeneration. */
+inline considerLowest(i) {
+  atomic {
+    if
+    :: status[i] != FREE && !finished[i] && ring[i].generation > 0 && ring[i].generation < least ->
+      least = ring[i].generation
+    :: else
+    fi
+  }
+}
+
+/* Drainer.publish, for one segment. */
+inline publish(i) {
+  if
+  :: to[i] > from[i] -> ring[i].drained = to[i]
+  :: else
+  fi
+}
+
+/* At the end of Drainer.moveFrame, for one segment. */
+inline release(i) {
+  atomic {
+    if
+    :: pins[i] -> pin[i] = false
+    :: else
+    fi;
+    if
+    :: claims[i] -> status[i] = SEALED
+    :: else
+    fi;
+    from[i] = 0; to[i] = 0; generation[i] = 0;
+    claims[i] = false; pins[i] = false; finished[i] = false
+  }
+}
+
+proctype Drainer() {
+  byte newest, lowest, least, i, old, oldTag;
+  byte from[SEGMENTS], to[SEGMENTS], generation[SEGMENTS];
+  bool claims[SEGMENTS], pins[SEGMENTS], finished[SEGMENTS];
+  short rows;
+  do
+  :: atomic { writersDone == 2 && !(HAS_MORE(0) || HAS_MORE(1) || HAS_MORE(2)) -> break }
+  :: atomic { HAS_MORE(0) || HAS_MORE(1) || HAS_MORE(2) -> newest = started; i = 0 };
+    /* Drainer.runs */
+    do
+    :: atomic { i == SEGMENTS -> i = 0; break }
+    :: atomic { i < SEGMENTS && ring[i].generation > newest -> i++ }
+    :: i < SEGMENTS && ring[i].generation <= newest ->
+      if
+#ifdef OVERWRITE
+      :: status[i] == OPEN ->
+        atomic { pin[i] = true; pins[i] = true };
+        if
+        :: status[i] == OPEN -> goto read
+        :: status[i] != OPEN
+        fi
+#else
+      :: status[i] == OPEN -> goto read
+#endif
+      :: status[i] != OPEN
+      fi;
+      atomic {
+        if
+        :: status[i] == SEALED -> status[i] = CLAIMED; claims[i] = true
+        :: else -> i++; goto passed
+        fi
+      };
+read:
+      atomic {
+        if
+        :: ring[i].state != FREE
+        :: else -> i++; goto passed
+        fi
+      };
+      /* The header, and then the records. */
+      atomic {
+        if
+        :: ring[i].generation > newest || ring[i].generation == 0 -> i++; goto passed
+        :: else ->
+          generation[i] = ring[i].generation;
+          from[i] = ring[i].drained;
+          old = ((claims[i] && ring[i].end > 0) -> ring[i].end : SLOTS);
+          to[i] = from[i]
+        fi
+      };
+      atomic {
+        do
+        :: to[i] < old && ring[i].record[to[i]] != 0 -> to[i]++
+        :: else -> break
+        od;
+        finished[i] = claims[i];
+        old = 0;
+        /* The frame may be full before. */
+        if
+        :: true
+        :: to[i] > from[i] + 1 -> to[i] = from[i] + 1; finished[i] = false
+        fi
+      };
+      atomic { copy(0); copy(1); i++ };
+passed: skip
+    od;
+#ifdef BROKEN_PUBLISH_FIRST
+    publish(0); publish(1); publish(2);
+#endif
+    if
+    :: rows != 0 ->
+      /* Ring.lowestGeneration */
+#ifdef BROKEN_LOWEST
+      atomic { old = started; least = old + 1 };
+#else
+      oldTag = published;
+      atomic { old = started; least = old + 1 };
+      if
+      :: oldTag != old
+      :: oldTag == old ->
+#endif
+        considerLowest(0);
+        considerLowest(1);
+        considerLowest(2);
+        atomic {
+          if
+#ifdef BROKEN_LOWEST
+          :: true -> lowest = least
+#else
+          :: started == old -> lowest = least
+          :: else
+#endif
+          fi
+        }
+#ifndef BROKEN_LOWEST
+      fi;
+#else
+      ;
+#endif
+      /* The frame: one write. */
+      atomic {
+        assert((archived & rows) == 0);
+        archived = archived | rows;
+        cover(0); cover(1); cover(2);
+        if
+        :: lowest > archivedLowest -> archivedLowest = lowest
+        :: else
+        fi;
+        rows = 0; old = 0; oldTag = 0; least = 0
+      }
+    :: rows == 0
+    fi;
+    publish(0); publish(1); publish(2);
+    if
+    :: finished[0] -> clear(0); claims[0] = false
+    :: else
+    fi;
+    if
+    :: finished[1] -> clear(1); claims[1] = false
+    :: else
+    fi;
+    if
+    :: finished[2] -> clear(2); claims[2] = false
+    :: else
+    fi;
+    release(0); release(1); release(2)
+  od;
+  assert((committed & ~(archived | overwritten)) == 0)
+}
+
+#ifndef NO_KILL
+hidden short kept;
+hidden byte segment;
+hidden byte slot;
+
+/* What recovery would do if the process were killed now. */
+proctype Kill() {
+end:
+  do
+  :: d_step {
+      kept = archived;
+      segment = 0;
+      do
+      :: segment < SEGMENTS ->
+        slot = 0;
+        do
+        :: ring[segment].generation != 0 && slot < SLOTS &&
+            (ring[segment].end == 0 || slot < ring[segment].end) &&
+            ring[segment].record[slot] != 0 ->
+          if
+          :: slot < ring[segment].drained || ring[segment].generation < archivedLowest ||
+              (covered[ring[segment].generation] & (1 << slot)) != 0
+          :: else ->
+            assert((kept & (1 << ring[segment].record[slot])) == 0); /* not twice */
+            kept = kept | (1 << ring[segment].record[slot])
+          fi;
+          slot++
+        :: else -> break
+        od;
+        segment++
+      :: else -> break
+      od;
+      assert((committed & ~(kept | overwritten)) == 0); /* none is lost */
+      assert((kept & ~committed) == 0);
+      kept = 0; segment = 0; slot = 0
+    }
+  od
+}
+#endif
+
+init {
+  atomic {
+    next[0] = 2; next[1] = 3; next[2] = 0;
+    run Writer(0, RECORDS);
+    run Writer(1, IDS);
+    run Drainer();
+#ifndef NO_KILL
+    run Kill()
+#endif
+  }
+}

@@ -1,0 +1,115 @@
+// A single wrong bit in what everything else hangs on is put right: a head, a segment's header, a dictionary entry.
+//
+// A wrong bit changes a CRC32C by a pattern that says how far from the end it is. In up to 655 bytes the code has a Hamming
+// distance of 6 (G. Castagnoli et al., "Optimization of cyclic redundancy-check codes", 1993): what looks like one
+// wrong bit is that, or five at least.
+
+/// The most bytes in which a wrong bit is looked for.
+private let longestMended = 655
+
+/// Which bit of so many bytes is wrong, counted from the first byte's lowest.
+///
+/// - Parameter difference: The check that the bytes have, exclusive-or the one that they should have.
+/// - Returns: nil if it is not one bit.
+private func wrongBit(of count: Int, _ difference: UInt32) -> Int? {
+  guard count <= longestMended else { return nil }
+  let polynomial: UInt32 = 0x82F6_3B78
+  var pattern = polynomial
+  for bit in (0..<count * 8).reversed() {
+    if pattern == difference { return bit }
+    pattern = pattern >> 1 ^ (pattern & 1 == 0 ? 0 : polynomial)
+  }
+  return nil
+}
+
+extension UnsafeMutableRawBufferPointer {
+  fileprivate func flip(bit: Int, at offset: Int) { self[offset + bit / 8] ^= 1 << UInt8(bit % 8) }
+
+  /// Puts a wrong bit right in bytes that a check is over, or in the check.
+  ///
+  /// - Parameters:
+  ///   - parts: Where the bytes are, in the order in which the check takes them.
+  ///   - check: Where the check is, of 4 bytes.
+  ///   - difference: As in ``wrongBit(of:_:)``.
+  /// - Returns: False if it is not one bit.
+  fileprivate func mend(_ parts: [Range<Int>], check: Int, _ difference: UInt32) -> Bool {
+    if difference.nonzeroBitCount == 1 {
+      flip(bit: difference.trailingZeroBitCount, at: check)
+      return true
+    }
+    guard var bit = wrongBit(of: parts.reduce(0) { $0 + $1.count }, difference) else { return false }
+    for part in parts {
+      if bit < part.count * 8 {
+        flip(bit: bit, at: part.lowerBound)
+        return true
+      }
+      bit -= part.count * 8
+    }
+    return false
+  }
+
+  /// Puts a wrong bit right in a file's head that is whole.
+  ///
+  /// - Returns: Whether there was one.
+  package func mendHead() -> Bool {
+    let bytes = UnsafeRawBufferPointer(self)
+    let difference =
+      crc32c(bytes.slice(0, HeadLayout.check)) ^ bytes.load(HeadLayout.check, as: UInt32.self)
+    return difference != 0
+      && mend([0..<HeadLayout.check], check: HeadLayout.check, difference)
+  }
+
+  /// Puts a wrong bit right in the header of a segment in use.
+  ///
+  /// - Returns: Whether there was one.
+  package func mendSegmentHeader() -> Bool {
+    let bytes = UnsafeRawBufferPointer(self)
+    guard bytes.load(SegmentLayout.state, as: UInt32.self) != SegmentLayout.stateFree else {
+      return false
+    }
+    let difference = segmentCheck(bytes) ^ bytes.load(SegmentLayout.check, as: UInt32.self)
+    return difference != 0
+      && mend(segmentCheckedParts, check: SegmentLayout.check, difference)
+  }
+
+  /// Puts wrong bits right in dictionary entries that follow one another, one in each at most.
+  ///
+  /// - Returns: Where the mended entries are.
+  package func mendEntries(seed: UInt32) -> [Range<Int>] {
+    var scanner = EntryScanner(UnsafeRawBufferPointer(self), seed: seed)
+    while scanner.next() != nil {}
+    return scanner.damage.compactMap { damage in
+      mendEntry(in: damage, seed: seed).map { damage.lowerBound..<damage.lowerBound + $0 }
+    }
+  }
+
+  /// Mends the entry that begins where damage does, and gives its length.
+  private func mendEntry(in damage: Range<Int>, seed: UInt32) -> Int? {
+    let part = UnsafeMutableRawBufferPointer(rebasing: self[damage])
+    if let length = part.mendEntry(seed: seed) { return length }
+    // Its length may be what is wrong.
+    for bit in 0..<Int(RecordLayout.lengthBits) {
+      part.flip(bit: bit, at: 0)
+      if let length = part.entryLength, part.entryDifference(length, seed) == 0 { return length }
+      part.flip(bit: bit, at: 0)
+    }
+    return nil
+  }
+
+  /// Mends the entry that these bytes begin with, given that its length is right.
+  private func mendEntry(seed: UInt32) -> Int? {
+    guard let length = entryLength else { return nil }
+    let parts = [wordSize..<length, 0..<4]
+    return mend(parts, check: 4, entryDifference(length, seed)) ? length : nil
+  }
+
+  private var entryLength: Int? {
+    let length = framedLength(UnsafeRawBufferPointer(self), 0) ?? 0
+    return (2 * wordSize...longestMended).contains(length) ? length : nil
+  }
+
+  private func entryDifference(_ length: Int, _ seed: UInt32) -> UInt32 {
+    let entry = UnsafeRawBufferPointer(self).slice(0, length)
+    return entryCheck(entry, seed: seed) ^ entry.load(4, as: UInt32.self)
+  }
+}

@@ -1,0 +1,70 @@
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+/// Single wrong bits, wherever they cost more than one record unless something is done. `mmlog-torture flips` flips all.
+@Suite struct FlippedBitTests {
+  private static func log(_ count: UInt64 = 6) -> TestLog {
+    let log = TestLog(bootID: Host.bootID())
+    for index in 0..<count { log.write("record \(index)", ticks: index, thread: 1) }
+    log.seal(1)
+    return log
+  }
+
+  private static let whole = (0..<6).map { "record \($0)" }
+
+  @Test(arguments: Array(0..<512)) func inARingsHeadCostsNothing(byte: Int) {
+    let log = Self.log()
+    log.ring[byte] ^= 1 << UInt8(byte % 8)
+    let reading = log.read()
+    #expect(reading.messages == Self.whole)
+    #expect(reading.damage.map(\.size) == [HeadLayout.size])
+  }
+
+  @Test(arguments: Array(0..<512)) func inAnArchivesHeadCostsNothing(byte: Int) {
+    let log = Self.log()
+    log.archive()
+    log.writesRing = false
+    log.archives[0][byte] ^= 1 << UInt8(byte % 8)
+    let reading = log.read()
+    #expect(reading.messages == Self.whole)
+    #expect(reading.damage.map(\.size) == [HeadLayout.size])
+  }
+
+  /// Its state, what of it is archived, and where it ends are not under its check.
+  @Test(arguments: Array(0..<512)) func inASegmentsHeaderCostsNothing(bit: Int) {
+    let log = Self.log()
+    log.storePlaces(ofSegment: 0)
+    log.ring[log.geometry.segmentsOffset + bit / 8] ^= 1 << UInt8(bit % 8)
+    #expect(log.read().messages == Self.whole)
+  }
+
+  @Test func inTheDictionaryCostsNothing() {
+    let log = Self.log()
+    let start = log.geometry.dictionaryOffset
+    let ring = log.ring
+    let end = ring[start..<log.geometry.segmentsOffset].lastIndex { $0 != 0 } ?? start
+    for byte in start...end {
+      log.ring = ring
+      log.ring[byte] ^= 1 << UInt8(byte % 8)
+      let reading = log.read()
+      #expect(reading.messages == Self.whole, "byte \(byte - start)")
+      #expect(!reading.damage.isEmpty, "byte \(byte - start)")
+    }
+  }
+}
+
+extension TestLog {
+  /// Stores the complements of what a segment says of its records, as writers do.
+  fileprivate func storePlaces(ofSegment index: Int) {
+    let start = geometry.offset(ofSegment: index)
+    for (offset, complement) in [
+      (SegmentLayout.drained, SegmentLayout.drainedCheck), (SegmentLayout.end, SegmentLayout.endCheck),
+    ] {
+      let place = ring.withUnsafeBytes { $0.load(start + offset, as: UInt32.self) }
+      store(~place, at: start + complement)
+    }
+  }
+}

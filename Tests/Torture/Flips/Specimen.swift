@@ -1,0 +1,115 @@
+import CampaignSupport
+import CrashRecords
+import MMLog
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+
+/// A log whose bits are flipped: its files in memory, and what reading them whole gives.
+struct Specimen {
+  /// What is flipped.
+  enum Kind: String, CaseIterable {
+    /// An archive of 64 KiB and a little.
+    case archive
+    /// The smallest ring that a store can have.
+    case ring
+    /// A larger archive, and beside it the ring that it was filled from.
+    case pair
+  }
+
+  struct File {
+    let name: String
+    let bytes: [UInt8]
+    let parts: [Part]
+  }
+
+  let files: [File]
+  /// What reading gives, in order.
+  let records: [LoggedRecord]
+
+  /// How many bits there are to flip.
+  var bitCount: Int { files.reduce(0) { $0 + $1.bytes.count * 8 } }
+
+  /// Reads a log that ``make(_:in:)`` has made.
+  init(in folder: String) throws {
+    let records = LogReader(paths: [folder]).compactMap { item -> LoggedRecord? in
+      guard case .record(let record) = item else { return nil }
+      return LoggedRecord(record)
+    }
+    let numbers = Dictionary(records.enumerated().map { ($1.ticks, $0) }) { first, _ in first }
+    files = try Folder.names(folder).map { name in
+      let bytes = try Folder.read("\(folder)/\(name)")
+      let parts = try name.hasSuffix(".ring") ? Part.ofRing(bytes, numbers) : Part.ofArchive(bytes, records)
+      return File(name: name, bytes: bytes, parts: parts)
+    }
+    self.records = records
+  }
+
+  /// Logs, and leaves a folder with the files of one kind of specimen.
+  ///
+  /// - Throws: what making them needs and does not get; ``Failure`` if reading them does not give what was logged.
+  static func make(_ kind: Kind, in folder: String) throws {
+    let (store, rings) = ("\(folder).store", "\(folder).rings")
+    defer {
+      Folder.remove(store)
+      Folder.remove(rings)
+    }
+    var configuration = LogStore.Configuration()
+    configuration.ringSize = 256 << 10
+    configuration.level = .trace
+    configuration.drainInterval = .seconds(3600)
+    configuration.archiveSize = 0
+    configuration.ringDirectory = rings
+    configuration.dictionarySize = 4 << 10
+    let log = try LogStore(directory: store, name: "flips", configuration: configuration)
+    // Nothing can be archived then.
+    if kind == .ring { Folder.remove(store) }
+    let lane = Lane(1, sizes: 8...2048, seed: 1)
+    let loggers = (1...3).map { log.logger(label: "label \($0)") }
+    let (count, batch) = kind == .ring ? (300, Int.max) : kind == .archive ? (450, 20) : (4000, 50)
+    for sequence in 1...count {
+      lane.log(sequence, to: loggers[sequence % 3])
+      // The last are left in the ring of a pair.
+      if sequence % batch == 0 && (kind == .archive || sequence < count - 200) {
+        try log.flush(.archive)
+      }
+    }
+    try Folder.make(folder)
+    if kind == .archive { try log.close() }
+    // The ring first: the drainer may be at work.
+    for name in try Folder.names(rings) { try copy(name, from: rings, to: folder) }
+    if kind == .ring {
+      try? log.close()
+    } else {
+      for name in try Folder.names(store) { try copy(name, from: store, to: folder) }
+      try log.close()
+    }
+    let whole = try Specimen(in: folder)
+    guard whole.records.indices.allSatisfy({ lane.logged(whole.records[$0].message, as: $0 + 1) }),
+      whole.records.count == count
+    else { throw Failure("reading \(kind) does not give what was logged") }
+  }
+
+  private static func copy(_ name: String, from store: String, to folder: String) throws {
+    try Folder.write(try Folder.read("\(store)/\(name)"), to: "\(folder)/\(name)")
+  }
+}
+
+/// What has to be the same of a record.
+struct LoggedRecord: Equatable {
+  let ticks: UInt64
+  let level: Level
+  let label: String
+  let thread: UInt32
+  let line: Int
+  let message: [UInt8]
+
+  init(_ record: LogRecord) {
+    ticks = record.ticks
+    level = record.level
+    label = record.label
+    thread = record.thread.ordinal
+    line = record.line
+    message = record.messageBytes
+  }
+}
