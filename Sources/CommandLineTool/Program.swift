@@ -93,8 +93,12 @@ package enum StandardError {
 func escapingControls(_ text: String) -> String {
   var result = ""
   for scalar in text.unicodeScalars {
-    let isControl = scalar.properties.generalCategory == .control
-    result += isControl ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+    let properties = scalar.properties
+    // Those that turn the direction of what follows fake lines, too.
+    let isUnsafe =
+      [.control, .lineSeparator, .paragraphSeparator].contains(properties.generalCategory)
+      || properties.isBidiControl
+    result += isUnsafe ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
   }
   return result
 }

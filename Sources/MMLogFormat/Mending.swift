@@ -37,7 +37,9 @@ extension UnsafeMutableRawBufferPointer {
       flip(bit: difference.trailingZeroBitCount, at: check)
       return true
     }
-    guard var bit = wrongBit(of: parts.reduce(0) { $0 + $1.count }, difference) else { return false }
+    guard var bit = wrongBit(of: parts.reduce(0) { $0 + $1.count }, difference) else {
+      return false
+    }
     for part in parts {
       if bit < part.count * 8 {
         flip(bit: bit, at: part.lowerBound)

@@ -28,7 +28,9 @@ import Testing
 
   private func unsafe(_ text: String) -> [String] {
     text.unicodeScalars.filter {
-      $0 != "\n" && ($0.properties.generalCategory == .control || "\u{202e}\u{2028}".unicodeScalars.contains($0))
+      $0 != "\n"
+        && ($0.properties.generalCategory == .control
+          || "\u{202e}\u{2028}".unicodeScalars.contains($0))
     }.map { String($0.value, radix: 16) }
   }
 
@@ -56,10 +58,13 @@ import Testing
   }
 
   @Test func reachesNoTerminalFromTheCommandLine() throws {
-    for arguments in [["--\(Self.hostile)"], ["--level", Self.hostile], ["--tz", Self.hostile, "x"]] {
+    for arguments in [
+      ["--\(Self.hostile)"], ["--level", Self.hostile], ["--tz", Self.hostile, "x"],
+    ] {
       let run = try decode(arguments)
       #expect(run.status == 2)
-      #expect(unsafe(run.output).isEmpty && unsafe(run.errors).isEmpty, "\(run.errors.debugDescription)")
+      #expect(
+        unsafe(run.output).isEmpty && unsafe(run.errors).isEmpty, "\(run.errors.debugDescription)")
     }
   }
 }

@@ -113,7 +113,8 @@ private func mend(_ bytes: [UInt8]) {
     }
     for entry in bytes.mendEntries(seed: 0) {
       var scanner = EntryScanner(UnsafeRawBufferPointer(rebasing: bytes[entry]), seed: 0)
-      precondition(scanner.next() != nil || scanner.damage == [0..<entry.count], "a mended entry is none")
+      precondition(
+        scanner.next() != nil || scanner.damage == [0..<entry.count], "a mended entry is none")
     }
   }
 }

@@ -193,7 +193,8 @@ import Testing
       let drained = try header { $0.store(value, 12) }.drained
       let end = try header { $0.store(value, 40) }.end
       let isPlace = [64, 128, 256].contains(value)
-      #expect(drained == (isPlace ? Int(value) : 64) && end == (isPlace ? Int(value) : 0), "\(value)")
+      #expect(
+        drained == (isPlace ? Int(value) : 64) && end == (isPlace ? Int(value) : 0), "\(value)")
     }
   }
 
@@ -237,7 +238,7 @@ import Testing
 
   @Test func aTruncatedSegmentMayEndWhereItsFileDoesNotReach() throws {
     let cut = Array(segment.prefix(96))
-    #expect(failure { _ = try cut.read { try SegmentHeader($0) } } != nil)
+    #expect(try cut.read { try SegmentHeader($0) }.end == 0, "there is nothing at 128")
     let header = try cut.read { try SegmentHeader($0, size: 256) }
     #expect(header.end == 128)
     #expect(

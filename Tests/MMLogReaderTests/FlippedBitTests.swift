@@ -61,7 +61,8 @@ extension TestLog {
   fileprivate func storePlaces(ofSegment index: Int) {
     let start = geometry.offset(ofSegment: index)
     for (offset, complement) in [
-      (SegmentLayout.drained, SegmentLayout.drainedCheck), (SegmentLayout.end, SegmentLayout.endCheck),
+      (SegmentLayout.drained, SegmentLayout.drainedCheck),
+      (SegmentLayout.end, SegmentLayout.endCheck),
     ] {
       let place = ring.withUnsafeBytes { $0.load(start + offset, as: UInt32.self) }
       store(~place, at: start + complement)

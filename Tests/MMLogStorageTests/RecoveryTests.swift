@@ -162,7 +162,7 @@ import Testing
     writeOverlap()
     let zeros = [UInt8](repeating: 0, count: HeadLayout.size)
     var damaged = log.ring
-    damaged[HeadLayout.size - 20] ^= 1
+    damaged[HeadLayout.size - 20] ^= 3
     for ring in [
       [], zeros, zeros + log.ring.dropFirst(zeros.count), Array(log.ring.prefix(300)), damaged,
     ] {

@@ -85,8 +85,8 @@ import Testing
 
   @Test func aFileThatIsNoRingIsRefusedWithItsReason() throws {
     var (newer, hostile) = (log.ring, log.ring)
-    newer[8] = 9
-    hostile[450] ^= 1
+    newer[8] = 10
+    hostile[450] ^= 3
     let cases: [([UInt8], LogError.Code)] = [
       ([], .foreignFile), (Array("garbage".utf8), .foreignFile), (newer, .newerFormat),
       (hostile, .damagedFile), (Array(log.ring.prefix(511)), .damagedFile),

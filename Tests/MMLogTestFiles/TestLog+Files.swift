@@ -13,9 +13,9 @@ extension TestLog {
     return paths
   }
 
-  /// Flips a bit of the ring.
-  package func corruptRing(at offset: Int) { ring[offset] ^= 4 }
+  /// Flips two bits of the ring: one may be put right.
+  package func corruptRing(at offset: Int) { ring[offset] ^= 5 }
 
-  /// Flips a bit of an archive.
-  package func corruptArchive(_ index: Int = 0, at offset: Int) { archives[index][offset] ^= 4 }
+  /// Flips two bits of an archive.
+  package func corruptArchive(_ index: Int = 0, at offset: Int) { archives[index][offset] ^= 5 }
 }

@@ -65,7 +65,9 @@ import Testing
     try store.store.close()
   }
 
-  @Test("a store's name leads nowhere else", arguments: ["../n", "a/b", "/n", "..", ".", "a\u{0}b", "\u{1b}[2J"])
+  @Test(
+    "a store's name leads nowhere else",
+    arguments: ["../n", "a/b", "/n", "..", ".", "a\u{0}b", "\u{1b}[2J"])
   func names(name: String) throws {
     let error = logError { _ = try LogStore(directory: folder("log"), name: name) }
     #expect(error?.code == .invalidConfiguration)

@@ -81,7 +81,9 @@ struct FlipCheck {
       case .record(let record):
         let found = LoggedRecord(record)
         let start = next
-        while next < specimen.records.count, specimen.records[next].ticks != found.ticks { next += 1 }
+        while next < specimen.records.count, specimen.records[next].ticks != found.ticks {
+          next += 1
+        }
         guard next < specimen.records.count, specimen.records[next] == found else {
           return "a record that was not logged, or not there: \(record.message.prefix(60))"
         }

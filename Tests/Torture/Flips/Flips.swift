@@ -53,7 +53,9 @@ enum Flips {
   }
 
   /// What ``FlipJobs`` starts: does every so manieth case of a plan.
-  private static func read(_ arguments: Arguments, _ output: StandardOutput) throws -> Program.Status {
+  private static func read(_ arguments: Arguments, _ output: StandardOutput) throws
+    -> Program.Status
+  {
     guard let place = arguments.value(of: .folder), let part = arguments.value(of: .part),
       let plan = FlipPlan(part), let job = FlipPlan.job(part)
     else { throw UsageError("--folder and --part have to be given") }
@@ -64,7 +66,9 @@ enum Flips {
       let bits = plan.bits(of: number, below: bitCount)
       guard let problem = try check.problem(with: bits) else { continue }
       problems += 1
-      if problems <= 5 { try output.append("  case \(number), bits \(bits.prefix(8)): \(problem)\n") }
+      if problems <= 5 {
+        try output.append("  case \(number), bits \(bits.prefix(8)): \(problem)\n")
+      }
     }
     let counts = check.counts
     try output.append("\(counts.cases) \(counts.withLoss) \(counts.mostLost) \(problems)\n")

@@ -21,7 +21,8 @@ struct Part {
       var offset = HeadLayout.size
       while offset < bytes.count - TrailerLayout.size {
         let rest = bytes.slice(offset, bytes.count - offset)
-        guard let size = FrameHeader.size(rest), let header = FrameHeader(rest.slice(0, size)) else {
+        guard let size = FrameHeader.size(rest), let header = FrameHeader(rest.slice(0, size))
+        else {
           throw Failure("no frame at \(offset)")
         }
         var part = Part(range: offset..<offset + header.frameSize, group: offset)

@@ -39,7 +39,8 @@ struct Specimen {
     let numbers = Dictionary(records.enumerated().map { ($1.ticks, $0) }) { first, _ in first }
     files = try Folder.names(folder).map { name in
       let bytes = try Folder.read("\(folder)/\(name)")
-      let parts = try name.hasSuffix(".ring") ? Part.ofRing(bytes, numbers) : Part.ofArchive(bytes, records)
+      let parts =
+        try name.hasSuffix(".ring") ? Part.ofRing(bytes, numbers) : Part.ofArchive(bytes, records)
       return File(name: name, bytes: bytes, parts: parts)
     }
     self.records = records

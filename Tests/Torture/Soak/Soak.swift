@@ -25,7 +25,8 @@ struct Soak {
   private static let threads = 2
 
   static let kind = Kind(
-    "soak", "Logs at a steady pace for long: memory, descriptors and disk use stay, nothing is lost.",
+    "soak",
+    "Logs at a steady pace for long: memory, descriptors and disk use stay, nothing is lost.",
     description: [
       "Two threads log, archives rotate, and old ones are read and deleted. Every second the process is looked at; the "
         + "greatest values of the first third of the samples and of the last are compared, the first tenth left out."
