@@ -104,7 +104,7 @@ import Testing
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
     let frame = try ArchiveFile(File.open(log.folder(name), .read)).frames[1]
-    bytes[frame.offset + 40] ^= 1
+    bytes[frame.offset + 40] ^= 3
     log.folder.put(name, bytes)
     #expect(try recover().sessions.map(\.recordCount) == [30])
     #expect(messages() == (0..<40).map { "record \($0)" })
@@ -114,7 +114,7 @@ import Testing
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
-    bytes[100] ^= 1
+    bytes[100] ^= 3
     log.folder.put(name, bytes)
     #expect(try recover().sessions.map(\.recordCount) == [40])
     #expect(contents(name) == bytes && names.count == 2)
