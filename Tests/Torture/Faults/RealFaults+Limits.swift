@@ -7,7 +7,7 @@ import MMLogSystem
 extension RealFault {
   static let ofLimits = [
     RealFault("limit-of-file-sizes") { place in
-      try withLimit(place, .fileSize, 20_000)
+      try withLimit(place, .fileSize, 6000)
     },
     RealFault("limit-of-open-files") { place in
       // Those that are open stay open.
