@@ -209,7 +209,8 @@ package struct Recovery: ~Copyable {
     var archives: [ArchiveFile] = []
     var isAnyUnreadable = false
     for name in try directory.names() where FileNames.Archive(fileName: name)?.session == session {
-      guard try directory.status(of: name)?.isRegularFile == true else { continue }
+      // One that is not there is told by opening it.
+      if try directory.status(of: name)?.isRegularFile == false { continue }
       if let archive = try open(name, in: directory) {
         if archive.head.identity.session == session { archives.append(archive) }
       } else {

@@ -312,7 +312,12 @@ import Testing
         ForcedFault.clear(under: log.folder.path)
         #expect(outcome.problems.map(\.systemErrorNumber) == [ENOENT], "\(onCall)")
       }
-      #expect(try recover().sessions.count == 1)
+      // Nor is an archive gone that was listed before, and can be opened.
+      ForcedFault.force(.fstatat, errno: ENOENT, onCall: 2, under: log.folder.path)
+      let outcome = try recover()
+      ForcedFault.clear(under: log.folder.path)
+      #expect(outcome.sessions.map(\.recordCount) == [20])
+      #expect(messages() == (0..<40).map { "record \($0)" })
     }
 
     /// What a process wrote that was killed, or a recovery that was, may still be on its way to the disk.

@@ -13,7 +13,6 @@ struct Reading {
   private(set) var counts: [Int]
   /// How many records the sessions themselves say were lost.
   private(set) var losses = 0
-  private(set) var unfinishedCount = 0
   /// How many records there are of which a part is missing, as they say.
   private(set) var cutCount = 0
   private let lanes: [Lane]
@@ -29,7 +28,8 @@ struct Reading {
       switch item {
       case .record(let record): take(record)
       case .damage(let damage): complaints.append("\(damage)")
-      case .unfinished: unfinishedCount += 1
+      // One that found no room for its last fragments: it is counted as lost, or was kept in a segment that threads share.
+      case .unfinished: break
       case .losses(_, let ledger): losses += ledger.lostCount
       case .sessionStarted, .sessionEnded: break
       }
