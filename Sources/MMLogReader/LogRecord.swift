@@ -13,10 +13,11 @@ public struct LogRecord: Sendable {
   public let time: Int64
   /// The same by the counter of the machine that logged it; comparable within a session.
   public let ticks: UInt64
-  /// The logger's label; empty if it had none.
-  public let label: String
+  let labelText: PreparedText
   let content: RecordContent
 
+  /// The logger's label; empty if it had none.
+  public var label: String { labelText.string }
   /// How much it matters.
   public var level: Level { content.level }
   /// The source file of the log statement, as `Module/File.swift`; empty if there is none.
@@ -39,9 +40,9 @@ public struct LogRecord: Sendable {
   ///
   /// - Complexity: O(bytes), at each call.
   public var messageBytes: [UInt8] {
-    var bytes: [UInt8] = []
-    content.appendMessage(to: &bytes)
-    return bytes
+    var buffer = TextBuffer()
+    content.appendMessage(.raw, to: &buffer)
+    return buffer.withUnsafeBytes { Array($0) }
   }
 
   /// The named arguments and then the metadata, in the order in which they were logged. A name may

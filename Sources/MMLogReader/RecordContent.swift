@@ -42,28 +42,14 @@ struct RecordContent: @unchecked Sendable {
     }
   }
 
-  /// Appends the message to `output`.
-  func appendMessage(to output: inout [UInt8]) {
-    withExtendedLifetime(owner) {
-      var reader = WordReader(values)
-      for piece in site.pieces {
-        switch piece {
-        case .literal(let bytes): output.append(contentsOf: bytes)
-        // `check` has been here before: nothing is thrown.
-        case .argument(let argument): try? append(argument, from: &reader, to: &output)
-        }
-      }
-    }
+  /// Gives the arguments and then the metadata, as long as `body` runs.
+  @inline(__always)
+  func withValues<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    withExtendedLifetime(owner) { body(values) }
   }
 
-  private func append(
-    _ argument: CallSiteInfo.Argument, from reader: inout WordReader, to output: inout [UInt8]
-  ) throws(FormatError) {
-    let start = output.count
-    try output.append(
-      reader.view(ofArgumentType: argument.type), argument.style, from: &reader)
-    output.align(from: start, argument.alignment)
-  }
+  /// How many bytes its arguments and metadata take before an archive compresses them.
+  var size: Int { values.count }
 
   /// Gives each named argument, and then each pair of the metadata, to `body`, which has to take or
   /// to pass over the elements of a container.

@@ -9,18 +9,21 @@ package enum FloatText: UInt8, Sendable {
   /// The shorter of both, with so many significant digits.
   case hybrid = 0x67
 
-  /// Appends a number's text, with a point whatever the process's locale: snprintf(3).
+  /// A number's text, with a point whatever the process's locale: snprintf(3).
   ///
-  /// - Parameter precision: 0 to 254 digits.
-  /// - Returns: false if there is no memory for it; nothing was appended then.
-  package func append(_ value: Double, precision: Int, to text: inout [UInt8]) -> Bool {
+  /// - Parameters:
+  ///   - precision: 0 to 254 digits.
+  ///   - body: Given the text, which is there as long as it runs.
+  /// - Returns: What `body` returned; nil if there is no memory for the text.
+  package func withText<Result>(
+    _ value: Double, precision: Int, _ body: (UnsafeRawBufferPointer) -> Result
+  ) -> Result? {
     // The longest: a sign, 309 digits, a point, 254 digits, a zero.
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 640) { buffer in
       let count = mmlog_format_double(
         buffer.baseAddress, buffer.count, CChar(rawValue), CInt(precision), value)
-      guard count >= 0 else { return false }
-      text.append(contentsOf: UnsafeRawBufferPointer(buffer)[..<Int(count)])
-      return true
+      guard count >= 0 else { return nil }
+      return body(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<Int(count)]))
     }
   }
 }

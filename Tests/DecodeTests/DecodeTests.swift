@@ -65,8 +65,8 @@ import Testing
     let json = try decode(["--format", "json", "--utc", "--level", "error", path])
     #expect(
       json.output.hasPrefix(
-        #"{"time":"2025-11-21T09:00:01.000000000Z","timeUnixNano":"1763715601000000000","#
-          + #""level":"error","label":"","message":"two \u001b[31m","fields":{}"#))
+        #"{"timestamp":"2025-11-21T09:00:01.000000000Z","severity_text":"error","#
+          + #""severity_number":17,"scope_name":"","body":"two \u001b[31m","attributes":{}"#))
   }
 
   @Test func standardInputIsReadAsAFile() throws {

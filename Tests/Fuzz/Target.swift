@@ -128,10 +128,10 @@ private func readFile(_ bytes: [UInt8]) {
   unlink(path)
   guard write(descriptor, bytes, bytes.count) == bytes.count else { fatalError("write") }
   var (text, json) = (TextFormatter(), JSONFormatter())
-  var lines: [UInt8] = []
+  var lines = TextBuffer()
   for item in LogReader(paths: ["/proc/self/fd/\(descriptor)"]) {
     guard case .record(let record) = item else { continue }
-    lines.removeAll(keepingCapacity: true)
+    lines.removeAll()
     text.append(record, to: &lines)
     json.append(record, to: &lines)
   }

@@ -30,9 +30,11 @@ private func log(
 extension TestLog {
   fileprivate func format(_ formatter: some LogFormatter) -> String {
     var formatter = formatter
-    var bytes: [UInt8] = []
-    for record in read().records { formatter.append(record, to: &bytes) }
-    return String(decoding: bytes, as: UTF8.self)
+    var buffer = TextBuffer()
+    formatter.begin(&buffer)
+    for record in read().records { formatter.append(record, to: &buffer) }
+    formatter.end(&buffer)
+    return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 
   fileprivate var json: [String: Any]? {
@@ -165,14 +167,15 @@ extension TestLog {
       flags: [.metadata, .unterminated], level: .error, label: "l")
     #expect(
       log.format(JSONFormatter(zone: .utc))
-        == #"{"time":"2025-11-21T09:00:00.123456789Z","timeUnixNano":"1763715600123456789","#
-        + #""level":"error","label":"l","message":"n=7nan","fields":{"n":7,"n#2":"NaN","#
+        == #"{"timestamp":"2025-11-21T09:00:00.123456789Z","severity_text":"error","#
+        + #""severity_number":17,"scope_name":"l","body":"n=7nan","attributes":{"n":7,"n#2":"NaN","#
         + #""wide":"340282366920938463463374607431768211455","raw":{"base64":"AQIDBA=="},"#
         + #""nil":null,"list":[1,true],"map":{"a":0.5},"secret":"<private>","#
         + #""hash":"<hash:0000000000000001>","big":18446744073709551615},"#
-        + #""file":"App/Main.swift","line":7,"function":"run()","threadOrdinal":1,"threadID":1001,"#
-        + #""threadName":"worker1","process":"orders","pid":42,"host":"tokyo","#
-        + #""session":"01000000000000000000000000000000","unterminated":true}"# + "\n")
+        + #""code_file_path":"App/Main.swift","code_line_number":7,"code_function_name":"run()","#
+        + #""thread_ordinal":1,"thread_id":1001,"thread_name":"worker1","service_name":"test","#
+        + #""process_name":"orders","process_pid":42,"host_name":"tokyo","#
+        + #""session_id":"01000000000000000000000000000000","unterminated":true}"# + "\n")
     #expect(log.json != nil)
   }
 
@@ -190,12 +193,12 @@ extension TestLog {
         ValueWords.argument(.bytes(bytes)) + ValueWords.metadata([(key, .string(bytes))]),
         flags: .metadata)
       let json = try #require(log.json, "round \(round): \(bytes)")
-      let fields = try #require(json["fields"] as? [String: String])
-      #expect(json["message"] as? String == fields.values.first, "round \(round): \(bytes)")
-      if let base64 = json["messageBase64"] as? String {
+      let fields = try #require(json["attributes"] as? [String: String])
+      #expect(json["body"] as? String == fields.values.first, "round \(round): \(bytes)")
+      if let base64 = json["body_base64"] as? String {
         #expect(Data(base64Encoded: base64) == Data(bytes), "round \(round): \(bytes)")
       } else {
-        #expect(json["message"] as? String == key, "round \(round): \(bytes)")
+        #expect(json["body"] as? String == key, "round \(round): \(bytes)")
       }
     }
   }

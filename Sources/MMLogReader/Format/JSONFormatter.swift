@@ -2,122 +2,135 @@ import MMLogFormat
 
 /// One JSON object on a line for each record (RFC 8259), for programs. Valid whatever was logged.
 ///
+/// Names are those of OpenTelemetry: of the fields of its log records as OTLP has them, and of its
+/// semantic conventions with `_` in place of dots, as Prometheus and Loki write them too. So they need no
+/// quotes in jq or SQL.
+///
 /// | key | value |
 /// | - | - |
-/// | `time` | RFC 3339 with nine digits of a second, in the zone chosen |
-/// | `timeUnixNano` | the same in nanoseconds since 1970, as a string: numbers of that size lose digits in JavaScript |
-/// | `level` | `trace` … `critical` |
-/// | `label` | the logger's |
-/// | `message` | with its arguments in it; U+FFFD for what is not UTF-8 |
-/// | `messageBase64` | its bytes, only if they are not UTF-8 |
-/// | `fields` | named arguments, then metadata, by name; a name that is there again gets `#2`, `#3` … |
-/// | `file`, `line`, `function` | the log statement; left out if there is none |
-/// | `threadOrdinal`, `threadID`, `threadName` | the thread; no name if it had none |
-/// | `process`, `pid`, `host`, `session` | whose record it is |
+/// | `timestamp` | RFC 3339 with nine digits of a second, in the zone chosen |
+/// | `severity_text` | `trace` … `critical` |
+/// | `severity_number` | 1, 5, 9, 10, 13, 17, 21 |
+/// | `scope_name` | the logger's label |
+/// | `body` | the message with its arguments in it; U+FFFD for what is not UTF-8 |
+/// | `body_base64` | its bytes, only if they are not UTF-8 |
+/// | `attributes` | named arguments, then metadata, by name; a name that is there again gets `#2`, `#3` … |
+/// | `code_file_path`, `code_line_number`, `code_function_name` | the log statement; left out if there is none |
+/// | `thread_ordinal`, `thread_id`, `thread_name` | the thread; no name if it had none |
+/// | `service_name` | the store's name |
+/// | `process_name`, `process_pid`, `host_name` | the process and its machine |
+/// | `session_id` | whose record it is |
 /// | `cut`, `unterminated` | `true`, only if so |
 ///
-/// Values of fields: integers of up to 64 bits are numbers, wider ones are numbers if they fit and
+/// Values of attributes: integers of up to 64 bits are numbers, wider ones are numbers if they fit and
 /// strings otherwise; floating point is a number, or `"NaN"`, `"Infinity"`, `"-Infinity"`; bytes are
 /// `{"base64":"…"}`; redacted values are `"<private>"` and hashed ones `"<hash:…>"`; nil is `null`.
 public struct JSONFormatter: LogFormatter {
   private var timestamp: Timestamp
-  private var scratch: [UInt8] = []
-  /// The end of every line of a session.
-  private var sessionEnd: (session: LogSession, text: [UInt8])?
+  private var threads = ObjectTexts<LogThread>()
+  private var sessions = ObjectTexts<LogSession>()
+  private static let levels = Level.allCases.map { level in
+    Array(
+      #"","severity_text":"\#(level)","severity_number":\#(level.severityNumber),"scope_name":""#.utf8)
+  }
 
   /// Makes a formatter that shows times in a zone.
   public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
 
   /// Appends the record's object and a line end.
-  public mutating func append(_ record: LogRecord, to output: inout [UInt8]) {
-    output.append(#"{"time":""#)
+  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+    output.append(#"{"timestamp":""#)
     timestamp.append(record.time, to: &output)
-    output.append(#"","timeUnixNano":""#)
-    output.append(record.time, .plain)
-    output.append(#"","level":""#)
-    output.append(record.level.description)
-    output.append(#"","label":"#)
-    output.append(json: record.label)
-    appendMessage(record, to: &output)
-    appendFields(record, to: &output)
-    appendPlace(record, to: &output)
-    appendThread(record.thread, to: &output)
-    appendSession(record.session, to: &output)
+    output.append(Self.levels[Int(record.level.rawValue)])
+    record.labelText.append(.json, to: &output)
+    output.append(#"","body":""#)
+    let isUTF8 = record.content.appendMessage(.json, to: &output)
+    output.append(UInt8(ascii: "\""))
+    if !isUTF8 {
+      output.append(#","body_base64":""#)
+      output.append(messageBase64: record)
+      output.append(UInt8(ascii: "\""))
+    }
+    output.append(#","attributes":"#)
+    output.append(attributes: record.content)
+    appendPlace(record.content.site, to: &output)
+    threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
+    sessions.append(record.session, to: &output) { Self.append(record.session, to: &$0) }
     if record.isCut { output.append(#","cut":true"#) }
     if record.isUnterminated { output.append(#","unterminated":true"#) }
     output.append("}\n")
   }
 
-  private mutating func appendMessage(_ record: LogRecord, to output: inout [UInt8]) {
-    scratch.removeAll(keepingCapacity: scratch.capacity < 1 << 20)
-    record.content.appendMessage(to: &scratch)
-    output.append(#","message":"#)
-    let isUTF8 = scratch.withUnsafeBytes { output.append(json: $0) }
-    if !isUTF8 {
-      output.append(#","messageBase64":""#)
-      output.append(base64: scratch)
-      output.append(#"""#)
-    }
+  private func appendPlace(_ site: CallSiteInfo, to output: inout TextBuffer) {
+    guard !site.file.isEmpty else { return }
+    output.append(#","code_file_path":""#)
+    site.message.appendFile(.json, to: &output)
+    output.append(#"","code_line_number":"#)
+    output.append(decimal: UInt64(site.line))
+    output.append(#","code_function_name":""#)
+    site.message.appendFunction(.json, to: &output)
+    output.append(UInt8(ascii: "\""))
   }
 
-  private func appendFields(_ record: LogRecord, to output: inout [UInt8]) {
-    output.append(#","fields":{"#)
-    if record.content.site.hasNames || record.content.flags.contains(.metadata) {
-      var names = UniqueNames()
-      record.content.forEachField { (name, value, reader) throws(FormatError) in
-        output.append(jsonName: names.unique(name.text))
-        try output.append(json: value, from: &reader)
-      }
-    }
-    output.append("}")
-  }
-
-  private func appendPlace(_ record: LogRecord, to output: inout [UInt8]) {
-    guard !record.file.isEmpty else { return }
-    output.append(#","file":"#)
-    output.append(json: record.file)
-    output.append(#","line":"#)
-    output.append(digits: UInt(record.line))
-    output.append(#","function":"#)
-    output.append(json: record.function)
-  }
-
-  private func appendThread(_ thread: LogThread, to output: inout [UInt8]) {
-    output.append(#","threadOrdinal":"#)
-    output.append(digits: thread.ordinal)
-    output.append(#","threadID":"#)
-    output.append(digits: thread.id)
+  private static func append(_ thread: LogThread, to output: inout TextBuffer) {
+    output.append(#","thread_ordinal":"#)
+    output.append(decimal: UInt64(thread.ordinal))
+    output.append(#","thread_id":"#)
+    output.append(decimal: UInt64(thread.id))
     guard !thread.name.isEmpty else { return }
-    output.append(#","threadName":"#)
+    output.append(#","thread_name":"#)
     output.append(json: thread.name)
   }
 
-  private mutating func appendSession(_ session: LogSession, to output: inout [UInt8]) {
-    if let end = sessionEnd, end.session === session { return output.append(contentsOf: end.text) }
-    var text: [UInt8] = []
-    text.append(#","process":"#)
-    text.append(json: session.identity.processName)
-    text.append(#","pid":"#)
-    text.append(digits: session.identity.processID)
-    text.append(#","host":"#)
-    text.append(json: session.identity.hostName)
-    text.append(#","session":""#)
-    text.append(session.id.description)
-    text.append(#"""#)
-    sessionEnd = (session, text)
-    output.append(contentsOf: text)
+  private static func append(_ session: LogSession, to output: inout TextBuffer) {
+    output.append(#","service_name":"#)
+    output.append(json: session.identity.storeName)
+    output.append(#","process_name":"#)
+    output.append(json: session.identity.processName)
+    output.append(#","process_pid":"#)
+    output.append(text: "\(session.identity.processID)")
+    output.append(#","host_name":"#)
+    output.append(json: session.identity.hostName)
+    output.append(#","session_id":"#)
+    output.append(json: session.id.description)
   }
 }
 
-/// Makes the names of one object differ.
-struct UniqueNames {
-  private var names: Set<String> = []
+extension Level {
+  /// OpenTelemetry's number for it: its first of TRACE, DEBUG, INFO, WARN, ERROR, FATAL; INFO2 for
+  /// `notice`.
+  var severityNumber: Int {
+    switch self {
+    case .trace: 1
+    case .debug: 5
+    case .info: 9
+    case .notice: 10
+    case .warning: 13
+    case .error: 17
+    case .critical: 21
+    }
+  }
+}
 
-  /// The name, or with the first of `#2`, `#3` … that is free.
-  mutating func unique(_ name: String) -> String {
-    if names.insert(name).inserted { return name }
-    var number = 2
-    while !names.insert("\(name)#\(number)").inserted { number += 1 }
-    return "\(name)#\(number)"
+extension TextBuffer {
+  /// Appends the message's bytes in base64.
+  mutating func append(messageBase64 record: LogRecord) {
+    var message = TextBuffer()
+    record.content.appendMessage(.raw, to: &message)
+    message.withUnsafeBytes { append(base64: $0) }
+  }
+
+  /// Appends the named arguments and the metadata as a JSON object.
+  mutating func append(attributes content: RecordContent) {
+    append(UInt8(ascii: "{"))
+    var isFirst = true
+    content.forEachField(.json) { (name, value, reader) throws(FormatError) in
+      append(isFirst ? "\"" : ",\"")
+      isFirst = false
+      name.append(.json, to: &self)
+      append("\":")
+      try append(json: value, from: &reader)
+    }
+    append(UInt8(ascii: "}"))
   }
 }

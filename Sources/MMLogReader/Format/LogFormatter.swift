@@ -1,12 +1,30 @@
-/// Turns records into bytes for people or programs.
+/// Turns what a ``LogReader`` gives into bytes for people or programs.
 ///
 /// A formatter may remember what it made last, so that the next is made faster: use one for each
 /// output, from one thread at a time.
 public protocol LogFormatter {
+  /// Appends what stands before all records.
+  mutating func begin(_ output: inout TextBuffer)
+
   /// Appends a record as it stands in the output, its end included.
   ///
   /// - Complexity: O(bytes of the record).
-  mutating func append(_ record: LogRecord, to output: inout [UInt8])
+  mutating func append(_ record: LogRecord, to output: inout TextBuffer)
+
+  /// Completes what was begun, so that everything appended so far can be read: before a wait.
+  mutating func pause(_ output: inout TextBuffer)
+
+  /// Appends what stands after all records.
+  mutating func end(_ output: inout TextBuffer)
+}
+
+extension LogFormatter {
+  /// Appends nothing.
+  public mutating func begin(_ output: inout TextBuffer) {}
+  /// Appends nothing: each record is complete by itself.
+  public mutating func pause(_ output: inout TextBuffer) {}
+  /// Completes what was begun, and appends nothing else.
+  public mutating func end(_ output: inout TextBuffer) { pause(&output) }
 }
 
 /// The zone that times are shown in.

@@ -1,13 +1,18 @@
-/// The messages alone, byte for byte, each with a line end, unless it is a piece of a line.
+/// The messages alone, each with a line end, unless it is a piece of a line.
 ///
-/// Nothing is escaped: what was piped into `mmlog-pipe` comes out as it went in.
+/// Byte for byte: what was piped into `mmlog-pipe` comes out as it went in.
 public struct MessageFormatter: LogFormatter {
+  private let form: TextForm
+
   /// Makes a formatter.
-  public init() {}
+  ///
+  /// - Parameter isEscaping: Whether what could move a terminal's cursor is escaped, for showing the
+  ///   messages on one.
+  public init(isEscaping: Bool = false) { form = isEscaping ? .plain : .raw }
 
   /// Appends the message's bytes.
-  public mutating func append(_ record: LogRecord, to output: inout [UInt8]) {
-    record.content.appendMessage(to: &output)
+  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+    record.content.appendMessage(form, to: &output)
     if !record.isUnterminated { output.append(UInt8(ascii: "\n")) }
   }
 }

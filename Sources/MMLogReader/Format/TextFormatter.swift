@@ -9,68 +9,121 @@ import MMLogFormat
 /// `\u{1b}`; bytes that are not UTF-8 as `\xff`.
 public struct TextFormatter: LogFormatter {
   private var timestamp: Timestamp
-  private var scratch: [UInt8] = []
-  private static let levels = Level.allCases.map { level in
-    // As wide as the longest, CRITICAL.
-    let name = level.description.uppercased()
-    return Array(" \(name)\(String(repeating: " ", count: 9 - name.utf8.count))".utf8)
+  private let style: LevelStyle
+  private let colors: Bool
+
+  /// Makes a formatter.
+  ///
+  /// - Parameters:
+  ///   - zone: Where times are shown in.
+  ///   - colors: Whether levels, times and places get colours (ECMA-48, SGR), for a terminal.
+  public init(zone: LogTimeZone = .local, colors: Bool = false) {
+    timestamp = Timestamp(zone)
+    style = LevelStyle(colors: colors)
+    self.colors = colors
   }
 
-  /// Makes a formatter that shows times in a zone.
-  public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
-
   /// Appends the record's line.
-  public mutating func append(_ record: LogRecord, to output: inout [UInt8]) {
+  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+    if colors { output.append(SGR.faint) }
     timestamp.append(record.time, to: &output)
-    output.append(contentsOf: Self.levels[Int(record.level.rawValue)])
-    if !record.label.isEmpty {
-      output.append(escaping: record.label)
+    if colors { output.append(SGR.reset) }
+    style.append(record.level, to: &output)
+    if !record.labelText.string.isEmpty {
+      if colors { output.append(SGR.cyan) }
+      record.labelText.append(.plain, to: &output)
+      if colors { output.append(SGR.reset) }
       output.append(": ")
     }
-    appendMessage(record, to: &output)
+    record.content.appendMessage(.plain, to: &output)
+    if record.isCut { output.append(" <cut>") }
     if record.content.flags.contains(.metadata) { appendMetadata(record, to: &output) }
     appendPlace(record, to: &output)
     output.append(UInt8(ascii: "\n"))
   }
 
-  private mutating func appendMessage(_ record: LogRecord, to output: inout [UInt8]) {
-    scratch.removeAll(keepingCapacity: scratch.capacity < 1 << 20)
-    record.content.appendMessage(to: &scratch)
-    scratch.withUnsafeBytes { output.append(escaping: $0) }
-    if record.isCut { output.append(" <cut>") }
-  }
-
-  private mutating func appendMetadata(_ record: LogRecord, to output: inout [UInt8]) {
-    var scratch = scratch
-    record.content.forEachField(names: false) { (name, value, reader) throws(FormatError) in
+  private func appendMetadata(_ record: LogRecord, to output: inout TextBuffer) {
+    record.content.forEachPair { (name, value, reader) throws(FormatError) in
       output.append(UInt8(ascii: " "))
-      name.withBytes { output.append(quoting: $0) }
+      if colors { output.append(SGR.faint) }
+      output.appendQuoting { name.append(.quoted, to: &$0) }
       output.append(UInt8(ascii: "="))
-      scratch.removeAll(keepingCapacity: true)
-      try scratch.append(value, from: &reader)
-      scratch.withUnsafeBytes { output.append(quoting: $0) }
+      if colors { output.append(SGR.reset) }
+      try output.append(quoting: value, from: &reader)
     }
   }
 
-  private func appendPlace(_ record: LogRecord, to output: inout [UInt8]) {
-    guard !record.file.isEmpty else { return }
+  private func appendPlace(_ record: LogRecord, to output: inout TextBuffer) {
+    guard !record.content.site.file.isEmpty else { return }
+    if colors { output.append(SGR.faint) }
     output.append(" (")
-    output.append(escaping: record.file)
-    output.append(UInt8(ascii: ":"))
-    output.append(digits: UInt(record.line))
+    record.content.site.message.appendPlace(.plain, to: &output)
     output.append(UInt8(ascii: ")"))
+    if colors { output.append(SGR.reset) }
   }
 }
 
-extension [UInt8] {
-  /// Appends a name or a value, in quotes if it would not be told from what is beside it.
-  fileprivate mutating func append(quoting bytes: UnsafeRawBufferPointer) {
-    let isPlain = bytes.allSatisfy {
-      $0 > 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: "\\")
+/// The levels as a line of text has them: in capitals, in one width, in colours.
+struct LevelStyle {
+  private let texts: [[UInt8]]
+
+  init(colors: Bool) {
+    texts = Level.allCases.map { level in
+      let name = level.description.uppercased()
+      // As wide as the longest, CRITICAL.
+      let padding = String(repeating: " ", count: 9 - name.utf8.count)
+      let text = colors ? " \(SGR.color(of: level))\(name)\(SGR.reset)\(padding)" : " \(name)\(padding)"
+      return Array(text.utf8)
     }
-    if isPlain && !bytes.isEmpty { return append(escaping: bytes) }
+  }
+
+  @inline(__always)
+  func append(_ level: Level, to output: inout TextBuffer) {
+    output.append(texts[Int(level.rawValue)])
+  }
+}
+
+/// "Select graphic rendition" of ECMA-48: colours that people have chosen for their terminal, so that
+/// they can be told from its background, be it light or dark.
+enum SGR {
+  static let reset: StaticString = "\u{1b}[0m"
+  static let faint: StaticString = "\u{1b}[2m"
+  static let cyan: StaticString = "\u{1b}[36m"
+
+  static func color(of level: Level) -> StaticString {
+    switch level {
+    case .trace, .debug: faint
+    case .info: "\u{1b}[32m"
+    case .notice: "\u{1b}[34m"
+    case .warning: "\u{1b}[33m"
+    case .error: "\u{1b}[31m"
+    case .critical: "\u{1b}[1;37;41m"
+    }
+  }
+}
+
+extension TextBuffer {
+  /// Appends what `body` appends in ``TextForm/quoted``, in quotes if it would not be told from what is
+  /// beside it.
+  mutating func appendQuoting<Failure: Error>(
+    _ body: (inout TextBuffer) throws(Failure) -> Void
+  ) throws(Failure) {
+    let start = count
     append(UInt8(ascii: "\""))
-    append(escaping: bytes, quote: true)
-    append(UInt8(ascii: "\""))
+    try body(&self)
+    let needsQuotes = withBytes(from: start + 1) { bytes in
+      bytes.isEmpty
+        || bytes.contains { $0 <= 0x20 || $0 == 0x22 || $0 == 0x5C || $0 == UInt8(ascii: "=") }
+    }
+    if needsQuotes { append(UInt8(ascii: "\"")) } else { remove(at: start) }
+  }
+
+  /// Appends a value, in quotes if need be.
+  mutating func append(
+    quoting value: ValueView, from reader: inout WordReader
+  ) throws(FormatError) {
+    try appendQuoting { (output) throws(FormatError) in
+      try output.append(value, .plain, .quoted, from: &reader)
+    }
   }
 }

@@ -4,7 +4,7 @@ import MMLogSystem
 /// Writes times as RFC 3339 has them: `2026-11-21T09:00:00.123456789+01:00`.
 struct Timestamp {
   private let zone: LogTimeZone
-  /// The text of a second, up to its fraction, and that of its zone.
+  /// The text of a second: 19 bytes (more after the year 9999), and that of its zone.
   private var second = Int64.min
   private var start: [UInt8] = []
   private var end: [UInt8] = []
@@ -14,16 +14,56 @@ struct Timestamp {
 
   init(_ zone: LogTimeZone) { self.zone = zone }
 
-  /// - Parameter time: nanoseconds since 1970.
-  mutating func append(_ time: Int64, to output: inout [UInt8]) {
+  /// Which parts of a time are shown.
+  enum Parts {
+    /// `2026-11-21T09:00:00.123456789+01:00`
+    case all
+    /// `2026-11-21`
+    case date
+    /// `09:00:00.123456789`
+    case clock
+    /// `2026-11-21T09`
+    case hour
+  }
+
+  /// Appends a time, in nanoseconds since 1970.
+  @inline(__always)
+  mutating func append(_ time: Int64, to output: inout TextBuffer) {
+    let fraction = prepare(for: time)
+    output.append(start)
+    output.append(UInt8(ascii: "."))
+    output.append(decimal: fraction, least: 9)
+    output.append(end)
+  }
+
+  /// Appends parts of a time.
+  mutating func append(_ time: Int64, _ parts: Parts, to output: inout TextBuffer) {
+    if parts == .all { return append(time, to: &output) }
+    let fraction = prepare(for: time)
+    let date = start.count - "T00:00:00".utf8.count
+    start.withUnsafeBytes { start in
+      switch parts {
+      case .all: return
+      case .date: output.append(UnsafeRawBufferPointer(rebasing: start[..<date]))
+      case .hour: output.append(UnsafeRawBufferPointer(rebasing: start[..<(date + 3)]))
+      case .clock:
+        output.append(UnsafeRawBufferPointer(rebasing: start[(date + 1)...]))
+        output.append(UInt8(ascii: "."))
+        output.append(decimal: fraction, least: 9)
+      }
+    }
+  }
+
+  /// Makes the text of the time's second ready.
+  ///
+  /// - Returns: The nanoseconds in that second.
+  @inline(__always)
+  private mutating func prepare(for time: Int64) -> UInt64 {
     let second = time.flooredQuotient(by: 1_000_000_000)
     if second != self.second || start.isEmpty { prepare(second) }
-    output.append(contentsOf: start)
     // Not `second` times a billion: the first second of all does not fit.
     let fraction = time % 1_000_000_000
-    output.append(
-      digits: UInt64(fraction < 0 ? fraction + 1_000_000_000 : fraction), least: 9)
-    output.append(contentsOf: end)
+    return UInt64(fraction < 0 ? fraction + 1_000_000_000 : fraction)
   }
 
   private mutating func prepare(_ second: Int64) {
@@ -32,24 +72,26 @@ struct Timestamp {
     let (nanoseconds, overflow) = (second + offset).multipliedReportingOverflow(by: 1_000_000_000)
     // The last hours of what 64 bits can say, which only a damaged clock does.
     let civil = UTCTime(nanoseconds: overflow ? (second < 0 ? .min : .max) : nanoseconds)
-    start.removeAll(keepingCapacity: true)
+    var text = TextBuffer()
     for (value, width, after) in [
       (civil.year, 4, "-"), (civil.month, 2, "-"), (civil.day, 2, "T"), (civil.hour, 2, ":"),
-      (civil.minute, 2, ":"), (civil.second, 2, "."),
+      (civil.minute, 2, ":"), (civil.second, 2, ""),
     ] {
-      start.append(digits: value.magnitude, least: width)
-      start.append(after)
+      text.append(decimal: UInt64(value.magnitude), least: width)
+      text.append(text: after)
     }
-    appendZone(offset)
+    start = text.withUnsafeBytes { Array($0) }
+    end = Self.zone(zone, offset)
   }
 
-  private mutating func appendZone(_ offset: Int64) {
-    end.removeAll(keepingCapacity: true)
-    if case .utc = zone { return end.append(UInt8(ascii: "Z")) }
-    end.append(UInt8(ascii: offset < 0 ? "-" : "+"))
-    end.append(digits: (offset / 3600).magnitude, least: 2)
-    end.append(UInt8(ascii: ":"))
-    end.append(digits: (offset / 60 % 60).magnitude, least: 2)
+  private static func zone(_ zone: LogTimeZone, _ offset: Int64) -> [UInt8] {
+    if case .utc = zone { return [UInt8(ascii: "Z")] }
+    var text = TextBuffer()
+    text.append(UInt8(ascii: offset < 0 ? "-" : "+"))
+    text.append(decimal: (offset / 3600).magnitude, least: 2)
+    text.append(UInt8(ascii: ":"))
+    text.append(decimal: (offset / 60 % 60).magnitude, least: 2)
+    return text.withUnsafeBytes { Array($0) }
   }
 
   /// Seconds ahead of UTC. Zones change at whole quarters of an hour since 1972.

@@ -14,7 +14,7 @@ final class SessionReader {
   private var runs: SessionRuns?
   private var fragments = FragmentTable()
   private var sites: [UInt32: CallSiteInfo] = [:]
-  private var labels: [UInt32: String] = [:]
+  private var labels: [UInt32: PreparedText] = [:]
   /// What comes before anything else of the runs, last first.
   private var queue: [LogItem] = []
   /// What comes after everything of the runs, last first.
@@ -40,7 +40,7 @@ final class SessionReader {
     let summary = SessionSummary(files)
     runs = SessionRuns(files, summary, filter)
     sites = summary.dictionary.callSites.mapValues(CallSiteInfo.init)
-    labels = summary.dictionary.labels
+    labels = summary.dictionary.labels.mapValues(PreparedText.init)
     for archive in files.archives {
       for frame in archive.frames { lastTime = max(lastTime, frame.header.summary.lastWall) }
     }
@@ -113,7 +113,7 @@ final class SessionReader {
       return .record(
         LogRecord(
           session: session, thread: record.thread, time: start.wall, ticks: start.ticks,
-          label: labels[content.label] ?? "", content: content))
+          labelText: labels[content.label] ?? .empty, content: content))
     } catch {
       return .damage(run.damage(record.offset, record.view.bytes.count, "a record: \(error)"))
     }

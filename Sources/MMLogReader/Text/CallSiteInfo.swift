@@ -20,29 +20,36 @@ final class CallSiteInfo: Sendable {
   let line: Int
   let pieces: [Piece]
   let hasNames: Bool
+  /// The same pieces, ready to be put out.
+  let message: MessagePlan
 
   init(_ site: CallSite) {
     file = site.file
     function = site.function
     line = Int(site.line)
-    pieces = site.pieces.map { piece in
-      switch piece {
-      case .literal(let text): .literal(Array(text.utf8))
-      case .argument(let argument):
-        .argument(
-          Argument(
-            type: argument.type, style: ValueStyle(argument.format, width: argument.width),
-            alignment: Alignment(argument.alignment), name: argument.name))
-      }
-    }
+    pieces = site.pieces.map(Piece.init)
     hasNames = pieces.contains {
       if case .argument(let argument) = $0 { !argument.name.isEmpty } else { false }
+    }
+    message = MessagePlan(self.pieces, site)
+  }
+}
+
+extension CallSiteInfo.Piece {
+  fileprivate init(_ piece: CallSite.Piece) {
+    switch piece {
+    case .literal(let text): self = .literal(Array(text.utf8))
+    case .argument(let argument):
+      self = .argument(
+        CallSiteInfo.Argument(
+          type: argument.type, style: ValueStyle(argument.format, width: argument.width),
+          alignment: Alignment(argument.alignment), name: argument.name))
     }
   }
 }
 
 /// How a value is shown: a format word of a call site, taken apart (FORMAT.md, 6).
-struct ValueStyle: Sendable {
+struct ValueStyle: BitwiseCopyable, Sendable {
   let base: UInt8
   /// Nil where the format does not ask for one of C's.
   let float: FloatStyle?
@@ -53,6 +60,8 @@ struct ValueStyle: Sendable {
   let leastDigits: Int
   /// Bits of the integer; 0 if not known.
   let width: Int
+  /// Whether it changes nothing.
+  let isPlain: Bool
 
   enum FloatStyle: UInt8, Sendable {
     case fixed = 5
@@ -74,11 +83,13 @@ struct ValueStyle: Sendable {
     isUpperCase = word >> 18 & 1 != 0
     leastDigits = Int(UInt8(truncatingIfNeeded: word >> 24))
     self.width = Int(width)
+    isPlain =
+      base == 10 && float == nil && !showsSign && !showsPrefix && !isUpperCase && leastDigits <= 1
   }
 }
 
 /// The least width of an argument, and where the spaces go.
-struct Alignment: Sendable {
+struct Alignment: BitwiseCopyable, Sendable {
   enum Side: UInt8, Sendable {
     case none
     case left

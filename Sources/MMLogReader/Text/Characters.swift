@@ -39,6 +39,13 @@ extension UnsafeRawBufferPointer {
   var isUTF8: Bool {
     var index = 0
     while index < count {
+      // ASCII, by words.
+      while index &+ 8 <= count,
+        loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
+      {
+        index &+= 8
+      }
+      if index == count { return true }
       guard case .scalar(_, let length) = character(at: index) else { return false }
       index += length
     }

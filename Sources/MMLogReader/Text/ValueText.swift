@@ -1,12 +1,15 @@
 import MMLogFormat
 
-extension [UInt8] {
-  /// Appends a value as messages show it. The elements of an array or a dictionary are taken from
-  /// `reader`, where they follow.
+extension TextBuffer {
+  /// Appends a value as messages show it, in a form. The elements of an array or a dictionary are
+  /// taken from `reader`, where they follow.
+  ///
+  /// - Returns: Whether all of it is UTF-8.
+  @discardableResult
   mutating func append(
-    _ value: ValueView, _ style: ValueStyle = .plain, from reader: inout WordReader,
-    depth: Int = 0
-  ) throws(FormatError) {
+    _ value: ValueView, _ style: ValueStyle = .plain, _ form: TextForm,
+    from reader: inout WordReader, depth: Int = 0
+  ) throws(FormatError) -> Bool {
     switch value {
     case .int(let value): append(value, style)
     case .uint(let value): append(value, style)
@@ -15,22 +18,27 @@ extension [UInt8] {
     case .double(let value): append(value, style, plain: value.description)
     case .float(let value): append(Double(value), style, plain: value.description)
     case .bool(let value): append(value ? "true" : "false")
-    case .string(let bytes): append(repairing: bytes)
-    case .bytes(let bytes): append(contentsOf: bytes)
+    case .string(let bytes): append(repairing: bytes, form)
+    case .bytes(let bytes): return append(bytes, form)
     case .redacted: append("<private>")
     case .hash(let hash): append(hash: hash)
     case .null: append("nil")
-    case .array(let count): try append(array: count, from: &reader, depth: depth)
-    case .dictionary(let count): try append(dictionary: count, from: &reader, depth: depth)
+    case .array(let count): return try append(array: count, form, from: &reader, depth: depth)
+    case .dictionary(let count):
+      return try append(dictionary: count, form, from: &reader, depth: depth)
     }
+    return true
   }
 
   /// Appends text with U+FFFD for what of it is not UTF-8.
-  mutating func append(repairing bytes: UnsafeRawBufferPointer) {
-    if bytes.isUTF8 {
-      append(contentsOf: bytes)
+  mutating func append(repairing bytes: UnsafeRawBufferPointer, _ form: TextForm) {
+    let start = count
+    let isUTF8 = form == .raw ? bytes.isUTF8 : append(bytes, form)
+    if isUTF8 {
+      if form == .raw { append(bytes) }
     } else {
-      append(String(decoding: bytes, as: UTF8.self))
+      cut(to: start)
+      append(String(decoding: bytes, as: UTF8.self), form)
     }
   }
 
@@ -43,39 +51,48 @@ extension [UInt8] {
 
   /// `[1, 2]`
   private mutating func append(
-    array count: Int, from reader: inout WordReader, depth: Int
-  ) throws(FormatError) {
+    array count: Int, _ form: TextForm, from reader: inout WordReader, depth: Int
+  ) throws(FormatError) -> Bool {
     try reader.checkDepth(depth)
+    var isUTF8 = true
     append(UInt8(ascii: "["))
     for index in 0..<count {
       if index > 0 { append(", ") }
-      try append(reader.taggedView(), from: &reader, depth: depth + 1)
+      isUTF8 = try append(reader.taggedView(), .plain, form, from: &reader, depth: depth + 1) && isUTF8
     }
     append(UInt8(ascii: "]"))
+    return isUTF8
   }
 
   /// `[key: 1, other: 2]`, or `[:]`
   private mutating func append(
-    dictionary count: Int, from reader: inout WordReader, depth: Int
-  ) throws(FormatError) {
+    dictionary count: Int, _ form: TextForm, from reader: inout WordReader, depth: Int
+  ) throws(FormatError) -> Bool {
     try reader.checkDepth(depth)
-    append(count == 0 ? "[:" : "[")
+    var isUTF8 = true
+    append(UInt8(ascii: "["))
+    if count == 0 { append(UInt8(ascii: ":")) }
     for index in 0..<count {
       if index > 0 { append(", ") }
-      append(repairing: try reader.string())
+      append(repairing: try reader.string(), form)
       append(": ")
-      try append(reader.taggedView(), from: &reader, depth: depth + 1)
+      isUTF8 = try append(reader.taggedView(), .plain, form, from: &reader, depth: depth + 1) && isUTF8
     }
     append(UInt8(ascii: "]"))
+    return isUTF8
   }
 
   /// Puts spaces beside what was appended from `start` on.
   mutating func align(from start: Int, _ alignment: Alignment) {
     guard alignment.side != .none else { return }
     // Characters: every byte of UTF-8 but those that continue one.
-    let width = self[start...].reduce(0) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) }
+    let width = withBytes(from: start) { $0.reduce(0) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) } }
     guard width < alignment.columns else { return }
-    let spaces = repeatElement(UInt8(ascii: " "), count: alignment.columns - width)
-    insert(contentsOf: spaces, at: alignment.side == .left ? count : start)
+    let space = UInt8(ascii: " ")
+    if alignment.side == .left {
+      append(space, count: alignment.columns - width)
+    } else {
+      insert(space, count: alignment.columns - width, at: start)
+    }
   }
 }

@@ -2,10 +2,11 @@ import CommandLineTool
 import MMLogReader
 
 /// Prints records in a format on standard output.
-struct FormattedOutput: ItemSink {
+final class FormattedOutput: ItemSink {
   private var formatter: any LogFormatter
   private let output: StandardOutput
-  private var buffer: [UInt8] = []
+  private var buffer = TextBuffer(capacity: 2 * StandardOutput.capacity)
+  private var hasBegun = false
 
   init(_ formatter: any LogFormatter, to output: StandardOutput) {
     self.formatter = formatter
@@ -14,22 +15,34 @@ struct FormattedOutput: ItemSink {
 
   var hasReader: Bool { output.hasReader }
 
-  mutating func take(_ item: LogItem) throws {
+  func take(_ item: LogItem) throws {
     guard case .record(let record) = item else { return }
+    begin()
     formatter.append(record, to: &buffer)
     if buffer.count >= StandardOutput.capacity { try write() }
   }
 
-  mutating func flush() throws {
+  func flush() throws {
+    formatter.pause(&buffer)
     try write()
     try output.flush()
   }
 
-  mutating func finish() throws { try flush() }
+  func finish() throws {
+    begin()
+    formatter.end(&buffer)
+    try flush()
+  }
 
-  private mutating func write() throws {
-    try output.append(buffer.span.bytes)
+  private func begin() {
+    if hasBegun { return }
+    hasBegun = true
+    formatter.begin(&buffer)
+  }
+
+  private func write() throws {
+    try buffer.withUnsafeBytes { try output.append($0.bytes) }
     // A record of 16 MiB need not be remembered.
-    buffer.removeAll(keepingCapacity: buffer.count < 16 * StandardOutput.capacity)
+    buffer.removeAll(keeping: 16 * StandardOutput.capacity)
   }
 }

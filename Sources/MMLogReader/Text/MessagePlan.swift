@@ -1,0 +1,135 @@
+import MMLogFormat
+
+/// What of a call site's message is known before it has arguments, made ready to be put out: nothing of
+/// it is looked up, counted or escaped for each record.
+struct MessagePlan: Sendable {
+  /// A literal, and the argument behind it.
+  struct Step: BitwiseCopyable, Sendable {
+    var literal: PreparedTexts.Place
+    /// 0 after the last literal.
+    var type: UInt8 = 0
+    /// Whether style and alignment change nothing.
+    var isPlain = true
+    var style = ValueStyle.plain
+    var alignment = Alignment(0)
+    /// Of the argument; empty if it has none.
+    var name: PreparedTexts.Place
+  }
+
+  let steps: [Step]
+  private let texts: PreparedTexts
+  private let placeText: PreparedTexts.Place
+  private let functionText: PreparedTexts.Place
+  private let fileText: PreparedTexts.Place
+
+  init(_ pieces: [CallSiteInfo.Piece], _ site: CallSite) {
+    var texts = PreparedTexts()
+    var names = UniqueNames()
+    let none = texts.add("")
+    var steps = [Step(literal: none, name: none)]
+    for (piece, source) in zip(pieces, site.pieces) {
+      switch (piece, source) {
+      case (.argument(let argument), _):
+        // A literal follows, be it an empty one.
+        let last = steps.count - 1
+        steps[last].type = argument.type
+        steps[last].isPlain = argument.style.isPlain && argument.alignment.side == .none
+        (steps[last].style, steps[last].alignment) = (argument.style, argument.alignment)
+        if !argument.name.isEmpty { steps[last].name = texts.add(names.unique(argument.name)) }
+        steps.append(Step(literal: none, name: none))
+      case (.literal, .literal(let text)):
+        // Two literals in a row are no writer's, but may be in a file.
+        if !steps[steps.count - 1].literal.isEmpty(.raw) {
+          steps[steps.count - 1].type = Self.noArgument
+          steps.append(Step(literal: none, name: none))
+        }
+        steps[steps.count - 1].literal = texts.add(text)
+      default: break
+      }
+    }
+    self.steps = steps
+    fileText = texts.add(site.file)
+    placeText = texts.add(site.file.isEmpty ? "" : "\(site.file):\(site.line)")
+    functionText = texts.add(site.function)
+    self.texts = texts
+  }
+
+  /// The type of a step behind which another literal comes.
+  static let noArgument: UInt8 = 0x7F
+
+  /// Gives the steps, and where their texts are.
+  @inline(__always)
+  func withSteps<Result>(
+    _ body: (UnsafeBufferPointer<Step>, UnsafeRawPointer?) -> Result
+  ) -> Result {
+    steps.withUnsafeBufferPointer { steps in
+      texts.bytes.withUnsafeBytes { body(steps, $0.baseAddress) }
+    }
+  }
+
+  /// Appends the place of the log statement: `App/Main.swift:7`.
+  func appendPlace(_ form: TextForm, to output: inout TextBuffer) {
+    texts.bytes.withUnsafeBytes { output.append(placeText.bytes(form, $0.baseAddress)) }
+  }
+
+  func appendFile(_ form: TextForm, to output: inout TextBuffer) {
+    texts.bytes.withUnsafeBytes { output.append(fileText.bytes(form, $0.baseAddress)) }
+  }
+
+  func appendFunction(_ form: TextForm, to output: inout TextBuffer) {
+    texts.bytes.withUnsafeBytes { output.append(functionText.bytes(form, $0.baseAddress)) }
+  }
+}
+
+extension RecordContent {
+  /// Appends the message in a form.
+  ///
+  /// - Returns: Whether all of it is UTF-8; not known in ``TextForm/raw``.
+  @discardableResult
+  func appendMessage(_ form: TextForm, to output: inout TextBuffer) -> Bool {
+    withValues { (values) in
+      site.message.withSteps { steps, texts in
+        var reader = WordReader(values)
+        var isUTF8 = true
+        for step in steps {
+          output.append(step.literal.bytes(form, texts))
+          if step.type == 0 || step.type == MessagePlan.noArgument { continue }
+          // `check` has been here before: nothing is thrown.
+          if let isText = try? append(step, form, from: &reader, to: &output) {
+            isUTF8 = isUTF8 && isText
+          }
+        }
+        return isUTF8
+      }
+    }
+  }
+
+  /// The values that most arguments are, without a style: straight from their words.
+  @inline(__always)
+  private func append(
+    _ step: MessagePlan.Step, _ form: TextForm, from reader: inout WordReader,
+    to output: inout TextBuffer
+  ) throws(FormatError) -> Bool {
+    guard step.isPlain else { return try appendStyled(step, form, from: &reader, to: &output) }
+    switch ValueType(rawValue: step.type) {
+    case .int: output.append(decimal: Int64(bitPattern: try reader.word()))
+    case .uint: output.append(decimal: try reader.word())
+    case .double: output.append(shortest: Double(bitPattern: try reader.word()))
+    case .string: output.append(repairing: try reader.string(), form)
+    case .bytes: return output.append(try reader.string(), form)
+    default: return try appendStyled(step, form, from: &reader, to: &output)
+    }
+    return true
+  }
+
+  private func appendStyled(
+    _ step: MessagePlan.Step, _ form: TextForm, from reader: inout WordReader,
+    to output: inout TextBuffer
+  ) throws(FormatError) -> Bool {
+    let start = output.count
+    let isUTF8 = try output.append(
+      reader.view(ofArgumentType: step.type), step.style, form, from: &reader)
+    output.align(from: start, step.alignment)
+    return isUTF8
+  }
+}

@@ -1,0 +1,72 @@
+/// Texts that are put out again and again, made ready in every form once.
+struct PreparedTexts: Sendable {
+  private(set) var bytes: [UInt8] = []
+
+  /// Where a text stands, by form.
+  struct Place: BitwiseCopyable, Sendable {
+    fileprivate(set) var starts = [5 of UInt32](repeating: 0)
+    fileprivate(set) var counts = [5 of UInt32](repeating: 0)
+
+    @inline(__always)
+    func isEmpty(_ form: TextForm) -> Bool { counts[form.rawValue] == 0 }
+
+    /// The bytes of the text in a form.
+    ///
+    /// - Parameter base: Where those of ``PreparedTexts/bytes`` are.
+    @inline(__always)
+    func bytes(_ form: TextForm, _ base: UnsafeRawPointer?) -> UnsafeRawBufferPointer {
+      UnsafeRawBufferPointer(
+        start: base.map { $0 + Int(starts[form.rawValue]) }, count: Int(counts[form.rawValue]))
+    }
+  }
+
+  /// Makes a text ready. Forms that do not differ share their bytes.
+  mutating func add(_ text: String) -> Place {
+    var place = Place()
+    for form in TextForm.allCases {
+      var buffer = TextBuffer()
+      buffer.append(text, form)
+      put(buffer, form, &place)
+    }
+    return place
+  }
+
+  private mutating func put(_ text: borrowing TextBuffer, _ form: TextForm, _ place: inout Place) {
+    let index = form.rawValue
+    text.withUnsafeBytes { new in
+      if index > 0 {
+        let (start, count) = (Int(place.starts[index - 1]), Int(place.counts[index - 1]))
+        if count == new.count, bytes[start..<start + count].elementsEqual(new) {
+          place.starts[index] = place.starts[index - 1]
+          place.counts[index] = place.counts[index - 1]
+          return
+        }
+      }
+      // A dictionary, and so a call site, has less than 4 GiB.
+      place.starts[index] = UInt32(truncatingIfNeeded: bytes.count)
+      place.counts[index] = UInt32(truncatingIfNeeded: new.count)
+      bytes.append(contentsOf: new)
+    }
+  }
+}
+
+/// A text by itself that is ready in every form. Immutable; any thread.
+final class PreparedText: Sendable {
+  let string: String
+  private let texts: PreparedTexts
+  private let place: PreparedTexts.Place
+
+  init(_ string: String) {
+    self.string = string
+    var texts = PreparedTexts()
+    place = texts.add(string)
+    self.texts = texts
+  }
+
+  static let empty = PreparedText("")
+
+  /// Appends it in a form.
+  func append(_ form: TextForm, to output: inout TextBuffer) {
+    texts.bytes.withUnsafeBytes { output.append(place.bytes(form, $0.baseAddress)) }
+  }
+}

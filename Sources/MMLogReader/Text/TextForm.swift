@@ -1,0 +1,168 @@
+/// What text from a log becomes in an output: which of its characters are escaped, and how.
+///
+/// In every form but ``raw`` nothing remains that moves a terminal's cursor or ends a line.
+enum TextForm: Int, CaseIterable, BitwiseCopyable {
+  /// As it is.
+  case raw
+  /// For people: `\n`, `\t`, `\r`, `\u{1b}`, and `\xff` for what is not UTF-8.
+  case plain
+  /// The same between quotes: `"` and `\` have a backslash too.
+  case quoted
+  /// The same within a field of CSV: `"` is doubled.
+  case csv
+  /// Within a string of JSON (RFC 8259): `\u001b`, and U+FFFD for what is not UTF-8.
+  case json
+}
+
+extension TextBuffer {
+  /// Appends text from a log in a form.
+  ///
+  /// - Returns: Whether all of it is UTF-8; true in ``TextForm/raw``, where nobody looks.
+  @discardableResult
+  mutating func append(_ bytes: UnsafeRawBufferPointer, _ form: TextForm) -> Bool {
+    guard let start = bytes.baseAddress else { return true }
+    if form == .raw {
+      append(bytes)
+      return true
+    }
+    let plain = appendPlain(start, bytes.count)
+    if plain == bytes.count { return true }
+    return append(escaping: UnsafeRawBufferPointer(rebasing: bytes[plain...]), form)
+  }
+
+  /// The same for a string.
+  mutating func append(_ text: String, _ form: TextForm) {
+    var text = text
+    text.withUTF8 { _ = append(UnsafeRawBufferPointer($0), form) }
+  }
+
+  /// Appends as many bytes as are the same in every form: printable ASCII without `"` and `\`, looked
+  /// at by words.
+  ///
+  /// - Returns: How many.
+  @inline(__always)
+  private mutating func appendPlain(_ source: UnsafeRawPointer, _ size: Int) -> Int {
+    var index = 0
+    append(most: size) { place in
+      let target = UnsafeMutableRawPointer(place)
+      while index &+ 8 <= size {
+        let word = source.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        if word.hasSpecialByte { break }
+        target.storeBytes(of: word, toByteOffset: index, as: UInt64.self)
+        index &+= 8
+      }
+      while index < size {
+        let byte = source.load(fromByteOffset: index, as: UInt8.self)
+        if byte.isSpecial { break }
+        place[index] = byte
+        index &+= 1
+      }
+      return index
+    }
+    return index
+  }
+
+  @inline(never)
+  private mutating func append(
+    escaping bytes: UnsafeRawBufferPointer, _ form: TextForm
+  ) -> Bool {
+    var isUTF8 = true
+    var (start, index) = (0, 0)
+    while index < bytes.count {
+      if !bytes[index].isSpecial {
+        index += 1
+        continue
+      }
+      let character = bytes.character(at: index)
+      var length = 1
+      if case .scalar(let scalar, let count) = character {
+        length = count
+        if scalar == 0x5C || scalar == 0x22 ? !form.escapes(scalar) : !isUnsafeToShow(scalar) {
+          index += length
+          continue
+        }
+      } else {
+        isUTF8 = false
+      }
+      append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
+      append(escape: character, form)
+      index += length
+      start = index
+    }
+    append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
+    return isUTF8
+  }
+
+  private mutating func append(escape character: DecodedCharacter, _ form: TextForm) {
+    switch character {
+    case .scalar(0x22, _) where form == .csv: append("\"\"")
+    case .scalar(let scalar, _):
+      append(UInt8(ascii: "\\"))
+      switch scalar {
+      case 0x0A: append(UInt8(ascii: "n"))
+      case 0x09: append(UInt8(ascii: "t"))
+      case 0x0D: append(UInt8(ascii: "r"))
+      case 0x22, 0x5C: append(UInt8(truncatingIfNeeded: scalar))
+      default: append(number: scalar, form)
+      }
+    case .invalid where form == .json: append("\u{FFFD}")
+    case .invalid(let byte):
+      append("\\x")
+      append(digits: byte, base: 16, least: 2)
+    }
+  }
+
+  private mutating func append(number scalar: UInt32, _ form: TextForm) {
+    if form == .json {
+      // All that is unsafe to show is below U+10000: no surrogates needed.
+      append(UInt8(ascii: "u"))
+      return append(digits: scalar, base: 16, least: 4)
+    }
+    append("u{")
+    append(digits: scalar, base: 16)
+    append(UInt8(ascii: "}"))
+  }
+}
+
+extension TextForm {
+  /// Whether `"` or `\` cannot stay as it is.
+  fileprivate func escapes(_ scalar: UInt32) -> Bool {
+    switch self {
+    case .raw, .plain: false
+    case .quoted, .json: true
+    case .csv: scalar == 0x22
+    }
+  }
+}
+
+extension UInt8 {
+  /// Anything but printable ASCII without `"` and `\`.
+  @inline(__always)
+  fileprivate var isSpecial: Bool { self &- 0x20 >= 0x5F || self == 0x22 || self == 0x5C }
+}
+
+extension UInt64 {
+  /// Whether one of its eight bytes is special. The tests for a byte below, equal, or above are those
+  /// of "Bit Twiddling Hacks" (S. E. Anderson).
+  @inline(__always)
+  fileprivate var hasSpecialByte: Bool {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let below = self &- ones &* 0x20
+    let quote = (self ^ ones &* 0x22) &- ones
+    let backslash = (self ^ ones &* 0x5C) &- ones
+    let delete = (self ^ ones &* 0x7F) &- ones
+    // A byte of 0x80 or more, which the others get wrong, is special anyway.
+    return (below | quote | backslash | delete | self) & (ones &* 0x80) != 0
+  }
+}
+
+extension String {
+  /// The text with everything escaped that could move a terminal's cursor or fake a line.
+  ///
+  /// - Complexity: O(bytes).
+  public var escapedForTerminal: String {
+    var buffer = TextBuffer()
+    buffer.append(self, .plain)
+    return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+  }
+}
