@@ -2,7 +2,11 @@
 
 #include <locale.h>
 #include <pthread.h>
+#include <regex.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static locale_t c_locale;
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
@@ -26,4 +30,55 @@ int mmlog_format_double(char *text, size_t size, char conversion, int precision,
   int length = print(text, size, conversion, precision, value);
   uselocale(before);
   return length >= 0 && (size_t)length < size ? length : -1;
+}
+
+const void *mmlog_find(const void *text, size_t count, const void *needle, size_t needle_count) {
+  return memmem(text, count, needle, needle_count);
+}
+
+static unsigned char lower(unsigned char byte) {
+  return byte >= 'A' && byte <= 'Z' ? (unsigned char)(byte + 32) : byte;
+}
+
+const void *mmlog_find_any_case(
+    const void *text, size_t count, const void *needle, size_t needle_count) {
+  const unsigned char *bytes = text, *sought = needle;
+  for (size_t start = 0; start + needle_count <= count; start++) {
+    size_t same = 0;
+    while (same < needle_count && lower(bytes[start + same]) == sought[same]) same++;
+    if (same == needle_count) return bytes + start;
+  }
+  return NULL;
+}
+
+struct mmlog_regex {
+  regex_t compiled;
+};
+
+struct mmlog_regex *mmlog_regex_compile(
+    const char *pattern, bool ignores_case, char *problem, size_t problem_size) {
+  struct mmlog_regex *regex = malloc(sizeof *regex);
+  if (regex == NULL) {
+    snprintf(problem, problem_size, "Memory exhausted");
+    return NULL;
+  }
+  int flags = REG_EXTENDED | REG_NOSUB | (ignores_case ? REG_ICASE : 0);
+  int error = regcomp(&regex->compiled, pattern, flags);
+  if (error == 0) return regex;
+  regerror(error, &regex->compiled, problem, problem_size);
+  free(regex);
+  return NULL;
+}
+
+int mmlog_regex_matches(const struct mmlog_regex *regex, const void *text, size_t count) {
+  // regoff_t is an int.
+  if (count > INT32_MAX) count = INT32_MAX;
+  regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)count};
+  int error = regexec(&regex->compiled, text, 1, &range, REG_STARTEND);
+  return error == 0 ? 1 : error == REG_NOMATCH ? 0 : -1;
+}
+
+void mmlog_regex_free(struct mmlog_regex *regex) {
+  regfree(&regex->compiled);
+  free(regex);
 }

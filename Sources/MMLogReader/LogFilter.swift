@@ -1,6 +1,7 @@
 public import MMLogFormat
 
-/// Which records a ``LogReader`` gives. What is not a record is given in any case.
+/// Which records a ``LogReader`` gives: those that pass everything that is set here. What is not a record is given
+/// in any case, but of sessions that are not wanted.
 public struct LogFilter: Sendable {
   /// The least level; default: all.
   public var minimumLevel = Level.trace
@@ -8,16 +9,65 @@ public struct LogFilter: Sendable {
   public var since: Int64?
   /// The time from which on none is wanted, in nanoseconds since 1970; default: no limit.
   public var until: Int64?
+  /// Patterns of labels, of which one has to match; `*` stands for any bytes and `?` for one. Default: any label.
+  public var labels: [String] = []
+  /// Log statements, one of which it has to be; default: any.
+  public var callSites: [CallSitePattern] = []
+  /// Threads by id or name; default: any.
+  public var threads: [NamePattern] = []
+  /// Processes by id or name; default: any.
+  public var processes: [NamePattern] = []
+  /// How the ids of sessions begin; default: any session.
+  public var sessions: [String] = []
+  /// What is to be found in the message, or in a pair of metadata as `key=value`: one of these. Default: anything.
+  public var text: [TextPattern] = []
+  /// Whether instead nothing of ``text`` may be found; default: false.
+  public var isTextInverted = false
+  /// What the fields have to be, all of these; default: anything.
+  public var conditions: [FieldCondition] = []
 
   /// Makes a filter that passes everything.
   public init() {}
 
-  func passes(level: Level) -> Bool { level >= minimumLevel }
+  /// Whether a record that passes otherwise has what ``text`` and ``conditions`` ask for.
+  ///
+  /// - Complexity: O(bytes of the record).
+  public func matchesContent(of record: LogRecord) -> Bool {
+    var search = ContentSearch(self)
+    return search.passes(record.content, label: record.label, thread: record.thread)
+  }
+
+  /// The same filter without ``text`` and ``conditions``.
+  public var withoutContent: LogFilter {
+    var filter = self
+    (filter.text, filter.isTextInverted, filter.conditions) = ([], false, [])
+    return filter
+  }
+
+  /// Whether every record passes.
+  var passesAll: Bool {
+    minimumLevel == .trace && since == nil && until == nil && labels.isEmpty && callSites.isEmpty
+      && threads.isEmpty && processes.isEmpty && sessions.isEmpty && text.isEmpty
+      && conditions.isEmpty
+  }
 
   func passes(time: Int64) -> Bool {
     if let since, time < since { return false }
     if let until, time >= until { return false }
     return true
+  }
+
+  /// False for a session of which nothing is wanted.
+  func passes(_ identity: SessionIdentity) -> Bool {
+    let isOfProcess =
+      processes.isEmpty
+      || processes.contains {
+        $0.matches(number: identity.processID, name: identity.processName)
+      }
+    guard isOfProcess else { return false }
+    if sessions.isEmpty { return true }
+    let id = identity.session.description
+    return sessions.contains { id.hasPrefix($0) }
   }
 
   /// False for a frame that has no record that passes: it need not be decompressed.

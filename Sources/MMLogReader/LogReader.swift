@@ -22,7 +22,8 @@ public final class LogReader: Sequence, IteratorProtocol {
   public let unreadable: [LogError]
   /// How many files are read.
   public let fileCount: Int
-  private var sessions = MergeHeap<Int64, SessionReader>()
+  private var sessions = SessionMerge()
+  private var skipping: RecordSkip
 
   /// Opens files, reads rings, and reads the heads of archives' frames.
   ///
@@ -31,14 +32,8 @@ public final class LogReader: Sequence, IteratorProtocol {
   ///   - inputs: Files and directories; one that is given more than once is read once.
   ///   - filter: Which records are wanted.
   /// - Complexity: O(size of the rings + number of frames).
-  public init(_ inputs: [LogInput], filter: LogFilter = LogFilter()) {
-    let files = InputFiles(inputs)
-    unreadable = files.unreadable
-    fileCount = files.rings.count + files.archives.count
-    for (order, session) in SessionFiles.group(files).enumerated() {
-      let reader = SessionReader(session, filter)
-      sessions.insert(reader, key: reader.time, order: order)
-    }
+  public convenience init(_ inputs: [LogInput], filter: LogFilter = LogFilter()) {
+    self.init(LogFiles(inputs), filter: filter)
   }
 
   /// The same for files and directories by name.
@@ -46,17 +41,57 @@ public final class LogReader: Sequence, IteratorProtocol {
     self.init(paths.map(LogInput.path), filter: filter)
   }
 
+  /// Reads files that are open already.
+  public convenience init(_ files: LogFiles, filter: LogFilter = LogFilter()) {
+    self.init(files, filter, .none)
+  }
+
+  init(_ files: LogFiles, _ filter: LogFilter, _ skipping: RecordSkip) {
+    unreadable = files.unreadable
+    fileCount = files.fileCount
+    self.skipping = skipping
+    for session in files.sessions where filter.passes(session.identity) {
+      sessions.insert(SessionReader(session, filter))
+    }
+  }
+
   /// The next record, or what else is to know at this place; nil at the end.
   ///
   /// - Complexity: O(log of the frames, segments and sessions of that time).
   public func next() -> LogItem? {
-    guard let session = sessions.first, let item = session.head else { return nil }
-    session.advance()
-    if session.head == nil {
-      sessions.removeFirst()
-    } else {
-      sessions.updateFirst(key: session.time)
-    }
+    let item = sessions.next()
+    if case .none = skipping { return item }
+    return skip(item)
+  }
+
+  private func skip(_ first: LogItem?) -> LogItem? {
+    var item = first
+    while case .record(let record) = item, skipping.takes(record) { item = sessions.next() }
     return item
+  }
+}
+
+/// Records that are passed over because they were counted before.
+enum RecordSkip {
+  case none
+  /// The first so many.
+  case first(Int)
+  /// The first so many of each thread, by its ordinal.
+  case firstOfThreads([UInt32: Int])
+
+  /// Whether to pass over a record.
+  mutating func takes(_ record: LogRecord) -> Bool {
+    switch self {
+    case .none: return false
+    case .first(let count):
+      self = count > 1 ? .first(count - 1) : .none
+      return count > 0
+    case .firstOfThreads(var counts):
+      guard let count = counts[record.thread.ordinal], count > 0 else { return false }
+      self = .none
+      counts[record.thread.ordinal] = count - 1
+      self = .firstOfThreads(counts)
+      return true
+    }
   }
 }

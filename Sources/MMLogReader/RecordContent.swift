@@ -6,6 +6,8 @@ import MMLogFormat
 /// changes after it has been filled.
 struct RecordContent: @unchecked Sendable {
   let site: CallSiteInfo
+  /// The call site's number; 0 if it is in the record itself.
+  let callSite: UInt32
   let label: UInt32
   let level: Level
   let flags: RecordFlags
@@ -24,6 +26,7 @@ struct RecordContent: @unchecked Sendable {
       throw .invalid("call site (number \(parts.callSite) is unknown)")
     }
     self.site = found
+    callSite = parts.inlineCallSite == nil ? parts.callSite : 0
     self.owner = owner
     (label, level, flags, values) = (parts.label, parts.level, parts.flags, parts.values)
     try check()

@@ -21,8 +21,7 @@ package final class ArchiveFile {
   /// True if the trailer is there and right: the archive was closed, and nothing of its end is missing.
   package private(set) var isClosed = false
   private let file: File
-  private let size: Int
-  private let inflater: Inflater
+  private var size: Int
 
   /// Opens the archive in `file` and reads the headers of its frames, not their payloads.
   ///
@@ -30,10 +29,6 @@ package final class ArchiveFile {
   /// - Complexity: O(frames) if nothing is damaged; bounded by the file's size otherwise.
   package init(_ file: consuming File) throws(LogError) {
     path = file.path
-    guard let inflater = Inflater() else {
-      throw LogError(.system, "zlib has no memory for reading \(path)", path: path)
-    }
-    self.inflater = inflater
     do {
       size = try file.status().size
       let head = try Self.read(file, at: 0, count: min(HeadLayout.size, size))
@@ -59,6 +54,8 @@ package final class ArchiveFile {
     guard stored.withUnsafeBytes({ crc32c($0) }) == header.payloadCheck else {
       throw FormatError.wrongCheck
     }
+    // Not one for each archive: there may be thousands, and it takes less than a frame does.
+    guard let inflater = Inflater() else { throw FormatError.invalid("size: zlib has no memory") }
     return try stored.withUnsafeBytes {
       switch (header.codec.arrangement, header.codec.compression) {
       case (.rows, .none): return stored
@@ -68,6 +65,21 @@ package final class ArchiveFile {
           $0, size: header.rawSize, count: Int(header.summary.count), inflater)
       }
     }
+  }
+
+  /// Looks for frames that were appended since the archive was opened, or looked at like this.
+  ///
+  /// - Returns: How many frames there were before.
+  package func refresh() throws(SystemError) -> Int {
+    let known = frames.count
+    let newSize = try file.status().size
+    guard newSize != size, !isClosed else { return known }
+    size = newSize
+    tornBytes = 0
+    // What was behind the last frame then may be one now.
+    if let last = damage.last, last.lowerBound >= end { damage.removeLast() }
+    try scan()
+    return known
   }
 
   /// Waits until what is in it is on the disk, whoever wrote it: fdatasync(2).
@@ -152,7 +164,7 @@ package final class ArchiveFile {
   }
 }
 
-/// Reads parts of a file through one buffer, so that small parts close together cost one call.
+/// Reads parts of a file through one buffer, so that small parts close together cost one call, and far apart little.
 private struct FileWindow {
   private let size: Int
   private var buffer: [UInt8] = []
@@ -166,7 +178,9 @@ private struct FileWindow {
   ) throws(SystemError) -> ArraySlice<UInt8>? {
     guard count <= size - offset else { return nil }
     if offset < start || offset + count > start + buffer.count {
-      try fill(file, offset, max(count, 1 << 14))
+      // Headers of large frames are far apart; what is near was small, and so may be what follows.
+      let isNear = offset >= start && offset - (start + buffer.count) < 1 << 12
+      try fill(file, offset, max(count, isNear ? 1 << 14 : 1 << 9))
     }
     guard offset + count <= start + buffer.count else { return nil }
     return buffer[offset - start..<offset - start + count]
@@ -175,8 +189,7 @@ private struct FileWindow {
   private mutating func fill(
     _ file: borrowing File, _ offset: Int, _ count: Int
   ) throws(SystemError) {
-    let bytes = try file.bytes(at: offset, count: min(count, size - offset))
-    buffer = bytes
+    buffer = try file.bytes(at: offset, count: min(count, size - offset))
     start = offset
   }
 }

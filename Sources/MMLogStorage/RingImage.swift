@@ -1,16 +1,17 @@
 package import MMLogFormat
 package import MMLogSystem
 
-/// A copy of a ring file, checked: of a dead ring, or of a live one while its process goes on.
+/// A copy of what is in a ring file, checked: of a dead ring, or of a live one while its process goes on.
 ///
-/// A copy and not a map: a file truncated by someone else would end the reader with SIGBUS.
+/// A copy and not a map: a file truncated by someone else would end the reader with SIGBUS. Of free segments, and of
+/// what is empty of others, nothing is kept.
 package final class RingImage {
   /// A segment in use, copied.
   package struct Segment {
     package let index: Int
     package let header: SegmentHeader
-    fileprivate let offset: Int
-    fileprivate let size: Int
+    /// As far as anything has been written to it.
+    fileprivate let bytes: UnsafeMutableRawBufferPointer
     fileprivate let seed: UInt32
   }
 
@@ -32,12 +33,19 @@ package final class RingImage {
   /// The segments in use, by rising generation.
   package let segments: [Segment]
   package let damage: [Damage]
-  private let bytes: UnsafeMutableRawBufferPointer
+  /// Head, ledger and dictionary.
+  private let front: UnsafeMutableRawBufferPointer
 
   /// Copies and checks the ring in `file`.
   ///
+  /// A thread's records are copied up to some moment: where one of its segments is there, so are all before it.
+  ///
+  /// - Parameter resume: Up to where a generation's records are known, and need not be copied again, as an offset from
+  ///   the segment's start; nil for one that is new. Default: all are new.
   /// - Throws: ``LogError`` if nothing of it can be read; damage to a part of it is told by ``damage``.
-  package init(_ file: borrowing File) throws(LogError) {
+  package init(
+    _ file: borrowing File, resume: (UInt64) -> Int? = { _ in nil }
+  ) throws(LogError) {
     path = file.path
     let head: RingHead
     do {
@@ -53,13 +61,13 @@ package final class RingImage {
 
     var copy: RingCopy
     do {
-      copy = try RingCopy(file, head.geometry, session: head.identity.session)
+      copy = try RingCopy(file, head, resume)
     } catch {
       throw LogError(error, while: "Reading the ring failed")
     }
-    bytes = copy.bytes
+    front = copy.front
     segments = copy.segments
-    let all = UnsafeRawBufferPointer(copy.bytes)
+    let all = UnsafeRawBufferPointer(copy.front)
     isClosedCleanly = all.load(RingLayout.state, as: UInt32.self) == RingLayout.stateClosed
     clock = copy.clock(startTime: head.identity.startTime)
     losses = LossLedger(all.slice(RingLayout.ledger, RingLayout.ledgerSize)) ?? LossLedger()
@@ -68,16 +76,22 @@ package final class RingImage {
     damage = copy.damage
   }
 
-  deinit { bytes.deallocate() }
+  deinit {
+    front.deallocate()
+    for segment in segments { segment.bytes.deallocate() }
+  }
 
   /// Walks over a segment's records. What it gives is valid for as long as the image.
   ///
-  /// - Parameter looksBehindZeros: See ``RecordScanner``.
-  package func scanner(of segment: Segment, looksBehindZeros: Bool) -> RecordScanner {
-    let end = segment.header.end == 0 ? segment.size : segment.header.end
-    return RecordScanner(
-      UnsafeRawBufferPointer(bytes).slice(segment.offset, min(end, segment.size)),
-      from: SegmentLayout.size, seed: segment.seed, looksBehindZeros: looksBehindZeros)
+  /// - Parameters:
+  ///   - offset: Where to begin, from the segment's start.
+  ///   - looksBehindZeros: See ``RecordScanner``.
+  package func scanner(
+    of segment: Segment, from offset: Int = SegmentLayout.size, looksBehindZeros: Bool
+  ) -> RecordScanner {
+    RecordScanner(
+      UnsafeRawBufferPointer(segment.bytes), from: offset, seed: segment.seed,
+      looksBehindZeros: looksBehindZeros)
   }
 
   /// Whether the machine has been running since the ring was written, if it was last started as `bootID` says.
@@ -90,122 +104,178 @@ package final class RingImage {
   private static func readHead(_ file: borrowing File) throws -> RingHead {
     try file.bytes(at: 0, count: HeadLayout.size).withUnsafeBytes { try RingHead($0) }
   }
+}
 
-  /// The work of copying, apart from the result.
-  private struct RingCopy {
-    let bytes: UnsafeMutableRawBufferPointer
-    var segments: [Segment] = []
-    var damage: [Damage] = []
-    private let geometry: RingGeometry
+/// The work of copying a ring, apart from the result.
+private struct RingCopy {
+  let front: UnsafeMutableRawBufferPointer
+  var segments: [RingImage.Segment] = []
+  var damage: [RingImage.Damage] = []
+  private let geometry: RingGeometry
+  private let session: SessionID
+  /// How much of the file is there.
+  private let present: Int
 
-    /// Reads what of the ring is there. Bytes that a truncated file lacks are zero.
-    init(
-      _ file: borrowing File, _ geometry: RingGeometry, session: SessionID
-    ) throws(SystemError) {
-      self.geometry = geometry
-      // Not what the head claims: what is there. The head's page must be; a segment may be missing.
-      let present = min(try file.status().size, geometry.fileSize)
-      let size = max(present, geometry.segmentsOffset)
-      guard size <= 1 << 34 else { throw SystemError(call: .read, errno: 27, path: file.path) }
-      bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 64)
-      bytes.initializeMemory(as: UInt8.self, repeating: 0)
-      do {
-        _ = try file.readFully(
-          into: UnsafeMutableRawBufferPointer(rebasing: bytes[..<geometry.segmentsOffset]), at: 0)
-        for index in 0..<geometry.segmentCount { try copySegment(index, file, session: session) }
-      } catch {
-        bytes.deallocate()
-        throw error
-      }
-      if present < geometry.fileSize {
-        damage.append(
-          Damage(range: present..<geometry.fileSize, what: "missing: the file is truncated"))
-      }
-      segments.sort { $0.header.generation < $1.header.generation }
+  /// Reads what of the ring is there. Bytes that a truncated file lacks are zero.
+  init(
+    _ file: borrowing File, _ head: RingHead, _ resume: (UInt64) -> Int?
+  ) throws(SystemError) {
+    geometry = head.geometry
+    session = head.identity.session
+    // Not what the head claims: what is there. The head's page must be; a segment may be missing.
+    present = min(try file.status().size, geometry.fileSize)
+    guard max(present, geometry.segmentsOffset) <= 1 << 34 else {
+      throw SystemError(call: .read, errno: 27, path: file.path)
     }
+    front = .allocate(byteCount: geometry.segmentsOffset, alignment: 64)
+    front.initializeMemory(as: UInt8.self, repeating: 0)
+    do {
+      _ = try file.readFully(into: front, at: 0)
+      try copySegments(file, resume)
+    } catch {
+      front.deallocate()
+      for segment in segments { segment.bytes.deallocate() }
+      throw error
+    }
+    if present < geometry.fileSize {
+      damage.append(
+        RingImage.Damage(
+          range: present..<geometry.fileSize, what: "missing: the file is truncated"))
+    }
+    segments.sort { $0.header.generation < $1.header.generation }
+  }
 
-    /// Copies a segment; again if its process began to use it anew meanwhile.
-    private mutating func copySegment(
-      _ index: Int, _ file: borrowing File, session: SessionID
-    ) throws(SystemError) {
+  /// Looks at all headers before any segment is copied, and passes over uses of segments that began meanwhile: while
+  /// one segment is copied, a thread may go on in another that then would be newer than the first.
+  private mutating func copySegments(
+    _ file: borrowing File, _ resume: (UInt64) -> Int?
+  ) throws(SystemError) {
+    let scratch = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: max(min(geometry.segmentSize, present), 1), alignment: 64)
+    defer { scratch.deallocate() }
+    var headers: [(index: Int, generation: UInt64)] = []
+    for index in 0..<geometry.segmentCount {
       let offset = geometry.offset(ofSegment: index)
-      guard offset + SegmentLayout.size < bytes.count else { return }
-      let size = min(geometry.segmentSize, bytes.count - offset)
-      let target = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<offset + size])
-      let part = UnsafeRawBufferPointer(target)
-      for _ in 0..<8 {
-        _ = try file.readFully(into: target, at: offset)
-        let written = part.load(SegmentLayout.generation, as: UInt64.self)
-        let isMended = target.mendSegmentHeader()
-        let header: SegmentHeader
-        do {
-          header = try SegmentHeader(part, size: geometry.segmentSize)
-        } catch {
-          damage.append(Damage(range: offset..<offset + size, what: "segment \(index): \(error)"))
-          return
-        }
-        if header.isFree { return }
-        guard try generation(file, at: offset) == written else { continue }
-        if isMended {
-          noteMended(offset..<offset + SegmentLayout.size, "header of segment \(index)")
-        }
-        segments.append(
-          Segment(
-            index: index, header: header, offset: offset, size: size,
-            seed: checkSeed(session: session, generation: header.generation)))
-        return
-      }
+      guard offset + SegmentLayout.size < present else { break }
+      let count = try file.readFully(
+        into: UnsafeMutableRawBufferPointer(rebasing: scratch[..<SegmentLayout.size]), at: offset)
+      guard count == SegmentLayout.size else { break }
+      let part = UnsafeRawBufferPointer(scratch)
+      // Of a damaged one, too.
+      if part.load(SegmentLayout.state, as: UInt32.self) == SegmentLayout.stateFree { continue }
+      headers.append((index, part.load(SegmentLayout.generation, as: UInt64.self)))
     }
-
-    /// Notes damage that costs nothing.
-    mutating func noteMended(_ range: Range<Int>, _ what: String) {
-      damage.append(Damage(range: range, what: "\(what): one bit was wrong, and is put right"))
+    for (index, generation) in headers {
+      try copySegment(index, generation, file, scratch, from: resume(generation))
     }
+  }
 
-    private func generation(_ file: borrowing File, at offset: Int) throws(SystemError) -> UInt64 {
-      let bytes = try file.bytes(at: offset + SegmentLayout.generation, count: wordSize)
-      return bytes.count == wordSize ? bytes.withUnsafeBytes { $0.load(0, as: UInt64.self) } : 0
-    }
-
-    func clock(startTime: Int64) -> TickClock {
-      let all = UnsafeRawBufferPointer(bytes)
-      let pairs = [
-        RingLayout.firstClockPair, RingLayout.clockPairSlots,
-        RingLayout.clockPairSlots + ClockPairLayout.size,
-      ].map { ClockPair(all.slice($0, ClockPairLayout.size)) }
-      let valid = pairs.compactMap { $0 }
-      guard let newest = valid.max(by: { $0.ordinal < $1.ordinal }) else {
-        return TickClock(ticks: 0, wall: startTime, rate: 1 << 32)
-      }
-      return TickClock(first: pairs[0] ?? newest, newest: newest)
-    }
-
-    mutating func dictionary(
-      _ head: RingHead
-    ) -> (LogDictionary, [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)]) {
-      let start = geometry.dictionaryOffset
-      let area = UnsafeMutableRawBufferPointer(
-        rebasing: bytes[start..<start + geometry.dictionarySize])
-      let seed = checkSeed(session: head.identity.session, generation: 0)
-      for entry in area.mendEntries(seed: seed) {
-        noteMended(start + entry.lowerBound..<start + entry.upperBound, "dictionary")
-      }
-      var scanner = EntryScanner(UnsafeRawBufferPointer(area), seed: seed)
-      var dictionary = LogDictionary()
-      var entries: [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)] = []
-      while let entry = scanner.next() {
-        guard dictionary.insert(entry.entry) else {
-          let rest = start + scanner.offset..<start + geometry.dictionarySize
-          damage.append(Damage(range: rest, what: "dictionary: too many entries"))
-          break
-        }
-        entries.append(entry)
-      }
-      for range in scanner.damage {
+  private mutating func copySegment(
+    _ index: Int, _ generation: UInt64, _ file: borrowing File,
+    _ scratch: UnsafeMutableRawBufferPointer, from resume: Int?
+  ) throws(SystemError) {
+    let offset = geometry.offset(ofSegment: index)
+    let size = min(geometry.segmentSize, present - offset)
+    // What begins where the known part ends is looked at first: mostly there is nothing new.
+    if let resume, try word(file, at: offset + resume, within: offset + size) == 0 { return }
+    let target = UnsafeMutableRawBufferPointer(rebasing: scratch[..<size])
+    let part = UnsafeRawBufferPointer(target)
+    let read = try file.readFully(into: target, at: offset)
+    UnsafeMutableRawBufferPointer(rebasing: target[read...]).initializeMemory(
+      as: UInt8.self, repeating: 0)
+    let written = part.load(SegmentLayout.generation, as: UInt64.self)
+    let isMended = target.mendSegmentHeader()
+    let header: SegmentHeader
+    do {
+      header = try SegmentHeader(part, size: geometry.segmentSize)
+    } catch {
+      // Only if it is not being made ready just now.
+      if try word(file, at: offset, within: offset + size) == generation {
         damage.append(
-          Damage(range: start + range.lowerBound..<start + range.upperBound, what: "dictionary"))
+          RingImage.Damage(range: offset..<offset + size, what: "segment \(index): \(error)"))
       }
-      return (dictionary, entries)
+      return
     }
+    // In use anew, or free: what was in it is in an archive, or discarded.
+    guard !header.isFree, written == generation,
+      try word(file, at: offset + SegmentLayout.generation, within: offset + size) == generation
+    else { return }
+    segments.append(
+      RingImage.Segment(
+        index: index, header: header, bytes: copy(part, end: header.end),
+        seed: checkSeed(session: session, generation: header.generation)))
+    if isMended { noteMended(offset..<offset + SegmentLayout.size, "header of segment \(index)") }
+  }
+
+  /// Notes damage that costs nothing.
+  mutating func noteMended(_ range: Range<Int>, _ what: String) {
+    damage.append(
+      RingImage.Damage(range: range, what: "\(what): one bit was wrong, and is put right"))
+  }
+
+  /// A copy of a segment up to its end, without the zeros behind what was written.
+  private func copy(
+    _ part: UnsafeRawBufferPointer, end: Int
+  ) -> UnsafeMutableRawBufferPointer {
+    let words = part.bindMemory(to: UInt64.self)
+    var count = (end == 0 ? part.count : min(end, part.count)) / wordSize
+    while count > 0, words[count - 1] == 0 { count -= 1 }
+    // One zero word, where the next record would be; a sealed segment has none.
+    let size = min((count + 1) * wordSize, end == 0 ? part.count : min(end, part.count))
+    let bytes = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: max(size, SegmentLayout.size), alignment: 64)
+    bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: part[..<bytes.count]))
+    return bytes
+  }
+
+  /// A word of the file; 0 where it has none.
+  private func word(
+    _ file: borrowing File, at offset: Int, within end: Int
+  ) throws(SystemError) -> UInt64 {
+    guard offset + wordSize <= end else { return 0 }
+    let bytes = try file.bytes(at: offset, count: wordSize)
+    return bytes.count == wordSize ? bytes.withUnsafeBytes { $0.load(0, as: UInt64.self) } : 0
+  }
+
+  func clock(startTime: Int64) -> TickClock {
+    let all = UnsafeRawBufferPointer(front)
+    let pairs = [
+      RingLayout.firstClockPair, RingLayout.clockPairSlots,
+      RingLayout.clockPairSlots + ClockPairLayout.size,
+    ].map { ClockPair(all.slice($0, ClockPairLayout.size)) }
+    let valid = pairs.compactMap { $0 }
+    guard let newest = valid.max(by: { $0.ordinal < $1.ordinal }) else {
+      return TickClock(ticks: 0, wall: startTime, rate: 1 << 32)
+    }
+    return TickClock(first: pairs[0] ?? newest, newest: newest)
+  }
+
+  mutating func dictionary(
+    _ head: RingHead
+  ) -> (LogDictionary, [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)]) {
+    let start = geometry.dictionaryOffset
+    let seed = checkSeed(session: session, generation: 0)
+    let area = UnsafeMutableRawBufferPointer(
+      rebasing: front[start..<start + geometry.dictionarySize])
+    for entry in area.mendEntries(seed: seed) {
+      noteMended(start + entry.lowerBound..<start + entry.upperBound, "dictionary")
+    }
+    var scanner = EntryScanner(UnsafeRawBufferPointer(area), seed: seed)
+    var dictionary = LogDictionary()
+    var entries: [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)] = []
+    while let entry = scanner.next() {
+      guard dictionary.insert(entry.entry) else {
+        let rest = start + scanner.offset..<geometry.dictionaryOffset + geometry.dictionarySize
+        damage.append(RingImage.Damage(range: rest, what: "dictionary: too many entries"))
+        break
+      }
+      entries.append(entry)
+    }
+    for range in scanner.damage {
+      damage.append(
+        RingImage.Damage(
+          range: start + range.lowerBound..<start + range.upperBound, what: "dictionary"))
+    }
+    return (dictionary, entries)
   }
 }

@@ -26,6 +26,11 @@ package enum Clock {
     nanoseconds(CLOCK_MONOTONIC)
   }
 
+  /// When the machine was started, in nanoseconds since 1970 by the present ``realtime()``: CLOCK_BOOTTIME.
+  package static func bootTime() -> Int64 {
+    realtime() &- Int64(bitPattern: nanoseconds(CLOCK_BOOTTIME))
+  }
+
   private static func nanoseconds(_ clock: clockid_t) -> UInt64 {
     var time = timespec()
     clock_gettime(clock, &time)

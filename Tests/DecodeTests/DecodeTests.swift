@@ -142,7 +142,7 @@ import Testing
     let cases: [([String], String)] = [
       ([], "PATH is missing"), (["--level", "loud", "x"], "'loud'"),
       (["--since", "2025-11-21T090001", "x"], "090001"),
-      (["--since", "yesterday", "x"], "'yesterday' is not a value of '--since'"),
+      (["--since", "lately", "x"], "'lately' is not a value of '--since'"),
       (["--since", "2025-02-30", "x"], "2025-02-30"), (["--until", "-15x", "x"], "-15x"),
       (["--since", "2025-11-21T25:00", "x"], "25:00"), (["--tz", "Mars/Base", "x"], "'Mars/Base'"),
       (["--tz", "../../etc/passwd", "x"], "passwd"),

@@ -47,7 +47,7 @@ final class LabelTable: @unchecked Sendable {
     lock.withLock {
       rules.removeAll { $0.pattern == pattern }
       rules.append((pattern, level))
-      for label in labels where matches(label.name, pattern) {
+      for label in labels where Glob(pattern).matches(label.name) {
         mmlog_store_relaxed_u32(&label.state.pointee.level, UInt32(level.rawValue))
       }
     }
@@ -73,28 +73,6 @@ final class LabelTable: @unchecked Sendable {
   }
 
   private func level(of name: String) -> Level {
-    rules.last { matches(name, $0.pattern) }?.level ?? defaultLevel
+    rules.last { Glob($0.pattern).matches(name) }?.level ?? defaultLevel
   }
-}
-
-/// Whether `text` matches a pattern in which `*` stands for any bytes and `?` for any one.
-func matches(_ text: String, _ pattern: String) -> Bool {
-  let (text, pattern) = (Array(text.utf8), Array(pattern.utf8))
-  var (t, p) = (0, 0)
-  var retry: (t: Int, p: Int)?
-  while t < text.count {
-    if p < pattern.count, pattern[p] == UInt8(ascii: "*") {
-      retry = (t, p)
-      p += 1
-    } else if p < pattern.count, pattern[p] == UInt8(ascii: "?") || pattern[p] == text[t] {
-      (t, p) = (t + 1, p + 1)
-    } else if let again = retry {
-      // The last star takes one byte more.
-      retry = (again.t + 1, again.p)
-      (t, p) = (again.t + 1, again.p + 1)
-    } else {
-      return false
-    }
-  }
-  return pattern[p...].allSatisfy { $0 == UInt8(ascii: "*") }
 }

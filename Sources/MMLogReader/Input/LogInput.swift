@@ -6,6 +6,8 @@ import MMLogSystem
 public enum LogInput: Hashable, Sendable {
   /// A file, or a directory, of which everything that is named `*.ring` or `*.mmlog` is read.
   case path(String)
+  /// A directory with all directories below it; symbolic links in it are not followed.
+  case tree(String)
   /// One ring or archive that comes in at standard input.
   case standardInput
 }
@@ -17,6 +19,8 @@ struct InputFiles {
   private(set) var unreadable: [LogError] = []
   private var seen: Set<FileIdentity> = []
   private var complained: Set<String> = []
+  /// How many names of logs were found in directories.
+  private var foundCount = 0
 
   struct RingInput {
     let image: RingImage
@@ -46,17 +50,20 @@ struct InputFiles {
       // What comes through a pipe comes once.
       case .standardInput where kind == .archive: return
       case .standardInput: try takeStream(File.standardInput())
-      case .path(let path): try add(File.openFollowingLinks(path), kind)
+      case .path(let path): try add(File.openFollowingLinks(path), kind, isTree: false)
+      case .tree(let path): try add(File.openFollowingLinks(path), kind, isTree: true)
       }
     } catch {
       report(LogError(error, while: "Opening failed"))
     }
   }
 
-  private mutating func add(_ file: consuming File, _ kind: FileKind) throws(SystemError) {
+  private mutating func add(
+    _ file: consuming File, _ kind: FileKind, isTree: Bool
+  ) throws(SystemError) {
     let status = try file.status()
     if status.isDirectory {
-      try addDirectory(file.path, kind)
+      try addDirectory(file.path, kind, isTree: isTree)
     } else if status.isRegularFile {
       try take(file, status, kind)
     } else if kind == .ring {
@@ -64,20 +71,39 @@ struct InputFiles {
     }
   }
 
-  private mutating func addDirectory(_ path: String, _ kind: FileKind) throws(SystemError) {
+  private mutating func addDirectory(
+    _ path: String, _ kind: FileKind, isTree: Bool
+  ) throws(SystemError) {
     let directory = try Directory.open(path)
-    let names = try directory.names().filter {
-      $0.hasSuffix(FileNames.ringSuffix) || $0.hasSuffix(FileNames.archiveSuffix)
-    }
-    if names.isEmpty {
-      let message = "\(path) has no log in it: no name there ends in .ring or .mmlog"
+    let found = foundCount
+    try add(directory, kind, levels: isTree ? Self.deepestTree : 0)
+    if foundCount == found {
+      let place = isTree ? "in it or below" : "there"
+      let message = "\(path) has no log in it: no name \(place) ends in .ring or .mmlog"
       report(LogError(.system, message, path: path))
     }
-    for name in names.sorted() {
+  }
+
+  /// More than any path has room for on the usual systems, less than descriptors.
+  private static let deepestTree = 100
+
+  private mutating func add(
+    _ directory: borrowing Directory, _ kind: FileKind, levels: Int
+  ) throws(SystemError) {
+    for name in try directory.names().sorted() {
       do {
-        let file = try directory.openFile(name, [.read, .nonBlocking])
-        let status = try file.status()
-        if status.isRegularFile { try take(file, status, kind) }
+        if name.hasSuffix(FileNames.ringSuffix) || name.hasSuffix(FileNames.archiveSuffix) {
+          foundCount += 1
+          let file = try directory.openFile(name, [.read, .nonBlocking])
+          let status = try file.status()
+          if status.isRegularFile {
+            try take(file, status, kind)
+            continue
+          }
+        }
+        if levels > 0, try directory.status(of: name)?.isDirectory == true {
+          try add(directory.openDirectory(name), kind, levels: levels - 1)
+        }
       } catch  where error.isNotFound {
         // Adopted or deleted since the names were listed: what was in it is elsewhere, or gone.
       } catch {

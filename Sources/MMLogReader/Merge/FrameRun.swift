@@ -1,20 +1,29 @@
 import MMLogFormat
 import MMLogStorage
 
-/// The records of a frame. It is read and decompressed when the merge arrives at its first ticks.
+/// The records of a frame that may pass the filter. It is read and decompressed when the merge arrives at its first
+/// ticks.
 final class FrameRun: Run {
   private let archive: ArchiveFile
   private let frame: ArchiveFile.Frame
   private let threads: ThreadTable
+  private let filter: SessionFilter
+  /// Of a frame that has records which were given before, from the ring: which.
+  private var given: GivenRecords?
   private var rows: FrameRows?
   private(set) var isOpened = false
   private var row: RecordView?
   private var failure: LogDamage?
 
-  init(_ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ threads: ThreadTable) {
+  init(
+    _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ threads: ThreadTable,
+    _ filter: SessionFilter, given: GivenRecords? = nil
+  ) {
     self.archive = archive
     self.frame = frame
     self.threads = threads
+    self.filter = filter
+    self.given = given
     super.init(
       path: archive.path, ticks: frame.header.summary.firstTicks, clock: frame.header.clock)
   }
@@ -22,21 +31,26 @@ final class FrameRun: Run {
   /// What it takes in memory when it is open, in bytes.
   var size: Int { max(frame.header.rawSize, frame.header.payloadSize) }
 
-  override func next() -> RunItem? {
+  override func step() -> RunStep {
     if !isOpened {
       open()
       return .nothing
     }
     guard let rows, let row else {
-      defer { failure = nil }
-      return failure.map { .damage($0) }
+      damage = failure
+      failure = nil
+      return damage == nil ? .end : .damage
     }
-    let record = RunRecord(
-      view: row, ticks: ticks, offset: frame.offset, thread: rows.thread(of: row),
-      owner: rows.payload)
+    let ticks = ticks
     advance(rows)
-    return .record(record)
+    return .record(row, ticks: ticks, offset: frame.offset)
   }
+
+  override func thread(of view: RecordView) -> LogThread {
+    rows?.thread(of: view) ?? LogThread(ordinal: 0, id: 0, name: "")
+  }
+
+  override var owner: AnyObject { rows?.payload ?? self }
 
   private func open() {
     isOpened = true
@@ -53,8 +67,18 @@ final class FrameRun: Run {
 
   private func advance(_ rows: FrameRows) {
     do {
-      row = try rows.next()
-      if let row { move(to: row.ticks) }
+      var reader = rows.reader
+      defer { rows.reader = reader }
+      while let row = try reader.next() {
+        if given != nil, given?.take(row, ticks: row.ticks, thread: row.threadOrdinalOfRow) == true
+        {
+          continue
+        }
+        guard filter.mayPass(row) else { continue }
+        self.row = row
+        return move(to: row.ticks)
+      }
+      row = nil
     } catch {
       row = nil
       failure = damage(
@@ -67,7 +91,7 @@ final class FrameRun: Run {
 /// The rows of a frame in memory.
 final class FrameRows {
   let payload: Payload
-  private var reader: RowReader
+  var reader: RowReader
   private var threads: [UInt32: LogThread] = [:]
   private var last: LogThread?
 
@@ -76,8 +100,6 @@ final class FrameRows {
     reader = try RowReader(payload.bytes)
     for identity in reader.threads { threads[identity.ordinal] = table.thread(identity) }
   }
-
-  func next() throws(FormatError) -> RecordView? { try reader.next() }
 
   func thread(of row: RecordView) -> LogThread {
     let ordinal = row.threadOrdinalOfRow

@@ -1,48 +1,58 @@
 /// A binary heap of things to be merged: the one with the least key is at the front, and of equal
 /// ones that with the least order.
 struct MergeHeap<Key: Comparable, Element> {
-  private typealias Entry = (key: Key, order: Int, element: Element)
-  private var entries: [Entry] = []
+  struct Place {
+    let key: Key
+    let order: Int
 
-  var isEmpty: Bool { entries.isEmpty }
-  /// The front.
-  var first: Element? { entries.first?.element }
+    static func < (a: Place, b: Place) -> Bool {
+      a.key < b.key || (a.key == b.key && a.order < b.order)
+    }
+  }
+
+  private var places: [Place] = []
+  /// Beside their places, so that these are compared without touching what is merged.
+  private var elements: [Element] = []
+
+  var isEmpty: Bool { places.isEmpty }
+
+  /// Where the front stands; nil if the heap is empty.
+  var firstPlace: Place? { places.first }
 
   /// - Complexity: O(log n), as all that changes the heap.
   mutating func insert(_ element: Element, key: Key, order: Int) {
-    entries.append((key, order, element))
-    var index = entries.count - 1
-    while index > 0, isBefore(index, (index - 1) / 2) {
-      entries.swapAt(index, (index - 1) / 2)
+    places.append(Place(key: key, order: order))
+    elements.append(element)
+    var index = places.count - 1
+    while index > 0, places[index] < places[(index - 1) / 2] {
+      swap(index, (index - 1) / 2)
       index = (index - 1) / 2
     }
   }
 
-  /// Gives the front another key, which puts it where it then belongs.
-  mutating func updateFirst(key: Key) {
-    entries[0].key = key
+  /// Takes out the front.
+  mutating func popFirst() -> (element: Element, order: Int)? {
+    if places.isEmpty { return nil }
+    swap(0, places.count - 1)
+    let place = places.removeLast()
+    let element = elements.removeLast()
     sink()
-  }
-
-  mutating func removeFirst() {
-    entries.swapAt(0, entries.count - 1)
-    entries.removeLast()
-    sink()
+    return (element, place.order)
   }
 
   private mutating func sink() {
     var index = 0
-    while 2 * index + 1 < entries.count {
+    while 2 * index + 1 < places.count {
       var child = 2 * index + 1
-      if child + 1 < entries.count, isBefore(child + 1, child) { child += 1 }
-      guard isBefore(child, index) else { return }
-      entries.swapAt(index, child)
+      if child + 1 < places.count, places[child + 1] < places[child] { child += 1 }
+      guard places[child] < places[index] else { return }
+      swap(index, child)
       index = child
     }
   }
 
-  private func isBefore(_ a: Int, _ b: Int) -> Bool {
-    let (a, b) = (entries[a], entries[b])
-    return a.key < b.key || (a.key == b.key && a.order < b.order)
+  private mutating func swap(_ a: Int, _ b: Int) {
+    places.swapAt(a, b)
+    elements.swapAt(a, b)
   }
 }

@@ -1,16 +1,19 @@
 import MMLogFormat
 
 /// A part of a session in the order of its ticks: a frame, a segment, or a note between them.
+///
+/// A step makes the item that was next the current one. What a run holds of a record is valid until its next step,
+/// and as long as ``owner`` is kept.
 class Run {
   /// Where the next item belongs. It rises only: a record whose ticks are before those of the one
   /// before it takes those (FORMAT.md, 5).
-  fileprivate(set) var ticks: UInt64
+  final fileprivate(set) var ticks: UInt64
 
   /// What turns the ticks into wall time.
-  let clock: TickClock
+  final let clock: TickClock
 
   /// The file that it is of.
-  let path: String
+  final let path: String
 
   init(path: String, ticks: UInt64, clock: TickClock) {
     self.path = path
@@ -18,48 +21,50 @@ class Run {
     self.clock = clock
   }
 
-  /// Takes the next item; nil at the end.
-  func next() -> RunItem? { nil }
+  /// Goes on to the next item.
+  func step() -> RunStep { .end }
+
+  /// The thread of a record that the run has just given.
+  func thread(of view: RecordView) -> LogThread { preconditionFailure("a run without records") }
+
+  /// What keeps the memory of its records.
+  var owner: AnyObject { self }
+
+  /// The damage that the run has just come upon.
+  final var damage: LogDamage?
 
   /// Moves on to the ticks of the item that is next now.
-  final func move(to ticks: UInt64) { self.ticks = max(self.ticks, ticks) }
+  @inline(__always)
+  final func move(to ticks: UInt64) { if ticks > self.ticks { self.ticks = ticks } }
 
   final func damage(_ offset: Int, _ size: Int, _ what: String) -> LogDamage {
     LogDamage(path: path, offset: offset, size: size, what: what)
   }
 }
 
-/// What a run gives.
-enum RunItem {
-  case record(RunRecord)
-  case damage(LogDamage)
+/// What a run has come to.
+enum RunStep {
+  /// A record or a fragment; ``offset`` is where it, or the frame that it is in, begins in the file.
+  case record(RecordView, ticks: UInt64, offset: Int)
+  /// ``Run/damage`` says what.
+  case damage
   /// None this time: the run has got ready, and its first item may come later than it seemed.
   case nothing
-}
-
-/// A record or a fragment as a run has it.
-struct RunRecord {
-  let view: RecordView
-  let ticks: UInt64
-  /// Where it, or the frame that it is in, begins in the file.
-  let offset: Int
-  let thread: LogThread
-  /// What keeps the view's memory.
-  let owner: AnyObject
+  case end
 }
 
 /// Damage that stands between frames or segments.
 final class NoteRun: Run {
-  private var item: LogDamage?
+  private var isGiven = false
 
   init(_ damage: LogDamage, ticks: UInt64, clock: TickClock) {
-    item = damage
     super.init(path: damage.path, ticks: ticks, clock: clock)
+    self.damage = damage
   }
 
-  override func next() -> RunItem? {
-    defer { item = nil }
-    return item.map { .damage($0) }
+  override func step() -> RunStep {
+    defer { isGiven = true }
+    return isGiven ? .end : .damage
   }
 }
 

@@ -16,48 +16,76 @@ struct RingView {
   }
 }
 
-/// The records of a ring's segment that no archive has.
+/// The records of a ring's segment that no archive has, and that may pass the filter.
 final class SegmentRun: Run {
   private let ring: RingView
   private let segment: RingImage.Segment
   private let start: Int
-  private let thread: LogThread
+  private let ownThread: LogThread
   private let threads: ThreadTable
+  private let filter: SessionFilter
+  /// Where the session is followed: what is given is noted here.
+  private let given: GivenSegments?
   private var scanner: RecordScanner
   private var item: RecordScanner.Item?
+  /// The greatest ticks of all records, whether or not they pass.
+  private(set) var lastTicks: UInt64 = 0
 
-  init(_ ring: RingView, _ segment: RingImage.Segment, _ threads: ThreadTable) {
+  init(
+    _ ring: RingView, _ segment: RingImage.Segment, _ threads: ThreadTable, _ filter: SessionFilter,
+    given: GivenSegments? = nil
+  ) {
     self.ring = ring
     self.segment = segment
     self.threads = threads
+    self.filter = filter
+    self.given = given
     start = ring.image.head.geometry.offset(ofSegment: segment.index)
-    thread = threads.thread(segment.header.thread)
-    scanner = ring.image.scanner(of: segment, looksBehindZeros: !ring.isRunning)
+    ownThread = threads.thread(segment.header.thread)
+    scanner = ring.image.scanner(
+      of: segment, from: given?.end(of: segment.header.generation) ?? SegmentLayout.size,
+      looksBehindZeros: !ring.isRunning)
     super.init(path: ring.image.path, ticks: 0, clock: ring.image.clock)
     advance()
   }
 
-  override func next() -> RunItem? {
-    guard let item else { return nil }
+  override func step() -> RunStep {
+    guard let item else { return .end }
     let ticks = ticks
     advance()
     switch item {
     case .damage(let range):
-      return .damage(
-        damage(start + range.lowerBound, range.count, "records in segment \(segment.index)"))
+      damage = damage(start + range.lowerBound, range.count, "records in segment \(segment.index)")
+      return .damage
     case .record(let view, let offset):
-      return .record(
-        RunRecord(
-          view: view, ticks: ticks, offset: start + offset,
-          thread: view.sharedThread.map(threads.thread) ?? thread, owner: ring.image))
+      return .record(view, ticks: ticks, offset: start + offset)
     }
   }
 
+  override func thread(of view: RecordView) -> LogThread {
+    view.sharedThread.map(threads.thread) ?? ownThread
+  }
+
+  override var owner: AnyObject { ring.image }
+
   private func advance() {
-    repeat {
-      item = scanner.next()
-      if case .record(let view, _) = item { move(to: view.ticks) }
-    } while item.map(isArchived) ?? false
+    let generation = segment.header.generation
+    defer { given?.move(generation, to: scanner.offset) }
+    while let next = scanner.next() {
+      if case .record(let view, _) = next {
+        lastTicks = max(lastTicks, view.ticks)
+        move(to: view.ticks)
+      }
+      if isArchived(next) { continue }
+      item = next
+      guard case .record(let view, let offset) = next else { return }
+      if let given {
+        let thread = view.sharedThread?.ordinal ?? segment.header.thread.ordinal
+        given.add(view, ticks: ticks, thread: thread, generation: generation, offset: offset)
+      }
+      if filter.mayPass(view) { return }
+    }
+    item = nil
   }
 
   private func isArchived(_ item: RecordScanner.Item) -> Bool {

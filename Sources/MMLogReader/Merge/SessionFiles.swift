@@ -48,3 +48,25 @@ struct SessionFiles {
     }
   }
 }
+
+extension SessionFiles {
+  /// How the session ended, as its ring and the last mark of its archives say.
+  func ending(_ mark: SessionEnd?) -> SessionEnding {
+    if let ring, ring.isRunning { return .running }
+    if let mark {
+      return mark.how == .closed ? .closed(at: mark.time) : .diedAndWasRecovered(at: mark.time)
+    }
+    guard let ring else { return .unknown }
+    return ring.image.isClosedCleanly ? .closed(at: nil) : .died
+  }
+
+  /// Whether it ended without being closed.
+  var hasCrashed: Bool {
+    var summary = SessionSummary()
+    summary.read(self)
+    switch ending(summary.end) {
+    case .died, .diedAndWasRecovered: return true
+    case .closed, .running, .unknown: return false
+    }
+  }
+}

@@ -3,135 +3,156 @@ import MMLogStorage
 
 /// Gives what the files of one session hold, one by one.
 final class SessionReader {
-  /// The item that is next; nil at the end.
-  private(set) var head: LogItem?
-  /// Where it belongs among those of other sessions, in nanoseconds since 1970.
+  /// Where the next item belongs among those of other sessions, in nanoseconds since 1970.
   private(set) var time: Int64
+  /// Whether there is a next item.
+  var hasNext: Bool { head != nil }
 
-  private let session: LogSession
-  private let filter: LogFilter
+  let session: LogSession
+  private var head: LogItem?
+  private let filter: SessionFilter
+  private let sites = SiteTable()
+  private let threads = ThreadTable()
+  /// What is to be opened when the merge arrives at the session.
   private var files: SessionFiles?
   private var runs: SessionRuns?
+  private var segments: [SegmentRun] = []
   private var fragments = FragmentTable()
-  private var sites: [UInt32: CallSiteInfo] = [:]
-  private var labels: [UInt32: PreparedText] = [:]
+  private var summary = SessionSummary()
   /// What comes before anything else of the runs, last first.
   private var queue: [LogItem] = []
   /// What comes after everything of the runs, last first.
   private var closing: [LogItem] = []
+  /// When the session logged last, as far as is known.
   private var lastTime: Int64
 
   init(_ files: SessionFiles, _ filter: LogFilter) {
     self.files = files
-    self.filter = filter
+    self.filter = SessionFilter(filter, sites)
     session = LogSession(files.identity)
     time = files.identity.startTime
     lastTime = time
     head = .sessionStarted(session)
   }
 
-  /// Goes on to the next item.
-  func advance() {
+  /// Takes the next item, and finds the one after it.
+  func next() -> LogItem? {
+    let item = head.take()
+    if item != nil { advance() }
+    return item
+  }
+
+  private func advance() {
     if let files { open(files) }
     head = nextOfRuns() ?? nextOfEnd()
   }
 
   private func open(_ files: SessionFiles) {
-    let summary = SessionSummary(files)
-    runs = SessionRuns(files, summary, filter)
-    sites = summary.dictionary.callSites.mapValues(CallSiteInfo.init)
-    labels = summary.dictionary.labels.mapValues(PreparedText.init)
-    for archive in files.archives {
+    self.files = nil
+    summary.read(files)
+    sites.add(summary.dictionary)
+    var runs = SessionRuns(threads, filter)
+    for (index, archive) in files.archives.enumerated() {
+      runs.add(
+        archive, archive.frames[...], summary.damage[index] ?? [],
+        besides: summary.replaced[index] ?? []
+      ) { _ in .nothing }
       for frame in archive.frames { lastTime = max(lastTime, frame.header.summary.lastWall) }
     }
+    if let ring = summary.ring {
+      segments = runs.add(ring, ring.image.segments, damage: ring.image.damage, given: nil)
+    }
+    runs.start()
+    self.runs = runs
     closing = [.sessionEnded(session, files.ending(summary.end), lastTime: lastTime)]
     if !summary.losses.isEmpty { closing.append(.losses(session, summary.losses)) }
-    self.files = nil
   }
 
   private func nextOfRuns() -> LogItem? {
     if let item = queue.popLast() { return item }
-    while let (item, run) = runs?.next() {
-      switch item {
-      case .nothing: continue
-      case .damage(let damage): return .damage(damage)
-      case .record(let record): if let item = take(record, of: run) { return item }
+    while let step = runs?.step(), let run = runs?.current {
+      switch step {
+      case .record(let view, let ticks, let offset):
+        if let item = take(view, ticks: ticks, offset: offset, of: run) { return item }
+      case .damage:
+        if let damage = run.damage { return .damage(damage) }
+      case .nothing, .end: continue
       }
     }
     return nil
   }
 
   private func nextOfEnd() -> LogItem? {
-    if runs != nil {
-      runs = nil
-      for (thread, size) in fragments.unfinished.reversed() {
-        closing.append(unfinished(thread, size))
-      }
-    }
+    if runs != nil { endRuns() }
     guard let item = closing.popLast() else { return nil }
     guard case .sessionEnded(let session, let ending, _) = item else { return item }
     return .sessionEnded(session, ending, lastTime: lastTime)
   }
 
-  private func take(_ record: RunRecord, of run: Run) -> LogItem? {
-    let wall = run.clock.wall(at: record.ticks)
-    lastTime = max(lastTime, wall)
-    guard filter.passes(level: record.view.level) else { return nil }
-    if record.view.isFragment { return takeFragment(record, of: run, wall) }
-    let item = filter.passes(time: wall) ? wholeRecord(record, of: run, wall) : nil
-    guard let size = fragments.end(record.thread.ordinal) else { return item }
-    if let item { queue.append(item) }
-    return unfinished(record.thread.ordinal, size)
-  }
-
-  private func wholeRecord(_ record: RunRecord, of run: Run, _ wall: Int64) -> LogItem {
-    let words = record.view.bytes
-    let start = RecordLayout.identityWord * wordSize
-    let body = words.slice(start, words.count - start)
-    return item(body, record.owner, record, of: run, .init(ticks: record.ticks, wall: wall))
-  }
-
-  private func takeFragment(_ record: RunRecord, of run: Run, _ wall: Int64) -> LogItem? {
-    let start = FragmentTable.Start(ticks: record.ticks, wall: wall)
-    switch fragments.add(record.view, thread: record.thread.ordinal, start: start) {
-    case .incomplete: return nil
-    case .unfinished(let size): return unfinished(record.thread.ordinal, size)
-    case .whole(let body, let start):
-      guard filter.passes(time: start.wall) else { return nil }
-      let payload = Payload(body)
-      return item(payload.bytes, payload, record, of: run, start)
+  private func endRuns() {
+    runs = nil
+    for segment in segments {
+      lastTime = max(lastTime, segment.clock.wall(at: segment.lastTicks))
+    }
+    segments = []
+    for (thread, size) in fragments.unfinished.reversed() {
+      closing.append(unfinished(thread, size))
     }
   }
 
+  // MARK: - Records
+
+  private func take(_ view: RecordView, ticks: UInt64, offset: Int, of run: Run) -> LogItem? {
+    let start = FragmentTable.Start(ticks: ticks, wall: run.clock.wall(at: ticks))
+    let thread = run.thread(of: view)
+    if view.isFragment { return takeFragment(view, thread, offset, start, of: run) }
+    var item: LogItem?
+    if filter.passes(time: start.wall), filter.passes(thread) {
+      let words = view.bytes
+      let first = RecordLayout.identityWord * wordSize
+      let body = words.slice(first, words.count - first)
+      item = self.item(body, run.owner, view, thread, offset, start, of: run)
+    }
+    guard let size = fragments.end(thread.ordinal) else { return item }
+    if let item { queue.append(item) }
+    return unfinished(thread.ordinal, size)
+  }
+
+  private func takeFragment(
+    _ view: RecordView, _ thread: LogThread, _ offset: Int, _ start: FragmentTable.Start,
+    of run: Run
+  ) -> LogItem? {
+    switch fragments.add(view, thread: thread.ordinal, start: start) {
+    case .incomplete: return nil
+    case .unfinished(let size): return unfinished(thread.ordinal, size)
+    case .whole(let body, let start):
+      guard filter.passes(time: start.wall), filter.passes(thread) else { return nil }
+      let payload = Payload(body)
+      return item(payload.bytes, payload, view, thread, offset, start, of: run)
+    }
+  }
+
+  /// - Returns: nil for a record that does not pass.
   private func item(
-    _ body: UnsafeRawBufferPointer, _ owner: AnyObject, _ record: RunRecord, of run: Run,
-    _ start: FragmentTable.Start
-  ) -> LogItem {
-    time = start.wall
+    _ body: UnsafeRawBufferPointer, _ owner: AnyObject, _ view: RecordView, _ thread: LogThread,
+    _ offset: Int, _ start: FragmentTable.Start, of run: Run
+  ) -> LogItem? {
     do {
       let content = try RecordContent(body, owner: owner) { sites[$0] }
+      let label = sites.label(content.label)
+      guard filter.passes(content, label: label.string, thread: thread) else { return nil }
+      time = start.wall
       return .record(
         LogRecord(
-          session: session, thread: record.thread, time: start.wall, ticks: start.ticks,
-          labelText: labels[content.label] ?? .empty, content: content))
+          session: session, thread: thread, time: start.wall, ticks: start.ticks,
+          labelText: label, content: content))
     } catch {
-      return .damage(run.damage(record.offset, record.view.bytes.count, "a record: \(error)"))
+      time = start.wall
+      return .damage(run.damage(offset, view.bytes.count, "a record: \(error)"))
     }
   }
 
   private func unfinished(_ thread: UInt32, _ size: Int) -> LogItem {
     .unfinished(UnfinishedRecord(session: session, threadOrdinal: thread, size: size))
-  }
-}
-
-extension SessionFiles {
-  /// How the session ended, as its ring and the last mark of its archives say.
-  fileprivate func ending(_ mark: SessionEnd?) -> SessionEnding {
-    if let ring, ring.isRunning { return .running }
-    if let mark {
-      return mark.how == .closed ? .closed(at: mark.time) : .diedAndWasRecovered(at: mark.time)
-    }
-    guard let ring else { return .unknown }
-    return ring.image.isClosedCleanly ? .closed(at: nil) : .died
   }
 }

@@ -3,42 +3,93 @@ import MMLogStorage
 
 /// The runs of a session, merged.
 struct SessionRuns {
+  private typealias Place = MergeHeap<UInt64, Run>.Place
+
+  /// The run that is at the front, taken out of the heap for as long as it is before all others.
+  private(set) var current: Run?
+  private var currentOrder = 0
+  /// Where the front of the heap stands.
+  private var limit: Place?
   private var heap = MergeHeap<UInt64, Run>()
+  /// Frames that the merge has not arrived at, the earliest last.
+  private var later: [LaterFrame] = []
   private var count = 0
   /// Frames that wait for others to end, so that not too much is in memory.
   private var waiting: [FrameRun] = []
   private var openBytes = 0
-  private let threads = ThreadTable()
+  private let threads: ThreadTable
+  private let filter: SessionFilter
+
+  private struct LaterFrame {
+    let ticks: UInt64
+    let order: Int
+    let archive: ArchiveFile
+    let frame: ArchiveFile.Frame
+    let given: GivenRecords?
+
+    var place: Place { Place(key: ticks, order: order) }
+  }
 
   /// What opened frames may take. Only a file that lies about its times comes near; its records are
   /// then given later than they should.
   private static let mostOpenBytes = 256 << 20
 
-  init(_ files: SessionFiles, _ summary: SessionSummary, _ filter: LogFilter) {
-    for (index, archive) in files.archives.enumerated() {
-      add(archive, summary.damage[index] ?? [], besides: summary.replaced[index] ?? [], filter)
-    }
-    if let ring = summary.ring { add(ring) }
+  init(_ threads: ThreadTable, _ filter: SessionFilter) {
+    self.threads = threads
+    self.filter = filter
   }
 
-  /// The next item and the run that it is of; nil at the end.
-  mutating func next() -> (item: RunItem, run: Run)? {
-    while let run = heap.first {
-      if let frame = run as? FrameRun, !frame.isOpened, mustWait(frame) { continue }
-      guard let item = run.next() else {
-        remove(run)
-        continue
+  /// Takes the next step, of the run that is ``current`` then; nil at the end.
+  mutating func step() -> RunStep? {
+    while let run = front() {
+      switch run.step() {
+      case .nothing: continue
+      case .end:
+        current = nil
+        close(run)
+      case let step: return step
       }
-      heap.updateFirst(key: run.ticks)
-      if case .nothing = item { continue }
-      return (item, run)
     }
     return nil
   }
 
+  /// The run whose turn it is, taken out of the heap; nil if there is none.
+  @inline(__always)
+  private mutating func front() -> Run? {
+    if let current {
+      guard let limit, limit < Place(key: current.ticks, order: currentOrder) else {
+        return current
+      }
+      heap.insert(current, key: current.ticks, order: currentOrder)
+    }
+    return choose()
+  }
+
+  private mutating func choose() -> Run? {
+    repeat {
+      insertDue()
+      current = nil
+      guard let (run, order) = heap.popFirst() else { return nil }
+      if let frame = run as? FrameRun, !frame.isOpened, mustWait(frame) { continue }
+      (current, currentOrder) = (run, order)
+    } while current == nil
+    limit = heap.firstPlace
+    if let next = later.last, limit.map({ next.place < $0 }) ?? true { limit = next.place }
+    return current
+  }
+
+  /// Puts frames into the heap whose time has come.
+  private mutating func insertDue() {
+    while let next = later.last {
+      if let first = heap.firstPlace, first < next.place { return }
+      later.removeLast()
+      let run = FrameRun(next.archive, next.frame, threads, filter, given: next.given)
+      heap.insert(run, key: run.ticks, order: next.order)
+    }
+  }
+
   private mutating func mustWait(_ frame: FrameRun) -> Bool {
     if openBytes > 0 && openBytes + frame.size > Self.mostOpenBytes {
-      heap.removeFirst()
       waiting.append(frame)
       return true
     }
@@ -46,8 +97,7 @@ struct SessionRuns {
     return false
   }
 
-  private mutating func remove(_ run: Run) {
-    heap.removeFirst()
+  private mutating func close(_ run: Run) {
     guard let frame = run as? FrameRun else { return }
     openBytes -= frame.size
     if !waiting.isEmpty { insert(waiting.removeFirst()) }
@@ -58,34 +108,69 @@ struct SessionRuns {
     count += 1
   }
 
-  /// Adds the frames of an archive that may have what is wanted, and all damage between them.
-  private mutating func add(
-    _ archive: ArchiveFile, _ damage: [LogDamage], besides replaced: Set<Int>, _ filter: LogFilter
+  // MARK: - Filling
+
+  /// Adds frames of an archive, and all damage between them.
+  ///
+  /// - Parameters:
+  ///   - replaced: Where frames are that the ring stands in for.
+  ///   - share: What of a frame was given before.
+  mutating func add(
+    _ archive: ArchiveFile, _ frames: ArraySlice<ArchiveFile.Frame>, _ damage: [LogDamage],
+    besides replaced: Set<Int> = [], share: (ArchiveFile.Frame) -> GivenSegments.Share
   ) {
     var damage = damage.sorted { $0.offset > $1.offset }
     var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: archive.head.created, rate: 0))
-    for frame in archive.frames where frame.header.type == .records {
+    for frame in frames where frame.header.type == .records {
       (ticks, clock) = (frame.header.summary.firstTicks, frame.header.clock)
       while let note = damage.last, note.offset <= frame.offset {
         insert(NoteRun(note, ticks: ticks, clock: clock))
         damage.removeLast()
       }
-      if filter.mayPass(frame.header.summary) && !replaced.contains(frame.offset) {
-        insert(FrameRun(archive, frame, threads))
-      }
+      if !replaced.contains(frame.offset) { add(archive, frame, share(frame)) }
       ticks = frame.header.summary.lastTicks
     }
     for note in damage.reversed() { insert(NoteRun(note, ticks: ticks, clock: clock)) }
   }
 
-  private mutating func add(_ ring: RingView) {
+  private mutating func add(
+    _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ share: GivenSegments.Share
+  ) {
+    guard filter.mayPass(frame.header.summary) else { return }
+    var given: GivenRecords?
+    switch share {
+    case .everything: return
+    case .nothing: break
+    case .some(let records): given = records
+    }
+    later.append(
+      LaterFrame(
+        ticks: frame.header.summary.firstTicks, order: count, archive: archive, frame: frame,
+        given: given))
+    count += 1
+  }
+
+  /// Adds the segments of a ring, and the damage of it.
+  ///
+  /// - Returns: The segments' runs.
+  mutating func add(
+    _ ring: RingView, _ segments: [RingImage.Segment], damage: [RingImage.Damage],
+    given: GivenSegments?
+  ) -> [SegmentRun] {
     let image = ring.image
-    for damage in image.damage {
+    for damage in damage {
       let note = LogDamage(
         path: image.path, offset: damage.range.lowerBound, size: damage.range.count,
         what: damage.what)
       insert(NoteRun(note, ticks: 0, clock: image.clock))
     }
-    for segment in image.segments { insert(SegmentRun(ring, segment, threads)) }
+    let runs = segments.map { SegmentRun(ring, $0, threads, filter, given: given) }
+    for run in runs { insert(run) }
+    return runs
+  }
+
+  /// After everything has been added.
+  mutating func start() {
+    later.sort { ($0.ticks, $0.order) > ($1.ticks, $1.order) }
   }
 }

@@ -15,7 +15,8 @@ struct SessionSummary {
   /// The ring, if there is one, and what of it the archives have.
   private(set) var ring: RingView?
 
-  init(_ files: SessionFiles) {
+  /// Takes in all that the files have.
+  mutating func read(_ files: SessionFiles) {
     for (index, archive) in files.archives.enumerated() { read(archive, index) }
     if let ring = files.ring { read(ring, files.archives) }
     for (index, archive) in files.archives.enumerated() where archive.tornBytes > 0 {

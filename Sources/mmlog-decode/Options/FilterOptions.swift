@@ -4,25 +4,100 @@ import MMLogSystem
 
 /// Which records are printed.
 enum FilterOptions {
-  static let all = [Option.level, .since, .until]
+  static let all = [
+    Option.level, .since, .until, .label, .thread, .process, .session, .site, .grep, .fixedStrings,
+    .ignoreCase, .invertMatch, .context, .condition,
+  ]
 
   static func filter(
     _ arguments: Arguments, _ zone: LogTimeZone
   ) throws(UsageError) -> LogFilter {
+    var filter = LogFilter()
+    filter.minimumLevel = Level(name: arguments.required(.level)) ?? .trace
+    try setTimes(of: &filter, arguments, zone)
+    filter.labels = arguments.values(of: .label)
+    filter.threads = arguments.values(of: .thread).map { NamePattern($0) }
+    filter.processes = arguments.values(of: .process).map { NamePattern($0) }
+    for text in arguments.values(of: .session) { filter.sessions.append(try session(text)) }
+    for text in arguments.values(of: .site) { filter.callSites.append(try site(text)) }
+    try setText(of: &filter, arguments)
+    for text in arguments.values(of: .condition) { filter.conditions.append(try condition(text)) }
+    return filter
+  }
+
+  /// How many records before and after each that is found are printed too.
+  static func context(_ arguments: Arguments) throws(UsageError) -> Int {
+    guard let count = try arguments.integer(of: .context, in: 0...100_000) else { return 0 }
+    guard arguments.isSet(.grep) || arguments.isSet(.condition) else {
+      throw UsageError("--context needs something to be around: give --grep or --where too")
+    }
+    return count
+  }
+
+  private static func setTimes(
+    of filter: inout LogFilter, _ arguments: Arguments, _ zone: LogTimeZone
+  ) throws(UsageError) {
     let now = Clock.realtime()
     let time = { (option: Option) throws(UsageError) -> Int64? in
       try arguments.value(
-        of: option, expected: "a time such as 2026-11-21, 2026-11-21T09:00:00Z or -15m"
+        of: option,
+        expected: "a time such as 2026-11-21, 2026-11-21T09:00:00Z, -15m, today or boot"
       ) { TimeArgument.parse($0, zone: zone, now: now) }
     }
-    var filter = LogFilter()
-    filter.minimumLevel = Level(name: arguments.required(.level)) ?? .trace
     filter.since = try time(.since)
     filter.until = try time(.until)
     if let since = filter.since, let until = filter.until, since >= until {
       throw UsageError("--since is not before --until: no time is left between them")
     }
-    return filter
+  }
+
+  private static func setText(
+    of filter: inout LogFilter, _ arguments: Arguments
+  ) throws(UsageError) {
+    for option in [Option.fixedStrings, .ignoreCase, .invertMatch]
+    where arguments.isSet(option) && !arguments.isSet(.grep) {
+      throw UsageError("--\(option.long) says how --grep looks for something; give --grep too")
+    }
+    filter.isTextInverted = arguments.isSet(.invertMatch)
+    let ignoresCase = arguments.isSet(.ignoreCase)
+    for text in arguments.values(of: .grep) {
+      if arguments.isSet(.fixedStrings) {
+        filter.text.append(TextPattern(literal: text, ignoresCase: ignoresCase))
+        continue
+      }
+      do {
+        filter.text.append(try TextPattern(text, ignoresCase: ignoresCase))
+      } catch {
+        throw UsageError("\(error); to look for it as it is, add --fixed-strings")
+      }
+    }
+  }
+
+  private static func session(_ text: String) throws(UsageError) -> String {
+    let id = text.lowercased().filter { $0 != "-" }
+    guard !id.isEmpty, id.utf8.count <= 32, id.allSatisfy(\.isHexDigit) else {
+      throw UsageError(
+        "'\(text)' is not a session; it takes the first hexadecimal digits of its id, as --sessions "
+          + "lists them")
+    }
+    return id
+  }
+
+  private static func site(_ text: String) throws(UsageError) -> CallSitePattern {
+    guard let site = CallSitePattern(text) else {
+      throw UsageError(
+        "'\(text)' is not a place in source code; it takes FILE, FILE:LINE or FILE:LINE-LINE, such as "
+          + "Book.swift:42")
+    }
+    return site
+  }
+
+  private static func condition(_ text: String) throws(UsageError) -> FieldCondition {
+    do {
+      return try FieldCondition(text)
+    } catch {
+      throw UsageError(error.description)
+    }
   }
 }
 
@@ -31,8 +106,46 @@ extension Option {
     "level", short: "l",
     oneOf: ["trace", "debug", "info", "notice", "warning", "error", "critical"], default: "trace",
     "The least level that is printed.")
-  fileprivate static let since = Option(
+  static let since = Option(
     "since", short: "s", value: "TIME", "Print only what was logged at TIME or later.")
   fileprivate static let until = Option(
     "until", short: "u", value: "TIME", "Print only what was logged before TIME.")
+  fileprivate static let label = Option(
+    "label", short: "L", value: "PATTERN", repeatable: true,
+    "Print only records of labels that match, such as 'orders.*'.")
+  fileprivate static let thread = Option(
+    "thread", value: "THREAD", repeatable: true,
+    "Print only records of threads with this id, or with a name that matches.")
+  fileprivate static let process = Option(
+    "process", value: "PROCESS", repeatable: true,
+    "Print only records of processes with this id, or with a name that matches.")
+  fileprivate static let session = Option(
+    "session", value: "ID", repeatable: true,
+    "Print only records of the session whose id begins so.")
+  fileprivate static let site = Option(
+    "site", value: "PLACE", repeatable: true,
+    "Print only records of log statements in FILE, FILE:LINE or FILE:LINE-LINE.")
+  fileprivate static let grep = Option(
+    "grep", short: "g", value: "PATTERN", repeatable: true,
+    """
+    Print only records with this in their message, or in a pair of their metadata as key=value. A \
+    regular expression, as of grep -E.
+    """)
+  fileprivate static let fixedStrings = Option(
+    "fixed-strings", short: "F", "Look for --grep's PATTERN as it is: nothing in it is special.")
+  fileprivate static let ignoreCase = Option(
+    "ignore-case", short: "i", "Let --grep take upper and lower case of ASCII letters as the same.")
+  fileprivate static let invertMatch = Option(
+    "invert-match", short: "v", "Print only records without what --grep looks for.")
+  fileprivate static let context = Option(
+    "context", short: "C", value: "N",
+    "Print N records before and after each that --grep and --where find, too.")
+  fileprivate static let condition = Option(
+    "where", short: "w", value: "CONDITION", repeatable: true,
+    """
+    Print only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are named \
+    arguments and metadata; @level, @label, @message, @thread, @threadID, @file, @line and @function are \
+    the record's own. Operators: == != < <= > >= ~ (finds a regular expression) !~ && || ! ( ). A name \
+    alone: the field is there, and neither false nor nil.
+    """)
 }

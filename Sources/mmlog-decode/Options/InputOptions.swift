@@ -1,9 +1,9 @@
 import CommandLineTool
 import MMLogReader
 
-/// What is read.
+/// What is read, and how much of it.
 enum InputOptions {
-  static let all: [Option] = []
+  static let all: [Option] = [.recursive, .head, .tail, .lastCrash]
 
   static let operands = Operands(
     "PATH", count: 1...Int.max,
@@ -13,6 +13,46 @@ enum InputOptions {
     """)
 
   static func inputs(_ arguments: Arguments) -> [LogInput] {
-    arguments.operands.map { $0 == "-" ? .standardInput : .path($0) }
+    arguments.operands.map { operand in
+      if operand == "-" { return .standardInput }
+      return arguments.isSet(.recursive) ? .tree(operand) : .path(operand)
+    }
   }
+
+  /// Which of the records that pass are wanted.
+  enum Part {
+    case all
+    case first(Int)
+    case last(Int)
+    /// The last so many of each thread before a crash.
+    case beforeCrash(Int)
+  }
+
+  static func part(_ arguments: Arguments) throws(UsageError) -> Part {
+    let parts = [Option.head, .tail, .lastCrash].filter { arguments.isSet($0) }
+    if parts.count > 1 {
+      throw UsageError(
+        "--\(parts[0].long) and --\(parts[1].long) contradict each other; give one of them")
+    }
+    if let count = try arguments.integer(of: .head, in: 0...Int.max) { return .first(count) }
+    if let count = try arguments.integer(of: .tail, in: 0...100_000_000) { return .last(count) }
+    if let count = try arguments.integer(of: .lastCrash, in: 1...100_000_000) {
+      return .beforeCrash(count)
+    }
+    return .all
+  }
+}
+
+extension Option {
+  fileprivate static let recursive = Option(
+    "recursive", short: "r", "Read directories below those given, too.")
+  fileprivate static let head = Option("head", value: "N", "Print only the first N records.")
+  fileprivate static let tail = Option(
+    "tail", short: "n", value: "N", "Print only the last N records.")
+  fileprivate static let lastCrash = Option(
+    "last-crash", value: "N",
+    """
+    Print only the last N records of each thread of the session that ended last without being \
+    closed.
+    """)
 }

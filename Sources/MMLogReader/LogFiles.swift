@@ -1,0 +1,95 @@
+import MMLogFormat
+public import MMLogStorage
+
+/// Rings and archives as they are at one moment, opened: of rings there is a copy, of archives what frames they have.
+/// It can be read more than once, each time the same.
+///
+/// For one thread at a time.
+public final class LogFiles {
+  /// Files and directories of which nothing could be read, and why.
+  public let unreadable: [LogError]
+  /// How many files there are.
+  public let fileCount: Int
+  let sessions: [SessionFiles]
+
+  /// Opens files, reads rings, and reads the heads of archives' frames.
+  ///
+  /// - Parameter inputs: Files and directories; one that is given more than once is read once.
+  /// - Complexity: O(size of the rings + number of frames).
+  public init(_ inputs: [LogInput]) {
+    let files = InputFiles(inputs)
+    unreadable = files.unreadable
+    fileCount = files.rings.count + files.archives.count
+    sessions = SessionFiles.group(files)
+  }
+
+  /// The last records, in the order of time, and what else is to know from the first of them on.
+  ///
+  /// - Parameters:
+  ///   - count: How many at most.
+  ///   - filter: Which records are wanted.
+  /// - Complexity: As reading the time that they are of, twice; where few records pass, a few times more.
+  public func lastRecords(_ count: Int, filter: LogFilter = LogFilter()) -> LogReader {
+    var wanted = count
+    while true {
+      var narrowed = filter
+      let start = self.start(ofLast: wanted, filter)
+      if let start { narrowed.since = max(start, filter.since ?? .min) }
+      let found = LogReader(self, filter: narrowed).countRecords()
+      // At the beginning of all, or far enough back.
+      if start == nil || found >= count {
+        return LogReader(self, narrowed, .first(max(0, found - count)))
+      }
+      wanted = max(4 * wanted, 1000)
+    }
+  }
+
+  /// The last records of each thread of the session that ended last without being closed; nil if there is none.
+  ///
+  /// - Parameters:
+  ///   - count: How many of each thread at most.
+  ///   - filter: Which sessions and records are wanted.
+  public func lastCrash(recordsOfThread count: Int, filter: LogFilter = LogFilter()) -> LogReader? {
+    let wanted = sessions.filter { filter.passes($0.identity) }
+    guard let crashed = wanted.last(where: { $0.hasCrashed }) else { return nil }
+    var narrowed = filter
+    narrowed.sessions = [crashed.identity.session.description]
+    var counts: [UInt32: Int] = [:]
+    for case .record(let record) in LogReader(self, filter: narrowed) {
+      counts[record.thread.ordinal, default: 0] += 1
+    }
+    return LogReader(self, narrowed, .firstOfThreads(counts.mapValues { max(0, $0 - count) }))
+  }
+
+  /// A time that at least so many records follow if all pass, or nil if there are no more.
+  private func start(ofLast count: Int, _ filter: LogFilter) -> Int64? {
+    var frames: [(last: Int64, first: Int64, count: Int)] = []
+    for session in sessions where filter.passes(session.identity) {
+      for archive in session.archives {
+        for frame in archive.frames where frame.header.type == .records {
+          let summary = frame.header.summary
+          guard filter.mayPass(summary) else { continue }
+          frames.append((summary.lastWall, summary.firstWall, Int(summary.count)))
+        }
+      }
+    }
+    frames.sort { $0.last > $1.last }
+    var (found, start) = (0, Int64.max)
+    for frame in frames {
+      found += frame.count
+      start = min(start, frame.first)
+      if found >= count { return start }
+    }
+    return nil
+  }
+}
+
+extension LogReader {
+  fileprivate func countRecords() -> Int {
+    var count = 0
+    while let item = next() {
+      if case .record = item { count += 1 }
+    }
+    return count
+  }
+}

@@ -1,0 +1,94 @@
+import MMLogFormat
+
+/// What was given of a living ring's segments and is not in an archive yet, so that the frame which then has it is
+/// not given again.
+///
+/// A frame says which part of which segment it holds, but not of a row where in the segment it stood. So each record
+/// given leaves a key behind; records with equal keys are equal in all that is shown.
+final class GivenSegments {
+  private var segments: [UInt64: Segment] = [:]
+
+  private struct Segment {
+    /// Up to where it has been read.
+    var end = 0
+    /// Of those given from the ring, in order: offset and key.
+    var offsets: [UInt32] = []
+    var keys: [UInt64] = []
+  }
+
+  /// Up to where a segment's generation has been read; nil if it is new.
+  func end(of generation: UInt64) -> Int? { segments[generation]?.end }
+
+  /// Notes that a record has been given, or passed over for good.
+  func add(_ view: RecordView, ticks: UInt64, thread: UInt32, generation: UInt64, offset: Int) {
+    segments[generation, default: Segment()].offsets.append(UInt32(truncatingIfNeeded: offset))
+    segments[generation]?.keys.append(recordKey(view, ticks: ticks, thread: thread))
+  }
+
+  /// Notes up to where a segment's generation has been read.
+  func move(_ generation: UInt64, to end: Int) {
+    segments[generation, default: Segment()].end = end
+  }
+
+  /// How much of what a frame took from the ring was given before.
+  enum Share {
+    case nothing
+    case everything
+    case some(GivenRecords)
+  }
+
+  /// Tells what of a frame was given before, and forgets it.
+  func takeShare(of header: FrameHeader) -> Share {
+    var records = GivenRecords()
+    for range in header.ranges where range.from < range.to {
+      guard var segment = segments[range.generation] else { continue }
+      let count = segment.offsets.prefix { $0 < range.to }.count
+      for index in 0..<count where segment.offsets[index] >= range.from {
+        records.insert(segment.keys[index])
+      }
+      segment.offsets.removeFirst(count)
+      segment.keys.removeFirst(count)
+      segments[range.generation] = segment
+    }
+    if records.isEmpty { return .nothing }
+    return records.count == header.summary.count ? .everything : .some(records)
+  }
+
+  /// Forgets generations that are neither in the ring any more nor can come in a frame.
+  func forget(where isGone: (UInt64) -> Bool) {
+    segments = segments.filter { !isGone($0.key) }
+  }
+}
+
+/// The keys of records that were given.
+struct GivenRecords {
+  private var counts: [UInt64: Int] = [:]
+  private(set) var count = 0
+
+  var isEmpty: Bool { count == 0 }
+
+  mutating func insert(_ key: UInt64) {
+    counts[key, default: 0] += 1
+    count += 1
+  }
+
+  /// Whether a record was given; each that was is taken once.
+  mutating func take(_ view: RecordView, ticks: UInt64, thread: UInt32) -> Bool {
+    let key = recordKey(view, ticks: ticks, thread: thread)
+    guard let equal = counts[key] else { return false }
+    counts[key] = equal == 1 ? nil : equal - 1
+    count -= 1
+    return true
+  }
+}
+
+/// A number that stands for everything of a record but its check.
+private func recordKey(_ view: RecordView, ticks: UInt64, thread: UInt32) -> UInt64 {
+  var key = ticks &+ UInt64(thread) << 40
+  let words = view.bytes.count / wordSize
+  for index in RecordLayout.identityWord..<words {
+    key = (key ^ view.word(index)) &* 0x9E37_79B9_7F4A_7C15
+    key ^= key >> 29
+  }
+  return key ^ UInt64(words) << 56
+}

@@ -1,0 +1,125 @@
+import MMLogFormat
+
+/// A filter made ready for the records of one session: what can be told from a record's first words is looked up
+/// in tables.
+final class SessionFilter {
+  private let filter: LogFilter
+  private let sites: SiteTable
+  private let leastLevel: UInt8
+  /// Whether anything but the level is to be looked at before a record's values.
+  private let looksAtIdentity: Bool
+  /// Whether values have to be looked at.
+  private let looksAtContent: Bool
+  private let looksAtThread: Bool
+  private var labels: [UInt32: Bool] = [:]
+  private var decisions: [SiteDecision?] = []
+  private var threads: [ObjectIdentifier: Bool] = [:]
+  private var search: ContentSearch
+
+  init(_ filter: LogFilter, _ sites: SiteTable) {
+    self.filter = filter
+    self.sites = sites
+    leastLevel = filter.minimumLevel.rawValue
+    looksAtContent = !filter.text.isEmpty || !filter.conditions.isEmpty
+    looksAtThread = !filter.threads.isEmpty
+    looksAtIdentity = !filter.labels.isEmpty || !filter.callSites.isEmpty || looksAtContent
+    search = ContentSearch(filter)
+  }
+
+  /// False for a frame of which no record passes.
+  func mayPass(_ frame: RecordSummary) -> Bool { filter.mayPass(frame) }
+
+  /// Whether records of that time are wanted, in nanoseconds since 1970.
+  func passes(time: Int64) -> Bool { filter.passes(time: time) }
+
+  /// False for a record, or a fragment of one, that does not pass whatever its values are.
+  @inline(__always)
+  func mayPass(_ view: RecordView) -> Bool {
+    if view.level.rawValue < leastLevel { return false }
+    return looksAtIdentity ? identityPasses(view) : true
+  }
+
+  @inline(never)
+  private func identityPasses(_ view: RecordView) -> Bool {
+    if !filter.labels.isEmpty, !passes(label: view.label) { return false }
+    // A fragment has its index in place of its call site's number.
+    if view.isFragment || view.flags.contains(.inlineCallSite) { return true }
+    let decision = decision(of: view.callSite)
+    return !decision.isNever && (!decision.needsMetadata || view.flags.contains(.metadata))
+  }
+
+  private func passes(label: UInt32) -> Bool {
+    if let known = labels[label] { return known }
+    let name = sites.label(label).string
+    let passes = filter.labels.contains { Glob($0).matches(name) }
+    labels[label] = passes
+    return passes
+  }
+
+  private func decision(of number: UInt32) -> SiteDecision {
+    let index = Int(number)
+    if index < decisions.count, let known = decisions[index] { return known }
+    // What is unknown is damage, and told when it is looked into.
+    guard let site = sites[number] else { return .unknown }
+    let decision = SiteDecision(filter, site)
+    // Numbers are counted from 1; a hostile one is not in the table, and did not come here.
+    if index < 1 << 20 {
+      while decisions.count <= index { decisions.append(nil) }
+      decisions[index] = decision
+    }
+    return decision
+  }
+
+  func passes(_ thread: LogThread) -> Bool {
+    guard looksAtThread else { return true }
+    if let known = threads[ObjectIdentifier(thread)] { return known }
+    let passes = filter.threads.contains { $0.matches(number: thread.id, name: thread.name) }
+    threads[ObjectIdentifier(thread)] = passes
+    return passes
+  }
+
+  /// Whether a record passes whose time and thread do, and whose first words may.
+  func passes(_ content: RecordContent, label: String, thread: LogThread) -> Bool {
+    guard looksAtIdentity else { return true }
+    // A fragment's first words did not say.
+    let decision =
+      content.callSite == 0 ? SiteDecision(filter, content.site) : decision(of: content.callSite)
+    if decision.isNever { return false }
+    if decision.needsMetadata, !content.flags.contains(.metadata) { return false }
+    guard looksAtContent else { return true }
+    return search.passes(content, label: label, thread: thread, isTextFound: decision.hasText)
+  }
+}
+
+/// The call sites and labels of a session, by number. It grows where a session is followed.
+final class SiteTable {
+  private var sites: [CallSiteInfo?] = []
+  /// Numbers that no writer would give.
+  private var farSites: [UInt32: CallSiteInfo] = [:]
+  private var labels: [PreparedText?] = []
+
+  func add(_ dictionary: LogDictionary) {
+    for (id, site) in dictionary.callSites where self[id] == nil { insert(CallSiteInfo(site), id) }
+    for (id, label) in dictionary.labels {
+      // A label's number has 16 bits in a record.
+      guard id <= UInt32(UInt16.max) else { continue }
+      while labels.count <= id { labels.append(nil) }
+      if labels[Int(id)]?.string != label { labels[Int(id)] = PreparedText(label) }
+    }
+  }
+
+  private func insert(_ site: CallSiteInfo, _ id: UInt32) {
+    guard id < 1 << 20 else { return farSites[id] = site }
+    while sites.count <= id { sites.append(nil) }
+    sites[Int(id)] = site
+  }
+
+  subscript(id: UInt32) -> CallSiteInfo? {
+    if id < sites.count { return sites[Int(id)] }
+    return farSites.isEmpty ? nil : farSites[id]
+  }
+
+  func label(_ id: UInt32) -> PreparedText {
+    id < labels.count ? labels[Int(id)] ?? .empty : .empty
+  }
+}

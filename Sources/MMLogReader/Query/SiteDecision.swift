@@ -1,0 +1,84 @@
+import MMLogFormat
+
+/// What a filter can say of a call site's records before their values are looked at.
+struct SiteDecision {
+  /// None of them passes.
+  var isNever = false
+  /// Only one with metadata may pass.
+  var needsMetadata = false
+  /// What the filter's text looks for is in the static text: it is in every record.
+  var hasText = false
+
+  static let unknown = SiteDecision()
+
+  init() {}
+
+  init(_ filter: LogFilter, _ site: CallSiteInfo) {
+    let isOfPlace =
+      filter.callSites.isEmpty
+      || filter.callSites.contains { $0.matches(file: site.file, line: site.line) }
+    guard isOfPlace else {
+      isNever = true
+      return
+    }
+    for condition in filter.conditions {
+      for name in condition.required where !site.mayHaveArgument(named: name) {
+        needsMetadata = true
+      }
+    }
+    if filter.text.isEmpty { return }
+    hasText = filter.text.contains { site.hasInLiterals($0) }
+    if hasText {
+      isNever = filter.isTextInverted
+    } else if !filter.isTextInverted, filter.text.allSatisfy({ site.cannotShow($0) }) {
+      needsMetadata = true
+    }
+  }
+}
+
+extension CallSiteInfo {
+  /// `request.path` may be in an argument `request`.
+  fileprivate func mayHaveArgument(named name: String) -> Bool {
+    let first = name.split(separator: ".").first.map(String.init) ?? name
+    return pieces.contains {
+      guard case .argument(let argument) = $0 else { return false }
+      return argument.name == name || argument.name == first
+    }
+  }
+
+  fileprivate func hasInLiterals(_ pattern: TextPattern) -> Bool {
+    pattern.isLiteral
+      && pieces.contains {
+        guard case .literal(let text) = $0 else { return false }
+        return text.withUnsafeBytes { pattern.matches($0) }
+      }
+  }
+
+  /// Whether no message can have the pattern in it: it needs a byte that neither the static text has nor the text of
+  /// a number.
+  fileprivate func cannotShow(_ pattern: TextPattern) -> Bool {
+    var bytes = Set(Self.bytesOfNumbers)
+    for piece in pieces {
+      switch piece {
+      case .literal(let text): bytes.formUnion(text)
+      case .argument(let argument):
+        guard Self.isNumber(argument.type) else { return false }
+      }
+    }
+    if pattern.ignoresCase {
+      bytes.formUnion(bytes.lazy.filter { (65...90).contains($0) }.map { $0 + 32 })
+    }
+    return !pattern.literal.allSatisfy { bytes.contains($0) }
+  }
+
+  /// All that a number, a Boolean, a hash, nil or what is private is shown with, and alignment.
+  private static let bytesOfNumbers = Array(
+    "0123456789abcdefABCDEF+-.xXobinfatrueslpvh<>:INFATE ".utf8)
+
+  private static func isNumber(_ type: UInt8) -> Bool {
+    switch ValueType(rawValue: type & ~ValueType.optionalBit) {
+    case .int, .uint, .double, .float, .bool, .int128, .uint128, .redacted, .hash, .null: true
+    case .string, .bytes, .array, .dictionary, nil: false
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import CMMLog
+
+/// A regular expression of the system: regcomp(3), POSIX extended, over bytes.
+///
+/// Proof of `@unchecked Sendable`: nothing changes it, and regexec(3) may be called by any thread.
+package final class RegularExpression: @unchecked Sendable {
+  private let compiled: OpaquePointer
+
+  /// What is wrong with a pattern, such as `Unmatched ( or \(`.
+  package struct Problem: Error {
+    package let text: String
+  }
+
+  /// - Parameter ignoresCase: Whether ASCII letters match in either case.
+  package init(_ pattern: String, ignoresCase: Bool) throws(Problem) {
+    guard !pattern.utf8.contains(0) else { throw Problem(text: "a zero byte cannot be matched") }
+    var problem = [CChar](repeating: 0, count: 128)
+    guard let compiled = mmlog_regex_compile(pattern, ignoresCase, &problem, problem.count) else {
+      throw Problem(
+        text: problem.withUnsafeBytes { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+    }
+    self.compiled = compiled
+  }
+
+  deinit { mmlog_regex_free(compiled) }
+
+  /// Whether it matches anywhere in `text`. Memory that cannot be had is no match.
+  package func matches(_ text: UnsafeRawBufferPointer) -> Bool {
+    // An empty buffer may have no address, which regexec would look at.
+    guard let base = text.baseAddress else {
+      return "".utf8CString.withUnsafeBytes {
+        mmlog_regex_matches(compiled, $0.baseAddress, 0) == 1
+      }
+    }
+    return mmlog_regex_matches(compiled, base, text.count) == 1
+  }
+}
+
+/// Where bytes are in others.
+package enum ByteSearch {
+  /// Whether `needle` is in `text`: memmem(3).
+  ///
+  /// - Parameter ignoresCase: Whether ASCII letters match in either case; `needle` has none in upper case then.
+  @inline(__always)
+  package static func contains(
+    _ text: UnsafeRawBufferPointer, _ needle: UnsafeRawBufferPointer, ignoresCase: Bool = false
+  ) -> Bool {
+    if needle.isEmpty { return true }
+    if text.count < needle.count { return false }
+    return ignoresCase
+      ? mmlog_find_any_case(text.baseAddress, text.count, needle.baseAddress, needle.count) != nil
+      : mmlog_find(text.baseAddress, text.count, needle.baseAddress, needle.count) != nil
+  }
+}
