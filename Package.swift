@@ -24,7 +24,9 @@ let package = Package(
     .target(
       name: "MMLog", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLog"],
       exclude: ["Ring/HandOver.pml", "Store/Closing.pml"]),
-    .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
+    .target(
+      name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"],
+      resources: ["html", "css", "js"].map { .embedInCode("Output/Report/report.\($0)") }),
 
     // Programs.
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),

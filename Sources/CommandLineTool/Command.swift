@@ -9,7 +9,7 @@ package struct Command: Sendable {
   /// Paragraphs; help wraps them.
   package let description: [String]
 
-  /// All options, in the order of help, `--help` and `--version` last.
+  /// All options, in the order of help, those that every command has last.
   package let options: [Option]
 
   /// The arguments that are not options; nil if there are none.
@@ -23,7 +23,7 @@ package struct Command: Sendable {
 
   /// Declares a command.
   ///
-  /// - Parameter options: all but `--help` and `--version`, which are added.
+  /// - Parameter options: all but those that every command has, which are added.
   /// - Precondition: no two options have a name in common.
   package init(
     name: String, version: String, description: [String], options: [Option],
@@ -33,7 +33,7 @@ package struct Command: Sendable {
     self.name = name
     self.version = version
     self.description = description
-    self.options = options + [.help, .version]
+    self.options = options + [.completions, .man, .help, .version]
     self.operands = operands
     self.examples = examples
     self.exitStatuses = exitStatuses

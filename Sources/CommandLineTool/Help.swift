@@ -57,7 +57,7 @@ extension Option {
     (short.map { "-\($0), " } ?? "    ") + synopsis
   }
 
-  fileprivate var sentences: String {
+  var sentences: String {
     var text = help
     if isRepeatable && placeholder != nil { text += " May be repeated." }
     if let defaultValue { text += " Default: \(defaultValue)." }

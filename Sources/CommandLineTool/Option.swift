@@ -81,6 +81,14 @@ extension Option {
   /// Prints the help; every command has it.
   package static let help = Option("help", short: "h", "Print this help.")
 
+  /// Prints the manual page; every command has it.
+  package static let man = Option("man", "Print the manual page: man <(... --man) shows it.")
+
+  /// Prints a script for a shell; every command has it.
+  package static let completions = Option(
+    "completions", oneOf: Shell.allCases.map(\.rawValue),
+    "Print the script that makes a shell complete this command's options.")
+
   /// Prints the version; every command has it.
   package static let version = Option("version", "Print the version.")
 

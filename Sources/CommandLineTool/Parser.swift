@@ -7,6 +7,12 @@ extension Command {
     /// The name and the version.
     case version
 
+    /// The text of ``Command/manualPage``.
+    case manualPage
+
+    /// The script of ``Command/completions(for:)``.
+    case completions(Shell)
+
     /// The command's work.
     case run(Arguments)
   }
@@ -16,7 +22,7 @@ extension Command {
   /// Options and operands may be mixed; `-` is an operand.
   ///
   /// - Parameter arguments: without the program's name.
-  /// - Throws: the first thing that is wrong. `--help` and `--version` end the reading, so that
+  /// - Throws: the first thing that is wrong. `--help` and its like end the reading, so that
   ///   what follows them, and what is missing, does not matter.
   package func parse(_ arguments: [String]) throws(UsageError) -> Request {
     var parser = Parser(command: self, rest: arguments[...], result: Arguments(of: self))
@@ -36,6 +42,10 @@ struct Parser {
       try take(argument)
       if result.isSet(.help) { return .help }
       if result.isSet(.version) { return .version }
+      if result.isSet(.man) { return .manualPage }
+      if let shell = result.value(of: .completions).flatMap(Shell.init) {
+        return .completions(shell)
+      }
     }
     result.operands += rest
     try checkWhatIsMissing()

@@ -10,7 +10,7 @@ struct DecodeSettings {
   let context: Int
   let sink: any ItemSink
 
-  init(_ arguments: Arguments, _ output: StandardOutput) throws(UsageError) {
+  init(_ arguments: Arguments, _ output: StandardOutput) throws {
     let zone = try ZoneOptions.zone(arguments)
     inputs = InputOptions.inputs(arguments)
     filter = try FilterOptions.filter(arguments, zone)

@@ -31,7 +31,8 @@ public struct JSONFormatter: LogFormatter {
   private var sessions = ObjectTexts<LogSession>()
   private static let levels = Level.allCases.map { level in
     Array(
-      #"","severity_text":"\#(level)","severity_number":\#(level.severityNumber),"scope_name":""#.utf8)
+      #"","severity_text":"\#(level)","severity_number":\#(level.severityNumber),"scope_name":""#
+        .utf8)
   }
 
   /// Makes a formatter that shows times in a zone.

@@ -72,7 +72,8 @@ struct LevelStyle {
       let name = level.description.uppercased()
       // As wide as the longest, CRITICAL.
       let padding = String(repeating: " ", count: 9 - name.utf8.count)
-      let text = colors ? " \(SGR.color(of: level))\(name)\(SGR.reset)\(padding)" : " \(name)\(padding)"
+      let text =
+        colors ? " \(SGR.color(of: level))\(name)\(SGR.reset)\(padding)" : " \(name)\(padding)"
       return Array(text.utf8)
     }
   }

@@ -95,7 +95,7 @@ struct Timestamp {
   }
 
   /// Seconds ahead of UTC. Zones change at whole quarters of an hour since 1972.
-  private mutating func offset(at second: Int64) -> Int64 {
+  mutating func offset(at second: Int64) -> Int64 {
     guard case .local = zone else { return 0 }
     let quarter = second.flooredQuotient(by: 900)
     if quarter == self.quarter && second > 100_000_000 { return offset }
@@ -104,5 +104,27 @@ struct Timestamp {
     // RFC 3339 has minutes.
     offset = Int64(seconds / 60 * 60)
     return offset
+  }
+}
+
+/// Shows times by themselves, as records show theirs. For one thread at a time.
+public struct RecordTime {
+  private var timestamp: Timestamp
+
+  /// Makes one for a zone.
+  public init(zone: LogTimeZone) { timestamp = Timestamp(zone) }
+
+  /// The time in nanoseconds since 1970 as RFC 3339 has it, to the nanosecond.
+  public mutating func text(of time: Int64) -> String { timestamp.text(of: time, .all) }
+
+  /// The hour that it is in: `2026-11-21T09`.
+  public mutating func hour(of time: Int64) -> String { timestamp.text(of: time, .hour) }
+}
+
+extension Timestamp {
+  mutating func text(of time: Int64, _ parts: Parts) -> String {
+    var buffer = TextBuffer(capacity: 64)
+    append(time, parts, to: &buffer)
+    return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 }

@@ -28,8 +28,7 @@ extension TextBuffer {
     case .uint(let value): append(decimal: value)
     case .int128(let value): append(jsonWide: value, fits: Int64(exactly: value) != nil)
     case .uint128(let value): append(jsonWide: value, fits: UInt64(exactly: value) != nil)
-    case .double(let value):
-      if !append(jsonNotFinite: value) { append(shortest: value) }
+    case .double(let value): append(jsonNumber: value)
     case .float(let value):
       if !append(jsonNotFinite: Double(value)) { append(text: value.description) }
     case .bool(let value): append(value ? "true" : "false")
@@ -84,7 +83,11 @@ extension TextBuffer {
     if !fits { append(UInt8(ascii: "\"")) }
   }
 
-  /// JSON has no word for these.
+  /// Appends a number, or a string for one that JSON has no word for.
+  mutating func append(jsonNumber value: Double) {
+    if !append(jsonNotFinite: value) { append(shortest: value) }
+  }
+
   private mutating func append(jsonNotFinite value: Double) -> Bool {
     if value.isFinite { return false }
     append(value.isNaN ? #""NaN""# : value < 0 ? #""-Infinity""# : #""Infinity""#)

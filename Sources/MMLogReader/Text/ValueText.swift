@@ -58,7 +58,8 @@ extension TextBuffer {
     append(UInt8(ascii: "["))
     for index in 0..<count {
       if index > 0 { append(", ") }
-      isUTF8 = try append(reader.taggedView(), .plain, form, from: &reader, depth: depth + 1) && isUTF8
+      isUTF8 =
+        try append(reader.taggedView(), .plain, form, from: &reader, depth: depth + 1) && isUTF8
     }
     append(UInt8(ascii: "]"))
     return isUTF8
@@ -76,7 +77,8 @@ extension TextBuffer {
       if index > 0 { append(", ") }
       append(repairing: try reader.string(), form)
       append(": ")
-      isUTF8 = try append(reader.taggedView(), .plain, form, from: &reader, depth: depth + 1) && isUTF8
+      isUTF8 =
+        try append(reader.taggedView(), .plain, form, from: &reader, depth: depth + 1) && isUTF8
     }
     append(UInt8(ascii: "]"))
     return isUTF8

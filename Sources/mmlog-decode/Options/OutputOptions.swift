@@ -1,31 +1,205 @@
 import CommandLineTool
+import Glibc
 import MMLogReader
 
-/// What is printed, and how.
+/// What is printed, how, and where.
 enum OutputOptions {
-  static let all = [Option.format]
+  static let all = [
+    Option.format, .template, .color, .output, .splitBy, .stats, .histogram, .report,
+  ]
 
   /// The sink that the command line asks for.
   static func sink(
     _ arguments: Arguments, _ zone: LogTimeZone, _ output: StandardOutput
-  ) throws(UsageError) -> any ItemSink {
-    FormattedOutput(formatter(arguments.required(.format), zone), to: output)
+  ) throws -> any ItemSink {
+    try checkContradictions(arguments)
+    let format = try OutputFormat(arguments, zone)
+    let sink = try sink(arguments, format, zone, output)
+    let showsProgress =
+      isatty(STDERR_FILENO) != 0 && (isatty(STDOUT_FILENO) == 0 || isWritingElsewhere(arguments))
+    return showsProgress ? ProgressSink(sink, zone: zone) : sink
   }
 
-  private static func formatter(_ name: String, _ zone: LogTimeZone) -> any LogFormatter {
+  private static func isWritingElsewhere(_ arguments: Arguments) -> Bool {
+    [Option.output, .report, .stats, .histogram].contains { arguments.isSet($0) }
+  }
+
+  private static func sink(
+    _ arguments: Arguments, _ format: OutputFormat, _ zone: LogTimeZone, _ output: StandardOutput
+  ) throws -> any ItemSink {
+    if let path = arguments.value(of: .report) {
+      return ReportOutput(LogReport(zone: zone), to: try OutputFile(path))
+    }
+    if let split = arguments.value(of: .splitBy), let path = arguments.value(of: .output) {
+      return try SplitOutput(
+        path, by: key(split, zone), suffix: format.suffix, { format.makeFormatter() })
+    }
+    let path = arguments.value(of: .output)
+    let target: any OutputTarget =
+      if let path, path != "-" { try OutputFile(path) } else { output }
+    if arguments.isSet(.stats) {
+      return StatisticsOutput(zone, isJSON: format.name == "json", to: target)
+    }
+    if arguments.isSet(.histogram) {
+      let (rows, columns) = terminalSize()
+      let histogram = LogHistogram(
+        zone: zone, rows: max(10, rows - 4), columns: columns, colors: format.colors)
+      return HistogramOutput(histogram, to: target)
+    }
+    return FormattedOutput(format.makeFormatter(), to: target)
+  }
+
+  private static func key(_ name: String, _ zone: LogTimeZone) -> SplitKey {
+    switch name {
+    case "session": .session
+    case "label": .label
+    default: .hour(RecordTime(zone: zone))
+    }
+  }
+
+  private static func checkContradictions(_ arguments: Arguments) throws(UsageError) {
+    let looking = [Option.stats, .histogram, .report].filter { arguments.isSet($0) }
+    if looking.count > 1 {
+      throw UsageError(
+        "--\(looking[0].long) and --\(looking[1].long) contradict each other; give one of them")
+    }
+    if let looking = looking.first {
+      let others =
+        [Option.template, .splitBy] + (looking.long == "report" ? [.output, .format] : [])
+      if let other = others.first(where: { arguments.isSet($0) }) {
+        throw UsageError("--\(other.long) has no meaning with --\(looking.long); leave it away")
+      }
+    }
+    if arguments.isSet(.stats) || arguments.isSet(.histogram),
+      let format = arguments.value(of: .format), format != "text",
+      !(arguments.isSet(.stats) && format == "json")
+    {
+      throw UsageError(
+        arguments.isSet(.stats)
+          ? "--stats is printed as text or json, not as \(format)"
+          : "--histogram is printed as text, not as \(format)")
+    }
+    if arguments.isSet(.template), arguments.isSet(.format),
+      arguments.value(of: .format) != "text"
+    {
+      throw UsageError("--template makes lines of text; leave --format away")
+    }
+    if arguments.isSet(.splitBy), arguments.value(of: .output).map({ $0 == "-" }) ?? true {
+      throw UsageError("--split-by needs a directory for its files; add --output DIRECTORY")
+    }
+  }
+
+  /// Of the terminal, or what is usual.
+  private static func terminalSize() -> (rows: Int, columns: Int) {
+    var size = winsize()
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+      return (44, 100)
+    }
+    return (Int(size.ws_row), Int(size.ws_col))
+  }
+}
+
+/// How records are printed.
+struct OutputFormat {
+  let name: String
+  let colors: Bool
+  private let zone: LogTimeZone
+  private let template: TextTemplate?
+  private let isOnTerminal: Bool
+
+  init(_ arguments: Arguments, _ zone: LogTimeZone) throws(UsageError) {
+    self.zone = zone
+    name = arguments.required(.format)
+    isOnTerminal = !arguments.isSet(.output) && isatty(STDOUT_FILENO) != 0
+    colors = Self.colors(arguments.required(.color), isOnTerminal)
+    do throws(TextTemplate.Mistake) {
+      template = try arguments.value(of: .template).map { text throws(TextTemplate.Mistake) in
+        try TextTemplate(text)
+      }
+    } catch {
+      throw UsageError("\(error)")
+    }
+  }
+
+  /// `auto` heeds what https://no-color.org says, and terminals that know no colours.
+  private static func colors(_ choice: String, _ isOnTerminal: Bool) -> Bool {
+    let variable = { (name: String) in getenv(name).map { String(cString: $0) } ?? "" }
+    switch choice {
+    case "always": return true
+    case "never": return false
+    default: return isOnTerminal && variable("NO_COLOR").isEmpty && variable("TERM") != "dumb"
+    }
+  }
+
+  /// A formatter for one output.
+  func makeFormatter() -> any LogFormatter {
     switch name {
     case "json": JSONFormatter(zone: zone)
-    case "message": MessageFormatter()
-    default: TextFormatter(zone: zone)
+    case "logfmt": LogfmtFormatter(zone: zone)
+    case "csv": TableFormatter(.csv, zone: zone)
+    case "tsv": TableFormatter(.tsv, zone: zone)
+    case "otlp": OTLPFormatter()
+    case "chrome": ChromeFormatter(zone: zone)
+    case "message": MessageFormatter(isEscaping: isOnTerminal)
+    default:
+      if let template {
+        TemplateFormatter(template, zone: zone, colors: colors)
+      } else {
+        TextFormatter(zone: zone, colors: colors)
+      }
+    }
+  }
+
+  /// What the names of its files end with.
+  var suffix: String {
+    switch name {
+    case "json": ".jsonl"
+    case "otlp": ".otlp.jsonl"
+    case "chrome": ".trace.json"
+    case "logfmt", "csv", "tsv": ".\(name)"
+    default: ".log"
     }
   }
 }
 
 extension Option {
   fileprivate static let format = Option(
-    "format", short: "f", oneOf: ["text", "json", "message"], default: "text",
+    "format", short: "f",
+    oneOf: ["text", "json", "logfmt", "csv", "tsv", "otlp", "chrome", "message"], default: "text",
     """
-    What is printed of a record: a line with time, level, label, message, metadata and place; a JSON \
-    object on a line; or the bytes of its message alone.
+    What is printed of a record: text, a line with time, level, label, message, metadata and place; \
+    json, an object on a line; logfmt, a line of key=value; csv or tsv, a table; otlp, OpenTelemetry's \
+    log records in lines of JSON; chrome, trace events for Perfetto; message, the bytes of its message \
+    alone.
+    """)
+  fileprivate static let template = Option(
+    "template", value: "TEMPLATE",
+    """
+    Print lines such as '{time} {level} {message}'. Names: time, date, clock, unix, level, LEVEL, \
+    label, message, place, file, line, function, fields, fields.NAME, thread, thread_id, \
+    thread_ordinal, service, process, pid, host, session. {level:8} puts spaces before it, {level:-8} \
+    behind it; \\n, \\t, {{ and }} are line end, tab and braces.
+    """)
+  fileprivate static let color = Option(
+    "color", oneOf: ["auto", "always", "never"], default: "auto",
+    "Whether text has colours; auto: on a terminal, unless NO_COLOR is set.")
+  fileprivate static let output = Option(
+    "output", short: "o", value: "FILE",
+    """
+    Write to FILE. It gets its name only once all is written; until then, and if that is interrupted, \
+    what had the name stays.
+    """)
+  fileprivate static let splitBy = Option(
+    "split-by", oneOf: ["session", "label", "hour"],
+    "Write a file for each session, label or hour, into the directory that --output names.")
+  fileprivate static let stats = Option(
+    "stats", "Print what fills the log: records and bytes by level, label, call site and minute.")
+  fileprivate static let histogram = Option(
+    "histogram", "Print how many records there were when, by level, as bars.")
+  fileprivate static let report = Option(
+    "report", value: "FILE",
+    """
+    Write a page for a browser: timeline, sessions, crashes, losses, damage, call sites, and a table to \
+    search in. It is one file and needs no network.
     """)
 }

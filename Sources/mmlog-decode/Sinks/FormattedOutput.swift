@@ -1,37 +1,47 @@
 import CommandLineTool
 import MMLogReader
 
-/// Prints records in a format on standard output.
+/// Prints records in a format, on standard output or into a file.
 final class FormattedOutput: ItemSink {
+  /// Bytes that are collected before they are written: a system call for each few hundred records.
+  private static let capacity = 4 * StandardOutput.capacity
+
   private var formatter: any LogFormatter
-  private let output: StandardOutput
-  private var buffer = TextBuffer(capacity: 2 * StandardOutput.capacity)
+  private let target: any OutputTarget
+  private var buffer = TextBuffer(capacity: 2 * capacity)
   private var hasBegun = false
 
-  init(_ formatter: any LogFormatter, to output: StandardOutput) {
+  init(_ formatter: any LogFormatter, to target: any OutputTarget) {
     self.formatter = formatter
-    self.output = output
+    self.target = target
   }
 
-  var hasReader: Bool { output.hasReader }
+  var hasReader: Bool { target.hasReader }
 
   func take(_ item: LogItem) throws {
     guard case .record(let record) = item else { return }
     begin()
     formatter.append(record, to: &buffer)
-    if buffer.count >= StandardOutput.capacity { try write() }
+    if buffer.count >= Self.capacity { try write() }
+  }
+
+  func separate() throws {
+    // Only lines for people have a place for it.
+    guard formatter is TextFormatter || formatter is TemplateFormatter else { return }
+    buffer.append("--\n")
   }
 
   func flush() throws {
     formatter.pause(&buffer)
     try write()
-    try output.flush()
+    try target.flush()
   }
 
   func finish() throws {
     begin()
     formatter.end(&buffer)
-    try flush()
+    try write()
+    try target.finish()
   }
 
   private func begin() {
@@ -41,8 +51,8 @@ final class FormattedOutput: ItemSink {
   }
 
   private func write() throws {
-    try buffer.withUnsafeBytes { try output.append($0.bytes) }
+    try buffer.withUnsafeBytes { try target.append($0.bytes) }
     // A record of 16 MiB need not be remembered.
-    buffer.removeAll(keeping: 16 * StandardOutput.capacity)
+    buffer.removeAll(keeping: 4 * Self.capacity)
   }
 }

@@ -1,0 +1,122 @@
+import MMLogFormat
+
+/// Trace events in JSON, as Perfetto (ui.perfetto.dev) and `chrome://tracing` open them: each record an
+/// instant on its thread's track.
+///
+/// A session is a process of the trace, numbered from 1 (two sessions may have had the same process
+/// id), and named with its store, process id and host; threads have their ordinals. The category is the
+/// label; the arguments are level, fields, place and time. Time stamps count from the first record, since
+/// programs read them as floating-point numbers, which have no room for nanoseconds since 1970.
+public struct ChromeFormatter: LogFormatter {
+  private var processes: [ObjectIdentifier: Process] = [:]
+  private var last: Process?
+  private var isFirst = true
+  private var first: Int64?
+  private var timestamp: Timestamp
+
+  private final class Process {
+    /// Kept, so that no other gets its address.
+    let session: LogSession
+    let number: Int
+    var threads: Set<UInt32> = []
+
+    init(_ session: LogSession, _ number: Int) { (self.session, self.number) = (session, number) }
+  }
+
+  /// Makes a formatter that shows times in a zone.
+  public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
+
+  /// Appends the start of the object.
+  public mutating func begin(_ output: inout TextBuffer) {
+    output.append(#"{"displayTimeUnit":"ns","traceEvents":["#)
+  }
+
+  /// Appends the record's event, and before it the names of its process and thread if they are new.
+  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+    let process = process(of: record.session, &output)
+    if process.threads.insert(record.thread.ordinal).inserted {
+      appendName(of: record.thread, in: process, &output)
+    }
+    beginEvent(&output)
+    output.append(#"{"ph":"i","s":"t","name":""#)
+    record.content.appendMessage(.json, to: &output)
+    output.append(#"","cat":""#)
+    record.labelText.append(.json, to: &output)
+    output.append(#"","ts":"#)
+    let start = first ?? record.time
+    first = start
+    appendMicroseconds(record.time.subtractingReportingOverflow(start).partialValue, &output)
+    appendTrack(process, record.thread, &output)
+    output.append(#","args":{"time":""#)
+    timestamp.append(record.time, to: &output)
+    output.append(#"","level":""#)
+    output.append(text: record.level.description)
+    output.append(#"","fields":"#)
+    output.append(attributes: record.content)
+    if !record.content.site.file.isEmpty {
+      output.append(#","source":""#)
+      record.content.site.message.appendPlace(.json, to: &output)
+      output.append(UInt8(ascii: "\""))
+    }
+    output.append("}}")
+  }
+
+  /// Appends the end of the object.
+  public mutating func end(_ output: inout TextBuffer) { output.append("\n]}\n") }
+
+  private mutating func process(of session: LogSession, _ output: inout TextBuffer) -> Process {
+    if let last, last.session === session { return last }
+    let known = processes[ObjectIdentifier(session)]
+    let process = known ?? Process(session, processes.count + 1)
+    if known == nil {
+      processes[ObjectIdentifier(session)] = process
+      appendName(of: process, &output)
+    }
+    last = process
+    return process
+  }
+
+  private mutating func appendName(of process: Process, _ output: inout TextBuffer) {
+    let identity = process.session.identity
+    beginEvent(&output)
+    output.append(
+      text: #"{"ph":"M","name":"process_name","pid":\#(process.number),"args":{"name":"#)
+    output.append(
+      json: "\(identity.storeName), pid \(identity.processID) on \(identity.hostName), session "
+        + "\(process.session.id)")
+    output.append("}}")
+  }
+
+  private mutating func appendName(
+    of thread: LogThread, in process: Process, _ output: inout TextBuffer
+  ) {
+    beginEvent(&output)
+    output.append(#"{"ph":"M","name":"thread_name""#)
+    appendTrack(process, thread, &output)
+    output.append(#","args":{"name":"#)
+    output.append(
+      json: thread.name.isEmpty ? "thread \(thread.id)" : "\(thread.name) (\(thread.id))")
+    output.append("}}")
+  }
+
+  private func appendTrack(_ process: Process, _ thread: LogThread, _ output: inout TextBuffer) {
+    output.append(#","pid":"#)
+    output.append(decimal: UInt64(process.number))
+    output.append(#","tid":"#)
+    output.append(decimal: UInt64(thread.ordinal))
+  }
+
+  /// With three digits behind the point: nanoseconds.
+  private func appendMicroseconds(_ time: Int64, _ output: inout TextBuffer) {
+    let (whole, fraction) = time.magnitude.quotientAndRemainder(dividingBy: 1000)
+    if time < 0 { output.append(UInt8(ascii: "-")) }
+    output.append(decimal: whole)
+    output.append(UInt8(ascii: "."))
+    output.append(decimal: fraction, least: 3)
+  }
+
+  private mutating func beginEvent(_ output: inout TextBuffer) {
+    output.append(isFirst ? "\n" : ",\n")
+    isFirst = false
+  }
+}

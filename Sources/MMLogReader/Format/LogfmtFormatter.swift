@@ -1,0 +1,90 @@
+import MMLogFormat
+
+/// One line of `key=value` for each record: what logfmt tools, Loki and lnav read.
+///
+///     time=2026-11-21T09:00:00.123456789Z level=info label=orders msg="order 7 accepted" id=7 source=Orders/Book.swift:42 thread=worker1 service=orders pid=42 session=0123…
+///
+/// Keys are those that logfmt is usually written with. Values that have a space, `=`, a quote or a
+/// control character in them stand between quotes, with backslashes as in text. Keys consist of letters,
+/// digits and `_ - . / # @`; anything else in a field's name becomes `_`. A record's own keys come first
+/// and last; a field that is called like one of them gets `#2`.
+public struct LogfmtFormatter: LogFormatter {
+  private var timestamp: Timestamp
+  private var ends = ObjectTexts<LogSession>()
+  private static let levels = Level.allCases.map { Array(" level=\($0) label=".utf8) }
+  private static let keys: Set<String> = [
+    "time", "level", "label", "msg", "source", "thread", "service", "pid", "session",
+  ]
+
+  /// Makes a formatter that shows times in a zone.
+  public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
+
+  /// Appends the record's line.
+  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+    output.append("time=")
+    timestamp.append(record.time, to: &output)
+    output.append(Self.levels[Int(record.level.rawValue)])
+    output.appendQuoting { record.labelText.append(.quoted, to: &$0) }
+    output.append(" msg=")
+    output.appendQuoting { record.content.appendMessage(.quoted, to: &$0) }
+    appendFields(record.content, to: &output)
+    if !record.content.site.file.isEmpty {
+      output.append(" source=")
+      output.appendQuoting { record.content.site.message.appendPlace(.quoted, to: &$0) }
+    }
+    output.append(" thread=")
+    output.appendQuoting { Self.append(record.thread, to: &$0) }
+    ends.append(record.session, to: &output) { Self.append(record.session, to: &$0) }
+    output.append(UInt8(ascii: "\n"))
+  }
+
+  private func appendFields(_ content: RecordContent, to output: inout TextBuffer) {
+    content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
+      output.append(UInt8(ascii: " "))
+      let start = output.count
+      name.append(.raw, to: &output)
+      Self.cleanKey(&output, from: start)
+      output.append(UInt8(ascii: "="))
+      try output.append(quoting: value, from: &reader)
+    }
+  }
+
+  /// Makes a key of what was appended from `start` on.
+  private static func cleanKey(_ output: inout TextBuffer, from start: Int) {
+    let isTaken = output.withBytes(from: start) { bytes in
+      for index in bytes.indices where !bytes[index].isOfKey { bytes[index] = UInt8(ascii: "_") }
+      // The longest of ours.
+      return bytes.count <= 7 && keys.contains(String(decoding: bytes, as: UTF8.self))
+    }
+    if output.count == start { output.append(UInt8(ascii: "_")) }
+    if isTaken { output.append("#2") }
+  }
+
+  private static func append(_ thread: LogThread, to output: inout TextBuffer) {
+    if thread.name.isEmpty {
+      output.append(decimal: UInt64(thread.id))
+    } else {
+      output.append(thread.name, .quoted)
+    }
+  }
+
+  private static func append(_ session: LogSession, to output: inout TextBuffer) {
+    output.append(" service=")
+    output.appendQuoting { $0.append(session.identity.storeName, .quoted) }
+    output.append(" pid=")
+    output.append(text: "\(session.identity.processID) session=\(session.id)")
+  }
+}
+
+extension UInt8 {
+  fileprivate var isOfKey: Bool {
+    switch self {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
+      UInt8(ascii: "."),
+      UInt8(ascii: "/"), UInt8(ascii: "#"), UInt8(ascii: "@"):
+      true
+    default: false
+    }
+  }
+}

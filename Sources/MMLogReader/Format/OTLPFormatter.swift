@@ -1,0 +1,202 @@
+import MMLogFormat
+
+/// OpenTelemetry log records: lines of OTLP in JSON, each an `ExportLogsServiceRequest` with up to
+/// ``most`` records of one session, as the collector's file receiver reads them, and as they may be
+/// posted to `/v1/logs`.
+///
+/// The session is the resource (`service.name`, `service.instance.id`, `process.pid`,
+/// `process.executable.name`, `host.name`), the label is the scope's name, the named arguments and
+/// metadata are attributes, beside `code.file.path`, `code.line.number`, `code.function.name`,
+/// `thread.id`, `thread.name`. Body and strings that are not UTF-8 have U+FFFD in the place of what is
+/// not; `log.record.original` then has the body's bytes in base64. Numbers that 64 bits do not hold are
+/// strings.
+public struct OTLPFormatter: LogFormatter {
+  /// So many records are in a line at most.
+  public static let most = 512
+
+  /// Bytes of a line after which the next begins; a record may go beyond.
+  private static let longest = 1 << 20
+
+  private var sessions = ObjectTexts<LogSession>()
+  private var threads = ObjectTexts<LogThread>()
+  /// The session and the label of the line that is being written.
+  private var open: (session: LogSession, label: PreparedText)?
+  private var count = 0
+  private var bytes = 0
+  private static let levels = Level.allCases.map { level in
+    Array(#"","severityNumber":\#(level.severityNumber),"severityText":"\#(level)","body":{"#.utf8)
+  }
+
+  /// Makes a formatter.
+  public init() {}
+
+  /// Appends the record, in the line that is open or in a new one.
+  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+    let start = output.count
+    if count == Self.most || bytes >= Self.longest || open?.session !== record.session {
+      pause(&output)
+    }
+    if open == nil {
+      output.append(#"{"resourceLogs":[{"resource":"#)
+      sessions.append(record.session, to: &output) { Self.append(record.session, to: &$0) }
+      output.append(#","scopeLogs":["#)
+      beginScope(record, &output)
+    } else if let open, open.label !== record.labelText {
+      output.append("]},")
+      beginScope(record, &output)
+    } else {
+      output.append(UInt8(ascii: ","))
+    }
+    appendRecord(record, to: &output)
+    count += 1
+    bytes += output.count - start
+  }
+
+  /// Ends the line that is open.
+  public mutating func pause(_ output: inout TextBuffer) {
+    if open != nil { output.append("]}]}]}\n") }
+    open = nil
+    (count, bytes) = (0, 0)
+  }
+
+  private mutating func beginScope(_ record: LogRecord, _ output: inout TextBuffer) {
+    open = (record.session, record.labelText)
+    output.append(#"{"scope":{"name":""#)
+    record.labelText.append(.json, to: &output)
+    output.append(#""},"logRecords":["#)
+  }
+
+  private mutating func appendRecord(_ record: LogRecord, to output: inout TextBuffer) {
+    output.append(#"{"timeUnixNano":""#)
+    // The protocol has no time before 1970.
+    output.append(decimal: UInt64(max(0, record.time)))
+    output.append(Self.levels[Int(record.level.rawValue)])
+    output.append(#""stringValue":""#)
+    let isUTF8 = record.content.appendMessage(.json, to: &output)
+    output.append(#""},"attributes":["#)
+    threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
+    appendFields(record.content, to: &output)
+    appendPlace(record.content.site, to: &output)
+    if !isUTF8 {
+      output.append(#",{"key":"log.record.original","value":{"bytesValue":""#)
+      output.append(messageBase64: record)
+      output.append(#""}}"#)
+    }
+    output.append("]}")
+  }
+
+  private func appendFields(_ content: RecordContent, to output: inout TextBuffer) {
+    content.forEachField(.json) { (name, value, reader) throws(FormatError) in
+      output.append(#",{"key":""#)
+      name.append(.json, to: &output)
+      output.append(#"","value":"#)
+      try output.append(anyValue: value, from: &reader)
+      output.append(UInt8(ascii: "}"))
+    }
+  }
+
+  private func appendPlace(_ site: CallSiteInfo, to output: inout TextBuffer) {
+    guard !site.file.isEmpty else { return }
+    output.append(#",{"key":"code.file.path","value":{"stringValue":""#)
+    site.message.appendFile(.json, to: &output)
+    output.append(#""}},{"key":"code.line.number","value":{"intValue":""#)
+    output.append(decimal: UInt64(site.line))
+    output.append(#""}},{"key":"code.function.name","value":{"stringValue":""#)
+    site.message.appendFunction(.json, to: &output)
+    output.append(#""}}"#)
+  }
+
+  private static func append(_ thread: LogThread, to output: inout TextBuffer) {
+    output.append(#"{"key":"thread.id","value":{"intValue":""#)
+    output.append(decimal: UInt64(thread.id))
+    output.append(#""}}"#)
+    guard !thread.name.isEmpty else { return }
+    output.append(",")
+    output.append(attribute: "thread.name", thread.name)
+  }
+
+  private static func append(_ session: LogSession, to output: inout TextBuffer) {
+    output.append(#"{"attributes":["#)
+    output.append(attribute: "service.name", session.identity.storeName)
+    output.append(",")
+    output.append(attribute: "service.instance.id", session.id.description)
+    output.append(
+      text: #",{"key":"process.pid","value":{"intValue":"\#(session.identity.processID)"}},"#)
+    output.append(attribute: "process.executable.name", session.identity.processName)
+    output.append(",")
+    output.append(attribute: "host.name", session.identity.hostName)
+    output.append("]}")
+  }
+}
+
+extension TextBuffer {
+  fileprivate mutating func append(attribute key: StaticString, _ value: String) {
+    append(#"{"key":""#)
+    append(key)
+    append(#"","value":{"stringValue":"#)
+    append(json: value)
+    append("}}")
+  }
+
+  /// Appends a value as OTLP's `AnyValue`.
+  fileprivate mutating func append(
+    anyValue value: ValueView, from reader: inout WordReader, depth: Int = 0
+  ) throws(FormatError) {
+    switch value {
+    case .int(let value): append(intValue: value)
+    case .uint(let value) where value <= UInt64(Int64.max): append(intValue: Int64(value))
+    case .double(let value): append(doubleValue: value)
+    case .float(let value): append(doubleValue: Double(value))
+    case .bool(let value): append(value ? #"{"boolValue":true}"# : #"{"boolValue":false}"#)
+    case .bytes(let bytes):
+      append(#"{"bytesValue":""#)
+      append(base64: bytes)
+      append(#""}"#)
+    case .null: append("{}")
+    case .array(let count):
+      try reader.checkDepth(depth)
+      append(#"{"arrayValue":{"values":["#)
+      for index in 0..<count {
+        if index > 0 { append(UInt8(ascii: ",")) }
+        try append(anyValue: reader.taggedView(), from: &reader, depth: depth + 1)
+      }
+      append("]}}")
+    case .dictionary(let count):
+      try append(keyValues: count, from: &reader, depth: depth)
+    case .string, .uint, .int128, .uint128, .redacted, .hash:
+      append(#"{"stringValue":""#)
+      try append(value, .plain, .json, from: &reader)
+      append(#""}"#)
+    }
+  }
+
+  private mutating func append(
+    keyValues count: Int, from reader: inout WordReader, depth: Int
+  ) throws(FormatError) {
+    try reader.checkDepth(depth)
+    append(#"{"kvlistValue":{"values":["#)
+    var names = UniqueNames()
+    for index in 0..<count {
+      if index > 0 { append(UInt8(ascii: ",")) }
+      append(#"{"key":"#)
+      append(json: names.unique(String(decoding: try reader.string(), as: UTF8.self)))
+      append(#","value":"#)
+      try append(anyValue: reader.taggedView(), from: &reader, depth: depth + 1)
+      append(UInt8(ascii: "}"))
+    }
+    append("]}}")
+  }
+
+  private mutating func append(intValue value: Int64) {
+    append(#"{"intValue":""#)
+    append(decimal: value)
+    append(#""}"#)
+  }
+
+  /// Protocol buffers' JSON has the three names in quotes for what JSON has no number for.
+  private mutating func append(doubleValue value: Double) {
+    append(#"{"doubleValue":"#)
+    append(jsonNumber: value)
+    append(UInt8(ascii: "}"))
+  }
+}

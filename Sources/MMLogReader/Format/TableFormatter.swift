@@ -1,0 +1,121 @@
+import MMLogFormat
+
+/// A table with a line for each record, and one of names before them: CSV (RFC 4180) or
+/// tab-separated values, for spreadsheets and databases.
+///
+/// Columns are called as in ``JSONFormatter``; `attributes` is the same JSON object as there. In CSV every
+/// text stands between quotes, quotes in it are doubled, and lines end with CR and LF. Control
+/// characters are escaped as in text, so that each record is one line in both; what is not UTF-8 too.
+public struct TableFormatter: LogFormatter {
+  /// What is between the columns.
+  public enum Kind: Sendable {
+    /// RFC 4180.
+    case csv
+    /// A tab, and nothing in quotes: neither a tab nor a line end is left in a value.
+    case tsv
+  }
+
+  private let cells: Cells
+  private var timestamp: Timestamp
+  private var threads = ObjectTexts<LogThread>()
+  private var sessions = ObjectTexts<LogSession>()
+
+  /// Makes a formatter.
+  public init(_ kind: Kind, zone: LogTimeZone = .local) {
+    cells = Cells(kind: kind)
+    timestamp = Timestamp(zone)
+  }
+
+  private static let columns = [
+    "timestamp", "severity_text", "severity_number", "scope_name", "body", "attributes",
+    "code_file_path", "code_line_number", "code_function_name", "thread_ordinal", "thread_id",
+    "thread_name", "service_name", "process_name", "process_pid", "host_name", "session_id",
+  ]
+
+  /// Appends the names of the columns.
+  public mutating func begin(_ output: inout TextBuffer) {
+    for (index, name) in Self.columns.enumerated() {
+      if index > 0 { cells.appendSeparator(to: &output) }
+      output.append(text: name)
+    }
+    cells.appendLineEnd(to: &output)
+  }
+
+  /// Appends the record's line.
+  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+    timestamp.append(record.time, to: &output)
+    cells.appendSeparator(to: &output)
+    output.append(text: record.level.description)
+    cells.appendSeparator(to: &output)
+    output.append(decimal: UInt64(record.level.severityNumber))
+    cells.appendText(&output) { record.labelText.append($1, to: &$0) }
+    cells.appendText(&output) { record.content.appendMessage($1, to: &$0) }
+    cells.appendAttributes(record.content, to: &output)
+    cells.appendPlace(record.content.site, to: &output)
+    threads.append(record.thread, to: &output) { [cells] in cells.append(record.thread, to: &$0) }
+    sessions.append(record.session, to: &output) { [cells] in cells.append(record.session, to: &$0)
+    }
+    cells.appendLineEnd(to: &output)
+  }
+}
+
+/// What the cells of a table consist of.
+private struct Cells {
+  let kind: TableFormatter.Kind
+
+  func appendAttributes(_ content: RecordContent, to output: inout TextBuffer) {
+    guard content.hasFields else { return appendText(&output) { output, _ in output.append("{}") } }
+    var json = TextBuffer()
+    json.append(attributes: content)
+    appendText(&output) { output, _ in
+      // JSON's own escapes have left nothing but quotes to be escaped.
+      json.withUnsafeBytes { _ = output.append($0, kind == .csv ? .csv : .plain) }
+    }
+  }
+
+  func appendPlace(_ site: CallSiteInfo, to output: inout TextBuffer) {
+    appendText(&output) { site.message.appendFile($1, to: &$0) }
+    appendSeparator(to: &output)
+    if !site.file.isEmpty { output.append(decimal: UInt64(site.line)) }
+    appendText(&output) { site.message.appendFunction($1, to: &$0) }
+  }
+
+  func append(_ thread: LogThread, to output: inout TextBuffer) {
+    appendSeparator(to: &output)
+    output.append(decimal: UInt64(thread.ordinal))
+    appendSeparator(to: &output)
+    output.append(decimal: UInt64(thread.id))
+    appendText(&output) { $0.append(thread.name, $1) }
+  }
+
+  func append(_ session: LogSession, to output: inout TextBuffer) {
+    appendText(&output) { $0.append(session.identity.storeName, $1) }
+    appendText(&output) { $0.append(session.identity.processName, $1) }
+    appendSeparator(to: &output)
+    output.append(text: "\(session.identity.processID)")
+    appendText(&output) { $0.append(session.identity.hostName, $1) }
+    appendText(&output) { output, _ in output.append(text: session.id.description) }
+  }
+
+  /// Appends a separator and then a text.
+  func appendText(
+    _ output: inout TextBuffer, _ body: (inout TextBuffer, TextForm) -> Void
+  ) {
+    appendSeparator(to: &output)
+    switch kind {
+    case .tsv: body(&output, .plain)
+    case .csv:
+      output.append(UInt8(ascii: "\""))
+      body(&output, .csv)
+      output.append(UInt8(ascii: "\""))
+    }
+  }
+
+  func appendSeparator(to output: inout TextBuffer) {
+    output.append(UInt8(ascii: kind == .csv ? "," : "\t"))
+  }
+
+  func appendLineEnd(to output: inout TextBuffer) {
+    output.append(kind == .csv ? "\r\n" : "\n")
+  }
+}

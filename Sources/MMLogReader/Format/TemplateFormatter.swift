@@ -1,0 +1,100 @@
+import MMLogFormat
+
+/// One line for each record, as a ``TextTemplate`` says.
+public struct TemplateFormatter: LogFormatter {
+  private let template: TextTemplate
+  private var timestamp: Timestamp
+  private let colors: Bool
+
+  /// Makes a formatter.
+  ///
+  /// - Parameters:
+  ///   - zone: Where times are shown in.
+  ///   - colors: Whether levels get colours.
+  public init(_ template: TextTemplate, zone: LogTimeZone = .local, colors: Bool = false) {
+    self.template = template
+    timestamp = Timestamp(zone)
+    self.colors = colors
+  }
+
+  /// Appends the record's line.
+  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+    for piece in template.pieces {
+      let start = output.count
+      switch piece {
+      case .text(let bytes): output.append(bytes)
+      case .name(let name, let alignment):
+        append(name, of: record, to: &output)
+        output.align(from: start, alignment)
+        color(name, record.level, from: start, &output)
+      case .field(let name, let alignment):
+        append(field: name, of: record, to: &output)
+        output.align(from: start, alignment)
+      }
+    }
+    output.append(UInt8(ascii: "\n"))
+  }
+
+  private func color(
+    _ name: TextTemplate.Name, _ level: Level, from start: Int, _ output: inout TextBuffer
+  ) {
+    guard colors, name == .level || name == .LEVEL else { return }
+    let text = output.withBytes(from: start) { Array($0) }
+    output.cut(to: start)
+    output.append(SGR.color(of: level))
+    output.append(text)
+    output.append(SGR.reset)
+  }
+
+  private mutating func append(
+    _ name: TextTemplate.Name, of record: LogRecord, to output: inout TextBuffer
+  ) {
+    let identity = record.session.identity
+    switch name {
+    case .time: timestamp.append(record.time, to: &output)
+    case .date: timestamp.append(record.time, .date, to: &output)
+    case .clock: timestamp.append(record.time, .clock, to: &output)
+    case .unix: output.append(decimal: record.time)
+    case .level: output.append(text: record.level.description)
+    case .LEVEL: output.append(text: record.level.description.uppercased())
+    case .label: record.labelText.append(.plain, to: &output)
+    case .message: record.content.appendMessage(.plain, to: &output)
+    case .file: record.content.site.message.appendFile(.plain, to: &output)
+    case .line: if !record.file.isEmpty { output.append(decimal: UInt64(record.line)) }
+    case .function: record.content.site.message.appendFunction(.plain, to: &output)
+    case .place: record.content.site.message.appendPlace(.plain, to: &output)
+    case .fields: appendFields(of: record, to: &output)
+    case .thread where !record.thread.name.isEmpty: output.append(record.thread.name, .plain)
+    case .thread, .thread_id: output.append(decimal: UInt64(record.thread.id))
+    case .thread_ordinal: output.append(decimal: UInt64(record.thread.ordinal))
+    case .service: output.append(identity.storeName, .plain)
+    case .process: output.append(identity.processName, .plain)
+    case .pid: output.append(text: "\(identity.processID)")
+    case .host: output.append(identity.hostName, .plain)
+    case .session: output.append(text: record.session.id.description)
+    }
+  }
+
+  private func appendFields(of record: LogRecord, to output: inout TextBuffer) {
+    record.content.forEachField(.quoted) { (name, value, reader) throws(FormatError) in
+      output.append(UInt8(ascii: " "))
+      output.appendQuoting { name.append(.quoted, to: &$0) }
+      output.append(UInt8(ascii: "="))
+      try output.append(quoting: value, from: &reader)
+    }
+  }
+
+  private func append(field: String, of record: LogRecord, to output: inout TextBuffer) {
+    var scratch = TextBuffer(capacity: 64)
+    record.content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
+      scratch.removeAll()
+      name.append(.raw, to: &scratch)
+      let isIt = scratch.withUnsafeBytes { $0.elementsEqual(field.utf8) }
+      if isIt {
+        try output.append(value, .plain, .plain, from: &reader)
+      } else {
+        try reader.skipElements(of: value)
+      }
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import MMLogFormat
+
+/// A line of a person's own making: text with the names of what is to stand in its place.
+///
+///     {time} {level:-8} {label}: {message} {fields.user}
+///
+/// | name | what it stands for |
+/// | - | - |
+/// | `time`, `date`, `clock` | RFC 3339; its date; its time of day, with nine digits of a second |
+/// | `unix` | nanoseconds since 1970 |
+/// | `level`, `LEVEL` | its name; in capitals |
+/// | `label`, `message`, `file`, `line`, `function` | |
+/// | `place` | file and line: `App/Main.swift:7` |
+/// | `fields` | named arguments and metadata, as `name=value`, a space before each |
+/// | `fields.NAME` | the value of one of them; nothing if there is none |
+/// | `thread` | its name, or its id if it has none |
+/// | `thread_id`, `thread_ordinal` | |
+/// | `service`, `process`, `pid`, `host`, `session` | |
+///
+/// `{name:N}` puts spaces before it, up to N characters; `{name:-N}` behind it. `{{` and `}}` are braces,
+/// `\n`, `\t` and `\\` a line end, a tab and a backslash. A line end follows each record. Control
+/// characters in what is put in are escaped, as ``TextFormatter`` does.
+public struct TextTemplate: Sendable {
+  enum Name: String, CaseIterable {
+    case time, date, clock, unix, level, LEVEL, label, message, file, line, function, place, fields
+    case thread, thread_id, thread_ordinal, service, process, pid, host, session
+  }
+
+  enum Piece {
+    case text([UInt8])
+    case name(Name, Alignment)
+    case field(String, Alignment)
+  }
+
+  /// What is wrong with a template: a sentence without capital letter and full stop.
+  public struct Mistake: Error, Equatable, CustomStringConvertible {
+    /// The sentence.
+    public let description: String
+  }
+
+  let pieces: [Piece]
+
+  /// Reads a template.
+  ///
+  /// - Throws: what is wrong with it, and what would be right.
+  public init(_ text: String) throws(Mistake) {
+    var parser = TemplateParser(rest: text[...])
+    pieces = try parser.parse()
+  }
+}
+
+/// Reads a template once.
+private struct TemplateParser {
+  var rest: Substring
+  private var pieces: [TextTemplate.Piece] = []
+  private var literal: [UInt8] = []
+
+  init(rest: Substring) { self.rest = rest }
+
+  mutating func parse() throws(TextTemplate.Mistake) -> [TextTemplate.Piece] {
+    while let character = rest.popFirst() {
+      switch character {
+      case "{" where take("{"): literal.append(UInt8(ascii: "{"))
+      case "{": try placeholder()
+      case "}" where take("}"): literal.append(UInt8(ascii: "}"))
+      case "}": throw mistake("a '}' has no '{' before it; write '}}' for a brace")
+      case "\\": try escape()
+      default: literal += Array(String(character).utf8)
+      }
+    }
+    endLiteral()
+    return pieces
+  }
+
+  private mutating func take(_ character: Character) -> Bool {
+    guard rest.first == character else { return false }
+    rest.removeFirst()
+    return true
+  }
+
+  private mutating func escape() throws(TextTemplate.Mistake) {
+    switch rest.popFirst() {
+    case "n": literal.append(0x0A)
+    case "t": literal.append(0x09)
+    case "\\": literal.append(0x5C)
+    default: throw mistake("after a backslash stands n, t or another backslash")
+    }
+  }
+
+  private mutating func placeholder() throws(TextTemplate.Mistake) {
+    guard let end = rest.firstIndex(of: "}") else {
+      throw mistake("a '{' has no '}' behind it; write '{{' for a brace")
+    }
+    let inside = rest[..<end]
+    rest = rest[rest.index(after: end)...]
+    endLiteral()
+    let parts = inside.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    let alignment = try parts.count > 1 ? alignment(parts[1]) : Alignment(0)
+    pieces.append(try piece(parts.first ?? "", alignment))
+  }
+
+  private func piece(
+    _ name: Substring, _ alignment: Alignment
+  ) throws(TextTemplate.Mistake) -> TextTemplate.Piece {
+    if name.hasPrefix("fields."), name.utf8.count > 7 {
+      return .field(String(name.dropFirst(7)), alignment)
+    }
+    guard let known = TextTemplate.Name(rawValue: String(name)) else {
+      let names = TextTemplate.Name.allCases.map(\.rawValue).joined(separator: ", ")
+      throw mistake("there is no '{\(name)}'; there are \(names), fields.NAME")
+    }
+    return .name(known, alignment)
+  }
+
+  private func alignment(_ text: Substring) throws(TextTemplate.Mistake) -> Alignment {
+    guard let columns = Int(text), (1...1000).contains(columns.magnitude) else {
+      throw mistake("'\(text)' is no width; write {name:8} or {name:-8}, up to 1000")
+    }
+    // As a call site's word for it (FORMAT.md, 6).
+    return Alignment(UInt64(columns < 0 ? 1 : 2) | UInt64(columns.magnitude) << 8)
+  }
+
+  private mutating func endLiteral() {
+    if !literal.isEmpty { pieces.append(.text(literal)) }
+    literal = []
+  }
+
+  private func mistake(_ text: String) -> TextTemplate.Mistake {
+    TextTemplate.Mistake(description: "in the template, \(text)")
+  }
+}

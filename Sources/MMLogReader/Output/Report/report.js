@@ -1,0 +1,844 @@
+"use strict";
+// The page of a log report. What was logged comes to the document as text nodes only, never as markup.
+
+const LEVELS = ["trace", "debug", "info", "notice", "warning", "error", "critical"];
+const ROW = 22; // height of a row in pixels, as report.css has it
+const $ = (id) => document.getElementById(id);
+const head = JSON.parse($("data").textContent);
+const group = (number) => Math.round(number).toLocaleString("en-US");
+
+/** An element with attributes and children; strings become text. */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+// ---------------------------------------------------------------------------------- times
+
+function offsetAt(ms) {
+  let seconds = head.offsets.length ? head.offsets[0][1] : 0;
+  for (const [from, value] of head.offsets) {
+    if (from > ms) break;
+    seconds = value;
+  }
+  return seconds;
+}
+
+const pad = (number, width = 2) => String(number).padStart(width, "0");
+
+function civil(ms) {
+  const date = new Date(ms + offsetAt(ms) * 1000);
+  if (isNaN(date)) return { day: "????-??-??", clock: "??:??:??", ms: "???" };
+  return {
+    day: `${date.getUTCFullYear()}-${pad(date.getUTCMonth() + 1)}-${pad(date.getUTCDate())}`,
+    clock: `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}:${pad(date.getUTCSeconds())}`,
+    ms: pad(date.getUTCMilliseconds(), 3),
+  };
+}
+
+function fullTime(ms, nanoseconds) {
+  const time = civil(ms);
+  return `${time.day} ${time.clock}.${time.ms}${pad(nanoseconds, 6)}`;
+}
+
+function shortTime(ms, span) {
+  const time = civil(ms);
+  if (span > 2 * 86400e3) return `${time.day} ${time.clock.slice(0, 5)}`;
+  return span > 60e3 ? time.clock : `${time.clock}.${time.ms}`;
+}
+
+function zoneName() {
+  const seconds = offsetAt(range.first);
+  if (seconds === 0) return "UTC";
+  const minutes = Math.abs(seconds) / 60;
+  return `UTC${seconds < 0 ? "−" : "+"}${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
+}
+
+function duration(ms) {
+  if (ms < 1000) return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
+  if (ms < 60e3) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 3600e3) return `${Math.floor(ms / 60e3)} min ${Math.round((ms % 60e3) / 1000)} s`;
+  if (ms < 86400e3) return `${Math.floor(ms / 3600e3)} h ${Math.round((ms % 3600e3) / 60e3)} min`;
+  return `${(ms / 86400e3).toFixed(1)} days`;
+}
+
+// ---------------------------------------------------------------------------------- records
+
+/** The records, in the order of time: a column for each field. */
+const records = { count: 0 };
+
+async function bytesOf(element) {
+  const text = atob(element.textContent);
+  const bytes = new Uint8Array(text.length);
+  for (let index = 0; index < text.length; index++) bytes[index] = text.charCodeAt(index);
+  if (!("packed" in element.dataset)) return bytes;
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function* varints(bytes, start, end) {
+  for (let index = start; index < end; ) {
+    let [value, factor] = [0, 1];
+    for (;;) {
+      const byte = bytes[index++];
+      value += (byte & 127) * factor;
+      if (byte < 128) break;
+      factor *= 128;
+    }
+    yield value;
+  }
+}
+
+/** A chunk's columns, as ReportRecords.swift writes them. */
+function readChunk(bytes) {
+  let at = 0;
+  const number = () => {
+    let [value, factor] = [0, 1];
+    for (;;) {
+      const byte = bytes[at++];
+      value += (byte & 127) * factor;
+      if (byte < 128) return value;
+      factor *= 128;
+    }
+  };
+  const count = number();
+  const sizes = Array.from({ length: 10 }, number);
+  const columns = sizes.map((size) => {
+    const column = Float64Array.from(varints(bytes, at, at + size));
+    at += size;
+    return column;
+  });
+  const texts = bytes.subarray(at);
+  const whole = new TextDecoder().decode(texts);
+  const isASCII = whole.length === texts.length;
+  const decoder = new TextDecoder();
+  let place = 0;
+  const text = (coded) => {
+    const size = Math.floor(coded / 2);
+    const result = isASCII
+      ? whole.slice(place, place + size) : decoder.decode(texts.subarray(place, place + size));
+    place += size;
+    return coded % 2 ? result + "…" : result;
+  };
+  const chunk = { count, columns, messages: [], fields: [] };
+  for (let index = 0; index < count; index++) {
+    chunk.messages.push(text(columns[8][index]));
+    chunk.fields.push(text(columns[9][index]));
+  }
+  return chunk;
+}
+
+async function load() {
+  const chunks = [];
+  for (const element of document.querySelectorAll(".chunk")) {
+    chunks.push(readChunk(await bytesOf(element)));
+    element.remove();
+  }
+  const count = chunks.reduce((sum, chunk) => sum + chunk.count, 0);
+  const [ordinals, places] = [new Float64Array(count), new Uint32Array(count)];
+  let next = 0;
+  for (const chunk of chunks) {
+    let ordinal = 0;
+    for (let index = 0; index < chunk.count; index++) {
+      ordinal += chunk.columns[0][index];
+      ordinals[next++] = ordinal;
+    }
+  }
+  for (let index = 0; index < count; index++) places[index] = index;
+  places.sort((a, b) => ordinals[a] - ordinals[b]);
+  const target = new Uint32Array(count);
+  for (let index = 0; index < count; index++) target[places[index]] = index;
+  fill(chunks, count, target);
+}
+
+function fill(chunks, count, target) {
+  Object.assign(records, {
+    count, time: new Float64Array(count), nanoseconds: new Uint32Array(count),
+    level: new Uint8Array(count), site: new Uint32Array(count), label: new Uint32Array(count),
+    thread: new Uint32Array(count), session: new Uint32Array(count),
+    message: new Array(count), fields: new Array(count),
+  });
+  let next = 0;
+  for (const { count, columns, messages, fields } of chunks) {
+    let time = 0;
+    for (let index = 0; index < count; index++) {
+      const difference = columns[1][index];
+      time += difference % 2 ? -(difference + 1) / 2 : difference / 2;
+      const at = target[next++];
+      records.time[at] = time;
+      records.nanoseconds[at] = columns[2][index];
+      records.level[at] = columns[3][index];
+      records.site[at] = columns[4][index];
+      records.label[at] = columns[5][index];
+      records.thread[at] = columns[6][index];
+      records.session[at] = columns[7][index];
+      records.message[at] = messages[index];
+      records.fields[at] = fields[index];
+    }
+  }
+}
+
+/** The first record at a time or later. */
+function firstAt(time) {
+  let [low, high] = [0, records.count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (records.time[middle] < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// ---------------------------------------------------------------------------------- what is shown
+
+const range = { first: 0, last: 1, from: 0, to: 1 };
+const filter = { levels: 127, label: -1, session: -1, site: -1, words: [] };
+let view = new Uint32Array(0);
+let selected = -1; // a record's index
+let filtering = 0;
+
+const isZoomed = () => range.from > range.first || range.to < range.last;
+
+function setSpan() {
+  const starts = head.buckets.map((bucket) => bucket[0]);
+  for (const session of head.sessions) starts.push(session.start, session.end);
+  range.first = starts.reduce((a, b) => Math.min(a, b), Infinity);
+  range.last = starts.reduce((a, b) => Math.max(a, b), -Infinity);
+  if (head.buckets.length) {
+    range.last = Math.max(range.last, head.buckets[head.buckets.length - 1][0] + head.width);
+  }
+  if (!isFinite(range.first)) [range.first, range.last] = [0, 1];
+  if (range.last <= range.first) range.last = range.first + 1;
+  [range.from, range.to] = [range.first, range.last];
+}
+
+function wordsOf(text) {
+  const expression = /^\/(.+)\/$/.exec(text.trim());
+  const sources = expression
+    ? [expression[1]]
+    : text.trim().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  try {
+    $("search").setCustomValidity("");
+    return sources.map((source) => new RegExp(source, "i"));
+  } catch (error) {
+    $("search").setCustomValidity(String(error.message));
+    $("search").reportValidity();
+    return null;
+  }
+}
+
+function placeOf(site) {
+  const [file, , , line] = head.sites[site];
+  return file ? `${file}:${line}` : "";
+}
+
+function matches(index) {
+  if (!(filter.levels >> records.level[index] & 1)) return false;
+  if (filter.label >= 0 && records.label[index] !== filter.label) return false;
+  if (filter.session >= 0 && records.session[index] !== filter.session) return false;
+  if (filter.site >= 0 && records.site[index] !== filter.site) return false;
+  return filter.words.every((word) => word.test(records.message[index])
+    || word.test(records.fields[index]) || word.test(head.labels[records.label[index]])
+    || word.test(placeOf(records.site[index])));
+}
+
+/** Finds the records to show, in slices, so that typing and scrolling go on meanwhile. */
+async function update({ keepsPlace = false } = {}) {
+  const mine = ++filtering;
+  const anchor = keepsPlace ? selected : -1;
+  const [start, end] = isZoomed() ? [firstAt(range.from), firstAt(range.to)] : [0, records.count];
+  const found = new Uint32Array(end - start);
+  let count = 0;
+  let pause = performance.now() + 12;
+  for (let index = start; index < end; index++) {
+    if (matches(index)) found[count++] = index;
+    if ((index & 1023) === 0 && performance.now() > pause) {
+      $("count").textContent = "searching…";
+      await new Promise((resume) => setTimeout(resume));
+      if (mine !== filtering) return;
+      pause = performance.now() + 12;
+    }
+  }
+  view = found.subarray(0, count);
+  $("count").textContent = `${group(count)} of ${group(records.count)}`;
+  $("sizer").style.height = `${count * ROW}px`;
+  if (!keepsPlace) $("table").scrollTop = 0;
+  if (anchor >= 0) reveal(anchor);
+  drawRows();
+  drawTimeline();
+}
+
+// ---------------------------------------------------------------------------------- the table
+
+function highlighted(text) {
+  if (!filter.words.length) return [text];
+  const parts = [];
+  const word = new RegExp(filter.words.map((word) => word.source).join("|"), "gi");
+  let last = 0;
+  for (const match of text.matchAll(word)) {
+    if (!match[0]) break;
+    parts.push(text.slice(last, match.index), make("mark", {}, match[0]));
+    last = match.index + match[0].length;
+    if (parts.length > 40) break;
+  }
+  parts.push(text.slice(last));
+  return parts;
+}
+
+function row(position) {
+  const index = view[position];
+  const level = records.level[index];
+  const fields = records.fields[index];
+  const text = records.message[index].slice(0, 2000);
+  return make("div", {
+    class: `row v${level}`, role: "row", "aria-rowindex": position + 1,
+    "aria-selected": index === selected, onclick: () => choose(index, true),
+  },
+    make("span", { class: "time" }, fullTime(records.time[index], records.nanoseconds[index])),
+    make("span", { class: `level v${level}` }, LEVELS[level]),
+    make("span", { class: "label soft" }, ...highlighted(head.labels[records.label[index]])),
+    make("span", {},
+      make("span", { class: "text" }, ...highlighted(text)),
+      fields && make("span", { class: "soft" }, "  ", ...highlighted(fields)),
+      make("span", { class: "where" }, "  " + placeOf(records.site[index]))));
+}
+
+/** Only the rows that can be seen are in the document. */
+function drawRows() {
+  const table = $("table");
+  const first = Math.max(0, Math.floor(table.scrollTop / ROW) - 8);
+  const last = Math.min(view.length, Math.ceil((table.scrollTop + table.clientHeight) / ROW) + 8);
+  const rows = [];
+  for (let position = first; position < last; position++) rows.push(row(position));
+  $("rows").style.transform = `translateY(${first * ROW}px)`;
+  $("rows").replaceChildren(...rows);
+  table.setAttribute("aria-rowcount", view.length);
+}
+
+/** Where a record stands in the view, or where it would. */
+function positionOf(index) {
+  let [low, high] = [0, view.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (view[middle] < index) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function reveal(index) {
+  const table = $("table");
+  const top = positionOf(index) * ROW;
+  if (top < table.scrollTop) table.scrollTop = top;
+  if (top + ROW > table.scrollTop + table.clientHeight) table.scrollTop = top + ROW - table.clientHeight;
+}
+
+function choose(index, opens) {
+  selected = index;
+  if (opens || !$("detail").hidden) showDetail();
+  reveal(index);
+  drawRows();
+  drawTimeline();
+}
+
+function move(steps) {
+  if (!view.length) return;
+  let position = positionOf(selected) + steps;
+  if (selected < 0) position = 0;
+  choose(view[Math.max(0, Math.min(view.length - 1, position))], false);
+}
+
+/** The next or the last error or worse. */
+function jump(direction) {
+  let position = selected < 0 ? (direction > 0 ? -1 : view.length) : positionOf(selected);
+  do position += direction; while (position >= 0 && position < view.length && records.level[view[position]] < 5);
+  if (position >= 0 && position < view.length) choose(view[position], false);
+}
+
+function showDetail() {
+  const index = selected;
+  const [file, func, template, line] = head.sites[records.site[index]];
+  const thread = head.threads[records.thread[index]];
+  const session = head.sessions[records.session[index]];
+  const list = make("dl");
+  const add = (name, value, action) => {
+    if (value === "") return;
+    list.append(make("dt", {}, name), make("dd", {}, value, action ? " " : null, action));
+  };
+  add("time", fullTime(records.time[index], records.nanoseconds[index]) + " " + zoneName());
+  add("level", LEVELS[records.level[index]]);
+  add("label", head.labels[records.label[index]],
+    make("button", { onclick: () => setFilter("label", records.label[index]) }, "only this"));
+  for (const [name, value] of fieldsOf(records.fields[index])) add(name, value);
+  if (file) {
+    add("call site", `${file}:${line}, ${func}`,
+      make("button", { onclick: () => setFilter("site", records.site[index]) }, "only this"));
+  }
+  add("template", template);
+  if (thread) add("thread", `${thread[2] || "unnamed"} (${thread[0]}, number ${thread[1]})`);
+  add("session", `${session.service}, pid ${session.pid} on ${session.host}, ${session.id}`,
+    make("button", { onclick: () => setFilter("session", records.session[index]) }, "only this"));
+  $("detail").replaceChildren(
+    make("button", { class: "close", "aria-label": "Close", onclick: closeDetail }, "✕"),
+    make("pre", { class: `v${records.level[index]}` }, records.message[index]), list);
+  $("detail").hidden = false;
+}
+
+function fieldsOf(text) {
+  if (!text) return [];
+  try {
+    return Object.entries(JSON.parse(text)).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
+  } catch {
+    return [["fields", text]]; // cut
+  }
+}
+
+function closeDetail() {
+  $("detail").hidden = true;
+  $("table").focus();
+  drawRows();
+}
+
+// ---------------------------------------------------------------------------------- the timeline
+
+const BARS = 110, AXIS = 18, LANE = 12;
+let lanes = [];
+let drag = null;
+let bars = null;
+
+/** Gives sessions that overlap in time lanes of their own. */
+function layLanes() {
+  const ends = [];
+  lanes = head.sessions.map((session) => {
+    let lane = ends.findIndex((end) => end < session.start);
+    if (lane < 0) lane = ends.length;
+    ends[lane] = session.end;
+    return Math.min(lane, 7);
+  });
+  return Math.min(8, ends.length);
+}
+
+function countBars(width) {
+  const each = (range.to - range.from) / width;
+  const counts = Array.from({ length: width }, () => new Float64Array(7));
+  const exact = head.width > each && records.count === head.levels.reduce((a, b) => a + b, 0);
+  if (exact) {
+    for (let index = firstAt(range.from); index < records.count && records.time[index] < range.to; index++) {
+      counts[Math.min(width - 1, Math.floor((records.time[index] - range.from) / each))][records.level[index]]++;
+    }
+    return { counts, each };
+  }
+  for (const [start, ...levels] of head.buckets) {
+    if (start + head.width <= range.from || start >= range.to) continue;
+    // A bucket that is wider than a bar is spread over its bars.
+    const from = Math.max(0, Math.floor((start - range.from) / each));
+    const to = Math.min(width - 1, Math.max(from, Math.ceil((start + head.width - range.from) / each) - 1));
+    const parts = Math.max(1, head.width / each);
+    if (parts <= 1.5) levels.forEach((count, level) => { counts[from][level] += count; });
+    else for (let bar = from; bar <= to; bar++) levels.forEach((count, level) => { counts[bar][level] += count / parts; });
+  }
+  return { counts, each };
+}
+
+function drawTimeline() {
+  const canvas = $("timeline");
+  const laneCount = layLanes();
+  const height = BARS + AXIS + laneCount * LANE + 6;
+  const width = canvas.clientWidth || 800;
+  const scale = window.devicePixelRatio || 1;
+  canvas.style.height = `${height}px`;
+  canvas.width = width * scale;
+  canvas.height = height * scale;
+  const pen = canvas.getContext("2d");
+  pen.scale(scale, scale);
+  const style = getComputedStyle(document.documentElement);
+  const color = (name) => style.getPropertyValue(name).trim();
+  const x = (time) => (time - range.from) / (range.to - range.from) * width;
+
+  bars = countBars(Math.max(20, Math.floor(width / 4)));
+  const shown = bars.counts.map((bar) => bar.map((count, level) => (filter.levels >> level & 1 ? count : 0)));
+  const greatest = Math.max(1, ...shown.map((bar) => bar.reduce((a, b) => a + b, 0)));
+  const barWidth = width / shown.length;
+  shown.forEach((bar, index) => {
+    let y = BARS;
+    for (let level = 6; level >= 0; level--) {
+      if (bar[level] < 0.001) continue;
+      const tall = Math.max(level >= 4 ? 3 : 1, bar[level] / greatest * (BARS - 16));
+      pen.fillStyle = color(`--b${level}`);
+      pen.fillRect(index * barWidth, y - tall, Math.max(1, barWidth - 0.7), tall);
+      y -= tall;
+    }
+  });
+  pen.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+  drawAxis(pen, x, width, color, greatest);
+  drawSessions(pen, x, width, color);
+  if (selected >= 0 && records.count) line(pen, x(records.time[selected]), BARS + AXIS, color("--accent"));
+  if (drag && drag.to !== undefined) {
+    pen.fillStyle = color("--accent");
+    pen.globalAlpha = 0.2;
+    pen.fillRect(Math.min(drag.from, drag.to), 0, Math.abs(drag.to - drag.from), height);
+    pen.globalAlpha = 1;
+  }
+  $("range").textContent =
+    `${civil(range.from).day} ${shortTime(range.from, 1e5)} – ${shortTime(range.to, range.to - range.from > 86400e3 ? 1e12 : 1e5)} (${duration(range.to - range.from)}, ${zoneName()})`;
+}
+
+function line(pen, at, height, color) {
+  pen.fillStyle = color;
+  pen.fillRect(at - 0.5, 0, 1.5, height);
+}
+
+function drawAxis(pen, x, width, color, greatest) {
+  const span = range.to - range.from;
+  const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3,
+    1800e3, 3600e3, 7200e3, 10800e3, 21600e3, 43200e3, 86400e3, 172800e3, 604800e3, 2592000e3, 31536000e3];
+  const step = steps.find((step) => span / step <= width / 110) || span;
+  const shift = offsetAt(range.from) * 1000;
+  pen.fillStyle = color("--line");
+  pen.fillRect(0, BARS, width, 1);
+  for (let tick = Math.ceil((range.from + shift) / step) * step - shift; tick < range.to; tick += step) {
+    pen.fillStyle = color("--line");
+    pen.fillRect(x(tick), BARS, 1, 5);
+    pen.fillStyle = color("--soft");
+    pen.fillText(step >= 86400e3 ? civil(tick).day : step < 1e3 ? shortTime(tick, 0) : shortTime(tick, span), x(tick) + 3, BARS + 13);
+  }
+  pen.fillStyle = color("--soft");
+  pen.fillText(`${group(greatest)} in ${duration(bars.each)}`, 6, 12);
+}
+
+const hasDied = (session) => session.ending === "died" || session.ending === "recovered";
+
+function drawSessions(pen, x, width, color) {
+  head.sessions.forEach((session, index) => {
+    if (session.end < range.from || session.start > range.to) return;
+    const y = BARS + AXIS + lanes[index] * LANE + 2;
+    const from = Math.min(width - 2, Math.max(0, x(session.start)));
+    const to = Math.min(width, x(session.end));
+    pen.fillStyle = color(filter.session === index ? "--accent" : "--l2");
+    pen.globalAlpha = filter.session < 0 || filter.session === index ? 0.75 : 0.25;
+    pen.fillRect(from, y, Math.max(2, to - from), 5);
+    pen.globalAlpha = 1;
+    const lost = session.losses.reduce((sum, loss) => sum + loss[2], 0);
+    if (hasDied(session)) mark(pen, "✖", Math.min(width - 8, x(session.end)), y + 7, color("--l5"));
+    if (lost) mark(pen, "▲", Math.min(width - 8, x(session.end)) - 12, y + 7, color("--l4"));
+  });
+  for (const [, , time] of head.damage) {
+    if (time !== null && time >= range.from && time <= range.to) mark(pen, "◆", x(time), BARS - 2, color("--l5"));
+  }
+}
+
+function mark(pen, text, x, y, color) {
+  pen.font = "bold 12px system-ui, 'DejaVu Sans', sans-serif";
+  pen.fillStyle = color;
+  pen.fillText(text, x - 4, y);
+}
+
+function zoom(from, to) {
+  const least = Math.max(0.01, (range.last - range.first) * 1e-9);
+  if (to - from < least) [from, to] = [(from + to - least) / 2, (from + to + least) / 2];
+  const span = Math.min(to - from, range.last - range.first);
+  range.from = Math.min(Math.max(range.first, from), range.last - span);
+  range.to = range.from + span;
+  drawTimeline();
+  clearTimeout(zoom.timer);
+  zoom.timer = setTimeout(update, 60);
+}
+
+function zoomBy(factor, center = (range.from + range.to) / 2) {
+  zoom(center - (center - range.from) * factor, center + (range.to - center) * factor);
+}
+
+function pan(share) {
+  const by = (range.to - range.from) * share;
+  zoom(range.from + by, range.to + by);
+}
+
+function showTip(event) {
+  const canvas = $("timeline");
+  const box = canvas.getBoundingClientRect();
+  const at = event.clientX - box.left;
+  const index = Math.floor(at / box.width * bars.counts.length);
+  const bar = bars.counts[index];
+  if (!bar) return;
+  const time = range.from + index * bars.each;
+  const lines = [fullTime(Math.floor(time), 0).slice(0, -6)];
+  for (let level = 6; level >= 0; level--) if (bar[level] >= 0.5) lines.push(`${LEVELS[level]}  ${group(bar[level])}`);
+  const moment = range.from + at / box.width * (range.to - range.from);
+  const y = event.clientY - box.top;
+  head.sessions.forEach((session, number) => {
+    const top = BARS + AXIS + lanes[number] * LANE;
+    if (y >= top && y < top + LANE && moment >= session.start - bars.each * 2 && moment <= session.end + bars.each * 2) {
+      lines.push(`${session.service}, pid ${session.pid}: ${endings[session.ending][0]}`);
+    }
+  });
+  const tip = $("tip");
+  tip.textContent = lines.join("\n");
+  tip.hidden = false;
+  tip.style.left = `${Math.min(box.width - tip.offsetWidth, at + 24)}px`;
+  tip.style.top = `${event.clientY - box.top + 30}px`;
+}
+
+function watchTimeline() {
+  const canvas = $("timeline");
+  const timeAt = (pixel) => range.from + pixel / canvas.clientWidth * (range.to - range.from);
+  canvas.addEventListener("pointerdown", (event) => {
+    drag = { from: event.offsetX };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (drag) {
+      drag.to = event.offsetX;
+      drawTimeline();
+    }
+    showTip(event);
+  });
+  canvas.addEventListener("pointerup", () => {
+    const done = drag;
+    drag = null;
+    if (done && done.to !== undefined && Math.abs(done.to - done.from) > 4) {
+      zoom(timeAt(Math.min(done.from, done.to)), timeAt(Math.max(done.from, done.to)));
+    } else drawTimeline();
+  });
+  canvas.addEventListener("pointerleave", () => { $("tip").hidden = true; });
+  canvas.addEventListener("dblclick", () => zoom(range.first, range.last));
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return pan(event.deltaX / 800);
+    zoomBy(event.deltaY > 0 ? 1.25 : 0.8, timeAt(event.offsetX));
+  }, { passive: false });
+  canvas.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowLeft") pan(-0.2);
+    else if (event.key === "ArrowRight") pan(0.2);
+    else return;
+    event.preventDefault();
+  });
+  $("in").onclick = () => zoomBy(0.5);
+  $("out").onclick = () => zoomBy(2);
+  $("all").onclick = () => zoom(range.first, range.last);
+  new ResizeObserver(() => { drawTimeline(); drawRows(); }).observe(document.body);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawTimeline);
+}
+
+// ---------------------------------------------------------------------------------- filters
+
+function drawLegend() {
+  $("legend").replaceChildren(...LEVELS.map((name, level) => head.levels[level] === 0 ? null : make("button", {
+    "aria-pressed": Boolean(filter.levels >> level & 1), title: `Show or hide ${name}`,
+    onclick: () => { filter.levels ^= 1 << level; drawLegend(); update(); },
+  }, (() => {
+    const swatch = make("i");
+    swatch.style.background = `var(--b${level})`;
+    return swatch;
+  })(), `${name} `, make("b", {}, group(head.levels[level])))).filter(Boolean));
+}
+
+function setFilter(name, value) {
+  filter[name] = value;
+  if (name === "label") $("label").value = value;
+  if (name === "session") $("session").value = value;
+  tab("records");
+  update({ keepsPlace: true });
+}
+
+function clearFilters() {
+  Object.assign(filter, { levels: 127, label: -1, session: -1, site: -1, words: [] });
+  $("search").value = "";
+  $("label").value = $("session").value = -1;
+  drawLegend();
+  update({ keepsPlace: true });
+}
+
+function fillSelects() {
+  const option = (value, text) => make("option", { value }, text.slice(0, 80));
+  const labels = head.labels.map((label, index) => [label || "(no label)", index]).sort((a, b) => a[0] < b[0] ? -1 : 1);
+  $("label").append(option(-1, "all labels"), ...labels.slice(0, 2000).map(([label, index]) => option(index, label)));
+  $("session").append(option(-1, "all sessions"), ...head.sessions.slice(0, 2000).map((session, index) =>
+    option(index, `${session.service} pid ${session.pid}, ${civil(session.start).day} ${civil(session.start).clock}${hasDied(session) ? " ✖" : ""}`)));
+  $("label").onchange = () => setFilter("label", Number($("label").value));
+  $("session").onchange = () => setFilter("session", Number($("session").value));
+  $("search").oninput = () => {
+    clearTimeout(fillSelects.timer);
+    fillSelects.timer = setTimeout(search, 120);
+  };
+  $("clear").onclick = clearFilters;
+}
+
+function search() {
+  const words = wordsOf($("search").value);
+  if (!words) return;
+  filter.words = words;
+  update();
+}
+
+// ---------------------------------------------------------------------------------- the other tabs
+
+const endings = {
+  closed: ["closed", "good"], running: ["still running", "good"],
+  died: ["died; its ring was read", "bad"], recovered: ["died; recovered by a later start", "bad"],
+  unknown: ["unknown: last records may be missing", "bad"],
+};
+
+const TABS = ["records", "sites", "sessions", "damage"];
+
+function tab(name) {
+  for (const other of TABS) {
+    $(other).hidden = other !== name;
+    $(`tab-${other}`).setAttribute("aria-selected", other === name);
+    $(`tab-${other}`).tabIndex = other === name ? 0 : -1;
+  }
+  if (name === "records") drawRows();
+}
+
+function tableOf(columns, rows) {
+  return make("table", {},
+    make("thead", {}, make("tr", {}, ...columns.map(([name, kind]) => make("th", { class: kind || "", scope: "col" }, name)))),
+    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell, index) =>
+      cell instanceof HTMLTableCellElement ? cell : make("td", { class: columns[index][1] || "" }, cell))))));
+}
+
+function fillSites() {
+  const total = Math.max(1, head.levels.reduce((a, b) => a + b, 0));
+  const order = head.sites.map((site, index) => [site, index]).sort((a, b) => b[0][4] - a[0][4]);
+  const bar = (count) => {
+    const share = make("span", { class: "share", title: `${(count / total * 100).toFixed(1)} %` });
+    share.style.width = `${Math.max(1, count / total * 120)}px`;
+    return share;
+  };
+  $("sites").replaceChildren(order.length === 0 ? make("p", { class: "none" }, "No records.") : tableOf(
+    [["Records", "n"], ["Share"], ["Bytes", "n"], ["Worst"], ["Call site", "mono"], ["Message", "mono"], [""]],
+    order.slice(0, 500).map(([[file, func, template, line, count, bytes, level], index]) => [
+      group(count), bar(count), group(bytes), make("td", { class: `level v${level}` }, LEVELS[level]),
+      file ? `${file}:${line} ${func}` : "(none)", template,
+      make("button", { onclick: () => setFilter("site", index) }, "show")])),
+    make("p", { class: "soft" }, `Bytes are those of records before an archive compresses them.${order.length > 500 ? ` ${order.length - 500} more call sites are not listed.` : ""}`));
+}
+
+function fillSessions() {
+  $("sessions").replaceChildren(tableOf(
+    [["Service"], ["Process"], ["Start"], ["Last record"], ["Lasted", "n"], ["How it ended"], ["Records", "n"], ["Errors", "n"], ["Lost", "n"], [""]],
+    head.sessions.map((session, index) => {
+      const lost = session.losses.reduce((sum, loss) => sum + loss[2], 0);
+      return [
+        session.service, `${session.process}, pid ${session.pid} on ${session.host}`,
+        fullTime(Math.floor(session.start), 0).slice(0, 19), fullTime(Math.floor(session.end), 0).slice(0, 23),
+        duration(session.end - session.start), make("td", { class: endings[session.ending][1] }, endings[session.ending][0]),
+        group(session.records), make("td", { class: session.errors ? "n bad" : "n" }, group(session.errors)),
+        make("td", { class: lost ? "n bad" : "n" }, group(lost)),
+        make("button", { onclick: () => { setFilter("session", index); zoom(session.start - 1, session.end + 1); } }, "show")];
+    })));
+}
+
+function fillDamage() {
+  const losses = head.sessions.flatMap((session) => session.losses.map(([cause, level, count]) =>
+    [`${session.service}, pid ${session.pid}`, cause, make("td", { class: `level v${level}` }, LEVELS[level]), group(count)]));
+  const parts = [make("h2", {}, "Records that could not be kept")];
+  parts.push(losses.length ? tableOf([["Session"], ["Cause"], ["Level"], ["Records", "n"]], losses)
+    : make("p", { class: "none" }, "None were lost."));
+  parts.push(make("h2", {}, "What could not be read"));
+  parts.push(head.damage.length ? tableOf([["File", "mono"], ["What"], ["Near"]], head.damage.map(([path, what, time]) =>
+    [path, what, time === null ? "" : fullTime(Math.floor(time), 0).slice(0, 23)])) : make("p", { class: "none" }, "Everything was read."));
+  if (head.damageCount > head.damage.length) {
+    parts.push(make("p", {}, `and ${group(head.damageCount - head.damage.length)} more`));
+  }
+  $("damage").replaceChildren(...parts);
+}
+
+function fillHeader() {
+  const total = head.levels.reduce((a, b) => a + b, 0);
+  const crashes = head.sessions.filter(hasDied).length;
+  const lost = head.sessions.reduce((sum, session) => sum + session.losses.reduce((a, loss) => a + loss[2], 0), 0);
+  $("title").textContent = [...new Set(head.sessions.map((session) => session.service))].slice(0, 5).join(", ");
+  $("subtitle").textContent =
+    `${fullTime(Math.floor(range.first), 0).slice(0, 19)} to ${fullTime(Math.floor(range.last), 0).slice(0, 19)} ${zoneName()}, made ${head.made}`;
+  const fact = (number, one, many, isBad) => make("li", { class: isBad && number ? "bad" : "" }, make("b", {}, group(number)), ` ${number === 1 ? one : many}`);
+  $("facts").append(
+    fact(total, "record", "records"), fact(head.levels[5] + head.levels[6], "error or worse", "errors or worse", true),
+    fact(head.levels[4], "warning", "warnings"), fact(head.sessions.length, "session", "sessions"),
+    fact(crashes, "crash", "crashes", true), fact(lost, "record lost", "records lost", true),
+    fact(head.damageCount, "place damaged", "places damaged", true));
+  $("tab-damage").append(lost + head.damageCount ? ` (${group(lost + head.damageCount)})` : "");
+  $("tab-sessions").append(` (${group(head.sessions.length)})`);
+  $("tab-sites").append(` (${group(head.sites.length)})`);
+  document.title = `${$("title").textContent || "mmlog"}: log report`;
+}
+
+// ---------------------------------------------------------------------------------- keys
+
+function watchKeys() {
+  $("table").addEventListener("scroll", () => {
+    if (watchKeys.waits) return;
+    watchKeys.waits = true;
+    requestAnimationFrame(() => { watchKeys.waits = false; drawRows(); });
+  }, { passive: true });
+  $("table").addEventListener("keydown", (event) => {
+    const page = Math.floor($("table").clientHeight / ROW) - 1;
+    const steps = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page, Home: -view.length, End: view.length }[event.key];
+    if (steps !== undefined) move(steps);
+    else if (event.key === "Enter" && selected >= 0) showDetail();
+    else return;
+    event.preventDefault();
+  });
+  document.querySelector("nav").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const at = TABS.findIndex((name) => event.target.id === `tab-${name}`);
+    if (!step || at < 0) return;
+    const next = TABS[(at + step + TABS.length) % TABS.length];
+    tab(next);
+    $(`tab-${next}`).focus();
+  });
+  document.addEventListener("keydown", (event) => {
+    const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+    if (event.key === "Escape") return $("detail").hidden ? clearFilters() : closeDetail();
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    const action = {
+      "/": () => { tab("records"); $("search").focus(); }, "+": () => zoomBy(0.5), "=": () => zoomBy(0.5), "-": () => zoomBy(2),
+      "0": () => zoom(range.first, range.last), e: () => jump(1), E: () => jump(-1),
+    }[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+  for (const name of TABS) $(`tab-${name}`).onclick = () => tab(name);
+}
+
+/** `#q=word&tab=sessions` opens the page at a search or a tab. */
+function readAddress() {
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  if (wanted.get("q")) {
+    $("search").value = wanted.get("q");
+    filter.words = wordsOf($("search").value) || [];
+  }
+  if (TABS.includes(wanted.get("tab"))) tab(wanted.get("tab"));
+}
+
+async function start() {
+  setSpan();
+  fillHeader();
+  fillSelects();
+  drawLegend();
+  fillSites();
+  fillSessions();
+  fillDamage();
+  watchTimeline();
+  watchKeys();
+  drawTimeline();
+  if (!("DecompressionStream" in window)) {
+    $("notice").textContent = "This browser is too old to show the records: it needs DecompressionStream (Chrome 80, Firefox 113, Safari 16.4).";
+    return;
+  }
+  await load();
+  const total = head.levels.reduce((a, b) => a + b, 0);
+  $("notice").textContent = records.count < total
+    ? `The table has ${group(records.count)} of ${group(total)} records: the last ones, and of those before them warnings and worse. All are counted above.`
+    : "";
+  readAddress();
+  await update();
+  document.documentElement.dataset.ready = records.count;
+}
+
+start().catch((error) => { $("notice").textContent = `The page cannot be shown: ${error}`; });

@@ -1,0 +1,36 @@
+import Glibc
+import Synchronization
+
+/// SIGINT, SIGTERM and SIGHUP, for a program that has to tidy up first.
+enum Interruption {
+  /// The signal that came; 0 if none did. All that the handler touches.
+  private static let signal = Atomic<CInt>(0)
+
+  /// Whether one has come: whoever works is to stop, tidy up, and call ``end()``.
+  static var isRequested: Bool { signal.load(ordering: .relaxed) != 0 }
+
+  /// From here on signals ask, once each; a second one ends the process as usual.
+  static func watch() {
+    // Before the handler can be the first to ask for it.
+    _ = isRequested
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+      var action = sigaction()
+      sigaction(number, nil, &action)
+      // Whoever started it ignored it (nohup): so it stays.
+      if unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1 { continue }
+      action.__sigaction_handler.sa_handler = { number in
+        Interruption.signal.store(number, ordering: .relaxed)
+      }
+      action.sa_flags = CInt(SA_RESTART) | CInt(bitPattern: UInt32(SA_RESETHAND))
+      sigaction(number, &action, nil)
+    }
+  }
+
+  /// Ends the process as the signal would have: its caller sees what happened.
+  static func end() -> Never {
+    let number = signal.load(ordering: .relaxed)
+    Glibc.signal(number, SIG_DFL)
+    raise(number)
+    exit(128 + number)
+  }
+}
