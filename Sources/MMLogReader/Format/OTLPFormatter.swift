@@ -165,7 +165,7 @@ extension TextBuffer {
       try append(keyValues: count, from: &reader, depth: depth)
     case .string, .uint, .int128, .uint128, .redacted, .hash:
       append(#"{"stringValue":""#)
-      try append(value, .plain, .json, from: &reader)
+      try append(value, .json, from: &reader)
       append(#""}"#)
     }
   }

@@ -91,7 +91,7 @@ public struct TemplateFormatter: LogFormatter {
       name.append(.raw, to: &scratch)
       let isIt = scratch.withUnsafeBytes { $0.elementsEqual(field.utf8) }
       if isIt {
-        try output.append(value, .plain, .plain, from: &reader)
+        try output.append(value, .plain, from: &reader)
       } else {
         try reader.skipElements(of: value)
       }

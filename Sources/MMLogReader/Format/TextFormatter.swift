@@ -124,7 +124,7 @@ extension TextBuffer {
     quoting value: ValueView, from reader: inout WordReader
   ) throws(FormatError) {
     try appendQuoting { (output) throws(FormatError) in
-      try output.append(value, .plain, .quoted, from: &reader)
+      try output.append(value, .quoted, from: &reader)
     }
   }
 }

@@ -33,7 +33,7 @@ struct ContentSearch: ~Copyable {
     content.forEachField(names: false) { (name, value, reader) throws(FormatError) in
       if isFound { return try reader.skipElements(of: value) }
       text.removeAll()
-      name.withBytes { _ = text.append(repairing: $0, .raw) }
+      name.withBytes { text.append(repairing: $0, .raw) }
       text.append(UInt8(ascii: "="))
       try text.append(value, .raw, from: &reader)
       isFound = Self.contains(text, patterns)

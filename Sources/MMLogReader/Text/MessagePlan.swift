@@ -128,7 +128,7 @@ extension RecordContent {
   ) throws(FormatError) -> Bool {
     let start = output.count
     let isUTF8 = try output.append(
-      reader.view(ofArgumentType: step.type), step.style, form, from: &reader)
+      reader.view(ofArgumentType: step.type), form, style: step.style, from: &reader)
     output.align(from: start, step.alignment)
     return isUTF8
   }

@@ -7,7 +7,7 @@ extension TextBuffer {
   /// - Returns: Whether all of it is UTF-8.
   @discardableResult
   mutating func append(
-    _ value: ValueView, _ style: ValueStyle = .plain, _ form: TextForm,
+    _ value: ValueView, _ form: TextForm, style: ValueStyle = .plain,
     from reader: inout WordReader, depth: Int = 0
   ) throws(FormatError) -> Bool {
     switch value {
@@ -59,7 +59,7 @@ extension TextBuffer {
     for index in 0..<count {
       if index > 0 { append(", ") }
       isUTF8 =
-        try append(reader.taggedView(), .plain, form, from: &reader, depth: depth + 1) && isUTF8
+        try append(reader.taggedView(), form, from: &reader, depth: depth + 1) && isUTF8
     }
     append(UInt8(ascii: "]"))
     return isUTF8
@@ -78,7 +78,7 @@ extension TextBuffer {
       append(repairing: try reader.string(), form)
       append(": ")
       isUTF8 =
-        try append(reader.taggedView(), .plain, form, from: &reader, depth: depth + 1) && isUTF8
+        try append(reader.taggedView(), form, from: &reader, depth: depth + 1) && isUTF8
     }
     append(UInt8(ascii: "]"))
     return isUTF8
