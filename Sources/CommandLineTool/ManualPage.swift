@@ -22,7 +22,7 @@ extension Command {
       page += exitStatuses.map { entry("\\fB\($0.status.rawValue)\\fR", $0.meaning) }.joined()
     }
     if !examples.isEmpty {
-      page += ".SH EXAMPLES\n" + examples.map(manualText).joined()
+      page += ".SH EXAMPLES\n" + examples.map(manualText).joined(separator: ".PP\n")
     }
     return page
   }
@@ -42,7 +42,7 @@ extension Command {
   }
 
   private func manualText(_ example: Example) -> String {
-    ".PP\n\(roff(example.purpose)):\n.PP\n.RS 4\n.nf\n\(roff(example.line))\n.fi\n.RE\n"
+    "\(roff(example.purpose)):\n.PP\n.RS 4\n.nf\n\(roff(example.line))\n.fi\n.RE\n"
   }
 
   private func entry(_ name: String, _ text: String) -> String { ".TP\n\(name)\n\(roff(text))\n" }

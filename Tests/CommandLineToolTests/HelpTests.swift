@@ -25,6 +25,10 @@ import Testing
           -c, --count K        Print the last K only.
           -q, --quiet          Print less.
           -F, --follow         Wait for more.
+              --completions bash|zsh|fish
+                               Print the script that makes a shell complete this
+                               command's options.
+              --man            Print the manual page: man <(... --man) shows it.
           -h, --help           Print this help.
               --version        Print the version.
 
@@ -50,6 +54,10 @@ import Testing
         Does little.
 
         Options:
+              --completions bash|zsh|fish
+                         Print the script that makes a shell complete this command's
+                         options.
+              --man      Print the manual page: man <(... --man) shows it.
           -h, --help     Print this help.
               --version  Print the version.
 

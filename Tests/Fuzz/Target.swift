@@ -16,6 +16,8 @@ enum Target: String, CaseIterable {
   case archive
   /// The bytes of a ring; its checks are mended.
   case ring
+  /// A line of a person's own making.
+  case template
 
   /// libFuzzer's callback has no place for it; it is set before that begins, and there is one thread.
   nonisolated(unsafe) static var chosen = Target.columns
@@ -28,6 +30,7 @@ enum Target: String, CaseIterable {
     case .mending: mend(Array(bytes))
     case .archive: readFile(Mending.archive(Array(bytes)))
     case .ring: readFile(Mending.ring(Array(bytes)))
+    case .template: _ = try? TextTemplate(String(decoding: bytes, as: UTF8.self))
     }
   }
 }
@@ -127,12 +130,25 @@ private func readFile(_ bytes: [UInt8]) {
   defer { close(descriptor) }
   unlink(path)
   guard write(descriptor, bytes, bytes.count) == bytes.count else { fatalError("write") }
-  var (text, json) = (TextFormatter(), JSONFormatter())
+  var formatters: [any LogFormatter] = [
+    TextFormatter(colors: true), JSONFormatter(), LogfmtFormatter(), TableFormatter(.csv),
+    TableFormatter(.tsv), OTLPFormatter(), ChromeFormatter(), MessageFormatter(isEscaping: true),
+  ]
+  if let template = try? TextTemplate("{time} {message:20} {fields} {fields.n}") {
+    formatters.append(TemplateFormatter(template))
+  }
+  var (statistics, report) = (LogStatistics(), LogReport())
   var lines = TextBuffer()
   for item in LogReader(paths: ["/proc/self/fd/\(descriptor)"]) {
+    statistics.add(item)
+    report.add(item)
     guard case .record(let record) = item else { continue }
-    lines.removeAll()
-    text.append(record, to: &lines)
-    json.append(record, to: &lines)
+    for index in formatters.indices {
+      lines.removeAll()
+      formatters[index].append(record, to: &lines)
+    }
   }
+  lines.removeAll()
+  statistics.appendText(to: &lines)
+  report.append(made: 0, to: &lines)
 }

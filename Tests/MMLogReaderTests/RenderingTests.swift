@@ -171,7 +171,7 @@ extension TestLog {
         + #""severity_number":17,"scope_name":"l","body":"n=7nan","attributes":{"n":7,"n#2":"NaN","#
         + #""wide":"340282366920938463463374607431768211455","raw":{"base64":"AQIDBA=="},"#
         + #""nil":null,"list":[1,true],"map":{"a":0.5},"secret":"<private>","#
-        + #""hash":"<hash:0000000000000001>","big":18446744073709551615},"#
+        + #""hash":"<hash:0000000000000001>","big":"18446744073709551615"},"#
         + #""code_file_path":"App/Main.swift","code_line_number":7,"code_function_name":"run()","#
         + #""thread_ordinal":1,"thread_id":1001,"thread_name":"worker1","service_name":"test","#
         + #""process_name":"orders","process_pid":42,"host_name":"tokyo","#

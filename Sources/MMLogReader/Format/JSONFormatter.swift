@@ -22,8 +22,8 @@ import MMLogFormat
 /// | `session_id` | whose record it is |
 /// | `cut`, `unterminated` | `true`, only if so |
 ///
-/// Values of attributes: integers of up to 64 bits are numbers, wider ones are numbers if they fit and
-/// strings otherwise; floating point is a number, or `"NaN"`, `"Infinity"`, `"-Infinity"`; bytes are
+/// Values of attributes: integers are numbers if 64 signed bits hold them and strings otherwise, since
+/// other programs refuse larger ones; floating point is a number, or `"NaN"`, `"Infinity"`, `"-Infinity"`; bytes are
 /// `{"base64":"…"}`; redacted values are `"<private>"` and hashed ones `"<hash:…>"`; nil is `null`.
 public struct JSONFormatter: LogFormatter {
   private var timestamp: Timestamp

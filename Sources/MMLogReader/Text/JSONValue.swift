@@ -25,9 +25,9 @@ extension TextBuffer {
   ) throws(FormatError) {
     switch value {
     case .int(let value): append(decimal: value)
-    case .uint(let value): append(decimal: value)
-    case .int128(let value): append(jsonWide: value, fits: Int64(exactly: value) != nil)
-    case .uint128(let value): append(jsonWide: value, fits: UInt64(exactly: value) != nil)
+    case .uint(let value): append(jsonWide: value)
+    case .int128(let value): append(jsonWide: value)
+    case .uint128(let value): append(jsonWide: value)
     case .double(let value): append(jsonNumber: value)
     case .float(let value):
       if !append(jsonNotFinite: Double(value)) { append(text: value.description) }
@@ -75,12 +75,15 @@ extension TextBuffer {
     append(UInt8(ascii: "}"))
   }
 
+  /// Many a program that reads JSON takes the whole line for invalid where a number does not fit into
+  /// a signed word.
   private mutating func append<T: FixedWidthInteger>(
-    jsonWide value: T, fits: Bool
+    jsonWide value: T
   ) where T.Magnitude: FixedWidthInteger & UnsignedInteger {
-    if !fits { append(UInt8(ascii: "\"")) }
+    if let value = Int64(exactly: value) { return append(decimal: value) }
+    append(UInt8(ascii: "\""))
     append(value, .plain)
-    if !fits { append(UInt8(ascii: "\"")) }
+    append(UInt8(ascii: "\""))
   }
 
   /// Appends a number, or a string for one that JSON has no word for.

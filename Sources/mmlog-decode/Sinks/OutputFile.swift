@@ -22,6 +22,7 @@ final class OutputFile: OutputTarget {
       throw UsageError("'\(path)' is not the name of a file; add one")
     }
     directory = try Directory.open(parent)
+    Interruption.watch()
     switch try directory.status(of: name) {
     case .some(let status) where status.isDirectory:
       throw UsageError("'\(path)' is a directory; name a file in it, or add --split-by")
@@ -35,7 +36,6 @@ final class OutputFile: OutputTarget {
         to: try directory.openFile(unfinished, [.write, .create, .truncate], mode: 0o666))
       unfinishedName = unfinished
     }
-    Interruption.watch()
   }
 
   deinit { discard() }

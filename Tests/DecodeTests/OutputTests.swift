@@ -1,0 +1,355 @@
+import Foundation
+import MMLogFormat
+import MMLogTestFiles
+import Testing
+
+/// Every format and every option of the output, as a whole.
+@Suite struct OutputTests {
+  /// Two sessions of a closed archive each: an order with a field and metadata, and a hostile message.
+  private func log() -> TestLog {
+    let log = TestLog()
+    log.writesRing = false
+    let order = log.site(.literal("order "), .argument(type: .int, name: "id"), .literal(" 100 %"))
+    let label = log.label("orders.book")
+    log.write(
+      TestRecord(
+        ticks: 5, site: order, label: label, level: .info, flags: .metadata,
+        words: ValueWords.argument(.int(7))
+          + ValueWords.metadata([("venue", .text("XETR")), ("note", .text("a \"b\""))])))
+    log.write("two \u{1b}[31m\n,\"x\"", ticks: 1_000_000_000, level: .error)
+    log.archive()
+    log.close()
+    log.save()
+    return log
+  }
+
+  private func lines(_ arguments: String...) throws -> [String] {
+    let log = log()
+    let run = try decode(["--utc"] + arguments + [log.folder.path])
+    #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
+    return Array(run.output.components(separatedBy: "\n").dropLast())
+  }
+
+  @Test func logfmt() throws {
+    let end = " thread=worker1 service=test pid=42 session=01000000000000000000000000000000"
+    #expect(
+      try lines("-f", "logfmt") == [
+        "time=2025-11-21T09:00:00.000000005Z level=info label=orders.book msg=\"order 7 100 %\" id=7 "
+          + #"venue=XETR note="a \"b\"" source=App/Main.swift:7"# + end,
+        #"time=2025-11-21T09:00:01.000000000Z level=error label="" msg="two \u{1b}[31m\n,\"x\"" "#
+          + "source=App/Main.swift:7" + end,
+      ])
+  }
+
+  @Test func commaSeparatedValues() throws {
+    let end =
+      #","App/Main.swift",7,"run()",1,1001,"worker1","test","orders",42,"tokyo","#
+      + "\"01000000000000000000000000000000\"\r"
+    #expect(
+      try lines("--format=csv") == [
+        "timestamp,severity_text,severity_number,scope_name,body,attributes,code_file_path,"
+          + "code_line_number,code_function_name,thread_ordinal,thread_id,thread_name,service_name,"
+          + "process_name,process_pid,host_name,session_id\r",
+        #"2025-11-21T09:00:00.000000005Z,info,9,"orders.book","order 7 100 %","#
+          + #""{""id"":7,""venue"":""XETR"",""note"":""a \""b\""""}""# + end,
+        #"2025-11-21T09:00:01.000000000Z,error,17,"","two \u{1b}[31m\n,""x""","{}""# + end,
+      ])
+  }
+
+  @Test func tabSeparatedValues() throws {
+    let rows = try lines("-f", "tsv").map {
+      $0.split(separator: "\t", omittingEmptySubsequences: false)
+    }
+    #expect(rows.map(\.count) == [17, 17, 17])
+    #expect(rows[2][4] == #"two \u{1b}[31m\n,"x""#)
+  }
+
+  @Test func openTelemetry() throws {
+    let lines = try lines("-f", "otlp")
+    #expect(lines.count == 1)
+    let request = try #require(
+      try JSONSerialization.jsonObject(with: Data(lines[0].utf8)) as? [String: Any])
+    let resource = try #require((request["resourceLogs"] as? [[String: Any]])?.first)
+    let scopes = try #require(resource["scopeLogs"] as? [[String: Any]])
+    #expect(scopes.map { ($0["scope"] as? [String: String])?["name"] } == ["orders.book", ""])
+    let record = try #require((scopes[0]["logRecords"] as? [[String: Any]])?.first)
+    #expect(record["timeUnixNano"] as? String == "1763715600000000005")
+    #expect(record["severityNumber"] as? Int == 9)
+    #expect(record["body"] as? [String: String] == ["stringValue": "order 7 100 %"])
+    let keys = (record["attributes"] as? [[String: Any]])?.compactMap { $0["key"] as? String }
+    #expect(
+      keys == [
+        "thread.id", "thread.name", "id", "venue", "note", "code.file.path", "code.line.number",
+        "code.function.name",
+      ])
+  }
+
+  @Test func traceEvents() throws {
+    let text = try lines("-f", "chrome").joined(separator: "\n")
+    let trace = try #require(
+      try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    let events = try #require(trace["traceEvents"] as? [[String: Any]])
+    #expect(events.compactMap { $0["ph"] as? String } == ["M", "M", "i", "i"])
+    #expect(events[2]["name"] as? String == "order 7 100 %" && events[2]["ts"] as? Double == 0)
+    #expect(events[3]["ts"] as? Double == 999_999.995)
+  }
+
+  /// A table and a trace without a record are still a table and a trace.
+  @Test func emptyOutputsAreWhole() throws {
+    let path = log().folder.path
+    #expect(
+      try decode(["--until", "2020-01-01", "-f", "csv", path]).output.hasPrefix("timestamp,"))
+    let trace = try decode(["--until", "2020-01-01", "-f", "chrome", path]).output
+    #expect(try JSONSerialization.jsonObject(with: Data(trace.utf8)) is [String: Any])
+    #expect(try decode(["--until", "2020-01-01", "-f", "otlp", path]).output.isEmpty)
+  }
+
+  @Test func aTemplateMakesTheLine() throws {
+    #expect(
+      try lines(
+        "--template", #"{date} {clock} {LEVEL:9}|{label:-12}|{message}{{}}\t{fields.venue}{fields}"#
+      ) == [
+        "2025-11-21 09:00:00.000000005      INFO|orders.book |order 7 100 %{}\tXETR id=7 venue=XETR "
+          + #"note="a \"b\"""#,
+        "2025-11-21 09:00:01.000000000     ERROR|            |two \\u{1b}[31m\\n,\"x\"{}\t",
+      ])
+    #expect(
+      try lines(
+        "--template", "{unix} {place} {thread} {thread_id} {pid} {service} {host} {process} {level}"
+      )
+      .first == "1763715600000000005 App/Main.swift:7 worker1 1001 42 test tokyo orders info")
+  }
+
+  @Test func coloursAreOnlyWhereTheyAreAskedFor() throws {
+    #expect(try lines().allSatisfy { !$0.contains("\u{1b}") })
+    let colored = try lines("--color", "always")
+    #expect(colored[1].contains("\u{1b}[31mERROR\u{1b}[0m"))
+    #expect(colored[1].contains(#"two \u{1b}[31m\n"#), "what was logged is escaped all the same")
+    #expect(try lines("--color=never", "--template", "{level}") == ["info", "error"])
+  }
+
+  @Test func aFileHasItsNameOnceItIsWhole() throws {
+    let log = log()
+    let folder = TemporaryDirectory()
+    folder.put("out", Array("old".utf8))
+    let run = try decode(["-f", "message", "-o", folder("out"), log.folder.path])
+    #expect(run == Run(output: "", errors: "", status: 0))
+    #expect(
+      try String(contentsOfFile: folder("out"), encoding: .utf8)
+        == "order 7 100 %\ntwo \u{1b}[31m\n,\"x\"\n")
+    #expect(try names(in: folder) == ["out"])
+    // What could not be read leaves what was there.
+    let failed = try decode(["-o", folder("out"), folder("none")])
+    #expect(failed.status == 3)
+    #expect(try names(in: folder) == ["out"])
+    #expect(try String(contentsOfFile: folder("out"), encoding: .utf8).hasPrefix("order"))
+  }
+
+  @Test func filesThatCannotBeWrittenAreToldOf() throws {
+    let log = log()
+    let folder = TemporaryDirectory()
+    let cases = [
+      (folder.path, 2, "is a directory"), (folder("none/out"), 1, "No such file"),
+      (folder("/"), 2, "is not the name"),
+    ]
+    for (path, status, text) in cases {
+      let run = try decode(["-o", path, log.folder.path])
+      #expect(run.status == status && run.errors.contains(text), "\(path): \(run.errors)")
+    }
+    try FileManager.default.createSymbolicLink(
+      atPath: folder("link"), withDestinationPath: "/dev/stdout")
+    #expect(try decode(["-o", folder("link"), log.folder.path]).errors.contains("symbolic link"))
+    #expect(
+      try decode(["-o", "/dev/null", log.folder.path]) == Run(output: "", errors: "", status: 0))
+  }
+
+  @Test func splitsAreFilesByWhatTheyAreSplitBy() throws {
+    let log = log()
+    let cases: [(String, String, [String])] = [
+      ("label", "text", ["no-label.log", "orders.book.log"]),
+      ("hour", "json", ["2025-11-21T09.jsonl"]),
+      ("session", "csv", ["01000000000000000000000000000000.csv"]),
+    ]
+    for (key, format, expected) in cases {
+      let folder = TemporaryDirectory()
+      let run = try decode(
+        ["--utc", "-f", format, "--split-by", key, "-o", folder("new/split"), log.folder.path])
+      #expect(run == Run(output: "", errors: "", status: 0))
+      #expect(
+        try FileManager.default.contentsOfDirectory(atPath: folder("new/split")).sorted()
+          == expected)
+    }
+  }
+
+  /// It waits for its input until it has been asked to end, so that nothing depends on how fast it is.
+  @Test func anInterruptionLeavesNoFile() throws {
+    let log = log()
+    let folder = TemporaryDirectory()
+    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
+    let run = try shell(
+      """
+      cd '\(folder.path)' && mkfifo in && mkdir files
+      '\(tool)' -o files/out - < in & decoder=$!
+      exec 3> in
+      until ls files | grep -q unfinished; do sleep 0.01; done
+      kill -TERM $decoder
+      cat '\(log.save()[0])' >&3; exec 3>&-
+      wait $decoder; echo $?; ls files
+      """, folder: folder)
+    #expect(run.output == "143\n")
+  }
+
+  @Test func hostileLabelsAreHarmlessNamesOfFiles() throws {
+    let log = TestLog()
+    log.writesRing = false
+    let site = log.site(.literal("x"))
+    for (ticks, name) in ["../../etc/passwd", ".", "a/b", "é\u{1b}[2J", "-rf"].enumerated() {
+      let label = log.label(name)
+      log.write(TestRecord(ticks: UInt64(ticks), site: site, label: label, level: .info))
+    }
+    log.archive()
+    log.close()
+    log.save()
+    let folder = TemporaryDirectory()
+    #expect(try decode(["--split-by=label", "-o", folder("out"), log.folder.path]).status == 0)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder("out")).sorted()
+        == [
+          "%2E.%2F..%2Fetc%2Fpasswd.log", "%2E.log", "%C3%A9%1B%5B2J.log", "-rf.log", "a%2Fb.log",
+        ])
+  }
+
+  @Test func statistics() throws {
+    let lines = try lines("--stats")
+    #expect(lines[0].hasPrefix("2 records, "))
+    for text in [
+      "1   50.0", "error", "orders.book", "App/Main.swift:7  order {id} 100 %", "(none)", "MINUTE",
+    ] {
+      #expect(lines.contains { $0.contains(text) }, "\(text)")
+    }
+    let json = try self.lines("--stats", "-f", "json").joined()
+    let object = try #require(
+      try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
+    #expect((object["total"] as? [String: Int])?["records"] == 2)
+    #expect((object["by_call_site"] as? [[String: Any]])?.count == 2)
+  }
+
+  @Test func aHistogram() throws {
+    let lines = try lines("--histogram")
+    #expect(
+      lines.first?.hasPrefix("2025-11-21T09:00:00.000000000Z           1 ━") == true, "\(lines)")
+    #expect(lines.contains { $0.contains("▓") })
+    #expect(lines.last == "each line: 50 ms; ━ below warning, ▪ warning, ▓ error, █ critical")
+  }
+
+  @Test func aReportIsOnePageInWhichNothingThatWasLoggedIsMarkup() throws {
+    let log = TestLog()
+    let hostile = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>"
+    let site = log.site(pieces: [.literal(hostile), .argument(type: .string)], file: hostile)
+    let label = log.label(hostile)
+    log.write(
+      TestRecord(
+        ticks: 1, site: site, label: label, level: .critical, flags: .metadata,
+        words: ValueWords.argument(.text(hostile))
+          + ValueWords.metadata([(hostile, .text(hostile))])))
+    log.save()
+    let folder = TemporaryDirectory()
+    let run = try decode(["--report", folder("page.html"), log.folder.path])
+    #expect(run.status == 0 && run.output.isEmpty)
+    let page = try String(contentsOfFile: folder("page.html"), encoding: .utf8)
+    #expect(page.hasPrefix("<!DOCTYPE html>") && page.hasSuffix("</html>\n"))
+    #expect(!page.contains("alert(1)</script>") && !page.contains("<img"))
+    #expect(
+      page.contains(#"\u003c/script>\u003cscript>alert(1)"#), "the label is in the page's data")
+    #expect(!page.contains("http://") && !page.contains("https://"), "no network")
+    #expect(page.contains(#""ending":"died""#))
+  }
+
+  @Test func contradictionsAreOneLineThatSaysWhatWouldBeRight() throws {
+    let cases: [([String], String)] = [
+      (["--stats", "--histogram"], "contradict each other"),
+      (["--stats", "-f", "csv"], "text or json"),
+      (["--histogram", "-f", "json"], "printed as text"),
+      (["--report", "x", "-o", "y"], "leave it away"),
+      (["--report", "x", "--stats"], "contradict"),
+      (["--template", "x", "-f", "json"], "leave --format away"),
+      (["--split-by", "hour"], "add --output"), (["--template", "{"], "in the template"),
+      (["--split-by", "day", "-o", "x"], "'day'"), (["-f", "xml"], "'xml'"),
+      (["--color", "red"], "'red'"),
+      (["--stats", "--template", "{time}"], "no meaning with --stats"),
+    ]
+    for (arguments, text) in cases {
+      let run = try decode(arguments + ["/nonexistent"])
+      #expect(run.status == 2 && run.output.isEmpty, "\(arguments)")
+      #expect(run.errors.contains(text), "\(arguments): \(run.errors)")
+      #expect(run.errors.split(separator: "\n").count == 2, "one line and the usage")
+    }
+  }
+
+  /// Python's parsers are stricter than ours, and others' work.
+  @Test func whateverTheBytesOtherParsersReadIt() throws {
+    let log = TestLog()
+    let site = log.site(.argument(type: .bytes), .argument(type: .string, name: "s"))
+    var generator = SeededGenerator(seed: 99)
+    let special: [UInt8] = [
+      0x22, 0x5C, 0x0A, 0x0D, 0x2C, 0x09, 0x3D, 0x20, 0xE2, 0x80, 0xA8, 0xED, 0xA0,
+    ]
+    for ticks in 0..<150 as Range<UInt64> {
+      let bytes = (0..<Int.random(in: 0..<30, using: &generator)).map { _ in
+        Bool.random(using: &generator)
+          ? UInt8.random(in: 0...255, using: &generator)
+          : special.randomElement(using: &generator) ?? 0
+      }
+      let key = String(decoding: bytes, as: UTF8.self)
+      log.write(
+        TestRecord(
+          ticks: ticks, site: site, level: .info, flags: .metadata,
+          words: ValueWords.argument(.bytes(bytes)) + ValueWords.argument(.string(bytes))
+            + ValueWords.metadata([(key, .string(bytes)), ("s", .double(.nan)), (key, .float(0.1))])
+        ))
+    }
+    log.archive()
+    log.close()
+    log.save()
+    log.folder.put("check.py", Array(checkOutputs.utf8))
+    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
+    let run = try shell(
+      "python3 '\(log.folder("check.py"))' '\(tool)' '\(log.folder.path)'", folder: log.folder)
+    #expect(run == Run(output: "150\n", errors: "", status: 0))
+  }
+
+  private func names(in folder: TemporaryDirectory) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+  }
+}
+
+private let checkOutputs = """
+  import csv, io, json, subprocess, sys, base64
+  tool, folder = sys.argv[1:]
+  def decode(kind):
+      return subprocess.run([tool, "--utc", "-f", kind, folder], stdout=subprocess.PIPE, check=True).stdout
+  def strict(pairs):
+      assert len({key for key, _ in pairs}) == len(pairs), pairs
+      return dict(pairs)
+  rows = [json.loads(line, object_pairs_hook=strict) for line in decode("json").decode().splitlines()]
+  raw = decode("message")
+  for row in rows:
+      if "body_base64" in row: base64.b64decode(row["body_base64"], validate=True)
+  table = list(csv.reader(io.StringIO(decode("csv").decode(), newline=""), strict=True))
+  assert len(table) == len(rows) + 1 and {len(row) for row in table} == {17}
+  for row, cells in zip(rows, table[1:]):
+      assert json.loads(cells[5]) == row["attributes"]
+  assert len(decode("tsv").decode().split("\\n")) == len(rows) + 2
+  assert len(decode("logfmt").decode().split("\\n")) == len(rows) + 1
+  records = 0
+  for line in decode("otlp").decode().splitlines():
+      for resource in json.loads(line, object_pairs_hook=strict)["resourceLogs"]:
+          for scope in resource["scopeLogs"]: records += len(scope["logRecords"])
+  assert records == len(rows)
+  events = json.loads(decode("chrome"), object_pairs_hook=strict)["traceEvents"]
+  assert sum(event["ph"] == "i" for event in events) == len(rows)
+  for kind in ["text", "logfmt", "csv", "tsv", "json", "otlp", "chrome"]:
+      for character in decode(kind).decode():
+          assert character in "\\n\\r\\t" or character.isprintable() or ord(character) > 0x7f, (kind, character)
+  print(len(rows))
+  """

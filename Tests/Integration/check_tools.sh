@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Checks that other people's programs read what mmlog-decode writes: lnav, DuckDB, jq, the shells, man, OpenTelemetry.
+#
+#   check_tools.sh DECODE LOGS     the program, and a directory of logs with records of several levels
+#
+# What is not installed is skipped, and that is said. Exit status 1: something is wrong.
+set -euo pipefail
+decode=$(realpath "$1")
+logs=$(realpath "$2")
+project=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export HOME=$work
+failed=0
+
+run() {  # the status 1 of losses is none of ours here
+  "$decode" --utc "$@" "$logs" 2>/dev/null || (($? == 1))
+}
+
+result() {
+  if [[ $2 == "$3" ]]; then
+    echo "ok       $1"
+  else
+    printf 'FAILED   %s\n--- expected\n%s\n--- found\n%s\n' "$1" "$2" "$3"
+    failed=1
+  fi
+}
+
+has() {
+  command -v "$1" >/dev/null && return
+  echo "SKIPPED  $2: there is no '$1'; apt-get install $3"
+  return 1
+}
+
+run --format json >"$work/log.jsonl"
+# level,count; by Python, which is always here.
+levels=$(python3 - "$work/log.jsonl" <<'EOF'
+import collections, json, sys
+count = collections.Counter(json.loads(line)["severity_text"] for line in open(sys.argv[1]))
+print("\n".join(f"{level},{count[level]}" for level in sorted(count)))
+EOF
+)
+
+if has lnav "lnav" lnav; then
+  mkdir -p "$work/lnav/formats/mmlog"
+  cp "$project/docs/lnav/mmlog_json.json" "$work/lnav/formats/mmlog/"
+  found=$(lnav -I "$work/lnav" -n \
+    -c ';SELECT log_level, count(*) FROM mmlog_json GROUP BY log_level ORDER BY log_level' \
+    -c ':write-csv-to -' "$work/log.jsonl" | sed 1d | sort)
+  result "lnav counts levels" "$levels" "$found"
+fi
+
+if has jq "jq" jq; then
+  result "jq reads every line" "$(wc -l <"$work/log.jsonl")" "$(jq -s 'map(select(.attributes | type == "object")) | length' "$work/log.jsonl")"
+fi
+
+python=${MMLOG_PYTHON:-python3}
+if "$python" -c 'import duckdb' 2>/dev/null; then
+  found=$("$python" - "$work/log.jsonl" <<'EOF'
+import duckdb, sys
+rows = duckdb.sql(f"""
+  SELECT severity_text, count(*) FROM read_json('{sys.argv[1]}', format = 'newline_delimited')
+  WHERE "timestamp" > '2000-01-01' GROUP BY 1 ORDER BY 1""").fetchall()
+print("\n".join(f"{level},{count}" for level, count in rows))
+EOF
+  )
+  result "DuckDB counts levels" "$levels" "$found"
+else
+  echo "SKIPPED  DuckDB: '$python' has no module duckdb; pip install duckdb, or set MMLOG_PYTHON"
+fi
+
+if "$python" -c 'import opentelemetry.proto' 2>/dev/null; then
+  run --format otlp >"$work/log.otlp.jsonl"
+  found=$("$python" - "$work/log.otlp.jsonl" <<'EOF'
+import sys
+from google.protobuf.json_format import Parse
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+count = 0
+for line in open(sys.argv[1]):
+    for resource in Parse(line, ExportLogsServiceRequest()).resource_logs:
+        for scope in resource.scope_logs:
+            count += len(scope.log_records)
+print(count)
+EOF
+  )
+  result "OTLP is read by its own types" "$(wc -l <"$work/log.jsonl")" "$found"
+else
+  echo "SKIPPED  OTLP: '$python' has no module opentelemetry.proto; pip install opentelemetry-proto"
+fi
+
+result "bash takes the completions" "" "$("$decode" --completions bash | bash -n 2>&1)"
+has zsh "zsh" zsh && result "zsh takes the completions" "" "$("$decode" --completions zsh >"$work/_decode" && zsh -n "$work/_decode" 2>&1)"
+if has fish "fish" fish; then
+  "$decode" --completions fish >"$work/decode.fish"
+  result "fish completes a value" "$(printf 'always\nauto\nnever')" \
+    "$(fish --no-config -c "source $work/decode.fish; complete -C 'mmlog-decode --color '" | cut -f1 | sort)"
+fi
+"$decode" --man >"$work/decode.1"
+# A page has no date, so that the same source makes the same page.
+has mandoc "the manual page" mandoc && result "mandoc finds nothing wrong with the manual page" "" \
+  "$(mandoc -T lint -W warning "$work/decode.1" 2>&1 | grep -v 'missing date' || true)"
+has groff "the manual page in groff" groff && result "groff finds nothing wrong with the manual page" "" \
+  "$(groff -man -Tutf8 -ww "$work/decode.1" 2>&1 >/dev/null)"
+exit "$failed"
