@@ -27,7 +27,9 @@ import Testing
     let log = log()
     let run = try decode(["--utc"] + arguments + [log.folder.path])
     #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
-    return Array(run.output.components(separatedBy: "\n").dropLast())
+    // By bytes: CR and LF together are one character.
+    return run.output.utf8.split(separator: 10, omittingEmptySubsequences: false).dropLast()
+      .map { String(decoding: $0, as: UTF8.self) }
   }
 
   @Test func logfmt() throws {
@@ -96,7 +98,8 @@ import Testing
 
   /// A table and a trace without a record are still a table and a trace.
   @Test func emptyOutputsAreWhole() throws {
-    let path = log().folder.path
+    let log = log()
+    let path = log.folder.path
     #expect(
       try decode(["--until", "2020-01-01", "-f", "csv", path]).output.hasPrefix("timestamp,"))
     let trace = try decode(["--until", "2020-01-01", "-f", "chrome", path]).output
@@ -188,8 +191,12 @@ import Testing
     let tool = productsFolder.appendingPathComponent("mmlog-decode").path
     let run = try shell(
       """
+      # The threads that tests run on block signals, and a child inherits that.
+      unblocked='import os, signal, sys
+      signal.pthread_sigmask(signal.SIG_SETMASK, [])
+      os.execv(sys.argv[1], sys.argv[1:])'
       cd '\(folder.path)' && mkfifo in && mkdir files
-      '\(tool)' -o files/out - < in & decoder=$!
+      python3 -c "$unblocked" '\(tool)' -o files/out - < in & decoder=$!
       exec 3> in
       until ls files | grep -q unfinished; do sleep 0.01; done
       kill -TERM $decoder

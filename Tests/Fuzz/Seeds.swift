@@ -7,6 +7,7 @@ func writeSeeds(of logs: String, to corpus: String) throws {
   for target in Target.allCases {
     try files.createDirectory(atPath: "\(corpus)/\(target)", withIntermediateDirectories: true)
   }
+  put(Array("{time} {level:-8}\\t{fields.user:12} {{x}}".utf8), "\(corpus)/template/line")
   for name in try files.contentsOfDirectory(atPath: logs).sorted() {
     let bytes = Array(files.contents(atPath: "\(logs)/\(name)") ?? Data())
     if name.hasSuffix(".ring") {
