@@ -47,18 +47,19 @@ struct Decoder {
     }
   }
 
-  private mutating func take(_ item: LogItem) throws {
+  private mutating func take(_ given: consuming LogItem) throws {
+    let item = given
+    if context == nil, case .record = item { return try print(item) }
     guard case .record(let record) = item else {
       try sink.take(item)
       return try report(item)
     }
-    guard context != nil else { return try print(item) }
     let found = context?.take(record) ?? []
     if context?.isApart == true { try sink.separate() }
     for record in found { try print(.record(record)) }
   }
 
-  private mutating func print(_ item: LogItem) throws {
+  private mutating func print(_ item: consuming LogItem) throws {
     guard budget > 0 else { return }
     budget -= 1
     try sink.take(item)

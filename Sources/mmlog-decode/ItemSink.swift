@@ -6,7 +6,9 @@ import MMLogReader
 protocol ItemSink {
   /// Takes the next item: a record, or what else there is to know in its place. What is told on
   /// standard error, the ``Decoder`` tells; a sink may pass over everything but records.
-  mutating func take(_ item: LogItem) throws
+  ///
+  /// Consumed, so that no reference in it is counted on the way to a formatter.
+  mutating func take(_ item: consuming LogItem) throws
 
   /// Between two records that do not follow one another although the one before was asked for
   /// together with those around it (`--context`).

@@ -29,11 +29,6 @@ public struct JSONFormatter: LogFormatter {
   private var timestamp: Timestamp
   private var threads = ObjectTexts<LogThread>()
   private var sessions = ObjectTexts<LogSession>()
-  private static let levels = Level.allCases.map { level in
-    Array(
-      #"","severity_text":"\#(level)","severity_number":\#(level.severityNumber),"scope_name":""#
-        .utf8)
-  }
 
   /// Makes a formatter that shows times in a zone.
   public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
@@ -42,7 +37,9 @@ public struct JSONFormatter: LogFormatter {
   public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
     output.append(#"{"timestamp":""#)
     timestamp.append(record.time, to: &output)
-    output.append(Self.levels[Int(record.level.rawValue)])
+    output.append(#"","severity_text":""#)
+    output.append(Self.severity(record.level))
+    output.append(#","scope_name":""#)
     record.labelText.append(.json, to: &output)
     output.append(#"","body":""#)
     let isUTF8 = record.content.appendMessage(.json, to: &output)
@@ -60,6 +57,19 @@ public struct JSONFormatter: LogFormatter {
     if record.isCut { output.append(#","cut":true"#) }
     if record.isUnterminated { output.append(#","unterminated":true"#) }
     output.append("}\n")
+  }
+
+  /// Text and number; StaticString, because no reference is counted for it.
+  private static func severity(_ level: Level) -> StaticString {
+    switch level {
+    case .trace: #"trace","severity_number":1"#
+    case .debug: #"debug","severity_number":5"#
+    case .info: #"info","severity_number":9"#
+    case .notice: #"notice","severity_number":10"#
+    case .warning: #"warning","severity_number":13"#
+    case .error: #"error","severity_number":17"#
+    case .critical: #"critical","severity_number":21"#
+    }
   }
 
   private func appendPlace(_ site: CallSiteInfo, to output: inout TextBuffer) {

@@ -1,6 +1,8 @@
 /// What a formatter has to say of a session or a thread: made once, and then copied.
 struct ObjectTexts<Object: AnyObject> {
-  private var last: (object: Object, text: [UInt8])?
+  // Not a pair of both: taking that apart would count references, for each record.
+  private var lastObject: Object?
+  private var lastText: [UInt8] = []
   private var all: [ObjectIdentifier: (object: Object, text: [UInt8])] = [:]
 
   /// More than are met at one time. Then it is begun anew.
@@ -11,8 +13,12 @@ struct ObjectTexts<Object: AnyObject> {
   mutating func append(
     _ object: Object, to output: inout TextBuffer, _ make: (inout TextBuffer) -> Void
   ) {
-    if last?.object !== object { last = entry(object, make) }
-    if let last { output.append(last.text) }
+    if lastObject !== object { find(object, make) }
+    output.append(lastText)
+  }
+
+  private mutating func find(_ object: Object, _ make: (inout TextBuffer) -> Void) {
+    (lastObject, lastText) = entry(object, make)
   }
 
   private mutating func entry(

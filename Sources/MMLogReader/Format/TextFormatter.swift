@@ -65,22 +65,34 @@ public struct TextFormatter: LogFormatter {
 
 /// The levels as a line of text has them: in capitals, in one width, in colours.
 struct LevelStyle {
-  private let texts: [[UInt8]]
-
-  init(colors: Bool) {
-    texts = Level.allCases.map { level in
-      let name = level.description.uppercased()
-      // As wide as the longest, CRITICAL.
-      let padding = String(repeating: " ", count: 9 - name.utf8.count)
-      let text =
-        colors ? " \(SGR.color(of: level))\(name)\(SGR.reset)\(padding)" : " \(name)\(padding)"
-      return Array(text.utf8)
-    }
-  }
+  let colors: Bool
 
   @inline(__always)
   func append(_ level: Level, to output: inout TextBuffer) {
-    output.append(texts[Int(level.rawValue)])
+    if colors { return appendColored(level, to: &output) }
+    output.append(" ")
+    output.append(Self.padded(level))
+  }
+
+  private func appendColored(_ level: Level, to output: inout TextBuffer) {
+    output.append(" ")
+    output.append(SGR.color(of: level))
+    output.append(text: level.description.uppercased())
+    output.append(SGR.reset)
+    output.append(UInt8(ascii: " "), count: 9 - level.description.utf8.count)
+  }
+
+  /// As wide as the longest, and a space.
+  private static func padded(_ level: Level) -> StaticString {
+    switch level {
+    case .trace: "TRACE    "
+    case .debug: "DEBUG    "
+    case .info: "INFO     "
+    case .notice: "NOTICE   "
+    case .warning: "WARNING  "
+    case .error: "ERROR    "
+    case .critical: "CRITICAL "
+    }
   }
 }
 

@@ -18,8 +18,8 @@ final class FormattedOutput: ItemSink {
 
   var hasReader: Bool { target.hasReader }
 
-  func take(_ item: LogItem) throws {
-    guard case .record(let record) = item else { return }
+  func take(_ item: consuming LogItem) throws {
+    guard case .record(let record) = consume item else { return }
     begin()
     formatter.append(record, to: &buffer)
     if buffer.count >= Self.capacity { try write() }
