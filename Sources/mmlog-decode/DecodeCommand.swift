@@ -17,7 +17,7 @@ extension Command {
       """,
       """
       Damage, losses and sessions that did not end well are told on standard error, a line each, \
-      with file and place. Control characters are escaped in text and in JSON.
+      with file and place. Control characters are escaped in every format but message.
       """,
       """
       TIME is a date (2026-11-21), a date and a time (2026-11-21T09:00, 2026-11-21T09:00:00.5Z, \
@@ -31,7 +31,7 @@ extension Command {
       Example(
         "Errors of the last quarter of an hour, in UTC",
         "mmlog-decode --level error --since -15m --utc /var/log/orders"),
-      Example("Fields, with jq", "mmlog-decode --format json . | jq 'select(.fields.user == 42)'"),
+      Example("Fields, with jq", "mmlog-decode --format json . | jq 'select(.attributes.user == 42)'"),
       Example("An archive from elsewhere", "zcat old.mmlog.gz | mmlog-decode -"),
     ],
     exitStatuses: [
