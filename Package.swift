@@ -32,6 +32,8 @@ let package = Package(
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
     .executableTarget(
       name: "mmlog-decode", dependencies: ["MMLogReader", "CommandLineTool", "MMLogSystem"]),
+    .executableTarget(
+      name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
     .executableTarget(name: "mmlog-pipe", dependencies: ["MMLog", "CommandLineTool"]),
     .executableTarget(
       name: "mmlog-demo",

@@ -23,6 +23,13 @@ public final class LogFiles {
     sessions = SessionFiles.group(files)
   }
 
+  /// Sessions whose files are open already.
+  init(sessions: [SessionFiles]) {
+    self.sessions = sessions
+    unreadable = []
+    fileCount = sessions.reduce(0) { $0 + $1.archives.count + ($1.ring == nil ? 0 : 1) }
+  }
+
   /// The last records, in the order of time, and what else is to know from the first of them on.
   ///
   /// - Parameters:
@@ -30,6 +37,12 @@ public final class LogFiles {
   ///   - filter: Which records are wanted.
   /// - Complexity: As reading the time that they are of, twice; where few records pass, a few times more.
   public func lastRecords(_ count: Int, filter: LogFilter = LogFilter()) -> LogReader {
+    let (narrowed, skipping) = narrowed(toLast: count, filter)
+    return LogReader(self, narrowed, skipping)
+  }
+
+  /// A filter that passes the last records, and some before them that are to be passed over.
+  func narrowed(toLast count: Int, _ filter: LogFilter) -> (LogFilter, RecordSkip) {
     var wanted = count
     while true {
       var narrowed = filter
@@ -38,7 +51,7 @@ public final class LogFiles {
       let found = LogReader(self, filter: narrowed).countRecords()
       // At the beginning of all, or far enough back.
       if start == nil || found >= count {
-        return LogReader(self, narrowed, .first(max(0, found - count)))
+        return (narrowed, found > count ? .first(found - count) : .none)
       }
       wanted = max(4 * wanted, 1000)
     }

@@ -30,6 +30,8 @@ package final class RingImage {
   package let dictionary: LogDictionary
   /// The dictionary's entries one by one, for copying them into an archive.
   package let entries: [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)]
+  /// How far the dictionary has been written, in bytes.
+  package let dictionarySize: Int
   /// The segments in use, by rising generation.
   package let segments: [Segment]
   package let damage: [Damage]
@@ -40,11 +42,13 @@ package final class RingImage {
   ///
   /// A thread's records are copied up to some moment: where one of its segments is there, so are all before it.
   ///
-  /// - Parameter resume: Up to where a generation's records are known, and need not be copied again, as an offset from
-  ///   the segment's start; nil for one that is new. Default: all are new.
+  /// - Parameters:
+  ///   - knownDictionary: How many bytes of the dictionary are known: what they hold is left out.
+  ///   - resume: Up to where a generation's records are known, and need not be copied again, as an offset from
+  ///     the segment's start; nil for one that is new. Default: all are new.
   /// - Throws: ``LogError`` if nothing of it can be read; damage to a part of it is told by ``damage``.
   package init(
-    _ file: borrowing File, resume: (UInt64) -> Int? = { _ in nil }
+    _ file: borrowing File, knownDictionary: Int = 0, resume: (UInt64) -> Int? = { _ in nil }
   ) throws(LogError) {
     path = file.path
     let head: RingHead
@@ -72,7 +76,7 @@ package final class RingImage {
     clock = copy.clock(startTime: head.identity.startTime)
     losses = LossLedger(all.slice(RingLayout.ledger, RingLayout.ledgerSize)) ?? LossLedger()
     if head.isMended { copy.noteMended(0..<HeadLayout.size, "head") }
-    (dictionary, entries) = copy.dictionary(head)
+    (dictionary, entries, dictionarySize) = copy.dictionary(from: knownDictionary)
     damage = copy.damage
   }
 
@@ -213,19 +217,31 @@ private struct RingCopy {
       RingImage.Damage(range: range, what: "\(what): one bit was wrong, and is put right"))
   }
 
-  /// A copy of a segment up to its end, without the zeros behind what was written.
+  /// A copy of a segment as far as it has been written, and the word behind that.
   private func copy(
     _ part: UnsafeRawBufferPointer, end: Int
   ) -> UnsafeMutableRawBufferPointer {
-    let words = part.bindMemory(to: UInt64.self)
-    var count = (end == 0 ? part.count : min(end, part.count)) / wordSize
-    while count > 0, words[count - 1] == 0 { count -= 1 }
-    // One zero word, where the next record would be; a sealed segment has none.
-    let size = min((count + 1) * wordSize, end == 0 ? part.count : min(end, part.count))
-    let bytes = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: max(size, SegmentLayout.size), alignment: 64)
-    bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: part[..<bytes.count]))
+    let limit = end == 0 ? part.count : min(end, part.count)
+    let size = min(written(UnsafeRawBufferPointer(rebasing: part[..<limit])) + wordSize, limit)
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 64)
+    bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: part[..<size]))
     return bytes
+  }
+
+  /// Where the last record ends. Its last words may be zero, so its length has to say.
+  private func written(_ part: UnsafeRawBufferPointer) -> Int {
+    var offset = SegmentLayout.size
+    while part.count - offset >= wordSize {
+      let header = part.load(offset, as: UInt64.self)
+      if header == 0 { break }
+      let length = Int(header & RecordLayout.lengthMask) * wordSize
+      guard length > 0, length <= part.count - offset else { return part.count }
+      offset += length
+    }
+    // Whether it is empty behind a zero word, is not known before all of it has been looked at.
+    for rest in stride(from: offset, through: part.count - wordSize, by: wordSize)
+    where part.load(rest, as: UInt64.self) != 0 { return part.count }
+    return offset
   }
 
   /// A word of the file; 0 where it has none.
@@ -250,13 +266,14 @@ private struct RingCopy {
     return TickClock(first: pairs[0] ?? newest, newest: newest)
   }
 
+  /// The entries from an offset on, and where they end.
   mutating func dictionary(
-    _ head: RingHead
-  ) -> (LogDictionary, [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)]) {
-    let start = geometry.dictionaryOffset
+    from known: Int
+  ) -> (LogDictionary, [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)], Int) {
+    let start = geometry.dictionaryOffset + min(known, geometry.dictionarySize)
     let seed = checkSeed(session: session, generation: 0)
     let area = UnsafeMutableRawBufferPointer(
-      rebasing: front[start..<start + geometry.dictionarySize])
+      rebasing: front[start..<geometry.dictionaryOffset + geometry.dictionarySize])
     for entry in area.mendEntries(seed: seed) {
       noteMended(start + entry.lowerBound..<start + entry.upperBound, "dictionary")
     }
@@ -276,6 +293,6 @@ private struct RingCopy {
         RingImage.Damage(
           range: start + range.lowerBound..<start + range.upperBound, what: "dictionary"))
     }
-    return (dictionary, entries)
+    return (dictionary, entries, start + scanner.offset - geometry.dictionaryOffset)
   }
 }

@@ -20,6 +20,13 @@ package struct Directory: ~Copyable, Sendable {
     _ = close(descriptor)
   }
 
+  /// When a name in it was last added or removed, in nanoseconds since 1970: fstat(2).
+  package func modified() throws(SystemError) -> Int64 {
+    var status = stat()
+    _ = try retrying(.fstat, path) { fstat(descriptor, &status) }
+    return FileStatus(status).modified
+  }
+
   /// The path of a name in it.
   package func path(of name: String) -> String { "\(path)/\(name)" }
 }

@@ -21,17 +21,27 @@ extension Command {
       """,
       """
       TIME is a date (2026-11-21), a date and a time (2026-11-21T09:00, 2026-11-21T09:00:00.5Z, \
-      2026-11-21T09:00:00+01:00), now, or a time before now (-30s, -15m, -2h, -1d, -1w).
+      2026-11-21T09:00:00+01:00), now, today, yesterday, boot (when the machine was started), or a time \
+      before now (-30s, -15m, -2h, -1d, -1w).
       """,
     ],
-    options: InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all,
+    options: InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all
+      + TruthOptions.all,
     operands: InputOptions.operands,
     examples: [
       Example("Everything of a service", "mmlog-decode /var/log/orders"),
       Example(
         "Errors of the last quarter of an hour, in UTC",
         "mmlog-decode --level error --since -15m --utc /var/log/orders"),
-      Example("Fields, with jq", "mmlog-decode --format json . | jq 'select(.attributes.user == 42)'"),
+      Example("What happens now", "mmlog-decode --follow --grep timeout /var/log/orders"),
+      Example("How it ended", "mmlog-decode --last-crash 20 /var/log/orders"),
+      Example(
+        "Slow orders of a user",
+        "mmlog-decode --where 'user == 42 && elapsed_ms > 10' /var/log/orders"
+      ),
+      Example("Whether all files are sound", "mmlog-decode --verify /var/log/orders"),
+      Example(
+        "Fields, with jq", "mmlog-decode --format json . | jq 'select(.attributes.user == 42)'"),
       Example("An archive from elsewhere", "zcat old.mmlog.gz | mmlog-decode -"),
     ],
     exitStatuses: [

@@ -3,23 +3,30 @@ import MMLogReader
 
 /// What the command line asks for.
 struct DecodeSettings {
+  /// What is done instead of printing records, if anything.
+  let job: TruthJob?
   let inputs: [LogInput]
   let filter: LogFilter
   let part: InputOptions.Part
+  /// Whether to go on with what is logged from now on.
+  let follows: Bool
   /// How many records around each that is found.
   let context: Int
   let sink: any ItemSink
 
   init(_ arguments: Arguments, _ output: StandardOutput) throws {
     let zone = try ZoneOptions.zone(arguments)
+    job = try TruthOptions.job(arguments, zone)
     inputs = InputOptions.inputs(arguments)
     filter = try FilterOptions.filter(arguments, zone)
+    follows = try InputOptions.follows(arguments)
     part = try InputOptions.part(arguments)
     context = try FilterOptions.context(arguments)
     sink = try OutputOptions.sink(arguments, zone, output)
     switch part {
     case .last, .beforeCrash:
-      if context > 0 {
+      // With --follow alone, the last records are but where it begins.
+      if context > 0 && !(follows && !arguments.isSet(.tail)) {
         throw UsageError(
           "--context goes with neither --tail nor --last-crash: it would take what they leave out")
       }

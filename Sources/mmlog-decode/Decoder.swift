@@ -22,11 +22,9 @@ struct Decoder {
 
   /// - Throws: what prevents printing.
   consuming func run() throws -> Program.Status {
+    if settings.follows { return try follow() }
     let files = LogFiles(settings.inputs)
-    for error in files.unreadable {
-      Command.decode.report(error.message.escapedForTerminal)
-      status = .damageOrLoss
-    }
+    tell(files.unreadable)
     if files.fileCount == 0 { return .nothingReadable }
     if let reader = reader(of: files) {
       while budget > 0, sink.hasReader, let item = reader.next() { try take(item) }
@@ -37,13 +35,47 @@ struct Decoder {
     return status
   }
 
+  /// How long it waits between two looks, in nanoseconds: the shorter, the more came last.
+  private static let pauses = Int64(4_000_000)...40_000_000
+
+  private mutating func follow() throws -> Program.Status {
+    var last: Int?
+    if case .last(let count) = settings.part { last = count }
+    let follower = LogFollower(settings.inputs, filter: readFilter, last: last)
+    tell(follower.unreadable)
+    var pause = Self.pauses.lowerBound
+    while budget > 0, sink.hasReader {
+      if let item = follower.next() {
+        try take(item)
+        pause = Self.pauses.lowerBound
+      } else {
+        try sink.flush()
+        Sleep.nanoseconds(pause)
+        pause = min(2 * pause, Self.pauses.upperBound)
+      }
+    }
+    try sink.finish()
+    return status
+  }
+
+  private mutating func tell(_ errors: [LogError]) {
+    for error in errors {
+      Command.decode.report(error.message.escapedForTerminal)
+      status = .damageOrLoss
+    }
+  }
+
+  /// What the reader leaves out; of records around those that are found, that is decided here.
+  private var readFilter: LogFilter {
+    context == nil ? settings.filter : settings.filter.withoutContent
+  }
+
   /// Nil if what is asked for is not there.
   private func reader(of files: LogFiles) -> LogReader? {
-    let filter = context == nil ? settings.filter : settings.filter.withoutContent
-    return switch settings.part {
-    case .all, .first: LogReader(files, filter: filter)
-    case .last(let count): files.lastRecords(count, filter: filter)
-    case .beforeCrash(let count): files.lastCrash(recordsOfThread: count, filter: filter)
+    switch settings.part {
+    case .all, .first: LogReader(files, filter: readFilter)
+    case .last(let count): files.lastRecords(count, filter: readFilter)
+    case .beforeCrash(let count): files.lastCrash(recordsOfThread: count, filter: readFilter)
     }
   }
 

@@ -32,7 +32,7 @@ struct Report {
 
 extension LogSession {
   /// `session 0123… (orders, pid 42)`
-  fileprivate var title: String {
+  var title: String {
     "session \(id) (\(identity.processName), pid \(identity.processID))"
   }
 
@@ -56,7 +56,7 @@ extension SessionEnding {
 
 extension LossLedger {
   /// `lost 12 records: ring full (info 9, error 3)`
-  fileprivate var summary: String {
+  var summary: String {
     let causes = LossCause.allCases.filter { total($0) > 0 }
     let count = causes.reduce(UInt64(0)) { $0 &+ total($1) }
     let list = causes.map { "\($0) (\(levels(of: $0)))" }.joined(separator: ", ")

@@ -1,5 +1,7 @@
 import CommandLineTool
 
 Program.run(.decode) { arguments, output in
-  try Decoder(DecodeSettings(arguments, output)).run()
+  let settings = try DecodeSettings(arguments, output)
+  if let job = settings.job { return try job.run(settings, output) }
+  return try Decoder(settings).run()
 }

@@ -35,7 +35,8 @@ import Testing
     ("--session 1", ""),
     ("--site Main.swift:7", "0 1 2 3 4 5"), ("--site Main.swift:8-9", ""),
     ("--grep d.[135]", "1 3 5"),
-    ("-F -g d.[135]", ""), ("-g RECORD.2", ""), ("-i -g RECORD.2", "2"), ("-v -g [0-4]", "5"),
+    ("--fixed-strings -g d.[135]", ""),
+    ("-g RECORD.2", ""), ("-i -g RECORD.2", "2"), ("-v -g [0-4]", "5"),
     ("-g 2 -g 4", "2 4"), ("--where n>3", "4 5"), ("-w n>1 -w n<4", "2 3"), ("--since today", ""),
     ("--until boot", "0 1 2 3 4 5"), ("-g 2 -C 1", "1 2 3"),
     ("-w n==0||n==4 --context 1", "0 1 3 4 5"),
@@ -50,7 +51,9 @@ import Testing
   @Test(arguments: [
     ("--session xyz", "'xyz' is not a session"), ("--site a:b", "FILE:LINE"),
     ("--grep (", "'(' is not a regular expression"), ("--where n=", "equality is =="),
-    ("--ignore-case", "give --grep too"), ("-v", "give --grep too"), ("-F", "give --grep too"),
+    ("--ignore-case", "give --grep too"), ("-v", "give --grep too"),
+    ("--fixed-strings", "give --grep too"),
+
     ("--context 1", "give --grep or --where too"), ("-g a -C -1", "0 to 100000"),
     ("--head 1 --tail 1", "--head and --tail"), ("--head x", "'x' is not a value of '--head'"),
     ("-g a -C 1 --tail 2", "--context"), ("--tail -1", "--tail"),

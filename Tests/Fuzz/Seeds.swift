@@ -8,6 +8,14 @@ func writeSeeds(of logs: String, to corpus: String) throws {
     try files.createDirectory(atPath: "\(corpus)/\(target)", withIntermediateDirectories: true)
   }
   put(Array("{time} {level:-8}\\t{fields.user:12} {{x}}".utf8), "\(corpus)/template/line")
+  let conditions = [
+    "user == 42 && elapsed_ms > 1.5e3", "!(a ~ '^x[yz]+$' || @level >= warning)",
+    "'a b'.c !~ \"q\"",
+    "request.path == nil && @message != 'text' || -7 < b",
+  ]
+  for (index, condition) in conditions.enumerated() {
+    put(Array(condition.utf8), "\(corpus)/condition/\(index)")
+  }
   for name in try files.contentsOfDirectory(atPath: logs).sorted() {
     let bytes = Array(files.contents(atPath: "\(logs)/\(name)") ?? Data())
     if name.hasSuffix(".ring") {

@@ -18,6 +18,8 @@ enum Target: String, CaseIterable {
   case ring
   /// A line of a person's own making.
   case template
+  /// A condition of `--where`, tried on a record.
+  case condition
 
   /// libFuzzer's callback has no place for it; it is set before that begins, and there is one thread.
   nonisolated(unsafe) static var chosen = Target.columns
@@ -31,6 +33,7 @@ enum Target: String, CaseIterable {
     case .archive: readFile(Mending.archive(Array(bytes)))
     case .ring: readFile(Mending.ring(Array(bytes)))
     case .template: _ = try? TextTemplate(String(decoding: bytes, as: UTF8.self))
+    case .condition: tryCondition(bytes)
     }
   }
 }
@@ -122,7 +125,20 @@ private func mend(_ bytes: [UInt8]) {
   }
 }
 
-/// Reads a file as a whole, and formats every record.
+/// Reads a condition, and tries it on the records of a golden file.
+private func tryCondition(_ bytes: UnsafeRawBufferPointer) {
+  // Repetition and references back make the C library's expressions take what time and memory they like.
+  guard bytes.count < 256, !bytes.contains(UInt8(ascii: "{")), !bytes.contains(0x5C) else { return }
+  guard let condition = try? FieldCondition(String(decoding: bytes, as: UTF8.self)) else { return }
+  var filter = LogFilter()
+  filter.conditions = [condition]
+  for _ in LogReader(goldenFiles, filter: filter) {}
+}
+
+/// Opened once: they are the same for every input. One thread uses them.
+nonisolated(unsafe) private let goldenFiles = LogFiles([.path("Tests/Golden/v1")])
+
+/// Reads a file in every way there is, and formats every record.
 private func readFile(_ bytes: [UInt8]) {
   var path = Array("/dev/shm/mmlog-fuzz.XXXXXX".utf8CString)
   let descriptor = mkstemp(&path)
@@ -139,7 +155,9 @@ private func readFile(_ bytes: [UInt8]) {
   }
   var (statistics, report) = (LogStatistics(), LogReport())
   var lines = TextBuffer()
-  for item in LogReader(paths: ["/proc/self/fd/\(descriptor)"]) {
+  let files = LogFiles([.path("/proc/self/fd/\(descriptor)")])
+  _ = (files.verify(), files.overview(), files.lastRecords(3).next())
+  for item in LogReader(files) {
     statistics.add(item)
     report.add(item)
     guard case .record(let record) = item else { continue }

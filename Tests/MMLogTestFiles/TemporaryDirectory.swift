@@ -17,11 +17,12 @@ package final class TemporaryDirectory: Sendable {
   /// The path of a name in it.
   package func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
 
-  /// Puts a file there.
+  /// Puts a file there; one of that name is written to in place, for those who have it open.
   @discardableResult
   package func put(_ name: String, _ contents: [UInt8]) -> String {
-    let isThere = FileManager.default.createFile(atPath: self(name), contents: Data(contents))
-    precondition(isThere, "cannot make \(self(name))")
+    do { try Data(contents).write(to: URL(fileURLWithPath: self(name))) } catch {
+      fatalError("cannot make \(self(name)): \(error)")
+    }
     return self(name)
   }
 }

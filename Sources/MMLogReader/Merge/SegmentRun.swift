@@ -70,14 +70,22 @@ final class SegmentRun: Run {
 
   private func advance() {
     let generation = segment.header.generation
-    defer { given?.move(generation, to: scanner.offset) }
     while let next = scanner.next() {
+      if case .damage(let range) = next, given != nil, ring.isRunning {
+        // It may only have been copied while it was written: it is looked at again.
+        given?.move(generation, to: range.lowerBound)
+        break
+      }
       if case .record(let view, _) = next {
         lastTicks = max(lastTicks, view.ticks)
         move(to: view.ticks)
       }
-      if isArchived(next) { continue }
+      if isArchived(next) {
+        given?.move(generation, to: scanner.offset)
+        continue
+      }
       item = next
+      given?.move(generation, to: scanner.offset)
       guard case .record(let view, let offset) = next else { return }
       if let given {
         let thread = view.sharedThread?.ordinal ?? segment.header.thread.ordinal

@@ -26,16 +26,16 @@ struct SessionFiles {
     }
   }
 
-  private init(identity: SessionIdentity) { self.identity = identity }
+  init(identity: SessionIdentity) { self.identity = identity }
 
-  private mutating func add(_ new: InputFiles.RingInput) {
+  mutating func add(_ new: InputFiles.RingInput) {
     let newest = { (ring: InputFiles.RingInput) in ring.image.segments.last?.header.generation ?? 0
     }
     if let ring, newest(ring) >= newest(new) { return }
     ring = new
   }
 
-  private mutating func add(_ new: ArchiveFile) {
+  mutating func add(_ new: ArchiveFile) {
     let number = new.head.number
     if let index = archives.firstIndex(where: { $0.head.number >= number }) {
       if archives[index].head.number > number {
@@ -53,11 +53,7 @@ extension SessionFiles {
   /// How the session ended, as its ring and the last mark of its archives say.
   func ending(_ mark: SessionEnd?) -> SessionEnding {
     if let ring, ring.isRunning { return .running }
-    if let mark {
-      return mark.how == .closed ? .closed(at: mark.time) : .diedAndWasRecovered(at: mark.time)
-    }
-    guard let ring else { return .unknown }
-    return ring.image.isClosedCleanly ? .closed(at: nil) : .died
+    return SessionEnding(mark: mark, isClosedCleanly: ring?.image.isClosedCleanly)
   }
 
   /// Whether it ended without being closed.
@@ -67,6 +63,23 @@ extension SessionFiles {
     switch ending(summary.end) {
     case .died, .diedAndWasRecovered: return true
     case .closed, .running, .unknown: return false
+    }
+  }
+}
+
+extension SessionEnding {
+  /// How a session ended that is not running.
+  ///
+  /// - Parameters:
+  ///   - mark: What its last archive says.
+  ///   - isClosedCleanly: What its ring says; nil if there is none.
+  init(mark: SessionEnd?, isClosedCleanly: Bool?) {
+    if let mark {
+      self = mark.how == .closed ? .closed(at: mark.time) : .diedAndWasRecovered(at: mark.time)
+    } else if let isClosedCleanly {
+      self = isClosedCleanly ? .closed(at: nil) : .died
+    } else {
+      self = .unknown
     }
   }
 }

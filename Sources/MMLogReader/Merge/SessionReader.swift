@@ -19,6 +19,7 @@ final class SessionReader {
   private var segments: [SegmentRun] = []
   private var fragments = FragmentTable()
   private var summary = SessionSummary()
+  private let given: GivenSegments?
   /// What comes before anything else of the runs, last first.
   private var queue: [LogItem] = []
   /// What comes after everything of the runs, last first.
@@ -26,11 +27,26 @@ final class SessionReader {
   /// When the session logged last, as far as is known.
   private var lastTime: Int64
 
-  init(_ files: SessionFiles, _ filter: LogFilter) {
+  /// - Parameter files: All that there is to read.
+  convenience init(_ files: SessionFiles, _ filter: LogFilter) {
+    self.init(files.identity, filter, nil)
     self.files = files
+  }
+
+  /// For a session that is followed: it is told what to read by ``load(_:)``, and that it has ended by ``end(_:)``.
+  ///
+  /// - Parameter given: Where what was given from the ring is noted.
+  convenience init(
+    following identity: SessionIdentity, _ filter: LogFilter, _ given: GivenSegments
+  ) {
+    self.init(identity, filter, given)
+  }
+
+  private init(_ identity: SessionIdentity, _ filter: LogFilter, _ given: GivenSegments?) {
     self.filter = SessionFilter(filter, sites)
-    session = LogSession(files.identity)
-    time = files.identity.startTime
+    self.given = given
+    session = LogSession(identity)
+    time = identity.startTime
     lastTime = time
     head = .sessionStarted(session)
   }
@@ -89,12 +105,61 @@ final class SessionReader {
     return .sessionEnded(session, ending, lastTime: lastTime)
   }
 
+  // MARK: - Following
+
+  /// Takes what is new. Everything that was loaded before has been taken.
+  func load(_ batch: SessionBatch) {
+    guard let given else { return }
+    var notes: [[LogDamage]] = []
+    for part in batch.frames {
+      notes.append(summary.read(part.archive, frames: part.range, damage: part.damage))
+    }
+    if let ring = batch.ring { sites.add(ring.image.dictionary) }
+    if !batch.frames.isEmpty { sites.add(summary.dictionary) }
+    var runs = SessionRuns(threads, filter)
+    for (part, notes) in zip(batch.frames, notes) {
+      runs.add(part.archive, part.archive.frames[part.range], notes) {
+        given.takeShare(of: $0.header)
+      }
+      for frame in part.archive.frames[part.range] {
+        lastTime = max(lastTime, frame.header.summary.lastWall)
+      }
+    }
+    if let ring = batch.ring {
+      let view = RingView(
+        image: ring.image, coverage: summary.coverage, isOfThisBoot: ring.isOfThisBoot,
+        isRunning: ring.isRunning)
+      // Of a ring in use, parts may be about to be written.
+      let damage = ring.isRunning ? [] : ring.image.damage
+      segments = runs.add(view, ring.image.segments, damage: damage, given: given)
+    }
+    runs.start()
+    self.runs = runs
+    if head == nil { advance() }
+  }
+
+  /// How the session ended, if an archive says so.
+  var endMark: SessionEnd? { summary.end }
+
+  /// After the last ``load(_:)``: tells of the session's end.
+  ///
+  /// - Parameter image: Its ring, if it has one.
+  func end(_ image: RingImage?) {
+    let losses = image?.losses ?? summary.losses
+    let ending = SessionEnding(mark: summary.end, isClosedCleanly: image?.isClosedCleanly)
+    closing = [.sessionEnded(session, ending, lastTime: lastTime)]
+    if !losses.isEmpty { closing.append(.losses(session, losses)) }
+    if head == nil { advance() }
+  }
+
   private func endRuns() {
     runs = nil
     for segment in segments {
       lastTime = max(lastTime, segment.clock.wall(at: segment.lastTicks))
     }
     segments = []
+    // The rest of a record may come later.
+    if given != nil && closing.isEmpty { return }
     for (thread, size) in fragments.unfinished.reversed() {
       closing.append(unfinished(thread, size))
     }

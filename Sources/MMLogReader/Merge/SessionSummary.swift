@@ -73,24 +73,39 @@ struct SessionSummary {
   }
 
   private mutating func read(_ archive: ArchiveFile, _ index: Int) {
-    coverage.add(archive)
-    damage[index] = archive.damage.map {
-      LogDamage(
-        path: archive.path, offset: $0.lowerBound, size: $0.count, what: "between frames")
-    }
+    damage[index] = read(archive, frames: archive.frames.indices, damage: archive.damage)
     if archive.head.isMended {
       damage[index, default: []].append(
         LogDamage(
           path: archive.path, offset: 0, size: HeadLayout.size,
           what: "head: one bit was wrong, and is put right"))
     }
-    for frame in archive.frames where frame.header.type != .records {
+  }
+
+  /// Takes in some frames of an archive.
+  ///
+  /// - Parameter damage: What is between them.
+  /// - Returns: All damage, but that in frames of records.
+  mutating func read(
+    _ archive: ArchiveFile, frames: Range<Int>, damage: [Range<Int>]
+  ) -> [LogDamage] {
+    var notes = damage.map {
+      LogDamage(
+        path: archive.path, offset: $0.lowerBound, size: $0.count, what: "between frames")
+    }
+    if !damage.isEmpty { coverage.distrust() }
+    for frame in archive.frames[frames] {
+      if frame.header.type == .records {
+        coverage.add(frame.header)
+        continue
+      }
       do {
         try read(frame.header.type, archive.payload(of: frame), archive.head.identity.session)
       } catch {
-        damage[index, default: []].append(archive.damage(of: frame, "\(error)"))
+        notes.append(archive.damage(of: frame, "\(error)"))
       }
     }
+    return notes
   }
 
   private mutating func read(
@@ -159,7 +174,7 @@ extension ArchiveFile {
 }
 
 extension FrameType {
-  fileprivate var name: String {
+  var name: String {
     switch self {
     case .dictionary: "a frame of call sites"
     case .records: "a frame of records"

@@ -132,7 +132,7 @@ extension Option {
     regular expression, as of grep -E.
     """)
   fileprivate static let fixedStrings = Option(
-    "fixed-strings", short: "F", "Look for --grep's PATTERN as it is: nothing in it is special.")
+    "fixed-strings", "Look for --grep's PATTERN as it is: nothing in it is special.")
   fileprivate static let ignoreCase = Option(
     "ignore-case", short: "i", "Let --grep take upper and lower case of ASCII letters as the same.")
   fileprivate static let invertMatch = Option(

@@ -3,10 +3,10 @@ import MMLogReader
 
 /// What is read, and how much of it.
 enum InputOptions {
-  static let all: [Option] = [.recursive, .head, .tail, .lastCrash]
+  static let all: [Option] = [.recursive, .follow, .head, .tail, .lastCrash]
 
   static let operands = Operands(
-    "PATH", count: 1...Int.max,
+    "PATH",
     """
     A file, a directory (of which all *.mmlog and *.ring are read), or - for one file at standard \
     input.
@@ -17,6 +17,18 @@ enum InputOptions {
       if operand == "-" { return .standardInput }
       return arguments.isSet(.recursive) ? .tree(operand) : .path(operand)
     }
+  }
+
+  /// Whether to go on with what is logged from now on.
+  static func follows(_ arguments: Arguments) throws(UsageError) -> Bool {
+    guard arguments.isSet(.follow) else { return false }
+    if arguments.operands.contains("-") {
+      throw UsageError("standard input cannot be followed; give --follow a directory or a file")
+    }
+    if arguments.isSet(.lastCrash) {
+      throw UsageError("--follow and --last-crash contradict each other; give one of them")
+    }
+    return true
   }
 
   /// Which of the records that pass are wanted.
@@ -39,15 +51,22 @@ enum InputOptions {
     if let count = try arguments.integer(of: .lastCrash, in: 1...100_000_000) {
       return .beforeCrash(count)
     }
-    return .all
+    // As of tail; but whoever says from when on wants it all.
+    return arguments.isSet(.follow) && !arguments.isSet(.since) ? .last(10) : .all
   }
 }
 
 extension Option {
   fileprivate static let recursive = Option(
     "recursive", short: "r", "Read directories below those given, too.")
+  fileprivate static let follow = Option(
+    "follow",
+    """
+    Go on with what is logged from now on, across rotation and in new processes, until interrupted. \
+    Without --since, --head and --tail it begins with the last 10 records.
+    """)
   fileprivate static let head = Option("head", value: "N", "Print only the first N records.")
-  fileprivate static let tail = Option(
+  static let tail = Option(
     "tail", short: "n", value: "N", "Print only the last N records.")
   fileprivate static let lastCrash = Option(
     "last-crash", value: "N",

@@ -1,0 +1,110 @@
+import Foundation
+import MMLog
+
+/// Questions to mmlog-decode, beside the usual tools on the same text in a gzip file; and what it takes for files without end.
+struct Queries {
+  private let settings: Settings
+  private let directory: String
+  private let text: String
+  private var records: Int { 2 * settings.sustainedRecords }
+
+  init(_ settings: Settings) {
+    self.settings = settings
+    directory = "\(settings.directory)/queries"
+    text = "\(settings.directory)/queries.txt"
+  }
+
+  func run(_ results: inout Results) throws {
+    defer { for path in [directory, text, "\(text).gz"] { Files.remove(path) } }
+    // First: the system tells only of all children together how much memory the largest had.
+    let memory = try peakOfManyFiles()
+    try log(to: Files.folder(directory), count: records)
+    try shell("'\(decoder)' '\(directory)' > '\(text)' && gzip -kf '\(text)'")
+    var table = Table(
+      "queries",
+      "Questions to \(decimal(Double(records), 0)) order records, 20 of which are errors",
+      columns: ["seconds", "the usual way, seconds", "times as fast"],
+      note:
+        "Peak memory of reading 200 files of as many processes, all of the same time: \(decimal(memory, 1)) MiB."
+    )
+    for (name, ours, usual) in try questions() {
+      var (own, other) = (Figure(), Figure())
+      for _ in 0..<(settings.quick ? 2 : 5) {
+        own.add(try Clock.seconds { try shell("\(ours) > /dev/null") })
+        other.add(try Clock.seconds { try shell("\(usual) > /dev/null") })
+      }
+      table.add(
+        name,
+        [
+          .figure(own, digits: 3), .figure(other, digits: 2),
+          .median(other.ratio(to: own), digits: 1),
+        ])
+    }
+    results.add(table)
+  }
+
+  private func questions() throws -> [(name: String, ours: String, usual: String)] {
+    let gzip = "'\(text).gz'"
+    let tool = "'\(decoder)' '\(directory)'"
+    // A minute of a day is as much of a whole.
+    let (from, to) = try window(share: 1440)
+    return [
+      ("--level error", "\(tool) --level error", "zgrep ' ERROR ' \(gzip)"),
+      ("--grep WORD", "\(tool) --grep HALTED", "zgrep HALTED \(gzip)"),
+      (
+        "--grep, a regular expression", "\(tool) --grep 'HALT.D at [0-9]+'",
+        "zgrep -E 'HALT.D at [0-9]+' \(gzip)"
+      ),
+      (
+        "a 1440th of the time", "\(tool) --since \(from) --until \(to)",
+        "zcat \(gzip) | awk '$1 >= \"\(from)\" && $1 < \"\(to)\"'"
+      ),
+      ("all as text", tool, "zcat \(gzip)"),
+      ("the first line", "\(tool) --head 1", "zcat \(gzip) | head -n 1"),
+      ("the last ten lines", "\(tool) --tail 10", "zcat \(gzip) | tail -n 10"),
+    ]
+  }
+
+  /// A part in the middle, as times in the text.
+  private func window(share: Int) throws -> (String, String) {
+    let line = { (number: Int) throws -> String in
+      let child = try Child(
+        "/bin/sh", ["-c", "sed -n '\(number){p;q}' '\(text)'"], capturing: true)
+      let line = String(decoding: try child.finish(), as: UTF8.self)
+      return String(line.prefix { $0 != " " })
+    }
+    return (try line(records / 2), try line(records / 2 + records / share))
+  }
+
+  private func log(to directory: String, count: Int) throws {
+    let contender = try MMLogContender(directory: directory, for: .service)
+    let log = contender.store.logger(label: "venue")
+    var random = UInt64(1)
+    for index in 0..<count {
+      random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      contender.order(Int(random >> 44))
+      if index % (count / 20) == count / 40 { log.error("venue HALTED at \(index)") }
+    }
+    try contender.finish()
+  }
+
+  /// In MiB.
+  private func peakOfManyFiles() throws -> Double {
+    let folder = try Files.folder("\(settings.directory)/queries-many")
+    defer { Files.remove(folder) }
+    var stores: [MMLogContender] = []
+    for _ in 0..<200 { stores.append(try MMLogContender(directory: folder, for: .service)) }
+    for index in 0..<records { stores[index % stores.count].order(index) }
+    for store in stores { try store.finish() }
+    var before = rusage()
+    getrusage(RUSAGE_CHILDREN, &before)
+    try shell("'\(decoder)' '\(folder)' > /dev/null")
+    var after = rusage()
+    getrusage(RUSAGE_CHILDREN, &after)
+    return Double(max(before.ru_maxrss, after.ru_maxrss)) / 1024
+  }
+
+  private let decoder = Child.neighbour("mmlog-decode")
+
+  private func shell(_ line: String) throws { try Child("/bin/sh", ["-c", line]).finish() }
+}

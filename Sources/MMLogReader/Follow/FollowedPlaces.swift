@@ -1,0 +1,103 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// Where new files may appear: the directories and files that are followed.
+struct FollowedPlaces {
+  private var directories: [String: Place] = [:]
+  private let trees: Set<String>
+  /// Files that could not be read yet, and how large they were then.
+  private var pending: [String: Int] = [:]
+  /// What could not be read when it was first looked at, one entry each.
+  private(set) var problems: [LogError] = []
+
+  private struct Place {
+    /// When it was last changed, as the file system says.
+    var modified: Int64?
+    var names: Set<String> = []
+  }
+
+  /// The finest that file systems and kernels tell two changes apart by, generously, in nanoseconds.
+  private static let coarsestClock: Int64 = 100_000_000
+
+  init(_ inputs: [LogInput]) {
+    var trees: Set<String> = []
+    for input in inputs {
+      switch input {
+      case .path(let path): pending[path] = -1
+      case .tree(let path):
+        trees.insert(path)
+        pending[path] = -1
+      case .standardInput: continue
+      }
+    }
+    self.trees = trees
+  }
+
+  /// A file that was not there, or not readable, before.
+  enum Found: ~Copyable {
+    case ring(File)
+    case archive(ArchiveFile)
+  }
+
+  /// Looks for new files, and gives each to `body` once.
+  mutating func look(_ body: (consuming Found) -> Void) {
+    for path in directories.keys.sorted() { list(path) }
+    for (path, size) in pending.sorted(by: { $0.key < $1.key }) {
+      open(path, knownSize: size, body)
+    }
+  }
+
+  private mutating func list(_ path: String) {
+    guard var place = directories[path], let directory = try? Directory.open(path),
+      let modified = try? directory.modified(), place.modified != modified
+    else { return }
+    // A change within the same tick of the clock would not be seen: then it is listed again.
+    let isSettled = Clock.realtime() - modified > Self.coarsestClock
+    place.modified = isSettled ? modified : nil
+    guard let names = try? directory.names() else { return }
+    let isInTree = trees.contains { path == $0 || path.hasPrefix($0 + "/") }
+    for name in names where !place.names.contains(name) {
+      if name.hasSuffix(FileNames.ringSuffix) || name.hasSuffix(FileNames.archiveSuffix) {
+        pending["\(path)/\(name)"] = -1
+      } else if isInTree, (try? directory.status(of: name))??.isDirectory == true {
+        pending["\(path)/\(name)"] = -1
+      }
+    }
+    place.names = Set(names)
+    directories[path] = place
+  }
+
+  private mutating func open(
+    _ path: String, knownSize: Int, _ body: (consuming Found) -> Void
+  ) {
+    do {
+      let file = try File.openFollowingLinks(path)
+      let status = try file.status()
+      if status.isDirectory {
+        pending[path] = nil
+        directories[path] = Place()
+        list(path)
+        // What is in it is looked at at once, in the order of names.
+        for (path, size) in pending.sorted(by: { $0.key < $1.key })
+        where size == -1 && !directories.keys.contains(path) { open(path, knownSize: size, body) }
+        return
+      }
+      // What was no log may become one by growing: it is being copied, say.
+      guard status.isRegularFile, status.size != knownSize else { return }
+      pending[path] = status.size
+      let start = try file.bytes(at: 0, count: HeadLayout.size)
+      switch start.withUnsafeBytes({ FileKind($0) }) {
+      case .ring: body(.ring(file))
+      case .archive: body(.archive(try ArchiveFile(file)))
+      case nil: throw LogError(FormatError.foreign, path: path)
+      }
+      pending[path] = nil
+    } catch let error as SystemError {
+      if knownSize == -1 { problems.append(LogError(error, while: "Opening failed")) }
+      pending[path] = -2
+    } catch let error as LogError {
+      problems.append(error)
+    } catch {}
+  }
+}

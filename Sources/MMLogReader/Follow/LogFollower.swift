@@ -1,0 +1,156 @@
+public import MMLogStorage
+import MMLogSystem
+
+/// Reads on while processes log: across rotation, new sessions, and processes that start and die.
+///
+/// ```swift
+/// let follower = LogFollower(paths: ["/var/log/orders"], last: 10)
+/// while true {
+///   while let item = follower.next() { … }
+///   Thread.sleep(forTimeInterval: 0.02)
+/// }
+/// ```
+///
+/// In a task, ``LogReader/follow(_:filter:last:)`` does the waiting.
+///
+/// A record that was committed is given at the next look, from the ring or from the archive that it has been moved to:
+/// once, and in order with the others of its thread. Records of different threads and sessions are merged by time within
+/// what is found in one look. Writers are not disturbed: rings are copied with pread(2), and nothing is locked.
+///
+/// For one thread at a time.
+public final class LogFollower {
+  /// Files and directories that could not be read when they were first looked at, and why. One that is not there yet is
+  /// waited for.
+  public private(set) var unreadable: [LogError] = []
+  private var filter: LogFilter
+  private var places: FollowedPlaces
+  private var sessions: [FollowedSession] = []
+  private var merge = SessionMerge()
+  private var skipping = RecordSkip.none
+
+  /// Begins to follow.
+  ///
+  /// - Parameters:
+  ///   - inputs: Files and directories. A file is followed by itself; a process's next archive appears in a directory.
+  ///     ``LogInput/standardInput`` is passed over.
+  ///   - filter: Which records are wanted.
+  ///   - last: How many of those that are there already are given first; nil for all.
+  public init(_ inputs: [LogInput], filter: LogFilter = LogFilter(), last: Int? = nil) {
+    places = FollowedPlaces(inputs)
+    self.filter = filter
+    look()
+    unreadable = places.problems
+    if let last {
+      let files = LogFiles(sessions: sessions.map(\.files))
+      (self.filter, skipping) = files.narrowed(toLast: last, filter)
+    }
+    load()
+  }
+
+  /// The same for files and directories by name.
+  public convenience init(
+    paths: [String], filter: LogFilter = LogFilter(), last: Int? = nil
+  ) {
+    self.init(paths.map(LogInput.path), filter: filter, last: last)
+  }
+
+  /// The next record, or what else is to know; nil if there is nothing at the moment.
+  ///
+  /// - Complexity: O(new records + segments in use), where all that was found before has been taken.
+  public func next() -> LogItem? {
+    if let item = take() { return item }
+    look()
+    load()
+    return take()
+  }
+
+  private func take() -> LogItem? {
+    var item = merge.next()
+    while case .record(let record) = item, skipping.takes(record) { item = merge.next() }
+    return item
+  }
+
+  /// Rings first, then archives (FORMAT.md, 5). An archive that is found with a ring is looked at again after it.
+  private func look() {
+    find()
+    for session in sessions { session.readRing() }
+    find()
+    for session in sessions { session.readArchives() }
+  }
+
+  private func find() {
+    places.look { found in
+      switch consume found {
+      case .ring(let file):
+        guard let identity = (try? RingImage(file) { _ in 0 })?.head.identity else { return }
+        session(identity)?.add(ring: file)
+      case .archive(let archive): session(archive.head.identity)?.add(archive)
+      }
+    }
+  }
+
+  /// Nil for a session that is not wanted.
+  private func session(_ identity: SessionIdentity) -> FollowedSession? {
+    guard filter.passes(identity) else { return nil }
+    if let known = sessions.first(where: { $0.identity.session == identity.session }) {
+      return known
+    }
+    let session = FollowedSession(identity)
+    sessions.append(session)
+    return session
+  }
+
+  private func load() {
+    merge = SessionMerge()
+    for session in sessions {
+      if let reader = session.load(filter) { merge.insert(reader) }
+    }
+  }
+}
+
+/// What a ``LogFollower`` gives, as it comes: it ends when its task is cancelled.
+public struct LogItems: AsyncSequence, Sendable {
+  let inputs: [LogInput]
+  let filter: LogFilter
+  let last: Int?
+
+  /// Opens the files.
+  public func makeAsyncIterator() -> Iterator {
+    Iterator(follower: LogFollower(inputs, filter: filter, last: last))
+  }
+
+  /// Looks for new records, and waits for them.
+  public struct Iterator: AsyncIteratorProtocol {
+    let follower: LogFollower
+
+    /// How long it waits between two looks, in nanoseconds.
+    static let pause: UInt64 = 20_000_000
+
+    /// The next item, as soon as there is one; nil once the task is cancelled.
+    public mutating func next() async -> LogItem? {
+      while !Task.isCancelled {
+        if let item = follower.next() { return item }
+        try? await Task.sleep(nanoseconds: Self.pause)
+      }
+      return nil
+    }
+  }
+}
+
+extension LogReader {
+  /// Follows files and directories: see ``LogFollower``.
+  ///
+  /// ```swift
+  /// for await item in LogReader.follow([.path("/var/log/orders")], last: 10) { … }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - inputs: Files and directories.
+  ///   - filter: Which records are wanted.
+  ///   - last: How many of those that are there already are given first; nil for all.
+  public static func follow(
+    _ inputs: [LogInput], filter: LogFilter = LogFilter(), last: Int? = nil
+  ) -> LogItems {
+    LogItems(inputs: inputs, filter: filter, last: last)
+  }
+}

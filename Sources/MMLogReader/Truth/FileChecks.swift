@@ -1,0 +1,148 @@
+import MMLogFormat
+import MMLogStorage
+
+/// Looks at everything in an archive that can be looked at: as if it had to stand alone.
+struct ArchiveCheck {
+  private let archive: ArchiveFile
+  private let sites = SiteTable()
+  private var damage: [LogDamage] = []
+  private var expectedOrdinal: UInt64 = 0
+  private var index: [IndexEntry] = []
+
+  init(_ archive: ArchiveFile) { self.archive = archive }
+
+  /// What is wrong, but damage between frames and in frames that are not of records.
+  mutating func run() -> [LogDamage] {
+    for frame in archive.frames {
+      checkOrdinal(frame)
+      switch frame.header.type {
+      case .dictionary: learn(frame)
+      case .records: check(frame)
+      case .index: checkIndex(frame)
+      case .losses, .sessionEnd, .other: break
+      }
+      if frame.header.type != .dictionary, frame.header.type != .index {
+        index.append(IndexEntry(offset: frame.offset, header: frame.header))
+      }
+    }
+    return damage
+  }
+
+  /// Damage between the frames is told already: this tells of what is missing without a trace.
+  private mutating func checkOrdinal(_ frame: ArchiveFile.Frame) {
+    let ordinal = frame.header.ordinal
+    defer { expectedOrdinal = ordinal &+ 1 }
+    guard ordinal != expectedOrdinal, archive.damage.isEmpty else { return }
+    note(frame, "a frame is missing before it: it is number \(ordinal), not \(expectedOrdinal)")
+  }
+
+  private mutating func learn(_ frame: ArchiveFile.Frame) {
+    guard let payload = try? archive.payload(of: frame) else { return }
+    var dictionary = LogDictionary()
+    let seed = checkSeed(session: archive.head.identity.session, generation: 0)
+    _ = payload.withUnsafeBytes { dictionary.insert(entriesIn: $0, seed: seed) }
+    sites.add(dictionary)
+  }
+
+  private mutating func checkIndex(_ frame: ArchiveFile.Frame) {
+    guard let payload = try? archive.payload(of: frame), archive.damage.isEmpty else { return }
+    if payload != IndexEntry.encode(index) { note(frame, "it does not say what the file has") }
+  }
+
+  private mutating func check(_ frame: ArchiveFile.Frame) {
+    do {
+      let payload = try archive.payload(of: frame)
+      let problem = try payload.withUnsafeBytes { try self.problem(in: $0, of: frame.header) }
+      if let problem { note(frame, problem) }
+    } catch {
+      note(frame, "\(error)")
+    }
+  }
+
+  /// What is wrong with a payload that can be read.
+  private func problem(
+    in payload: UnsafeRawBufferPointer, of header: FrameHeader
+  ) throws(FormatError) -> String? {
+    var rows = try RowReader(payload)
+    let threads = Set(rows.threads.map(\.ordinal))
+    var summary = RecordSummary()
+    var last: UInt64 = 0
+    while let row = try rows.next() {
+      if row.ticks < last { return "its records are not in the order of time" }
+      last = row.ticks
+      if !threads.contains(row.threadOrdinalOfRow) { return "a record is of an unknown thread" }
+      summary.add(ticks: row.ticks, level: row.level)
+      if row.isFragment { continue }
+      let start = RecordLayout.identityWord * wordSize
+      let body = row.bytes.slice(start, row.bytes.count - start)
+      do throws(FormatError) {
+        _ = try RecordContent(body, owner: archive) { sites[$0] }
+      } catch {
+        return "a record: \(error)"
+      }
+    }
+    let said = header.summary
+    guard summary.count == said.count else {
+      return "it has \(summary.count) records, and its header says \(said.count)"
+    }
+    let isSame =
+      summary.firstTicks == said.firstTicks && summary.lastTicks == said.lastTicks
+      && summary.levels == said.levels
+    return isSame ? nil : "its header has other times or levels than its records"
+  }
+
+  private mutating func note(_ frame: ArchiveFile.Frame, _ what: String) {
+    damage.append(archive.damage(of: frame, what))
+  }
+}
+
+/// Looks at everything in a ring.
+struct RingCheck {
+  private let ring: InputFiles.RingInput
+  private let sites = SiteTable()
+
+  /// - Parameter summary: What its session's files say.
+  init(_ ring: InputFiles.RingInput, _ summary: SessionSummary) {
+    self.ring = ring
+    sites.add(summary.dictionary)
+  }
+
+  func run() -> [LogDamage] {
+    let image = ring.image
+    var damage = image.damage.map { note($0.range, $0.what) }
+    for segment in image.segments {
+      let start = image.head.geometry.offset(ofSegment: segment.index)
+      var scanner = image.scanner(of: segment, looksBehindZeros: !ring.isRunning)
+      while let item = scanner.next() {
+        switch item {
+        case .damage(let range):
+          damage.append(
+            note(
+              start + range.lowerBound..<start + range.upperBound,
+              "records in segment \(segment.index)"))
+        case .record(let view, let offset):
+          guard let problem = problem(view) else { continue }
+          let place = start + offset
+          damage.append(note(place..<place + view.bytes.count, "a record: \(problem)"))
+        }
+      }
+    }
+    return damage
+  }
+
+  private func problem(_ view: RecordView) -> FormatError? {
+    if view.isFragment { return nil }
+    let start = RecordLayout.identityWord * wordSize
+    let body = view.bytes.slice(start, view.bytes.count - start)
+    do throws(FormatError) {
+      _ = try RecordContent(body, owner: ring.image) { sites[$0] }
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private func note(_ range: Range<Int>, _ what: String) -> LogDamage {
+    LogDamage(path: ring.image.path, offset: range.lowerBound, size: range.count, what: what)
+  }
+}

@@ -1,0 +1,271 @@
+import MMLogFormat
+public import MMLogStorage
+import MMLogSystem
+
+/// Writes clean archives of everything that can be read, whatever the files are that it comes from.
+///
+/// Each session keeps its identity and its records as they are, with their threads, times, fragments and losses. Each
+/// damage becomes a record in its place, of level `error` and with the label `mmlog.repair`.
+public struct LogRepair {
+  /// What was written.
+  public struct Result: Sendable {
+    /// How many sessions have anything.
+    public internal(set) var sessionCount = 0
+    /// How many records were written; of a large one each part counts. Those about damage are not counted.
+    public internal(set) var recordCount = 0
+    /// What could not be read.
+    public internal(set) var damage: [LogDamage] = []
+  }
+
+  private let files: LogFiles
+  private let isStopped: () -> Bool
+  private var result = Result()
+
+  /// Writes archives of `files` into a directory.
+  ///
+  /// They are written in a folder of their own in it, and get their places when all of them are whole: an interruption
+  /// leaves none of them.
+  ///
+  /// - Parameters:
+  ///   - directory: Where they go; made if it is not there. It may not have archives or rings in it.
+  ///   - isStopped: Is asked now and then; true ends the work, and nothing is left of it.
+  /// - Returns: What was written; nil if it was stopped.
+  /// - Throws: if something cannot be written.
+  public static func write(
+    _ files: LogFiles, to directory: String, isStopped: () -> Bool = { false }
+  ) throws(LogError) -> Result? {
+    do {
+      return try withoutActuallyEscaping(isStopped) { isStopped in
+        var repair = LogRepair(files: files, isStopped: isStopped)
+        return try repair.write(to: directory)
+      }
+    } catch let error as LogError {
+      throw error
+    } catch let error as SystemError {
+      throw LogError(error, while: "Writing the repaired archives failed")
+    } catch {
+      throw LogError(.system, "\(error)", path: directory)
+    }
+  }
+
+  private init(files: LogFiles, isStopped: @escaping () -> Bool) {
+    self.files = files
+    self.isStopped = isStopped
+  }
+
+  private mutating func write(to path: String) throws -> Result? {
+    try Directory.create(path)
+    let directory = try Directory.open(path)
+    let isOurs = { (name: String) in
+      name.hasSuffix(FileNames.archiveSuffix) || name.hasSuffix(FileNames.ringSuffix)
+    }
+    guard !(try directory.names().contains(where: isOurs)) else {
+      throw LogError(
+        .invalidConfiguration, "\(path) has logs in it already; name an empty or a new directory",
+        path: path)
+    }
+    let folder = ".mmlog-repair-\(CurrentProcess.id)"
+    try directory.makeDirectory(folder)
+    defer { discard(folder, in: directory) }
+    for session in files.sessions {
+      guard try write(session, in: directory.openDirectory(folder)) else { return nil }
+    }
+    let unfinished = try directory.openDirectory(folder)
+    for name in try unfinished.names().sorted() {
+      try unfinished.rename(name, to: name, in: directory)
+    }
+    try directory.sync()
+    return result
+  }
+
+  private func discard(_ folder: String, in directory: borrowing Directory) {
+    guard let unfinished = try? directory.openDirectory(folder) else { return }
+    for name in (try? unfinished.names()) ?? [] { try? unfinished.remove(name) }
+    try? directory.removeDirectory(folder)
+  }
+
+  /// - Returns: false if it was stopped.
+  private mutating func write(
+    _ session: SessionFiles, in directory: consuming Directory
+  ) throws -> Bool {
+    var summary = SessionSummary()
+    summary.read(session)
+    var writer = SessionWriter(session.identity, summary, directory)
+    var runs = SessionRuns(session, summary)
+    while let step = runs.step(), let run = runs.current {
+      switch step {
+      case .record(let view, let ticks, let offset):
+        if let damage = try writer.add(view, ticks: ticks, offset: offset, of: run) {
+          result.damage.append(damage)
+        } else {
+          result.recordCount += 1
+        }
+      case .damage:
+        guard let damage = run.damage else { continue }
+        result.damage.append(damage)
+        try writer.add(damage, ticks: run.ticks, clock: run.clock)
+      case .nothing, .end: continue
+      }
+      if result.recordCount & 0xFFF == 0, isStopped() { return false }
+    }
+    try writer.finish(session.ending(summary.end), summary.losses)
+    result.sessionCount += 1
+    return !isStopped()
+  }
+}
+
+extension SessionRuns {
+  /// All that a session's files have, unfiltered.
+  fileprivate init(_ session: SessionFiles, _ summary: SessionSummary) {
+    let sites = SiteTable()
+    sites.add(summary.dictionary)
+    self.init(ThreadTable(), SessionFilter(LogFilter(), sites))
+    for (index, archive) in session.archives.enumerated() {
+      add(archive, archive.frames[...], summary.damage[index] ?? []) { _ in .nothing }
+    }
+    if let ring = summary.ring {
+      _ = add(ring, ring.image.segments, damage: ring.image.damage, given: nil)
+    }
+    start()
+  }
+}
+
+/// Writes the archives of one session.
+private struct SessionWriter: ~Copyable {
+  private let series: ArchiveSeries
+  private let dictionary: [UInt8]
+  private let sites = SiteTable()
+  private let damageSite: UInt32
+  private let damageLabel: UInt32
+  private var rows = RowBuilder()
+  private var clock: TickClock?
+  private var ticks: UInt64 = 0
+
+  init(
+    _ identity: SessionIdentity, _ summary: SessionSummary, _ directory: consuming Directory
+  ) {
+    series = ArchiveSeries(in: directory, identity, .usual)
+    var entries = summary.dictionary
+    damageSite = (entries.callSites.keys.max() ?? 0) &+ 1
+    // Sixteen bits, as in a record.
+    damageLabel = (1...UInt32(UInt16.max)).first { entries.labels[$0] == nil } ?? 0
+    entries.insert(.callSite(id: damageSite, .damage))
+    if damageLabel > 0 { entries.insert(.label(id: damageLabel, "mmlog.repair")) }
+    sites.add(entries)
+    dictionary = entries.encoded(seed: checkSeed(session: identity.session, generation: 0))
+  }
+
+  /// Adds a record, or what is wrong with it.
+  mutating func add(
+    _ view: RecordView, ticks: UInt64, offset: Int, of run: Run
+  ) throws -> LogDamage? {
+    if !view.isFragment {
+      let start = RecordLayout.identityWord * wordSize
+      let body = view.bytes.slice(start, view.bytes.count - start)
+      do throws(FormatError) {
+        _ = try RecordContent(body, owner: run) { sites[$0] }
+      } catch {
+        let damage = run.damage(offset, view.bytes.count, "a record: \(error)")
+        try add(damage, ticks: ticks, clock: run.clock)
+        return damage
+      }
+    }
+    let thread = run.thread(of: view)
+    let identity = ThreadIdentity(ordinal: thread.ordinal, id: thread.id, name: thread.name)
+    try add(view, identity, ticks, run.clock)
+    return nil
+  }
+
+  /// Adds a record about damage.
+  mutating func add(_ damage: LogDamage, ticks: UInt64, clock: TickClock) throws {
+    var words = WordWriter()
+    words.append(0)
+    words.append(max(ticks, self.ticks))
+    words.append(
+      UInt64(damageSite) | UInt64(damageLabel) << RecordLayout.labelShift
+        | UInt64(Level.error.rawValue) << RecordLayout.levelShift)
+    words.append(UInt64(damage.size))
+    words.append(UInt64(damage.offset))
+    words.append(damage.path)
+    words.append(damage.what)
+    words.set(UInt64(words.words.count) | RecordLayout.recordKind, at: 0)
+    // A payload without threads, of one row.
+    let payload = ([0] + words.words).withUnsafeBytes { Payload(Array($0)) }
+    var reader = try RowReader(payload.bytes)
+    try withExtendedLifetime(payload) {
+      guard let row = try reader.next() else { return }
+      try add(row, ThreadIdentity(ordinal: 0, id: 0, name: ""), max(ticks, self.ticks), clock)
+    }
+  }
+
+  private mutating func add(
+    _ view: RecordView, _ thread: ThreadIdentity, _ ticks: UInt64, _ clock: TickClock
+  ) throws {
+    // A frame has one clock; that of another would change its records' times.
+    if self.clock != clock || rows.size >= RowBuilder.targetSize { try writeFrame() }
+    self.clock = clock
+    self.ticks = max(self.ticks, ticks)
+    rows.add(view, thread: thread, ticks: ticks)
+  }
+
+  private mutating func writeFrame() throws {
+    guard !rows.isEmpty, let clock else { return }
+    var fields = FrameHeader(.records)
+    fields.clock = clock
+    try dictionary.withUnsafeBytes {
+      try series.append(rows, dictionary: $0, fields)
+      try series.rotateIfFull(dictionary: $0)
+    }
+    rows.removeAll()
+  }
+
+  /// Writes the rest, what was lost, and how the session ended.
+  mutating func finish(_ ending: SessionEnding, _ losses: LossLedger) throws {
+    try writeFrame()
+    if !losses.isEmpty { try series.append(losses) }
+    try dictionary.withUnsafeBytes { dictionary in
+      switch ending {
+      case .closed(let time): try end(.closed, time, dictionary)
+      case .diedAndWasRecovered(let time): try end(.diedAndWasRecovered, time, dictionary)
+      case .died: try end(.diedAndWasRecovered, nil, dictionary)
+      // Nobody knows.
+      case .running, .unknown: try series.close(dictionary: dictionary)
+      }
+    }
+  }
+
+  private func end(
+    _ how: SessionEnd.How, _ time: Int64?, _ dictionary: UnsafeRawBufferPointer
+  ) throws {
+    try series.end(SessionEnd(how: how, time: time ?? Clock.realtime()), dictionary: dictionary)
+  }
+}
+
+extension CallSite {
+  /// `damaged: 512 bytes at 4096 of a.mmlog: between frames`
+  fileprivate static let damage = CallSite(
+    file: "", function: "", line: 0, column: 0,
+    pieces: [
+      .literal("damaged: "), .named("size", .int), .literal(" bytes at "), .named("offset", .int),
+      .literal(" of "), .named("path", .string), .literal(": "), .named("what", .string),
+    ])
+}
+
+extension CallSite.Piece {
+  fileprivate static func named(_ name: String, _ type: ValueType) -> Self {
+    .argument(
+      CallSite.Argument(
+        type: type.rawValue, privacy: 0, width: 64, format: 0, alignment: 0, name: name))
+  }
+}
+
+extension LogDictionary {
+  /// All entries, call sites first.
+  fileprivate func encoded(seed: UInt32) -> [UInt8] {
+    let sites = callSites.sorted { $0.key < $1.key }.map { DictionaryEntry.callSite(id: $0, $1) }
+    let labels = labels.sorted { $0.key < $1.key }.map { DictionaryEntry.label(id: $0, $1) }
+    return (sites + labels).flatMap { entry in
+      entry.encoded(seed: seed).withUnsafeBytes { Array($0) }
+    }
+  }
+}

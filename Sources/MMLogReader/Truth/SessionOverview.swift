@@ -1,0 +1,69 @@
+public import MMLogFormat
+
+/// A session in short.
+public struct SessionOverview: Sendable {
+  /// Process, host, start.
+  public let session: LogSession
+  /// How it ended.
+  public let ending: SessionEnding
+  /// When it logged last, as far as its files tell, in nanoseconds since 1970; nil if it has no records.
+  public let lastTime: Int64?
+  /// How many records there are, each once; of a large one each part counts.
+  public let recordCount: Int
+  /// What could not be kept.
+  public let losses: LossLedger
+  /// How many archives there are.
+  public let archiveCount: Int
+  /// Whether its ring is there.
+  public let hasRing: Bool
+}
+
+extension LogFiles {
+  /// All sessions, by their start.
+  ///
+  /// - Complexity: O(frames + size of the rings).
+  public func overview(filter: LogFilter = LogFilter()) -> [SessionOverview] {
+    sessions.filter { filter.passes($0.identity) }.map { SessionOverview($0) }
+  }
+}
+
+extension SessionOverview {
+  fileprivate init(_ files: SessionFiles) {
+    var summary = SessionSummary()
+    summary.read(files)
+    session = LogSession(files.identity)
+    ending = files.ending(summary.end)
+    losses = summary.losses
+    archiveCount = files.archives.count
+    hasRing = files.ring != nil
+    var (count, last) = (0, Int64?.none)
+    for archive in files.archives {
+      for frame in archive.frames where frame.header.type == .records {
+        count += Int(frame.header.summary.count)
+        last = max(last ?? .min, frame.header.summary.lastWall)
+      }
+    }
+    if let ring = summary.ring {
+      let runs = SessionRuns.segments(of: ring)
+      count += runs.count
+      if let time = runs.lastTime { last = max(last ?? .min, time) }
+    }
+    (recordCount, lastTime) = (count, last)
+  }
+}
+
+extension SessionRuns {
+  /// How many records of a ring are in no archive, and when the last was logged.
+  static func segments(of ring: RingView) -> (count: Int, lastTime: Int64?) {
+    var runs = SessionRuns(ThreadTable(), SessionFilter(LogFilter(), SiteTable()))
+    _ = runs.add(ring, ring.image.segments, damage: [], given: nil)
+    runs.start()
+    var (count, last) = (0, Int64?.none)
+    while let step = runs.step() {
+      guard case .record(_, let ticks, _) = step, let run = runs.current else { continue }
+      count += 1
+      last = max(last ?? .min, run.clock.wall(at: ticks))
+    }
+    return (count, last)
+  }
+}

@@ -1,0 +1,77 @@
+import CommandLineTool
+import MMLogReader
+
+/// Lists sessions, one on a line.
+struct SessionList {
+  private var time: RecordTime
+
+  init(_ zone: LogTimeZone) { time = RecordTime(zone: zone) }
+
+  consuming func print(
+    _ sessions: [SessionOverview], _ output: StandardOutput
+  ) throws -> Program.Status {
+    for session in sessions { try output.append(line(session).escapedForTerminal + "\n") }
+    return sessions.contains { !$0.losses.isEmpty } ? .damageOrLoss : .success
+  }
+
+  private mutating func line(_ overview: SessionOverview) -> String {
+    let identity = overview.session.identity
+    var parts = [
+      "\(identity.session)  \(identity.storeName)  \(identity.processName)[\(identity.processID)]"
+        + "@\(identity.hostName)",
+      "from \(time.text(of: identity.startTime))",
+    ]
+    if let last = overview.lastTime { parts.append("to \(time.text(of: last))") }
+    parts.append(ending(overview.ending))
+    parts.append(
+      "\(count(overview.recordCount, "record")) in \(count(overview.archiveCount, "archive"))"
+        + (overview.hasRing ? " and a ring" : ""))
+    parts.append(overview.losses.isEmpty ? "none lost" : overview.losses.summary)
+    return parts.joined(separator: "  ")
+  }
+
+  private mutating func ending(_ ending: SessionEnding) -> String {
+    switch ending {
+    case .closed(let at): "closed" + (at.map { " at \(time.text(of: $0))" } ?? "")
+    case .diedAndWasRecovered(let at): "died, recovered at \(time.text(of: at))"
+    case .died: "died, not recovered"
+    case .running: "running"
+    case .unknown: "end unknown"
+    }
+  }
+}
+
+/// Describes files: a line for each, and one for each frame or segment.
+struct FileDescription {
+  private var time: RecordTime
+
+  init(_ zone: LogTimeZone) { time = RecordTime(zone: zone) }
+
+  consuming func print(_ reports: [FileReport], _ output: StandardOutput) throws -> Program.Status {
+    for report in reports {
+      try output.append(head(report).escapedForTerminal + "\n")
+      for part in report.parts {
+        try output.append("  \(line(part))".escapedForTerminal + "\n")
+      }
+    }
+    return .success
+  }
+
+  private mutating func head(_ report: FileReport) -> String {
+    let identity = report.identity
+    let kind = report.isRing ? "ring" : "archive \(report.number)"
+    return "\(report.path): \(kind) of session \(identity.session), \(report.state); store "
+      + "\(identity.storeName), process \(identity.processName) (\(identity.processID)) on "
+      + "\(identity.hostName), zone \(identity.timeZone), started \(time.text(of: identity.startTime)); "
+      + "\(count(report.recordCount, "record"))"
+  }
+
+  private mutating func line(_ part: FileReport.Part) -> String {
+    var text = "at \(part.offset), \(part.size) bytes: \(part.what)"
+    if part.recordCount > 0 { text += ", \(count(part.recordCount, "record"))" }
+    if let times = part.times {
+      text += ", \(time.text(of: times.lowerBound)) to \(time.text(of: times.upperBound))"
+    }
+    return text
+  }
+}

@@ -1,0 +1,121 @@
+import CommandLineTool
+import MMLogReader
+import MMLogSystem
+
+/// Something else than printing records.
+enum TruthJob {
+  case sessions(LogTimeZone)
+  case info(LogTimeZone)
+  case verify
+  case repair(String)
+  case recover(String, archives: String?)
+
+  /// Does it.
+  func run(_ settings: DecodeSettings, _ output: StandardOutput) throws -> Program.Status {
+    File.raiseOpenLimit()
+    if case .recover(let directory, let archives) = self {
+      return try recover(directory, archives, output)
+    }
+    let files = LogFiles(settings.inputs)
+    for error in files.unreadable { Command.decode.report(error.message.escapedForTerminal) }
+    if files.fileCount == 0 { return .nothingReadable }
+    let status = try run(files, settings, output)
+    return files.unreadable.isEmpty ? status : .damageOrLoss
+  }
+
+  private func run(
+    _ files: LogFiles, _ settings: DecodeSettings, _ output: StandardOutput
+  ) throws -> Program.Status {
+    switch self {
+    case .sessions(let zone):
+      return try SessionList(zone).print(files.overview(filter: settings.filter), output)
+    case .info(let zone): return try FileDescription(zone).print(files.inspect(), output)
+    case .verify: return try verify(files, output)
+    case .repair(let directory): return try repair(files, directory, output)
+    case .recover: return .success
+    }
+  }
+
+  private func verify(_ files: LogFiles, _ output: StandardOutput) throws -> Program.Status {
+    var status = Program.Status.success
+    for report in files.verify(progress: { _ in output.hasReader }) {
+      try output.append(report.verdict.escapedForTerminal + "\n")
+      for damage in report.damage {
+        try output.append("  \(damage.size) bytes at \(damage.offset): \(damage.what)\n")
+      }
+      try output.flush()
+      if !report.damage.isEmpty { status = .damageOrLoss }
+    }
+    for (session, numbers) in files.missingArchives {
+      let first = numbers.lowerBound
+      let text =
+        numbers.count == 1
+        ? "archive \(first) is" : "archives \(first) to \(numbers.upperBound) are"
+      Command.decode.report("\(session.title): \(text) not here; retention may have deleted it")
+    }
+    for overview in files.overview() where !overview.losses.isEmpty {
+      Command.decode.report("\(overview.session.title): \(overview.losses.summary)")
+      status = .damageOrLoss
+    }
+    return status
+  }
+
+  private func repair(
+    _ files: LogFiles, _ directory: String, _ output: StandardOutput
+  ) throws -> Program.Status {
+    Interruption.watch()
+    let result = try LogRepair.write(files, to: directory) { Interruption.isRequested }
+    guard let result else { Interruption.end() }
+    for damage in result.damage {
+      Command.decode.report(
+        "\(damage.path): damaged: \(damage.size) bytes at \(damage.offset): \(damage.what)"
+          .escapedForTerminal)
+    }
+    try output.append(
+      "\(directory): \(result.recordCount) records of \(count(result.sessionCount, "session"))\n"
+        .escapedControls)
+    return result.damage.isEmpty ? .success : .damageOrLoss
+  }
+
+  private func recover(
+    _ directory: String, _ archives: String?, _ output: StandardOutput
+  ) throws -> Program.Status {
+    var status = Program.Status.success
+    let sessions = try LogRecovery.recover(directory, archiveDirectory: archives) { error in
+      Command.decode.report(error.message.escapedForTerminal)
+      status = .damageOrLoss
+    }
+    for session in sessions {
+      let title =
+        "session \(session.identity.session) (\(session.identity.processName), pid \(session.identity.processID))"
+      try output.append(
+        "\(title): \(count(session.recordCount, "record")) moved from its ring to an archive\n"
+          .escapedControls)
+      for damage in session.damage {
+        Command.decode.report("\(title): damaged: \(damage)".escapedForTerminal)
+        status = .damageOrLoss
+      }
+    }
+    if sessions.isEmpty { Command.decode.report("\(directory) has no ring of a dead process") }
+    return status
+  }
+}
+
+extension String {
+  /// The text escaped for a terminal, but for its last line end.
+  fileprivate var escapedControls: String { String(dropLast()).escapedForTerminal + "\n" }
+}
+
+/// `1 session`, `2 sessions`.
+func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+
+extension FileReport {
+  /// `a.mmlog: good: archive 1 of session 01…, closed, 12 records in 3 frames`
+  fileprivate var verdict: String {
+    let kind = isRing ? "ring" : "archive \(number)"
+    let size =
+      "\(count(recordCount, "record")) in \(count(parts.count, isRing ? "segment" : "frame"))"
+    let word = damage.isEmpty ? "good" : "DAMAGED in \(count(damage.count, "place"))"
+    return "\(path): \(word): \(kind) of session \(identity.session), \(state), \(size)"
+  }
+}

@@ -1,0 +1,226 @@
+import Foundation
+import MMLogFormat
+import MMLogTestFiles
+import Testing
+
+@Suite struct TruthTests {
+  /// Two archives, closed, with four records, and a ring that has nothing more.
+  private func log() -> TestLog {
+    let log = TestLog()
+    log.writesRing = false
+    for index in 0..<4 as Range<UInt64> {
+      log.write("record \(index)", ticks: index * 1_000_000_000)
+      log.archive()
+      if index == 1 {
+        log.close(nil)
+        log.beginArchive()
+      }
+    }
+    log.close()
+    log.save()
+    return log
+  }
+
+  @Test func aGoodLogIsVerified() throws {
+    let log = log()
+    let run = try decode(["--verify", log.folder.path])
+    let lines = run.output.split(separator: "\n")
+    #expect(run.status == 0 && run.errors.isEmpty && lines.count == 2)
+    #expect(
+      lines[0].hasSuffix(
+        "-000001.mmlog: good: archive 1 of session \(log.identity.session), closed, 2 records in 6 frames"
+      ))
+    #expect(lines[1].hasSuffix("closed, 2 records in 7 frames"))
+  }
+
+  @Test func damageAndWhatIsMissingAreFound() throws {
+    let log = log()
+    let whole = log.archives
+    for offset in stride(from: HeadLayout.size + 4, to: whole[1].count, by: 37) {
+      log.archives = whole
+      log.corruptArchive(1, at: offset)
+      log.save()
+      let run = try decode(["--verify", log.folder.path])
+      // Padding is looked at by nobody.
+      let isSeen = run.status == 1 && run.output.contains(": DAMAGED in ")
+      let records = try decode(["-f", "message", log.folder.path])
+      #expect(
+        isSeen || records.output == "record 0\nrecord 1\nrecord 2\nrecord 3\n", "byte \(offset)")
+    }
+    log.archives = whole
+    let paths = log.save()
+    try FileManager.default.removeItem(atPath: paths[0])
+    let run = try decode(["--verify", log.folder.path])
+    #expect(run.status == 0 && run.errors.contains("archive 1 is not here"))
+  }
+
+  @Test func sessionsAreListed() throws {
+    let log = log()
+    let crashed = TestLog(session: 2)
+    crashed.write("x", ticks: 5_000_000_000)
+    var ledger = LossLedger()
+    ledger[.ringFull, .info] = 3
+    crashed.put(ledger.encoded, at: RingLayout.ledger)
+    log.folder.put("test.\(crashed.identity.session).ring", crashed.ring)
+    let run = try decode(["--sessions", "--utc", log.folder.path])
+    let start = "test  orders[42]@tokyo  from 2025-11-21T09:00:00.000000000Z  to "
+    #expect(
+      run.output == """
+        \(log.identity.session)  \(start)2025-11-21T09:00:03.000000000Z  closed at \
+        2025-11-21T09:00:00.000000999Z  4 records in 2 archives  none lost
+        \(crashed.identity.session)  \(start)2025-11-21T09:00:05.000000000Z  died, not recovered  1 record \
+        in 0 archives and a ring  lost 3 records: ring full (info 3)
+
+        """)
+    #expect(run.status == 1 && run.errors.isEmpty)
+    let one = try decode(["--sessions", "--session", "01", log.folder.path])
+    #expect(one.output.split(separator: "\n").count == 1 && one.status == 0)
+  }
+
+  @Test func framesAndSegmentsAreDescribed() throws {
+    let log = log()
+    log.writesRing = true
+    log.save()
+    let run = try decode(["--info", "--utc", log.folder.path])
+    #expect(run.status == 0 && run.errors.isEmpty)
+    #expect(run.output.contains("a frame of records, "))
+    #expect(
+      run.output.contains(", 1 record, 2025-11-21T09:00:02.000000000Z to 2025-11-21T09:00:02"))
+    #expect(
+      run.output.contains(
+        "segment 0, open, generation 1, of thread 1001 worker1, 4 archived, 4 records"))
+  }
+
+  @Test func aRepairHasEverythingReadableAndTheDamage() throws {
+    let log = log()
+    // The payload of the first frame of records of the first archive.
+    let frames = try ArchiveFrames.offsets(log.archives[0])
+    log.corruptArchive(0, at: frames[1] + FrameLayout.size + FrameLayout.rangeSize + 3)
+    log.save()
+    let before = try decode(["--utc", log.folder.path])
+    #expect(before.status == 1)
+    let out = log.folder("out")
+    let repair = try decode(["--repair", out, log.folder.path])
+    #expect(repair.status == 1 && repair.output == "\(out): 3 records of 1 session\n")
+    #expect(repair.errors == before.errors)
+    let after = try decode(["--utc", out])
+    #expect(after.status == 0 && after.errors.isEmpty)
+    let lines = after.output.split(separator: "\n")
+    #expect(lines.count == 4 && lines[0].contains("ERROR    mmlog.repair: damaged: "))
+    #expect(lines.dropFirst().joined(separator: "\n") + "\n" == before.output)
+    #expect(try decode(["--verify", out]).status == 0)
+    // Nothing else is left there, and it is not written to twice.
+    #expect(try FileManager.default.contentsOfDirectory(atPath: out).count == 1)
+    let again = try decode(["--repair", out, log.folder.path])
+    #expect(again.status == 1 && again.errors.contains("has logs in it already"))
+  }
+
+  @Test func aDeadRingIsRecovered() throws {
+    let log = TestLog()
+    log.write("one", ticks: 1)
+    log.save()
+    let run = try decode(["--recover", log.folder.path])
+    #expect(run.status == 0 && run.errors.isEmpty)
+    #expect(
+      run.output
+        == "session \(log.identity.session) (orders, pid 42): 1 record moved from its ring to an archive\n"
+    )
+    let after = try decode(["-f", "message", log.folder.path])
+    #expect(after.output == "one\n")
+    #expect(after.errors.contains("recovered by a later start"))
+    let names = try FileManager.default.contentsOfDirectory(atPath: log.folder.path)
+    #expect(names.count == 1 && names[0].hasSuffix(".mmlog"))
+    #expect(
+      try decode(["--recover", log.folder.path]).errors.contains("has no ring of a dead process"))
+  }
+
+  @Test(arguments: [
+    ("--verify", "PATH is missing"), ("--verify --info x", "--info and --verify"),
+    ("--verify --grep a x", "no meaning"),
+    ("--recover a b c", "one PATH too many"), ("--repair", "'--repair' needs a value"),
+    ("--follow --last-crash 3 x", "contradict"),
+    ("--follow -", "standard input cannot be followed"),
+  ]) func aContradictionEndsWithStatus2(line: String, expected: String) throws {
+    let run = try decode(line.split(separator: " ").map(String.init))
+    #expect(run.status == 2 && run.output.isEmpty)
+    #expect(run.errors.contains(expected), "\(run.errors)")
+  }
+
+  @Test func theLastRecordsBeforeACrashAreShown() throws {
+    let log = TestLog()
+    for index in 0..<9 as Range<UInt64> {
+      log.write("\(index)", ticks: index, thread: 1 + UInt32(index % 2))
+    }
+    log.save()
+    let run = try decode(["--last-crash", "2", "-f", "message", log.folder.path])
+    #expect(run.output == "5\n6\n7\n8\n" && run.errors.contains("the process died"))
+    log.close()
+    log.save()
+    #expect(
+      try decode(["--last-crash", "2", log.folder.path]).errors.contains("no session ended without")
+    )
+  }
+
+  @Test func treesAreRead() throws {
+    let log = log()
+    let folder = TemporaryDirectory()
+    let deep = folder("a/b")
+    try FileManager.default.createDirectory(atPath: deep, withIntermediateDirectories: true)
+    for (index, archive) in log.archives.enumerated() {
+      let name = index == 0 ? "a/one.mmlog" : "a/b/two.mmlog"
+      folder.put(name, archive)
+    }
+    #expect(
+      try decode(["-f", "message", "-r", folder.path]).output
+        == "record 0\nrecord 1\nrecord 2\nrecord 3\n")
+    let flat = try decode(["-f", "message", folder("a")])
+    #expect(flat.output == "record 0\nrecord 1\n")
+    #expect(
+      try decode(["-r", deep + "/..", "-f", "message"]).output
+        == "record 0\nrecord 1\nrecord 2\nrecord 3\n")
+    #expect(try decode([folder.path]).status == 3)
+  }
+
+  /// In a process of its own, as it is used.
+  @Test func aFollowedLogIsPrintedAsItGrows() throws {
+    let log = TestLog()
+    log.writesRing = false
+    log.write("one", ticks: 1)
+    log.archive()
+    log.save()
+    let process = Process()
+    process.executableURL = productsFolder.appendingPathComponent("mmlog-decode")
+    process.arguments = ["--follow", "-f", "message", log.folder.path]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    // Not terminated: whoever started the tests may have that signal blocked.
+    defer { kill(process.processIdentifier, SIGKILL) }
+    func read(_ text: String) -> String {
+      var found = Data()
+      while found.count < text.utf8.count {
+        let more = pipe.fileHandleForReading.readData(ofLength: text.utf8.count - found.count)
+        if more.isEmpty { break }
+        found += more
+      }
+      return String(decoding: found, as: UTF8.self)
+    }
+    #expect(read("one\n") == "one\n")
+    log.write("two", ticks: 2)
+    log.archive()
+    log.save()
+    #expect(read("two\n") == "two\n")
+  }
+}
+
+/// Where the frames of an archive begin.
+private enum ArchiveFrames {
+  static func offsets(_ archive: [UInt8]) throws -> [Int] {
+    archive.withUnsafeBytes { bytes in
+      stride(from: HeadLayout.size, through: bytes.count - FrameLayout.size, by: 8).filter {
+        FrameHeader.size(bytes.slice($0, bytes.count - $0)) != nil
+      }
+    }
+  }
+}
