@@ -1,4 +1,5 @@
 import CMMLog
+import Glibc
 
 /// A regular expression of the system: regcomp(3), POSIX extended, over bytes.
 ///
@@ -38,6 +39,13 @@ package final class RegularExpression: @unchecked Sendable {
 
 /// Where bytes are in others.
 package enum ByteSearch {
+  /// Whether a byte is in `text`: memchr(3).
+  @inline(__always)
+  package static func contains(_ text: UnsafeRawBufferPointer, _ byte: UInt8) -> Bool {
+    guard let base = text.baseAddress else { return false }
+    return memchr(base, CInt(byte), text.count) != nil
+  }
+
   /// Whether `needle` is in `text`: memmem(3).
   ///
   /// - Parameter ignoresCase: Whether ASCII letters match in either case; `needle` has none in upper case then.

@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogSystem
 
 /// A filter made ready for the records of one session: what can be told from a record's first words is looked up
 /// in tables.
@@ -45,7 +46,10 @@ final class SessionFilter {
     // A fragment has its index in place of its call site's number.
     if view.isFragment || view.flags.contains(.inlineCallSite) { return true }
     let decision = decision(of: view.callSite)
-    return !decision.isNever && (!decision.needsMetadata || view.flags.contains(.metadata))
+    if decision.isNever || decision.needsMetadata && !view.flags.contains(.metadata) {
+      return false
+    }
+    return decision.requiredByte.map { ByteSearch.contains(view.bytes, $0) } ?? true
   }
 
   private func passes(label: UInt32) -> Bool {

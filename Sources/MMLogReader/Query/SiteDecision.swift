@@ -9,6 +9,10 @@ struct SiteDecision {
   /// What the filter's text looks for is in the static text: it is in every record.
   var hasText = false
 
+  /// A byte that has to be among those of a record's values: what the text looks for has it, and neither the static text
+  /// nor the text of any number. To look for one byte takes much less than to make the message.
+  var requiredByte: UInt8?
+
   static let unknown = SiteDecision()
 
   init() {}
@@ -30,8 +34,11 @@ struct SiteDecision {
     hasText = filter.text.contains { site.hasInLiterals($0) }
     if hasText {
       isNever = filter.isTextInverted
-    } else if !filter.isTextInverted, filter.text.allSatisfy({ site.cannotShow($0) }) {
-      needsMetadata = true
+    } else if !filter.isTextInverted {
+      needsMetadata = filter.text.allSatisfy { site.cannotShow($0) }
+      if filter.text.count == 1, !filter.text[0].ignoresCase {
+        requiredByte = site.byteOnlyOfValues(in: filter.text[0])
+      }
     }
   }
 }
@@ -69,6 +76,16 @@ extension CallSiteInfo {
       bytes.formUnion(bytes.lazy.filter { (65...90).contains($0) }.map { $0 + 32 })
     }
     return !pattern.literal.allSatisfy { bytes.contains($0) }
+  }
+
+  /// A byte of the pattern that a message or a pair of metadata can have from a string alone.
+  fileprivate func byteOnlyOfValues(in pattern: TextPattern) -> UInt8? {
+    var bytes = Set(Self.bytesOfNumbers)
+    // Around metadata and in containers; and U+FFFD, in place of what is not UTF-8.
+    bytes.formUnion("=[]:,".utf8)
+    bytes.formUnion([0xEF, 0xBF, 0xBD])
+    for case .literal(let text) in pieces { bytes.formUnion(text) }
+    return pattern.literal.first { !bytes.contains($0) }
   }
 
   /// All that a number, a Boolean, a hash, nil or what is private is shown with, and alignment.
