@@ -121,7 +121,10 @@ extension SessionRuns {
     sites.add(summary.dictionary)
     self.init(ThreadTable(), SessionFilter(LogFilter(), sites))
     for (index, archive) in session.archives.enumerated() {
-      add(archive, archive.frames[...], summary.damage[index] ?? []) { _ in .nothing }
+      add(
+        archive, archive.frames[...], summary.damage[index] ?? [],
+        besides: summary.replaced[index] ?? []
+      ) { _ in .nothing }
     }
     if let ring = summary.ring {
       _ = add(ring, ring.image.segments, damage: ring.image.damage, given: nil)
