@@ -30,9 +30,10 @@ struct TimeBuckets {
   }
 
   mutating func add(_ time: Int64, _ level: Level) {
-    let index = time.flooredQuotient(by: width)
-    if last?.index != index {
+    if last?.index != time.flooredQuotient(by: width) {
       settle()
+      // Only now: settling may have made the buckets wider.
+      let index = time.flooredQuotient(by: width)
       last = (index, buckets[index] ?? Counts(repeating: 0))
     }
     last?.counts[Int(level.rawValue)] += 1
