@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Opens a report in a headless Chromium: that it reads all its records, runs nothing that was logged, and how it looks.
+#
+#   check_report.sh DECODE LOGS DIRECTORY     screenshots go into the directory: light.png, dark.png
+#
+# Skipped, and that is said, where there is no Chromium. Exit status 1: something is wrong.
+set -euo pipefail
+decode=$(realpath "$1")
+logs=$(realpath "$2")
+pictures=$(realpath "$3")
+command -v chromium >/dev/null || {
+  echo "SKIPPED  the report: there is no 'chromium'; apt-get install chromium"
+  exit 0
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$decode" --utc --report "$work/report.html" "$logs" 2>/dev/null || (($? == 1))
+
+browse() {
+  timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$work/profile" \
+    --window-size=1400,900 --virtual-time-budget=20000 --enable-logging=stderr "$@" "file://$work/report.html" 2>"$work/log"
+}
+
+browse --dump-dom >"$work/dom"
+browse --screenshot="$pictures/light.png" >/dev/null
+browse --blink-settings=preferredColorScheme=0 --screenshot="$pictures/dark.png" >/dev/null
+python3 - "$work/dom" "$work/log" <<'EOF'
+import re, sys
+dom, log = (open(path, encoding="utf-8", errors="replace").read() for path in sys.argv[1:])
+ready = re.search(r'data-ready="(\d+)"', dom)
+assert ready and int(ready[1]) > 0, "the page did not get ready"
+assert not re.search(r"CONSOLE.*(Uncaught|Refused|Error)", log), log
+assert re.search(r"<title>[^<]*: log report</title>", dom), "the title is another: something that was logged has run"
+assert "<img" not in dom, "something that was logged became an element"
+rows = dom.count('role="row"')
+assert 0 < rows < 100, f"{rows} rows are in the document, not only those that can be seen"
+print(f"ok       the report shows {ready[1]} records, {rows} rows at a time")
+EOF
