@@ -161,13 +161,14 @@ private struct RingCopy {
     for index in 0..<geometry.segmentCount {
       let offset = geometry.offset(ofSegment: index)
       guard offset + SegmentLayout.size < present else { break }
-      let count = try file.readFully(
-        into: UnsafeMutableRawBufferPointer(rebasing: scratch[..<SegmentLayout.size]), at: offset)
-      guard count == SegmentLayout.size else { break }
+      let header = UnsafeMutableRawBufferPointer(rebasing: scratch[..<SegmentLayout.size])
+      guard try file.readFully(into: header, at: offset) == SegmentLayout.size else { break }
       let part = UnsafeRawBufferPointer(scratch)
-      // Of a damaged one, too.
-      if part.load(SegmentLayout.state, as: UInt32.self) == SegmentLayout.stateFree { continue }
-      headers.append((index, part.load(SegmentLayout.generation, as: UInt64.self)))
+      // As it stands there, right or wrong: whether it is the same later is all that it has to say.
+      let generation = part.load(SegmentLayout.generation, as: UInt64.self)
+      _ = scratch.mendSegmentHeader()
+      if (try? SegmentHeader(part, size: geometry.segmentSize))?.isFree == true { continue }
+      headers.append((index, generation))
     }
     for (index, generation) in headers {
       try copySegment(index, generation, file, scratch, from: resume(generation))
