@@ -1,5 +1,6 @@
 public import MMLogFormat
 public import MMLogStorage
+import MMLogSystem
 
 /// A directory of logs, and this process's place in it: a ring that loggers write into, and the archives
 /// that a background thread moves their records to.

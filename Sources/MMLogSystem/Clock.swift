@@ -28,7 +28,12 @@ package enum Clock {
 
   /// When the machine was started, in nanoseconds since 1970 by the present ``realtime()``: CLOCK_BOOTTIME.
   package static func bootTime() -> Int64 {
-    realtime() &- Int64(bitPattern: nanoseconds(CLOCK_BOOTTIME))
+    realtime() &- Int64(bitPattern: sinceBoot())
+  }
+
+  /// Nanoseconds since the machine was started, in suspend too; never goes back: CLOCK_BOOTTIME.
+  package static func sinceBoot() -> UInt64 {
+    nanoseconds(CLOCK_BOOTTIME)
   }
 
   private static func nanoseconds(_ clock: clockid_t) -> UInt64 {
@@ -46,5 +51,15 @@ package enum Sleep {
     let deadline = Clock.monotonic() &+ UInt64(span)
     // The call fails for a wrong time only, which this is not.
     _ = try? retrying(.clockNanosleep, "") { mmlog_sleep_until(deadline) }
+  }
+}
+
+extension Duration {
+  /// Whole nanoseconds, at most the greatest number that there is.
+  package var nanoseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    if overflow { return seconds < 0 ? .min : .max }
+    return scaled.addingReportingOverflow(attoseconds / 1_000_000_000).partialValue
   }
 }

@@ -61,15 +61,21 @@ package enum LocalTime {
 
   /// glibc takes a name that it does not know for UTC, so that the database has to be asked.
   private static func exists(_ name: String) -> Bool {
-    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-    guard !parts.contains(where: { $0.isEmpty || $0.hasPrefix(".") }) else { return false }
-    let folder = getenv("TZDIR").map { String(cString: $0) } ?? "/usr/share/zoneinfo"
-    guard let file = try? File.openFollowingLinks("\(folder)/\(name)"),
-      (try? file.status().isRegularFile) == true
-    else { return false }
+    guard let file = openZone(name) else { return false }
     return withUnsafeTemporaryAllocation(byteCount: 4, alignment: 1) { magic in
       (try? file.readFully(into: magic, at: 0)) == 4 && magic.elementsEqual("TZif".utf8)
     }
+  }
+
+  /// Opens a zone's file in the system's database; nil if there is none of that name.
+  static func openZone(_ name: String) -> File? {
+    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+    guard !parts.contains(where: { $0.isEmpty || $0.hasPrefix(".") }) else { return nil }
+    let folder = getenv("TZDIR").map { String(cString: $0) } ?? "/usr/share/zoneinfo"
+    guard let file = try? File.openFollowingLinks("\(folder)/\(name)"),
+      (try? file.status().isRegularFile) == true
+    else { return nil }
+    return file
   }
 
   /// mktime(3) would take 31 February for 3 March.

@@ -1,5 +1,6 @@
 public import MMLogFormat
 import MMLogStorage
+import MMLogSystem
 
 /// What a log call does when no segment of the ring is free: the archive cannot be written as fast as
 /// records come, or not at all.

@@ -114,13 +114,3 @@ final class Session: Sendable {
     overflow.seal(ring)
   }
 }
-
-extension Duration {
-  /// Whole nanoseconds, at most the greatest number that there is.
-  var nanoseconds: Int64 {
-    let (seconds, attoseconds) = components
-    let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    if overflow { return seconds < 0 ? .min : .max }
-    return scaled.addingReportingOverflow(attoseconds / 1_000_000_000).partialValue
-  }
-}

@@ -1,0 +1,85 @@
+/// What is kept of a store's archives: limits that all hold at once, at any time.
+///
+/// What is over a limit is deleted archive by archive: those first that are marked as uploaded, then the oldest. Never deleted are archives
+/// that are being written, that are held, or that lie around a crash; they count, though, so that a limit may be exceeded by them.
+public struct Retention: Equatable, Sendable {
+  /// The greatest number of archives, the one being written included. 0, the default: any, because their size is what a disk
+  /// runs out of.
+  public var count = 0
+
+  /// The most space that archives take on the disk together, in bytes (allocated blocks). 0: any; default 1 GiB: some days of a busy
+  /// service, and nothing that a disk of this time would miss.
+  public var totalSize = 1 << 30
+
+  /// How old an archive may become, counted from its last record. Zero, the default: any age, because old records cost nothing
+  /// but the space that is limited already.
+  public var age = Duration.zero
+
+  /// The space that is left free on the file system. Default: 5 % of it, so that logs are never what fills a disk up.
+  ///
+  /// For the sake of this limit the newest archives are not deleted as far as ``leastSize`` goes: when others fill
+  /// the disk, one wants to read what happened.
+  public var freeSpace = FreeSpace.fraction(0.05)
+
+  /// How many bytes of the newest archives ``freeSpace`` leaves alone. Default 64 MiB, one archive.
+  public var leastSize = 64 << 20
+
+  /// For how many crashes, counted from the newest, the archive before and the one after it are kept. Default 1. They
+  /// take up to twice an archive's size each.
+  public var crashes = 1
+
+  /// Space on a file system.
+  public enum FreeSpace: Equatable, Sendable {
+    /// So many bytes; 0: no limit.
+    case bytes(Int)
+    /// A part of the whole file system, from 0 to 1.
+    case fraction(Double)
+
+    /// In bytes, of a file system of `total` bytes.
+    func bytes(ofTotal total: Int) -> Int {
+      switch self {
+      case .bytes(let bytes): bytes
+      case .fraction(let part): Int(Double(total) * part)
+      }
+    }
+  }
+
+  /// The limits that are used unless others are given.
+  public init() {}
+
+  /// No limits at all.
+  public static var unlimited: Retention {
+    var retention = Retention()
+    retention.totalSize = 0
+    retention.freeSpace = .bytes(0)
+    return retention
+  }
+
+  /// Why these limits cannot be used, or nil if they can.
+  package var problem: String? {
+    let numbers = [count, totalSize, leastSize, crashes]
+    if numbers.contains(where: { $0 < 0 }) || age < .zero {
+      return "a limit of retention is negative"
+    }
+    switch freeSpace {
+    case .bytes(let bytes): return bytes < 0 ? "the space to be left free is negative" : nil
+    case .fraction(let part):
+      return (0...1).contains(part)
+        ? nil : "the part of the disk to be left free is \(part): it must be from 0 to 1"
+    }
+  }
+}
+
+/// Why an archive was deleted.
+public enum RetentionRule: String, CaseIterable, Sendable {
+  /// It was older than ``Retention/age``.
+  case age
+  /// There were more than ``Retention/count``.
+  case count
+  /// They took more than ``Retention/totalSize``.
+  case totalSize
+  /// Less than ``Retention/freeSpace`` was free.
+  case freeSpace
+  /// The program asked for it.
+  case request
+}

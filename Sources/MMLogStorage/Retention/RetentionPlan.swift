@@ -1,0 +1,113 @@
+import MMLogSystem
+
+/// Which archives the limits of a ``Retention`` do not allow.
+package struct RetentionPlan: Sendable {
+  /// What a plan has to know of an archive.
+  package struct Archive: Sendable {
+    /// In bytes, on the disk.
+    package var allocated: Int
+    /// Of its last record, or when it was begun, in nanoseconds since 1970.
+    package var lastTime: Int64
+    package var isUploaded = false
+    /// Being written, or held.
+    package var isSpared = false
+    /// Whether its process died while it was being written, or a session that died ends in it.
+    package var endsInCrash = false
+
+    package init(allocated: Int, lastTime: Int64) {
+      self.allocated = allocated
+      self.lastTime = lastTime
+    }
+  }
+
+  /// An archive to be deleted, by its place in the list, and why.
+  package struct Deletion: Equatable, Sendable {
+    package let index: Int
+    package let rule: RetentionRule
+  }
+
+  /// In the order in which archives are to be deleted.
+  package private(set) var deletions: [Deletion] = []
+  /// Limits that would not hold even then: what is left is spared.
+  package private(set) var unmet: [RetentionRule] = []
+
+  private let archives: [Archive]
+  /// What may be deleted, and still is there, in order.
+  private var candidates: [Int]
+  private var count: Int
+  private var size: Int
+
+  /// Finds out what is to be deleted.
+  ///
+  /// - Parameters:
+  ///   - archives: All archives, the oldest first.
+  ///   - now: Nanoseconds since 1970.
+  ///   - space: What is free on the file system, and all there is, in bytes. Nil if unknown: nothing is deleted for its sake.
+  /// - Complexity: O(*n*).
+  package init(
+    _ retention: Retention, _ archives: [Archive], now: Int64, space: (free: Int, total: Int)?
+  ) {
+    self.archives = archives
+    let spared = Self.aroundCrashes(archives, retention.crashes)
+    let free = archives.indices.filter { !archives[$0].isSpared && !spared.contains($0) }
+    candidates = free.filter { archives[$0].isUploaded } + free.filter { !archives[$0].isUploaded }
+    count = archives.count
+    size = archives.reduce(0) { $0 + $1.allocated }
+    if retention.age > .zero { apply(age: retention.age, now) }
+    if retention.count > 0 { apply(.count) { $0.count > retention.count } }
+    if retention.totalSize > 0 { apply(.totalSize) { $0.size > retention.totalSize } }
+    if let space { apply(retention, space) }
+  }
+
+  /// The archives before and after the newest crashes.
+  private static func aroundCrashes(_ archives: [Archive], _ crashes: Int) -> Set<Int> {
+    let last = archives.indices.filter { archives[$0].endsInCrash }.suffix(crashes)
+    return Set(last.flatMap { [$0, $0 + 1] })
+  }
+
+  private mutating func apply(age: Duration, _ now: Int64) {
+    let (limit, overflow) = now.subtractingReportingOverflow(age.nanoseconds)
+    if overflow { return }
+    let old = candidates.filter { archives[$0].lastTime < limit }
+    for index in old { delete(index, .age) }
+    let gone = Set(old)
+    candidates.removeAll { gone.contains($0) }
+  }
+
+  private mutating func apply(_ rule: RetentionRule, while isExceeded: (Self) -> Bool) {
+    var deleted = 0
+    while deleted < candidates.count, isExceeded(self) {
+      delete(candidates[deleted], rule)
+      deleted += 1
+    }
+    candidates.removeFirst(deleted)
+    if isExceeded(self) { unmet.append(rule) }
+  }
+
+  private mutating func apply(_ retention: Retention, _ space: (free: Int, total: Int)) {
+    let wanted = retention.freeSpace.bytes(ofTotal: space.total)
+    // What the other rules delete becomes free, too.
+    let before = size + deletions.reduce(0) { $0 + archives[$1.index].allocated }
+    let isShort = { (plan: Self) in space.free + (before - plan.size) < wanted }
+    guard isShort(self) else { return }
+    let kept = newest(retention.leastSize)
+    candidates.removeAll { $0 >= kept }
+    apply(.freeSpace, while: isShort)
+  }
+
+  /// The first of the newest archives that take so many bytes together: from there on all are kept.
+  private func newest(_ bytes: Int) -> Int {
+    var sum = 0
+    for index in archives.indices.reversed() {
+      sum += archives[index].allocated
+      if sum > bytes { return index + 1 }
+    }
+    return 0
+  }
+
+  private mutating func delete(_ index: Int, _ rule: RetentionRule) {
+    deletions.append(Deletion(index: index, rule: rule))
+    count -= 1
+    size -= archives[index].allocated
+  }
+}

@@ -1,0 +1,61 @@
+import MMLogSystem
+
+/// Two clocks at one moment.
+package struct Moment: Equatable, Sendable {
+  /// Nanoseconds since 1970, as people count them: may be set forth and back.
+  package var wall: Int64
+  /// Nanoseconds since the machine was started, in suspend too.
+  package var elapsed: UInt64
+
+  package init(wall: Int64, elapsed: UInt64) {
+    self.wall = wall
+    self.elapsed = elapsed
+  }
+
+  package static var now: Moment { Moment(wall: Clock.realtime(), elapsed: Clock.sinceBoot()) }
+}
+
+/// Tells when an archive has reached its age or its time by the calendar.
+package struct RotationTimer: Sendable {
+  private let begun: Moment
+  /// How old the archive was when the timer was started, in nanoseconds.
+  private let ageBefore: Int64
+  /// From when on the next time by the calendar is looked for, in nanoseconds since 1970.
+  private var anchor: Int64
+  private var boundary: (calendar: CalendarRotation, time: Int64)?
+
+  /// Starts the timer of an archive.
+  ///
+  /// - Parameters:
+  ///   - created: When the archive was begun, as its head says.
+  ///   - now: When the timer is started: later, if an archive is continued that another process began.
+  package init(created: Int64, now: Moment) {
+    begun = now
+    // The clock may have been set back since.
+    ageBefore = max(0, now.wall &- created)
+    anchor = min(created, now.wall)
+  }
+
+  /// Why the archive is to be closed now, or nil if it is not.
+  ///
+  /// - Parameter size: Its size in bytes.
+  package mutating func reason(_ rotation: Rotation, size: Int, now: Moment) -> RotationReason? {
+    if rotation.size > 0 && size >= rotation.size { return .size }
+    let age = ageBefore + Int64(clamping: now.elapsed &- begun.elapsed)
+    if rotation.age > .zero && age >= rotation.age.nanoseconds { return .age }
+    guard let calendar = rotation.calendar else { return nil }
+    return now.wall >= nextTime(calendar, now.wall) ? .calendar : nil
+  }
+
+  private mutating func nextTime(_ calendar: CalendarRotation, _ now: Int64) -> Int64 {
+    // A clock set back a year does not make an archive of a year.
+    let isSetBack = now < anchor
+    anchor = min(anchor, now)
+    if let boundary, boundary.calendar == calendar, !isSetBack { return boundary.time }
+    let rules = ZoneRules(named: calendar.zone) ?? .utc
+    let second = calendar.next(after: anchor.flooredQuotient(by: 1_000_000_000), rules)
+    let (time, overflow) = second.multipliedReportingOverflow(by: 1_000_000_000)
+    boundary = (calendar, overflow ? .max : time)
+    return overflow ? .max : time
+  }
+}

@@ -1,0 +1,148 @@
+import MMLogStorage
+import MMLogSystem
+import Testing
+
+@Suite struct RotationTests {
+  /// 2026-03-28 12:00:00 UTC, a Saturday; Berlin's clocks go forward in the coming night, at 01:00 UTC.
+  private static let noon: Int64 = 1_774_699_200
+  /// 2026-10-24 12:00:00 UTC; Berlin's clocks go back in the coming night, at 01:00 UTC.
+  private static let autumnNoon: Int64 = 1_792_843_200
+  private static let second: Int64 = 1_000_000_000
+
+  private func rules(_ calendar: CalendarRotation) throws -> ZoneRules {
+    try #require(ZoneRules(named: calendar.zone))
+  }
+
+  /// The next so many times after `moment`, as seconds after it.
+  private func times(
+    _ calendar: CalendarRotation, after moment: Int64, _ count: Int
+  ) throws -> [Int64] {
+    let rules = try rules(calendar)
+    var (last, times) = (moment, [Int64]())
+    for _ in 0..<count {
+      last = calendar.next(after: last, rules)
+      times.append(last - moment)
+    }
+    return times
+  }
+
+  // MARK: - The calendar
+
+  @Test func everyHourMeansEveryHourAlsoWhenClocksChange() throws {
+    for start in [Self.noon, Self.autumnNoon] {
+      for zone in ["UTC", "Europe/Berlin"] {
+        let calendar = CalendarRotation.hourly(minute: 15, in: zone)
+        let expected = (0..<30).map { Int64($0 * 3600 + 900) }
+        #expect(try times(calendar, after: start, 30) == expected, "\(zone) from \(start)")
+      }
+    }
+    // Where clocks differ by half an hour, and change by half an hour: on 4 April 2026 at 15:00 UTC, from +11 to +10:30.
+    let lord = CalendarRotation.hourly(in: "Australia/Lord_Howe")
+    let times = try times(lord, after: 1_775_311_200, 3)
+    #expect(times == [5400, 9000, 12600], "\(times)")
+  }
+
+  @Test func everyDayMeansTheSameTimeByTheZonesClocks() throws {
+    let daily = CalendarRotation.daily(hour: 4, minute: 30, in: "Europe/Berlin")
+    // 03:30 UTC in winter, 02:30 UTC in summer.
+    #expect(try times(daily, after: Self.noon, 2) == [52200, 52200 + 86400])
+    #expect(try times(daily, after: Self.autumnNoon, 2) == [55800, 55800 + 86400])
+    #expect(try times(.daily(), after: Self.noon, 2) == [43200, 43200 + 86400])
+  }
+
+  @Test func aTimeThatClocksSkipIsTheMomentAtWhichTheyDo() throws {
+    let daily = CalendarRotation.daily(hour: 2, minute: 30, in: "Europe/Berlin")
+    // At 01:00 UTC; the day after at 00:30 UTC.
+    #expect(try times(daily, after: Self.noon, 2) == [46800, 46800 + 84600])
+  }
+
+  @Test func aTimeThatClocksShowTwiceCountsOnce() throws {
+    let daily = CalendarRotation.daily(hour: 2, minute: 30, in: "Europe/Berlin")
+    // 00:30 UTC in summer; the day after 01:30 UTC.
+    #expect(try times(daily, after: Self.autumnNoon, 2) == [45000, 45000 + 90000])
+  }
+
+  @Test func everyWeekMeansItsDay() throws {
+    let weekly = CalendarRotation.weekly(on: .monday, hour: 0, in: "Europe/Berlin")
+    // Sunday 22:00 UTC.
+    #expect(try times(weekly, after: Self.noon, 2) == [122400, 122400 + 604800])
+    #expect(try times(.weekly(on: .saturday, hour: 12), after: Self.noon, 1) == [604800])
+    #expect(try times(.weekly(on: .thursday), after: -1, 1) == [1], "1970 began on a Thursday")
+  }
+
+  // MARK: - The timer
+
+  private func moment(_ wall: Int64, _ elapsed: Int64) -> Moment {
+    Moment(wall: wall * Self.second, elapsed: UInt64(elapsed * Self.second))
+  }
+
+  @Test func sizeAndAgeWhicheverComesFirstAndZeroTurnsThemOff() {
+    var timer = RotationTimer(created: 1000 * Self.second, now: moment(1000, 50))
+    let rotation = Rotation(size: 4096, age: .seconds(60))
+    #expect(timer.reason(rotation, size: 4095, now: moment(1059, 109)) == nil)
+    #expect(timer.reason(rotation, size: 4096, now: moment(1059, 109)) == .size)
+    #expect(timer.reason(rotation, size: 4095, now: moment(1060, 110)) == .age)
+    let off = Rotation(size: 0, age: .zero)
+    #expect(timer.reason(off, size: .max, now: moment(.max / Self.second, 1 << 33)) == nil)
+  }
+
+  @Test func ageCountsFromTheHeadAcrossARestart() {
+    var timer = RotationTimer(created: 1000 * Self.second, now: moment(1050, 5))
+    let rotation = Rotation(size: 0, age: .seconds(60))
+    #expect(timer.reason(rotation, size: 1, now: moment(1059, 14)) == nil)
+    #expect(timer.reason(rotation, size: 1, now: moment(1060, 15)) == .age)
+  }
+
+  @Test func ageDoesNotFollowAWallClockThatIsSet() {
+    let rotation = Rotation(size: 0, age: .seconds(60))
+    let year: Int64 = 31_536_000
+    for step in [-year, year] {
+      var timer = RotationTimer(created: 1000 * Self.second, now: moment(1000, 50))
+      #expect(timer.reason(rotation, size: 1, now: moment(1000 + step, 109)) == nil, "\(step)")
+      #expect(timer.reason(rotation, size: 1, now: moment(1000 + step, 110)) == .age, "\(step)")
+    }
+    // An archive from the future, after a restart.
+    var timer = RotationTimer(created: year * Self.second, now: moment(1000, 50))
+    #expect(timer.reason(rotation, size: 1, now: moment(1059, 109)) == nil)
+    #expect(timer.reason(rotation, size: 1, now: moment(1060, 110)) == .age)
+  }
+
+  @Test func aCalendarFollowsTheWallClockAndASteppedOneMakesNoArchiveOfAYear() {
+    let rotation = Rotation(size: 0, age: .zero, calendar: .daily())
+    var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
+    #expect(timer.reason(rotation, size: 1, now: moment(Self.noon + 43199, 43199)) == nil)
+    #expect(timer.reason(rotation, size: 1, now: moment(Self.noon + 43200, 43200)) == .calendar)
+    // Set back a year, it is the next midnight there.
+    let past = Self.noon - 365 * 86400
+    #expect(timer.reason(rotation, size: 1, now: moment(past, 1)) == nil)
+    #expect(timer.reason(rotation, size: 1, now: moment(past + 43199, 43200)) == nil)
+    #expect(timer.reason(rotation, size: 1, now: moment(past + 43200, 43201)) == .calendar)
+    // Set forth a year, it is past midnight.
+    let future = Self.noon + 365 * 86400
+    #expect(timer.reason(rotation, size: 1, now: moment(future, 1)) == .calendar)
+  }
+
+  @Test func aChangedLimitCountsAtOnce() {
+    var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
+    let now = moment(Self.noon + 3600, 3600)
+    #expect(timer.reason(Rotation(calendar: .daily()), size: 1, now: now) == nil)
+    #expect(timer.reason(Rotation(calendar: .hourly()), size: 1, now: now) == .calendar)
+    #expect(timer.reason(Rotation(age: .seconds(3600)), size: 1, now: now) == .age)
+  }
+
+  // MARK: - Settings
+
+  @Test func limitsThatCannotBeAreNamed() {
+    #expect(Rotation().problem == nil)
+    let wrong: [(Rotation, String)] = [
+      (Rotation(size: 4095), "4 KiB"), (Rotation(size: -1), "4 KiB"),
+      (Rotation(age: .milliseconds(999)), "1 second"), (Rotation(age: .seconds(-1)), "1 second"),
+      (Rotation(calendar: .daily(hour: 24)), "24:0"),
+      (Rotation(calendar: .hourly(minute: 60)), "0:60"),
+      (Rotation(calendar: .daily(in: "Atlantis/Capital")), "tzdata"),
+    ]
+    for (rotation, words) in wrong {
+      #expect(rotation.problem?.contains(words) == true, "\(rotation): \(rotation.problem ?? "")")
+    }
+  }
+}
