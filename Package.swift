@@ -31,7 +31,8 @@ let package = Package(
     // Programs.
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
     .executableTarget(
-      name: "mmlog-decode", dependencies: ["MMLogReader", "CommandLineTool", "MMLogSystem"]),
+      name: "mmlog-decode",
+      dependencies: ["MMLogReader", "MMLogStorage", "CommandLineTool", "MMLogSystem"]),
     .executableTarget(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
     .executableTarget(name: "mmlog-pipe", dependencies: ["MMLog", "CommandLineTool"]),

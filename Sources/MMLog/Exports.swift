@@ -6,3 +6,11 @@
 @_exported public import struct MMLogFormat.SessionIdentity
 @_exported public import struct MMLogStorage.LogError
 @_exported public import struct MMLogStorage.RecoveredSession
+@_exported public import struct MMLogStorage.ArchiveInfo
+@_exported public import struct MMLogStorage.ArchiveState
+@_exported public import struct MMLogStorage.CalendarRotation
+@_exported public import struct MMLogStorage.Retention
+@_exported public import enum MMLogStorage.RetentionRule
+@_exported public import struct MMLogStorage.Rotation
+@_exported public import enum MMLogStorage.RotationReason
+@_exported public import struct MMLogStorage.UploadClaim

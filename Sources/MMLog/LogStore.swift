@@ -20,7 +20,7 @@ import MMLogSystem
 /// do not count references. All methods can be called from any thread. After `fork()`, the child logs into a ring
 /// of its own, opened at its first log call.
 public final class LogStore: Sendable {
-  private let core: StoreCore
+  let core: StoreCore
 
   /// Opens a store: makes the directory if needed, recovers what dead processes of this name left,
   /// and maps a new ring. Takes some milliseconds, most for the ring's pages.
@@ -30,8 +30,8 @@ public final class LogStore: Sendable {
   /// - Parameters:
   ///   - directory: Where the archives are, and the ring unless configured otherwise. Made with mode 0700 if it is not
   ///     there. Symbolic links are followed on the way to it, never at the store's own files.
-  ///   - name: The beginning of all file names: 1 to 100 bytes without slashes or control characters,
-  ///     and without a dot at the beginning.
+  ///   - name: The beginning of all file names: 1 to 100 bytes without slashes. Control characters, and a dot at
+  ///     the beginning, are escaped there, and then take three bytes of 160 at most.
   ///   - configuration: See ``Configuration``.
   /// - Throws: ``LogError`` if a setting is out of its range, or a directory or file cannot be made; no file is left
   ///   behind then. A dead ring that cannot be recovered is no error: it is left, and told by ``events``.
@@ -94,6 +94,9 @@ public final class LogStore: Sendable {
   /// What this store did and met when it was opened, and does and meets from now on. Each access gives a new stream; one that is not read keeps the
   /// newest 256 events.
   public var events: AsyncStream<LogEvent> { core.events.stream() }
+
+  /// How many events listeners of ``events`` and the observer have missed, because they did not keep up.
+  public var missedEvents: Int { core.events.missedCount }
 
   /// How many records were lost since the store was opened, by cause and level.
   public var losses: LossLedger { core.losses }

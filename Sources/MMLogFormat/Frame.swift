@@ -68,6 +68,19 @@ package struct RecordSummary: Equatable, Sendable {
 
   package init() {}
 
+  /// Takes in another frame, or the summary of other frames.
+  package mutating func add(_ other: RecordSummary) {
+    if other.count == 0 { return }
+    let isFirst = count == 0
+    firstTicks = isFirst ? other.firstTicks : min(firstTicks, other.firstTicks)
+    lastTicks = isFirst ? other.lastTicks : max(lastTicks, other.lastTicks)
+    firstWall = isFirst ? other.firstWall : min(firstWall, other.firstWall)
+    lastWall = isFirst ? other.lastWall : max(lastWall, other.lastWall)
+    levels |= other.levels
+    let (sum, overflow) = count.addingReportingOverflow(other.count)
+    count = overflow ? .max : sum
+  }
+
   /// Takes in one more record.
   package mutating func add(ticks: UInt64, level: Level) {
     firstTicks = count == 0 ? ticks : min(firstTicks, ticks)
@@ -86,6 +99,8 @@ package struct FrameHeader: Equatable, Sendable {
   package var payloadCheck: UInt32 = 0
   package var summary = RecordSummary()
   package var clock = TickClock(ticks: 0, wall: 0, rate: 0)
+  /// Of an index only, in place of the clock; nil if it does not say.
+  package var tally: ArchiveTally?
   package var lowestGeneration: UInt64 = 0
   package var ordinal: UInt64 = 0
   package var ranges: [RingRange] = []
@@ -123,6 +138,7 @@ package struct FrameHeader: Equatable, Sendable {
       out.store(clock.rate, FrameLayout.clockRate)
       out.store(lowestGeneration, FrameLayout.lowestGeneration)
       out.store(summary.levels, FrameLayout.levels)
+      tally?.encode(into: out)
       out.store(UInt32(ranges.count), FrameLayout.rangeCount)
       out.store(ordinal, FrameLayout.ordinal)
       for (index, range) in ranges.enumerated() {
@@ -175,6 +191,7 @@ package struct FrameHeader: Equatable, Sendable {
       wall: bytes.load(FrameLayout.clockWall, as: Int64.self),
       rate: bytes.load(FrameLayout.clockRate, as: UInt64.self))
     lowestGeneration = bytes.load(FrameLayout.lowestGeneration, as: UInt64.self)
+    tally = type == .index ? ArchiveTally(header: bytes) : nil
     ordinal = bytes.load(FrameLayout.ordinal, as: UInt64.self)
     guard rawSize <= FrameLayout.largestPayload, payloadSize <= FrameLayout.largestPayload else {
       return nil

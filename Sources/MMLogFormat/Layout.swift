@@ -187,6 +187,10 @@ package enum FrameLayout {
   package static let clockRate = clockWall + 8
   package static let lowestGeneration = clockRate + 8
   package static let levels = lowestGeneration + 8
+  /// How far an index says what the archive holds: of an index only, as are the counts in the clock's place.
+  package static let tallyState = levels + 1
+  package static let tally = clockTicks
+  package static let tallyCounts = 8
   package static let rangeCount = levels + 4
   package static let ordinal = rangeCount + 4
   package static let check = ordinal + 8

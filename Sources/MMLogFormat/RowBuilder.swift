@@ -7,6 +7,8 @@ package struct RowBuilder: ~Copyable {
   /// Where each row begins, as words.
   private var offsets = ByteSink(capacity: Self.targetSize / 4)
   package private(set) var summary = RecordSummary()
+  /// How many records there are of each level: of a fragmented one, only the first fragment counts.
+  package private(set) var levels = LevelCounts()
 
   /// How large the rows of a frame are meant to become, in bytes: some thousand records compress well, and fit
   /// into a processor's cache.
@@ -40,6 +42,7 @@ package struct RowBuilder: ~Copyable {
       return record.bytes.count
     }
     summary.add(ticks: ticks, level: record.level)
+    if !record.isFragment || record.callSite == 0 { levels.add(record.level) }
   }
 
   @inline(never)
@@ -74,5 +77,6 @@ package struct RowBuilder: ~Copyable {
     rows.removeAll()
     offsets.removeAll()
     summary = RecordSummary()
+    levels = LevelCounts()
   }
 }

@@ -2,31 +2,48 @@ package import MMLogFormat
 package import MMLogSystem
 
 /// The archives of a session, one after the other: begins one when there is something to write, and the
-/// next when one has reached its size.
+/// next when one has reached its size, its age or its time, or was taken away.
 package final class ArchiveSeries {
   package struct Settings: Sendable {
-    /// The size in bytes from which on an archive is closed; 0: never.
-    package var archiveSize: Int
+    /// When an archive is closed.
+    package var rotation: Rotation
     /// 0 (none) to 9.
     package var compressionLevel: Int
 
-    package init(archiveSize: Int, compressionLevel: Int) {
-      self.archiveSize = archiveSize
+    package init(rotation: Rotation, compressionLevel: Int) {
+      self.rotation = rotation
       self.compressionLevel = compressionLevel
     }
+
+    /// Settings by which archives are closed at a size only; 0: never.
+    package init(archiveSize: Int, compressionLevel: Int) {
+      self.init(
+        rotation: Rotation(size: archiveSize, age: .zero), compressionLevel: compressionLevel)
+    }
+  }
+
+  /// Something that happened to an archive.
+  package enum Event {
+    case willClose(path: String, RotationReason)
+    case closed(path: String, RotationReason)
+    /// It was renamed, removed or replaced, or its directory was.
+    case takenAway(path: String)
   }
 
   private var directory: Directory
   private let identity: SessionIdentity
-  private let settings: Settings
+  /// They may be changed between any two calls.
+  package var settings: Settings
   private var current: ArchiveWriter?
+  private var timer: RotationTimer?
   /// The number of the newest archive.
   private var number: UInt32
   private var writtenLosses = LossLedger()
   /// Whether names were made in the directory that a power cut could still undo.
   private var hasUnsyncedNames: Bool
-  /// Told of each archive that was closed, with its path.
-  package var didClose: (String) -> Void = { _ in }
+  private var lastLook: UInt64 = 0
+  /// Told of each event.
+  package var report: (Event) -> Void = { _ in }
 
   /// - Parameters:
   ///   - directory: Where the archives are.
@@ -41,24 +58,23 @@ package final class ArchiveSeries {
     self.settings = settings
     self.number = number
     self.current = current
+    timer = current.map { RotationTimer(created: $0.head.created, now: .now) }
     // A process that died may not have come to sync those it made.
     hasUnsyncedNames = number > 0
   }
 
-  /// Appends rows to the current archive. To be followed by ``rotateIfFull(dictionary:)``, once it is noted that
+  /// Whether the session has an archive.
+  package var isEmpty: Bool { number == 0 }
+
+  /// Appends rows to the current archive. To be followed by ``rotateIfDue(dictionary:)``, once it is noted that
   /// they are in it: were both one, a failure to close the archive would have them appended again.
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
   ) throws(SystemError) {
+    try lookAfterPlace(dictionary: dictionary)
     // Again, if it failed the last time.
-    try rotateIfFull(dictionary: dictionary)
+    try rotateIfDue(dictionary: dictionary)
     try writer().append(rows, dictionary: dictionary, fields)
-  }
-
-  /// Closes the current archive if it has its size.
-  package func rotateIfFull(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
-    guard settings.archiveSize > 0, let current, current.end >= settings.archiveSize else { return }
-    try close(dictionary: dictionary)
   }
 
   /// Appends the losses if they have grown since they were written last.
@@ -70,19 +86,49 @@ package final class ArchiveSeries {
 
   /// Ends the session: says how in the last archive, and closes that.
   package func end(_ end: SessionEnd, dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+    try lookAfterPlace(dictionary: dictionary)
     try writer().append(end)
-    try close(dictionary: dictionary)
+    try close(.end, dictionary: dictionary)
+  }
+
+  // MARK: - Rotation
+
+  /// Why the current archive is due to be closed, or nil if it is not.
+  package func dueRotation() -> RotationReason? {
+    guard let current, !current.isEmpty else { return nil }
+    return timer?.reason(settings.rotation, size: current.end, now: .now)
+  }
+
+  /// Closes the current archive if it has its size, its age, or its time.
+  package func rotateIfDue(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+    if let reason = dueRotation() { try close(reason, dictionary: dictionary) }
+  }
+
+  /// Closes the current archive if there is anything in it.
+  ///
+  /// - Returns: The archive; nil if there was none.
+  @discardableResult
+  package func rotate(
+    dictionary: UnsafeRawBufferPointer
+  ) throws(SystemError) -> ArchiveInfo? {
+    try lookAfterPlace(dictionary: dictionary)
+    guard let current, !current.isEmpty else { return nil }
+    try close(.request, dictionary: dictionary)
+    return current.info
   }
 
   /// Closes the current archive, if there is one.
-  package func close(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+  package func close(
+    _ reason: RotationReason = .end, dictionary: UnsafeRawBufferPointer
+  ) throws(SystemError) {
     guard let closing = current else { return }
+    if !closing.isComplete { report(.willClose(path: closing.path, reason)) }
     try leavingDamaged { (archive) throws(SystemError) in try archive.close(dictionary: dictionary)
     }
     current = nil
     try syncNames()
     TestPoint.reach(.archiveClosed)
-    didClose(closing.path)
+    report(.closed(path: closing.path, reason))
   }
 
   /// Makes everything that was written safe from a power cut.
@@ -129,7 +175,62 @@ package final class ArchiveSeries {
       in: directory, head, compressionLevel: settings.compressionLevel)
     number += 1
     current = writer
+    timer = RotationTimer(created: head.created, now: .now)
     hasUnsyncedNames = true
     return writer
+  }
+
+  // MARK: - Outside hands
+
+  /// How long a directory may be another one before it is noticed, in nanoseconds.
+  private static let lookInterval: UInt64 = 500_000_000
+
+  /// Goes on in a new archive if the current one was renamed, removed, replaced or cut, and in a new directory if that was.
+  ///
+  /// What is left of the old one is completed where it is.
+  private func lookAfterPlace(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+    let now = Clock.monotonic()
+    if now &- lastLook >= Self.lookInterval {
+      lastLook = now
+      if try !isDirectoryInPlace() { return try moveToNewDirectory(dictionary: dictionary) }
+    }
+    guard let current else { return }
+    switch try current.place(in: directory) {
+    case .unchanged: break
+    case .elsewhere: leave(current, isWhole: true, dictionary)
+    case .gone: leave(current, isWhole: false, dictionary)
+    }
+  }
+
+  private func leave(
+    _ archive: ArchiveWriter, isWhole: Bool, _ dictionary: UnsafeRawBufferPointer
+  ) {
+    // Whoever took it away need not let us complete it.
+    if isWhole { try? archive.close(dictionary: dictionary) }
+    current = nil
+    report(.takenAway(path: archive.path))
+  }
+
+  private func isDirectoryInPlace() throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      let there = try Directory.open(directory.path).status(of: ".")
+      let ours = try directory.status(of: ".")
+      return there?.inode == ours?.inode && there?.device == ours?.device
+    } catch  where error.isNotFound {
+      return false
+    }
+  }
+
+  private func moveToNewDirectory(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+    try Directory.create(directory.path)
+    let new = try Directory.open(directory.path)
+    if let current {
+      let isWhole = (try? current.place(in: directory)) == .unchanged
+      leave(current, isWhole: isWhole, dictionary)
+    } else {
+      report(.takenAway(path: directory.path))
+    }
+    directory = new
+    hasUnsyncedNames = false
   }
 }

@@ -7,6 +7,8 @@ package import MMLogSystem
 /// for by the next; see ``sync()``.
 package final class ArchiveWriter {
   package let head: ArchiveHead
+  /// Its name in the directory, when it was begun.
+  package let fileName: String
   package let path: String
   /// How long the archive is.
   package private(set) var end: Int
@@ -24,6 +26,9 @@ package final class ArchiveWriter {
   private var index: [IndexEntry] = []
   private var frameCount: UInt32 = 0
   private var recordCount: UInt64 = 0
+  /// What all records have in common, and how many there are of each level.
+  private var summary = RecordSummary()
+  private var tally = ArchiveTally()
   /// How many bytes of the session's dictionary the archive has already.
   private var dictionaryWritten = 0
 
@@ -38,6 +43,7 @@ package final class ArchiveWriter {
       store: identity.storeName, created: head.created, session: identity.session,
       number: head.number
     ).fileName
+    fileName = name
     path = directory.path(of: name)
     guard try directory.status(of: name) == nil else {
       throw SystemError.alreadyThere(.openat, path)
@@ -54,6 +60,8 @@ package final class ArchiveWriter {
     unsynced.add(bytes)
     TestPoint.reach(.archiveCreated)
     do {
+      // As long as the process lives: how others know that it is being written.
+      _ = try file.tryLock()
       try file.write(all: bytes, at: 0)
       TestPoint.reach(.archiveHeadWritten)
       try directory.rename(unfinished, to: name)
@@ -70,17 +78,21 @@ package final class ArchiveWriter {
   ) throws(SystemError) {
     head = archive.head
     path = archive.path
+    fileName = String(archive.path.split(separator: "/").last ?? "")
     deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
     end = archive.end
     unsynced = UnsyncedBytes(from: archive.end)
+    _ = try file.tryLock()
+    try file.truncate(to: end)
+    self.file = file
     for frame in archive.frames {
       frameCount += 1
       if frame.header.type == .dictionary { continue }
       index.append(IndexEntry(offset: frame.offset, header: frame.header))
-      if frame.header.type == .records { recordCount += UInt64(frame.header.summary.count) }
+      if frame.header.type == .records {
+        count(frame.header.summary, LevelCounts(unknown: frame.header.summary.count))
+      }
     }
-    try file.truncate(to: end)
-    self.file = file
   }
 
   /// Whether somebody has removed the file, so that nobody will ever read it.
@@ -113,7 +125,13 @@ package final class ArchiveWriter {
     }
     try write(batch)
     dictionaryWritten = dictionary.count
-    recordCount += UInt64(header.summary.count)
+    count(header.summary, rows.levels)
+  }
+
+  private func count(_ frame: RecordSummary, _ levels: LevelCounts) {
+    recordCount += UInt64(frame.count)
+    summary.add(frame)
+    tally.add(levels)
   }
 
   private func learnCallSites(from dictionary: UnsafeRawBufferPointer) {
@@ -132,12 +150,44 @@ package final class ArchiveWriter {
   /// Appends how the session ended.
   package func append(_ end: SessionEnd) throws(SystemError) {
     try append(FrameHeader(.sessionEnd), end.encoded)
+    tally.add(end.how)
   }
 
   private func append(_ header: FrameHeader, _ payload: [UInt8]) throws(SystemError) {
     var batch = Batch(at: end, ordinal: UInt64(frameCount))
     batch.add(header, payload, nil)
     try write(batch)
+  }
+
+  /// Whether it has anything but its head.
+  package var isEmpty: Bool { frameCount == 0 }
+
+  /// What a catalogue would say of it, once it is complete: also if a limit has deleted it since.
+  package var info: ArchiveInfo {
+    let slash = path.lastIndex(of: "/") ?? path.startIndex
+    return ArchiveInfo(
+      fileName: fileName, directory: String(path[..<slash]), storeName: head.identity.storeName,
+      session: head.identity.session, number: head.number, created: head.created, size: end,
+      allocatedSize: (try? file.status().allocatedBytes) ?? end, isSealed: isComplete,
+      isActive: !isComplete, contents: ArchiveInfo.Contents(summary, tally), state: ArchiveState())
+  }
+
+  /// Where an archive is that is being written.
+  package enum Place {
+    /// Where it was made.
+    case unchanged
+    /// Its name was changed or removed, but the file is somewhere, whole.
+    case elsewhere
+    /// The file is nowhere, or was cut.
+    case gone
+  }
+
+  /// Finds out whether the file still is what has its name.
+  package func place(in directory: borrowing Directory) throws(SystemError) -> Place {
+    let file = try self.file.status()
+    if file.linkCount == 0 || file.size < end { return .gone }
+    let named = try directory.status(of: fileName)
+    return named?.inode == file.inode && named?.device == file.device ? .unchanged : .elsewhere
   }
 
   /// Completes the archive: dictionary, index, trailer; then makes it safe from a power cut. If it fails, it can be
@@ -159,7 +209,9 @@ package final class ArchiveWriter {
       batch.add(FrameHeader(.dictionary), Array(dictionary), deflater)
     }
     trailer.indexOffset = UInt64(end + batch.bytes.count)
-    batch.add(FrameHeader(.index), IndexEntry.encode(index), deflater)
+    var header = FrameHeader(.index)
+    (header.summary, header.tally) = (summary, tally)
+    batch.add(header, IndexEntry.encode(index), deflater)
     trailer.fileSize = UInt64(end + batch.bytes.count + TrailerLayout.size)
     trailer.frameCount = frameCount + batch.frameCount
     batch.bytes += trailer.encoded

@@ -26,6 +26,8 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     public static let timedOut = Code(description: "timedOut")
     /// Others than the process's user could replace what is in the directory.
     public static let untrustedDirectory = Code(description: "untrustedDirectory")
+    /// The archive is not there any more.
+    public static let missingArchive = Code(description: "missingArchive")
     /// The store was closed before.
     public static let closed = Code(description: "closed")
   }

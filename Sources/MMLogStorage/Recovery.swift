@@ -285,7 +285,7 @@ package struct Recovery: ~Copyable {
       TestPoint.reach(.recoveryBeforeFrame)
       try dictionary.withUnsafeBytes {
         try series.append(rows, dictionary: $0, fields)
-        try series.rotateIfFull(dictionary: $0)
+        try series.rotateIfDue(dictionary: $0)
       }
       TestPoint.reach(.recoveryAfterFrame)
       count += Int(rows.summary.count)

@@ -21,6 +21,10 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
   case archiveCreated, archiveHeadWritten, archiveNamed, archiveFrameWritten
   case archiveBeforeTrailer, archiveTrailerWritten, archiveSynced, archiveClosed
 
+  // Archives that a limit does not allow are deleted; what is noted about one is changed.
+  case retentionBegins, retentionBeforeDelete, trashMade, trashTaken, retentionDeleted, trashRemoved
+  case directoryLocked, stateAttributeSet, stateSidecarWritten, stateNoted
+
   // A store is closed.
   case closeBegun, closeSealed, closeMarked, closeDrained, closeFinished, closeRingRemoved
 

@@ -23,6 +23,9 @@ package struct FileStatus: Equatable, Sendable {
   /// When its contents last changed, in nanoseconds since 1970.
   package let modified: Int64
 
+  /// When its contents or properties, such as extended attributes, last changed, in nanoseconds since 1970.
+  package let changed: Int64
+
   /// The space it takes on the disk, in bytes: less than ``size`` where it has holes.
   package let allocatedBytes: Int
 
@@ -34,6 +37,7 @@ package struct FileStatus: Equatable, Sendable {
     device = UInt64(status.st_dev)
     inode = UInt64(status.st_ino)
     modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+    changed = Int64(status.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_ctim.tv_nsec)
     allocatedBytes = Int(status.st_blocks) * 512
   }
 }

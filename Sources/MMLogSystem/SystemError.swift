@@ -32,6 +32,9 @@ extension SystemError {
     SystemError(call: call, errno: EEXIST, path: path)
   }
 
+  /// True where the name is a symbolic link, which is not followed.
+  package var isSymbolicLink: Bool { errno == ELOOP }
+
   /// True where the disk, or the owner's share of it, is full.
   package var isOutOfSpace: Bool { errno == ENOSPC || errno == EDQUOT }
 

@@ -26,7 +26,7 @@ extension Command {
       """,
     ],
     options: InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all
-      + TruthOptions.all,
+      + TruthOptions.all + PruneOptions.all,
     operands: InputOptions.operands,
     examples: [
       Example("Everything of a service", "mmlog-decode /var/log/orders"),
@@ -42,6 +42,8 @@ extension Command {
       Example("Whether all files are sound", "mmlog-decode --verify /var/log/orders"),
       Example(
         "Fields, with jq", "mmlog-decode --format json . | jq 'select(.attributes.user == 42)'"),
+      Example(
+        "What a limit would delete", "mmlog-decode --prune --max-size 2G --dry-run /var/log/orders"),
       Example("An archive from elsewhere", "zcat old.mmlog.gz | mmlog-decode -"),
     ],
     exitStatuses: [

@@ -32,7 +32,8 @@ package struct CrashRound {
   package init(seed: UInt64, in path: String? = nil) throws {
     let points = UInt64(TestPoint.allCases.count)
     var settings = Settings(seed: seed)
-    aim = seed % 2 == 0 && Self.canDieAtPoints ? TestPoint(rawValue: UInt8(seed / 2 % points)) : nil
+    let point = TestPoint(rawValue: UInt8(seed / 2 % points))
+    aim = seed % 2 == 0 && Self.canDieAtPoints && point?.isOfKeeping == false ? point : nil
     if let aim { settings.suit(aim) }
     self.settings = settings
     random = SeededGenerator(seed: ~seed)

@@ -40,8 +40,14 @@ extension TestPoint {
   package var isReachable: Bool {
     switch self {
     case .forkPrepared, .forkDetached, .forkReopened: canFork
-    default: true
+    default: !isOfKeeping
     }
+  }
+
+  /// Whether it is where archives are deleted and marked: no round does, since it expects to find every record. Tests of a
+  /// shared directory die there.
+  package var isOfKeeping: Bool {
+    (TestPoint.retentionBegins.rawValue...TestPoint.stateNoted.rawValue).contains(rawValue)
   }
 
   /// The highest count that is worth a try: how often a process comes to it in a tenth of a second.

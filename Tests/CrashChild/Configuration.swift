@@ -11,6 +11,7 @@ extension LogStore.Configuration {
     segmentSize = try kibibytes(.segment)
     dictionarySize = try kibibytes(.dictionary)
     archiveSize = try kibibytes(.archive)
+    retention.count = try arguments.integer(of: .keep, in: 0...1_000_000) ?? 0
     compressionLevel = try arguments.integer(of: .level, in: 0...9) ?? 1
     ringDirectory = arguments.value(of: .rings)
     drainInterval = .milliseconds(10)

@@ -33,6 +33,9 @@ extension Option {
   static let dictionary = Option(
     "dictionary", value: "KIB", default: "64", "The dictionary's size.")
   static let archive = Option("archive", value: "KIB", default: "32", "An archive's size.")
+  static let rolls = Option(
+    "rolls", value: "N", "Log a record and close its archive, so many times; nothing else.")
+  static let keep = Option("keep", value: "N", "How many archives are kept.")
   static let level = Option("compression", value: "N", default: "1", "How hard to compress.")
   static let policy = Option(
     "policy", oneOf: ["wait", "drop", "overwrite"], default: "wait", "What a full ring means.")
@@ -54,6 +57,7 @@ let command = Command(
     .nested,
     .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
     .point, .call, .short, .fail,
+    .rolls, .keep,
   ])
 
 Program.run(command) { arguments, _ in
@@ -69,6 +73,8 @@ Program.run(command) { arguments, _ in
     if let problem = store.recoveryFailures.first { throw problem }
     try store.close()
     page.isClosed = true
+  } else if let rolls = try arguments.integer(of: .rolls, in: 1...1_000_000) {
+    try Rolling(arguments, page).run(rolls)
   } else {
     try Workload(arguments, page).run()
   }

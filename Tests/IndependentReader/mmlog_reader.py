@@ -819,6 +819,8 @@ def add_frame(frame, frames, session, damage):
         entries = b"".join(each.index_entry() for each in frames if each.header[8] != 1)
         if payload != entries and not session.archive_damage:
             damage("frame at %d: the index does not fit the frames" % frame.at)
+        if header[97] and u32(header, 28) != sum(u32(each.header, 28) for each in frames if each.header[8] == 2):
+            damage("frame at %d: the index does not count the records" % frame.at)
     elif kind in (3, 4):
         raise Malformed("too short")
     for offset in range(128, len(header), 24):

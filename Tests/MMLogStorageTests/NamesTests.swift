@@ -14,6 +14,28 @@ import Testing
   @Test(arguments: stores) func aNameIsTakenApartAsItWasMade(store: String) throws {
     let ring = FileNames.Ring(store: store, session: session)
     #expect(ring.fileName == "\(store).\(digits).ring")
+    takeApart(store)
+  }
+
+  @Test(arguments: [
+    (".", "%2E"), ("..", "%2E."), (".a", "%2Ea"), ("a\nb", "a%0Ab"), ("\u{7F}", "%7F"),
+    ("a\u{9B}", "a%C2%9B"), ("100%", "100%25"), ("%41", "%2541"),
+  ]) func whatDoesNotSuitAFileNameIsEscaped(store: String, escaped: String) {
+    let ring = FileNames.Ring(store: store, session: session)
+    #expect(ring.fileName == "\(escaped).\(digits).ring")
+    #expect(FileNames.problem(withStoreName: store) == nil)
+    takeApart(store)
+  }
+
+  @Test(arguments: ["%", "%4", "%41", "%2e", "%0a", "a%FFb", "%GG", "%+1", "a%2E"])
+  func anEscapeThatWeWouldNotWriteIsNotOurs(store: String) {
+    #expect(FileNames.Ring(fileName: "\(store).\(digits).ring") == nil)
+    let archive = "\(store)-20251121T090000Z-\(digits)-000001.mmlog"
+    #expect(FileNames.Archive(fileName: archive) == nil)
+  }
+
+  private func takeApart(_ store: String) {
+    let ring = FileNames.Ring(store: store, session: session)
     #expect(FileNames.Ring(fileName: ring.fileName) == ring)
     for number in [1, 999_999, 1_000_000, .max] as [UInt32] {
       let archive = FileNames.Archive(
@@ -54,8 +76,7 @@ import Testing
 
   @Test func badStoreNamesHaveOne() {
     for name in [
-      "", ".", "..", ".a", "a/b", "/", "a\0", "a\nb", "\u{7F}", "a\u{9B}",
-      String(repeating: "é", count: 51),
+      "", "a/b", "/", "a\0", String(repeating: "é", count: 51), String(repeating: "\n", count: 54),
     ] {
       #expect(FileNames.problem(withStoreName: name) != nil, "\(name.debugDescription)")
     }

@@ -61,6 +61,13 @@ import Testing
     #expect(plan(limits { $0.count = 6 }, archives).deletions.map(\.index) == [2, 4, 7, 0])
   }
 
+  @Test func archivesWithoutRecordsDoNotCountAndGoWithThoseBefore() {
+    let archives = archives { for index in [2, 5, 8] { $0[index].isEmpty = true } }
+    #expect(plan(limits { $0.count = 7 }, archives).deletions.isEmpty)
+    #expect(plan(limits { $0.count = 5 }, archives).deletions.map(\.index) == [0, 1])
+    #expect(plan(limits { $0.count = 4 }, archives).deletions.map(\.index) == [0, 1, 2, 3])
+  }
+
   @Test func whatIsHeldStaysAndCounts() {
     let archives = archives { for index in 0...3 { $0[index].isSpared = true } }
     #expect(plan(limits { $0.count = 7 }, archives).deletions.map(\.index) == [4, 5, 6])

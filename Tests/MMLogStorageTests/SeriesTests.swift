@@ -17,7 +17,7 @@ import Testing
   private func append(_ ticks: [UInt64], to series: ArchiveSeries) throws {
     let dictionary = fixture.dictionary.bytes
     try series.append(fixture.rows(ticks), dictionary: dictionary, fixture.fields(1))
-    try series.rotateIfFull(dictionary: dictionary)
+    try series.rotateIfDue(dictionary: dictionary)
   }
 
   private func archives() throws -> [ArchiveFile] {
@@ -28,7 +28,7 @@ import Testing
   @Test func anArchiveOfItsSizeIsClosedAndTheNextBegun() throws {
     let series = try series(archiveSize: 4096)
     var closed: [String] = []
-    series.didClose = { closed.append($0) }
+    series.report = { if case .closed(let path, _) = $0 { closed.append(path) } }
     for ticks in 1...200 as ClosedRange<UInt64> { try append([ticks], to: series) }
     try series.end(SessionEnd(how: .closed, time: 1), dictionary: fixture.dictionary.bytes)
     let archives = try archives()

@@ -63,8 +63,8 @@ struct ConfigurationTests {
   @Test(
     "a name that is no file's is one error that says why",
     arguments: [
-      "", "a/b", "/", ".", "..", ".hidden", "a\nb", "a\u{0}", "\u{85}",
-      String(repeating: "n", count: 101),
+      "", "a/b", "/", "../a", "a\u{0}", String(repeating: "n", count: 101),
+      String(repeating: "\n", count: 54),
     ])
   func wrongName(name: String) throws {
     let folder = TemporaryDirectory()
@@ -84,7 +84,9 @@ struct ConfigurationTests {
   @Test(
     "unusual names work, also for recovery",
     arguments: [
-      "a", "a.b", "a-b", "-", "ż🦆", "a b", "x-20200101T000000Z-y",
+      "a", "a.b", "a-b", "-", "ż🦆", "a b", "x-20200101T000000Z-y", ".", "..", ".hidden", "a\nb",
+      "\u{85}",
+      "100%", "%41",
       String(repeating: "n", count: 100),
     ])
   func name(name: String) throws {

@@ -48,6 +48,7 @@
           #expect(progress.load(ordering: .relaxed) < 300)
           unblock(test)
         case .resumed: kinds.append("resumed")
+        case .ringFilling(let part): #expect(part >= 0.75)
         default: kinds.append("\(event)")
         }
         if kinds.last == "resumed" { break }

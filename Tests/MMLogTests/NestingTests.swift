@@ -151,6 +151,8 @@ struct NestingTests {
       require(count > 10, "only \(count) signals")
       require(test.store.losses.isEmpty, "\(test.store.losses)")
       require(second.store.losses.isEmpty, "\(second.store.losses)")
+      // A store into which nothing was logged leaves nothing to read.
+      second.log.info("-1 of the other")
       let one = try test.closeAndRead()
       let two = try second.closeAndRead()
       require(one.isClean && two.isClean, "\(one.damage) \(one.unfinished) \(two.damage)")

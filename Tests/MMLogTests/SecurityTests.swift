@@ -65,9 +65,7 @@ import Testing
     try store.store.close()
   }
 
-  @Test(
-    "a store's name leads nowhere else",
-    arguments: ["../n", "a/b", "/n", "..", ".", "a\u{0}b", "\u{1b}[2J"])
+  @Test("a store's name leads nowhere else", arguments: ["../n", "a/b", "/n", "./n", "a\u{0}b"])
   func names(name: String) throws {
     let error = logError { _ = try LogStore(directory: folder("log"), name: name) }
     #expect(error?.code == .invalidConfiguration)

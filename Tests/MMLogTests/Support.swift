@@ -86,12 +86,14 @@ struct TestStore {
   let folder = TemporaryDirectory()
   let store: LogStore
   let log: Logger
+  let configuration: LogStore.Configuration
 
   init(_ change: (inout LogStore.Configuration) -> Void = { _ in }) throws {
     var configuration = LogStore.Configuration()
     // On a machine with much else to do, the drainer may not get to run for seconds.
     configuration.fullRing = .wait(upTo: .seconds(60))
     change(&configuration)
+    self.configuration = configuration
     store = try LogStore(directory: folder.path, name: "test", configuration: configuration)
     log = store.logger(label: "test")
     log.level = .trace

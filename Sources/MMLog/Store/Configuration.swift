@@ -1,5 +1,5 @@
 public import MMLogFormat
-import MMLogStorage
+public import MMLogStorage
 import MMLogSystem
 
 /// What a log call does when no segment of the ring is free: the archive cannot be written as fast as
@@ -46,9 +46,29 @@ extension LogStore {
     /// not the machine.
     public var ringDirectory: String?
 
-    /// Size in bytes at which an archive is closed and the next begun; exceeded by one frame at most. 0: never. Else
-    /// from 4 KiB; default 64 MiB.
-    public var archiveSize = 64 << 20
+    /// When an archive is closed and the next begun. Default: at 64 MiB or 24 hours. See ``LogStore/setRotation(_:)``.
+    public var rotation = Rotation()
+
+    /// The same as ``Rotation/size`` of ``rotation``.
+    public var archiveSize: Int {
+      get { rotation.size }
+      set { rotation.size = newValue }
+    }
+
+    /// What is kept of the archives. Default: 1 GiB, and 5 % of the file system are left free. See
+    /// ``LogStore/setRetention(_:)``.
+    public var retention = Retention()
+
+    /// How many bytes of archives that are not marked as uploaded are told by ``LogEvent/pendingReached(_:)``. 0, the
+    /// default: none.
+    public var pendingThreshold = 0
+
+    /// How many bytes of archives are told by ``LogEvent/sizeReached(_:)``. 0, the default: none.
+    public var sizeThreshold = 0
+
+    /// Is told what the store does, from its opening on, and keeps archives from being deleted. Default: nobody. Held until the
+    /// store is closed.
+    public var observer: (any LogStoreObserver)?
 
     /// How hard archives are compressed: 0 (not at all), or by column and with zlib from 1 (fastest) to 9 (smallest).
     /// Default 1, with which one processor keeps up with several busy threads; more than that pays for text only.
@@ -102,8 +122,10 @@ extension LogStore {
       guard segmentSize % 4096 == 0, dictionarySize % 4096 == 0 else {
         throw Self.invalid("segmentSize and dictionarySize must be multiples of 4096")
       }
-      guard archiveSize == 0 || archiveSize >= 4 << 10 else {
-        throw Self.invalid("archiveSize is \(archiveSize): it must be 0 or at least 4 KiB")
+      try Self.check(rotation: rotation)
+      try Self.check(retention: retention)
+      guard pendingThreshold >= 0, sizeThreshold >= 0 else {
+        throw Self.invalid("pendingThreshold or sizeThreshold is negative")
       }
       if let syncInterval, syncInterval < drainInterval {
         throw Self.invalid(
@@ -132,7 +154,15 @@ extension LogStore {
     }
 
     var archiveSettings: ArchiveSeries.Settings {
-      ArchiveSeries.Settings(archiveSize: archiveSize, compressionLevel: compressionLevel)
+      ArchiveSeries.Settings(rotation: rotation, compressionLevel: compressionLevel)
+    }
+
+    static func check(rotation: Rotation) throws(LogError) {
+      if let problem = rotation.problem { throw invalid(problem) }
+    }
+
+    static func check(retention: Retention) throws(LogError) {
+      if let problem = retention.problem { throw invalid(problem) }
     }
 
     private func check<T: BinaryInteger>(

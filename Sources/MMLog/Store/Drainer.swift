@@ -17,6 +17,11 @@ final class Drainer: @unchecked Sendable {
     var failure: LogError?
   }
 
+  private struct RotationRequests {
+    var waiting: [@Sendable (Result<ArchiveInfo?, LogError>) -> Void] = []
+    var isOver = false
+  }
+
   private let session: Session
   private let series: ArchiveSeries
   private let events: EventHub
@@ -37,6 +42,17 @@ final class Drainer: @unchecked Sendable {
   private var lastSync: UInt64 = 0
   private var needsSync = false
   private var retryDelay: Int64 = 0
+  /// Told of each archive that was closed, with its path.
+  private let archiveClosed: @Sendable (String) -> Void
+  private let rotation: Mutex<Rotation>
+  private let rotations = Mutex(RotationRequests())
+  /// Those that a pass has found at its beginning: what was logged before them is in what it moves.
+  private var taken: [@Sendable (Result<ArchiveInfo?, LogError>) -> Void] = []
+  /// ``Reopening/count`` when the files were opened.
+  private var reopened = Reopening.count
+  /// Paths of archives that the store has not been told of.
+  private var newlyClosed: [String] = []
+  private var isFilling = false
 
   private let requested = Atomic<UInt64>(0)
   private let syncRequested = Atomic<Bool>(false)
@@ -48,7 +64,8 @@ final class Drainer: @unchecked Sendable {
 
   init(
     _ session: Session, _ series: ArchiveSeries, _ events: EventHub,
-    _ configuration: LogStore.Configuration, _ lossesWithoutRing: LossCounters
+    _ configuration: LogStore.Configuration, _ lossesWithoutRing: LossCounters,
+    archiveClosed: @escaping @Sendable (String) -> Void
   ) {
     self.lossesWithoutRing = lossesWithoutRing
     self.session = session
@@ -59,7 +76,17 @@ final class Drainer: @unchecked Sendable {
     syncLevels = configuration.syncLevel.map { .max << $0.rawValue } ?? 0
     passes = .allocate(capacity: 1)
     passes.initialize(to: 0)
-    series.didClose = { events.send(.rotated(archive: $0)) }
+    self.archiveClosed = archiveClosed
+    rotation = Mutex(series.settings.rotation)
+    series.report = { [unowned self] event in
+      switch event {
+      case .willClose(let path, let reason): events.send(.willRotate(archive: path, reason))
+      case .closed(let path, _):
+        events.send(.rotated(archive: path))
+        newlyClosed.append(path)
+      case .takenAway(let path): events.send(.takenAway(path: path))
+      }
+    }
   }
 
   deinit { passes.deallocate() }
@@ -118,6 +145,24 @@ final class Drainer: @unchecked Sendable {
     }
   }
 
+  /// Changes when archives are closed, at once.
+  func setRotation(_ new: Rotation) {
+    rotation.withLock { $0 = new }
+    session.ring.space.callDrainer()
+  }
+
+  /// Has the current archive closed when everything is in it that was logged before.
+  ///
+  /// - Parameter answer: Is given the archive; nil if there is none.
+  func rotate(_ answer: @escaping @Sendable (Result<ArchiveInfo?, LogError>) -> Void) {
+    let isOver = rotations.withLock { requests in
+      if !requests.isOver { requests.waiting.append(answer) }
+      return requests.isOver
+    }
+    if isOver { return answer(.failure(StoreCore.closedError)) }
+    session.ring.space.callDrainer()
+  }
+
   /// Ends the thread. What is left is moved by ``finish()``.
   func stop() {
     isStopping.store(true, ordering: .releasing)
@@ -128,6 +173,7 @@ final class Drainer: @unchecked Sendable {
   /// Moves everything, says that the session is closed, and closes the last archive. After ``stop()``, when no
   /// one logs any more.
   func finish() throws(LogError) {
+    defer { tellClosed() }
     do {
       // Whatever their ticks: processors' counters may differ by a little.
       try drain(until: .max)
@@ -135,6 +181,8 @@ final class Drainer: @unchecked Sendable {
       countLostSegments()
       session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
+      // Of a session in which nothing was logged nothing is left.
+      if series.isEmpty { return }
       try series.end(
         SessionEnd(how: .closed, time: Clock.realtime()), dictionary: session.ring.dictionary)
     } catch {
@@ -157,6 +205,11 @@ final class Drainer: @unchecked Sendable {
 
   /// Answers those who still wait for a flush. After ``finish()``, or its failure.
   func settle(_ failure: LogError?) {
+    let waiting = rotations.withLock { requests in
+      defer { requests = RotationRequests(isOver: true) }
+      return requests.waiting
+    }
+    for answer in waiting { answer(.failure(failure ?? StoreCore.closedError)) }
     progress.withLock { $0 = Progress(served: .max, failure: failure) }
     _ = mmlog_fetch_add_u32(passes, 1)
     Futex.wake(passes)
@@ -180,7 +233,9 @@ final class Drainer: @unchecked Sendable {
       if isStopping.load(ordering: .acquiring) { return }
       var now = Clock.monotonic()
       // A disk that fails is tried again after a while, however many records find no room.
-      if calls != answered || (requests != served && retryDelay == 0) || now >= nextPass {
+      if calls != answered || (requests != served && retryDelay == 0) || now >= nextPass
+        || (retryDelay == 0 && isRotationDue)
+      {
         passLock.withLock { pass() }
         (served, answered) = (requests, calls)
         now = Clock.monotonic()
@@ -199,12 +254,20 @@ final class Drainer: @unchecked Sendable {
   /// Does everything that is due, and reports a failure once, and its end.
   private func pass() {
     let ticket = requested.load(ordering: .acquiring)
+    taken += rotations.withLock { requests in
+      defer { requests.waiting = [] }
+      return requests.waiting
+    }
     let syncs = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
     session.ring.take(lossesWithoutRing)
+    series.settings.rotation = rotation.withLock { $0 }
+    tellFilling()
     var failure: LogError?
     do {
       try drain(until: mmlog_ticks())
       try series.append(session.ring.losses)
+      try rotateIfAsked()
+      try series.rotateIfDue(dictionary: session.ring.dictionary)
       try syncIfDue(asked: syncs)
       if retryDelay > 0 { events.send(.resumed) }
       retryDelay = 0
@@ -212,8 +275,10 @@ final class Drainer: @unchecked Sendable {
       if syncs { syncRequested.store(true, ordering: .releasing) }
       failure = LogError(error, while: "Writing the archive failed; records stay in the ring")
       if retryDelay == 0, let failure { events.send(.failed(failure)) }
+      if let failure { answerRotations(.failure(failure)) }
       retryDelay = min(max(retryDelay * 2, 50_000_000), 1_000_000_000)
     }
+    tellClosed()
     reportLosses()
     progress.withLock { $0 = Progress(served: ticket, failure: failure) }
     _ = mmlog_fetch_add_u32(passes, 1)
@@ -231,6 +296,37 @@ final class Drainer: @unchecked Sendable {
     lastReading = now
     session.ring.readClocks()
     return true
+  }
+
+  // MARK: - Rotation
+
+  private var isRotationDue: Bool { series.dueRotation() != nil || Reopening.count != reopened }
+
+  private func rotateIfAsked() throws(SystemError) {
+    let requests = Reopening.count
+    guard !taken.isEmpty || requests != reopened else { return }
+    let archive = try series.rotate(dictionary: session.ring.dictionary)
+    reopened = requests
+    answerRotations(.success(archive))
+  }
+
+  private func tellClosed() {
+    for path in newlyClosed { archiveClosed(path) }
+    newlyClosed = []
+  }
+
+  private func answerRotations(_ result: Result<ArchiveInfo?, LogError>) {
+    for answer in taken { answer(result) }
+    taken = []
+  }
+
+  /// Tells once that the ring is three quarters full, until it is less than half full.
+  private func tellFilling() {
+    let pool = session.ring.pool
+    let used = (0..<pool.count).count { pool.status($0) != .free }
+    let part = Double(used) / Double(pool.count)
+    if part >= 0.75 && !isFilling { events.send(.ringFilling(part)) }
+    isFilling = part >= (isFilling ? 0.5 : 0.75)
   }
 
   private func syncIfDue(asked: Bool) throws(SystemError) {
@@ -310,7 +406,7 @@ final class Drainer: @unchecked Sendable {
     claimed.subtract(finished)
     for index in finished { free(index, collector) }
     TestPoint.reach(.drainerFreed)
-    try series.rotateIfFull(dictionary: session.ring.dictionary)
+    try series.rotateIfDue(dictionary: session.ring.dictionary)
     return !rows.isEmpty
   }
 

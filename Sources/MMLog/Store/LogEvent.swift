@@ -1,10 +1,22 @@
 public import MMLogStorage
-import Synchronization
 
-/// Something that a store has done or met, for whoever looks after the service.
+/// Something that a store has done, will do, or has met, for whoever looks after the service.
 public enum LogEvent: Sendable {
+  /// An archive is about to be closed; its path.
+  case willRotate(archive: String, RotationReason)
   /// An archive was closed; its path.
   case rotated(archive: String)
+  /// An archive was closed, safe from a power cut, and found in the directory: it may be handed on.
+  case sealed(ArchiveInfo)
+  /// An archive is about to be deleted. An observer may have been asked; see ``LogStoreObserver/mayDelete(_:for:)``.
+  case willDelete(ArchiveInfo, RetentionRule)
+  /// An archive was deleted.
+  case deleted(ArchiveInfo, RetentionRule)
+  /// An archive could not be deleted; it is tried again. Told once for each archive.
+  case notDeleted(ArchiveInfo, LogError)
+  /// A limit does not hold though all was deleted that may be: what is left is being written, held, kept by an
+  /// observer, or lies around a crash. Told once, until it holds again.
+  case limitExceeded(RetentionRule)
   /// A session that had ended without closing its store was recovered.
   case recovered(RecoveredSession)
   /// Records were lost since the last event of this kind; the ledger counts from the session's start.
@@ -13,46 +25,16 @@ public enum LogEvent: Sendable {
   case failed(LogError)
   /// Archives can be written again.
   case resumed
-}
-
-/// Hands events to everyone who listens.
-final class EventHub: Sendable {
-  /// Who listens; nil after the store's end.
-  private let listeners = Mutex<[Int: AsyncStream<LogEvent>.Continuation]?>([:])
-  private let nextKey = Atomic<Int>(0)
-  private let startup: [LogEvent]
-
-  /// - Parameter startup: What happened before anyone could listen.
-  init(startup: [LogEvent]) { self.startup = startup }
-
-  /// A stream of what happened at the start and of all events from now on. A listener that does not keep up misses the oldest.
-  func stream() -> AsyncStream<LogEvent> {
-    AsyncStream(bufferingPolicy: .bufferingNewest(256)) { continuation in
-      for event in startup { continuation.yield(event) }
-      let key = nextKey.add(1, ordering: .relaxed).newValue
-      continuation.onTermination = { [weak self] _ in
-        self?.listeners.withLock { _ = $0?.removeValue(forKey: key) }
-      }
-      let isOpen = listeners.withLock { listeners in
-        listeners?[key] = continuation
-        return listeners != nil
-      }
-      if !isOpen { continuation.finish() }
-    }
-  }
-
-  func send(_ event: LogEvent) {
-    // Not under the lock: a listener may end inside `yield`.
-    for listener in listeners.withLock({ $0.map { Array($0.values) } ?? [] }) {
-      listener.yield(event)
-    }
-  }
-
-  func finish() {
-    let all = listeners.withLock { listeners in
-      defer { listeners = nil }
-      return listeners.map { Array($0.values) } ?? []
-    }
-    for listener in all { listener.finish() }
-  }
+  /// Someone renamed, removed, replaced or cut an archive, or its directory; its path. What was still in the ring goes into a
+  /// new file. Of a ring, ``failed(_:)`` and ``resumed`` tell.
+  case takenAway(path: String)
+  /// The file system has less space left than ``Retention/freeSpace`` says; in bytes. Told once, until there is enough again.
+  case lowSpace(available: Int)
+  /// So much of the ring is in use, from 0 to 1: three quarters or more. Told once, until it is less than half.
+  case ringFilling(Double)
+  /// Archives that are not marked as uploaded take so many bytes: ``LogStore/Configuration/pendingThreshold`` or more. Told once, until
+  /// it is less.
+  case pendingReached(Int)
+  /// All archives take so many bytes: ``LogStore/Configuration/sizeThreshold`` or more. Told once, until it is less.
+  case sizeReached(Int)
 }

@@ -21,10 +21,13 @@ final class StoreCore: @unchecked Sendable {
   let geometry: RingGeometry
   let labels: LabelTable
   private(set) var events: EventHub
+  /// Nil in a fork's child until it is needed, and after the store's end. Under `lock`.
+  private var openKeeper: Keeper?
   let recovered: [RecoveredSession]
   let lock = SystemMutex()
   private(set) var open: Open?
   private var isDrainerPaused = false
+  private var isKeeperPaused = false
   /// Whether a lost ring could not be replaced at the last try. Under `lock`.
   private var isReplacementFailing = false
   /// The store that was opened before this one: see ``StoreRegistry``.
@@ -56,13 +59,18 @@ final class StoreCore: @unchecked Sendable {
     do throws(LogError) {
       (recovered, problems) = try Self.prepare(directory, name, configuration)
       events = EventHub(
-        startup: recovered.map { .recovered($0) } + problems.map { .failed($0) })
+        startup: recovered.map { .recovered($0) } + problems.map { .failed($0) },
+        observer: configuration.observer)
+      rotationSetting = Mutex(configuration.rotation)
       publish(try makeSession())
+      try startKeeper()
     } catch {
       missing.removeAgain()
       throw error
     }
   }
+
+  private let rotationSetting: Mutex<Rotation>
 
   /// Rings that could not be recovered at the start.
   let problems: [LogError]
@@ -116,10 +124,16 @@ final class StoreCore: @unchecked Sendable {
       containsFaults: configuration.containsFaults)
     do {
       let session = try Session(ring: ring, policy: configuration.fullRing)
+      // As it may have been changed since the store was opened.
+      var settings = configuration.archiveSettings
+      settings.rotation = rotation
       let series = ArchiveSeries(
-        in: try Self.openDirectory(directory, configuration), identity,
-        configuration.archiveSettings)
-      let drainer = Drainer(session, series, events, configuration, lossesWithoutRing)
+        in: try Self.openDirectory(directory, configuration), identity, settings)
+      let keeper = lockedKeeper()
+      keeper.begin(identity.session)
+      let drainer = Drainer(session, series, events, configuration, lossesWithoutRing) {
+        keeper.archiveClosed($0)
+      }
       try drainer.start(
         first: { [self] in if let old { retire(old) } },
         ringIsLost: { [self] in replaceSession(session, because: $0) })
@@ -128,6 +142,26 @@ final class StoreCore: @unchecked Sendable {
       return Open(session: session, drainer: drainer)
     } catch {
       try? rings.remove(ring.fileName)
+      throw error
+    }
+  }
+
+  /// The store's keeper; the caller has the lock.
+  private func lockedKeeper() -> Keeper {
+    if let openKeeper { return openKeeper }
+    let new = Keeper(directory: directory, name: name, configuration, events)
+    openKeeper = new
+    return new
+  }
+
+  /// What looks after the archives.
+  var keeper: Keeper { lock.withLock { lockedKeeper() } }
+
+  private func startKeeper() throws(LogError) {
+    do throws(LogError) {
+      try lockedKeeper().start()
+    } catch {
+      try? close()
       throw error
     }
   }
@@ -215,6 +249,7 @@ final class StoreCore: @unchecked Sendable {
       let new = try makeSession()
       TestPoint.reach(.forkReopened)
       publish(new)
+      try lockedKeeper().start()
       needsReopening.store(false, ordering: .releasing)
     } catch {
       nextReopening.store(Clock.monotonic() + 1_000_000_000, ordering: .relaxed)
@@ -263,7 +298,15 @@ final class StoreCore: @unchecked Sendable {
   /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
   func close() throws(LogError) {
     guard let open = beginClosing() else { return }
-    defer { events.finish() }
+    defer {
+      // What it remembers of archives goes with it.
+      let keeper = lock.withLock {
+        defer { openKeeper = nil }
+        return openKeeper
+      }
+      keeper?.stop()
+      events.finish()
+    }
     try end(open)
   }
 
@@ -311,7 +354,7 @@ final class StoreCore: @unchecked Sendable {
     } catch {}
   }
 
-  private static let closedError = LogError(
+  static let closedError = LogError(
     .closed, "The store is closed; open a new one to log on.")
 
   private func beginClosing() -> Open? {
@@ -357,17 +400,62 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
+  // MARK: - Archives
+
+  var rotation: Rotation { rotationSetting.withLock { $0 } }
+
+  func setRotation(_ rotation: Rotation) throws(LogError) {
+    try LogStore.Configuration.check(rotation: rotation)
+    rotationSetting.withLock { $0 = rotation }
+    lock.withLock { open }?.drainer.setRotation(rotation)
+  }
+
+  func rotate(_ answer: @escaping @Sendable (Result<ArchiveInfo?, LogError>) -> Void) {
+    guard let open = lock.withLock({ open }) else {
+      // A fork's child that has not logged yet has nothing to close.
+      return answer(
+        needsReopening.load(ordering: .acquiring) ? .success(nil) : .failure(Self.closedError))
+    }
+    open.drainer.rotate(answer)
+  }
+
+  func archives() throws(LogError) -> [ArchiveInfo] {
+    try keeper.catalogue.look(own: lock.withLock { open }?.session.ring.identity.session)
+  }
+
+  /// Deletes archives because the program asks for it.
+  func remove(
+    _ archives: [ArchiveInfo], if mayGo: (ArchiveInfo) -> Bool
+  ) throws(LogError) -> [ArchiveInfo] {
+    var (removed, failure) = ([ArchiveInfo](), LogError?.none)
+    let catalogue = keeper.catalogue
+    try catalogue.delete(archives.map(\.fileName), if: mayGo) { _, outcome in
+      switch outcome {
+      case .deleted(let archive):
+        removed.append(archive)
+        events.send(.deleted(archive, .request))
+      case .failed(let error): failure = failure ?? error
+      case .spared: break
+      }
+    }
+    try catalogue.emptyTrash()
+    if let failure { throw failure }
+    return removed
+  }
+
   // MARK: - Fork
 
   /// Lets the drainer end its pass, if that is soon, and begin no other. The caller has the lock.
   func pauseDrainer() {
     isDrainerPaused = open?.drainer.passLock.tryLock(atMost: 100_000_000) ?? false
+    isKeeperPaused = openKeeper?.passLock.tryLock(atMost: 100_000_000) ?? false
   }
 
   /// Lets the drainer go on. In the parent, by the thread that forked.
   func resumeDrainer() {
     if isDrainerPaused { open?.drainer.passLock.unlock() }
-    isDrainerPaused = false
+    if isKeeperPaused { openKeeper?.passLock.unlock() }
+    (isDrainerPaused, isKeeperPaused) = (false, false)
   }
 
   /// Gives up the parent's session, in the child of a fork. The caller has taken the labels' lock.
@@ -384,9 +472,12 @@ final class StoreCore: @unchecked Sendable {
     labels.setGatesLocked(nil)
     // Its threads are gone, maybe in the middle of something: it is never touched again.
     _ = Unmanaged.passRetained(old.drainer)
+    if let openKeeper { _ = Unmanaged.passRetained(openKeeper) }
+    _ = Unmanaged.passRetained(events)
+    openKeeper = nil
     open = nil
     sessionAddress.store(0, ordering: .releasing)
-    events = EventHub(startup: [])
+    events = EventHub(startup: [], observer: configuration.observer)
     if !isClosed { needsReopening.store(true, ordering: .releasing) }
     TestPoint.reach(.forkDetached)
   }

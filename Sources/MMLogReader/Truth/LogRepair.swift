@@ -217,7 +217,7 @@ private struct SessionWriter: ~Copyable {
     fields.clock = clock
     try dictionary.withUnsafeBytes {
       try series.append(rows, dictionary: $0, fields)
-      try series.rotateIfFull(dictionary: $0)
+      try series.rotateIfDue(dictionary: $0)
     }
     rows.removeAll()
   }

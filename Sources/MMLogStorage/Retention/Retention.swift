@@ -3,7 +3,8 @@
 /// What is over a limit is deleted archive by archive: those first that are marked as uploaded, then the oldest. Never deleted are archives
 /// that are being written, that are held, or that lie around a crash; they count, though, so that a limit may be exceeded by them.
 public struct Retention: Equatable, Sendable {
-  /// The greatest number of archives, the one being written included. 0, the default: any, because their size is what a disk
+  /// The greatest number of archives, the one being written included; one without records, that only says how a session ended, does
+  /// not count. 0, the default: any, because their size is what a disk
   /// runs out of.
   public var count = 0
 
@@ -36,7 +37,7 @@ public struct Retention: Equatable, Sendable {
     case fraction(Double)
 
     /// In bytes, of a file system of `total` bytes.
-    func bytes(ofTotal total: Int) -> Int {
+    package func bytes(ofTotal total: Int) -> Int {
       switch self {
       case .bytes(let bytes): bytes
       case .fraction(let part): Int(Double(total) * part)

@@ -11,6 +11,9 @@ package struct RetentionPlan: Sendable {
     package var isUploaded = false
     /// Being written, or held.
     package var isSpared = false
+    /// Whether it holds no record, but how a session ended. It does not count as one of a number, or the end of a session would
+    /// cost the oldest records.
+    package var isEmpty = false
     /// Whether its process died while it was being written, or a session that died ends in it.
     package var endsInCrash = false
 
@@ -51,7 +54,7 @@ package struct RetentionPlan: Sendable {
     let spared = Self.aroundCrashes(archives, retention.crashes)
     let free = archives.indices.filter { !archives[$0].isSpared && !spared.contains($0) }
     candidates = free.filter { archives[$0].isUploaded } + free.filter { !archives[$0].isUploaded }
-    count = archives.count
+    count = archives.count { !$0.isEmpty }
     size = archives.reduce(0) { $0 + $1.allocated }
     if retention.age > .zero { apply(age: retention.age, now) }
     if retention.count > 0 { apply(.count) { $0.count > retention.count } }
@@ -107,7 +110,7 @@ package struct RetentionPlan: Sendable {
 
   private mutating func delete(_ index: Int, _ rule: RetentionRule) {
     deletions.append(Deletion(index: index, rule: rule))
-    count -= 1
+    if !archives[index].isEmpty { count -= 1 }
     size -= archives[index].allocated
   }
 }

@@ -33,7 +33,7 @@ public struct Rotation: Equatable, Sendable {
   /// Why these limits cannot be used, or nil if they can.
   package var problem: String? {
     if size != 0 && size < 4 << 10 {
-      return "the archives' size is \(size): it must be 0 or at least 4 KiB"
+      return "archiveSize is \(size): it must be 0 or at least 4 KiB"
     }
     if age != .zero && age < .seconds(1) {
       return "the archives' age is \(age): it must be zero or at least 1 second"

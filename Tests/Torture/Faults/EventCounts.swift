@@ -35,7 +35,7 @@ final class EventCounts: Sendable {
       switch event {
       case .failed(let error): state.failures.append(error.message)
       case .resumed: state.resumptions += 1
-      case .rotated, .recovered, .dropped: break
+      default: break
       }
     }
   }

@@ -1,0 +1,176 @@
+public import MMLogStorage
+import MMLogSystem
+
+/// Closing archives, and handing them on.
+///
+/// Everything here may be called from any thread, also by an observer, and works with files: not for where time matters.
+extension LogStore {
+  // MARK: - Rotation
+
+  /// When archives are closed.
+  public var rotation: Rotation { core.rotation }
+
+  /// Changes when archives are closed. It counts at once, also for the archive being written.
+  ///
+  /// - Throws: ``LogError`` if a limit is out of its range; nothing is changed then.
+  public func setRotation(_ rotation: Rotation) throws(LogError) { try core.setRotation(rotation) }
+
+  /// Closes the archive being written, after moving all records into it.
+  ///
+  /// - Returns: The archive, or nil if nothing was written since the last one was closed.
+  /// - Throws: ``LogError`` if it cannot be written, or the store is closed. What is not in the archive is left in the ring.
+  public func rotate() async throws(LogError) -> ArchiveInfo? {
+    let result: Result<ArchiveInfo?, LogError> = await withCheckedContinuation { continuation in
+      core.rotate { continuation.resume(returning: $0) }
+    }
+    return try result.get()
+  }
+
+  /// Closes the archive being written; as ``rotate()``, for programs that do not use concurrency.
+  ///
+  /// - Parameter limit: How long to wait at most. The archive is closed afterwards all the same.
+  /// - Throws: also `timedOut`.
+  public func rotate(within limit: Duration) throws(LogError) -> ArchiveInfo? {
+    let answer = Answer<Result<ArchiveInfo?, LogError>>()
+    core.rotate { answer.give($0) }
+    let deadline = Clock.monotonic() &+ UInt64(max(0, limit.nanoseconds))
+    while true {
+      let now = Clock.monotonic()
+      let left = Int64(clamping: deadline - min(deadline, now))
+      if let result = answer.wait(atMost: left) { return try result.get() }
+      if left == 0 { throw LogError(.timedOut, "Closing the archive took longer than allowed") }
+    }
+  }
+
+  /// Makes every store of the process close its archive and go on in a new one within a second, by path: what has that path
+  /// then. For a handler of `SIGHUP`, from programs that rename logs. Async-signal-safe.
+  public static func reopenAll() { Reopening.request() }
+
+  // MARK: - Retention
+
+  /// What is kept.
+  public var retention: Retention { core.keeper.retention }
+
+  /// Changes what is kept. It counts at once.
+  ///
+  /// - Throws: ``LogError`` if a limit is out of its range; nothing is changed then.
+  public func setRetention(_ retention: Retention) throws(LogError) {
+    try Configuration.check(retention: retention)
+    core.keeper.retention = retention
+  }
+
+  /// Applies the limits of ``retention`` now, and waits until that is done. Otherwise they are applied when an archive is
+  /// closed, and each minute.
+  ///
+  /// - Parameter limit: How long to wait at most. Default: 30 seconds.
+  /// - Throws: ``LogError``: what kept archives from being looked at, or `timedOut`. One that cannot be deleted is told by an event.
+  public func applyRetention(within limit: Duration = .seconds(30)) throws(LogError) {
+    try core.keeper.apply(within: limit.nanoseconds)
+  }
+
+  // MARK: - The catalogue
+
+  /// All archives of this store's name in its directory, of all processes, the oldest first.
+  ///
+  /// - Throws: ``LogError`` if the directory cannot be read. Archives that cannot be read, or vanish meanwhile, are left out.
+  /// - Complexity: one system call for each archive that was seen before, some ten for each new one.
+  public func archives() throws(LogError) -> [ArchiveInfo] { try core.archives() }
+
+  /// The sealed archives that are not marked as uploaded, the oldest first; see ``archives()``.
+  public func needingUpload() throws(LogError) -> [ArchiveInfo] {
+    try archives().filter { $0.isSealed && !$0.state.isUploaded }
+  }
+
+  /// The archives that are marked as uploaded, the oldest first; see ``archives()``.
+  public func uploaded() throws(LogError) -> [ArchiveInfo] {
+    try archives().filter { $0.state.isUploaded }
+  }
+
+  /// The space that sealed archives take that are not marked as uploaded, in bytes, when the store last looked: each minute, when an archive
+  /// is closed, and at each change through this object. Costs nothing.
+  public var pendingBytes: Int { core.keeper.catalogue.totals.pending }
+
+  /// The space that archives take that are marked as uploaded, in bytes; as ``pendingBytes``.
+  public var uploadedBytes: Int { core.keeper.catalogue.totals.uploaded }
+
+  // MARK: - Uploading
+
+  /// Takes a lease on an archive, so that no other uploader, in any process, sends it meanwhile.
+  ///
+  /// - Parameters:
+  ///   - owner: Tells uploaders apart. Who has the lease already renews it.
+  ///   - lease: How long it lasts, a day at most. If the uploader dies, others can have the archive then.
+  /// - Returns: The lease; nil if another uploader has one, or the archive is marked as uploaded.
+  /// - Throws: ``LogError``: `missingArchive`, or what the system refuses.
+  public func claim(
+    _ archive: ArchiveInfo, by owner: String, for lease: Duration
+  ) throws(LogError) -> UploadClaim? {
+    let owner = ArchiveState.line(owner)
+    return try change(archive) { state in
+      let now = Clock.realtime()
+      if state.isUploaded { return nil }
+      if let other = state.claim, other.owner != owner, other.isInForce(at: now) { return nil }
+      let span = min(max(.zero, lease), UploadClaim.longest).nanoseconds
+      let claim = UploadClaim(owner: owner, expiry: now &+ span)
+      state.claim = claim
+      return claim
+    }
+  }
+
+  /// Gives a lease back before its end; does nothing if it has passed to another.
+  public func giveUp(_ claim: UploadClaim, on archive: ArchiveInfo) throws(LogError) {
+    try change(archive) { if $0.claim?.owner == claim.owner { $0.claim = nil } }
+  }
+
+  /// Marks an archive as uploaded: it is the first to be deleted when a limit asks for it. Ends every lease on it.
+  ///
+  /// - Throws: ``LogError``: `missingArchive`, or what the system refuses.
+  public func markUploaded(_ archive: ArchiveInfo) throws(LogError) {
+    try change(archive) {
+      $0.uploaded = $0.uploaded ?? Clock.realtime()
+      $0.claim = nil
+    }
+  }
+
+  /// Takes the mark away again.
+  public func unmarkUploaded(_ archive: ArchiveInfo) throws(LogError) {
+    try change(archive) { $0.uploaded = nil }
+  }
+
+  // MARK: - Keeping and removing
+
+  /// Keeps an archive from being deleted by any limit, and by ``removeAll()``, until it is released.
+  ///
+  /// - Parameter reason: For whoever wonders later; kept in one line.
+  public func hold(_ archive: ArchiveInfo, because reason: String = "") throws(LogError) {
+    let reason = ArchiveState.line(reason)
+    try change(archive) { $0.held = reason }
+  }
+
+  /// Ends a hold.
+  public func release(_ archive: ArchiveInfo) throws(LogError) {
+    try change(archive) { $0.held = nil }
+  }
+
+  /// Deletes those of these archives that still are marked as uploaded, and are not held.
+  ///
+  /// - Returns: Those that were deleted.
+  @discardableResult
+  public func removeUploaded(_ archives: [ArchiveInfo]) throws(LogError) -> [ArchiveInfo] {
+    try core.remove(archives) { $0.state.isUploaded && !$0.state.isHeld }
+  }
+
+  /// Deletes all archives of this store's name in its directory, but those that are held and those that are being written.
+  ///
+  /// - Returns: Those that were deleted.
+  @discardableResult
+  public func removeAll() throws(LogError) -> [ArchiveInfo] {
+    try core.remove(archives()) { $0.isSealed && !$0.state.isHeld }
+  }
+
+  private func change<Answer>(
+    _ archive: ArchiveInfo, _ body: (inout ArchiveState) -> Answer
+  ) throws(LogError) -> Answer {
+    try core.keeper.catalogue.change(archive.fileName, body)
+  }
+}

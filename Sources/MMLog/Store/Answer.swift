@@ -1,0 +1,31 @@
+import CMMLog
+import MMLogSystem
+import Synchronization
+
+/// An answer that one thread gives and another waits for.
+///
+/// Proof of `@unchecked Sendable`: the word is touched by atomic operations only, the rest never changes.
+final class Answer<Value: Sendable>: @unchecked Sendable {
+  private let value = Mutex<Value?>(nil)
+  /// 1 when there is one.
+  private let word: UnsafeMutablePointer<UInt32>
+
+  init() {
+    word = .allocate(capacity: 1)
+    word.initialize(to: 0)
+  }
+
+  deinit { word.deallocate() }
+
+  func give(_ new: Value) {
+    value.withLock { $0 = new }
+    mmlog_store_release_u32(word, 1)
+    Futex.wake(word)
+  }
+
+  /// The answer; nil if there is none after so many nanoseconds, or, now and then, earlier.
+  func wait(atMost nanoseconds: Int64) -> Value? {
+    _ = Futex.wait(word, expected: 0, timeout: nanoseconds)
+    return value.withLock { $0 }
+  }
+}

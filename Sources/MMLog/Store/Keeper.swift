@@ -1,0 +1,226 @@
+import CMMLog
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import Synchronization
+
+/// The store's second thread: looks after the archives that are there. It applies the limits of retention, empties the trash, and tells
+/// of sizes that were reached.
+///
+/// Not the drainer's work: looking at a hundred thousand archives, or unlinking a large one, takes longer than a ring has room for.
+///
+/// Proof of `@unchecked Sendable`: what is not atomic or a lock belongs to the keeper's thread.
+final class Keeper: @unchecked Sendable {
+  let catalogue: Catalogue
+  private let ringDirectory: String
+  private let events: EventHub
+  private let thresholds: (pending: Int, size: Int)
+  private let limits: Mutex<Retention>
+  /// Archives that were closed since the last pass.
+  private let closed = Mutex<[String]>([])
+  /// The session that goes on.
+  private let session = Mutex<SessionID?>(nil)
+  private let requested = Atomic<UInt64>(0)
+  private let isStopping = Atomic<Bool>(false)
+  private let progress = Mutex<(served: UInt64, failure: LogError?)>((0, nil))
+  /// Counts reasons to look, and passes.
+  private let (calls, passes): (UnsafeMutablePointer<UInt32>, UnsafeMutablePointer<UInt32>)
+  private let thread = Mutex<Thread?>(nil)
+
+  // What has been told already.
+  private var undeletable: Set<String> = []
+  private var exceeded: Set<RetentionRule> = []
+  private var isLow = false
+  private var reached = (pending: false, size: false)
+  private var hasFailed = false
+
+  /// Taken during a pass; see ``Drainer/passLock``.
+  let passLock = SystemMutex()
+
+  init(
+    directory: String, name: String, _ configuration: LogStore.Configuration, _ events: EventHub
+  ) {
+    catalogue = Catalogue(of: directory, store: name)
+    ringDirectory = configuration.ringDirectory ?? directory
+    self.events = events
+    thresholds = (configuration.pendingThreshold, configuration.sizeThreshold)
+    limits = Mutex(configuration.retention)
+    calls = .allocate(capacity: 2)
+    calls.initialize(repeating: 0, count: 2)
+    passes = calls + 1
+  }
+
+  deinit { calls.deallocate() }
+
+  /// Starts the thread.
+  func start() throws(LogError) {
+    do throws(SystemError) {
+      let new = try Thread(name: "mmlog-keeper") { [self] in run() }
+      thread.withLock { $0 = new }
+    } catch {
+      throw LogError(error, while: "Starting the keeper's thread failed")
+    }
+  }
+
+  /// What is kept. A change counts at once.
+  var retention: Retention {
+    get { limits.withLock { $0 } }
+    set {
+      limits.withLock { $0 = newValue }
+      call()
+    }
+  }
+
+  /// Says which session goes on.
+  func begin(_ id: SessionID) { session.withLock { $0 = id } }
+
+  /// Takes in that the archive of that path was closed.
+  func archiveClosed(_ path: String) {
+    closed.withLock { $0.append(path) }
+    call()
+  }
+
+  /// Applies all limits, and waits until that is done.
+  func apply(within limit: Int64) throws(LogError) {
+    let ticket = requested.add(1, ordering: .acquiringAndReleasing).newValue
+    let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
+    call()
+    while true {
+      let seen = mmlog_load_acquire_u32(passes)
+      let (served, failure) = progress.withLock { $0 }
+      if served >= ticket {
+        if let failure { throw failure }
+        return
+      }
+      let now = Clock.monotonic()
+      guard now < deadline else {
+        throw LogError(.timedOut, "Looking after the archives took longer than allowed")
+      }
+      _ = Futex.wait(passes, expected: seen, timeout: Int64(deadline - now))
+    }
+  }
+
+  /// Makes a last pass and ends the thread.
+  func stop() {
+    isStopping.store(true, ordering: .releasing)
+    events.stopAsking()
+    call()
+    thread.withLock { $0 }?.join()
+    progress.withLock { $0.served = .max }
+    _ = mmlog_fetch_add_u32(passes, 1)
+    Futex.wake(passes)
+  }
+
+  private func call() {
+    _ = mmlog_fetch_add_u32(calls, 1)
+    Futex.wake(calls)
+  }
+
+  // MARK: - The thread
+
+  /// How long it is between passes, when nothing happens, in nanoseconds: a minute.
+  private static let interval: Int64 = 60_000_000_000
+
+  private func run() {
+    while true {
+      let seen = mmlog_load_acquire_u32(calls)
+      let isLast = isStopping.load(ordering: .acquiring)
+      passLock.withLock { pass() }
+      if isLast { return }
+      _ = Futex.wait(calls, expected: seen, timeout: Self.interval)
+    }
+  }
+
+  private func pass() {
+    let ticket = requested.load(ordering: .acquiring)
+    var failure: LogError?
+    do throws(LogError) {
+      try look()
+      hasFailed = false
+    } catch {
+      failure = error
+      // Once, until it works again: an archive that cannot be written is told by the drainer.
+      if !hasFailed { events.send(.failed(error)) }
+      hasFailed = true
+    }
+    progress.withLock { $0 = (ticket, failure) }
+    _ = mmlog_fetch_add_u32(passes, 1)
+    Futex.wake(passes)
+  }
+
+  private func look() throws(LogError) {
+    let new = closed.withLock { closed in
+      defer { closed = [] }
+      return closed
+    }
+    let archives = try catalogue.look(own: session.withLock { $0 })
+    if !new.isEmpty {
+      let new = Set(new)
+      for archive in archives where new.contains(archive.path) {
+        events.send(.sealed(archive))
+      }
+    }
+    TestPoint.reach(.retentionBegins)
+    // Space that is in the trash already is not missing.
+    try? catalogue.emptyTrash()
+    try apply(retention, to: archives)
+    try catalogue.emptyTrash()
+    tellThresholds()
+  }
+
+  private func apply(_ retention: Retention, to archives: [ArchiveInfo]) throws(LogError) {
+    let space = catalogue.space()
+    let plan = RetentionPlan(retention, archives, ringDirectory: ringDirectory, space: space)
+    var vetoed: Set<RetentionRule> = []
+    for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) {
+      if !events.mayDelete(archives[index], rule) {
+        vetoed.insert(rule)
+        continue
+      }
+      try delete(archives[index], rule)
+    }
+    for rule in RetentionRule.allCases {
+      let isExceeded = plan.unmet.contains(rule) || vetoed.contains(rule)
+      if !isExceeded {
+        exceeded.remove(rule)
+      } else if exceeded.insert(rule).inserted {
+        events.send(.limitExceeded(rule))
+      }
+    }
+    tellSpace(retention, space)
+  }
+
+  private func delete(_ archive: ArchiveInfo, _ rule: RetentionRule) throws(LogError) {
+    events.send(.willDelete(archive, rule))
+    try catalogue.delete([archive.fileName], if: { !$0.state.isHeld }) { name, outcome in
+      switch outcome {
+      case .deleted(let archive):
+        undeletable.remove(name)
+        events.send(.deleted(archive, rule))
+      case .failed(let error):
+        if undeletable.insert(name).inserted { events.send(.notDeleted(archive, error)) }
+      case .spared: break
+      }
+    }
+  }
+
+  // MARK: - Thresholds
+
+  private func tellSpace(_ retention: Retention, _ space: (free: Int, total: Int)?) {
+    guard let space else { return }
+    let isLow = space.free < retention.freeSpace.bytes(ofTotal: space.total)
+    if isLow && !self.isLow { events.send(.lowSpace(available: space.free)) }
+    self.isLow = isLow
+  }
+
+  private func tellThresholds() {
+    let totals = catalogue.totals
+    let now = (
+      pending: thresholds.pending > 0 && totals.pending >= thresholds.pending,
+      size: thresholds.size > 0 && totals.size >= thresholds.size
+    )
+    if now.pending && !reached.pending { events.send(.pendingReached(totals.pending)) }
+    if now.size && !reached.size { events.send(.sizeReached(totals.size)) }
+    reached = now
+  }
+}

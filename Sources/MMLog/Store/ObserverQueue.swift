@@ -1,0 +1,125 @@
+public import MMLogStorage
+import CMMLog
+import MMLogSystem
+import Synchronization
+
+/// Is told what a store does, one thing after the other, on a thread of its own: it may call any method of the store, and
+/// take its time. When 1024 events wait for it, it misses the oldest.
+public protocol LogStoreObserver: AnyObject, Sendable {
+  /// Something happened.
+  func handle(_ event: LogEvent)
+
+  /// Whether a limit may delete an archive. If not, it is asked again the next time.
+  ///
+  /// Who needs longer than a second for the answer is taken to agree, so that an observer that hangs cannot fill the disk:
+  /// to be sure to keep an archive, ``LogStore/hold(_:because:)``. Deletions that the program asks for are not asked about.
+  func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool
+}
+
+extension LogStoreObserver {
+  /// Lets all limits delete what they have to.
+  public func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool { true }
+}
+
+/// What an observer has still to be told, and the thread that tells it.
+///
+/// Proof of `@unchecked Sendable`: `state` is a mutex, `signal` is touched by atomic operations only, the rest never changes.
+final class ObserverQueue: @unchecked Sendable {
+  private enum Item {
+    case event(LogEvent)
+    case question(ArchiveInfo, RetentionRule, Answer<Bool>)
+  }
+
+  private struct State {
+    var items: [Item] = []
+    var isOver = false
+    var thread: Thread?
+  }
+
+  /// Most events that wait.
+  private static let capacity = 1024
+  /// How long to wait for an answer, in nanoseconds.
+  private static let patience: Int64 = 1_000_000_000
+
+  private let observer: any LogStoreObserver
+  private let state = Mutex(State())
+  private let missed = Atomic<Int>(0)
+  private let isAsking = Atomic<Bool>(true)
+  /// Counts items and the end.
+  private let signal: UnsafeMutablePointer<UInt32>
+
+  init(_ observer: any LogStoreObserver) {
+    self.observer = observer
+    signal = .allocate(capacity: 1)
+    signal.initialize(to: 0)
+  }
+
+  deinit { signal.deallocate() }
+
+  var missedCount: Int { missed.load(ordering: .relaxed) }
+
+  func send(_ event: LogEvent) { put(.event(event)) }
+
+  /// The observer's answer; true if it does not come in time.
+  func ask(_ archive: ArchiveInfo, _ rule: RetentionRule) -> Bool {
+    guard isAsking.load(ordering: .acquiring) else { return true }
+    let answer = Answer<Bool>()
+    put(.question(archive, rule, answer))
+    let deadline = Clock.monotonic() &+ UInt64(Self.patience)
+    while isAsking.load(ordering: .acquiring) {
+      if let isYes = answer.wait(atMost: 50_000_000) { return isYes }
+      if Clock.monotonic() >= deadline { break }
+    }
+    missed.add(1, ordering: .relaxed)
+    return true
+  }
+
+  func stopAsking() { isAsking.store(false, ordering: .releasing) }
+
+  /// Lets the thread end when everything has been told. Does not wait for it: the observer may be who calls.
+  func finish() {
+    state.withLock { $0.isOver = true }
+    wake()
+  }
+
+  private func put(_ item: Item) {
+    state.withLock { state in
+      if state.isOver { return }
+      state.items.append(item)
+      if state.items.count > Self.capacity {
+        state.items.removeFirst()
+        missed.add(1, ordering: .relaxed)
+      }
+      // At the first event, and in a fork's child again. If there can be no thread now, the next event tries.
+      if state.thread == nil {
+        state.thread = try? Thread(name: "mmlog-observer") { [self] in run() }
+      }
+    }
+    wake()
+  }
+
+  private func wake() {
+    _ = mmlog_fetch_add_u32(signal, 1)
+    Futex.wake(signal)
+  }
+
+  private func run() {
+    while true {
+      let seen = mmlog_load_acquire_u32(signal)
+      let (items, isOver) = state.withLock { state in
+        defer { state.items = [] }
+        return (state.items, state.isOver)
+      }
+      for item in items {
+        switch item {
+        case .event(let event): observer.handle(event)
+        case .question(let archive, let rule, let answer):
+          answer.give(observer.mayDelete(archive, for: rule))
+        }
+      }
+      if !items.isEmpty { continue }
+      if isOver { return }
+      _ = Futex.wait(signal, expected: seen, timeout: 60_000_000_000)
+    }
+  }
+}

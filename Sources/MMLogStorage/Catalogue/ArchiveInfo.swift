@@ -1,0 +1,114 @@
+public import MMLogFormat
+import MMLogSystem
+
+/// What is known of an archive without reading its records.
+public struct ArchiveInfo: Equatable, Sendable {
+  /// Where it is.
+  public var path: String { "\(directory)/\(fileName)" }
+  /// Its name in the store's directory. Names of one store sort as the archives were begun.
+  public let fileName: String
+  /// The store's directory.
+  public let directory: String
+  /// The store that it belongs to.
+  public let storeName: String
+  /// The session whose records it holds.
+  public let session: SessionID
+  /// Counts the session's archives from 1.
+  public let number: UInt32
+  /// When it was begun, in nanoseconds since 1970.
+  public let created: Int64
+  /// How long the file is, in bytes.
+  public let size: Int
+  /// The space that it takes on the disk, in bytes.
+  public let allocatedSize: Int
+  /// Whether it is complete, so that it never changes again. If not, it is being written, or was when its process died.
+  public let isSealed: Bool
+  /// Whether a process is writing it now.
+  public let isActive: Bool
+  /// What it holds; nil if it is not sealed, or of a version of mmlog that did not note it.
+  public let contents: Contents?
+  /// What was noted about it.
+  public internal(set) var state: ArchiveState
+
+  /// What a sealed archive holds.
+  public struct Contents: Equatable, Sendable {
+    /// The wall times of its first and last record, in nanoseconds since 1970; nil without records.
+    public let times: ClosedRange<Int64>?
+    /// How the session ended, if it ends in this archive.
+    public let ending: Ending?
+    private let counts: [UInt32]
+
+    /// How a session ended.
+    public enum Ending: Sendable {
+      /// The store was closed.
+      case closed
+      /// The process died, and the session was recovered later.
+      case died
+    }
+
+    /// How many records there are of a level.
+    public func count(_ level: Level) -> Int { Int(counts[Int(level.rawValue)]) }
+
+    /// How many records there are whose level is not known: those written before a crash, after which the archive was
+    /// continued. Parts of a record count each.
+    public var countOfUnknownLevel: Int { Int(counts[counts.count - 1]) }
+
+    /// How many records there are.
+    public var count: Int { counts.reduce(0) { $0 + Int($1) } }
+
+    init(_ summary: RecordSummary, _ tally: ArchiveTally) {
+      let isOrdered = summary.count > 0 && summary.firstWall <= summary.lastWall
+      times = isOrdered ? summary.firstWall...summary.lastWall : nil
+      counts = tally.counts
+      ending =
+        switch tally.ending {
+        case .elsewhere: nil
+        case .closed: .closed
+        case .died: .died
+        }
+    }
+  }
+
+  /// When its last record was logged as far as is known: what its age counts from.
+  package var lastTime: Int64 { contents?.times?.upperBound ?? created }
+}
+
+/// What is noted about an archive, for all processes: in extended attributes `user.mmlog.*` of its file, or, where the file
+/// system has none, in a file beside it.
+public struct ArchiveState: Equatable, Sendable {
+  /// When it was marked as uploaded, in nanoseconds since 1970; nil: it was not.
+  public package(set) var uploaded: Int64?
+  /// Why it is held, so that no limit deletes it; nil: it is not.
+  public package(set) var held: String?
+  /// Who is uploading it, if anyone is.
+  public package(set) var claim: UploadClaim?
+
+  init() {}
+
+  /// Whether it is marked as uploaded.
+  public var isUploaded: Bool { uploaded != nil }
+  /// Whether it is held.
+  public var isHeld: Bool { held != nil }
+}
+
+/// A lease on an archive: who has it uploads the archive, and nobody else does before it ends.
+public struct UploadClaim: Equatable, Sendable {
+  /// Who has it: any text that tells uploaders apart.
+  public let owner: String
+  /// When it ends by itself, in nanoseconds since 1970.
+  public let expiry: Int64
+
+  /// The longest lease that there is: a day. One that claims to end later, since the clock was set back, has ended.
+  public static let longest = Duration.seconds(86400)
+
+  package init(owner: String, expiry: Int64) {
+    self.owner = owner
+    self.expiry = expiry
+  }
+
+  /// Whether it is in force at a moment, in nanoseconds since 1970.
+  public func isInForce(at now: Int64) -> Bool {
+    let (limit, overflow) = now.addingReportingOverflow(Self.longest.nanoseconds)
+    return now < expiry && (overflow || expiry <= limit)
+  }
+}

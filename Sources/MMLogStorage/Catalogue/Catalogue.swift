@@ -1,0 +1,295 @@
+package import MMLogFormat
+package import MMLogSystem
+
+/// The archives in a directory: what there is, what is noted about each, and deleting them.
+///
+/// What was found out about an archive is remembered as long as the file system says that the file did not change, so that looking again
+/// costs one system call for each.
+///
+/// Proof of `@unchecked Sendable`: `entries` and `totals` are touched under `lock` only, and the rest never changes.
+package final class Catalogue: @unchecked Sendable {
+  /// Sizes of all archives, in bytes on the disk.
+  package struct Totals: Equatable, Sendable {
+    package var count = 0
+    /// Of all.
+    package var size = 0
+    /// Of those that are sealed and not marked as uploaded.
+    package var pending = 0
+    /// Of those that are marked as uploaded.
+    package var uploaded = 0
+  }
+
+  private struct Entry {
+    var info: ArchiveInfo
+    var stamp: Stamp
+  }
+
+  /// What changes when a file or its sidecar does.
+  private struct Stamp: Equatable {
+    var inode: UInt64
+    var size: Int
+    var changed: Int64
+    var sidecar: Int64?
+  }
+
+  private let path: String
+  /// Nil: archives of all stores.
+  private let store: String?
+  private let lock = SystemMutex()
+  private var entries: [String: Entry] = [:]
+  private var currentTotals = Totals()
+
+  /// - Parameters:
+  ///   - path: The directory. It is opened anew for each operation: what has this path then is what counts.
+  ///   - store: Whose archives; nil for all.
+  package init(of path: String, store: String?) {
+    (self.path, self.store) = (path, store)
+  }
+
+  /// Sizes as of the last look, and what was changed through this catalogue since.
+  package var totals: Totals { lock.withLock { currentTotals } }
+
+  // MARK: - Looking
+
+  /// All archives, the oldest first.
+  ///
+  /// Files that vanish meanwhile are left out, and so is what only looks like an archive by its name.
+  ///
+  /// - Parameters:
+  ///   - own: A session that is going on. If the clock was set back, so that there are archives from the future, its archives are
+  ///     the newest whatever they say.
+  ///   - problem: Told of each archive that cannot be read. It is left out.
+  /// - Complexity: one system call for each archive that is known, some ten for each new one.
+  package func look(
+    own: SessionID? = nil, problem: (SystemError) -> Void = { _ in }
+  ) throws(LogError) -> [ArchiveInfo] {
+    try lock.withLock { () throws(LogError) in
+      do throws(SystemError) {
+        try refresh(Directory.open(path), problem)
+      } catch {
+        throw LogError(error, while: "Looking for archives failed")
+      }
+      return ArchiveOrder.sorted(entries.values.map(\.info), own: own, now: Clock.realtime())
+    }
+  }
+
+  private func refresh(
+    _ directory: borrowing Directory, _ problem: (SystemError) -> Void
+  ) throws(SystemError) {
+    let names = try directory.names()
+    let sidecars = Set(names.filter { $0.hasSuffix(ArchiveState.sidecarSuffix) })
+    var old = entries
+    entries = [:]
+    entries.reserveCapacity(old.count)
+    currentTotals = Totals()
+    for name in names where name.hasSuffix(FileNames.archiveSuffix) {
+      do throws(SystemError) {
+        let sidecar = ArchiveState.sidecar(of: name)
+        let hasSidecar = sidecars.contains(sidecar)
+        let known = old.removeValue(forKey: name)
+        // One that is not sealed can be given up without any change.
+        if let known, known.info.isSealed,
+          let stamp = try stamp(name, hasSidecar ? sidecar : nil, directory), stamp == known.stamp
+        {
+          insert(known)
+        } else {
+          try insert(name, hasSidecar ? sidecar : nil, directory)
+        }
+      } catch {
+        problem(error)
+      }
+    }
+  }
+
+  private func stamp(
+    _ name: String, _ sidecar: String?, _ directory: borrowing Directory
+  ) throws(SystemError) -> Stamp? {
+    guard let status = try directory.status(of: name) else { return nil }
+    return try stamp(status, sidecar, directory)
+  }
+
+  private func stamp(
+    _ status: FileStatus, _ sidecar: String?, _ directory: borrowing Directory
+  ) throws(SystemError) -> Stamp {
+    var noted: Int64?
+    if let sidecar { noted = try directory.status(of: sidecar)?.changed }
+    return Stamp(
+      inode: status.inode, size: status.size, changed: status.changed, sidecar: noted)
+  }
+
+  private func insert(
+    _ fileName: String, _ sidecar: String?, _ directory: borrowing Directory
+  ) throws(SystemError) {
+    guard let name = FileNames.Archive(fileName: fileName), store == nil || name.store == store
+    else { return }
+    var status: FileStatus?
+    let info = try ArchiveInfo.read(name, fileName, in: directory) { status = $0 }
+    guard let info, let status else { return }
+    insert(Entry(info: info, stamp: try stamp(status, sidecar, directory)))
+  }
+
+  private func insert(_ entry: Entry) {
+    remove(entry.info.fileName)
+    entries[entry.info.fileName] = entry
+    currentTotals.add(entry.info, times: 1)
+  }
+
+  private func remove(_ fileName: String) {
+    if let old = entries.removeValue(forKey: fileName) { currentTotals.add(old.info, times: -1) }
+  }
+
+  /// Finds out about one archive anew; nil if it is gone.
+  package func look(at fileName: String) throws(LogError) -> ArchiveInfo? {
+    try lock.withLock { () throws(LogError) in
+      do throws(SystemError) {
+        return try refresh(fileName, Directory.open(path))
+      } catch {
+        throw LogError(error, while: "Reading about the archive failed")
+      }
+    }
+  }
+
+  private func refresh(
+    _ fileName: String, _ directory: borrowing Directory
+  ) throws(SystemError) -> ArchiveInfo? {
+    remove(fileName)
+    let sidecar = ArchiveState.sidecar(of: fileName)
+    try insert(fileName, try directory.status(of: sidecar) == nil ? nil : sidecar, directory)
+    return entries[fileName]?.info
+  }
+
+  // MARK: - Changing
+
+  /// How long to wait for another process that works on the directory, in nanoseconds.
+  private static let patience: Int64 = 10_000_000_000
+
+  /// Changes what is noted about an archive, as it is at this moment.
+  ///
+  /// - Parameter change: Is given the state that all processes see, and returns what to answer.
+  /// - Throws: `missingArchive` if it is gone; what the system refuses.
+  package func change<Answer>(
+    _ fileName: String, _ change: (inout ArchiveState) -> Answer
+  ) throws(LogError) -> Answer {
+    try withDirectory { (directory) throws(LogError) in
+      do {
+        guard var info = try refresh(fileName, directory) else {
+          throw LogError(
+            .missingArchive, "The archive \(path)/\(fileName) is not there any more", path: path)
+        }
+        let before = info.state
+        let answer = change(&info.state)
+        if info.state != before { try note(info.state, fileName, directory) }
+        return answer
+      } catch let error as SystemError {
+        throw LogError(error, while: "Noting something about an archive failed")
+      } catch {
+        throw error as? LogError ?? LogError(.system, "\(error)", path: path)
+      }
+    }
+  }
+
+  private func note(
+    _ state: ArchiveState, _ fileName: String, _ directory: borrowing Directory
+  ) throws(SystemError) {
+    let file = try directory.openFile(fileName, [.read])
+    try state.store(of: file, name: fileName, in: directory)
+    TestPoint.reach(.stateNoted)
+    // A mark that a power cut takes back would have an archive sent twice, or deleted though held.
+    try file.sync()
+    _ = try refresh(fileName, directory)
+  }
+
+  private func withDirectory<Answer>(
+    _ body: (borrowing Directory) throws(LogError) -> Answer
+  ) throws(LogError) -> Answer {
+    let directory = try openDirectory()
+    return try lock.withLock { () throws(LogError) in
+      try DirectoryLock.withLock(on: directory, within: Self.patience) { () throws(LogError) in
+        try body(directory)
+      }
+    }
+  }
+
+  private func openDirectory() throws(LogError) -> Directory {
+    do throws(SystemError) {
+      return try Directory.open(path)
+    } catch {
+      throw LogError(error, while: "Opening the directory of archives failed")
+    }
+  }
+
+  // MARK: - Deleting
+
+  /// What came of deleting an archive.
+  package enum Outcome: Sendable {
+    case deleted(ArchiveInfo)
+    /// It was changed meanwhile, or is gone.
+    case spared
+    case failed(LogError)
+  }
+
+  /// Moves archives to the trash.
+  ///
+  /// - Parameters:
+  ///   - fileNames: Which.
+  ///   - mayGo: Whether an archive may be deleted, as it is at the last moment. One that is being written never is.
+  ///   - outcome: Told of each.
+  package func delete(
+    _ fileNames: [String], if mayGo: (ArchiveInfo) -> Bool,
+    _ outcome: (String, Outcome) -> Void
+  ) throws(LogError) {
+    if fileNames.isEmpty { return }
+    try withDirectory { (directory) throws(LogError) in
+      for name in fileNames { outcome(name, delete(name, directory, mayGo)) }
+    }
+  }
+
+  private func delete(
+    _ fileName: String, _ directory: borrowing Directory, _ mayGo: (ArchiveInfo) -> Bool
+  ) -> Outcome {
+    do throws(SystemError) {
+      guard let info = try refresh(fileName, directory), !info.isActive, mayGo(info) else {
+        return .spared
+      }
+      TestPoint.reach(.retentionBeforeDelete)
+      try Trash.take(fileName, from: directory)
+      remove(fileName)
+      let sidecar = ArchiveState.sidecar(of: fileName)
+      if try directory.status(of: sidecar) != nil { try Trash.take(sidecar, from: directory) }
+      TestPoint.reach(.retentionDeleted)
+      return .deleted(info)
+    } catch {
+      return .failed(LogError(error, while: "Deleting an archive failed; it is tried again"))
+    }
+  }
+
+  /// Gives back the space of what was deleted, also by others; and removes sidecars whose archive is gone.
+  package func emptyTrash() throws(LogError) {
+    do throws(SystemError) {
+      let directory = try Directory.open(path)
+      _ = try Trash.empty(in: directory)
+    } catch {
+      throw LogError(error, while: "Emptying the folder of deleted archives failed")
+    }
+  }
+
+  /// The space on the directory's file system: what is free, what deleted archives will give back included, and all.
+  package func space() -> (free: Int, total: Int)? {
+    guard let directory = try? Directory.open(path), let space = try? directory.freeSpace() else {
+      return nil
+    }
+    return (space.available, space.total)
+  }
+}
+
+extension Catalogue.Totals {
+  fileprivate mutating func add(_ info: ArchiveInfo, times sign: Int) {
+    count += sign
+    size += sign * info.allocatedSize
+    if info.state.isUploaded {
+      uploaded += sign * info.allocatedSize
+    } else if info.isSealed {
+      pending += sign * info.allocatedSize
+    }
+  }
+}

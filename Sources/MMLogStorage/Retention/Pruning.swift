@@ -1,0 +1,62 @@
+/// Applies limits to a directory of archives once, beside whatever processes use it.
+package struct Pruning {
+  /// An archive, and the rule that deletes it; nil: none does.
+  package struct Verdict {
+    package let archive: ArchiveInfo
+    package let rule: RetentionRule?
+  }
+
+  private let directory: String
+  private let catalogue: Catalogue
+
+  /// - Parameter directory: Where the archives, and the rings of processes that died, are.
+  package init(of directory: String) {
+    self.directory = directory
+    catalogue = Catalogue(of: directory, store: nil)
+  }
+
+  /// What the limits say of each archive, store by store, the oldest first.
+  ///
+  /// - Parameters:
+  ///   - retention: Holds for each store's archives; free space for all together.
+  ///   - store: Whose archives; nil for all.
+  ///   - problem: Told of what cannot be read.
+  package func verdicts(
+    _ retention: Retention, store: String?, problem: (String) -> Void
+  ) throws(LogError) -> [Verdict] {
+    let all = try catalogue.look { problem("\($0)") }
+    var space = catalogue.space()
+    var verdicts: [Verdict] = []
+    for name in Set(all.map(\.storeName)).sorted() where store == nil || name == store {
+      let archives = all.filter { $0.storeName == name }
+      let plan = RetentionPlan(retention, archives, ringDirectory: directory, space: space)
+      let rules = Dictionary(uniqueKeysWithValues: plan.deletions.map { ($0.index, $0.rule) })
+      for (index, archive) in archives.enumerated() {
+        verdicts.append(Verdict(archive: archive, rule: rules[index]))
+        if rules[index] != nil { space?.free += archive.allocatedSize }
+      }
+    }
+    return verdicts
+  }
+
+  /// Deletes what no limit allows.
+  ///
+  /// - Parameters:
+  ///   - deleted: Told of each that was deleted. What is held or written by now is spared.
+  ///   - failed: Told of each that could not be.
+  package func delete(
+    _ verdicts: [Verdict], deleted: (Verdict) -> Void, failed: (LogError) -> Void
+  ) throws(LogError) {
+    for verdict in verdicts where verdict.rule != nil {
+      let name = verdict.archive.fileName
+      try catalogue.delete([name], if: { !$0.state.isHeld }) { _, outcome in
+        switch outcome {
+        case .deleted: deleted(verdict)
+        case .failed(let error): failed(error)
+        case .spared: break
+        }
+      }
+    }
+    try catalogue.emptyTrash()
+  }
+}

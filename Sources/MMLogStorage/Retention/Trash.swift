@@ -1,0 +1,54 @@
+import MMLogSystem
+
+/// Where archives go that are deleted: a folder in their directory. A name goes there at once, however large the file is; its
+/// space is given back by ``empty(in:)``, which takes its time.
+enum Trash {
+  static let folder = ".mmlog-trash"
+
+  /// Takes a file of the directory away.
+  ///
+  /// Where there can be no such folder (the disk is full, it belongs to someone else), the file is removed at once.
+  static func take(_ name: String, from directory: borrowing Directory) throws(SystemError) {
+    do throws(SystemError) {
+      try directory.makeDirectory(folder)
+      TestPoint.reach(.trashMade)
+      try directory.rename(name, to: name, in: directory.openDirectory(folder))
+    } catch {
+      if try directory.status(of: name) == nil { return }
+      try directory.remove(name)
+    }
+    TestPoint.reach(.trashTaken)
+  }
+
+  /// Removes what is in the folder and is ours.
+  ///
+  /// - Returns: How many files were removed.
+  /// - Throws: what keeps the first such file from being removed; the others are.
+  static func empty(in directory: borrowing Directory) throws(SystemError) -> Int {
+    let trash: Directory
+    do throws(SystemError) {
+      trash = try directory.openDirectory(folder)
+    } catch  where error.isNotFound {
+      return 0
+    }
+    var (count, failure) = (0, SystemError?.none)
+    for name in try trash.names() where isOurs(name) {
+      do throws(SystemError) {
+        try trash.remove(name)
+        count += 1
+      } catch  where error.isNotFound {
+      } catch {
+        failure = failure ?? error
+      }
+      TestPoint.reach(.trashRemoved)
+    }
+    if let failure { throw failure }
+    return count
+  }
+
+  private static func isOurs(_ name: String) -> Bool {
+    let suffix = ArchiveState.sidecarSuffix
+    let archive = name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name
+    return FileNames.Archive(fileName: archive) != nil
+  }
+}

@@ -1,0 +1,67 @@
+import CommandLineTool
+import MMLogStorage
+
+/// Which archives `--prune` deletes. Only the limits that are given count.
+enum PruneOptions {
+  static let prune = Option(
+    "prune",
+    """
+    Print nothing of the log: delete the archives of PATH, which are directories, that a limit \
+    does not allow. Safe beside running services; what is being written or held stays.
+    """)
+  static let dryRun = Option("dry-run", "With --prune: delete nothing, say what would be.")
+  static let explain = Option(
+    "explain", "With --prune: say of each archive whether it stays, and why.")
+  static let store = Option("name", value: "NAME", "With --prune: only archives of this store.")
+  static let maxCount = Option("max-count", value: "N", "With --prune: keep so many archives.")
+  static let maxSize = Option(
+    "max-size", value: "SIZE", "With --prune: keep so many bytes on the disk, such as 500M or 2G.")
+  static let maxAge = Option(
+    "max-age", value: "TIME",
+    "With --prune: keep what is not older, such as 12h, 30d or 8w, by its last record.")
+  static let keepFree = Option(
+    "keep-free", value: "SIZE|PERCENT",
+    "With --prune: leave so much of the file system free, such as 1G or 5%.")
+  static let keepCrashes = Option(
+    "keep-crashes", value: "N", default: "1",
+    "With --prune: keep the archives before and after so many crashes, the newest.")
+
+  static let all = [
+    prune, dryRun, explain, store, maxCount, maxSize, maxAge, keepFree, keepCrashes,
+  ]
+
+  static func retention(_ arguments: Arguments) throws(UsageError) -> Retention {
+    var retention = Retention.unlimited
+    retention.count = try arguments.value(of: maxCount, expected: "a number", number) ?? 0
+    retention.totalSize = try arguments.value(of: maxSize, expected: "a size as 500M", size) ?? 0
+    retention.age = try arguments.value(of: maxAge, expected: "a time as 30d", time) ?? .zero
+    retention.crashes = try arguments.value(of: keepCrashes, expected: "a number", number) ?? 1
+    if let free = try arguments.value(of: keepFree, expected: "a size as 1G or 5%", space) {
+      retention.freeSpace = free
+    }
+    return retention
+  }
+
+  private static func number(_ text: String) -> Int? { Int(text).flatMap { $0 >= 0 ? $0 : nil } }
+
+  private static func size(_ text: String) -> Int? {
+    let shift = ["K": 10, "M": 20, "G": 30, "T": 40][text.last?.uppercased() ?? ""]
+    guard let value = number(shift == nil ? text : String(text.dropLast())) else { return nil }
+    let (size, overflow) = value.multipliedReportingOverflow(by: 1 << (shift ?? 0))
+    return overflow ? nil : size
+  }
+
+  private static func time(_ text: String) -> Duration? {
+    let units = ["s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800]
+    guard let last = text.last, let unit = units[String(last)],
+      let value = number(String(text.dropLast())), value < 1 << 32
+    else { return nil }
+    return .seconds(value * unit)
+  }
+
+  private static func space(_ text: String) -> Retention.FreeSpace? {
+    guard text.hasSuffix("%") else { return size(text).map { .bytes($0) } }
+    guard let percent = Double(text.dropLast()), (0...100).contains(percent) else { return nil }
+    return .fraction(percent / 100)
+  }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import MMLogFormat
+import MMLogTestFiles
+import Testing
+
+/// `mmlog-decode --prune`.
+@Suite struct PruneTests {
+  private let folder = TemporaryDirectory()
+
+  /// Puts the closed archives of so many sessions there.
+  private func archives(_ count: Int) -> [String] {
+    (1...count).map { number in
+      let log = TestLog(session: UInt64(number))
+      log.identity.storeName = "orders"
+      log.beginArchive()
+      log.close()
+      let name = "orders-2025112\(number)T090000Z-\(log.identity.session)-000001.mmlog"
+      folder.put(name, log.archives[0])
+      return name
+    }
+  }
+
+  @Test func whatALimitDoesNotAllowIsDeletedAndTold() throws {
+    let names = archives(4)
+    folder.put("orders.txt", [1])
+    let arguments = ["--prune", "--max-count", "2", "--explain", folder.path]
+    let dry = try decode(arguments + ["--dry-run"])
+    #expect(dry.status == 0 && dry.errors == "", "\(dry.errors)")
+    #expect(try left() == names + ["orders.txt"])
+    let lines = dry.output.split(separator: "\n")
+    #expect(lines.count == 4 && lines.filter { $0.hasPrefix("would go ") }.count == 2, "\(lines)")
+    #expect(lines.filter { $0.contains("more archives than --max-count") }.count == 2)
+    let real = try decode(arguments)
+    #expect(real.status == 0 && real.errors == "", "\(real.errors)")
+    #expect(real.output == dry.output.replacingOccurrences(of: "would go ", with: "deleted  "))
+    #expect(try left().filter { $0.hasSuffix(".mmlog") }.count == 2)
+    #expect(try left().contains("orders.txt"))
+  }
+
+  @Test func withoutALimitNothingIsDone() throws {
+    let run = try decode(["--prune", folder.path])
+    #expect(run.status == 2 && run.errors.contains("--max-count"))
+    let wrong = try decode(["--prune", "--max-size", "lots", folder.path])
+    #expect(wrong.status == 2 && wrong.errors.contains("500M"))
+  }
+
+  @Test func ageAndSizeDelete() throws {
+    let names = archives(3)
+    let run = try decode(["--prune", "--max-age", "1d", folder.path])
+    #expect(run.status == 0, "\(run.errors)")
+    #expect(run.output.split(separator: "\n").allSatisfy { $0.contains("older than --max-age") })
+    #expect(run.output.split(separator: "\n").count == names.count, "\(run.output)")
+    #expect(try left() == [".mmlog-lock", ".mmlog-trash"])
+  }
+
+  private func left() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+  }
+}

@@ -1,0 +1,273 @@
+import Glibc
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+@Suite struct CatalogueTests {
+  private let fixture = Fixture()
+  private static let second: Int64 = 1_000_000_000
+
+  private func catalogue(store: String? = "test") -> Catalogue {
+    Catalogue(of: fixture.folder.path, store: store)
+  }
+
+  /// Makes an archive of the session that begins `created` seconds after 1970, closed unless said otherwise.
+  @discardableResult
+  private func archive(
+    _ number: UInt32, created: Int64, session: UInt64 = 1, ticks: [UInt64] = [1, 2],
+    end: SessionEnd.How? = nil, closes: Bool = true
+  ) throws -> String {
+    var identity = fixture.identity
+    identity.session = SessionID(words: (session, 9))
+    let head = ArchiveHead(identity: identity, number: number, created: created * Self.second)
+    let writer = try ArchiveWriter(in: fixture.directory(), head, compressionLevel: 1)
+    try fixture.append(ticks, to: writer)
+    if let end { try writer.append(SessionEnd(how: end, time: 5)) }
+    if closes { try writer.close(dictionary: fixture.dictionary.bytes) }
+    return writer.fileName
+  }
+
+  // MARK: - Looking
+
+  @Test func archivesAreListedOldestFirstWithWhatTheyHold() throws {
+    try archive(2, created: 20, ticks: [3, 4, 5], end: .diedAndWasRecovered)
+    try archive(1, created: 10)
+    fixture.folder.put("notes.txt", [1])
+    fixture.folder.put("other-20260101T000000Z-\(fixture.identity.session)-000001.mmlog", [1])
+    let list = try catalogue().look()
+    #expect(list.map(\.number) == [1, 2])
+    #expect(list.allSatisfy { $0.isSealed && !$0.isActive && $0.storeName == "test" })
+    #expect(list.map(\.created) == [10 * Self.second, 20 * Self.second])
+    let contents = try list.map { try #require($0.contents) }
+    #expect(contents.map(\.count) == [2, 3])
+    #expect(contents.map { $0.count(.info) } == [2, 3] && contents[0].countOfUnknownLevel == 0)
+    #expect(contents[1].times == 1003...1005)
+    #expect(contents.map(\.ending) == [nil, .died])
+    for archive in list {
+      #expect(try archive.size == fixture.contents(archive.path).count)
+      #expect(archive.path == fixture.folder(archive.fileName))
+    }
+  }
+
+  @Test func anArchiveThatIsContinuedAfterACrashCountsWhatItCannotTellApart() throws {
+    let name = try archive(1, created: 10, closes: false)
+    let file = try fixture.read(fixture.folder(name))
+    let writer = try ArchiveWriter(
+      resuming: file, fixture.directory().openFile(name, [.read, .write]), compressionLevel: 1)
+    try fixture.append([7], to: writer)
+    try writer.append(SessionEnd(how: .diedAndWasRecovered, time: 5))
+    try writer.close(dictionary: fixture.dictionary.bytes)
+    let contents = try #require(try catalogue().look().first?.contents)
+    #expect(contents.count == 3 && contents.countOfUnknownLevel == 2)
+    #expect(contents.ending == .died && contents.times == 1001...1007)
+  }
+
+  @Test func anArchiveIsActiveAsLongAsItsWriterIsThere() throws {
+    var writer: ArchiveWriter? = try ArchiveWriter(
+      in: fixture.directory(),
+      ArchiveHead(identity: fixture.identity, number: 1, created: 0), compressionLevel: 1)
+    let catalogue = catalogue()
+    var list = try catalogue.look()
+    #expect(list.map(\.isActive) == [true] && list.map(\.isSealed) == [false])
+    #expect(writer != nil)
+    writer = nil
+    list = try catalogue.look()
+    #expect(list.map(\.isActive) == [false] && list.map(\.isSealed) == [false])
+  }
+
+  @Test func whatOnlyLooksLikeAnArchiveIsLeftAlone() throws {
+    let name = "test-20260101T000000Z-\(fixture.identity.session)-000001.mmlog"
+    fixture.folder.put(name, Array(repeating: 7, count: 4096))
+    let real = try archive(2, created: 3)
+    try #require(symlink(fixture.folder(real), fixture.folder(link)) == 0)
+    let catalogue = catalogue()
+    #expect(try catalogue.look().map(\.fileName) == [real])
+    try catalogue.delete([name, link], if: { _ in true }) { _, outcome in
+      if case .spared = outcome { return }
+      Issue.record("\(outcome)")
+    }
+    #expect(fixture.names.contains(name) && fixture.names.contains(link))
+  }
+  private var link: String { "test-20260101T000000Z-\(fixture.identity.session)-000003.mmlog" }
+
+  @Test func aChangeByOthersIsSeen() throws {
+    let name = try archive(1, created: 10)
+    let (a, b) = (catalogue(), catalogue())
+    #expect(try a.look().count == 1 && b.look().count == 1)
+    try a.change(name) { $0.uploaded = 42 }
+    #expect(try b.look().map(\.state.uploaded) == [42])
+    try archive(2, created: 11)
+    try fixture.directory().remove(name)
+    #expect(try a.look().map(\.number) == [2])
+    #expect(try a.look(at: name) == nil)
+    let error = #expect(throws: LogError.self) { try b.change(name) { $0.held = "" } }
+    #expect(error?.code == .missingArchive)
+  }
+
+  @Test func theOrderHoldsWhenTheClockWasSetBack() throws {
+    let now = Clock.realtime() / Self.second
+    try archive(1, created: now - 50, session: 1)
+    // In the middle of a session: numbers tell.
+    try archive(2, created: now - 500, session: 1)
+    try archive(1, created: now - 10, session: 2)
+    let own = SessionID(words: (3, 9))
+    try archive(1, created: now - 400, session: 3)
+    func order() throws -> [UInt64] { try catalogue().look(own: own).map(\.session.words.0) }
+    #expect(try order() == [3, 1, 1, 2])
+    // A file from the future says that the clock was set back: what is being written is the newest.
+    try archive(1, created: now + 31_536_000, session: 4)
+    #expect(try order() == [1, 1, 2, 4, 3])
+  }
+
+  @Test func anArchiveThatCannotBeReadIsToldAndTheOthersListed() throws {
+    let names = [try archive(1, created: 10), try archive(2, created: 11)]
+    #if DEBUG
+      ForcedFault.force(.pread, errno: EIO, under: fixture.folder(names[0]))
+      var problems: [SystemError] = []
+      let list = try catalogue().look { problems.append($0) }
+      #expect(list.map(\.number) == [2] && problems.map(\.errno) == [EIO])
+    #endif
+  }
+
+  // MARK: - State
+
+  @Test(arguments: [true, false]) func stateIsKeptInAttributesOrBeside(hasAttributes: Bool) throws {
+    let name = try archive(1, created: 10)
+    #if DEBUG
+      if !hasAttributes { refuseAttributes() }
+      defer { ForcedFault.clear(under: fixture.folder.path) }
+    #endif
+    let catalogue = catalogue()
+    try catalogue.change(name) {
+      $0.uploaded = 42
+      $0.held = "an incident, with = and spaces"
+      $0.claim = UploadClaim(owner: "host 7 a", expiry: 99)
+    }
+    for catalogue in [catalogue, self.catalogue()] {
+      let state = try #require(try catalogue.look().first?.state)
+      #expect(state.uploaded == 42 && state.held == "an incident, with = and spaces")
+      #expect(state.claim == UploadClaim(owner: "host 7 a", expiry: 99))
+    }
+    #expect(fixture.names.contains(name + ".state") == !hasAttributes)
+    try catalogue.change(name) { ($0.uploaded, $0.held, $0.claim) = (nil, nil, nil) }
+    let state = try #require(try self.catalogue().look().first?.state)
+    #expect(!state.isUploaded && !state.isHeld && state.claim == nil)
+    // The sidecar goes with its archive.
+    try catalogue.delete([name], if: { _ in true }) { _, _ in }
+    try catalogue.emptyTrash()
+    #expect(fixture.names == [".mmlog-lock", ".mmlog-trash"])
+  }
+
+  private func refuseAttributes() {
+    #if DEBUG
+      for call in [SystemCall.fsetxattr, .fgetxattr, .fremovexattr] {
+        ForcedFault.force(call, errno: EOPNOTSUPP, times: .max, under: fixture.folder.path)
+      }
+    #endif
+  }
+
+  @Test func aDamagedStateCountsAsNone() throws {
+    let name = try archive(1, created: 10)
+    for bytes in [[], [0xFF, 10], Array("claim x\nuploaded\nuploaded y\nclaim 1\n\n \n".utf8)] {
+      fixture.folder.put(name + ".state", bytes)
+      let state = try #require(try catalogue().look().first?.state)
+      #expect(!state.isUploaded && !state.isHeld && state.claim == nil, "\(bytes)")
+    }
+  }
+
+  @Test func totalsAreKeptWithoutLooking() throws {
+    let names = try (1...4 as ClosedRange<UInt32>).map { try archive($0, created: Int64($0)) }
+    try archive(5, created: 5, closes: false)
+    let catalogue = catalogue()
+    let list = try catalogue.look()
+    let size = list[0].allocatedSize
+    #expect(list.prefix(4).allSatisfy { $0.allocatedSize == size })
+    try catalogue.change(names[0]) { $0.uploaded = 1 }
+    try catalogue.change(names[1]) { $0.uploaded = 1 }
+    #expect(catalogue.totals.pending == 2 * size && catalogue.totals.uploaded == 2 * size)
+    try catalogue.change(names[0]) { $0.uploaded = nil }
+    try catalogue.delete([names[1], names[2]], if: { _ in true }) { _, _ in }
+    #expect(catalogue.totals.pending == 2 * size && catalogue.totals.uploaded == 0)
+    #expect(catalogue.totals.count == 3)
+    let before = catalogue.totals
+    _ = try catalogue.look()
+    #expect(catalogue.totals == before)
+  }
+
+  // MARK: - Deleting
+
+  @Test func deletingIsARenameAndTheSpaceIsGivenBackLater() throws {
+    let name = try archive(1, created: 10)
+    let catalogue = catalogue()
+    var deleted: [String] = []
+    try catalogue.delete([name], if: { _ in true }) { _, outcome in
+      if case .deleted(let archive) = outcome { deleted.append(archive.fileName) }
+    }
+    #expect(deleted == [name])
+    let trash = fixture.folder(".mmlog-trash/\(name)")
+    #expect(access(trash, F_OK) == 0 && !fixture.names.contains(name))
+    // What is not ours stays, there too.
+    fixture.folder.put(".mmlog-trash/mine.txt", [1])
+    try self.catalogue().emptyTrash()
+    #expect(access(trash, F_OK) != 0)
+    #expect(access(fixture.folder(".mmlog-trash/mine.txt"), F_OK) == 0)
+  }
+
+  @Test func withoutAFolderForTrashTheFileIsRemovedAtOnce() throws {
+    let name = try archive(1, created: 10)
+    fixture.folder.put(".mmlog-trash", [1])
+    try catalogue().delete([name], if: { _ in true }) { _, _ in }
+    #expect(fixture.names == [".mmlog-lock", ".mmlog-trash"])
+  }
+
+  @Test func whatChangedAtTheLastMomentIsSpared() throws {
+    let name = try archive(1, created: 10)
+    let catalogue = catalogue()
+    _ = try catalogue.look()
+    try self.catalogue().change(name) { $0.held = "now" }
+    try catalogue.delete([name], if: { !$0.state.isHeld }) { _, outcome in
+      if case .spared = outcome { return }
+      Issue.record("\(outcome)")
+    }
+    #expect(fixture.names.contains(name))
+  }
+
+  #if DEBUG
+    @Test func whatCannotBeDeletedIsToldAndStays() throws {
+      let names = [try archive(1, created: 10), try archive(2, created: 11)]
+      for call in [SystemCall.renameat, .unlinkat] {
+        ForcedFault.force(call, errno: EACCES, under: fixture.folder(names[0]))
+      }
+      var (failed, deleted) = ([String](), [String]())
+      try catalogue().delete(names, if: { _ in true }) { name, outcome in
+        switch outcome {
+        case .deleted: deleted.append(name)
+        case .failed: failed.append(name)
+        case .spared: break
+        }
+      }
+      #expect(failed == [names[0]] && deleted == [names[1]])
+      #expect(try catalogue().look().map(\.number) == [1])
+    }
+
+    @Test func aReadOnlyDirectoryIsListedAndNotChanged() throws {
+      let name = try archive(1, created: 10)
+      ForcedFault.force(
+        .openat, errno: EROFS, times: .max, under: fixture.folder(".mmlog-lock"))
+      let catalogue = catalogue()
+      #expect(try catalogue.look().count == 1)
+      let error = #expect(throws: LogError.self) { try catalogue.change(name) { $0.held = "" } }
+      #expect(error?.message.contains("Mount the file system for writing") == true)
+    }
+  #endif
+
+  @Test func leasesLapseAlsoWhenTheClockWasSetBack() {
+    let day: Int64 = 86400 * Self.second
+    let claim = UploadClaim(owner: "a", expiry: 10 * day)
+    #expect(claim.isInForce(at: 10 * day - 1) && !claim.isInForce(at: 10 * day))
+    #expect(claim.isInForce(at: 9 * day) && !claim.isInForce(at: 9 * day - 1))
+    #expect(!UploadClaim(owner: "a", expiry: .max).isInForce(at: 0))
+  }
+}
