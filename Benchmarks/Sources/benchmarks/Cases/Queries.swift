@@ -97,10 +97,10 @@ struct Queries {
     for index in 0..<records { stores[index % stores.count].order(index) }
     for store in stores { try store.finish() }
     var before = rusage()
-    getrusage(RUSAGE_CHILDREN, &before)
+    getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &before)
     try shell("'\(decoder)' '\(folder)' > /dev/null")
     var after = rusage()
-    getrusage(RUSAGE_CHILDREN, &after)
+    getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &after)
     return Double(max(before.ru_maxrss, after.ru_maxrss)) / 1024
   }
 
