@@ -70,11 +70,33 @@ struct mmlog_regex *mmlog_regex_compile(
   return NULL;
 }
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MMLOG_ADDRESS_SANITIZER 1
+#endif
+#endif
+
+// The address sanitizer takes what regexec(3) is given for a string that ends with a zero, whatever REG_STARTEND says.
+static int match(const regex_t *compiled, const void *text, size_t count, regmatch_t *range) {
+#ifdef MMLOG_ADDRESS_SANITIZER
+  char *string = malloc(count + 1);
+  if (string == NULL) return REG_ESPACE;
+  memcpy(string, text, count);
+  string[count] = 0;
+  int error = regexec(compiled, string, 1, range, REG_STARTEND);
+  free(string);
+  return error;
+#else
+  (void)count;
+  return regexec(compiled, text, 1, range, REG_STARTEND);
+#endif
+}
+
 int mmlog_regex_matches(const struct mmlog_regex *regex, const void *text, size_t count) {
   // regoff_t is an int.
   if (count > INT32_MAX) count = INT32_MAX;
   regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)count};
-  int error = regexec(&regex->compiled, text, 1, &range, REG_STARTEND);
+  int error = match(&regex->compiled, text, count, &range);
   return error == 0 ? 1 : error == REG_NOMATCH ? 0 : -1;
 }
 
