@@ -5,7 +5,12 @@ import MMLogTestFiles
 import Testing
 
 /// Small files that claim to hold much: what reading them takes is bounded.
-@Suite struct BombTests {
+@Suite(
+  .disabled(
+    if: dlsym(nil, "__asan_init") != nil,
+    "The address sanitizer takes memory of its own for each byte.")
+)
+struct BombTests {
   /// Twelve frames of 60 MiB each, all of the same time, in some 700 KiB.
   @Test func framesThatInflateTakeBoundedMemory() async {
     await #expect(processExitsWith: .success) {
