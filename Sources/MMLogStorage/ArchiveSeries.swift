@@ -214,8 +214,7 @@ package final class ArchiveSeries {
   private func isDirectoryInPlace() throws(SystemError) -> Bool {
     do throws(SystemError) {
       let there = try Directory.open(directory.path).status(of: ".")
-      let ours = try directory.status(of: ".")
-      return there?.inode == ours?.inode && there?.device == ours?.device
+      return try there?.identity == directory.status(of: ".")?.identity
     } catch  where error.isNotFound {
       return false
     }

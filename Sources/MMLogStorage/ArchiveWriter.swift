@@ -187,7 +187,7 @@ package final class ArchiveWriter {
     let file = try self.file.status()
     if file.linkCount == 0 || file.size < end { return .gone }
     let named = try directory.status(of: fileName)
-    return named?.inode == file.inode && named?.device == file.device ? .unchanged : .elsewhere
+    return named?.identity == file.identity ? .unchanged : .elsewhere
   }
 
   /// Completes the archive: dictionary, index, trailer; then makes it safe from a power cut. If it fails, it can be

@@ -14,7 +14,7 @@ package struct FileStatus: Equatable, Sendable {
   /// How many names it has; 0 once it was removed.
   package let linkCount: Int
 
-  /// The file system it is on; with ``inode`` it identifies the file.
+  /// The file system it is on; with ``inode`` it is the file's ``identity``.
   package let device: UInt64
 
   /// Its number in the file system.
@@ -43,6 +43,15 @@ package struct FileStatus: Equatable, Sendable {
 }
 
 extension FileStatus {
+  /// Which file it is, whatever its name: the same for two that are one.
+  package struct Identity: Equatable, Sendable {
+    let device: UInt64
+    let inode: UInt64
+  }
+
+  /// Which file it is.
+  package var identity: Identity { Identity(device: device, inode: inode) }
+
   /// The permission bits of ``mode``, such as 0o600.
   package var permissions: UInt32 { mode & 0o7777 }
 

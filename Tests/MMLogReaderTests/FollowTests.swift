@@ -21,7 +21,8 @@ import Testing
     return trace
   }
 
-  @Test func anArchiveThatGrowsIsFollowed() {
+  /// An archive with one record, which the follower has given.
+  private func followedArchive() -> (TestLog, LogFollower) {
     let log = TestLog()
     log.writesRing = false
     log.write("a", ticks: 1)
@@ -29,6 +30,11 @@ import Testing
     log.save()
     let follower = LogFollower(paths: [log.folder.path])
     #expect(trace(follower) == ["<", "a"])
+    return (log, follower)
+  }
+
+  @Test func anArchiveThatGrowsIsFollowed() {
+    let (log, follower) = followedArchive()
     #expect(trace(follower) == [])
     log.write("b", ticks: 2)
     log.archive()
@@ -51,13 +57,7 @@ import Testing
   }
 
   @Test func rotationAndNewSessionsAreFollowed() {
-    let log = TestLog()
-    log.writesRing = false
-    log.write("a", ticks: 1)
-    log.archive()
-    log.save()
-    let follower = LogFollower(paths: [log.folder.path])
-    #expect(trace(follower) == ["<", "a"])
+    let (log, follower) = followedArchive()
     log.close(nil)
     log.beginArchive()
     log.write("b", ticks: 2)

@@ -172,8 +172,7 @@ final class Ring: @unchecked Sendable {
   var isInPlace: Bool {
     do throws(SystemError) {
       guard let own = try file?.status() else { return false }
-      let named = try directory().status(of: fileName)
-      return named?.inode == own.inode && named?.device == own.device
+      return try directory().status(of: fileName)?.identity == own.identity
     } catch {
       return !error.isNotFound
     }

@@ -1,6 +1,7 @@
 import CommandLineTool
 import Glibc
 import MMLogReader
+import MMLogSystem
 
 /// What is printed, how, and where.
 enum OutputOptions {
@@ -28,7 +29,9 @@ enum OutputOptions {
     _ arguments: Arguments, _ format: OutputFormat, _ zone: LogTimeZone, _ output: StandardOutput
   ) throws -> any ItemSink {
     if let path = arguments.value(of: .report) {
-      return ReportOutput(LogReport(zone: zone), to: try OutputFile(path))
+      return SummaryOutput(
+        LogReport(zone: zone), to: try OutputFile(path), add: { $0.add($1) },
+        print: { $0.append(made: Clock.realtime(), to: &$1) })
     }
     if let split = arguments.value(of: .splitBy), let path = arguments.value(of: .output) {
       return try SplitOutput(
@@ -38,13 +41,17 @@ enum OutputOptions {
     let target: any OutputTarget =
       if let path, path != "-" { try OutputFile(path) } else { output }
     if arguments.isSet(.stats) {
-      return StatisticsOutput(zone, isJSON: format.name == "json", to: target)
+      let isJSON = format.name == "json"
+      return SummaryOutput(
+        LogStatistics(zone: zone), to: target, add: { $0.add($1) },
+        print: { isJSON ? $0.appendJSON(to: &$1) : $0.appendText(to: &$1) })
     }
     if arguments.isSet(.histogram) {
       let (rows, columns) = terminalSize()
       let histogram = LogHistogram(
         zone: zone, rows: max(10, rows - 4), columns: columns, colors: format.colors)
-      return HistogramOutput(histogram, to: target)
+      return SummaryOutput(
+        histogram, to: target, add: { $0.add($1) }, print: { $0.append(to: &$1) })
     }
     return FormattedOutput(format.makeFormatter(), to: target)
   }

@@ -42,10 +42,7 @@ enum Crash {
   private static func runAll(
     _ arguments: Arguments, _ rounds: Int, _ seed: UInt64, _ output: StandardOutput
   ) throws -> Program.Status {
-    let folder = try arguments.value(of: .folder) ?? Folder.temporary()
-    try Folder.make(folder)
-    try output.append("crash rounds with --seed \(seed), in \(folder)\n")
-    try output.flush()
+    let folder = try arguments.workFolder(for: "crash rounds", seed, output)
     let start = Clock.monotonic()
     var tally = Tally()
     var batches = try Batches(arguments, folder: folder, output, patience: 3600)

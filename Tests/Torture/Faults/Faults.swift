@@ -40,10 +40,7 @@ enum Faults {
   private static func run(
     _ arguments: Arguments, _ seed: UInt64, _ output: StandardOutput
   ) throws -> Program.Status {
-    let folder = try arguments.value(of: .folder) ?? Folder.temporary()
-    try Folder.make(folder)
-    try output.append("faults with --seed \(seed), in \(folder)\n")
-    try output.flush()
+    let folder = try arguments.workFolder(for: "faults", seed, output)
     var isGood = true
     let isReal = arguments.value(of: .only)?.hasPrefix("real ")
     if isReal != true && !arguments.isSet(.real) {

@@ -37,10 +37,7 @@ enum Power {
   private static func run(
     _ arguments: Arguments, _ seed: UInt64, _ output: StandardOutput
   ) throws -> Program.Status {
-    let folder = try arguments.value(of: .folder) ?? Folder.temporary()
-    try Folder.make(folder)
-    try output.append("power cuts with --seed \(seed), in \(folder)\n")
-    try output.flush()
+    let folder = try arguments.workFolder(for: "power cuts", seed, output)
     var campaign = try Campaign(arguments, seed: seed, folder: folder, output)
     let isGood = try campaign.run()
     try output.flush()

@@ -1,3 +1,4 @@
+import CampaignSupport
 import CommandLineTool
 import MMLogSystem
 
@@ -53,4 +54,17 @@ extension Option {
   static let folder = Option(
     "folder", value: "DIR",
     "Where files are made; what fails stays there. Else a new one in /dev/shm or $TMPDIR.")
+}
+
+extension Arguments {
+  /// Where files are made: the folder that was asked for, or a new one. Says so, with the seed.
+  ///
+  /// - Parameter what: What is begun there, in a few words.
+  func workFolder(for what: String, _ seed: UInt64, _ output: StandardOutput) throws -> String {
+    let folder = try value(of: .folder) ?? Folder.temporary()
+    try Folder.make(folder)
+    try output.append("\(what) with --seed \(seed), in \(folder)\n")
+    try output.flush()
+    return folder
+  }
 }

@@ -1,0 +1,36 @@
+import CommandLineTool
+import MMLogReader
+
+/// Prints what all items together come to, when there are no more: what fills the log, how many records there were when, a page
+/// for a browser.
+final class SummaryOutput<Summary>: ItemSink {
+  private var summary: Summary
+  private let target: any OutputTarget
+  private let add: (inout Summary, LogItem) -> Void
+  private let print: (inout Summary, inout TextBuffer) -> Void
+
+  /// - Parameters:
+  ///   - add: Takes in an item.
+  ///   - print: Writes the whole, once.
+  init(
+    _ summary: Summary, to target: any OutputTarget,
+    add: @escaping (inout Summary, LogItem) -> Void,
+    print: @escaping (inout Summary, inout TextBuffer) -> Void
+  ) {
+    self.summary = summary
+    self.target = target
+    self.add = add
+    self.print = print
+  }
+
+  var hasReader: Bool { target.hasReader }
+
+  func take(_ item: LogItem) throws { add(&summary, item) }
+
+  func finish() throws {
+    var buffer = TextBuffer()
+    print(&summary, &buffer)
+    try buffer.withUnsafeBytes { try target.append($0.bytes) }
+    try target.finish()
+  }
+}
