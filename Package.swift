@@ -7,9 +7,15 @@ let package = Package(
   products: [
     .library(name: "MMLog", targets: ["MMLog"]),
     .library(name: "MMLogReader", targets: ["MMLogReader"]),
+    .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
     .executable(name: "mmlog-decode", targets: ["mmlog-decode"]),
     .executable(name: "mmlog-pipe", targets: ["mmlog-pipe"]),
   ],
+  traits: [
+    .trait(name: "SwiftLog", description: "The backend for swift-log, which is then fetched"),
+    .default(enabledTraits: []),
+  ],
+  dependencies: [.package(url: "https://github.com/apple/swift-log.git", from: "1.13.0")],
   targets: [
     // What the operating system and the processor offer.
     .target(name: "CMMLog"),
@@ -27,6 +33,13 @@ let package = Package(
     .target(
       name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"],
       resources: ["html", "css", "js"].map { .embedInCode("Output/Report/report.\($0)") }),
+    .target(
+      name: "MMLogSwiftLog",
+      dependencies: [
+        "MMLog", "MMLogFormat",
+        .product(
+          name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
+      ]),
 
     // Programs.
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
@@ -62,6 +75,15 @@ let package = Package(
       name: "MMLogReaderTests",
       dependencies: [
         "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLogTestFiles",
+      ]),
+    .testTarget(
+      name: "MMLogSwiftLogTests",
+      dependencies: [
+        "MMLogSwiftLog", "MMLog", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
+        .product(
+          name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
+        .product(
+          name: "InMemoryLogging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
       ]),
     .testTarget(
       name: "DecodeTests", dependencies: ["mmlog-decode", "MMLogFormat", "MMLogTestFiles"]),

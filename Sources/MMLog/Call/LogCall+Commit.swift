@@ -128,7 +128,7 @@ extension NewCallSite {
   /// At least as many bytes as the entry takes.
   var largestEntry: Int {
     var size =
-      5 * wordSize + paddedSize(file.utf8CodeUnitCount) + paddedSize(function.utf8CodeUnitCount)
+      5 * wordSize + paddedSize(file.count) + paddedSize(function.count)
     pieces.forEach { size += 4 * wordSize + paddedSize(Int($0.detail & 0xFFFF_FFFF)) }
     return size
   }
@@ -136,13 +136,8 @@ extension NewCallSite {
   /// Writes the entry. Allocates nothing.
   func write(into writer: inout EntryWriter, id: UInt32) {
     writer.callSite(
-      id: id, line: line, column: column, pieces: pieces.count, file: bytes(of: file),
-      function: bytes(of: function))
+      id: id, line: line, column: column, pieces: pieces.count, file: file, function: function)
     pieces.forEach { $0.write(into: &writer) }
-  }
-
-  private func bytes(of text: StaticString) -> UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
   }
 }
 

@@ -36,14 +36,32 @@ extension Logger {
 }
 
 extension LogLiteral.StringInterpolation {
-  /// Completes the record and stores its first word, with which it is acknowledged.
+  /// Completes the record of a log statement, and stores its first word, with which it is acknowledged.
   @inlinable @inline(__always)
   mutating func commit(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ file: StaticString,
-    _ function: StaticString, _ line: UInt32, _ column: UInt32, _ extraFlags: RecordFlags
+    _ function: StaticString, _ line: UInt32, _ column: UInt32, _ flags: RecordFlags
   ) {
     pieces.mix(UInt64(UInt(bitPattern: file.utf8Start)))
     pieces.mix(UInt64(line) << 32 | UInt64(column))
+    commit(label, level, flags) { hash, pieces in
+      NewCallSite(
+        hash: hash, pieces: pieces,
+        file: UnsafeRawBufferPointer(start: file.utf8Start, count: file.utf8CodeUnitCount),
+        function: UnsafeRawBufferPointer(
+          start: function.utf8Start, count: function.utf8CodeUnitCount),
+        line: line, column: column)
+    }
+  }
+
+  /// Completes a record, after everything that tells its call site from others is mixed into the hash.
+  ///
+  /// - Parameter site: Makes the call site, if it is not in the writer's cache.
+  @inlinable @inline(__always)
+  func commit(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
+    _ site: (UInt64, Pieces) -> NewCallSite
+  ) {
     // Never 0, which marks an empty place of the cache.
     let hash = pieces.hash | 1
     let writer = cursor.writer
@@ -54,8 +72,7 @@ extension LogLiteral.StringInterpolation {
     guard slot.pointee.hash == hash else {
       // Copied here and now: a value whose address is taken nowhere else stays out of memory on
       // the usual path.
-      let site = NewCallSite(
-        hash: hash, pieces: pieces, file: file, function: function, line: line, column: column)
+      let site = site(hash, pieces)
       return withUnsafePointer(to: site) { LogCall.commit(cursor, tail, $0) }
     }
     LeadingWords(
@@ -97,20 +114,20 @@ struct LeadingWords {
   }
 }
 
-/// A log statement as the outlined commit gets it, which may see it for the first time.
+/// A log statement as the outlined commit gets it, which may see it for the first time. Its texts live at least as long as the call.
 @frozen
 public struct NewCallSite {
   @usableFromInline let hash: UInt64
   @usableFromInline let pieces: Pieces
-  @usableFromInline let file: StaticString
-  @usableFromInline let function: StaticString
+  @usableFromInline let file: UnsafeRawBufferPointer
+  @usableFromInline let function: UnsafeRawBufferPointer
   @usableFromInline let line: UInt32
   @usableFromInline let column: UInt32
 
   @inlinable @inline(__always)
   init(
-    hash: UInt64, pieces: Pieces, file: StaticString, function: StaticString, line: UInt32,
-    column: UInt32
+    hash: UInt64, pieces: Pieces, file: UnsafeRawBufferPointer, function: UnsafeRawBufferPointer,
+    line: UInt32, column: UInt32
   ) {
     self.hash = hash
     self.pieces = pieces

@@ -76,8 +76,7 @@ extension RecordCursor {
   /// Inlined, so that the optimiser sees that the literal's array goes nowhere, and puts it on the stack.
   @inlinable @inline(__always)
   mutating func append(_ metadata: Logger.Metadata) {
-    flags |= RecordFlags.metadata.rawValue
-    append(checked: UInt64(metadata.pairs.count))
+    beginMetadata(pairs: metadata.pairs.count)
     for (key, value) in metadata.pairs { self = appending(key, value) }
   }
 
@@ -85,17 +84,15 @@ extension RecordCursor {
   @usableFromInline @inline(never)
   func appending(_ key: String, _ value: Logger.MetadataValue) -> RecordCursor {
     var cursor = self
-    cursor.append(key, reserving: 0)
+    cursor.append(key: key)
     cursor.append(value, depth: 0)
     return cursor
   }
 
   private mutating func append(_ value: Logger.MetadataValue, depth: Int) {
     switch value {
-    case .string(let text):
-      append(checked: UInt64(ValueType.string.rawValue))
-      append(text, reserving: 0)
-    case .stringConvertible(let value): append(.string(value.description), depth: depth)
+    case .string(let text): append(string: text)
+    case .stringConvertible(let value): append(string: value.description)
     case .int(let value): append(.int, UInt64(bitPattern: value))
     case .uint(let value): append(.uint, value)
     case .double(let value): append(.double, value.bitPattern)
@@ -106,15 +103,48 @@ extension RecordCursor {
     case .dictionary(let metadata) where depth < ValueType.deepest:
       append(.dictionary, UInt64(metadata.pairs.count))
       for (key, value) in metadata.pairs {
-        append(key, reserving: 0)
+        append(key: key)
         append(value, depth: depth + 1)
       }
-    case .array, .dictionary: append(.string("…"), depth: depth)
+    case .array, .dictionary: appendTooDeep()
     }
   }
+}
 
-  private mutating func append(_ type: ValueType, _ word: UInt64) {
+// MARK: - Metadata part by part: for those who have it in another form
+
+extension RecordCursor {
+  /// Begins a record's metadata; so many keys, each with its value, have to follow.
+  @inlinable @inline(__always)
+  package mutating func beginMetadata(pairs count: Int) {
+    flags |= RecordFlags.metadata.rawValue
+    append(checked: UInt64(count))
+  }
+
+  /// Adds a key, of the metadata or of a dictionary in it.
+  package mutating func append(key: String) { append(key, reserving: 0) }
+
+  /// Adds a text as a value.
+  package mutating func append(string text: String) {
+    append(checked: UInt64(ValueType.string.rawValue))
+    append(text, reserving: 0)
+  }
+
+  /// Adds a value of one word, or the count of an array's or dictionary's elements, which have to follow.
+  package mutating func append(_ type: ValueType, _ word: UInt64) {
     append(checked: UInt64(type.rawValue))
     append(checked: word)
   }
+
+  /// Adds what stands for a text that is not to be written.
+  package mutating func append(private text: String, _ privacy: Privacy) {
+    switch privacy {
+    case .public: append(string: text)
+    case .hash: append(.hash, PrivateHash.of(text))
+    default: append(checked: UInt64(ValueType.redacted.rawValue))
+    }
+  }
+
+  /// Adds what stands for an array or dictionary inside more than ``ValueType/deepest`` others.
+  package mutating func appendTooDeep() { append(string: "…") }
 }

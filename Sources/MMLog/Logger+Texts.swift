@@ -1,0 +1,76 @@
+import CMMLog
+package import MMLogFormat
+
+/// Where in the source code a text was logged, if that is known at run time only. Two places with the same texts are one.
+package struct SourcePlace {
+  /// The source file, as `Module/File.swift`.
+  package var file: String
+  /// The function.
+  package var function: String
+  /// The line.
+  package var line: UInt32
+
+  package init(file: String, function: String, line: UInt32) {
+    self.file = file
+    self.function = function
+    self.line = line
+  }
+}
+
+extension Logger {
+  /// Records a text that another logging interface has made, whatever the label's level.
+  ///
+  /// - Parameters:
+  ///   - text: The message.
+  ///   - level: The level.
+  ///   - place: Where it was logged.
+  ///   - metadata: Adds the record's metadata, if it has any. It may log, as a message's arguments may.
+  package func record(
+    _ text: String, _ level: Level, at place: SourcePlace,
+    metadata: (inout RecordCursor) -> Void
+  ) {
+    guard claimWriter() || LogCall.enter(label, level) else { return }
+    var record = LogLiteral(text: text).record
+    metadata(&record.cursor)
+    record.commit(label, level, at: place)
+  }
+}
+
+extension LogLiteral {
+  fileprivate init(text: String) { self = "\(text)" }
+}
+
+extension LogLiteral.StringInterpolation {
+  fileprivate mutating func commit(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, at place: SourcePlace
+  ) {
+    var (file, function) = (place.file, place.function)
+    file.withUTF8 { file in
+      function.withUTF8 { function in
+        let (file, function) = (UnsafeRawBufferPointer(file), UnsafeRawBufferPointer(function))
+        pieces.mix(file)
+        pieces.mix(function)
+        pieces.mix(UInt64(place.line))
+        commit(label, level, []) { hash, pieces in
+          NewCallSite(
+            hash: hash, pieces: pieces, file: file, function: function, line: place.line, column: 0)
+        }
+      }
+    }
+  }
+}
+
+extension Pieces {
+  /// Mixes text into the hash. By its bytes: its address may be another's tomorrow.
+  fileprivate mutating func mix(_ text: UnsafeRawBufferPointer) {
+    mix(UInt64(text.count))
+    guard var next = text.baseAddress else { return }
+    var left = text.count
+    while left >= wordSize {
+      mix(next.loadUnaligned(as: UInt64.self))
+      next += wordSize
+      left -= wordSize
+    }
+    if left > 0 { mix(RecordCursor.lastWord(next, left)) }
+  }
+}

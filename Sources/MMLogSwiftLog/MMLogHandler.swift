@@ -1,0 +1,130 @@
+#if SwiftLog
+  public import Logging
+  public import MMLog
+
+  /// A backend for swift-log that records into a ``LogStore``.
+  ///
+  /// ```swift
+  /// let store = try LogStore(directory: "/var/log/orders", name: "orders")
+  /// LoggingSystem.bootstrap { MMLogHandler(label: $0, store: store) }
+  /// ```
+  ///
+  /// Everything that a logger of swift-log is given is recorded: the message as one text, metadata with its structure
+  /// (and integers, floating-point numbers and Booleans with their types), what an error says of itself as `error.message` and
+  /// `error.type`, as swift-log's own handler has it, and the source, if it is not the module of the file, as `source`. Where the logger's
+  /// metadata, its provider's and the event's have the same key, the event's wins, then the provider's.
+  ///
+  /// A handler is a value, as swift-log wants it: changes of a copy change no other. Calls may be made from any thread and task.
+  /// A call neither locks nor enters the kernel, and allocates nothing itself; but swift-log's message is a `String`, which is
+  /// made before, and texts of other types in the metadata are made during the call. To record typed arguments, use ``LogStore``'s own loggers.
+  public struct MMLogHandler: LogHandler {
+    private let logger: MMLog.Logger
+    private var ownLevel: Logging.Logger.Level?
+
+    /// Metadata that goes with every message of this handler.
+    public var metadata: Logging.Logger.Metadata = [:]
+
+    /// Gives metadata that goes with a message when it is logged, such as what is in a task-local value.
+    public var metadataProvider: Logging.Logger.MetadataProvider?
+
+    /// Which values are private, by their attributes. Default: ``ValuePrivacy``, if a value has that attribute.
+    public var privacy: @Sendable (Logging.Logger.MetadataValueAttributes) -> Privacy = {
+      $0[ValuePrivacy.self]?.privacy ?? .public
+    }
+
+    /// Makes a handler for one label.
+    ///
+    /// - Parameters:
+    ///   - label: Names the part of the service that logs. Handlers of the same label share the level that the store has for it.
+    ///   - store: Where records go. The handler keeps it from being freed, not from being closed; after ``LogStore/close()``, records are
+    ///     dropped and counted.
+    ///   - metadataProvider: Gives metadata at each message. Default: what swift-log was bootstrapped with.
+    /// - Complexity: O(labels of the store).
+    public init(
+      label: String, store: LogStore,
+      metadataProvider: Logging.Logger.MetadataProvider? = LoggingSystem.metadataProvider
+    ) {
+      logger = store.logger(label: label)
+      self.metadataProvider = metadataProvider
+    }
+
+    /// The lowest level that is recorded.
+    ///
+    /// As long as it was not set, the store's level for the label, as it is at that moment (``LogStore/setLevel(_:for:)``); afterwards what it
+    /// was set to, for this handler and its copies.
+    public var logLevel: Logging.Logger.Level {
+      get { ownLevel ?? Logging.Logger.Level(logger.level) }
+      set { ownLevel = newValue }
+    }
+
+    /// A value of ``metadata``.
+    public subscript(metadataKey key: String) -> Logging.Logger.Metadata.Value? {
+      get { metadata[key] }
+      set { metadata[key] = newValue }
+    }
+
+    /// Records an event. Called by swift-log, which has compared the levels.
+    public func log(event: Logging.LogEvent) {
+      let fields = EventFields(event, provided: metadataProvider?.get(), ofLogger: metadata)
+      let place = SourcePlace(
+        file: event.file, function: event.function, line: UInt32(clamping: event.line))
+      logger.record(event.message.description, Level(event.level), at: place) {
+        fields.write(to: &$0, privacy)
+      }
+    }
+  }
+
+  /// Says of a metadata value whether it is written to disk.
+  ///
+  /// ```swift
+  /// logger.info("signed in", metadata: ["user": .attributed(name, attributes: [ValuePrivacy.hash])])
+  /// ```
+  public enum ValuePrivacy: Int64, Logging.Logger.MetadataValueAttributes.Attribute {
+    /// It is.
+    case `public` = 0
+    /// Nothing of it ever is; `<private>` is shown in its place.
+    case `private` = 1
+    /// A keyed hash is, which is equal for equal values of a session.
+    case hash = 2
+
+    var privacy: Privacy {
+      switch self {
+      case .public: .public
+      case .private: .private
+      case .hash: .hash
+      }
+    }
+  }
+
+  extension Logging.Logger.Level {
+    /// swift-log's level of the same name.
+    public init(_ level: Level) {
+      self =
+        switch level {
+        case .trace: .trace
+        case .debug: .debug
+        case .info: .info
+        case .notice: .notice
+        case .warning: .warning
+        case .error: .error
+        case .critical: .critical
+        }
+    }
+  }
+
+  extension Level {
+    /// The level of the same name as swift-log's.
+    public init(_ level: Logging.Logger.Level) {
+      self =
+        switch level {
+        case .trace: .trace
+        case .debug: .debug
+        case .info: .info
+        case .notice: .notice
+        case .warning: .warning
+        case .error: .error
+        case .critical: .critical
+        }
+    }
+  }
+#endif
