@@ -48,8 +48,9 @@ extension LogLiteral.StringInterpolation {
     file.withUTF8 { file in
       function.withUTF8 { function in
         let (file, function) = (UnsafeRawBufferPointer(file), UnsafeRawBufferPointer(function))
-        pieces.mix(file)
-        pieces.mix(function)
+        // By their bytes: their addresses may be others' tomorrow.
+        pieces.mix(hash(of: file))
+        pieces.mix(hash(of: function))
         pieces.mix(UInt64(place.line))
         commit(label, level, []) { hash, pieces in
           NewCallSite(
@@ -60,17 +61,21 @@ extension LogLiteral.StringInterpolation {
   }
 }
 
-extension Pieces {
-  /// Mixes text into the hash. By its bytes: its address may be another's tomorrow.
-  fileprivate mutating func mix(_ text: UnsafeRawBufferPointer) {
-    mix(UInt64(text.count))
-    guard var next = text.baseAddress else { return }
-    var left = text.count
-    while left >= wordSize {
-      mix(next.loadUnaligned(as: UInt64.self))
-      next += wordSize
-      left -= wordSize
-    }
-    if left > 0 { mix(RecordCursor.lastWord(next, left)) }
+/// A hash of text, a word at a time.
+@inline(__always)
+private func hash(of text: UnsafeRawBufferPointer) -> UInt64 {
+  var hash = UInt64(text.count)
+  func mix(_ word: UInt64) {
+    hash = (hash ^ word) &* 0xD6E8_FEB8_6659_FD93
+    hash ^= hash >> 32
   }
+  guard var next = text.baseAddress else { return hash }
+  var left = text.count
+  while left >= wordSize {
+    mix(next.loadUnaligned(as: UInt64.self))
+    next += wordSize
+    left -= wordSize
+  }
+  mix(RecordCursor.lastWord(next, left))
+  return hash
 }

@@ -11,7 +11,7 @@
   ///
   /// Everything that a logger of swift-log is given is recorded: the message as one text, metadata with its structure
   /// (and integers, floating-point numbers and Booleans with their types), what an error says of itself as `error.message` and
-  /// `error.type`, as swift-log's own handler has it, and the source, if it is not the module of the file, as `source`. Where the logger's
+  /// `error.type`, as swift-log's own handler has it, and the source, if one is given, as `source`. Where the logger's
   /// metadata, its provider's and the event's have the same key, the event's wins, then the provider's.
   ///
   /// A handler is a value, as swift-log wants it: changes of a copy change no other. Calls may be made from any thread and task.
@@ -65,11 +65,11 @@
 
     /// Records an event. Called by swift-log, which has compared the levels.
     public func log(event: Logging.LogEvent) {
-      let fields = EventFields(event, provided: metadataProvider?.get(), ofLogger: metadata)
       let place = SourcePlace(
         file: event.file, function: event.function, line: UInt32(clamping: event.line))
+      let provided = metadataProvider?.get()
       logger.record(event.message.description, Level(event.level), at: place) {
-        fields.write(to: &$0, privacy)
+        writeFields(of: event, provided, to: &$0)
       }
     }
   }

@@ -122,15 +122,18 @@ extension RecordCursor {
   }
 
   /// Adds a key, of the metadata or of a dictionary in it.
+  @inline(__always)
   package mutating func append(key: String) { append(key, reserving: 0) }
 
   /// Adds a text as a value.
+  @inline(__always)
   package mutating func append(string text: String) {
     append(checked: UInt64(ValueType.string.rawValue))
     append(text, reserving: 0)
   }
 
   /// Adds a value of one word, or the count of an array's or dictionary's elements, which have to follow.
+  @inline(__always)
   package mutating func append(_ type: ValueType, _ word: UInt64) {
     append(checked: UInt64(type.rawValue))
     append(checked: word)
