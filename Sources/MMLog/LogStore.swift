@@ -58,6 +58,17 @@ public final class LogStore: Sendable {
   /// - Complexity: O(labels); keep the logger, do not make one for each call.
   public func logger(label: String) -> Logger { Logger(core.label(label)) }
 
+  /// Makes this the store of all loggers that were made without one (``Logger/init(label:)``,
+  /// ``Logger/init(subsystem:category:)``), now and later.
+  ///
+  /// What they logged before was dropped; it is counted in ``losses``. Their levels are from now on as this store's. Until
+  /// it is closed, it stays the default; then another one can be.
+  ///
+  /// - Precondition: No other store that is open is the default.
+  public func makeDefault() {
+    precondition(DefaultStore.set(core), "Another open store is the default: close it first")
+  }
+
   /// Sets the level of all labels that `pattern` matches, now and later.
   ///
   /// - Parameters:

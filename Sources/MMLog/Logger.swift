@@ -17,6 +17,18 @@ public struct Logger: @unchecked Sendable {
 
   init(_ label: UnsafeMutablePointer<mmlog_label>) { self.label = label }
 
+  /// A logger of the default store (``LogStore/makeDefault()``), which need not be open yet.
+  ///
+  /// ```swift
+  /// private let log = Logger(label: "orders.matching")
+  /// ```
+  ///
+  /// Until there is a default store, records are dropped and counted.
+  ///
+  /// - Parameter label: Names the part of the service that logs.
+  /// - Complexity: O(labels); keep the logger, do not make one for each call.
+  public init(label: String) { self.init(DefaultStore.label(label)) }
+
   /// The lowest level that is recorded, shared by all loggers of this label.
   @inlinable
   public var level: Level {

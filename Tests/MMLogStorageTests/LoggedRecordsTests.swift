@@ -32,7 +32,7 @@ import Testing
       "\(-5, name: "i") \(UInt8(200), name: "u") \(UInt64.max) \(Int8(-1), format: .hex(includePrefix: true, uppercase: true))"
     )
     log.info(
-      "\(0.1, name: "d") \(Float(0.1)) \(1e300) \(2.5, format: .fixed(2)) \(1234.5, format: .exponential(1))"
+      "\(0.1, name: "d") \(Float(0.1)) \(1e300) \(2.5, format: .fixed(2)) \(1234.5, format: .exponential(precision: 1))"
     )
     log.notice(
       "\(true) \(false, align: .right(columns: 7))| \("é😀", name: "s", align: .left(columns: 4))|")

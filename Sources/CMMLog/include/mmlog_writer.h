@@ -93,7 +93,7 @@ typedef struct mmlog_label {
   uint32_t reserved;
   uint64_t identity;            // the label's number, where it stands in a record's identity word
   const void *_Nullable gate;   // the store's while it accepts records
-  const void *store;            // the store, for the outlined parts
+  const void *_Nullable store;  // the store, for the outlined parts; null: none yet
 } mmlog_label;
 
 // initial-exec, so that the address is one instruction away also in a dynamic library.
@@ -113,6 +113,12 @@ static inline const void *_Nullable mmlog_load_gate(const mmlog_label *label) {
   return __atomic_load_n(&label->gate, __ATOMIC_RELAXED);
 }
 /* Whether the writer writes for the label's store, and that accepts records. */
+static inline const void *_Nullable mmlog_load_store(const mmlog_label *label) {
+  return __atomic_load_n(&label->store, __ATOMIC_ACQUIRE);
+}
+static inline void mmlog_store_store(mmlog_label *label, const void *_Nullable store) {
+  __atomic_store_n(&label->store, store, __ATOMIC_RELEASE);
+}
 static inline bool mmlog_gate_is_open(const mmlog_label *label, const mmlog_writer *writer) {
   return mmlog_load_gate(label) == writer->gate;
 }

@@ -15,7 +15,10 @@ enum LogCall {
   static func enter(_ label: UnsafeMutablePointer<mmlog_label>, _ level: Level) -> Bool {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    let store = StoreCore.of(label)
+    guard let store = StoreCore.of(label) else {
+      DefaultStore.countLoss(level)
+      return false
+    }
     guard let session = store.currentSession() else {
       store.countLossWithoutRing(level)
       return false
@@ -34,6 +37,12 @@ enum LogCall {
       return false
     }
     return true
+  }
+
+  /// What ``Privacy/auto`` means for texts in the call that a writer is busy with.
+  @usableFromInline @inline(never)
+  static func autoPrivacy(_ writer: UnsafeMutablePointer<mmlog_writer>) -> Privacy {
+    Session.of(writer.pointee.thread)?.autoPrivacy ?? .private
   }
 
   /// The first of a thread's writers that is not in the middle of a call, made busy.

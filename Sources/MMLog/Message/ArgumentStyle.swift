@@ -11,6 +11,40 @@ public struct Privacy: Equatable, Sendable {
   /// Only a hash is written, keyed with a secret of the process: equal values of a session can be
   /// recognised, and not guessed from the file.
   @inlinable public static var hash: Privacy { Privacy(code: 2) }
+  /// Numbers and Booleans are written, and everything else as ``LogStore/Configuration/autoPrivacy`` says.
+  @inlinable public static var auto: Privacy { Privacy(code: 3) }
+  /// The same as `private`.
+  @inlinable public static var sensitive: Privacy { .private }
+
+  /// What stands in the place of a private value.
+  public enum Mask: Sendable {
+    /// A hash; see ``Privacy/hash``.
+    case hash
+    /// Nothing of it.
+    case none
+  }
+
+  /// Nothing of the value is on disk, or a hash.
+  ///
+  /// - Parameter mask: Which of these.
+  @inlinable @inline(__always)
+  public static func `private`(mask: Mask) -> Privacy { mask == .hash ? .hash : .private }
+  /// The same as `private(mask:)`.
+  @inlinable @inline(__always)
+  public static func sensitive(mask: Mask) -> Privacy { .private(mask: mask) }
+  /// As `auto`; what is private then, is nothing or a hash.
+  ///
+  /// - Parameter mask: Which of these.
+  @inlinable @inline(__always)
+  public static func auto(mask: Mask) -> Privacy { Privacy(code: mask == .hash ? 4 : 3) }
+
+  /// What `auto` comes to; all others are what they are.
+  @inlinable @inline(__always)
+  func resolved(_ privacy: @autoclosure () -> Privacy) -> Privacy {
+    if code < 3 { return self }
+    let privacy = privacy()
+    return code == 4 && privacy != .public ? .hash : privacy
+  }
 }
 
 /// How an integer is shown. It is stored in binary whatever the format.
@@ -25,10 +59,10 @@ public struct IntegerFormat: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - explicitPositiveSign: Whether positive numbers get a `+`.
-  ///   - minDigits: Least number of digits, 0 to 255; zeros are put before.
+  ///   - minDigits: Least number of digits, 0 to 255 at most; zeros are put before.
   @inlinable @inline(__always)
-  public static func decimal(explicitPositiveSign: Bool = false, minDigits: UInt8 = 0) -> Self {
-    IntegerFormat(word: 1 | (explicitPositiveSign ? 1 << 16 : 0) | UInt64(minDigits) << 24)
+  public static func decimal(explicitPositiveSign: Bool = false, minDigits: Int = 0) -> Self {
+    IntegerFormat(word: 1 | (explicitPositiveSign ? 1 << 16 : 0) | byte(minDigits) << 24)
   }
 
   /// Hexadecimal digits; negative numbers as their two's complement.
@@ -36,16 +70,19 @@ public struct IntegerFormat: Equatable, Sendable {
   /// Hexadecimal digits; negative numbers as their two's complement.
   ///
   /// - Parameters:
+  ///   - explicitPositiveSign: Whether numbers get a `+`.
   ///   - includePrefix: Whether `0x` goes before.
   ///   - uppercase: Whether digits are `A` to `F`.
-  ///   - minDigits: Least number of digits, 0 to 255.
+  ///   - minDigits: Least number of digits, 0 to 255 at most.
   @inlinable @inline(__always)
   public static func hex(
-    includePrefix: Bool = false, uppercase: Bool = false, minDigits: UInt8 = 0
+    explicitPositiveSign: Bool = false, includePrefix: Bool = false, uppercase: Bool = false,
+    minDigits: Int = 0
   ) -> Self {
     IntegerFormat(
-      word: 2 | (includePrefix ? 1 << 17 : 0) | (uppercase ? 1 << 18 : 0)
-        | UInt64(minDigits) << 24)
+      word: 2 | (explicitPositiveSign ? 1 << 16 : 0) | (includePrefix ? 1 << 17 : 0)
+        | (uppercase ? 1 << 18 : 0)
+        | byte(minDigits) << 24)
   }
 
   /// Octal digits; negative numbers as their two's complement.
@@ -53,23 +90,37 @@ public struct IntegerFormat: Equatable, Sendable {
   /// Octal digits; negative numbers as their two's complement.
   ///
   /// - Parameters:
+  ///   - explicitPositiveSign: Whether numbers get a `+`.
   ///   - includePrefix: Whether `0o` goes before.
-  ///   - minDigits: Least number of digits, 0 to 255.
+  ///   - minDigits: Least number of digits, 0 to 255 at most.
   @inlinable @inline(__always)
-  public static func octal(includePrefix: Bool = false, minDigits: UInt8 = 0) -> Self {
-    IntegerFormat(word: 3 | (includePrefix ? 1 << 17 : 0) | UInt64(minDigits) << 24)
+  public static func octal(
+    explicitPositiveSign: Bool = false, includePrefix: Bool = false, minDigits: Int = 0
+  ) -> Self {
+    IntegerFormat(
+      word: 3 | (explicitPositiveSign ? 1 << 16 : 0) | (includePrefix ? 1 << 17 : 0) | byte(
+        minDigits) << 24)
   }
 
   /// Binary digits; negative numbers as their two's complement.
   ///
   /// - Parameters:
+  ///   - explicitPositiveSign: Whether numbers get a `+`.
   ///   - includePrefix: Whether `0b` goes before.
-  ///   - minDigits: Least number of digits, 0 to 255.
+  ///   - minDigits: Least number of digits, 0 to 255 at most.
   @inlinable @inline(__always)
-  public static func binary(includePrefix: Bool = false, minDigits: UInt8 = 0) -> Self {
-    IntegerFormat(word: 4 | (includePrefix ? 1 << 17 : 0) | UInt64(minDigits) << 24)
+  public static func binary(
+    explicitPositiveSign: Bool = false, includePrefix: Bool = false, minDigits: Int = 0
+  ) -> Self {
+    IntegerFormat(
+      word: 4 | (explicitPositiveSign ? 1 << 16 : 0) | (includePrefix ? 1 << 17 : 0) | byte(
+        minDigits) << 24)
   }
 }
+
+/// A number that has to fit into a byte of the file.
+@inlinable @inline(__always)
+func byte(_ number: Int) -> UInt64 { UInt64(UInt8(clamping: number)) }
 
 /// How a floating-point number is shown. It is stored in binary whatever the format.
 @frozen
@@ -78,25 +129,39 @@ public struct FloatFormat: Equatable, Sendable {
   @inlinable @inline(__always) init(word: UInt64) { self.word = word }
 
   @inlinable @inline(__always)
-  init(style: UInt64, precision: UInt8?, explicitPositiveSign: Bool, uppercase: Bool) {
+  init(style: UInt64, precision: Int, explicitPositiveSign: Bool, uppercase: Bool) {
     word =
-      style | UInt64(precision ?? 255) << 8 | (explicitPositiveSign ? 1 << 16 : 0)
+      style | UInt64(UInt8(clamping: min(precision, 254))) << 8
+      | (explicitPositiveSign ? 1 << 16 : 0)
       | (uppercase ? 1 << 18 : 0)
   }
 
   /// The shortest decimal that reads back the same, as Swift prints it. The default.
   @inlinable public static var shortest: FloatFormat { FloatFormat(word: 0) }
+  /// Six digits after the point, as C's `%f`.
+  @inlinable public static var fixed: FloatFormat { .fixed(precision: 6) }
+  /// A fixed number of digits after the point.
+  ///
+  /// - Parameter precision: Digits after the point, 0 to 254.
+  @inlinable @inline(__always)
+  public static func fixed(_ precision: Int) -> FloatFormat { .fixed(precision: precision) }
   /// A fixed number of digits after the point, as C's `%f`.
   ///
   /// - Parameters:
   ///   - precision: Digits after the point, 0 to 254.
   ///   - explicitPositiveSign: Whether positive numbers get a `+`.
+  ///   - uppercase: Whether infinity and what is no number are in capitals.
   @inlinable @inline(__always)
-  public static func fixed(_ precision: UInt8 = 6, explicitPositiveSign: Bool = false) -> Self {
+  public static func fixed(
+    precision: Int, explicitPositiveSign: Bool = false, uppercase: Bool = false
+  ) -> Self {
     FloatFormat(
-      style: 5, precision: precision, explicitPositiveSign: explicitPositiveSign, uppercase: false)
+      style: 5, precision: precision, explicitPositiveSign: explicitPositiveSign,
+      uppercase: uppercase)
   }
 
+  /// Mantissa and exponent, as C's `%e`.
+  @inlinable public static var exponential: FloatFormat { .exponential() }
   /// Mantissa and exponent, as C's `%e`.
   ///
   /// - Parameters:
@@ -105,13 +170,15 @@ public struct FloatFormat: Equatable, Sendable {
   ///   - uppercase: Whether the exponent's sign is `E`.
   @inlinable @inline(__always)
   public static func exponential(
-    _ precision: UInt8 = 6, explicitPositiveSign: Bool = false, uppercase: Bool = false
+    precision: Int = 6, explicitPositiveSign: Bool = false, uppercase: Bool = false
   ) -> Self {
     FloatFormat(
       style: 6, precision: precision, explicitPositiveSign: explicitPositiveSign,
       uppercase: uppercase)
   }
 
+  /// The shorter of fixed and exponential, as C's `%g`.
+  @inlinable public static var hybrid: FloatFormat { .hybrid() }
   /// The shorter of fixed and exponential, as C's `%g`.
   ///
   /// - Parameters:
@@ -120,7 +187,7 @@ public struct FloatFormat: Equatable, Sendable {
   ///   - uppercase: Whether the exponent's sign is `E`.
   @inlinable @inline(__always)
   public static func hybrid(
-    _ precision: UInt8 = 6, explicitPositiveSign: Bool = false, uppercase: Bool = false
+    precision: Int = 6, explicitPositiveSign: Bool = false, uppercase: Bool = false
   ) -> Self {
     FloatFormat(
       style: 7, precision: precision, explicitPositiveSign: explicitPositiveSign,
@@ -140,15 +207,15 @@ public struct Alignment: Equatable, Sendable {
   ///
   /// - Parameter columns: The least number of characters.
   @inlinable @inline(__always)
-  public static func left(columns: UInt16) -> Alignment {
-    Alignment(word: 1 | UInt64(columns) << 8)
+  public static func left(columns: Int) -> Alignment {
+    Alignment(word: 1 | UInt64(UInt16(clamping: columns)) << 8)
   }
   /// The argument at the right, spaces before it.
   ///
   /// - Parameter columns: The least number of characters.
   @inlinable @inline(__always)
-  public static func right(columns: UInt16) -> Alignment {
-    Alignment(word: 2 | UInt64(columns) << 8)
+  public static func right(columns: Int) -> Alignment {
+    Alignment(word: 2 | UInt64(UInt16(clamping: columns)) << 8)
   }
 }
 

@@ -14,6 +14,8 @@ where StringLiteralType == StaticString {
   mutating func append(bytes: UnsafeRawBufferPointer)
   /// Adds text, as its bytes in UTF-8.
   mutating func append(text: some StringProtocol)
+  /// What ``Privacy/auto`` means for whatever is no number.
+  var autoPrivacy: Privacy { get }
 }
 
 extension LogInterpolation {
@@ -36,7 +38,7 @@ extension LogInterpolation {
     _ value: T, name: StaticString? = nil, format: IntegerFormat = .decimal,
     align: Alignment = .none, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(integerType(T.self), T.bitWidth, name, style, value) { append(integer: value) }
   }
 
@@ -46,7 +48,7 @@ extension LogInterpolation {
     _ value: T?, name: StaticString? = nil, format: IntegerFormat = .decimal,
     align: Alignment = .none, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(optional: integerType(T.self), T.bitWidth, name, style, value), let value {
       append(integer: value)
     }
@@ -65,7 +67,7 @@ extension LogInterpolation {
     _ value: Double, name: StaticString? = nil, format: FloatFormat = .shortest,
     align: Alignment = .none, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(ValueType.double.rawValue, 0, name, style, value) { append(word: value.bitPattern) }
   }
 
@@ -75,7 +77,7 @@ extension LogInterpolation {
     _ value: Double?, name: StaticString? = nil, format: FloatFormat = .shortest,
     align: Alignment = .none, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(optional: ValueType.double.rawValue, 0, name, style, value), let value {
       append(word: value.bitPattern)
     }
@@ -87,7 +89,7 @@ extension LogInterpolation {
     _ value: Float, name: StaticString? = nil, format: FloatFormat = .shortest,
     align: Alignment = .none, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(ValueType.float.rawValue, 0, name, style, value) {
       append(word: UInt64(value.bitPattern))
     }
@@ -99,7 +101,7 @@ extension LogInterpolation {
     _ value: Float?, name: StaticString? = nil, format: FloatFormat = .shortest,
     align: Alignment = .none, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: format.word, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(optional: ValueType.float.rawValue, 0, name, style, value), let value {
       append(word: UInt64(value.bitPattern))
     }
@@ -116,7 +118,7 @@ extension LogInterpolation {
   public mutating func appendInterpolation(
     _ value: Bool, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(.public), format: 0, align: align)
     if begin(ValueType.bool.rawValue, 0, name, style, value) { append(word: value ? 1 : 0) }
   }
 
@@ -125,7 +127,7 @@ extension LogInterpolation {
   public mutating func appendInterpolation(
     _ value: Bool?, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(.public), format: 0, align: align)
     if begin(optional: ValueType.bool.rawValue, 0, name, style, value), let value {
       append(word: value ? 1 : 0)
     }
@@ -142,7 +144,7 @@ extension LogInterpolation {
   public mutating func appendInterpolation(
     _ value: String, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: align)
     if begin(ValueType.string.rawValue, 0, name, style, value) { append(text: value) }
   }
 
@@ -152,7 +154,7 @@ extension LogInterpolation {
     _ value: String?, name: StaticString? = nil, align: Alignment = .none,
     privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: align)
     if begin(optional: ValueType.string.rawValue, 0, name, style, value), let value {
       append(text: value)
     }
@@ -164,7 +166,7 @@ extension LogInterpolation {
     _ value: Substring, name: StaticString? = nil, align: Alignment = .none,
     privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: align)
     if begin(ValueType.string.rawValue, 0, name, style, value) { append(text: value) }
   }
 
@@ -174,7 +176,7 @@ extension LogInterpolation {
     _ value: StaticString, name: StaticString? = nil, align: Alignment = .none,
     privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
+    let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: align)
     if begin(ValueType.string.rawValue, 0, name, style, value.description) {
       value.withUTF8Buffer { append(bytes: UnsafeRawBufferPointer($0)) }
     }
@@ -190,7 +192,7 @@ extension LogInterpolation {
   public mutating func appendInterpolation(
     _ value: UnsafeRawBufferPointer, name: StaticString? = nil, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: 0, align: .none)
+    let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: .none)
     if begin(ValueType.bytes.rawValue, 0, name, style, Array(value)) { append(bytes: value) }
   }
 
@@ -199,7 +201,7 @@ extension LogInterpolation {
   public mutating func appendInterpolation(
     _ value: [UInt8], name: StaticString? = nil, privacy: Privacy = .public
   ) {
-    let style = ArgumentStyle(privacy: privacy, format: 0, align: .none)
+    let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: .none)
     if begin(ValueType.bytes.rawValue, 0, name, style, value) {
       value.withUnsafeBytes { append(bytes: $0) }
     }
@@ -217,6 +219,7 @@ extension LogInterpolation {
     _ error: any Error, name: StaticString? = nil, align: Alignment = .none,
     privacy: Privacy = .public
   ) {
+    let privacy = privacy.resolved(autoPrivacy)
     append(description: privacy == .private ? "" : String(describing: error), name, align, privacy)
   }
 
@@ -234,6 +237,7 @@ extension LogInterpolation {
   public mutating func appendInterpolation<T>(
     _ value: T, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
   ) {
+    let privacy = privacy.resolved(autoPrivacy)
     append(description: privacy == .private ? "" : String(describing: value), name, align, privacy)
   }
 
@@ -243,6 +247,7 @@ extension LogInterpolation {
   public mutating func appendInterpolation<T>(
     _ value: T?, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
   ) {
+    let privacy = privacy.resolved(autoPrivacy)
     let text = privacy == .private ? nil : value.map { String(describing: $0) }
     appendInterpolation(text, name: name, align: align, privacy: privacy)
   }

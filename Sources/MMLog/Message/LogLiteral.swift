@@ -45,6 +45,10 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
       pieces = Pieces()
     }
 
+    /// As the store is configured.
+    @inlinable
+    public var autoPrivacy: Privacy { LogCall.autoPrivacy(cursor.writer) }
+
     /// Adds a piece of the static part.
     @inlinable @inline(__always)
     public mutating func append(_ piece: Piece) { pieces.append(piece) }

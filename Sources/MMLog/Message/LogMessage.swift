@@ -40,6 +40,9 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
       parts.reserveCapacity(interpolationCount)
     }
 
+    /// Private: which store it goes to is not known yet.
+    public var autoPrivacy: Privacy { .private }
+
     /// Adds a piece of the static part.
     public mutating func append(_ piece: Piece) { pieces.append(piece) }
 

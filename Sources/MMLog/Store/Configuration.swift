@@ -100,6 +100,9 @@ extension LogStore {
     /// The level of labels for which nothing else is set. Default: `info`.
     public var level = Level.info
 
+    /// What ``Privacy/auto`` means for values that are neither numbers nor Booleans: `public`, `private` (the default) or `hash`.
+    public var autoPrivacy = Privacy.private
+
     /// Whether the store's directories may belong to another user, or let every user make and remove files.
     ///
     /// Default: false. Then they have to belong to the process's user or to root, and if every user can write to them, they
@@ -119,6 +122,9 @@ extension LogStore {
       try check(0...9, compressionLevel, "compressionLevel", "0 to 9")
       try check(
         10_000_000...3_600_000_000_000, drainInterval.nanoseconds, "drainInterval", "10 ms to 1 h")
+      guard autoPrivacy.resolved(.private) == autoPrivacy else {
+        throw Self.invalid("autoPrivacy must be public, private or hash")
+      }
       guard segmentSize % 4096 == 0, dictionarySize % 4096 == 0 else {
         throw Self.invalid("segmentSize and dictionarySize must be multiples of 4096")
       }

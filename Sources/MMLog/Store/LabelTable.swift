@@ -10,9 +10,10 @@ import MMLogSystem
 /// atomic operations once it is published.
 final class LabelTable: @unchecked Sendable {
   typealias Pointer = UnsafeMutablePointer<mmlog_label>
+  typealias Label = (name: String, state: Pointer)
 
   let lock = SystemMutex()
-  private var labels: [(name: String, state: Pointer)] = []
+  private var labels: [Label] = []
   private var rules: [(pattern: String, level: Level)] = []
   private let defaultLevel: Level
 
@@ -22,6 +23,7 @@ final class LabelTable: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - store: The store, as its labels point to it.
+  ///   - gate: What lets log calls in, or nil.
   ///   - register: Enters a new label into the ring; false if there is no room. Called under the lock.
   func state(
     of name: String, store: UnsafeRawPointer, gate: UnsafeRawPointer?,
@@ -29,17 +31,42 @@ final class LabelTable: @unchecked Sendable {
   ) -> Pointer {
     lock.withLock {
       if let known = labels.first(where: { $0.name == name }) { return known.state }
-      let state = Pointer.allocate(capacity: 1)
-      let id = UInt32(labels.count + 1)
-      let isKnown = id <= 0xFFFF && register(id, name)
-      state.initialize(
-        to: mmlog_label(
-          level: UInt32(level(of: name).rawValue), reserved: 0,
-          identity: (isKnown ? UInt64(id) : 0) << RecordLayout.labelShift, gate: gate, store: store)
-      )
-      labels.append((name, state))
+      let state = Self.makeState(level: defaultLevel)
+      add((name, state), store, gate, register)
       return state
     }
+  }
+
+  /// Takes over a label that was made without a store, or belonged to one that is closed. It may be here already: then there are two of that name.
+  func adopt(
+    _ label: Label, store: UnsafeRawPointer, gate: UnsafeRawPointer?,
+    register: (UInt32, String) -> Bool
+  ) {
+    lock.withLock { add(label, store, gate, register) }
+  }
+
+  /// State for a label that belongs to no store: it lets no log call in.
+  static func makeState(level: Level) -> Pointer {
+    let state = Pointer.allocate(capacity: 1)
+    state.initialize(
+      to: mmlog_label(
+        level: UInt32(level.rawValue), reserved: 0, identity: 0, gate: closedGate, store: nil))
+    return state
+  }
+
+  private func add(
+    _ label: Label, _ store: UnsafeRawPointer, _ gate: UnsafeRawPointer?,
+    _ register: (UInt32, String) -> Bool
+  ) {
+    let id = UInt32(labels.count + 1)
+    let isKnown = id <= 0xFFFF && register(id, label.name)
+    labels.append(label)
+    let state = label.state
+    state.pointee.identity = (isKnown ? UInt64(id) : 0) << RecordLayout.labelShift
+    mmlog_store_relaxed_u32(&state.pointee.level, UInt32(level(of: label.name).rawValue))
+    mmlog_store_store(state, store)
+    // Last: it lets log calls in.
+    mmlog_store_gate(state, gate ?? Self.closedGate)
   }
 
   /// Sets the level of all labels that `pattern` matches, those to come included.
@@ -53,6 +80,9 @@ final class LabelTable: @unchecked Sendable {
     }
   }
 
+  /// The gate that no writer has. Not nil, which writers without a session have.
+  private static var closedGate: UnsafeRawPointer? { UnsafeRawPointer(bitPattern: 1) }
+
   /// Lets log calls in (a gate) or not (nil).
   func setGates(_ gate: UnsafeRawPointer?) {
     lock.withLock { setGatesLocked(gate) }
@@ -60,9 +90,7 @@ final class LabelTable: @unchecked Sendable {
 
   /// The same under the lock, as in a fork's child.
   func setGatesLocked(_ gate: UnsafeRawPointer?) {
-    // Not nil, which writers without a session have.
-    let closed = UnsafeRawPointer(bitPattern: 1)
-    for label in labels { mmlog_store_gate(label.state, gate ?? closed) }
+    for label in labels { mmlog_store_gate(label.state, gate ?? Self.closedGate) }
   }
 
   /// Enters all labels into the ring of a new session.

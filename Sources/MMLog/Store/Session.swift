@@ -15,10 +15,12 @@ final class Session: Sendable {
   let threads = ThreadRegistry()
   let overflow: OverflowWriter
   let policy: FullRingPolicy
+  /// What ``Privacy/auto`` means for texts.
+  let autoPrivacy: Privacy
   /// Its address is what the gates of labels and writers are compared by.
   nonisolated(unsafe) let gate: UnsafeRawPointer
 
-  init(ring: Ring, policy: FullRingPolicy) throws(LogError) {
+  init(ring: Ring, policy: FullRingPolicy, autoPrivacy: Privacy) throws(LogError) {
     // An entry takes 64 bytes at the least.
     guard let sites = CallSiteTable(sites: ring.geometry.dictionarySize / 64) else {
       throw LogError(PrivateMemory.refusal, while: "Making the table of call sites failed")
@@ -26,6 +28,7 @@ final class Session: Sendable {
     self.ring = ring
     self.sites = sites
     self.policy = policy
+    self.autoPrivacy = autoPrivacy
     overflow = OverflowWriter()
     gate = UnsafeRawPointer(UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1))
   }

@@ -123,7 +123,8 @@ final class StoreCore: @unchecked Sendable {
       in: rings, identity: identity, geometry: geometry,
       containsFaults: configuration.containsFaults)
     do {
-      let session = try Session(ring: ring, policy: configuration.fullRing)
+      let session = try Session(
+        ring: ring, policy: configuration.fullRing, autoPrivacy: configuration.autoPrivacy)
       // As it may have been changed since the store was opened.
       var settings = configuration.archiveSettings
       settings.rotation = rotation
@@ -212,9 +213,9 @@ final class StoreCore: @unchecked Sendable {
 
   // MARK: - Log calls
 
-  /// The store that a label belongs to.
-  static func of(_ label: UnsafeMutablePointer<mmlog_label>) -> StoreCore {
-    Unmanaged<StoreCore>.fromOpaque(label.pointee.store).takeUnretainedValue()
+  /// The store that a label belongs to; nil if there is none yet.
+  static func of(_ label: UnsafeMutablePointer<mmlog_label>) -> StoreCore? {
+    mmlog_load_store(label).map { Unmanaged<StoreCore>.fromOpaque($0).takeUnretainedValue() }
   }
 
   /// The session to log into; in a fork's child, a new one at the first call. Nil if there is none.
@@ -260,6 +261,9 @@ final class StoreCore: @unchecked Sendable {
   /// Counts a record for which there is no ring. Lock-free and async-signal-safe.
   func countLossWithoutRing(_ level: Level) { lossesWithoutRing.add(.noRing, level) }
 
+  /// Counts what was lost before there was a store.
+  func countLosses(_ ledger: LossLedger) { lossesWithoutRing.add(ledger) }
+
   /// For those who ask after the end of the session.
   private func keepLosses(of ring: Ring) { lossesWithoutRing.add(ring.losses) }
 
@@ -279,11 +283,29 @@ final class StoreCore: @unchecked Sendable {
     // All under the lock: a label must not come with the gate of a session that is closed meanwhile.
     lock.withLock {
       let session = open?.session
-      return labels.state(
-        of: name, store: UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()),
-        gate: session?.gate ?? UnsafeRawPointer(bitPattern: 1)
-      ) { id, label in session?.register(label: label, id: id) ?? true }
+      return labels.state(of: name, store: address, gate: session?.gate) { id, label in
+        session?.register(label: label, id: id) ?? true
+      }
     }
+  }
+
+  /// Takes over labels that were made without a store.
+  func adopt(_ orphans: [LabelTable.Label]) {
+    lock.withLock {
+      let session = open?.session
+      for label in orphans {
+        labels.adopt(label, store: address, gate: session?.gate) { id, name in
+          session?.register(label: name, id: id) ?? true
+        }
+      }
+    }
+  }
+
+  var isOpen: Bool { lock.withLock { !isClosed } }
+
+  /// As labels point to it.
+  private var address: UnsafeRawPointer {
+    UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
   }
 
   // MARK: - Flushing and closing

@@ -53,6 +53,7 @@ enum StoreRegistry {
   // What a child needs whole is locked while the process is copied; all other locks are made anew there.
 
   private static func beforeFork() {
+    DefaultStore.lock.lock()
     lock.lock()
     BlockPool.lock.lock()
     var next = newest
@@ -75,6 +76,7 @@ enum StoreRegistry {
     }
     BlockPool.lock.unlock()
     lock.unlock()
+    DefaultStore.lock.unlock()
   }
 
   private static func afterForkInChild() {
@@ -89,5 +91,6 @@ enum StoreRegistry {
     }
     BlockPool.lock.reinitialise()
     lock.reinitialise()
+    DefaultStore.lock.reinitialise()
   }
 }

@@ -1,0 +1,53 @@
+public import MMLogFormat
+
+// The names that os.Logger has for what is called otherwise here: a source file that was written for it needs another
+// import, and nothing else.
+
+extension Logger {
+  /// A logger of the default store, with the label `subsystem.category`. See ``init(label:)``.
+  ///
+  /// - Parameters:
+  ///   - subsystem: The service, or a part of it, as in `com.example.orders`.
+  ///   - category: What in it.
+  public init(subsystem: String, category: String) { self.init(label: "\(subsystem).\(category)") }
+
+  /// A logger of the default store without a label.
+  public init() { self.init(label: "") }
+
+  /// Records a message at the level `notice`, os.Logger's default. See ``log(level:_:_:file:function:line:column:)``.
+  @inlinable @inline(__always)
+  public func log(
+    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
+    column: UInt32 = #column
+  ) {
+    log(.notice, message, metadata, file, function, line, column)
+  }
+
+  /// Records a message at the level `critical`. See ``log(level:_:_:file:function:line:column:)``.
+  @inlinable @inline(__always)
+  public func fault(
+    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
+    column: UInt32 = #column
+  ) {
+    log(.critical, message, metadata, file, function, line, column)
+  }
+
+  /// Whether a record of this level would be made.
+  @inlinable @inline(__always)
+  public func isEnabled(type level: Level) -> Bool { isEnabled(level) }
+}
+
+/// os.Logger's name for a level.
+public typealias OSLogType = Level
+
+/// os.Logger's name for what is known of a value's privacy.
+public typealias OSLogPrivacy = Privacy
+
+extension Level {
+  /// os.Logger's name for `notice`.
+  @inlinable public static var `default`: Level { .notice }
+  /// os.Logger's name for `critical`.
+  @inlinable public static var fault: Level { .critical }
+}

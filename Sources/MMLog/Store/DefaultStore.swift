@@ -1,0 +1,46 @@
+import CMMLog
+import MMLogFormat
+import MMLogSystem
+
+/// The store of loggers that were made without one, and their labels, which may be older than it.
+enum DefaultStore {
+  /// Before that of a store, if both are taken.
+  static let lock = SystemMutex()
+  nonisolated(unsafe) private static var labels: [LabelTable.Label] = []  // under `lock`, as is the next one
+  nonisolated(unsafe) private static var store: StoreCore?
+  private static let losses = LossCounters()
+
+  /// The state of a label.
+  static func label(_ name: String) -> LabelTable.Pointer {
+    lock.withLock {
+      if let known = labels.first(where: { $0.name == name }) { return known.state }
+      // Made here, and not by a log call, which may be in a signal handler.
+      _ = losses
+      let label = (name, LabelTable.makeState(level: .info))
+      labels.append(label)
+      if let store, store.isOpen { store.adopt([label]) }
+      return label.1
+    }
+  }
+
+  /// Gives all labels to a store, and counts there what was lost before.
+  ///
+  /// - Returns: False if another store has them, and is open.
+  static func set(_ new: StoreCore) -> Bool {
+    lock.withLock {
+      if store === new { return true }
+      if let store, store.isOpen { return false }
+      store = new
+      new.adopt(labels)
+      var lost = LossLedger()
+      for level in Level.allCases {
+        lost.counts[LossLedger.offset(.noRing, level) / wordSize] = losses.take(.noRing, level)
+      }
+      new.countLosses(lost)
+      return true
+    }
+  }
+
+  /// Counts a record for which there is no store yet. Lock-free and async-signal-safe.
+  static func countLoss(_ level: Level) { losses.add(.noRing, level) }
+}
