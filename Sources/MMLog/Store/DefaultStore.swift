@@ -6,7 +6,8 @@ import MMLogSystem
 enum DefaultStore {
   /// Before that of a store, if both are taken.
   static let lock = SystemMutex()
-  nonisolated(unsafe) private static var labels: [LabelTable.Label] = []  // under `lock`, as is the next one
+  // Under `lock`, as is the next one.
+  nonisolated(unsafe) private static var labels: [LabelTable.Label] = []
   nonisolated(unsafe) private static var store: StoreCore?
   private static let losses = LossCounters()
 
