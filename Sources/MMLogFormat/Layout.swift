@@ -60,6 +60,7 @@ package enum RingLayout {
   package static let segmentHeaderSize = segmentCount + 4
 
   package static let state = HeadLayout.size
+  package static let newestArchive = state + 4
   package static let firstClockPair = state + 64
   package static let clockPairSlots = firstClockPair + ClockPairLayout.size
   package static let ledger = 1024

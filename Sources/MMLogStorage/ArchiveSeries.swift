@@ -44,10 +44,13 @@ package final class ArchiveSeries {
   private var lastLook: UInt64 = 0
   /// Told of each event.
   package var report: (Event) -> Void = { _ in }
+  /// Told of the number of each archive before it is complete, so that a limit may delete it; to be noted in the ring. A recovery goes on
+  /// from there: readers, and whoever has archives handed on, take two of a number for copies of one.
+  package var note: (UInt32) throws(SystemError) -> Void = { (_) throws(SystemError) in }
 
   /// - Parameters:
   ///   - directory: Where the archives are.
-  ///   - number: The number of the session's newest archive; 0 if it has none.
+  ///   - number: The number of the session's newest archive; 0 if it had none.
   ///   - current: That archive, if it is to be continued.
   package init(
     in directory: consuming Directory, _ identity: SessionIdentity, _ settings: Settings,
@@ -101,6 +104,9 @@ package final class ArchiveSeries {
 
   /// Closes the current archive if it has its size, its age, or its time.
   package func rotateIfDue(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+    if dueRotation() == nil { return }
+    // Of an archive that was taken away meanwhile, something else is to be told.
+    try lookAfterPlace(dictionary: dictionary)
     if let reason = dueRotation() { try close(reason, dictionary: dictionary) }
   }
 
@@ -123,6 +129,7 @@ package final class ArchiveSeries {
   ) throws(SystemError) {
     guard let closing = current else { return }
     if !closing.isComplete { report(.willClose(path: closing.path, reason)) }
+    try note(number)
     try leavingDamaged { (archive) throws(SystemError) in try archive.close(dictionary: dictionary)
     }
     current = nil
@@ -151,12 +158,8 @@ package final class ArchiveSeries {
     }
   }
 
-  /// Goes on in another directory: the store's path leads there now. An archive that has no name any more is given up.
-  package func move(to directory: consuming Directory) {
-    self.directory = directory
-    hasUnsyncedNames = true
-    if current?.isUnlinked == true { current = nil }
-  }
+  /// Has the next thing that is done look where the directory's path leads now, however short ago that was looked at.
+  package func expectMove() { lastLook = 0 }
 
   private func syncNames() throws(SystemError) {
     guard hasUnsyncedNames else { return }
@@ -206,6 +209,7 @@ package final class ArchiveSeries {
     _ archive: ArchiveWriter, isWhole: Bool, _ dictionary: UnsafeRawBufferPointer
   ) {
     // Whoever took it away need not let us complete it.
+    try? note(number)
     if isWhole { try? archive.close(dictionary: dictionary) }
     current = nil
     report(.takenAway(path: archive.path))

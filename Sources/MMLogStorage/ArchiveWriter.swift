@@ -95,9 +95,6 @@ package final class ArchiveWriter {
     }
   }
 
-  /// Whether somebody has removed the file, so that nobody will ever read it.
-  package var isUnlinked: Bool { (try? file.status())?.linkCount == 0 }
-
   /// Appends rows, and before them the dictionary entries that this archive does not have yet.
   ///
   /// - Parameters:

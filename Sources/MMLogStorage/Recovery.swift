@@ -21,9 +21,7 @@ public struct RecoveredSession: Sendable {
 package struct Recovery: ~Copyable {
   private let ringName: String
   private let settings: ArchiveSeries.Settings
-  private let file: File
-  private let image: RingImage
-  private let trustsDrained: Bool
+  private let ring: DeadRing
 
   /// Recovers every ring of `store` in `ringDirectory` whose process is dead.
   ///
@@ -157,10 +155,10 @@ package struct Recovery: ~Copyable {
   ) throws(LogError) {
     ringName = name
     self.settings = settings
-    image = try RingImage(file)
-    self.file = file
-    trustsDrained = image.isOfBoot(Host.bootID())
+    ring = try DeadRing(file)
   }
+
+  private var image: RingImage { ring.image }
 
   private func run(_ directory: borrowing Directory) throws -> RecoveredSession {
     try removeUnfinished(directory)
@@ -169,8 +167,9 @@ package struct Recovery: ~Copyable {
     var coverage = Coverage()
     for archive in archives { coverage.add(archive) }
     if isAnyUnreadable { coverage.distrust() }
-    if !trustsDrained { try dropDamaged(archives, &coverage) }
+    if !ring.trustsDrained { try dropDamaged(archives, &coverage) }
     let series = try series(archives, directory)
+    series.note = { [ring] (number) throws(SystemError) in try ring.note(archive: number) }
     TestPoint.reach(.recoveryCutOff)
     let count = try moveRecords(to: series, coverage)
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
@@ -191,11 +190,12 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// The highest number that an archive of the session has, whether or not it can be read.
+  /// The highest number that an archive of the session has, whether or not it can be read, or had.
   private func newestNumber(_ directory: borrowing Directory) throws -> UInt32 {
     let session = image.head.identity.session
     let archives = try directory.names().lazy.compactMap { FileNames.Archive(fileName: $0) }
-    return archives.filter { $0.session == session }.map(\.number).max() ?? 0
+    let newest = archives.filter { $0.session == session }.map(\.number).max() ?? 0
+    return max(newest, image.newestArchive)
   }
 
   /// The session's archives, by rising number, and whether one is damaged so far that nothing of it can be read:
@@ -211,23 +211,33 @@ package struct Recovery: ~Copyable {
     for name in try directory.names() where FileNames.Archive(fileName: name)?.session == session {
       // One that is not there is told by opening it.
       if try directory.status(of: name)?.isRegularFile == false { continue }
-      if let archive = try open(name, in: directory) {
+      switch try open(name, in: directory) {
+      case .archive(let archive):
         if archive.head.identity.session == session { archives.append(archive) }
-      } else {
-        isAnyUnreadable = true
+      case .damaged: isAnyUnreadable = true
+      case .gone: break
       }
     }
     return (archives.sorted { $0.head.number < $1.head.number }, isAnyUnreadable)
   }
 
-  /// Nil for one that is damaged.
+  private enum Opened {
+    case archive(ArchiveFile)
+    case damaged
+    case gone
+  }
+
   private static func open(
     _ name: String, in directory: borrowing Directory
-  ) throws -> ArchiveFile? {
+  ) throws -> Opened {
     do {
-      return try ArchiveFile(directory.openFile(name, [.read]))
+      return .archive(try ArchiveFile(directory.openFile(name, [.read])))
+    } catch let error as SystemError where error.isNotFound {
+      // A limit has deleted it meanwhile.
+      guard try directory.status(of: name) == nil else { throw error }
+      return .gone
     } catch let error as LogError where error.systemErrorNumber == 0 && error.code != .system {
-      return nil
+      return .damaged
     }
   }
 
@@ -264,7 +274,7 @@ package struct Recovery: ~Copyable {
   }
 
   private func moveRecords(to series: ArchiveSeries, _ coverage: Coverage) throws -> Int {
-    let trustsDrained = trustsDrained
+    let trustsDrained = ring.trustsDrained
     let runs = image.segments.map { segment in
       SegmentRun(
         index: segment.index, header: segment.header,
@@ -274,6 +284,7 @@ package struct Recovery: ~Copyable {
         })
     }
     var collector = FrameCollector(runs)
+    var noted = runs.map(\.taken)
     var fields = FrameHeader(.records)
     fields.clock = image.clock
     let dictionary = image.entries.flatMap { Array($0.bytes) }
@@ -285,6 +296,7 @@ package struct Recovery: ~Copyable {
       TestPoint.reach(.recoveryBeforeFrame)
       try dictionary.withUnsafeBytes {
         try series.append(rows, dictionary: $0, fields)
+        try ring.note(collector.runs, &noted)
         try series.rotateIfDue(dictionary: $0)
       }
       TestPoint.reach(.recoveryAfterFrame)

@@ -25,6 +25,8 @@ package final class RingImage {
   package let head: RingHead
   /// False if the process died, or is alive.
   package let isClosedCleanly: Bool
+  /// The number of the newest archive that was begun, whether or not it still is there; 0 if there was none.
+  package let newestArchive: UInt32
   package let clock: TickClock
   package let losses: LossLedger
   package let dictionary: LogDictionary
@@ -73,6 +75,7 @@ package final class RingImage {
     segments = copy.segments
     let all = UnsafeRawBufferPointer(copy.front)
     isClosedCleanly = all.load(RingLayout.state, as: UInt32.self) == RingLayout.stateClosed
+    newestArchive = all.load(RingLayout.newestArchive, as: UInt32.self)
     clock = copy.clock(startTime: head.identity.startTime)
     losses = LossLedger(all.slice(RingLayout.ledger, RingLayout.ledgerSize)) ?? LossLedger()
     if head.isMended { copy.noteMended(0..<HeadLayout.size, "head") }

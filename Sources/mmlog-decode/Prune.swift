@@ -6,6 +6,7 @@ struct Prune {
   private let directories: [String]
   private let retention: Retention
   private let store: String?
+  private let rings: String?
   private let isDry: Bool
   private let explains: Bool
   private let output: StandardOutput
@@ -22,6 +23,7 @@ struct Prune {
           + "--keep-free")
     }
     store = arguments.value(of: PruneOptions.store)
+    rings = arguments.value(of: PruneOptions.rings)
     isDry = arguments.isSet(PruneOptions.dryRun)
     explains = arguments.isSet(PruneOptions.explain)
     self.output = output
@@ -31,7 +33,7 @@ struct Prune {
   func run() throws -> Program.Status {
     var isComplete = true
     for directory in directories {
-      try prune(Pruning(of: directory)) { problem in
+      try prune(Pruning(of: directory, rings: rings)) { problem in
         isComplete = false
         Command.decode.report(problem)
       }

@@ -33,6 +33,7 @@ import Testing
       "dictionary size": (Ring.dictionarySize, 424), "segments": (Ring.segmentsOffset, 432),
       "segment size": (Ring.segmentSize, 440), "count": (Ring.segmentCount, 448),
       "header size": (Ring.segmentHeaderSize, 452), "state": (Ring.state, 512),
+      "newest archive": (Ring.newestArchive, 516),
       "first pair": (Ring.firstClockPair, 576), "slots": (Ring.clockPairSlots, 608),
       "second slot": (Ring.clockPairSlots + ClockPairLayout.size, 640),
       "ledger": (Ring.ledger, 1024),

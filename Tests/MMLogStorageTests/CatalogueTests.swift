@@ -196,6 +196,57 @@ import Testing
     #expect(catalogue.totals == before)
   }
 
+  @Test func whatIsNotedOfAnArchiveThatIsGoneIsRemoved() throws {
+    let name = try archive(1, created: 10)
+    let gone = "test-20260101T000000Z-\(fixture.identity.session)-000009.mmlog"
+    let other = "other" + gone.dropFirst(4)
+    for sidecar in [name, gone, other, "notes"] { fixture.folder.put(sidecar + ".state", [1]) }
+    // Of a process that died while it noted something.
+    fixture.folder.put(name + ".state.new", [1])
+    let catalogue = catalogue()
+    _ = try catalogue.look()
+    try catalogue.removeStraySidecars()
+    #expect(
+      fixture.names
+        == [
+          ".mmlog-lock", "notes.state", other + ".state", name, name + ".state",
+        ].sorted())
+  }
+
+  @Test func aLookThatIsToGoOnNoLongerStopsAndRemembersWhatItFound() throws {
+    for number in 1...20 as ClosedRange<UInt32> { try archive(number, created: Int64(number)) }
+    let catalogue = catalogue()
+    var asked = 0
+    let list = try catalogue.look(
+      own: nil,
+      while: {
+        asked += 1; return asked <= 5
+      }
+    ) { _ in }
+    #expect(list == nil && asked == 6 && catalogue.totals.count == 5)
+    #expect(try catalogue.look().count == 20)
+    _ = try catalogue.look(own: nil, while: { false }) { _ in }
+    #expect(catalogue.totals.count == 20)
+  }
+
+  #if DEBUG
+    @Test func lookingAgainTakesOneCallForEachArchive() throws {
+      for number in 1...50 as ClosedRange<UInt32> { try archive(number, created: Int64(number)) }
+      let catalogue = catalogue()
+      _ = try catalogue.look()
+      // Names come many at a time, though they are counted one by one.
+      let calls = SystemCall.allCases.filter { $0 != .readdir }
+      for call in calls {
+        ForcedFault.force(call, errno: 0, onCall: .max, under: fixture.folder.path)
+      }
+      defer { ForcedFault.clear(under: fixture.folder.path) }
+      #expect(try catalogue.look().count == 50)
+      let made = calls.reduce(0) { $0 + ForcedFault.passed($1, under: fixture.folder.path) }
+      // And some for the directory.
+      #expect((50...65).contains(made), "\(made)")
+    }
+  #endif
+
   // MARK: - Deleting
 
   @Test func deletingIsARenameAndTheSpaceIsGivenBackLater() throws {

@@ -89,6 +89,56 @@ import Testing
     #expect(names.count == 1)
   }
 
+  @Test func anArchivesNumberIsNeverUsedAgain() throws {
+    log.write("record 0", ticks: 1)
+    log.put([3, 0, 0, 0], at: RingLayout.newestArchive)
+    log.save()
+    let ring = contents(ringName)
+    // All three were handed on, and deleted.
+    _ = try recover()
+    #expect(names.map { FileNames.Archive(fileName: $0)?.number } == [4])
+    // So is that of a recovery that died before it came to its end.
+    try FileManager.default.removeItem(atPath: log.folder(names[0]))
+    log.folder.put(ringName, ring)
+    let notes = try File.open(log.folder(ringName), [.read, .write])
+    try notes.write(all: [4, 0, 0, 0], at: RingLayout.newestArchive)
+    _ = try recover()
+    #expect(names.map { FileNames.Archive(fileName: $0)?.number } == [5])
+  }
+
+  #if DEBUG
+    @Test func whatARecoveryArchivedIsNotArchivedAgainWhenItsArchiveIsGone() throws {
+      for index in 0..<100 { log.write("record \(index)", ticks: UInt64(index)) }
+      log.save()
+      let directory = try Directory.open(log.folder.path)
+      func recover() -> [RecoveredSession] {
+        Recovery.recoverAll(
+          of: "test", ringDirectory: directory, archiveDirectory: directory,
+          ArchiveSeries.Settings(archiveSize: 4096, compressionLevel: 0)
+        ) { _ in }
+      }
+      // The first archive has its size after one frame. The second, for the session's end, cannot be made.
+      ForcedFault.force(
+        .openat, errno: ENOSPC, onCall: 2, under: log.folder("test-"))
+      #expect(recover().isEmpty)
+      let first = try #require(names.first { $0.hasSuffix(".mmlog") })
+      #expect(readHere([log.folder(first)]).records.count == 100 && names.contains(ringName))
+      // A limit deletes what is closed.
+      try FileManager.default.removeItem(atPath: log.folder(first))
+      #expect(recover().map(\.recordCount) == [0])
+      #expect(messages().isEmpty)
+      #expect(names.map { FileNames.Archive(fileName: $0)?.number } == [2])
+    }
+
+    @Test func anArchiveThatIsDeletedMeanwhileIsNoReasonToStop() throws {
+      writeOverlap()
+      let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+      ForcedFault.force(.fstatat, errno: ENOENT, times: 2, under: log.folder(name))
+      ForcedFault.force(.openat, errno: ENOENT, under: log.folder(name))
+      #expect(try recover().problems.isEmpty)
+    }
+  #endif
+
   @Test func anArchiveWithATornFrameGoesOn() throws {
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })

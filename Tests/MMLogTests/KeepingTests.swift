@@ -234,6 +234,26 @@ import Testing
     }
   #endif
 
+  #if DEBUG
+    @Test func anArchiveThatCannotBeReadIsToldOnce() async throws {
+      let test = try TestStore()
+      let first = try await roll(test)
+      try await roll(test)
+      try test.store.applyRetention()
+      let events = test.store.events
+      // So that it is looked at again.
+      try test.store.hold(first)
+      ForcedFault.force(.openat, errno: EIO, times: 3, under: first.path)
+      ForcedFault.force(.fstatat, errno: EIO, times: 3, under: first.path)
+      for _ in 0..<4 { try test.store.applyRetention() }
+      #expect(try test.store.archives().count == 2)
+      try test.store.close()
+      var told: [LogError] = []
+      for await event in events { if case .failed(let error) = event { told.append(error) } }
+      #expect(told.count == 1 && told.first?.path == first.path, "\(told)")
+    }
+  #endif
+
   // MARK: - Uploading
 
   @Test func archivesAreHandedOnOnce() async throws {
@@ -318,6 +338,14 @@ import Testing
     try test.store.close()
   }
 
+  @Test func nothingIsDeletedUnaskedWhenAStoreIsClosed() async throws {
+    let observer = Observer(keeping: [1, 2, 3])
+    let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
+    for _ in 0..<3 { try await roll(test) }
+    try test.store.close()
+    #expect(try test.folder.names(ending: ".mmlog").count >= 3)
+  }
+
   @Test func anObserverMayCallAnyMethodOfTheStore() async throws {
     let box = Mutex<LogStore?>(nil)
     let done = AsyncStream<Int>.makeStream()
@@ -394,6 +422,25 @@ import Testing
       rename(test.folder("elsewhere"), test.folder("elsewhere.mmlog"))
       #expect(Contents(test.folder("elsewhere.mmlog")).messages == ["first"])
     }
+  }
+
+  @Test func anArchiveTakenAwayFromAnIdleLogIsToldWhenItsTimeHasCome() async throws {
+    let test = try TestStore { $0.rotation.age = .seconds(1) }
+    let events = test.store.events
+    test.log.info("alone")
+    try test.store.flush(.archive)
+    let name = try #require(try test.folder.names(ending: ".mmlog").first)
+    unlink(test.folder(name))
+    let isTold = try await next(events) { event -> Bool? in
+      switch event {
+      case .takenAway(let path): path == test.folder(name)
+      // It could not have been closed in time by whoever ran so late.
+      case .rotated: false
+      default: nil
+      }
+    }
+    #expect(isTold)
+    try test.store.close()
   }
 
   @Test(arguments: ["removed", "renamed"])

@@ -194,6 +194,11 @@ final class Ring: @unchecked Sendable {
     base.storeBytes(of: RingLayout.stateClosed, toByteOffset: RingLayout.state, as: UInt32.self)
   }
 
+  /// Notes the number of the newest archive, before it is complete.
+  func noteArchive(_ number: UInt32) {
+    base.storeBytes(of: number, toByteOffset: RingLayout.newestArchive, as: UInt32.self)
+  }
+
   /// Lets stores to the ring's memory go nowhere from now on, and keeps them from being faults.
   ///
   /// For when someone may still be in the middle of one. Async-signal-safe.

@@ -78,6 +78,9 @@ final class Drainer: @unchecked Sendable {
     passes.initialize(to: 0)
     self.archiveClosed = archiveClosed
     rotation = Mutex(series.settings.rotation)
+    series.note = { [ring = session.ring] (number) throws(SystemError) in
+      ring.noteArchive(number)
+    }
     series.report = { [unowned self] event in
       switch event {
       case .willClose(let path, let reason): events.send(.willRotate(archive: path, reason))
@@ -193,8 +196,8 @@ final class Drainer: @unchecked Sendable {
     }
   }
 
-  /// Has what follows written into another directory, which may be the same: where the store's path leads now.
-  func move(to directory: consuming Directory) { series.move(to: directory) }
+  /// Has what follows written where the store's path leads now.
+  func expectMove() { series.expectMove() }
 
   /// Counts one loss for each segment of which something is left that cannot be read. How many records it was, nobody knows.
   private func countLostSegments() {

@@ -27,12 +27,17 @@ final class Keeper: @unchecked Sendable {
   private let (calls, passes): (UnsafeMutablePointer<UInt32>, UnsafeMutablePointer<UInt32>)
   private let thread = Mutex<Thread?>(nil)
 
+  /// When what could not be deleted is tried again, by the archive's name.
+  private var retries: [String: Retry] = [:]
   // What has been told already.
-  private var undeletable: Set<String> = []
+  private var unreadable: Set<String> = []
   private var exceeded: Set<RetentionRule> = []
   private var isLow = false
   private var reached = (pending: false, size: false)
   private var hasFailed = false
+
+  /// When it has to come to its end, as monotonic time.
+  private let deadline = Atomic<UInt64>(.max)
 
   /// Taken during a pass; see ``Drainer/passLock``.
   let passLock = SystemMutex()
@@ -100,8 +105,12 @@ final class Keeper: @unchecked Sendable {
     }
   }
 
+  /// How long the store's closing waits for a last pass, in nanoseconds. What is left is for the next start.
+  private static let patience: UInt64 = 1_000_000_000
+
   /// Makes a last pass and ends the thread.
   func stop() {
+    deadline.store(Clock.monotonic() + Self.patience, ordering: .releasing)
     isStopping.store(true, ordering: .releasing)
     events.stopAsking()
     call()
@@ -135,7 +144,7 @@ final class Keeper: @unchecked Sendable {
     let ticket = requested.load(ordering: .acquiring)
     var failure: LogError?
     do throws(LogError) {
-      try look()
+      try look(isAsked: ticket > progress.withLock { $0.served })
       hasFailed = false
     } catch {
       failure = error
@@ -148,12 +157,23 @@ final class Keeper: @unchecked Sendable {
     Futex.wake(passes)
   }
 
-  private func look() throws(LogError) {
+  /// Whether there still is time.
+  private var goesOn: Bool {
+    let deadline = deadline.load(ordering: .acquiring)
+    return deadline == .max || Clock.monotonic() < deadline
+  }
+
+  private func look(isAsked: Bool) throws(LogError) {
     let new = closed.withLock { closed in
       defer { closed = [] }
       return closed
     }
-    let archives = try catalogue.look(own: session.withLock { $0 })
+    var problems: [SystemError] = []
+    let archives = try catalogue.look(own: session.withLock { $0 }, while: { goesOn }) {
+      problems.append($0)
+    }
+    guard let archives else { return }
+    tell(unreadable: problems)
     if !new.isEmpty {
       let new = Set(new)
       for archive in archives where new.contains(archive.path) {
@@ -162,17 +182,21 @@ final class Keeper: @unchecked Sendable {
     }
     TestPoint.reach(.retentionBegins)
     // Space that is in the trash already is not missing.
-    try? catalogue.emptyTrash()
-    try apply(retention, to: archives)
-    try catalogue.emptyTrash()
+    try? catalogue.emptyTrash(while: { goesOn })
+    try apply(retention, to: archives, isAsked: isAsked)
+    try catalogue.emptyTrash(while: { goesOn })
+    try catalogue.removeStraySidecars()
     tellThresholds()
   }
 
-  private func apply(_ retention: Retention, to archives: [ArchiveInfo]) throws(LogError) {
+  private func apply(
+    _ retention: Retention, to archives: [ArchiveInfo], isAsked: Bool
+  ) throws(LogError) {
     let space = catalogue.space()
     let plan = RetentionPlan(retention, archives, ringDirectory: ringDirectory, space: space)
     var vetoed: Set<RetentionRule> = []
-    for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) {
+    for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) where goesOn {
+      if !isAsked, let retry = retries[archives[index].fileName], !retry.isDue { continue }
       if !events.mayDelete(archives[index], rule) {
         vetoed.insert(rule)
         continue
@@ -195,13 +219,25 @@ final class Keeper: @unchecked Sendable {
     try catalogue.delete([archive.fileName], if: { !$0.state.isHeld }) { name, outcome in
       switch outcome {
       case .deleted(let archive):
-        undeletable.remove(name)
+        retries[name] = nil
         events.send(.deleted(archive, rule))
       case .failed(let error):
-        if undeletable.insert(name).inserted { events.send(.notDeleted(archive, error)) }
-      case .spared: break
+        if retries[name] == nil { events.send(.notDeleted(archive, error)) }
+        retries[name, default: Retry()].putOff()
+      case .spared: retries[name] = nil
       }
     }
+  }
+
+  /// An archive that cannot be read is not there for any limit. Told once, until it can be read.
+  private func tell(unreadable problems: [SystemError]) {
+    let paths = Set(problems.map(\.path))
+    for problem in problems where !unreadable.contains(problem.path) {
+      events.send(
+        .failed(
+          LogError(problem, while: "Looking at an archive failed; no limit deletes it meanwhile")))
+    }
+    unreadable = paths
   }
 
   // MARK: - Thresholds
@@ -222,5 +258,20 @@ final class Keeper: @unchecked Sendable {
     if now.pending && !reached.pending { events.send(.pendingReached(totals.pending)) }
     if now.size && !reached.size { events.send(.sizeReached(totals.size)) }
     reached = now
+  }
+}
+
+/// When a deletion that failed is tried again.
+private struct Retry {
+  private static let shortest: UInt64 = 1_000_000_000
+  private static let longest: UInt64 = 60_000_000_000
+  private var delay: UInt64 = 0
+  private var next: UInt64 = 0
+
+  var isDue: Bool { Clock.monotonic() >= next }
+
+  mutating func putOff() {
+    delay = min(max(2 * delay, Self.shortest), Self.longest)
+    next = Clock.monotonic() + delay
   }
 }

@@ -12,7 +12,8 @@ public protocol LogStoreObserver: AnyObject, Sendable {
   /// Whether a limit may delete an archive. If not, it is asked again the next time.
   ///
   /// Who needs longer than a second for the answer is taken to agree, so that an observer that hangs cannot fill the disk:
-  /// to be sure to keep an archive, ``LogStore/hold(_:because:)``. Deletions that the program asks for are not asked about.
+  /// to be sure to keep an archive, ``LogStore/hold(_:because:)``. Deletions that the program asks for are not asked about. While the
+  /// store is being closed, nobody is asked and no limit deletes anything: the next start goes on with that.
   func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool
 }
 
@@ -60,18 +61,20 @@ final class ObserverQueue: @unchecked Sendable {
 
   func send(_ event: LogEvent) { put(.event(event)) }
 
-  /// The observer's answer; true if it does not come in time.
+  /// The observer's answer; true if it does not come in time, and false if nobody is to wait for it any more.
   func ask(_ archive: ArchiveInfo, _ rule: RetentionRule) -> Bool {
-    guard isAsking.load(ordering: .acquiring) else { return true }
+    guard isAsking.load(ordering: .acquiring) else { return false }
     let answer = Answer<Bool>()
     put(.question(archive, rule, answer))
     let deadline = Clock.monotonic() &+ UInt64(Self.patience)
     while isAsking.load(ordering: .acquiring) {
       if let isYes = answer.wait(atMost: 50_000_000) { return isYes }
-      if Clock.monotonic() >= deadline { break }
+      if Clock.monotonic() >= deadline {
+        missed.add(1, ordering: .relaxed)
+        return true
+      }
     }
-    missed.add(1, ordering: .relaxed)
-    return true
+    return false
   }
 
   func stopAsking() { isAsking.store(false, ordering: .releasing) }

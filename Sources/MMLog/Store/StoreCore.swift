@@ -89,8 +89,8 @@ final class StoreCore: @unchecked Sendable {
     if let problem = FileNames.problem(withStoreName: name) {
       throw LogError(
         .invalidConfiguration,
-        "The store's name \"\(name)\" \(problem). Choose 1 to 100 bytes without slashes, "
-          + "control characters, and a dot at the beginning.")
+        "The store's name \"\(name)\" \(problem). Choose 1 to 100 bytes without slashes and zero bytes; "
+          + "control characters, % and a dot at the beginning are written as three bytes each.")
     }
     guard !directory.isEmpty else {
       throw LogError(.invalidConfiguration, "The store's directory is an empty path: give one.")
@@ -358,9 +358,10 @@ final class StoreCore: @unchecked Sendable {
     session.ring.markClosed()
     TestPoint.reach(.closeMarked)
     do {
-      // Where the path leads now. Not before the thread that works in the directory has ended.
+      // What is there now may be another's. Not before the thread that works in the directory has ended.
       if isReplaced {
-        open.drainer.move(to: try Self.openDirectory(directory, configuration))
+        _ = try Self.openDirectory(directory, configuration)
+        open.drainer.expectMove()
       }
       try open.drainer.finish()
     } catch {

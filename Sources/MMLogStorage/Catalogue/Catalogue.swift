@@ -38,6 +38,8 @@ package final class Catalogue: @unchecked Sendable {
   private let lock = SystemMutex()
   private var entries: [String: Entry] = [:]
   private var currentTotals = Totals()
+  /// Whether the last look found sidecars without an archive, or unfinished.
+  private var hasStraySidecars = false
 
   /// - Parameters:
   ///   - path: The directory. It is opened anew for each operation: what has this path then is what counts.
@@ -63,9 +65,16 @@ package final class Catalogue: @unchecked Sendable {
   package func look(
     own: SessionID? = nil, problem: (SystemError) -> Void = { _ in }
   ) throws(LogError) -> [ArchiveInfo] {
+    try look(own: own, while: { true }, problem: problem) ?? []
+  }
+
+  /// As ``look(own:problem:)``; nil if it was to go on no longer. What was found until then is remembered.
+  package func look(
+    own: SessionID?, while goesOn: () -> Bool, problem: (SystemError) -> Void
+  ) throws(LogError) -> [ArchiveInfo]? {
     try lock.withLock { () throws(LogError) in
       do throws(SystemError) {
-        try refresh(Directory.open(path), problem)
+        guard try refresh(Directory.open(path), while: goesOn, problem) else { return nil }
       } catch {
         throw LogError(error, while: "Looking for archives failed")
       }
@@ -73,16 +82,22 @@ package final class Catalogue: @unchecked Sendable {
     }
   }
 
+  /// - Returns: False if it was to go on no longer.
   private func refresh(
-    _ directory: borrowing Directory, _ problem: (SystemError) -> Void
-  ) throws(SystemError) {
+    _ directory: borrowing Directory, while goesOn: () -> Bool, _ problem: (SystemError) -> Void
+  ) throws(SystemError) -> Bool {
     let names = try directory.names()
     let sidecars = Set(names.filter { $0.hasSuffix(ArchiveState.sidecarSuffix) })
+    hasStraySidecars = !straySidecars(names).isEmpty
     var old = entries
     entries = [:]
     entries.reserveCapacity(old.count)
     currentTotals = Totals()
     for name in names where name.hasSuffix(FileNames.archiveSuffix) {
+      guard goesOn() else {
+        for entry in old.values { insert(entry) }
+        return false
+      }
       do throws(SystemError) {
         let sidecar = ArchiveState.sidecar(of: name)
         let hasSidecar = sidecars.contains(sidecar)
@@ -99,6 +114,7 @@ package final class Catalogue: @unchecked Sendable {
         problem(error)
       }
     }
+    return true
   }
 
   private func stamp(
@@ -263,13 +279,48 @@ package final class Catalogue: @unchecked Sendable {
     }
   }
 
-  /// Gives back the space of what was deleted, also by others; and removes sidecars whose archive is gone.
-  package func emptyTrash() throws(LogError) {
+  /// Gives back the space of what was deleted, also by others.
+  ///
+  /// - Parameter goesOn: Asked before each file.
+  package func emptyTrash(while goesOn: () -> Bool = { true }) throws(LogError) {
     do throws(SystemError) {
       let directory = try Directory.open(path)
-      _ = try Trash.empty(in: directory)
+      _ = try Trash.empty(in: directory, while: goesOn)
     } catch {
       throw LogError(error, while: "Emptying the folder of deleted archives failed")
+    }
+  }
+
+  /// Removes what is noted of archives that are gone, and what a process left unfinished that died while it noted something.
+  package func removeStraySidecars() throws(LogError) {
+    guard lock.withLock({ hasStraySidecars }) else { return }
+    try withDirectory { (directory) throws(LogError) in
+      do throws(SystemError) {
+        // Nobody is at work on one now.
+        for name in straySidecars(try directory.names()) { try Trash.remove(name, from: directory) }
+        hasStraySidecars = false
+      } catch {
+        throw LogError(error, while: "Removing what was noted of an archive that is gone failed")
+      }
+    }
+  }
+
+  /// Those of these names that are of sidecars without an archive, or of unfinished ones.
+  private func straySidecars(_ names: [String]) -> [String] {
+    let unfinished = FileNames.unfinishedSuffix
+    let sidecars = names.filter {
+      $0.hasSuffix(ArchiveState.sidecarSuffix)
+        || $0.hasSuffix(ArchiveState.sidecarSuffix + unfinished)
+    }
+    if sidecars.isEmpty { return [] }
+    let all = Set(names)
+    return sidecars.filter { name in
+      let isUnfinished = name.hasSuffix(unfinished)
+      let sidecar = isUnfinished ? String(name.dropLast(unfinished.count)) : name
+      let archive = String(sidecar.dropLast(ArchiveState.sidecarSuffix.count))
+      guard let parts = FileNames.Archive(fileName: archive), store == nil || parts.store == store
+      else { return false }
+      return isUnfinished || !all.contains(archive)
     }
   }
 

@@ -6,12 +6,14 @@ package struct Pruning {
     package let rule: RetentionRule?
   }
 
-  private let directory: String
+  private let rings: String
   private let catalogue: Catalogue
 
-  /// - Parameter directory: Where the archives, and the rings of processes that died, are.
-  package init(of directory: String) {
-    self.directory = directory
+  /// - Parameters:
+  ///   - directory: Where the archives are.
+  ///   - rings: Where the rings of processes that died are; nil: there, too.
+  package init(of directory: String, rings: String? = nil) {
+    self.rings = rings ?? directory
     catalogue = Catalogue(of: directory, store: nil)
   }
 
@@ -29,7 +31,7 @@ package struct Pruning {
     var verdicts: [Verdict] = []
     for name in Set(all.map(\.storeName)).sorted() where store == nil || name == store {
       let archives = all.filter { $0.storeName == name }
-      let plan = RetentionPlan(retention, archives, ringDirectory: directory, space: space)
+      let plan = RetentionPlan(retention, archives, ringDirectory: rings, space: space)
       let rules = Dictionary(uniqueKeysWithValues: plan.deletions.map { ($0.index, $0.rule) })
       for (index, archive) in archives.enumerated() {
         verdicts.append(Verdict(archive: archive, rule: rules[index]))
@@ -58,5 +60,6 @@ package struct Pruning {
       }
     }
     try catalogue.emptyTrash()
+    try catalogue.removeStraySidecars()
   }
 }

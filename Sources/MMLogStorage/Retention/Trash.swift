@@ -20,11 +20,22 @@ enum Trash {
     TestPoint.reach(.trashTaken)
   }
 
+  /// Removes a file that somebody else may remove at the same time.
+  static func remove(_ name: String, from directory: borrowing Directory) throws(SystemError) {
+    do throws(SystemError) {
+      try directory.remove(name)
+    } catch  where error.isNotFound {
+    }
+  }
+
   /// Removes what is in the folder and is ours.
   ///
+  /// - Parameter goesOn: Asked before each file.
   /// - Returns: How many files were removed.
   /// - Throws: what keeps the first such file from being removed; the others are.
-  static func empty(in directory: borrowing Directory) throws(SystemError) -> Int {
+  static func empty(
+    in directory: borrowing Directory, while goesOn: () -> Bool
+  ) throws(SystemError) -> Int {
     let trash: Directory
     do throws(SystemError) {
       trash = try directory.openDirectory(folder)
@@ -32,7 +43,7 @@ enum Trash {
       return 0
     }
     var (count, failure) = (0, SystemError?.none)
-    for name in try trash.names() where isOurs(name) {
+    for name in try trash.names() where isOurs(name) && goesOn() {
       do throws(SystemError) {
         try trash.remove(name)
         count += 1

@@ -13,6 +13,10 @@ enum PruneOptions {
   static let explain = Option(
     "explain", "With --prune: say of each archive whether it stays, and why.")
   static let store = Option("name", value: "NAME", "With --prune: only archives of this store.")
+  static let rings = Option(
+    "rings", value: "DIR",
+    "With --prune: where the services' rings are, if not in PATH. What a dead one's recovery still needs, stays."
+  )
   static let maxCount = Option("max-count", value: "N", "With --prune: keep so many archives.")
   static let maxSize = Option(
     "max-size", value: "SIZE", "With --prune: keep so many bytes on the disk, such as 500M or 2G.")
@@ -27,7 +31,7 @@ enum PruneOptions {
     "With --prune: keep the archives before and after so many crashes, the newest.")
 
   static let all = [
-    prune, dryRun, explain, store, maxCount, maxSize, maxAge, keepFree, keepCrashes,
+    prune, dryRun, explain, store, rings, maxCount, maxSize, maxAge, keepFree, keepCrashes,
   ]
 
   static func retention(_ arguments: Arguments) throws(UsageError) -> Retention {

@@ -1,0 +1,53 @@
+import MMLogFormat
+import MMLogSystem
+
+/// The ring of a session whose process is dead, locked by whoever recovers it.
+///
+/// How far that comes is noted in it, as the session's own drainer did: a limit may delete an archive before the recovery has ended,
+/// and another that begins again must not take what was in it for lost.
+final class DeadRing {
+  let image: RingImage
+  /// Whether what it says of archives is to be believed: not after the machine went down.
+  let trustsDrained: Bool
+  private let file: File
+
+  init(_ file: consuming File) throws(LogError) {
+    image = try RingImage(file)
+    self.file = file
+    trustsDrained = image.isOfBoot(Host.bootID())
+  }
+
+  /// Notes the number of the newest archive, before it is complete.
+  func note(archive number: UInt32) throws(SystemError) {
+    try file.write(
+      all: withUnsafeBytes(of: number.littleEndian) { Array($0) }, at: RingLayout.newestArchive)
+  }
+
+  /// Notes how far the records of each segment are in an archive.
+  ///
+  /// - Parameter noted: How far that was the last time.
+  func note(_ runs: [SegmentRun], _ noted: inout [Int]) throws(SystemError) {
+    guard trustsDrained else { return }
+    for (place, run) in runs.enumerated() where run.taken > noted[place] {
+      try note(drained: run.taken, ofSegment: run.index)
+      noted[place] = run.taken
+    }
+  }
+
+  /// With one write, so that it is there with its complement, or not at all.
+  private func note(drained: Int, ofSegment index: Int) throws(SystemError) {
+    let start = image.head.geometry.offset(ofSegment: index) + SegmentLayout.drained
+    let count = SegmentLayout.endCheck - SegmentLayout.drained
+    var bytes = try file.bytes(at: start, count: count)
+    // Someone has cut the ring.
+    guard bytes.count == count else { return }
+    let value = UInt32(drained)
+    bytes.withUnsafeMutableBytes {
+      $0.storeBytes(of: value.littleEndian, as: UInt32.self)
+      $0.storeBytes(
+        of: (~value).littleEndian, toByteOffset: SegmentLayout.drainedCheck - SegmentLayout.drained,
+        as: UInt32.self)
+    }
+    try file.write(all: bytes, at: start)
+  }
+}
