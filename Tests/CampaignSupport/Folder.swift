@@ -61,10 +61,11 @@ package final class Folder {
     for name in try names(path) { try write(read("\(path)/\(name)"), to: "\(target)/\(name)") }
   }
 
-  /// Removes a folder and everything in it.
+  /// Removes a folder and everything in it, or a file.
   package static func remove(_ path: String) {
+    if unlink(path) == 0 { return }
     if let directory = try? Directory.open(path), let names = try? directory.names() {
-      for name in names where unlink("\(path)/\(name)") != 0 { remove("\(path)/\(name)") }
+      for name in names { remove("\(path)/\(name)") }
     }
     rmdir(path)
   }

@@ -12,12 +12,15 @@ package final class CrashLog {
   private var pages: [Int: CountPage] = [:]
   private var children = 0
   private let owned: Folder?
+  /// Nil if everything is kept.
+  private let ledger: ArchiveLedger?
 
   /// - Parameter path: An empty folder that stays; nil: one that goes away with this object.
   package init(_ settings: Settings, in path: String? = nil) throws {
     owned = path == nil ? try Folder() : nil
     self.path = path ?? owned?.path ?? ""
     self.settings = settings
+    ledger = settings.keep == nil ? nil : ArchiveLedger("\(self.path)/ledger")
     if settings.hasRingsElsewhere { try Folder.make(self("rings")) }
   }
 
@@ -67,6 +70,15 @@ package final class CrashLog {
     return LoggingProcess(child, page)
   }
 
+  /// Starts a child that deletes what is too much.
+  package func startPruning(_ arguments: [String] = [], in store: String = "store") throws
+    -> LoggingProcess
+  {
+    let name = self("page of pruning \(children + 1)")
+    let page = try CountPage(name)
+    return LoggingProcess(try start(name, ["--prune"] + arguments, in: store), page)
+  }
+
   private func start(
     _ page: String, _ arguments: [String], in store: String, hasFamily: Bool = false
   ) throws -> ChildProcess {
@@ -96,7 +108,13 @@ package final class CrashLog {
       (try? Folder.names(path))?.contains { $0.hasSuffix(".ring") || $0.hasSuffix(".mmlog") }
         ?? false
     }
-    var findings = Findings(in: withLogs, settings, pages, isRecovered: isRecovered)
+    let deleted = ledger?.deleted(from: self(store)) ?? []
+    var findings = Findings(
+      in: withLogs + deleted.map(\.path), settings, pages, isRecovered: isRecovered)
+    if let ledger, let keep = settings.keep {
+      let check = KeepingCheck(of: self(store), ledger, deleted, keep: keep)
+      for problem in check.problems(isRecovered: isRecovered) { findings.note(problem) }
+    }
     if isRecovered {
       for path in paths {
         for name in try Folder.names(path)

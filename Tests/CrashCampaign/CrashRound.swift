@@ -33,7 +33,7 @@ package struct CrashRound {
     let points = UInt64(TestPoint.allCases.count)
     var settings = Settings(seed: seed)
     let point = TestPoint(rawValue: UInt8(seed / 2 % points))
-    aim = seed % 2 == 0 && Self.canDieAtPoints && point?.isOfKeeping == false ? point : nil
+    aim = seed % 2 == 0 && Self.canDieAtPoints ? point : nil
     if let aim { settings.suit(aim) }
     self.settings = settings
     random = SeededGenerator(seed: ~seed)
@@ -121,7 +121,10 @@ package struct CrashRound {
 
   /// Recovers with a process that is killed; or with two at once, of which one is.
   private mutating func recoverAndDie(_ attempt: Int) throws {
-    let others = random.oneIn(4) ? [try log.startRecovering()] : []
+    var others = random.oneIn(4) ? [try log.startRecovering()] : []
+    if settings.keep != nil && random.oneIn(2) {
+      others.append(try log.startPruning(Death.random(&random, isLogging: false).arguments))
+    }
     if attempt == 0, let aim, random.oneIn(2), !aim.isOfRecovery {
       // Recovering comes to many of the same steps.
       try recoverAndDie(at: death(at: aim))
@@ -129,7 +132,7 @@ package struct CrashRound {
       try recoverAndDie(at: .random(&random, isLogging: false))
     }
     for other in others {
-      note(other.problems(with: other.wait(), "a recovery beside it", isExpected), "")
+      note(other.problems(with: other.wait(), "what was beside it", isExpected), "")
     }
   }
 

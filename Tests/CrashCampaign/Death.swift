@@ -40,12 +40,11 @@ extension TestPoint {
   package var isReachable: Bool {
     switch self {
     case .forkPrepared, .forkDetached, .forkReopened: canFork
-    default: !isOfKeeping
+    default: true
     }
   }
 
-  /// Whether it is where archives are deleted and marked: no round does, since it expects to find every record. Tests of a
-  /// shared directory die there.
+  /// Whether it is where archives are deleted and marked.
   package var isOfKeeping: Bool {
     (TestPoint.retentionBegins.rawValue...TestPoint.stateNoted.rawValue).contains(rawValue)
   }
@@ -64,6 +63,7 @@ extension TestPoint {
     case .dictionaryAdding, .recordBuilt: 6
     case .archiveCreated, .archiveHeadWritten, .archiveNamed: 6
     case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: 6
+    case _ where isOfKeeping: 6
     default: 60
     }
   }

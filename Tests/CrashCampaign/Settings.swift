@@ -22,6 +22,12 @@ package struct Settings {
   package var compression = 1
   package var policy = Policy.wait
   package var hasRingsElsewhere = false
+  /// How many archives are kept; nil: all. Debug builds only: else nobody knows what was deleted.
+  package var keep: Int?
+  /// Whether archives are claimed, marked, held and removed meanwhile.
+  package var hasHands = false
+  /// Whether what is noted about archives is in files beside them.
+  package var hasSidecars = false
 
   package enum Policy: String {
     case wait, drop, overwrite
@@ -51,6 +57,11 @@ package struct Settings {
     compression = random.pick(0, 1, 1, 6)
     policy = random.pick(.wait, .wait, .wait, .drop, .overwrite)
     hasRingsElsewhere = random.oneIn(6)
+    #if DEBUG
+      if random.oneIn(3) { keep = random.pick(1, 2, 3, 10, 30) }
+      hasHands = keep != nil && random.oneIn(2)
+      hasSidecars = random.oneIn(3)
+    #endif
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -64,6 +75,9 @@ package struct Settings {
     case .overflowLocked: (threads, segment, ring, burst) = (16, 20, 256, nil)
     case .forkPrepared, .forkDetached, .forkReopened: forks = canFork ? 3 : 0
     case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: archive = 4
+    case .stateAttributeSet: (keep, archive, hasHands, hasSidecars) = (3, 4, true, false)
+    case .stateSidecarWritten: (keep, archive, hasHands, hasSidecars) = (3, 4, true, true)
+    case _ where point.isOfKeeping: (keep, archive, hasHands) = (3, 4, true)
     default: break
     }
     switch point {
@@ -80,6 +94,8 @@ package struct Settings {
       "--ring", "\(ring)", "--segment", "\(segment)", "--dictionary", "\(dictionary)",
       "--archive", "\(archive)", "--compression", "\(compression)",
     ] + (hasRingsElsewhere ? ["--rings", name("rings")] : [])
+      + (keep.map { ["--keep", "\($0)", "--ledger", name("ledger")] } ?? [])
+      + (hasSidecars ? ["--sidecars"] : [])
   }
 
   var logArguments: [String] {
@@ -93,6 +109,7 @@ package struct Settings {
     if isNested { arguments.append("--nested") }
     if hasSignals { arguments.append("--signals") }
     if flushes { arguments.append("--flush") }
+    if hasHands { arguments.append("--hands") }
     return arguments
   }
 

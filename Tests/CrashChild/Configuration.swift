@@ -11,6 +11,8 @@ extension LogStore.Configuration {
     segmentSize = try kibibytes(.segment)
     dictionarySize = try kibibytes(.dictionary)
     archiveSize = try kibibytes(.archive)
+    // Whatever space the machine has left.
+    retention = .unlimited
     retention.count = try arguments.integer(of: .keep, in: 0...1_000_000) ?? 0
     compressionLevel = try arguments.integer(of: .level, in: 0...9) ?? 1
     ringDirectory = arguments.value(of: .rings)

@@ -13,7 +13,10 @@ enum Death {
     self.page = page
     #if DEBUG
       let directory = arguments.required(.directory)
-      if let text = arguments.value(of: .point) { try arm(point: text) }
+      try arm(point: arguments.value(of: .point), arguments.value(of: .ledger), directory)
+      if arguments.isSet(.sidecars) {
+        ForcedFault.force(.fsetxattr, errno: notSupported, times: .max, under: directory)
+      }
       if let count = try arguments.integer(of: .short, in: 1...Int.max) {
         ForcedFault.forceShort(.pwrite, count: count, times: .max, under: directory)
       }
@@ -33,16 +36,21 @@ enum Death {
     /// ENOSPC.
     private static let noSpace: CInt = 28
 
-    private static func arm(point text: String) throws {
-      let parts = text.split(separator: ":")
-      guard parts.count == 2, let count = UInt64(parts[1]),
-        let expected = TestPoint.allCases.first(where: { "\($0)" == parts[0] })?.rawValue
-      else { throw UsageError("--die-at takes POINT:N") }
+    /// EOPNOTSUPP.
+    private static let notSupported: CInt = 95
+
+    /// - Parameters:
+    ///   - text: The point to die at, if there is one.
+    ///   - ledger: Where archives get another name before one is deleted.
+    private static func arm(point text: String?, _ ledger: String?, _ directory: String) throws {
+      let ledger = ledger.map { ArchiveLedger($0) }
+      let (expected, count) = try text.map { try parse(point: $0) } ?? (nil, 0)
       let counter = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
       counter.initialize(to: 0)
       let counted = UInt(bitPattern: counter)
-      // Neither allocates nor locks: it may be called in a signal handler.
+      // Neither allocates nor locks, but where archives are deleted: it may be called in a signal handler.
       TestPoint.handler = { reached in
+        if reached == .retentionBeforeDelete { ledger?.link(archivesIn: directory) }
         guard reached.rawValue == expected,
           let counter = UnsafeMutablePointer<UInt64>(bitPattern: counted),
           mmlog_fetch_add_u64(counter, 1) + 1 == count
@@ -50,6 +58,14 @@ enum Death {
         Death.page?.deathPoint = expected
         CurrentProcess.die()
       }
+    }
+
+    private static func parse(point text: String) throws -> (UInt8?, UInt64) {
+      let parts = text.split(separator: ":")
+      guard parts.count == 2, let count = UInt64(parts[1]),
+        let point = TestPoint.allCases.first(where: { "\($0)" == parts[0] })
+      else { throw UsageError("--die-at takes POINT:N") }
+      return (point.rawValue, count)
     }
   #endif
 }

@@ -20,6 +20,8 @@ final class Workload: Sendable {
   private let isNested: Bool
   private let hasSignals: Bool
   private let flushes: Bool
+  /// Where it is noted what is done with archives; nil: nothing is.
+  private let ledger: ArchiveLedger?
   /// How many records a lane has, and how many of them are logged by one thread.
   private let records: Int
   private let burst: Int
@@ -38,6 +40,7 @@ final class Workload: Sendable {
     isNested = arguments.isSet(.nested)
     hasSignals = arguments.isSet(.signals)
     flushes = arguments.isSet(.flush)
+    ledger = arguments.isSet(.hands) ? ArchiveLedger(arguments.required(.ledger)) : nil
     records = try arguments.integer(of: .records, in: 1...Int.max) ?? .max
     burst = try arguments.integer(of: .burst, in: 1...Int.max) ?? .max
     forks = try Forks(arguments, process: process)
@@ -55,6 +58,7 @@ final class Workload: Sendable {
     page.isReady = true
     var helpers: [Thread] = []
     if flushes { helpers.append(try Thread(name: "flusher") { [self] in flush() }) }
+    if let ledger { helpers.append(try Thread(name: "hands") { [self] in handOn(ledger) }) }
     if forks.count > 0 { helpers.append(try Thread(name: "forker") { [self] in fork() }) }
     let keepers = try (0..<threads).map { thread in
       try Thread(name: "keeper") { [self] in keep(thread) }
@@ -129,6 +133,16 @@ final class Workload: Sendable {
       } catch {
         complain("flushing: \(error)")
       }
+    }
+  }
+
+  /// Does things with archives, one after the other.
+  private func handOn(_ ledger: ArchiveLedger) {
+    var random = SeededGenerator(seed: seed &+ 3)
+    var hands = Hands(store, ledger, seed: seed &+ 4)
+    while !isDone.load(ordering: .acquiring) {
+      usleep(UInt32(random.scaled(1...5000)))
+      if let problem = hands.move() { complain(problem) }
     }
   }
 

@@ -2,6 +2,7 @@ import CommandLineTool
 import CrashRecords
 import Glibc
 import MMLog
+import MMLogStorage
 import MMLogSystem
 
 extension Option {
@@ -36,6 +37,11 @@ extension Option {
   static let rolls = Option(
     "rolls", value: "N", "Log a record and close its archive, so many times; nothing else.")
   static let keep = Option("keep", value: "N", "How many archives are kept.")
+  static let hands = Option("hands", "Claim, mark, hold and remove archives beside logging.")
+  static let prune = Option("prune", "Only delete what is too much, as mmlog-decode --prune does.")
+  static let ledger = Option(
+    "ledger", value: "DIR", "Where to note what happens to archives, and link those that may go.")
+  static let sidecars = Option("sidecars", "Have the file system keep no extended attributes.")
   static let level = Option("compression", value: "N", default: "1", "How hard to compress.")
   static let policy = Option(
     "policy", oneOf: ["wait", "drop", "overwrite"], default: "wait", "What a full ring means.")
@@ -57,8 +63,21 @@ let command = Command(
     .nested,
     .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
     .point, .call, .short, .fail,
-    .rolls, .keep,
+    .rolls, .keep, .hands, .prune, .ledger, .sidecars,
   ])
+
+/// Applies the limits once, as a process that has no store.
+func prune(_ arguments: Arguments) throws {
+  // It may not have been made yet.
+  guard (try? Directory.open(arguments.required(.directory))) != nil else { return }
+  let pruning = Pruning(
+    of: arguments.required(.directory), rings: arguments.value(of: .rings))
+  var problems: [String] = []
+  let retention = try LogStore.Configuration(arguments).retention
+  let verdicts = try pruning.verdicts(retention, store: "crash") { problems.append($0) }
+  try pruning.delete(verdicts, deleted: { _ in }, failed: { problems.append("\($0)") })
+  if let problem = problems.first { throw UsageError(problem) }
+}
 
 Program.run(command) { arguments, _ in
   // Not for ever, if the tests themselves are ended.
@@ -73,6 +92,9 @@ Program.run(command) { arguments, _ in
     if let problem = store.recoveryFailures.first { throw problem }
     try store.close()
     page.isClosed = true
+  } else if arguments.isSet(.prune) {
+    page.isReady = true
+    try prune(arguments)
   } else if let rolls = try arguments.integer(of: .rolls, in: 1...1_000_000) {
     try Rolling(arguments, page).run(rolls)
   } else {

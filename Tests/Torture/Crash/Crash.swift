@@ -15,6 +15,8 @@ enum Crash {
         + "a test point, in its turn, or in the middle of a system call. Others recover what they left, and are killed too. "
         + "At the end every acknowledged record has to be there, once, in its thread's order, byte for byte, or be counted as lost, where "
         + "the policy allows that.",
+      "In some rounds limits delete archives meanwhile, others claim, mark, hold and remove them, and a process prunes. What was deleted "
+        + "can still be read by another name, so that it has to be right too; leases, marks and holds have to outlive whoever made them.",
       "In so many rounds that every test point has had its turn three times, at each a process must have died.",
       "run is what is started in processes of its own.",
     ],

@@ -33,7 +33,7 @@ final class EventCounts: Sendable {
   private func take(_ event: LogEvent) {
     state.withLock { state in
       switch event {
-      case .failed(let error): state.failures.append(error.message)
+      case .failed(let error), .notDeleted(_, let error): state.failures.append(error.message)
       case .resumed: state.resumptions += 1
       default: break
       }

@@ -85,11 +85,15 @@ struct FaultCampaign {
     // With the dead session's archives as its recovery left them, so that its ring says the same again.
     let rings = beginnings[.write, default: []].filter { $0.name.hasSuffix(".ring") }
     beginnings[.read] = try files(of: run.folder) + rings
-    for name in [dead, "\(dead).report", run.folder, run.report] { Folder.remove(name) }
+    for name in [dead, "\(dead).report"] { Folder.remove(name) }
+    forget(run)
   }
 
   private func files(of folder: String) throws -> [(name: String, bytes: [UInt8])] {
-    try Folder.names(folder).map { ($0, try Folder.read("\(folder)/\($0)")) }
+    // Not the lock, nor the trash.
+    try Folder.names(folder).filter { !$0.hasPrefix(".") }.map {
+      ($0, try Folder.read("\(folder)/\($0)"))
+    }
   }
 
   /// What there is to do: from the calls that runs without fault make.
@@ -149,7 +153,7 @@ struct FaultCampaign {
   private func begin(_ job: Job, _ name: String) throws -> Run {
     let place = "\(folder)/\(name)"
     // One that failed in an earlier campaign may have been kept there.
-    Folder.remove(place)
+    for path in [place, Scenario.ledger(of: place)] { Folder.remove(path) }
     try Folder.make(place)
     for file in beginnings[job.side, default: []] {
       try Folder.write(file.bytes, to: "\(place)/\(file.name)")
@@ -179,8 +183,7 @@ struct FaultCampaign {
   }
 
   private func forget(_ run: Run) {
-    Folder.remove(run.folder)
-    unlink(run.report)
+    for path in [run.folder, Scenario.ledger(of: run.folder), run.report] { Folder.remove(path) }
   }
 
   private func text(_ path: String) throws -> String {

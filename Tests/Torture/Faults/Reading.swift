@@ -18,11 +18,12 @@ struct Reading {
   private let lanes: [Lane]
   private var last: [Int]
 
-  init(_ folder: String, _ lanes: [Lane]) {
+  /// - Parameter others: More files.
+  init(_ folder: String, and others: [String] = [], _ lanes: [Lane]) {
     self.lanes = lanes
     counts = lanes.map { _ in 0 }
     last = counts
-    let reader = LogReader(paths: [folder])
+    let reader = LogReader(paths: [folder] + others)
     complaints = reader.unreadable.map(\.message)
     for item in reader {
       switch item {

@@ -19,6 +19,8 @@ final class Scenario: Sendable {
     configuration.segmentSize = 4 << 10
     configuration.dictionarySize = 4 << 10
     configuration.archiveSize = 64 << 10
+    configuration.retention = .unlimited
+    configuration.retention.count = 3
     // Where nobody asks for a pass, there is none: so that each run makes the same calls.
     configuration.drainInterval = .seconds(3600)
     configuration.fullRing = .wait(upTo: .milliseconds(2))
@@ -28,6 +30,8 @@ final class Scenario: Sendable {
 
   private let folder: String
   private let combination: Combination?
+  /// What was deleted is not lost.
+  private let ledger: ArchiveLedger
   private let events = EventCounts()
   private let orders = Atomic<Int>(0)
   private let done = Atomic<Int>(0)
@@ -39,7 +43,16 @@ final class Scenario: Sendable {
   ///   - combination: Nil: nothing fails, and calls are counted.
   init(_ combination: Combination?, in folder: String) {
     (self.combination, self.folder) = (combination, folder)
+    ledger = ArchiveLedger(Self.ledger(of: folder))
+    #if DEBUG
+      TestPoint.handler = { [ledger] point in
+        if point == .retentionBeforeDelete { ledger.link(archivesIn: folder) }
+      }
+    #endif
   }
+
+  /// Where the ledger is of the scenario in a folder.
+  static func ledger(of folder: String) -> String { "\(folder).ledger" }
 
   struct Outcome {
     var problems: [String] = []
@@ -137,6 +150,7 @@ final class Scenario: Sendable {
     order(1)
     flush(store, .archive, &outcome)
     flush(store, .disk, &outcome)
+    handOn(store, &outcome)
     logHere(1...5)
     flush(store, .disk, &outcome)
     noteStruck(&outcome)
@@ -164,6 +178,47 @@ final class Scenario: Sendable {
         outcome.problems.append("flushing fails though nothing else does: \(error)")
       }
       if error.code == .timedOut { outcome.problems.append("flushing hangs: \(error)") }
+    }
+  }
+
+  /// What uploaders and operators do with archives.
+  private func handOn(_ store: LogStore, _ outcome: inout Outcome) {
+    attempt(&outcome) { _ = try store.rotate(within: .seconds(10)) }
+    for index in 0..<2 {
+      attempt(&outcome) {
+        let archives = try store.needingUpload()
+        guard archives.count > index else { return }
+        try store.hold(archives[index], because: "it is being sent")
+        if let lease = try store.claim(archives[index], by: "scenario", for: .seconds(60)) {
+          try store.giveUp(lease, on: archives[index])
+        }
+        try store.markUploaded(archives[index])
+        try store.release(archives[index])
+      }
+    }
+    attempt(&outcome) { try store.applyRetention(within: .seconds(10)) }
+    attempt(&outcome) { try store.removeUploaded(store.uploaded()) }
+    var retention = Retention.unlimited
+    retention.count = 1
+    var complaints: [String] = []
+    attempt(&outcome) {
+      let pruning = Pruning(of: folder)
+      let verdicts = try pruning.verdicts(retention, store: "store") { complaints.append($0) }
+      try pruning.delete(verdicts, deleted: { _ in }, failed: { complaints.append($0.message) })
+    }
+    outcome.told += complaints
+  }
+
+  private func attempt(_ outcome: inout Outcome, _ body: () throws -> Void) {
+    do {
+      try body()
+    } catch let error as LogError {
+      // A limit may have deleted it.
+      if error.code == .missingArchive { return }
+      outcome.told.append(error.message)
+      if error.code == .timedOut { outcome.problems.append("handing on hangs: \(error)") }
+    } catch {
+      outcome.problems.append("handing on throws \(error)")
     }
   }
 
@@ -199,6 +254,12 @@ final class Scenario: Sendable {
     check("after recovery", store.losses, isClosed: true, &outcome)
     let names = (try? Folder.names(folder)) ?? []
     for name in names where FileNames.Archive(fileName: name) == nil {
+      // The lock, the trash, and what is noted about an archive that is there.
+      if name == ".mmlog-lock" || name.hasSuffix(".state") && names.contains("\(name.dropLast(6))")
+      {
+        continue
+      }
+      if name == ".mmlog-trash", (try? Folder.names("\(folder)/\(name)")) == [] { continue }
       outcome.problems.append("\(name) is left for ever")
     }
     if store.losses.lostCount > 0 { outcome.told.append("\(store.losses.lostCount) losses") }
@@ -208,7 +269,8 @@ final class Scenario: Sendable {
   private func check(
     _ moment: String, _ losses: LossLedger, isClosed: Bool, _ outcome: inout Outcome
   ) {
-    let reading = Reading(folder, Self.lanes)
+    let deleted = ledger.deleted(from: folder).map(\.path)
+    let reading = Reading(folder, and: deleted, Self.lanes)
     var wrong = reading.problems
     if isClosed { wrong += reading.complaints }
     var expected = logged.withLock { $0 }

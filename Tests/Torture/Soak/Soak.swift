@@ -5,6 +5,7 @@ import Glibc
 import MMLog
 import MMLogReader
 import MMLogSystem
+import Synchronization
 
 /// A store that logs at a steady pace for long, with archives that are closed and deleted: nothing grows, and nothing is lost.
 struct Soak {
@@ -20,7 +21,8 @@ struct Soak {
   private let folder: String
   private let store: LogStore
   private let counts: Counts
-  /// How many archives are left when old ones are deleted.
+  private let checked = Checked()
+  /// How many archives the store keeps.
   private static let keptArchives = 8
   private static let threads = 2
 
@@ -28,7 +30,7 @@ struct Soak {
     "soak",
     "Logs at a steady pace for long: memory, descriptors and disk use stay, nothing is lost.",
     description: [
-      "Two threads log, archives rotate, and old ones are read and deleted. Every second the process is looked at; the "
+      "Two threads log, archives rotate, and the store deletes old ones, of which each is read before. Every second the process is looked at; the "
         + "greatest values of the first third of the samples and of the last are compared, the first tenth left out."
     ],
     options: [.seconds, .rate],
@@ -53,6 +55,9 @@ struct Soak {
     self.folder = folder
     var configuration = LogStore.Configuration()
     configuration.archiveSize = 4 << 20
+    configuration.retention = .unlimited
+    configuration.retention.count = Self.keptArchives
+    configuration.observer = checked
     store = try LogStore(directory: folder, name: "soak", configuration: configuration)
     counts = Counts(lanes: (0..<Self.threads).map { Lane($0, sizes: 20...120, seed: seed) })
   }
@@ -72,7 +77,7 @@ struct Soak {
     try output.append("second    records   resident KiB  descriptors   disk KiB\n")
     for second in 1...seconds {
       usleep(1_000_000)
-      try deleteOldest(&read, &lost)
+      try check(&read, &lost)
       let sample = try Sample(second: second, in: folder, logged: counts.total)
       samples.append(sample)
       if second % max(1, seconds / 60) == 0 {
@@ -81,8 +86,10 @@ struct Soak {
       }
     }
     for thread in threads { thread.join() }
+    _ = try store.rotate(within: .seconds(60))
+    try check(&read, &lost)
     try store.close()
-    try check(archives(), &read, &lost)
+    try check(&read, &lost)
     for (lane, count) in counts.all.enumerated() where read[lane] != count {
       lost.append("lane \(lane): \(count) records were logged, and \(read[lane]) are there")
     }
@@ -94,42 +101,54 @@ struct Soak {
     return lost + Trend.problems(samples)
   }
 
-  /// The names of closed archives and the open one, the oldest first.
-  private func archives() throws -> [String] {
-    try Folder.names(folder).filter { $0.hasSuffix(".mmlog") }
+  /// Reads archives that were closed since the last time, which go on where those before them ended; then they may be deleted.
+  private func check(_ read: inout [Int], _ lost: inout [String]) throws {
+    let new = try store.archives().filter { $0.isSealed && !checked.contains($0) }
+    for archive in new where lost.count < 10 {
+      check(archive.path, &read, &lost)
+      checked.insert(archive)
+    }
+    if store.missedEvents > 0 { lost.append("the store did not wait for an answer") }
   }
 
-  /// Checks the oldest archives and deletes them.
-  ///
-  /// In place of retention by the store itself: here alone anything is deleted.
-  private func deleteOldest(_ read: inout [Int], _ lost: inout [String]) throws {
-    let old = try archives().dropLast(Self.keptArchives)
-    try check(Array(old), &read, &lost)
-    for name in old { unlink("\(folder)/\(name)") }
-  }
-
-  /// Reads archives, one after the other, which go on where those before them ended.
-  private func check(_ names: [String], _ read: inout [Int], _ lost: inout [String]) throws {
-    for name in names where lost.count < 10 {
-      for item in LogReader(paths: ["\(folder)/\(name)"]) {
-        switch item {
-        case .record(let record):
-          guard let (lane, sequence) = Lane.position(of: record.messageBytes), lane < read.count
-          else {
-            lost.append("a record that nobody logged")
-            continue
-          }
-          if sequence != read[lane] + 1 {
-            lost.append("lane \(lane): record \(sequence) comes after \(read[lane])")
-          }
-          read[lane] = sequence
-        case .damage(let damage): lost.append("\(damage)")
-        case .losses(_, let losses): lost.append("losses: \(losses)")
-        default: break
+  private func check(_ path: String, _ read: inout [Int], _ lost: inout [String]) {
+    for item in LogReader(paths: [path]) {
+      switch item {
+      case .record(let record):
+        guard let (lane, sequence) = Lane.position(of: record.messageBytes), lane < read.count
+        else {
+          lost.append("a record that nobody logged")
+          continue
         }
+        if sequence != read[lane] + 1 {
+          lost.append("lane \(lane): record \(sequence) comes after \(read[lane])")
+        }
+        read[lane] = sequence
+      case .damage(let damage): lost.append("\(damage)")
+      case .losses(_, let losses): lost.append("losses: \(losses)")
+      default: break
       }
     }
   }
+}
+
+/// Lets the store delete what was read.
+private final class Checked: LogStoreObserver {
+  private let names = Mutex<Set<String>>([])
+
+  func insert(_ archive: ArchiveInfo) { names.withLock { _ = $0.insert(archive.fileName) } }
+
+  func contains(_ archive: ArchiveInfo) -> Bool {
+    names.withLock { $0.contains(archive.fileName) }
+  }
+
+  func handle(_ event: LogEvent) {
+    if case .deleted(let archive, _) = event {
+      names.withLock { _ = $0.remove(archive.fileName) }
+    }
+  }
+
+  func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool { contains(archive) }
 }
 
 /// What was logged, and who logs it.

@@ -1,0 +1,77 @@
+import CampaignSupport
+import CrashRecords
+import MMLogStorage
+import MMLogSystem
+
+/// Whether a directory holds of its archives what limits and hands have left, and nothing else of what was there.
+struct KeepingCheck {
+  private let path: String
+  private let ledger: ArchiveLedger
+  private let deleted: [ArchiveLedger.Link]
+  private let keep: Int
+
+  init(
+    of path: String, _ ledger: ArchiveLedger, _ deleted: [ArchiveLedger.Link], keep: Int
+  ) {
+    (self.path, self.ledger, self.deleted, self.keep) = (path, ledger, deleted, keep)
+  }
+
+  /// - Parameter isRecovered: Whether a process has opened and closed the store after all others had died.
+  func problems(isRecovered: Bool) -> [String] {
+    // A process may have died before it was made.
+    guard (try? Folder.names(path)) != nil else { return [] }
+    do {
+      let archives = try Catalogue(of: path, store: nil).look()
+      var problems = problemsOfNotes(archives) + problemsOfNames(archives)
+      if isRecovered {
+        problems += problemsOfCount(archives)
+        problems += try leftOver(archives).map { "\($0) is left" }
+      }
+      return problems
+    } catch {
+      return ["\(error)"]
+    }
+  }
+
+  /// What was noted before somebody died is noted still.
+  private func problemsOfNotes(_ archives: [ArchiveInfo]) -> [String] {
+    var problems: [String] = []
+    let there = Dictionary(uniqueKeysWithValues: archives.map { ($0.fileName, $0.state) })
+    for name in ledger.all(.uploaded) where there[name]?.isUploaded == false {
+      problems.append("\(name) is not marked as uploaded any more")
+    }
+    for name in ledger.all(.held) where ledger.text(.held, name) == "yes" {
+      if there[name]?.isHeld != true { problems.append("\(name) is not held any more") }
+    }
+    return problems
+  }
+
+  /// Who has handed an archive on by its name has to find no other by that name.
+  private func problemsOfNames(_ archives: [ArchiveInfo]) -> [String] {
+    let names = archives.map(\.fileName) + deleted.map(\.fileName)
+    return Dictionary(grouping: names) { $0 }.filter { $0.value.count > 1 }.keys.sorted().map {
+      "there were two archives with the name \($0)"
+    }
+  }
+
+  private func problemsOfCount(_ archives: [ArchiveInfo]) -> [String] {
+    // What is around a crash is spared.
+    let spared = 2 + archives.count { $0.state.isHeld }
+    let count = archives.count { $0.contents?.count != 0 }
+    return count > keep + spared
+      ? ["\(count) archives are there, and \(keep) are to be kept; \(spared) may be spared"] : []
+  }
+
+  /// What nobody needs any more.
+  private func leftOver(_ archives: [ArchiveInfo]) throws -> [String] {
+    let names = Set(archives.map(\.fileName))
+    let trash = "\(path)/.mmlog-trash"
+    let deleted = (try? Folder.names(trash)) ?? []
+    let sidecars = try Folder.names(path).filter { name in
+      // Whole, or unfinished.
+      let stem = name.hasSuffix(".new") ? name.dropLast(4) : name[...]
+      return stem.hasSuffix(".state") && !names.contains(String(stem.dropLast(6)))
+    }
+    return sidecars + deleted.map { "\($0) in the trash" }
+  }
+}

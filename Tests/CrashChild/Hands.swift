@@ -1,0 +1,86 @@
+import CrashRecords
+import Glibc
+import MMLog
+import MMLogSystem
+import MMLogTestFiles
+
+/// Does with archives what uploaders and operators do, in any order: closes, claims, marks, holds and removes them.
+///
+/// Others do so at the same time, and delete what is too much: an archive that is gone is nothing to complain of.
+struct Hands {
+  private let store: LogStore
+  private let ledger: ArchiveLedger
+  private let owner = "process \(CurrentProcess.id)"
+  private var random: SeededGenerator
+  private var held: ArchiveInfo?
+
+  init(_ store: LogStore, _ ledger: ArchiveLedger, seed: UInt64) {
+    (self.store, self.ledger) = (store, ledger)
+    random = SeededGenerator(seed: seed)
+  }
+
+  /// Does one thing, and returns what is wrong.
+  mutating func move() -> String? {
+    do {
+      switch random.scaled(1...6) {
+      case 1, 2: _ = try store.rotate(within: .seconds(100))
+      case 3, 4: return try upload()
+      case 5: try hold()
+      default:
+        if random.oneIn(2) { try store.applyRetention(within: .seconds(100)) }
+        _ = try store.removeUploaded(store.uploaded())
+      }
+      return nil
+    } catch let error as LogError where error.code == .missingArchive {
+      return nil
+    } catch {
+      return "handing on: \(error)"
+    }
+  }
+
+  /// Sends an archive, if nobody else does.
+  private mutating func upload() throws -> String? {
+    guard let archive = try store.needingUpload().randomElement(using: &random),
+      let lease = try store.claim(archive, by: owner, for: .milliseconds(50))
+    else { return nil }
+    let name = archive.fileName
+    let other = ledger.text(.claimed, name)
+    let isMine = Clock.realtime() < lease.expiry
+    ledger.note(.claimed, name, "\(lease.expiry) \(owner)")
+    if isMine, let other, let expiry = Int64(other.prefix { $0 != " " }),
+      expiry >= lease.expiry - 50_000_000
+    {
+      return "\(name) is claimed by \(owner) and, until \(expiry), by \(other)"
+    }
+    usleep(UInt32(random.scaled(1...2000)))
+    ledger.forget(.claimed, name)
+    if random.oneIn(3) {
+      try store.giveUp(lease, on: archive)
+    } else {
+      try store.markUploaded(archive)
+      ledger.note(.uploaded, name)
+    }
+    return nil
+  }
+
+  /// Holds an archive until the next time.
+  private mutating func hold() throws {
+    if let held {
+      ledger.forget(.held, held.fileName)
+      self.held = nil
+      return try store.release(held)
+    }
+    guard let archive = try store.archives().randomElement(using: &random),
+      // Else two might hold it, and the first to release it end the other's hold.
+      ledger.note(.held, archive.fileName, isFirst: true)
+    else { return }
+    do throws(LogError) {
+      try store.hold(archive, because: owner)
+      ledger.note(.held, archive.fileName, "yes")
+      held = archive
+    } catch {
+      ledger.forget(.held, archive.fileName)
+      throw error
+    }
+  }
+}
