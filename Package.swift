@@ -86,7 +86,8 @@ let package = Package(
           name: "InMemoryLogging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
       ]),
     .testTarget(
-      name: "DecodeTests", dependencies: ["mmlog-decode", "MMLogFormat", "MMLogTestFiles"]),
+      name: "DecodeTests",
+      dependencies: ["mmlog-decode", "MMLogFormat", "MMLogSystem", "MMLogTestFiles"]),
     // Processes that are killed: what they log, the campaign that kills them, and what cuts their power.
     .target(
       name: "CampaignSupport", dependencies: ["MMLogSystem"], path: "Tests/CampaignSupport"),

@@ -1,6 +1,9 @@
+import Dispatch
 import Foundation
 import MMLogFormat
+import MMLogSystem
 import MMLogTestFiles
+import Synchronization
 import Testing
 
 /// `mmlog-decode --prune`.
@@ -35,6 +38,34 @@ import Testing
     #expect(real.output == dry.output.replacingOccurrences(of: "would go ", with: "deleted  "))
     #expect(try left().filter { $0.hasSuffix(".mmlog") }.count == 2)
     #expect(try left().contains("orders.txt"))
+  }
+
+  @Test func twoThatPruneAtOnceDeleteEachArchiveOnceAndNoMore() throws {
+    let names = archives(9)
+    let runs = Mutex<[Run]>([])
+    DispatchQueue.concurrentPerform(iterations: 3) { _ in
+      let run = try? decode(["--prune", "--max-count", "4", folder.path])
+      runs.withLock { $0 += run.map { [$0] } ?? [] }
+    }
+    let done = runs.withLock { $0 }
+    #expect(done.count == 3 && done.allSatisfy { $0.status == 0 && $0.errors == "" }, "\(done)")
+    let deleted = done.flatMap { $0.output.split(separator: "\n") }
+    #expect(deleted.count == 5 && Set(deleted.map { $0.prefix { $0 != "(" } }).count == 5)
+    #expect(try left().filter { $0.hasSuffix(".mmlog") } == Array(names.suffix(4)))
+  }
+
+  @Test func whatARunningServiceWritesStays() throws {
+    let names = archives(2)
+    // As a process has it that writes it: locked, and not closed.
+    let path = folder(names[0])
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: path)).dropLast(8)
+    try bytes.write(to: URL(fileURLWithPath: path))
+    let file = try File.open(path, [.read, .write])
+    #expect(try file.tryLock())
+    let run = try decode(["--prune", "--max-size", "1", "--explain", folder.path])
+    #expect(run.status == 0 && run.output.contains("a process is writing it"), "\(run)")
+    #expect(try left().filter { $0.hasSuffix(".mmlog") } == [names[0]])
+    try file.unlock()
   }
 
   @Test func withoutALimitNothingIsDone() throws {

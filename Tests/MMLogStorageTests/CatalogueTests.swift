@@ -106,6 +106,21 @@ import Testing
     #expect(error?.code == .missingArchive)
   }
 
+  #if DEBUG
+    @Test func archivesThatVanishWhileTheyAreListedAreLeftOut() throws {
+      let names = try (1...3 as ClosedRange<UInt32>).map { try archive($0, created: Int64($0)) }
+      let known = catalogue()
+      _ = try known.look()
+      // One that is new to the catalogue when it is opened, one that it knows when it is looked at.
+      for (catalogue, call) in [(catalogue(), SystemCall.openat), (known, .fstatat)] {
+        ForcedFault.force(call, errno: ENOENT, under: fixture.folder(names[1]))
+        var problems: [SystemError] = []
+        let list = try catalogue.look { problems.append($0) }
+        #expect(list.map(\.number) == (call == .openat ? [1, 3] : [1, 2, 3]) && problems.isEmpty)
+      }
+    }
+  #endif
+
   @Test func theOrderHoldsWhenTheClockWasSetBack() throws {
     let now = Clock.realtime() / Self.second
     try archive(1, created: now - 50, session: 1)

@@ -86,6 +86,30 @@ import Testing
     #expect(timer.reason(off, size: .max, now: moment(.max / Self.second, 1 << 33)) == nil)
   }
 
+  @Test func aRollResetsSizeAndAge() {
+    let rotation = Rotation(size: 4096, age: .seconds(60))
+    var first = RotationTimer(created: 1000 * Self.second, now: moment(1000, 0))
+    #expect(first.reason(rotation, size: 4096, now: moment(1050, 50)) == .size)
+    // The next one's, which is begun then.
+    var second = RotationTimer(created: 1050 * Self.second, now: moment(1050, 50))
+    #expect(second.reason(rotation, size: 0, now: moment(1109, 109)) == nil)
+    #expect(second.reason(rotation, size: 0, now: moment(1110, 110)) == .age)
+  }
+
+  @Test func timeInSuspendCountsAndItsBoundariesAreMadeUpForOnce() {
+    var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
+    // Suspended for three days: both clocks go on in it, the processor's do not.
+    let after = moment(Self.noon + 3 * 86400, 3 * 86400)
+    #expect(timer.reason(Rotation(size: 0, age: .seconds(86400)), size: 1, now: after) == .age)
+    let daily = Rotation(size: 0, age: .zero, calendar: .daily())
+    #expect(timer.reason(daily, size: 1, now: after) == .calendar)
+    // The archive that is begun then is closed at the next midnight only.
+    var next = RotationTimer(created: after.wall, now: after)
+    #expect(next.reason(daily, size: 1, now: after) == nil)
+    let midnight = moment(Self.noon + 3 * 86400 + 43200, 3 * 86400 + 43200)
+    #expect(next.reason(daily, size: 1, now: midnight) == .calendar)
+  }
+
   @Test func ageCountsFromTheHeadAcrossARestart() {
     var timer = RotationTimer(created: 1000 * Self.second, now: moment(1050, 5))
     let rotation = Rotation(size: 0, age: .seconds(60))

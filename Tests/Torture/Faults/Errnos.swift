@@ -79,6 +79,9 @@ extension SystemCall {
     case .mkdir, .mkdirat: code == EEXIST || code == ENOENT
     // It is gone, which is what was wanted; or went since its name was listed.
     case .unlinkat, .openat, .fstatat: code == ENOENT
+    // There is no such attribute, or there are none at all and a file beside it is used.
+    case .fgetxattr, .fremovexattr: code == ENODATA || code == EOPNOTSUPP
+    case .fsetxattr: [EOPNOTSUPP, ENOSPC, EDQUOT].contains(code)
     // Nor is there any such thing to be done to a directory.
     case .fsync: code == EINVAL
     default: false
