@@ -5,8 +5,8 @@ package struct RecordParts {
   package let flags: RecordFlags
   /// The number of its call site, if it does not carry the entry itself.
   package let callSite: UInt32
-  /// The entry that it carries itself.
-  package let inlineCallSite: CallSite?
+  /// The entry that it carries itself, if it does.
+  private let entry: UnsafeRawBufferPointer?
   /// The arguments and then the metadata, with what follows them cut off.
   package let values: UnsafeRawBufferPointer
 
@@ -22,15 +22,20 @@ package struct RecordParts {
     if flags.contains(.thread) { _ = try reader.word() }
     let rest = try reader.take(reader.remaining)
     guard flags.contains(.inlineCallSite) else {
-      (values, inlineCallSite) = (rest, nil)
+      (values, entry) = (rest, nil)
       return
     }
     let start = try Self.entryOffset(rest)
-    guard
-      case .callSite(_, let site) = try DictionaryEntry(
-        rest.slice(start, rest.count - wordSize - start))
-    else { throw .invalid("call site in a record") }
-    (values, inlineCallSite) = (rest.slice(0, start), site)
+    (values, entry) = (rest.slice(0, start), rest.slice(start, rest.count - wordSize - start))
+  }
+
+  /// The call site that it carries itself; nil if it has only the number of one.
+  package func inlineCallSite() throws(FormatError) -> CallSite? {
+    guard let entry else { return nil }
+    guard case .callSite(_, let site) = try DictionaryEntry(entry) else {
+      throw .invalid("call site in a record")
+    }
+    return site
   }
 
   /// The entry ends one word before the record does; the last word is its length in words.

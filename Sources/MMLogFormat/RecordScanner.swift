@@ -30,6 +30,12 @@ package struct RecordView {
   /// Takes bytes that are one record, as ``RecordScanner`` and ``RowReader`` do after checking.
   fileprivate init(checked bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
+  /// Its words from the identity word on.
+  package var body: UnsafeRawBufferPointer {
+    let start = RecordLayout.identityWord * wordSize
+    return bytes.slice(start, bytes.count - start)
+  }
+
   package func word(_ index: Int) -> UInt64 { bytes.load(index * wordSize, as: UInt64.self) }
 
   package var ticks: UInt64 { word(RecordLayout.ticksWord) }
@@ -154,7 +160,7 @@ package struct RecordScanner {
 
 /// Walks over the rows of a frame, whose own check has been found right.
 package struct RowReader {
-  package let threads: [ThreadIdentity]
+  private let table: UnsafeRawBufferPointer
   private let rows: UnsafeRawBufferPointer
   private var offset = 0
 
@@ -163,10 +169,15 @@ package struct RowReader {
     var reader = WordReader(payload)
     let count = UInt32(truncatingIfNeeded: try reader.word())
     guard Int(count) <= reader.remaining / ThreadLayout.size else { throw .truncated }
-    var threads: [ThreadIdentity] = []
-    for _ in 0..<count { threads.append(ThreadIdentity(try reader.take(ThreadLayout.size))) }
-    self.threads = threads
+    table = try reader.take(Int(count) * ThreadLayout.size)
     rows = try reader.take(reader.remaining)
+  }
+
+  /// The threads that the rows are of, read anew at each call.
+  package var threads: [ThreadIdentity] {
+    stride(from: 0, to: table.count, by: ThreadLayout.size).map {
+      ThreadIdentity(table.slice($0, ThreadLayout.size))
+    }
   }
 
   /// The next row, or nil at the end. Throws for bytes that are no row: nothing after them is read.

@@ -100,8 +100,12 @@ public final class LogFiles {
 extension LogReader {
   fileprivate func countRecords() -> Int {
     var count = 0
-    while let item = next() {
-      if case .record = item { count += 1 }
+    while let chunk = nextChunk() {
+      switch chunk {
+      case .records(let records): count += records.count
+      case .item(.record): count += 1
+      case .item: continue
+      }
     }
     return count
   }

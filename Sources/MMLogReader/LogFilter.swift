@@ -34,7 +34,9 @@ public struct LogFilter: Sendable {
   /// - Complexity: O(bytes of the record).
   public func matchesContent(of record: LogRecord) -> Bool {
     var search = ContentSearch(self)
-    return search.passes(record.content, label: record.label, thread: record.thread)
+    return withExtendedLifetime(record) {
+      search.passes(record.content, label: record.label, thread: record.thread)
+    }
   }
 
   /// The same filter without ``text`` and ``conditions``.

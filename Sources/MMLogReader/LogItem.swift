@@ -18,6 +18,14 @@ public enum LogItem: Sendable {
   case sessionEnded(LogSession, SessionEnding, lastTime: Int64)
 }
 
+/// What a ``LogReader`` gives at once.
+public enum LogChunk: Sendable {
+  /// Records that follow one another.
+  case records(LogRecords)
+  /// What else there is to know, or a record by itself.
+  case item(LogItem)
+}
+
 /// Whose records they are: one life of a process's log store.
 ///
 /// One object for all of its records. Immutable; any thread.

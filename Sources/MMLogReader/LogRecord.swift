@@ -5,17 +5,18 @@ public import MMLogFormat
 /// What it holds of its message is shared with the records beside it: to keep one record in memory
 /// keeps the frame of the archive, or the ring, that it was in. Any thread.
 public struct LogRecord: Sendable {
-  /// Whose record it is.
-  public let session: LogSession
-  /// The thread that logged it.
-  public let thread: LogThread
-  /// When it was logged, in nanoseconds since 1970.
-  public let time: Int64
-  /// The same by the counter of the machine that logged it; comparable within a session.
-  public let ticks: UInt64
-  let labelText: PreparedText
-  let content: RecordContent
+  /// Keeps what `place` refers to.
+  let owner: RecordOwner
+  var place: RecordPlace
 
+  /// Whose record it is.
+  public var session: LogSession { owner.session }
+  /// The thread that logged it.
+  public var thread: LogThread { place.thread.takeUnretainedValue() }
+  /// When it was logged, in nanoseconds since 1970.
+  public var time: Int64 { place.time }
+  /// The same by the counter of the machine that logged it; comparable within a session.
+  public var ticks: UInt64 { place.ticks }
   /// The logger's label; empty if it had none.
   public var label: String { labelText.string }
   /// How much it matters.
@@ -31,6 +32,16 @@ public struct LogRecord: Sendable {
   /// True if the message is a piece of a line: no line end belongs after it.
   public var isUnterminated: Bool { content.flags.contains(.unterminated) }
 
+  var labelText: PreparedText { place.label.takeUnretainedValue() }
+  var hasLabel: Bool { place.label._withUnsafeGuaranteedRef { !$0.isEmpty } }
+
+  func appendLabel(_ form: TextForm, to output: inout TextBuffer) {
+    place.label._withUnsafeGuaranteedRef { $0.append(form, to: &output) }
+  }
+
+  /// Valid for as long as the record is.
+  var content: RecordContent { place.content }
+
   /// The message with its arguments in it, with U+FFFD for what is not UTF-8.
   ///
   /// - Complexity: O(bytes), at each call.
@@ -40,9 +51,11 @@ public struct LogRecord: Sendable {
   ///
   /// - Complexity: O(bytes), at each call.
   public var messageBytes: [UInt8] {
-    var buffer = TextBuffer()
-    content.appendMessage(.raw, to: &buffer)
-    return buffer.withUnsafeBytes { Array($0) }
+    withExtendedLifetime(owner) {
+      var buffer = TextBuffer()
+      content.appendMessage(.raw, to: &buffer)
+      return buffer.withUnsafeBytes { Array($0) }
+    }
   }
 
   /// The named arguments and then the metadata, in the order in which they were logged. A name may
@@ -50,10 +63,58 @@ public struct LogRecord: Sendable {
   ///
   /// - Complexity: O(bytes), at each call.
   public var fields: [(name: String, value: Value)] {
-    var fields: [(name: String, value: Value)] = []
-    content.forEachField { (name, value, reader) throws(FormatError) in
-      fields.append((name.text, try reader.value(value)))
+    withExtendedLifetime(owner) {
+      var fields: [(name: String, value: Value)] = []
+      content.forEachField { (name, value, reader) throws(FormatError) in
+        fields.append((name.text, try reader.value(value)))
+      }
+      return fields
     }
-    return fields
+  }
+}
+
+/// A record without what keeps it: nothing in it is counted.
+///
+/// Proof of `@unchecked Sendable`: what it refers to is Sendable.
+struct RecordPlace: @unchecked Sendable {
+  let time: Int64
+  let ticks: UInt64
+  let thread: Unmanaged<LogThread>
+  let label: Unmanaged<PreparedText>
+  let content: RecordContent
+}
+
+/// Records that follow one another, with one reference to what keeps all of them.
+///
+/// Any thread.
+public struct LogRecords: Sendable {
+  let owner: RecordOwner
+  var places: ArraySlice<RecordPlace>
+
+  /// How many there are; may be none.
+  public var count: Int { places.count }
+
+  /// When the last one was logged, in nanoseconds since 1970; nil if there is none.
+  public var lastTime: Int64? { places.last?.time }
+
+  /// Gives one after the other. No reference is counted for each, unless `body` keeps it.
+  ///
+  /// - Parameter body: Takes a record.
+  /// - Throws: what `body` throws.
+  @inline(__always)
+  public func forEach<Failure: Error>(
+    _ body: (LogRecord) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard let first = places.first else { return }
+    var record = LogRecord(owner: owner, place: first)
+    for place in places {
+      record.place = place
+      try body(record)
+    }
+  }
+
+  /// The first so many.
+  public func prefix(_ count: Int) -> LogRecords {
+    LogRecords(owner: owner, places: places.prefix(count))
   }
 }

@@ -1,43 +1,39 @@
 import MMLogFormat
 
-/// The values of a record where they stand, found to be all there.
+/// The first words of a record taken apart, and its values where they stand, found to be all there.
 ///
-/// Proof of `@unchecked Sendable`: `values` points into memory that `owner` keeps, and that nobody
-/// changes after it has been filled.
+/// Nothing in it is counted: it is valid for as long as what it was made from.
+///
+/// Proof of `@unchecked Sendable`: nobody changes what it points to.
 struct RecordContent: @unchecked Sendable {
-  let site: CallSiteInfo
+  private let siteReference: Unmanaged<CallSiteInfo>
   /// The call site's number; 0 if it is in the record itself.
   let callSite: UInt32
   let label: UInt32
   let level: Level
   let flags: RecordFlags
-  private let owner: AnyObject
   private let values: UnsafeRawBufferPointer
 
-  /// - Parameters:
-  ///   - body: A record's words from its identity word on, valid for as long as `owner`.
-  ///   - site: Finds a call site by number, or gives nil for an unknown one.
   /// - Throws: for a record of which anything could not be shown.
-  init(
-    _ body: UnsafeRawBufferPointer, owner: AnyObject, site: (UInt32) -> CallSiteInfo?
-  ) throws(FormatError) {
-    let parts = try RecordParts(body)
-    guard let found = parts.inlineCallSite.map(CallSiteInfo.init) ?? site(parts.callSite) else {
-      throw .invalid("call site (number \(parts.callSite) is unknown)")
-    }
-    self.site = found
-    callSite = parts.inlineCallSite == nil ? parts.callSite : 0
-    self.owner = owner
+  init(_ parts: RecordParts, _ site: Unmanaged<CallSiteInfo>) throws(FormatError) {
+    siteReference = site
+    callSite = parts.flags.contains(.inlineCallSite) ? 0 : parts.callSite
     (label, level, flags, values) = (parts.label, parts.level, parts.flags, parts.values)
     try check()
+  }
+
+  var site: CallSiteInfo { siteReference.takeUnretainedValue() }
+
+  /// The texts of the call site, without a reference being counted.
+  @inline(__always)
+  func withPlan<Result>(_ body: (borrowing MessagePlan) -> Result) -> Result {
+    siteReference._withUnsafeGuaranteedRef { body($0.message) }
   }
 
   /// Walks over all values once, so that showing them later cannot fail.
   private func check() throws(FormatError) {
     var reader = WordReader(values)
-    for case .argument(let argument) in site.pieces {
-      try reader.skipElements(of: reader.view(ofArgumentType: argument.type))
-    }
+    try passArguments(&reader)
     guard flags.contains(.metadata) else { return }
     for _ in 0..<(try reader.count(wordsEach: 2)) {
       _ = try reader.string()
@@ -45,11 +41,16 @@ struct RecordContent: @unchecked Sendable {
     }
   }
 
-  /// Gives the arguments and then the metadata, as long as `body` runs.
-  @inline(__always)
-  func withValues<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    withExtendedLifetime(owner) { body(values) }
+  /// Passes over the arguments.
+  func passArguments(_ reader: inout WordReader) throws(FormatError) {
+    for step in withPlan({ $0.steps }) where step.hasArgument {
+      try reader.skipElements(of: reader.view(ofArgumentType: step.type))
+    }
   }
+
+  /// Gives the arguments and then the metadata.
+  @inline(__always)
+  func withValues<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { body(values) }
 
   /// How many bytes its arguments and metadata take before an archive compresses them.
   var size: Int { values.count }
@@ -61,12 +62,10 @@ struct RecordContent: @unchecked Sendable {
   func forEachField(
     names: Bool = true, _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
-    withExtendedLifetime(owner) {
-      var reader = WordReader(values)
-      // `check` has been here before: nothing is thrown.
-      try? forEachArgument(&reader, names, body)
-      try? forEachPair(&reader, body)
-    }
+    var reader = WordReader(values)
+    // `check` has been here before: nothing is thrown.
+    try? forEachArgument(&reader, names, body)
+    try? forEachPair(&reader, body)
   }
 
   private func forEachArgument(

@@ -27,7 +27,7 @@ struct Decoder {
     tell(files.unreadable)
     if files.fileCount == 0 { return .nothingReadable }
     if let reader = reader(of: files) {
-      while budget > 0, sink.hasReader, let item = reader.next() { try take(item) }
+      while budget > 0, sink.hasReader, let chunk = reader.nextChunk() { try take(chunk) }
     } else {
       Command.decode.report("no session ended without being closed")
     }
@@ -79,22 +79,33 @@ struct Decoder {
     }
   }
 
-  private mutating func take(_ given: consuming LogItem) throws {
-    let item = given
-    if context == nil, case .record = item { return try print(item) }
+  private mutating func take(_ chunk: LogChunk) throws {
+    switch chunk {
+    case .item(let item): try take(item)
+    case .records(let records) where context != nil:
+      try records.forEach { try take(.record($0)) }
+    case .records(let records):
+      let wanted = records.count > budget ? records.prefix(budget) : records
+      budget -= wanted.count
+      try sink.take(wanted)
+    }
+  }
+
+  private mutating func take(_ item: LogItem) throws {
     guard case .record(let record) = item else {
       try sink.take(item)
       return try report(item)
     }
+    guard context != nil else { return try print(record) }
     let found = context?.take(record) ?? []
     if context?.isApart == true { try sink.separate() }
-    for record in found { try print(.record(record)) }
+    for record in found { try print(record) }
   }
 
-  private mutating func print(_ item: consuming LogItem) throws {
+  private mutating func print(_ record: LogRecord) throws {
     guard budget > 0 else { return }
     budget -= 1
-    try sink.take(item)
+    try sink.take(.record(record))
   }
 
   private mutating func report(_ item: LogItem) throws {

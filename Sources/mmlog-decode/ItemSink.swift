@@ -6,9 +6,10 @@ import MMLogReader
 protocol ItemSink {
   /// Takes the next item: a record, or what else there is to know in its place. What is told on
   /// standard error, the ``Decoder`` tells; a sink may pass over everything but records.
-  ///
-  /// Consumed, so that no reference in it is counted on the way to a formatter.
-  mutating func take(_ item: consuming LogItem) throws
+  mutating func take(_ item: LogItem) throws
+
+  /// Takes records that follow one another, as ``take(_:)-(LogItem)`` would take each.
+  mutating func take(_ records: LogRecords) throws
 
   /// Between two records that do not follow one another although the one before was asked for
   /// together with those around it (`--context`).
@@ -26,6 +27,9 @@ protocol ItemSink {
 }
 
 extension ItemSink {
+  mutating func take(_ records: LogRecords) throws {
+    try records.forEach { try take(.record($0)) }
+  }
   mutating func separate() throws {}
   mutating func flush() throws {}
   mutating func finish() throws {}

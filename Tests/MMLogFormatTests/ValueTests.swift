@@ -161,28 +161,33 @@ import Testing
     try parts([identity, 1, 2]) {
       #expect($0.callSite == 5 && $0.label == 0xABCD && $0.level == .warning)
       #expect($0.flags == [.metadata, .cut, .unterminated] && $0.values.count == 16)
-      #expect($0.inlineCallSite == nil)
+      let inline = try $0.inlineCallSite()
+      #expect(inline == nil)
     }
     try parts([1 | 2 << 56, 99, 7]) { #expect($0.values.count == 8) }
   }
 
   @Test func anEntryAtTheEndIsTheCallSite() throws {
     let words = [16 << 56, 42] + entry + [UInt64(entry.count)]
-    try parts(words) { #expect($0.inlineCallSite == site && $0.values.count == 8) }
+    try parts(words) {
+      let inline = try $0.inlineCallSite()
+      #expect(inline == site && $0.values.count == 8)
+    }
     for length in [0, 1, UInt64(entry.count) - 1, UInt64(entry.count) + 1, 99, 1 << 61, .max] {
-      #expect((try? parts(words.dropLast() + [length]) { $0.inlineCallSite }) == nil, "\(length)")
+      let found = try? parts(words.dropLast() + [length]) { try $0.inlineCallSite() }
+      #expect(found == nil, "\(length)")
     }
   }
 
   @Test func hostileBodiesThrow() {
     for words in [[], [2 << 56], [16 << 56], [18 << 56, 1], [16 << 56, 0]] as [[UInt64]] {
-      #expect(throws: FormatError.self) { try parts(words) { _ in } }
+      #expect(throws: FormatError.self) { try parts(words) { try $0.inlineCallSite() } }
     }
     let words = [16 << 56 | 2 << 56, 3, 42] + entry + [UInt64(entry.count)]
     for bit in 0..<words.count * 64 {
       var flipped = words
       flipped[bit / 64] ^= 1 << (bit % 64)
-      _ = try? parts(flipped) { _ in }
+      _ = try? parts(flipped) { try $0.inlineCallSite() }
     }
     for count in 0..<words.count { _ = try? parts(Array(words.prefix(count))) { _ in } }
   }

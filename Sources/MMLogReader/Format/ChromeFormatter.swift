@@ -41,7 +41,7 @@ public struct ChromeFormatter: LogFormatter {
     output.append(#"{"ph":"i","s":"t","name":""#)
     record.content.appendMessage(.json, to: &output)
     output.append(#"","cat":""#)
-    record.labelText.append(.json, to: &output)
+    record.appendLabel(.json, to: &output)
     output.append(#"","ts":"#)
     let start = first ?? record.time
     first = start
@@ -53,9 +53,9 @@ public struct ChromeFormatter: LogFormatter {
     output.append(text: record.level.description)
     output.append(#"","fields":"#)
     output.append(attributes: record.content)
-    if !record.content.site.file.isEmpty {
+    if record.content.hasPlace {
       output.append(#","source":""#)
-      record.content.site.message.appendPlace(.json, to: &output)
+      record.content.appendPlace(.json, to: &output)
       output.append(UInt8(ascii: "\""))
     }
     output.append("}}")

@@ -40,7 +40,7 @@ public struct JSONFormatter: LogFormatter {
     output.append(#"","severity_text":""#)
     output.append(Self.severity(record.level))
     output.append(#","scope_name":""#)
-    record.labelText.append(.json, to: &output)
+    record.appendLabel(.json, to: &output)
     output.append(#"","body":""#)
     let isUTF8 = record.content.appendMessage(.json, to: &output)
     output.append(UInt8(ascii: "\""))
@@ -51,7 +51,7 @@ public struct JSONFormatter: LogFormatter {
     }
     output.append(#","attributes":"#)
     output.append(attributes: record.content)
-    appendPlace(record.content.site, to: &output)
+    appendPlace(record.content, to: &output)
     threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
     sessions.append(record.session, to: &output) { Self.append(record.session, to: &$0) }
     if record.isCut { output.append(#","cut":true"#) }
@@ -72,14 +72,14 @@ public struct JSONFormatter: LogFormatter {
     }
   }
 
-  private func appendPlace(_ site: CallSiteInfo, to output: inout TextBuffer) {
-    guard !site.file.isEmpty else { return }
+  private func appendPlace(_ content: RecordContent, to output: inout TextBuffer) {
+    guard content.hasPlace else { return }
     output.append(#","code_file_path":""#)
-    site.message.appendFile(.json, to: &output)
+    content.appendFile(.json, to: &output)
     output.append(#"","code_line_number":"#)
-    output.append(decimal: UInt64(site.line))
+    content.appendLine(to: &output)
     output.append(#","code_function_name":""#)
-    site.message.appendFunction(.json, to: &output)
+    content.appendFunction(.json, to: &output)
     output.append(UInt8(ascii: "\""))
   }
 

@@ -11,6 +11,9 @@ public protocol LogFormatter {
   /// - Complexity: O(bytes of the record).
   mutating func append(_ record: LogRecord, to output: inout TextBuffer)
 
+  /// Appends one record after the other.
+  mutating func append(_ records: LogRecords, to output: inout TextBuffer)
+
   /// Completes what was begun, so that everything appended so far can be read: before a wait.
   mutating func pause(_ output: inout TextBuffer)
 
@@ -21,6 +24,10 @@ public protocol LogFormatter {
 extension LogFormatter {
   /// Appends nothing.
   public mutating func begin(_ output: inout TextBuffer) {}
+  /// Appends one record after the other.
+  public mutating func append(_ records: LogRecords, to output: inout TextBuffer) {
+    records.forEach { append($0, to: &output) }
+  }
   /// Appends nothing: each record is complete by itself.
   public mutating func pause(_ output: inout TextBuffer) {}
   /// Completes what was begun, and appends nothing else.

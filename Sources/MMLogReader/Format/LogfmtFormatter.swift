@@ -24,13 +24,13 @@ public struct LogfmtFormatter: LogFormatter {
     output.append("time=")
     timestamp.append(record.time, to: &output)
     output.append(Self.levels[Int(record.level.rawValue)])
-    output.appendQuoting { record.labelText.append(.quoted, to: &$0) }
+    output.appendQuoting { record.appendLabel(.quoted, to: &$0) }
     output.append(" msg=")
     output.appendQuoting { record.content.appendMessage(.quoted, to: &$0) }
     appendFields(record.content, to: &output)
-    if !record.content.site.file.isEmpty {
+    if record.content.hasPlace {
       output.append(" source=")
-      output.appendQuoting { record.content.site.message.appendPlace(.quoted, to: &$0) }
+      output.appendQuoting { record.content.appendPlace(.quoted, to: &$0) }
     }
     output.append(" thread=")
     output.appendQuoting { Self.append(record.thread, to: &$0) }

@@ -62,7 +62,7 @@ public struct OTLPFormatter: LogFormatter {
   private mutating func beginScope(_ record: LogRecord, _ output: inout TextBuffer) {
     open = (record.session, record.labelText)
     output.append(#"{"scope":{"name":""#)
-    record.labelText.append(.json, to: &output)
+    record.appendLabel(.json, to: &output)
     output.append(#""},"logRecords":["#)
   }
 
@@ -76,7 +76,7 @@ public struct OTLPFormatter: LogFormatter {
     output.append(#""},"attributes":["#)
     threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
     appendFields(record.content, to: &output)
-    appendPlace(record.content.site, to: &output)
+    appendPlace(record.content, to: &output)
     if !isUTF8 {
       output.append(#",{"key":"log.record.original","value":{"bytesValue":""#)
       output.append(messageBase64: record)
@@ -95,14 +95,14 @@ public struct OTLPFormatter: LogFormatter {
     }
   }
 
-  private func appendPlace(_ site: CallSiteInfo, to output: inout TextBuffer) {
-    guard !site.file.isEmpty else { return }
+  private func appendPlace(_ content: RecordContent, to output: inout TextBuffer) {
+    guard content.hasPlace else { return }
     output.append(#",{"key":"code.file.path","value":{"stringValue":""#)
-    site.message.appendFile(.json, to: &output)
+    content.appendFile(.json, to: &output)
     output.append(#""}},{"key":"code.line.number","value":{"intValue":""#)
-    output.append(decimal: UInt64(site.line))
+    content.appendLine(to: &output)
     output.append(#""}},{"key":"code.function.name","value":{"stringValue":""#)
-    site.message.appendFunction(.json, to: &output)
+    content.appendFunction(.json, to: &output)
     output.append(#""}}"#)
   }
 

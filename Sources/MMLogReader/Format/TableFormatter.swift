@@ -48,10 +48,10 @@ public struct TableFormatter: LogFormatter {
     output.append(text: record.level.description)
     cells.appendSeparator(to: &output)
     output.append(decimal: UInt64(record.level.severityNumber))
-    cells.appendText(&output) { record.labelText.append($1, to: &$0) }
+    cells.appendText(&output) { record.appendLabel($1, to: &$0) }
     cells.appendText(&output) { record.content.appendMessage($1, to: &$0) }
     cells.appendAttributes(record.content, to: &output)
-    cells.appendPlace(record.content.site, to: &output)
+    cells.appendPlace(record.content, to: &output)
     threads.append(record.thread, to: &output) { [cells] in cells.append(record.thread, to: &$0) }
     sessions.append(record.session, to: &output) { [cells] in cells.append(record.session, to: &$0)
     }
@@ -73,11 +73,11 @@ private struct Cells {
     }
   }
 
-  func appendPlace(_ site: CallSiteInfo, to output: inout TextBuffer) {
-    appendText(&output) { site.message.appendFile($1, to: &$0) }
+  func appendPlace(_ content: RecordContent, to output: inout TextBuffer) {
+    appendText(&output) { content.appendFile($1, to: &$0) }
     appendSeparator(to: &output)
-    if !site.file.isEmpty { output.append(decimal: UInt64(site.line)) }
-    appendText(&output) { site.message.appendFunction($1, to: &$0) }
+    if content.hasPlace { content.appendLine(to: &output) }
+    appendText(&output) { content.appendFunction($1, to: &$0) }
   }
 
   func append(_ thread: LogThread, to output: inout TextBuffer) {

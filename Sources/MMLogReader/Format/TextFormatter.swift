@@ -29,9 +29,9 @@ public struct TextFormatter: LogFormatter {
     timestamp.append(record.time, to: &output)
     if colors { output.append(SGR.reset) }
     style.append(record.level, to: &output)
-    if !record.labelText.string.isEmpty {
+    if record.hasLabel {
       if colors { output.append(SGR.cyan) }
-      record.labelText.append(.plain, to: &output)
+      record.appendLabel(.plain, to: &output)
       if colors { output.append(SGR.reset) }
       output.append(": ")
     }
@@ -54,10 +54,10 @@ public struct TextFormatter: LogFormatter {
   }
 
   private func appendPlace(_ record: LogRecord, to output: inout TextBuffer) {
-    guard !record.content.site.file.isEmpty else { return }
+    guard record.content.hasPlace else { return }
     if colors { output.append(SGR.faint) }
     output.append(" (")
-    record.content.site.message.appendPlace(.plain, to: &output)
+    record.content.appendPlace(.plain, to: &output)
     output.append(UInt8(ascii: ")"))
     if colors { output.append(SGR.reset) }
   }

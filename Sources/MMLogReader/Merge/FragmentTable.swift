@@ -26,6 +26,9 @@ struct FragmentTable {
     case unfinished(Int)
   }
 
+  /// Whether no record is in pieces.
+  var isEmpty: Bool { assemblers.isEmpty }
+
   /// Adds a thread's next fragment, logged at `start` if it is the first of a record.
   mutating func add(_ fragment: RecordView, thread: UInt32, start: Start) -> Result {
     let isFirst = fragment.callSite == 0

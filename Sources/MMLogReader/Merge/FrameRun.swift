@@ -11,8 +11,11 @@ final class FrameRun: Run {
   /// Of a frame that has records which were given before, from the ring: which.
   private var given: GivenRecords?
   private var rows: FrameRows?
+  private var reader: RowReader?
   private(set) var isOpened = false
+  /// What the next step gives.
   private var row: RecordView?
+  private var lastThread: (ordinal: UInt32, thread: Unmanaged<LogThread>)?
   private var failure: LogDamage?
 
   init(
@@ -32,32 +35,47 @@ final class FrameRun: Run {
   var size: Int { max(frame.header.rawSize, frame.header.payloadSize) }
 
   override func step() -> RunStep {
+    guard let row else { return stepWithoutRow() }
+    let ticks = ticks
+    advance()
+    return .record(row, ticks: ticks, offset: frame.offset)
+  }
+
+  @inline(never)
+  private func stepWithoutRow() -> RunStep {
     if !isOpened {
       open()
       return .nothing
     }
-    guard let rows, let row else {
-      damage = failure
-      failure = nil
-      return damage == nil ? .end : .damage
-    }
-    let ticks = ticks
-    advance(rows)
-    return .record(row, ticks: ticks, offset: frame.offset)
+    damage = failure
+    failure = nil
+    return damage == nil ? .end : .damage
   }
 
-  override func thread(of view: RecordView) -> LogThread {
-    rows?.thread(of: view) ?? LogThread(ordinal: 0, id: 0, name: "")
+  override func thread(of view: RecordView) -> Unmanaged<LogThread> {
+    let ordinal = view.threadOrdinalOfRow
+    if let lastThread, lastThread.ordinal == ordinal { return lastThread.thread }
+    return find(ordinal)
   }
 
-  override var owner: AnyObject { rows?.payload ?? self }
+  @inline(never)
+  private func find(_ ordinal: UInt32) -> Unmanaged<LogThread> {
+    guard let rows else { preconditionFailure("a run without records") }
+    let thread = Unmanaged.passUnretained(rows.thread(ordinal))
+    lastThread = (ordinal, thread)
+    return thread
+  }
+
+  override var owner: AnyObject { rows ?? self }
 
   private func open() {
     isOpened = true
     do {
-      let rows = try FrameRows(archive.payload(of: frame), threads)
-      self.rows = rows
-      advance(rows)
+      let payload = Payload(try archive.payload(of: frame))
+      let reader = try RowReader(payload.bytes)
+      rows = FrameRows(payload, reader.threads, threads)
+      self.reader = reader
+      advance()
     } catch {
       failure = damage(
         frame.offset, frame.header.frameSize,
@@ -65,10 +83,10 @@ final class FrameRun: Run {
     }
   }
 
-  private func advance(_ rows: FrameRows) {
+  private func advance() {
+    guard var reader else { return }
+    defer { self.reader = reader }
     do {
-      var reader = rows.reader
-      defer { rows.reader = reader }
       while let row = try reader.next() {
         if given != nil, given?.take(row, ticks: row.ticks, thread: row.threadOrdinalOfRow) == true
         {
@@ -88,24 +106,21 @@ final class FrameRun: Run {
   }
 }
 
-/// The rows of a frame in memory.
-final class FrameRows {
-  let payload: Payload
-  var reader: RowReader
+/// What the rows of a frame in memory refer to.
+private final class FrameRows {
+  private let payload: Payload
   private var threads: [UInt32: LogThread] = [:]
-  private var last: LogThread?
 
-  init(_ bytes: [UInt8], _ table: ThreadTable) throws(FormatError) {
-    payload = Payload(bytes)
-    reader = try RowReader(payload.bytes)
-    for identity in reader.threads { threads[identity.ordinal] = table.thread(identity) }
+  init(_ payload: Payload, _ identities: [ThreadIdentity], _ table: ThreadTable) {
+    self.payload = payload
+    for identity in identities { threads[identity.ordinal] = table.thread(identity) }
   }
 
-  func thread(of row: RecordView) -> LogThread {
-    let ordinal = row.threadOrdinalOfRow
-    if let last, last.ordinal == ordinal { return last }
-    let thread = threads[ordinal] ?? LogThread(ordinal: ordinal, id: 0, name: "")
-    last = thread
+  /// The thread of that number, which is kept as long as this is; one without a name if the frame does not know it.
+  func thread(_ ordinal: UInt32) -> LogThread {
+    if let thread = threads[ordinal] { return thread }
+    let thread = LogThread(ordinal: ordinal, id: 0, name: "")
+    threads[ordinal] = thread
     return thread
   }
 }

@@ -56,3 +56,10 @@ struct MergeHeap<Key: Comparable, Element> {
     elements.swapAt(a, b)
   }
 }
+
+extension MergeHeap.Place where Key: FixedWidthInteger {
+  /// The greatest key with which something of another order is still before this.
+  func lastKey(before order: Int) -> Key {
+    order < self.order || key == .min ? key : key - 1
+  }
+}

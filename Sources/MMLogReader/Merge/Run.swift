@@ -24,8 +24,10 @@ class Run {
   /// Goes on to the next item.
   func step() -> RunStep { .end }
 
-  /// The thread of a record that the run has just given.
-  func thread(of view: RecordView) -> LogThread { preconditionFailure("a run without records") }
+  /// The thread of a record that the run has just given; kept by ``owner``, or by the session's ``ThreadTable``.
+  func thread(of view: RecordView) -> Unmanaged<LogThread> {
+    preconditionFailure("a run without records")
+  }
 
   /// What keeps the memory of its records.
   var owner: AnyObject { self }

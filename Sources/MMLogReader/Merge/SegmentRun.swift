@@ -62,8 +62,8 @@ final class SegmentRun: Run {
     }
   }
 
-  override func thread(of view: RecordView) -> LogThread {
-    view.sharedThread.map(threads.thread) ?? ownThread
+  override func thread(of view: RecordView) -> Unmanaged<LogThread> {
+    .passUnretained(view.sharedThread.map(threads.thread) ?? ownThread)
   }
 
   override var owner: AnyObject { ring.image }

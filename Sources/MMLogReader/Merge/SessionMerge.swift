@@ -1,11 +1,11 @@
 /// Sessions merged by the wall time of their next items.
 struct SessionMerge {
-  private typealias Place = MergeHeap<Int64, SessionReader>.Place
   private var heap = MergeHeap<Int64, SessionReader>()
   /// The session whose turn it is, taken out of the heap.
   private var current: SessionReader?
   private var currentOrder = 0
-  private var limit: Place?
+  /// How long it stays its turn: as long as its time is not greater.
+  private var limit = Int64.max
   private var count = 0
 
   /// Adds a session. Of equal times, that of the one added first comes first.
@@ -16,15 +16,24 @@ struct SessionMerge {
 
   /// The next item; nil at the end.
   mutating func next() -> LogItem? {
+    while let session = front() {
+      if let item = session.next() { return item }
+    }
+    return nil
+  }
+
+  /// The next items; nil at the end.
+  mutating func nextChunk() -> LogChunk? { front()?.nextChunk(until: limit) }
+
+  private mutating func front() -> SessionReader? {
     if let current, current.hasNext {
-      let isBehind = limit.map { $0 < Place(key: current.time, order: currentOrder) } ?? false
-      if !isBehind { return current.next() }
+      if current.time <= limit { return current }
       heap.insert(current, key: current.time, order: currentOrder)
     }
     current = nil
     guard let (session, order) = heap.popFirst() else { return nil }
     (current, currentOrder) = (session, order)
-    limit = heap.firstPlace
-    return session.next()
+    limit = heap.firstPlace.map { $0.lastKey(before: order) } ?? .max
+    return session
   }
 }

@@ -1,15 +1,20 @@
 import MMLogFormat
 import MMLogStorage
 
-/// Gives what the files of one session hold, one by one.
+/// Gives what the files of one session hold, one by one or many records at once.
 final class SessionReader {
-  /// Where the next item belongs among those of other sessions, in nanoseconds since 1970.
-  private(set) var time: Int64
-  /// Whether there is a next item.
-  var hasNext: Bool { head != nil }
+  /// Whether there may be a next item.
+  private(set) var hasNext = true
 
   let session: LogSession
-  private var head: LogItem?
+  /// What comes next: records that were read ahead.
+  private var records: ArraySlice<RecordPlace> = []
+  /// What keeps them.
+  private var owner: RecordOwner
+  /// What comes after ``records``, last first.
+  private var queue: [LogItem] = []
+  /// Where what is not a record belongs among the items of other sessions.
+  private var itemTime: Int64
   private let filter: SessionFilter
   private let sites = SiteTable()
   private let threads = ThreadTable()
@@ -20,12 +25,14 @@ final class SessionReader {
   private var fragments = FragmentTable()
   private var summary = SessionSummary()
   private let given: GivenSegments?
-  /// What comes before anything else of the runs, last first.
-  private var queue: [LogItem] = []
   /// What comes after everything of the runs, last first.
   private var closing: [LogItem] = []
   /// When the session logged last, as far as is known.
   private var lastTime: Int64
+
+  /// So many records, and bytes of them, are read ahead at most: they stay in the processor's caches.
+  private static let most = 256
+  private static let mostBytes = 64 << 10
 
   /// - Parameter files: All that there is to read.
   convenience init(_ files: SessionFiles, _ filter: LogFilter) {
@@ -46,21 +53,56 @@ final class SessionReader {
     self.filter = SessionFilter(filter, sites)
     self.given = given
     session = LogSession(identity)
-    time = identity.startTime
-    lastTime = time
-    head = .sessionStarted(session)
+    owner = RecordOwner(session, keeping: [])
+    itemTime = identity.startTime
+    lastTime = itemTime
+    queue = [.sessionStarted(session)]
   }
 
-  /// Takes the next item, and finds the one after it.
+  /// Where the next item belongs among those of other sessions, in nanoseconds since 1970.
+  var time: Int64 { records.first?.time ?? itemTime }
+
+  /// The next item; nil if none was found this time.
   func next() -> LogItem? {
-    let item = head.take()
-    if item != nil { advance() }
+    if case .some(let place) = records.popFirst() {
+      let record = LogRecord(owner: owner, place: place)
+      readAhead()
+      return .record(record)
+    }
+    let item = queue.popLast()
+    readAhead()
     return item
   }
 
-  private func advance() {
+  /// The next records up to a time, of which the first one is in any case, or another item.
+  ///
+  /// - Returns: No records at all if none were found this time.
+  func nextChunk(until limit: Int64) -> LogChunk {
+    if records.isEmpty, let item = queue.popLast() {
+      readAhead()
+      return .item(item)
+    }
+    var end = records.endIndex
+    if limit < .max {
+      end = records.dropFirst().firstIndex { $0.time > limit } ?? records.endIndex
+    }
+    let chunk = LogRecords(owner: owner, places: records[..<end])
+    records = records[end...]
+    readAhead()
+    return .records(chunk)
+  }
+
+  /// Reads a part of one run, if all that was read before has been taken.
+  private func readAhead() {
+    guard records.isEmpty, queue.isEmpty else { return }
     if let files { open(files) }
-    head = nextOfRuns() ?? nextOfEnd()
+    if let run = runs?.front() { return read(run) }
+    if runs != nil { endRuns() }
+    guard let item = closing.popLast() else { return hasNext = false }
+    queue = [item]
+    if case .sessionEnded(let session, let ending, _) = item {
+      queue = [.sessionEnded(session, ending, lastTime: lastTime)]
+    }
   }
 
   private func open(_ files: SessionFiles) {
@@ -82,27 +124,6 @@ final class SessionReader {
     self.runs = runs
     closing = [.sessionEnded(session, files.ending(summary.end), lastTime: lastTime)]
     if !summary.losses.isEmpty { closing.append(.losses(session, summary.losses)) }
-  }
-
-  private func nextOfRuns() -> LogItem? {
-    if let item = queue.popLast() { return item }
-    while let step = runs?.step(), let run = runs?.current {
-      switch step {
-      case .record(let view, let ticks, let offset):
-        if let item = take(view, ticks: ticks, offset: offset, of: run) { return item }
-      case .damage:
-        if let damage = run.damage { return .damage(damage) }
-      case .nothing, .end: continue
-      }
-    }
-    return nil
-  }
-
-  private func nextOfEnd() -> LogItem? {
-    if runs != nil { endRuns() }
-    guard let item = closing.popLast() else { return nil }
-    guard case .sessionEnded(let session, let ending, _) = item else { return item }
-    return .sessionEnded(session, ending, lastTime: lastTime)
   }
 
   // MARK: - Following
@@ -135,7 +156,7 @@ final class SessionReader {
     }
     runs.start()
     self.runs = runs
-    if head == nil { advance() }
+    hasNext = true
   }
 
   /// How the session ended, if an archive says so.
@@ -149,7 +170,7 @@ final class SessionReader {
     let ending = SessionEnding(mark: summary.end, isClosedCleanly: image?.isClosedCleanly)
     closing = [.sessionEnded(session, ending, lastTime: lastTime)]
     if !losses.isEmpty { closing.append(.losses(session, losses)) }
-    if head == nil { advance() }
+    hasNext = true
   }
 
   private func endRuns() {
@@ -167,54 +188,116 @@ final class SessionReader {
 
   // MARK: - Records
 
-  private func take(_ view: RecordView, ticks: UInt64, offset: Int, of run: Run) -> LogItem? {
-    let start = FragmentTable.Start(ticks: ticks, wall: run.clock.wall(at: ticks))
-    let thread = run.thread(of: view)
-    if view.isFragment { return takeFragment(view, thread, offset, start, of: run) }
-    var item: LogItem?
-    if filter.passes(time: start.wall), filter.passes(thread) {
-      let words = view.bytes
-      let first = RecordLayout.identityWord * wordSize
-      let body = words.slice(first, words.count - first)
-      item = self.item(body, run.owner, view, thread, offset, start, of: run)
+  /// Reads a run for as long as it comes before all others, up to the first item that is no record.
+  private func read(_ run: Run) {
+    let limit = runs?.limit ?? 0
+    var places: [RecordPlace] = []
+    var size = 0
+    while run.ticks <= limit, places.count < Self.most, size < Self.mostBytes, queue.isEmpty {
+      switch run.step() {
+      case .record(let view, let ticks, let offset):
+        guard let place = take(view, ticks: ticks, offset: offset, of: run) else { continue }
+        if places.isEmpty { places.reserveCapacity(Self.most) }
+        places.append(place)
+        size &+= view.bytes.count
+        continue
+      case .damage: if let damage = run.damage { queue.append(.damage(damage)) }
+      case .nothing: continue
+      case .end: runs?.end(run)
+      }
+      break
     }
-    guard let size = fragments.end(thread.ordinal) else { return item }
-    if let item { queue.append(item) }
-    return unfinished(thread.ordinal, size)
+    if places.isEmpty {
+      if queue.isEmpty { itemTime = run.clock.wall(at: run.ticks) }
+      return
+    }
+    owner = RecordOwner(session, keeping: [run.owner, sites, threads])
+    itemTime = places[places.count - 1].time
+    records = places[...]
   }
 
-  private func takeFragment(
-    _ view: RecordView, _ thread: LogThread, _ offset: Int, _ start: FragmentTable.Start,
-    of run: Run
-  ) -> LogItem? {
-    switch fragments.add(view, thread: thread.ordinal, start: start) {
-    case .incomplete: return nil
-    case .unfinished(let size): return unfinished(thread.ordinal, size)
-    case .whole(let body, let start):
-      guard filter.passes(time: start.wall), filter.passes(thread) else { return nil }
-      let payload = Payload(body)
-      return item(payload.bytes, payload, view, thread, offset, start, of: run)
+  /// - Returns: nil for a record that does not pass, and where ``queue`` has what comes in its place.
+  @inline(__always)
+  private func take(
+    _ view: RecordView, ticks: UInt64, offset: Int, of run: Run
+  ) -> RecordPlace? {
+    let time = run.clock.wall(at: ticks)
+    let thread = run.thread(of: view)
+    let start = FragmentTable.Start(ticks: ticks, wall: time)
+    if view.isFragment || !fragments.isEmpty {
+      takeSlowly(view, thread.takeUnretainedValue(), offset, start, of: run)
+      return nil
+    }
+    guard filter.passes(time: time), filter.passes(thread) else { return nil }
+    var kept: CallSiteInfo?
+    do throws(FormatError) {
+      let place = try place(of: view.body, thread, start) { kept = $0 }
+      if let place, let kept {
+        queueRecord(place, keeping: [run.owner, kept])
+        return nil
+      }
+      return place
+    } catch {
+      queueDamage(view, offset, time, run, error)
+      return nil
     }
   }
 
   /// - Returns: nil for a record that does not pass.
-  private func item(
-    _ body: UnsafeRawBufferPointer, _ owner: AnyObject, _ view: RecordView, _ thread: LogThread,
-    _ offset: Int, _ start: FragmentTable.Start, of run: Run
-  ) -> LogItem? {
-    do {
-      let content = try RecordContent(body, owner: owner) { sites[$0] }
-      let label = sites.label(content.label)
-      guard filter.passes(content, label: label.string, thread: thread) else { return nil }
-      time = start.wall
-      return .record(
-        LogRecord(
-          session: session, thread: thread, time: start.wall, ticks: start.ticks,
-          labelText: label, content: content))
-    } catch {
-      time = start.wall
-      return .damage(run.damage(offset, view.bytes.count, "a record: \(error)"))
+  @inline(__always)
+  private func place(
+    of body: UnsafeRawBufferPointer, _ thread: Unmanaged<LogThread>, _ start: FragmentTable.Start,
+    keep: (CallSiteInfo) -> Void
+  ) throws(FormatError) -> RecordPlace? {
+    let content = try sites.content(body, keep: keep)
+    let label = sites.label(content.label)
+    guard filter.passes(content, label, thread) else { return nil }
+    return RecordPlace(
+      time: start.wall, ticks: start.ticks, thread: thread, label: label, content: content)
+  }
+
+  /// Takes a fragment, or a record while others are in pieces.
+  @inline(never)
+  private func takeSlowly(
+    _ view: RecordView, _ thread: LogThread, _ offset: Int, _ start: FragmentTable.Start,
+    of run: Run
+  ) {
+    var (payload, start): (Payload?, FragmentTable.Start) = (nil, start)
+    if view.isFragment {
+      switch fragments.add(view, thread: thread.ordinal, start: start) {
+      case .incomplete: return
+      case .unfinished(let size): return queue.append(unfinished(thread.ordinal, size))
+      case .whole(let body, let first): (payload, start) = (Payload(body), first)
+      }
+    } else if let size = fragments.end(thread.ordinal) {
+      queue.append(unfinished(thread.ordinal, size))
     }
+    let reference = Unmanaged.passUnretained(thread)
+    guard filter.passes(time: start.wall), filter.passes(reference) else { return }
+    var kept: [AnyObject] = [run.owner]
+    if let payload { kept.append(payload) }
+    do throws(FormatError) {
+      let body = payload?.bytes ?? view.body
+      if let place = try place(of: body, reference, start, keep: { kept.append($0) }) {
+        queueRecord(place, keeping: kept)
+      }
+    } catch {
+      queueDamage(view, offset, start.wall, run, error)
+    }
+  }
+
+  /// What is queued later comes later: it is put before the rest, of which the last comes first.
+  private func queueRecord(_ place: RecordPlace, keeping kept: [AnyObject]) {
+    let owner = RecordOwner(session, keeping: kept + [sites, threads])
+    queue.insert(.record(LogRecord(owner: owner, place: place)), at: 0)
+    itemTime = place.time
+  }
+
+  private func queueDamage(
+    _ view: RecordView, _ offset: Int, _ time: Int64, _ run: Run, _ error: FormatError
+  ) {
+    itemTime = time
+    queue.insert(.damage(run.damage(offset, view.bytes.count, "a record: \(error)")), at: 0)
   }
 
   private func unfinished(_ thread: UInt32, _ size: Int) -> LogItem {

@@ -8,8 +8,8 @@ struct SessionRuns {
   /// The run that is at the front, taken out of the heap for as long as it is before all others.
   private(set) var current: Run?
   private var currentOrder = 0
-  /// Where the front of the heap stands.
-  private var limit: Place?
+  /// How far the current run is before all others: as long as its ticks are not greater.
+  private(set) var limit = UInt64.max
   private var heap = MergeHeap<UInt64, Run>()
   /// Frames that the merge has not arrived at, the earliest last.
   private var later: [LaterFrame] = []
@@ -44,9 +44,7 @@ struct SessionRuns {
     while let run = front() {
       switch run.step() {
       case .nothing: continue
-      case .end:
-        current = nil
-        close(run)
+      case .end: end(run)
       case let step: return step
       }
     }
@@ -54,15 +52,20 @@ struct SessionRuns {
   }
 
   /// The run whose turn it is, taken out of the heap; nil if there is none.
-  @inline(__always)
-  private mutating func front() -> Run? {
+  mutating func front() -> Run? {
     if let current {
-      guard let limit, limit < Place(key: current.ticks, order: currentOrder) else {
-        return current
-      }
+      if current.ticks <= limit { return current }
       heap.insert(current, key: current.ticks, order: currentOrder)
     }
     return choose()
+  }
+
+  /// Leaves the front run, which has come to its end.
+  mutating func end(_ run: Run) {
+    current = nil
+    guard let frame = run as? FrameRun else { return }
+    openBytes -= frame.size
+    if !waiting.isEmpty { insert(waiting.removeFirst()) }
   }
 
   private mutating func choose() -> Run? {
@@ -73,8 +76,9 @@ struct SessionRuns {
       if let frame = run as? FrameRun, !frame.isOpened, mustWait(frame) { continue }
       (current, currentOrder) = (run, order)
     } while current == nil
-    limit = heap.firstPlace
-    if let next = later.last, limit.map({ next.place < $0 }) ?? true { limit = next.place }
+    var next = heap.firstPlace
+    if let frame = later.last, next.map({ frame.place < $0 }) ?? true { next = frame.place }
+    limit = next.map { $0.lastKey(before: currentOrder) } ?? .max
     return current
   }
 
@@ -95,12 +99,6 @@ struct SessionRuns {
     }
     openBytes += frame.size
     return false
-  }
-
-  private mutating func close(_ run: Run) {
-    guard let frame = run as? FrameRun else { return }
-    openBytes -= frame.size
-    if !waiting.isEmpty { insert(waiting.removeFirst()) }
   }
 
   private mutating func insert(_ run: Run) {

@@ -54,7 +54,7 @@ final class SessionFilter {
 
   private func passes(label: UInt32) -> Bool {
     if let known = labels[label] { return known }
-    let name = sites.label(label).string
+    let name = sites.label(label).takeUnretainedValue().string
     let passes = filter.labels.contains { Glob($0).matches(name) }
     labels[label] = passes
     return passes
@@ -65,7 +65,7 @@ final class SessionFilter {
     if index < decisions.count, let known = decisions[index] { return known }
     // What is unknown is damage, and told when it is looked into.
     guard let site = sites[number] else { return .unknown }
-    let decision = SiteDecision(filter, site)
+    let decision = SiteDecision(filter, site.takeUnretainedValue())
     // Numbers are counted from 1; a hostile one is not in the table, and did not come here.
     if index < 1 << 20 {
       while decisions.count <= index { decisions.append(nil) }
@@ -74,8 +74,13 @@ final class SessionFilter {
     return decision
   }
 
-  func passes(_ thread: LogThread) -> Bool {
-    guard looksAtThread else { return true }
+  @inline(__always)
+  func passes(_ thread: Unmanaged<LogThread>) -> Bool {
+    looksAtThread ? threadPasses(thread.takeUnretainedValue()) : true
+  }
+
+  @inline(never)
+  private func threadPasses(_ thread: LogThread) -> Bool {
     if let known = threads[ObjectIdentifier(thread)] { return known }
     let passes = filter.threads.contains { $0.matches(number: thread.id, name: thread.name) }
     threads[ObjectIdentifier(thread)] = passes
@@ -83,8 +88,17 @@ final class SessionFilter {
   }
 
   /// Whether a record passes whose time and thread do, and whose first words may.
-  func passes(_ content: RecordContent, label: String, thread: LogThread) -> Bool {
+  @inline(__always)
+  func passes(
+    _ content: RecordContent, _ label: Unmanaged<PreparedText>, _ thread: Unmanaged<LogThread>
+  ) -> Bool {
     guard looksAtIdentity else { return true }
+    return contentPasses(
+      content, label: label.takeUnretainedValue().string, thread: thread.takeUnretainedValue())
+  }
+
+  @inline(never)
+  private func contentPasses(_ content: RecordContent, label: String, thread: LogThread) -> Bool {
     // A fragment's first words did not say.
     let decision =
       content.callSite == 0 ? SiteDecision(filter, content.site) : decision(of: content.callSite)
@@ -92,38 +106,5 @@ final class SessionFilter {
     if decision.needsMetadata, !content.flags.contains(.metadata) { return false }
     guard looksAtContent else { return true }
     return search.passes(content, label: label, thread: thread, isTextFound: decision.hasText)
-  }
-}
-
-/// The call sites and labels of a session, by number. It grows where a session is followed.
-final class SiteTable {
-  private var sites: [CallSiteInfo?] = []
-  /// Numbers that no writer would give.
-  private var farSites: [UInt32: CallSiteInfo] = [:]
-  private var labels: [PreparedText?] = []
-
-  func add(_ dictionary: LogDictionary) {
-    for (id, site) in dictionary.callSites where self[id] == nil { insert(CallSiteInfo(site), id) }
-    for (id, label) in dictionary.labels {
-      // A label's number has 16 bits in a record.
-      guard id <= UInt32(UInt16.max) else { continue }
-      while labels.count <= id { labels.append(nil) }
-      if labels[Int(id)]?.string != label { labels[Int(id)] = PreparedText(label) }
-    }
-  }
-
-  private func insert(_ site: CallSiteInfo, _ id: UInt32) {
-    guard id < 1 << 20 else { return farSites[id] = site }
-    while sites.count <= id { sites.append(nil) }
-    sites[Int(id)] = site
-  }
-
-  subscript(id: UInt32) -> CallSiteInfo? {
-    if id < sites.count { return sites[Int(id)] }
-    return farSites.isEmpty ? nil : farSites[id]
-  }
-
-  func label(_ id: UInt32) -> PreparedText {
-    id < labels.count ? labels[Int(id)] ?? .empty : .empty
   }
 }

@@ -31,7 +31,7 @@ final class CallSiteInfo: Sendable {
     hasNames = pieces.contains {
       if case .argument(let argument) = $0 { !argument.name.isEmpty } else { false }
     }
-    message = MessagePlan(self.pieces, site)
+    message = MessagePlan(pieces, site)
   }
 }
 

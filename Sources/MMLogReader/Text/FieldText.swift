@@ -29,12 +29,12 @@ extension RecordContent {
     _ body: (FieldText, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
     guard hasFields else { return }
-    withValues { values in
-      site.message.withSteps { steps, texts in
+    withPlan { plan in
+      withValues { values in
         var reader = WordReader(values)
         var names = FieldNames()
         // `check` has been here before: nothing is thrown.
-        try? forEachArgument(steps, texts, &reader, &names, form, body)
+        try? forEachArgument(plan.steps, plan.texts, &reader, &names, form, body)
         try? forEachPair(&reader, names, body)
       }
     }
@@ -48,7 +48,7 @@ extension RecordContent {
     withValues { values in
       var reader = WordReader(values)
       // As above.
-      try? skipArguments(&reader)
+      try? passArguments(&reader)
       try? forEachPair(&reader, nil, body)
     }
   }
@@ -58,7 +58,7 @@ extension RecordContent {
     _ reader: inout WordReader, _ names: inout FieldNames, _ form: TextForm,
     _ body: (FieldText, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
-    for step in steps where step.type != 0 && step.type != MessagePlan.noArgument {
+    for step in steps where step.hasArgument {
       let value = try reader.view(ofArgumentType: step.type)
       if step.name.isEmpty(.raw) {
         try reader.skipElements(of: value)
@@ -66,12 +66,6 @@ extension RecordContent {
         names.add(step.name.bytes(.raw, texts))
         try body(FieldText(step.name.bytes(form, texts), isReady: true), value, &reader)
       }
-    }
-  }
-
-  private func skipArguments(_ reader: inout WordReader) throws(FormatError) {
-    for case .argument(let argument) in site.pieces {
-      try reader.skipElements(of: reader.view(ofArgumentType: argument.type))
     }
   }
 

@@ -2,7 +2,7 @@ import MMLogFormat
 
 /// What of a call site's message is known before it has arguments, made ready to be put out: nothing of
 /// it is looked up, counted or escaped for each record.
-struct MessagePlan: Sendable {
+struct MessagePlan: ~Copyable, Sendable {
   /// A literal, and the argument behind it.
   struct Step: BitwiseCopyable, Sendable {
     var literal: PreparedTexts.Place
@@ -14,10 +14,13 @@ struct MessagePlan: Sendable {
     var alignment = Alignment(0)
     /// Of the argument; empty if it has none.
     var name: PreparedTexts.Place
+
+    var hasArgument: Bool { type != 0 && type != MessagePlan.noArgument }
   }
 
-  let steps: [Step]
-  private let texts: PreparedTexts
+  private let ownSteps: StableArray<Step>
+  private let ownTexts: StableArray<UInt8>
+  let line: UInt64
   private let placeText: PreparedTexts.Place
   private let functionText: PreparedTexts.Place
   private let fileText: PreparedTexts.Place
@@ -47,53 +50,68 @@ struct MessagePlan: Sendable {
       default: break
       }
     }
-    self.steps = steps
+    ownSteps = StableArray(steps)
+    line = UInt64(site.line)
     fileText = texts.add(site.file)
     placeText = texts.add(site.file.isEmpty ? "" : "\(site.file):\(site.line)")
     functionText = texts.add(site.function)
-    self.texts = texts
+    ownTexts = StableArray(texts.bytes)
   }
 
   /// The type of a step behind which another literal comes.
   static let noArgument: UInt8 = 0x7F
 
-  /// Gives the steps, and where their texts are.
-  @inline(__always)
-  func withSteps<Result>(
-    _ body: (UnsafeBufferPointer<Step>, UnsafeRawPointer?) -> Result
-  ) -> Result {
-    steps.withUnsafeBufferPointer { steps in
-      texts.bytes.withUnsafeBytes { body(steps, $0.baseAddress) }
-    }
-  }
+  var steps: UnsafeBufferPointer<Step> { ownSteps.elements }
+  /// Where the texts of all steps are.
+  var texts: UnsafeRawPointer? { UnsafeRawPointer(ownTexts.elements.baseAddress) }
+  var hasPlace: Bool { !fileText.isEmpty(.raw) }
 
   /// Appends the place of the log statement: `App/Main.swift:7`.
   func appendPlace(_ form: TextForm, to output: inout TextBuffer) {
-    texts.bytes.withUnsafeBytes { output.append(placeText.bytes(form, $0.baseAddress)) }
+    output.append(placeText.bytes(form, texts))
   }
 
   func appendFile(_ form: TextForm, to output: inout TextBuffer) {
-    texts.bytes.withUnsafeBytes { output.append(fileText.bytes(form, $0.baseAddress)) }
+    output.append(fileText.bytes(form, texts))
   }
 
   func appendFunction(_ form: TextForm, to output: inout TextBuffer) {
-    texts.bytes.withUnsafeBytes { output.append(functionText.bytes(form, $0.baseAddress)) }
+    output.append(functionText.bytes(form, texts))
   }
 }
 
 extension RecordContent {
+  /// Whether it is known where its log statement stands.
+  var hasPlace: Bool { withPlan { $0.hasPlace } }
+
+  func appendPlace(_ form: TextForm, to output: inout TextBuffer) {
+    withPlan { $0.appendPlace(form, to: &output) }
+  }
+
+  func appendFile(_ form: TextForm, to output: inout TextBuffer) {
+    withPlan { $0.appendFile(form, to: &output) }
+  }
+
+  func appendLine(to output: inout TextBuffer) {
+    withPlan { output.append(decimal: $0.line) }
+  }
+
+  func appendFunction(_ form: TextForm, to output: inout TextBuffer) {
+    withPlan { $0.appendFunction(form, to: &output) }
+  }
+
   /// Appends the message in a form.
   ///
   /// - Returns: Whether all of it is UTF-8; not known in ``TextForm/raw``.
   @discardableResult
   func appendMessage(_ form: TextForm, to output: inout TextBuffer) -> Bool {
-    withValues { (values) in
-      site.message.withSteps { steps, texts in
+    withPlan { plan in
+      withValues { (values) in
         var reader = WordReader(values)
         var isUTF8 = true
-        for step in steps {
-          output.append(step.literal.bytes(form, texts))
-          if step.type == 0 || step.type == MessagePlan.noArgument { continue }
+        for step in plan.steps {
+          output.append(step.literal.bytes(form, plan.texts))
+          guard step.hasArgument else { continue }
           // `check` has been here before: nothing is thrown.
           if let isText = try? append(step, form, from: &reader, to: &output) {
             isUTF8 = isUTF8 && isText

@@ -53,20 +53,20 @@ struct PreparedTexts: Sendable {
 /// A text by itself that is ready in every form. Immutable; any thread.
 final class PreparedText: Sendable {
   let string: String
-  private let texts: PreparedTexts
+  private let texts: StableArray<UInt8>
   private let place: PreparedTexts.Place
 
   init(_ string: String) {
     self.string = string
     var texts = PreparedTexts()
     place = texts.add(string)
-    self.texts = texts
+    self.texts = StableArray(texts.bytes)
   }
 
-  static let empty = PreparedText("")
+  var isEmpty: Bool { place.isEmpty(.raw) }
 
   /// Appends it in a form.
   func append(_ form: TextForm, to output: inout TextBuffer) {
-    texts.bytes.withUnsafeBytes { output.append(place.bytes(form, $0.baseAddress)) }
+    output.append(place.bytes(form, UnsafeRawPointer(texts.elements.baseAddress)))
   }
 }

@@ -73,10 +73,8 @@ struct ArchiveCheck {
       if !threads.contains(row.threadOrdinalOfRow) { return "a record is of an unknown thread" }
       summary.add(ticks: row.ticks, level: row.level)
       if row.isFragment { continue }
-      let start = RecordLayout.identityWord * wordSize
-      let body = row.bytes.slice(start, row.bytes.count - start)
       do throws(FormatError) {
-        _ = try RecordContent(body, owner: archive) { sites[$0] }
+        try sites.check(row)
       } catch {
         return "a record: \(error)"
       }
@@ -132,10 +130,8 @@ struct RingCheck {
 
   private func problem(_ view: RecordView) -> FormatError? {
     if view.isFragment { return nil }
-    let start = RecordLayout.identityWord * wordSize
-    let body = view.bytes.slice(start, view.bytes.count - start)
     do throws(FormatError) {
-      _ = try RecordContent(body, owner: ring.image) { sites[$0] }
+      try sites.check(view)
       return nil
     } catch {
       return error

@@ -163,17 +163,15 @@ private struct SessionWriter: ~Copyable {
     _ view: RecordView, ticks: UInt64, offset: Int, of run: Run
   ) throws -> LogDamage? {
     if !view.isFragment {
-      let start = RecordLayout.identityWord * wordSize
-      let body = view.bytes.slice(start, view.bytes.count - start)
       do throws(FormatError) {
-        _ = try RecordContent(body, owner: run) { sites[$0] }
+        try sites.check(view)
       } catch {
         let damage = run.damage(offset, view.bytes.count, "a record: \(error)")
         try add(damage, ticks: ticks, clock: run.clock)
         return damage
       }
     }
-    let thread = run.thread(of: view)
+    let thread = run.thread(of: view).takeUnretainedValue()
     let identity = ThreadIdentity(ordinal: thread.ordinal, id: thread.id, name: thread.name)
     try add(view, identity, ticks, run.clock)
     return nil

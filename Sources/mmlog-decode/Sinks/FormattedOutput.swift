@@ -18,10 +18,16 @@ final class FormattedOutput: ItemSink {
 
   var hasReader: Bool { target.hasReader }
 
-  func take(_ item: consuming LogItem) throws {
-    guard case .record(let record) = consume item else { return }
+  func take(_ item: LogItem) throws {
+    guard case .record(let record) = item else { return }
     begin()
     formatter.append(record, to: &buffer)
+    if buffer.count >= Self.capacity { try write() }
+  }
+
+  func take(_ records: LogRecords) throws {
+    begin()
+    formatter.append(records, to: &buffer)
     if buffer.count >= Self.capacity { try write() }
   }
 

@@ -25,9 +25,18 @@ final class ProgressSink: ItemSink {
 
   func take(_ item: LogItem) throws {
     try inner.take(item)
-    guard case .record(let record) = item else { return }
-    records += 1
-    if records & 0xFFF == 0 { show(record) }
+    if case .record(let record) = item { count(1, to: record.time) }
+  }
+
+  func take(_ records: LogRecords) throws {
+    try inner.take(records)
+    if let time = records.lastTime { count(records.count, to: time) }
+  }
+
+  private func count(_ more: Int, to time: Int64) {
+    let before = records
+    records += UInt64(more)
+    if before >> 12 != records >> 12 { show(time) }
   }
 
   func separate() throws { try inner.separate() }
@@ -42,14 +51,14 @@ final class ProgressSink: ItemSink {
     try inner.finish()
   }
 
-  private func show(_ record: LogRecord) {
+  private func show(_ reached: Int64) {
     let now = Clock.monotonic()
     guard now >= shown else { return }
     shown = now + Self.patience / 4
     isShowing = true
     let each = Double(records) / Double(now - began) * 1e3
     let rate = "\(Int(each * 10) / 10).\(Int(each * 10) % 10) M/s"
-    StandardError.write("\r\u{1b}[K\(records) records, \(rate), at \(time.text(of: record.time))")
+    StandardError.write("\r\u{1b}[K\(records) records, \(rate), at \(time.text(of: reached))")
   }
 
   private func clear() {
