@@ -17,6 +17,7 @@
 #include "mmlog_system.h"
 #include "mmlog_text.h"
 #include "mmlog_ticks.h"
+#include "mmlog_turns.h"
 #include "mmlog_writer.h"
 
 #endif

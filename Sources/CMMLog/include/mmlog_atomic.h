@@ -19,6 +19,7 @@ static inline void mmlog_store_release_u64(uint64_t *p, uint64_t v) { __atomic_s
 static inline uint64_t mmlog_fetch_add_u64(uint64_t *p, uint64_t v) { return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL); }
 static inline uint32_t mmlog_fetch_add_u32(uint32_t *p, uint32_t v) { return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL); }
 static inline uint32_t mmlog_fetch_sub_u32(uint32_t *p, uint32_t v) { return __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL); }
+static inline uint64_t mmlog_exchange_u64(uint64_t *p, uint64_t v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); }
 static inline uint32_t mmlog_exchange_u32(uint32_t *p, uint32_t v) { return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); }
 
 static inline bool mmlog_compare_exchange_u32(uint32_t *p, uint32_t *expected, uint32_t desired) {

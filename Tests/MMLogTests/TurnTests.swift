@@ -1,0 +1,81 @@
+import MMLog
+import Synchronization
+import Testing
+
+@Suite("Statements that are not recorded each time")
+struct TurnTests {
+  @Test("every n-th time means the first and then every n-th, whoever reaches it")
+  func everyCount() throws {
+    let test = try TestStore()
+    let log = test.log
+    for index in 0..<10 { log.every(4)?.info("one thread \(index)") }
+    let turns = Atomic<Int>(0)
+    try onThreads(4) { _ in
+      for _ in 0..<1000 {
+        if let turn = log.turn(every: 100) {
+          turns.add(1, ordering: .relaxed)
+          turn.log.info("threads \(turn.skipped)")
+        }
+      }
+    }
+    let messages = try test.closeAndRead().messages
+    #expect(messages.filter { $0.hasPrefix("one") } == [0, 4, 8].map { "one thread \($0)" })
+    #expect(turns.load(ordering: .relaxed) == 40)
+    #expect(messages.filter { $0 == "threads 99" }.count == 39)
+    #expect(messages.filter { $0 == "threads 0" }.count == 1)
+  }
+
+  @Test("once means once for each statement, and statements do not count for each other")
+  func once() throws {
+    let test = try TestStore()
+    for _ in 0..<5 {
+      test.log.once()?.info("a")
+      test.log.once()?.info("b"); test.log.once()?.info("c")
+    }
+    #expect(try test.closeAndRead().messages == ["a", "b", "c"])
+  }
+
+  @Test("within an interval repeats are counted, and the next turn tells how many there were")
+  func everyInterval() throws {
+    let test = try TestStore()
+    func say(_ interval: Duration) {
+      if let turn = test.log.turn(every: interval) { turn.log.info("\(turn.skipped)") }
+    }
+    for _ in 0..<5 { say(.seconds(3600)) }
+    func sayAtOnce() {
+      if let turn = test.log.turn(every: .zero) { turn.log.info("always \(turn.skipped)") }
+    }
+    for _ in 0..<3 { sayAtOnce() }
+    #expect(try test.closeAndRead().messages == ["0", "always 0", "always 0", "always 0"])
+  }
+
+  @Test("what was skipped in an interval is told after it")
+  func skipped() throws {
+    let test = try TestStore()
+    var last: UInt64?
+    var reached: UInt64 = 0
+    // As long as it takes: the statement's second turn, whenever that is.
+    while last == nil {
+      if let turn = test.log.turn(every: .milliseconds(5)), reached > 0 {
+        last = turn.skipped
+      } else {
+        reached += 1
+      }
+    }
+    #expect(last == reached - 1)
+    try test.store.close()
+  }
+
+  @Test("where it is not a statement's turn, its message is not evaluated")
+  func notEvaluated() throws {
+    let test = try TestStore()
+    var evaluations = 0
+    func count() -> Int {
+      evaluations += 1
+      return evaluations
+    }
+    for _ in 0..<10 { test.log.every(5)?.info("\(count())") }
+    #expect(evaluations == 2)
+    #expect(try test.closeAndRead().messages == ["1", "2"])
+  }
+}
