@@ -23,6 +23,8 @@ public final class LogReader: Sequence, IteratorProtocol {
   /// How many files are read.
   public let fileCount: Int
   private var sessions = SessionMerge()
+  private var readers: [SessionReader] = []
+  private var allBytes = 0
   private var skipping: RecordSkip
 
   /// Opens files, reads rings, and reads the heads of archives' frames.
@@ -51,8 +53,19 @@ public final class LogReader: Sequence, IteratorProtocol {
     fileCount = files.fileCount
     self.skipping = skipping
     for session in files.sessions where filter.passes(session.identity) {
-      sessions.insert(SessionReader(session, filter))
+      let reader = SessionReader(session, filter)
+      sessions.insert(reader)
+      readers.append(reader)
+      allBytes += reader.laterBytes
     }
+  }
+
+  /// How much of the archives has been read, from 0 to 1.
+  ///
+  /// - Complexity: O(sessions).
+  public var progress: Double {
+    let later = readers.reduce(0) { $0 + $1.laterBytes }
+    return allBytes == 0 ? 1 : 1 - Double(later) / Double(allBytes)
   }
 
   /// The next record, or what else is to know at this place; nil at the end.

@@ -48,6 +48,19 @@ package final class ArchiveFile {
   ///
   /// - Throws: ``FormatError`` if it is damaged, ``SystemError`` if it cannot be read.
   package func payload(of frame: Frame) throws -> [UInt8] {
+    guard let payload = try payload(of: frame, ifWanted: { _ in true }) else {
+      throw FormatError.truncated
+    }
+    return payload
+  }
+
+  /// The same, or nil for a frame in columns that is not wanted.
+  ///
+  /// - Parameter mayPass: Asked of a frame that has only whole records which are as their call sites say, with the text
+  ///   of all their strings, in which digits may be missing.
+  package func payload(
+    of frame: Frame, ifWanted mayPass: (UnsafeRawBufferPointer) -> Bool
+  ) throws -> [UInt8]? {
     let header = frame.header
     let stored = try Self.read(
       file, at: frame.offset + header.headerSize, count: header.payloadSize)
@@ -62,7 +75,7 @@ package final class ArchiveFile {
       case (.rows, .zlib): return try inflater.decompress($0, size: header.rawSize)
       case (.columns, _):
         return try ColumnDecoder.rows(
-          $0, size: header.rawSize, count: Int(header.summary.count), inflater)
+          $0, size: header.rawSize, count: Int(header.summary.count), inflater, ifWanted: mayPass)
       }
     }
   }

@@ -24,10 +24,13 @@ struct Decoder {
   consuming func run() throws -> Program.Status {
     if settings.follows { return try follow() }
     let files = LogFiles(settings.inputs)
-    tell(files.unreadable)
+    try tell(files.unreadable)
     if files.fileCount == 0 { return .nothingReadable }
     if let reader = reader(of: files) {
-      while budget > 0, sink.hasReader, let chunk = reader.nextChunk() { try take(chunk) }
+      while budget > 0, sink.hasReader, let chunk = reader.nextChunk() {
+        try take(chunk)
+        sink.note(progress: { reader.progress })
+      }
     } else {
       Command.decode.report("no session ended without being closed")
     }
@@ -42,7 +45,7 @@ struct Decoder {
     var last: Int?
     if case .last(let count) = settings.part { last = count }
     let follower = LogFollower(settings.inputs, filter: readFilter, last: last)
-    tell(follower.unreadable)
+    try tell(follower.unreadable)
     var pause = Self.pauses.lowerBound
     while budget > 0, sink.hasReader {
       if let item = follower.next() {
@@ -58,8 +61,9 @@ struct Decoder {
     return status
   }
 
-  private mutating func tell(_ errors: [LogError]) {
+  private mutating func tell(_ errors: [LogError]) throws {
     for error in errors {
+      try sink.take(unreadable: error)
       Command.decode.report(error.message.escapedForTerminal)
       status = .damageOrLoss
     }

@@ -11,6 +11,12 @@ protocol ItemSink {
   /// Takes records that follow one another, as ``take(_:)-(LogItem)`` would take each.
   mutating func take(_ records: LogRecords) throws
 
+  /// Takes a file of which nothing could be read.
+  mutating func take(unreadable error: LogError) throws
+
+  /// Hears how much has been read, from 0 to 1, when it asks.
+  mutating func note(progress: () -> Double)
+
   /// Between two records that do not follow one another although the one before was asked for
   /// together with those around it (`--context`).
   mutating func separate() throws
@@ -30,6 +36,8 @@ extension ItemSink {
   mutating func take(_ records: LogRecords) throws {
     try records.forEach { try take(.record($0)) }
   }
+  mutating func take(unreadable error: LogError) throws {}
+  mutating func note(progress: () -> Double) {}
   mutating func separate() throws {}
   mutating func flush() throws {}
   mutating func finish() throws {}

@@ -270,6 +270,12 @@ import Testing
       page.contains(#"\u003c/script>\u003cscript>alert(1)"#), "the label is in the page's data")
     #expect(!page.contains("http://") && !page.contains("https://"), "no network")
     #expect(page.contains(#""ending":"died""#))
+    // A file of which nothing could be read is told in the page too.
+    let garbage = folder.put("garbage.mmlog", Array("no log".utf8))
+    let other = try decode(["--report", folder("page.html"), log.folder.path, garbage])
+    #expect(other.status == 1)
+    let told = try String(contentsOfFile: folder("page.html"), encoding: .utf8)
+    #expect(told.contains("garbage.mmlog") && !page.contains("garbage.mmlog"))
   }
 
   @Test func contradictionsAreOneLineThatSaysWhatWouldBeRight() throws {

@@ -140,6 +140,11 @@ import Testing
     ("--recover a b c", "one PATH too many"), ("--repair", "'--repair' needs a value"),
     ("--follow --last-crash 3 x", "contradict"),
     ("--follow -", "standard input cannot be followed"),
+    ("--follow --output y x", "--follow has no end"),
+    ("--follow --split-by hour -o y x", "--follow has no end"),
+    ("--follow --stats x", "--stats is complete only then"),
+    ("--follow --histogram x", "--histogram is complete only then"),
+    ("--follow --report y x", "--report is complete only then"),
   ]) func aContradictionEndsWithStatus2(line: String, expected: String) throws {
     let run = try decode(line.split(separator: " ").map(String.init))
     #expect(run.status == 2 && run.output.isEmpty)

@@ -1,3 +1,4 @@
+import Glibc
 import MMLogFormat
 import MMLogReader
 import MMLogSystem
@@ -31,6 +32,21 @@ import Testing
     let follower = LogFollower(paths: [log.folder.path])
     #expect(trace(follower) == ["<", "a"])
     return (log, follower)
+  }
+
+  @Test func aFileThatIsReplacedIsOpenedAgain() throws {
+    let (log, _) = followedArchive()
+    let other = TestLog(session: 2)
+    other.writesRing = false
+    other.write("of another session", ticks: 5)
+    other.archive()
+    let (first, second) = (log.save()[0], other.save()[0])
+    let link = log.folder("current")
+    #expect(symlink(first, link) == 0)
+    let follower = LogFollower(paths: [link])
+    #expect(trace(follower) == ["<", "a"])
+    #expect(symlink(second, "\(link).new") == 0 && rename("\(link).new", link) == 0)
+    #expect(trace(follower) == ["<", "of another session"] && trace(follower) == [])
   }
 
   @Test func anArchiveThatGrowsIsFollowed() {

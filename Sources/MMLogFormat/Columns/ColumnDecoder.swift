@@ -11,6 +11,19 @@ package struct ColumnDecoder: ~Copyable {
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ inflater: Inflater
   ) throws -> [UInt8] {
+    guard let rows = try rows(payload, size: size, count: count, inflater, ifWanted: { _ in true })
+    else { throw FormatError.truncated }
+    return rows
+  }
+
+  /// The same, or nil for a payload that is not wanted.
+  ///
+  /// - Parameter mayPass: Asked of a payload that has only whole records which are as their call sites say, with the text
+  ///   of all their strings, in which digits may be missing.
+  package static func rows(
+    _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ inflater: Inflater,
+    ifWanted mayPass: (UnsafeRawBufferPointer) -> Bool
+  ) throws -> [UInt8]? {
     guard payload.count >= ColumnLayout.size, size >= 0, size <= FrameLayout.largestPayload,
       count >= 0, count <= size / (RecordLayout.bodyWord * wordSize)
     else { throw FormatError.invalid("record count") }
@@ -24,7 +37,7 @@ package struct ColumnDecoder: ~Copyable {
       try text.withUnsafeBytes { text in
         var decoder = ColumnDecoder(
           NumberDecoder(numbers), StringDecoder(text, limit: size), size: size, count: count)
-        return try decoder.rows()
+        return try decoder.rows { mayPass(text) }
       }
     }
   }
@@ -63,10 +76,11 @@ package struct ColumnDecoder: ~Copyable {
     ticks = WordBuffer(capacity: count)
   }
 
-  private mutating func rows() throws -> [UInt8] {
+  private mutating func rows(ifWanted mayPass: () -> Bool) throws -> [UInt8]? {
     let threadCount = try numbers.count(most: size / ThreadLayout.size)
     let threads = try numbers.take(threadCount * ThreadLayout.size)
     try readGroups()
+    if groups.allSatisfy({ $0.isOfWholeRecords }), !mayPass() { return nil }
     try numbers.column(count, to: ofRecord.base)
     try countGroups()
     try numbers.column(count, to: ordinals.base)

@@ -5,6 +5,8 @@ struct RowGroup {
   let fields: Range<Int>
   /// Whether a record's length depends on strings.
   let hasStrings: Bool
+  /// Whether they are no fragments, and all that is in them is in fields.
+  let isOfWholeRecords: Bool
   /// How long a record is, in words, without the bytes of its strings.
   let leastWords: Int
   /// How many records it has, and how many of them have been written.
@@ -16,6 +18,7 @@ struct RowGroup {
     (self.kind, self.fields) = (kind, fields.indices)
     hasStrings = fields.contains { $0 != .word }
     leastWords = RecordLayout.bodyWord + fields.count { $0 != .rest }
+    isOfWholeRecords = kind == RowWords.recordKind && !fields.contains(.rest)
   }
 }
 

@@ -6,6 +6,8 @@ import MMLogSystem
 struct FollowedPlaces {
   private var directories: [String: Place] = [:]
   private let trees: Set<String>
+  /// Files that were given by name, and which each was when it was last opened: another one that gets the name is read too.
+  private var files: [String: FileIdentity?] = [:]
   /// Files that could not be read yet, and how large they were then.
   private var pending: [String: Int] = [:]
   /// What could not be read when it was first looked at, one entry each.
@@ -24,7 +26,9 @@ struct FollowedPlaces {
     var trees: Set<String> = []
     for input in inputs {
       switch input {
-      case .path(let path): pending[path] = -1
+      case .path(let path):
+        pending[path] = -1
+        files[path] = .some(nil)
       case .tree(let path):
         trees.insert(path)
         pending[path] = -1
@@ -43,6 +47,13 @@ struct FollowedPlaces {
   /// Looks for new files, and gives each to `body` once.
   mutating func look(_ body: (consuming Found) -> Void) {
     for path in directories.keys.sorted() { list(path) }
+    for (path, known) in files {
+      if let known, let status = try? File.openFollowingLinks(path).status(),
+        FileIdentity(status) != known
+      {
+        pending[path] = -1
+      }
+    }
     for (path, size) in pending.sorted(by: { $0.key < $1.key }) {
       open(path, knownSize: size, body)
     }
@@ -76,6 +87,7 @@ struct FollowedPlaces {
       let status = try file.status()
       if status.isDirectory {
         pending[path] = nil
+        files[path] = nil
         directories[path] = Place()
         list(path)
         // What is in it is looked at at once, in the order of names.
@@ -93,6 +105,7 @@ struct FollowedPlaces {
       case nil: throw LogError(FormatError.foreign, path: path)
       }
       pending[path] = nil
+      if files[path] != nil { files[path] = FileIdentity(status) }
     } catch let error as SystemError {
       if knownSize == -1 { problems.append(LogError(error, while: "Opening failed")) }
       pending[path] = -2

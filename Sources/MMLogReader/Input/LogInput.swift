@@ -31,11 +31,6 @@ struct InputFiles {
     var isOfThisBoot: Bool { image.isOfBoot(Host.bootID()) }
   }
 
-  private struct FileIdentity: Hashable {
-    let device: UInt64
-    let inode: UInt64
-  }
-
   /// Reads all rings before any archive, so that what a living process moves meanwhile is found in
   /// one of them (FORMAT.md, 5).
   init(_ inputs: [LogInput]) {
@@ -127,7 +122,7 @@ struct InputFiles {
   ) throws(SystemError) {
     let found = try FileKind(startOf: file) ?? .ring
     guard found == kind,
-      seen.insert(FileIdentity(device: status.device, inode: status.inode)).inserted
+      seen.insert(FileIdentity(status)).inserted
     else { return }
     do {
       switch kind {
@@ -145,6 +140,14 @@ struct InputFiles {
   private mutating func report(_ error: LogError) {
     if complained.insert(error.path).inserted { unreadable.append(error) }
   }
+}
+
+/// Which file it is, whatever its name.
+struct FileIdentity: Hashable {
+  private let device: UInt64
+  private let inode: UInt64
+
+  init(_ status: FileStatus) { (device, inode) = (status.device, status.inode) }
 }
 
 extension FileKind {

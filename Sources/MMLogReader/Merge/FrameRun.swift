@@ -71,7 +71,8 @@ final class FrameRun: Run {
   private func open() {
     isOpened = true
     do {
-      let payload = Payload(try archive.payload(of: frame))
+      let bytes = try archive.payload(of: frame) { filter.mayPass(text: $0) }
+      guard let payload = bytes.map(Payload.init) else { return }
       let reader = try RowReader(payload.bytes)
       rows = FrameRows(payload, reader.threads, threads)
       self.reader = reader

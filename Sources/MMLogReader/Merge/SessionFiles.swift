@@ -28,6 +28,12 @@ struct SessionFiles {
 
   init(identity: SessionIdentity) { self.identity = identity }
 
+  /// How large all frames of records are, in bytes.
+  var recordBytes: Int {
+    archives.lazy.flatMap(\.frames).filter { $0.header.type == .records }
+      .reduce(0) { $0 + $1.header.payloadSize }
+  }
+
   mutating func add(_ new: InputFiles.RingInput) {
     let newest = { (ring: InputFiles.RingInput) in ring.image.segments.last?.header.generation ?? 0
     }

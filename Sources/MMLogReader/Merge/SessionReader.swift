@@ -30,8 +30,10 @@ final class SessionReader {
   /// When the session logged last, as far as is known.
   private var lastTime: Int64
 
-  /// So many records, and bytes of them, are read ahead at most: they stay in the processor's caches.
-  private static let most = 256
+  /// So many records, and bytes of them, are read ahead: they stay in the processor's caches, and where many sessions take
+  /// turns, they are few.
+  private var ahead = aheads.lowerBound
+  private static let aheads = 16...256
   private static let mostBytes = 64 << 10
 
   /// - Parameter files: All that there is to read.
@@ -62,6 +64,9 @@ final class SessionReader {
   /// Where the next item belongs among those of other sessions, in nanoseconds since 1970.
   var time: Int64 { records.first?.time ?? itemTime }
 
+  /// How much of the archives is still to be read, in bytes; more than that, before they are opened.
+  var laterBytes: Int { files?.recordBytes ?? runs?.laterBytes ?? 0 }
+
   /// The next item; nil if none was found this time.
   func next() -> LogItem? {
     if case .some(let place) = records.popFirst() {
@@ -86,6 +91,8 @@ final class SessionReader {
     if limit < .max {
       end = records.dropFirst().firstIndex { $0.time > limit } ?? records.endIndex
     }
+    let isWhole = end == records.endIndex
+    ahead = isWhole ? min(2 * ahead, Self.aheads.upperBound) : Self.aheads.lowerBound
     let chunk = LogRecords(owner: owner, places: records[..<end])
     records = records[end...]
     readAhead()
@@ -193,11 +200,11 @@ final class SessionReader {
     let limit = runs?.limit ?? 0
     var places: [RecordPlace] = []
     var size = 0
-    while run.ticks <= limit, places.count < Self.most, size < Self.mostBytes, queue.isEmpty {
+    while run.ticks <= limit, places.count < ahead, size < Self.mostBytes, queue.isEmpty {
       switch run.step() {
       case .record(let view, let ticks, let offset):
         guard let place = take(view, ticks: ticks, offset: offset, of: run) else { continue }
-        if places.isEmpty { places.reserveCapacity(Self.most) }
+        if places.isEmpty { places.reserveCapacity(ahead) }
         places.append(place)
         size &+= view.bytes.count
         continue

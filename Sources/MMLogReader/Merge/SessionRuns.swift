@@ -17,6 +17,8 @@ struct SessionRuns {
   /// Frames that wait for others to end, so that not too much is in memory.
   private var waiting: [FrameRun] = []
   private var openBytes = 0
+  /// Of frames that the merge has not arrived at, in bytes.
+  private(set) var laterBytes = 0
   private let threads: ThreadTable
   private let filter: SessionFilter
 
@@ -87,6 +89,7 @@ struct SessionRuns {
     while let next = later.last {
       if let first = heap.firstPlace, first < next.place { return }
       later.removeLast()
+      laterBytes -= next.frame.header.payloadSize
       let run = FrameRun(next.archive, next.frame, threads, filter, given: next.given)
       heap.insert(run, key: run.ticks, order: next.order)
     }
@@ -141,6 +144,7 @@ struct SessionRuns {
     case .nothing: break
     case .some(let records): given = records
     }
+    laterBytes += frame.header.payloadSize
     later.append(
       LaterFrame(
         ticks: frame.header.summary.firstTicks, order: count, archive: archive, frame: frame,

@@ -9,6 +9,9 @@ final class SiteTable {
   private var labels: [Unmanaged<PreparedText>?] = []
   private let noLabel = PreparedText("")
 
+  /// How many call sites there are.
+  private(set) var count = 0
+
   deinit {
     for site in sites { site?.release() }
     for site in farSites.values { site.release() }
@@ -27,9 +30,15 @@ final class SiteTable {
   }
 
   private func insert(_ site: CallSiteInfo, _ id: UInt32) {
+    count += 1
     guard id < 1 << 20 else { return farSites[id] = .passRetained(site) }
     while sites.count <= id { sites.append(nil) }
     sites[Int(id)] = .passRetained(site)
+  }
+
+  /// The numbers of all call sites.
+  var numbers: [UInt32] {
+    sites.indices.filter { sites[$0] != nil }.map { UInt32($0) } + farSites.keys
   }
 
   subscript(id: UInt32) -> Unmanaged<CallSiteInfo>? {

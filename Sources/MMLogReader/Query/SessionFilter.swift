@@ -14,7 +14,11 @@ final class SessionFilter {
   private let looksAtThread: Bool
   private var labels: [UInt32: Bool] = [:]
   private var decisions: [SiteDecision?] = []
+  /// What decisions refer to.
+  private var needs: [ValueNeed] = []
   private var threads: [ObjectIdentifier: Bool] = [:]
+  /// What ``textNeeds()`` found when there were so many call sites.
+  private var knownNeeds: (siteCount: Int, texts: Set<[UInt8]>?) = (-1, nil)
   private var search: ContentSearch
 
   init(_ filter: LogFilter, _ sites: SiteTable) {
@@ -49,7 +53,37 @@ final class SessionFilter {
     if decision.isNever || decision.needsMetadata && !view.flags.contains(.metadata) {
       return false
     }
-    return decision.requiredByte.map { ByteSearch.contains(view.bytes, $0) } ?? true
+    return decision.need?._withUnsafeGuaranteedRef { $0.isMet(by: view) } ?? true
+  }
+
+  /// False for a frame of which no record passes, as the text of all its strings says. In it, digits may be missing.
+  ///
+  /// To be asked only of whole records that are as their call sites say.
+  func mayPass(text: UnsafeRawBufferPointer) -> Bool {
+    guard let needs = textNeeds() else { return true }
+    return needs.contains { need in
+      need.withUnsafeBytes { ByteSearch.contains(text, $0) }
+    }
+  }
+
+  /// Texts of which one has to be in a string; nil if not all call sites' records need one.
+  private func textNeeds() -> Set<[UInt8]>? {
+    if filter.text.count != 1 || filter.isTextInverted { return nil }
+    if knownNeeds.siteCount != sites.count {
+      knownNeeds = (sites.count, Set())
+      for number in sites.numbers {
+        let decision = decision(of: number)
+        if decision.isNever { continue }
+        guard let need = decision.need?.takeUnretainedValue(), need.isOfMetadataToo,
+          !need.text.isEmpty
+        else {
+          knownNeeds.texts = nil
+          break
+        }
+        knownNeeds.texts?.insert(need.text)
+      }
+    }
+    return knownNeeds.texts
   }
 
   private func passes(label: UInt32) -> Bool {
@@ -65,12 +99,17 @@ final class SessionFilter {
     if index < decisions.count, let known = decisions[index] { return known }
     // What is unknown is damage, and told when it is looked into.
     guard let site = sites[number] else { return .unknown }
-    let decision = SiteDecision(filter, site.takeUnretainedValue())
-    // Numbers are counted from 1; a hostile one is not in the table, and did not come here.
-    if index < 1 << 20 {
-      while decisions.count <= index { decisions.append(nil) }
-      decisions[index] = decision
+    // Numbers are counted from 1; a hostile one is not remembered, nor what it would need.
+    let isUsual = index < 1 << 20
+    var decision = SiteDecision(filter, site.takeUnretainedValue()) {
+      if isUsual { needs.append($0) }
     }
+    guard isUsual else {
+      decision.need = nil
+      return decision
+    }
+    while decisions.count <= index { decisions.append(nil) }
+    decisions[index] = decision
     return decision
   }
 
@@ -101,7 +140,8 @@ final class SessionFilter {
   private func contentPasses(_ content: RecordContent, label: String, thread: LogThread) -> Bool {
     // A fragment's first words did not say.
     let decision =
-      content.callSite == 0 ? SiteDecision(filter, content.site) : decision(of: content.callSite)
+      content.callSite == 0
+      ? SiteDecision(filter, content.site) { _ in } : decision(of: content.callSite)
     if decision.isNever { return false }
     if decision.needsMetadata, !content.flags.contains(.metadata) { return false }
     guard looksAtContent else { return true }

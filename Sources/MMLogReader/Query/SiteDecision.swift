@@ -9,15 +9,15 @@ struct SiteDecision {
   /// What the filter's text looks for is in the static text: it is in every record.
   var hasText = false
 
-  /// A byte that has to be among those of a record's values: what the text looks for has it, and neither the static text
-  /// nor the text of any number. To look for one byte takes much less than to make the message.
-  var requiredByte: UInt8?
+  /// What has to be among a record's values.
+  var need: Unmanaged<ValueNeed>?
 
-  static let unknown = SiteDecision()
+  static var unknown: SiteDecision { SiteDecision() }
 
   init() {}
 
-  init(_ filter: LogFilter, _ site: CallSiteInfo) {
+  /// - Parameter keep: Takes what has to be kept for as long as the decision.
+  init(_ filter: LogFilter, _ site: CallSiteInfo, keep: (ValueNeed) -> Void) {
     let isOfPlace =
       filter.callSites.isEmpty
       || filter.callSites.contains { $0.matches(file: site.file, line: site.line) }
@@ -36,8 +36,9 @@ struct SiteDecision {
       isNever = filter.isTextInverted
     } else if !filter.isTextInverted {
       needsMetadata = filter.text.allSatisfy { site.cannotShow($0) }
-      if filter.text.count == 1, !filter.text[0].ignoresCase {
-        requiredByte = site.byteOnlyOfValues(in: filter.text[0])
+      if filter.text.count == 1, let need = ValueNeed(filter.text[0], of: site) {
+        keep(need)
+        self.need = .passUnretained(need)
       }
     }
   }
@@ -76,16 +77,6 @@ extension CallSiteInfo {
       bytes.formUnion(bytes.lazy.filter { (65...90).contains($0) }.map { $0 + 32 })
     }
     return !pattern.literal.allSatisfy { bytes.contains($0) }
-  }
-
-  /// A byte of the pattern that a message or a pair of metadata can have from a string alone.
-  fileprivate func byteOnlyOfValues(in pattern: TextPattern) -> UInt8? {
-    var bytes = Set(Self.bytesOfNumbers)
-    // Around metadata and in containers; and U+FFFD, in place of what is not UTF-8.
-    bytes.formUnion("=[]:,".utf8)
-    bytes.formUnion([0xEF, 0xBF, 0xBD])
-    for case .literal(let text) in pieces { bytes.formUnion(text) }
-    return pattern.literal.first { !bytes.contains($0) }
   }
 
   /// All that a number, a Boolean, a hash, nil or what is private is shown with, and alignment.

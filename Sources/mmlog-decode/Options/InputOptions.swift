@@ -59,11 +59,12 @@ enum InputOptions {
 extension Option {
   fileprivate static let recursive = Option(
     "recursive", short: "r", "Read directories below those given, too.")
-  fileprivate static let follow = Option(
+  static let follow = Option(
     "follow",
     """
     Go on with what is logged from now on, across rotation and in new processes, until interrupted. \
-    Without --since, --head and --tail it begins with the last 10 records.
+    Without --since, --head and --tail it begins with the last 10 records. A file that is replaced by another \
+    one of its name is opened anew.
     """)
   fileprivate static let head = Option("head", value: "N", "Print only the first N records.")
   static let tail = Option(

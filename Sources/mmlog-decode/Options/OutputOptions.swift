@@ -31,6 +31,7 @@ enum OutputOptions {
     if let path = arguments.value(of: .report) {
       return SummaryOutput(
         LogReport(zone: zone), to: try OutputFile(path), add: { $0.add($1) },
+        addUnreadable: { $0.add(unreadable: $1.path, $1.message) },
         print: { $0.append(made: Clock.realtime(), to: &$1) })
     }
     if let split = arguments.value(of: .splitBy), let path = arguments.value(of: .output) {
@@ -65,6 +66,12 @@ enum OutputOptions {
   }
 
   private static func checkContradictions(_ arguments: Arguments) throws(UsageError) {
+    let ending = [Option.output, .splitBy, .stats, .histogram, .report]
+    if arguments.isSet(.follow), let other = ending.first(where: { arguments.isSet($0) }) {
+      throw UsageError(
+        "--follow has no end, and --\(other.long) is complete only then; leave one of them away"
+          + (other.long == "output" ? ", or add > FILE" : ""))
+    }
     let looking = [Option.stats, .histogram, .report].filter { arguments.isSet($0) }
     if looking.count > 1 {
       throw UsageError(

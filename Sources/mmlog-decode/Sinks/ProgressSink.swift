@@ -7,8 +7,9 @@ import MMLogSystem
 final class ProgressSink: ItemSink {
   private var inner: any ItemSink
   private var time: RecordTime
-  private var records: UInt64 = 0
-  private let began = Clock.monotonic()
+  private var records = 0
+  /// When the last record was logged.
+  private var reached: Int64?
   private var shown: UInt64
   private var isShowing = false
 
@@ -18,25 +19,32 @@ final class ProgressSink: ItemSink {
   init(_ inner: any ItemSink, zone: LogTimeZone) {
     self.inner = inner
     time = RecordTime(zone: zone)
-    shown = began + Self.patience
+    shown = Clock.monotonic() + Self.patience
   }
 
   var hasReader: Bool { inner.hasReader }
 
   func take(_ item: LogItem) throws {
     try inner.take(item)
-    if case .record(let record) = item { count(1, to: record.time) }
+    if case .record(let record) = item { (records, reached) = (records + 1, record.time) }
   }
 
-  func take(_ records: LogRecords) throws {
-    try inner.take(records)
-    if let time = records.lastTime { count(records.count, to: time) }
+  func take(_ new: LogRecords) throws {
+    try inner.take(new)
+    records += new.count
+    reached = new.lastTime ?? reached
   }
 
-  private func count(_ more: Int, to time: Int64) {
-    let before = records
-    records += UInt64(more)
-    if before >> 12 != records >> 12 { show(time) }
+  func take(unreadable error: LogError) throws { try inner.take(unreadable: error) }
+
+  func note(progress: () -> Double) {
+    let now = Clock.monotonic()
+    guard now >= shown else { return }
+    shown = now + Self.patience / 4
+    isShowing = true
+    let percent = Int(progress() * 100)
+    let place = reached.map { ", at \(time.text(of: $0))" } ?? ""
+    StandardError.write("\r\u{1b}[K\(percent) %, \(records) records\(place)")
   }
 
   func separate() throws { try inner.separate() }
@@ -49,16 +57,6 @@ final class ProgressSink: ItemSink {
   func finish() throws {
     clear()
     try inner.finish()
-  }
-
-  private func show(_ reached: Int64) {
-    let now = Clock.monotonic()
-    guard now >= shown else { return }
-    shown = now + Self.patience / 4
-    isShowing = true
-    let each = Double(records) / Double(now - began) * 1e3
-    let rate = "\(Int(each * 10) / 10).\(Int(each * 10) % 10) M/s"
-    StandardError.write("\r\u{1b}[K\(records) records, \(rate), at \(time.text(of: reached))")
   }
 
   private func clear() {

@@ -7,25 +7,31 @@ final class SummaryOutput<Summary>: ItemSink {
   private var summary: Summary
   private let target: any OutputTarget
   private let add: (inout Summary, LogItem) -> Void
+  private let addUnreadable: (inout Summary, LogError) -> Void
   private let print: (inout Summary, inout TextBuffer) -> Void
 
   /// - Parameters:
   ///   - add: Takes in an item.
+  ///   - addUnreadable: Takes in a file that could not be read.
   ///   - print: Writes the whole, once.
   init(
     _ summary: Summary, to target: any OutputTarget,
     add: @escaping (inout Summary, LogItem) -> Void,
+    addUnreadable: @escaping (inout Summary, LogError) -> Void = { _, _ in },
     print: @escaping (inout Summary, inout TextBuffer) -> Void
   ) {
     self.summary = summary
     self.target = target
     self.add = add
+    self.addUnreadable = addUnreadable
     self.print = print
   }
 
   var hasReader: Bool { target.hasReader }
 
   func take(_ item: LogItem) throws { add(&summary, item) }
+
+  func take(unreadable error: LogError) throws { addUnreadable(&summary, error) }
 
   func finish() throws {
     var buffer = TextBuffer()

@@ -10,6 +10,8 @@ enum ChildTask {
       let job = try JSONDecoder().decode(Sustained.Job.self, from: Data(arguments[3].utf8))
       let result = try Contestant.named(arguments[1]).sustain(arguments[2], job)
       try FileHandle.standardOutput.write(contentsOf: JSONEncoder().encode(result))
+    case ("many", 3): try Queries.logToManyStores(arguments[1], Int(arguments[2]) ?? 0)
+    case ("peak", 3): try Queries.printPeak(of: arguments[1], [arguments[2]])
     case ("neighbour", 2): try Neighbour.run(in: arguments[1])
     default: throw BenchmarkError("a child was started wrongly: \(arguments)")
     }

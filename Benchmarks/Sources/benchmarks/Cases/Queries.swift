@@ -16,7 +16,6 @@ struct Queries {
 
   func run(_ results: inout Results) throws {
     defer { for path in [directory, text, "\(text).gz"] { Files.remove(path) } }
-    // First: the system tells only of all children together how much memory the largest had.
     let memory = try peakOfManyFiles()
     try log(to: Files.folder(directory), count: records)
     try shell("'\(decoder)' '\(directory)' > '\(text)' && gzip -kf '\(text)'")
@@ -88,20 +87,29 @@ struct Queries {
     try contender.finish()
   }
 
-  /// In MiB.
+  /// In MiB. In processes of their own: a new one counts as its own what its parent had in memory.
   private func peakOfManyFiles() throws -> Double {
     let folder = try Files.folder("\(settings.directory)/queries-many")
     defer { Files.remove(folder) }
+    try Child(nil, ["child", "many", folder, "\(records)"]).finish()
+    let peak = try Child(nil, ["child", "peak", decoder, folder], capturing: true).finish()
+    return (Double(String(decoding: peak, as: UTF8.self)) ?? .nan) / 1024
+  }
+
+  /// Logs in turn with 200 stores, as so many processes would at the same time.
+  static func logToManyStores(_ folder: String, _ records: Int) throws {
     var stores: [MMLogContender] = []
     for _ in 0..<200 { stores.append(try MMLogContender(directory: folder, for: .service)) }
     for index in 0..<records { stores[index % stores.count].order(index) }
     for store in stores { try store.finish() }
-    var before = rusage()
-    getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &before)
-    try shell("'\(decoder)' '\(folder)' > /dev/null")
-    var after = rusage()
-    getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &after)
-    return Double(max(before.ru_maxrss, after.ru_maxrss)) / 1024
+  }
+
+  /// Runs a program, and prints how much memory it had at most, in KiB.
+  static func printPeak(of program: String, _ arguments: [String]) throws {
+    try Child(program, arguments).finish()
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &usage)
+    print(usage.ru_maxrss, terminator: "")
   }
 
   private let decoder = Child.neighbour("mmlog-decode")

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The decoder with everything around it: a terminal, other people's programs, a browser.
+#
+#   check_all.sh [PROGRAMS]     where mmlog-decode and mmlog-pipe were built; default .build/debug
+#
+# Installs tmux and lnav where apt-get can. What is not there is skipped, and that is said. Exit status 1: something is wrong.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+programs=$(realpath "${1:-.build/debug}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+missing=()
+for program in tmux lnav; do command -v "$program" >/dev/null || missing+=("$program"); done
+if ((${#missing[@]} && EUID == 0)) && command -v apt-get >/dev/null; then
+  DEBIAN_FRONTEND=noninteractive timeout 60 sh -c \
+    'apt-get -q update && apt-get -q install --yes --no-install-recommends "$@"' - "${missing[@]}" >"$work/apt" 2>&1 ||
+    echo "SKIPPED  installing ${missing[*]}: $(tail -n 1 "$work/apt")"
+fi
+
+for level in debug info warning error; do
+  for number in {1..200}; do echo "$level line $number <img src=x onerror=document.title=1> {\"a\": $number}"; done |
+    "$programs/mmlog-pipe" -d "$work/logs" -n service -l "$level" --label "tests.$level"
+done
+mkdir "$work/pictures"
+failed=0
+for check in "check_terminal.sh $programs" "check_tools.sh $programs/mmlog-decode $work/logs" \
+  "check_report.sh $programs/mmlog-decode $work/logs $work/pictures"; do
+  # shellcheck disable=SC2086 # words, on purpose
+  timeout --kill-after 5 90 Tests/Integration/$check || failed=1
+done
+exit $failed

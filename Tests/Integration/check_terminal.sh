@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Follows a log in a real terminal (tmux) while it is written and rotated and other processes begin to log, filters it, and
+# interrupts: what is shown, that the terminal stays sane, and that no half of a file is left.
+#
+#   check_terminal.sh PROGRAMS     the directory that mmlog-decode and mmlog-pipe were built in
+#
+# Skipped, and that is said, where there is no tmux. Exit status 1: something is wrong.
+set -euo pipefail
+programs=$(realpath "$1")
+command -v tmux >/dev/null || {
+  echo "SKIPPED  the terminal: there is no 'tmux'; apt-get install tmux"
+  exit 0
+}
+work=$(mktemp -d)
+# A server of its own: nobody else's sessions are touched.
+export TMUX_TMPDIR=$work PATH=$programs:$PATH TZ=UTC LC_ALL=C.UTF-8
+unset TMUX
+terminal() { tmux -f /dev/null -L mmlog "$@"; }
+tidy() {
+  exec 3>&- 4>&-
+  terminal kill-server 2>/dev/null || true
+  wait
+  rm -rf "$work"
+}
+trap tidy EXIT
+
+screen() { terminal capture-pane -p "$@"; }
+type_line() { terminal send-keys -l "$1" && terminal send-keys Enter; }
+
+# Waits until the screen has a text, at most a minute: that is a machine with much else to do.
+sees() {
+  for _ in $(seq 600); do
+    screen -S -2000 | grep -qF -- "$1" && return
+    sleep 0.1
+  done
+  printf 'FAILED   %s: "%s" does not appear; the screen:\n' "$2" "$1"
+  screen
+  exit 1
+}
+check() {
+  if eval "$2"; then echo "ok       $1"; else
+    printf 'FAILED   %s\n' "$1"
+    exit 1
+  fi
+}
+
+log=$work/log
+mkfifo "$work/first" "$work/second"
+mmlog-pipe -d "$log" -n first --archive-size 1 <"$work/first" &
+exec 3>"$work/first"
+terminal new-session -d -x 150 -y 40 "env PS1='ready> ' bash --norc --noprofile"
+sees 'ready>' "a shell"
+
+type_line "mmlog-decode --follow --grep 'mark [0-9]+' $log"
+echo 'mark 1 by the first' >&3
+sees 'first: mark 1 by the first' "follow shows a record"
+check "a terminal gets colours" 'screen -e | grep "mark 1" | grep -q $'"'"'\e\[3[0-9]m'"'"
+
+# What does not pack, until the archive has been changed twice.
+for _ in 1 2 3; do head -c 1200000 /dev/urandom | base64 -w 100 >&3; done
+echo 'mark 2 after rotation' >&3
+sees 'mark 2 after rotation' "follow goes on after rotation"
+check "the log was rotated" '(($(ls "$log"/first-*.mmlog | wc -l) > 1))'
+check "what the filter leaves out is not shown" '(($(screen | grep -c "first:") == 2))'
+
+mmlog-pipe -d "$log" -n second <"$work/second" &
+exec 4>"$work/second"
+echo 'mark 3 by another process' >&4
+sees 'second: mark 3 by another process' "follow finds a new process"
+
+terminal send-keys C-c
+type_line 'echo "alive: $((40 + 2))"; stty -a | grep -o " echo "; tput cnorm'
+sees 'alive: 42' "an interruption ends follow"
+check "the terminal echoes after it" 'screen | grep -qx " echo *"'
+
+type_line "clear; mmlog-decode -o $work/out.txt --format json $log $work/missing; echo \"status: \$?\""
+sees 'status: 1' "a file that is missing is told, and the rest is written"
+check "the output has its name" '[[ -s $work/out.txt && -z $(ls "$work" | grep unfinished) ]]'
+rm "$work/out.txt"
+archives=("$log"/first-*.mmlog)
+type_line "clear; (cat ${archives[0]}; sleep 600) | mmlog-decode -o $work/out.txt -; echo \"status: \$?\""
+for _ in $(seq 600); do
+  ls "$work" | grep -q unfinished && break
+  sleep 0.1
+done
+terminal send-keys C-c
+sees 'status: 130' "an interruption ends writing a file"
+check "no half of a file is left" '[[ -z $(ls "$work" | grep -E "out.txt|unfinished") ]]'
+
+exec 3>&- 4>&-
+wait
+type_line "clear; mmlog-decode --level error --grep mark $log | wc -l; mmlog-decode --grep mark --tail 2 --template '{label}={message}' $log"
+sees 'first=mark 2 after rotation' "filters and the last records"
+check "no record is an error" 'screen | grep -qx "0 *"'
+type_line "clear; mmlog-decode $log | head -n 1; echo \"ended: \${PIPESTATUS[0]}\""
+sees 'ended: 0' "a reader that leaves is no error"

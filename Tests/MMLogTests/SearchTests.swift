@@ -1,0 +1,81 @@
+import MMLog
+import MMLogReader
+import MMLogSystem
+import Testing
+
+/// What is not looked into when a text is looked for has nothing of it: frames and records are passed over by what call sites
+/// and values say, and every record that has the text is found all the same.
+@Suite struct SearchTests {
+  /// Records of many shapes in frames of an archive, and the last of them in the ring.
+  private func log() throws -> TestStore {
+    let made = try TestStore()
+    let (log, words) = (
+      made.log, ["failure", "beef", "trader-17", "a/b_c", "FADE", "true", "12345", "é"]
+    )
+    for index in 0..<4000 {
+      let word = words[index / 7 % words.count]
+      switch index % 8 {
+      case 0: log.info("order \(index * 3571) of \(word) in \(Double(index) / 8) ms")
+      case 1: log.info("\(word)")
+      case 2: log.info("adjacent \(index)\(word)\(index) end")
+      case 3: log.info("tail", ["user": .string(word), "id": .int(Int64(index) * 77)])
+      case 4:
+        log.info(
+          "mask \(index, format: .hex) for \(word, privacy: .hash)", ["k": .bool(index % 3 == 0)])
+      case 5: log.info("fai\(word) \((index % 2 == 0 ? nil : index) as Int?)")
+      case 6: log.info("wide \(Double(index) * 1e17) \(1 / Double(index + 1)) \(-index * 99_991)")
+      default:
+        log.info(
+          "list \(UInt64.max - UInt64(index))", ["tags": .array([.string(word), .double(0.1)])])
+      }
+      if index == 1500 || index == 3000 { try made.store.flush(.archive) }
+    }
+    return made
+  }
+
+  @Test func everyRecordThatHasTheTextIsFound() throws {
+    let made = try log()
+    try made.store.close()
+    let all = Contents(made.folder.path).records
+    #expect(all.count == 4000)
+    var patterns = [
+      "failure", "fail", "ure", "beef", "FADE", "nothing of it", "trader-17", "trader", "17",
+      "true", "tru",
+      "hash", "nil", "inf", "e+", "12345", "99991", "user=beef", "id=77", "k=true", "a/b_c", "b_",
+      "list",
+      "order", "ms", "é", "of beef", "deadbeef", "1844674407370955", "xtrue", "e", "fai",
+    ]
+    // Parts of what is there, at a step that no length of a message divides.
+    for index in stride(from: 0, to: all.count, by: 37) {
+      let message = Array(all[index].message)
+      let start = index * 31 % message.count
+      patterns.append(String(message[start...].prefix(2 + index % 9)))
+      patterns.append(String(message[start...].prefix(3)) + "q")
+    }
+    for pattern in patterns where !pattern.isEmpty {
+      var filter = LogFilter()
+      filter.text = [TextPattern(literal: pattern)]
+      let found = LogReader(paths: [made.folder.path], filter: filter).compactMap { item in
+        if case .record(let record) = item { record.ticks } else { nil }
+      }
+      // Of each record by itself: its message and pairs are made, and looked into.
+      let expected = all.filter { filter.matchesContent(of: $0) }.map(\.ticks)
+      #expect(found == expected, "'\(pattern)': \(found.count) instead of \(expected.count)")
+    }
+  }
+
+  @Test func recordsComeInChunksAsTheyComeOneByOne() throws {
+    let made = try log()
+    try made.store.close()
+    let reader = LogReader(paths: [made.folder.path])
+    var messages: [String] = []
+    while let chunk = reader.nextChunk() {
+      switch chunk {
+      case .records(let records): records.forEach { messages.append($0.message) }
+      case .item(.record(let record)): messages.append(record.message)
+      case .item: continue
+      }
+    }
+    #expect(messages == Contents(made.folder.path).messages && reader.progress == 1)
+  }
+}
