@@ -101,8 +101,12 @@ extension UnsafeMutableRawBufferPointer {
   /// Mends the entry that these bytes begin with, given that its length is right.
   private func mendEntry(seed: UInt32) -> Int? {
     guard let length = entryLength else { return nil }
-    let parts = [wordSize..<length, 0..<4]
-    return mend(parts, check: 4, entryDifference(length, seed)) ? length : nil
+    let (parts, header) = ([wordSize..<length, 0..<4], Array(self[..<wordSize]))
+    guard mend(parts, check: 4, entryDifference(length, seed)) else { return nil }
+    if entryLength == length { return length }
+    // It would be a bit of the length, which the difference was found with.
+    store(bytes: header, 0)
+    return nil
   }
 
   private var entryLength: Int? {

@@ -64,6 +64,14 @@ import Testing
     #expect(mended.isEmpty && right == whole)
   }
 
+  /// Zeros whose length, by their check, is a bit too long: but with a length of zero they are no entry.
+  @Test func isNotPutRightWhereItMakesAnEntryOfAnotherLength() {
+    var bytes = [UInt8](repeating: 0, count: 1024)
+    bytes[0] = 64
+    let mended = bytes.withUnsafeMutableBytes { $0.mendEntries(seed: 0) }
+    #expect(mended.isEmpty && bytes[0] == 64 && bytes[1...].allSatisfy { $0 == 0 })
+  }
+
   @Test func isPutRightInASegmentsHeader() {
     log.write("a record", ticks: 1)
     let start = log.geometry.segmentsOffset
