@@ -29,7 +29,7 @@ final class Ring: @unchecked Sendable {
   /// Fragmented records that are counted as lost, or are not to be, though fragments of them may still be there.
   let settledFragments = FragmentSet()
   private let firstPair: ClockPair
-  private let newestPair: Mutex<ClockPair>
+  private let newestPair: Guarded<ClockPair>
 
   /// Makes, allocates, locks and maps the ring of a new session.
   ///
@@ -70,7 +70,7 @@ final class Ring: @unchecked Sendable {
     }
     pool = SegmentPool(count: geometry.segmentCount)
     space = SpaceSignal()
-    newestPair = Mutex(firstPair)
+    newestPair = Guarded(firstPair)
     if containsFaults {
       containment = FaultContainment(base, count: geometry.fileSize, waking: space.requestWord)
     }

@@ -1,12 +1,11 @@
 import CMMLog
 import MMLogSystem
-import Synchronization
 
 /// An answer that one thread gives and another waits for.
 ///
 /// Proof of `@unchecked Sendable`: the word is touched by atomic operations only, the rest never changes.
 final class Answer<Value: Sendable>: @unchecked Sendable {
-  private let value = Mutex<Value?>(nil)
+  private let value = Guarded<Value?>(nil)
   /// 1 when there is one.
   private let word: UnsafeMutablePointer<UInt32>
 

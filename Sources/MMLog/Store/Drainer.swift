@@ -44,8 +44,8 @@ final class Drainer: @unchecked Sendable {
   private var retryDelay: Int64 = 0
   /// Told of each archive that was closed, with its path.
   private let archiveClosed: @Sendable (String) -> Void
-  private let rotation: Mutex<Rotation>
-  private let rotations = Mutex(RotationRequests())
+  private let rotation: Guarded<Rotation>
+  private let rotations = Guarded(RotationRequests())
   /// Those that a pass has found at its beginning: what was logged before them is in what it moves.
   private var taken: [@Sendable (Result<ArchiveInfo?, LogError>) -> Void] = []
   /// ``Reopening/count`` when the files were opened.
@@ -57,7 +57,7 @@ final class Drainer: @unchecked Sendable {
   private let requested = Atomic<UInt64>(0)
   private let syncRequested = Atomic<Bool>(false)
   private let isStopping = Atomic<Bool>(false)
-  private let progress = Mutex(Progress())
+  private let progress = Guarded(Progress())
   /// Counts passes, for those who wait for one.
   private let passes: UnsafeMutablePointer<UInt32>
   private var thread: Thread?
@@ -77,7 +77,7 @@ final class Drainer: @unchecked Sendable {
     passes = .allocate(capacity: 1)
     passes.initialize(to: 0)
     self.archiveClosed = archiveClosed
-    rotation = Mutex(series.settings.rotation)
+    rotation = Guarded(series.settings.rotation)
     series.note = { [ring = session.ring] (number) throws(SystemError) in
       ring.noteArchive(number)
     }

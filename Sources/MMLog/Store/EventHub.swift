@@ -1,10 +1,11 @@
 import MMLogStorage
+import MMLogSystem
 import Synchronization
 
 /// Hands events to everyone who listens.
 final class EventHub: Sendable {
   /// Who listens; nil after the store's end.
-  private let listeners = Mutex<[Int: AsyncStream<LogEvent>.Continuation]?>([:])
+  private let listeners = Guarded<[Int: AsyncStream<LogEvent>.Continuation]?>([:])
   private let nextKey = Atomic<Int>(0)
   private let missedByStreams = Atomic<Int>(0)
   private let startup: [LogEvent]

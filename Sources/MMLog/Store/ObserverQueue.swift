@@ -43,7 +43,7 @@ final class ObserverQueue: @unchecked Sendable {
   private static let patience: Int64 = 1_000_000_000
 
   private let observer: any LogStoreObserver
-  private let state = Mutex(State())
+  private let state = Guarded(State())
   private let missed = Atomic<Int>(0)
   private let isAsking = Atomic<Bool>(true)
   /// Counts items and the end.

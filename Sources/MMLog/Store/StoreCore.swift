@@ -61,7 +61,7 @@ final class StoreCore: @unchecked Sendable {
       events = EventHub(
         startup: recovered.map { .recovered($0) } + problems.map { .failed($0) },
         observer: configuration.observer)
-      rotationSetting = Mutex(configuration.rotation)
+      rotationSetting = Guarded(configuration.rotation)
       publish(try makeSession())
       try startKeeper()
     } catch {
@@ -70,7 +70,7 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
-  private let rotationSetting: Mutex<Rotation>
+  private let rotationSetting: Guarded<Rotation>
 
   /// Rings that could not be recovered at the start.
   let problems: [LogError]
