@@ -129,7 +129,7 @@ let package = Package(
 if Context.environment["MMLOG_FUZZ"] != nil {
   package.targets.append(
     .executableTarget(
-      name: "mmlog-fuzz", dependencies: ["MMLogReader", "MMLogFormat"],
+      name: "mmlog-fuzz", dependencies: ["MMLogReader", "MMLogFormat", "MMLogTestFiles"],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }
 

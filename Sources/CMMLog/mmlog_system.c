@@ -70,6 +70,10 @@ int mmlog_fallocate(int descriptor, int64_t offset, int64_t count) {
   return result;
 }
 
+int64_t mmlog_next_data(int descriptor, int64_t offset) {
+  return lseek(descriptor, offset, SEEK_DATA);
+}
+
 // The whole file, however long it gets; l_pid must be 0 for the F_OFD commands.
 static struct flock whole_file(short type) {
   return (struct flock){.l_type = type, .l_whence = SEEK_SET};
@@ -132,6 +136,14 @@ void *mmlog_private_allocate(size_t count) {
   void *map = mmap(NULL, count, PROT_READ | PROT_WRITE, private_memory, -1, 0);
   errno = saved;
   return map == MAP_FAILED ? NULL : map;
+}
+
+void *mmlog_sparse_allocate(size_t count) {
+  void *map = mmap(NULL, count, PROT_READ | PROT_WRITE, private_memory | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) return NULL;
+  // A huge page for each small one that is stored to would not be sparse. Kernels without huge pages refuse.
+  madvise(map, count, MADV_NOHUGEPAGE);
+  return map;
 }
 
 void mmlog_private_free(void *base, size_t count) {

@@ -100,6 +100,10 @@ extension CallSite.Piece {
   }
 }
 
+/// Below which number things that are counted from 1 have their places in an array, if there are so many of them; others
+/// do not count so, and an array would cost memory for nothing.
+package func nearNumbers(_ count: Int) -> Int { 1024 + 16 * count }
+
 /// The call sites and labels of a session, by number.
 package struct LogDictionary: Sendable {
   package private(set) var callSites: [UInt32: CallSite] = [:]

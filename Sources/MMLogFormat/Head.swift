@@ -195,11 +195,12 @@ package struct RingGeometry: Equatable, Sendable {
     ].map { bytes.load($0, as: UInt64.self) }
     let count = UInt64(bytes.load(RingLayout.segmentCount, as: UInt32.self))
     let header = bytes.load(RingLayout.segmentHeaderSize, as: UInt32.self)
-    // 2^48 keeps every sum and product below from overflowing.
-    guard size < 1 << 48, fields.allSatisfy({ $0 < 1 << 48 && $0 % 8 == 0 }),
+    // Small enough that no sum and product below overflows.
+    guard size <= RingLayout.largestFile, fields.allSatisfy({ $0 <= size && $0 % 8 == 0 }),
       header == SegmentLayout.size, fields[0] >= RingLayout.leastDictionaryOffset,
-      fields[0] + fields[1] <= fields[2], fields[3] > UInt64(SegmentLayout.size),
-      fields[3] <= 1 << 30, count > 0, count <= (size - min(size, fields[2])) / fields[3]
+      fields[0] + fields[1] <= fields[2], fields[1] <= RingLayout.largestDictionary,
+      fields[3] > UInt64(SegmentLayout.size), fields[3] <= RingLayout.largestSegment,
+      count > 0, count <= RingLayout.mostSegments, count <= (size - fields[2]) / fields[3]
     else { throw .invalid("geometry") }
     dictionaryOffset = Int(fields[0])
     dictionarySize = Int(fields[1])

@@ -69,6 +69,11 @@ package enum RingLayout {
   package static let dictionary = 8192
   /// The least that a dictionary may be offset by in a ring of any writer.
   package static let leastDictionaryOffset = 4096
+  /// The largest sizes in a ring of any writer, in bytes, and the most segments.
+  package static let largestFile = 8 << 30
+  package static let largestDictionary = 64 << 20
+  package static let largestSegment = 16 << 20
+  package static let mostSegments = 1 << 20
 
   package static let stateOpen: UInt32 = 1
   package static let stateClosed: UInt32 = 2

@@ -90,6 +90,7 @@ package struct RecordScanner {
   private let segment: UnsafeRawBufferPointer
   private let seed: UInt32
   private let looksBehindZeros: Bool
+  private let isSealed: Bool
   private var budget: CheckBudget
   private var pending: Item?
   /// Where the next record begins, or would.
@@ -101,13 +102,16 @@ package struct RecordScanner {
   ///   - seed: The seed of the segment's generation.
   ///   - looksBehindZeros: Whether a zero word may be a page that was lost with the machine, so that
   ///     valid records behind it count.
+  ///   - isSealed: Whether records went on to the segment's end: then zeros there are such a page, too.
   package init(
-    _ segment: UnsafeRawBufferPointer, from offset: Int, seed: UInt32, looksBehindZeros: Bool
+    _ segment: UnsafeRawBufferPointer, from offset: Int, seed: UInt32, looksBehindZeros: Bool,
+    isSealed: Bool = false
   ) {
     self.segment = segment
     self.offset = offset
     self.seed = seed
     self.looksBehindZeros = looksBehindZeros
+    self.isSealed = isSealed
     budget = CheckBudget(segment.count)
   }
 
@@ -125,9 +129,9 @@ package struct RecordScanner {
     if atZero && !looksBehindZeros { return nil }
     if !atZero, let item = recordAtOffset() { return item }
     guard let item = nextBehind(start) else {
-      // Zeros to the end are the usual end; anything else that is no record is damage.
+      // Zeros to the end are the usual end, unless records went on; anything else that is no record is damage.
       offset = segment.count
-      return atZero ? nil : .damage(start..<segment.count)
+      return atZero && !isSealed ? nil : .damage(start..<segment.count)
     }
     pending = item.found
     return .damage(start..<item.offset)

@@ -30,7 +30,7 @@ package final class ArchiveFile {
   package init(_ file: consuming File) throws(LogError) {
     path = file.path
     do {
-      size = try file.status().size
+      size = try Self.size(of: file)
       let head = try Self.read(file, at: 0, count: min(HeadLayout.size, size))
       self.head = try head.withUnsafeBytes { try ArchiveHead($0) }
       self.file = file
@@ -85,7 +85,7 @@ package final class ArchiveFile {
   /// - Returns: How many frames there were before.
   package func refresh() throws(SystemError) -> Int {
     let known = frames.count
-    let newSize = try file.status().size
+    let newSize = try Self.size(of: file)
     guard newSize != size, !isClosed else { return known }
     size = newSize
     tornBytes = 0
@@ -97,6 +97,11 @@ package final class ArchiveFile {
 
   /// Waits until what is in it is on the disk, whoever wrote it: fdatasync(2).
   package func sync() throws(SystemError) { try file.syncData() }
+
+  /// So large that offsets near it can be added to.
+  private static func size(of file: borrowing File) throws(SystemError) -> Int {
+    min(try file.status().size, 1 << 62)
+  }
 
   /// Reads so many bytes, or throws if there are fewer.
   private static func read(_ file: borrowing File, at offset: Int, count: Int) throws -> [UInt8] {
@@ -172,6 +177,11 @@ package final class ArchiveFile {
       }
       if let found { return offset + found }
       offset += count
+      // A file of nothing but a hole may be larger than any disk.
+      if bytes.allSatisfy({ $0 == 0 }) {
+        guard let data = try file.nextData(from: offset) else { return limit }
+        offset = max(offset, data & ~(wordSize - 1))
+      }
     }
     return limit
   }

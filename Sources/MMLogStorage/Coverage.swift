@@ -2,7 +2,7 @@ package import MMLogFormat
 
 /// Which records of a session's ring its archives already hold: the "exactly once" of FORMAT.md, 5.
 package struct Coverage {
-  private var ranges: [UInt64: [Range<Int>]] = [:]
+  private var parts: [UInt64: SegmentParts] = [:]
   private var lowestGeneration: UInt64 = 0
   /// Whether an archive lacks something that it, or the ring, says it has.
   package private(set) var hasDamage = false
@@ -19,7 +19,7 @@ package struct Coverage {
   package mutating func add(_ header: FrameHeader) {
     lowestGeneration = max(lowestGeneration, header.lowestGeneration)
     for range in header.ranges where range.from < range.to {
-      ranges[range.generation, default: []].append(Int(range.from)..<Int(range.to))
+      parts[range.generation, default: SegmentParts()].add(Int(range.from)..<Int(range.to))
     }
   }
 
@@ -27,10 +27,7 @@ package struct Coverage {
   package mutating func remove(_ header: FrameHeader) {
     hasDamage = true
     for range in header.ranges where range.from < range.to {
-      // Only one: a recovery that was cut off later may have archived the same range again, and well.
-      let claimed = Int(range.from)..<Int(range.to)
-      guard let index = ranges[range.generation]?.firstIndex(of: claimed) else { continue }
-      ranges[range.generation]?.remove(at: index)
+      parts[range.generation]?.remove(Int(range.from)..<Int(range.to))
     }
   }
 
@@ -47,6 +44,58 @@ package struct Coverage {
       if trustsDrained && offset < segment.drained { return true }
       if segment.generation < lowestGeneration { return true }
     }
-    return ranges[segment.generation]?.contains { $0.contains(offset) } ?? false
+    return parts[segment.generation]?.contains(offset) ?? false
+  }
+
+  /// Makes ``contains(_:offset:trustsDrained:)`` fast, until there is another frame.
+  package mutating func settle() {
+    for generation in parts.keys { parts[generation]?.settle() }
+  }
+}
+
+/// Parts of a segment that frames hold. They may overlap, and a hostile file may have a million of them.
+private struct SegmentParts {
+  /// How many frames hold each.
+  private var counts: [Range<Int>: Int] = [:]
+  /// The parts without what they overlap, in order; nil if it is to be made.
+  private var merged: [Range<Int>]?
+
+  mutating func add(_ part: Range<Int>) {
+    counts[part, default: 0] += 1
+    merged = nil
+  }
+
+  /// Only one of them: a recovery that was cut off later may have archived the same part again, and well.
+  mutating func remove(_ part: Range<Int>) {
+    guard let count = counts[part] else { return }
+    counts[part] = count > 1 ? count - 1 : nil
+    merged = nil
+  }
+
+  func contains(_ offset: Int) -> Bool {
+    let parts = merged ?? Self.merge(counts.keys)
+    // The last that does not begin behind it.
+    var (low, high) = (0, parts.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if parts[middle].lowerBound <= offset { low = middle + 1 } else { high = middle }
+    }
+    return low > 0 && parts[low - 1].contains(offset)
+  }
+
+  mutating func settle() {
+    if merged == nil { merged = Self.merge(counts.keys) }
+  }
+
+  private static func merge(_ parts: some Collection<Range<Int>>) -> [Range<Int>] {
+    var merged: [Range<Int>] = []
+    for part in parts.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      if let last = merged.last, part.lowerBound <= last.upperBound {
+        merged[merged.count - 1] = last.lowerBound..<max(last.upperBound, part.upperBound)
+      } else {
+        merged.append(part)
+      }
+    }
+    return merged
   }
 }

@@ -4,14 +4,14 @@ package import MMLogSystem
 /// A copy of what is in a ring file, checked: of a dead ring, or of a live one while its process goes on.
 ///
 /// A copy and not a map: a file truncated by someone else would end the reader with SIGBUS. Of free segments, and of
-/// what is empty of others, nothing is kept.
+/// what is empty of others, nothing is kept: it takes no more memory than the file has in it, whatever it says.
 package final class RingImage {
   /// A segment in use, copied.
   package struct Segment {
     package let index: Int
     package let header: SegmentHeader
     /// As far as anything has been written to it.
-    fileprivate let bytes: UnsafeMutableRawBufferPointer
+    fileprivate let bytes: UnsafeRawBufferPointer
     fileprivate let seed: UInt32
   }
 
@@ -37,8 +37,8 @@ package final class RingImage {
   /// The segments in use, by rising generation.
   package let segments: [Segment]
   package let damage: [Damage]
-  /// Head, ledger and dictionary.
-  private let front: UnsafeMutableRawBufferPointer
+  /// What has been read of the file, each part in its place.
+  private let memory: SparseMemory
 
   /// Copies and checks the ring in `file`.
   ///
@@ -67,25 +67,20 @@ package final class RingImage {
 
     var copy: RingCopy
     do {
-      copy = try RingCopy(file, head, resume)
+      copy = try RingCopy(file, head, knownDictionary: knownDictionary, resume)
     } catch {
       throw LogError(error, while: "Reading the ring failed")
     }
-    front = copy.front
+    memory = copy.memory
     segments = copy.segments
-    let all = UnsafeRawBufferPointer(copy.front)
+    let all = UnsafeRawBufferPointer(memory.bytes)
     isClosedCleanly = all.load(RingLayout.state, as: UInt32.self) == RingLayout.stateClosed
     newestArchive = all.load(RingLayout.newestArchive, as: UInt32.self)
     clock = copy.clock(startTime: head.identity.startTime)
     losses = LossLedger(all.slice(RingLayout.ledger, RingLayout.ledgerSize)) ?? LossLedger()
     if head.isMended { copy.noteMended(0..<HeadLayout.size, "head") }
-    (dictionary, entries, dictionarySize) = copy.dictionary(from: knownDictionary)
+    (dictionary, entries, dictionarySize) = copy.dictionary()
     damage = copy.damage
-  }
-
-  deinit {
-    front.deallocate()
-    for segment in segments { segment.bytes.deallocate() }
   }
 
   /// Walks over a segment's records. What it gives is valid for as long as the image.
@@ -97,8 +92,8 @@ package final class RingImage {
     of segment: Segment, from offset: Int = SegmentLayout.size, looksBehindZeros: Bool
   ) -> RecordScanner {
     RecordScanner(
-      UnsafeRawBufferPointer(segment.bytes), from: offset, seed: segment.seed,
-      looksBehindZeros: looksBehindZeros)
+      segment.bytes, from: offset, seed: segment.seed,
+      looksBehindZeros: looksBehindZeros, isSealed: segment.header.end > 0)
   }
 
   /// Whether the machine has been running since the ring was written, if it was last started as `bootID` says.
@@ -115,35 +110,31 @@ package final class RingImage {
 
 /// The work of copying a ring, apart from the result.
 private struct RingCopy {
-  let front: UnsafeMutableRawBufferPointer
+  let memory: SparseMemory
   var segments: [RingImage.Segment] = []
   var damage: [RingImage.Damage] = []
   private let geometry: RingGeometry
   private let session: SessionID
   /// How much of the file is there.
   private let present: Int
+  /// Where what is not known of the dictionary is.
+  private let newEntries: Range<Int>
 
   /// Reads what of the ring is there. Bytes that a truncated file lacks are zero.
   init(
-    _ file: borrowing File, _ head: RingHead, _ resume: (UInt64) -> Int?
+    _ file: borrowing File, _ head: RingHead, knownDictionary: Int, _ resume: (UInt64) -> Int?
   ) throws(SystemError) {
     geometry = head.geometry
     session = head.identity.session
+    let dictionary = geometry.dictionaryOffset..<geometry.dictionaryOffset + geometry.dictionarySize
+    newEntries = dictionary.dropFirst(knownDictionary)
     // Not what the head claims: what is there. The head's page must be; a segment may be missing.
     present = min(try file.status().size, geometry.fileSize)
-    guard max(present, geometry.segmentsOffset) <= 1 << 34 else {
-      throw SystemError(call: .read, errno: 27, path: file.path)
-    }
-    front = .allocate(byteCount: geometry.segmentsOffset, alignment: 64)
-    front.initializeMemory(as: UInt8.self, repeating: 0)
-    do {
-      _ = try file.readFully(into: front, at: 0)
-      try copySegments(file, resume)
-    } catch {
-      front.deallocate()
-      for segment in segments { segment.bytes.deallocate() }
-      throw error
-    }
+    memory = try SparseMemory(max(present, geometry.segmentsOffset))
+    try memory.read(file, 0..<RingLayout.ledger + RingLayout.ledgerSize)
+    try copySegments(file, resume)
+    // After the segments: what their records refer to was in it before they were.
+    try memory.read(file, newEntries)
     if present < geometry.fileSize {
       damage.append(
         RingImage.Damage(
@@ -157,40 +148,37 @@ private struct RingCopy {
   private mutating func copySegments(
     _ file: borrowing File, _ resume: (UInt64) -> Int?
   ) throws(SystemError) {
-    let scratch = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: max(min(geometry.segmentSize, present), 1), alignment: 64)
-    defer { scratch.deallocate() }
+    let header = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: SegmentLayout.size, alignment: wordSize)
+    defer { header.deallocate() }
     var headers: [(index: Int, generation: UInt64)] = []
     for index in 0..<geometry.segmentCount {
       let offset = geometry.offset(ofSegment: index)
-      guard offset + SegmentLayout.size < present else { break }
-      let header = UnsafeMutableRawBufferPointer(rebasing: scratch[..<SegmentLayout.size])
-      guard try file.readFully(into: header, at: offset) == SegmentLayout.size else { break }
-      let part = UnsafeRawBufferPointer(scratch)
+      guard offset + SegmentLayout.size < present,
+        try file.readFully(into: header, at: offset) == SegmentLayout.size
+      else { break }
+      let part = UnsafeRawBufferPointer(header)
       // As it stands there, right or wrong: whether it is the same later is all that it has to say.
       let generation = part.load(SegmentLayout.generation, as: UInt64.self)
-      _ = scratch.mendSegmentHeader()
+      _ = header.mendSegmentHeader()
       if (try? SegmentHeader(part, size: geometry.segmentSize))?.isFree == true { continue }
       headers.append((index, generation))
     }
     for (index, generation) in headers {
-      try copySegment(index, generation, file, scratch, from: resume(generation))
+      try copySegment(index, generation, file, from: resume(generation))
     }
   }
 
   private mutating func copySegment(
-    _ index: Int, _ generation: UInt64, _ file: borrowing File,
-    _ scratch: UnsafeMutableRawBufferPointer, from resume: Int?
+    _ index: Int, _ generation: UInt64, _ file: borrowing File, from resume: Int?
   ) throws(SystemError) {
     let offset = geometry.offset(ofSegment: index)
     let size = min(geometry.segmentSize, present - offset)
     // What begins where the known part ends is looked at first: mostly there is nothing new.
     if let resume, try word(file, at: offset + resume, within: offset + size) == 0 { return }
-    let target = UnsafeMutableRawBufferPointer(rebasing: scratch[..<size])
+    let target = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[offset..<offset + size])
     let part = UnsafeRawBufferPointer(target)
-    let read = try file.readFully(into: target, at: offset)
-    UnsafeMutableRawBufferPointer(rebasing: target[read...]).initializeMemory(
-      as: UInt8.self, repeating: 0)
+    try memory.read(file, offset..<offset + size)
     let written = part.load(SegmentLayout.generation, as: UInt64.self)
     let isMended = target.mendSegmentHeader()
     let header: SegmentHeader
@@ -210,7 +198,7 @@ private struct RingCopy {
     else { return }
     segments.append(
       RingImage.Segment(
-        index: index, header: header, bytes: copy(part, end: header.end),
+        index: index, header: header, bytes: writtenPart(part, end: header.end),
         seed: checkSeed(session: session, generation: header.generation)))
     if isMended { noteMended(offset..<offset + SegmentLayout.size, "header of segment \(index)") }
   }
@@ -221,19 +209,14 @@ private struct RingCopy {
       RingImage.Damage(range: range, what: "\(what): one bit was wrong, and is put right"))
   }
 
-  /// A copy of a segment as far as it has been written, and the word behind that.
-  private func copy(
-    _ part: UnsafeRawBufferPointer, end: Int
-  ) -> UnsafeMutableRawBufferPointer {
-    let limit = end == 0 ? part.count : min(end, part.count)
-    let size = min(written(UnsafeRawBufferPointer(rebasing: part[..<limit])) + wordSize, limit)
-    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 64)
-    bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: part[..<size]))
-    return bytes
+  /// A segment as far as it has been written, and the word behind that.
+  private func writtenPart(_ part: UnsafeRawBufferPointer, end: Int) -> UnsafeRawBufferPointer {
+    if end > 0 { return part.slice(0, min(end, part.count)) }
+    return part.slice(0, min(recordsEnd(part) + wordSize, part.count))
   }
 
   /// Where the last record ends. Its last words may be zero, so its length has to say.
-  private func written(_ part: UnsafeRawBufferPointer) -> Int {
+  private func recordsEnd(_ part: UnsafeRawBufferPointer) -> Int {
     var offset = SegmentLayout.size
     while part.count - offset >= wordSize {
       let header = part.load(offset, as: UInt64.self)
@@ -258,7 +241,7 @@ private struct RingCopy {
   }
 
   func clock(startTime: Int64) -> TickClock {
-    let all = UnsafeRawBufferPointer(front)
+    let all = UnsafeRawBufferPointer(memory.bytes)
     let pairs = [
       RingLayout.firstClockPair, RingLayout.clockPairSlots,
       RingLayout.clockPairSlots + ClockPairLayout.size,
@@ -270,14 +253,13 @@ private struct RingCopy {
     return TickClock(first: pairs[0] ?? newest, newest: newest)
   }
 
-  /// The entries from an offset on, and where they end.
-  mutating func dictionary(
-    from known: Int
-  ) -> (LogDictionary, [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)], Int) {
-    let start = geometry.dictionaryOffset + min(known, geometry.dictionarySize)
+  /// The entries that are not known, and where they end.
+  mutating func dictionary() -> (
+    LogDictionary, [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)], Int
+  ) {
+    let start = newEntries.lowerBound
     let seed = checkSeed(session: session, generation: 0)
-    let area = UnsafeMutableRawBufferPointer(
-      rebasing: front[start..<geometry.dictionaryOffset + geometry.dictionarySize])
+    let area = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[newEntries])
     for entry in area.mendEntries(seed: seed) {
       noteMended(start + entry.lowerBound..<start + entry.upperBound, "dictionary")
     }
@@ -286,7 +268,7 @@ private struct RingCopy {
     var entries: [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)] = []
     while let entry = scanner.next() {
       guard dictionary.insert(entry.entry) else {
-        let rest = start + scanner.offset..<geometry.dictionaryOffset + geometry.dictionarySize
+        let rest = start + scanner.offset..<newEntries.upperBound
         damage.append(RingImage.Damage(range: rest, what: "dictionary: too many entries"))
         break
       }

@@ -1,3 +1,4 @@
+import CMMLog
 import Glibc
 
 extension File {
@@ -16,6 +17,19 @@ extension File {
   package func makeBlocking() throws(SystemError) {
     let flags = try retrying(.fcntl, path) { fcntl(descriptor, F_GETFL) }
     _ = try retrying(.fcntl, path) { fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK) }
+  }
+
+  /// Where the file has something from a place on that is not in a hole: lseek(2) SEEK_DATA.
+  ///
+  /// - Returns: `offset` itself where the file system does not know of holes; nil if the rest is one.
+  package func nextData(from offset: Int) throws(SystemError) -> Int? {
+    do throws(SystemError) {
+      return Int(try retrying(.lseek, path) { mmlog_next_data(descriptor, Int64(offset)) })
+    } catch let error where error.errno == ENXIO {
+      return nil
+    } catch let error where error.errno == EINVAL {
+      return offset
+    }
   }
 
   /// Standard input, through a descriptor of its own.

@@ -1,12 +1,29 @@
 import Foundation
 import MMLogFormat
+import MMLogTestFiles
 
-/// Makes a corpus of each target's own from logs.
+/// Makes a first corpus of each target's own: a small one, and one from logs.
 func writeSeeds(of logs: String, to corpus: String) throws {
   let files = FileManager.default
-  for target in Target.allCases {
-    try files.createDirectory(atPath: "\(corpus)/\(target)", withIntermediateDirectories: true)
+  let (small, large) = ("\(corpus)/small", "\(corpus)/large")
+  for folder in [small, large] {
+    for target in Target.allCases {
+      try files.createDirectory(atPath: "\(folder)/\(target)", withIntermediateDirectories: true)
+    }
+    putTexts(folder)
   }
+  for (name, log) in SmallLogs.all {
+    putRing(log.ring, small, name)
+    for archive in log.archives { putArchive(archive, small, name) }
+  }
+  for name in try files.contentsOfDirectory(atPath: logs).sorted() {
+    let bytes = Array(files.contents(atPath: "\(logs)/\(name)") ?? Data())
+    if name.hasSuffix(".ring") { putRing(bytes, large, name) }
+    if name.hasSuffix(".mmlog") { putArchive(bytes, large, name) }
+  }
+}
+
+private func putTexts(_ corpus: String) {
   put(Array("{time} {level:-8}\\t{fields.user:12} {{x}}".utf8), "\(corpus)/template/line")
   let conditions = [
     "user == 42 && elapsed_ms > 1.5e3", "!(a ~ '^x[yz]+$' || @level >= warning)",
@@ -16,16 +33,17 @@ func writeSeeds(of logs: String, to corpus: String) throws {
   for (index, condition) in conditions.enumerated() {
     put(Array(condition.utf8), "\(corpus)/condition/\(index)")
   }
-  for name in try files.contentsOfDirectory(atPath: logs).sorted() {
-    let bytes = Array(files.contents(atPath: "\(logs)/\(name)") ?? Data())
-    if name.hasSuffix(".ring") {
-      put(bytes, "\(corpus)/ring/\(name)")
-      putMendable(bytes, corpus, name)
-    }
-    guard name.hasSuffix(".mmlog") else { continue }
-    put(bytes, "\(corpus)/archive/\(name)")
-    putPayloads(of: bytes, corpus, name)
-  }
+}
+
+private func putRing(_ bytes: [UInt8], _ corpus: String, _ name: String) {
+  put(Ring.shortened(bytes), "\(corpus)/ring/\(name)")
+  putMendable(bytes, corpus, name)
+}
+
+private func putArchive(_ bytes: [UInt8], _ corpus: String, _ name: String) {
+  put(bytes, "\(corpus)/archive/\(name)")
+  put(bytes, "\(corpus)/output/\(name)")
+  putPayloads(of: bytes, corpus, name)
 }
 
 private func put(_ bytes: [UInt8], _ path: String) {
@@ -47,18 +65,28 @@ private func putMendable(_ ring: [UInt8], _ corpus: String, _ name: String) {
     "\(corpus)/mending/\(name)-segment")
 }
 
-/// Columns, and dictionaries that are not compressed.
+/// Frames, and of them columns and dictionaries.
 private func putPayloads(of archive: [UInt8], _ corpus: String, _ name: String) {
   archive.withUnsafeBytes { bytes in
     for offset in stride(from: HeadLayout.size, through: bytes.count - FrameLayout.size, by: 8) {
       let rest = bytes.slice(offset, bytes.count - offset)
-      guard let header = FrameHeader(rest), header.frameSize <= rest.count else { continue }
+      guard let size = FrameHeader.size(rest), size <= rest.count,
+        let header = FrameHeader(rest.slice(0, size)), header.frameSize <= rest.count
+      else { continue }
       put(Array(rest.slice(0, header.frameSize)), "\(corpus)/frame/\(name)-\(offset)")
       let payload = Array(rest.slice(header.headerSize, header.payloadSize))
-      if header.type == .dictionary { put(payload, "\(corpus)/entries/\(name)-\(offset)") }
+      if header.type == .dictionary {
+        put(unpacked(payload, header), "\(corpus)/entries/\(name)-\(offset)")
+      }
       guard header.codec.arrangement == .columns else { continue }
       let sizes = [UInt32(header.rawSize), header.summary.count]
       put(sizes.withUnsafeBytes { Array($0) } + payload, "\(corpus)/columns/\(name)-\(offset)")
     }
   }
+}
+
+private func unpacked(_ payload: [UInt8], _ header: FrameHeader) -> [UInt8] {
+  guard header.codec.compression == .zlib, let inflater = Inflater() else { return payload }
+  let bytes = payload.withUnsafeBytes { try? inflater.decompress($0, size: header.rawSize) }
+  return bytes ?? payload
 }

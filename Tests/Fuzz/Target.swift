@@ -1,6 +1,7 @@
 import Glibc
 import MMLogFormat
 import MMLogReader
+import MMLogTestFiles
 
 /// What is fuzzed, by the name that the command line has for it.
 enum Target: String, CaseIterable {
@@ -14,8 +15,10 @@ enum Target: String, CaseIterable {
   case mending
   /// The bytes of an archive; its checks are mended.
   case archive
-  /// The bytes of a ring; its checks are mended.
+  /// The bytes of a ring without what is between its head and its dictionary; its checks are mended.
   case ring
+  /// The bytes of an archive; its checks are mended, and its records go through all that puts them out.
+  case output
   /// A line of a person's own making.
   case template
   /// A condition of `--where`, tried on a record.
@@ -31,7 +34,8 @@ enum Target: String, CaseIterable {
     case .frame: readFrame(Array(bytes))
     case .mending: mend(Array(bytes))
     case .archive: readFile(Mending.archive(Array(bytes)))
-    case .ring: readFile(Mending.ring(Array(bytes)))
+    case .ring: readFile(Mending.ring(Ring.expanded(bytes)))
+    case .output: putOut(Mending.archive(Array(bytes)))
     case .template: _ = try? TextTemplate(String(decoding: bytes, as: UTF8.self))
     case .condition: tryCondition(bytes)
     }
@@ -125,38 +129,52 @@ private func mend(_ bytes: [UInt8]) {
   }
 }
 
-/// Reads a condition, and tries it on the records of a golden file.
+/// Reads a condition, and tries it on records.
 private func tryCondition(_ bytes: UnsafeRawBufferPointer) {
   // Repetition and references back make the C library's expressions take what time and memory they like.
   guard bytes.count < 256, !bytes.contains(UInt8(ascii: "{")), !bytes.contains(0x5C) else { return }
   guard let condition = try? FieldCondition(String(decoding: bytes, as: UTF8.self)) else { return }
   var filter = LogFilter()
   filter.conditions = [condition]
-  for _ in LogReader(goldenFiles, filter: filter) {}
+  for _ in LogReader(fewRecords, filter: filter) {}
 }
 
 /// Opened once: they are the same for every input. One thread uses them.
-nonisolated(unsafe) private let goldenFiles = LogFiles([.path("Tests/Golden/v1")])
+nonisolated(unsafe) private let fewRecords = {
+  let log = SmallLogs.values()
+  log.writesRing = false
+  return LogFiles(log.save().map(LogInput.path))
+}()
 
-/// Reads a file in every way there is, and formats every record.
-private func readFile(_ bytes: [UInt8]) {
+/// A file that is written anew for each input.
+private let file = {
   var path = Array("/dev/shm/mmlog-fuzz.XXXXXX".utf8CString)
   let descriptor = mkstemp(&path)
   guard descriptor >= 0 else { fatalError("mkstemp: errno \(errno)") }
-  defer { close(descriptor) }
   unlink(path)
-  guard write(descriptor, bytes, bytes.count) == bytes.count else { fatalError("write") }
-  var formatters: [any LogFormatter] = [
-    TextFormatter(colors: true), JSONFormatter(), LogfmtFormatter(), TableFormatter(.csv),
-    TableFormatter(.tsv), OTLPFormatter(), ChromeFormatter(), MessageFormatter(isEscaping: true),
-  ]
-  if let template = try? TextTemplate("{time} {message:20} {fields} {fields.n}") {
-    formatters.append(TemplateFormatter(template))
+  return descriptor
+}()
+
+private func files(of bytes: [UInt8]) -> LogFiles {
+  guard ftruncate(file, 0) == 0, pwrite(file, bytes, bytes.count, 0) == bytes.count else {
+    fatalError("writing the input: errno \(errno)")
   }
+  return LogFiles([.path("/proc/self/fd/\(file)")])
+}
+
+/// Reads a file, and checks it.
+private func readFile(_ bytes: [UInt8]) {
+  let files = files(of: bytes)
+  for _ in LogReader(files) {}
+  _ = files.verify()
+}
+
+/// Formats every record in every way there is.
+private func putOut(_ bytes: [UInt8]) {
   var (statistics, report) = (LogStatistics(), LogReport())
   var lines = TextBuffer()
-  let files = LogFiles([.path("/proc/self/fd/\(descriptor)")])
-  _ = (files.verify(), files.overview(), files.lastRecords(3).next())
+  let files = files(of: bytes)
+  _ = (files.overview(), files.lastRecords(3).next())
   for item in LogReader(files) {
     statistics.add(item)
     report.add(item)
@@ -170,3 +188,13 @@ private func readFile(_ bytes: [UInt8]) {
   statistics.appendText(to: &lines)
   report.append(made: 0, to: &lines)
 }
+
+/// One thread uses them.
+nonisolated(unsafe) private var formatters: [any LogFormatter] = {
+  let formatters: [any LogFormatter] = [
+    TextFormatter(colors: true), JSONFormatter(), LogfmtFormatter(), TableFormatter(.csv),
+    TableFormatter(.tsv), OTLPFormatter(), ChromeFormatter(), MessageFormatter(isEscaping: true),
+  ]
+  let template = try? TextTemplate("{time} {message:20} {fields} {fields.n}")
+  return formatters + (template.map { [TemplateFormatter($0)] } ?? [])
+}()

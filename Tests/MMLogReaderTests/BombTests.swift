@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import MMLogFormat
 import MMLogReader
 import MMLogTestFiles
@@ -73,6 +74,101 @@ struct BombTests {
     }
   }
 
+  /// A quarter of a gigabyte, of which two pages in each segment are there.
+  @Test func aRingOfHolesTakesWhatItHolds() async {
+    await #expect(processExitsWith: .success) {
+      let geometry = RingGeometry(
+        dictionarySize: RingLayout.largestDictionary, segmentSize: RingLayout.largestSegment,
+        segmentCount: 16)
+      let folder = TemporaryDirectory()
+      let path = folder("sparse.ring")
+      let small = TestLog(
+        geometry: RingGeometry(dictionarySize: 4096, segmentSize: 4096, segmentCount: 1))
+      small.write("here", ticks: 1)
+      let start = small.geometry.segmentsOffset
+      let head = RingHead(identity: small.identity, geometry: geometry).encoded(pageSize: 4096)
+      folder.put("sparse.ring", head + small.ring[head.count..<start])
+      let descriptor = open(path, O_WRONLY)
+      var segment = Array(small.ring[start...])
+      for index in 0..<geometry.segmentCount {
+        // Each has a generation of its own, and something at its end, which is no record.
+        segment[0] = UInt8(index + 1)
+        segment = Mending.segment(segment, of: small.identity.session)
+        let place = geometry.offset(ofSegment: index)
+        precondition(pwrite(descriptor, segment, segment.count, off_t(place)) == segment.count)
+        precondition(
+          pwrite(descriptor, "x", 1, off_t(place + geometry.segmentSize - 1)) == 1)
+      }
+      close(descriptor)
+      var (records, damage) = (0, 0)
+      for item in LogReader(paths: [path]) {
+        switch item {
+        case .record: records += 1
+        case .damage: damage += 1
+        default: break
+        }
+      }
+      precondition(records == 16 && damage == 0, "\(records) records, \(damage) times damage")
+      precondition(peakMemory() < 96 << 20, "\(peakMemory() >> 20) MiB")
+    }
+  }
+
+  /// Such files cost nothing to make, and reading all of their zeros would take hours.
+  @Test func anArchiveThatGoesOnWithAHoleOfTerabytesIsRead() async {
+    await #expect(processExitsWith: .success) {
+      let log = TestLog()
+      log.writesRing = false
+      log.write("before", ticks: 1)
+      log.archive()
+      // A beginning of a frame that is none.
+      log.archives[0] += [UInt8](repeating: 5, count: 1024)
+      let paths = log.save()
+      precondition(truncate(paths[0], 1 << 43) == 0, "errno \(errno)")
+      let files = LogFiles([.path(paths[0])])
+      let (records, damage) = LogReader(files).reduce(into: (0, [Int]())) { found, item in
+        if case .record = item { found.0 += 1 }
+        if case .damage(let damage) = item { found.1.append(damage.offset + damage.size) }
+      }
+      precondition(records == 1 && damage == [1 << 43], "\(records) records, damage \(damage)")
+      precondition(files.verify().map(\.recordCount) == [1])
+    }
+  }
+
+  /// As many as a dictionary of a ring has room for, and an archive's, each unused but one.
+  @Test func manyCallSitesTakeBoundedMemory() async {
+    await #expect(processExitsWith: .success) {
+      let geometry = RingGeometry(dictionarySize: 8 << 20, segmentSize: 4096, segmentCount: 1)
+      let log = TestLog(geometry: geometry)
+      log.write("one", ticks: 1)
+      let entry = DictionaryEntry.callSite(
+        id: 1, CallSite(file: "", function: "", line: 0, column: 0, pieces: []))
+      let words = entry.encoded(seed: log.seed(0))
+      var entries: [UInt64] = []
+      for id in 2..<120_000 as Range<UInt64> {
+        entries += words
+        entries[entries.count - words.count + 1] = id
+      }
+      let bytes = Mending.entries(entries.withUnsafeBytes { Array($0) }, seed: log.seed(0))
+      log.archive()
+      log.write("two", ticks: 2)
+      let known = log.geometry.dictionaryOffset + log.dictionarySize
+      log.ring.replaceSubrange(known..<known + bytes.count, with: bytes)
+      log.addFrame(.dictionary, bytes)
+      let paths = log.save()
+      let reader = LogReader(paths: paths)
+      var (messages, others) = ([String](), 0)
+      for item in reader {
+        switch item {
+        case .record(let record): messages.append(record.message)
+        case .damage: others += 1
+        default: break
+        }
+      }
+      precondition(messages == ["one", "two"] && others == 0, "\(messages), \(others)")
+      precondition(peakMemory() < 256 << 20, "\(peakMemory() >> 20) MiB")
+    }
+  }
+
   @Test func aDictionaryTakesNoMoreThanAMillionCallSites() {
     var dictionary = LogDictionary()
     let site = CallSite(file: "", function: "", line: 0, column: 0, pieces: [])
@@ -85,11 +181,4 @@ struct BombTests {
     let again = dictionary.insert(.callSite(id: most, site))
     #expect(!another && again)
   }
-}
-
-/// The most memory that the process has had resident, in bytes.
-private func peakMemory() -> Int {
-  let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-  let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
-  return (line.split(separator: " ").compactMap { Int($0) }.first ?? 0) * 1024
 }

@@ -7,6 +7,19 @@ import Testing
 @Suite struct RingReadingTests {
   let log = TestLog()
 
+  /// Its header says how far they went.
+  @Test func missingRecordsAtTheEndOfASealedSegmentAreDamage() {
+    log.write("a", ticks: 1)
+    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
+    log.seal(1)
+    log.write("b", ticks: 3, thread: 2)
+    log.put([UInt8](repeating: 0, count: place.count), at: place.lowerBound)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b"])
+    #expect(reading.damage.map(\.offset) == [place.lowerBound])
+    #expect(reading.damage.map(\.size) == [place.count])
+  }
+
   @Test func recordsOfTwoThreadsComeInTheOrderOfTheirTicks() {
     log.write("a", ticks: 10, thread: 1)
     log.write("b", ticks: 20, thread: 2)

@@ -224,6 +224,33 @@ import Testing
     #expect(try !coverage.contains(segment(1), offset: 64, trustsDrained: false))
   }
 
+  /// As many as a hostile frame may have; to look through all of them for each record would take minutes.
+  @Test func rangesMayOverlapAndBeMany() throws {
+    var coverage = Coverage()
+    let many = (0..<100_000 as Range<UInt32>).map { (5 as UInt64, 8 * $0..<8 * $0 + 800) }
+    coverage.add(header(many.reversed()))
+    coverage.add(header([(5, 900_000..<900_008)]))
+    for isSettled in [false, true] {
+      if isSettled { coverage.settle() }
+      let segment = try segment(5)
+      for (offset, isThere) in [
+        (64, true), (799_992, true), (800_784, true), (800_792, false), (899_992, false),
+        (900_000, true), (900_008, false),
+      ] {
+        let found = coverage.contains(segment, offset: offset, trustsDrained: false)
+        #expect(found == isThere, "\(offset)")
+      }
+      guard isSettled else { continue }
+      let found = (0..<100_000).filter {
+        coverage.contains(segment, offset: $0 * 8, trustsDrained: false)
+      }
+      #expect(found.count == 100_000)
+    }
+    coverage.remove(header(many))
+    #expect(try !coverage.contains(segment(5), offset: 64, trustsDrained: false))
+    #expect(try coverage.contains(segment(5), offset: 900_000, trustsDrained: false))
+  }
+
   @Test func rangesThatAreNoneHoldNothing() throws {
     var coverage = Coverage()
     var hostile = header([])

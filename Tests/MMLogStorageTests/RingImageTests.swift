@@ -51,6 +51,24 @@ import Testing
     #expect(ticks(image).flatMap { $0 }.sorted() == Array(0..<100))
   }
 
+  /// A call site is in the dictionary before its first record is committed.
+  @Test func theDictionaryHasWhatTheSegmentsReferTo() throws {
+    let path = folder.put("ring", log.ring)
+    var known = false
+    let image = try RingImage(File.open(path, .read)) { _ in
+      // While it is copied, after its headers.
+      if !known {
+        known = true
+        let site = log.site(.literal("new"))
+        log.write(TestRecord(ticks: 1000, site: site))
+        folder.put("ring", log.ring)
+      }
+      return nil
+    }
+    #expect(ticks(image).contains { $0.contains(1000) })
+    #expect(image.dictionary.callSites.count == 2)
+  }
+
   @Test func aTruncatedRingIsReadAsFarAsItGoes() throws {
     let whole = ticks(try image(log.ring))
     let step = 712
@@ -101,15 +119,15 @@ import Testing
     }
   }
 
-  @Test func aHeadThatClaimsTerabytesCostsNoMemory() throws {
+  @Test func aHeadThatClaimsMoreThanIsThereCostsNoMemory() throws {
     var geometry = log.geometry
-    (geometry.segmentSize, geometry.segmentCount) = (1 << 30, 1 << 17)
+    (geometry.segmentSize, geometry.segmentCount) = (16 << 20, 500)
     var bytes = log.ring
     bytes.replaceSubrange(
       0..<512, with: RingHead(identity: log.identity, geometry: geometry).encoded(pageSize: 4096))
     let image = try image(bytes)
     #expect(image.damage.count >= 1)
-    geometry.segmentsOffset = 1 << 40
+    geometry.segmentCount = 513
     bytes.replaceSubrange(
       0..<512, with: RingHead(identity: log.identity, geometry: geometry).encoded(pageSize: 4096))
     #expect(throws: LogError.self) { try self.image(bytes) }

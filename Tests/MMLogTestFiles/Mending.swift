@@ -1,14 +1,14 @@
-import MMLogFormat
+package import MMLogFormat
 
 /// Makes checksums right again, so that what is behind them is reached.
-enum Mending {
-  static func entries(_ bytes: [UInt8], seed: UInt32) -> [UInt8] {
+package enum Mending {
+  package static func entries(_ bytes: [UInt8], seed: UInt32) -> [UInt8] {
     var bytes = bytes
     bytes.withUnsafeMutableBytes { mend($0, 0..<$0.count, seed: seed, entryCheck) }
     return bytes
   }
 
-  static func archive(_ bytes: [UInt8]) -> [UInt8] {
+  package static func archive(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     bytes.withUnsafeMutableBytes { bytes in
       guard mendHead(bytes) else { return }
@@ -16,11 +16,12 @@ enum Mending {
       where load(bytes, offset, as: UInt64.self) == FrameLayout.markerValue {
         mendFrame(bytes, offset)
       }
+      mendTrailer(Bytes(rebasing: bytes.suffix(TrailerLayout.size)))
     }
     return bytes
   }
 
-  static func ring(_ bytes: [UInt8]) -> [UInt8] {
+  package static func ring(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     bytes.withUnsafeMutableBytes { bytes in
       guard mendHead(bytes), bytes.count >= RingLayout.dictionary else { return }
@@ -77,6 +78,18 @@ enum Mending {
     }
     bytes.store(UInt32(0), start + FrameLayout.check)
     bytes.store(crc32c(slice(bytes, start..<start + size)), start + FrameLayout.check)
+  }
+
+  /// One segment by itself.
+  package static func segment(_ bytes: [UInt8], of session: SessionID) -> [UInt8] {
+    var bytes = bytes
+    bytes.withUnsafeMutableBytes { mendSegment($0, 0..<$0.count, session) }
+    return bytes
+  }
+
+  private static func mendTrailer(_ bytes: Bytes) {
+    guard UnsafeRawBufferPointer(bytes).starts(with: TrailerLayout.magicValue) else { return }
+    bytes.store(crc32c(slice(bytes, 0..<TrailerLayout.check)), TrailerLayout.check)
   }
 
   private static func mendSegment(_ bytes: Bytes, _ range: Range<Int>, _ session: SessionID) {

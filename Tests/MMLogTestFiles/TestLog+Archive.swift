@@ -3,8 +3,10 @@ package import MMLogFormat
 extension TestLog {
   /// Moves what is in the ring to the last archive, as the drainer does.
   ///
-  /// - Parameter isPublished: false if the process died before it said so in the ring.
-  package func archive(isPublished: Bool = true) {
+  /// - Parameters:
+  ///   - isPublished: false if the process died before it said so in the ring.
+  ///   - isInColumns: false for a frame in rows.
+  package func archive(isPublished: Bool = true, isInColumns: Bool = false) {
     if archives.isEmpty { beginArchive() }
     var rows = RowBuilder()
     var ranges: [RingRange] = []
@@ -33,7 +35,13 @@ extension TestLog {
     summary.firstWall = Self.epoch + Int64(summary.firstTicks)
     summary.lastWall = Self.epoch + Int64(summary.lastTicks)
     recordCount += UInt64(summary.count)
-    addFrame(.records, rows.payload(), summary, ranges.filter { $0.from < $0.to })
+    ranges.removeAll { $0.from >= $0.to }
+    if isInColumns {
+      let columns = ColumnEncoder().encode(rows, CallSiteFields(), nil)
+      addFrame(.records, stored: columns, .columns, rawSize: rows.size, summary, ranges)
+    } else {
+      addFrame(.records, rows.payload(), summary, ranges)
+    }
   }
 
   /// Begins another archive.
@@ -56,14 +64,25 @@ extension TestLog {
     _ type: FrameType, _ payload: [UInt8], _ summary: RecordSummary? = nil, count: UInt32 = 0,
     _ ranges: [RingRange] = []
   ) -> Range<Int> {
-    if archives.isEmpty { beginArchive() }
     let packed = Deflater(level: 6)?.compress(payload)
-    var header = FrameHeader(type, codec: FrameCodec(.rows, packed == nil ? .none : .zlib))
-    let stored = packed ?? payload
-    (header.payloadSize, header.rawSize) = (stored.count, payload.count)
+    var said = summary ?? RecordSummary()
+    if summary == nil { said.count = count }
+    return addFrame(
+      type, stored: packed ?? payload, .rows, packed == nil ? .none : .zlib,
+      rawSize: payload.count, said, ranges)
+  }
+
+  @discardableResult
+  private func addFrame(
+    _ type: FrameType, stored: [UInt8], _ arrangement: FrameCodec.Arrangement,
+    _ compression: FrameCodec.Compression = .none, rawSize: Int, _ summary: RecordSummary,
+    _ ranges: [RingRange]
+  ) -> Range<Int> {
+    if archives.isEmpty { beginArchive() }
+    var header = FrameHeader(type, codec: FrameCodec(arrangement, compression))
+    (header.payloadSize, header.rawSize) = (stored.count, rawSize)
     header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
-    header.summary.count = count
-    if let summary { header.summary = summary }
+    header.summary = summary
     header.clock = TickClock(ticks: 0, wall: Self.epoch, rate: 1 << 32)
     header.ordinal = frameCount
     header.ranges = ranges

@@ -10,7 +10,7 @@ package final class TestLog {
   package var identity: SessionIdentity
   package var ring: [UInt8]
   package var archives: [[UInt8]] = []
-  package let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 16)
+  package let geometry: RingGeometry
   package var writesRing = true
   var entries: [DictionaryEntry] = []
   private var dictionaryEnd: Int
@@ -26,7 +26,14 @@ package final class TestLog {
     var end = SegmentLayout.size
   }
 
-  package init(session: UInt64 = 1, bootID: [UInt8] = [UInt8](repeating: 7, count: 16)) {
+  package static let usualGeometry = RingGeometry(
+    dictionarySize: 8192, segmentSize: 4096, segmentCount: 16)
+
+  package init(
+    session: UInt64 = 1, bootID: [UInt8] = [UInt8](repeating: 7, count: 16),
+    geometry: RingGeometry = usualGeometry
+  ) {
+    self.geometry = geometry
     identity = SessionIdentity(
       session: SessionID(words: (session, 0)), bootID: bootID, processID: 42, startTime: Self.epoch,
       processName: "orders", hostName: "tokyo", timeZone: "UTC", storeName: "test")
@@ -80,6 +87,9 @@ package final class TestLog {
     put(words, at: dictionaryEnd)
     dictionaryEnd += words.count * 8
   }
+
+  /// How much of the ring's dictionary is written, in bytes.
+  package var dictionarySize: Int { dictionaryEnd - geometry.dictionaryOffset }
 
   /// A call site with one text argument.
   package private(set) lazy var textSite = site(.argument(type: .string))

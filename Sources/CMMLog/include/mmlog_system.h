@@ -20,6 +20,9 @@ ptrdiff_t mmlog_pwrite(int descriptor, const void *bytes, size_t count, int64_t 
 int mmlog_ftruncate(int descriptor, int64_t size);
 int mmlog_fallocate(int descriptor, int64_t offset, int64_t count);
 
+// lseek(2) SEEK_DATA: the first place from `offset` on that is not in a hole. Moves the file's own position.
+int64_t mmlog_next_data(int descriptor, int64_t offset);
+
 // fcntl(2) F_OFD_SETLK, F_OFD_SETLKW: an exclusive lock on the whole file. It belongs to the open
 // file, not to the process: a second open in this process meets it, a child of fork shares it.
 int mmlog_lock(int descriptor, bool wait);
@@ -50,6 +53,8 @@ int mmlog_replace_with_private_memory(void *base, size_t count);
 // mmap(2), munmap(2), mremap(2) MREMAP_MAYMOVE of anonymous private memory. NULL where the kernel
 // refuses. These three leave errno as it was: they are for signal handlers.
 void *mmlog_private_allocate(size_t count);
+// As much as one likes, of which only what is stored to takes memory.
+void *mmlog_sparse_allocate(size_t count);
 void mmlog_private_free(void *base, size_t count);
 void *mmlog_private_resize(void *base, size_t old_count, size_t new_count);
 

@@ -16,8 +16,7 @@ package struct CallSiteFields {
   /// The way through fixed arguments: so many words, or ``string``.
   private(set) var steps: [UInt8] = []
   static let string = UInt8.max
-  /// Larger numbers than any writer gives are not known here: a hostile one would cost memory.
-  private static let mostCallSites = 1 << 20
+  private var count = 0
 
   package init() {}
 
@@ -30,7 +29,9 @@ package struct CallSiteFields {
   }
 
   private mutating func add(_ id: UInt32, _ site: CallSite) {
-    guard id < Self.mostCallSites else { return }
+    count += 1
+    // Writers count from 1. A number far above that is not known here: a hostile one would cost memory.
+    guard Int(id) < nearNumbers(count) else { return }
     while shapes.count <= Int(id) { shapes.append(Shape()) }
     var isFixed = true
     let (firstType, firstStep) = (types.count, steps.count)

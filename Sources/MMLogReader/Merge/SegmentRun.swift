@@ -14,6 +14,11 @@ struct RingView {
   func isArchived(_ segment: RingImage.Segment, _ offset: Int) -> Bool {
     coverage.contains(segment.header, offset: offset, trustsDrained: isOfThisBoot)
   }
+
+  /// Nothing is lost where an archive has what stood there.
+  func isArchived(_ segment: RingImage.Segment, _ range: Range<Int>) -> Bool {
+    isArchived(segment, range.lowerBound) && isArchived(segment, range.upperBound - wordSize)
+  }
 }
 
 /// The records of a ring's segment that no archive has, and that may pass the filter.
@@ -99,10 +104,7 @@ final class SegmentRun: Run {
   private func isArchived(_ item: RecordScanner.Item) -> Bool {
     switch item {
     case .record(_, let offset): ring.isArchived(segment, offset)
-    // Nothing is lost where an archive has what stood there.
-    case .damage(let range):
-      ring.isArchived(segment, range.lowerBound)
-        && ring.isArchived(segment, range.upperBound - wordSize)
+    case .damage(let range): ring.isArchived(segment, range)
     }
   }
 }

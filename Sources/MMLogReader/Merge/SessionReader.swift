@@ -155,7 +155,7 @@ final class SessionReader {
     }
     if let ring = batch.ring {
       let view = RingView(
-        image: ring.image, coverage: summary.coverage, isOfThisBoot: ring.isOfThisBoot,
+        image: ring.image, coverage: summary.settledCoverage(), isOfThisBoot: ring.isOfThisBoot,
         isRunning: ring.isRunning)
       // Of a ring in use, parts may be about to be written.
       let damage = ring.isRunning ? [] : ring.image.damage

@@ -34,10 +34,17 @@ struct SessionSummary {
     if image.losses.total >= losses.total { losses = image.losses }
     let generations = Set(image.segments.map(\.header.generation))
     for (index, archive) in archives.enumerated() { check(archive, index, generations) }
+    coverage.settle()
     let isOfThisBoot = ring.isOfThisBoot
     if isOfThisBoot && !coverage.hasDamage && hasGap(image, archives) { noteGap(archives) }
     self.ring = RingView(
       image: image, coverage: coverage, isOfThisBoot: isOfThisBoot, isRunning: ring.isRunning)
+  }
+
+  /// What the archives have of the ring, ready to be asked much.
+  mutating func settledCoverage() -> Coverage {
+    coverage.settle()
+    return coverage
   }
 
   /// Whether the ring says of a record that it was archived, and the archives that should have it do

@@ -3,52 +3,49 @@ import MMLogFormat
 /// The call sites and labels of a session, by number. It grows where a session is followed, and forgets nothing: what it
 /// has given is valid for as long as it is.
 final class SiteTable {
-  private var sites: [Unmanaged<CallSiteInfo>?] = []
-  /// Numbers that no writer would give.
-  private var farSites: [UInt32: Unmanaged<CallSiteInfo>] = [:]
-  private var labels: [Unmanaged<PreparedText>?] = []
+  /// Those that were asked for: there may be a million, of which few are used.
+  private var sites = NumberTable<Unmanaged<CallSiteInfo>>()
+  private var known: [UInt32: CallSite] = [:]
+  private var labels = NumberTable<Unmanaged<PreparedText>>()
   private let noLabel = PreparedText("")
 
-  /// How many call sites there are.
-  private(set) var count = 0
-
   deinit {
-    for site in sites { site?.release() }
-    for site in farSites.values { site.release() }
-    for label in labels { label?.release() }
+    sites.forEach { $0.release() }
+    labels.forEach { $0.release() }
   }
+
+  /// How many call sites there are.
+  var count: Int { known.count }
 
   /// Adds what is new. A number keeps the meaning that it had first.
   func add(_ dictionary: LogDictionary) {
-    for (id, site) in dictionary.callSites where self[id] == nil { insert(CallSiteInfo(site), id) }
-    for (id, label) in dictionary.labels {
-      // A label's number has 16 bits in a record.
-      guard id <= UInt32(UInt16.max) else { continue }
-      while labels.count <= id { labels.append(nil) }
-      if labels[Int(id)] == nil { labels[Int(id)] = .passRetained(PreparedText(label)) }
+    if known.isEmpty {
+      known = dictionary.callSites
+    } else {
+      known.merge(dictionary.callSites) { old, _ in old }
+    }
+    for (id, label) in dictionary.labels where labels[id] == nil {
+      labels.insert(.passRetained(PreparedText(label)), id, of: dictionary.labels.count)
     }
   }
 
-  private func insert(_ site: CallSiteInfo, _ id: UInt32) {
-    count += 1
-    guard id < 1 << 20 else { return farSites[id] = .passRetained(site) }
-    while sites.count <= id { sites.append(nil) }
-    sites[Int(id)] = .passRetained(site)
-  }
-
   /// The numbers of all call sites.
-  var numbers: [UInt32] {
-    sites.indices.filter { sites[$0] != nil }.map { UInt32($0) } + farSites.keys
-  }
+  var numbers: [UInt32] { Array(known.keys) }
 
-  subscript(id: UInt32) -> Unmanaged<CallSiteInfo>? {
-    if id < sites.count { return sites[Int(id)] }
-    return farSites.isEmpty ? nil : farSites[id]
+  @inline(__always)
+  subscript(id: UInt32) -> Unmanaged<CallSiteInfo>? { sites[id] ?? make(id) }
+
+  @inline(never)
+  private func make(_ id: UInt32) -> Unmanaged<CallSiteInfo>? {
+    guard let site = known[id] else { return nil }
+    let info = Unmanaged.passRetained(CallSiteInfo(site))
+    sites.insert(info, id, of: known.count)
+    return info
   }
 
   /// The label of that number; an empty one if there is none.
   func label(_ id: UInt32) -> Unmanaged<PreparedText> {
-    (id < labels.count ? labels[Int(id)] : nil) ?? .passUnretained(noLabel)
+    labels[id] ?? .passUnretained(noLabel)
   }
 
   /// The content of a record.

@@ -13,7 +13,7 @@ final class SessionFilter {
   private let looksAtContent: Bool
   private let looksAtThread: Bool
   private var labels: [UInt32: Bool] = [:]
-  private var decisions: [SiteDecision?] = []
+  private var decisions = NumberTable<SiteDecision>()
   /// What decisions refer to.
   private var needs: [ValueNeed] = []
   private var threads: [ObjectIdentifier: Bool] = [:]
@@ -95,21 +95,11 @@ final class SessionFilter {
   }
 
   private func decision(of number: UInt32) -> SiteDecision {
-    let index = Int(number)
-    if index < decisions.count, let known = decisions[index] { return known }
+    if let known = decisions[number] { return known }
     // What is unknown is damage, and told when it is looked into.
     guard let site = sites[number] else { return .unknown }
-    // Numbers are counted from 1; a hostile one is not remembered, nor what it would need.
-    let isUsual = index < 1 << 20
-    var decision = SiteDecision(filter, site.takeUnretainedValue()) {
-      if isUsual { needs.append($0) }
-    }
-    guard isUsual else {
-      decision.need = nil
-      return decision
-    }
-    while decisions.count <= index { decisions.append(nil) }
-    decisions[index] = decision
+    let decision = SiteDecision(filter, site.takeUnretainedValue()) { needs.append($0) }
+    decisions.insert(decision, number, of: sites.count)
     return decision
   }
 

@@ -97,11 +97,13 @@ struct ArchiveCheck {
 /// Looks at everything in a ring.
 struct RingCheck {
   private let ring: InputFiles.RingInput
+  private let view: RingView?
   private let sites = SiteTable()
 
   /// - Parameter summary: What its session's files say.
   init(_ ring: InputFiles.RingInput, _ summary: SessionSummary) {
     self.ring = ring
+    view = summary.ring
     sites.add(summary.dictionary)
   }
 
@@ -114,6 +116,7 @@ struct RingCheck {
       while let item = scanner.next() {
         switch item {
         case .damage(let range):
+          if view?.isArchived(segment, range) == true { continue }
           damage.append(
             note(
               start + range.lowerBound..<start + range.upperBound,

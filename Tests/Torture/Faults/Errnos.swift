@@ -29,6 +29,7 @@ extension SystemCall {
       [EDQUOT, EFBIG, EINTR, EIO, ENODEV, ENOSPC, ENOSYS, EOPNOTSUPP, EPERM, ETXTBSY]
     case .fsync, .fdatasync: [EDQUOT, EINTR, EINVAL, EIO, ENOSPC, EROFS]
     case .fcntl: [EINTR, EPERM]
+    case .lseek: [EINVAL, ENXIO]
     case .fcntlLock: [EACCES, EAGAIN, EDEADLK, EINTR, EINVAL, EIO, ENOLCK, EOPNOTSUPP]
     case .fcntlUnlock: [EINTR, EINVAL, ENOLCK]
     case .fcntlGetLock: [EINVAL, EIO, ENOLCK, EOPNOTSUPP]
@@ -70,7 +71,7 @@ extension SystemCall {
     case _ where code == EINTR: true
     // There is another way, or the call was a kindness.
     case .fallocate: code == EOPNOTSUPP || code == ENOSYS
-    case .madvise: code == EINVAL
+    case .madvise, .lseek: code == EINVAL
     case .getrandom: code == ENOSYS || code == EPERM
     case .membarrier, .clockNanosleep, .pthreadKeyCreate: true
     // Somebody else has it, or had it just now.

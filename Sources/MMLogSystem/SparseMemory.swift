@@ -1,0 +1,66 @@
+import CMMLog
+import Glibc
+
+/// Memory of this process's own that is zero, and takes room only where something else has been put: for what a file
+/// holds that may be mostly holes.
+package final class SparseMemory {
+  /// All of it; valid for as long as this.
+  package let bytes: UnsafeMutableRawBufferPointer
+
+  /// How much is read at a time.
+  private static let chunkSize = 1 << 18
+  private let chunk: UnsafeMutableRawBufferPointer
+
+  /// - Parameter count: How large it is, in bytes; more than 0.
+  /// - Throws: ENOMEM if there are not so many addresses.
+  package init(_ count: Int) throws(SystemError) {
+    #if DEBUG
+      if case .errno = ForcedFault.next(.mmap, "") { throw PrivateMemory.refusal }
+    #endif
+    guard let base = mmlog_sparse_allocate(count) else { throw PrivateMemory.refusal }
+    bytes = UnsafeMutableRawBufferPointer(start: base, count: count)
+    chunk = .allocate(byteCount: min(Self.chunkSize, count), alignment: 64)
+  }
+
+  deinit {
+    chunk.deallocate()
+    if let base = bytes.baseAddress { PrivateMemory.free(base, count: bytes.count) }
+  }
+
+  /// Reads a part of a file to the same place here, of which nothing was read before: pread(2), repeated.
+  ///
+  /// What the file has not is left zero.
+  package func read(_ file: borrowing File, _ range: Range<Int>) throws(SystemError) {
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      let part = UnsafeMutableRawBufferPointer(
+        rebasing: chunk[..<min(chunk.count, range.upperBound - offset)])
+      let count = try file.readFully(into: part, at: offset)
+      put(UnsafeRawBufferPointer(rebasing: part[..<count]), at: offset)
+      if count < part.count { return }
+      offset += count
+    }
+  }
+
+  /// Puts bytes where zeros are, page by page but for those that stay so.
+  private func put(_ source: UnsafeRawBufferPointer, at offset: Int) {
+    let page = Host.pageSize
+    var start = 0
+    while start < source.count {
+      let end = min(source.count, ((offset + start) & ~(page - 1)) + page - offset)
+      let part = UnsafeRawBufferPointer(rebasing: source[start..<end])
+      if !part.isZero {
+        UnsafeMutableRawBufferPointer(rebasing: bytes[(offset + start)...]).copyMemory(from: part)
+      }
+      start = end
+    }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Whether all bytes are zero.
+  fileprivate var isZero: Bool {
+    guard let baseAddress, count > 0 else { return true }
+    return self[0] == 0 && memcmp(baseAddress, baseAddress + 1, count - 1) == 0
+  }
+}

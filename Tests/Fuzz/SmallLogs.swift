@@ -1,0 +1,85 @@
+import MMLogFormat
+import MMLogTestFiles
+
+/// Logs of a kilobyte or two, since small inputs are tried many times as often as large ones.
+enum SmallLogs {
+  static var all: [(name: String, log: TestLog)] {
+    [("texts", texts()), ("values", values()), ("fragments", fragments()), ("columns", columns())]
+  }
+
+  /// The smallest ring that has some segments.
+  private static func make() -> TestLog {
+    var geometry = RingGeometry(dictionarySize: 1024, segmentSize: 512, segmentCount: 4)
+    geometry.dictionaryOffset = RingLayout.leastDictionaryOffset
+    geometry.segmentsOffset = geometry.dictionaryOffset + geometry.dictionarySize
+    return TestLog(geometry: geometry)
+  }
+
+  /// Two threads, a part of whose records is archived.
+  private static func texts() -> TestLog {
+    let log = make()
+    let label = log.label("orders.matching")
+    for ticks in 1...6 as ClosedRange<UInt64> {
+      log.write("a \(ticks)", ticks: ticks, thread: UInt32(ticks % 2 + 1))
+      if ticks == 4 { log.archive() }
+    }
+    log.write(
+      TestRecord(
+        ticks: 7, site: log.textSite, label: label, level: .error,
+        words: ValueWords.argument(.text("b"))))
+    log.seal(1)
+    log.archive(isPublished: false)
+    log.close()
+    return log
+  }
+
+  /// Arguments and metadata of every type.
+  static func values() -> TestLog {
+    let log = make()
+    let values: [Value] = [
+      .int(-42), .uint(42), .double(1.5), .float(-0.25), .bool(true), .text("x yz"),
+      .bytes([1, 2, 255]), .int128(-1), .redacted, .hash(7), .null,
+      .array([.int(1), .text("two")]), .dictionary([("k", .double(2))]),
+    ]
+    let names = ["user", "b", "elapsed_ms", "c", "d", "a"]
+    let pieces = values.enumerated().map { index, value in
+      CallSite.Piece.argument(
+        CallSite.Argument(
+          type: value.type, privacy: 0, width: 64, format: 0, alignment: index == 5 ? 0x802 : 0,
+          name: index < names.count ? names[index] : ""))
+    }
+    let site = log.site(pieces: [.literal("v ")] + pieces)
+    let metadata = ValueWords.metadata([("request", .dictionary([("path", .text("/"))]))])
+    let words = values.flatMap { ValueWords.argument($0) } + metadata
+    for (ticks, level) in [Level.debug, .warning].enumerated() {
+      log.write(
+        TestRecord(
+          ticks: UInt64(ticks), site: site, level: level, flags: .metadata, words: words))
+    }
+    log.archive(isPublished: false)
+    return log
+  }
+
+  /// A record in pieces, and one of which the end is missing.
+  private static func fragments() -> TestLog {
+    let log = make()
+    let text = String(repeating: "long ", count: 20)
+    let record = TestRecord(
+      ticks: 5, site: log.textSite, words: ValueWords.argument(.text(text)))
+    log.writeFragments(record, partWords: 6)
+    log.writeFragments(record, thread: 2, partWords: 6, range: 0..<2)
+    log.write("whole", ticks: 6)
+    log.archive(isPublished: false)
+    return log
+  }
+
+  /// A frame in columns.
+  private static func columns() -> TestLog {
+    let log = make()
+    for ticks in 1...24 as ClosedRange<UInt64> {
+      log.write("n \(ticks % 5 * 100)", ticks: ticks)
+    }
+    log.archive(isInColumns: true)
+    return log
+  }
+}

@@ -1,0 +1,229 @@
+import Foundation
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+/// Lengths, counts and places that nothing can have, with all checks right: they cost what they are of, and nothing else.
+@Suite struct HostileLengthTests {
+  @Test func inAnArchiveCostWhatTheyAreOf() async {
+    await #expect(processExitsWith: .success) {
+      let (archive, fields) = HostileFile.archive()
+      for field in fields {
+        for value in field.values {
+          let bytes = Mending.archive(field.put(value, into: archive.archives[0]))
+          archive.check(
+            bytes, "test-20251121T090000Z-\(archive.identity.session)-000001.mmlog",
+            expecting: field.kept,
+            "\(field.name): \(value)")
+        }
+      }
+      expectLittleMemory()
+    }
+  }
+
+  @Test func inARingCostWhatTheyAreOf() async {
+    await #expect(processExitsWith: .success) {
+      let (ring, fields) = HostileFile.ring()
+      for field in fields {
+        for value in field.values {
+          let bytes = Mending.ring(field.put(value, into: ring.ring))
+          ring.check(bytes, "a.ring", expecting: field.kept, "\(field.name): \(value)")
+        }
+      }
+      expectLittleMemory()
+    }
+  }
+}
+
+/// Unless the address sanitizer takes some of its own.
+private func expectLittleMemory() {
+  guard dlsym(nil, "__asan_init") == nil else { return }
+  precondition(peakMemory() < 192 << 20, "\(peakMemory() >> 20) MiB")
+}
+
+extension TestLog {
+  /// Reads, checks and lists a file in every way.
+  fileprivate func check(
+    _ bytes: [UInt8], _ name: String, expecting kept: Set<String>, _ what: String
+  ) {
+    let files = LogFiles([.path(folder.put(name, bytes))])
+    var messages: Set<String> = []
+    for case .record(let record) in LogReader(files) { messages.insert(record.message) }
+    precondition(messages.isSuperset(of: kept), "\(what): \(messages)")
+    _ = (files.verify(), files.overview(), files.lastRecords(1).next())
+    let catalogue = Catalogue(of: folder.path, store: nil)
+    do { _ = try catalogue.look() } catch { preconditionFailure("\(what): \(error)") }
+  }
+}
+
+/// A number in a file that is a length, a count or a place.
+private struct LengthField {
+  let name: String
+  let offset: Int
+  /// In bytes: 3 for the length of a record.
+  var size = 4
+  /// The messages that have to be read whatever it says.
+  var kept: Set<String> = []
+
+  var values: [UInt64] {
+    let near = [7, 15, 16, 23, 24, 26, 30, 31, 32, 48, 62, 63].flatMap { bit -> [UInt64] in
+      let power = UInt64(1) << bit
+      return [power - 8, power - 1, power, power + 1, power + 8]
+    }
+    return [0, 1, 7, 8, 64] + near.filter { size == 8 || $0 >> (UInt64(size) * 8) == 0 }
+      + [UInt64.max >> (64 - UInt64(size) * 8), (UInt64.max << 3) >> (64 - UInt64(size) * 8)]
+  }
+
+  func put(_ value: UInt64, into file: [UInt8]) -> [UInt8] {
+    var file = file
+    for byte in 0..<size { file[offset + byte] = UInt8(truncatingIfNeeded: value >> (8 * byte)) }
+    return file
+  }
+}
+
+private enum HostileFile {
+  private static func site(_ log: TestLog) -> UInt32 {
+    log.site(.literal("all: "), .argument(type: .array), .argument(type: .dictionary))
+  }
+
+  private static func nested(_ log: TestLog, _ ticks: UInt64) -> TestRecord {
+    TestRecord(
+      ticks: ticks, site: site(log), flags: .metadata,
+      words: ValueWords.argument(.array([.text("x")]))
+        + ValueWords.argument(.dictionary([("k", .text("v"))]))
+        + ValueWords.metadata([("m", .text("y"))]))
+  }
+
+  /// Two frames of records, one of them in columns, and everything that closing writes.
+  static func archive() -> (TestLog, [LengthField]) {
+    let log = TestLog()
+    for (texts, isInColumns) in [(["a", "b"], true), (["c", "d"], false)] {
+      for text in texts { log.write(text, ticks: UInt64(text.utf8.first ?? 0)) }
+      log.archive(isInColumns: isInColumns)
+    }
+    log.close()
+    let bytes = log.archives[0]
+    var fields = [
+      LengthField(name: "head size", offset: HeadLayout.headSize),
+      LengthField(name: "number", offset: ArchiveLayout.number, kept: ["a", "b", "c", "d"]),
+    ]
+    let names = [
+      "call sites", "columns", "call sites again", "rows", "end", "all call sites", "index",
+    ]
+    var offset = HeadLayout.size
+    // What comes before the frame.
+    var before: Set<String> = []
+    for name in names {
+      let own: Set<String> = name == "columns" ? ["a", "b"] : name == "rows" ? ["c", "d"] : []
+      let kept = Set(["a", "b", "c", "d"]).subtracting(own)
+      fields += frameFields(name, offset, kept, before: before)
+      before.formUnion(own)
+      let size = bytes.withUnsafeBytes {
+        FrameHeader($0.slice(offset, FrameHeader.size($0.slice(offset, $0.count - offset)) ?? 0))
+      }
+      guard let header = size else { preconditionFailure("no frame \(name)") }
+      if name == "columns" {
+        let payload = offset + header.headerSize
+        for (name, at) in [
+          ("numbers", 0), ("numbers' size", 4), ("text", 8), ("text's size", 12),
+        ] {
+          fields.append(LengthField(name: name, offset: payload + at, kept: kept))
+        }
+      }
+      offset += header.frameSize
+    }
+    precondition(offset + TrailerLayout.size == bytes.count, "other frames")
+    for (name, at) in [
+      ("dictionary", TrailerLayout.dictionaryOffset), ("index", TrailerLayout.indexOffset),
+      ("records", TrailerLayout.recordCount), ("file size", TrailerLayout.fileSize),
+    ] {
+      fields.append(
+        LengthField(
+          name: "trailer's \(name)", offset: offset + at, size: 8, kept: ["a", "b", "c", "d"]))
+    }
+    return (log, fields)
+  }
+
+  /// A frame whose check is right is believed how long it is, so that it may hide what follows.
+  private static func frameFields(
+    _ name: String, _ offset: Int, _ kept: Set<String>, before: Set<String>
+  ) -> [LengthField] {
+    [
+      ("header size", FrameLayout.headerSize, kept),
+      ("payload size", FrameLayout.payloadSize, before),
+      ("size when read", FrameLayout.rawSize, kept), ("count", FrameLayout.count, kept),
+      ("number of ranges", FrameLayout.rangeCount, before),
+    ].map { LengthField(name: "\(name): \($0)", offset: offset + $1, kept: $2) }
+      + [FrameLayout.firstTicks, FrameLayout.lastTicks, FrameLayout.ordinal].map {
+        LengthField(name: "\(name): word \($0)", offset: offset + $0, size: 8, kept: kept)
+      }
+  }
+
+  /// A segment of each of three threads: with records, with fragments, and with what each kind of value has.
+  static func ring() -> (TestLog, [LengthField]) {
+    let log = TestLog(
+      geometry: RingGeometry(dictionarySize: 4096, segmentSize: 4096, segmentCount: 4))
+    let whole: Set = ["r", "s", String(repeating: "long ", count: 30)]
+    log.write("r", ticks: 1, thread: 1)
+    let nested = nested(log, 2)
+    let record = log.write(nested, thread: 1)
+    log.write("s", ticks: 3, thread: 2)
+    log.seal(2)
+    let long = ValueWords.argument(.text(String(repeating: "long ", count: 30)))
+    log.writeFragments(
+      TestRecord(ticks: 4, site: log.textSite, words: long), thread: 3, partWords: 9)
+    var fields = [
+      LengthField(name: "head size", offset: HeadLayout.headSize),
+      LengthField(name: "segments", offset: RingLayout.segmentCount),
+      LengthField(name: "segment header", offset: RingLayout.segmentHeaderSize),
+    ]
+    for (name, offset) in [
+      ("file size", RingLayout.fileSize), ("dictionary", RingLayout.dictionaryOffset),
+      ("dictionary's size", RingLayout.dictionarySize),
+      ("first segment", RingLayout.segmentsOffset),
+      ("segment size", RingLayout.segmentSize),
+    ] {
+      fields.append(LengthField(name: name, offset: offset, size: 8))
+    }
+    for (index, kept) in [["s"], ["r"], ["r", "s"]].enumerated() {
+      let start = log.geometry.offset(ofSegment: index)
+      let kept = index < 2 ? whole.subtracting(["r", "s"]).union(kept) : Set(kept)
+      for (name, offset) in [
+        ("drained", SegmentLayout.drained), ("end", SegmentLayout.end),
+        ("drained again", SegmentLayout.drainedCheck), ("end again", SegmentLayout.endCheck),
+        ("thread", SegmentLayout.threadOrdinal),
+      ] {
+        fields.append(
+          LengthField(name: "segment \(index): \(name)", offset: start + offset, kept: kept))
+      }
+      for (name, offset) in [
+        ("generation", SegmentLayout.generation), ("ordinal", SegmentLayout.ordinalInThread),
+      ] {
+        fields.append(
+          LengthField(
+            name: "segment \(index): \(name)", offset: start + offset, size: 8, kept: kept))
+      }
+      let first = start + SegmentLayout.size
+      fields.append(
+        LengthField(name: "segment \(index): first length", offset: first, size: 3, kept: kept))
+      // Of a text its length, of a fragment that of its body.
+      let body = first + RecordLayout.bodyWord * wordSize
+      fields.append(LengthField(name: "segment \(index): size", offset: body, size: 8, kept: kept))
+    }
+    // Counts, types and lengths of values, whichever they are.
+    let others = whole
+    for offset in stride(from: record.lowerBound + 16, to: record.upperBound, by: wordSize) {
+      fields.append(LengthField(name: "value at \(offset)", offset: offset, size: 8, kept: others))
+    }
+    // As are those of the last call site; the others' records have another.
+    let (start, size) = (log.geometry.dictionaryOffset, log.dictionarySize)
+    for offset in stride(from: start + size - 96, to: start + size, by: wordSize) {
+      fields.append(
+        LengthField(name: "call site at \(offset)", offset: offset, size: 8, kept: others))
+    }
+    return (log, fields)
+  }
+}

@@ -1,0 +1,8 @@
+import Foundation
+
+/// The most memory that the process has had resident, in bytes.
+func peakMemory() -> Int {
+  let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+  let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
+  return (line.split(separator: " ").compactMap { Int($0) }.first ?? 0) * 1024
+}
