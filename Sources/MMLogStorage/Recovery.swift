@@ -60,7 +60,15 @@ package struct Recovery: ~Copyable {
     _ settings: ArchiveSeries.Settings
   ) throws(LogError) -> RecoveredSession? {
     do {
+      let ownership = try Ownership(of: ringDirectory)
+      // Before it is opened, too: that may be refused, and be no fault.
+      guard let named = try ringDirectory.status(of: name) else { return nil }
+      if ownership.isForeign(named) {
+        throw Ownership.error(ringDirectory.path(of: name), named)
+      }
       guard let file = try openIfThere(name, ringDirectory) else { return nil }
+      let status = try file.status()
+      if ownership.isForeign(status) { throw Ownership.error(file.path, status) }
       // Whoever has the lock may also have finished with it: then the name is gone.
       guard try file.tryLock(), try ringDirectory.status(of: name)?.inode == file.status().inode
       else { return nil }
@@ -144,8 +152,10 @@ package struct Recovery: ~Copyable {
     let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
     // Not at once: a process that is just making its ring has not locked it in its first moment.
     guard let ring = FileNames.Ring(fileName: final), store == nil || ring.store == store,
+      let ownership = try? Ownership(of: directory),
       let file = try? directory.openFile(name, [.read, .write]), let status = try? file.status(),
-      Clock.realtime() - status.modified > leftOverAge, (try? file.tryLock()) == true
+      !ownership.isForeign(status), Clock.realtime() - status.modified > leftOverAge,
+      (try? file.tryLock()) == true
     else { return }
     try? directory.remove(name)
   }
@@ -168,23 +178,29 @@ package struct Recovery: ~Copyable {
     for archive in archives { coverage.add(archive) }
     if isAnyUnreadable { coverage.distrust() }
     if !ring.trustsDrained { try dropDamaged(archives, &coverage) }
+    coverage.settle()
     let series = try series(archives, directory)
     series.note = { [ring] (number) throws(SystemError) in try ring.note(archive: number) }
     TestPoint.reach(.recoveryCutOff)
-    let count = try moveRecords(to: series, coverage)
+    let (count, damage) = try moveRecords(to: series, coverage)
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
     try finish(series, archives)
     return RecoveredSession(
       identity: image.head.identity, recordCount: count, losses: image.losses,
-      damage: image.damage.map { "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes" })
+      damage: (image.damage + damage).map {
+        "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes"
+      })
   }
 
   /// Removes archives that did not get a head before their process died: nothing was ever in them.
   private func removeUnfinished(_ directory: borrowing Directory) throws {
+    let ownership = try Ownership(of: directory)
     for name in try directory.names() where name.hasSuffix(FileNames.unfinishedSuffix) {
       let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
-      if FileNames.Archive(fileName: final)?.session == image.head.identity.session {
+      if FileNames.Archive(fileName: final)?.session == image.head.identity.session,
+        let status = try directory.status(of: name), !ownership.isForeign(status)
+      {
         try directory.remove(name)
       }
     }
@@ -199,7 +215,7 @@ package struct Recovery: ~Copyable {
   }
 
   /// The session's archives, by rising number, and whether one is damaged so far that nothing of it can be read:
-  /// it is left as it is.
+  /// it is left as it is. One that may have been planted has nothing of the session's, whatever it says.
   ///
   /// - Throws: what the system refuses: without an archive that may be read the next time, records would be
   ///   archived twice.
@@ -208,9 +224,14 @@ package struct Recovery: ~Copyable {
   ) throws -> (archives: [ArchiveFile], isAnyUnreadable: Bool) {
     var archives: [ArchiveFile] = []
     var isAnyUnreadable = false
+    let ownership = try Ownership(of: directory)
     for name in try directory.names() where FileNames.Archive(fileName: name)?.session == session {
       // One that is not there is told by opening it.
-      if try directory.status(of: name)?.isRegularFile == false { continue }
+      if let status = try directory.status(of: name),
+        !status.isRegularFile || ownership.isForeign(status)
+      {
+        continue
+      }
       switch try open(name, in: directory) {
       case .archive(let archive):
         if archive.head.identity.session == session { archives.append(archive) }
@@ -273,7 +294,10 @@ package struct Recovery: ~Copyable {
       number: try newestNumber(directory), current: current)
   }
 
-  private func moveRecords(to series: ArchiveSeries, _ coverage: Coverage) throws -> Int {
+  /// - Returns: How many there were, and where there should be more.
+  private func moveRecords(
+    to series: ArchiveSeries, _ coverage: Coverage
+  ) throws -> (count: Int, damage: [RingImage.Damage]) {
     let trustsDrained = ring.trustsDrained
     let runs = image.segments.map { segment in
       SegmentRun(
@@ -303,7 +327,21 @@ package struct Recovery: ~Copyable {
       count += Int(rows.summary.count)
       rows.removeAll()
     }
-    return count
+    return (count, collector.runs.flatMap { damage(in: $0, coverage) })
+  }
+
+  /// What of a segment could not be read and no archive has.
+  private func damage(in run: SegmentRun, _ coverage: Coverage) -> [RingImage.Damage] {
+    let start = image.head.geometry.offset(ofSegment: run.index)
+    return run.damage.compactMap { range in
+      let isArchived = [range.lowerBound, range.upperBound - wordSize].allSatisfy {
+        coverage.contains(run.header, offset: $0, trustsDrained: ring.trustsDrained)
+      }
+      if isArchived { return nil }
+      return RingImage.Damage(
+        range: start + range.lowerBound..<start + range.upperBound,
+        what: "records in segment \(run.index)")
+    }
   }
 
   /// Says in the session's last archive how it ended, unless a recovery that died after this already did.

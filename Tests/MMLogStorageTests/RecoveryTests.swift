@@ -160,6 +160,18 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
+  @Test func recordsThatCannotBeReadAreTold() throws {
+    log.write("a", ticks: 1)
+    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
+    log.write("c", ticks: 3)
+    log.corruptRing(at: place.lowerBound + 25)
+    log.save()
+    let session = try #require(try recover().sessions.first)
+    #expect(session.recordCount == 2)
+    #expect(
+      session.damage == ["records in segment 0 at \(place.lowerBound), \(place.count) bytes"])
+  }
+
   @Test func theRingStandsInForAnArchiveThatCannotBeRead() throws {
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
@@ -363,7 +375,7 @@ import Testing
         #expect(outcome.problems.map(\.systemErrorNumber) == [ENOENT], "\(onCall)")
       }
       // Nor is an archive gone that was listed before, and can be opened.
-      ForcedFault.force(.fstatat, errno: ENOENT, onCall: 2, under: log.folder.path)
+      ForcedFault.force(.fstatat, errno: ENOENT, onCall: 6, under: log.folder.path)
       let outcome = try recover()
       ForcedFault.clear(under: log.folder.path)
       #expect(outcome.sessions.map(\.recordCount) == [20])

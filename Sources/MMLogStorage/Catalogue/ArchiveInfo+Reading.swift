@@ -8,7 +8,7 @@ extension ArchiveInfo {
   ///   - name: Its file name, taken apart.
   ///   - fileName: Its file name.
   ///   - status: Told what the file system says of it.
-  /// - Returns: nil if it is gone, or its contents are not those of an archive of mmlog's: that is left alone.
+  /// - Returns: nil if it is gone, its contents are not those of an archive of mmlog's, or it may have been planted: that is left alone.
   static func read(
     _ name: FileNames.Archive, _ fileName: String, in directory: borrowing Directory,
     status told: (FileStatus) -> Void = { _ in }
@@ -20,7 +20,8 @@ extension ArchiveInfo {
       return nil
     }
     let status = try file.status()
-    guard status.isRegularFile, let head = try head(of: file), head.identity.session == name.session
+    guard status.isRegularFile, try !Ownership(of: directory).isForeign(status),
+      let head = try head(of: file), head.identity.session == name.session
     else { return nil }
     told(status)
     let index = try indexHeader(of: file, size: status.size)

@@ -105,6 +105,7 @@ extension ArchiveState {
     } catch  where error.isNotFound {
       return nil
     }
+    if try Ownership(of: directory).isForeign(file.status()) { return nil }
     let bytes = try file.bytes(at: 0, count: keys.count * (longestValue + 16))
     var fields: [String: String] = [:]
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
@@ -120,7 +121,9 @@ extension ArchiveState {
     let sidecar = Self.sidecar(of: name)
     let unfinished = sidecar + FileNames.unfinishedSuffix
     let text = fields.map { "\($0.key) \($0.value)\n" }.sorted().joined()
-    let file = try directory.openFile(unfinished, [.write, .create, .truncate])
+    // Left over, or planted.
+    do throws(SystemError) { try directory.remove(unfinished) } catch  where error.isNotFound {}
+    let file = try directory.openFile(unfinished, [.write, .create, .exclusive])
     do throws(SystemError) {
       try file.write(all: Array(text.utf8), at: 0)
       try file.syncData()

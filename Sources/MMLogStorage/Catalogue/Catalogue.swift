@@ -271,7 +271,11 @@ package final class Catalogue: @unchecked Sendable {
       try Trash.take(fileName, from: directory)
       remove(fileName)
       let sidecar = ArchiveState.sidecar(of: fileName)
-      if try directory.status(of: sidecar) != nil { try Trash.take(sidecar, from: directory) }
+      if let status = try directory.status(of: sidecar),
+        try !Ownership(of: directory).isForeign(status)
+      {
+        try Trash.take(sidecar, from: directory)
+      }
       TestPoint.reach(.retentionDeleted)
       return .deleted(info)
     } catch {

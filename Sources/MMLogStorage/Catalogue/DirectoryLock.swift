@@ -27,8 +27,25 @@ enum DirectoryLock {
   }
 
   private static func open(_ directory: borrowing Directory) throws(LogError) -> File {
+    if let status = try foreignStatus(directory) {
+      throw Ownership.error(directory.path(of: fileName), status)
+    }
     do throws(SystemError) {
       return try directory.openFile(fileName, [.read, .write, .create])
+    } catch {
+      throw LogError(error, while: what)
+    }
+  }
+
+  /// What there is to say of the file if somebody else may have made it, to keep it locked.
+  private static func foreignStatus(
+    _ directory: borrowing Directory
+  ) throws(LogError) -> FileStatus? {
+    do throws(SystemError) {
+      guard let status = try directory.status(of: fileName),
+        try Ownership(of: directory).isForeign(status)
+      else { return nil }
+      return status
     } catch {
       throw LogError(error, while: what)
     }

@@ -12,6 +12,9 @@ enum Trash {
     do throws(SystemError) {
       try directory.makeDirectory(folder)
       TestPoint.reach(.trashMade)
+      if try isForeign(directory) {
+        throw SystemError.alreadyThere(.mkdirat, directory.path(of: folder))
+      }
       try directory.rename(name, to: name, in: directory.openDirectory(folder))
     } catch {
       if try directory.status(of: name) == nil { return }
@@ -37,6 +40,7 @@ enum Trash {
     in directory: borrowing Directory, while goesOn: () -> Bool
   ) throws(SystemError) -> Int {
     let trash: Directory
+    if try isForeign(directory) { return 0 }
     do throws(SystemError) {
       trash = try directory.openDirectory(folder)
     } catch  where error.isNotFound {
@@ -55,6 +59,12 @@ enum Trash {
     }
     if let failure { throw failure }
     return count
+  }
+
+  /// Whether somebody else may have made the folder, to keep what comes there.
+  private static func isForeign(_ directory: borrowing Directory) throws(SystemError) -> Bool {
+    guard let status = try directory.status(of: folder) else { return false }
+    return try Ownership(of: directory).isForeign(status)
   }
 
   private static func isOurs(_ name: String) -> Bool {

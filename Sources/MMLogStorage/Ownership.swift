@@ -1,0 +1,29 @@
+import MMLogSystem
+
+/// Whose files in a directory may be taken for a store's.
+///
+/// Where every user can make files (a sticky directory such as /tmp), what belongs to another may have been planted: a ring to
+/// be read and deleted with this process's rights, an archive that claims to hold what is in a ring, a lock that is never given back. It
+/// is left alone. Elsewhere, whoever can make a file could as well change the others'.
+struct Ownership {
+  private let isOpenToAll: Bool
+  private let owners: [UInt32]
+
+  init(of directory: borrowing Directory) throws(SystemError) {
+    let status = try directory.status(of: ".")
+    isOpenToAll = (status?.permissions ?? 0) & 0o002 != 0
+    owners = [CurrentProcess.effectiveUserID] + (status.map { [$0.owner] } ?? [])
+  }
+
+  /// Whether a file in the directory may have been planted.
+  func isForeign(_ status: FileStatus) -> Bool { isOpenToAll && !owners.contains(status.owner) }
+
+  /// What to tell of one that is.
+  static func error(_ path: String, _ status: FileStatus) -> LogError {
+    LogError(
+      .foreignOwner,
+      "\(path) belongs to user \(status.owner), and every user can make files there: it is left alone. Delete it if "
+        + "it is not what it seems to be, or choose a directory that is not open to all.",
+      path: path)
+  }
+}
