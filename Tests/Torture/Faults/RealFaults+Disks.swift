@@ -25,7 +25,36 @@ extension RealFault {
       defer { disk.unmount() }
       return try turnReadOnly(disk)
     },
+    RealFault("remounted-read-only", needsRoot: true) { place in
+      let disk = try Disk(in: place, size: 16 << 20)
+      try disk.mount()
+      defer { disk.unmount() }
+      return try remountReadOnly(disk, rings: "\(place)/rings")
+    },
   ]
+
+  /// The administrator remounts the file system of the archives read-only, and later writable again. The kernel lets him while no
+  /// archive is open: between two of them, and with the ring elsewhere.
+  private static func remountReadOnly(_ disk: Disk, rings: String) throws -> [String] {
+    var problems: [String] = []
+    var configuration = Service.configuration
+    configuration.ringDirectory = rings
+    let service = try Service(in: "\(disk.folder)/store", configuration)
+    for _ in 0..<3 {
+      service.logOn(200)
+      try service.pause {
+        try service.store.flush(.disk)
+        _ = try service.store.rotate(within: .seconds(10))
+        try disk.change("remount,ro")
+      }
+      service.logOn(100)
+      service.waitForFailure(&problems)
+      try disk.change("remount,rw")
+      service.waitForResumption(&problems)
+    }
+    if let error = service.end() { problems.append("closing fails: \(error)") }
+    return problems + service.problems()
+  }
 
   /// Someone else fills the disk, and empties it again.
   private static func fillAndEmpty(_ mount: String) throws -> [String] {

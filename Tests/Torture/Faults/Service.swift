@@ -12,6 +12,8 @@ final class Service: Sendable {
   let folder: String
   private let events = EventCounts()
   private let isOver = Atomic<Bool>(false)
+  /// Taken by a thread while it logs a record.
+  private let turns = [SystemMutex(), SystemMutex()]
   private let logged = Mutex([0, 0])
   private let threads = Mutex<[Thread]>([])
 
@@ -44,7 +46,7 @@ final class Service: Sendable {
     var sequence = 0
     while !isOver.load(ordering: .acquiring) {
       sequence += 1
-      Self.lanes[lane].log(sequence, to: logger)
+      turns[lane].withLock { Self.lanes[lane].log(sequence, to: logger) }
       logged.withLock { $0[lane] = sequence }
       usleep(500)
     }
@@ -57,6 +59,13 @@ final class Service: Sendable {
   func logOn(_ count: Int) {
     let target = self.count + count
     for _ in 0..<2000 where self.count < target { usleep(1000) }
+  }
+
+  /// Does something while nobody logs.
+  func pause(_ body: () throws -> Void) throws {
+    for turn in turns { turn.lock() }
+    defer { for turn in turns { turn.unlock() } }
+    try body()
   }
 
   /// Waits until a failure is told that was not told before.

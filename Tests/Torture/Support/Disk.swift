@@ -40,6 +40,11 @@ final class Disk {
     try mount()
   }
 
+  /// Changes how it is mounted, such as `remount,ro`.
+  func change(_ options: String) throws {
+    try ChildProcess.run("mount", ["-o", options, folder], output: output)
+  }
+
   /// Tells the kernel that there is an error in the file system: it does what `errors=` said when it was mounted.
   func breakIt() throws {
     var status = stat()
