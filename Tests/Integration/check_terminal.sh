@@ -27,28 +27,27 @@ trap tidy EXIT
 screen() { terminal capture-pane -p "$@"; }
 type_line() { terminal send-keys -l "$1" && terminal send-keys Enter; }
 
-# Waits until the screen has a text, at most a minute: that is a machine with much else to do.
-sees() {
+# Waits until something is so, at most a minute: that is a machine with much else to do.
+check() {
   for _ in $(seq 600); do
-    screen -S -2000 | grep -qF -- "$1" && return
+    if eval "$2"; then
+      echo "ok       $1"
+      return
+    fi
     sleep 0.1
   done
-  printf 'FAILED   %s: "%s" does not appear; the screen:\n' "$2" "$1"
-  screen
+  printf 'FAILED   %s; the screen:\n' "$1"
+  screen | grep .
   exit 1
 }
-check() {
-  if eval "$2"; then echo "ok       $1"; else
-    printf 'FAILED   %s\n' "$1"
-    exit 1
-  fi
-}
+sees() { check "$2" "screen -S -2000 | grep -qF -- '$1'"; }
 
 log=$work/log
 mkfifo "$work/first" "$work/second"
 mmlog-pipe -d "$log" -n first --archive-size 1 <"$work/first" &
 exec 3>"$work/first"
-terminal new-session -d -x 150 -y 40 "env PS1='ready> ' bash --norc --noprofile"
+# Whoever is started does not keep the first writer's pipe open.
+terminal new-session -d -x 150 -y 40 "env PS1='ready> ' bash --norc --noprofile" 3>&-
 sees 'ready>' "a shell"
 
 type_line "mmlog-decode --follow --grep 'mark [0-9]+' $log"
@@ -63,13 +62,13 @@ sees 'mark 2 after rotation' "follow goes on after rotation"
 check "the log was rotated" '(($(ls "$log"/first-*.mmlog | wc -l) > 1))'
 check "what the filter leaves out is not shown" '(($(screen | grep -c "first:") == 2))'
 
-mmlog-pipe -d "$log" -n second <"$work/second" &
+mmlog-pipe -d "$log" -n second <"$work/second" 3>&- &
 exec 4>"$work/second"
 echo 'mark 3 by another process' >&4
 sees 'second: mark 3 by another process' "follow finds a new process"
 
 terminal send-keys C-c
-type_line 'echo "alive: $((40 + 2))"; stty -a | grep -o " echo "; tput cnorm'
+type_line 'stty -a | grep -o " echo "; echo "alive: $((40 + 2))"'
 sees 'alive: 42' "an interruption ends follow"
 check "the terminal echoes after it" 'screen | grep -qx " echo *"'
 
@@ -78,12 +77,10 @@ sees 'status: 1' "a file that is missing is told, and the rest is written"
 check "the output has its name" '[[ -s $work/out.txt && -z $(ls "$work" | grep unfinished) ]]'
 rm "$work/out.txt"
 archives=("$log"/first-*.mmlog)
-type_line "clear; (cat ${archives[0]}; sleep 600) | mmlog-decode -o $work/out.txt -; echo \"status: \$?\""
-for _ in $(seq 600); do
-  ls "$work" | grep -q unfinished && break
-  sleep 0.1
-done
+type_line "clear; (cat ${archives[0]}; sleep 600) | mmlog-decode -o $work/out.txt -"
+check "a file is written to under another name" 'ls "$work" | grep -q unfinished'
 terminal send-keys C-c
+type_line 'echo "status: $?"'
 sees 'status: 130' "an interruption ends writing a file"
 check "no half of a file is left" '[[ -z $(ls "$work" | grep -E "out.txt|unfinished") ]]'
 
