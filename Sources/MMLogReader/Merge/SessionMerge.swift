@@ -26,6 +26,8 @@ struct SessionMerge {
   mutating func nextChunk() -> LogChunk? { front()?.nextChunk(until: limit) }
 
   private mutating func front() -> SessionReader? {
+    // Not before it is asked for: by now, what was given before has mostly been let go.
+    current?.readAhead()
     if let current, current.hasNext {
       if current.time <= limit { return current }
       heap.insert(current, key: current.time, order: currentOrder)

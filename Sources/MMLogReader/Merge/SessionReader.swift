@@ -11,6 +11,7 @@ final class SessionReader {
   private var records: ArraySlice<RecordPlace> = []
   /// What keeps them.
   private var owner: RecordOwner
+  private let noOwner: RecordOwner
   /// What comes after ``records``, last first.
   private var queue: [LogItem] = []
   /// Where what is not a record belongs among the items of other sessions.
@@ -55,7 +56,8 @@ final class SessionReader {
     self.filter = SessionFilter(filter, sites)
     self.given = given
     session = LogSession(identity)
-    owner = RecordOwner(session, keeping: [])
+    noOwner = RecordOwner(session, keeping: [])
+    owner = noOwner
     itemTime = identity.startTime
     lastTime = itemTime
     queue = [.sessionStarted(session)]
@@ -69,39 +71,30 @@ final class SessionReader {
 
   /// The next item; nil if none was found this time.
   func next() -> LogItem? {
-    if case .some(let place) = records.popFirst() {
-      let record = LogRecord(owner: owner, place: place)
-      readAhead()
-      return .record(record)
-    }
-    let item = queue.popLast()
-    readAhead()
-    return item
+    guard let place = records.popFirst() else { return queue.popLast() }
+    return .record(LogRecord(owner: owner, place: place))
   }
 
   /// The next records up to a time, of which the first one is in any case, or another item.
   ///
   /// - Returns: No records at all if none were found this time.
   func nextChunk(until limit: Int64) -> LogChunk {
-    if records.isEmpty, let item = queue.popLast() {
-      readAhead()
-      return .item(item)
-    }
+    if records.isEmpty, let item = queue.popLast() { return .item(item) }
     var end = records.endIndex
     if limit < .max {
       end = records.dropFirst().firstIndex { $0.time > limit } ?? records.endIndex
     }
     let isWhole = end == records.endIndex
     ahead = isWhole ? min(2 * ahead, Self.aheads.upperBound) : Self.aheads.lowerBound
-    let chunk = LogRecords(owner: owner, places: records[..<end])
-    records = records[end...]
-    readAhead()
-    return .records(chunk)
+    defer { records = records[end...] }
+    return .records(LogRecords(owner: owner, places: records[..<end]))
   }
 
   /// Reads a part of one run, if all that was read before has been taken.
-  private func readAhead() {
+  func readAhead() {
     guard records.isEmpty, queue.isEmpty else { return }
+    // A frame that is done with need not be in memory beside the next one.
+    (records, owner) = ([], noOwner)
     if let files { open(files) }
     if let run = runs?.front() { return read(run) }
     if runs != nil { endRuns() }
