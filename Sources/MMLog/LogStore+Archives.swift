@@ -100,13 +100,15 @@ extension LogStore {
   /// - Parameters:
   ///   - owner: Tells uploaders apart. Who has the lease already renews it.
   ///   - lease: How long it lasts, a day at most. If the uploader dies, others can have the archive then.
-  /// - Returns: The lease; nil if another uploader has one, or the archive is marked as uploaded.
+  /// - Returns: The lease; nil if another uploader has one, the archive is marked as uploaded, or it is not what it was: some process
+  ///   goes on with it (see ``Configuration/resumeLastArchive``).
   /// - Throws: ``LogError``: `missingArchive`, or what the system refuses.
   public func claim(
     _ archive: ArchiveInfo, by owner: String, for lease: Duration
   ) throws(LogError) -> UploadClaim? {
     let owner = ArchiveState.line(owner)
-    return try change(archive) { state in
+    return try change(archive) { state, isSame in
+      if !isSame { return nil }
       let now = Clock.realtime()
       if state.isUploaded { return nil }
       if let other = state.claim, other.owner != owner, other.isInForce(at: now) { return nil }
@@ -119,22 +121,30 @@ extension LogStore {
 
   /// Gives a lease back before its end; does nothing if it has passed to another.
   public func giveUp(_ claim: UploadClaim, on archive: ArchiveInfo) throws(LogError) {
-    try change(archive) { if $0.claim?.owner == claim.owner { $0.claim = nil } }
+    try change(archive) { state, _ in if state.claim?.owner == claim.owner { state.claim = nil } }
   }
 
   /// Marks an archive as uploaded: it is the first to be deleted when a limit asks for it. Ends every lease on it.
   ///
-  /// - Throws: ``LogError``: `missingArchive`, or what the system refuses.
+  /// - Throws: ``LogError``: `missingArchive`; `changedArchive` if some process has gone on with it since it was listed, so that what was
+  ///   sent is not all of it; or what the system refuses.
   public func markUploaded(_ archive: ArchiveInfo) throws(LogError) {
-    try change(archive) {
-      $0.uploaded = $0.uploaded ?? Clock.realtime()
-      $0.claim = nil
+    let isMarked = try change(archive) { state, isSame in
+      if !isSame { return false }
+      state.uploaded = state.uploaded ?? Clock.realtime()
+      state.claim = nil
+      return true
     }
+    if isMarked { return }
+    throw LogError(
+      .changedArchive,
+      "The archive \(archive.path) has changed since it was listed: list it again, and send it again",
+      path: archive.path)
   }
 
   /// Takes the mark away again.
   public func unmarkUploaded(_ archive: ArchiveInfo) throws(LogError) {
-    try change(archive) { $0.uploaded = nil }
+    try change(archive) { state, _ in state.uploaded = nil }
   }
 
   // MARK: - Keeping and removing
@@ -144,12 +154,12 @@ extension LogStore {
   /// - Parameter reason: For whoever wonders later; kept in one line.
   public func hold(_ archive: ArchiveInfo, because reason: String = "") throws(LogError) {
     let reason = ArchiveState.line(reason)
-    try change(archive) { $0.held = reason }
+    try change(archive) { state, _ in state.held = reason }
   }
 
   /// Ends a hold.
   public func release(_ archive: ArchiveInfo) throws(LogError) {
-    try change(archive) { $0.held = nil }
+    try change(archive) { state, _ in state.held = nil }
   }
 
   /// Deletes those of these archives that still are marked as uploaded, and are not held.
@@ -168,9 +178,10 @@ extension LogStore {
     try core.remove(archives()) { $0.isSealed && !$0.state.isHeld }
   }
 
+  /// - Parameter body: Is told whether the archive is what it was when it was listed.
   private func change<Answer>(
-    _ archive: ArchiveInfo, _ body: (inout ArchiveState) -> Answer
+    _ archive: ArchiveInfo, _ body: (inout ArchiveState, _ isSame: Bool) -> Answer
   ) throws(LogError) -> Answer {
-    try core.keeper.catalogue.change(archive.fileName, body)
+    try core.keeper.catalogue.change(archive.fileName, size: archive.size, body)
   }
 }

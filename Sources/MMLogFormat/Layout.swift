@@ -61,6 +61,9 @@ package enum RingLayout {
 
   package static let state = HeadLayout.size
   package static let newestArchive = state + 4
+  /// The archive that the session's first one stands behind: session and number.
+  package static let resumedSession = newestArchive + 4
+  package static let resumedNumber = resumedSession + 16
   package static let firstClockPair = state + 64
   package static let clockPairSlots = firstClockPair + ClockPairLayout.size
   package static let ledger = 1024

@@ -2,6 +2,9 @@ package import MMLogFormat
 package import MMLogSystem
 
 /// An archive opened for reading: its head, where its frames are, and what of it is damaged.
+///
+/// A file may hold several, one after the other: a store that goes on with the last archive there appends its own. All offsets
+/// count from the start of the file.
 package final class ArchiveFile {
   package struct Frame: Sendable {
     package let offset: Int
@@ -14,26 +17,71 @@ package final class ArchiveFile {
   package private(set) var frames: [Frame] = []
   /// Bytes between frames that are no frame.
   package private(set) var damage: [Range<Int>] = []
+  /// Where in the file it begins.
+  package let start: Int
+  /// Where the file's next archive begins; nil if this is the last.
+  package private(set) var next: Int?
   /// The end of the last frame: where an archive without a trailer would be continued.
-  package private(set) var end = HeadLayout.size
+  package private(set) var end: Int
+  /// How long it is up to there.
+  package var length: Int { end - start }
   /// How many bytes of an unfinished frame follow ``end``.
   package private(set) var tornBytes = 0
   /// True if the trailer is there and right: the archive was closed, and nothing of its end is missing.
   package private(set) var isClosed = false
-  private let file: File
+  private let handle: Handle
   private var size: Int
+  private var file: File { _read { yield handle.file } }
 
-  /// Opens the archive in `file` and reads the headers of its frames, not their payloads.
+  /// An open file that several archives are in.
+  private final class Handle {
+    let file: File
+    init(_ file: consuming File) { self.file = file }
+  }
+
+  /// Opens the first archive in `file` and reads the headers of its frames, not their payloads.
   ///
   /// - Throws: ``LogError`` if it is no archive, a newer one, or cannot be read.
   /// - Complexity: O(frames) if nothing is damaged; bounded by the file's size otherwise.
-  package init(_ file: consuming File) throws(LogError) {
-    path = file.path
+  package convenience init(_ file: consuming File) throws(LogError) {
+    try self.init(Handle(file), at: 0)
+  }
+
+  /// Opens all archives in `file`, in their order; at least one.
+  ///
+  /// - Throws: as ``init(_:)``.
+  package static func all(in file: consuming File) throws(LogError) -> [ArchiveFile] {
+    let first = try ArchiveFile(file)
+    return try [first] + first.following()
+  }
+
+  /// Opens those that follow in the same file, also such as were begun since this one was opened.
+  package func following() throws(LogError) -> [ArchiveFile] {
+    do throws(SystemError) {
+      try lookBehind()
+    } catch {
+      throw LogError(error, while: "Reading the archive failed")
+    }
+    var archives: [ArchiveFile] = []
+    var place = next
+    while let start = place {
+      let archive = try ArchiveFile(handle, at: start)
+      archives.append(archive)
+      place = archive.next
+    }
+    return archives
+  }
+
+  private init(_ handle: Handle, at start: Int) throws(LogError) {
+    self.handle = handle
+    self.start = start
+    end = start + HeadLayout.size
+    path = handle.file.path
     do {
-      size = try Self.size(of: file)
-      let head = try Self.read(file, at: 0, count: min(HeadLayout.size, size))
+      size = try Self.size(of: handle.file)
+      let count = min(HeadLayout.size, size - start)
+      let head = try Self.read(handle.file, at: start, count: count)
       self.head = try head.withUnsafeBytes { try ArchiveHead($0) }
-      self.file = file
     } catch let error as FormatError {
       throw LogError(error, path: path)
     } catch let error as SystemError {
@@ -112,8 +160,9 @@ package final class ArchiveFile {
 
   private func scan() throws(SystemError) {
     var window = FileWindow(size: size)
-    let limit = try trailerOffset(&window) ?? size
-    isClosed = limit < size
+    var limit = size
+    // Mostly it ends where the file does.
+    if try hasTrailer(at: size - TrailerLayout.size, &window) { close(at: &limit, size) }
     var budget = CheckBudget(size)
     var offset = end
     while offset < limit {
@@ -122,18 +171,70 @@ package final class ArchiveFile {
         frames.append(Frame(offset: offset, header: header))
         end = offset + header.frameSize
         offset = end
+      } else if !isClosed, try hasTrailer(at: offset, &window) {
+        close(at: &limit, offset + TrailerLayout.size)
+        try lookBehind(&window)
+      } else if budget.spend(HeadLayout.size), try hasHead(at: offset, &window) {
+        // This one's own end is damaged.
+        (limit, next) = (offset, offset)
       } else {
         offset = try nextMarker(after: offset, limit: limit, &window)
       }
+    }
+    if let closedEnd, next == nil, closedEnd < size, try !isTornHead(closedEnd, &window) {
+      damage.append(closedEnd..<size)
     }
     guard end < limit else { return }
     if try isTorn(limit, &window) { tornBytes = limit - end } else { damage.append(end..<limit) }
   }
 
+  /// Takes in that there is a trailer before `end`.
+  private func close(at limit: inout Int, _ end: Int) {
+    isClosed = true
+    closedEnd = end
+    limit = end - TrailerLayout.size
+  }
+
+  /// Where its trailer ends; nil without one.
+  package private(set) var closedEnd: Int?
+
+  /// Looks for another archive behind this one's trailer, in a file that may have grown.
+  private func lookBehind() throws(SystemError) {
+    guard isClosed, next == nil else { return }
+    size = try file.status().size
+    var window = FileWindow(size: size)
+    try lookBehind(&window)
+  }
+
+  private func lookBehind(_ window: inout FileWindow) throws(SystemError) {
+    guard let closedEnd, closedEnd < size else { return }
+    if try hasHead(at: closedEnd, &window) { next = closedEnd }
+  }
+
+  /// Whether what is there was to become another archive's head: a part of one, or bytes that never reached the disk.
+  private func isTornHead(
+    _ offset: Int, _ window: inout FileWindow
+  ) throws(SystemError) -> Bool {
+    let count = min(wordSize, size - offset)
+    guard let bytes = try window.bytes(file, offset, count) else { return true }
+    if bytes.allSatisfy({ $0 == 0 }) { return true }
+    let isBeginning = HeadLayout.archiveMagic.withUTF8Buffer {
+      bytes.elementsEqual($0.prefix(count))
+    }
+    return isBeginning && size - offset < HeadLayout.size
+  }
+
+  private func hasHead(
+    at offset: Int, _ window: inout FileWindow
+  ) throws(SystemError) -> Bool {
+    guard let bytes = try window.bytes(file, offset, HeadLayout.size) else { return false }
+    return bytes.withUnsafeBytes { (try? ArchiveHead($0)) != nil }
+  }
+
   /// Whether what follows the last frame is the beginning of one that was being written: what there is
   /// of it is right, or never reached the disk. If the archive was closed, it cannot be.
   private func isTorn(_ limit: Int, _ window: inout FileWindow) throws(SystemError) -> Bool {
-    if isClosed { return false }
+    if isClosed || next != nil { return false }
     guard let fixed = try window.bytes(file, end, FrameLayout.size) else { return true }
     if fixed.prefix(wordSize).allSatisfy({ $0 == 0 }) { return true }
     guard let size = fixed.withUnsafeBytes({ FrameHeader.size($0) }) else { return false }
@@ -141,12 +242,15 @@ package final class ArchiveFile {
     return whole.withUnsafeBytes { FrameHeader($0) } != nil
   }
 
-  private func trailerOffset(_ window: inout FileWindow) throws(SystemError) -> Int? {
-    let offset = size - TrailerLayout.size
-    guard offset >= HeadLayout.size, let bytes = try window.bytes(file, offset, TrailerLayout.size),
-      let trailer = bytes.withUnsafeBytes({ Trailer($0) }), trailer.fileSize == UInt64(size)
-    else { return nil }
-    return offset
+  /// Whether this archive's trailer is there: it knows how far from the head it ends.
+  private func hasTrailer(
+    at offset: Int, _ window: inout FileWindow
+  ) throws(SystemError) -> Bool {
+    guard offset >= start + HeadLayout.size,
+      let bytes = try window.bytes(file, offset, TrailerLayout.size),
+      let trailer = bytes.withUnsafeBytes({ Trailer($0) })
+    else { return false }
+    return trailer.fileSize == UInt64(offset + TrailerLayout.size - start)
   }
 
   private func header(
@@ -161,18 +265,20 @@ package final class ArchiveFile {
     return header
   }
 
-  /// The offset of the next sync marker, or the limit.
+  /// The offset of what may be the next frame, this archive's trailer or another's head, or the limit.
   private func nextMarker(
     after offset: Int, limit: Int, _ window: inout FileWindow
   ) throws(SystemError) -> Int {
     var offset = offset + wordSize
     let step = 1 << 16
+    let (trailer, head) = Self.otherMarkers
     while offset < limit {
       let count = min(step, limit - offset) & ~(wordSize - 1)
       guard count > 0, let bytes = try window.bytes(file, offset, count) else { return limit }
       let found = bytes.withUnsafeBytes { bytes in
         stride(from: 0, to: bytes.count, by: wordSize).first {
-          bytes.load($0, as: UInt64.self) == FrameLayout.markerValue
+          let word = bytes.load($0, as: UInt64.self)
+          return word == FrameLayout.markerValue || word == trailer || word == head
         }
       }
       if let found { return offset + found }
@@ -184,6 +290,17 @@ package final class ArchiveFile {
       }
     }
     return limit
+  }
+}
+
+extension ArchiveFile {
+  /// What trailers and heads begin with.
+  fileprivate static let otherMarkers = (
+    word(TrailerLayout.magicValue), word(HeadLayout.archiveMagic)
+  )
+
+  private static func word(_ magic: StaticString) -> UInt64 {
+    magic.withUTF8Buffer { UnsafeRawBufferPointer($0).load(0, as: UInt64.self) }
   }
 }
 

@@ -30,6 +30,12 @@ package final class ArchiveSeries {
     case takenAway(path: String)
   }
 
+  /// How the session's first archive is begun behind the last one that is there; nil: it has a file of its own.
+  package var resumption: Resumption?
+  /// Told which archive that is before it is changed, to be noted in the ring.
+  package var noteResumed: (Resumption.Target) throws(SystemError) -> Void = {
+    (_) throws(SystemError) in
+  }
   private var directory: Directory
   private let identity: SessionIdentity
   /// They may be changed between any two calls.
@@ -174,13 +180,22 @@ package final class ArchiveSeries {
       try close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
     }
     let head = ArchiveHead(identity: identity, number: number + 1, created: Clock.realtime())
-    let writer = try ArchiveWriter(
-      in: directory, head, compressionLevel: settings.compressionLevel)
+    let writer: ArchiveWriter
+    if let resumed = try resumed(head) {
+      writer = resumed
+    } else {
+      writer = try ArchiveWriter(in: directory, head, compressionLevel: settings.compressionLevel)
+    }
     number += 1
     current = writer
-    timer = RotationTimer(created: head.created, now: .now)
+    timer = RotationTimer(created: writer.created, now: .now)
     hasUnsyncedNames = true
     return writer
+  }
+
+  private func resumed(_ head: ArchiveHead) throws(SystemError) -> ArchiveWriter? {
+    guard number == 0, let resumption else { return nil }
+    return try resumption.begin(head, in: directory, settings, note: noteResumed)
   }
 
   // MARK: - Outside hands

@@ -10,8 +10,12 @@ package final class ArchiveWriter {
   /// Its name in the directory, when it was begun.
   package let fileName: String
   package let path: String
-  /// How long the archive is.
+  /// How long the file is.
   package private(set) var end: Int
+  /// Where in its file it begins: not at 0 if it follows others.
+  private let start: Int
+  /// What of the file was there before; nil if nothing was.
+  private let before: ArchiveInfo?
   /// Whether it has its trailer, so that nothing can follow.
   package private(set) var isComplete = false
   /// Whether the disk has lost bytes of it that were written once. Nothing more should go into it.
@@ -54,6 +58,7 @@ package final class ArchiveWriter {
     // Of an earlier try, if that could not even be removed.
     try? directory.remove(unfinished)
     file = try directory.openFile(unfinished, [.read, .write, .create, .exclusive])
+    (start, before) = (0, nil)
     let bytes = head.encoded(pageSize: UInt32(Host.pageSize))
     end = bytes.count
     unsynced = UnsyncedBytes(from: 0)
@@ -72,11 +77,40 @@ package final class ArchiveWriter {
     }
   }
 
+  /// Begins an archive behind those that a file holds already, as the next of which others know nothing.
+  ///
+  /// - Parameters:
+  ///   - before: The file as it is: closed, and nobody's.
+  ///   - file: The file, locked.
+  package init(
+    _ head: ArchiveHead, behind before: ArchiveInfo, in file: consuming File,
+    compressionLevel: Int
+  ) throws(SystemError) {
+    self.head = head
+    (self.before, fileName, path) = (before, before.fileName, before.path)
+    deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
+    let bytes = head.encoded(pageSize: UInt32(Host.pageSize))
+    start = before.size
+    end = start + bytes.count
+    unsynced = UnsyncedBytes(from: start)
+    unsynced.add(bytes)
+    do throws(SystemError) {
+      try file.write(all: bytes, at: start)
+    } catch {
+      // A part of a head is nothing to anybody.
+      try? file.truncate(to: start)
+      throw error
+    }
+    self.file = file
+    TestPoint.reach(.archiveResumed)
+  }
+
   /// Goes on with an archive whose process died. What follows its last whole frame is cut off.
   package init(
     resuming archive: ArchiveFile, _ file: consuming File, compressionLevel: Int
   ) throws(SystemError) {
     head = archive.head
+    (start, before) = (archive.start, nil)
     path = archive.path
     fileName = String(archive.path.split(separator: "/").last ?? "")
     deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
@@ -88,7 +122,7 @@ package final class ArchiveWriter {
     for frame in archive.frames {
       frameCount += 1
       if frame.header.type == .dictionary { continue }
-      index.append(IndexEntry(offset: frame.offset, header: frame.header))
+      index.append(IndexEntry(offset: frame.offset - start, header: frame.header))
       if frame.header.type == .records {
         count(frame.header.summary, LevelCounts(unknown: frame.header.summary.count))
       }
@@ -103,7 +137,7 @@ package final class ArchiveWriter {
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
   ) throws(SystemError) {
-    var batch = Batch(at: end, ordinal: UInt64(frameCount))
+    var batch = Batch(at: end - start, ordinal: UInt64(frameCount))
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
       batch.add(FrameHeader(.dictionary), Array(new), deflater)
@@ -151,7 +185,7 @@ package final class ArchiveWriter {
   }
 
   private func append(_ header: FrameHeader, _ payload: [UInt8]) throws(SystemError) {
-    var batch = Batch(at: end, ordinal: UInt64(frameCount))
+    var batch = Batch(at: end - start, ordinal: UInt64(frameCount))
     batch.add(header, payload, nil)
     try write(batch)
   }
@@ -162,12 +196,18 @@ package final class ArchiveWriter {
   /// What a catalogue would say of it, once it is complete: also if a limit has deleted it since.
   package var info: ArchiveInfo {
     let slash = path.lastIndex(of: "/") ?? path.startIndex
+    let own = ArchiveInfo.Contents(summary, tally)
     return ArchiveInfo(
       fileName: fileName, directory: String(path[..<slash]), storeName: head.identity.storeName,
-      session: head.identity.session, number: head.number, created: head.created, size: end,
+      session: before?.session ?? head.identity.session, number: before?.number ?? head.number,
+      created: created, size: end,
       allocatedSize: (try? file.status().allocatedBytes) ?? end, isSealed: isComplete,
-      isActive: !isComplete, contents: ArchiveInfo.Contents(summary, tally), state: ArchiveState())
+      isActive: !isComplete, contents: before?.contents.map { $0 + own } ?? own,
+      state: ArchiveState())
   }
+
+  /// When its file was begun, in nanoseconds since 1970.
+  package var created: Int64 { before?.created ?? head.created }
 
   /// Where an archive is that is being written.
   package enum Place {
@@ -198,18 +238,19 @@ package final class ArchiveWriter {
   }
 
   private func complete(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
-    var batch = Batch(at: end, ordinal: UInt64(frameCount))
+    let place = end - start
+    var batch = Batch(at: place, ordinal: UInt64(frameCount))
     var trailer = Trailer(
       dictionaryOffset: 0, indexOffset: 0, recordCount: recordCount, fileSize: 0, frameCount: 0)
     if dictionary.count > 0 {
-      trailer.dictionaryOffset = UInt64(end)
+      trailer.dictionaryOffset = UInt64(place)
       batch.add(FrameHeader(.dictionary), Array(dictionary), deflater)
     }
-    trailer.indexOffset = UInt64(end + batch.bytes.count)
+    trailer.indexOffset = UInt64(place + batch.bytes.count)
     var header = FrameHeader(.index)
     (header.summary, header.tally) = (summary, tally)
     batch.add(header, IndexEntry.encode(index), deflater)
-    trailer.fileSize = UInt64(end + batch.bytes.count + TrailerLayout.size)
+    trailer.fileSize = UInt64(place + batch.bytes.count + TrailerLayout.size)
     trailer.frameCount = frameCount + batch.frameCount
     batch.bytes += trailer.encoded
     try write(batch)

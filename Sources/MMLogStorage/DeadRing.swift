@@ -17,6 +17,27 @@ final class DeadRing {
     trustsDrained = image.isOfBoot(Host.bootID())
   }
 
+  /// The sessions whose process is dead and that nobody has recovered yet, nor is just recovering; and those in whose files they had
+  /// gone on.
+  static func sessions(in directory: String) -> Set<SessionID> {
+    guard let directory = try? Directory.open(directory), let names = try? directory.names() else {
+      return []
+    }
+    var sessions: Set<SessionID> = []
+    for name in names {
+      guard let ring = FileNames.Ring(fileName: name),
+        let file = try? directory.openFile(name, [.read, .nonBlocking]),
+        (try? file.isLockedByAnother()) == false
+      else { continue }
+      sessions.insert(ring.session)
+      let bytes = try? file.bytes(at: 0, count: RingLayout.resumedNumber + 4)
+      guard let bytes, bytes.count == RingLayout.resumedNumber + 4 else { continue }
+      let resumed = bytes.withUnsafeBytes { Resumption.Target(ring: $0) }
+      if let resumed { sessions.insert(resumed.session) }
+    }
+    return sessions
+  }
+
   /// Notes the number of the newest archive, before it is complete.
   func note(archive number: UInt32) throws(SystemError) {
     try file.write(

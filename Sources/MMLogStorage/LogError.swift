@@ -30,6 +30,8 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     public static let foreignOwner = Code(description: "foreignOwner")
     /// The archive is not there any more.
     public static let missingArchive = Code(description: "missingArchive")
+    /// The archive is not what it was when it was listed.
+    public static let changedArchive = Code(description: "changedArchive")
     /// The store was closed before.
     public static let closed = Code(description: "closed")
   }

@@ -173,7 +173,7 @@ package struct Recovery: ~Copyable {
   private func run(_ directory: borrowing Directory) throws -> RecoveredSession {
     try removeUnfinished(directory)
     TestPoint.reach(.recoveryUnfinishedRemoved)
-    let (archives, isAnyUnreadable) = try Self.archives(of: image.head.identity.session, directory)
+    let (archives, isAnyUnreadable) = try archives(in: directory)
     var coverage = Coverage()
     for archive in archives { coverage.add(archive) }
     if isAnyUnreadable { coverage.distrust() }
@@ -219,22 +219,29 @@ package struct Recovery: ~Copyable {
   ///
   /// - Throws: what the system refuses: without an archive that may be read the next time, records would be
   ///   archived twice.
-  private static func archives(
-    of session: SessionID, _ directory: borrowing Directory
+  private func archives(
+    in directory: borrowing Directory
   ) throws -> (archives: [ArchiveFile], isAnyUnreadable: Bool) {
+    let session = image.head.identity.session
     var archives: [ArchiveFile] = []
     var isAnyUnreadable = false
     let ownership = try Ownership(of: directory)
-    for name in try directory.names() where FileNames.Archive(fileName: name)?.session == session {
+    for name in try directory.names() {
+      guard let parts = FileNames.Archive(fileName: name),
+        parts.session == session || isResumed(parts)
+      else { continue }
       // One that is not there is told by opening it.
       if let status = try directory.status(of: name),
         !status.isRegularFile || ownership.isForeign(status)
       {
         continue
       }
-      switch try open(name, in: directory) {
-      case .archive(let archive):
-        if archive.head.identity.session == session { archives.append(archive) }
+      switch try Self.open(name, in: directory) {
+      case .archives(let found):
+        if isResumed(parts), let last = found.last {
+          try cutTornHead(behind: last, name, directory)
+        }
+        archives += found.filter { $0.head.identity.session == session }
       case .damaged: isAnyUnreadable = true
       case .gone: break
       }
@@ -242,8 +249,28 @@ package struct Recovery: ~Copyable {
     return (archives.sorted { $0.head.number < $1.head.number }, isAnyUnreadable)
   }
 
+  /// Whether it is the file behind whose archives the session began its own.
+  private func isResumed(_ name: FileNames.Archive) -> Bool {
+    guard let target = image.resumed else { return false }
+    return name.store == image.head.identity.storeName
+      && target == Resumption.Target(session: name.session, number: name.number)
+  }
+
+  /// Cuts off what there is of a head that the process was writing when it died: without it, the file is closed as it was before.
+  private func cutTornHead(
+    behind last: ArchiveFile, _ name: String, _ directory: borrowing Directory
+  ) throws {
+    guard let end = last.closedEnd, let size = try directory.status(of: name)?.size, size > end,
+      last.damage.isEmpty
+    else { return }
+    let file = try directory.openFile(name, [.read, .write])
+    // Unless another goes on with it just now.
+    guard try file.tryLock(), try last.following().isEmpty else { return }
+    try file.truncate(to: end)
+  }
+
   private enum Opened {
-    case archive(ArchiveFile)
+    case archives([ArchiveFile])
     case damaged
     case gone
   }
@@ -252,7 +279,7 @@ package struct Recovery: ~Copyable {
     _ name: String, in directory: borrowing Directory
   ) throws -> Opened {
     do {
-      return .archive(try ArchiveFile(directory.openFile(name, [.read])))
+      return .archives(try ArchiveFile.all(in: directory.openFile(name, [.read])))
     } catch let error as SystemError where error.isNotFound {
       // A limit has deleted it meanwhile.
       guard try directory.status(of: name) == nil else { throw error }
@@ -283,7 +310,7 @@ package struct Recovery: ~Copyable {
     _ archives: [ArchiveFile], _ directory: borrowing Directory
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
-    if let last = archives.last, !last.isClosed {
+    if let last = archives.last, !last.isClosed, last.next == nil {
       let name = String(last.path.split(separator: "/").last ?? "")
       current = try ArchiveWriter(
         resuming: last, try directory.openFile(name, [.read, .write]),

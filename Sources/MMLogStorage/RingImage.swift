@@ -27,6 +27,8 @@ package final class RingImage {
   package let isClosedCleanly: Bool
   /// The number of the newest archive that was begun, whether or not it still is there; 0 if there was none.
   package let newestArchive: UInt32
+  /// The archive behind which the session began its first; nil if that has a file of its own.
+  package let resumed: Resumption.Target?
   package let clock: TickClock
   package let losses: LossLedger
   package let dictionary: LogDictionary
@@ -75,6 +77,7 @@ package final class RingImage {
     segments = copy.segments
     let all = UnsafeRawBufferPointer(memory.bytes)
     isClosedCleanly = all.load(RingLayout.state, as: UInt32.self) == RingLayout.stateClosed
+    resumed = Resumption.Target(ring: all)
     newestArchive = all.load(RingLayout.newestArchive, as: UInt32.self)
     clock = copy.clock(startTime: head.identity.startTime)
     losses = LossLedger(all.slice(RingLayout.ledger, RingLayout.ledgerSize)) ?? LossLedger()

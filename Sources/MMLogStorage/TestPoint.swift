@@ -18,7 +18,7 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
   case drainerBeforeFrame, drainerAfterFrame, drainerPublished, drainerFreed
 
   // An archive is begun, written and closed.
-  case archiveCreated, archiveHeadWritten, archiveNamed, archiveFrameWritten
+  case archiveCreated, archiveHeadWritten, archiveNamed, archiveResumed, archiveFrameWritten
   case archiveBeforeTrailer, archiveTrailerWritten, archiveSynced, archiveClosed
 
   // Archives that a limit does not allow are deleted; what is noted about one is changed.

@@ -26,6 +26,8 @@ package struct Settings {
   package var keep: Int?
   /// Whether archives are claimed, marked, held and removed meanwhile.
   package var hasHands = false
+  /// Whether a session's first archive goes into the file of the last one.
+  package var resumes = false
   /// Whether what is noted about archives is in files beside them.
   package var hasSidecars = false
 
@@ -61,6 +63,7 @@ package struct Settings {
       if random.oneIn(3) { keep = random.pick(1, 2, 3, 10, 30) }
       hasHands = keep != nil && random.oneIn(2)
       hasSidecars = random.oneIn(3)
+      resumes = random.oneIn(3)
     #endif
   }
 
@@ -75,6 +78,7 @@ package struct Settings {
     case .overflowLocked: (threads, segment, ring, burst) = (16, 20, 256, nil)
     case .forkPrepared, .forkDetached, .forkReopened: forks = canFork ? 3 : 0
     case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: archive = 4
+    case .archiveResumed: (resumes, archive) = (true, 64)
     case .stateAttributeSet: (keep, archive, hasHands, hasSidecars) = (3, 4, true, false)
     case .stateSidecarWritten: (keep, archive, hasHands, hasSidecars) = (3, 4, true, true)
     case _ where point.isOfKeeping: (keep, archive, hasHands) = (3, 4, true)
@@ -95,7 +99,7 @@ package struct Settings {
       "--archive", "\(archive)", "--compression", "\(compression)",
     ] + (hasRingsElsewhere ? ["--rings", name("rings")] : [])
       + (keep.map { ["--keep", "\($0)", "--ledger", name("ledger")] } ?? [])
-      + (hasSidecars ? ["--sidecars"] : [])
+      + (hasSidecars ? ["--sidecars"] : []) + (resumes ? ["--resume"] : [])
   }
 
   var logArguments: [String] {

@@ -14,6 +14,7 @@ extension LogStore.Configuration {
     // Whatever space the machine has left.
     retention = .unlimited
     retention.count = try arguments.integer(of: .keep, in: 0...1_000_000) ?? 0
+    resumeLastArchive = arguments.isSet(.resume)
     compressionLevel = try arguments.integer(of: .level, in: 0...9) ?? 1
     ringDirectory = arguments.value(of: .rings)
     drainInterval = .milliseconds(10)

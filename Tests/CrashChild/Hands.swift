@@ -31,7 +31,7 @@ struct Hands {
         _ = try store.removeUploaded(store.uploaded())
       }
       return nil
-    } catch let error as LogError where error.code == .missingArchive {
+    } catch let error as LogError where [.missingArchive, .changedArchive].contains(error.code) {
       return nil
     } catch {
       return "handing on: \(error)"

@@ -101,6 +101,26 @@ struct KillTests {
       }
     }
 
+    @Test("a process that dies as it goes on with another's archive leaves that as it was")
+    func resuming() throws {
+      var settings = Settings()
+      (settings.seed, settings.records, settings.resumes) = (baseSeed, 20, true)
+      settings.archive = 1024
+      let log = try CrashLog(settings)
+      let first = try log.startLogging()
+      #expect(first.wait() == .success, "\(first.child.complaints)")
+      for process in 1...2 {
+        let next = try log.startLogging(process: process, ["--die-at", "archiveResumed:1"])
+        #expect(next.wait() == .killed(SIGKILL), "\(next.child.complaints)")
+        #expect(log.died(at: .archiveResumed))
+        try log.expectEverything(isRecovered: false, "process \(process)")
+      }
+      let last = try log.startLogging(process: 3)
+      #expect(last.wait() == .success, "\(last.child.complaints)")
+      try log.expectEverything()
+      #expect(try Folder.names(log("store")).filter { $0.hasSuffix(".mmlog") }.count == 1)
+    }
+
     @Test(
       "a recovery that dies at any of its steps loses nothing and repeats nothing",
       arguments: TestPoint.allCases.filter(\.isOfRecovery))

@@ -761,9 +761,35 @@ def has_trailer(data):
             and crc32c(data[at:at + 60]) == u32(data, at + 60) and u64(data, at + 32) == len(data))
 
 
-def read_archive(path, sessions, report):
+def end_of_archive(data):
+    """Where the archive ends that a file begins with: behind its trailer, or where another's head is."""
+    at = len(data) if has_trailer(data) else 512
+    while at + 64 <= len(data):
+        frame = parse_frame(data, at, len(data))
+        if frame and frame.stored is not None:
+            at = frame.end
+        elif data.startswith(TRAILER, at) and has_trailer(data[:at + 64]):
+            return at + 64
+        elif data.startswith(b"MMLOGARC", at) and crc32c(data[at:at + 508]) == u32(data[at:at + 512].ljust(512), 508):
+            return at
+        else:
+            at += 8
+    return len(data)
+
+
+def read_archives(path, sessions, report):
+    """All that stand in a file, one after the other."""
     with open(path, "rb") as file:
         data = file.read()
+    while True:
+        end = end_of_archive(data)
+        read_archive(path, data[:end], sessions, report)
+        data = data[end:]
+        if not any(data[:8]) or len(data) < 512 and b"MMLOGARC".startswith(data[:8]):
+            return
+
+
+def read_archive(path, data, sessions, report):
     head, number = parse_head(data), u32(data, 408)
     session = sessions.open(head)
     if number in session.numbers:
@@ -1159,7 +1185,7 @@ def main(arguments):
     report, quiet, readable = Report(), Report(), False
     quiet.note = lambda text: None
     sessions = Sessions(report)
-    for magic, read in (RING, read_ring), (ARCHIVE, read_archive):      # rings first, §5
+    for magic, read in (RING, read_ring), (ARCHIVE, read_archives):      # rings first, §5
         for path in find_files(arguments, report if magic == RING else quiet)[magic]:
             try:
                 read(path, sessions, report)

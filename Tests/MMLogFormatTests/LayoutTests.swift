@@ -34,6 +34,7 @@ import Testing
       "segment size": (Ring.segmentSize, 440), "count": (Ring.segmentCount, 448),
       "header size": (Ring.segmentHeaderSize, 452), "state": (Ring.state, 512),
       "newest archive": (Ring.newestArchive, 516),
+      "resumed session": (Ring.resumedSession, 520), "its number": (Ring.resumedNumber, 536),
       "first pair": (Ring.firstClockPair, 576), "slots": (Ring.clockPairSlots, 608),
       "second slot": (Ring.clockPairSlots + ClockPairLayout.size, 640),
       "ledger": (Ring.ledger, 1024),

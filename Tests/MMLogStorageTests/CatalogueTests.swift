@@ -211,6 +211,27 @@ import Testing
     #expect(catalogue.totals == before)
   }
 
+  @Test func archivesThatARecoveryStillNeedsAreSpared() throws {
+    for session in 1...3 as ClosedRange<UInt64> {
+      try archive(1, created: Int64(session), session: session)
+    }
+    let rings = (1...2 as ClosedRange<UInt64>).map { session in
+      FileNames.Ring(store: "test", session: SessionID(words: (session, 9))).fileName
+    }
+    for ring in rings { fixture.folder.put(ring, [UInt8](repeating: 0, count: 4096)) }
+    // The first one's process is alive.
+    let alive = try fixture.directory().openFile(rings[0], [.read, .write])
+    #expect(try alive.tryLock())
+    var retention = Retention.unlimited
+    (retention.count, retention.crashes) = (1, 0)
+    let list = try catalogue().look()
+    let plan = RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    #expect(plan.deletions.map(\.index) == [0, 2] && plan.unmet.isEmpty)
+    try alive.unlock()
+    let later = RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    #expect(later.deletions.map(\.index) == [2] && later.unmet == [.count])
+  }
+
   @Test func whatIsNotedOfAnArchiveThatIsGoneIsRemoved() throws {
     let name = try archive(1, created: 10)
     let gone = "test-20260101T000000Z-\(fixture.identity.session)-000009.mmlog"

@@ -17,6 +17,7 @@ func runAll(_ settings: Settings) throws {
   if settings.wants(.sustained) { try Sustained(settings).run(&results) }
   if settings.wants(.decode) { try Decode(settings).run(&results) }
   if settings.wants(.queries) { try Queries(settings).run(&results) }
+  if settings.wants(.keeping) { try Keeping(settings).run(&results) }
   if let path = settings.json { try results.write(to: path) }
 }
 

@@ -199,6 +199,12 @@ final class Ring: @unchecked Sendable {
     base.storeBytes(of: number, toByteOffset: RingLayout.newestArchive, as: UInt32.self)
   }
 
+  /// Notes behind which archive the session's first is begun, before that is done.
+  func noteResumed(_ archive: Resumption.Target) {
+    let bytes = archive.encoded
+    (base + RingLayout.resumedSession).copyMemory(from: bytes, byteCount: bytes.count)
+  }
+
   /// Lets stores to the ring's memory go nowhere from now on, and keeps them from being faults.
   ///
   /// For when someone may still be in the middle of one. Async-signal-safe.

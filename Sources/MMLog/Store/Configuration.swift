@@ -49,6 +49,18 @@ extension LogStore {
     /// When an archive is closed and the next begun. Default: at 64 MiB or 24 hours. See ``LogStore/setRotation(_:)``.
     public var rotation = Rotation()
 
+    /// Whether the first archive of a session goes behind what the last archive of the store's directory holds already, in the same
+    /// file. Default: false, so that what is sealed never changes.
+    ///
+    /// For programs that start often and log little, which else would leave a file each time. It is done if that archive is
+    /// sealed, has room and time left by ``rotation``, and is neither marked as uploaded, held nor claimed; and if ``shouldSeal`` does
+    /// not object. An uploader has to claim what it sends; see ``LogStore/claim(_:by:for:)``.
+    public var resumeLastArchive = false
+
+    /// With ``resumeLastArchive``: whether an archive is to stay as it is, so that a new one is begun. Default: nil, no. Called once for
+    /// each session, by the store's own thread, before its first record is archived; should not take long.
+    public var shouldSeal: (@Sendable (ArchiveInfo) -> Bool)?
+
     /// The same as ``Rotation/size`` of ``rotation``.
     public var archiveSize: Int {
       get { rotation.size }
@@ -157,6 +169,10 @@ extension LogStore {
 
     private static func segmentSize(ringSize: Int) -> Int {
       min(max(4 << 10, ringSize / 64 & ~4095), 256 << 10)
+    }
+
+    var resumption: Resumption? {
+      resumeLastArchive ? Resumption(unless: shouldSeal ?? { _ in false }) : nil
     }
 
     var archiveSettings: ArchiveSeries.Settings {

@@ -78,6 +78,10 @@ final class Drainer: @unchecked Sendable {
     passes.initialize(to: 0)
     self.archiveClosed = archiveClosed
     rotation = Guarded(series.settings.rotation)
+    series.resumption = configuration.resumption
+    series.noteResumed = { [ring = session.ring] (archive) throws(SystemError) in
+      ring.noteResumed(archive)
+    }
     series.note = { [ring = session.ring] (number) throws(SystemError) in
       ring.noteArchive(number)
     }

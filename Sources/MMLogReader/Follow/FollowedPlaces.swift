@@ -101,7 +101,8 @@ struct FollowedPlaces {
       let start = try file.bytes(at: 0, count: HeadLayout.size)
       switch start.withUnsafeBytes({ FileKind($0) }) {
       case .ring: body(.ring(file))
-      case .archive: body(.archive(try ArchiveFile(file)))
+      case .archive:
+        for archive in try ArchiveFile.all(in: file) { body(.archive(archive)) }
       case nil: throw LogError(FormatError.foreign, path: path)
       }
       pending[path] = nil

@@ -24,6 +24,8 @@ public final class LogFollower {
   public private(set) var unreadable: [LogError] = []
   private var filter: LogFilter
   private var places: FollowedPlaces
+  /// The last archive of each file: a store may go on behind it.
+  private var tails: [ArchiveFile] = []
   private var sessions: [FollowedSession] = []
   private var merge = SessionMerge()
   private var skipping = RecordSkip.none
@@ -84,10 +86,19 @@ public final class LogFollower {
       case .ring(let file):
         guard let identity = (try? RingImage(file) { _ in 0 })?.head.identity else { return }
         session(identity)?.add(ring: file)
-      case .archive(let archive): session(archive.head.identity)?.add(archive)
+      case .archive(let archive):
+        add(archive)
+        if archive.next == nil { tails.append(archive) }
       }
     }
+    for index in tails.indices where tails[index].isClosed {
+      guard let more = try? tails[index].following(), let last = more.last else { continue }
+      for archive in more { add(archive) }
+      tails[index] = last
+    }
   }
+
+  private func add(_ archive: ArchiveFile) { session(archive.head.identity)?.add(archive) }
 
   /// Nil for a session that is not wanted.
   private func session(_ identity: SessionIdentity) -> FollowedSession? {

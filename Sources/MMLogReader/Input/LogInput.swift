@@ -129,7 +129,7 @@ struct InputFiles {
       case .ring:
         let isRunning = (try? file.isLockedByAnother()) ?? false
         rings.append(RingInput(image: try RingImage(file), isRunning: isRunning))
-      case .archive: archives.append(try ArchiveFile(file))
+      case .archive: archives += try ArchiveFile.all(in: file)
       }
     } catch {
       unreadable.append(error)

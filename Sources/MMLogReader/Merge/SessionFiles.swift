@@ -46,7 +46,7 @@ struct SessionFiles {
     if let index = archives.firstIndex(where: { $0.head.number >= number }) {
       if archives[index].head.number > number {
         archives.insert(new, at: index)
-      } else if archives[index].end < new.end {
+      } else if archives[index].length < new.length {
         archives[index] = new
       }
     } else {

@@ -24,13 +24,13 @@ extension ArchiveInfo {
       let head = try head(of: file), head.identity.session == name.session
     else { return nil }
     told(status)
-    let index = try indexHeader(of: file, size: status.size)
-    let isActive = index == nil ? try file.isLockedByAnother() : false
+    let (isSealed, contents) = try contents(of: file, size: status.size)
+    let isActive = isSealed ? false : try file.isLockedByAnother()
     return ArchiveInfo(
       fileName: fileName, directory: directory.path, storeName: name.store, session: name.session,
       number: name.number, created: head.created, size: status.size,
-      allocatedSize: status.allocatedBytes, isSealed: index != nil, isActive: isActive,
-      contents: index.flatMap { header in header.tally.map { Contents(header.summary, $0) } },
+      allocatedSize: status.allocatedBytes, isSealed: isSealed, isActive: isActive,
+      contents: contents,
       state: try ArchiveState(of: file, name: fileName, in: directory))
   }
 
@@ -39,18 +39,44 @@ extension ArchiveInfo {
     return bytes.withUnsafeBytes { bytes in try? ArchiveHead(bytes) }
   }
 
-  /// The header of the index that the trailer names; nil without a right trailer.
-  private static func indexHeader(
+  /// More archives than that in one file are not gone through.
+  private static let mostParts = 4096
+
+  /// Whether the file is closed, and what it holds: from the last archive in it back to the first, since a trailer says how far it is
+  /// to its own head.
+  private static func contents(
     of file: borrowing File, size: Int
-  ) throws(SystemError) -> FrameHeader? {
-    let end = size - TrailerLayout.size
-    guard end >= HeadLayout.size else { return nil }
-    let bytes = try file.bytes(at: end, count: TrailerLayout.size)
-    guard let trailer = bytes.withUnsafeBytes({ Trailer($0) }), trailer.fileSize == UInt64(size),
-      let offset = Int(exactly: trailer.indexOffset), (HeadLayout.size..<end).contains(offset)
+  ) throws(SystemError) -> (isSealed: Bool, Contents?) {
+    var (sum, end) = (Contents?.none, size)
+    for part in 0..<mostParts {
+      guard let (start, header) = try indexHeader(of: file, endingAt: end) else {
+        return (part > 0, nil)
+      }
+      guard let tally = header.tally else { return (true, nil) }
+      let own = Contents(header.summary, tally)
+      sum = sum.map { own + $0 } ?? own
+      if start == 0 { return (true, sum) }
+      end = start
+    }
+    return (true, nil)
+  }
+
+  /// Where the archive begins that ends there, and the header of the index that its trailer names; nil without a right trailer.
+  private static func indexHeader(
+    of file: borrowing File, endingAt end: Int
+  ) throws(SystemError) -> (start: Int, FrameHeader)? {
+    let place = end - TrailerLayout.size
+    guard place >= HeadLayout.size else { return nil }
+    let bytes = try file.bytes(at: place, count: TrailerLayout.size)
+    guard let trailer = bytes.withUnsafeBytes({ Trailer($0) }),
+      let size = Int(exactly: trailer.fileSize), (HeadLayout.size...end).contains(size),
+      let offset = Int(exactly: trailer.indexOffset),
+      (HeadLayout.size..<size).contains(offset)
     else { return nil }
-    let header = try file.bytes(at: offset, count: min(FrameLayout.size, end - offset))
+    let start = end - size
+    let header = try file.bytes(
+      at: start + offset, count: min(FrameLayout.size, place - start - offset))
     // A closed archive whose index is damaged is closed all the same.
-    return header.withUnsafeBytes { FrameHeader($0) } ?? FrameHeader(.index)
+    return (start, header.withUnsafeBytes { FrameHeader($0) } ?? FrameHeader(.index))
   }
 }

@@ -11,7 +11,7 @@ public struct ArchiveInfo: Equatable, Sendable {
   public let directory: String
   /// The store that it belongs to.
   public let storeName: String
-  /// The session whose records it holds.
+  /// The session that began it. There are others in it too if `resumeLastArchive` was set.
   public let session: SessionID
   /// Counts the session's archives from 1.
   public let number: UInt32
@@ -21,7 +21,8 @@ public struct ArchiveInfo: Equatable, Sendable {
   public let size: Int
   /// The space that it takes on the disk, in bytes.
   public let allocatedSize: Int
-  /// Whether it is complete, so that it never changes again. If not, it is being written, or was when its process died.
+  /// Whether it is complete. It never changes again then, unless a store goes on with it whose `resumeLastArchive` is set: which it does
+  /// with none that is marked, held or claimed. If not, it is being written, or was when its process died.
   public let isSealed: Bool
   /// Whether a process is writing it now.
   public let isActive: Bool
@@ -34,7 +35,7 @@ public struct ArchiveInfo: Equatable, Sendable {
   public struct Contents: Equatable, Sendable {
     /// The wall times of its first and last record, in nanoseconds since 1970; nil without records.
     public let times: ClosedRange<Int64>?
-    /// How the session ended, if it ends in this archive.
+    /// How the session ended, if it ends in this archive: of several, the last, but `died` if one of them did.
     public let ending: Ending?
     private let counts: [UInt32]
 
@@ -55,6 +56,20 @@ public struct ArchiveInfo: Equatable, Sendable {
 
     /// How many records there are.
     public var count: Int { counts.reduce(0) { $0 + Int($1) } }
+
+    /// What two parts of an archive hold together.
+    static func + (first: Contents, second: Contents) -> Contents {
+      Contents(first, second)
+    }
+
+    private init(_ first: Contents, _ second: Contents) {
+      let ranges = [first.times, second.times].compactMap { $0 }
+      let (least, greatest) = (ranges.map(\.lowerBound).min(), ranges.map(\.upperBound).max())
+      times = if let least, let greatest { least...greatest } else { nil }
+      counts = zip(first.counts, second.counts).map { UInt32(clamping: Int($0) + Int($1)) }
+      // The archives around a crash are looked for by this.
+      ending = first.ending == .died ? .died : second.ending
+    }
 
     init(_ summary: RecordSummary, _ tally: ArchiveTally) {
       let isOrdered = summary.count > 0 && summary.firstWall <= summary.lastWall

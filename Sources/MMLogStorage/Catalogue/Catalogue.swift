@@ -186,6 +186,17 @@ package final class Catalogue: @unchecked Sendable {
   package func change<Answer>(
     _ fileName: String, _ change: (inout ArchiveState) -> Answer
   ) throws(LogError) -> Answer {
+    try self.change(fileName, size: 0) { state, _ in change(&state) }
+  }
+
+  /// As ``change(_:_:)``.
+  ///
+  /// - Parameters:
+  ///   - size: The archive's size when it was listed.
+  ///   - change: Is told whether it still is sealed, and of this size.
+  package func change<Answer>(
+    _ fileName: String, size: Int, _ change: (inout ArchiveState, _ isSame: Bool) -> Answer
+  ) throws(LogError) -> Answer {
     try withDirectory { (directory) throws(LogError) in
       do {
         guard var info = try refresh(fileName, directory) else {
@@ -193,7 +204,7 @@ package final class Catalogue: @unchecked Sendable {
             .missingArchive, "The archive \(path)/\(fileName) is not there any more", path: path)
         }
         let before = info.state
-        let answer = change(&info.state)
+        let answer = change(&info.state, info.isSealed && info.size == size)
         if info.state != before { try note(info.state, fileName, directory) }
         return answer
       } catch let error as SystemError {

@@ -9,6 +9,7 @@ import MMLogTestFiles
 /// - compressed: session C, with zlib; its bytes depend on zlib's version.
 /// - columns: session D, records in columns written by hand, with every encoding.
 /// - encoded: session E, the records of closed, as an encoder of columns once wrote them.
+/// - resumed: sessions F and G, as closed, one behind the other in one file.
 enum GoldenFiles {
   static let epoch: Int64 = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
 
@@ -75,8 +76,11 @@ enum GoldenFiles {
     return Array(archive.bytes[..<(whole + 128 + 24 + 44)])
   }
 
-  static var closed: [UInt8] {
-    let identity = identity(11)
+  static var closed: [UInt8] { closed(identity(11)) }
+
+  static var resumed: [UInt8] { closed(identity(15)) + closed(identity(16)) }
+
+  private static func closed(_ identity: SessionIdentity) -> [UInt8] {
     let segments = GoldenRecords.segments(entrySeed: seed(identity))
     var archive = GoldenArchive(identity)
     archive.add(.dictionary, dictionary(identity, 0..<7))

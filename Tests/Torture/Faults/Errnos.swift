@@ -77,12 +77,14 @@ extension SystemCall {
     // Somebody else has it, or had it just now.
     case .fcntlLock: code == EAGAIN || code == EACCES
     // Or the directory above is missing, and is made.
-    case .mkdir, .mkdirat: code == EEXIST || code == ENOENT
+    case .mkdir: code == EEXIST || code == ENOENT
+    // The trash: without it, what is deleted is removed at once.
+    case .mkdirat: true
     // It is gone, which is what was wanted; or went since its name was listed.
     case .unlinkat, .openat, .fstatat: code == ENOENT
     // There is no such attribute, or there are none at all and a file beside it is used.
-    case .fgetxattr, .fremovexattr: code == ENODATA || code == EOPNOTSUPP
-    case .fsetxattr: [EOPNOTSUPP, ENOSPC, EDQUOT].contains(code)
+    case .fgetxattr: code == ENODATA || code == EOPNOTSUPP
+    case .fsetxattr, .fremovexattr: [ENODATA, EOPNOTSUPP, ENOSPC, EDQUOT].contains(code)
     // Nor is there any such thing to be done to a directory.
     case .fsync: code == EINVAL
     default: false

@@ -1,0 +1,115 @@
+package import MMLogFormat
+import MMLogSystem
+
+/// Going on with the last archive of a store that another session has closed, in place of a new one.
+package struct Resumption: Sendable {
+  /// Which archive a session went on with: its file's name says both. Noted in the ring, for whoever recovers the session.
+  package struct Target: Equatable, Sendable {
+    package let session: SessionID
+    package let number: UInt32
+
+    package init(session: SessionID, number: UInt32) {
+      (self.session, self.number) = (session, number)
+    }
+  }
+
+  /// Whether an archive is to be left as it is, and a new one begun.
+  private let shouldSeal: @Sendable (ArchiveInfo) -> Bool
+
+  package init(unless shouldSeal: @escaping @Sendable (ArchiveInfo) -> Bool) {
+    self.shouldSeal = shouldSeal
+  }
+
+  /// How long to wait for others who work on the directory, in nanoseconds.
+  private static let patience: Int64 = 1_000_000_000
+
+  /// Begins an archive behind the last one, if that is closed, and limits, those who handle it and the store's user allow it.
+  ///
+  /// While the directory is locked, so that nobody marks or claims the file meanwhile.
+  ///
+  /// - Parameter note: Told which it is before anything is changed.
+  /// - Returns: Nil if a new one is to be begun.
+  func begin(
+    _ head: ArchiveHead, in directory: borrowing Directory, _ settings: ArchiveSeries.Settings,
+    note: (Target) throws(SystemError) -> Void
+  ) throws(SystemError) -> ArchiveWriter? {
+    var (writer, failure) = (ArchiveWriter?.none, SystemError?.none)
+    do throws(LogError) {
+      try DirectoryLock.withLock(on: directory, within: Self.patience) { () throws(LogError) in
+        do throws(SystemError) {
+          guard let last = try last(of: head.identity.storeName, directory),
+            let file = try take(last, directory, settings.rotation)
+          else { return }
+          try note(Target(session: last.session, number: last.number))
+          writer = try ArchiveWriter(
+            head, behind: last, in: file, compressionLevel: settings.compressionLevel)
+        } catch {
+          failure = error
+        }
+      }
+    } catch {
+      // Then there is a new one.
+      return nil
+    }
+    if let failure { throw failure }
+    return writer
+  }
+
+  /// The archive that was begun last.
+  private func last(
+    of store: String, _ directory: borrowing Directory
+  ) throws(SystemError) -> ArchiveInfo? {
+    var (newest, start) = ([(fileName: String, parts: FileNames.Archive)](), "")
+    for name in try directory.names() {
+      guard let parts = FileNames.Archive(fileName: name), parts.store == store,
+        parts.start >= start
+      else { continue }
+      if parts.start > start { (newest, start) = ([], parts.start) }
+      newest.append((name, parts))
+    }
+    // Names tell seconds apart.
+    var last: ArchiveInfo?
+    for archive in newest {
+      guard let info = try ArchiveInfo.read(archive.parts, archive.fileName, in: directory) else {
+        continue
+      }
+      if let last, last.created > info.created { continue }
+      last = info
+    }
+    return last
+  }
+
+  /// The archive's file, locked, if it may be gone on with.
+  private func take(
+    _ archive: ArchiveInfo, _ directory: borrowing Directory, _ rotation: Rotation
+  ) throws(SystemError) -> File? {
+    let now = Moment.now
+    var timer = RotationTimer(created: archive.created, now: now)
+    let state = archive.state
+    let isClaimed = state.claim?.isInForce(at: now.wall) ?? false
+    guard archive.isSealed, archive.contents != nil, !state.isUploaded, !state.isHeld, !isClaimed,
+      timer.reason(rotation, size: archive.size, now: now) == nil, !shouldSeal(archive)
+    else { return nil }
+    let file = try directory.openFile(archive.fileName, [.read, .write])
+    guard try file.tryLock(), try file.status().size == archive.size else { return nil }
+    return file
+  }
+}
+
+extension Resumption.Target {
+  /// What a ring's first bytes say of it; nil: there is none.
+  init?(ring: UnsafeRawBufferPointer) {
+    number = ring.load(RingLayout.resumedNumber, as: UInt32.self)
+    session = SessionID(
+      words: (
+        ring.load(RingLayout.resumedSession, as: UInt64.self),
+        ring.load(RingLayout.resumedSession + 8, as: UInt64.self)
+      ))
+    if number == 0 { return nil }
+  }
+
+  /// As it stands in a ring from ``RingLayout/resumedSession`` on.
+  package var encoded: [UInt8] {
+    session.bytes + withUnsafeBytes(of: number.littleEndian) { Array($0) }
+  }
+}
