@@ -162,7 +162,8 @@ extension LogStore {
     try change(archive) { state, _ in state.held = nil }
   }
 
-  /// Deletes those of these archives that still are marked as uploaded, and are not held.
+  /// Deletes those of these archives that still are marked as uploaded, and are not held. Those of a session that still is to be recovered
+  /// stay until it is.
   ///
   /// - Returns: Those that were deleted.
   @discardableResult
@@ -170,7 +171,8 @@ extension LogStore {
     try core.remove(archives) { $0.state.isUploaded && !$0.state.isHeld }
   }
 
-  /// Deletes all archives of this store's name in its directory, but those that are held and those that are being written.
+  /// Deletes all archives of this store's name in its directory, but those that are held, those that are being written, and those of a
+  /// session that still is to be recovered.
   ///
   /// - Returns: Those that were deleted.
   @discardableResult

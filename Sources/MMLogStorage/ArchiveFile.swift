@@ -201,7 +201,7 @@ package final class ArchiveFile {
   /// Looks for another archive behind this one's trailer, in a file that may have grown.
   private func lookBehind() throws(SystemError) {
     guard isClosed, next == nil else { return }
-    size = try file.status().size
+    size = try Self.size(of: file)
     var window = FileWindow(size: size)
     try lookBehind(&window)
   }

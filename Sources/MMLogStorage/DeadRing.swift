@@ -17,25 +17,29 @@ final class DeadRing {
     trustsDrained = image.isOfBoot(Host.bootID())
   }
 
-  /// The sessions whose process is dead and that nobody has recovered yet, nor is just recovering; and those in whose files they had
-  /// gone on.
-  static func sessions(in directory: String) -> Set<SessionID> {
+  /// The sessions that have a ring, and those of them that nobody works for, though they are not recovered yet; with those in whose
+  /// files they had gone on.
+  /// - Returns: nil if that cannot be told now.
+  static func sessions(in directory: String) -> (all: Set<SessionID>, dead: Set<SessionID>)? {
+    var (all, dead) = (Set<SessionID>(), Set<SessionID>())
     guard let directory = try? Directory.open(directory), let names = try? directory.names() else {
-      return []
+      return nil
     }
-    var sessions: Set<SessionID> = []
     for name in names {
       guard let ring = FileNames.Ring(fileName: name),
         let file = try? directory.openFile(name, [.read, .nonBlocking]),
-        (try? file.isLockedByAnother()) == false
+        let isAlive = try? file.isLockedByAnother()
       else { continue }
-      sessions.insert(ring.session)
+      var sessions = [ring.session]
       let bytes = try? file.bytes(at: 0, count: RingLayout.resumedNumber + 4)
-      guard let bytes, bytes.count == RingLayout.resumedNumber + 4 else { continue }
-      let resumed = bytes.withUnsafeBytes { Resumption.Target(ring: $0) }
-      if let resumed { sessions.insert(resumed.session) }
+      if let bytes, bytes.count == RingLayout.resumedNumber + 4 {
+        let resumed = bytes.withUnsafeBytes { Resumption.Target(ring: $0) }
+        if let resumed { sessions.append(resumed.session) }
+      }
+      all.formUnion(sessions)
+      if !isAlive { dead.formUnion(sessions) }
     }
-    return sessions
+    return (all, dead)
   }
 
   /// Notes the number of the newest archive, before it is complete.

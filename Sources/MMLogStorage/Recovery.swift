@@ -54,6 +54,11 @@ package struct Recovery: ~Copyable {
     return recovered
   }
 
+  /// The sessions that are still to be recovered, whose archives therefore should stay; nil if that cannot be told now.
+  package static func pendingSessions(inRingsAt path: String) -> Set<SessionID>? {
+    DeadRing.sessions(in: path)?.dead
+  }
+
   /// Recovers one ring; nil if its process is alive, or it was recovered meanwhile.
   package static func recover(
     _ name: String, _ ringDirectory: borrowing Directory, _ archiveDirectory: borrowing Directory,
@@ -318,7 +323,8 @@ package struct Recovery: ~Copyable {
     }
     return ArchiveSeries(
       in: try Directory.open(directory.path), image.head.identity, settings,
-      number: try newestNumber(directory), current: current)
+      // Another session's file may have one that is in no name.
+      number: max(try newestNumber(directory), archives.last?.head.number ?? 0), current: current)
   }
 
   /// - Returns: How many there were, and where there should be more.

@@ -232,6 +232,22 @@ import Testing
     #expect(later.deletions.map(\.index) == [2] && later.unmet == [.count])
   }
 
+  @Test func anArchiveThatIsJustBeingRecoveredIsSpared() throws {
+    // Its process is dead, and who recovers it has locked the ring, and not yet the archive.
+    try archive(1, created: 1, session: 1, closes: false)
+    try archive(1, created: 2, session: 2)
+    let ring = FileNames.Ring(store: "test", session: SessionID(words: (1, 9))).fileName
+    fixture.folder.put(ring, [UInt8](repeating: 0, count: 4096))
+    let file = try fixture.directory().openFile(ring, [.read, .write])
+    #expect(try file.tryLock())
+    var retention = Retention.unlimited
+    (retention.count, retention.crashes) = (1, 0)
+    let list = try catalogue().look()
+    let plan = RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    #expect(plan.deletions.map(\.index) == [1])
+    try file.unlock()
+  }
+
   @Test func whatIsNotedOfAnArchiveThatIsGoneIsRemoved() throws {
     let name = try archive(1, created: 10)
     let gone = "test-20260101T000000Z-\(fixture.identity.session)-000009.mmlog"

@@ -147,6 +147,29 @@ import Testing
     #expect(info.map(\.isSealed) == [true] && info.first?.contents?.ending == .died)
   }
 
+  @Test func aRecoveryCountsTheArchiveThatIsInAnothersFile() throws {
+    try live("a")
+    let alive = try open { ($0.drainInterval, $0.ringSize) = (.seconds(3600), 8 << 20) }
+    let log = alive.logger(label: "l")
+    log.info("b")
+    try alive.flush(.archive)
+    for index in 0..<200 { log.info("\(index) \(String(repeating: "x", count: index))") }
+    let copy = TemporaryDirectory()
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+      copy.put(name, try bytes(name))
+    }
+    try alive.close()
+    let directory = try Directory.open(copy.path)
+    // So that the recovery closes that one, and begins others.
+    _ = Recovery.recoverAll(
+      of: "test", ringDirectory: directory, archiveDirectory: directory,
+      ArchiveSeries.Settings(archiveSize: 4096, compressionLevel: 0)
+    ) { Issue.record($0) }
+    #expect(readHere([copy.path]).records.count == 202)
+    let numbers = try directory.names().compactMap { FileNames.Archive(fileName: $0)?.number }
+    #expect(numbers.count > 1 && numbers.filter { $0 == 1 }.count == 1, "\(numbers)")
+  }
+
   @Test(arguments: [1, 100, 511]) func aHeadThatWasTornLeavesTheFileReadable(count: Int) throws {
     try live("a")
     let name = archives[0]

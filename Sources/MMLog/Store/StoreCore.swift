@@ -452,7 +452,13 @@ final class StoreCore: @unchecked Sendable {
   ) throws(LogError) -> [ArchiveInfo] {
     var (removed, failure) = ([ArchiveInfo](), LogError?.none)
     let catalogue = keeper.catalogue
-    try catalogue.delete(archives.map(\.fileName), if: mayGo) { _, outcome in
+    // Their recovery would take what was in them for what was never archived.
+    let needed = Recovery.pendingSessions(
+      inRingsAt: configuration.ringDirectory ?? directory)
+    let isFree = { (archive: ArchiveInfo) in
+      needed?.contains(archive.session) == false && mayGo(archive)
+    }
+    try catalogue.delete(archives.map(\.fileName), if: isFree) { _, outcome in
       switch outcome {
       case .deleted(let archive):
         removed.append(archive)

@@ -22,7 +22,7 @@ struct ArchiveCheck {
       case .losses, .sessionEnd, .other: break
       }
       if frame.header.type != .dictionary, frame.header.type != .index {
-        index.append(IndexEntry(offset: frame.offset, header: frame.header))
+        index.append(IndexEntry(offset: frame.offset - archive.start, header: frame.header))
       }
     }
     return damage

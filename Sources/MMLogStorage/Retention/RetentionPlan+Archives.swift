@@ -5,7 +5,7 @@ extension RetentionPlan {
   /// Finds out which of these archives are to be deleted now.
   ///
   /// Those of a dead session whose ring is still to be recovered are spared: its recovery looks into them for what it need not archive
-  /// again.
+  /// again, and completes the last.
   ///
   /// - Parameters:
   ///   - archives: All of a store, the oldest first.
@@ -26,10 +26,17 @@ extension RetentionPlan {
     let now = Clock.realtime()
     self.init(retention, summaries, now: now, space: space)
     // Mostly there is nothing to delete, or no such ring.
-    let dead = deletions.isEmpty ? [] : DeadRing.sessions(in: ringDirectory)
-    if dead.isEmpty { return }
-    for index in archives.indices where dead.contains(archives[index].session) {
-      summaries[index].isSpared = true
+    if deletions.isEmpty { return }
+    let rings = DeadRing.sessions(in: ringDirectory)
+    if rings?.all.isEmpty == true { return }
+    for (index, archive) in archives.enumerated() {
+      // One that is not complete may be just about to be completed by a recovery.
+      let isNeeded =
+        rings.map { rings in
+          rings.dead.contains(archive.session)
+            || (!archive.isSealed && rings.all.contains(archive.session))
+        } ?? true
+      if isNeeded { summaries[index].isSpared = true }
     }
     self.init(retention, summaries, now: now, space: space)
   }

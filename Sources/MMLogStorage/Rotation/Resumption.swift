@@ -91,7 +91,10 @@ package struct Resumption: Sendable {
       timer.reason(rotation, size: archive.size, now: now) == nil, !shouldSeal(archive)
     else { return nil }
     let file = try directory.openFile(archive.fileName, [.read, .write])
-    guard try file.tryLock(), try file.status().size == archive.size else { return nil }
+    let status = try file.status()
+    guard status.size == archive.size, try !Ownership(of: directory).isForeign(status),
+      try file.tryLock()
+    else { return nil }
     return file
   }
 }

@@ -81,7 +81,11 @@ extension SystemCall {
     // The trash: without it, what is deleted is removed at once.
     case .mkdirat: true
     // It is gone, which is what was wanted; or went since its name was listed.
-    case .unlinkat, .openat, .fstatat: code == ENOENT
+    case .unlinkat, .fstatat: code == ENOENT
+    // Or is a symbolic link, which is nothing of ours.
+    case .openat: code == ENOENT || code == ELOOP
+    // Closing the file does it, too.
+    case .fcntlUnlock: true
     // There is no such attribute, or there are none at all and a file beside it is used.
     case .fgetxattr: code == ENODATA || code == EOPNOTSUPP
     case .fsetxattr, .fremovexattr: [ENODATA, EOPNOTSUPP, ENOSPC, EDQUOT].contains(code)

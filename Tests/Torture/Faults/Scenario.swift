@@ -177,8 +177,7 @@ final class Scenario: Sendable {
       if mustSucceed {
         outcome.problems.append("flushing fails though nothing else does: \(error)")
       }
-      // Somebody else may have the lock for long.
-      if error.code == .timedOut && combination?.call != .fcntlLock {
+      if error.code == .timedOut {
         outcome.problems.append("flushing hangs: \(error)")
       }
     }
@@ -219,7 +218,10 @@ final class Scenario: Sendable {
       // A limit may have deleted it.
       if error.code == .missingArchive { return }
       outcome.told.append(error.message)
-      if error.code == .timedOut { outcome.problems.append("handing on hangs: \(error)") }
+      // Somebody else may have the lock for long.
+      if error.code == .timedOut && combination?.call != .fcntlLock {
+        outcome.problems.append("handing on hangs: \(error)")
+      }
     } catch {
       outcome.problems.append("handing on throws \(error)")
     }
@@ -296,7 +298,8 @@ final class Scenario: Sendable {
     guard let combination, !combination.isNoLoss, outcome.told.isEmpty else { return }
     // A store at work looks whether its ring is still there, and sweeps before it begins an archive; it leaves it at that
     // if it cannot.
-    let onlyLooks = [.open, .fstat, .fstatat, .unlinkat].contains(combination.call)
+    // And whoever looks after archives looks again the next time.
+    let onlyLooks = [.readdir, .open, .fstat, .fstatat, .unlinkat].contains(combination.call)
     if outcome.isHarmful && !(onlyLooks && outcome.isRecovered) {
       outcome.problems.append("nothing was told of it")
     }
