@@ -78,16 +78,22 @@ enum GoldenFiles {
 
   static var closed: [UInt8] { closed(identity(11)) }
 
-  static var resumed: [UInt8] { closed(identity(15)) + closed(identity(16)) }
+  static var resumed: [UInt8] {
+    let hour: Int64 = 3_600_000_000_000
+    return closed(identity(15), later: hour) + closed(identity(16), later: 2 * hour)
+  }
 
-  private static func closed(_ identity: SessionIdentity) -> [UInt8] {
+  /// - Parameter later: By so many nanoseconds than the others.
+  private static func closed(_ identity: SessionIdentity, later: Int64 = 0) -> [UInt8] {
+    let ringClock = TickClock(
+      ticks: ringClock.ticks, wall: ringClock.wall + later, rate: ringClock.rate)
     let segments = GoldenRecords.segments(entrySeed: seed(identity))
     var archive = GoldenArchive(identity)
     archive.add(.dictionary, dictionary(identity, 0..<7))
     let first = [(0, 1), (1, 3), (2, 2), (4, 1), (5, 2)].map { (segments[$0.0], 0..<$0.1) }
     archive.add(first, clock: ringClock, lowest: 4)
     archive.add(.dictionary, dictionary(identity, 7..<9))
-    let clock = TickClock(ticks: 2_000_000, wall: epoch + 500_777, rate: 1 << 31)
+    let clock = TickClock(ticks: 2_000_000, wall: epoch + later + 500_777, rate: 1 << 31)
     let second = [(3, 0, 3), (4, 1, 6), (5, 2, 5)].map { (segments[$0.0], $0.1..<$0.2) }
     archive.add(second, clock: clock, lowest: 7)
     var losses = LossLedger()
