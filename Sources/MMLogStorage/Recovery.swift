@@ -216,7 +216,8 @@ package struct Recovery: ~Copyable {
     let session = image.head.identity.session
     let archives = try directory.names().lazy.compactMap { FileNames.Archive(fileName: $0) }
     let newest = archives.filter { $0.session == session }.map(\.number).max() ?? 0
-    return max(newest, image.newestArchive)
+    // A name or a ring may say any number, and there has to be a next one.
+    return min(max(newest, image.newestArchive), UInt32.max - (1 << 20))
   }
 
   /// The session's archives, by rising number, and whether one is damaged so far that nothing of it can be read:

@@ -160,6 +160,16 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
+  @Test func thereIsAnArchiveAfterTheOneWithTheGreatestNumber() throws {
+    log.write("a", ticks: 1)
+    log.save()
+    let last = "test-20251121T090000Z-\(log.identity.session)-4294967295.mmlog"
+    log.folder.put(last, [])
+    #expect(try recover().sessions.map(\.recordCount) == [1])
+    #expect(names.count == 2 && names.contains(last))
+    #expect(messages() == ["a"])
+  }
+
   @Test func recordsThatCannotBeReadAreTold() throws {
     log.write("a", ticks: 1)
     let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
