@@ -199,6 +199,8 @@ final class SessionReader {
         guard let place = take(view, ticks: ticks, offset: offset, of: run) else { continue }
         if places.isEmpty { places.reserveCapacity(ahead) }
         places.append(place)
+        // Until something is queued behind it that has a time of its own.
+        itemTime = place.time
         size &+= view.bytes.count
         continue
       case .damage: if let damage = run.damage { queue.append(.damage(damage)) }
@@ -212,7 +214,6 @@ final class SessionReader {
       return
     }
     owner = RecordOwner(session, keeping: [run.owner, sites, threads])
-    itemTime = places[places.count - 1].time
     records = places[...]
   }
 
