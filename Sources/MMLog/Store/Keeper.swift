@@ -15,22 +15,22 @@ final class Keeper: @unchecked Sendable {
   private let ringDirectory: String
   private let events: EventHub
   private let thresholds: (pending: Int, size: Int)
-  private let limits: Mutex<Retention>
+  private let limits: Guarded<Retention>
   /// Archives that were closed since the last pass.
-  private let closed = Mutex<[String]>([])
+  private let closed = Guarded<[String]>([])
   /// The session that goes on.
-  private let session = Mutex<SessionID?>(nil)
+  private let session = Guarded<SessionID?>(nil)
   private let requested = Atomic<UInt64>(0)
   private let isStopping = Atomic<Bool>(false)
-  private let progress = Mutex<(served: UInt64, failure: LogError?)>((0, nil))
+  private let progress = Guarded<(served: UInt64, failure: LogError?)>((0, nil))
   /// Counts reasons to look, and passes.
   private let (calls, passes): (UnsafeMutablePointer<UInt32>, UnsafeMutablePointer<UInt32>)
-  private let thread = Mutex<Thread?>(nil)
+  private let thread = Guarded<Thread?>(nil)
 
   /// When what could not be deleted is tried again, by the archive's name.
   private var retries: [String: Retry] = [:]
   // What has been told already.
-  private var unreadable: Set<String> = []
+  private let unreadable = Guarded<Set<String>>([])
   private var exceeded: Set<RetentionRule> = []
   private var isLow = false
   private var reached = (pending: false, size: false)
@@ -49,7 +49,7 @@ final class Keeper: @unchecked Sendable {
     ringDirectory = configuration.ringDirectory ?? directory
     self.events = events
     thresholds = (configuration.pendingThreshold, configuration.sizeThreshold)
-    limits = Mutex(configuration.retention)
+    limits = Guarded(configuration.retention)
     calls = .allocate(capacity: 2)
     calls.initialize(repeating: 0, count: 2)
     passes = calls + 1
@@ -74,6 +74,14 @@ final class Keeper: @unchecked Sendable {
       limits.withLock { $0 = newValue }
       call()
     }
+  }
+
+  /// The archives that there are, the oldest first. What cannot be read is left out, and told.
+  func archives() throws(LogError) -> [ArchiveInfo] {
+    var problems: [SystemError] = []
+    let archives = try catalogue.look(own: session.withLock { $0 }) { problems.append($0) }
+    tell(unreadable: problems)
+    return archives
   }
 
   /// Says which session goes on.
@@ -231,13 +239,15 @@ final class Keeper: @unchecked Sendable {
 
   /// An archive that cannot be read is not there for any limit. Told once, until it can be read.
   private func tell(unreadable problems: [SystemError]) {
-    let paths = Set(problems.map(\.path))
-    for problem in problems where !unreadable.contains(problem.path) {
+    let new = unreadable.withLock { known in
+      defer { known = Set(problems.map(\.path)) }
+      return problems.filter { !known.contains($0.path) }
+    }
+    for problem in new {
       events.send(
         .failed(
           LogError(problem, while: "Looking at an archive failed; no limit deletes it meanwhile")))
     }
-    unreadable = paths
   }
 
   // MARK: - Thresholds

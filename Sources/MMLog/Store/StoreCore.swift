@@ -442,9 +442,7 @@ final class StoreCore: @unchecked Sendable {
     open.drainer.rotate(answer)
   }
 
-  func archives() throws(LogError) -> [ArchiveInfo] {
-    try keeper.catalogue.look(own: lock.withLock { open }?.session.ring.identity.session)
-  }
+  func archives() throws(LogError) -> [ArchiveInfo] { try keeper.archives() }
 
   /// Deletes archives because the program asks for it.
   func remove(

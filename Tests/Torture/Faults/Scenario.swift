@@ -60,6 +60,8 @@ final class Scenario: Sendable {
     /// Whether the fault came about, and whether it met the store.
     var isStruck = false
     var isHarmful = false
+    /// What it was about.
+    var struckPaths: Set<String> = []
     /// Whether the dead session was recovered.
     var isRecovered = false
     /// What was told of it: thrown, or as an event.
@@ -301,7 +303,8 @@ final class Scenario: Sendable {
     // And whoever looks after archives looks again the next time.
     let onlyLooks = [.readdir, .open, .fstat, .fstatat, .unlinkat].contains(combination.call)
     if outcome.isHarmful && !(onlyLooks && outcome.isRecovered) {
-      outcome.problems.append("nothing was told of it")
+      outcome.problems.append(
+        "nothing was told of it, at \(outcome.struckPaths.sorted().joined(separator: ", "))")
     }
   }
 
@@ -312,6 +315,7 @@ final class Scenario: Sendable {
       // What is not about the store's own files only describes the machine: its zone, its boot.
       let paths = ForcedFault.struckPaths
       outcome.isStruck = !paths.isEmpty
+      outcome.struckPaths = paths
       // Memory about no file is for large records and more threads, whose losses are counted.
       let mustTell = combination?.call != .mmap && combination?.call != .mremap
       outcome.isHarmful = paths.contains {

@@ -47,6 +47,4 @@ struct Decode {
   }
 
   private let decoder = Child.neighbour("mmlog-decode")
-
-  private func shell(_ line: String) throws { try Child("/bin/sh", ["-c", line]).finish() }
 }

@@ -113,6 +113,4 @@ struct Queries {
   }
 
   private let decoder = Child.neighbour("mmlog-decode")
-
-  private func shell(_ line: String) throws { try Child("/bin/sh", ["-c", line]).finish() }
 }

@@ -47,6 +47,12 @@ struct Child {
   }
 }
 
+/// Runs a line of the shell. Returns the moment that it ends; a ``Child`` is looked after twenty times a second.
+func shell(_ line: String) throws {
+  let status = system(line)
+  guard status == 0 else { throw BenchmarkError("'\(line)' ended with status \(status >> 8)") }
+}
+
 extension FileHandle {
   fileprivate func readToEndIfOpen(_ target: Any?) throws -> Data {
     target is Pipe ? try readToEnd() ?? Data() : Data()
