@@ -22,24 +22,36 @@ final class DeadRing {
   /// - Returns: nil if that cannot be told now.
   static func sessions(in directory: String) -> (all: Set<SessionID>, dead: Set<SessionID>)? {
     var (all, dead) = (Set<SessionID>(), Set<SessionID>())
-    guard let directory = try? Directory.open(directory), let names = try? directory.names() else {
+    do throws(SystemError) {
+      let directory = try Directory.open(directory)
+      for name in try directory.names() {
+        guard let ring = FileNames.Ring(fileName: name),
+          let (isAlive, resumed) = try look(at: name, in: directory)
+        else { continue }
+        let sessions = [ring.session] + (resumed.map { [$0] } ?? [])
+        all.formUnion(sessions)
+        if !isAlive { dead.formUnion(sessions) }
+      }
+      return (all, dead)
+    } catch {
       return nil
     }
-    for name in names {
-      guard let ring = FileNames.Ring(fileName: name),
-        let file = try? directory.openFile(name, [.read, .nonBlocking]),
-        let isAlive = try? file.isLockedByAnother()
-      else { continue }
-      var sessions = [ring.session]
-      let bytes = try? file.bytes(at: 0, count: RingLayout.resumedNumber + 4)
-      if let bytes, bytes.count == RingLayout.resumedNumber + 4 {
-        let resumed = bytes.withUnsafeBytes { Resumption.Target(ring: $0) }
-        if let resumed { sessions.append(resumed.session) }
-      }
-      all.formUnion(sessions)
-      if !isAlive { dead.formUnion(sessions) }
+  }
+
+  /// Whether somebody works with a ring, and into whose session's file it went on; nil if it is gone, or not ours to open.
+  private static func look(
+    at name: String, in directory: borrowing Directory
+  ) throws(SystemError) -> (isAlive: Bool, resumed: SessionID?)? {
+    let file: File
+    do throws(SystemError) {
+      file = try directory.openFile(name, [.read, .nonBlocking])
+    } catch  where error.isNotFound || error.isSymbolicLink || error.isRefusal {
+      return nil
     }
-    return (all, dead)
+    let isAlive = try file.isLockedByAnother()
+    let bytes = try file.bytes(at: 0, count: RingLayout.resumedNumber + 4)
+    guard bytes.count == RingLayout.resumedNumber + 4 else { return (isAlive, nil) }
+    return (isAlive, bytes.withUnsafeBytes { Resumption.Target(ring: $0) }?.session)
   }
 
   /// Notes the number of the newest archive, before it is complete.

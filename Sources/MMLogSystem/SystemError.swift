@@ -35,6 +35,9 @@ extension SystemError {
   /// True where the name is a symbolic link, which is not followed.
   package var isSymbolicLink: Bool { errno == ELOOP }
 
+  /// True where the process has no permission.
+  package var isRefusal: Bool { errno == EACCES || errno == EPERM }
+
   /// True where the disk, or the owner's share of it, is full.
   package var isOutOfSpace: Bool { errno == ENOSPC || errno == EDQUOT }
 

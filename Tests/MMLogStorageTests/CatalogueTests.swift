@@ -232,6 +232,23 @@ import Testing
     #expect(later.deletions.map(\.index) == [2] && later.unmet == [.count])
   }
 
+  #if DEBUG
+    @Test func whereARingCannotBeLookedAtNothingIsDeleted() throws {
+      try archive(1, created: 1, session: 1)
+      try archive(1, created: 2, session: 2)
+      let ring = FileNames.Ring(store: "test", session: SessionID(words: (1, 9))).fileName
+      fixture.folder.put(ring, [UInt8](repeating: 0, count: 4096))
+      var retention = Retention.unlimited
+      (retention.count, retention.crashes) = (1, 0)
+      let list = try catalogue().look()
+      for call in [SystemCall.openat, .pread] {
+        ForcedFault.force(call, errno: EIO, times: 1, under: fixture.folder(ring))
+        let plan = RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+        #expect(plan.deletions.isEmpty && plan.unmet == [.count])
+      }
+    }
+  #endif
+
   @Test func anArchiveThatIsJustBeingRecoveredIsSpared() throws {
     // Its process is dead, and who recovers it has locked the ring, and not yet the archive.
     try archive(1, created: 1, session: 1, closes: false)
