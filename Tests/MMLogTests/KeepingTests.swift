@@ -126,6 +126,22 @@ import Testing
     #expect(try test.closeAndRead().messages == ["3", "4", "5"])
   }
 
+  @Test func limitsAreAppliedAgainAndAgainWithoutAnyOtherReason() async throws {
+    let test = try TestStore {
+      $0.keepingInterval = .milliseconds(5)
+      $0.retention.age = .seconds(1)
+    }
+    let events = test.store.events
+    let archive = try await roll(test)
+    // Nothing happens until it is too old, and then only the keeper's own look can find that.
+    for await event in events {
+      guard case .deleted(let deleted, let rule) = event else { continue }
+      #expect(deleted.path == archive.path && rule == .age)
+      break
+    }
+    try test.store.close()
+  }
+
   @Test func aLimitSmallerThanOneArchiveKeepsTheOneBeingWritten() async throws {
     let test = try TestStore { $0.retention.totalSize = 1 }
     let events = test.store.events

@@ -101,6 +101,9 @@ extension LogStore {
     /// within ``drainInterval``; nil (the default): none.
     public var syncLevel: Level?
 
+    /// How often limits are applied if nothing else is a reason to. A minute, but in tests.
+    package var keepingInterval = Duration.seconds(60)
+
     /// Whether SIGBUS is handled in the ring's memory. Default: true.
     ///
     /// The kernel raises it when a mapped page cannot be had: somebody has cut the ring's file, or its disk fails. With this, such a

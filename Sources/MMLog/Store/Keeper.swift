@@ -16,6 +16,8 @@ final class Keeper: @unchecked Sendable {
   private let events: EventHub
   private let thresholds: (pending: Int, size: Int)
   private let limits: Guarded<Retention>
+  /// How long it is between passes, when nothing happens, in nanoseconds.
+  private let interval: Int64
   /// Archives that were closed since the last pass.
   private let closed = Guarded<[String]>([])
   /// The session that goes on.
@@ -50,6 +52,7 @@ final class Keeper: @unchecked Sendable {
     self.events = events
     thresholds = (configuration.pendingThreshold, configuration.sizeThreshold)
     limits = Guarded(configuration.retention)
+    interval = configuration.keepingInterval.nanoseconds
     calls = .allocate(capacity: 2)
     calls.initialize(repeating: 0, count: 2)
     passes = calls + 1
@@ -135,16 +138,13 @@ final class Keeper: @unchecked Sendable {
 
   // MARK: - The thread
 
-  /// How long it is between passes, when nothing happens, in nanoseconds: a minute.
-  private static let interval: Int64 = 60_000_000_000
-
   private func run() {
     while true {
       let seen = mmlog_load_acquire_u32(calls)
       let isLast = isStopping.load(ordering: .acquiring)
       passLock.withLock { pass() }
       if isLast { return }
-      _ = Futex.wait(calls, expected: seen, timeout: Self.interval)
+      _ = Futex.wait(calls, expected: seen, timeout: interval)
     }
   }
 
