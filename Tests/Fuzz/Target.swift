@@ -132,7 +132,10 @@ private func mend(_ bytes: [UInt8]) {
 /// Reads a condition, and tries it on records.
 private func tryCondition(_ bytes: UnsafeRawBufferPointer) {
   // Repetition and references back make the C library's expressions take what time and memory they like.
-  guard bytes.count < 256, !bytes.contains(UInt8(ascii: "{")), !bytes.contains(0x5C) else { return }
+  let repetitions = bytes.count { "*+?".utf8.contains($0) }
+  guard bytes.count < 256, repetitions < 9, !bytes.contains(UInt8(ascii: "{")),
+    !bytes.contains(0x5C)
+  else { return }
   guard let condition = try? FieldCondition(String(decoding: bytes, as: UTF8.self)) else { return }
   var filter = LogFilter()
   filter.conditions = [condition]

@@ -69,6 +69,20 @@ private func log() -> TestLog {
     #expect(log().read(filter).trace.isEmpty)
   }
 
+  @Test(
+    "signs of repetition behind each other are one, at no cost",
+    arguments: [
+      ("use*******************************************r-2$", "o2"), ("use+?r-2$", "o2"),
+      ("us.*?r-2", "o2"),
+      ("us[*+?e**]+r-2", "o2"), ("use??r-2$", "o2"),
+      ("use++++++++++++++++++++++++++++++++++++++r-2", "o2"),
+      (#"us\+*+*e*r-2"#, "o2"),
+    ])
+  func repeatedRepetition(pattern: String, found: String) throws {
+    let text = try TextPattern(pattern)
+    #expect(names { $0.text = [text] } == found)
+  }
+
   @Test func textIsFoundInMessagesAndMetadata() throws {
     #expect(names { $0.text = [TextPattern(literal: "user-2")] } == "o2")
     #expect(names { $0.text = [TextPattern(literal: "USER-2", ignoresCase: true)] } == "o2")

@@ -46,7 +46,8 @@ public struct TextPattern: Sendable {
       throw Invalid(description: "the pattern is longer than \(Self.longest) bytes")
     }
     do {
-      expression = try RegularExpression(pattern, ignoresCase: ignoresCase)
+      expression = try RegularExpression(
+        Self.repeatedOnce(pattern), ignoresCase: ignoresCase)
     } catch {
       throw Invalid(description: "'\(pattern)' is not a regular expression: \(error.text)")
     }
@@ -66,6 +67,43 @@ public struct TextPattern: Sendable {
 
   /// More than anyone types, and no burden.
   private static let longest = 4096
+
+  /// The same expression with one sign of repetition where there are several, as in `.*?` or `a**`: the C library takes
+  /// twice as long for each.
+  private static func repeatedOnce(_ pattern: String) -> String {
+    var (result, signs): ([UInt8], [UInt8]) = ([], [])
+    var rest = pattern.utf8[...]
+    func addSigns() {
+      guard let first = signs.first else { return }
+      let isAfterSomething = result.last.map { !"(|^".utf8.contains($0) } ?? false
+      if isAfterSomething {
+        result.append(signs.allSatisfy { $0 == first } ? first : UInt8(ascii: "*"))
+      } else {
+        result += signs
+      }
+      signs = []
+    }
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "*") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "?") {
+        signs.append(byte)
+        continue
+      }
+      addSigns()
+      result.append(byte)
+      if byte == UInt8(ascii: "\\") {
+        if let escaped = rest.popFirst() { result.append(escaped) }
+      } else if byte == UInt8(ascii: "[") {
+        // As it is to its end, which is not at its very beginning.
+        let isNegated = rest.first == UInt8(ascii: "^")
+        let end = rest.dropFirst(isNegated ? 2 : 1).firstIndex(of: UInt8(ascii: "]"))
+        let set = end.map { rest[...$0] } ?? rest
+        result += set
+        rest = rest[set.endIndex...]
+      }
+    }
+    addSigns()
+    return String(decoding: result, as: UTF8.self)
+  }
 
   private static func folded(_ text: String, _ ignoresCase: Bool) -> [UInt8] {
     text.utf8.map { ignoresCase && (65...90).contains($0) ? $0 + 32 : $0 }
