@@ -138,6 +138,3 @@ package struct Settings {
 
 /// Whether processes may fork: the thread sanitizer supports no threads in a fork's child.
 let canFork = dlsym(nil, "__tsan_init") == nil
-
-/// Whether the tests are built with a sanitizer: it makes a process many times as slow.
-package let isSanitized = !canFork || dlsym(nil, "__asan_init") != nil

@@ -6,11 +6,7 @@ import MMLogTestFiles
 import Testing
 
 /// Small files that claim to hold much: what reading them takes is bounded.
-@Suite(
-  .disabled(
-    if: dlsym(nil, "__asan_init") != nil,
-    "The address sanitizer takes memory of its own for each byte.")
-)
+@Suite(.disabled(if: isSanitized, "Sanitizers take memory of their own for each byte."))
 struct BombTests {
   /// Twelve frames of 60 MiB each, all of the same time, in some 700 KiB.
   @Test func framesThatInflateTakeBoundedMemory() async {
