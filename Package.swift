@@ -59,7 +59,8 @@ let package = Package(
     .testTarget(
       name: "MMLogTests",
       dependencies: [
-        "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLog",
+        "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLogTestFiles",
+        "CMMLog",
       ]),
     .target(
       name: "MMLogTestFiles", dependencies: ["MMLogFormat"], path: "Tests/MMLogTestFiles"),

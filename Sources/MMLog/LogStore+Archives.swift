@@ -72,7 +72,8 @@ extension LogStore {
 
   /// All archives of this store's name in its directory, of all processes, the oldest first.
   ///
-  /// - Throws: ``LogError`` if the directory cannot be read. Archives that cannot be read, or vanish meanwhile, are left out.
+  /// - Throws: ``LogError`` if the directory cannot be read. Archives that vanish meanwhile are left out, and so are
+  ///   those that cannot be read, of which an event tells.
   /// - Complexity: one system call for each archive that was seen before, some ten for each new one.
   public func archives() throws(LogError) -> [ArchiveInfo] { try core.archives() }
 

@@ -28,7 +28,7 @@ final class DeadRing {
         guard let ring = FileNames.Ring(fileName: name),
           let (isAlive, resumed) = try look(at: name, in: directory)
         else { continue }
-        let sessions = [ring.session] + (resumed.map { [$0] } ?? [])
+        let sessions = [ring.session, resumed].compactMap(\.self)
         all.formUnion(sessions)
         if !isAlive { dead.formUnion(sessions) }
       }

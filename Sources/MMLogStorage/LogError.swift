@@ -64,6 +64,17 @@ extension LogError {
       path: error.path, systemErrorNumber: error.errno)
   }
 
+  /// An error of whatever kind: itself, or what ended `what`.
+  ///
+  /// - Parameter path: What it was about, of an error that does not say.
+  package init(_ error: any Error, while what: String, path: String) {
+    switch error {
+    case let error as LogError: self = error
+    case let error as SystemError: self.init(error, while: what)
+    default: self.init(.system, "\(error)", path: path)
+    }
+  }
+
   /// An error for a file that cannot be read at all.
   package init(_ error: FormatError, path: String) {
     let code: Code =

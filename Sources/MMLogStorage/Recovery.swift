@@ -86,12 +86,9 @@ package struct Recovery: ~Copyable {
       try removeIfThere(name, ringDirectory)
       TestPoint.reach(.recoveryRingRemoved)
       return session
-    } catch let error as LogError {
-      throw error
-    } catch let error as SystemError {
-      throw LogError(error, while: "Recovering a ring failed; it is left for the next start")
     } catch {
-      throw LogError(.system, "\(error)", path: name)
+      throw LogError(
+        error, while: "Recovering a ring failed; it is left for the next start", path: name)
     }
   }
 

@@ -44,7 +44,7 @@ package struct FileStatus: Equatable, Sendable {
 
 extension FileStatus {
   /// Which file it is, whatever its name: the same for two that are one.
-  package struct Identity: Equatable, Sendable {
+  package struct Identity: Hashable, Sendable {
     let device: UInt64
     let inode: UInt64
   }

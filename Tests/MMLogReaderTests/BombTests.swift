@@ -29,14 +29,7 @@ struct BombTests {
       payload = []
       for _ in 0..<11 { log.archives[0] += frame }
       precondition(log.archives[0].count < 2 << 20, "that is no bomb")
-      var (records, others) = (0, 0)
-      for item in LogReader(paths: log.save()) {
-        switch item {
-        case .record: records += 1
-        case .damage: others += 1
-        default: break
-        }
-      }
+      let (records, others) = countItems(log.save())
       precondition(records == 13 && others == 0, "\(records) records, \(others) times damage")
       // What may be open at a time, and what one more takes while it is opened.
       precondition(peakMemory() < 640 << 20, "\(peakMemory() >> 20) MiB")
@@ -57,14 +50,7 @@ struct BombTests {
         let words = DictionaryEntry.callSite(id: id, site).encoded(seed: log.seed(0))
         log.addFrame(.dictionary, words.withUnsafeBytes { Array($0) })
       }
-      var (records, damage) = (0, 0)
-      for item in LogReader(paths: log.save()) {
-        switch item {
-        case .record: records += 1
-        case .damage: damage += 1
-        default: break
-        }
-      }
+      let (records, damage) = countItems(log.save())
       precondition(records == 1 && damage == 10, "\(records) records, \(damage) times damage")
       precondition(peakMemory() < 1 << 30, "\(peakMemory() >> 20) MiB")
     }
@@ -96,14 +82,7 @@ struct BombTests {
           pwrite(descriptor, "x", 1, off_t(place + geometry.segmentSize - 1)) == 1)
       }
       close(descriptor)
-      var (records, damage) = (0, 0)
-      for item in LogReader(paths: [path]) {
-        switch item {
-        case .record: records += 1
-        case .damage: damage += 1
-        default: break
-        }
-      }
+      let (records, damage) = countItems([path])
       precondition(records == 16 && damage == 0, "\(records) records, \(damage) times damage")
       precondition(peakMemory() < 96 << 20, "\(peakMemory() >> 20) MiB")
     }
@@ -176,5 +155,13 @@ struct BombTests {
     let another = dictionary.insert(.callSite(id: most + 1, site))
     let again = dictionary.insert(.callSite(id: most, site))
     #expect(!another && again)
+  }
+}
+
+/// How many records reading these files gives, and how often damage.
+private func countItems(_ paths: [String]) -> (records: Int, damage: Int) {
+  LogReader(paths: paths).reduce(into: (0, 0)) { counts, item in
+    if case .record = item { counts.0 += 1 }
+    if case .damage = item { counts.1 += 1 }
   }
 }

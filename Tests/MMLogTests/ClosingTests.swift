@@ -2,6 +2,7 @@ import Foundation
 import MMLog
 import MMLogReader
 import MMLogSystem
+import MMLogTestFiles
 import Synchronization
 import Testing
 

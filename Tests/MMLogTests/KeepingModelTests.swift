@@ -3,6 +3,7 @@ import MMLog
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
+import MMLogTestFiles
 import Testing
 
 /// Does anything to a log directory, in any order, and compares what is there with a simple model of what must be.

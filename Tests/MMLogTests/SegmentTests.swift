@@ -3,6 +3,7 @@ import MMLog
 import MMLogFormat
 import MMLogReader
 import MMLogSystem
+import MMLogTestFiles
 import Testing
 
 @Suite("Segments and large records")

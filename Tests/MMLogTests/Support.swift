@@ -144,21 +144,3 @@ func require(_ condition: Bool, _ what: @autoclosure () -> String = "", line: UI
 
 /// Whether the tests are built with the thread sanitizer.
 var hasThreadSanitizer: Bool { dlsym(nil, "__tsan_init") != nil }
-
-/// Whether they are built with any.
-var isSanitized: Bool { hasThreadSanitizer || dlsym(nil, "__asan_init") != nil }
-
-/// A small generator whose seed is printed, so that a failure can be had again.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-
-  /// SplitMix64 (Steele, Lea, Flood 2014).
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-    return z ^ z >> 31
-  }
-}

@@ -112,13 +112,13 @@ static inline void mmlog_set_threads(mmlog_thread *_Nullable threads) { mmlog_tl
 static inline const void *_Nullable mmlog_load_gate(const mmlog_label *label) {
   return __atomic_load_n(&label->gate, __ATOMIC_RELAXED);
 }
-/* Whether the writer writes for the label's store, and that accepts records. */
 static inline const void *_Nullable mmlog_load_store(const mmlog_label *label) {
   return __atomic_load_n(&label->store, __ATOMIC_ACQUIRE);
 }
 static inline void mmlog_store_store(mmlog_label *label, const void *_Nullable store) {
   __atomic_store_n(&label->store, store, __ATOMIC_RELEASE);
 }
+/* Whether the writer writes for the label's store, and that accepts records. */
 static inline bool mmlog_gate_is_open(const mmlog_label *label, const mmlog_writer *writer) {
   return mmlog_load_gate(label) == writer->gate;
 }

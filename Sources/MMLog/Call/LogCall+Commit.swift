@@ -127,8 +127,7 @@ struct UnfinishedRecord {
 extension NewCallSite {
   /// At least as many bytes as the entry takes.
   var largestEntry: Int {
-    var size =
-      5 * wordSize + paddedSize(file.count) + paddedSize(function.count)
+    var size = 5 * wordSize + paddedSize(file.count) + paddedSize(function.count)
     pieces.forEach { size += 4 * wordSize + paddedSize(Int($0.detail & 0xFFFF_FFFF)) }
     return size
   }

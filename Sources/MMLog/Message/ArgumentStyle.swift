@@ -53,6 +53,16 @@ public struct IntegerFormat: Equatable, Sendable {
   @usableFromInline let word: UInt64
   @inlinable @inline(__always) init(word: UInt64) { self.word = word }
 
+  @inlinable @inline(__always)
+  init(
+    style: UInt64, explicitPositiveSign: Bool, includePrefix: Bool = false,
+    uppercase: Bool = false, minDigits: Int
+  ) {
+    word =
+      style | (explicitPositiveSign ? 1 << 16 : 0) | (includePrefix ? 1 << 17 : 0)
+      | (uppercase ? 1 << 18 : 0) | byte(minDigits) << 24
+  }
+
   /// Decimal digits. The default.
   @inlinable public static var decimal: IntegerFormat { IntegerFormat(word: 0) }
   /// Decimal digits.
@@ -62,7 +72,7 @@ public struct IntegerFormat: Equatable, Sendable {
   ///   - minDigits: Least number of digits, 0 to 255 at most; zeros are put before.
   @inlinable @inline(__always)
   public static func decimal(explicitPositiveSign: Bool = false, minDigits: Int = 0) -> Self {
-    IntegerFormat(word: 1 | (explicitPositiveSign ? 1 << 16 : 0) | byte(minDigits) << 24)
+    IntegerFormat(style: 1, explicitPositiveSign: explicitPositiveSign, minDigits: minDigits)
   }
 
   /// Hexadecimal digits; negative numbers as their two's complement.
@@ -80,9 +90,8 @@ public struct IntegerFormat: Equatable, Sendable {
     minDigits: Int = 0
   ) -> Self {
     IntegerFormat(
-      word: 2 | (explicitPositiveSign ? 1 << 16 : 0) | (includePrefix ? 1 << 17 : 0)
-        | (uppercase ? 1 << 18 : 0)
-        | byte(minDigits) << 24)
+      style: 2, explicitPositiveSign: explicitPositiveSign, includePrefix: includePrefix,
+      uppercase: uppercase, minDigits: minDigits)
   }
 
   /// Octal digits; negative numbers as their two's complement.
@@ -98,8 +107,8 @@ public struct IntegerFormat: Equatable, Sendable {
     explicitPositiveSign: Bool = false, includePrefix: Bool = false, minDigits: Int = 0
   ) -> Self {
     IntegerFormat(
-      word: 3 | (explicitPositiveSign ? 1 << 16 : 0) | (includePrefix ? 1 << 17 : 0) | byte(
-        minDigits) << 24)
+      style: 3, explicitPositiveSign: explicitPositiveSign, includePrefix: includePrefix,
+      minDigits: minDigits)
   }
 
   /// Binary digits; negative numbers as their two's complement.
@@ -113,8 +122,8 @@ public struct IntegerFormat: Equatable, Sendable {
     explicitPositiveSign: Bool = false, includePrefix: Bool = false, minDigits: Int = 0
   ) -> Self {
     IntegerFormat(
-      word: 4 | (explicitPositiveSign ? 1 << 16 : 0) | (includePrefix ? 1 << 17 : 0) | byte(
-        minDigits) << 24)
+      style: 4, explicitPositiveSign: explicitPositiveSign, includePrefix: includePrefix,
+      minDigits: minDigits)
   }
 }
 

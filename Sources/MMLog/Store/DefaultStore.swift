@@ -33,11 +33,7 @@ enum DefaultStore {
       if let store, store.isOpen { return false }
       store = new
       new.adopt(labels)
-      var lost = LossLedger()
-      for level in Level.allCases {
-        lost.counts[LossLedger.offset(.noRing, level) / wordSize] = losses.take(.noRing, level)
-      }
-      new.countLosses(lost)
+      new.take(losses)
       return true
     }
   }

@@ -9,14 +9,6 @@ import Synchronization
 /// Proof of `@unchecked Sendable`: what is not atomic or under a lock belongs to the drainer's thread, and to
 /// whoever closes the store after that thread has ended.
 final class Drainer: @unchecked Sendable {
-  /// How far what was logged before has come.
-  struct Progress {
-    /// Counts flush requests that have been served.
-    var served: UInt64 = 0
-    /// What went wrong in serving the last, if anything.
-    var failure: LogError?
-  }
-
   private struct RotationRequests {
     var waiting: [@Sendable (Result<ArchiveInfo?, LogError>) -> Void] = []
     var isOver = false
@@ -54,12 +46,9 @@ final class Drainer: @unchecked Sendable {
   private var newlyClosed: [String] = []
   private var isFilling = false
 
-  private let requested = Atomic<UInt64>(0)
+  private let flushes = PassRequests()
   private let syncRequested = Atomic<Bool>(false)
   private let isStopping = Atomic<Bool>(false)
-  private let progress = Guarded(Progress())
-  /// Counts passes, for those who wait for one.
-  private let passes: UnsafeMutablePointer<UInt32>
   private var thread: Thread?
 
   init(
@@ -74,8 +63,6 @@ final class Drainer: @unchecked Sendable {
     interval = configuration.drainInterval.nanoseconds
     syncInterval = configuration.syncInterval?.nanoseconds
     syncLevels = configuration.syncLevel.map { .max << $0.rawValue } ?? 0
-    passes = .allocate(capacity: 1)
-    passes.initialize(to: 0)
     self.archiveClosed = archiveClosed
     rotation = Guarded(series.settings.rotation)
     series.resumption = configuration.resumption
@@ -95,8 +82,6 @@ final class Drainer: @unchecked Sendable {
       }
     }
   }
-
-  deinit { passes.deallocate() }
 
   /// Taken during a pass. A fork waits for it a little: a child whose parent was in the middle of one may
   /// find a lock of the Swift runtime taken for ever.
@@ -131,25 +116,10 @@ final class Drainer: @unchecked Sendable {
   ///   - limit: How long to wait at most, in nanoseconds.
   func flush(syncing: Bool, within limit: Int64) throws(LogError) {
     if syncing { syncRequested.store(true, ordering: .releasing) }
-    let ticket = requested.add(1, ordering: .acquiringAndReleasing).newValue
-    let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
-    session.ring.space.callDrainer()
-    while true {
-      let seen = mmlog_load_acquire_u32(passes)
-      let progress = progress.withLock { $0 }
-      if progress.served >= ticket {
-        if let failure = progress.failure { throw failure }
-        return
-      }
-      let now = Clock.monotonic()
-      guard now < deadline else {
-        throw LogError(
-          .timedOut,
-          "Flushing took longer than allowed: the disk is slow or stands still. "
-            + "The records are safe in the ring as long as the machine runs.")
-      }
-      _ = Futex.wait(passes, expected: seen, timeout: Int64(deadline - now))
-    }
+    try flushes.wait(
+      atMost: limit, for: { session.ring.space.callDrainer() },
+      else: "Flushing took longer than allowed: the disk is slow or stands still. "
+        + "The records are safe in the ring as long as the machine runs.")
   }
 
   /// Changes when archives are closed, at once.
@@ -217,9 +187,7 @@ final class Drainer: @unchecked Sendable {
       return requests.waiting
     }
     for answer in waiting { answer(.failure(failure ?? StoreCore.closedError)) }
-    progress.withLock { $0 = Progress(served: .max, failure: failure) }
-    _ = mmlog_fetch_add_u32(passes, 1)
-    Futex.wake(passes)
+    flushes.serve(.max, failure)
   }
 
   // MARK: - The thread
@@ -260,7 +228,7 @@ final class Drainer: @unchecked Sendable {
 
   /// Does everything that is due, and reports a failure once, and its end.
   private func pass() {
-    let ticket = requested.load(ordering: .acquiring)
+    let ticket = flushes.newestTicket
     taken += rotations.withLock { requests in
       defer { requests.waiting = [] }
       return requests.waiting
@@ -287,9 +255,7 @@ final class Drainer: @unchecked Sendable {
     }
     tellClosed()
     reportLosses()
-    progress.withLock { $0 = Progress(served: ticket, failure: failure) }
-    _ = mmlog_fetch_add_u32(passes, 1)
-    Futex.wake(passes)
+    flushes.serve(ticket, failure)
   }
 
   /// Once a second, and when pages of the ring are lost for the first time: reads the clocks.

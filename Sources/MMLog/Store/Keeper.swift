@@ -22,11 +22,10 @@ final class Keeper: @unchecked Sendable {
   private let closed = Guarded<[String]>([])
   /// The session that goes on.
   private let session = Guarded<SessionID?>(nil)
-  private let requested = Atomic<UInt64>(0)
+  private let requests = PassRequests()
   private let isStopping = Atomic<Bool>(false)
-  private let progress = Guarded<(served: UInt64, failure: LogError?)>((0, nil))
-  /// Counts reasons to look, and passes.
-  private let (calls, passes): (UnsafeMutablePointer<UInt32>, UnsafeMutablePointer<UInt32>)
+  /// Counts reasons to look.
+  private let calls: UnsafeMutablePointer<UInt32>
   private let thread = Guarded<Thread?>(nil)
 
   /// When what could not be deleted is tried again, by the archive's name.
@@ -53,9 +52,8 @@ final class Keeper: @unchecked Sendable {
     thresholds = (configuration.pendingThreshold, configuration.sizeThreshold)
     limits = Guarded(configuration.retention)
     interval = configuration.keepingInterval.nanoseconds
-    calls = .allocate(capacity: 2)
-    calls.initialize(repeating: 0, count: 2)
-    passes = calls + 1
+    calls = .allocate(capacity: 1)
+    calls.initialize(to: 0)
   }
 
   deinit { calls.deallocate() }
@@ -98,22 +96,9 @@ final class Keeper: @unchecked Sendable {
 
   /// Applies all limits, and waits until that is done.
   func apply(within limit: Int64) throws(LogError) {
-    let ticket = requested.add(1, ordering: .acquiringAndReleasing).newValue
-    let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
-    call()
-    while true {
-      let seen = mmlog_load_acquire_u32(passes)
-      let (served, failure) = progress.withLock { $0 }
-      if served >= ticket {
-        if let failure { throw failure }
-        return
-      }
-      let now = Clock.monotonic()
-      guard now < deadline else {
-        throw LogError(.timedOut, "Looking after the archives took longer than allowed")
-      }
-      _ = Futex.wait(passes, expected: seen, timeout: Int64(deadline - now))
-    }
+    try requests.wait(
+      atMost: limit, for: { call() },
+      else: "Looking after the archives took longer than allowed")
   }
 
   /// How long the store's closing waits for a last pass, in nanoseconds. What is left is for the next start.
@@ -126,9 +111,7 @@ final class Keeper: @unchecked Sendable {
     events.stopAsking()
     call()
     thread.withLock { $0 }?.join()
-    progress.withLock { $0.served = .max }
-    _ = mmlog_fetch_add_u32(passes, 1)
-    Futex.wake(passes)
+    requests.end()
   }
 
   private func call() {
@@ -149,10 +132,10 @@ final class Keeper: @unchecked Sendable {
   }
 
   private func pass() {
-    let ticket = requested.load(ordering: .acquiring)
+    let ticket = requests.newestTicket
     var failure: LogError?
     do throws(LogError) {
-      try look(isAsked: ticket > progress.withLock { $0.served })
+      try look(isAsked: ticket > requests.servedTicket)
       hasFailed = false
     } catch {
       failure = error
@@ -160,9 +143,7 @@ final class Keeper: @unchecked Sendable {
       if !hasFailed { events.send(.failed(error)) }
       hasFailed = true
     }
-    progress.withLock { $0 = (ticket, failure) }
-    _ = mmlog_fetch_add_u32(passes, 1)
-    Futex.wake(passes)
+    requests.serve(ticket, failure)
   }
 
   /// Whether there still is time.

@@ -23,26 +23,19 @@ final class LabelTable: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - store: The store, as its labels point to it.
-  ///   - gate: What lets log calls in, or nil.
-  ///   - register: Enters a new label into the ring; false if there is no room. Called under the lock.
-  func state(
-    of name: String, store: UnsafeRawPointer, gate: UnsafeRawPointer?,
-    register: (UInt32, String) -> Bool
-  ) -> Pointer {
+  ///   - session: The one that goes on, into whose ring a new label is entered; nil if there is none.
+  func state(of name: String, store: UnsafeRawPointer, _ session: Session?) -> Pointer {
     lock.withLock {
       if let known = labels.first(where: { $0.name == name }) { return known.state }
       let state = Self.makeState(level: defaultLevel)
-      add((name, state), store, gate, register)
+      add((name, state), store, session)
       return state
     }
   }
 
   /// Takes over a label that was made without a store, or belonged to one that is closed. It may be here already: then there are two of that name.
-  func adopt(
-    _ label: Label, store: UnsafeRawPointer, gate: UnsafeRawPointer?,
-    register: (UInt32, String) -> Bool
-  ) {
-    lock.withLock { add(label, store, gate, register) }
+  func adopt(_ label: Label, store: UnsafeRawPointer, _ session: Session?) {
+    lock.withLock { add(label, store, session) }
   }
 
   /// State for a label that belongs to no store: it lets no log call in.
@@ -54,19 +47,16 @@ final class LabelTable: @unchecked Sendable {
     return state
   }
 
-  private func add(
-    _ label: Label, _ store: UnsafeRawPointer, _ gate: UnsafeRawPointer?,
-    _ register: (UInt32, String) -> Bool
-  ) {
+  private func add(_ label: Label, _ store: UnsafeRawPointer, _ session: Session?) {
     let id = UInt32(labels.count + 1)
-    let isKnown = id <= 0xFFFF && register(id, label.name)
+    let isKnown = id <= 0xFFFF && session?.register(label: label.name, id: id) ?? true
     labels.append(label)
     let state = label.state
     state.pointee.identity = (isKnown ? UInt64(id) : 0) << RecordLayout.labelShift
     mmlog_store_relaxed_u32(&state.pointee.level, UInt32(level(of: label.name).rawValue))
     mmlog_store_store(state, store)
     // Last: it lets log calls in.
-    mmlog_store_gate(state, gate ?? Self.closedGate)
+    mmlog_store_gate(state, session?.gate ?? Self.closedGate)
   }
 
   /// Sets the level of all labels that `pattern` matches, those to come included.
@@ -94,9 +84,11 @@ final class LabelTable: @unchecked Sendable {
   }
 
   /// Enters all labels into the ring of a new session.
-  func register(_ register: (UInt32, String) -> Bool) {
+  func register(in session: Session) {
     lock.withLock {
-      for (index, label) in labels.enumerated() { _ = register(UInt32(index + 1), label.name) }
+      for (index, label) in labels.enumerated() {
+        _ = session.register(label: label.name, id: UInt32(index + 1))
+      }
     }
   }
 

@@ -18,6 +18,13 @@ final class LossCounters: @unchecked Sendable {
   /// Counts one record.
   func add(_ cause: LossCause, _ level: Level) { _ = mmlog_fetch_add_u64(word(cause, level), 1) }
 
+  /// Adds what others count, of which nothing is left there.
+  func take(_ others: LossCounters) {
+    for index in 0..<Self.count {
+      _ = mmlog_fetch_add_u64(words + index, mmlog_exchange_u64(others.words + index, 0))
+    }
+  }
+
   /// Adds all counts of a ledger.
   func add(_ ledger: LossLedger) {
     for (index, count) in ledger.counts.enumerated() {
@@ -27,10 +34,7 @@ final class LossCounters: @unchecked Sendable {
 
   /// The count of a cause and level, which is 0 from then on.
   func take(_ cause: LossCause, _ level: Level) -> UInt64 {
-    let word = word(cause, level)
-    var count = mmlog_load_acquire_u64(word)
-    while !mmlog_compare_exchange_u64(word, &count, 0) {}
-    return count
+    mmlog_exchange_u64(word(cause, level), 0)
   }
 
   /// Sets all counts to 0. For a fork's child, where nobody else counts (see ``StoreRegistry``).

@@ -138,7 +138,7 @@ final class StoreCore: @unchecked Sendable {
       try drainer.start(
         first: { [self] in if let old { retire(old) } },
         ringIsLost: { [self] in replaceSession(session, because: $0) })
-      labels.register { id, label in session.register(label: label, id: id) }
+      labels.register(in: session)
       ring.take(lossesWithoutRing)
       return Open(session: session, drainer: drainer)
     } catch {
@@ -261,8 +261,8 @@ final class StoreCore: @unchecked Sendable {
   /// Counts a record for which there is no ring. Lock-free and async-signal-safe.
   func countLossWithoutRing(_ level: Level) { lossesWithoutRing.add(.noRing, level) }
 
-  /// Counts what was lost before there was a store.
-  func countLosses(_ ledger: LossLedger) { lossesWithoutRing.add(ledger) }
+  /// Counts here what was lost while there was no store.
+  func take(_ losses: LossCounters) { lossesWithoutRing.take(losses) }
 
   /// For those who ask after the end of the session.
   private func keepLosses(of ring: Ring) { lossesWithoutRing.add(ring.losses) }
@@ -281,23 +281,13 @@ final class StoreCore: @unchecked Sendable {
   /// The shared state of a label's loggers.
   func label(_ name: String) -> LabelTable.Pointer {
     // All under the lock: a label must not come with the gate of a session that is closed meanwhile.
-    lock.withLock {
-      let session = open?.session
-      return labels.state(of: name, store: address, gate: session?.gate) { id, label in
-        session?.register(label: label, id: id) ?? true
-      }
-    }
+    lock.withLock { labels.state(of: name, store: address, open?.session) }
   }
 
   /// Takes over labels that were made without a store.
   func adopt(_ orphans: [LabelTable.Label]) {
     lock.withLock {
-      let session = open?.session
-      for label in orphans {
-        labels.adopt(label, store: address, gate: session?.gate) { id, name in
-          session?.register(label: name, id: id) ?? true
-        }
-      }
+      for label in orphans { labels.adopt(label, store: address, open?.session) }
     }
   }
 

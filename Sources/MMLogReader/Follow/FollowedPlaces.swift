@@ -7,7 +7,7 @@ struct FollowedPlaces {
   private var directories: [String: Place] = [:]
   private let trees: Set<String>
   /// Files that were given by name, and which each was when it was last opened: another one that gets the name is read too.
-  private var files: [String: FileIdentity?] = [:]
+  private var files: [String: FileStatus.Identity?] = [:]
   /// Files that could not be read yet, and how large they were then.
   private var pending: [String: Int] = [:]
   /// What could not be read when it was first looked at, one entry each.
@@ -49,7 +49,7 @@ struct FollowedPlaces {
     for path in directories.keys.sorted() { list(path) }
     for (path, known) in files {
       if let known, let status = try? File.openFollowingLinks(path).status(),
-        FileIdentity(status) != known
+        status.identity != known
       {
         pending[path] = -1
       }
@@ -106,7 +106,7 @@ struct FollowedPlaces {
       case nil: throw LogError(FormatError.foreign, path: path)
       }
       pending[path] = nil
-      if files[path] != nil { files[path] = FileIdentity(status) }
+      if files[path] != nil { files[path] = status.identity }
     } catch let error as SystemError {
       if knownSize == -1 { problems.append(LogError(error, while: "Opening failed")) }
       pending[path] = -2

@@ -17,7 +17,7 @@ struct InputFiles {
   private(set) var rings: [RingInput] = []
   private(set) var archives: [ArchiveFile] = []
   private(set) var unreadable: [LogError] = []
-  private var seen: Set<FileIdentity> = []
+  private var seen: Set<FileStatus.Identity> = []
   private var complained: Set<String> = []
   /// How many names of logs were found in directories.
   private var foundCount = 0
@@ -121,9 +121,7 @@ struct InputFiles {
     _ file: consuming File, _ status: FileStatus, _ kind: FileKind
   ) throws(SystemError) {
     let found = try FileKind(startOf: file) ?? .ring
-    guard found == kind,
-      seen.insert(FileIdentity(status)).inserted
-    else { return }
+    guard found == kind, seen.insert(status.identity).inserted else { return }
     do {
       switch kind {
       case .ring:
@@ -140,14 +138,6 @@ struct InputFiles {
   private mutating func report(_ error: LogError) {
     if complained.insert(error.path).inserted { unreadable.append(error) }
   }
-}
-
-/// Which file it is, whatever its name.
-struct FileIdentity: Hashable {
-  private let device: UInt64
-  private let inode: UInt64
-
-  init(_ status: FileStatus) { (device, inode) = (status.device, status.inode) }
 }
 
 extension FileKind {

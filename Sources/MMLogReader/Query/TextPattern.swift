@@ -71,38 +71,34 @@ public struct TextPattern: Sendable {
   /// The same expression with one sign of repetition where there are several, as in `.*?` or `a**`: the C library takes
   /// twice as long for each.
   private static func repeatedOnce(_ pattern: String) -> String {
-    var (result, signs): ([UInt8], [UInt8]) = ([], [])
-    var rest = pattern.utf8[...]
+    var (result, signs) = ("", "")
+    var rest = pattern[...]
     func addSigns() {
-      guard let first = signs.first else { return }
-      let isAfterSomething = result.last.map { !"(|^".utf8.contains($0) } ?? false
-      if isAfterSomething {
-        result.append(signs.allSatisfy { $0 == first } ? first : UInt8(ascii: "*"))
+      let isAfterSomething = result.last.map { !"(|^".contains($0) } ?? false
+      if let first = signs.first, isAfterSomething {
+        result.append(signs.allSatisfy { $0 == first } ? first : "*")
       } else {
         result += signs
       }
-      signs = []
+      signs = ""
     }
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "*") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "?") {
-        signs.append(byte)
+    while let character = rest.popFirst() {
+      if "*+?".contains(character) {
+        signs.append(character)
         continue
       }
       addSigns()
-      result.append(byte)
-      if byte == UInt8(ascii: "\\") {
-        if let escaped = rest.popFirst() { result.append(escaped) }
-      } else if byte == UInt8(ascii: "[") {
-        // As it is to its end, which is not at its very beginning.
-        let isNegated = rest.first == UInt8(ascii: "^")
-        let end = rest.dropFirst(isNegated ? 2 : 1).firstIndex(of: UInt8(ascii: "]"))
-        let set = end.map { rest[...$0] } ?? rest
-        result += set
-        rest = rest[set.endIndex...]
+      result.append(character)
+      let before = rest
+      switch character {
+      case "\\": _ = rest.popFirst()
+      case "[": RequiredLiteral.passBrackets(&rest)
+      default: continue
       }
+      result += before[..<rest.startIndex]
     }
     addSigns()
-    return String(decoding: result, as: UTF8.self)
+    return result
   }
 
   private static func folded(_ text: String, _ ignoresCase: Bool) -> [UInt8] {
@@ -176,7 +172,8 @@ struct RequiredLiteral {
     next.map { "*?+{".contains($0) } ?? false
   }
 
-  private static func passBrackets(_ rest: inout Substring) {
+  /// Passes over the rest of what a bracket has begun.
+  static func passBrackets(_ rest: inout Substring) {
     if rest.first == "^" { rest.removeFirst() }
     // A bracket that comes first stands for itself.
     if rest.first == "]" { rest.removeFirst() }

@@ -39,12 +39,8 @@ public struct LogRepair {
         var repair = LogRepair(files: files, isStopped: isStopped)
         return try repair.write(to: directory)
       }
-    } catch let error as LogError {
-      throw error
-    } catch let error as SystemError {
-      throw LogError(error, while: "Writing the repaired archives failed")
     } catch {
-      throw LogError(.system, "\(error)", path: directory)
+      throw LogError(error, while: "Writing the repaired archives failed", path: directory)
     }
   }
 

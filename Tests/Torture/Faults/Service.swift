@@ -14,8 +14,8 @@ final class Service: Sendable {
   private let isOver = Atomic<Bool>(false)
   /// Taken by a thread while it logs a record.
   private let turns = [SystemMutex(), SystemMutex()]
-  private let logged = Mutex([0, 0])
-  private let threads = Mutex<[Thread]>([])
+  private let logged = Guarded([0, 0])
+  private let threads = Guarded<[Thread]>([])
 
   static let lanes = (0..<2).map { Lane($0, sizes: 20...400, seed: 11) }
 

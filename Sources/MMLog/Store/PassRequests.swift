@@ -1,0 +1,73 @@
+import CMMLog
+import MMLogStorage
+import MMLogSystem
+import Synchronization
+
+/// What is asked of a thread that works in passes, and how far it has come: who asks waits for a pass that begins afterwards.
+///
+/// Proof of `@unchecked Sendable`: the word is touched by atomic operations only, the rest is atomic or under a lock.
+final class PassRequests: @unchecked Sendable {
+  private let newest = Atomic<UInt64>(0)
+  private let served = Guarded<(ticket: UInt64, failure: LogError?)>((0, nil))
+  /// Counts passes, for those who wait for one.
+  private let passes: UnsafeMutablePointer<UInt32>
+
+  init() {
+    passes = .allocate(capacity: 1)
+    passes.initialize(to: 0)
+  }
+
+  deinit { passes.deallocate() }
+
+  /// The newest request. To be read when a pass begins, which serves it and all before.
+  var newestTicket: UInt64 { newest.load(ordering: .acquiring) }
+
+  /// The newest request that has been served.
+  var servedTicket: UInt64 { served.withLock { $0.ticket } }
+
+  /// Takes in that a pass has ended, and wakes those who wait for it.
+  ///
+  /// - Parameters:
+  ///   - ticket: The newest request when it began; `.max` if there will be no other.
+  ///   - failure: What they are to be told.
+  func serve(_ ticket: UInt64, _ failure: LogError?) {
+    served.withLock { $0 = (ticket, failure) }
+    wake()
+  }
+
+  /// Lets nobody wait any longer: they are told what the last pass told.
+  func end() {
+    served.withLock { $0.ticket = .max }
+    wake()
+  }
+
+  /// Asks for a pass, and waits for its end.
+  ///
+  /// - Parameters:
+  ///   - limit: How long to wait at most, in nanoseconds.
+  ///   - call: Makes the thread look.
+  /// - Throws: what the pass failed with, or `timedOut`, which says that it took longer.
+  func wait(
+    atMost limit: Int64, for call: () -> Void, else timedOut: @autoclosure () -> String
+  ) throws(LogError) {
+    let ticket = newest.add(1, ordering: .acquiringAndReleasing).newValue
+    let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
+    call()
+    while true {
+      let seen = mmlog_load_acquire_u32(passes)
+      let (reached, failure) = served.withLock { $0 }
+      if reached >= ticket {
+        if let failure { throw failure }
+        return
+      }
+      let now = Clock.monotonic()
+      guard now < deadline else { throw LogError(.timedOut, timedOut()) }
+      _ = Futex.wait(passes, expected: seen, timeout: Int64(deadline - now))
+    }
+  }
+
+  private func wake() {
+    _ = mmlog_fetch_add_u32(passes, 1)
+    Futex.wake(passes)
+  }
+}
