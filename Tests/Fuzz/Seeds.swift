@@ -42,7 +42,11 @@ private func putRing(_ bytes: [UInt8], _ corpus: String, _ name: String) {
 
 private func putArchive(_ bytes: [UInt8], _ corpus: String, _ name: String) {
   put(bytes, "\(corpus)/archive/\(name)")
-  put(bytes, "\(corpus)/output/\(name)")
+  // The first byte chooses what is done.
+  for choice in 0..<26 as Range<UInt8> {
+    put([choice] + bytes, "\(corpus)/search/\(name)-\(choice)")
+    if choice < 12 { put([choice] + bytes, "\(corpus)/output/\(name)-\(choice)") }
+  }
   putPayloads(of: bytes, corpus, name)
 }
 

@@ -17,8 +17,10 @@ enum Target: String, CaseIterable {
   case archive
   /// The bytes of a ring without what is between its head and its dictionary; its checks are mended.
   case ring
-  /// The bytes of an archive; its checks are mended, and its records go through all that puts them out.
+  /// A byte that chooses what puts records out, and the bytes of an archive, whose checks are mended.
   case output
+  /// A byte that chooses what is searched for, and the bytes of an archive, whose checks are mended.
+  case search
   /// A line of a person's own making.
   case template
   /// A condition of `--where`, tried on a record.
@@ -35,7 +37,8 @@ enum Target: String, CaseIterable {
     case .mending: mend(Array(bytes))
     case .archive: readFile(Mending.archive(Array(bytes)))
     case .ring: readFile(Mending.ring(Ring.expanded(bytes)))
-    case .output: putOut(Mending.archive(Array(bytes)))
+    case .output: putOut(bytes.first ?? 0, Mending.archive(Array(bytes.dropFirst())))
+    case .search: find(bytes.first ?? 0, Mending.archive(Array(bytes.dropFirst())))
     case .template: _ = try? TextTemplate(String(decoding: bytes, as: UTF8.self))
     case .condition: tryCondition(bytes)
     }
@@ -172,24 +175,38 @@ private func readFile(_ bytes: [UInt8]) {
   _ = files.verify()
 }
 
-/// Formats every record in every way there is.
-private func putOut(_ bytes: [UInt8]) {
-  var (statistics, report) = (LogStatistics(), LogReport())
-  var lines = TextBuffer()
+/// Puts records out in one of the ways there are: all of them for each input would take as many times as long.
+private func putOut(_ choice: UInt8, _ bytes: [UInt8]) {
   let files = files(of: bytes)
-  _ = (files.overview(), files.lastRecords(3).next())
-  for item in LogReader(files) {
-    statistics.add(item)
-    report.add(item)
-    guard case .record(let record) = item else { continue }
-    for index in formatters.indices {
-      lines.removeAll()
-      formatters[index].append(record, to: &lines)
-    }
+  let way = Int(choice) % (formatters.count + 3)
+  switch way - formatters.count {
+  case 0: _ = (files.overview(), files.lastRecords(3).next())
+  case 1: addUp(files)
+  case 2: makeReport(of: files)
+  default: format(files, way)
   }
-  lines.removeAll()
+}
+
+private func addUp(_ files: LogFiles) {
+  var statistics = LogStatistics()
+  var lines = TextBuffer()
+  for item in LogReader(files) { statistics.add(item) }
   statistics.appendText(to: &lines)
+}
+
+private func makeReport(of files: LogFiles) {
+  var report = LogReport()
+  var lines = TextBuffer()
+  for item in LogReader(files) { report.add(item) }
   report.append(made: 0, to: &lines)
+}
+
+private func format(_ files: LogFiles, _ way: Int) {
+  var lines = TextBuffer()
+  for record in records(LogReader(files)) {
+    lines.removeAll()
+    formatters[way].append(record, to: &lines)
+  }
 }
 
 /// One thread uses them.
@@ -201,3 +218,44 @@ nonisolated(unsafe) private var formatters: [any LogFormatter] = {
   let template = try? TextTemplate("{time} {message:20} {fields} {fields.n}")
   return formatters + (template.map { [TemplateFormatter($0)] } ?? [])
 }()
+
+/// What is found without looking into everything is what is found by looking at every record.
+private func find(_ choice: UInt8, _ bytes: [UInt8]) {
+  let filter = filters[Int(choice) % filters.count]
+  let files = files(of: bytes)
+  var found = records(LogReader(files, filter: filter)).makeIterator()
+  for record in records(LogReader(files)) where filter.matchesContent(of: record) {
+    let other = found.next()
+    precondition(
+      other?.ticks == record.ticks && other?.message == record.message, "not found: \(record)")
+  }
+  if let other = found.next() { preconditionFailure("found, but it is not there: \(other)") }
+}
+
+private func records(_ reader: LogReader) -> some Sequence<LogRecord> {
+  reader.lazy.compactMap { if case .record(let record) = $0 { record } else { nil } }
+}
+
+/// What is asked of contents: frames' headers, of which the rest is asked first, may say what they like.
+private let filters: [LogFilter] = {
+  var filters = ["a", "b", "n 100", "42", "deadbeef"].map { text in
+    filter { $0.text = [TextPattern(literal: text)] }
+  }
+  for pattern in ["n [0-9]00$", "^a", "x y|LONG", "request.path=/"] {
+    filters.append(filter { $0.text = [try TextPattern(pattern, ignoresCase: true)] })
+  }
+  for condition in ["user == -42", "b >= 42 || c == nil", "d ~ 'x'", "@message == 'a 1'"] {
+    filters.append(filter { $0.conditions = [try FieldCondition(condition)] })
+  }
+  for index in filters.indices {
+    filters.append(filters[index])
+    filters[filters.count - 1].isTextInverted = true
+  }
+  return filters
+}()
+
+private func filter(_ change: (inout LogFilter) throws -> Void) -> LogFilter {
+  var filter = LogFilter()
+  do { try change(&filter) } catch { fatalError("\(error)") }
+  return filter
+}
