@@ -25,7 +25,8 @@ enum Crash {
       Example("A full run", "mmlog-torture crash --rounds 10000"),
       Example("What a report names", "mmlog-torture crash --rounds 1 --seed 4711"),
     ],
-    quick: ["--rounds", "500"]
+    quick: ["--rounds", "500"],
+    brief: ["--rounds", "120"]
   ) { arguments, seed, output in
     let rounds = try arguments.integer(of: .crashRounds, in: 1...1_000_000) ?? 1
     switch arguments.operands.first {

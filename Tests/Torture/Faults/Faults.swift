@@ -23,7 +23,8 @@ enum Faults {
       Example("All of one call", "mmlog-torture faults --only 'write fdatasync'"),
       Example("One real fault", "mmlog-torture faults --only 'real full-tmpfs'"),
     ],
-    quick: ["--sample", "500"]
+    quick: ["--sample", "500"],
+    brief: ["--sample", "200"]
   ) { arguments, seed, output in
     switch arguments.operands.first {
     case nil: return try run(arguments, seed, output)

@@ -17,7 +17,8 @@ enum Flips {
     options: [.every, .random, .part],
     steps: Operands("flip", count: 0...1, "What to do instead."),
     examples: [Example("Some bits of each file", "mmlog-torture flips --every 100 --random 10000")],
-    quick: ["--every", "101", "--random", "20000"]
+    quick: ["--every", "101", "--random", "20000"],
+    brief: ["--every", "1009", "--random", "5000"]
   ) { arguments, seed, output in
     switch arguments.operands.first {
     case nil: return try run(arguments, seed, output)

@@ -23,7 +23,8 @@ enum Power {
       Example(
         "A kept image", "mmlog-torture power check --folder /tmp/mmlog-torture.x/run-4711/failed-3"),
     ],
-    quick: ["--images", "5000", "--rounds", "20"]
+    quick: ["--images", "5000", "--rounds", "20"],
+    brief: ["--images", "1000", "--rounds", "5"]
   ) { arguments, seed, output in
     switch arguments.operands.first {
     case nil: return try run(arguments, seed, output)

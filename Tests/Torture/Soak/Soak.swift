@@ -35,7 +35,8 @@ struct Soak {
     ],
     options: [.seconds, .rate],
     examples: [Example("Ten minutes", "mmlog-torture soak --seconds 600")],
-    quick: ["--seconds", "60", "--rate", "50000"]
+    quick: ["--seconds", "60", "--rate", "50000"],
+    brief: ["--seconds", "20", "--rate", "100000"]
   ) { arguments, seed, output in try run(arguments, seed, output) }
 
   private static func run(

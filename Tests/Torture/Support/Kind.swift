@@ -16,6 +16,8 @@ struct Kind: Sendable {
   let command: Command
   /// Its arguments in a run of all kinds that takes less than ten minutes.
   let quick: [String]
+  /// Its arguments in a run of all kinds that takes two minutes.
+  let brief: [String]
   let body: Body
 
   /// - Parameters:
@@ -23,13 +25,16 @@ struct Kind: Sendable {
   ///   - options: All but `--seed`, `--jobs` and `--folder`, which every kind has.
   ///   - steps: What it starts in processes of its own, as in `mmlog-torture power log`: the operand.
   ///   - quick: Its arguments in a quick run; a minute or two with two processors.
+  ///   - brief: Its arguments in a brief run; twenty seconds.
   init(
     _ name: String, _ summary: String, description: [String], options: [Option],
-    steps: Operands? = nil, examples: [Example], quick: [String], _ body: @escaping Body
+    steps: Operands? = nil, examples: [Example], quick: [String], brief: [String],
+    _ body: @escaping Body
   ) {
     self.name = name
     self.summary = summary
     self.quick = quick
+    self.brief = brief
     self.body = body
     command = Command(
       name: "mmlog-torture \(name)", version: Torture.version, description: [summary] + description,

@@ -33,11 +33,12 @@ enum Torture {
       description: [
         "Tortures stores in every way that a machine may, and looks whether they keep what they promise."
       ] + kinds.map { "\($0.name): \($0.summary) See mmlog-torture \($0.name) --help." },
-      options: [.quick, .seed, .jobs],
+      options: [.quick, .brief, .seed, .jobs],
       operands: Operands(
         "all|KIND", count: 1...1, "What to do: all kinds one after the other, or one of them."),
       examples: [
         Example("All kinds, in less than ten minutes", "mmlog-torture all --quick"),
+        Example("All kinds, with each change", "mmlog-torture all --brief"),
         Example("What one kind can do", "mmlog-torture power --help"),
       ],
       exitStatuses: exitStatuses)
@@ -55,6 +56,7 @@ enum Torture {
       var options = ["--jobs", arguments.required(.jobs)]
       if let seed = arguments.value(of: .seed) { options += ["--seed", seed] }
       if arguments.isSet(.quick) { options += kind.quick }
+      if arguments.isSet(.brief) { options += kind.brief }
       let child = try ChildProcess(ChildProcess.ownPath, [kind.name] + options, output: nil)
       let ending = child.wait(seconds: .max)
       let isGood = ending == .success
@@ -70,4 +72,5 @@ enum Torture {
 
 extension Option {
   fileprivate static let quick = Option("quick", "Each for a minute or two, not in full.")
+  fileprivate static let brief = Option("brief", "Each for twenty seconds.")
 }
