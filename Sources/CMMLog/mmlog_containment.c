@@ -1,4 +1,5 @@
 #include "CMMLog.h"
+#include "mmlog_signals.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -54,22 +55,9 @@ static bool contain(const siginfo_t *info) {
   return true;
 }
 
-static void pass_on(int signal, siginfo_t *info, void *context) {
-  if (previous.sa_flags & SA_SIGINFO) {
-    previous.sa_sigaction(signal, info, context);
-  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
-    previous.sa_handler(signal);
-  } else {
-    // As it was before. A fault comes again when the instruction is repeated, and has its usual end; what was sent from
-    // elsewhere is sent once more.
-    sigaction(signal, &previous, NULL);
-    if (info->si_code <= 0) raise(signal);
-  }
-}
-
 static void handle(int signal, siginfo_t *info, void *context) {
   int saved = errno;
-  if (!contain(info)) pass_on(signal, info, context);
+  if (!contain(info)) mmlog_handle_crash(&previous, signal, info, context);
   errno = saved;
 }
 

@@ -7,6 +7,8 @@ package enum FrameType: UInt8, Sendable {
   case losses
   case sessionEnd
   case index
+  /// What a fatal signal was about: see ``CrashReport``.
+  case crash
 }
 
 /// How a payload is arranged and compressed.

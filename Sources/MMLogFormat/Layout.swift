@@ -68,6 +68,8 @@ package enum RingLayout {
   package static let clockPairSlots = firstClockPair + ClockPairLayout.size
   package static let ledger = 1024
   package static let ledgerSize = LossLedger.causes * LossLedger.levels * 8
+  /// What a crash recorder writes, if the dictionary begins behind it.
+  package static let crash = 4096
   /// Where the dictionary of a new ring begins; the head ends somewhere before it.
   package static let dictionary = 8192
   /// The least that a dictionary may be offset by in a ring of any writer.
@@ -246,6 +248,47 @@ package enum SessionEndLayout {
   package static let how = 0
   package static let time = how + 4 + 4
   package static let size = time + 8
+}
+
+/// The report of a crash: in the ring, and as a frame's payload. The handler that writes it is C's, and has a struct of this
+/// layout.
+package enum CrashLayout {
+  package static let state = 0
+  package static let check = state + 4
+  package static let signal = check + 4
+  package static let code = signal + 4
+  package static let thread = code + 4
+  package static let sender = thread + 4
+  package static let threadName = sender + 4
+  package static let threadNameSize = 16
+  package static let address = threadName + threadNameSize
+  package static let wall = address + 8
+  package static let ticks = wall + 8
+  package static let machine = ticks + 8
+  package static let registerCount = machine + 2
+  package static let moduleCount = registerCount + 1
+  package static let frameCount = moduleCount + 1
+  package static let flags = frameCount + 2
+  package static let registers = flags + 2
+  package static let mostRegisters = 34
+  package static let frames = registers + mostRegisters * 8
+  package static let mostFrames = 128
+  package static let modules = frames + mostFrames * 8
+  package static let mostModules = 16
+  package static let size = modules + mostModules * moduleSize
+
+  package static let moduleBase = 0
+  package static let moduleEnd = moduleBase + 8
+  package static let buildIDSize = moduleEnd + 8
+  package static let buildID = buildIDSize + 4
+  package static let mostBuildID = 20
+  package static let modulePath = buildID + mostBuildID
+  package static let modulePathSize = 88
+  package static let moduleSize = modulePath + modulePathSize
+
+  package static let stateComplete: UInt32 = 2
+  package static let hasMoreFrames: UInt16 = 1
+  package static let isGuessed: UInt16 = 2
 }
 
 package enum TrailerLayout {

@@ -1,4 +1,5 @@
 // The types of the lower layers that a reader hands out, so that a client needs one import.
+@_exported public import struct MMLogFormat.CrashReport
 @_exported public import enum MMLogFormat.Level
 @_exported public import enum MMLogFormat.LossCause
 @_exported public import struct MMLogFormat.LossLedger

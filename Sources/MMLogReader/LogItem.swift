@@ -9,6 +9,8 @@ public enum LogItem: Sendable {
   case damage(LogDamage)
   /// A record that was being written when its process died; its log call never returned.
   case unfinished(UnfinishedRecord)
+  /// What a session's process died of, if that was recorded: after its records.
+  case crashed(LogSession, CrashReport)
   /// A session begins here.
   case sessionStarted(LogSession)
   /// How many records a session could not keep: once, at its end, if there are any.

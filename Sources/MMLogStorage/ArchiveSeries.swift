@@ -93,6 +93,9 @@ package final class ArchiveSeries {
     writtenLosses = losses
   }
 
+  /// Appends what the process died of.
+  package func append(_ crash: CrashReport) throws(SystemError) { try writer().append(crash) }
+
   /// Ends the session: says how in the last archive, and closes that.
   package func end(_ end: SessionEnd, dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     try lookAfterPlace(dictionary: dictionary)

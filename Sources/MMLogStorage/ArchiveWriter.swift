@@ -178,6 +178,11 @@ package final class ArchiveWriter {
     try append(FrameHeader(.losses), losses.encoded)
   }
 
+  /// Appends what the process died of.
+  package func append(_ crash: CrashReport) throws(SystemError) {
+    try append(FrameHeader(.crash), crash.encoded)
+  }
+
   /// Appends how the session ended.
   package func append(_ end: SessionEnd) throws(SystemError) {
     try append(FrameHeader(.sessionEnd), end.encoded)

@@ -19,8 +19,11 @@ final class DeadRing {
 
   /// The sessions that have a ring, and those of them that nobody works for, though they are not recovered yet; with those in whose
   /// files they had gone on.
-  /// - Returns: nil if that cannot be told now.
-  static func sessions(in directory: String) -> (all: Set<SessionID>, dead: Set<SessionID>)? {
+  ///
+  /// - Throws: ``LogError`` if that cannot be told now.
+  static func sessions(
+    in directory: String
+  ) throws(LogError) -> (all: Set<SessionID>, dead: Set<SessionID>) {
     var (all, dead) = (Set<SessionID>(), Set<SessionID>())
     do throws(SystemError) {
       let directory = try Directory.open(directory)
@@ -34,7 +37,11 @@ final class DeadRing {
       }
       return (all, dead)
     } catch {
-      return nil
+      throw LogError(
+        error,
+        while:
+          "Looking for rings that are still to be recovered failed; no archive is deleted meanwhile"
+      )
     }
   }
 

@@ -54,9 +54,13 @@ package struct Recovery: ~Copyable {
     return recovered
   }
 
-  /// The sessions that are still to be recovered, whose archives therefore should stay; nil if that cannot be told now.
-  package static func pendingSessions(inRingsAt path: String) -> Set<SessionID>? {
-    DeadRing.sessions(in: path)?.dead
+  /// The sessions that are still to be recovered, whose archives therefore should stay.
+  ///
+  /// - Throws: ``LogError`` if that cannot be told now.
+  package static func pendingSessions(
+    inRingsAt path: String
+  ) throws(LogError) -> Set<SessionID> {
+    try DeadRing.sessions(in: path).dead
   }
 
   /// Recovers one ring; nil if its process is alive, or it was recovered meanwhile.
@@ -383,6 +387,8 @@ package struct Recovery: ~Copyable {
       return try series.sync()
     }
     if !image.losses.isEmpty { try series.append(image.losses) }
+    // Twice, if a recovery dies after this: it is the same one.
+    if let crash = image.crash { try series.append(crash) }
     TestPoint.reach(.recoveryLossesWritten)
     let end = SessionEnd(
       how: image.isClosedCleanly ? .closed : .diedAndWasRecovered, time: Clock.realtime())

@@ -31,6 +31,8 @@ package final class RingImage {
   package let resumed: Resumption.Target?
   package let clock: TickClock
   package let losses: LossLedger
+  /// What the process died of, if its handlers of fatal signals could write it.
+  package let crash: CrashReport?
   package let dictionary: LogDictionary
   /// The dictionary's entries one by one, for copying them into an archive.
   package let entries: [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)]
@@ -81,6 +83,8 @@ package final class RingImage {
     newestArchive = all.load(RingLayout.newestArchive, as: UInt32.self)
     clock = copy.clock(startTime: head.identity.startTime)
     losses = LossLedger(all.slice(RingLayout.ledger, RingLayout.ledgerSize)) ?? LossLedger()
+    crash =
+      copy.hasCrashArea ? CrashReport(all.slice(RingLayout.crash, CrashLayout.size)) : nil
     if head.isMended { copy.noteMended(0..<HeadLayout.size, "head") }
     (dictionary, entries, dictionarySize) = copy.dictionary()
     damage = copy.damage
@@ -123,6 +127,9 @@ private struct RingCopy {
   /// Where what is not known of the dictionary is.
   private let newEntries: Range<Int>
 
+  /// Whether there is room for a report of a crash.
+  var hasCrashArea: Bool { geometry.dictionaryOffset >= RingLayout.crash + CrashLayout.size }
+
   /// Reads what of the ring is there. Bytes that a truncated file lacks are zero.
   init(
     _ file: borrowing File, _ head: RingHead, knownDictionary: Int, _ resume: (UInt64) -> Int?
@@ -135,6 +142,9 @@ private struct RingCopy {
     present = min(try file.status().size, geometry.fileSize)
     memory = try SparseMemory(max(present, geometry.segmentsOffset))
     try memory.read(file, 0..<RingLayout.ledger + RingLayout.ledgerSize)
+    if hasCrashArea {
+      try memory.read(file, RingLayout.crash..<RingLayout.crash + CrashLayout.size)
+    }
     try copySegments(file, resume)
     // After the segments: what their records refer to was in it before they were.
     try memory.read(file, newEntries)

@@ -23,6 +23,9 @@ struct SessionList {
     ]
     if let last = overview.lastTime { parts.append("to \(time.text(of: last))") }
     parts.append(ending(overview.ending))
+    if let crash = overview.crash {
+      parts.append("\(crash.summary), at \(time.text(of: crash.time))")
+    }
     parts.append(
       "\(count(overview.recordCount, "record")) in \(count(overview.archiveCount, "archive"))"
         + (overview.hasRing ? " and a ring" : ""))

@@ -3,6 +3,8 @@ import MMLogReader
 /// What is said on standard error about something that is not a record.
 struct Report {
   let sentence: String
+  /// What more there is to say, a line each.
+  var details: [String] = []
   /// Whether something that was logged is missing.
   let isDamageOrLoss: Bool
 
@@ -18,6 +20,11 @@ struct Report {
       sentence =
         "\(record.session.title): thread \(record.threadOrdinal) had written \(record.size) bytes "
         + "of a record when it died"
+      isDamageOrLoss = false
+    case .crashed(let session, let crash):
+      guard session.isWithin(filter, crash.time) else { return nil }
+      sentence = "\(session.title): \(crash.summary)"
+      details = crash.details
       isDamageOrLoss = false
     case .losses(let session, let ledger):
       sentence = "\(session.title): \(ledger.summary)"

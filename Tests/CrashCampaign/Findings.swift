@@ -48,7 +48,7 @@ package struct Findings {
       if endings.updateValue(ending, forKey: process) != nil {
         note("process \(process) has two sessions, or ended twice")
       }
-    case .sessionStarted, .unfinished: break
+    case .sessionStarted, .unfinished, .crashed: break
     }
   }
 

@@ -23,6 +23,8 @@ enum Target: String, CaseIterable {
   case search
   /// A line of a person's own making.
   case template
+  /// The report of a crash; its check is mended.
+  case crash
   /// A condition of `--where`, tried on a record.
   case condition
 
@@ -40,6 +42,7 @@ enum Target: String, CaseIterable {
     case .output: putOut(bytes.first ?? 0, Mending.archive(Array(bytes.dropFirst())))
     case .search: find(bytes.first ?? 0, Mending.archive(Array(bytes.dropFirst())))
     case .template: _ = try? TextTemplate(String(decoding: bytes, as: UTF8.self))
+    case .crash: tellCrash(Array(bytes))
     case .condition: tryCondition(bytes)
     }
   }
@@ -130,6 +133,14 @@ private func mend(_ bytes: [UInt8]) {
         scanner.next() != nil || scanner.damage == [0..<entry.count], "a mended entry is none")
     }
   }
+}
+
+/// Shorter ones end in zeros.
+private func tellCrash(_ bytes: [UInt8]) {
+  let report = CrashReport.bytes { $0.copyBytes(from: bytes.prefix(CrashLayout.size)) }
+  guard let crash = report.withUnsafeBytes({ CrashReport($0) }) else { return }
+  precondition(crash.encoded == report, "a report that is not what was read")
+  precondition(crash.details.count <= 140 && !crash.summary.isEmpty, "too many lines")
 }
 
 /// Reads a condition, and tries it on records.

@@ -825,7 +825,7 @@ def read_archive(path, data, sessions, report):
 def add_frame(frame, frames, session, damage):
     """Takes what a frame holds into its session; frames are those before it."""
     header, kind = frame.header, frame.header[8]
-    if kind not in (1, 2, 3, 4, 5) or header[9] not in ((0x00, 0x01, 0x10) if kind == 2 else (0x00, 0x10)):
+    if kind not in (1, 2, 3, 4, 5, 6) or header[9] not in ((0x00, 0x01, 0x10) if kind == 2 else (0x00, 0x10)):
         return
     payload = payload_of(frame)
 
@@ -847,7 +847,7 @@ def add_frame(frame, frames, session, damage):
             damage("frame at %d: the index does not fit the frames" % frame.at)
         if header[97] and u32(header, 28) != sum(u32(each.header, 28) for each in frames if each.header[8] == 2):
             damage("frame at %d: the index does not count the records" % frame.at)
-    elif kind in (3, 4):
+    elif kind in (3, 4) or (kind == 6 and len(payload) >= 3416 and crc32c(payload[8:3416]) != u32(payload, 4)):
         raise Malformed("too short")
     for offset in range(128, len(header), 24):
         generation, start, end = struct.unpack_from("<Q2I", header, offset)

@@ -47,6 +47,25 @@ import Testing
     ])
   }
 
+  @Test func theReportOfACrashIsAsTheFormatSays() {
+    typealias Crash = CrashLayout
+    check([
+      "place": (RingLayout.crash, 4096), "state": (Crash.state, 0), "check": (Crash.check, 4),
+      "signal": (Crash.signal, 8), "code": (Crash.code, 12), "thread": (Crash.thread, 16),
+      "sender": (Crash.sender, 20), "name": (Crash.threadName, 24),
+      "address": (Crash.address, 40), "wall": (Crash.wall, 48), "ticks": (Crash.ticks, 56),
+      "machine": (Crash.machine, 64), "registers' number": (Crash.registerCount, 66),
+      "modules' number": (Crash.moduleCount, 67), "frames' number": (Crash.frameCount, 68),
+      "flags": (Crash.flags, 70), "registers": (Crash.registers, 72),
+      "most registers": (Crash.mostRegisters, 34), "frames": (Crash.frames, 344),
+      "most frames": (Crash.mostFrames, 128), "modules": (Crash.modules, 1368),
+      "most modules": (Crash.mostModules, 16), "size": (Crash.size, 3416),
+      "module's end": (Crash.moduleEnd, 8), "build id's size": (Crash.buildIDSize, 16),
+      "build id": (Crash.buildID, 20), "path": (Crash.modulePath, 40),
+      "path's size": (Crash.modulePathSize, 88), "module's size": (Crash.moduleSize, 128),
+    ])
+  }
+
   @Test func theSegmentIsAsTheFormatSays() {
     typealias Segment = SegmentLayout
     check([

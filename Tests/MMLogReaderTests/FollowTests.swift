@@ -15,6 +15,7 @@ import Testing
       case .damage: trace.append("!")
       case .unfinished: trace.append("?")
       case .losses: trace.append("$")
+      case .crashed: trace.append("#")
       case .sessionStarted: trace.append("<")
       case .sessionEnded: trace.append(">")
       }

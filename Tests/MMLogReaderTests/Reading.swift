@@ -35,6 +35,7 @@ struct Reading: Equatable {
     case .losses(_, let ledger):
       losses.append(ledger)
       trace.append("$")
+    case .crashed: trace.append("#")
     case .sessionStarted: trace.append("<")
     case .sessionEnded(_, let ending, _):
       ends.append(ending)

@@ -225,10 +225,10 @@ import Testing
     var retention = Retention.unlimited
     (retention.count, retention.crashes) = (1, 0)
     let list = try catalogue().look()
-    let plan = RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    let plan = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
     #expect(plan.deletions.map(\.index) == [0, 2] && plan.unmet.isEmpty)
     try alive.unlock()
-    let later = RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    let later = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
     #expect(later.deletions.map(\.index) == [2] && later.unmet == [.count])
   }
 
@@ -243,8 +243,9 @@ import Testing
       let list = try catalogue().look()
       for call in [SystemCall.openat, .pread] {
         ForcedFault.force(call, errno: EIO, times: 1, under: fixture.folder(ring))
-        let plan = RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
-        #expect(plan.deletions.isEmpty && plan.unmet == [.count])
+        #expect(throws: LogError.self) {
+          try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+        }
       }
     }
   #endif
@@ -260,7 +261,7 @@ import Testing
     var retention = Retention.unlimited
     (retention.count, retention.crashes) = (1, 0)
     let list = try catalogue().look()
-    let plan = RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    let plan = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
     #expect(plan.deletions.map(\.index) == [1])
     try file.unlock()
   }

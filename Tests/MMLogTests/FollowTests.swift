@@ -38,6 +38,7 @@ struct FollowTests {
           let words = record.message.split(separator: " ")
           guard let thread = Int(words[0]), let index = Int(words[1]) else { continue }
           found[thread].append(index)
+        case .crashed: others.append("#")
         case .sessionStarted: others.append("<")
         case .sessionEnded(_, let ending, _):
           if case .closed(at: .some) = ending { others.append(">") }

@@ -264,7 +264,8 @@ struct ForkTests {
 private let original = getpid()
 private var isChild: Bool { getpid() != original }
 
-private func forkProcess() -> pid_t {
+/// Forks a process that an exit test began.
+func forkProcess() -> pid_t {
   _ = original
   let child = fork()
   require(child >= 0)

@@ -274,6 +274,23 @@ import Testing
     }
   #endif
 
+  #if DEBUG
+    @Test func freeSpaceThatNobodyCanTellIsToldOnceAndOtherLimitsHold() async throws {
+      let test = try TestStore { $0.retention.count = 1 }
+      try await roll(test)
+      try test.store.applyRetention()
+      let events = test.store.events
+      ForcedFault.force(.fstatvfs, errno: EIO, times: 2, under: test.folder.path)
+      try await roll(test)
+      for _ in 0..<3 { try test.store.applyRetention() }
+      #expect(try test.store.archives().map(\.number) == [2])
+      try test.store.close()
+      var told: [LogError] = []
+      for await event in events { if case .failed(let error) = event { told.append(error) } }
+      #expect(told.map(\.systemErrorNumber) == [EIO])
+    }
+  #endif
+
   // MARK: - Uploading
 
   @Test func archivesAreHandedOnOnce() async throws {

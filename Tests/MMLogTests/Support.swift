@@ -54,6 +54,7 @@ struct Contents {
   var endings: [SessionEnding] = []
   var losses: [LossLedger] = []
   var unreadable: [LogError] = []
+  var crashes: [CrashReport] = []
 
   init(_ path: String) {
     let reader = LogReader(paths: [path])
@@ -64,6 +65,7 @@ struct Contents {
       case .damage(let found): damage.append(found)
       case .unfinished(let record): unfinished.append(record)
       case .losses(_, let ledger): losses.append(ledger)
+      case .crashed(_, let report): crashes.append(report)
       case .sessionStarted: break
       case .sessionEnded(_, let ending, _): endings.append(ending)
       }

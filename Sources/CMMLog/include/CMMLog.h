@@ -13,6 +13,7 @@
 
 #include "mmlog_atomic.h"
 #include "mmlog_containment.h"
+#include "mmlog_crash.h"
 #include "mmlog_crc32c.h"
 #include "mmlog_system.h"
 #include "mmlog_text.h"

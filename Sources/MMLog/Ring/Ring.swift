@@ -18,6 +18,7 @@ final class Ring: @unchecked Sendable {
   private var mapping: Mapping?
   private var file: File?
   private var containment: FaultContainment?
+  private var crashPlace: CrashPlace?
   /// The file's path, for messages.
   let path: String
   /// Where the next dictionary entry goes, in bytes from the area's start. Under `dictionaryLock`.
@@ -36,11 +37,13 @@ final class Ring: @unchecked Sendable {
   /// The file gets its name when it is complete, so that nobody ever sees a ring without a lock or a
   /// head; what a crash leaves before that is swept at the next start.
   ///
-  /// - Parameter containsFaults: Whether a fault in the map is to end in private memory. If so, containment has been started.
+  /// - Parameters:
+  ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment has been started.
+  ///   - recordsCrashes: Whether a fatal signal is to be recorded in it. If so, its handlers have been set.
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
-    containsFaults: Bool = false
+    containsFaults: Bool = false, recordsCrashes: Bool = false
   ) throws(LogError) {
     self.identity = identity
     self.geometry = geometry
@@ -74,6 +77,7 @@ final class Ring: @unchecked Sendable {
     if containsFaults {
       containment = FaultContainment(base, count: geometry.fileSize, waking: space.requestWord)
     }
+    if recordsCrashes { crashPlace = CrashPlace(at: base + RingLayout.crash) }
     readClocks()
   }
 
@@ -209,6 +213,7 @@ final class Ring: @unchecked Sendable {
   ///
   /// For when someone may still be in the middle of one. Async-signal-safe.
   func detachMemory() {
+    crashPlace?.detach()
     Mapping.replaceWithPrivateMemory(base, count: geometry.fileSize)
   }
 
@@ -220,6 +225,7 @@ final class Ring: @unchecked Sendable {
   func unmap() {
     settledFragments.free()
     containment = nil
+    crashPlace = nil
     mapping = nil
     file = nil
   }

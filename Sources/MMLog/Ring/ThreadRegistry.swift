@@ -47,6 +47,7 @@ final class ThreadRegistry: @unchecked Sendable {
       WriterRoom.prepare(mmlog_writer_at(block, depth), of: block)
       depth += 1
     }
+    CrashPlace.guardThread()
     mmlog_store_session(block, session)
     BlockPool.linkToThread(block)
     return block
@@ -163,6 +164,7 @@ enum BlockPool {
   /// Seals what the exiting thread has open, and leaves its blocks to others.
   private static func threadExits() {
     mmlog_set_current_writer(nil)
+    CrashPlace.leaveThread()
     var own = mmlog_threads()
     mmlog_set_threads(nil)
     lock.withLock {

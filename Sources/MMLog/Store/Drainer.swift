@@ -18,6 +18,7 @@ final class Drainer: @unchecked Sendable {
   private let series: ArchiveSeries
   private let events: EventHub
   private let interval: Int64
+  private let recordsCrashes: Bool
   private let syncInterval: Int64?
   private let syncLevels: UInt8
   private var rows = RowBuilder()
@@ -62,6 +63,7 @@ final class Drainer: @unchecked Sendable {
     self.events = events
     interval = configuration.drainInterval.nanoseconds
     syncInterval = configuration.syncInterval?.nanoseconds
+    recordsCrashes = configuration.recordsCrashes
     syncLevels = configuration.syncLevel.map { .max << $0.rawValue } ?? 0
     self.archiveClosed = archiveClosed
     rotation = Guarded(series.settings.rotation)
@@ -268,6 +270,7 @@ final class Drainer: @unchecked Sendable {
     knowsOfLostPages = knowsOfLostPages || isNews
     lastReading = now
     session.ring.readClocks()
+    if recordsCrashes { CrashPlace.readModules() }
     return true
   }
 

@@ -33,6 +33,7 @@ final class Keeper: @unchecked Sendable {
   // What has been told already.
   private let unreadable = Guarded<Set<String>>([])
   private var exceeded: Set<RetentionRule> = []
+  private var knowsSpace = true
   private var isLow = false
   private var reached = (pending: false, size: false)
   private var hasFailed = false
@@ -181,8 +182,8 @@ final class Keeper: @unchecked Sendable {
   private func apply(
     _ retention: Retention, to archives: [ArchiveInfo], isAsked: Bool
   ) throws(LogError) {
-    let space = catalogue.space()
-    let plan = RetentionPlan(retention, archives, ringDirectory: ringDirectory, space: space)
+    let space = space()
+    let plan = try RetentionPlan(retention, archives, ringDirectory: ringDirectory, space: space)
     var vetoed: Set<RetentionRule> = []
     for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) where goesOn {
       if !isAsked, let retry = retries[archives[index].fileName], !retry.isDue { continue }
@@ -201,6 +202,24 @@ final class Keeper: @unchecked Sendable {
       }
     }
     tellSpace(retention, space)
+  }
+
+  /// What the limit of free space goes by; nil if nobody can tell, which is told once, until somebody can.
+  private func space() -> (free: Int, total: Int)? {
+    do throws(SystemError) {
+      let space = try catalogue.space()
+      knowsSpace = true
+      return space
+    } catch {
+      if knowsSpace {
+        events.send(
+          .failed(
+            LogError(
+              error, while: "Asking for the free space failed; its limit holds nothing meanwhile")))
+      }
+      knowsSpace = false
+      return nil
+    }
   }
 
   private func delete(_ archive: ArchiveInfo, _ rule: RetentionRule) throws(LogError) {

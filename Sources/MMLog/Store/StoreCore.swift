@@ -54,6 +54,7 @@ final class StoreCore: @unchecked Sendable {
     self.configuration = configuration
     geometry = try Self.check(directory, name, configuration)
     if configuration.containsFaults { try StoreRegistry.prepareContainment() }
+    if configuration.recordsCrashes { try StoreRegistry.prepareCrashRecorder() }
     labels = LabelTable(defaultLevel: configuration.level)
     let missing = MissingDirectories(above: [directory, configuration.ringDirectory ?? directory])
     do throws(LogError) {
@@ -121,7 +122,7 @@ final class StoreCore: @unchecked Sendable {
       configuration.ringDirectory ?? directory, configuration)
     let ring = try Ring(
       in: rings, identity: identity, geometry: geometry,
-      containsFaults: configuration.containsFaults)
+      containsFaults: configuration.containsFaults, recordsCrashes: configuration.recordsCrashes)
     do {
       let session = try Session(
         ring: ring, policy: configuration.fullRing, autoPrivacy: configuration.autoPrivacy)
@@ -441,10 +442,10 @@ final class StoreCore: @unchecked Sendable {
     var (removed, failure) = ([ArchiveInfo](), LogError?.none)
     let catalogue = keeper.catalogue
     // Their recovery would take what was in them for what was never archived.
-    let needed = Recovery.pendingSessions(
+    let needed = try Recovery.pendingSessions(
       inRingsAt: configuration.ringDirectory ?? directory)
     let isFree = { (archive: ArchiveInfo) in
-      needed?.contains(archive.session) == false && mayGo(archive)
+      !needed.contains(archive.session) && mayGo(archive)
     }
     try catalogue.delete(archives.map(\.fileName), if: isFree) { _, outcome in
       switch outcome {

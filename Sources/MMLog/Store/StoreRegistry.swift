@@ -22,6 +22,16 @@ enum StoreRegistry {
     }
   }
 
+  /// Once: has crashes recorded. Again, if it failed.
+  static func prepareCrashRecorder() throws(LogError) {
+    do throws(SystemError) {
+      try lock.withLock { () throws(SystemError) in try CrashPlace.start() }
+      CrashPlace.guardThread()
+    } catch {
+      throw LogError(error, while: "Setting handlers for fatal signals failed")
+    }
+  }
+
   /// Once: registers the process with the kernel's membarrier, and the stores' handlers with fork, and makes what log calls
   /// need. Again, if it failed.
   static func prepare() throws(LogError) {

@@ -124,6 +124,7 @@ final class SessionReader {
     self.runs = runs
     closing = [.sessionEnded(session, files.ending(summary.end), lastTime: lastTime)]
     if !summary.losses.isEmpty { closing.append(.losses(session, summary.losses)) }
+    if let crash = summary.crash { closing.append(.crashed(session, crash)) }
   }
 
   // MARK: - Following
@@ -170,6 +171,7 @@ final class SessionReader {
     let ending = SessionEnding(mark: summary.end, isClosedCleanly: image?.isClosedCleanly)
     closing = [.sessionEnded(session, ending, lastTime: lastTime)]
     if !losses.isEmpty { closing.append(.losses(session, losses)) }
+    if let crash = image?.crash ?? summary.crash { closing.append(.crashed(session, crash)) }
     hasNext = true
   }
 

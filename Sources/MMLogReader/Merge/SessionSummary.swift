@@ -6,6 +6,7 @@ struct SessionSummary {
   private(set) var dictionary = LogDictionary()
   private(set) var losses = LossLedger()
   private(set) var end: SessionEnd?
+  private(set) var crash: CrashReport?
   private(set) var coverage = Coverage()
   /// Damage that is not in a frame of records, by the archive's index.
   private(set) var damage: [Int: [LogDamage]] = [:]
@@ -32,6 +33,7 @@ struct SessionSummary {
     let image = ring.image
     for entry in image.entries { dictionary.insert(entry.entry) }
     if image.losses.total >= losses.total { losses = image.losses }
+    crash = image.crash ?? crash
     let generations = Set(image.segments.map(\.header.generation))
     for (index, archive) in archives.enumerated() { check(archive, index, generations) }
     coverage.settle()
@@ -130,6 +132,9 @@ struct SessionSummary {
       case .sessionEnd:
         end = SessionEnd(bytes)
         return end != nil
+      case .crash:
+        crash = CrashReport(bytes)
+        return crash != nil
       case .records, .index, .other: return true
       }
     }
@@ -188,6 +193,7 @@ extension FrameType {
     case .losses: "a frame of losses"
     case .sessionEnd: "the mark of the session's end"
     case .index: "the index"
+    case .crash: "the report of a crash"
     case .other: "a frame of a newer version"
     }
   }

@@ -42,6 +42,7 @@ public struct LogReport {
     var last: Int64
     var ending: SessionEnding?
     var losses: LossLedger?
+    var crash: CrashReport?
   }
 
   private struct Damage {
@@ -59,6 +60,7 @@ public struct LogReport {
     case .record(let record): add(record)
     case .sessionStarted(let session): _ = number(of: session)
     case .losses(let session, let ledger): sessions[number(of: session)].losses = ledger
+    case .crashed(let session, let crash): sessions[number(of: session)].crash = crash
     case .sessionEnded(let session, let ending, let lastTime):
       let number = number(of: session)
       sessions[number].ending = ending
@@ -219,8 +221,10 @@ public struct LogReport {
     output.append(
       text: #","pid":\#(identity.processID),"start":\#(inMilliseconds(identity.startTime)),"#
         + #""end":\#(inMilliseconds(session.last)),"records":\#(session.records),"#
-        + #""errors":\#(session.severe),"ending":"\#(session.ending?.word ?? "unknown")","losses":["#
+        + #""errors":\#(session.severe),"ending":"\#(session.ending?.word ?? "unknown")","crash":"#
     )
+    output.append(json: session.crash?.summary ?? "")
+    output.append(#","losses":["#)
     var isFirst = true
     for cause in LossCause.allCases {
       for level in Level.allCases {

@@ -19,7 +19,7 @@ struct ArchiveCheck {
       case .dictionary: learn(frame)
       case .records: check(frame)
       case .index: checkIndex(frame)
-      case .losses, .sessionEnd, .other: break
+      case .losses, .sessionEnd, .crash, .other: break
       }
       if frame.header.type != .dictionary, frame.header.type != .index {
         index.append(IndexEntry(offset: frame.offset - archive.start, header: frame.header))

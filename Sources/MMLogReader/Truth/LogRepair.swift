@@ -104,7 +104,7 @@ public struct LogRepair {
       }
       if result.recordCount & 0xFFF == 0, isStopped() { return false }
     }
-    try writer.finish(session.ending(summary.end), summary.losses)
+    try writer.finish(session.ending(summary.end), summary.losses, summary.crash)
     result.sessionCount += 1
     return !isStopped()
   }
@@ -216,10 +216,13 @@ private struct SessionWriter: ~Copyable {
     rows.removeAll()
   }
 
-  /// Writes the rest, what was lost, and how the session ended.
-  mutating func finish(_ ending: SessionEnding, _ losses: LossLedger) throws {
+  /// Writes the rest, what was lost, what the process died of, and how the session ended.
+  mutating func finish(
+    _ ending: SessionEnding, _ losses: LossLedger, _ crash: CrashReport?
+  ) throws {
     try writeFrame()
     if !losses.isEmpty { try series.append(losses) }
+    if let crash { try series.append(crash) }
     try dictionary.withUnsafeBytes { dictionary in
       switch ending {
       case .closed(let time): try end(.closed, time, dictionary)

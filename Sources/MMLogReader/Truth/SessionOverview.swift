@@ -6,6 +6,8 @@ public struct SessionOverview: Sendable {
   public let session: LogSession
   /// How it ended.
   public let ending: SessionEnding
+  /// What its process died of, if that was recorded.
+  public let crash: CrashReport?
   /// When it logged last, as far as its files tell, in nanoseconds since 1970; nil if it has no records.
   public let lastTime: Int64?
   /// How many records there are, each once; of a large one each part counts.
@@ -34,6 +36,7 @@ extension SessionOverview {
     session = LogSession(files.identity)
     ending = files.ending(summary.end)
     losses = summary.losses
+    crash = summary.crash
     archiveCount = files.archives.count
     hasRing = files.ring != nil
     var (count, last) = (0, Int64?.none)

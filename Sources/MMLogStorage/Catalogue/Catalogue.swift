@@ -340,10 +340,8 @@ package final class Catalogue: @unchecked Sendable {
   }
 
   /// The space on the directory's file system: what is free, what deleted archives will give back included, and all.
-  package func space() -> (free: Int, total: Int)? {
-    guard let directory = try? Directory.open(path), let space = try? directory.freeSpace() else {
-      return nil
-    }
+  package func space() throws(SystemError) -> (free: Int, total: Int) {
+    let space = try Directory.open(path).freeSpace()
     return (space.available, space.total)
   }
 }

@@ -1,3 +1,5 @@
+import MMLogSystem
+
 /// Applies limits to a directory of archives once, beside whatever processes use it.
 package struct Pruning {
   /// An archive, and the rule that deletes it; nil: none does.
@@ -27,11 +29,16 @@ package struct Pruning {
     _ retention: Retention, store: String?, problem: (String) -> Void
   ) throws(LogError) -> [Verdict] {
     let all = try catalogue.look { problem("\($0)") }
-    var space = catalogue.space()
+    var space: (free: Int, total: Int)?
+    do throws(SystemError) {
+      space = try catalogue.space()
+    } catch {
+      problem("\(error)")
+    }
     var verdicts: [Verdict] = []
     for name in Set(all.map(\.storeName)).sorted() where store == nil || name == store {
       let archives = all.filter { $0.storeName == name }
-      let plan = RetentionPlan(retention, archives, ringDirectory: rings, space: space)
+      let plan = try RetentionPlan(retention, archives, ringDirectory: rings, space: space)
       let rules = Dictionary(uniqueKeysWithValues: plan.deletions.map { ($0.index, $0.rule) })
       for (index, archive) in archives.enumerated() {
         verdicts.append(Verdict(archive: archive, rule: rules[index]))

@@ -11,10 +11,11 @@ extension RetentionPlan {
   ///   - archives: All of a store, the oldest first.
   ///   - ringDirectory: Where rings are.
   ///   - space: What is free on the file system, and all there is, in bytes; nil if unknown.
+  /// - Throws: ``LogError`` if the rings cannot be looked at: then nothing may be deleted.
   package init(
     _ retention: Retention, _ archives: [ArchiveInfo], ringDirectory: String,
     space: (free: Int, total: Int)?
-  ) {
+  ) throws(LogError) {
     var summaries = archives.map { archive in
       var summary = Archive(allocated: archive.allocatedSize, lastTime: archive.lastTime)
       summary.isUploaded = archive.state.isUploaded
@@ -27,15 +28,13 @@ extension RetentionPlan {
     self.init(retention, summaries, now: now, space: space)
     // Mostly there is nothing to delete, or no such ring.
     if deletions.isEmpty { return }
-    let rings = DeadRing.sessions(in: ringDirectory)
-    if rings?.all.isEmpty == true { return }
+    let rings = try DeadRing.sessions(in: ringDirectory)
+    if rings.all.isEmpty { return }
     for (index, archive) in archives.enumerated() {
       // One that is not complete may be just about to be completed by a recovery.
       let isNeeded =
-        rings.map { rings in
-          rings.dead.contains(archive.session)
-            || (!archive.isSealed && rings.all.contains(archive.session))
-        } ?? true
+        rings.dead.contains(archive.session)
+        || (!archive.isSealed && rings.all.contains(archive.session))
       if isNeeded { summaries[index].isSpared = true }
     }
     self.init(retention, summaries, now: now, space: space)

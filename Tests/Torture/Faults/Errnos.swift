@@ -45,7 +45,8 @@ extension SystemCall {
     case .mremap: [EAGAIN, ENOMEM]
     case .msync: [EBUSY, EIO, ENOMEM]
     case .madvise: [EAGAIN, EFAULT, EINTR, EINVAL, EIO, ENOMEM]
-    case .getrandom: [EAGAIN, EINTR, ENOSYS, EPERM]
+    // It is asked to wait.
+    case .getrandom: [EINTR, ENOSYS, EPERM]
     case .membarrier: [EINVAL, ENOSYS, EPERM]
     // Neither of its arguments can be wrong.
     case .sigaction: []

@@ -32,7 +32,7 @@ struct Reading {
       // One that found no room for its last fragments: it is counted as lost, or was kept in a segment that threads share.
       case .unfinished: break
       case .losses(_, let ledger): losses += ledger.lostCount
-      case .sessionStarted, .sessionEnded: break
+      case .crashed, .sessionStarted, .sessionEnded: break
       }
     }
   }

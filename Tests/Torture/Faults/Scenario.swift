@@ -300,11 +300,11 @@ final class Scenario: Sendable {
     guard let combination, !combination.isNoLoss, outcome.told.isEmpty else { return }
     // A store at work looks whether its ring is still there, and sweeps before it begins an archive; it leaves it at that
     // if it cannot.
-    // And whoever looks after archives looks again the next time.
+    // And whoever looks after archives, or at rings, looks again the next time.
     let isOnce = combination.duration == .once
     let onlyLooks =
       [.readdir, .open, .fstat, .fstatat, .unlinkat].contains(combination.call)
-      || isOnce && [.openat, .pread].contains(combination.call)
+      || isOnce && [.openat, .pread, .fgetxattr].contains(combination.call)
     if outcome.isHarmful && !(onlyLooks && outcome.isRecovered) {
       outcome.problems.append(
         "nothing was told of it, at \(outcome.struckPaths.sorted().joined(separator: ", "))")

@@ -76,12 +76,16 @@ struct Soak {
     var read = [Int](repeating: 0, count: Self.threads)
     var lost: [String] = []
     try output.append("second    records   resident KiB  descriptors   disk KiB\n")
-    for second in 1...seconds {
+    let start = end - UInt64(seconds) * 1_000_000_000
+    var told = 0
+    while Clock.monotonic() < end {
       usleep(1_000_000)
       try check(&read, &lost)
+      let second = Int((Clock.monotonic() - start) / 1_000_000_000)
       let sample = try Sample(second: second, in: folder, logged: counts.total)
       samples.append(sample)
-      if second % max(1, seconds / 60) == 0 {
+      if second >= told + seconds / 60 {
+        told = second
         try output.append("\(sample)\n")
         try output.flush()
       }

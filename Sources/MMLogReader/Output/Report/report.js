@@ -573,7 +573,7 @@ function showTip(event) {
   head.sessions.forEach((session, number) => {
     const top = BARS + AXIS + lanes[number] * LANE;
     if (y >= top && y < top + LANE && moment >= session.start - bars.each * 2 && moment <= session.end + bars.each * 2) {
-      lines.push(`${session.service}, pid ${session.pid}: ${endings[session.ending][0]}`);
+      lines.push(`${session.service}, pid ${session.pid}: ${ended(session)}`);
     }
   });
   const tip = $("tip");
@@ -683,6 +683,9 @@ const endings = {
   unknown: ["unknown: last records may be missing", "bad"],
 };
 
+// How a session ended, and of what its process died, if that was recorded.
+const ended = (session) => session.crash ? `${session.crash}; ${endings[session.ending][0]}` : endings[session.ending][0];
+
 const TABS = ["records", "sites", "sessions", "damage"];
 
 function tab(name) {
@@ -726,7 +729,7 @@ function fillSessions() {
       return [
         session.service, `${session.process}, pid ${session.pid} on ${session.host}`,
         fullTime(Math.floor(session.start), 0).slice(0, 19), fullTime(Math.floor(session.end), 0).slice(0, 23),
-        duration(session.end - session.start), make("td", { class: endings[session.ending][1] }, endings[session.ending][0]),
+        duration(session.end - session.start), make("td", { class: endings[session.ending][1] }, ended(session)),
         group(session.records), make("td", { class: session.errors ? "n bad" : "n" }, group(session.errors)),
         make("td", { class: lost ? "n bad" : "n" }, group(lost)),
         make("button", { onclick: () => { setFilter("session", index); zoom(session.start - 1, session.end + 1); } }, "show")];

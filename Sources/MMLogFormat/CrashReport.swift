@@ -1,0 +1,147 @@
+/// What a process's handler of fatal signals wrote before its death.
+///
+/// Immutable; any thread.
+public struct CrashReport: Equatable, Sendable {
+  /// A program or library that had code in the backtrace.
+  public struct Module: Equatable, Sendable {
+    /// By how much its addresses were moved when it was loaded.
+    public let base: UInt64
+    /// Where its code ended.
+    public let end: UInt64
+    /// What its linker called this build, up to 20 bytes; empty if nothing.
+    public let buildID: [UInt8]
+    /// The file, or the last 88 bytes of its path.
+    public let path: String
+  }
+
+  /// The signal's number.
+  public let signal: Int32
+  /// Why it was raised: `si_code`, see `sigaction(2)`.
+  public let code: Int32
+  /// The process that sent it; 0 if it was not sent.
+  public let sender: UInt32
+  /// The address that the kernel named: of the memory that could not be used, or of the instruction.
+  public let address: UInt64
+  /// The id of the thread that crashed.
+  public let threadID: UInt32
+  /// Its name, at most 16 bytes.
+  public let threadName: String
+  /// When it was, in nanoseconds since 1970.
+  public let time: Int64
+  /// The same by the counter that the session's records have.
+  public let ticks: UInt64
+  /// The processor, as ELF numbers them: 62 x86-64, 183 AArch64.
+  public let machine: UInt16
+  /// The registers, as ``registerNames`` names them.
+  public let registers: [UInt64]
+  /// Where it happened, and then the return addresses of the functions that were under way, the innermost first. Empty
+  /// if the stack could not be walked.
+  public let frames: [UInt64]
+  /// Whether there were more frames than the 128 that are kept.
+  public let hasMoreFrames: Bool
+  /// Whether some were found by looking for what looks like one, because the C library's functions leave no frame: some may
+  /// be missing or wrong.
+  public let isGuessed: Bool
+  /// What the frames are in.
+  public let modules: [Module]
+  /// As they stand on disk.
+  package let encoded: [UInt8]
+
+  /// Reads a report as it stands in a ring and in an archive; nil if there is none that is complete and right.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    typealias Layout = CrashLayout
+    guard bytes.count >= Layout.size else { return nil }
+    let bytes = bytes.slice(0, Layout.size)
+    guard bytes.load(Layout.state, as: UInt32.self) == Layout.stateComplete,
+      bytes.load(Layout.check, as: UInt32.self)
+        == crc32c(bytes.slice(Layout.signal, Layout.size - Layout.signal))
+    else { return nil }
+    let counts = (
+      Int(bytes.load(Layout.registerCount, as: UInt8.self)),
+      Int(bytes.load(Layout.frameCount, as: UInt16.self)),
+      Int(bytes.load(Layout.moduleCount, as: UInt8.self))
+    )
+    guard counts.0 <= Layout.mostRegisters, counts.1 <= Layout.mostFrames,
+      counts.2 <= Layout.mostModules
+    else { return nil }
+    func words(_ offset: Int, _ count: Int) -> [UInt64] {
+      (0..<count).map { bytes.load(offset + $0 * 8, as: UInt64.self) }
+    }
+    signal = bytes.load(Layout.signal, as: Int32.self)
+    code = bytes.load(Layout.code, as: Int32.self)
+    sender = bytes.load(Layout.sender, as: UInt32.self)
+    address = bytes.load(Layout.address, as: UInt64.self)
+    threadID = bytes.load(Layout.thread, as: UInt32.self)
+    threadName = bytes.text(Layout.threadName, Layout.threadNameSize)
+    time = bytes.load(Layout.wall, as: Int64.self)
+    ticks = bytes.load(Layout.ticks, as: UInt64.self)
+    machine = bytes.load(Layout.machine, as: UInt16.self)
+    registers = words(Layout.registers, counts.0)
+    frames = words(Layout.frames, counts.1)
+    let flags = bytes.load(Layout.flags, as: UInt16.self)
+    hasMoreFrames = flags & Layout.hasMoreFrames != 0
+    isGuessed = flags & Layout.isGuessed != 0
+    modules = (0..<counts.2).map {
+      Module(bytes.slice(Layout.modules + $0 * Layout.moduleSize, Layout.moduleSize))
+    }
+    encoded = Array(bytes)
+  }
+
+  /// The module that an address was in; nil if none is known.
+  ///
+  /// - Complexity: O(modules).
+  public func module(of address: UInt64) -> Module? {
+    modules.filter { $0.base <= address && address < $0.end }.max { $0.base < $1.base }
+  }
+
+  /// What ``registers`` are called on that processor; empty if it is not known.
+  public var registerNames: [String] {
+    switch machine {
+    case 62:
+      ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp"]
+        + (8...15).map { "r\($0)" } + ["rip", "eflags"]
+    case 183: (0...30).map { "x\($0)" } + ["sp", "pc", "pstate"]
+    default: []
+    }
+  }
+}
+
+extension CrashReport.Module {
+  fileprivate init(_ bytes: UnsafeRawBufferPointer) {
+    typealias Layout = CrashLayout
+    base = bytes.load(Layout.moduleBase, as: UInt64.self)
+    end = bytes.load(Layout.moduleEnd, as: UInt64.self)
+    let size = min(Int(bytes.load(Layout.buildIDSize, as: UInt32.self)), Layout.mostBuildID)
+    buildID = Array(bytes.slice(Layout.buildID, size))
+    path = bytes.text(Layout.modulePath, Layout.modulePathSize)
+  }
+}
+
+extension CrashReport {
+  /// As in `SIGSEGV`; `signal 77` if it has no name here.
+  public var signalName: String {
+    Self.signalNames[signal] ?? "signal \(signal)"
+  }
+
+  /// What ``code`` means, as in `no memory at this address`; empty if there is nothing to say.
+  public var reason: String {
+    if code <= 0 { return sender == 0 ? "" : "sent by process \(sender)" }
+    return Self.reasons[signal]?[code] ?? ""
+  }
+
+  // As Linux numbers them on both processors.
+  private static let signalNames: [Int32: String] = [
+    4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 31: "SIGSYS",
+  ]
+
+  private static let reasons: [Int32: [Int32: String]] = [
+    4: [1: "illegal opcode", 2: "illegal operand", 5: "privileged opcode"],
+    5: [1: "breakpoint", 2: "trace trap"],
+    7: [1: "misaligned address", 2: "nonexistent memory", 3: "memory error"],
+    8: [1: "integer divided by zero", 2: "integer overflow", 3: "divided by zero"],
+    11: [
+      1: "no memory at this address", 2: "not allowed at this address", 128: "address of no kind",
+    ],
+    31: [1: "system call forbidden by a filter"],
+  ]
+}

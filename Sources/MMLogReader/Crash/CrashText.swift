@@ -1,0 +1,83 @@
+public import MMLogFormat
+
+extension CrashReport {
+  /// What happened, in a line: `SIGSEGV (no memory at this address) at 0x10 in thread 4711 (worker)`.
+  public var summary: String {
+    let why = reason.isEmpty ? "" : " (\(reason))"
+    let place = code > 0 ? " at 0x\(String(address, radix: 16))" : ""
+    let name = threadName.isEmpty ? "" : " (\(threadName))"
+    return "\(signalName)\(why)\(place) in thread \(threadID)\(name)"
+  }
+
+  /// The functions that were under way, the innermost first, and the registers; a line each. Not escaped.
+  ///
+  /// The names of functions are those of the programs and libraries, where these are still there and of the same
+  /// build; without, the place in the file is told, for `addr2line(1)`. A debug file in `/usr/lib/debug` is used, too.
+  ///
+  /// - Complexity: O(symbols of the programs × frames).
+  public var details: [String] {
+    let functions = self.functions
+    var lines = frames.enumerated().map { index, address in
+      let number = String(repeating: " ", count: index < 10 ? 3 : index < 100 ? 2 : 1) + "\(index)"
+      return "\(number)  \(Self.hex(address))  \(place(of: address, functions[index]))"
+    }
+    if hasMoreFrames { lines.append("     and more") }
+    if isGuessed {
+      lines.append(
+        "     some were found by looking for them, and may be missing or wrong"
+      )
+    }
+    return lines + registerLines
+  }
+
+  private func place(of address: UInt64, _ function: ExecutableSymbols.Function?) -> String {
+    guard let module = module(of: address) else { return "?" }
+    let file = "\(module.path) + 0x\(String(address - module.base, radix: 16))"
+    return function.map { "\($0.name) + \($0.offset)  (\(file))" } ?? file
+  }
+
+  /// By the frame's index.
+  private var functions: [Int: ExecutableSymbols.Function] {
+    var result: [Int: ExecutableSymbols.Function] = [:]
+    for module in modules {
+      let own = frames.indices.filter { self.module(of: frames[$0]) == module }
+      guard let symbols = Self.symbols(of: module) else { continue }
+      // A call may be a function's last instruction: then the return address is in the next one.
+      let addresses = own.map { frames[$0] - module.base - ($0 > 0 ? 1 : 0) }
+      let found = symbols.functions(at: addresses)
+      for (index, address) in zip(own, addresses) {
+        result[index] = found[address].map {
+          ExecutableSymbols.Function(name: $0.name, offset: $0.offset + (index > 0 ? 1 : 0))
+        }
+      }
+    }
+    return result
+  }
+
+  private static func symbols(of module: Module) -> ExecutableSymbols? {
+    let id = module.buildID.map { hexByte($0) }
+    let debugFile = "/usr/lib/debug/.build-id/\(id.first ?? "")/\(id.dropFirst().joined()).debug"
+    for path in [debugFile, module.path] {
+      if let symbols = ExecutableSymbols(path: path, buildID: module.buildID) { return symbols }
+    }
+    return nil
+  }
+
+  private var registerLines: [String] {
+    let texts = zip(registerNames, registers).map { name, value in
+      String(repeating: " ", count: max(0, 7 - name.utf8.count)) + name + " \(Self.hex(value))"
+    }
+    return stride(from: 0, to: texts.count, by: 4).map {
+      texts[$0..<min($0 + 4, texts.count)].joined()
+    }
+  }
+
+  private static func hexByte(_ byte: UInt8) -> String {
+    (byte < 16 ? "0" : "") + String(byte, radix: 16)
+  }
+
+  private static func hex(_ word: UInt64) -> String {
+    let digits = String(word, radix: 16)
+    return "0x" + String(repeating: "0", count: 16 - digits.utf8.count) + digits
+  }
+}

@@ -1,0 +1,156 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// The functions of a program or library, by the addresses that its own file gives them (ELF, 64 bit).
+///
+/// What stands in the file may be anything: everything is checked against the file's size before it is used.
+struct ExecutableSymbols: ~Copyable {
+  /// A function that an address is in.
+  struct Function: Equatable {
+    /// As the source has it, if it is one of Swift's; else as the linker has it.
+    let name: String
+    /// How far behind its beginning the address is, in bytes.
+    let offset: UInt64
+  }
+
+  private let file: File
+  private let sections: [Section]
+
+  private struct Section {
+    let type: UInt32
+    let offset: Int
+    let size: Int
+    let link: Int
+  }
+
+  private enum Layout {
+    static let headerSize = 64
+    static let sectionsOffset = 40
+    static let sectionSize = 58
+    static let sectionCount = 60
+    static let leastSectionSize = 64
+    static let symbolSize = 24
+    static let symbolTable: UInt32 = 2
+    static let notes: UInt32 = 7
+    static let dynamicSymbols: UInt32 = 11
+    static let function: UInt8 = 2
+    static let buildID: UInt32 = 3
+  }
+
+  /// Opens the file of a build.
+  ///
+  /// - Parameter buildID: What the linker called it.
+  /// - Returns: nil if the file is no program, or of another build.
+  init?(path: String, buildID: [UInt8]) {
+    guard !buildID.isEmpty, let file = try? File.openFollowingLinks(path),
+      let status = try? file.status(), status.isRegularFile,
+      let sections = Self.sections(of: file, size: status.size)
+    else { return nil }
+    let notes = sections.filter { $0.type == Layout.notes }
+    guard notes.contains(where: { Self.holds(buildID, Self.bytes(of: $0, in: file)) }) else {
+      return nil
+    }
+    self.file = file
+    self.sections = sections
+  }
+
+  /// The functions that addresses are in, those of which none is known left out.
+  ///
+  /// - Complexity: O(symbols × addresses).
+  func functions(at addresses: [UInt64]) -> [UInt64: Function] {
+    // A stripped file has but the names that others link to.
+    for type in [Layout.symbolTable, Layout.dynamicSymbols] {
+      guard let table = sections.first(where: { $0.type == type }),
+        sections.indices.contains(table.link)
+      else { continue }
+      let found = find(addresses, in: Self.bytes(of: table, in: file))
+      let names = Self.bytes(of: sections[table.link], in: file)
+      return found.mapValues {
+        Function(name: Self.name(at: $0.name, in: names), offset: $0.offset)
+      }
+    }
+    return [:]
+  }
+
+  private func find(
+    _ addresses: [UInt64], in table: [UInt8]
+  ) -> [UInt64: (name: Int, offset: UInt64)] {
+    var found: [UInt64: (name: Int, offset: UInt64)] = [:]
+    table.withUnsafeBytes { table in
+      for at in stride(from: 0, through: table.count - Layout.symbolSize, by: Layout.symbolSize) {
+        guard table.load(at + 4, as: UInt8.self) & 15 == Layout.function else { continue }
+        let (value, size) = (
+          table.load(at + 8, as: UInt64.self), table.load(at + 16, as: UInt64.self)
+        )
+        for address in addresses where address >= value && address - value < size {
+          found[address] = (Int(table.load(at, as: UInt32.self)), address - value)
+        }
+      }
+    }
+    return found
+  }
+
+  private static func sections(of file: borrowing File, size: Int) -> [Section]? {
+    guard let header = try? file.bytes(at: 0, count: Layout.headerSize),
+      header.count == Layout.headerSize,
+      // 64 bits, and the order of bytes that both processors have.
+      header.starts(with: [0x7F, 0x45, 0x4C, 0x46, 2, 1])
+    else { return nil }
+    let (offset, each, count) = header.withUnsafeBytes {
+      (
+        $0.load(Layout.sectionsOffset, as: UInt64.self),
+        Int($0.load(Layout.sectionSize, as: UInt16.self)),
+        Int($0.load(Layout.sectionCount, as: UInt16.self))
+      )
+    }
+    guard each >= Layout.leastSectionSize, offset <= size,
+      let table = try? file.bytes(at: Int(offset), count: each * count),
+      table.count == each * count
+    else { return nil }
+    return table.withUnsafeBytes { table in
+      (0..<count).map { index in
+        let fields = table.slice(index * each, each)
+        let (start, length) = (fields.load(24, as: UInt64.self), fields.load(32, as: UInt64.self))
+        let isInside = start <= size && length <= UInt64(size) - start
+        return Section(
+          type: fields.load(4, as: UInt32.self), offset: isInside ? Int(start) : 0,
+          size: isInside ? Int(length) : 0, link: Int(fields.load(40, as: UInt32.self)))
+      }
+    }
+  }
+
+  private static func bytes(of section: Section, in file: borrowing File) -> [UInt8] {
+    // Larger tables are no program's.
+    guard section.size <= 512 << 20 else { return [] }
+    return (try? file.bytes(at: section.offset, count: section.size)) ?? []
+  }
+
+  private static func holds(_ buildID: [UInt8], _ notes: [UInt8]) -> Bool {
+    notes.withUnsafeBytes { notes in
+      var at = 0
+      while notes.count - at >= 12 {
+        let nameSize = Int(notes.load(at, as: UInt32.self))
+        let size = Int(notes.load(at + 4, as: UInt32.self))
+        let start = at + 12 + (nameSize + 3) & ~3
+        guard start <= notes.count, size <= notes.count - start else { return false }
+        if notes.load(at + 8, as: UInt32.self) == Layout.buildID,
+          notes[start..<start + size].starts(with: buildID)
+        {
+          return true
+        }
+        at = start + (size + 3) & ~3
+      }
+      return false
+    }
+  }
+
+  private static func name(at offset: Int, in names: [UInt8]) -> String {
+    let bytes = names.dropFirst(offset).prefix { $0 != 0 }.prefix(longestName)
+    let name = String(decoding: bytes, as: UTF8.self)
+    return SwiftName.demangled(name) ?? name
+  }
+
+  /// More is cut: generic functions of generic types have names that nobody reads.
+  private static let longestName = 4096
+}

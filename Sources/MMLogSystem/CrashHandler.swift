@@ -1,0 +1,44 @@
+import CMMLog
+
+/// A place in a mapped ring, to which the process's handlers of fatal signals write what happened: signal, address, registers, and
+/// return addresses with the build ids of the programs that they are in.
+///
+/// It goes away before the ring is unmapped.
+package struct CrashPlace: ~Copyable, @unchecked Sendable {
+  // What changes in it, a handler changes.
+  private let place: UnsafeMutablePointer<mmlog_crash_report>
+
+  /// Has SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS handled from now on, if they are not yet: sigaction(2).
+  ///
+  /// The handlers that were set before are called after that. Not from two threads at once.
+  package static func start() throws(SystemError) {
+    _ = try retrying(.sigaction, "") { mmlog_crash_start() }
+    readModules()
+  }
+
+  /// Notes which programs and libraries are loaded: dl_iterate_phdr(3). Any thread, but not in a handler.
+  ///
+  /// - Complexity: O(1) if they are those of the last time, else O(their number).
+  package static func readModules() { mmlog_crash_read_modules() }
+
+  /// Gives the calling thread a stack for handlers, if it has none: sigaltstack(2). Without, an overflow of its own stack is not
+  /// recorded. Async-signal-safe; does nothing before ``start()``.
+  package static func guardThread() { mmlog_crash_guard_thread() }
+
+  /// Takes that away, at the thread's end.
+  package static func leaveThread() { mmlog_crash_leave_thread() }
+
+  /// Has crashes written to an address. After ``start()``.
+  ///
+  /// - Parameter address: Where there are 4 KiB.
+  /// - Returns: nil where there are too many already.
+  package init?(at address: UnsafeMutableRawPointer) {
+    place = address.bindMemory(to: mmlog_crash_report.self, capacity: 1)
+    guard mmlog_crash_add(place) else { return nil }
+  }
+
+  /// Ends it in a child of fork(2), without giving anything back. Async-signal-safe.
+  package borrowing func detach() { mmlog_crash_remove(place) }
+
+  deinit { mmlog_crash_remove(place) }
+}

@@ -1,0 +1,57 @@
+import MMLogFormat
+import MMLogTestFiles
+import Testing
+
+@Suite struct CrashReportTests {
+  private static func report(_ bytes: [UInt8]) -> CrashReport? {
+    bytes.withUnsafeBytes { CrashReport($0) }
+  }
+
+  @Test func aReportIsReadAsItStands() throws {
+    let bytes = CrashReport.bytes { bytes in
+      bytes.store(11 as UInt32, CrashLayout.signal)
+      bytes.store(1 as UInt32, CrashLayout.code)
+      bytes.store(0x10 as UInt64, CrashLayout.address)
+      bytes.store(62 as UInt16, CrashLayout.machine)
+      bytes.store(18 as UInt8, CrashLayout.registerCount)
+      bytes.store(2 as UInt16, CrashLayout.frameCount)
+      bytes.store(0x1100 as UInt64, CrashLayout.frames)
+      bytes.store(1 as UInt8, CrashLayout.moduleCount)
+      bytes.store(0x1000 as UInt64, CrashLayout.modules)
+      bytes.store(0x2000 as UInt64, CrashLayout.modules + CrashLayout.moduleEnd)
+    }
+    let report = try #require(Self.report(bytes))
+    #expect(report.signalName == "SIGSEGV" && report.reason == "no memory at this address")
+    #expect(report.frames == [0x1100, 0] && report.registers.count == report.registerNames.count)
+    #expect(report.module(of: 0x1100) == report.modules.first && report.module(of: 0) == nil)
+    #expect(report.encoded == bytes)
+  }
+
+  @Test func oneWithAWrongBitIsNone() {
+    let bytes = CrashReport.bytes { $0.store(11 as UInt32, CrashLayout.signal) }
+    for bit in 0..<bytes.count * 8 {
+      var wrong = bytes
+      wrong[bit / 8] ^= 1 << (bit % 8)
+      #expect(Self.report(wrong) == nil, "bit \(bit)")
+    }
+    for count in stride(from: 0, to: bytes.count, by: 7) {
+      #expect(Self.report(Array(bytes.prefix(count))) == nil)
+    }
+  }
+
+  @Test(arguments: [
+    (CrashLayout.registerCount, 35), (CrashLayout.moduleCount, 17), (CrashLayout.frameCount, 129),
+  ])
+  func numbersThatNothingHasRoomForMakeItNone(offset: Int, number: Int) {
+    #expect(Self.report(CrashReport.bytes { $0.store(UInt8(number), offset) }) == nil)
+    #expect(Self.report(CrashReport.bytes { $0.store(UInt8(number - 1), offset) }) != nil)
+  }
+
+  @Test func sizesOfBuildIDsAreNotBelieved() throws {
+    let bytes = CrashReport.bytes {
+      $0.store(1 as UInt8, CrashLayout.moduleCount)
+      $0.store(UInt32.max, CrashLayout.modules + CrashLayout.buildIDSize)
+    }
+    #expect(try #require(Self.report(bytes)).modules[0].buildID.count == CrashLayout.mostBuildID)
+  }
+}

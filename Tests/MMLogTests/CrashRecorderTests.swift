@@ -1,0 +1,282 @@
+import CMMLog
+import Foundation
+import Glibc
+import MMLogFormat
+import MMLogReader
+import MMLogTestFiles
+import Testing
+
+@testable import MMLog
+
+/// What is known of a process that a fatal signal has ended.
+@Suite(.serialized) struct CrashRecorderTests {
+  /// Ways to die, each in a function of a name that can be looked for.
+  enum Death: String, Codable, CaseIterable {
+    case noMemory, trap, abort, bus, sent, stackOverflow
+
+    func happen() {
+      switch self {
+      case .noMemory: dieOfNoMemory()
+      case .trap: dieOfTrap()
+      case .abort: dieOfAbort()
+      case .bus: dieOfBus()
+      case .sent:
+        raise(SIGSEGV)
+        usleep(1)
+      case .stackOverflow: _ = dieOfStackOverflow(1)
+      }
+    }
+
+    var signal: Int32 {
+      switch self {
+      case .noMemory, .sent, .stackOverflow: SIGSEGV
+      #if arch(x86_64)
+        case .trap: SIGILL
+      #else
+        case .trap: SIGTRAP
+      #endif
+      case .abort: SIGABRT
+      case .bus: SIGBUS
+      }
+    }
+  }
+
+  private static func open(
+    _ path: String, _ change: (inout LogStore.Configuration) -> Void = { _ in }
+  ) throws -> LogStore {
+    var configuration = LogStore.Configuration()
+    configuration.recordsCrashes = true
+    change(&configuration)
+    return try LogStore(directory: path, name: "crash", configuration: configuration)
+  }
+
+  private static func expect(_ death: Death, in path: String) async {
+    await #expect(processExitsWith: .signal(death.signal)) {
+      [path = path as String, death = death as Death] in
+      let store = try CrashRecorderTests.open(path)
+      store.logger(label: "l").info("before")
+      death.happen()
+    }
+  }
+
+  @Test(
+    "a fatal signal is told with its thread, its cause and its functions", arguments: Death.allCases
+  )
+  func report(death: Death) async throws {
+    let folder = TemporaryDirectory()
+    await Self.expect(death, in: folder.path)
+
+    let contents = Contents(folder.path)
+    #expect(contents.messages == ["before"])
+    let crash = try #require(contents.crashes.first)
+    #expect(crash.signal == death.signal)
+    #expect(
+      crash.threadID > 0 && crash.time > 0 && crash.registers.count == crash.registerNames.count)
+    #expect(crash.frames.count > 2 && crash.frames.allSatisfy { crash.module(of: $0 - 1) != nil })
+    let text = crash.details.joined(separator: "\n")
+    #expect(text.contains("Death.happen") || death == .stackOverflow, "\(crash.summary)\n\(text)")
+    switch death {
+    case .noMemory: #expect(crash.address == 16 && crash.summary.contains("at 0x10"))
+    case .trap: #expect(text.contains("dieOfTrap"))
+    case .abort, .sent: #expect(crash.sender > 0 && crash.reason.contains("sent by process"))
+    case .bus: #expect(crash.code == 2 && text.contains("dieOfBus"))
+    case .stackOverflow: #expect(crash.hasMoreFrames && text.contains("dieOfStackOverflow"))
+    }
+  }
+
+  @Test("recovery takes it into the archive, where it stays")
+  func recovery() async throws {
+    let folder = TemporaryDirectory()
+    await Self.expect(.noMemory, in: folder.path)
+    let before = Contents(folder.path).crashes
+
+    for _ in 0..<2 { try LogStore(directory: folder.path, name: "crash").close() }
+
+    #expect(before.count == 1 && Contents(folder.path).crashes == before)
+  }
+
+  @Test("a thread that logs has a stack for it, and gives it back")
+  func otherThread() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
+      let store = try CrashRecorderTests.open(path)
+      let log = store.logger(label: "l")
+      for _ in 0..<3 { onThread { log.info("before") } }
+      onThread(named: "worker") {
+        log.info("before")
+        _ = dieOfStackOverflow(1)
+      }
+    }
+    #expect(Contents(folder.path).messages.count == 4)
+    let crash = try #require(Contents(folder.path).crashes.first)
+    #expect(crash.threadName == "worker" && crash.hasMoreFrames)
+  }
+
+  @Test("the handler that was there before has its turn")
+  func chain() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .exitCode(7)) { [path = folder.path as String] in
+      signal(SIGILL) { _ in _exit(7) }
+      signal(SIGTRAP) { _ in _exit(7) }
+      let store = try CrashRecorderTests.open(path)
+      store.logger(label: "l").info("before")
+      dieOfTrap()
+    }
+    #expect(Contents(folder.path).crashes.first?.signal == Death.trap.signal)
+  }
+
+  @Test("a crash of the handler before is not told in place of the first one")
+  func crashInHandler() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
+      signal(SIGABRT) { _ in dieOfNoMemory() }
+      let store = try CrashRecorderTests.open(path)
+      store.logger(label: "l").info("before")
+      abort()
+    }
+    #expect(Contents(folder.path).crashes.map(\.signal) == [SIGABRT])
+  }
+
+  @Test("threads that crash at once end as one would")
+  func manyThreads() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
+      let store = try CrashRecorderTests.open(path)
+      store.logger(label: "l").info("before")
+      for _ in 0..<8 { Thread.detachNewThread { dieOfNoMemory() } }
+      while true { pause() }
+    }
+    #expect(Contents(folder.path).crashes.map(\.signal) == [SIGSEGV])
+  }
+
+  @Test("a child of a fork has its own report, and its parent none")
+  func child() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try CrashRecorderTests.open(path)
+      let log = store.logger(label: "l")
+      log.info("parent")
+      let child = forkProcess()
+      if child == 0 {
+        log.info("child")
+        dieOfNoMemory()
+      }
+      var status: CInt = 0
+      waitpid(child, &status, 0)
+      require(status & 0x7F == SIGSEGV)
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.messages.sorted() == ["child", "parent"] && contents.crashes.count == 1)
+  }
+
+  @Test("a fault in the ring that is contained is none")
+  func contained() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try CrashRecorderTests.open(path)
+      let log = store.logger(label: "l")
+      log.info("before")
+      let ring = try #require(
+        FileManager.default.contentsOfDirectory(atPath: path).first { $0.hasSuffix(".ring") })
+      require(truncate("\(path)/\(ring)", 8192) == 0)
+      for _ in 0..<100_000 { log.info("on") }
+      try store.close()
+    }
+    #expect(Contents(folder.path).crashes.isEmpty)
+  }
+
+  @Test("without it, no handler but that of SIGBUS is set")
+  func off() async {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try LogStore(directory: path, name: "crash")
+      store.logger(label: "l").info("before")
+      for number in [SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS] {
+        var action = sigaction()
+        require(sigaction(number, nil, &action) == 0)
+        require(unsafeBitCast(action.__sigaction_handler, to: UInt.self) == 0)
+      }
+      try store.close()
+    }
+  }
+
+  @Test("what C writes stands where Swift reads it")
+  func layout() {
+    typealias Report = mmlog_crash_report
+    typealias Module = mmlog_crash_module
+    typealias Layout = CrashLayout
+    let offsets: [(Int?, Int)] = [
+      (MemoryLayout<Report>.offset(of: \.state), Layout.state),
+      (MemoryLayout<Report>.offset(of: \.check), Layout.check),
+      (MemoryLayout<Report>.offset(of: \.signal), Layout.signal),
+      (MemoryLayout<Report>.offset(of: \.code), Layout.code),
+      (MemoryLayout<Report>.offset(of: \.thread), Layout.thread),
+      (MemoryLayout<Report>.offset(of: \.sender), Layout.sender),
+      (MemoryLayout<Report>.offset(of: \.thread_name), Layout.threadName),
+      (MemoryLayout<Report>.offset(of: \.address), Layout.address),
+      (MemoryLayout<Report>.offset(of: \.wall), Layout.wall),
+      (MemoryLayout<Report>.offset(of: \.ticks), Layout.ticks),
+      (MemoryLayout<Report>.offset(of: \.machine), Layout.machine),
+      (MemoryLayout<Report>.offset(of: \.register_count), Layout.registerCount),
+      (MemoryLayout<Report>.offset(of: \.module_count), Layout.moduleCount),
+      (MemoryLayout<Report>.offset(of: \.frame_count), Layout.frameCount),
+      (MemoryLayout<Report>.offset(of: \.flags), Layout.flags),
+      (MemoryLayout<Report>.offset(of: \.registers), Layout.registers),
+      (MemoryLayout<Report>.offset(of: \.frames), Layout.frames),
+      (MemoryLayout<Report>.offset(of: \.modules), Layout.modules),
+      (MemoryLayout<Module>.offset(of: \.base), Layout.moduleBase),
+      (MemoryLayout<Module>.offset(of: \.end), Layout.moduleEnd),
+      (MemoryLayout<Module>.offset(of: \.build_id_size), Layout.buildIDSize),
+      (MemoryLayout<Module>.offset(of: \.build_id), Layout.buildID),
+      (MemoryLayout<Module>.offset(of: \.path), Layout.modulePath),
+    ]
+    for (index, (offset, expected)) in offsets.enumerated() {
+      #expect(offset == expected, "field \(index)")
+    }
+    #expect(
+      MemoryLayout<Report>.size == Layout.size && MemoryLayout<Module>.size == Layout.moduleSize)
+    #expect(RingLayout.crash + Layout.size <= RingLayout.dictionary)
+  }
+}
+
+// Not inlined, so that they are in the backtrace; each goes on behind what ends it, so that it is no tail call.
+
+@inline(never) private func dieOfNoMemory() {
+  UnsafeMutablePointer<UInt64>(bitPattern: 16)?.pointee = 1
+  usleep(1)
+}
+
+@inline(never) private func dieOfTrap() {
+  let numbers = Array(0..<CommandLine.arguments.count)
+  print(numbers[numbers.count])
+}
+
+@inline(never) private func dieOfAbort() {
+  abort()
+}
+
+@inline(never) private func dieOfBus() {
+  let file = tmpfile()
+  let memory = mmap(nil, 4096, PROT_READ, MAP_SHARED, fileno(file), 0)
+  print(memory?.load(as: UInt64.self) ?? 0)
+}
+
+@inline(never) private func dieOfStackOverflow(_ depth: Int) -> Int {
+  withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { bytes in
+    bytes[depth & 4095] = 1
+    return dieOfStackOverflow(depth + 1) + Int(bytes[0])
+  }
+}
+
+/// Runs something on a thread of its own, to its end.
+private func onThread(named name: String = "", _ body: @escaping @Sendable () -> Void) {
+  let isDone = DispatchSemaphore(value: 0)
+  let thread = Thread {
+    body()
+    isDone.signal()
+  }
+  thread.name = name
+  thread.start()
+  isDone.wait()
+}
