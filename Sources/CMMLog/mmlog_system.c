@@ -264,3 +264,7 @@ const char *mmlog_program_name(void) { return program_invocation_short_name; }
 const char *mmlog_error_text(int code, char *buffer, size_t size) {
   return strerror_r(code, buffer, size);
 }
+
+int mmlog_open_unnamed(int directory, unsigned mode) {
+  return openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+}

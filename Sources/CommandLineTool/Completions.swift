@@ -24,7 +24,9 @@ extension Command {
       "    \(names(option).joined(separator: " | "))) "
         + "COMPREPLY=($(compgen -W '\(option.choices.joined(separator: " "))' -- \"$current\")) && return ;;\n"
     }
-    let free = options.filter { $0.choices.isEmpty && $0.placeholder != nil && !$0.takesFile }
+    let free = options.filter {
+      $0.choices.isEmpty && $0.placeholder != nil && $0.impliedValue == nil && !$0.takesFile
+    }
     let none = free.flatMap(names).joined(separator: " | ")
     let words = options.map { "--\($0.long)" }.joined(separator: " ")
     return """
@@ -61,7 +63,9 @@ extension Command {
         let action =
           option.takesFile
           ? "_files" : option.choices.isEmpty ? " " : "(\(option.choices.joined(separator: " ")))"
-        return ":\(option.choices.isEmpty ? placeholder.lowercased() : option.long):\(action)"
+        let colon = option.impliedValue == nil ? ":" : "::"
+        return
+          "\(colon)\(option.choices.isEmpty ? placeholder.lowercased() : option.long):\(action)"
       }
       let repeats = option.isRepeatable ? "*" : ""
       let equals = option.placeholder == nil ? "" : "="
@@ -90,7 +94,10 @@ extension Command {
     let lines = options.map { option -> String in
       var line = "complete -c \(name) -l \(option.long)"
       if let short = option.short { line += " -s \(short)" }
-      if option.placeholder != nil { line += option.takesFile ? " -r -F" : " -x" }
+      // A file may follow where a value is left out.
+      if option.placeholder != nil, option.impliedValue == nil {
+        line += option.takesFile ? " -r -F" : " -x"
+      }
       if !option.choices.isEmpty { line += " -a \(quoted(option.choices.joined(separator: " ")))" }
       return line + " -d \(quoted(option.firstSentence, fish: true))\n"
     }

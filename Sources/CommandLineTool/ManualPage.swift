@@ -37,7 +37,7 @@ extension Command {
   private func manualEntry(_ option: Option) -> String {
     var names = option.short.map { "\\fB\\-\(roff(String($0)))\\fR, " } ?? ""
     names += "\\fB\\-\\-\(roff(option.long))\\fR"
-    if let placeholder = option.placeholder { names += " \\fI\(roff(placeholder))\\fR" }
+    if let value = option.valueSynopsis { names += " \\fI\(roff(value))\\fR" }
     return entry(names, option.sentences)
   }
 

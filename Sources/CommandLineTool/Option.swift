@@ -22,6 +22,10 @@ package struct Option: Sendable {
   /// The value when it is not given.
   package let defaultValue: String?
 
+  /// Of an option whose value may be left out: the value that it has then. It is a number, so that it can be told from an
+  /// operand that follows.
+  package let impliedValue: String?
+
   /// True if the command makes no sense without it.
   package let isRequired: Bool
 
@@ -35,7 +39,7 @@ package struct Option: Sendable {
   ///
   /// A flag may be repeated; ``Arguments/count(of:)`` tells how often.
   package init(_ long: String, short: Character? = nil, _ help: String) {
-    self.init(long, short, nil, [], nil, false, true, help)
+    self.init(long, short, nil, [], nil, nil, false, true, help)
   }
 
   /// An option with a value of any form.
@@ -48,7 +52,19 @@ package struct Option: Sendable {
     default defaultValue: String? = nil, required: Bool = false, repeatable: Bool = false,
     _ help: String
   ) {
-    self.init(long, short, placeholder, [], defaultValue, required, repeatable, help)
+    self.init(long, short, placeholder, [], defaultValue, nil, required, repeatable, help)
+  }
+
+  /// An option with a number that may be left out: an argument of digits alone that follows is taken for it.
+  ///
+  /// - Parameters:
+  ///   - placeholder: how help calls the number.
+  ///   - impliedValue: the number when it is left out; help shows it.
+  package init(
+    _ long: String, short: Character? = nil, number placeholder: String,
+    implied impliedValue: String, _ help: String
+  ) {
+    self.init(long, short, placeholder, [], nil, impliedValue, false, false, help)
   }
 
   /// An option with one of a few values; help lists them.
@@ -59,18 +75,20 @@ package struct Option: Sendable {
   ) {
     precondition(!choices.isEmpty, "--\(long) needs at least one choice")
     let placeholder = choices.joined(separator: "|")
-    self.init(long, short, placeholder, choices, defaultValue, required, repeatable, help)
+    self.init(long, short, placeholder, choices, defaultValue, nil, required, repeatable, help)
   }
 
   private init(
     _ long: String, _ short: Character?, _ placeholder: String?, _ choices: [String],
-    _ defaultValue: String?, _ isRequired: Bool, _ isRepeatable: Bool, _ help: String
+    _ defaultValue: String?, _ impliedValue: String?, _ isRequired: Bool, _ isRepeatable: Bool,
+    _ help: String
   ) {
     self.long = long
     self.short = short
     self.placeholder = placeholder
     self.choices = choices
     self.defaultValue = defaultValue
+    self.impliedValue = impliedValue
     self.isRequired = isRequired
     self.isRepeatable = isRepeatable
     self.help = help
@@ -92,8 +110,9 @@ extension Option {
   /// Prints the version; every command has it.
   package static let version = Option("version", "Print the version.")
 
-  /// As it is written with its value: `--level L`.
-  var synopsis: String {
-    placeholder.map { "--\(long) \($0)" } ?? "--\(long)"
-  }
+  /// As it is written with its value: `--level L`, or `--last [N]` if that may be left out.
+  var synopsis: String { "--\(long)" + (valueSynopsis.map { " \($0)" } ?? "") }
+
+  /// The value as help shows it; nil if there is none.
+  var valueSynopsis: String? { placeholder.map { impliedValue == nil ? $0 : "[\($0)]" } }
 }

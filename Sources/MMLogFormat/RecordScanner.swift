@@ -177,6 +177,26 @@ package struct RowReader {
     rows = try reader.take(reader.remaining)
   }
 
+  /// Reads rows alone, as ``rows(from:size:)`` gives them.
+  package init(rows: UnsafeRawBufferPointer) {
+    table = UnsafeRawBufferPointer(start: nil, count: 0)
+    self.rows = rows
+  }
+
+  /// How large all rows are, in bytes.
+  package var size: Int { rows.count }
+
+  /// The rows that begin in so many bytes from an offset at which one begins; at least one, unless there is none. What follows them
+  /// and is no row is with them.
+  package func rows(from start: Int, size: Int) -> Slice<UnsafeRawBufferPointer> {
+    if size >= rows.count - start { return rows[start...] }
+    var end = start
+    while end - start < size {
+      end += recordLength(rows, end) ?? (rows.count - end)
+    }
+    return rows[start..<end]
+  }
+
   /// The threads that the rows are of, read anew at each call.
   package var threads: [ThreadIdentity] {
     stride(from: 0, to: table.count, by: ThreadLayout.size).map {

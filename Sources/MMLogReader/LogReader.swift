@@ -52,8 +52,9 @@ public final class LogReader: Sequence, IteratorProtocol {
     unreadable = files.unreadable
     fileCount = files.fileCount
     self.skipping = skipping
+    let memory = FrameMemory()
     for session in files.sessions where filter.passes(session.identity) {
-      let reader = SessionReader(session, filter)
+      let reader = SessionReader(session, filter, memory)
       sessions.insert(reader)
       readers.append(reader)
       allBytes += reader.laterBytes

@@ -104,10 +104,9 @@ package final class ArchiveFile {
 
   /// The same, or nil for a frame in columns that is not wanted.
   ///
-  /// - Parameter mayPass: Asked of a frame that has only whole records which are as their call sites say, with the text
-  ///   of all their strings, in which digits may be missing.
+  /// - Parameter mayPass: Asked of a frame that has only whole records which are as their call sites say.
   package func payload(
-    of frame: Frame, ifWanted mayPass: (UnsafeRawBufferPointer) -> Bool
+    of frame: Frame, ifWanted mayPass: (FrameText) -> Bool
   ) throws -> [UInt8]? {
     let header = frame.header
     let stored = try Self.read(

@@ -54,6 +54,13 @@ extension File {
     return File(adopting: file.release(), path: label)
   }
 
+  /// How many files the process may have open: getrlimit(2).
+  package static var openLimit: Int {
+    var limit = rlimit()
+    let isKnown = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+    return isKnown ? Int(clamping: limit.rlim_cur) : 0
+  }
+
   /// Lets the process have as many files open as an administrator allows: setrlimit(2). To fail
   /// changes nothing.
   package static func raiseOpenLimit() {

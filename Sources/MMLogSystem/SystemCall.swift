@@ -9,7 +9,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case fcntlUnlock = "unlock"
   case fcntlGetLock = "test lock"
   case fsetxattr, fgetxattr, fremovexattr
-  case mkdir, mkdirat, unlinkat, renameat
+  case mkdir, mkdirat, unlinkat, renameat, linkat
   case mmap, munmap, mremap, msync, madvise
   case getrandom, membarrier, sigaction
   case pthreadCreate = "pthread_create"

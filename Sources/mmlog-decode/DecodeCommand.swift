@@ -34,7 +34,7 @@ extension Command {
         "Errors of the last quarter of an hour, in UTC",
         "mmlog-decode --level error --since -15m --utc /var/log/orders"),
       Example("What happens now", "mmlog-decode --follow --grep timeout /var/log/orders"),
-      Example("How it ended", "mmlog-decode --last-crash 20 /var/log/orders"),
+      Example("How it ended", "mmlog-decode --last-crash /var/log/orders"),
       Example(
         "Slow orders of a user",
         "mmlog-decode --where 'user == 42 && elapsed_ms > 10' /var/log/orders"

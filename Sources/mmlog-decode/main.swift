@@ -1,7 +1,7 @@
 import CommandLineTool
 
 Program.run(.decode) { arguments, output in
-  if arguments.isSet(PruneOptions.prune) { return try Prune(arguments, output).run() }
+  if try PruneOptions.isAskedFor(arguments) { return try Prune(arguments, output).run() }
   let settings = try DecodeSettings(arguments, output)
   if let job = settings.job { return try job.run(settings, output) }
   return try Decoder(settings).run()

@@ -165,6 +165,18 @@ import Testing
     #expect(try decode(["--version"]) == Run(output: "mmlog-decode 0.1.0\n", errors: "", status: 0))
   }
 
+  @Test func theManualPageAndCompletionsArePrinted() throws {
+    let page = try decode(["--man"])
+    #expect(page.status == 0 && page.output.contains(".TH MMLOG\\-DECODE 1"))
+    #expect(page.output.contains("\\fB\\-\\-last\\-crash\\fR \\fI[N]\\fR"))
+    for shell in ["bash", "zsh", "fish"] {
+      let script = try decode(["--completions", shell])
+      #expect(script.status == 0 && script.output.contains("last-crash"))
+    }
+    let run = try shell("'\(tool)' --completions bash | bash -n", folder: TemporaryDirectory())
+    #expect(run == Run(output: "", errors: "", status: 0))
+  }
+
   @Test func aBrokenPipeEndsItQuietly() throws {
     let log = TestLog()
     // More than any pipe takes.

@@ -32,6 +32,31 @@ import Testing
       .map { String(decoding: $0, as: UTF8.self) }
   }
 
+  @Test func text() throws {
+    #expect(
+      try lines() == [
+        "2025-11-21T09:00:00.000000005Z INFO     orders.book: order 7 100 % venue=XETR "
+          + #"note="a \"b\"" (App/Main.swift:7)"#,
+        #"2025-11-21T09:00:01.000000000Z ERROR    two \u{1b}[31m\n,"x" (App/Main.swift:7)"#,
+      ])
+  }
+
+  @Test func json() throws {
+    let end =
+      #""code_file_path":"App/Main.swift","code_line_number":7,"code_function_name":"run()","#
+      + #""thread_ordinal":1,"thread_id":1001,"thread_name":"worker1","service_name":"test","#
+      + #""process_name":"orders","process_pid":42,"host_name":"tokyo","#
+      + #""session_id":"01000000000000000000000000000000"}"#
+    #expect(
+      try lines("-f", "json") == [
+        #"{"timestamp":"2025-11-21T09:00:00.000000005Z","severity_text":"info","severity_number":9,"#
+          + #""scope_name":"orders.book","body":"order 7 100 %","#
+          + #""attributes":{"id":7,"venue":"XETR","note":"a \"b\""},"# + end,
+        #"{"timestamp":"2025-11-21T09:00:01.000000000Z","severity_text":"error","severity_number":17,"#
+          + #""scope_name":"","body":"two \u001b[31m\n,\"x\"","attributes":{},"# + end,
+      ])
+  }
+
   @Test func logfmt() throws {
     let end = " thread=worker1 service=test pid=42 session=01000000000000000000000000000000"
     #expect(
@@ -185,7 +210,8 @@ import Testing
   }
 
   /// It waits for its input until it has been asked to end, so that nothing depends on how fast it is.
-  @Test func anInterruptionLeavesNoFile() throws {
+  @Test(arguments: [("TERM", "143\n"), ("KILL", "137\n")])
+  func anInterruptionLeavesNoFile(signal: String, expected: String) throws {
     let log = log()
     let folder = TemporaryDirectory()
     let tool = productsFolder.appendingPathComponent("mmlog-decode").path
@@ -198,12 +224,35 @@ import Testing
       cd '\(folder.path)' && mkfifo in && mkdir files
       python3 -c "$unblocked" '\(tool)' -o files/out - < in & decoder=$!
       exec 3> in
-      until ls files | grep -q unfinished; do sleep 0.01; done
-      kill -TERM $decoder
+      until ls -l /proc/$decoder/fd | grep -q '/files/'; do sleep 0.01; done
+      kill -\(signal) $decoder
       cat '\(log.save()[0])' >&3; exec 3>&-
       wait $decoder; echo $?; ls files
       """, folder: folder)
-    #expect(run.output == "143\n")
+    #expect(run.output == expected)
+  }
+
+  /// Whenever it is killed: what has a name is whole, and nothing else is there.
+  @Test func aProcessThatIsKilledLeavesWholeFilesOrNone() throws {
+    let log = TestLog(
+      geometry: RingGeometry(dictionarySize: 8192, segmentSize: 65536, segmentCount: 4))
+    log.writesRing = false
+    let site = log.site(.argument(type: .int))
+    let labels = ["a", "b", "c"].map { log.label($0) }
+    for ticks in 0..<1500 as Range<UInt64> {
+      log.write(
+        TestRecord(
+          ticks: ticks, site: site, label: labels[Int(ticks) % 3], level: .info,
+          words: ValueWords.argument(.int(Int64(ticks)))))
+    }
+    log.archive()
+    log.close()
+    log.save()
+    log.folder.put("check.py", Array(checkKilled.utf8))
+    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
+    let run = try shell(
+      "python3 '\(log.folder("check.py"))' '\(tool)' '\(log.folder.path)'", folder: log.folder)
+    #expect(run == Run(output: "", errors: "", status: 0))
   }
 
   @Test func hostileLabelsAreHarmlessNamesOfFiles() throws {
@@ -335,6 +384,35 @@ import Testing
     try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
   }
 }
+
+private let checkKilled = """
+  import os, random, subprocess, sys, time
+  tool, folder = sys.argv[1:]
+  files = {name: "".join(f"{number}\\n" for number in range(start, 1500, step))
+           for name, start, step in [("a.log", 0, 3), ("b.log", 1, 3), ("c.log", 2, 3), ("all", 0, 1)]}
+  seed = random.randrange(1 << 32)
+  random.seed(seed)
+  started = time.monotonic()
+  for options in [["-o", "all"], ["--split-by", "label", "-o", "."]]:
+      for round in range(12):
+          place = f"{folder}/{options[0]}-{round}"
+          os.mkdir(place)
+          if round % 2 and options[0] == "-o": open(f"{place}/all", "w").write(files["all"])
+          process = subprocess.Popen([tool, "-f", "message", *options, folder], cwd=place)
+          # Some of the first to the last of its steps; the first ones say how long it takes.
+          if round < 2:
+              process.wait()
+              took = time.monotonic() - started
+          else: time.sleep(random.random() * took)
+          process.kill()
+          process.wait()
+          for name in os.listdir(place):
+              # Between two steps of replacing what had the name: whole, under another one.
+              whole = files[name.split(".unfinished-")[0]]
+              assert name in files or round % 2 and options[0] == "-o", f"seed {seed}: {name}"
+              assert open(f"{place}/{name}").read() == whole, f"seed {seed}: {name} is not whole"
+          started = time.monotonic()
+  """
 
 private let checkOutputs = """
   import csv, io, json, subprocess, sys, base64

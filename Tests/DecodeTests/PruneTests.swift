@@ -75,6 +75,48 @@ import Testing
     #expect(wrong.status == 2 && wrong.errors.contains("500M"))
   }
 
+  @Test(arguments: [
+    ("--max-count 1", "add --prune"), ("--dry-run", "add --prune"),
+    ("--keep-crashes 2", "add --prune"),
+    ("--prune --max-count 1 --level error", "--level has no meaning with --prune"),
+    ("--prune --max-count 1 --recursive", "--recursive has no meaning"),
+    ("--prune --max-count 1 --sessions", "--sessions has no meaning"),
+  ]) func whatWouldHaveNoEffectIsRefused(line: String, expected: String) throws {
+    let names = archives(2)
+    let run = try decode(line.split(separator: " ").map(String.init) + [folder.path])
+    #expect(run.status == 2 && run.output.isEmpty && run.errors.contains(expected), "\(run)")
+    #expect(try left() == names)
+    #expect(try decode(["--prune", "--max-count", "1"]).errors.contains("PATH is missing"))
+  }
+
+  @Test func smallArchivesAndOtherStoresStay() throws {
+    let names = archives(3)
+    // Few and small ones stay, however little is free.
+    for free in ["100%", "900T"] {
+      let run = try decode(["--prune", "--keep-free", free, folder.path])
+      #expect(run == Run(output: "", errors: "", status: 0))
+    }
+    let wrong = try decode(["--prune", "--keep-free", "101%", folder.path])
+    #expect(wrong.status == 2 && wrong.errors.contains("a size as 1G or 5%"))
+    let other = try decode(["--prune", "--max-count", "1", "--name", "other", folder.path])
+    #expect(other == Run(output: "", errors: "", status: 0))
+    let named = try decode(["--prune", "--max-count", "2", "--name", "orders", folder.path])
+    #expect(named.output.split(separator: "\n").count == 1 && named.output.contains(names[0]))
+  }
+
+  @Test func whatADeadRingsRecoveryNeedsStays() throws {
+    let names = archives(2)
+    let log = TestLog(session: 1)
+    log.identity.storeName = "orders"
+    log.write("left", ticks: 1)
+    let rings = TemporaryDirectory()
+    rings.put("orders.\(log.identity.session).ring", log.ring)
+    let arguments = ["--prune", "--max-size", "1", "--dry-run", folder.path]
+    #expect(try decode(arguments).output.contains(names[0]))
+    let spared = try decode(arguments + ["--rings", rings.path])
+    #expect(!spared.output.contains(names[0]) && spared.output.contains(names[1]), "\(spared)")
+  }
+
   @Test func ageAndSizeDelete() throws {
     let names = archives(3)
     let run = try decode(["--prune", "--max-age", "1d", folder.path])

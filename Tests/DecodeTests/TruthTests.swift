@@ -159,6 +159,7 @@ import Testing
     log.save()
     let run = try decode(["--last-crash", "2", "-f", "message", log.folder.path])
     #expect(run.output == "5\n6\n7\n8\n" && run.errors.contains("the process died"))
+    #expect(try decode(["-f", "message", "--last-crash", log.folder.path]).output.count == 18)
     log.close()
     log.save()
     #expect(

@@ -3,7 +3,8 @@
 #
 #   check_tools.sh DECODE LOGS     the program, and a directory of logs with records of several levels
 #
-# What is not installed is skipped, and that is said. Exit status 1: something is wrong.
+# The Python modules that it takes are installed from PyPI into a folder of the build, unless MMLOG_PYTHON names a Python that has
+# them. What is not installed is skipped, and that is said. Exit status 1: something is wrong.
 set -euo pipefail
 decode=$(realpath "$1")
 logs=$(realpath "$2")
@@ -54,7 +55,13 @@ if has jq "jq" jq; then
   result "jq reads every line" "$(wc -l <"$work/log.jsonl")" "$(jq -s 'map(select(.attributes | type == "object")) | length' "$work/log.jsonl")"
 fi
 
-python=${MMLOG_PYTHON:-python3}
+python=${MMLOG_PYTHON:-$project/.build/check-python/bin/python3}
+if [[ -z ${MMLOG_PYTHON-} ]] && ! "$python" -c 'import duckdb, opentelemetry.proto' 2>/dev/null; then
+  venv=${python%/bin/python3}
+  { python3 -m venv --clear "$venv" && timeout 150 "$venv/bin/pip" install --quiet --disable-pip-version-check \
+    duckdb pytz opentelemetry-proto; } >"$work/pip" 2>&1 ||
+    echo "SKIPPED  installing duckdb and opentelemetry-proto: $(tail -n 1 "$work/pip")"
+fi
 if "$python" -c 'import duckdb' 2>/dev/null; then
   found=$("$python" - "$work/log.jsonl" <<'EOF'
 import duckdb, sys
@@ -66,7 +73,7 @@ EOF
   )
   result "DuckDB counts levels" "$levels" "$found"
 else
-  echo "SKIPPED  DuckDB: '$python' has no module duckdb; pip install duckdb, or set MMLOG_PYTHON"
+  echo "SKIPPED  DuckDB: '$python' has no module duckdb; pip install duckdb pytz, and set MMLOG_PYTHON"
 fi
 
 if "$python" -c 'import opentelemetry.proto' 2>/dev/null; then
@@ -85,7 +92,7 @@ EOF
   )
   result "OTLP is read by its own types" "$(wc -l <"$work/log.jsonl")" "$found"
 else
-  echo "SKIPPED  OTLP: '$python' has no module opentelemetry.proto; pip install opentelemetry-proto"
+  echo "SKIPPED  OTLP: '$python' has no module opentelemetry.proto; pip install opentelemetry-proto, and set MMLOG_PYTHON"
 fi
 
 result "bash takes the completions" "" "$("$decode" --completions bash | bash -n 2>&1)"

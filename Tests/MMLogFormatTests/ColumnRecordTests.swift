@@ -3,6 +3,32 @@ import MMLogTestFiles
 import Testing
 
 @Suite struct ColumnRecordTests {
+  /// What is asked before a frame is turned into rows: it decides whether a search for letters may pass it over.
+  @Test(
+    arguments: [
+      ([], false), ([("k", Value.text("dead"))], false), ([("k", .hash(0xDEAD))], true),
+      ([("a", .text("b")), ("k", .array([.hash(1)]))], true), ([("k", .null)], false),
+    ] as [([(String, Value)], Bool)])
+  func aFrameSaysWhetherMetadataMayBeNoString(metadata: [(String, Value)], expected: Bool) throws {
+    let site = CallSite(
+      file: "f", function: "g", line: 1, column: 1, pieces: [.argument(type: .string)])
+    let words = ValueWords.argument(.text("some text"))
+    let record = TestRecord(
+      ticks: 1, site: 1, flags: metadata.isEmpty ? [] : .metadata,
+      words: words + (metadata.isEmpty ? [] : ValueWords.metadata(metadata)))
+    let plain = TestRecord(ticks: 2, site: 1, words: words)
+    let made = ColumnRecords([record.encoded(seed: 0), plain.encoded(seed: 0)], [site])
+    let inflater = try #require(Inflater())
+    var said: Bool?
+    let rows = try made.payload.read {
+      try ColumnDecoder.rows($0, size: made.rows.count, count: made.count, inflater) {
+        said = $0.mayHaveOtherMetadata
+        return false
+      }
+    }
+    #expect(said == expected && rows == nil)
+  }
+
   private static let types: [ValueType] = [
     .int, .uint, .double, .float, .bool, .string, .bytes, .int128, .uint128, .redacted, .hash,
     .null, .array, .dictionary,

@@ -64,6 +64,27 @@ import Testing
     }
   }
 
+  /// Letters that a hash in metadata could show: frames that can have none are passed over by their text.
+  @Test func lettersOfAHashAreFoundInTextAndMetadata() throws {
+    let made = try TestStore()
+    for index in 0..<600 {
+      let word = index == 150 ? "facade" : "word"
+      if index < 300 {
+        made.log.info("a \(word) of \(index)")
+      } else {
+        made.log.info("tail", ["text": .string(index == 450 ? "facade" : "x"), "id": .int(7)])
+      }
+      if index % 100 == 99 { try made.store.flush(.archive) }
+    }
+    try made.store.close()
+    var filter = LogFilter()
+    filter.text = [TextPattern(literal: "facade")]
+    let found = LogReader(paths: [made.folder.path], filter: filter).compactMap { item in
+      if case .record(let record) = item { record.message } else { nil }
+    }
+    #expect(found == ["a facade of 150", "tail"])
+  }
+
   @Test func recordsComeInChunksAsTheyComeOneByOne() throws {
     let made = try log()
     try made.store.close()

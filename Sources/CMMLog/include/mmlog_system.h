@@ -20,6 +20,9 @@ ptrdiff_t mmlog_pwrite(int descriptor, const void *bytes, size_t count, int64_t 
 int mmlog_ftruncate(int descriptor, int64_t size);
 int mmlog_fallocate(int descriptor, int64_t offset, int64_t count);
 
+// openat(2) with O_TMPFILE, for writing.
+int mmlog_open_unnamed(int directory, unsigned mode);
+
 // lseek(2) SEEK_DATA: the first place from `offset` on that is not in a hole. Moves the file's own position.
 int64_t mmlog_next_data(int descriptor, int64_t offset);
 

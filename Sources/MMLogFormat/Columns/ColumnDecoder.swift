@@ -1,3 +1,11 @@
+/// What of a frame in columns is known before it is turned into rows. It has only whole records which are as their call sites say.
+package struct FrameText {
+  /// The text of all strings, in which digits may be missing.
+  package let bytes: UnsafeRawBufferPointer
+  /// Whether a record may have metadata with a value that is no string.
+  package let mayHaveOtherMetadata: Bool
+}
+
 /// Turns a payload in columns back into one in rows, from hostile bytes.
 package struct ColumnDecoder: ~Copyable {
   /// The payload in rows, as large as the frame's header says.
@@ -18,11 +26,10 @@ package struct ColumnDecoder: ~Copyable {
 
   /// The same, or nil for a payload that is not wanted.
   ///
-  /// - Parameter mayPass: Asked of a payload that has only whole records which are as their call sites say, with the text
-  ///   of all their strings, in which digits may be missing.
+  /// - Parameter mayPass: Asked of a payload that has only whole records which are as their call sites say.
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ inflater: Inflater,
-    ifWanted mayPass: (UnsafeRawBufferPointer) -> Bool
+    ifWanted mayPass: (FrameText) -> Bool
   ) throws -> [UInt8]? {
     guard payload.count >= ColumnLayout.size, size >= 0, size <= FrameLayout.largestPayload,
       count >= 0, count <= size / (RecordLayout.bodyWord * wordSize)
@@ -37,7 +44,7 @@ package struct ColumnDecoder: ~Copyable {
       try text.withUnsafeBytes { text in
         var decoder = ColumnDecoder(
           NumberDecoder(numbers), StringDecoder(text, limit: size), size: size, count: count)
-        return try decoder.rows { mayPass(text) }
+        return try decoder.rows { mayPass(FrameText(bytes: text, mayHaveOtherMetadata: $0)) }
       }
     }
   }
@@ -76,11 +83,16 @@ package struct ColumnDecoder: ~Copyable {
     ticks = WordBuffer(capacity: count)
   }
 
-  private mutating func rows(ifWanted mayPass: () -> Bool) throws -> [UInt8]? {
+  /// - Parameter mayPass: Told whether records may have metadata that is no string.
+  private mutating func rows(ifWanted mayPass: (Bool) -> Bool) throws -> [UInt8]? {
     let threadCount = try numbers.count(most: size / ThreadLayout.size)
     let threads = try numbers.take(threadCount * ThreadLayout.size)
     try readGroups()
-    if groups.allSatisfy({ $0.isOfWholeRecords }), !mayPass() { return nil }
+    if groups.allSatisfy({ $0.isOfWholeRecords }),
+      !mayPass(groups.contains { $0.mayHaveOtherMetadata })
+    {
+      return nil
+    }
     try numbers.column(count, to: ofRecord.base)
     try countGroups()
     try numbers.column(count, to: ordinals.base)

@@ -7,6 +7,8 @@ struct RowGroup {
   let hasStrings: Bool
   /// Whether they are no fragments, and all that is in them is in fields.
   let isOfWholeRecords: Bool
+  /// Whether they may have metadata with a value that is no string: such a one is a name, a type and a word at least.
+  let mayHaveOtherMetadata: Bool
   /// How long a record is, in words, without the bytes of its strings.
   let leastWords: Int
   /// How many records it has, and how many of them have been written.
@@ -19,6 +21,9 @@ struct RowGroup {
     hasStrings = fields.contains { $0 != .word }
     leastWords = RecordLayout.bodyWord + fields.count { $0 != .rest }
     isOfWholeRecords = kind == RowWords.recordKind && !fields.contains(.rest)
+    mayHaveOtherMetadata = fields.indices.dropLast(2).contains {
+      fields[$0] == .string && fields[$0 + 1] != .string && fields[$0 + 2] != .string
+    }
   }
 }
 

@@ -14,6 +14,7 @@ final class FollowedSession {
   private var archives: [Archive] = []
   private var hasEnded = false
   private let given = GivenSegments()
+  private let memory: FrameMemory
 
   private struct Archive {
     let file: ArchiveFile
@@ -22,7 +23,10 @@ final class FollowedSession {
     var nextDamage = 0
   }
 
-  init(_ identity: SessionIdentity) { self.identity = identity }
+  /// - Parameter memory: What is shared with other sessions that are followed.
+  init(_ identity: SessionIdentity, _ memory: FrameMemory) {
+    (self.identity, self.memory) = (identity, memory)
+  }
 
   func add(ring: consuming File) { self.ring = consume ring }
 
@@ -69,7 +73,7 @@ final class FollowedSession {
     let batch = takeBatch()
     let ends = ring != nil && !isRunning && !hasEnded
     guard reader == nil || !batch.isEmpty || ends else { return nil }
-    let reader = reader ?? SessionReader(following: identity, filter, given)
+    let reader = reader ?? SessionReader(following: identity, filter, memory, given)
     self.reader = reader
     reader.load(batch)
     if ends || (ring == nil && !hasEnded && reader.endMark != nil) {

@@ -27,6 +27,7 @@ public final class LogFollower {
   /// The last archive of each file: a store may go on behind it.
   private var tails: [ArchiveFile] = []
   private var sessions: [FollowedSession] = []
+  private let memory = FrameMemory()
   private var merge = SessionMerge()
   private var skipping = RecordSkip.none
 
@@ -106,7 +107,7 @@ public final class LogFollower {
     if let known = sessions.first(where: { $0.identity.session == identity.session }) {
       return known
     }
-    let session = FollowedSession(identity)
+    let session = FollowedSession(identity, memory)
     sessions.append(session)
     return session
   }

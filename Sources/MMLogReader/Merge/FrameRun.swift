@@ -2,16 +2,21 @@ import MMLogFormat
 import MMLogStorage
 
 /// The records of a frame that may pass the filter. It is read and decompressed when the merge arrives at its first
-/// ticks.
+/// ticks; where many frames are open, for each part of it anew.
 final class FrameRun: Run {
   private let archive: ArchiveFile
   private let frame: ArchiveFile.Frame
-  private let threads: ThreadTable
+  private let threads: FrameThreads
   private let filter: SessionFilter
+  private let memory: FrameMemory
   /// Of a frame that has records which were given before, from the ring: which.
   private var given: GivenRecords?
-  private var rows: FrameRows?
+  /// Some of its rows, and how many bytes they take.
+  private var part: FramePart?
+  private var held = 0
   private var reader: RowReader?
+  /// Where the rows begin that have not been read; nil if there are none.
+  private var next: Int? = 0
   private(set) var isOpened = false
   /// What the next step gives.
   private var row: RecordView?
@@ -20,18 +25,21 @@ final class FrameRun: Run {
 
   init(
     _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ threads: ThreadTable,
-    _ filter: SessionFilter, given: GivenRecords? = nil
+    _ filter: SessionFilter, _ memory: FrameMemory, given: GivenRecords? = nil
   ) {
     self.archive = archive
     self.frame = frame
-    self.threads = threads
+    self.threads = FrameThreads(threads)
     self.filter = filter
+    self.memory = memory
     self.given = given
     super.init(
       path: archive.path, ticks: frame.header.summary.firstTicks, clock: frame.header.clock)
   }
 
-  /// What it takes in memory when it is open, in bytes.
+  deinit { memory.giveBack(held) }
+
+  /// What it takes in memory while it is decompressed, in bytes.
   var size: Int { max(frame.header.rawSize, frame.header.payloadSize) }
 
   override func step() -> RunStep {
@@ -43,8 +51,13 @@ final class FrameRun: Run {
 
   @inline(never)
   private func stepWithoutRow() -> RunStep {
-    if !isOpened {
-      open()
+    // One part is let go before the next one is there: whoever looks at records of it keeps it.
+    if part != nil {
+      letGo()
+      return .nothing
+    }
+    if next != nil {
+      readPart()
       return .nothing
     }
     damage = failure
@@ -60,28 +73,49 @@ final class FrameRun: Run {
 
   @inline(never)
   private func find(_ ordinal: UInt32) -> Unmanaged<LogThread> {
-    guard let rows else { preconditionFailure("a run without records") }
-    let thread = Unmanaged.passUnretained(rows.thread(ordinal))
+    let thread = Unmanaged.passUnretained(threads[ordinal])
     lastThread = (ordinal, thread)
     return thread
   }
 
-  override var owner: AnyObject { rows ?? self }
+  override var owner: AnyObject { part ?? self }
 
-  private func open() {
-    isOpened = true
+  // MARK: - Parts
+
+  private func letGo() {
+    (part, reader) = (nil, nil)
+    memory.giveBack(held)
+    held = 0
+  }
+
+  private func readPart() {
+    guard let start = next else { return }
+    next = nil
     do {
-      let bytes = try archive.payload(of: frame) { filter.mayPass(text: $0) }
-      guard let payload = bytes.map(Payload.init) else { return }
-      let reader = try RowReader(payload.bytes)
-      rows = FrameRows(payload, reader.threads, threads)
-      self.reader = reader
-      advance()
+      let bytes = try archive.payload(of: frame) { isOpened || filter.mayPass($0) }
+      isOpened = true
+      guard let bytes else { return }
+      let share = memory.share(of: bytes.count)
+      try bytes.withUnsafeBytes { bytes in
+        let reader = try RowReader(bytes)
+        if start == 0 { threads.add(reader.threads) }
+        let rows = reader.rows(from: start, size: share)
+        if rows.endIndex < reader.size { next = rows.endIndex }
+        take(UnsafeRawBufferPointer(rebasing: rows))
+      }
     } catch {
-      failure = damage(
-        frame.offset, frame.header.frameSize,
-        "a frame of \(frame.header.summary.count) records: \(error)")
+      isOpened = true
+      fail(start == 0 ? "a frame" : "the rest of a frame", error)
     }
+  }
+
+  private func take(_ rows: UnsafeRawBufferPointer) {
+    let part = FramePart(Payload(rows), threads)
+    held = rows.count
+    memory.take(held)
+    reader = RowReader(rows: part.rows)
+    self.part = part
+    advance()
   }
 
   private func advance() {
@@ -99,26 +133,43 @@ final class FrameRun: Run {
       }
       row = nil
     } catch {
-      row = nil
-      failure = damage(
-        frame.offset, frame.header.frameSize,
-        "the rest of a frame of \(frame.header.summary.count) records: \(error)")
+      (row, next) = (nil, nil)
+      fail("the rest of a frame", error)
     }
+  }
+
+  private func fail(_ what: String, _ error: any Error) {
+    failure = damage(
+      frame.offset, frame.header.frameSize,
+      "\(what) of \(frame.header.summary.count) records: \(error)")
   }
 }
 
-/// What the rows of a frame in memory refer to.
-private final class FrameRows {
+/// Rows of a frame, and what they refer to.
+private final class FramePart {
   private let payload: Payload
+  private let threads: FrameThreads
+
+  init(_ payload: Payload, _ threads: FrameThreads) {
+    (self.payload, self.threads) = (payload, threads)
+  }
+
+  var rows: UnsafeRawBufferPointer { payload.bytes }
+}
+
+/// The threads of a frame, which are kept as long as this is.
+private final class FrameThreads {
+  private let table: ThreadTable
   private var threads: [UInt32: LogThread] = [:]
 
-  init(_ payload: Payload, _ identities: [ThreadIdentity], _ table: ThreadTable) {
-    self.payload = payload
+  init(_ table: ThreadTable) { self.table = table }
+
+  func add(_ identities: [ThreadIdentity]) {
     for identity in identities { threads[identity.ordinal] = table.thread(identity) }
   }
 
-  /// The thread of that number, which is kept as long as this is; one without a name if the frame does not know it.
-  func thread(_ ordinal: UInt32) -> LogThread {
+  /// The thread of that number; one without a name if the frame does not know it.
+  subscript(ordinal: UInt32) -> LogThread {
     if let thread = threads[ordinal] { return thread }
     let thread = LogThread(ordinal: ordinal, id: 0, name: "")
     threads[ordinal] = thread
@@ -126,11 +177,31 @@ private final class FrameRows {
   }
 }
 
+/// What frames that are open at once have in memory.
+///
+/// Each takes at most an eighth of what is left. So *n* of them come to have 1/(*n* + 8) of it each, whenever they are opened,
+/// and few have all that they need.
+final class FrameMemory {
+  private var left = 28 << 20
+
+  /// The writer's frames are smaller. To decompress a larger one again and again would take long.
+  private static let largestInParts = 1 << 20
+  private static let mostParts = 16
+
+  /// How much of a frame's rows may be read at once, in bytes.
+  func share(of size: Int) -> Int {
+    size > Self.largestInParts ? size : max(left / 8, size / Self.mostParts)
+  }
+
+  func take(_ size: Int) { left -= size }
+  func giveBack(_ size: Int) { left += size }
+}
+
 /// A decompressed payload, which records point into.
 final class Payload {
   let bytes: UnsafeRawBufferPointer
 
-  init(_ bytes: [UInt8]) {
+  init(_ bytes: some Collection<UInt8>) {
     let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
     copy.copyBytes(from: bytes)
     self.bytes = UnsafeRawBufferPointer(copy)

@@ -1,7 +1,7 @@
 /// A binary heap of things to be merged: the one with the least key is at the front, and of equal
 /// ones that with the least order.
-struct MergeHeap<Key: Comparable, Element> {
-  struct Place {
+struct MergeHeap<Key: Comparable & BitwiseCopyable, Element> {
+  struct Place: BitwiseCopyable {
     let key: Key
     let order: Int
 
@@ -10,50 +10,69 @@ struct MergeHeap<Key: Comparable, Element> {
     }
   }
 
-  private var places: [Place] = []
-  /// Beside their places, so that these are compared without touching what is merged.
-  private var elements: [Element] = []
+  /// A place, and where among the elements the one stands that has it: these stay where they are, so that no reference is
+  /// counted while places move.
+  private struct Entry: BitwiseCopyable {
+    let place: Place
+    let slot: Int
+  }
 
-  var isEmpty: Bool { places.isEmpty }
+  private var entries: [Entry] = []
+  private var slots: [Element?] = []
+  private var freeSlots: [Int] = []
+
+  var isEmpty: Bool { entries.isEmpty }
 
   /// Where the front stands; nil if the heap is empty.
-  var firstPlace: Place? { places.first }
+  var firstPlace: Place? { entries.first?.place }
 
   /// - Complexity: O(log n), as all that changes the heap.
   mutating func insert(_ element: Element, key: Key, order: Int) {
-    places.append(Place(key: key, order: order))
-    elements.append(element)
-    var index = places.count - 1
-    while index > 0, places[index] < places[(index - 1) / 2] {
-      swap(index, (index - 1) / 2)
+    let slot = freeSlots.popLast() ?? slots.count
+    if slot == slots.count { slots.append(element) } else { slots[slot] = element }
+    let entry = Entry(place: Place(key: key, order: order), slot: slot)
+    entries.append(entry)
+    var index = entries.count - 1
+    while index > 0, entry.place < entries[(index - 1) / 2].place {
+      entries[index] = entries[(index - 1) / 2]
       index = (index - 1) / 2
     }
+    entries[index] = entry
   }
 
   /// Takes out the front.
   mutating func popFirst() -> (element: Element, order: Int)? {
-    if places.isEmpty { return nil }
-    swap(0, places.count - 1)
-    let place = places.removeLast()
-    let element = elements.removeLast()
-    sink()
-    return (element, place.order)
+    guard let first = entries.first, let last = entries.popLast(),
+      let element = slots[first.slot].take()
+    else { return nil }
+    freeSlots.append(first.slot)
+    if !entries.isEmpty { sink(last) }
+    return (element, first.place.order)
   }
 
-  private mutating func sink() {
-    var index = 0
-    while 2 * index + 1 < places.count {
-      var child = 2 * index + 1
-      if child + 1 < places.count, places[child + 1] < places[child] { child += 1 }
-      guard places[child] < places[index] else { return }
-      swap(index, child)
-      index = child
+  /// Takes out the front, and puts in what comes after it.
+  mutating func replaceFirst(
+    by element: Element, key: Key, order: Int
+  ) -> (element: Element, order: Int)? {
+    guard let first = entries.first, let front = slots[first.slot] else { return nil }
+    slots[first.slot] = element
+    sink(Entry(place: Place(key: key, order: order), slot: first.slot))
+    return (front, first.place.order)
+  }
+
+  /// Puts an entry at the front, in place of the one there, and lets it sink.
+  private mutating func sink(_ entry: Entry) {
+    entries.withUnsafeMutableBufferPointer { entries in
+      var index = 0
+      while 2 * index + 1 < entries.count {
+        var child = 2 * index + 1
+        if child + 1 < entries.count, entries[child + 1].place < entries[child].place { child += 1 }
+        guard entries[child].place < entry.place else { break }
+        entries[index] = entries[child]
+        index = child
+      }
+      entries[index] = entry
     }
-  }
-
-  private mutating func swap(_ a: Int, _ b: Int) {
-    places.swapAt(a, b)
-    elements.swapAt(a, b)
   }
 }
 

@@ -28,14 +28,16 @@ struct SessionMerge {
   private mutating func front() -> SessionReader? {
     // Not before it is asked for: by now, what was given before has mostly been let go.
     current?.readAhead()
+    var next: (element: SessionReader, order: Int)?
     if let current, current.hasNext {
       if current.time <= limit { return current }
-      heap.insert(current, key: current.time, order: currentOrder)
+      next = heap.replaceFirst(by: current, key: current.time, order: currentOrder)
+    } else {
+      next = heap.popFirst()
     }
-    current = nil
-    guard let (session, order) = heap.popFirst() else { return nil }
-    (current, currentOrder) = (session, order)
-    limit = heap.firstPlace.map { $0.lastKey(before: order) } ?? .max
-    return session
+    current = next?.element
+    currentOrder = next?.order ?? 0
+    limit = heap.firstPlace.map { $0.lastKey(before: currentOrder) } ?? .max
+    return current
   }
 }

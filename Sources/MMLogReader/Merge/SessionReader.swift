@@ -19,6 +19,7 @@ final class SessionReader {
   private let filter: SessionFilter
   private let sites = SiteTable()
   private let threads = ThreadTable()
+  private let memory: FrameMemory
   /// What is to be opened when the merge arrives at the session.
   private var files: SessionFiles?
   private var runs: SessionRuns?
@@ -37,9 +38,11 @@ final class SessionReader {
   private static let aheads = 16...256
   private static let mostBytes = 64 << 10
 
-  /// - Parameter files: All that there is to read.
-  convenience init(_ files: SessionFiles, _ filter: LogFilter) {
-    self.init(files.identity, filter, nil)
+  /// - Parameters:
+  ///   - files: All that there is to read.
+  ///   - memory: What is shared with other sessions that are read at the same time.
+  convenience init(_ files: SessionFiles, _ filter: LogFilter, _ memory: FrameMemory) {
+    self.init(files.identity, filter, memory, nil)
     self.files = files
   }
 
@@ -47,12 +50,17 @@ final class SessionReader {
   ///
   /// - Parameter given: Where what was given from the ring is noted.
   convenience init(
-    following identity: SessionIdentity, _ filter: LogFilter, _ given: GivenSegments
+    following identity: SessionIdentity, _ filter: LogFilter, _ memory: FrameMemory,
+    _ given: GivenSegments
   ) {
-    self.init(identity, filter, given)
+    self.init(identity, filter, memory, given)
   }
 
-  private init(_ identity: SessionIdentity, _ filter: LogFilter, _ given: GivenSegments?) {
+  private init(
+    _ identity: SessionIdentity, _ filter: LogFilter, _ memory: FrameMemory,
+    _ given: GivenSegments?
+  ) {
+    self.memory = memory
     self.filter = SessionFilter(filter, sites)
     self.given = given
     session = LogSession(identity)
@@ -109,7 +117,7 @@ final class SessionReader {
     self.files = nil
     summary.read(files)
     sites.add(summary.dictionary)
-    var runs = SessionRuns(threads, filter)
+    var runs = SessionRuns(threads, filter, memory)
     for (index, archive) in files.archives.enumerated() {
       runs.add(
         archive, archive.frames[...], summary.damage[index] ?? [],
@@ -138,7 +146,7 @@ final class SessionReader {
     }
     if let ring = batch.ring { sites.add(ring.image.dictionary) }
     if !batch.frames.isEmpty { sites.add(summary.dictionary) }
-    var runs = SessionRuns(threads, filter)
+    var runs = SessionRuns(threads, filter, memory)
     for (part, notes) in zip(batch.frames, notes) {
       runs.add(part.archive, part.archive.frames[part.range], notes) {
         given.takeShare(of: $0.header)
@@ -195,6 +203,7 @@ final class SessionReader {
     let limit = runs?.limit ?? 0
     var places: [RecordPlace] = []
     var size = 0
+    var owner = run.owner
     while run.ticks <= limit, places.count < ahead, size < Self.mostBytes, queue.isEmpty {
       switch run.step() {
       case .record(let view, let ticks, let offset):
@@ -206,7 +215,10 @@ final class SessionReader {
         size &+= view.bytes.count
         continue
       case .damage: if let damage = run.damage { queue.append(.damage(damage)) }
-      case .nothing: continue
+      case .nothing where places.isEmpty:
+        owner = run.owner
+        continue
+      case .nothing: break
       case .end: runs?.end(run)
       }
       break
@@ -215,7 +227,7 @@ final class SessionReader {
       if queue.isEmpty { itemTime = run.clock.wall(at: run.ticks) }
       return
     }
-    owner = RecordOwner(session, keeping: [run.owner, sites, threads])
+    self.owner = RecordOwner(session, keeping: [owner, sites, threads])
     records = places[...]
   }
 

@@ -21,6 +21,7 @@ struct SessionRuns {
   private(set) var laterBytes = 0
   private let threads: ThreadTable
   private let filter: SessionFilter
+  private let memory: FrameMemory
 
   private struct LaterFrame {
     let ticks: UInt64
@@ -36,9 +37,11 @@ struct SessionRuns {
   /// then given later than they should.
   private static let mostOpenBytes = 256 << 20
 
-  init(_ threads: ThreadTable, _ filter: SessionFilter) {
+  /// - Parameter memory: What is shared with other sessions that are read at the same time.
+  init(_ threads: ThreadTable, _ filter: SessionFilter, _ memory: FrameMemory = FrameMemory()) {
     self.threads = threads
     self.filter = filter
+    self.memory = memory
   }
 
   /// Takes the next step, of the run that is ``current`` then; nil at the end.
@@ -90,7 +93,7 @@ struct SessionRuns {
       if let first = heap.firstPlace, first < next.place { return }
       later.removeLast()
       laterBytes -= next.frame.header.payloadSize
-      let run = FrameRun(next.archive, next.frame, threads, filter, given: next.given)
+      let run = FrameRun(next.archive, next.frame, threads, filter, memory, given: next.given)
       heap.insert(run, key: run.ticks, order: next.order)
     }
   }

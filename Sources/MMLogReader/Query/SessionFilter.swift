@@ -17,8 +17,7 @@ final class SessionFilter {
   /// What decisions refer to.
   private var needs: [ValueNeed] = []
   private var threads: [ObjectIdentifier: Bool] = [:]
-  /// What ``textNeeds()`` found when there were so many call sites.
-  private var knownNeeds: (siteCount: Int, texts: Set<[UInt8]>?) = (-1, nil)
+  private var textNeeds = TextNeeds()
   private var search: ContentSearch
 
   init(_ filter: LogFilter, _ sites: SiteTable) {
@@ -56,34 +55,39 @@ final class SessionFilter {
     return decision.need?._withUnsafeGuaranteedRef { $0.isMet(by: view) } ?? true
   }
 
-  /// False for a frame of which no record passes, as the text of all its strings says. In it, digits may be missing.
-  ///
-  /// To be asked only of whole records that are as their call sites say.
-  func mayPass(text: UnsafeRawBufferPointer) -> Bool {
-    guard let needs = textNeeds() else { return true }
+  /// False for a frame of which no record passes, as the text of all its strings says.
+  func mayPass(_ text: FrameText) -> Bool {
+    updateTextNeeds()
+    guard let needs = textNeeds.texts, textNeeds.areOfMetadataToo || !text.mayHaveOtherMetadata
+    else { return true }
     return needs.contains { need in
-      need.withUnsafeBytes { ByteSearch.contains(text, $0) }
+      need.withUnsafeBytes { ByteSearch.contains(text.bytes, $0) }
     }
   }
 
-  /// Texts of which one has to be in a string; nil if not all call sites' records need one.
-  private func textNeeds() -> Set<[UInt8]>? {
-    if filter.text.count != 1 || filter.isTextInverted { return nil }
-    if knownNeeds.siteCount != sites.count {
-      knownNeeds = (sites.count, Set())
-      for number in sites.numbers {
-        let decision = decision(of: number)
-        if decision.isNever { continue }
-        guard let need = decision.need?.takeUnretainedValue(), need.isOfMetadataToo,
-          !need.text.isEmpty
-        else {
-          knownNeeds.texts = nil
-          break
-        }
-        knownNeeds.texts?.insert(need.text)
-      }
+  /// What has to be in a string of a frame for one of its records to pass.
+  private struct TextNeeds {
+    /// When there were so many call sites.
+    var siteCount = -1
+    /// One of them has to be; nil if not all call sites' records need one.
+    var texts: Set<[UInt8]>?
+    /// Whether that holds for values of metadata, whatever they are.
+    var areOfMetadataToo = true
+  }
+
+  private func updateTextNeeds() {
+    if textNeeds.siteCount == sites.count { return }
+    textNeeds = TextNeeds(siteCount: sites.count)
+    if filter.text.count != 1 || filter.isTextInverted { return }
+    var texts = Set<[UInt8]>()
+    for number in sites.numbers {
+      let decision = decision(of: number)
+      if decision.isNever { continue }
+      guard let need = decision.need?.takeUnretainedValue(), !need.text.isEmpty else { return }
+      texts.insert(need.text)
+      if !need.isOfMetadataToo { textNeeds.areOfMetadataToo = false }
     }
-    return knownNeeds.texts
+    textNeeds.texts = texts
   }
 
   private func passes(label: UInt32) -> Bool {

@@ -187,7 +187,7 @@ private struct SessionWriter: ~Copyable {
     words.append(damage.what)
     words.set(UInt64(words.words.count) | RecordLayout.recordKind, at: 0)
     // A payload without threads, of one row.
-    let payload = ([0] + words.words).withUnsafeBytes { Payload(Array($0)) }
+    let payload = ([0] + words.words).withUnsafeBytes { Payload($0) }
     var reader = try RowReader(payload.bytes)
     try withExtendedLifetime(payload) {
       guard let row = try reader.next() else { return }

@@ -70,9 +70,9 @@ extension Option {
   static let tail = Option(
     "tail", short: "n", value: "N", "Print only the last N records.")
   fileprivate static let lastCrash = Option(
-    "last-crash", value: "N",
+    "last-crash", number: "N", implied: "20",
     """
     Print only the last N records of each thread of the session that ended last without being \
-    closed.
+    closed. A PATH of digits alone is to be written as ./PATH behind it.
     """)
 }

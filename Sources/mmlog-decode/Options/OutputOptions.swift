@@ -200,8 +200,8 @@ extension Option {
   fileprivate static let output = Option(
     "output", short: "o", value: "FILE",
     """
-    Write to FILE. It gets its name only once all is written; until then, and if that is interrupted, \
-    what had the name stays.
+    Write to FILE. It gets its name only once all is written; until then, and if that is interrupted or \
+    killed, what had the name stays, and nothing else is there.
     """)
   fileprivate static let splitBy = Option(
     "split-by", oneOf: ["session", "label", "hour"],

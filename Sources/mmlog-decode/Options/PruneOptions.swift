@@ -34,6 +34,26 @@ enum PruneOptions {
     prune, dryRun, explain, store, rings, maxCount, maxSize, maxAge, keepFree, keepCrashes,
   ]
 
+  /// Whether archives are to be deleted.
+  ///
+  /// - Throws: for options that would have no effect beside this one, or without it: whoever gives one expects something else of what is
+  ///   deleted.
+  static func isAskedFor(_ arguments: Arguments) throws(UsageError) -> Bool {
+    guard arguments.isSet(prune) else {
+      if let option = all.first(where: { arguments.isSet($0) }) {
+        throw UsageError("--\(option.long) says what --prune is to do; add --prune")
+      }
+      return false
+    }
+    let others =
+      InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all + TruthOptions.all
+    if let other = others.first(where: { arguments.isSet($0) }) {
+      throw UsageError("--\(other.long) has no meaning with --prune; leave it away")
+    }
+    if arguments.operands.isEmpty { throw UsageError("PATH is missing; name one") }
+    return true
+  }
+
   static func retention(_ arguments: Arguments) throws(UsageError) -> Retention {
     var retention = Retention.unlimited
     retention.count = try arguments.value(of: maxCount, expected: "a number", number) ?? 0

@@ -1,22 +1,19 @@
 import CommandLineTool
-import Glibc
 import MMLogSystem
 
-/// A file that has its name only once it is whole: until then it has another one beside it, and goes
-/// away with that if it is not finished.
+/// A file that has its name only once it is whole.
 ///
 /// A device or a pipe is written to as it is.
 final class OutputFile: OutputTarget {
   private let directory: Directory
-  private let name: String
   /// Nil for what is written to in place.
-  private var unfinishedName: String?
+  private var file: UnfinishedFile?
   private let output: StandardOutput
 
   /// - Throws: ``UsageError`` for a name that cannot be a file's, ``SystemError`` if it cannot be made.
   init(_ path: String) throws {
     let slash = path.lastIndex(of: "/")
-    name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
     let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     guard !name.isEmpty, name != ".", name != ".." else {
       throw UsageError("'\(path)' is not the name of a file; add one")
@@ -31,10 +28,9 @@ final class OutputFile: OutputTarget {
     case .some(let status) where !status.isRegularFile:
       output = StandardOutput(to: try directory.openFile(name, [.write]))
     default:
-      let unfinished = "\(name).unfinished-\(getpid())"
-      output = StandardOutput(
-        to: try directory.openFile(unfinished, [.write, .create, .truncate], mode: 0o666))
-      unfinishedName = unfinished
+      let file = try UnfinishedFile(name, in: directory)
+      self.file = file
+      output = StandardOutput(to: try file.open(in: directory))
     }
   }
 
@@ -52,13 +48,12 @@ final class OutputFile: OutputTarget {
       Interruption.end()
     }
     try output.flush()
-    guard let unfinishedName else { return }
-    try directory.rename(unfinishedName, to: name)
-    self.unfinishedName = nil
+    try file?.finish(in: directory)
+    file = nil
   }
 
   private func discard() {
-    if let unfinishedName { try? directory.remove(unfinishedName) }
-    unfinishedName = nil
+    file?.discard(in: directory)
+    file = nil
   }
 }

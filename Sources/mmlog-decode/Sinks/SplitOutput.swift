@@ -1,12 +1,10 @@
 import CommandLineTool
-import Glibc
 import MMLogReader
 import MMLogSystem
 
 /// Files in a directory: one for each session, label or hour, each with the records that belong there.
 ///
-/// They have their names only once all is written, as ``OutputFile`` does it. Between writes they are
-/// closed, so that there may be more than a process can have open.
+/// They have their names only once all is written.
 final class SplitOutput: ItemSink {
   /// More are taken for a mistake.
   static let mostFiles = 4096
@@ -23,13 +21,12 @@ final class SplitOutput: ItemSink {
   private var waiting = 0
 
   private final class Part {
-    let unfinishedName: String
+    let file: UnfinishedFile
     var formatter: any LogFormatter
     var buffer = TextBuffer()
 
-    init(_ name: String, _ formatter: any LogFormatter) {
-      unfinishedName = "\(name).unfinished-\(getpid())"
-      self.formatter = formatter
+    init(_ file: UnfinishedFile, _ formatter: any LogFormatter) {
+      (self.file, self.formatter) = (file, formatter)
     }
   }
 
@@ -66,7 +63,7 @@ final class SplitOutput: ItemSink {
     for part in parts.values { part.formatter.end(&part.buffer) }
     try writeAll()
     for (name, part) in parts.sorted(by: { $0.key < $1.key }) {
-      try directory.rename(part.unfinishedName, to: name + suffix)
+      try part.file.finish(in: directory)
       parts[name] = nil
     }
   }
@@ -84,17 +81,15 @@ final class SplitOutput: ItemSink {
         "there would be more than \(Self.mostFiles) files; select fewer records, or split by "
           + "something else")
     }
-    let part = Part(name + suffix, makeFormatter())
+    let part = Part(try UnfinishedFile(name + suffix, in: directory), makeFormatter())
     part.formatter.begin(&part.buffer)
-    // What was left by a process that had this number before goes away.
-    _ = try directory.openFile(part.unfinishedName, [.write, .create, .truncate], mode: 0o666)
     parts[name] = part
     return part
   }
 
   private func writeAll() throws {
     for part in parts.values where !part.buffer.isEmpty {
-      let file = try directory.openFile(part.unfinishedName, [.write, .append])
+      let file = try part.file.open(in: directory)
       try part.buffer.withUnsafeBytes { try file.writeFully($0) }
       try file.close()
       part.buffer.removeAll(keeping: 4096)
@@ -103,7 +98,7 @@ final class SplitOutput: ItemSink {
   }
 
   private func discard() {
-    for part in parts.values { try? directory.remove(part.unfinishedName) }
+    for part in parts.values { part.file.discard(in: directory) }
     parts = [:]
   }
 }

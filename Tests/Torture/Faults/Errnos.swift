@@ -40,6 +40,8 @@ extension SystemCall {
     case .unlinkat: [EACCES, EBUSY, EIO, EISDIR, ENOENT, ENOMEM, EPERM, EROFS, ESTALE]
     case .renameat:
       [EACCES, EBUSY, EDQUOT, EIO, ENOENT, ENOMEM, ENOSPC, EPERM, EROFS, ESTALE, EXDEV]
+    case .linkat:
+      [EACCES, EDQUOT, EEXIST, EIO, EMLINK, ENOENT, ENOMEM, ENOSPC, EPERM, EROFS, EXDEV]
     case .mmap: [EACCES, EAGAIN, ENFILE, ENODEV, ENOMEM, EPERM]
     case .munmap: [EINVAL, ENOMEM]
     case .mremap: [EAGAIN, ENOMEM]

@@ -1,0 +1,32 @@
+import CMMLog
+import Glibc
+
+extension Directory {
+  /// Makes an empty file for writing that has no name yet, and is gone with the process however that ends: openat(2) O_TMPFILE.
+  ///
+  /// - Parameter mode: its permissions, less the process's umask.
+  /// - Throws: EOPNOTSUPP or EISDIR where the file system or the kernel knows no such files, EOPNOTSUPP where no name could be
+  ///   given to one.
+  package func makeUnnamedFile(mode: UInt32 = 0o600) throws(SystemError) -> File {
+    let descriptor = try retrying(.openat, path) { mmlog_open_unnamed(self.descriptor, mode) }
+    let file = File(adopting: descriptor, path: path)
+    guard access(Self.link(to: descriptor), F_OK) == 0 else {
+      throw SystemError(call: .openat, errno: EOPNOTSUPP, path: path)
+    }
+    return file
+  }
+
+  /// Gives a name in the directory to a file that was made there without one: linkat(2).
+  ///
+  /// - Throws: EEXIST where something has the name.
+  package func link(_ file: borrowing File, as name: String) throws(SystemError) {
+    try checkPath(name, .linkat)
+    let source = Self.link(to: file.descriptor)
+    _ = try retrying(.linkat, path(of: name)) {
+      linkat(AT_FDCWD, source, descriptor, name, AT_SYMLINK_FOLLOW)
+    }
+  }
+
+  /// What linkat(2) takes an open file by, without privileges.
+  private static func link(to descriptor: CInt) -> String { "/proc/self/fd/\(descriptor)" }
+}

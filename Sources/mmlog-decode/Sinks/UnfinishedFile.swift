@@ -1,0 +1,62 @@
+import Glibc
+import MMLogSystem
+
+/// A file that gets its name once it is whole. Until then it has none, and goes away with the process, however that ends.
+///
+/// On a file system without such files, and where very many are open, it has another name beside until then, and
+/// stays if the process is killed.
+final class UnfinishedFile {
+  private let name: String
+  /// Nil for one that has another name.
+  private var file: File?
+  private var otherName: String { "\(name).unfinished-\(getpid())" }
+  private var isFinished = false
+
+  /// - Parameters:
+  ///   - directory: Where it is to be, and always the same.
+  ///   - name: The name that it is to get. What has it stays until then.
+  init(_ name: String, in directory: borrowing Directory) throws(SystemError) {
+    self.name = name
+    if let file = try? directory.makeUnnamedFile(mode: 0o666),
+      file.descriptor < File.openLimit / 2
+    {
+      self.file = consume file
+      return
+    }
+    file = nil
+    // What was left by a process that had this number before goes away.
+    _ = try directory.openFile(otherName, [.write, .create, .truncate], mode: 0o666)
+  }
+
+  /// A descriptor to append to it.
+  func open(in directory: borrowing Directory) throws(SystemError) -> File {
+    switch file {
+    case .some(let file): try File.duplicate(file.descriptor, path: directory.path(of: name))
+    case .none: try directory.openFile(otherName, [.write, .append])
+    }
+  }
+
+  /// Gives it its name, in place of what has it.
+  func finish(in directory: borrowing Directory) throws(SystemError) {
+    switch file {
+    case .some(let file):
+      do throws(SystemError) {
+        try directory.link(file, as: name)
+      } catch let error where error.errno == EEXIST {
+        // A name that is taken can be given by renaming alone.
+        if try directory.status(of: otherName) != nil { try directory.remove(otherName) }
+        try directory.link(file, as: otherName)
+        try directory.rename(otherName, to: name)
+      }
+    case .none: try directory.rename(otherName, to: name)
+    }
+    isFinished = true
+  }
+
+  /// Lets it go away, unless it has its name.
+  func discard(in directory: borrowing Directory) {
+    if file == nil, !isFinished { try? directory.remove(otherName) }
+    file = nil
+    isFinished = true
+  }
+}
