@@ -9,6 +9,8 @@ package struct RowBuilder: ~Copyable {
   package private(set) var summary = RecordSummary()
   /// How many records there are of each level: of a fragmented one, only the first fragment counts.
   package private(set) var levels = LevelCounts()
+  /// How many bytes the records of each level have.
+  package private(set) var levelBytes = [7 of UInt64](repeating: 0)
 
   /// How large the rows of a frame are meant to become, in bytes: some thousand records compress well, and fit
   /// into a processor's cache.
@@ -43,6 +45,7 @@ package struct RowBuilder: ~Copyable {
     }
     summary.add(ticks: ticks, level: record.level)
     if !record.isFragment || record.callSite == 0 { levels.add(record.level) }
+    levelBytes[Int(record.level.rawValue)] &+= UInt64(record.bytes.count)
   }
 
   @inline(never)
@@ -78,5 +81,6 @@ package struct RowBuilder: ~Copyable {
     offsets.removeAll()
     summary = RecordSummary()
     levels = LevelCounts()
+    levelBytes = [7 of UInt64](repeating: 0)
   }
 }

@@ -28,6 +28,8 @@ package final class ArchiveSeries {
     case closed(path: String, RotationReason)
     /// It was renamed, removed or replaced, or its directory was.
     case takenAway(path: String)
+    /// It was made safe from a power cut, or that failed.
+    case synced(failed: Bool)
   }
 
   /// How the session's first archive is begun behind the last one that is there; nil: it has a file of its own.
@@ -77,13 +79,19 @@ package final class ArchiveSeries {
 
   /// Appends rows to the current archive. To be followed by ``rotateIfDue(dictionary:)``, once it is noted that
   /// they are in it: were both one, a failure to close the archive would have them appended again.
+  ///
+  /// - Returns: How many bytes the archive grew by.
+  @discardableResult
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
-  ) throws(SystemError) {
+  ) throws(SystemError) -> Int {
     try lookAfterPlace(dictionary: dictionary)
     // Again, if it failed the last time.
     try rotateIfDue(dictionary: dictionary)
-    try writer().append(rows, dictionary: dictionary, fields)
+    let archive = try writer()
+    let before = archive.end
+    try archive.append(rows, dictionary: dictionary, fields)
+    return archive.end - before
   }
 
   /// Appends the losses if they have grown since they were written last.
@@ -153,7 +161,7 @@ package final class ArchiveSeries {
     try syncNames()
   }
 
-  /// Does something with the current archive, and leaves that as it is if the disk turns out to have lost a part of it: what is
+  /// Does something with the current archive that ends with a sync, and leaves that as it is if the disk turns out to have lost a part of it: what is
   /// readable will be read, and what comes now goes into another.
   private func leavingDamaged(
     _ body: (ArchiveWriter) throws(SystemError) -> Void
@@ -161,7 +169,9 @@ package final class ArchiveSeries {
     guard let archive = current else { return }
     do throws(SystemError) {
       try body(archive)
+      report(.synced(failed: false))
     } catch {
+      if error.call == .fdatasync { report(.synced(failed: true)) }
       if archive.isDamaged { current = nil }
       throw error
     }

@@ -258,6 +258,29 @@ struct ForkTests {
     #expect(contents.isClean)
     #expect(contents.messages.sorted() == ["0", "1", "2", "in time"])
   }
+
+  @Test("a child's numbers begin anew, and the parent's go on")
+  func statistics() async {
+    await #expect(processExitsWith: .success) {
+      let test = try TestStore()
+      test.log.info("parent")
+      try test.store.flush(.archive)
+      let child = forkProcess()
+      if child == 0 {
+        require(test.store.statistics.archived.count == 0)
+        require(test.store.statistics.segments == 0)
+        test.log.info("child 0")
+        test.log.info("child 1")
+        try test.store.flush(.archive)
+        require(test.store.statistics.archived.count == 2)
+        try test.store.close()
+        _exit(0)
+      }
+      require(waitFor(child) == 0)
+      require(test.store.statistics.archived.count == 1)
+      try test.store.close()
+    }
+  }
 }
 
 /// The process that an exit test began as.

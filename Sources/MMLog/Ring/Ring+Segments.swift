@@ -43,6 +43,14 @@ extension Ring {
     UnsafeRawBufferPointer(start: address(ofSegment: index), count: geometry.segmentSize)
   }
 
+  /// Copies a segment as it stands now, by way of the file: its thread may be writing to it, the drainer be emptying it.
+  ///
+  /// - Parameter copy: As large as a segment.
+  /// - Returns: Whether all of it could be read.
+  func copy(segment index: Int, into copy: UnsafeMutableRawBufferPointer) -> Bool {
+    readFile(into: copy, at: geometry.offset(ofSegment: index)) == copy.count
+  }
+
   /// The most bytes that one record can have without being fragmented.
   var largestRecord: Int { geometry.segmentSize - SegmentLayout.size }
 

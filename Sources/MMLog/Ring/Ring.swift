@@ -191,6 +191,13 @@ final class Ring: @unchecked Sendable {
     try Directory.open(String(path.dropLast(fileName.count + 1)))
   }
 
+  /// Reads the ring's file rather than its memory.
+  ///
+  /// - Returns: How many bytes could be read.
+  func readFile(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+    (try? file?.readFully(into: bytes, at: offset)) ?? 0
+  }
+
   // MARK: - The end
 
   /// Says that the session was closed in order. The ring is removed next, unless records are left in it.

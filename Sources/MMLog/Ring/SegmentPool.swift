@@ -128,6 +128,9 @@ final class SegmentPool: @unchecked Sendable {
     set(index, .sealed)
   }
 
+  /// How many segments are not free.
+  var usedCount: Int { (0..<count).count { status($0) != .free } }
+
   func status(_ index: Int) -> Status {
     Status(rawValue: mmlog_load_acquire_u32(statuses + index)) ?? .free
   }

@@ -29,6 +29,7 @@ final class Drainer: @unchecked Sendable {
   private var newestGeneration: UInt64 = 0
   /// Records that found no way into the ring; they are counted there by the drainer.
   private let lossesWithoutRing: LossCounters
+  private let counters: DrainCounters
   private var reportedLosses = LossLedger()
   private var lastReading: UInt64 = 0
   private var knowsOfLostPages = false
@@ -55,9 +56,10 @@ final class Drainer: @unchecked Sendable {
   init(
     _ session: Session, _ series: ArchiveSeries, _ events: EventHub,
     _ configuration: LogStore.Configuration, _ lossesWithoutRing: LossCounters,
-    archiveClosed: @escaping @Sendable (String) -> Void
+    _ counters: DrainCounters, archiveClosed: @escaping @Sendable (String) -> Void
   ) {
     self.lossesWithoutRing = lossesWithoutRing
+    self.counters = counters
     self.session = session
     self.series = series
     self.events = events
@@ -81,6 +83,7 @@ final class Drainer: @unchecked Sendable {
         events.send(.rotated(archive: path))
         newlyClosed.append(path)
       case .takenAway(let path): events.send(.takenAway(path: path))
+      case .synced(let failed): counters.endSync(failed: failed)
       }
     }
   }
@@ -178,7 +181,7 @@ final class Drainer: @unchecked Sendable {
   /// Counts one loss for each segment of which something is left that cannot be read. How many records it was, nobody knows.
   private func countLostSegments() {
     guard session.ring.hasLostPages else { return }
-    let left = (0..<session.ring.pool.count).count { session.ring.pool.status($0) != .free }
+    let left = session.ring.pool.usedCount
     if left > 0 { session.ring.countLoss(.damaged, .critical, UInt64(left)) }
   }
 
@@ -257,6 +260,7 @@ final class Drainer: @unchecked Sendable {
     }
     tellClosed()
     reportLosses()
+    counters.endPass(failed: failure != nil)
     flushes.serve(ticket, failure)
   }
 
@@ -299,8 +303,7 @@ final class Drainer: @unchecked Sendable {
   /// Tells once that the ring is three quarters full, until it is less than half full.
   private func tellFilling() {
     let pool = session.ring.pool
-    let used = (0..<pool.count).count { pool.status($0) != .free }
-    let part = Double(used) / Double(pool.count)
+    let part = Double(pool.usedCount) / Double(pool.count)
     if part >= 0.75 && !isFilling { events.send(.ringFilling(part)) }
     isFilling = part >= (isFilling ? 0.5 : 0.75)
   }
@@ -372,7 +375,8 @@ final class Drainer: @unchecked Sendable {
       fields.clock = session.ring.clock
       fields.lowestGeneration = lowestGeneration
       TestPoint.reach(.drainerBeforeFrame)
-      try series.append(rows, dictionary: session.ring.dictionary, fields)
+      let written = try series.append(rows, dictionary: session.ring.dictionary, fields)
+      counters.add(rows, written: written)
       TestPoint.reach(.drainerAfterFrame)
       needsSync = true
       if rows.summary.levels & syncLevels != 0 { mustSync = true }

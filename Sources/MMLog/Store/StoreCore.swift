@@ -21,6 +21,7 @@ final class StoreCore: @unchecked Sendable {
   let geometry: RingGeometry
   let labels: LabelTable
   private(set) var events: EventHub
+  private(set) var counters = DrainCounters()
   /// Nil in a fork's child until it is needed, and after the store's end. Under `lock`.
   private var openKeeper: Keeper?
   let recovered: [RecoveredSession]
@@ -133,9 +134,9 @@ final class StoreCore: @unchecked Sendable {
         in: try Self.openDirectory(directory, configuration), identity, settings)
       let keeper = lockedKeeper()
       keeper.begin(identity.session)
-      let drainer = Drainer(session, series, events, configuration, lossesWithoutRing) {
-        keeper.archiveClosed($0)
-      }
+      let drainer = Drainer(
+        session, series, events, configuration, lossesWithoutRing, counters
+      ) { keeper.archiveClosed($0) }
       try drainer.start(
         first: { [self] in if let old { retire(old) } },
         ringIsLost: { [self] in replaceSession(session, because: $0) })
@@ -492,10 +493,12 @@ final class StoreCore: @unchecked Sendable {
     _ = Unmanaged.passRetained(old.drainer)
     if let openKeeper { _ = Unmanaged.passRetained(openKeeper) }
     _ = Unmanaged.passRetained(events)
+    _ = Unmanaged.passRetained(counters)
     openKeeper = nil
     open = nil
     sessionAddress.store(0, ordering: .releasing)
     events = EventHub(startup: [], observer: configuration.observer)
+    counters = DrainCounters()
     if !isClosed { needsReopening.store(true, ordering: .releasing) }
     TestPoint.reach(.forkDetached)
   }

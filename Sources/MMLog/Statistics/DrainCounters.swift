@@ -1,0 +1,41 @@
+import MMLogFormat
+import MMLogSystem
+
+/// What drainers have counted, of all sessions of a store in this process.
+final class DrainCounters: Sendable {
+  private let counts = Guarded(LogStore.Statistics())
+
+  /// As they are now; what drainers do not know is left at zero.
+  var snapshot: LogStore.Statistics { counts.withLock { $0 } }
+
+  /// Counts the records of a frame that was written.
+  ///
+  /// - Parameter written: How many bytes the archive grew by.
+  func add(_ rows: borrowing RowBuilder, written: Int) {
+    counts.withLock { counts in
+      for level in Level.allCases {
+        let index = Int(level.rawValue)
+        counts.archived.add(
+          level, count: UInt64(rows.levels.counts[index]), bytes: rows.levelBytes[index])
+      }
+      counts.rawBytes &+= UInt64(rows.size)
+      counts.writtenBytes &+= UInt64(written)
+    }
+  }
+
+  /// Counts a pass.
+  func endPass(failed: Bool) {
+    let now = Clock.realtime()
+    counts.withLock { counts in
+      counts.passes += 1
+      if failed { counts.failedPasses += 1 } else { counts.lastPass = now }
+    }
+  }
+
+  /// Counts an archive's sync.
+  func endSync(failed: Bool) {
+    counts.withLock { counts in
+      if failed { counts.failedSyncs += 1 } else { counts.syncs += 1 }
+    }
+  }
+}

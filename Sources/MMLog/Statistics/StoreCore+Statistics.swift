@@ -1,0 +1,44 @@
+import MMLogFormat
+import MMLogSystem
+
+extension StoreCore {
+  /// All numbers at this moment.
+  func statistics() -> LogStore.Statistics {
+    var statistics = counters.snapshot
+    statistics.losses = losses
+    statistics.missedEvents = events.missedCount
+    let totals = keeper.catalogue.totals
+    statistics.archives = totals.count
+    statistics.archiveBytes = totals.size
+    statistics.pendingBytes = totals.pending
+    statistics.uploadedBytes = totals.uploaded
+    let geometry = geometry
+    lock.withLock {
+      guard let pool = open?.session.ring.pool else { return }
+      statistics.ringBytes = geometry.segmentCount * geometry.segmentSize
+      (statistics.segments, statistics.usedSegments) = (pool.count, pool.usedCount)
+    }
+    let waiting = waitingRecords()
+    statistics.waiting = waiting.records
+    statistics.oldestWaiting = waiting.oldestAge.map { .nanoseconds($0) }
+    return statistics
+  }
+
+  /// Reads the ring segment by segment: a ring must not go away meanwhile, and nobody is to wait for more than one.
+  private func waitingRecords() -> WaitingRecords {
+    var waiting = WaitingRecords()
+    let size = geometry.segmentSize
+    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: wordSize)
+    defer { copy.deallocate() }
+    for index in 0..<geometry.segmentCount {
+      let source = lock.withLock { () -> (session: SessionID, clock: TickClock)? in
+        guard let ring = open?.session.ring, ring.pool.status(index) != .free,
+          ring.copy(segment: index, into: copy)
+        else { return nil }
+        return (ring.identity.session, ring.clock)
+      }
+      if let source { waiting.add(UnsafeRawBufferPointer(copy), of: source.session, source.clock) }
+    }
+    return waiting
+  }
+}

@@ -1,0 +1,39 @@
+import CMMLog
+import MMLogFormat
+import MMLogSystem
+
+/// What of a ring is in no archive yet.
+struct WaitingRecords {
+  private(set) var records = LogStore.Statistics.Records()
+  private var oldest: (ticks: UInt64, clock: TickClock)?
+
+  /// How long ago the oldest was logged, in nanoseconds.
+  var oldestAge: Int64? {
+    oldest.map { max(0, $0.clock.wall(at: mmlog_ticks()) - $0.clock.wall(at: $0.ticks)) }
+  }
+
+  /// Counts the records of a segment from where it is drained.
+  ///
+  /// Of one that was emptied while it was copied, checks do not fit, and nothing is counted.
+  ///
+  /// - Parameters:
+  ///   - segment: A copy of the segment.
+  ///   - clock: Turns its session's ticks into time.
+  mutating func add(_ segment: UnsafeRawBufferPointer, of session: SessionID, _ clock: TickClock) {
+    guard let header = try? SegmentHeader(segment), !header.isFree else { return }
+    let end = header.end > 0 ? header.end : segment.count
+    guard header.drained < end else { return }
+    var scanner = RecordScanner(
+      segment.slice(0, end), from: header.drained,
+      seed: checkSeed(session: session, generation: header.generation), looksBehindZeros: false)
+    while let item = scanner.next() {
+      if case .record(let record, _) = item { add(record, clock) }
+    }
+  }
+
+  private mutating func add(_ record: RecordView, _ clock: TickClock) {
+    let isFirst = !record.isFragment || record.callSite == 0
+    records.add(record.level, count: isFirst ? 1 : 0, bytes: UInt64(record.bytes.count))
+    if record.ticks < oldest?.ticks ?? .max { oldest = (record.ticks, clock) }
+  }
+}
