@@ -165,6 +165,15 @@ public struct RecordFlags: OptionSet, Sendable {
   @inlinable public static var unterminated: Self { Self(rawValue: 8) }
   /// The record carries its call site's entry at its end.
   public static let inlineCallSite = Self(rawValue: 16)
+  /// Two words behind arguments and metadata say that a span begins or ends.
+  @inlinable public static var span: Self { Self(rawValue: 32) }
+}
+
+/// The two words of a record that begins or ends a span: its number, and the number of what it is a part of, or the ticks at which
+/// it began.
+public enum SpanLayout {
+  /// Set in the first word where the span ends.
+  @inlinable public static var endBit: UInt64 { 1 << 63 }
 }
 
 /// The words of a fragment after the identity word, which holds index, label, level and these flags.

@@ -63,15 +63,22 @@ public final class LogFiles {
   ///   - count: How many of each thread at most.
   ///   - filter: Which sessions and records are wanted.
   public func lastCrash(recordsOfThread count: Int, filter: LogFilter = LogFilter()) -> LogReader? {
-    let wanted = sessions.filter { filter.passes($0.identity) }
-    guard let crashed = wanted.last(where: { $0.hasCrashed }) else { return nil }
+    guard let crashed = lastCrashedSession(filter: filter) else { return nil }
     var narrowed = filter
-    narrowed.sessions = [crashed.identity.session.description]
+    narrowed.sessions = [crashed.id.description]
     var counts: [UInt32: Int] = [:]
     for case .record(let record) in LogReader(self, filter: narrowed) {
       counts[record.thread.ordinal, default: 0] += 1
     }
     return LogReader(self, narrowed, .firstOfThreads(counts.mapValues { max(0, $0 - count) }))
+  }
+
+  /// The session that ended last without being closed; nil if there is none.
+  ///
+  /// - Parameter filter: Which sessions count.
+  public func lastCrashedSession(filter: LogFilter = LogFilter()) -> LogSession? {
+    let wanted = sessions.filter { filter.passes($0.identity) }
+    return wanted.last { $0.hasCrashed }.map { LogSession($0.identity) }
   }
 
   /// A time that at least so many records follow if all pass, or nil if there are no more.

@@ -26,6 +26,9 @@ public struct LogFilter: Sendable {
   /// What the fields have to be, all of these; default: anything.
   public var conditions: [FieldCondition] = []
 
+  /// Whether only records are wanted that begin or end a span; default: false.
+  public var spansOnly = false
+
   /// Makes a filter that passes everything.
   public init() {}
 
@@ -50,7 +53,7 @@ public struct LogFilter: Sendable {
   var passesAll: Bool {
     minimumLevel == .trace && since == nil && until == nil && labels.isEmpty && callSites.isEmpty
       && threads.isEmpty && processes.isEmpty && sessions.isEmpty && text.isEmpty
-      && conditions.isEmpty
+      && conditions.isEmpty && !spansOnly
   }
 
   func passes(time: Int64) -> Bool {

@@ -92,4 +92,12 @@ public enum SessionEnding: Hashable, Sendable {
   case running
   /// Nothing says so: neither its ring nor a mark of its end is among the files that were read.
   case unknown
+
+  /// Whether its process died.
+  public var isDeath: Bool {
+    switch self {
+    case .died, .diedAndWasRecovered: true
+    case .closed, .running, .unknown: false
+    }
+  }
 }

@@ -34,10 +34,29 @@ struct RecordContent: @unchecked Sendable {
   private func check() throws(FormatError) {
     var reader = WordReader(values)
     try passArguments(&reader)
+    try passMetadata(&reader)
+    if flags.contains(.span) { _ = try reader.take(2 * wordSize) }
+  }
+
+  private func passMetadata(_ reader: inout WordReader) throws(FormatError) {
     guard flags.contains(.metadata) else { return }
     for _ in 0..<(try reader.count(wordsEach: 2)) {
       _ = try reader.string()
       try reader.skipElements(of: reader.taggedView())
+    }
+  }
+
+  /// The two words that say which span begins or ends; nil if none does.
+  var spanWords: (number: UInt64, other: UInt64)? {
+    guard flags.contains(.span) else { return nil }
+    var reader = WordReader(values)
+    do {
+      try passArguments(&reader)
+      try passMetadata(&reader)
+      return (try reader.word(), try reader.word())
+    } catch {
+      // `check` has been here before.
+      return nil
     }
   }
 

@@ -7,6 +7,7 @@ struct DecodeSettings {
   let job: TruthJob?
   let inputs: [LogInput]
   let filter: LogFilter
+  let zone: LogTimeZone
   let part: InputOptions.Part
   /// Whether to go on with what is logged from now on.
   let follows: Bool
@@ -15,7 +16,7 @@ struct DecodeSettings {
   let sink: any ItemSink
 
   init(_ arguments: Arguments, _ output: StandardOutput) throws {
-    let zone = try ZoneOptions.zone(arguments)
+    zone = try ZoneOptions.zone(arguments)
     job = try TruthOptions.job(arguments, zone)
     inputs = InputOptions.inputs(arguments)
     filter = try FilterOptions.filter(arguments, zone)

@@ -35,7 +35,17 @@ struct Decoder {
       Command.decode.report("no session ended without being closed")
     }
     try sink.finish()
+    if case .beforeCrash = settings.part { tellOpenSpans(files) }
     return status
+  }
+
+  /// Tells what was in flight when the process died whose last records were printed.
+  private func tellOpenSpans(_ files: LogFiles) {
+    guard let session = files.lastCrashedSession(filter: readFilter) else { return }
+    var lines = OpenSpanLines(settings.zone)
+    for line in lines.lines(files.openSpans(of: session.id)) {
+      Command.decode.report("\(session.title): \(line)".escapedForTerminal)
+    }
   }
 
   /// How long it waits between two looks, in nanoseconds: the shorter, the more came last.

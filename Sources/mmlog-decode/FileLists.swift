@@ -1,16 +1,27 @@
 import CommandLineTool
 import MMLogReader
 
-/// Lists sessions, one on a line.
+/// Lists sessions, one on a line, and behind one whose process died what was in flight then.
 struct SessionList {
   private var time: RecordTime
+  private var spans: OpenSpanLines
 
-  init(_ zone: LogTimeZone) { time = RecordTime(zone: zone) }
+  init(_ zone: LogTimeZone) {
+    time = RecordTime(zone: zone)
+    spans = OpenSpanLines(zone)
+  }
 
   consuming func print(
-    _ sessions: [SessionOverview], _ output: StandardOutput
+    _ files: LogFiles, _ filter: LogFilter, _ output: StandardOutput
   ) throws -> Program.Status {
-    for session in sessions { try output.append(line(session).escapedForTerminal + "\n") }
+    let sessions = files.overview(filter: filter)
+    for session in sessions {
+      try output.append(line(session).escapedForTerminal + "\n")
+      guard session.ending.isDeath else { continue }
+      for line in spans.lines(files.openSpans(of: session.session.id)) {
+        try output.append("  \(line)".escapedForTerminal + "\n")
+      }
+    }
     return sessions.contains { !$0.losses.isEmpty } ? .damageOrLoss : .success
   }
 

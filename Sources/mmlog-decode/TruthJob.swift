@@ -28,7 +28,7 @@ enum TruthJob {
   ) throws -> Program.Status {
     switch self {
     case .sessions(let zone):
-      return try SessionList(zone).print(files.overview(filter: settings.filter), output)
+      return try SessionList(zone).print(files, settings.filter, output)
     case .info(let zone): return try FileDescription(zone).print(files.inspect(), output)
     case .verify: return try verify(files, output)
     case .repair(let directory): return try repair(files, directory, output)

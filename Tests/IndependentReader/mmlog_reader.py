@@ -24,7 +24,7 @@ from typing import NamedTuple
 RING, ARCHIVE = b"MMLOGRNG", b"MMLOGARC"
 SYNC, TRAILER = b"\xf5MMLFRM\n", b"MMLOGEND"
 RECORD, FRAGMENT, CALL_SITE, LABEL = 1, 2, 3, 4
-HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY = 1, 2, 4, 8, 16
+HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY, HAS_SPAN = 1, 2, 4, 8, 16, 32
 LAST_FRAGMENT = 1
 MAX_PAYLOAD = 64 << 20
 MAX_BODY = 17 << 20
@@ -504,14 +504,24 @@ class Session:
                 fields.append([piece.name, json_value(value)])
         if flags & HAS_METADATA:
             fields += [[key, json_value(value)] for key, value in parse_pairs(cursor)]
+        span = {"span": self.span(item, wall, cursor)} if flags & HAS_SPAN else {}
         text = message.decode("utf-8", "replace")
-        return {
+        return span | {
             "session": self.name, "time": wall, "thread": item.thread, "threadID": item.tid,
             "threadName": item.thread_name or self.thread_names.get(item.thread, ""),
             "level": LEVELS[min(body[6], 6)], "label": self.labels.get(label, ""),
             "file": site.file, "function": site.function, "line": site.line, "message": text,
             "bytes": "" if text.encode() == message else message.hex(), "fields": fields,
             "unterminated": bool(flags & UNTERMINATED), "cut": bool(flags & WAS_CUT)}
+
+    def span(self, item, wall, cursor):
+        """What a record says of the span that it begins or ends."""
+        first, second = cursor.word(), cursor.word()
+        number = first & (1 << 63) - 1
+        if first >> 63 == 0:
+            return "begin %d in %d" % (number, second)
+        start = item.clock.wall_of(second)
+        return "end %d since %d after %d" % (number, start, max(0, wall - start))
 
     def inline_entry(self, body, cursor):
         """The call site that a record carries; the cursor then ends before it."""

@@ -109,6 +109,23 @@ import Testing
     #expect(difference == nil)
   }
 
+  @Test func spansAreReadAlikeByBothReaders() throws {
+    let store = try openStore()
+    let log = store.logger(label: "tests.spans")
+    let outer = log.begin("outer \(1)", ["k": "v"])
+    for index in 0..<300 {
+      let long = index % 100 == 0 ? String(repeating: "long ", count: 2000) : "short"
+      log.begin("\(index) \(long)", in: outer).end("\(index)", ["n": .int(Int64(index))])
+    }
+    outer.end()
+    outer.end("again")
+    try store.close()
+    let result = readHere([folder("log")])
+    #expect(result.records.count == 603 && result.records.allSatisfy { $0.span != nil })
+    let difference = try readInPython([folder("log")]).difference(from: result)
+    #expect(difference == nil)
+  }
+
   /// Rings before archives, as FORMAT.md, 5 asks for.
   @Test func aCopyTakenWhileTheStoreIsOpenIsReadAlike() throws {
     let store = try openStore()

@@ -259,6 +259,38 @@ struct ForkTests {
     #expect(contents.messages.sorted() == ["0", "1", "2", "in time"])
   }
 
+  @Test("a span that a child ends is none of the child's own")
+  func span() async {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try LogStore(directory: path, name: "fork")
+      let log = store.logger(label: "l")
+      let span = log.begin("parent's")
+      let child = forkProcess()
+      if child == 0 {
+        let own = log.begin("child's", in: span)
+        span.end("by the child")
+        own.end("its own")
+        try store.close()
+        _exit(0)
+      }
+      require(waitFor(child) == 0)
+      span.end("by the parent")
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    let spans = Dictionary(uniqueKeysWithValues: contents.records.map { ($0.message, $0.span) })
+    #expect(spans["by the child"]??.number == nil)
+    #expect(spans["child's"]??.event == .begin(parent: nil))
+    #expect(spans["its own"]??.number == spans["child's"]??.number)
+    #expect(spans["by the parent"]??.number == spans["parent's"]??.number)
+    guard case .end(_, let duration) = spans["by the child"]??.event else {
+      Issue.record("the child's end is none")
+      return
+    }
+    #expect(duration > 0)
+  }
+
   @Test("a child's numbers begin anew, and the parent's go on")
   func statistics() async {
     await #expect(processExitsWith: .success) {

@@ -185,7 +185,11 @@ struct PrometheusTests {
     ]
     for check in checks {
       let (status, output) = try run(check, input: text)
-      if status == 127 { print("SKIPPED  \(check[0]): it, or its package, is not installed") }
+      if status == 127 {
+        print(
+          "SKIPPED  \(check[0]): apt-get install prometheus; pip install prometheus_client, or set MMLOG_PYTHON"
+        )
+      }
       #expect(status == 0 || status == 127, "\(check[0]): \(output)")
     }
   }

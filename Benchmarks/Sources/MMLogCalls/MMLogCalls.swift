@@ -42,6 +42,10 @@ public struct MMLogCalls: Sendable {
     TwentySites.log(index % Sample.siteCount, log, index, sample.user)
   }
 
+  /// The beginning of a span, with a number, and its end.
+  @inline(never)
+  public func span(_ index: Int) { log.begin("order \(index)").end() }
+
   /// A message below the level.
   @inline(never)
   public func disabled(_ index: Int) { log.debug("never \(index)") }

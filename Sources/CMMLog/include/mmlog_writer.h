@@ -29,6 +29,7 @@ typedef struct mmlog_writer {
   uint8_t *limit;               // the end of the memory that it may write to
   uint64_t seed;                // where a record's check starts
   mmlog_site_slot *sites;       // MMLOG_SITE_SLOTS places, or as many empty ones
+  uint64_t last_span;           // the number of the last span that was begun here
 
   // From here on, for the outlined parts only.
   struct mmlog_thread *thread;

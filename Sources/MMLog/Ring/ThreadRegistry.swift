@@ -13,6 +13,7 @@ typealias ThreadBlock = UnsafeMutablePointer<mmlog_thread>
 final class ThreadRegistry: @unchecked Sendable {
   private let head: UnsafeMutablePointer<UInt64>
   private let ordinals = Atomic<UInt32>(0)
+  private let blocks = Atomic<UInt64>(0)
 
   init() {
     head = .allocate(capacity: 1)
@@ -88,8 +89,21 @@ final class ThreadRegistry: @unchecked Sendable {
     return nil
   }
 
+  /// Not again for a later thread: its spans come after those of the one before.
+  private func numberSpans(of block: ThreadBlock) {
+    let number = blocks.add(1, ordering: .relaxed).newValue
+    // Not `for in`: see LogCall.freeWriter.
+    var depth: UInt32 = 0
+    while depth < MMLOG_DEPTHS {
+      let origin = SpanNumber.origin(block: number, depth: depth)
+      mmlog_writer_at(block, depth).pointee.last_span = origin
+      depth += 1
+    }
+  }
+
   private func link(_ block: ThreadBlock?) -> ThreadBlock? {
     guard let block else { return nil }
+    numberSpans(of: block)
     var old = mmlog_load_acquire_u64(head)
     repeat {
       block.pointee.next_of_session = ThreadBlock(bitPattern: UInt(old))

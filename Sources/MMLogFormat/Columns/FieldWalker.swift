@@ -46,6 +46,10 @@ struct FieldWalker {
       guard findArgument(callSites.types[index], &fields) else { return false }
     }
     if record.flags.contains(.metadata), !findMetadata(&fields) { return false }
+    if record.flags.contains(.span) {
+      fields += [.word, .word]
+      if !pass(words: 2) { return false }
+    }
     return isAtEnd
   }
 

@@ -1,7 +1,8 @@
 import MMLogFormat
 
 /// Trace events in JSON, as Perfetto (ui.perfetto.dev) and `chrome://tracing` open them: each record an
-/// instant on its thread's track.
+/// instant on its thread's track, and each span a bar on a track of its own, from its beginning to its end. One whose beginning is not
+/// among the records begins when its end says.
 ///
 /// A session is a process of the trace, numbered from 1 (two sessions may have had the same process
 /// id), and named with its store, process id and host; threads have their ordinals. The category is the
@@ -12,6 +13,7 @@ public struct ChromeFormatter: LogFormatter {
   private var last: Process?
   private var isFirst = true
   private var first: Int64?
+  private var spanNames = SpanNames()
   private var timestamp: Timestamp
 
   private final class Process {
@@ -37,16 +39,14 @@ public struct ChromeFormatter: LogFormatter {
     if process.threads.insert(record.thread.ordinal).inserted {
       appendName(of: record.thread, in: process, &output)
     }
-    beginEvent(&output)
-    output.append(#"{"ph":"i","s":"t","name":""#)
-    record.content.appendMessage(.json, to: &output)
-    output.append(#"","cat":""#)
-    record.appendLabel(.json, to: &output)
-    output.append(#"","ts":"#)
-    let start = first ?? record.time
-    first = start
-    appendMicroseconds(record.time.subtractingReportingOverflow(start).partialValue, &output)
-    appendTrack(process, record.thread, &output)
+    if let span = record.span, let number = span.number {
+      append(span, number, of: record, in: process, &output)
+    } else {
+      beginEvent(&output)
+      output.append(#"{"ph":"i","s":"t","name":""#)
+      record.content.appendMessage(.json, to: &output)
+      appendWhen(record.time, of: record, in: process, &output)
+    }
     output.append(#","args":{"time":""#)
     timestamp.append(record.time, to: &output)
     output.append(#"","level":""#)
@@ -59,6 +59,57 @@ public struct ChromeFormatter: LogFormatter {
       output.append(UInt8(ascii: "\""))
     }
     output.append("}}")
+  }
+
+  /// Appends an event of a span up to its arguments; and before an end without a beginning, that.
+  ///
+  /// Programs match the two by category, number and name.
+  private mutating func append(
+    _ span: LogSpan, _ number: UInt64, of record: LogRecord, in process: Process,
+    _ output: inout TextBuffer
+  ) {
+    var message = TextBuffer()
+    record.content.appendMessage(.json, to: &message)
+    let text = message.withUnsafeBytes { Array($0) }
+    let key = SpanNames.Key(process: process.number, span: number)
+    switch span.event {
+    case .begin:
+      spanNames.add(text, key)
+      beginSpanEvent("b", text, number, &output)
+    case .end(let start, _):
+      let name = spanNames.take(key)
+      if name == nil {
+        beginSpanEvent("b", text, number, &output)
+        appendWhen(start, of: record, in: process, &output)
+        output.append("}")
+      }
+      beginSpanEvent("e", name ?? text, number, &output)
+    }
+    appendWhen(record.time, of: record, in: process, &output)
+  }
+
+  private mutating func beginSpanEvent(
+    _ phase: StaticString, _ name: [UInt8], _ number: UInt64, _ output: inout TextBuffer
+  ) {
+    beginEvent(&output)
+    output.append(#"{"ph":""#)
+    output.append(phase)
+    output.append(#"","id2":{"local":"0x"#)
+    output.append(text: LogSpan.text(of: number))
+    output.append(#""},"name":""#)
+    output.append(name)
+  }
+
+  private mutating func appendWhen(
+    _ time: Int64, of record: LogRecord, in process: Process, _ output: inout TextBuffer
+  ) {
+    output.append(#"","cat":""#)
+    record.appendLabel(.json, to: &output)
+    output.append(#"","ts":"#)
+    let start = first ?? time
+    first = start
+    appendMicroseconds(time.subtractingReportingOverflow(start).partialValue, &output)
+    appendTrack(process, record.thread, &output)
   }
 
   /// Appends the end of the object.
@@ -113,6 +164,22 @@ public struct ChromeFormatter: LogFormatter {
     output.append(decimal: whole)
     output.append(UInt8(ascii: "."))
     output.append(decimal: fraction, least: 3)
+  }
+
+  /// What open spans began with. Of more than some thousand, others' ends stand for them.
+  private struct SpanNames {
+    struct Key: Hashable {
+      let process: Int
+      let span: UInt64
+    }
+
+    private var names: [Key: [UInt8]] = [:]
+
+    mutating func add(_ name: [UInt8], _ key: Key) {
+      if names.count < 65_536 { names[key] = name }
+    }
+
+    mutating func take(_ key: Key) -> [UInt8]? { names.removeValue(forKey: key) }
   }
 
   private mutating func beginEvent(_ output: inout TextBuffer) {

@@ -16,6 +16,10 @@ import MMLogFormat
 /// | `body_base64` | its bytes, only if they are not UTF-8 |
 /// | `attributes` | named arguments, then metadata, by name; a name that is there again gets `#2`, `#3` … |
 /// | `code_file_path`, `code_line_number`, `code_function_name` | the log statement; left out if there is none |
+/// | `span_id` | where a span begins or ends: its number, in 16 hexadecimal digits; left out if it began in another session |
+/// | `span_event` | `begin` or `end` |
+/// | `parent_span_id` | where it begins: what it is a part of, if that is known |
+/// | `start_time_unix_nano`, `duration_nano` | where it ends: when it began, and how long it took, in nanoseconds |
 /// | `thread_ordinal`, `thread_id`, `thread_name` | the thread; no name if it had none |
 /// | `service_name` | the store's name |
 /// | `process_name`, `process_pid`, `host_name` | the process and its machine |
@@ -52,6 +56,7 @@ public struct JSONFormatter: LogFormatter {
     output.append(#","attributes":"#)
     output.append(attributes: record.content)
     appendPlace(record.content, to: &output)
+    if let span = record.span { Self.append(span, to: &output) }
     threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
     sessions.append(record.session, to: &output) { Self.append(record.session, to: &$0) }
     if record.isCut { output.append(#","cut":true"#) }
@@ -81,6 +86,26 @@ public struct JSONFormatter: LogFormatter {
     output.append(#","code_function_name":""#)
     content.appendFunction(.json, to: &output)
     output.append(UInt8(ascii: "\""))
+  }
+
+  private static func append(_ span: LogSpan, to output: inout TextBuffer) {
+    func append(id key: StaticString, _ number: UInt64?) {
+      guard let number else { return }
+      output.append(key)
+      output.append(text: LogSpan.text(of: number))
+      output.append(UInt8(ascii: "\""))
+    }
+    append(id: #","span_id":""#, span.number)
+    switch span.event {
+    case .begin(let parent):
+      output.append(#","span_event":"begin""#)
+      append(id: #","parent_span_id":""#, parent)
+    case .end(let start, let duration):
+      output.append(#","span_event":"end","start_time_unix_nano":"#)
+      output.append(decimal: start)
+      output.append(#","duration_nano":"#)
+      output.append(decimal: duration)
+    }
   }
 
   private static func append(_ thread: LogThread, to output: inout TextBuffer) {

@@ -4,7 +4,8 @@ import MMLogFormat
 ///
 ///     time=2026-11-21T09:00:00.123456789Z level=info label=orders msg="order 7 accepted" id=7 source=Orders/Book.swift:42 thread=worker1 service=orders pid=42 session=0123…
 ///
-/// Keys are those that logfmt is usually written with. Values that have a space, `=`, a quote or a
+/// What begins a span has `span=NUMBER span_event=begin`, and `parent_span` if it is a part of another; what ends it has `span_event=end`
+/// and `duration_ns`. Keys are those that logfmt is usually written with. Values that have a space, `=`, a quote or a
 /// control character in them stand between quotes, with backslashes as in text. Keys consist of letters,
 /// digits and `_ - . / # @`; anything else in a field's name becomes `_`. A record's own keys come first
 /// and last; a field that is called like one of them gets `#2`.
@@ -13,7 +14,8 @@ public struct LogfmtFormatter: LogFormatter {
   private var ends = ObjectTexts<LogSession>()
   private static let levels = Level.allCases.map { Array(" level=\($0) label=".utf8) }
   private static let keys: Set<String> = [
-    "time", "level", "label", "msg", "source", "thread", "service", "pid", "session",
+    "time", "level", "label", "msg", "source", "thread", "service", "pid", "session", "span",
+    "span_event", "parent_span", "duration_ns",
   ]
 
   /// Makes a formatter that shows times in a zone.
@@ -28,6 +30,7 @@ public struct LogfmtFormatter: LogFormatter {
     output.append(" msg=")
     output.appendQuoting { record.content.appendMessage(.quoted, to: &$0) }
     appendFields(record.content, to: &output)
+    if let span = record.span { Self.append(span, to: &output) }
     if record.content.hasPlace {
       output.append(" source=")
       output.appendQuoting { record.content.appendPlace(.quoted, to: &$0) }
@@ -54,10 +57,27 @@ public struct LogfmtFormatter: LogFormatter {
     let isTaken = output.withBytes(from: start) { bytes in
       for index in bytes.indices where !bytes[index].isOfKey { bytes[index] = UInt8(ascii: "_") }
       // The longest of ours.
-      return bytes.count <= 7 && keys.contains(String(decoding: bytes, as: UTF8.self))
+      return bytes.count <= 11 && keys.contains(String(decoding: bytes, as: UTF8.self))
     }
     if output.count == start { output.append(UInt8(ascii: "_")) }
     if isTaken { output.append("#2") }
+  }
+
+  private static func append(_ span: LogSpan, to output: inout TextBuffer) {
+    func append(_ key: StaticString, _ number: UInt64?) {
+      guard let number else { return }
+      output.append(key)
+      output.append(text: LogSpan.text(of: number))
+    }
+    append(" span=", span.number)
+    switch span.event {
+    case .begin(let parent):
+      output.append(" span_event=begin")
+      append(" parent_span=", parent)
+    case .end(_, let duration):
+      output.append(" span_event=end duration_ns=")
+      output.append(decimal: duration)
+    }
   }
 
   private static func append(_ thread: LogThread, to output: inout TextBuffer) {

@@ -9,7 +9,8 @@ import MMLogFormat
 /// metadata are attributes, beside `code.file.path`, `code.line.number`, `code.function.name`,
 /// `thread.id`, `thread.name`. Body and strings that are not UTF-8 have U+FFFD in the place of what is
 /// not; `log.record.original` then has the body's bytes in base64. Numbers that 64 bits do not hold are
-/// strings.
+/// strings. What begins or ends a span has `spanId`, the session as `traceId`, and the attributes `span.event` (`begin`, `end`),
+/// `span.parent_id`, `span.start_time_unix_nano` and `span.duration_nano`.
 public struct OTLPFormatter: LogFormatter {
   /// So many records are in a line at most.
   public static let most = 512
@@ -77,12 +78,44 @@ public struct OTLPFormatter: LogFormatter {
     threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
     appendFields(record.content, to: &output)
     appendPlace(record.content, to: &output)
+    let span = record.span
+    if let span { Self.append(span, to: &output) }
     if !isUTF8 {
       output.append(#",{"key":"log.record.original","value":{"bytesValue":""#)
       output.append(messageBase64: record)
       output.append(#""}}"#)
     }
-    output.append("]}")
+    output.append("]")
+    if let number = span?.number {
+      output.append(#","traceId":""#)
+      output.append(text: record.session.id.description)
+      output.append(#"","spanId":""#)
+      output.append(text: LogSpan.text(of: number))
+      output.append(UInt8(ascii: "\""))
+    }
+    output.append("}")
+  }
+
+  private static func append(_ span: LogSpan, to output: inout TextBuffer) {
+    func append(_ key: StaticString, _ number: Int64) {
+      output.append(#",{"key":""#)
+      output.append(key)
+      output.append(#"","value":{"intValue":""#)
+      output.append(decimal: number)
+      output.append(#""}}"#)
+    }
+    output.append(",")
+    switch span.event {
+    case .begin(let parent):
+      output.append(attribute: "span.event", "begin")
+      guard let parent else { return }
+      output.append(",")
+      output.append(attribute: "span.parent_id", LogSpan.text(of: parent))
+    case .end(let start, let duration):
+      output.append(attribute: "span.event", "end")
+      append("span.start_time_unix_nano", start)
+      append("span.duration_nano", duration)
+    }
   }
 
   private func appendFields(_ content: RecordContent, to output: inout TextBuffer) {

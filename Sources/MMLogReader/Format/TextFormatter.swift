@@ -5,7 +5,12 @@ import MMLogFormat
 ///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: order 7 accepted venue=XETR (Orders/Book.swift:42)
 ///
 /// Time, level, label, message, metadata, place. Named arguments stand in the message and are not
-/// repeated. Whatever could move a terminal's cursor or end the line is escaped as `\n`, `\t`,
+/// repeated. What begins or ends a span says so, and how long that took:
+///
+///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: begin order 7 span=0000000000400004 (Orders/Book.swift:40)
+///     2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms matched span=0000000000400004 (Orders/Book.swift:44)
+///
+/// Whatever could move a terminal's cursor or end the line is escaped as `\n`, `\t`,
 /// `\u{1b}`; bytes that are not UTF-8 as `\xff`.
 public struct TextFormatter: LogFormatter {
   private var timestamp: Timestamp
@@ -35,9 +40,14 @@ public struct TextFormatter: LogFormatter {
       if colors { output.append(SGR.reset) }
       output.append(": ")
     }
+    let span = record.span
+    if let span { output.append(span.event) }
+    let start = output.count
     record.content.appendMessage(.plain, to: &output)
+    if span != nil, output.count == start { output.remove(at: start - 1) }
     if record.isCut { output.append(" <cut>") }
     if record.content.flags.contains(.metadata) { appendMetadata(record, to: &output) }
+    if let span { append(span, to: &output) }
     appendPlace(record, to: &output)
     output.append(UInt8(ascii: "\n"))
   }
@@ -51,6 +61,21 @@ public struct TextFormatter: LogFormatter {
       if colors { output.append(SGR.reset) }
       try output.append(quoting: value, from: &reader)
     }
+  }
+
+  private func append(_ span: LogSpan, to output: inout TextBuffer) {
+    append("span", span.number, to: &output)
+    if case .begin(let parent) = span.event { append("parent", parent, to: &output) }
+  }
+
+  private func append(_ name: StaticString, _ number: UInt64?, to output: inout TextBuffer) {
+    guard let number else { return }
+    output.append(UInt8(ascii: " "))
+    if colors { output.append(SGR.faint) }
+    output.append(name)
+    output.append(UInt8(ascii: "="))
+    if colors { output.append(SGR.reset) }
+    output.append(text: LogSpan.text(of: number))
   }
 
   private func appendPlace(_ record: LogRecord, to output: inout TextBuffer) {
@@ -116,6 +141,17 @@ enum SGR {
 }
 
 extension TextBuffer {
+  /// Appends `begin ` or `end 1.234 ms `.
+  fileprivate mutating func append(_ event: LogSpan.Event) {
+    switch event {
+    case .begin: append("begin ")
+    case .end(_, let duration):
+      append("end ")
+      append(duration: duration)
+      append(" ")
+    }
+  }
+
   /// Appends what `body` appends in ``TextForm/quoted``, in quotes if it would not be told from what is
   /// beside it.
   mutating func appendQuoting<Failure: Error>(

@@ -66,10 +66,7 @@ extension SessionFiles {
   var hasCrashed: Bool {
     var summary = SessionSummary()
     summary.read(self)
-    switch ending(summary.end) {
-    case .died, .diedAndWasRecovered: return true
-    case .closed, .running, .unknown: return false
-    }
+    return ending(summary.end).isDeath
   }
 }
 

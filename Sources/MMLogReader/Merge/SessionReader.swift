@@ -64,7 +64,7 @@ final class SessionReader {
     self.filter = SessionFilter(filter, sites)
     self.given = given
     session = LogSession(identity)
-    noOwner = RecordOwner(session, keeping: [])
+    noOwner = RecordOwner(session, TickClock(ticks: 0, wall: 0, rate: 0), keeping: [])
     owner = noOwner
     itemTime = identity.startTime
     lastTime = itemTime
@@ -227,7 +227,7 @@ final class SessionReader {
       if queue.isEmpty { itemTime = run.clock.wall(at: run.ticks) }
       return
     }
-    self.owner = RecordOwner(session, keeping: [owner, sites, threads])
+    self.owner = RecordOwner(session, run.clock, keeping: [owner, sites, threads])
     records = places[...]
   }
 
@@ -248,7 +248,7 @@ final class SessionReader {
     do throws(FormatError) {
       let place = try place(of: view.body, thread, start) { kept = $0 }
       if let place, let kept {
-        queueRecord(place, keeping: [run.owner, kept])
+        queueRecord(place, run.clock, keeping: [run.owner, kept])
         return nil
       }
       return place
@@ -294,7 +294,7 @@ final class SessionReader {
     do throws(FormatError) {
       let body = payload?.bytes ?? view.body
       if let place = try place(of: body, reference, start, keep: { kept.append($0) }) {
-        queueRecord(place, keeping: kept)
+        queueRecord(place, run.clock, keeping: kept)
       }
     } catch {
       queueDamage(view, offset, start.wall, run, error)
@@ -302,8 +302,10 @@ final class SessionReader {
   }
 
   /// What is queued later comes later: it is put before the rest, of which the last comes first.
-  private func queueRecord(_ place: RecordPlace, keeping kept: [AnyObject]) {
-    let owner = RecordOwner(session, keeping: kept + [sites, threads])
+  private func queueRecord(
+    _ place: RecordPlace, _ clock: TickClock, keeping kept: [AnyObject]
+  ) {
+    let owner = RecordOwner(session, clock, keeping: kept + [sites, threads])
     queue.insert(.record(LogRecord(owner: owner, place: place)), at: 0)
     itemTime = place.time
   }

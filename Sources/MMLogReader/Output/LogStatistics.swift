@@ -16,6 +16,8 @@ public struct LogStatistics {
   private var minutes = TimeBuckets(most: 20_000, least: 60_000_000_000)
   private var times: ClosedRange<Int64>?
   private var sessions = 0
+  private var spans = OpenSpans()
+  private var longestSpan: (duration: Int64, message: String)?
 
   /// So many labels, call sites and spans of time are shown.
   static let rows = 20
@@ -41,8 +43,14 @@ public struct LogStatistics {
     }
     sites.add(record)
     minutes.add(record.time, record.level)
+    if let span = record.span { add(span, record) }
     let (least, greatest) = (times?.lowerBound ?? record.time, times?.upperBound ?? record.time)
     times = min(least, record.time)...max(greatest, record.time)
+  }
+
+  private mutating func add(_ span: LogSpan, _ record: LogRecord) {
+    guard let ended = spans.add(record), case .end(_, let duration) = span.event else { return }
+    if duration > longestSpan?.duration ?? -1 { longestSpan = (duration, ended.message) }
   }
 
   // MARK: - As text
@@ -71,6 +79,19 @@ public struct LogStatistics {
       timestamp.append(times.lowerBound, to: &output)
       output.append(" to ")
       timestamp.append(times.upperBound, to: &output)
+    }
+    output.append("\n")
+    if spans.begun > 0 { appendSpans(&output) }
+  }
+
+  private func appendSpans(_ output: inout TextBuffer) {
+    let (begun, ended) = (grouped(UInt64(spans.begun)), grouped(UInt64(spans.ended)))
+    output.append(text: "\(begun) spans begun, \(ended) ended")
+    if let longestSpan {
+      output.append(", the longest after ")
+      output.append(duration: longestSpan.duration)
+      output.append(": ")
+      output.append(longestSpan.message, .plain)
     }
     output.append("\n")
   }
@@ -126,7 +147,10 @@ public struct LogStatistics {
     minutes.settle()
     output.append(#"{"total":"#)
     append(total, &output)
-    output.append(text: #","sessions":\#(sessions),"by_level":"#)
+    output.append(text: #","sessions":\#(sessions),"spans":{"begun":\#(spans.begun),"#)
+    output.append(text: #""ended":\#(spans.ended),"longest_nano":"#)
+    output.append(text: longestSpan.map { "\($0.duration)" } ?? "null")
+    output.append(#"},"by_level":"#)
     let levels = zip(Level.allCases, levels).filter { $0.1.records > 0 }
     appendObject(levels.map { ($0.description, $1) }, &output)
     output.append(#","by_label":"#)

@@ -95,6 +95,9 @@ extension FieldCondition.RecordField {
     case .line: return body(.int(Int64(content.site.line)), &none)
     case .thread: return test(subject.thread.name)
     case .threadID: return body(.uint(UInt64(subject.thread.id)), &none)
+    case .span:
+      guard let words = content.spanWords else { return false }
+      return test(LogSpan.text(of: words.number & ~SpanLayout.endBit))
     case .message:
       var message = TextBuffer()
       content.appendMessage(.raw, to: &message)

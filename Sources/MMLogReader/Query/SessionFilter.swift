@@ -26,7 +26,8 @@ final class SessionFilter {
     leastLevel = filter.minimumLevel.rawValue
     looksAtContent = !filter.text.isEmpty || !filter.conditions.isEmpty
     looksAtThread = !filter.threads.isEmpty
-    looksAtIdentity = !filter.labels.isEmpty || !filter.callSites.isEmpty || looksAtContent
+    looksAtIdentity =
+      !filter.labels.isEmpty || !filter.callSites.isEmpty || looksAtContent || filter.spansOnly
     search = ContentSearch(filter)
   }
 
@@ -46,7 +47,8 @@ final class SessionFilter {
   @inline(never)
   private func identityPasses(_ view: RecordView) -> Bool {
     if !filter.labels.isEmpty, !passes(label: view.label) { return false }
-    // A fragment has its index in place of its call site's number.
+    // A fragment has its index in place of its call site's number, and flags of its own.
+    if filter.spansOnly, !view.isFragment, !view.flags.contains(.span) { return false }
     if view.isFragment || view.flags.contains(.inlineCallSite) { return true }
     let decision = decision(of: view.callSite)
     if decision.isNever || decision.needsMetadata && !view.flags.contains(.metadata) {
@@ -133,6 +135,7 @@ final class SessionFilter {
   @inline(never)
   private func contentPasses(_ content: RecordContent, label: String, thread: LogThread) -> Bool {
     // A fragment's first words did not say.
+    if filter.spansOnly, !content.flags.contains(.span) { return false }
     let decision =
       content.callSite == 0
       ? SiteDecision(filter, content.site) { _ in } : decision(of: content.callSite)

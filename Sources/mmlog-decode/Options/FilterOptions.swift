@@ -6,7 +6,7 @@ import MMLogSystem
 enum FilterOptions {
   static let all = [
     Option.level, .since, .until, .label, .thread, .process, .session, .site, .grep, .fixedStrings,
-    .ignoreCase, .invertMatch, .context, .condition,
+    .ignoreCase, .invertMatch, .context, .condition, .spans,
   ]
 
   static func filter(
@@ -20,6 +20,7 @@ enum FilterOptions {
     filter.processes = arguments.values(of: .process).map { NamePattern($0) }
     for text in arguments.values(of: .session) { filter.sessions.append(try session(text)) }
     for text in arguments.values(of: .site) { filter.callSites.append(try site(text)) }
+    filter.spansOnly = arguments.isSet(.spans)
     try setText(of: &filter, arguments)
     for text in arguments.values(of: .condition) { filter.conditions.append(try condition(text)) }
     return filter
@@ -140,12 +141,14 @@ extension Option {
   fileprivate static let context = Option(
     "context", short: "C", value: "N",
     "Print N records before and after each that --grep and --where find, too.")
+  fileprivate static let spans = Option(
+    "spans", "Print only records that begin or end a span.")
   fileprivate static let condition = Option(
     "where", short: "w", value: "CONDITION", repeatable: true,
     """
     Print only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are named \
     arguments and metadata; @level, @label, @message, @thread, @threadID, @file, @line and @function are \
-    the record's own. Operators: == != < <= > >= ~ (finds a regular expression) !~ && || ! ( ). A name \
+    the record's own, @span is the span that it begins or ends. Operators: == != < <= > >= ~ (finds a regular expression) !~ && || ! ( ). A name \
     alone: the field is there, and neither false nor nil.
     """)
 }

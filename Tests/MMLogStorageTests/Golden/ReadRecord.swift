@@ -21,6 +21,8 @@ struct ReadRecord: Codable, Equatable {
   var fields: [[String]]
   var unterminated: Bool
   var cut: Bool
+  /// What begins or ends, if anything does.
+  var span: String?
 
   init(_ record: LogRecord) {
     (session, time) = (record.session.id.description, record.time)
@@ -31,6 +33,7 @@ struct ReadRecord: Codable, Equatable {
     bytes = Array(message.utf8) == record.messageBytes ? "" : hexadecimal(record.messageBytes)
     fields = record.fields.map { [$0.name, $0.value.withType] }
     (unterminated, cut) = (record.isUnterminated, record.isCut)
+    span = record.span?.inWords
   }
 
   /// The records of JSON lines.
@@ -54,6 +57,15 @@ private func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
 
 private func hexadecimal<T: FixedWidthInteger>(_ value: T) -> String {
   hexadecimal(withUnsafeBytes(of: value.bigEndian) { Array($0) })
+}
+
+extension LogSpan {
+  fileprivate var inWords: String {
+    switch event {
+    case .begin(let parent): "begin \(number ?? 0) in \(parent ?? 0)"
+    case .end(let start, let duration): "end \(number ?? 0) since \(start) after \(duration)"
+    }
+  }
 }
 
 extension Value {

@@ -1,0 +1,215 @@
+public import CMMLog
+public import MMLogFormat
+
+/// Something that takes time and was begun by ``Logger/begin(_:_:level:in:file:function:line:column:)``: a request, a job, a wait.
+///
+/// A plain value of five words: copy it, keep it, send it to another thread. It can be ended anywhere, by ``end(_:_:file:function:line:column:)``.
+///
+/// - **Ended twice:** each end is recorded, with the time since the beginning. Readers take the first one as the span's end, and show others
+///   as ends of a span that is over.
+/// - **Never ended:** nothing happens. Readers list it as open; of a process that died, as what was in flight.
+/// - **Not recorded** at its beginning, because the level was off or the store closed: its end is not recorded either.
+/// - **Ended in another session** than it began in (after `fork()`, or when a lost ring was replaced): its end is recorded with its duration, and
+///   without its number, which belongs to the other session.
+@frozen
+public struct Span: @unchecked Sendable {
+  // Sendable: the session is only compared.
+  @usableFromInline let log: Logger
+  /// What the session's gate was, which no other session has.
+  @usableFromInline let session: UnsafeRawPointer?
+  /// 0: it was not recorded.
+  @usableFromInline let number: UInt64
+  @usableFromInline let ticks: UInt64
+  @usableFromInline let level: Level
+
+  @inlinable @inline(__always)
+  init(
+    _ log: Logger, _ session: UnsafeRawPointer?, _ number: UInt64, _ ticks: UInt64, _ level: Level
+  ) {
+    self.log = log
+    self.session = session
+    self.number = number
+    self.ticks = ticks
+    self.level = level
+  }
+
+  /// Whether its beginning was recorded, so that its end will be.
+  @inlinable public var isRecorded: Bool { number != 0 }
+
+  /// Its number as far as it means something in a session.
+  @inlinable @inline(__always)
+  func number(in gate: UnsafeRawPointer?) -> UInt64 { session == gate ? number : 0 }
+
+  /// Records its end, with the time since its beginning. Costs as much as a log call, whatever the level is by now.
+  ///
+  /// - Parameters:
+  ///   - message: What came of it. Evaluated only if the beginning was recorded.
+  ///   - metadata: Values by name that go with it.
+  ///   - file: The source file; leave the default.
+  ///   - function: The function; leave the default.
+  ///   - line: The line; leave the default.
+  ///   - column: The column; leave the default.
+  @inlinable @inline(__always)
+  public func end(
+    _ message: @autoclosure () -> LogLiteral = "",
+    _ metadata: @autoclosure () -> Logger.Metadata? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+  ) {
+    guard isRecorded else { return }
+    guard log.claimWriter() || LogCall.enter(log.label, level) else { return }
+    var record = message().record
+    if let metadata = metadata() { record.cursor.append(metadata) }
+    let number = number(in: record.cursor.writer.pointee.gate)
+    record.cursor.append(checked: number | SpanLayout.endBit)
+    record.cursor.append(checked: ticks)
+    record.commit(log.label, level, file, function, line, column, .span)
+  }
+
+  /// Records its end with a message that was made elsewhere. See the form for literals.
+  @_disfavoredOverload
+  public func end(
+    _ message: @autoclosure () -> LogMessage,
+    _ metadata: @autoclosure () -> Logger.Metadata? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+  ) {
+    end(
+      LogLiteral(message()), metadata(), file: file, function: function, line: line, column: column)
+  }
+}
+
+extension Logger {
+  /// Records that something begins, and gives what its end is to be recorded by.
+  ///
+  /// ```swift
+  /// let span = log.begin("request \(id)")
+  /// …
+  /// span.end("\(status, name: "status")")
+  /// ```
+  ///
+  /// Costs as much as a log call. Any thread and signal handler.
+  ///
+  /// - Parameters:
+  ///   - message: What begins. Evaluated only if the level is recorded.
+  ///   - metadata: Values by name that go with it.
+  ///   - level: The level of its beginning and of its end.
+  ///   - parent: What it is a part of, if that is known.
+  ///   - file: The source file; leave the default.
+  ///   - function: The function; leave the default.
+  ///   - line: The line; leave the default.
+  ///   - column: The column; leave the default.
+  @inlinable @inline(__always)
+  public func begin(
+    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+  ) -> Span {
+    guard isEnabled(level), claimWriter() || LogCall.enter(label, level) else {
+      return Span(self, nil, 0, 0, level)
+    }
+    var record = message().record
+    if let metadata = metadata() { record.cursor.append(metadata) }
+    let writer = record.cursor.writer
+    writer.pointee.last_span &+= SpanNumber.step
+    let span = Span(self, writer.pointee.gate, writer.pointee.last_span, mmlog_ticks(), level)
+    record.cursor.append(checked: span.number)
+    record.cursor.append(checked: parent?.number(in: span.session) ?? 0)
+    record.commit(label, level, file, function, line, column, .span)
+    return span
+  }
+
+  /// Records that something begins, with a message that was made elsewhere. See the form for literals.
+  @_disfavoredOverload
+  public func begin(
+    _ message: @autoclosure () -> LogMessage, _ metadata: @autoclosure () -> Metadata? = nil,
+    level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+  ) -> Span {
+    begin(
+      LogLiteral(message()), metadata(), level: level, in: parent, file: file, function: function,
+      line: line, column: column)
+  }
+
+  /// Records when `body` begins and ends. If it throws, the end says so: `failed: ` and the error.
+  ///
+  /// ```swift
+  /// let order = try log.span("order \(id)") { span in try book.match(id, in: span) }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - message: What begins. See ``begin(_:_:level:in:file:function:line:column:)``.
+  ///   - metadata: Values by name that go with its beginning.
+  ///   - level: The level of its beginning and of its end.
+  ///   - parent: What it is a part of, if that is known.
+  ///   - file: The source file; leave the default.
+  ///   - function: The function; leave the default.
+  ///   - line: The line; leave the default.
+  ///   - column: The column; leave the default.
+  ///   - body: What is done. Gets the span, for others to be parts of it.
+  /// - Returns: What `body` returns.
+  /// - Throws: What `body` throws.
+  @inlinable
+  public func span<Result: ~Copyable, Failure: Error>(
+    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column,
+    _ body: (Span) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let span = begin(
+      message(), metadata(), level: level, in: parent, file: file, function: function, line: line,
+      column: column)
+    do throws(Failure) {
+      let result = try body(span)
+      span.end(file: file, function: function, line: line, column: column)
+      return result
+    } catch {
+      span.end(
+        "failed: \(error)", file: file, function: function, line: line, column: column)
+      throw error
+    }
+  }
+
+  /// Records when `body` begins and ends, which may wait in between and go on on another thread. It runs where the caller does.
+  ///
+  /// - Parameter isolation: The caller's actor; leave the default.
+  @inlinable
+  public func span<Result, Failure: Error>(
+    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    level: Level = .info, in parent: Span? = nil, isolation: isolated (any Actor)? = #isolation,
+    file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
+    column: UInt32 = #column, _ body: (Span) async throws(Failure) -> Result
+  ) async throws(Failure) -> Result {
+    let span = begin(
+      message(), metadata(), level: level, in: parent, file: file, function: function, line: line,
+      column: column)
+    do throws(Failure) {
+      let result = try await body(span)
+      span.end(file: file, function: function, line: line, column: column)
+      return result
+    } catch {
+      span.end(
+        "failed: \(error)", file: file, function: function, line: line, column: column)
+      throw error
+    }
+  }
+}
+
+/// How spans are numbered, so that no two of a session have the same number, and nobody has to ask anybody for one: each writer counts its
+/// own, and the lowest bits say which writer it is.
+@usableFromInline
+enum SpanNumber {
+  private static let depthBits: UInt64 = 2
+  private static let writerBits: UInt64 = 22
+
+  /// From one number of a writer to its next.
+  @inlinable static var step: UInt64 { 1 << 22 }
+
+  /// What a writer's numbers begin behind.
+  ///
+  /// - Parameters:
+  ///   - block: The number of what its thread has for the session, from 1: as many threads log at the same time. With more than a
+  ///     million, numbers would be given twice.
+  ///   - depth: Which of the thread's writers it is.
+  static func origin(block: UInt64, depth: UInt32) -> UInt64 {
+    (block << depthBits | UInt64(depth)) & (1 << writerBits - 1)
+  }
+}

@@ -1,0 +1,146 @@
+import MMLogFormat
+
+/// That a span begins or ends with a record.
+public struct LogSpan: Equatable, Sendable {
+  /// Whether it begins or ends.
+  public enum Event: Equatable, Sendable {
+    /// It begins, as a part of the span of that number, if it has one.
+    case begin(parent: UInt64?)
+    /// It ends. `start` is when it began, in nanoseconds since 1970, and `duration` how long it took, in nanoseconds.
+    case end(start: Int64, duration: Int64)
+  }
+
+  /// Its number, unlike all others of the session; nil for one that began in another session.
+  public let number: UInt64?
+  /// Whether it begins or ends.
+  public let event: Event
+
+  /// The number in 16 hexadecimal digits, as OpenTelemetry has it.
+  public static func text(of number: UInt64) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: max(0, 16 - digits.count)) + digits
+  }
+}
+
+extension LogRecord {
+  /// The span that begins or ends here; nil for any other record.
+  public var span: LogSpan? {
+    guard let words = content.spanWords else { return nil }
+    let isEnd = words.number & SpanLayout.endBit != 0
+    let number = words.number & ~SpanLayout.endBit
+    return LogSpan(
+      number: number == 0 ? nil : number,
+      event: isEnd ? end(since: words.other) : .begin(parent: words.other == 0 ? nil : words.other))
+  }
+
+  private func end(since ticks: UInt64) -> LogSpan.Event {
+    let start = owner.clock.wall(at: ticks)
+    // Bytes from a file: the difference may be any.
+    let (duration, overflow) = time.subtractingReportingOverflow(start)
+    return .end(start: start, duration: overflow ? .max : max(0, duration))
+  }
+}
+
+/// Spans that have begun and not ended.
+public struct OpenSpans: Sendable {
+  /// A span that has begun.
+  public struct Open: Sendable {
+    /// The session that it is of.
+    public let session: SessionID
+    /// Its number.
+    public let number: UInt64
+    /// What it is a part of, if it says so.
+    public let parent: UInt64?
+    /// When it began, in nanoseconds since 1970.
+    public let time: Int64
+    /// What it began with: the first 200 characters of the message.
+    public let message: String
+    /// The logger's label.
+    public let label: String
+    /// The thread that began it, by its name or number.
+    public let thread: String
+  }
+
+  private struct Key: Hashable {
+    let session: SessionID
+    let number: UInt64
+  }
+
+  /// So many are kept; of others it is only known how many they are.
+  private static let most = 100_000
+  private var spans: [Key: Open] = [:]
+  /// How many have begun.
+  public private(set) var begun = 0
+  /// How many have ended that were seen to begin.
+  public private(set) var ended = 0
+
+  /// None.
+  public init() {}
+
+  /// How many have begun and not ended.
+  public var count: Int { begun - ended }
+
+  /// Those that have begun and not ended, the oldest first: the first 100,000 of them.
+  public var list: [Open] {
+    spans.values.sorted { ($0.time, $0.number) < ($1.time, $1.number) }
+  }
+
+  /// Takes in the next record of a session.
+  ///
+  /// - Returns: The span that ends with it, if it was seen to begin.
+  @discardableResult
+  public mutating func add(_ record: LogRecord) -> Open? {
+    guard let span = record.span, let number = span.number else { return nil }
+    let key = Key(session: record.session.id, number: number)
+    switch span.event {
+    case .end:
+      let open = spans.removeValue(forKey: key)
+      if open != nil { ended += 1 }
+      return open
+    case .begin(let parent):
+      begun += 1
+      guard spans.count < Self.most else { return nil }
+      let thread = record.thread
+      let new = Open(
+        session: key.session, number: number, parent: parent, time: record.time,
+        message: String(record.message.prefix(200)), label: record.label,
+        thread: thread.name.isEmpty ? "\(thread.id)" : thread.name)
+      spans[key] = new
+      return nil
+    }
+  }
+}
+
+extension LogFiles {
+  /// The spans of a session that have begun and not ended.
+  ///
+  /// - Complexity: As reading all records of the session.
+  public func openSpans(of session: SessionID) -> OpenSpans {
+    var filter = LogFilter()
+    filter.sessions = [session.description]
+    filter.spansOnly = true
+    var spans = OpenSpans()
+    for case .record(let record) in LogReader(self, filter: filter) { spans.add(record) }
+    return spans
+  }
+}
+
+extension TextBuffer {
+  /// Appends a time in the largest unit of which it has one, such as `1.234 ms`: cut, not rounded, to three digits behind the point.
+  ///
+  /// - Parameter duration: In nanoseconds; not negative.
+  mutating func append(duration: Int64) {
+    let units: [(size: UInt64, name: StaticString)] = [
+      (1_000_000_000, " s"), (1_000_000, " ms"), (1000, " µs"),
+    ]
+    let nanoseconds = duration.magnitude
+    guard let unit = units.first(where: { nanoseconds >= $0.size }) else {
+      append(decimal: nanoseconds)
+      return append(" ns")
+    }
+    append(decimal: nanoseconds / unit.size)
+    append(UInt8(ascii: "."))
+    append(decimal: nanoseconds % unit.size / (unit.size / 1000), least: 3)
+    append(unit.name)
+  }
+}

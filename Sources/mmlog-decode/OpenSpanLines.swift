@@ -1,0 +1,26 @@
+import MMLogReader
+
+/// Spans that had begun and not ended when their process died, a line for each.
+struct OpenSpanLines {
+  /// So many are listed; of others, how many they are.
+  private static let most = 20
+  private var time: RecordTime
+
+  init(_ zone: LogTimeZone) { time = RecordTime(zone: zone) }
+
+  /// None if there was nothing in flight.
+  mutating func lines(_ spans: OpenSpans) -> [String] {
+    var lines: [String] = []
+    for span in spans.list.prefix(Self.most) { lines.append(line(span)) }
+    let others = spans.count - lines.count
+    if others > 0 { lines.append("in flight when it died: \(count(others, "more span"))") }
+    return lines
+  }
+
+  private mutating func line(_ span: OpenSpans.Open) -> String {
+    let parent = span.parent.map { ", part of \(LogSpan.text(of: $0))" } ?? ""
+    let label = span.label.isEmpty ? "" : "\(span.label), "
+    return "in flight when it died: \(span.message) (\(label)thread \(span.thread), since "
+      + "\(time.text(of: span.time)), span \(LogSpan.text(of: span.number))\(parent))"
+  }
+}

@@ -1,0 +1,206 @@
+import Foundation
+import MMLogFormat
+import MMLogReader
+import MMLogTestFiles
+import Testing
+
+extension TestLog {
+  /// Logs that a span begins or ends.
+  fileprivate func span(
+    _ text: String, _ words: [UInt64], ticks: UInt64, label: UInt32 = 0, thread: UInt32 = 1
+  ) {
+    write(
+      TestRecord(
+        ticks: ticks, site: textSite, label: label, flags: .span,
+        words: ValueWords.argument(.text(text)) + words), thread: thread)
+  }
+
+  fileprivate func format(_ formatter: some LogFormatter) -> String {
+    var formatter = formatter
+    var buffer = TextBuffer()
+    formatter.begin(&buffer)
+    for record in read().records { formatter.append(record, to: &buffer) }
+    formatter.end(&buffer)
+    return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  fileprivate func objects(_ formatter: some LogFormatter) throws -> [[String: Any]] {
+    try format(formatter).split(separator: "\n").map {
+      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+    }
+  }
+}
+
+private let end: UInt64 = 1 << 63
+
+/// A span of 1.5 ms in which another one begins that never ends, and an end of a span of another session.
+private func log() -> TestLog {
+  let log = TestLog()
+  log.span("order 7", [0x10, 0], ticks: 1000)
+  log.span("query", [0x20, 0x10], ticks: 2000, thread: 2)
+  log.write("between", ticks: 3000)
+  log.span("", [0x10 | end, 1000], ticks: 1_501_000, thread: 2)
+  log.span("of the parent", [end, 1_600_000], ticks: 1_600_999)
+  return log
+}
+
+@Suite struct SpanReadingTests {
+  @Test func recordsSayWhatBeginsAndEnds() {
+    let spans = log().read().records.map(\.span)
+    let start = TestLog.epoch + 1000
+    #expect(spans.map { $0?.number } == [0x10, 0x20, nil, 0x10, nil])
+    #expect(
+      spans.map { $0?.event } == [
+        .begin(parent: nil), .begin(parent: 0x10), nil,
+        .end(start: start, duration: 1_500_000),
+        .end(start: TestLog.epoch + 1_600_000, duration: 999),
+      ])
+  }
+
+  @Test func textShowsThem() {
+    let place = "(App/Main.swift:7)"
+    let time = "2025-11-21T09:00:00."
+    #expect(
+      log().format(TextFormatter(zone: .utc)) == """
+        \(time)000001000Z INFO     begin order 7 span=0000000000000010 \(place)
+        \(time)000002000Z INFO     begin query span=0000000000000020 parent=0000000000000010 \(place)
+        \(time)000003000Z INFO     between \(place)
+        \(time)001501000Z INFO     end 1.500 ms span=0000000000000010 \(place)
+        \(time)001600999Z INFO     end 999 ns of the parent \(place)
+
+        """)
+  }
+
+  @Test(
+    arguments: [
+      (0, "0 ns"), (1000, "1.000 µs"), (999_999, "999.999 µs"), (1_000_000_000, "1.000 s"),
+      (7_000_000_000_123_999_999, "7000000000.123 s"),
+    ] as [(Int64, String)])
+  func durationsHaveTheirUnit(duration: Int64, text: String) {
+    let log = TestLog()
+    log.span("x", [end | 1, 0], ticks: UInt64(duration))
+    #expect(log.format(TextFormatter(zone: .utc)).contains(" end \(text) x span="))
+  }
+
+  @Test func jsonHasOpenTelemetrysNames() throws {
+    let objects = try log().objects(JSONFormatter(zone: .utc))
+    let keys = ["span_id", "span_event", "parent_span_id"]
+    let texts = objects.map { object in keys.map { object[$0] as? String } }
+    #expect(
+      texts == [
+        ["0000000000000010", "begin", nil], ["0000000000000020", "begin", "0000000000000010"],
+        [nil, nil, nil], ["0000000000000010", "end", nil], [nil, "end", nil],
+      ])
+    #expect(objects[3]["start_time_unix_nano"] as? Int64 == TestLog.epoch + 1000)
+    #expect(objects[3]["duration_nano"] as? Int64 == 1_500_000)
+  }
+
+  @Test func logfmtHasThemAsKeys() {
+    let lines = log().format(LogfmtFormatter(zone: .utc)).split(separator: "\n")
+    #expect(
+      lines[1].contains(" span=0000000000000020 span_event=begin parent_span=0000000000000010 "))
+    #expect(lines[3].contains(" span=0000000000000010 span_event=end duration_ns=1500000 "))
+    #expect(!lines[2].contains("span"))
+  }
+
+  @Test func otlpHasThemAsSpanIDs() throws {
+    let text = log().format(OTLPFormatter())
+    _ = try JSONSerialization.jsonObject(with: Data(text.utf8))
+    let session = log().identity.session.description
+    #expect(text.contains(#""traceId":"\#(session)","spanId":"0000000000000010"}"#))
+    #expect(text.contains(#"{"key":"span.parent_id","value":{"stringValue":"0000000000000010"}}"#))
+    #expect(text.contains(#"{"key":"span.duration_nano","value":{"intValue":"1500000"}}"#))
+    #expect(text.components(separatedBy: "spanId").count == 4)
+  }
+
+  @Test func tracesHaveBarsForThem() throws {
+    let log = log()
+    log.span("cut off", [0x30 | end, 1_700_000], ticks: 1_800_000)
+    let text = log.format(ChromeFormatter(zone: .utc))
+    let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+    let events = try #require(object?["traceEvents"] as? [[String: Any]])
+    let bars = events.filter { ["b", "e"].contains($0["ph"] as? String) }
+    let found = bars.map { event in
+      let number = (event["id2"] as? [String: Any])?["local"] as? String
+      return
+        "\(event["ph"] ?? "") \(number?.suffix(2) ?? "") \(event["name"] ?? "") \(event["ts"] ?? "")"
+    }
+    #expect(
+      found == [
+        "b 10 order 7 0.0", "b 20 query 1.0", "e 10 order 7 1500.0", "b 30 cut off 1699.0",
+        "e 30 cut off 1799.0",
+      ])
+    #expect(events.filter { $0["ph"] as? String == "i" }.count == 2)
+  }
+
+  @Test func whatNeverEndedIsListed() throws {
+    let log = log()
+    let paths = log.save()
+    let files = LogFiles(paths.map { .path($0) })
+    let session = try #require(files.lastCrashedSession())
+    let spans = files.openSpans(of: session.id)
+    #expect(spans.begun == 2 && spans.ended == 1 && spans.count == 1)
+    let open = try #require(spans.list.first)
+    #expect(open.message == "query" && open.number == 0x20 && open.parent == 0x10)
+    #expect(open.thread == "worker2" && open.time == TestLog.epoch + 2000)
+  }
+
+  @Test func filtersFindThem() throws {
+    var filter = LogFilter()
+    filter.spansOnly = true
+    #expect(log().read(filter).messages == ["order 7", "query", "", "of the parent"])
+    filter = LogFilter()
+    filter.conditions = [try FieldCondition(#"@span == "0000000000000010""#)]
+    #expect(log().read(filter).messages == ["order 7", ""])
+    filter.conditions = [try FieldCondition("@span")]
+    #expect(log().read(filter).messages.count == 4)
+    filter.conditions = [try FieldCondition("!@span")]
+    #expect(log().read(filter).messages == ["between"])
+  }
+
+  @Test func statisticsCountThem() {
+    var statistics = LogStatistics(zone: .utc)
+    for record in log().read().records { statistics.add(.record(record)) }
+    var text = TextBuffer()
+    statistics.appendText(to: &text)
+    var json = TextBuffer()
+    statistics.appendJSON(to: &json)
+    let (lines, object) = (
+      text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) },
+      json.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    )
+    #expect(lines.contains("2 spans begun, 1 ended, the longest after 1.500 ms: order 7\n"))
+    #expect(object.contains(#""spans":{"begun":2,"ended":1,"longest_nano":1500000}"#))
+  }
+
+  @Test func archivesHaveThemInColumns() throws {
+    let log = log()
+    let before = log.read().records.map(\.span)
+    log.archive(isInColumns: true)
+    log.writesRing = false
+    #expect(log.read().records.map(\.span) == before)
+  }
+
+  /// A flag without its words, words that say anything.
+  @Test(arguments: [[], [1]] as [[UInt64]])
+  func missingWordsAreDamage(words: [UInt64]) {
+    let log = TestLog()
+    log.span("x", words, ticks: 1)
+    let reading = log.read()
+    #expect(reading.records.isEmpty && reading.damage.count == 1)
+  }
+
+  @Test func anyTicksAreAccepted() {
+    let log = TestLog()
+    log.span("future", [end | 1, .max], ticks: 5)
+    log.span("more", [end | 2, 6, 7, 8], ticks: 6)
+    let spans = log.read().records.compactMap(\.span)
+    #expect(spans.map(\.number) == [1, 2])
+    guard case .end(_, let duration) = spans[0].event else {
+      Issue.record("no end")
+      return
+    }
+    #expect(duration == 0)
+    _ = log.format(TextFormatter(zone: .utc)) + log.format(ChromeFormatter(zone: .utc))
+  }
+}
