@@ -7,6 +7,7 @@ let package = Package(
   products: [
     .library(name: "MMLog", targets: ["MMLog"]),
     .library(name: "MMLogReader", targets: ["MMLogReader"]),
+    .library(name: "MMLogConsole", targets: ["MMLogConsole"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
     .executable(name: "mmlog-decode", targets: ["mmlog-decode"]),
     .executable(name: "mmlog-pipe", targets: ["mmlog-pipe"]),
@@ -34,6 +35,9 @@ let package = Package(
       name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"],
       resources: ["html", "css", "js"].map { .embedInCode("Output/Report/report.\($0)") }),
     .target(
+      name: "MMLogConsole",
+      dependencies: ["MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "CMMLog"]),
+    .target(
       name: "MMLogSwiftLog",
       dependencies: [
         "MMLog", "MMLogFormat",
@@ -59,8 +63,8 @@ let package = Package(
     .testTarget(
       name: "MMLogTests",
       dependencies: [
-        "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLogTestFiles",
-        "CMMLog",
+        "MMLog", "MMLogConsole", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "MMLogTestFiles", "CMMLog",
       ]),
     .target(
       name: "MMLogTestFiles", dependencies: ["MMLogFormat"], path: "Tests/MMLogTestFiles"),

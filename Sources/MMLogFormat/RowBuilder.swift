@@ -67,6 +67,39 @@ package struct RowBuilder: ~Copyable {
     }
   }
 
+  /// How many records there are of some levels, each fragmented one counted once.
+  ///
+  /// - Parameter wanted: Bit *l* stands for level *l*.
+  package func count(levels wanted: UInt8) -> UInt64 {
+    Level.allCases.reduce(0) { count, level in
+      wanted >> level.rawValue & 1 == 0
+        ? count : count + UInt64(levels.counts[Int(level.rawValue)])
+    }
+  }
+
+  /// The payload arranged in rows, of records of some levels only; see ``count(levels:)``.
+  package func payload(levels wanted: UInt8) -> [UInt8] {
+    var chosen = RowBuilder()
+    withRows { rows in
+      for index in 0..<rows.count {
+        let row = rows[index]
+        let level = Level(
+          fromFile: UInt8(truncatingIfNeeded: row.identity >> RecordLayout.levelShift))
+        if wanted >> level.rawValue & 1 != 0 { chosen.copy(row) }
+      }
+    }
+    // All of them: a few, of which none is there twice.
+    chosen.threads = threads
+    return chosen.payload()
+  }
+
+  private mutating func copy(_ row: RowWords) {
+    rows.append(most: row.count * wordSize) { target in
+      target.copyMemory(from: row.base, byteCount: row.count * wordSize)
+      return row.count * wordSize
+    }
+  }
+
   func withRows<Result>(_ body: (RowList) -> Result) -> Result {
     let offsets = offsets.base.assumingMemoryBound(to: UInt64.self)
     return body(RowList(base: rows.base, offsets: offsets, count: Int(summary.count)))

@@ -101,6 +101,9 @@ extension LogStore {
     /// within ``drainInterval``; nil (the default): none.
     public var syncLevel: Level?
 
+    /// Who is shown records besides; nil: nobody. Other modules have names for it.
+    package var echo: (any RecordEchoSettings)?
+
     /// How often limits are applied if nothing else is a reason to. A minute, but in tests.
     package var keepingInterval = Duration.seconds(60)
 

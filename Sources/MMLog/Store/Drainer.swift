@@ -30,6 +30,7 @@ final class Drainer: @unchecked Sendable {
   /// Records that found no way into the ring; they are counted there by the drainer.
   private let lossesWithoutRing: LossCounters
   private let counters: DrainCounters
+  private let echo: (any RecordEcho)?
   private var reportedLosses = LossLedger()
   private var lastReading: UInt64 = 0
   private var knowsOfLostPages = false
@@ -60,6 +61,7 @@ final class Drainer: @unchecked Sendable {
   ) {
     self.lossesWithoutRing = lossesWithoutRing
     self.counters = counters
+    echo = configuration.echo?.begin(session.ring.identity)
     self.session = session
     self.series = series
     self.events = events
@@ -185,7 +187,7 @@ final class Drainer: @unchecked Sendable {
     if left > 0 { session.ring.countLoss(.damaged, .critical, UInt64(left)) }
   }
 
-  /// Answers those who still wait for a flush. After ``finish()``, or its failure.
+  /// Answers those who still wait for a flush, and ends the echo. After ``finish()``, or its failure.
   func settle(_ failure: LogError?) {
     let waiting = rotations.withLock { requests in
       defer { requests = RotationRequests(isOver: true) }
@@ -193,6 +195,7 @@ final class Drainer: @unchecked Sendable {
     }
     for answer in waiting { answer(.failure(failure ?? StoreCore.closedError)) }
     flushes.serve(.max, failure)
+    echo?.finish()
   }
 
   // MARK: - The thread
@@ -377,6 +380,7 @@ final class Drainer: @unchecked Sendable {
       TestPoint.reach(.drainerBeforeFrame)
       let written = try series.append(rows, dictionary: session.ring.dictionary, fields)
       counters.add(rows, written: written)
+      echo?.take(rows, dictionary: session.ring.dictionary, fields.clock)
       TestPoint.reach(.drainerAfterFrame)
       needsSync = true
       if rows.summary.levels & syncLevels != 0 { mustSync = true }

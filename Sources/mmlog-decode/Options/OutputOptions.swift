@@ -17,7 +17,7 @@ enum OutputOptions {
     let format = try OutputFormat(arguments, zone)
     let sink = try sink(arguments, format, zone, output)
     let showsProgress =
-      isatty(STDERR_FILENO) != 0 && (isatty(STDOUT_FILENO) == 0 || isWritingElsewhere(arguments))
+      Terminal.has(STDERR_FILENO) && (!Terminal.has(STDOUT_FILENO) || isWritingElsewhere(arguments))
     return showsProgress ? ProgressSink(sink, zone: zone) : sink
   }
 
@@ -124,7 +124,7 @@ struct OutputFormat {
   init(_ arguments: Arguments, _ zone: LogTimeZone) throws(UsageError) {
     self.zone = zone
     name = arguments.required(.format)
-    isOnTerminal = !arguments.isSet(.output) && isatty(STDOUT_FILENO) != 0
+    isOnTerminal = !arguments.isSet(.output) && Terminal.has(STDOUT_FILENO)
     colors = Self.colors(arguments.required(.color), isOnTerminal)
     do throws(TextTemplate.Mistake) {
       template = try arguments.value(of: .template).map { text throws(TextTemplate.Mistake) in
@@ -135,13 +135,11 @@ struct OutputFormat {
     }
   }
 
-  /// `auto` heeds what https://no-color.org says, and terminals that know no colours.
   private static func colors(_ choice: String, _ isOnTerminal: Bool) -> Bool {
-    let variable = { (name: String) in getenv(name).map { String(cString: $0) } ?? "" }
     switch choice {
     case "always": return true
     case "never": return false
-    default: return isOnTerminal && variable("NO_COLOR").isEmpty && variable("TERM") != "dumb"
+    default: return isOnTerminal && Terminal.mayHaveColors
     }
   }
 

@@ -1,0 +1,64 @@
+package import MMLogFormat
+
+/// Gives the records of a session that goes on, from what its own process has of them: rows, and the dictionary's entries.
+///
+/// What cannot be read is left out: nothing but a defect of the process can be the reason. For one thread at a time.
+package final class RowsReader {
+  private let session: LogSession
+  private let seed: UInt32
+  private let sites = SiteTable()
+  private let threads = ThreadTable()
+  private var fragments = FragmentTable()
+
+  package init(_ identity: SessionIdentity) {
+    session = LogSession(identity)
+    seed = checkSeed(session: identity.session, generation: 0)
+  }
+
+  /// Takes in new entries of the dictionary, before the rows that refer to them.
+  package func learn(_ entries: [UInt8]) {
+    if entries.isEmpty { return }
+    var dictionary = LogDictionary()
+    entries.withUnsafeBytes { _ = dictionary.insert(entriesIn: $0, seed: seed) }
+    sites.add(dictionary)
+  }
+
+  /// Gives the records of a payload in rows. Those in pieces come with the last one.
+  ///
+  /// - Parameters:
+  ///   - payload: A thread table and rows, as ``RowBuilder`` makes them.
+  ///   - clock: Turns their ticks into time.
+  ///   - body: Takes a record.
+  package func read(_ payload: [UInt8], _ clock: TickClock, _ body: (LogRecord) -> Void) {
+    let payload = Payload(payload)
+    guard var rows = try? RowReader(payload.bytes) else { return }
+    var threads: [UInt32: LogThread] = [:]
+    for identity in rows.threads { threads[identity.ordinal] = self.threads.thread(identity) }
+    while let row = try? rows.next() {
+      let ordinal = row.threadOrdinalOfRow
+      let thread = threads[ordinal] ?? LogThread(ordinal: ordinal, id: 0, name: "")
+      let now = FragmentTable.Start(ticks: row.ticks, wall: clock.wall(at: row.ticks))
+      if !row.isFragment {
+        _ = fragments.end(ordinal)
+        give(row.body, thread, now, clock, keeping: payload, body)
+      } else if case .whole(let bytes, let start) = fragments.add(
+        row, thread: ordinal, start: now)
+      {
+        let whole = Payload(bytes)
+        give(whole.bytes, thread, start, clock, keeping: whole, body)
+      }
+    }
+  }
+
+  private func give(
+    _ bytes: UnsafeRawBufferPointer, _ thread: LogThread, _ start: FragmentTable.Start,
+    _ clock: TickClock, keeping payload: Payload, _ body: (LogRecord) -> Void
+  ) {
+    var kept: [AnyObject] = [payload, sites, thread]
+    guard let content = try? sites.content(bytes, keep: { kept.append($0) }) else { return }
+    let place = RecordPlace(
+      time: start.wall, ticks: start.ticks, thread: .passUnretained(thread),
+      label: sites.label(content.label), content: content)
+    body(LogRecord(owner: RecordOwner(session, clock, keeping: kept), place: place))
+  }
+}
