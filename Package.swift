@@ -49,7 +49,9 @@ let package = Package(
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
     .executableTarget(
       name: "mmlog-decode",
-      dependencies: ["MMLogReader", "MMLogStorage", "CommandLineTool", "MMLogSystem"]),
+      dependencies: [
+        "MMLogReader", "MMLogStorage", "MMLogFormat", "CommandLineTool", "MMLogSystem",
+      ]),
     .executableTarget(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
     .executableTarget(name: "mmlog-pipe", dependencies: ["MMLog", "CommandLineTool"]),
@@ -92,7 +94,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "DecodeTests",
-      dependencies: ["mmlog-decode", "MMLogFormat", "MMLogSystem", "MMLogTestFiles"]),
+      dependencies: [
+        "mmlog-decode", "MMLog", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLogTestFiles",
+      ]),
     // Processes that are killed: what they log, the campaign that kills them, and what cuts their power.
     .target(
       name: "CampaignSupport", dependencies: ["MMLogSystem"], path: "Tests/CampaignSupport"),

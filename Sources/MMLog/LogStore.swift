@@ -71,12 +71,21 @@ public final class LogStore: Sendable {
 
   /// Sets the level of all labels that `pattern` matches, now and later.
   ///
+  /// What is set last counts. Before that, the environment may have set levels when the store was opened:
+  /// `MMLOG_LEVEL=db.*=debug,*=info`, where the most particular pattern counts. As long as somebody outside has set a level
+  /// (`mmlog-decode --set-level`), it is that one; see ``LogEvent/levelsSet(_:)``.
+  ///
   /// - Parameters:
   ///   - level: The lowest level that is recorded.
   ///   - pattern: A label, in which `*` stands for any characters and `?` for any one.
   public func setLevel(_ level: Level, for pattern: String) {
     core.labels.setLevel(level, for: pattern)
   }
+
+  /// The level of each label that has a logger, as it is now. Any thread; takes a lock.
+  ///
+  /// - Complexity: O(labels).
+  public var levels: [String: Level] { core.labels.levels }
 
   /// How far records have to have come; see ``flush(_:within:)``.
   public enum Durability: Sendable {

@@ -30,14 +30,20 @@ public struct Logger: @unchecked Sendable {
   public init(label: String) { self.init(DefaultStore.label(label)) }
 
   /// The lowest level that is recorded, shared by all loggers of this label.
+  ///
+  /// As long as somebody outside has set another (`mmlog-decode --set-level`), it is that one; what is set here counts afterwards.
+  /// Any thread and signal handler.
   @inlinable
   public var level: Level {
     get {
       Level(rawValue: UInt8(truncatingIfNeeded: mmlog_load_relaxed_u32(&label.pointee.level)))
         ?? .critical
     }
-    nonmutating set { mmlog_store_relaxed_u32(&label.pointee.level, UInt32(newValue.rawValue)) }
+    nonmutating set { mmlog_set_level(label, UInt32(newValue.rawValue)) }
   }
+
+  /// The level if somebody outside has set it; else nil.
+  package var levelFromOutside: Level? { mmlog_is_overridden(label) ? level : nil }
 
   /// Whether a record of this level would be made.
   @inlinable @inline(__always)

@@ -7,6 +7,9 @@ package struct Glob: Hashable, Sendable {
   /// Any text is a pattern.
   package init(_ pattern: some StringProtocol) { self.pattern = Array(pattern.utf8) }
 
+  /// How many bytes of it stand for themselves: the more, the less names it fits.
+  var literalCount: Int { pattern.count { $0 != UInt8(ascii: "*") && $0 != UInt8(ascii: "?") } }
+
   /// Whether all of `text` is what the pattern stands for.
   ///
   /// - Complexity: O(bytes of the text × bytes of the pattern) at worst.

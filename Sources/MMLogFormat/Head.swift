@@ -149,12 +149,13 @@ private func checkHead(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
 }
 
 private func encodeHead(
-  _ kind: FileKind, _ identity: SessionIdentity, pageSize: UInt32,
+  _ kind: FileKind, _ identity: SessionIdentity, pageSize: UInt32, features: UInt64 = 0,
   specific: (UnsafeMutableRawBufferPointer) -> Void
 ) -> [UInt8] {
   var bytes = [UInt8](repeating: 0, count: HeadLayout.size)
   bytes.withUnsafeMutableBytes { out in
     identity.encode(magic: kind.magic, pageSize: pageSize, into: out)
+    out.store(features, HeadLayout.compatibleFeatures)
     specific(out)
     out.store(
       crc32c(UnsafeRawBufferPointer(out).slice(0, HeadLayout.check)), HeadLayout.check)
@@ -224,17 +225,22 @@ package struct RingGeometry: Equatable, Sendable {
 package struct RingHead: Equatable, Sendable {
   package var identity: SessionIdentity
   package var geometry: RingGeometry
+  /// The compatible features: what a reader may pass over that does not know it.
+  package var features: UInt64
   /// Whether one bit of it was wrong when it was read, and was put right.
   package let isMended: Bool
 
-  package init(identity: SessionIdentity, geometry: RingGeometry) {
+  package init(identity: SessionIdentity, geometry: RingGeometry, features: UInt64 = 0) {
     self.identity = identity
     self.geometry = geometry
+    self.features = features
     isMended = false
   }
 
   package func encoded(pageSize: UInt32) -> [UInt8] {
-    encodeHead(.ring, identity, pageSize: pageSize) { geometry.encode(into: $0) }
+    encodeHead(.ring, identity, pageSize: pageSize, features: features) {
+      geometry.encode(into: $0)
+    }
   }
 
   /// Reads and checks a head; after that, every offset of its geometry lies within the file size that
@@ -242,8 +248,11 @@ package struct RingHead: Equatable, Sendable {
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
     let head = try CheckedHead(bytes, is: .ring)
     isMended = head.isMended
-    (identity, geometry) = try head.read { (bytes) throws(FormatError) in
-      (SessionIdentity(bytes), try RingGeometry(checking: bytes))
+    (identity, geometry, features) = try head.read { (bytes) throws(FormatError) in
+      (
+        SessionIdentity(bytes), try RingGeometry(checking: bytes),
+        bytes.load(HeadLayout.compatibleFeatures, as: UInt64.self)
+      )
     }
   }
 }

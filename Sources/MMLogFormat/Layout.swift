@@ -2,7 +2,7 @@
 // previous + size, and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change
 // both together.
 //
-//   ring     [ head 512 | mutable head | ledger ] [ dictionary ] [ segment 0 ] [ segment 1 ] …
+//   ring     [ head 512 | mutable head | ledger | control page ] [ dictionary ] [ segment 0 ] [ segment 1 ] …
 //   segment  [ header 64 ] [ record ] [ record ] … zeros
 //   record   [ length kind check ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
 //   archive  [ head 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 64 ]
@@ -70,6 +70,11 @@ package enum RingLayout {
   package static let ledgerSize = LossLedger.causes * LossLedger.levels * 8
   /// What a crash recorder writes, if the dictionary begins behind it.
   package static let crash = 4096
+  /// What a running process is told from outside, and answers: ``ControlLayout``.
+  package static let control = ledger + ledgerSize
+  package static let controlSize = leastDictionaryOffset - control
+  /// The bit of the compatible features that says that there is a control page.
+  package static let controlFeature: UInt64 = 1
   /// Where the dictionary of a new ring begins; the head ends somewhere before it.
   package static let dictionary = 8192
   /// The least that a dictionary may be offset by in a ring of any writer.
@@ -82,6 +87,30 @@ package enum RingLayout {
 
   package static let stateOpen: UInt32 = 1
   package static let stateClosed: UInt32 = 2
+}
+
+/// The part of a ring's first page through which a running process is told something. Offsets from ``RingLayout/control``.
+package enum ControlLayout {
+  /// The ordinal of the newest level request that the process has done as it says.
+  package static let appliedLevels = 0
+  package static let levelSlots = 64
+  package static let levelSlotSize = 960
+  /// A byte for each of the first labels: ``levelMask``, and ``overridden``.
+  package static let labelLevels = levelSlots + 2 * levelSlotSize
+  package static let labelCount = RingLayout.controlSize - labelLevels
+
+  /// The level plus one; 0: not known.
+  package static let levelMask: UInt8 = 15
+  /// Whether the level was set from outside.
+  package static let overridden: UInt8 = 128
+}
+
+/// A request for levels, in one of the slots of the control page.
+package enum LevelRequestLayout {
+  package static let ordinal = 0
+  package static let check = ordinal + 4
+  package static let count = check + 4
+  package static let rules = count + 4 + 4
 }
 
 package enum ClockPairLayout {

@@ -51,9 +51,12 @@
     /// The lowest level that is recorded.
     ///
     /// As long as it was not set, the store's level for the label, as it is at that moment (``LogStore/setLevel(_:for:)``); afterwards what it
-    /// was set to, for this handler and its copies.
+    /// was set to, for this handler and its copies. As long as somebody outside has set another (`mmlog-decode --set-level`), it is that one.
     public var logLevel: Logging.Logger.Level {
-      get { ownLevel ?? Logging.Logger.Level(logger.level) }
+      get {
+        if let level = logger.levelFromOutside { return Logging.Logger.Level(level) }
+        return ownLevel ?? Logging.Logger.Level(logger.level)
+      }
       set { ownLevel = newValue }
     }
 

@@ -11,6 +11,11 @@ package enum CurrentProcess {
     mmlog_program_name().map { String(cString: $0) } ?? ""
   }
 
+  /// A variable of the environment: getenv(3). Nil if it is not set.
+  package static func variable(_ name: String) -> String? {
+    getenv(name).map { String(cString: $0) }
+  }
+
   /// The user whose rights the process has: geteuid(2).
   package static var effectiveUserID: UInt32 { geteuid() }
 

@@ -26,7 +26,7 @@ extension Command {
       """,
     ],
     options: InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all
-      + TruthOptions.all + PruneOptions.all,
+      + TruthOptions.all + PruneOptions.all + ControlOptions.all,
     operands: InputOptions.operands,
     examples: [
       Example("Everything of a service", "mmlog-decode /var/log/orders"),
@@ -44,15 +44,20 @@ extension Command {
         "Fields, with jq", "mmlog-decode --format json . | jq 'select(.attributes.user == 42)'"),
       Example(
         "What a limit would delete", "mmlog-decode --prune --max-size 2G --dry-run /var/log/orders"),
+      Example(
+        "More of the database in a running service, for ten minutes",
+        "mmlog-decode --set-level 'db.*=debug' --for 10m /var/log/orders"),
       Example("An archive from elsewhere", "zcat old.mmlog.gz | mmlog-decode -"),
     ],
     exitStatuses: [
       (.success, "All was read, and no session lost a record."),
       (
         .damageOrLoss,
-        "Something is damaged or unreadable, or a session lost records, or another error."
+        "Something is damaged or unreadable, a session lost records, a process does not answer, or another error."
       ),
       (.usage, "The command line is wrong."),
-      (.nothingReadable, "None of the files could be read."),
+      (
+        .nothingReadable, "None of the files could be read, or no process runs that could be asked."
+      ),
     ])
 }

@@ -20,6 +20,8 @@ struct Pipe {
     level = Level(name: arguments.required(.level)) ?? .info
     store = try LogStore(
       directory: arguments.required(.directory), name: name, configuration: configuration)
+    // Whatever the environment says to services: all that comes through is to be kept.
+    store.setLevel(.trace, for: "*")
     log = store.logger(label: arguments.value(of: .label) ?? name)
   }
 

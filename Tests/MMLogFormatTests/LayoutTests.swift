@@ -39,6 +39,8 @@ import Testing
       "second slot": (Ring.clockPairSlots + ClockPairLayout.size, 640),
       "ledger": (Ring.ledger, 1024),
       "ledger's size": (Ring.ledgerSize, 512), "dictionary": (Ring.dictionary, 8192),
+      "control": (Ring.control, 1536), "control's size": (Ring.controlSize, 2560),
+      "control's bit": (Int(Ring.controlFeature), 1),
       "least": (Ring.leastDictionaryOffset, 4096), "open": (Int(Ring.stateOpen), 1),
       "closed": (Int(Ring.stateClosed), 2), "ticks": (ClockPairLayout.ticks, 0),
       "wall": (ClockPairLayout.wall, 8), "monotonic": (ClockPairLayout.monotonic, 16),
@@ -63,6 +65,18 @@ import Testing
       "module's end": (Crash.moduleEnd, 8), "build id's size": (Crash.buildIDSize, 16),
       "build id": (Crash.buildID, 20), "path": (Crash.modulePath, 40),
       "path's size": (Crash.modulePathSize, 88), "module's size": (Crash.moduleSize, 128),
+    ])
+  }
+
+  @Test func theControlPageIsAsTheFormatSays() {
+    typealias Control = ControlLayout
+    check([
+      "applied": (Control.appliedLevels, 0), "slots": (Control.levelSlots, 64),
+      "slot": (Control.levelSlotSize, 960), "labels": (Control.labelLevels, 1984),
+      "their number": (Control.labelCount, 576), "level": (Int(Control.levelMask), 15),
+      "overridden": (Int(Control.overridden), 128), "ordinal": (LevelRequestLayout.ordinal, 0),
+      "check": (LevelRequestLayout.check, 4), "count": (LevelRequestLayout.count, 8),
+      "rules": (LevelRequestLayout.rules, 16),
     ])
   }
 

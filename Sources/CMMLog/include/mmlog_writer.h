@@ -91,11 +91,44 @@ static inline void mmlog_store_session(mmlog_thread *thread, const void *_Nullab
 // What loggers of one label share.
 typedef struct mmlog_label {
   uint32_t level;               // records below it are not made
-  uint32_t reserved;
+  uint32_t own_level;           // what the program has set, while `level` is what others have; and MMLOG_OVERRIDDEN
   uint64_t identity;            // the label's number, where it stands in a record's identity word
   const void *_Nullable gate;   // the store's while it accepts records
   const void *_Nullable store;  // the store, for the outlined parts; null: none yet
 } mmlog_label;
+
+#define MMLOG_OVERRIDDEN (1u << 8)
+
+// `level` and `own_level` are changed as one word, so that nobody needs a lock: the program may set a level while
+// its drainer sets or takes back another one for somebody outside.
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "level is the low half of the word");
+typedef uint64_t __attribute__((may_alias)) mmlog_levels;
+
+static inline void mmlog_change_levels(mmlog_label *label, uint32_t mask, uint32_t own, bool is_over, uint32_t over) {
+  mmlog_levels *levels = (mmlog_levels *)&label->level;
+  uint64_t old = __atomic_load_n(levels, __ATOMIC_RELAXED), desired;
+  do {
+    uint32_t kept = ((uint32_t)(old >> 32) & ~mask) | (own & mask);
+    uint32_t level = is_over ? over : kept & MMLOG_OVERRIDDEN ? (uint32_t)old : kept & (MMLOG_OVERRIDDEN - 1);
+    desired = (uint64_t)kept << 32 | level;
+  } while (!__atomic_compare_exchange_n(levels, &old, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+// Sets the level as the program wants it. As long as there is another from outside, it comes to nothing yet.
+static inline void mmlog_set_level(mmlog_label *label, uint32_t level) {
+  mmlog_change_levels(label, MMLOG_OVERRIDDEN - 1, level, false, 0);
+}
+// Sets the level as somebody outside wants it.
+static inline void mmlog_override_level(mmlog_label *label, uint32_t level) {
+  mmlog_change_levels(label, MMLOG_OVERRIDDEN, MMLOG_OVERRIDDEN, true, level);
+}
+// Goes back to what the program has set.
+static inline void mmlog_end_override(mmlog_label *label) {
+  mmlog_change_levels(label, MMLOG_OVERRIDDEN, 0, false, 0);
+}
+static inline bool mmlog_is_overridden(const mmlog_label *label) {
+  return __atomic_load_n(&label->own_level, __ATOMIC_RELAXED) & MMLOG_OVERRIDDEN;
+}
 
 // initial-exec, so that the address is one instruction away also in a dynamic library.
 #define MMLOG_TLS __attribute__((tls_model("initial-exec")))

@@ -58,7 +58,7 @@ final class Ring: @unchecked Sendable {
         let mapping = try Self.map(file, geometry)
         base = mapping.base
         self.mapping = consume mapping
-        Self.writeHead(at: base, RingHead(identity: identity, geometry: geometry))
+        Self.writeHead(at: base, Self.head(identity, geometry))
         Self.write(firstPair, at: base + RingLayout.firstClockPair)
         TestPoint.reach(.ringHeadWritten)
         try directory.rename(unfinished, to: fileName)
@@ -94,6 +94,10 @@ final class Ring: @unchecked Sendable {
     try mapping.populateForWriting(offset: 0, count: geometry.fileSize)
     TestPoint.reach(.ringMapped)
     return mapping
+  }
+
+  private static func head(_ identity: SessionIdentity, _ geometry: RingGeometry) -> RingHead {
+    RingHead(identity: identity, geometry: geometry, features: RingLayout.controlFeature)
   }
 
   private static func writeHead(at base: UnsafeMutableRawPointer, _ head: RingHead) {

@@ -17,6 +17,7 @@ final class Drainer: @unchecked Sendable {
   private let session: Session
   private let series: ArchiveSeries
   private let events: EventHub
+  private let levels: LevelControl
   private let interval: Int64
   private let recordsCrashes: Bool
   private let syncInterval: Int64?
@@ -55,7 +56,7 @@ final class Drainer: @unchecked Sendable {
   private var thread: Thread?
 
   init(
-    _ session: Session, _ series: ArchiveSeries, _ events: EventHub,
+    _ session: Session, _ series: ArchiveSeries, _ events: EventHub, _ levels: LevelControl,
     _ configuration: LogStore.Configuration, _ lossesWithoutRing: LossCounters,
     _ counters: DrainCounters, archiveClosed: @escaping @Sendable (String) -> Void
   ) {
@@ -65,6 +66,7 @@ final class Drainer: @unchecked Sendable {
     self.session = session
     self.series = series
     self.events = events
+    self.levels = levels
     interval = configuration.drainInterval.nanoseconds
     syncInterval = configuration.syncInterval?.nanoseconds
     recordsCrashes = configuration.recordsCrashes
@@ -207,6 +209,7 @@ final class Drainer: @unchecked Sendable {
     var isReplaced = false
     var nextPass = Clock.monotonic() &+ UInt64(interval)
     while true {
+      levels.look()
       // It goes on after that: threads may still wait for a segment.
       if lookAroundIfDue(), !isReplaced, let problem = session.ring.problem() {
         isReplaced = ringIsLost(problem)

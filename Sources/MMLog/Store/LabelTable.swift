@@ -14,10 +14,18 @@ final class LabelTable: @unchecked Sendable {
 
   let lock = SystemMutex()
   private var labels: [Label] = []
-  private var rules: [(pattern: String, level: Level)] = []
   private let defaultLevel: Level
+  /// What the environment says.
+  private let startRules: [LevelRule]
+  /// What the program says, the newest last.
+  private var rules: [LevelRule] = []
+  /// What somebody outside says.
+  private var outsideRules: [LevelOverride] = []
 
-  init(defaultLevel: Level) { self.defaultLevel = defaultLevel }
+  init(defaultLevel: Level, rules: [LevelRule] = []) {
+    self.defaultLevel = defaultLevel
+    startRules = rules
+  }
 
   /// The state of a label, made if it is new.
   ///
@@ -43,7 +51,8 @@ final class LabelTable: @unchecked Sendable {
     let state = Pointer.allocate(capacity: 1)
     state.initialize(
       to: mmlog_label(
-        level: UInt32(level.rawValue), reserved: 0, identity: 0, gate: closedGate, store: nil))
+        level: UInt32(level.rawValue), own_level: UInt32(level.rawValue), identity: 0,
+        gate: closedGate, store: nil))
     return state
   }
 
@@ -53,7 +62,9 @@ final class LabelTable: @unchecked Sendable {
     labels.append(label)
     let state = label.state
     state.pointee.identity = (isKnown ? UInt64(id) : 0) << RecordLayout.labelShift
-    mmlog_store_relaxed_u32(&state.pointee.level, UInt32(level(of: label.name).rawValue))
+    mmlog_set_level(state, UInt32(level(of: label.name).rawValue))
+    override(label)
+    session.map { publish(label, id: Int(id), in: $0.ring) }
     mmlog_store_store(state, store)
     // Last: it lets log calls in.
     mmlog_store_gate(state, session?.gate ?? Self.closedGate)
@@ -63,10 +74,57 @@ final class LabelTable: @unchecked Sendable {
   func setLevel(_ level: Level, for pattern: String) {
     lock.withLock {
       rules.removeAll { $0.pattern == pattern }
-      rules.append((pattern, level))
+      rules.append(LevelRule(level, for: pattern))
       for label in labels where Glob(pattern).matches(label.name) {
-        mmlog_store_relaxed_u32(&label.state.pointee.level, UInt32(level.rawValue))
+        mmlog_set_level(label.state, UInt32(level.rawValue))
       }
+    }
+  }
+
+  // MARK: - Levels from outside
+
+  /// What somebody outside says now.
+  var overrides: [LevelOverride] { lock.withLock { outsideRules } }
+
+  /// Sets levels as somebody outside wants them, of labels to come too. Where no rule says anything, labels have the level that the
+  /// program has set.
+  ///
+  /// - Returns: Whether that is something new.
+  func override(_ new: [LevelOverride]) -> Bool {
+    lock.withLock {
+      defer { for label in labels { override(label) } }
+      if new == outsideRules { return false }
+      outsideRules = new
+      return true
+    }
+  }
+
+  private func override(_ label: Label) {
+    if let level = outsideRules.lazy.map(\.rule).level(of: label.name) {
+      mmlog_override_level(label.state, UInt32(level.rawValue))
+    } else {
+      mmlog_end_override(label.state)
+    }
+  }
+
+  // MARK: - All labels
+
+  /// Says in the control page of a ring what the levels are.
+  func publishLevels(in ring: Ring) {
+    lock.withLock {
+      for (index, label) in labels.enumerated() { publish(label, id: index + 1, in: ring) }
+    }
+  }
+
+  private func publish(_ label: Label, id: Int, in ring: Ring) {
+    ring.publish(
+      level: Logger(label.state).level, isOverridden: mmlog_is_overridden(label.state), ofLabel: id)
+  }
+
+  /// The level of each label by name.
+  var levels: [String: Level] {
+    lock.withLock {
+      Dictionary(labels.map { ($0.name, Logger($0.state).level) }) { $1 }
     }
   }
 
@@ -93,6 +151,7 @@ final class LabelTable: @unchecked Sendable {
   }
 
   private func level(of name: String) -> Level {
-    rules.last { Glob($0.pattern).matches(name) }?.level ?? defaultLevel
+    rules.last { Glob($0.pattern).matches(name) }?.level ?? startRules.level(of: name)
+      ?? defaultLevel
   }
 }

@@ -1,3 +1,4 @@
+public import MMLogFormat
 public import MMLogStorage
 
 /// Something that a store has done, will do, or has met, for whoever looks after the service.
@@ -23,6 +24,9 @@ public enum LogEvent: Sendable {
   case dropped(LossLedger)
   /// Archives cannot be written, or a ring cannot be made or recovered; the store tries again by itself.
   case failed(LogError)
+  /// Somebody outside has set levels (`mmlog-decode --set-level`) or taken them back, or their time is over: the rules that hold now. Where
+  /// none matches, labels have the level that the program has set.
+  case levelsSet([LevelRule])
   /// Archives can be written again.
   case resumed
   /// Someone renamed, removed, replaced or cut an archive, or its directory; its path. What was still in the ring goes into a

@@ -56,12 +56,14 @@ final class StoreCore: @unchecked Sendable {
     geometry = try Self.check(directory, name, configuration)
     if configuration.containsFaults { try StoreRegistry.prepareContainment() }
     if configuration.recordsCrashes { try StoreRegistry.prepareCrashRecorder() }
-    labels = LabelTable(defaultLevel: configuration.level)
+    let (rules, wrong) = LevelRule.list(CurrentProcess.variable(Self.levelVariable) ?? "")
+    labels = LabelTable(defaultLevel: configuration.level, rules: rules)
     let missing = MissingDirectories(above: [directory, configuration.ringDirectory ?? directory])
     do throws(LogError) {
       (recovered, problems) = try Self.prepare(directory, name, configuration)
       events = EventHub(
-        startup: recovered.map { .recovered($0) } + problems.map { .failed($0) },
+        startup: recovered.map { .recovered($0) }
+          + (problems + wrong.map(Self.error(ofLevelRule:))).map { .failed($0) },
         observer: configuration.observer)
       rotationSetting = Guarded(configuration.rotation)
       publish(try makeSession())
@@ -70,6 +72,16 @@ final class StoreCore: @unchecked Sendable {
       missing.removeAgain()
       throw error
     }
+  }
+
+  /// The variable of the environment that sets levels.
+  private static let levelVariable = "MMLOG_LEVEL"
+
+  private static func error(ofLevelRule text: String) -> LogError {
+    LogError(
+      .invalidConfiguration,
+      "\(levelVariable) has '\(text)', which is passed over: it takes PATTERN=LEVEL,… such as db.*=debug,*=info, with the "
+        + "levels \(Level.allCases.map(\.description).joined(separator: ", ")).")
   }
 
   private let rotationSetting: Guarded<Rotation>
@@ -135,7 +147,8 @@ final class StoreCore: @unchecked Sendable {
       let keeper = lockedKeeper()
       keeper.begin(identity.session)
       let drainer = Drainer(
-        session, series, events, configuration, lossesWithoutRing, counters
+        session, series, events, LevelControl(ring, labels, events), configuration,
+        lossesWithoutRing, counters
       ) { keeper.archiveClosed($0) }
       try drainer.start(
         first: { [self] in if let old { retire(old) } },

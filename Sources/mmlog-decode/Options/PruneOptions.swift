@@ -58,7 +58,8 @@ enum PruneOptions {
     var retention = Retention.unlimited
     retention.count = try arguments.value(of: maxCount, expected: "a number", number) ?? 0
     retention.totalSize = try arguments.value(of: maxSize, expected: "a size as 500M", size) ?? 0
-    retention.age = try arguments.value(of: maxAge, expected: "a time as 30d", time) ?? .zero
+    retention.age =
+      try arguments.value(of: maxAge, expected: "a time as 30d", TimeSpan.parse) ?? .zero
     retention.crashes = try arguments.value(of: keepCrashes, expected: "a number", number) ?? 1
     if let free = try arguments.value(of: keepFree, expected: "a size as 1G or 5%", space) {
       retention.freeSpace = free
@@ -73,14 +74,6 @@ enum PruneOptions {
     guard let value = number(shift == nil ? text : String(text.dropLast())) else { return nil }
     let (size, overflow) = value.multipliedReportingOverflow(by: 1 << (shift ?? 0))
     return overflow ? nil : size
-  }
-
-  private static func time(_ text: String) -> Duration? {
-    let units = ["s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800]
-    guard let last = text.last, let unit = units[String(last)],
-      let value = number(String(text.dropLast())), value < 1 << 32
-    else { return nil }
-    return .seconds(value * unit)
   }
 
   private static func space(_ text: String) -> Retention.FreeSpace? {

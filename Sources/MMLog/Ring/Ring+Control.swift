@@ -1,0 +1,44 @@
+import CMMLog
+import MMLogFormat
+
+/// The control page: what somebody outside asks the process for, and what it answers.
+extension Ring {
+  /// The first words of both slots for level requests: equal ones, equal requests.
+  var levelRequestHeads: (UInt64, UInt64) {
+    (
+      mmlog_load_acquire_u64(address(LevelRequest.offset(ofSlot: 0))),
+      mmlog_load_acquire_u64(address(LevelRequest.offset(ofSlot: 1)))
+    )
+  }
+
+  /// The newest request for levels that can be read; nil if there is none.
+  func newestLevelRequest() -> LevelRequest? {
+    // A copy: whoever writes may be doing so now, and what has been checked has to stay as it is.
+    let page = Array(UnsafeRawBufferPointer(start: base, count: RingLayout.leastDictionaryOffset))
+    return page.withUnsafeBytes { LevelRequest.newest(inPage: $0) }
+  }
+
+  /// Writes a request that the process makes to itself, as the first of a new ring.
+  func write(_ request: LevelRequest) {
+    guard let bytes = request.encoded else { return }
+    (base + request.offset).copyMemory(from: bytes, byteCount: bytes.count)
+  }
+
+  /// Says that levels are now as a request says.
+  func acknowledge(levelRequest ordinal: UInt32) {
+    mmlog_store_release_u32(address(RingLayout.control + ControlLayout.appliedLevels), ordinal)
+  }
+
+  /// Says what the level of a label is, if there is room for it.
+  func publish(level: Level, isOverridden: Bool, ofLabel id: Int) {
+    guard (1...ControlLayout.labelCount).contains(id) else { return }
+    let byte = level.rawValue + 1 | (isOverridden ? ControlLayout.overridden : 0)
+    base.storeBytes(
+      of: byte, toByteOffset: RingLayout.control + ControlLayout.labelLevels + id - 1,
+      as: UInt8.self)
+  }
+
+  private func address<Word>(_ offset: Int) -> UnsafeMutablePointer<Word> {
+    (base + offset).assumingMemoryBound(to: Word.self)
+  }
+}

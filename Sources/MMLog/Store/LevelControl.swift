@@ -1,0 +1,65 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// Has levels be what somebody outside asks for in the ring's control page, for as long as that says.
+///
+/// For one thread at a time: the drainer's.
+final class LevelControl {
+  private let ring: Ring
+  private let labels: LabelTable
+  private let events: EventHub
+  /// The request that holds, and when something of it ends: nanoseconds since the machine was started.
+  private var request: LevelRequest
+  private var nextExpiry = UInt64.max
+  private var knownHeads: (UInt64, UInt64)?
+  private var lastPublishing: UInt64 = 0
+
+  /// Takes along what holds already, into the ring of a session that comes in another's place.
+  init(_ ring: Ring, _ labels: LabelTable, _ events: EventHub) {
+    (self.ring, self.labels, self.events) = (ring, labels, events)
+    let present = labels.overrides
+    request = LevelRequest(ordinal: present.isEmpty ? 0 : 1, present)
+    if !present.isEmpty { ring.write(request) }
+    ring.acknowledge(levelRequest: request.ordinal)
+    nextExpiry = Self.nextExpiry(of: present)
+  }
+
+  /// Does what is asked for, and ends what is over. Some loads if there is nothing to do.
+  func look() {
+    let heads = ring.levelRequestHeads
+    let isKnown = knownHeads.map { $0 == heads } ?? false
+    if !isKnown, let newest = ring.newestLevelRequest(), newest.ordinal != request.ordinal {
+      request = newest
+      apply()
+      knownHeads = heads
+    } else if !isKnown, heads.0 | heads.1 == 0 {
+      knownHeads = heads
+    }
+    if Clock.sinceBoot() >= nextExpiry { apply() }
+    publishIfDue()
+  }
+
+  private func apply() {
+    let now = Clock.sinceBoot()
+    let active = request.overrides.filter { $0.holds(at: now) }
+    let isNews = labels.override(active)
+    nextExpiry = Self.nextExpiry(of: active)
+    labels.publishLevels(in: ring)
+    // Last: whoever waits for it looks at the levels next.
+    ring.acknowledge(levelRequest: request.ordinal)
+    if isNews { events.send(.levelsSet(active.map(\.rule))) }
+  }
+
+  private static func nextExpiry(of overrides: [LevelOverride]) -> UInt64 {
+    overrides.map(\.expiry).filter { $0 > 0 }.min() ?? .max
+  }
+
+  /// Once a second: programs change levels without telling.
+  private func publishIfDue() {
+    let now = Clock.monotonic()
+    guard now &- lastPublishing >= 1_000_000_000 else { return }
+    lastPublishing = now
+    labels.publishLevels(in: ring)
+  }
+}

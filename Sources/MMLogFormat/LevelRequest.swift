@@ -1,0 +1,98 @@
+/// A rule that somebody outside has given to a running process.
+package struct LevelOverride: Equatable, Sendable {
+  package var rule: LevelRule
+  /// When it ends, in nanoseconds since the machine was started; 0: not by itself.
+  package var expiry: UInt64
+
+  package init(_ rule: LevelRule, expiry: UInt64) {
+    self.rule = rule
+    self.expiry = expiry
+  }
+
+  /// Whether it holds at a time.
+  package func holds(at time: UInt64) -> Bool { expiry == 0 || expiry > time }
+}
+
+/// What somebody outside wants the levels of a running process to be: all of it, in a slot of its ring's control page (FORMAT.md, 3).
+package struct LevelRequest: Equatable, Sendable {
+  /// Counts requests; the newest has the greatest.
+  package var ordinal: UInt32
+  package var overrides: [LevelOverride]
+
+  package init(ordinal: UInt32, _ overrides: [LevelOverride]) {
+    self.ordinal = ordinal
+    self.overrides = overrides
+  }
+
+  /// Where in a ring its slot begins.
+  package var offset: Int { Self.offset(ofSlot: Int(ordinal % 2)) }
+
+  package static func offset(ofSlot slot: Int) -> Int {
+    RingLayout.control + ControlLayout.levelSlots + slot * ControlLayout.levelSlotSize
+  }
+
+  /// The bytes of the slot, check included; nil if there is no room for so many rules.
+  package var encoded: [UInt8]? {
+    var writer = WordWriter()
+    for override in overrides {
+      writer.append(override.expiry)
+      writer.append(UInt64(override.rule.level.rawValue))
+      writer.append(override.rule.pattern)
+    }
+    let words = writer.words
+    guard
+      LevelRequestLayout.rules + words.count * wordSize <= ControlLayout.levelSlotSize
+    else { return nil }
+    var bytes = [UInt8](repeating: 0, count: ControlLayout.levelSlotSize)
+    bytes.withUnsafeMutableBytes { out in
+      out.store(ordinal, LevelRequestLayout.ordinal)
+      out.store(UInt32(overrides.count), LevelRequestLayout.count)
+      for (index, word) in words.enumerated() {
+        out.store(word, LevelRequestLayout.rules + index * wordSize)
+      }
+      out.store(levelRequestCheck(UnsafeRawBufferPointer(out)), LevelRequestLayout.check)
+    }
+    return bytes
+  }
+
+  /// Reads a slot, or gives nil for one that was never or not wholly written.
+  package init?(_ slot: UnsafeRawBufferPointer) {
+    guard slot.count == ControlLayout.levelSlotSize,
+      levelRequestCheck(slot) == slot.load(LevelRequestLayout.check, as: UInt32.self),
+      let overrides = try? Self.overrides(slot)
+    else { return nil }
+    ordinal = slot.load(LevelRequestLayout.ordinal, as: UInt32.self)
+    self.overrides = overrides
+  }
+
+  private static func overrides(
+    _ slot: UnsafeRawBufferPointer
+  ) throws(FormatError) -> [LevelOverride] {
+    let start = LevelRequestLayout.rules
+    var reader = WordReader(slot.slice(start, slot.count - start))
+    var overrides: [LevelOverride] = []
+    for _ in 0..<slot.load(LevelRequestLayout.count, as: UInt32.self) {
+      let expiry = try reader.word()
+      guard let level = Level(rawValue: UInt8(clamping: try reader.word())) else {
+        throw .invalid("level")
+      }
+      overrides.append(LevelOverride(LevelRule(level, for: try reader.text()), expiry: expiry))
+    }
+    return overrides
+  }
+
+  /// The newest of both slots; nil if there is none.
+  ///
+  /// - Parameter page: A ring's first page.
+  package static func newest(inPage page: UnsafeRawBufferPointer) -> LevelRequest? {
+    (0..<2).compactMap { LevelRequest(page.slice(offset(ofSlot: $0), ControlLayout.levelSlotSize)) }
+      .max { $0.ordinal < $1.ordinal }
+  }
+}
+
+/// The CRC32C of a slot but for the check itself.
+private func levelRequestCheck(_ slot: UnsafeRawBufferPointer) -> UInt32 {
+  let rest = LevelRequestLayout.check + 4
+  let state = crc32cState(.max, slot.slice(0, LevelRequestLayout.check))
+  return ~crc32cState(state, slot.slice(rest, slot.count - rest))
+}

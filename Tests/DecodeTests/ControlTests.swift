@@ -1,0 +1,61 @@
+import MMLog
+import MMLogTestFiles
+import Testing
+
+/// What running processes are asked for: `mmlog-decode --set-level`, `--levels`.
+@Suite struct ControlTests {
+  private let folder = TemporaryDirectory()
+
+  @Test func levelsOfRunningProcessesAreSetListedAndTakenBack() throws {
+    // Two stores, as of two processes: each has its ring.
+    let stores = try [("orders", Level.info), ("prices", .error)].map { name, level in
+      var configuration = LogStore.Configuration()
+      configuration.level = level
+      return try LogStore(directory: folder.path, name: name, configuration: configuration)
+    }
+    let logs = stores.map { $0.logger(label: "db.pool") }
+    let set = try decode(["--set-level", "db.*=debug, web=trace", folder.path])
+    #expect(set.status == 0 && set.errors == "", "\(set)")
+    let lines = set.output.split(separator: "\n").map { $0.drop { $0 != "]" } }
+    #expect(lines == ["]  db.pool: info to debug", "]  db.pool: error to debug"], "\(set.output)")
+    #expect(logs.map(\.level) == [.debug, .debug])
+
+    _ = try decode(["--set-level", "db.pool=trace,web=default", "--for", "10m", folder.path])
+    let listed = try decode(["--levels", folder.path])
+    #expect(listed.status == 0 && listed.errors == "", "\(listed)")
+    let first = listed.output.split(separator: "\n").prefix(3).map { $0.drop { $0 != "]" } }
+    #expect(first[0] == "]  trace     db.pool  set from outside", "\(listed.output)")
+    #expect(first[1] == "]  rule db.*=debug holds until it is taken back", "\(listed.output)")
+    #expect(first[2].contains("rule db.pool=trace holds for 5") || first[2].contains("for 600 s"))
+
+    let back = try decode(["--set-level", "default", folder.path])
+    #expect(back.status == 0 && back.output.contains("trace to error"), "\(back)")
+    #expect(logs.map(\.level) == [.info, .error])
+    for store in stores { try store.close() }
+  }
+
+  @Test func whereNoProcessRunsNothingCanBeSet() throws {
+    let run = try decode(["--set-level", "debug", folder.path])
+    #expect(run.status == 3 && run.errors.contains("no process logs into"), "\(run)")
+    // A ring whose process is dead.
+    let log = TestLog(session: 1)
+    folder.put("orders.\(log.identity.session).ring", log.ring)
+    let dead = try decode(["--levels", folder.path])
+    #expect(dead.status == 3 && dead.output == "", "\(dead)")
+    let gone = try decode(["--levels", folder("nowhere")])
+    #expect(gone.status == 3 && gone.errors.contains("nowhere"), "\(gone)")
+  }
+
+  @Test(arguments: [
+    (["--set-level", "db=loud"], "'db=loud' sets no level"),
+    (["--set-level", " , "], "asks for nothing"),
+    (["--set-level", "debug", "--for", "soon"], "10m"),
+    (["--for", "10m"], "--for says how long"),
+    (["--levels", "--set-level", "debug"], "contradict"),
+    (["--levels", "--format", "json"], "--format has no meaning"),
+  ])
+  func whatMakesNoSenseIsRefused(_ arguments: [String], _ reason: String) throws {
+    let run = try decode(arguments + [folder.path])
+    #expect(run.status == 2 && run.errors.contains(reason), "\(run)")
+  }
+}
