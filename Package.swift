@@ -54,6 +54,8 @@ let package = Package(
       ]),
     .executableTarget(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
+    .executableTarget(
+      name: "mmlog-flight", dependencies: ["MMLog", "MMLogReader"], path: "Examples/FlightRecorder"),
     .executableTarget(name: "mmlog-pipe", dependencies: ["MMLog", "CommandLineTool"]),
     .executableTarget(
       name: "mmlog-demo",

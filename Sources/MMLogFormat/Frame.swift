@@ -104,6 +104,8 @@ package struct FrameHeader: Equatable, Sendable {
   /// Of an index only, in place of the clock; nil if it does not say.
   package var tally: ArchiveTally?
   package var lowestGeneration: UInt64 = 0
+  /// Whether its records are flight records. Its ranges then say nothing of others, and those of other frames nothing of these.
+  package var isFlight = false
   package var ordinal: UInt64 = 0
   package var ranges: [RingRange] = []
 
@@ -140,6 +142,7 @@ package struct FrameHeader: Equatable, Sendable {
       out.store(clock.rate, FrameLayout.clockRate)
       out.store(lowestGeneration, FrameLayout.lowestGeneration)
       out.store(summary.levels, FrameLayout.levels)
+      if isFlight { out.store(FrameLayout.flightFlag, FrameLayout.flags) }
       tally?.encode(into: out)
       out.store(UInt32(ranges.count), FrameLayout.rangeCount)
       out.store(ordinal, FrameLayout.ordinal)
@@ -193,6 +196,7 @@ package struct FrameHeader: Equatable, Sendable {
       wall: bytes.load(FrameLayout.clockWall, as: Int64.self),
       rate: bytes.load(FrameLayout.clockRate, as: UInt64.self))
     lowestGeneration = bytes.load(FrameLayout.lowestGeneration, as: UInt64.self)
+    isFlight = type == .records && bytes[FrameLayout.flags] & FrameLayout.flightFlag != 0
     tally = type == .index ? ArchiveTally(header: bytes) : nil
     ordinal = bytes.load(FrameLayout.ordinal, as: UInt64.self)
     guard rawSize <= FrameLayout.largestPayload, payloadSize <= FrameLayout.largestPayload else {

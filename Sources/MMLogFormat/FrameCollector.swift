@@ -3,7 +3,10 @@ package struct SegmentRun {
   package let index: Int
   package let header: SegmentHeader
   private var scanner: RecordScanner
-  private let isArchived: ((Int) -> Bool)?
+  private let isWanted: ((RecordView, Int) -> Bool)?
+  /// How many records were taken, and how many were passed over because they are not wanted; each fragment counts.
+  package private(set) var takenCount = 0
+  package private(set) var passedCount = 0
   /// The next record, if there is one, and where it begins.
   fileprivate private(set) var record: RecordView?
   fileprivate private(set) var ticks: UInt64 = 0
@@ -16,15 +19,15 @@ package struct SegmentRun {
   ///   - index: The segment's number.
   ///   - scanner: Stands where the first record that may be taken is.
   ///   - lastTicks: The greatest ticks that an earlier frame took from this segment.
-  ///   - isArchived: Whether the record at an offset is in an archive already; nil if none is.
+  ///   - isWanted: Whether a record, at an offset, is to be taken; nil if all are.
   package init(
     index: Int, header: SegmentHeader, scanner: RecordScanner, lastTicks: UInt64 = 0,
-    isArchived: ((Int) -> Bool)? = nil
+    isWanted: ((RecordView, Int) -> Bool)? = nil
   ) {
     self.index = index
     self.header = header
     self.scanner = scanner
-    self.isArchived = isArchived
+    self.isWanted = isWanted
     ticks = lastTicks
     taken = scanner.offset
     advance()
@@ -38,8 +41,9 @@ package struct SegmentRun {
       case .record(let next, let offset):
         // Ticks of a thread never go back, whatever the processor's counters say.
         ticks = max(ticks, next.ticks)
-        if let isArchived, isArchived(offset) {
+        if let isWanted, !isWanted(next, offset) {
           taken = scanner.offset
+          passedCount += 1
           continue
         }
         record = next
@@ -59,6 +63,7 @@ package struct SegmentRun {
         record, ticks: ticks, threadOrdinal: shared?.ordinal ?? header.thread.ordinal
       ) { shared ?? header.thread }
       taken = scanner.offset
+      takenCount += 1
       advance()
       guard ticks < limit, ticks <= cutoff, builder.size < size else { return }
     }

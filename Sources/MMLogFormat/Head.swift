@@ -227,19 +227,26 @@ package struct RingHead: Equatable, Sendable {
   package var geometry: RingGeometry
   /// The compatible features: what a reader may pass over that does not know it.
   package var features: UInt64
+  /// Records below this level are flight records: no archive has them before they are captured.
+  package var archiveLevel: Level
   /// Whether one bit of it was wrong when it was read, and was put right.
   package let isMended: Bool
 
-  package init(identity: SessionIdentity, geometry: RingGeometry, features: UInt64 = 0) {
+  package init(
+    identity: SessionIdentity, geometry: RingGeometry, features: UInt64 = 0,
+    archiveLevel: Level = .trace
+  ) {
     self.identity = identity
     self.geometry = geometry
     self.features = features
+    self.archiveLevel = archiveLevel
     isMended = false
   }
 
   package func encoded(pageSize: UInt32) -> [UInt8] {
-    encodeHead(.ring, identity, pageSize: pageSize, features: features) {
-      geometry.encode(into: $0)
+    encodeHead(.ring, identity, pageSize: pageSize, features: features) { out in
+      geometry.encode(into: out)
+      out.store(archiveLevel.rawValue, RingLayout.archiveLevel)
     }
   }
 
@@ -248,10 +255,11 @@ package struct RingHead: Equatable, Sendable {
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
     let head = try CheckedHead(bytes, is: .ring)
     isMended = head.isMended
-    (identity, geometry, features) = try head.read { (bytes) throws(FormatError) in
+    (identity, geometry, features, archiveLevel) = try head.read { (bytes) throws(FormatError) in
       (
         SessionIdentity(bytes), try RingGeometry(checking: bytes),
-        bytes.load(HeadLayout.compatibleFeatures, as: UInt64.self)
+        bytes.load(HeadLayout.compatibleFeatures, as: UInt64.self),
+        Level(fromFile: bytes[RingLayout.archiveLevel])
       )
     }
   }

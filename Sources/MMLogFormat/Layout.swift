@@ -58,6 +58,8 @@ package enum RingLayout {
   package static let segmentSize = segmentsOffset + 8
   package static let segmentCount = segmentSize + 8
   package static let segmentHeaderSize = segmentCount + 4
+  /// The level below which records stay in the ring.
+  package static let archiveLevel = segmentHeaderSize + 4
 
   package static let state = HeadLayout.size
   package static let newestArchive = state + 4
@@ -93,6 +95,12 @@ package enum RingLayout {
 package enum ControlLayout {
   /// The ordinal of the newest level request that the process has done as it says.
   package static let appliedLevels = 0
+  /// How often others have asked for a capture, and how many of these the process has answered.
+  package static let captureRequests = appliedLevels + 8
+  package static let capturesDone = captureRequests + 4
+  /// How many flight records the process has captured, and how many it has given up.
+  package static let capturedRecords = capturesDone + 4
+  package static let forgottenRecords = capturedRecords + 8
   package static let levelSlots = 64
   package static let levelSlotSize = 960
   /// A byte for each of the first labels: ``levelMask``, and ``overridden``.
@@ -239,6 +247,9 @@ package enum FrameLayout {
   /// How far an index says what the archive holds: of an index only, as are the counts in the clock's place.
   package static let tallyState = levels + 1
   package static let tally = clockTicks
+  /// Bit 0: flight records.
+  package static let flags = levels + 2
+  package static let flightFlag: UInt8 = 1
   package static let tallyCounts = 8
   package static let rangeCount = levels + 4
   package static let ordinal = rangeCount + 4

@@ -19,6 +19,8 @@ public struct LogFilter: Sendable {
   public var processes: [NamePattern] = []
   /// How the ids of sessions begin; default: any session.
   public var sessions: [String] = []
+  /// Whether flight records are wanted: those that stayed in the ring until they were captured. Default: all records are.
+  public var flight = FlightChoice.any
   /// What is to be found in the message, or in a pair of metadata as `key=value`: one of these. Default: anything.
   public var text: [TextPattern] = []
   /// Whether instead nothing of ``text`` may be found; default: false.
@@ -28,6 +30,16 @@ public struct LogFilter: Sendable {
 
   /// Whether only records are wanted that begin or end a span; default: false.
   public var spansOnly = false
+
+  /// Which records, by whether they are flight records.
+  public enum FlightChoice: Sendable {
+    /// All.
+    case any
+    /// Only flight records.
+    case only
+    /// All others.
+    case none
+  }
 
   /// Makes a filter that passes everything.
   public init() {}
@@ -51,7 +63,8 @@ public struct LogFilter: Sendable {
 
   /// Whether every record passes.
   var passesAll: Bool {
-    minimumLevel == .trace && since == nil && until == nil && labels.isEmpty && callSites.isEmpty
+    minimumLevel == .trace && flight == .any && since == nil && until == nil && labels.isEmpty
+      && callSites.isEmpty
       && threads.isEmpty && processes.isEmpty && sessions.isEmpty && text.isEmpty
       && conditions.isEmpty && !spansOnly
   }
@@ -73,6 +86,14 @@ public struct LogFilter: Sendable {
     if sessions.isEmpty { return true }
     let id = identity.session.description
     return sessions.contains { id.hasPrefix($0) }
+  }
+
+  func passes(isFlight: Bool) -> Bool {
+    switch flight {
+    case .any: true
+    case .only: isFlight
+    case .none: !isFlight
+    }
   }
 
   /// False for a frame that has no record that passes: it need not be decompressed.

@@ -3,6 +3,8 @@ package import MMLogFormat
 /// Which records of a session's ring its archives already hold: the "exactly once" of FORMAT.md, 5.
 package struct Coverage {
   private var parts: [UInt64: SegmentParts] = [:]
+  /// The same of flight records.
+  private var flightParts: [UInt64: SegmentParts] = [:]
   private var lowestGeneration: UInt64 = 0
   /// Whether an archive lacks something that it, or the ring, says it has.
   package private(set) var hasDamage = false
@@ -17,17 +19,27 @@ package struct Coverage {
 
   /// Takes in a frame that is known to be on disk whole.
   package mutating func add(_ header: FrameHeader) {
-    lowestGeneration = max(lowestGeneration, header.lowestGeneration)
+    if !header.isFlight { lowestGeneration = max(lowestGeneration, header.lowestGeneration) }
     for range in header.ranges where range.from < range.to {
-      parts[range.generation, default: SegmentParts()].add(Int(range.from)..<Int(range.to))
+      let part = Int(range.from)..<Int(range.to)
+      if header.isFlight {
+        flightParts[range.generation, default: SegmentParts()].add(part)
+      } else {
+        parts[range.generation, default: SegmentParts()].add(part)
+      }
     }
   }
 
   /// Forgets what a frame claimed whose payload turned out to be damaged.
   package mutating func remove(_ header: FrameHeader) {
-    hasDamage = true
+    hasDamage = hasDamage || !header.isFlight
     for range in header.ranges where range.from < range.to {
-      parts[range.generation]?.remove(Int(range.from)..<Int(range.to))
+      let part = Int(range.from)..<Int(range.to)
+      if header.isFlight {
+        flightParts[range.generation]?.remove(part)
+      } else {
+        parts[range.generation]?.remove(part)
+      }
     }
   }
 
@@ -47,9 +59,15 @@ package struct Coverage {
     return parts[segment.generation]?.contains(offset) ?? false
   }
 
+  /// Whether the flight record at `offset` of a segment is in an archive. Nothing but frames says so.
+  package func containsFlight(_ segment: SegmentHeader, offset: Int) -> Bool {
+    flightParts[segment.generation]?.contains(offset) ?? false
+  }
+
   /// Makes ``contains(_:offset:trustsDrained:)`` fast, until there is another frame.
   package mutating func settle() {
     for generation in parts.keys { parts[generation]?.settle() }
+    for generation in flightParts.keys { flightParts[generation]?.settle() }
   }
 }
 

@@ -189,6 +189,39 @@ package final class LiveRing {
     }
   }
 
+  /// Asks for the flight records to be captured. What comes of it, tells ``waitForCapture(_:within:)``.
+  ///
+  /// - Returns: The request's number.
+  package func askForCapture() throws(LogError) -> UInt32 {
+    try DirectoryLock.withLock(on: directory, within: Self.patience) { () throws(LogError) in
+      let place = RingLayout.control + ControlLayout.captureRequests
+      let request = try firstPage().withUnsafeBytes { $0.load(place, as: UInt32.self) } &+ 1
+      do throws(SystemError) {
+        try file.write(
+          all: withUnsafeBytes(of: request.littleEndian) { Array($0) }, at: place)
+      } catch {
+        throw LogError(error, while: "Writing into the ring failed")
+      }
+      return request
+    }
+  }
+
+  /// Waits until the process has answered a request for a capture. Throws as ``waitForLevels(_:within:)``.
+  package func waitForCapture(_ request: UInt32, within limit: Int64) throws(LogError) {
+    try wait(within: limit) { page in
+      page.load(RingLayout.control + ControlLayout.capturesDone, as: UInt32.self) >= request
+    }
+  }
+
+  /// How many flight records the process has captured so far; nil if it keeps none.
+  package func capturedCount() throws(LogError) -> UInt64? {
+    let page = try firstPage()
+    guard page[RingLayout.archiveLevel] > 0 else { return nil }
+    return page.withUnsafeBytes {
+      $0.load(RingLayout.control + ControlLayout.capturedRecords, as: UInt64.self)
+    }
+  }
+
   private func wait(
     within limit: Int64, until isDone: (UnsafeRawBufferPointer) -> Bool
   ) throws(LogError) {

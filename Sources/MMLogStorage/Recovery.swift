@@ -5,8 +5,10 @@ package import MMLogSystem
 public struct RecoveredSession: Sendable {
   /// Who it was.
   public let identity: SessionIdentity
-  /// How many records were moved from the ring to an archive. Those archived before are not counted.
+  /// How many records were moved from the ring to an archive, flight records included. Those archived before are not counted.
   public let recordCount: Int
+  /// How many of them were flight records: below ``LogStore/Configuration/archiveLevel``.
+  public let flightRecordCount: Int
   /// What the session itself had counted as lost.
   public let losses: LossLedger
   /// What of the ring could not be read, one line each. Empty unless the machine went down or the file was
@@ -189,11 +191,14 @@ package struct Recovery: ~Copyable {
     series.note = { [ring] (number) throws(SystemError) in try ring.note(archive: number) }
     TestPoint.reach(.recoveryCutOff)
     let (count, damage) = try moveRecords(to: series, coverage)
+    // After the others, which they stand between: see FORMAT.md, 8.
+    let flightCount = image.hasFlight ? try moveFlight(to: series, coverage) : 0
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
     try finish(series, archives)
     return RecoveredSession(
-      identity: image.head.identity, recordCount: count, losses: image.losses,
+      identity: image.head.identity, recordCount: count + flightCount,
+      flightRecordCount: flightCount, losses: image.losses,
       damage: (image.damage + damage).map {
         "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes"
       })
@@ -333,46 +338,75 @@ package struct Recovery: ~Copyable {
   private func moveRecords(
     to series: ArchiveSeries, _ coverage: Coverage
   ) throws -> (count: Int, damage: [RingImage.Damage]) {
-    let trustsDrained = ring.trustsDrained
-    let runs = image.segments.map { segment in
-      SegmentRun(
-        index: segment.index, header: segment.header,
-        scanner: image.scanner(of: segment, looksBehindZeros: !trustsDrained),
-        isArchived: {
-          coverage.contains(segment.header, offset: $0, trustsDrained: trustsDrained)
-        })
+    let (image, trustsDrained) = (image, ring.trustsDrained)
+    let runs = runs { segment, record, offset in
+      !image.isFlight(record)
+        && !coverage.contains(segment.header, offset: offset, trustsDrained: trustsDrained)
     }
     var collector = FrameCollector(runs)
     var noted = runs.map(\.taken)
+    let count = try move(&collector, to: series, FrameHeader(.records)) { collector in
+      try ring.note(collector.runs, &noted)
+    }
+    return (count, collector.runs.flatMap { damage(in: $0, coverage) })
+  }
+
+  /// Moves the flight records that are left: what led to the end of the process.
+  private func moveFlight(to series: ArchiveSeries, _ coverage: Coverage) throws -> Int {
+    let image = image
+    var collector = FrameCollector(
+      runs { segment, record, offset in
+        image.isFlight(record) && !coverage.containsFlight(segment.header, offset: offset)
+      })
     var fields = FrameHeader(.records)
+    fields.isFlight = true
+    return try move(&collector, to: series, fields) { _ in }
+  }
+
+  private func runs(
+    of isWanted: @escaping (RingImage.Segment, RecordView, Int) -> Bool
+  ) -> [SegmentRun] {
+    image.segments.map { segment in
+      SegmentRun(
+        index: segment.index, header: segment.header,
+        scanner: image.scanner(of: segment, looksBehindZeros: !ring.trustsDrained),
+        isWanted: { isWanted(segment, $0, $1) })
+    }
+  }
+
+  /// Moves what a collector gives, frame by frame.
+  ///
+  /// - Parameter moved: Called after each frame.
+  /// - Returns: How many records it were.
+  private func move(
+    _ collector: inout FrameCollector, to series: ArchiveSeries, _ header: FrameHeader,
+    moved: (borrowing FrameCollector) throws -> Void
+  ) throws -> Int {
+    var fields = header
     fields.clock = image.clock
     let dictionary = image.entries.flatMap { Array($0.bytes) }
     var count = 0
     var rows = RowBuilder()
     while true {
       fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
-      if rows.isEmpty { break }
+      if rows.isEmpty { return count }
       TestPoint.reach(.recoveryBeforeFrame)
       try dictionary.withUnsafeBytes {
         try series.append(rows, dictionary: $0, fields)
-        try ring.note(collector.runs, &noted)
+        try moved(collector)
         try series.rotateIfDue(dictionary: $0)
       }
       TestPoint.reach(.recoveryAfterFrame)
       count += Int(rows.summary.count)
       rows.removeAll()
     }
-    return (count, collector.runs.flatMap { damage(in: $0, coverage) })
   }
 
   /// What of a segment could not be read and no archive has.
   private func damage(in run: SegmentRun, _ coverage: Coverage) -> [RingImage.Damage] {
     let start = image.head.geometry.offset(ofSegment: run.index)
     return run.damage.compactMap { range in
-      let isArchived = [range.lowerBound, range.upperBound - wordSize].allSatisfy {
-        coverage.contains(run.header, offset: $0, trustsDrained: ring.trustsDrained)
-      }
-      if isArchived { return nil }
+      if image.isDone(range, run.header, coverage, trustsDrained: ring.trustsDrained) { return nil }
       return RingImage.Damage(
         range: start + range.lowerBound..<start + range.upperBound,
         what: "records in segment \(run.index)")

@@ -103,6 +103,33 @@ package final class RingImage {
       looksBehindZeros: looksBehindZeros, isSealed: segment.header.end > 0)
   }
 
+  /// Whether a record is one that no archive has before it is captured.
+  package func isFlight(_ record: RecordView) -> Bool { record.level < head.archiveLevel }
+
+  /// Whether flight records of it count: of a session that was closed, they are given up.
+  package var hasFlight: Bool { head.archiveLevel > .trace && !isClosedCleanly }
+
+  /// Whether an archive has a record, or it is one that is given up.
+  package func isDone(
+    _ record: RecordView, _ segment: Segment, offset: Int, _ coverage: Coverage,
+    trustsDrained: Bool
+  ) -> Bool {
+    if isFlight(record) {
+      return !hasFlight || coverage.containsFlight(segment.header, offset: offset)
+    }
+    return coverage.contains(segment.header, offset: offset, trustsDrained: trustsDrained)
+  }
+
+  /// Whether archives have whatever stood in bytes that cannot be read.
+  package func isDone(
+    _ range: Range<Int>, _ segment: SegmentHeader, _ coverage: Coverage, trustsDrained: Bool
+  ) -> Bool {
+    [range.lowerBound, range.upperBound - wordSize].allSatisfy {
+      coverage.contains(segment, offset: $0, trustsDrained: trustsDrained)
+        && (!hasFlight || coverage.containsFlight(segment, offset: $0))
+    }
+  }
+
   /// Whether the machine has been running since the ring was written, if it was last started as `bootID` says.
   ///
   /// Zeros: that is not known, and then it may have been down meanwhile.

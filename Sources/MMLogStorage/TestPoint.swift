@@ -14,6 +14,9 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
   case discardClaimed, discardFragmentCounted, discardCounted
   case segmentFreeing, segmentFreed
 
+  // Flight records are left in the ring, and captured.
+  case segmentRetained, flightBeforeFrame, flightAfterFrame
+
   // Records go from the ring to an archive.
   case drainerBeforeFrame, drainerAfterFrame, drainerPublished, drainerFreed
 

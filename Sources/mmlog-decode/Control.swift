@@ -9,6 +9,7 @@ struct Control {
   private enum Job {
     case setLevels(ControlOptions.Change, for: Duration?)
     case listLevels
+    case capture
   }
 
   private let job: Job
@@ -17,7 +18,8 @@ struct Control {
 
   /// Nil if the command line asks for something else.
   init?(_ arguments: Arguments, _ output: StandardOutput) throws(UsageError) {
-    let given = [ControlOptions.setLevel, ControlOptions.levels].filter { arguments.isSet($0) }
+    let given = [ControlOptions.setLevel, ControlOptions.levels, ControlOptions.capture]
+      .filter { arguments.isSet($0) }
     let duration = try arguments.value(
       of: ControlOptions.duration, expected: "a time such as 30s, 10m or 2h", TimeSpan.parse)
     if duration != nil, !arguments.isSet(ControlOptions.setLevel) {
@@ -32,7 +34,7 @@ struct Control {
     if let rules = arguments.value(of: ControlOptions.setLevel) {
       job = .setLevels(try ControlOptions.change(rules), for: duration)
     } else {
-      job = .listLevels
+      job = arguments.isSet(ControlOptions.capture) ? .capture : .listLevels
     }
     paths = arguments.operands
     self.output = output
@@ -61,6 +63,7 @@ struct Control {
     switch job {
     case .setLevels(let change, let duration): try set(change, for: duration, rings, complain)
     case .listLevels: try forEach(rings, complain) { try list($0) }
+    case .capture: try capture(rings, complain)
     }
     return isComplete ? .success : .damageOrLoss
   }
@@ -105,6 +108,25 @@ struct Control {
       try say("\(ring.title)  \(label.shownName): \(former) to \(level)")
     }
     if !isAny { try say("\(ring.title)  no level of a present label changed") }
+  }
+
+  // MARK: - Capturing
+
+  private func capture(_ rings: [LiveRing], _ complain: (LogError) -> Void) throws {
+    var asked: [(ring: LiveRing, request: UInt32, before: UInt64)] = []
+    try forEach(rings, complain) { ring in
+      guard let before = try ring.capturedCount() else {
+        return try say("\(ring.title)  keeps no flight records: all go into archives")
+      }
+      asked.append((ring, try ring.askForCapture(), before))
+    }
+    for (ring, request, before) in asked {
+      try forEach([ring], complain) { ring in
+        try ring.waitForCapture(request, within: Self.patience)
+        let now = try ring.capturedCount() ?? before
+        try say("\(ring.title)  \(count(Int(clamping: now &- before), "flight record")) captured")
+      }
+    }
   }
 
   // MARK: - Listing levels

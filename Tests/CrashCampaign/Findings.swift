@@ -21,6 +21,10 @@ package struct Findings {
   private struct LaneFindings {
     var newest = 0
     var missing = 0
+    /// Of flight records: how many are not there, and how many of them are younger than one that is.
+    var forgotten = 0
+    var gaps = 0
+    var hasFlight = false
   }
 
   /// - Parameter pages: What the processes tell that logged, by their numbers. All are dead.
@@ -77,9 +81,26 @@ package struct Findings {
     if sequence <= newest {
       return note("record \(sequence) of lane \(lane) comes after \(newest), or twice")
     }
-    lanes[lane].missing += sequence - newest - 1
+    if record.isFlight != settings.isFlight(lane, sequence) {
+      note("record \(sequence) of lane \(lane) is marked wrong: \(record.isFlight)")
+    }
+    countMissing(lane, newest + 1..<sequence)
     lanes[lane].newest = sequence
+    lanes[lane].hasFlight = lanes[lane].hasFlight || record.isFlight
     ticks[record.session.id] = record.ticks
+  }
+
+  private mutating func countMissing(_ lane: Int, _ sequences: Range<Int>) {
+    let forgotten =
+      settings.flight == nil ? 0 : sequences.count { settings.isFlight(lane, $0) }
+    lanes[lane].missing += sequences.count - forgotten
+    lanes[lane].forgotten += forgotten
+    if lanes[lane].hasFlight { lanes[lane].gaps += forgotten }
+  }
+
+  /// How many flight records of a lane are not there although an older one is, and how many are there at all.
+  package func flight(ofLane lane: Int) -> (gaps: Int, isThere: Bool) {
+    (lanes[lane].gaps, lanes[lane].hasFlight)
   }
 
   private mutating func take(_ ledger: LossLedger, of session: LogSession) {
@@ -100,7 +121,7 @@ package struct Findings {
   private mutating func compareLanes(_ process: Int, _ page: CountPage) {
     for (index, acknowledged) in page.counts.enumerated() {
       let lane = process * CountPage.laneCount + index
-      lanes[lane].missing += max(0, acknowledged - lanes[lane].newest)
+      countMissing(lane, lanes[lane].newest + 1..<max(acknowledged, lanes[lane].newest) + 1)
       let (newest, missing) = (lanes[lane].newest, lanes[lane].missing)
       if newest > acknowledged + (page.isQuiet ? 0 : 1) {
         note("lane \(lane) has \(newest) records, and acknowledged \(acknowledged)")
@@ -116,7 +137,9 @@ package struct Findings {
     let first = process * CountPage.laneCount
     let missing = lanes[first..<first + CountPage.laneCount].reduce(0) { $0 + $1.missing }
     let counted = counted[process] ?? 0
-    let most = missing + (page.isQuiet ? 0 : settings.mostUncertain)
+    // Such as found no place in the ring are losses, too.
+    let forgotten = lanes[first..<first + CountPage.laneCount].reduce(0) { $0 + $1.forgotten }
+    let most = missing + forgotten + (page.isQuiet ? 0 : settings.mostUncertain)
     if !(missing...most).contains(counted) {
       note(
         "\(missing) records of process \(process) are missing, and \(counted) counted as lost; "

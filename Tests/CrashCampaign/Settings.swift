@@ -31,6 +31,16 @@ package struct Settings {
   /// Whether what is noted about archives is in files beside them.
   package var hasSidecars = false
 
+  /// Whether debug records stay in the ring, and what captures them.
+  package var flight: Flight?
+
+  package enum Flight: String {
+    /// Nothing but the process's death.
+    case none
+    /// Records of the level `error`.
+    case error
+  }
+
   package enum Policy: String {
     case wait, drop, overwrite
   }
@@ -65,6 +75,7 @@ package struct Settings {
       hasSidecars = random.oneIn(3)
       resumes = random.oneIn(3)
     #endif
+    if random.oneIn(3) { flight = random.pick(Flight.none, .error) }
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -74,6 +85,8 @@ package struct Settings {
       records = records ?? 40
     case .discardClaimed, .discardCounted: policy = .overwrite
     case .discardFragmentCounted: (policy, sizes, segment) = (.overwrite, 0...20_000, 4)
+    case .segmentRetained: flight = flight ?? Flight.none
+    case .flightBeforeFrame, .flightAfterFrame: flight = .error
     case .fragmentWritten: sizes = 0...20_000
     case .overflowLocked: (threads, segment, ring, burst) = (16, 20, 256, nil)
     case .forkPrepared, .forkDetached, .forkReopened: forks = canFork ? 3 : 0
@@ -114,6 +127,7 @@ package struct Settings {
     if hasSignals { arguments.append("--signals") }
     if flushes { arguments.append("--flush") }
     if hasHands { arguments.append("--hands") }
+    if let flight { arguments += ["--flight", flight.rawValue] }
     return arguments
   }
 
@@ -125,6 +139,14 @@ package struct Settings {
 
   /// Whether a record of that lane may be dropped, though counted: its call does not wait for long.
   func mayDrop(_ lane: Int) -> Bool { policy != .wait || lane % 2 == 1 }
+
+  /// Whether a record of a lane may be given up without being a loss: it is at the level `debug`, as `Lane.log` says, and not one that
+  /// another is logged in.
+  func isFlight(_ lane: Int, _ sequence: Int) -> Bool {
+    if flight == nil || sequence % 4 != 2 { return false }
+    if lane % CountPage.laneCount == CountPage.laneCount - 1 { return false }
+    return !(isNested && lane % 2 == 0 && sequence % 5 == 0)
+  }
 
   /// How many records may be counted as lost and there all the same, or not acknowledged, if a process is killed in
   /// the middle of log calls: with a policy that drops the record at hand, one for each call that is under way; a segment's

@@ -25,5 +25,9 @@ extension LogStore.Configuration {
       default: .wait(upTo: .seconds(100))
       }
     level = .trace
+    if let flight = arguments.value(of: .flight) {
+      archiveLevel = .info
+      captureLevel = Level(name: flight)
+    }
   }
 }

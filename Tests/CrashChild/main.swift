@@ -42,6 +42,8 @@ extension Option {
   static let ledger = Option(
     "ledger", value: "DIR", "Where to note what happens to archives, and link those that may go.")
   static let resume = Option("resume", "Go on with the last archive, in the same file.")
+  static let flight = Option(
+    "flight", oneOf: ["none", "error"], "Keep debug records in the ring, and what captures them.")
   static let sidecars = Option("sidecars", "Have the file system keep no extended attributes.")
   static let level = Option("compression", value: "N", default: "1", "How hard to compress.")
   static let policy = Option(
@@ -64,7 +66,7 @@ let command = Command(
     .nested,
     .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
     .point, .call, .short, .fail,
-    .rolls, .keep, .hands, .prune, .ledger, .sidecars, .resume,
+    .rolls, .keep, .hands, .prune, .ledger, .sidecars, .resume, .flight,
   ])
 
 /// Applies the limits once, as a process that has no store.

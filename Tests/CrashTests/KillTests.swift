@@ -101,6 +101,27 @@ struct KillTests {
       }
     }
 
+    @Test(
+      "of a killed process's flight records, the last ones of each thread are there, without a gap")
+    func flightRecords() throws {
+      for round in 0..<4 {
+        var settings = Settings()
+        (settings.seed, settings.flight) = (baseSeed &+ UInt64(round), Settings.Flight.none)
+        let log = try CrashLog(settings)
+        let process = try log.startLogging()
+        // More than there is room for.
+        try process.child.wait { (0..<4).allSatisfy { log.acknowledged[2 * $0] > 3000 } }
+        expectKilled(process)
+        for isRecovered in [false, true] {
+          if isRecovered { try log.expectRecovery() }
+          try log.expectEverything(isRecovered: isRecovered, "flight records")
+          let findings = try log.findings(isRecovered: isRecovered)
+          let lanes = (0..<4).map { findings.flight(ofLane: 2 * $0) }
+          #expect(lanes.allSatisfy { $0.gaps == 0 && $0.isThere }, "\(lanes)")
+        }
+      }
+    }
+
     @Test("a process that dies as it goes on with another's archive leaves that as it was")
     func resuming() throws {
       var settings = Settings()

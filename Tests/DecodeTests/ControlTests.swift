@@ -34,6 +34,28 @@ import Testing
     for store in stores { try store.close() }
   }
 
+  @Test func flightRecordsAreCapturedShownAndLeftAway() throws {
+    var configuration = LogStore.Configuration()
+    (configuration.level, configuration.archiveLevel) = (.debug, .info)
+    let store = try LogStore(directory: folder.path, name: "n", configuration: configuration)
+    let log = store.logger(label: "db")
+    log.debug("why")
+    log.info("what")
+    let run = try decode(["--capture", folder.path])
+    #expect(run.status == 0 && run.output.hasSuffix("]  1 flight record captured\n"), "\(run)")
+    try store.close()
+    let template = ["--template", "{message} {flight}"]
+    #expect(try decode(template + [folder.path]).output == "why flight\nwhat \n")
+    #expect(try decode(template + ["--flight", folder.path]).output == "why flight\n")
+    #expect(try decode(template + ["--no-flight", folder.path]).output == "what \n")
+    #expect(try decode(["--flight", folder.path]).output.contains(" <flight>"))
+    #expect(try decode(["--flight", "-f", "json", folder.path]).output.contains(#""flight":true"#))
+    let both = try decode(["--flight", "--no-flight", folder.path])
+    #expect(both.status == 2 && both.errors.contains("contradict"))
+    let verified = try decode(["--verify", folder.path])
+    #expect(verified.status == 0, "\(verified)")
+  }
+
   @Test func whereNoProcessRunsNothingCanBeSet() throws {
     let run = try decode(["--set-level", "debug", folder.path])
     #expect(run.status == 3 && run.errors.contains("no process logs into"), "\(run)")

@@ -407,6 +407,10 @@ def make_item(data, at, size, latest, clock, ordinal, tid, name):
     return Item(data[at + 3], ordinal, tid, name, max(ticks, latest), ticks, clock, body, at)
 
 
+def item_level(item):
+    return item.body[6]
+
+
 class Session:
     """Everything that the files of one session hold."""
 
@@ -416,7 +420,8 @@ class Session:
         self.entry_seed = seed_of(uuid, 0)
         self.sites, self.labels, self.thread_names = {}, {}, {}
         self.frames, self.segments = [], {}         # items; {generation: (items, drained)}
-        self.ranges = {}                            # generation: [(from, to)]
+        self.ranges = {}                            # (generation, of flight records): [(from, to)]
+        self.archive_level = 0                      # of the ring: below it, flight records
         self.lowest, self.archive_damage = 0, False
         self.losses, self.ring_losses = [0] * 64, None
         self.ring_state, self.end, self.numbers = None, None, set()
@@ -434,8 +439,12 @@ class Session:
             else:
                 self.labels[entry[0]] = entry[1]
 
-    def already_archived(self, generation, offset, drained):
-        ranges = self.ranges.get(generation, ())
+    def already_archived(self, generation, item, drained):
+        """Whether an archive has it, or it was given up when the session was closed."""
+        offset, is_flight = item.offset, min(item_level(item), 6) < self.archive_level
+        ranges = self.ranges.get((generation, is_flight), ())
+        if is_flight:
+            return self.ring_state == 2 or any(start <= offset < end for start, end in ranges)
         return (any(start <= offset < end for start, end in ranges)
                 or (not self.archive_damage and (offset < drained or generation < self.lowest)))
 
@@ -444,7 +453,7 @@ class Session:
         runs = self.frames[:]
         for generation, (items, drained) in sorted(self.segments.items()):
             runs.append([item for item in items
-                         if not self.already_archived(generation, item.offset, drained)])
+                         if not self.already_archived(generation, item, drained)])
         return heapq.merge(*runs, key=lambda item: item.ticks)      # of equal ones the first run's
 
     def decoded(self):
@@ -632,6 +641,7 @@ def read_ring(path, sessions, report):
             damage("cut off at %d of %d bytes" % (actual, size))
         session = sessions.open(head)
         session.ring_state = u32(data, 512)
+        session.archive_level = data[456]
         same_boot = any(head.boot) and head.boot == running_boot()
         clock = ring_clock(data)
         for number in range(count if actual > first else 0):
@@ -861,8 +871,10 @@ def add_frame(frame, frames, session, damage):
         raise Malformed("too short")
     for offset in range(128, len(header), 24):
         generation, start, end = struct.unpack_from("<Q2I", header, offset)
-        session.ranges.setdefault(generation, []).append((start, end))
-    session.lowest = max(session.lowest, u64(header, 88))
+        is_flight = kind == 2 and header[98] & 1 == 1
+        session.ranges.setdefault((generation, is_flight), []).append((start, end))
+    if not (kind == 2 and header[98] & 1):
+        session.lowest = max(session.lowest, u64(header, 88))
 
 
 def add_rows(payload, header, session, damaged):

@@ -32,7 +32,8 @@ import Testing
       "file size": (Ring.fileSize, 408), "dictionary offset": (Ring.dictionaryOffset, 416),
       "dictionary size": (Ring.dictionarySize, 424), "segments": (Ring.segmentsOffset, 432),
       "segment size": (Ring.segmentSize, 440), "count": (Ring.segmentCount, 448),
-      "header size": (Ring.segmentHeaderSize, 452), "state": (Ring.state, 512),
+      "header size": (Ring.segmentHeaderSize, 452), "archive level": (Ring.archiveLevel, 456),
+      "state": (Ring.state, 512),
       "newest archive": (Ring.newestArchive, 516),
       "resumed session": (Ring.resumedSession, 520), "its number": (Ring.resumedNumber, 536),
       "first pair": (Ring.firstClockPair, 576), "slots": (Ring.clockPairSlots, 608),
@@ -71,7 +72,9 @@ import Testing
   @Test func theControlPageIsAsTheFormatSays() {
     typealias Control = ControlLayout
     check([
-      "applied": (Control.appliedLevels, 0), "slots": (Control.levelSlots, 64),
+      "applied": (Control.appliedLevels, 0), "captures asked for": (Control.captureRequests, 8),
+      "done": (Control.capturesDone, 12), "captured": (Control.capturedRecords, 16),
+      "forgotten": (Control.forgottenRecords, 24), "slots": (Control.levelSlots, 64),
       "slot": (Control.levelSlotSize, 960), "labels": (Control.labelLevels, 1984),
       "their number": (Control.labelCount, 576), "level": (Int(Control.levelMask), 15),
       "overridden": (Int(Control.overridden), 128), "ordinal": (LevelRequestLayout.ordinal, 0),

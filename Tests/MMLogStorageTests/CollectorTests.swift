@@ -30,7 +30,7 @@ import Testing
           index: index, header: try SegmentHeader(memory.bytes),
           scanner: RecordScanner(
             memory.bytes, from: 64, seed: UInt32(index), looksBehindZeros: false),
-          lastTicks: lastTicks, isArchived: isArchived)
+          lastTicks: lastTicks, isWanted: { !isArchived($1) })
       }
     }
   }

@@ -46,6 +46,14 @@ public struct MMLogCalls: Sendable {
   @inline(never)
   public func span(_ index: Int) { log.begin("order \(index)").end() }
 
+  /// The same as ``order(_:)``, of which archives have nothing: for a logger of the level `debug`.
+  @inline(never)
+  public func flight(_ index: Int) {
+    log.debug(
+      "order \(index) accepted for \(sample.user) in \(Sample.elapsed(index)) ms, quantity \(Sample.quantity(index))"
+    )
+  }
+
   /// A message below the level.
   @inline(never)
   public func disabled(_ index: Int) { log.debug("never \(index)") }

@@ -13,6 +13,14 @@ guard CommandLine.arguments.count == 3, let calls = Int(CommandLine.arguments[2]
 let store = try LogStore(directory: CommandLine.arguments[1], name: "counts")
 let log = MMLogCalls(store.logger(label: "counts"))
 
+/// As many records as fit stay in this one's ring.
+var recording = LogStore.Configuration()
+recording.archiveLevel = .info
+recording.level = .debug
+let recorder = try LogStore(
+  directory: CommandLine.arguments[1], name: "flight", configuration: recording)
+let flight = MMLogCalls(recorder.logger(label: "counts"))
+
 func count(_ name: String, _ call: (Int) -> Void) throws {
   // First calls make the thread's place in the store, and the call site's.
   for index in 0..<Sample.siteCount { call(index) }
@@ -22,6 +30,7 @@ func count(_ name: String, _ call: (Int) -> Void) throws {
   print("\(name) \(allocations)")
   // The ring is empty again: no call finds it full.
   try store.flush(.archive)
+  try recorder.flush(.archive)
 }
 
 try count("order", log.order)
@@ -30,4 +39,6 @@ try count("pairs", log.pairs)
 try count("sites", log.sites)
 try count("span", log.span)
 try count("disabled", log.disabled)
+try count("flight", flight.flight)
+try recorder.close()
 try store.close()

@@ -38,6 +38,44 @@ extension Ring {
       as: UInt8.self)
   }
 
+  // MARK: - Flight records
+
+  /// How often others have asked for a capture.
+  var captureRequests: UInt32 {
+    mmlog_load_acquire_u32(address(RingLayout.control + ControlLayout.captureRequests))
+  }
+
+  /// Says that so many requests for a capture are answered.
+  func acknowledge(captures: UInt32) {
+    mmlog_store_release_u32(address(RingLayout.control + ControlLayout.capturesDone), captures)
+  }
+
+  /// Counts flight records that were given up. Lock-free and async-signal-safe.
+  func forget(_ count: UInt64) {
+    if count == 0 { return }
+    let word: UnsafeMutablePointer<UInt64> = address(
+      RingLayout.control + ControlLayout.forgottenRecords)
+    _ = mmlog_fetch_add_u64(word, count)
+  }
+
+  /// Counts flight records that were captured.
+  func countCaptured(_ count: UInt64) {
+    let word: UnsafeMutablePointer<UInt64> = address(
+      RingLayout.control + ControlLayout.capturedRecords)
+    _ = mmlog_fetch_add_u64(word, count)
+  }
+
+  /// What has become of the session's flight records.
+  var flightCounts: FlightCounts {
+    FlightCounts(
+      captured: Int(
+        clamping: mmlog_load_acquire_u64(
+          address(RingLayout.control + ControlLayout.capturedRecords))),
+      forgotten: Int(
+        clamping: mmlog_load_acquire_u64(
+          address(RingLayout.control + ControlLayout.forgottenRecords))))
+  }
+
   private func address<Word>(_ offset: Int) -> UnsafeMutablePointer<Word> {
     (base + offset).assumingMemoryBound(to: Word.self)
   }

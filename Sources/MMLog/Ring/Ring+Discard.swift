@@ -8,7 +8,7 @@ extension Ring {
   @discardableResult
   func discardOldest() -> Bool {
     var youngerThan: UInt64 = 0
-    while let candidate = oldestSealed(youngerThan: youngerThan) {
+    while let candidate = oldest(.sealed, youngerThan: youngerThan) {
       if pool.claimUnpinned(candidate.index) {
         TestPoint.reach(.discardClaimed)
         countRecordsAsOverwritten(candidate.index)
@@ -21,9 +21,27 @@ extension Ring {
     return false
   }
 
-  private func oldestSealed(youngerThan limit: UInt64) -> (index: Int, generation: UInt64)? {
+  /// Gives up the oldest segment that only flight records are left in. They are no losses. Async-signal-safe.
+  ///
+  /// - Returns: False if there is none.
+  @discardableResult
+  func recycleOldest() -> Bool {
+    var youngerThan: UInt64 = 0
+    while let candidate = oldest(.retained, youngerThan: youngerThan) {
+      if pool.claimRetained(candidate.index) {
+        free(segment: candidate.index)
+        return true
+      }
+      youngerThan = candidate.generation
+    }
+    return false
+  }
+
+  private func oldest(
+    _ status: SegmentPool.Status, youngerThan limit: UInt64
+  ) -> (index: Int, generation: UInt64)? {
     var oldest: (index: Int, generation: UInt64)?
-    for index in 0..<pool.count where pool.status(index) == .sealed {
+    for index in 0..<pool.count where pool.status(index) == status {
       let generation = generation(ofSegment: index)
       if generation > limit, generation < oldest?.generation ?? .max {
         oldest = (index, generation)
@@ -44,6 +62,10 @@ extension Ring {
       looksBehindZeros: false)
     while let item = scanner.next() {
       guard case .record(let record, _) = item else { continue }
+      if record.level < archiveLevel {
+        forget(1)
+        continue
+      }
       countLoss(.overwritten, record.level)
       guard record.isFragment else { continue }
       TestPoint.reach(.discardFragmentCounted)

@@ -110,6 +110,7 @@ extension Ring {
   /// Writing zeros takes the page faults that a write-back has made due, in place of the next caller.
   func free(segment index: Int) {
     let segment = address(ofSegment: index)
+    forget(UInt64(pool.takeFlightCount(index)))
     store(state: SegmentLayout.stateFree, ofSegment: index)
     TestPoint.reach(.segmentFreeing)
     store(generation: 0, ofSegment: index)
@@ -129,6 +130,7 @@ extension Ring {
     guard published == started else { return nil }
     var lowest = started + 1
     for index in 0..<pool.count where pool.status(index) != .free && !finished(index) {
+      if pool.status(index) == .retained { continue }
       let generation = generation(ofSegment: index)
       if generation > 0 { lowest = min(lowest, generation) }
     }

@@ -11,6 +11,8 @@ import Synchronization
 final class Ring: @unchecked Sendable {
   let identity: SessionIdentity
   let geometry: RingGeometry
+  /// Records below it are flight records: they stay in the ring until they are captured, or their place is needed.
+  let archiveLevel: Level
   let fileName: String
   let pool: SegmentPool
   let space: SpaceSignal
@@ -38,14 +40,16 @@ final class Ring: @unchecked Sendable {
   /// head; what a crash leaves before that is swept at the next start.
   ///
   /// - Parameters:
+  ///   - archiveLevel: See ``archiveLevel``.
   ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment has been started.
   ///   - recordsCrashes: Whether a fatal signal is to be recorded in it. If so, its handlers have been set.
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
-    containsFaults: Bool = false, recordsCrashes: Bool = false
+    archiveLevel: Level = .trace, containsFaults: Bool = false, recordsCrashes: Bool = false
   ) throws(LogError) {
     self.identity = identity
+    self.archiveLevel = archiveLevel
     self.geometry = geometry
     fileName = FileNames.Ring(store: identity.storeName, session: identity.session).fileName
     path = directory.path(of: fileName)
@@ -58,7 +62,10 @@ final class Ring: @unchecked Sendable {
         let mapping = try Self.map(file, geometry)
         base = mapping.base
         self.mapping = consume mapping
-        Self.writeHead(at: base, Self.head(identity, geometry))
+        let head = RingHead(
+          identity: identity, geometry: geometry, features: RingLayout.controlFeature,
+          archiveLevel: archiveLevel)
+        Self.writeHead(at: base, head)
         Self.write(firstPair, at: base + RingLayout.firstClockPair)
         TestPoint.reach(.ringHeadWritten)
         try directory.rename(unfinished, to: fileName)
@@ -94,10 +101,6 @@ final class Ring: @unchecked Sendable {
     try mapping.populateForWriting(offset: 0, count: geometry.fileSize)
     TestPoint.reach(.ringMapped)
     return mapping
-  }
-
-  private static func head(_ identity: SessionIdentity, _ geometry: RingGeometry) -> RingHead {
-    RingHead(identity: identity, geometry: geometry, features: RingLayout.controlFeature)
   }
 
   private static func writeHead(at base: UnsafeMutableRawPointer, _ head: RingHead) {

@@ -16,6 +16,8 @@ final class SegmentPool: @unchecked Sendable {
     case sealed
     /// Sealed, and being drained or discarded by whoever claimed it.
     case claimed
+    /// Archived but for its flight records, for whose sake it is kept until its place is needed.
+    case retained
   }
 
   let count: Int
@@ -26,6 +28,8 @@ final class SegmentPool: @unchecked Sendable {
   private let nexts: UnsafeMutablePointer<UInt32>
   /// 1 for segments that the drainer is reading although it has no claim on them.
   private let pins: UnsafeMutablePointer<UInt32>
+  /// How many flight records of each segment were passed over, and not captured yet.
+  private let flightCounts: UnsafeMutablePointer<UInt32>
   /// Number of the first free segment plus one in the low half, a counter in the high one.
   private let head: UnsafeMutablePointer<UInt64>
   let sealedCount = Atomic<Int>(0)
@@ -37,6 +41,8 @@ final class SegmentPool: @unchecked Sendable {
     nexts = .allocate(capacity: count)
     pins = .allocate(capacity: count)
     pins.initialize(repeating: 0, count: count)
+    flightCounts = .allocate(capacity: count)
+    flightCounts.initialize(repeating: 0, count: count)
     head = .allocate(capacity: 1)
     statuses.initialize(repeating: Status.free.rawValue, count: count)
     for index in 0..<count { nexts[index] = index + 1 < count ? UInt32(index + 2) : 0 }
@@ -47,6 +53,7 @@ final class SegmentPool: @unchecked Sendable {
     statuses.deallocate()
     nexts.deallocate()
     pins.deallocate()
+    flightCounts.deallocate()
     head.deallocate()
   }
 
@@ -128,8 +135,35 @@ final class SegmentPool: @unchecked Sendable {
     set(index, .sealed)
   }
 
-  /// How many segments are not free.
-  var usedCount: Int { (0..<count).count { status($0) != .free } }
+  // MARK: - Flight records
+
+  /// Keeps a claimed segment for its flight records.
+  func retain(_ index: Int) { set(index, .retained) }
+
+  /// Claims a retained segment; false if another has it.
+  func claimRetained(_ index: Int) -> Bool {
+    var expected = Status.retained.rawValue
+    return mmlog_compare_exchange_u32(statuses + index, &expected, Status.claimed.rawValue)
+  }
+
+  /// Counts flight records that stay in a segment, or with a negative number such as were captured.
+  func addFlight(_ count: Int, to index: Int) {
+    _ = mmlog_fetch_add_u32(flightCounts + index, UInt32(truncatingIfNeeded: count))
+  }
+
+  /// How many flight records there are in a segment.
+  func flightCount(_ index: Int) -> Int { Int(mmlog_load_acquire_u32(flightCounts + index)) }
+
+  /// The same, and it is 0 from then on: the segment is being emptied.
+  func takeFlightCount(_ index: Int) -> UInt32 { mmlog_exchange_u32(flightCounts + index, 0) }
+
+  /// How many segments are free.
+  var freeCount: Int { (0..<count).count { status($0) == .free } }
+
+  /// How many have records in them that are not archived, or get more.
+  var busyCount: Int {
+    (0..<count).count { status($0) != .free && status($0) != .retained }
+  }
 
   func status(_ index: Int) -> Status {
     Status(rawValue: mmlog_load_acquire_u32(statuses + index)) ?? .free

@@ -16,7 +16,7 @@ extension StoreCore {
     lock.withLock {
       guard let pool = open?.session.ring.pool else { return }
       statistics.ringBytes = geometry.segmentCount * geometry.segmentSize
-      (statistics.segments, statistics.usedSegments) = (pool.count, pool.usedCount)
+      (statistics.segments, statistics.usedSegments) = (pool.count, pool.busyCount)
     }
     let waiting = waitingRecords()
     statistics.waiting = waiting.records

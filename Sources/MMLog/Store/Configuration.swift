@@ -126,6 +126,21 @@ extension LogStore {
     /// The level of labels for which nothing else is set. Default: `info`.
     public var level = Level.info
 
+    /// From which level on records go into archives. Default: `trace`, all.
+    ///
+    /// With a higher one than ``level``, the ring is a flight recorder: records below it cost their callers the same and survive the process
+    /// too, but they stay in the ring, where the newest take the oldest ones' place. No archive has them, unless they are *captured*: by
+    /// a record of ``captureLevel``, by ``LogStore/capture(reason:within:)``, or because the process dies. The decoder marks them. The ring should have
+    /// room for what is logged in ``captureTime``.
+    public var archiveLevel = Level.trace
+
+    /// The level from which on a record has what led to it captured, within ``drainInterval``. Default: `error`; nil: none has.
+    public var captureLevel: Level? = .error
+
+    /// How far back a capture goes, and how long a record below ``archiveLevel`` is kept at all: from 1 ms to a day; default one
+    /// minute. After a crash, all that is left in the ring counts.
+    public var captureTime = Duration.seconds(60)
+
     /// What ``Privacy/auto`` means for values that are neither numbers nor Booleans: `public`, `private` (the default) or `hash`.
     public var autoPrivacy = Privacy.private
 
@@ -148,6 +163,12 @@ extension LogStore {
       try check(0...9, compressionLevel, "compressionLevel", "0 to 9")
       try check(
         10_000_000...3_600_000_000_000, drainInterval.nanoseconds, "drainInterval", "10 ms to 1 h")
+      try check(
+        1_000_000...86_400_000_000_000, captureTime.nanoseconds, "captureTime", "1 ms to a day")
+      if let captureLevel, captureLevel < archiveLevel {
+        throw Self.invalid(
+          "captureLevel is below archiveLevel: a record that stays in the ring captures nothing")
+      }
       guard autoPrivacy.resolved(.private) == autoPrivacy else {
         throw Self.invalid("autoPrivacy must be public, private or hash")
       }

@@ -18,6 +18,8 @@ final class Drainer: @unchecked Sendable {
   private let series: ArchiveSeries
   private let events: EventHub
   private let levels: LevelControl
+  /// Nil if everything is archived.
+  private let flight: FlightRecorder?
   private let interval: Int64
   private let recordsCrashes: Bool
   private let syncInterval: Int64?
@@ -52,6 +54,7 @@ final class Drainer: @unchecked Sendable {
 
   private let flushes = PassRequests()
   private let syncRequested = Atomic<Bool>(false)
+  private let captureRequested = Atomic<Bool>(false)
   private let isStopping = Atomic<Bool>(false)
   private var thread: Thread?
 
@@ -67,6 +70,7 @@ final class Drainer: @unchecked Sendable {
     self.series = series
     self.events = events
     self.levels = levels
+    flight = FlightRecorder(session.ring, configuration)
     interval = configuration.drainInterval.nanoseconds
     syncInterval = configuration.syncInterval?.nanoseconds
     recordsCrashes = configuration.recordsCrashes
@@ -131,6 +135,12 @@ final class Drainer: @unchecked Sendable {
         + "The records are safe in the ring as long as the machine runs.")
   }
 
+  /// Waits until the flight records are in an archive. See ``flush(syncing:within:)``.
+  func capture(within limit: Int64) throws(LogError) {
+    captureRequested.store(true, ordering: .releasing)
+    try flush(syncing: false, within: limit)
+  }
+
   /// Changes when archives are closed, at once.
   func setRotation(_ new: Rotation) {
     rotation.withLock { $0 = new }
@@ -163,6 +173,7 @@ final class Drainer: @unchecked Sendable {
     do {
       // Whatever their ticks: processors' counters may differ by a little.
       try drain(until: .max)
+      try capture()
       TestPoint.reach(.closeDrained)
       countLostSegments()
       session.ring.take(lossesWithoutRing)
@@ -185,7 +196,7 @@ final class Drainer: @unchecked Sendable {
   /// Counts one loss for each segment of which something is left that cannot be read. How many records it was, nobody knows.
   private func countLostSegments() {
     guard session.ring.hasLostPages else { return }
-    let left = session.ring.pool.usedCount
+    let left = session.ring.pool.busyCount
     if left > 0 { session.ring.countLoss(.damaged, .critical, UInt64(left)) }
   }
 
@@ -220,7 +231,7 @@ final class Drainer: @unchecked Sendable {
       var now = Clock.monotonic()
       // A disk that fails is tried again after a while, however many records find no room.
       if calls != answered || (requests != served && retryDelay == 0) || now >= nextPass
-        || (retryDelay == 0 && isRotationDue)
+        || (retryDelay == 0 && (isRotationDue || flight?.isAsked == true))
       {
         passLock.withLock { pass() }
         (served, answered) = (requests, calls)
@@ -245,12 +256,15 @@ final class Drainer: @unchecked Sendable {
       return requests.waiting
     }
     let syncs = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
+    if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
     session.ring.take(lossesWithoutRing)
     series.settings.rotation = rotation.withLock { $0 }
     tellFilling()
     var failure: LogError?
     do {
       try drain(until: mmlog_ticks())
+      try capture()
+      flight?.trim()
       try series.append(session.ring.losses)
       try rotateIfAsked()
       try series.rotateIfDue(dictionary: session.ring.dictionary)
@@ -309,7 +323,7 @@ final class Drainer: @unchecked Sendable {
   /// Tells once that the ring is three quarters full, until it is less than half full.
   private func tellFilling() {
     let pool = session.ring.pool
-    let part = Double(pool.usedCount) / Double(pool.count)
+    let part = Double(pool.busyCount) / Double(pool.count)
     if part >= 0.75 && !isFilling { events.send(.ringFilling(part)) }
     isFilling = part >= (isFilling ? 0.5 : 0.75)
   }
@@ -332,6 +346,16 @@ final class Drainer: @unchecked Sendable {
     guard losses != reportedLosses else { return }
     reportedLosses = losses
     events.send(.dropped(losses))
+  }
+
+  // MARK: - Flight records
+
+  /// Archives flight records, if there is a reason to.
+  private func capture() throws(SystemError) {
+    let pins = session.policy == .overwriteOldest
+    guard let done = try flight?.captureIfDue(to: series, pinning: pins) else { return }
+    if done.count > 0 { needsSync = true }
+    events.send(.captured(done.count, done.reason))
   }
 
   // MARK: - Draining
@@ -387,6 +411,7 @@ final class Drainer: @unchecked Sendable {
       TestPoint.reach(.drainerAfterFrame)
       needsSync = true
       if rows.summary.levels & syncLevels != 0 { mustSync = true }
+      flight?.note(levels: rows.summary.levels)
     }
     publish(collector)
     TestPoint.reach(.drainerPublished)
@@ -450,11 +475,14 @@ final class Drainer: @unchecked Sendable {
       looksBehindZeros: false)
     return SegmentRun(
       index: index, header: header, scanner: scanner,
-      lastTicks: lastTicks[header.generation] ?? 0)
+      lastTicks: lastTicks[header.generation] ?? 0,
+      isWanted: flight.map { flight in { record, _ in flight.isArchived(record) } })
   }
 
   private func publish(_ collector: borrowing FrameCollector) {
     for run in collector.runs where run.taken > run.header.drained {
+      // Before a crash could leave them to be forgotten without being counted: it is the other way round that is none.
+      flight?.note(run)
       session.ring.publish(drained: run.taken, ofSegment: run.index)
       lastTicks[run.header.generation] = run.lastTicks
     }
@@ -467,6 +495,6 @@ final class Drainer: @unchecked Sendable {
         session.ring.countLoss(.damaged, .critical, UInt64(run.damage.count))
       }
     }
-    session.ring.free(segment: index)
+    if flight?.retain(index) != true { session.ring.free(segment: index) }
   }
 }

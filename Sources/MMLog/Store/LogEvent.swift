@@ -27,6 +27,8 @@ public enum LogEvent: Sendable {
   /// Somebody outside has set levels (`mmlog-decode --set-level`) or taken them back, or their time is over: the rules that hold now. Where
   /// none matches, labels have the level that the program has set.
   case levelsSet([LevelRule])
+  /// Flight records were captured, so many; see ``LogStore/Configuration/archiveLevel``.
+  case captured(Int, CaptureReason)
   /// Archives can be written again.
   case resumed
   /// Someone renamed, removed, replaced or cut an archive, or its directory; its path. What was still in the ring goes into a

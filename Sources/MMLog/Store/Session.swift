@@ -55,11 +55,11 @@ final class Session: Sendable {
 
   /// Opens a segment for a thread, as the policy for a full ring says. Async-signal-safe.
   func openSegment(for owner: SegmentOwner, _ patience: Patience) -> OpenSegment? {
-    if let segment = ring.openSegment(for: owner) { return segment }
+    if let segment = takeSegment(for: owner) { return segment }
     ring.space.wakeDrainer()
     switch policy {
     case .wait:
-      return ring.space.wait(atMost: waitingTime(patience)) { ring.openSegment(for: owner) }
+      return ring.space.wait(atMost: waitingTime(patience)) { takeSegment(for: owner) }
     case .dropNewest: return nil
     case .overwriteOldest:
       // Again if another thread took what was discarded.
@@ -68,6 +68,17 @@ final class Session: Sendable {
       }
       return ring.openSegment(for: owner)
     }
+  }
+
+  /// A free segment, or one that only flight records are left in.
+  private func takeSegment(for owner: SegmentOwner) -> OpenSegment? {
+    if let segment = ring.openSegment(for: owner) { return segment }
+    if ring.archiveLevel == .trace { return nil }
+    // Again if another thread took what was given up.
+    for _ in 0..<16 where ring.recycleOldest() {
+      if let segment = ring.openSegment(for: owner) { return segment }
+    }
+    return nil
   }
 
   /// The longest that a call waits for something that another thread holds, in nanoseconds.

@@ -135,7 +135,8 @@ final class StoreCore: @unchecked Sendable {
       configuration.ringDirectory ?? directory, configuration)
     let ring = try Ring(
       in: rings, identity: identity, geometry: geometry,
-      containsFaults: configuration.containsFaults, recordsCrashes: configuration.recordsCrashes)
+      archiveLevel: configuration.archiveLevel, containsFaults: configuration.containsFaults,
+      recordsCrashes: configuration.recordsCrashes)
     do {
       let session = try Session(
         ring: ring, policy: configuration.fullRing, autoPrivacy: configuration.autoPrivacy)
@@ -426,6 +427,19 @@ final class StoreCore: @unchecked Sendable {
     } catch {
       events.send(.failed(error))
     }
+  }
+
+  // MARK: - Flight records
+
+  func capture(within limit: Int64) throws(LogError) {
+    // A fork's child that has not logged yet has nothing to capture.
+    if needsReopening.load(ordering: .acquiring) { return }
+    guard let open = lock.withLock({ open }) else { throw Self.closedError }
+    try open.drainer.capture(within: limit)
+  }
+
+  var flightCounts: FlightCounts {
+    lock.withLock { open?.session.ring.flightCounts } ?? FlightCounts(captured: 0, forgotten: 0)
   }
 
   // MARK: - Archives

@@ -24,7 +24,7 @@ import MMLogFormat
 /// | `service_name` | the store's name |
 /// | `process_name`, `process_pid`, `host_name` | the process and its machine |
 /// | `session_id` | whose record it is |
-/// | `cut`, `unterminated` | `true`, only if so |
+/// | `cut`, `flight`, `unterminated` | `true`, only if so |
 ///
 /// Values of attributes: integers are numbers if 64 signed bits hold them and strings otherwise, since
 /// other programs refuse larger ones; floating point is a number, or `"NaN"`, `"Infinity"`, `"-Infinity"`; bytes are
@@ -60,6 +60,7 @@ public struct JSONFormatter: LogFormatter {
     threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
     sessions.append(record.session, to: &output) { Self.append(record.session, to: &$0) }
     if record.isCut { output.append(#","cut":true"#) }
+    if record.isFlight { output.append(#","flight":true"#) }
     if record.isUnterminated { output.append(#","unterminated":true"#) }
     output.append("}\n")
   }

@@ -72,6 +72,7 @@ public struct TemplateFormatter: LogFormatter {
     case .pid: output.append(text: "\(identity.processID)")
     case .host: output.append(identity.hostName, .plain)
     case .session: output.append(text: record.session.id.description)
+    case .flight: if record.isFlight { output.append(text: "flight") }
     }
   }
 

@@ -46,6 +46,7 @@ public struct TextFormatter: LogFormatter {
     record.content.appendMessage(.plain, to: &output)
     if span != nil, output.count == start { output.remove(at: start - 1) }
     if record.isCut { output.append(" <cut>") }
+    if record.isFlight { output.append(" <flight>") }
     if record.content.flags.contains(.metadata) { appendMetadata(record, to: &output) }
     if let span { append(span, to: &output) }
     appendPlace(record, to: &output)

@@ -15,6 +15,7 @@ import MMLogFormat
 /// | `fields.NAME` | the value of one of them; nothing if there is none |
 /// | `thread` | its name, or its id if it has none |
 /// | `thread_id`, `thread_ordinal` | |
+/// | `flight` | `flight` for a flight record; nothing for others |
 /// | `service`, `process`, `pid`, `host`, `session` | |
 ///
 /// `{name:N}` puts spaces before it, up to N characters; `{name:-N}` behind it. `{{` and `}}` are braces,
@@ -23,7 +24,7 @@ import MMLogFormat
 public struct TextTemplate: Sendable {
   enum Name: String, CaseIterable {
     case time, date, clock, unix, level, LEVEL, label, message, file, line, function, place, fields
-    case thread, thread_id, thread_ordinal, service, process, pid, host, session
+    case thread, thread_id, thread_ordinal, service, process, pid, host, session, flight
   }
 
   enum Piece {

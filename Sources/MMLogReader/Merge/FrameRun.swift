@@ -34,7 +34,8 @@ final class FrameRun: Run {
     self.memory = memory
     self.given = given
     super.init(
-      path: archive.path, ticks: frame.header.summary.firstTicks, clock: frame.header.clock)
+      path: archive.path, ticks: frame.header.summary.firstTicks, clock: frame.header.clock,
+      flightLevel: frame.header.isFlight ? .max : 0)
   }
 
   deinit { memory.giveBack(held) }

@@ -11,7 +11,13 @@ final class GivenSegments {
   private struct Segment {
     /// Up to where it has been read.
     var end = 0
-    /// Of those given from the ring, in order: offset and key.
+    var records = Places()
+    /// Flight records, which come in frames of their own.
+    var flight = Places()
+  }
+
+  /// Of records given from the ring, in order: offset and key.
+  private struct Places {
     var offsets: [UInt32] = []
     var keys: [UInt64] = []
   }
@@ -20,9 +26,15 @@ final class GivenSegments {
   func end(of generation: UInt64) -> Int? { segments[generation]?.end }
 
   /// Notes that a record has been given, or passed over for good.
-  func add(_ view: RecordView, ticks: UInt64, thread: UInt32, generation: UInt64, offset: Int) {
-    segments[generation, default: Segment()].offsets.append(UInt32(truncatingIfNeeded: offset))
-    segments[generation]?.keys.append(recordKey(view, ticks: ticks, thread: thread))
+  func add(
+    _ view: RecordView, ticks: UInt64, thread: UInt32, isFlight: Bool, generation: UInt64,
+    offset: Int
+  ) {
+    let places = isFlight ? \Segment.flight : \Segment.records
+    let key = recordKey(view, ticks: ticks, thread: thread)
+    segments[generation, default: Segment()][keyPath: places].offsets.append(
+      UInt32(truncatingIfNeeded: offset))
+    segments[generation]?[keyPath: places].keys.append(key)
   }
 
   /// Notes up to where a segment's generation has been read.
@@ -40,15 +52,16 @@ final class GivenSegments {
   /// Tells what of a frame was given before, and forgets it.
   func takeShare(of header: FrameHeader) -> Share {
     var records = GivenRecords()
+    let kind = header.isFlight ? \Segment.flight : \Segment.records
     for range in header.ranges where range.from < range.to {
-      guard var segment = segments[range.generation] else { continue }
-      let count = segment.offsets.prefix { $0 < range.to }.count
-      for index in 0..<count where segment.offsets[index] >= range.from {
-        records.insert(segment.keys[index])
+      guard var places = segments[range.generation]?[keyPath: kind] else { continue }
+      let count = places.offsets.prefix { $0 < range.to }.count
+      for index in 0..<count where places.offsets[index] >= range.from {
+        records.insert(places.keys[index])
       }
-      segment.offsets.removeFirst(count)
-      segment.keys.removeFirst(count)
-      segments[range.generation] = segment
+      places.offsets.removeFirst(count)
+      places.keys.removeFirst(count)
+      segments[range.generation]?[keyPath: kind] = places
     }
     if records.isEmpty { return .nothing }
     return records.count == header.summary.count ? .everything : .some(records)

@@ -15,11 +15,19 @@ class Run {
   /// The file that it is of.
   final let path: String
 
-  init(path: String, ticks: UInt64, clock: TickClock) {
+  /// Records below this level, as the file has it, are flight records.
+  private let flightLevel: UInt8
+
+  init(path: String, ticks: UInt64, clock: TickClock, flightLevel: UInt8 = 0) {
+    self.flightLevel = flightLevel
     self.path = path
     self.ticks = ticks
     self.clock = clock
   }
+
+  /// Whether a record of it is one that stayed in the ring until it was captured.
+  @inline(__always)
+  final func isFlight(_ view: RecordView) -> Bool { view.level.rawValue < flightLevel }
 
   /// Goes on to the next item.
   func step() -> RunStep { .end }

@@ -11,13 +11,14 @@ struct RingView {
   /// then have been written after that was copied. Otherwise it is real, and the zeros are not.
   let isRunning: Bool
 
-  func isArchived(_ segment: RingImage.Segment, _ offset: Int) -> Bool {
-    coverage.contains(segment.header, offset: offset, trustsDrained: isOfThisBoot)
+  /// Whether an archive has a record, or it is given up.
+  func isDone(_ segment: RingImage.Segment, _ record: RecordView, _ offset: Int) -> Bool {
+    image.isDone(record, segment, offset: offset, coverage, trustsDrained: isOfThisBoot)
   }
 
   /// Nothing is lost where an archive has what stood there.
-  func isArchived(_ segment: RingImage.Segment, _ range: Range<Int>) -> Bool {
-    isArchived(segment, range.lowerBound) && isArchived(segment, range.upperBound - wordSize)
+  func isDone(_ segment: RingImage.Segment, _ range: Range<Int>) -> Bool {
+    image.isDone(range, segment.header, coverage, trustsDrained: isOfThisBoot)
   }
 }
 
@@ -50,7 +51,9 @@ final class SegmentRun: Run {
     scanner = ring.image.scanner(
       of: segment, from: given?.end(of: segment.header.generation) ?? SegmentLayout.size,
       looksBehindZeros: !ring.isRunning)
-    super.init(path: ring.image.path, ticks: 0, clock: ring.image.clock)
+    super.init(
+      path: ring.image.path, ticks: 0, clock: ring.image.clock,
+      flightLevel: ring.image.head.archiveLevel.rawValue)
     advance()
   }
 
@@ -85,7 +88,7 @@ final class SegmentRun: Run {
         lastTicks = max(lastTicks, view.ticks)
         move(to: view.ticks)
       }
-      if isArchived(next) {
+      if isDone(next) {
         given?.move(generation, to: scanner.offset)
         continue
       }
@@ -94,17 +97,19 @@ final class SegmentRun: Run {
       guard case .record(let view, let offset) = next else { return }
       if let given {
         let thread = view.sharedThread?.ordinal ?? segment.header.thread.ordinal
-        given.add(view, ticks: ticks, thread: thread, generation: generation, offset: offset)
+        given.add(
+          view, ticks: ticks, thread: thread, isFlight: isFlight(view), generation: generation,
+          offset: offset)
       }
-      if filter.mayPass(view) { return }
+      if filter.mayPass(view, isFlight: isFlight(view)) { return }
     }
     item = nil
   }
 
-  private func isArchived(_ item: RecordScanner.Item) -> Bool {
+  private func isDone(_ item: RecordScanner.Item) -> Bool {
     switch item {
-    case .record(_, let offset): ring.isArchived(segment, offset)
-    case .damage(let range): ring.isArchived(segment, range)
+    case .record(let view, let offset): ring.isDone(segment, view, offset)
+    case .damage(let range): ring.isDone(segment, range)
     }
   }
 }

@@ -246,7 +246,7 @@ final class SessionReader {
     guard filter.passes(time: time), filter.passes(thread) else { return nil }
     var kept: CallSiteInfo?
     do throws(FormatError) {
-      let place = try place(of: view.body, thread, start) { kept = $0 }
+      let place = try place(of: view.body, thread, start, run.isFlight(view)) { kept = $0 }
       if let place, let kept {
         queueRecord(place, run.clock, keeping: [run.owner, kept])
         return nil
@@ -262,13 +262,14 @@ final class SessionReader {
   @inline(__always)
   private func place(
     of body: UnsafeRawBufferPointer, _ thread: Unmanaged<LogThread>, _ start: FragmentTable.Start,
-    keep: (CallSiteInfo) -> Void
+    _ isFlight: Bool, keep: (CallSiteInfo) -> Void
   ) throws(FormatError) -> RecordPlace? {
     let content = try sites.content(body, keep: keep)
     let label = sites.label(content.label)
     guard filter.passes(content, label, thread) else { return nil }
     return RecordPlace(
-      time: start.wall, ticks: start.ticks, thread: thread, label: label, content: content)
+      time: start.wall, ticks: start.ticks, thread: thread, label: label, isFlight: isFlight,
+      content: content)
   }
 
   /// Takes a fragment, or a record while others are in pieces.
@@ -293,7 +294,8 @@ final class SessionReader {
     if let payload { kept.append(payload) }
     do throws(FormatError) {
       let body = payload?.bytes ?? view.body
-      if let place = try place(of: body, reference, start, keep: { kept.append($0) }) {
+      let isFlight = run.isFlight(view)
+      if let place = try place(of: body, reference, start, isFlight, keep: { kept.append($0) }) {
         queueRecord(place, run.clock, keeping: kept)
       }
     } catch {

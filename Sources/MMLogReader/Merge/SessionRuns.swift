@@ -140,7 +140,7 @@ struct SessionRuns {
   private mutating func add(
     _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ share: GivenSegments.Share
   ) {
-    guard filter.mayPass(frame.header.summary) else { return }
+    guard filter.mayPass(frame.header.summary, isFlight: frame.header.isFlight) else { return }
     var given: GivenRecords?
     switch share {
     case .everything: return

@@ -56,7 +56,7 @@ struct SessionSummary {
     return image.segments.contains { segment in
       var scanner = image.scanner(of: segment, looksBehindZeros: false)
       while case .record(let view, let offset) = scanner.next(), offset < segment.header.drained {
-        if view.ticks >= first,
+        if view.ticks >= first, !image.isFlight(view),
           !coverage.contains(segment.header, offset: offset, trustsDrained: false)
         {
           return true

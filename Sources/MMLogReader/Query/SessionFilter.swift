@@ -32,7 +32,9 @@ final class SessionFilter {
   }
 
   /// False for a frame of which no record passes.
-  func mayPass(_ frame: RecordSummary) -> Bool { filter.mayPass(frame) }
+  func mayPass(_ frame: RecordSummary, isFlight: Bool) -> Bool {
+    filter.passes(isFlight: isFlight) && filter.mayPass(frame)
+  }
 
   /// Whether records of that time are wanted, in nanoseconds since 1970.
   func passes(time: Int64) -> Bool { filter.passes(time: time) }
@@ -42,6 +44,11 @@ final class SessionFilter {
   func mayPass(_ view: RecordView) -> Bool {
     if view.level.rawValue < leastLevel { return false }
     return looksAtIdentity ? identityPasses(view) : true
+  }
+
+  /// The same for a record of a ring, where flight records stand between others.
+  func mayPass(_ view: RecordView, isFlight: Bool) -> Bool {
+    filter.passes(isFlight: isFlight) && mayPass(view)
   }
 
   @inline(never)

@@ -116,7 +116,7 @@ struct RingCheck {
       while let item = scanner.next() {
         switch item {
         case .damage(let range):
-          if view?.isArchived(segment, range) == true { continue }
+          if view?.isDone(segment, range) == true { continue }
           damage.append(
             note(
               start + range.lowerBound..<start + range.upperBound,

@@ -39,7 +39,8 @@ extension FileReport.Part {
     recordCount = isOfRecords ? Int(header.summary.count) : 0
     let arrangement = isOfRecords && header.codec.arrangement == .columns ? ", in columns" : ""
     let zlib = header.codec.compression == .zlib ? ", zlib" : ""
-    what = "\(header.type.name)\(arrangement)\(zlib), \(header.rawSize) bytes when read"
+    let name = header.isFlight ? "a frame of flight records" : header.type.name
+    what = "\(name)\(arrangement)\(zlib), \(header.rawSize) bytes when read"
     let (first, last) = (header.summary.firstWall, header.summary.lastWall)
     times = isOfRecords && first <= last ? first...last : nil
   }

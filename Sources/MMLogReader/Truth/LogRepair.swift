@@ -138,6 +138,7 @@ private struct SessionWriter: ~Copyable {
   private let damageLabel: UInt32
   private var rows = RowBuilder()
   private var clock: TickClock?
+  private var isFlight = false
   private var ticks: UInt64 = 0
 
   init(
@@ -169,7 +170,7 @@ private struct SessionWriter: ~Copyable {
     }
     let thread = run.thread(of: view).takeUnretainedValue()
     let identity = ThreadIdentity(ordinal: thread.ordinal, id: thread.id, name: thread.name)
-    try add(view, identity, ticks, run.clock)
+    try add(view, identity, ticks, run.clock, isFlight: run.isFlight(view))
     return nil
   }
 
@@ -196,11 +197,14 @@ private struct SessionWriter: ~Copyable {
   }
 
   private mutating func add(
-    _ view: RecordView, _ thread: ThreadIdentity, _ ticks: UInt64, _ clock: TickClock
+    _ view: RecordView, _ thread: ThreadIdentity, _ ticks: UInt64, _ clock: TickClock,
+    isFlight: Bool = false
   ) throws {
     // A frame has one clock; that of another would change its records' times.
-    if self.clock != clock || rows.size >= RowBuilder.targetSize { try writeFrame() }
-    self.clock = clock
+    if self.clock != clock || self.isFlight != isFlight || rows.size >= RowBuilder.targetSize {
+      try writeFrame()
+    }
+    (self.clock, self.isFlight) = (clock, isFlight)
     self.ticks = max(self.ticks, ticks)
     rows.add(view, thread: thread, ticks: ticks)
   }
@@ -208,7 +212,7 @@ private struct SessionWriter: ~Copyable {
   private mutating func writeFrame() throws {
     guard !rows.isEmpty, let clock else { return }
     var fields = FrameHeader(.records)
-    fields.clock = clock
+    (fields.clock, fields.isFlight) = (clock, isFlight)
     try dictionary.withUnsafeBytes {
       try series.append(rows, dictionary: $0, fields)
       try series.rotateIfDue(dictionary: $0)

@@ -22,7 +22,14 @@ enum ControlOptions {
     "Print nothing of the log: list the labels of the processes that log into PATH now, with their levels."
   )
 
-  static let all = [setLevel, duration, levels]
+  static let capture = Option(
+    "capture",
+    """
+    Print nothing of the log: have the processes that log into PATH now move the flight records of the last time into \
+    their archives, as a record of their captureLevel does.
+    """)
+
+  static let all = [setLevel, duration, levels, capture]
 
   /// What one `--set-level` asks for.
   struct Change {

@@ -6,7 +6,7 @@ import MMLogSystem
 enum FilterOptions {
   static let all = [
     Option.level, .since, .until, .label, .thread, .process, .session, .site, .grep, .fixedStrings,
-    .ignoreCase, .invertMatch, .context, .condition, .spans,
+    .ignoreCase, .invertMatch, .context, .condition, .spans, .flight, .noFlight,
   ]
 
   static func filter(
@@ -22,8 +22,21 @@ enum FilterOptions {
     for text in arguments.values(of: .site) { filter.callSites.append(try site(text)) }
     filter.spansOnly = arguments.isSet(.spans)
     try setText(of: &filter, arguments)
+    filter.flight = try flight(arguments)
     for text in arguments.values(of: .condition) { filter.conditions.append(try condition(text)) }
     return filter
+  }
+
+  private static func flight(
+    _ arguments: Arguments
+  ) throws(UsageError) -> LogFilter.FlightChoice {
+    switch (arguments.isSet(.flight), arguments.isSet(.noFlight)) {
+    case (true, true):
+      throw UsageError("--flight and --no-flight contradict each other; give one of them")
+    case (true, false): return .only
+    case (false, true): return .none
+    case (false, false): return .any
+    }
   }
 
   /// How many records before and after each that is found are printed too.
@@ -107,6 +120,13 @@ extension Option {
     "level", short: "l",
     oneOf: ["trace", "debug", "info", "notice", "warning", "error", "critical"], default: "trace",
     "The least level that is printed.")
+  fileprivate static let flight = Option(
+    "flight",
+    """
+    Print only flight records: those below the level of the archives, which stay in the ring until they are \
+    captured, or their process dies.
+    """)
+  fileprivate static let noFlight = Option("no-flight", "Print no flight records.")
   static let since = Option(
     "since", short: "s", value: "TIME", "Print only what was logged at TIME or later.")
   fileprivate static let until = Option(

@@ -1,0 +1,53 @@
+import MMLogFormat
+import MMLogSystem
+
+/// Why flight records were captured.
+public enum CaptureReason: Sendable {
+  /// A record of ``LogStore/Configuration/captureLevel`` or above.
+  case record
+  /// ``LogStore/capture(reason:within:)``.
+  case program
+  /// ``LogStore/captureAll()``.
+  case signal
+  /// Somebody outside: `mmlog-decode --capture`.
+  case request
+}
+
+/// What has become of a session's flight records: those below ``LogStore/Configuration/archiveLevel``. Of
+/// one that is larger than a segment, each piece counts.
+public struct FlightCounts: Equatable, Sendable {
+  /// How many were moved into an archive.
+  public let captured: Int
+  /// How many were given up, because they were too old, or newer ones needed their place. They are no losses. What is in neither number
+  /// is still in the ring, or has just been logged.
+  public let forgotten: Int
+}
+
+extension LogStore {
+  /// Moves the flight records of the last ``Configuration/captureTime`` into an archive, and waits for that: what led to this moment.
+  ///
+  /// A record with the label `mmlog`, at the level `notice` or ``Configuration/archiveLevel``, says why. Each flight record is
+  /// archived once, however often this is called. Where none stay in the ring, this is as `flush(.archive)`. Any thread.
+  ///
+  /// - Parameters:
+  ///   - reason: Why; stands in the log.
+  ///   - limit: How long to wait at most. Default: 30 seconds.
+  /// - Throws: ``LogError``, as ``flush(_:within:)``.
+  public func capture(
+    reason: String, within limit: Duration = .seconds(30)
+  ) throws(LogError) {
+    logger(label: "mmlog").log(
+      level: max(.notice, core.configuration.archiveLevel), "captured: \(reason, privacy: .public)")
+    try core.capture(within: limit.nanoseconds)
+  }
+
+  /// Has every store of the process capture its flight records within a second. For signal handlers: async-signal-safe.
+  ///
+  /// ```swift
+  /// signal(SIGUSR1) { _ in LogStore.captureAll() }
+  /// ```
+  public static func captureAll() { CaptureSignal.request() }
+
+  /// What has become of the flight records since the present ring was made. Any thread.
+  public var flightCounts: FlightCounts { core.flightCounts }
+}

@@ -1,0 +1,200 @@
+import CMMLog
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// Leaves records below the archives' level in the ring, and captures them: moves those of the last time into an archive, in
+/// frames of their own.
+///
+/// For one thread at a time: the drainer's.
+final class FlightRecorder {
+  private let ring: Ring
+  /// How far back a capture goes, in nanoseconds.
+  private let span: UInt64
+  /// The levels whose records have everything captured, a bit each.
+  private let captureLevels: UInt8
+  private var rows = RowBuilder()
+  /// Up to where records are captured, and how old the newest record of a retained segment is, by generation.
+  private var captured: [UInt64: Int] = [:]
+  private var newestTicks: [UInt64: UInt64] = [:]
+  /// Why a capture is due.
+  private var reason: CaptureReason?
+  private var servedRequests: UInt32 = 0
+  private var servedSignals = CaptureSignal.count
+
+  /// Nil if nothing stays in the ring.
+  init?(_ ring: Ring, _ configuration: LogStore.Configuration) {
+    if ring.archiveLevel == .trace { return nil }
+    self.ring = ring
+    span = UInt64(configuration.captureTime.nanoseconds)
+    captureLevels = configuration.captureLevel.map { .max << $0.rawValue } ?? 0
+  }
+
+  // MARK: - What is left in the ring
+
+  /// Whether a record goes into an archive at once.
+  func isArchived(_ record: RecordView) -> Bool { record.level >= ring.archiveLevel }
+
+  /// Takes in that the records of a segment up to some place are archived, or left.
+  func note(_ run: SegmentRun) {
+    ring.pool.addFlight(run.passedCount, to: run.index)
+    newestTicks[run.header.generation] = run.lastTicks
+  }
+
+  /// Keeps a claimed segment if there are flight records in it; false if it is to be freed.
+  func retain(_ index: Int) -> Bool {
+    guard ring.pool.flightCount(index) > 0 else { return false }
+    ring.pool.retain(index)
+    TestPoint.reach(.segmentRetained)
+    return true
+  }
+
+  /// Gives up what is too old, and what takes the places that threads will need next.
+  func trim() {
+    let oldest = oldestTicks
+    var reserve = ring.pool.count / 4 - ring.pool.freeCount
+    for index in 0..<ring.pool.count where ring.pool.status(index) == .retained {
+      let generation = ring.generation(ofSegment: index)
+      if newestTicks[generation] ?? 0 < oldest, ring.pool.claimRetained(index) {
+        ring.free(segment: index)
+        reserve -= 1
+      }
+    }
+    while reserve > 0, ring.recycleOldest() { reserve -= 1 }
+    let present = Set((0..<ring.pool.count).map { ring.generation(ofSegment: $0) })
+    newestTicks = newestTicks.filter { present.contains($0.key) }
+    captured = captured.filter { present.contains($0.key) }
+  }
+
+  /// The ticks from which on records are captured.
+  private var oldestTicks: UInt64 {
+    let rate = max(1, ring.clock.rate)
+    let ticks = span.multipliedFullWidth(by: 1 << 32)
+    let back = ticks.high < rate ? rate.dividingFullWidth(ticks).quotient : .max
+    let now = mmlog_ticks()
+    return now > back ? now - back : 0
+  }
+
+  // MARK: - Why to capture
+
+  /// Takes in which levels a frame has that was archived.
+  func note(levels: UInt8) { if levels & captureLevels != 0 { ask(.record) } }
+
+  /// Has a capture be due.
+  func ask(_ new: CaptureReason) { reason = reason ?? new }
+
+  /// Whether somebody outside, or a signal handler, has asked.
+  var isAsked: Bool {
+    ring.captureRequests != servedRequests || CaptureSignal.count != servedSignals
+  }
+
+  // MARK: - Capturing
+
+  /// Moves flight records of the last time into archives, if there is a reason to. All that they stand between is archived already.
+  ///
+  /// - Returns: Why it did, and how many records it were; nil if there was no reason.
+  func captureIfDue(
+    to series: ArchiveSeries, pinning isPinned: Bool
+  ) throws(SystemError) -> (reason: CaptureReason, count: Int)? {
+    let (requests, signals) = (ring.captureRequests, CaptureSignal.count)
+    if signals != servedSignals { ask(.signal) }
+    if requests != servedRequests { ask(.request) }
+    guard let reason else { return nil }
+    let count = try capture(to: series, pinning: isPinned)
+    (servedRequests, servedSignals, self.reason) = (requests, signals, nil)
+    ring.acknowledge(captures: requests)
+    return (reason, count)
+  }
+
+  /// The oldest first, a part of them at a time: threads may need the others' places meanwhile.
+  private func capture(
+    to series: ArchiveSeries, pinning isPinned: Bool
+  ) throws(SystemError) -> Int {
+    let pool = ring.pool
+    let oldest = oldestTicks
+    let candidates = (0..<pool.count).filter { pool.flightCount($0) > 0 }
+      .map { (index: $0, generation: ring.generation(ofSegment: $0)) }
+      .sorted { $0.generation < $1.generation }
+    let size = max(1, pool.count / 4)
+    var count = 0
+    for start in stride(from: 0, to: candidates.count, by: size) {
+      let batch = candidates[start..<min(start + size, candidates.count)].map(\.index)
+      count += try capture(batch, since: oldest, to: series, pinning: isPinned)
+    }
+    return count
+  }
+
+  private func capture(
+    _ batch: [Int], since oldest: UInt64, to series: ArchiveSeries, pinning isPinned: Bool
+  ) throws(SystemError) -> Int {
+    let pool = ring.pool
+    var retained = Set(batch.filter { pool.claimRetained($0) })
+    let sealed = batch.filter { !retained.contains($0) && pool.claim($0) }
+    var open = batch.filter {
+      !retained.contains($0) && !sealed.contains($0) && pool.status($0) == .open
+    }
+    if isPinned { for index in open { pool.setPin(index, true) } }
+    defer {
+      for index in retained { pool.retain(index) }
+      for index in sealed { pool.unclaim(index) }
+      if isPinned { for index in open { pool.setPin(index, false) } }
+    }
+    // Sealed just now, one may have been discarded before its pin was seen.
+    let pinned = open.filter { pool.status($0) == .open }
+    if isPinned { for index in open where !pinned.contains(index) { pool.setPin(index, false) } }
+    open = pinned
+    let indices = Array(retained) + sealed + open
+    let count = try move(indices.compactMap { run($0, since: oldest) }, to: series)
+    // Nobody needs these any more.
+    for index in retained {
+      retained.remove(index)
+      ring.free(segment: index)
+    }
+    return count
+  }
+
+  /// What is to be captured of a segment: no more than what has been drained, so that what is archived of it is in an earlier frame.
+  private func run(_ index: Int, since oldest: UInt64) -> SegmentRun? {
+    guard ring.state(ofSegment: index) != SegmentLayout.stateFree,
+      let header = ring.header(ofSegment: index), !header.isFree,
+      header.drained > SegmentLayout.size
+    else { return nil }
+    let scanner = RecordScanner(
+      ring.bytes(ofSegment: index).slice(0, header.drained), from: SegmentLayout.size,
+      seed: checkSeed(session: ring.identity.session, generation: header.generation),
+      looksBehindZeros: false)
+    let done = captured[header.generation] ?? 0
+    return SegmentRun(
+      index: index, header: header, scanner: scanner,
+      isWanted: { [archiveLevel = ring.archiveLevel] record, offset in
+        record.level < archiveLevel && record.ticks >= oldest && offset >= done
+      })
+  }
+
+  private func move(
+    _ runs: [SegmentRun], to series: ArchiveSeries
+  ) throws(SystemError) -> Int {
+    var collector = FrameCollector(runs)
+    var fields = FrameHeader(.records)
+    fields.isFlight = true
+    var counts = runs.map(\.takenCount)
+    var count = 0
+    while true {
+      rows.removeAll()
+      fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
+      if rows.isEmpty { return count }
+      fields.clock = ring.clock
+      TestPoint.reach(.flightBeforeFrame)
+      try series.append(rows, dictionary: ring.dictionary, fields)
+      TestPoint.reach(.flightAfterFrame)
+      for (place, run) in collector.runs.enumerated() where run.takenCount > counts[place] {
+        captured[run.header.generation] = run.taken
+        ring.pool.addFlight(counts[place] - run.takenCount, to: run.index)
+        count += run.takenCount - counts[place]
+        ring.countCaptured(UInt64(run.takenCount - counts[place]))
+        counts[place] = run.takenCount
+      }
+      try series.rotateIfDue(dictionary: ring.dictionary)
+    }
+  }
+}
