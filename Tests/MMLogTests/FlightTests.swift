@@ -216,7 +216,8 @@ struct FlightTests {
       require(try ring.capturedCount() == 1)
       test.log.debug("two")
       signal(SIGUSR1) { _ in LogStore.captureAll() }
-      raise(SIGUSR1)
+      // To the process: the thread that runs this may have all signals blocked.
+      kill(getpid(), SIGUSR1)
       var told: [String] = []
       while told.count < 2, let event = await events.next() {
         if case .captured(let count, let reason) = event { told.append("\(count) \(reason)") }
