@@ -17,11 +17,12 @@ struct DecodeSettings {
 
   init(_ arguments: Arguments, _ output: StandardOutput) throws {
     zone = try ZoneOptions.zone(arguments)
+    // Before PATH is missed: a number that was forgotten has taken it.
+    part = try InputOptions.part(arguments)
     job = try TruthOptions.job(arguments, zone)
     inputs = InputOptions.inputs(arguments)
     filter = try FilterOptions.filter(arguments, zone)
     follows = try InputOptions.follows(arguments)
-    part = try InputOptions.part(arguments)
     context = try FilterOptions.context(arguments)
     sink = try OutputOptions.sink(arguments, zone, output)
     switch part {

@@ -57,6 +57,7 @@ import Testing
     ("--context 1", "give --grep or --where too"), ("-g a -C -1", "0 to 100000"),
     ("--head 1 --tail 1", "--head and --tail"), ("--head x", "'x' is not a value of '--head'"),
     ("-g a -C 1 --tail 2", "--context"), ("--tail -1", "--tail"),
+    ("--head", "is not a value of '--head'; it takes a number"),
   ]) func aContradictionEndsWithStatus2(line: String, expected: String) throws {
     let run = try decode(line.split(separator: " ").map(String.init) + [log.folder.path])
     #expect(run.status == 2 && run.output.isEmpty)

@@ -78,7 +78,7 @@ check "the output has its name" '[[ -s $work/out.txt && -z $(ls "$work" | grep u
 rm "$work/out.txt"
 archives=("$log"/first-*.mmlog)
 type_line "clear; (cat ${archives[0]}; sleep 600) | mmlog-decode -o $work/out.txt -"
-check "a file is written that has no name yet" 'ls -l /proc/[0-9]*/fd 2>/dev/null | grep -qE "$work/(#|out.txt.unfinished)"'
+check "a file is written that has no name yet" '[[ $(readlink /proc/[0-9]*/fd/* 2>/dev/null) == *"$work"/[#o]* ]]'
 terminal send-keys C-c
 type_line 'echo "status: $?"'
 sees 'status: 130' "an interruption ends writing a file"
