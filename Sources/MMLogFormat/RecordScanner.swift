@@ -186,9 +186,11 @@ package struct RowReader {
   /// How large all rows are, in bytes.
   package var size: Int { rows.count }
 
-  /// The rows that begin in so many bytes from an offset at which one begins; at least one, unless there is none. What follows them
-  /// and is no row is with them.
+  /// The rows that begin in so many bytes from an offset at which one begins; at least one, unless none begins there. What follows
+  /// them and is no row is with them.
   package func rows(from start: Int, size: Int) -> Slice<UnsafeRawBufferPointer> {
+    // Somebody may have changed the file since the offset was found.
+    guard start < rows.count else { return rows[rows.count...] }
     if size >= rows.count - start { return rows[start...] }
     var end = start
     while end - start < size {

@@ -162,6 +162,28 @@ import Testing
     #expect(empty.rows.isEmpty && empty.threads.isEmpty)
   }
 
+  @Test func partsAreWholeRowsOneAfterTheOther() throws {
+    try payload().read { bytes in
+      let reader = try RowReader(bytes)
+      let all = Array(bytes.suffix(reader.size))
+      #expect(all.count == 4 * 32)
+      for size in 1...200 {
+        var (found, count): ([UInt8], Int) = ([], 0)
+        while found.count < reader.size {
+          let part = reader.rows(from: found.count, size: size)
+          let isLast = part.endIndex == reader.size
+          try #require(part.count % 32 == 0 && (part.count >= size || isLast), "\(size) bytes")
+          found += part
+          count += 1
+        }
+        #expect(
+          found == all && count == (4 + (size - 1) / 32) / ((size + 31) / 32), "\(size) bytes")
+      }
+      #expect(reader.rows(from: reader.size, size: 1).isEmpty)
+      #expect(reader.rows(from: 1 << 20, size: 1).isEmpty, "a file that was cut meanwhile")
+    }
+  }
+
   @Test func removingAllLeavesNothing() {
     var rows = RowBuilder()
     rows.removeAll()
