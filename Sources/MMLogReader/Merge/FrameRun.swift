@@ -183,7 +183,7 @@ private final class FrameThreads {
 /// Each takes at most an eighth of what is left. So *n* of them come to have 1/(*n* + 8) of it each, whenever they are opened,
 /// and few have all that they need.
 final class FrameMemory {
-  private var left = 28 << 20
+  private var left = 24 << 20
 
   /// The writer's frames are smaller. To decompress a larger one again and again would take long.
   private static let largestInParts = 1 << 20
