@@ -58,7 +58,7 @@ package final class RowsReader {
     guard let content = try? sites.content(bytes, keep: { kept.append($0) }) else { return }
     let place = RecordPlace(
       time: start.wall, ticks: start.ticks, thread: .passUnretained(thread),
-      label: sites.label(content.label), content: content)
+      label: sites.label(content.label), isFlight: false, content: content)
     body(LogRecord(owner: RecordOwner(session, clock, keeping: kept), place: place))
   }
 }
