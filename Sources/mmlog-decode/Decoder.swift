@@ -127,7 +127,7 @@ struct Decoder {
     if report.isDamageOrLoss { status = .damageOrLoss }
     // What was read before it is to be seen before it.
     try sink.flush()
-    Command.decode.report(
-      ([report.sentence] + report.details).map(\.escapedForTerminal).joined(separator: "\n"))
+    Command.decode.report(report.sentence.escapedForTerminal)
+    for line in report.details { StandardError.write("\(line.escapedForTerminal)\n") }
   }
 }
