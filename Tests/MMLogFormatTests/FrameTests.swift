@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test func aFrameOfAnUnknownTypeOrCodecIsToBePassedOver() {
-    for type in [0, 6, 77, 255] as [UInt8] {
+    for type in [0, 7, 77, 255] as [UInt8] {
       let found = decoded(resigned(header) { $0[FrameLayout.type] = type })
       #expect(found?.type == .other && found?.frameSize == 224, "type \(type)")
     }

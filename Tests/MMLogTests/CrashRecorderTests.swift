@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import MMLogFormat
 import MMLogReader
+import MMLogSystem
 import MMLogTestFiles
 import Testing
 
@@ -101,11 +102,11 @@ import Testing
     await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
       let store = try CrashRecorderTests.open(path)
       let log = store.logger(label: "l")
-      for _ in 0..<3 { onThread { log.info("before") } }
-      onThread(named: "worker") {
+      for _ in 0..<3 { try MMLogSystem.Thread(name: "") { log.info("before") }.join() }
+      try MMLogSystem.Thread(name: "worker") {
         log.info("before")
         _ = dieOfStackOverflow(1)
-      }
+      }.join()
     }
     #expect(Contents(folder.path).messages.count == 4)
     let crash = try #require(Contents(folder.path).crashes.first)
@@ -143,7 +144,7 @@ import Testing
     await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
       let store = try CrashRecorderTests.open(path)
       store.logger(label: "l").info("before")
-      for _ in 0..<8 { Thread.detachNewThread { dieOfNoMemory() } }
+      for _ in 0..<8 { _ = try MMLogSystem.Thread(name: "") { dieOfNoMemory() } }
       while true { pause() }
     }
     #expect(Contents(folder.path).crashes.map(\.signal) == [SIGSEGV])
@@ -267,16 +268,4 @@ import Testing
     bytes[depth & 4095] = 1
     return dieOfStackOverflow(depth + 1) + Int(bytes[0])
   }
-}
-
-/// Runs something on a thread of its own, to its end.
-private func onThread(named name: String = "", _ body: @escaping @Sendable () -> Void) {
-  let isDone = DispatchSemaphore(value: 0)
-  let thread = Thread {
-    body()
-    isDone.signal()
-  }
-  thread.name = name
-  thread.start()
-  isDone.wait()
 }
