@@ -91,7 +91,7 @@ package struct LevelRequest: Equatable, Sendable {
 }
 
 /// The CRC32C of a slot but for the check itself.
-private func levelRequestCheck(_ slot: UnsafeRawBufferPointer) -> UInt32 {
+package func levelRequestCheck(_ slot: UnsafeRawBufferPointer) -> UInt32 {
   let rest = LevelRequestLayout.check + 4
   let state = crc32cState(.max, slot.slice(0, LevelRequestLayout.check))
   return ~crc32cState(state, slot.slice(rest, slot.count - rest))

@@ -12,6 +12,7 @@ func writeSeeds(of logs: String, to corpus: String) throws {
     }
     putTexts(folder)
     putCrashes(folder)
+    putLevels(folder)
   }
   for (name, log) in SmallLogs.all {
     putRing(log.ring, small, name)
@@ -34,6 +35,15 @@ private func putTexts(_ corpus: String) {
   for (index, condition) in conditions.enumerated() {
     put(Array(condition.utf8), "\(corpus)/condition/\(index)")
   }
+}
+
+private func putLevels(_ corpus: String) {
+  let overrides = [
+    LevelOverride(LevelRule(.debug, for: "db.*"), expiry: 0),
+    LevelOverride(LevelRule(.error, for: "a?"), expiry: 9),
+  ]
+  put(LevelRequest(ordinal: 7, overrides).encoded ?? [], "\(corpus)/levels/request")
+  put(Array("orders.*=debug,*=info".utf8), "\(corpus)/levels/list")
 }
 
 /// The counts of a report that has everything, and one that has nothing.

@@ -25,6 +25,8 @@ enum Target: String, CaseIterable {
   case template
   /// The report of a crash; its check is mended.
   case crash
+  /// What a running process is asked to set its levels to; its check is mended.
+  case levels
   /// A condition of `--where`, tried on a record.
   case condition
 
@@ -43,6 +45,7 @@ enum Target: String, CaseIterable {
     case .search: find(bytes.first ?? 0, Mending.archive(Array(bytes.dropFirst())))
     case .template: _ = try? TextTemplate(String(decoding: bytes, as: UTF8.self))
     case .crash: tellCrash(Array(bytes))
+    case .levels: readLevels(Array(bytes))
     case .condition: tryCondition(bytes)
     }
   }
@@ -133,6 +136,20 @@ private func mend(_ bytes: [UInt8]) {
         scanner.next() != nil || scanner.damage == [0..<entry.count], "a mended entry is none")
     }
   }
+}
+
+/// A request that is read is written as it was. As a text, it is a list of rules as of the environment.
+private func readLevels(_ bytes: [UInt8]) {
+  _ = LevelRule.list(String(decoding: bytes, as: UTF8.self))
+  var slot = [UInt8](repeating: 0, count: ControlLayout.levelSlotSize)
+  slot.withUnsafeMutableBytes { slot in
+    slot.copyBytes(from: bytes.prefix(slot.count))
+    slot.store(levelRequestCheck(UnsafeRawBufferPointer(slot)), LevelRequestLayout.check)
+  }
+  guard let request = slot.withUnsafeBytes({ LevelRequest($0) }) else { return }
+  let again = request.encoded.flatMap { bytes in bytes.withUnsafeBytes { LevelRequest($0) } }
+  // What is not UTF-8 may become longer, and have no room.
+  precondition(again == nil || again == request, "another request")
 }
 
 /// Shorter ones end in zeros.
