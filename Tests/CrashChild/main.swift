@@ -93,6 +93,8 @@ Program.run(command) { arguments, _ in
     let store = try LogStore(
       directory: arguments.required(.directory), name: "crash", configuration: try .init(arguments))
     if let problem = store.recoveryFailures.first { throw problem }
+    // Closing waits a second for it at most, which is not enough for a thousand archives.
+    try store.applyRetention(within: .seconds(60))
     try store.close()
     page.isClosed = true
   } else if arguments.isSet(.prune) {

@@ -25,6 +25,8 @@ struct Soak {
   /// How many archives the store keeps.
   private static let keptArchives = 8
   private static let threads = 2
+  /// About; compressed.
+  private static let bytesOfRecord = 24
 
   static let kind = Kind(
     "soak",
@@ -46,16 +48,19 @@ struct Soak {
     let rate = try arguments.integer(of: .rate, in: 1...10_000_000) ?? 200_000
     let folder = try arguments.value(of: .folder) ?? Folder.temporary()
     try Folder.make(folder)
-    let problems = try Soak(in: folder, seed: seed).problems(seconds, rate, output)
+    let problems = try Soak(in: folder, records: seconds * rate, seed: seed)
+      .problems(seconds, rate, output)
     for problem in problems { try output.append("\(problem)\n") }
     if problems.isEmpty { Folder.remove(folder) }
     return problems.isEmpty ? .success : .failure
   }
 
-  private init(in folder: String, seed: UInt64) throws {
+  private init(in folder: String, records: Int, seed: UInt64) throws {
     self.folder = folder
     var configuration = LogStore.Configuration()
-    configuration.archiveSize = 4 << 20
+    // As many as are kept are there after a tenth of the time: from then on, what is on the disk stays.
+    let share = records * Self.bytesOfRecord / (10 * Self.keptArchives)
+    configuration.archiveSize = min(max(share, 64 << 10), 4 << 20)
     configuration.retention = .unlimited
     configuration.retention.count = Self.keptArchives
     configuration.observer = checked
