@@ -17,7 +17,10 @@
 // SIGBUS is left to the containment of faults, which calls mmlog_crash_record for those that it does not contain.
 static const int fatal_signals[] = {SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
 static struct sigaction previous[NSIG];
+// Set once; read by threads and handlers.
 static bool is_started;
+
+static bool has_started(void) { return __atomic_load_n(&is_started, __ATOMIC_ACQUIRE); }
 
 enum { most_places = 8, most_modules = 256 };
 static mmlog_crash_report *places[most_places];
@@ -101,6 +104,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *search_point
 
 void mmlog_crash_read_modules(void) {
   static uint32_t is_busy;
+  if (!has_started()) return;
   if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) != 0) return;
   module_search search = {.table = loaded == &tables[0] ? &tables[1] : &tables[0]};
   search.table->count = 0;
@@ -359,7 +363,7 @@ static void pass_on(const struct sigaction *to, int signal, siginfo_t *info, voi
 }
 
 void mmlog_handle_crash(const struct sigaction *to, int signal, siginfo_t *info, void *context) {
-  bool is_first = is_started && begin();
+  bool is_first = has_started() && begin();
   if (is_first) record(signal, info, context);
   pass_on(to, signal, info, context);
   if (is_first) __atomic_store_n(&crashing, 0, __ATOMIC_RELEASE);
@@ -385,7 +389,7 @@ static int set_handler(int signal) {
 
 int mmlog_crash_start(void) {
   enum { count = sizeof fatal_signals / sizeof fatal_signals[0] };
-  if (is_started) return 0;
+  if (has_started()) return 0;
   if (mmlog_containment_start() != 0) return -1;
   for (unsigned index = 0; index < count; index++) {
     if (set_handler(fatal_signals[index]) == 0) continue;
@@ -394,7 +398,7 @@ int mmlog_crash_start(void) {
     errno = error;
     return -1;
   }
-  is_started = true;
+  __atomic_store_n(&is_started, true, __ATOMIC_RELEASE);
   return 0;
 }
 
@@ -421,7 +425,7 @@ static _Thread_local uint8_t *own_stack;
 
 void mmlog_crash_guard_thread(void) {
   stack_t old;
-  if (!is_started || own_stack != NULL || sigaltstack(NULL, &old) != 0 || (old.ss_flags & SS_DISABLE) == 0) return;
+  if (!has_started() || own_stack != NULL || sigaltstack(NULL, &old) != 0 || (old.ss_flags & SS_DISABLE) == 0) return;
   uint8_t *memory = mmap(NULL, guard_size + stack_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
   stack_t new = {.ss_sp = memory + guard_size, .ss_size = stack_size};

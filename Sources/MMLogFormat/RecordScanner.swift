@@ -96,6 +96,23 @@ package struct RecordScanner {
   /// Where the next record begins, or would.
   package private(set) var offset: Int
 
+  /// Walks over the records of a segment that its own process has, which lacks nothing before its first zero word.
+  ///
+  /// - Parameters:
+  ///   - segment: All of the segment.
+  ///   - header: Its header.
+  ///   - session: Whose it is.
+  ///   - offset: Where to begin.
+  ///   - end: Where the records end at the latest; before `offset`, there are none.
+  package init(
+    _ segment: UnsafeRawBufferPointer, _ header: SegmentHeader, of session: SessionID,
+    from offset: Int, to end: Int
+  ) {
+    self.init(
+      segment.slice(0, end), from: offset,
+      seed: checkSeed(session: session, generation: header.generation), looksBehindZeros: false)
+  }
+
   /// - Parameters:
   ///   - segment: The segment, header included, cut at its end if it is sealed.
   ///   - offset: Where to begin; a multiple of 8, not before the first record.

@@ -16,10 +16,7 @@ public struct LogSpan: Equatable, Sendable {
   public let event: Event
 
   /// The number in 16 hexadecimal digits, as OpenTelemetry has it.
-  public static func text(of number: UInt64) -> String {
-    let digits = String(number, radix: 16)
-    return String(repeating: "0", count: max(0, 16 - digits.count)) + digits
-  }
+  public static func text(of number: UInt64) -> String { number.allHexDigits }
 }
 
 extension LogRecord {

@@ -82,12 +82,8 @@ package final class ArchiveFile {
       let count = min(HeadLayout.size, size - start)
       let head = try Self.read(handle.file, at: start, count: count)
       self.head = try head.withUnsafeBytes { try ArchiveHead($0) }
-    } catch let error as FormatError {
-      throw LogError(error, path: path)
-    } catch let error as SystemError {
-      throw LogError(error, while: "Reading the archive failed")
     } catch {
-      throw LogError(.system, "\(error)", path: path)
+      throw LogError(error, while: "Reading the archive failed", path: path)
     }
     do { try scan() } catch { throw LogError(error, while: "Reading the archive failed") }
   }

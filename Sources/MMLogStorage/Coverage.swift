@@ -20,27 +20,27 @@ package struct Coverage {
   /// Takes in a frame that is known to be on disk whole.
   package mutating func add(_ header: FrameHeader) {
     if !header.isFlight { lowestGeneration = max(lowestGeneration, header.lowestGeneration) }
+    let kind = Self.kind(of: header)
     for range in header.ranges where range.from < range.to {
-      let part = Int(range.from)..<Int(range.to)
-      if header.isFlight {
-        flightParts[range.generation, default: SegmentParts()].add(part)
-      } else {
-        parts[range.generation, default: SegmentParts()].add(part)
-      }
+      self[keyPath: kind][range.generation, default: SegmentParts()]
+        .add(Int(range.from)..<Int(range.to))
     }
   }
 
   /// Forgets what a frame claimed whose payload turned out to be damaged.
   package mutating func remove(_ header: FrameHeader) {
     hasDamage = hasDamage || !header.isFlight
+    let kind = Self.kind(of: header)
     for range in header.ranges where range.from < range.to {
-      let part = Int(range.from)..<Int(range.to)
-      if header.isFlight {
-        flightParts[range.generation]?.remove(part)
-      } else {
-        parts[range.generation]?.remove(part)
-      }
+      self[keyPath: kind][range.generation]?.remove(Int(range.from)..<Int(range.to))
     }
+  }
+
+  /// Which parts a frame is of.
+  private static func kind(
+    of header: FrameHeader
+  ) -> WritableKeyPath<Coverage, [UInt64: SegmentParts]> {
+    header.isFlight ? \.flightParts : \.parts
   }
 
   /// Takes in that an archive lacks something that the ring says it has.

@@ -69,23 +69,13 @@ package final class LiveRing {
       throw LogError(
         error, while: "Opening the ring of a running process failed", path: path)
     }
-    let head = try Self.head(file)
+    let head = try RingImage.head(of: file)
     identity = head.identity
     guard head.features & RingLayout.controlFeature != 0 else {
       throw LogError(
         .unsupported,
         "\(path) belongs to a process with an older mmlog, which cannot be asked for anything",
         path: path)
-    }
-  }
-
-  private static func head(_ file: borrowing File) throws(LogError) -> RingHead {
-    do {
-      return try file.bytes(at: 0, count: HeadLayout.size).withUnsafeBytes { try RingHead($0) }
-    } catch let error as FormatError {
-      throw LogError(error, path: file.path)
-    } catch {
-      throw LogError(error, while: "Reading the ring failed", path: file.path)
     }
   }
 

@@ -71,6 +71,7 @@ extension LogError {
     switch error {
     case let error as LogError: self = error
     case let error as SystemError: self.init(error, while: what)
+    case let error as FormatError: self.init(error, path: path)
     default: self.init(.system, "\(error)", path: path)
     }
   }

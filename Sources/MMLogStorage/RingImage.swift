@@ -57,16 +57,7 @@ package final class RingImage {
     _ file: borrowing File, knownDictionary: Int = 0, resume: (UInt64) -> Int? = { _ in nil }
   ) throws(LogError) {
     path = file.path
-    let head: RingHead
-    do {
-      head = try Self.readHead(file)
-    } catch let error as FormatError {
-      throw LogError(error, path: file.path)
-    } catch let error as SystemError {
-      throw LogError(error, while: "Reading the ring failed")
-    } catch {
-      throw LogError(.system, "\(error)", path: file.path)
-    }
+    let head = try Self.head(of: file)
     self.head = head
 
     var copy: RingCopy
@@ -137,8 +128,15 @@ package final class RingImage {
     head.identity.bootID == bootID && bootID.contains { $0 != 0 }
   }
 
-  private static func readHead(_ file: borrowing File) throws -> RingHead {
-    try file.bytes(at: 0, count: HeadLayout.size).withUnsafeBytes { try RingHead($0) }
+  /// Reads and checks the head of a ring.
+  ///
+  /// - Throws: ``LogError`` if it cannot be read, or is none of a ring.
+  package static func head(of file: borrowing File) throws(LogError) -> RingHead {
+    do {
+      return try file.bytes(at: 0, count: HeadLayout.size).withUnsafeBytes { try RingHead($0) }
+    } catch {
+      throw LogError(error, while: "Reading the ring failed", path: file.path)
+    }
   }
 }
 

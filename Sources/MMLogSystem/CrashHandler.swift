@@ -16,7 +16,8 @@ package struct CrashPlace: ~Copyable, @unchecked Sendable {
     readModules()
   }
 
-  /// Notes which programs and libraries are loaded: dl_iterate_phdr(3). Any thread, but not in a handler.
+  /// Notes which programs and libraries are loaded: dl_iterate_phdr(3). Any thread, but not in a handler; does
+  /// nothing before ``start()``.
   ///
   /// - Complexity: O(1) if they are those of the last time, else O(their number).
   package static func readModules() { mmlog_crash_read_modules() }

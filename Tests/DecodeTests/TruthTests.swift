@@ -171,21 +171,10 @@ import Testing
     let log = TestLog()
     log.write("last", ticks: 5)
     log.put(
-      CrashReport.bytes { report in
-        report.store(11 as UInt32, CrashLayout.signal)
-        report.store(1 as UInt32, CrashLayout.code)
-        report.store(16 as UInt64, CrashLayout.address)
+      CrashReport.bytes(frames: [0x1234], registers: 1, module: "/opt/orders") { report in
         report.store(77 as UInt32, CrashLayout.thread)
         report.store(text: "wor\u{1B}ker", CrashLayout.threadName, CrashLayout.threadNameSize)
         report.store(TestLog.epoch, CrashLayout.wall)
-        report.store(62 as UInt16, CrashLayout.machine)
-        report.store(1 as UInt8, CrashLayout.registerCount)
-        report.store(1 as UInt16, CrashLayout.frameCount)
-        report.store(0x1234 as UInt64, CrashLayout.frames)
-        report.store(1 as UInt8, CrashLayout.moduleCount)
-        report.store(0x1000 as UInt64, CrashLayout.modules)
-        report.store(0x2000 as UInt64, CrashLayout.modules + CrashLayout.moduleEnd)
-        report.store(text: "/opt/orders", CrashLayout.modules + CrashLayout.modulePath, 88)
       }, at: RingLayout.crash)
     log.save()
     let summary = #"SIGSEGV (no memory at this address) at 0x10 in thread 77 (wor\u{1b}ker)"#

@@ -46,22 +46,12 @@ private func putLevels(_ corpus: String) {
   put(Array("orders.*=debug,*=info".utf8), "\(corpus)/levels/list")
 }
 
-/// The counts of a report that has everything, and one that has nothing.
+/// A report that has nothing, and one that has everything.
 private func putCrashes(_ corpus: String) {
-  var report = [UInt8](repeating: 0, count: CrashLayout.size)
-  put(report, "\(corpus)/crash/nothing")
-  report.withUnsafeMutableBytes { report in
-    report.store(11 as UInt32, CrashLayout.signal)
-    report.store(1 as UInt32, CrashLayout.code)
-    report.store(62 as UInt16, CrashLayout.machine)
-    report.store(18 as UInt8, CrashLayout.registerCount)
-    report.store(3 as UInt16, CrashLayout.frameCount)
-    report.store(2 as UInt8, CrashLayout.moduleCount)
-    for frame in 0..<3 { report.store(0x1234 as UInt64, CrashLayout.frames + frame * 8) }
-    report.store(0x2000 as UInt64, CrashLayout.modules + CrashLayout.moduleEnd)
-    report.store(text: "/bin/sh", CrashLayout.modules + CrashLayout.modulePath, 88)
-  }
-  put(report, "\(corpus)/crash/something")
+  put(CrashReport.bytes { _ in }, "\(corpus)/crash/nothing")
+  put(
+    CrashReport.bytes(frames: [0x1234, 0x1234, 0], registers: 18, module: "/bin/sh"),
+    "\(corpus)/crash/something")
 }
 
 private func putRing(_ bytes: [UInt8], _ corpus: String, _ name: String) {

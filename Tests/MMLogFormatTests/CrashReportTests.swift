@@ -8,18 +8,7 @@ import Testing
   }
 
   @Test func aReportIsReadAsItStands() throws {
-    let bytes = CrashReport.bytes { bytes in
-      bytes.store(11 as UInt32, CrashLayout.signal)
-      bytes.store(1 as UInt32, CrashLayout.code)
-      bytes.store(0x10 as UInt64, CrashLayout.address)
-      bytes.store(62 as UInt16, CrashLayout.machine)
-      bytes.store(18 as UInt8, CrashLayout.registerCount)
-      bytes.store(2 as UInt16, CrashLayout.frameCount)
-      bytes.store(0x1100 as UInt64, CrashLayout.frames)
-      bytes.store(1 as UInt8, CrashLayout.moduleCount)
-      bytes.store(0x1000 as UInt64, CrashLayout.modules)
-      bytes.store(0x2000 as UInt64, CrashLayout.modules + CrashLayout.moduleEnd)
-    }
+    let bytes = CrashReport.bytes(frames: [0x1100, 0], registers: 18, module: "/bin/true")
     let report = try #require(Self.report(bytes))
     #expect(report.signalName == "SIGSEGV" && report.reason == "no memory at this address")
     #expect(report.frames == [0x1100, 0] && report.registers.count == report.registerNames.count)

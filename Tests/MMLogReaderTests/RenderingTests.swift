@@ -28,7 +28,8 @@ private func log(
 }
 
 extension TestLog {
-  fileprivate func format(_ formatter: some LogFormatter) -> String {
+  /// All records as a formatter writes them.
+  func format(_ formatter: some LogFormatter) -> String {
     var formatter = formatter
     var buffer = TextBuffer()
     formatter.begin(&buffer)

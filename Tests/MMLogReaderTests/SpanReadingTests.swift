@@ -15,15 +15,6 @@ extension TestLog {
         words: ValueWords.argument(.text(text)) + words), thread: thread)
   }
 
-  fileprivate func format(_ formatter: some LogFormatter) -> String {
-    var formatter = formatter
-    var buffer = TextBuffer()
-    formatter.begin(&buffer)
-    for record in read().records { formatter.append(record, to: &buffer) }
-    formatter.end(&buffer)
-    return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-  }
-
   fileprivate func objects(_ formatter: some LogFormatter) throws -> [[String: Any]] {
     try format(formatter).split(separator: "\n").map {
       try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])

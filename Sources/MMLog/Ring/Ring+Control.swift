@@ -52,28 +52,25 @@ extension Ring {
 
   /// Counts flight records that were given up. Lock-free and async-signal-safe.
   func forget(_ count: UInt64) {
-    if count == 0 { return }
-    let word: UnsafeMutablePointer<UInt64> = address(
-      RingLayout.control + ControlLayout.forgottenRecords)
-    _ = mmlog_fetch_add_u64(word, count)
+    if count > 0 { add(count, ControlLayout.forgottenRecords) }
   }
 
   /// Counts flight records that were captured.
-  func countCaptured(_ count: UInt64) {
-    let word: UnsafeMutablePointer<UInt64> = address(
-      RingLayout.control + ControlLayout.capturedRecords)
-    _ = mmlog_fetch_add_u64(word, count)
+  func countCaptured(_ count: UInt64) { add(count, ControlLayout.capturedRecords) }
+
+  private func add(_ count: UInt64, _ offset: Int) {
+    _ = mmlog_fetch_add_u64(address(RingLayout.control + offset), count)
+  }
+
+  private func count(_ offset: Int) -> Int {
+    Int(clamping: mmlog_load_acquire_u64(address(RingLayout.control + offset)))
   }
 
   /// What has become of the session's flight records.
   var flightCounts: FlightCounts {
     FlightCounts(
-      captured: Int(
-        clamping: mmlog_load_acquire_u64(
-          address(RingLayout.control + ControlLayout.capturedRecords))),
-      forgotten: Int(
-        clamping: mmlog_load_acquire_u64(
-          address(RingLayout.control + ControlLayout.forgottenRecords))))
+      captured: count(ControlLayout.capturedRecords),
+      forgotten: count(ControlLayout.forgottenRecords))
   }
 
   private func address<Word>(_ offset: Int) -> UnsafeMutablePointer<Word> {

@@ -54,12 +54,8 @@ extension Ring {
   /// is better than the other way round.
   private func countRecordsAsOverwritten(_ index: Int) {
     guard let header = header(ofSegment: index) else { return }
-    let segment = bytes(ofSegment: index)
-    let end = header.end == 0 ? segment.count : header.end
-    var scanner = RecordScanner(
-      segment.slice(0, end), from: header.drained,
-      seed: checkSeed(session: identity.session, generation: header.generation),
-      looksBehindZeros: false)
+    let end = header.end == 0 ? geometry.segmentSize : header.end
+    var scanner = scanner(ofSegment: index, header, from: header.drained, to: end)
     while let item = scanner.next() {
       guard case .record(let record, _) = item else { continue }
       if record.level < archiveLevel {

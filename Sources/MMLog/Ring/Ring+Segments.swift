@@ -43,6 +43,13 @@ extension Ring {
     UnsafeRawBufferPointer(start: address(ofSegment: index), count: geometry.segmentSize)
   }
 
+  /// Walks over the records of a segment between two offsets.
+  func scanner(
+    ofSegment index: Int, _ header: SegmentHeader, from offset: Int, to end: Int
+  ) -> RecordScanner {
+    RecordScanner(bytes(ofSegment: index), header, of: identity.session, from: offset, to: end)
+  }
+
   /// Copies a segment as it stands now, by way of the file: its thread may be writing to it, the drainer be emptying it.
   ///
   /// - Parameter copy: As large as a segment.

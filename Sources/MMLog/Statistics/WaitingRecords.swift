@@ -23,9 +23,7 @@ struct WaitingRecords {
     guard let header = try? SegmentHeader(segment), !header.isFree else { return }
     let end = header.end > 0 ? header.end : segment.count
     guard header.drained < end else { return }
-    var scanner = RecordScanner(
-      segment.slice(0, end), from: header.drained,
-      seed: checkSeed(session: session, generation: header.generation), looksBehindZeros: false)
+    var scanner = RecordScanner(segment, header, of: session, from: header.drained, to: end)
     while let item = scanner.next() {
       if case .record(let record, _) = item { add(record, clock) }
     }

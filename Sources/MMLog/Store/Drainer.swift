@@ -21,7 +21,6 @@ final class Drainer: @unchecked Sendable {
   /// Nil if everything is archived.
   private let flight: FlightRecorder?
   private let interval: Int64
-  private let recordsCrashes: Bool
   private let syncInterval: Int64?
   private let syncLevels: UInt8
   private var rows = RowBuilder()
@@ -73,7 +72,6 @@ final class Drainer: @unchecked Sendable {
     flight = FlightRecorder(session.ring, configuration)
     interval = configuration.drainInterval.nanoseconds
     syncInterval = configuration.syncInterval?.nanoseconds
-    recordsCrashes = configuration.recordsCrashes
     syncLevels = configuration.syncLevel.map { .max << $0.rawValue } ?? 0
     self.archiveClosed = archiveClosed
     rotation = Guarded(series.settings.rotation)
@@ -294,7 +292,7 @@ final class Drainer: @unchecked Sendable {
     knowsOfLostPages = knowsOfLostPages || isNews
     lastReading = now
     session.ring.readClocks()
-    if recordsCrashes { CrashPlace.readModules() }
+    CrashPlace.readModules()
     return true
   }
 
@@ -467,14 +465,10 @@ final class Drainer: @unchecked Sendable {
     guard session.ring.state(ofSegment: index) != SegmentLayout.stateFree,
       let header = session.ring.header(ofSegment: index), !header.isFree
     else { return nil }
-    let segment = session.ring.bytes(ofSegment: index)
-    let end = isSealed && header.end > 0 ? header.end : segment.count
-    let scanner = RecordScanner(
-      segment.slice(0, end), from: header.drained,
-      seed: checkSeed(session: session.ring.identity.session, generation: header.generation),
-      looksBehindZeros: false)
+    let end = isSealed && header.end > 0 ? header.end : session.ring.geometry.segmentSize
     return SegmentRun(
-      index: index, header: header, scanner: scanner,
+      index: index, header: header,
+      scanner: session.ring.scanner(ofSegment: index, header, from: header.drained, to: end),
       lastTicks: lastTicks[header.generation] ?? 0,
       isWanted: flight.map { flight in { record, _ in flight.isArchived(record) } })
   }

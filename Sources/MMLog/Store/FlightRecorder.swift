@@ -159,10 +159,8 @@ final class FlightRecorder {
       let header = ring.header(ofSegment: index), !header.isFree,
       header.drained > SegmentLayout.size
     else { return nil }
-    let scanner = RecordScanner(
-      ring.bytes(ofSegment: index).slice(0, header.drained), from: SegmentLayout.size,
-      seed: checkSeed(session: ring.identity.session, generation: header.generation),
-      looksBehindZeros: false)
+    let scanner = ring.scanner(
+      ofSegment: index, header, from: SegmentLayout.size, to: header.drained)
     let done = captured[header.generation] ?? 0
     return SegmentRun(
       index: index, header: header, scanner: scanner,

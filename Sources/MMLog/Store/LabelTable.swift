@@ -64,7 +64,7 @@ final class LabelTable: @unchecked Sendable {
     state.pointee.identity = (isKnown ? UInt64(id) : 0) << RecordLayout.labelShift
     mmlog_set_level(state, UInt32(level(of: label.name).rawValue))
     override(label)
-    session.map { publish(label, id: Int(id), in: $0.ring) }
+    if let session { publish(label, id: Int(id), in: session.ring) }
     mmlog_store_store(state, store)
     // Last: it lets log calls in.
     mmlog_store_gate(state, session?.gate ?? Self.closedGate)

@@ -19,13 +19,11 @@ extension CrashReport {
     let functions = self.functions
     var lines = frames.enumerated().map { index, address in
       let number = String(repeating: " ", count: index < 10 ? 3 : index < 100 ? 2 : 1) + "\(index)"
-      return "\(number)  \(Self.hex(address))  \(place(of: address, functions[index]))"
+      return "\(number)  0x\(address.allHexDigits)  \(place(of: address, functions[index]))"
     }
     if hasMoreFrames { lines.append("     and more") }
     if isGuessed {
-      lines.append(
-        "     some were found by looking for them, and may be missing or wrong"
-      )
+      lines.append("     some were found by looking for them, and may be missing or wrong")
     }
     return lines + registerLines
   }
@@ -55,7 +53,7 @@ extension CrashReport {
   }
 
   private static func symbols(of module: Module) -> ExecutableSymbols? {
-    let id = module.buildID.map { hexByte($0) }
+    let id = module.buildID.map(\.allHexDigits)
     let debugFile = "/usr/lib/debug/.build-id/\(id.first ?? "")/\(id.dropFirst().joined()).debug"
     for path in [debugFile, module.path] {
       if let symbols = ExecutableSymbols(path: path, buildID: module.buildID) { return symbols }
@@ -65,19 +63,10 @@ extension CrashReport {
 
   private var registerLines: [String] {
     let texts = zip(registerNames, registers).map { name, value in
-      String(repeating: " ", count: max(0, 7 - name.utf8.count)) + name + " \(Self.hex(value))"
+      String(repeating: " ", count: max(0, 7 - name.utf8.count)) + name + " 0x\(value.allHexDigits)"
     }
     return stride(from: 0, to: texts.count, by: 4).map {
       texts[$0..<min($0 + 4, texts.count)].joined()
     }
-  }
-
-  private static func hexByte(_ byte: UInt8) -> String {
-    (byte < 16 ? "0" : "") + String(byte, radix: 16)
-  }
-
-  private static func hex(_ word: UInt64) -> String {
-    let digits = String(word, radix: 16)
-    return "0x" + String(repeating: "0", count: 16 - digits.utf8.count) + digits
   }
 }
