@@ -181,15 +181,31 @@ private struct RingCopy {
     segments.sort { $0.header.generation < $1.header.generation }
   }
 
-  /// Looks at all headers before any segment is copied, and passes over uses of segments that began meanwhile: while
-  /// one segment is copied, a thread may go on in another that then would be newer than the first.
+  /// Looks at all headers, twice, before any segment is copied, and passes over uses of segments that began meanwhile.
+  ///
+  /// While one segment is looked at, a thread may go on in another one that was looked at before, and was free then, and from
+  /// there in one that is still to come. What the second look finds in addition has begun since, and so has what
+  /// has a later generation.
   private mutating func copySegments(
     _ file: borrowing File, _ resume: (UInt64) -> Int?
+  ) throws(SystemError) {
+    var uses: [(index: Int, generation: UInt64, resume: Int?)] = []
+    try forEachUse(file) { uses.append(($0, $1, resume($1))) }
+    let known = Set(uses.map(\.generation))
+    var limit = UInt64.max
+    try forEachUse(file) { if !known.contains($1) { limit = min(limit, $1) } }
+    for use in uses where use.generation < limit {
+      try copySegment(use.index, use.generation, file, from: use.resume)
+    }
+  }
+
+  /// Looks at the header of each segment, and gives index and generation of those in use to `body`.
+  private func forEachUse(
+    _ file: borrowing File, _ body: (Int, UInt64) -> Void
   ) throws(SystemError) {
     let header = UnsafeMutableRawBufferPointer.allocate(
       byteCount: SegmentLayout.size, alignment: wordSize)
     defer { header.deallocate() }
-    var headers: [(index: Int, generation: UInt64)] = []
     for index in 0..<geometry.segmentCount {
       let offset = geometry.offset(ofSegment: index)
       guard offset + SegmentLayout.size < present,
@@ -200,10 +216,7 @@ private struct RingCopy {
       let generation = part.load(SegmentLayout.generation, as: UInt64.self)
       _ = header.mendSegmentHeader()
       if (try? SegmentHeader(part, size: geometry.segmentSize))?.isFree == true { continue }
-      headers.append((index, generation))
-    }
-    for (index, generation) in headers {
-      try copySegment(index, generation, file, from: resume(generation))
+      body(index, generation)
     }
   }
 

@@ -69,6 +69,32 @@ import Testing
     #expect(image.dictionary.callSites.count == 2)
   }
 
+  /// While one header is looked at, a thread goes on in a segment that was free when it was looked at, and from there in
+  /// one that is still to come.
+  @Test func whereASegmentOfAThreadIsThereSoAreAllBeforeIt() throws {
+    let log = TestLog()
+    for index in 1...3 {
+      log.write("record", ticks: UInt64(index))
+      log.seal(1)
+    }
+    let segments = (0..<3).map { index in
+      let start = log.geometry.offset(ofSegment: index)
+      return Array(log.ring[start..<start + log.geometry.segmentSize])
+    }
+    let free = [UInt8](repeating: 0, count: log.geometry.segmentSize)
+    func ring(_ segments: [[UInt8]]) -> [UInt8] {
+      let (start, whole) = (log.geometry.segmentsOffset, Array(segments.joined()))
+      return Array(log.ring[..<start]) + whole + log.ring[(start + whole.count)...]
+    }
+    let path = folder.put("ring", ring([free, segments[0], free]))
+    let image = try RingImage(File.open(path, .read)) { _ in
+      folder.put("ring", ring([segments[1], segments[0], segments[2]]))
+      return nil
+    }
+    #expect(ticks(image) == [[1]])
+    #expect(try ticks(RingImage(File.open(path, .read))) == [[1], [2], [3]])
+  }
+
   @Test func aTruncatedRingIsReadAsFarAsItGoes() throws {
     let whole = ticks(try image(log.ring))
     let step = 712
