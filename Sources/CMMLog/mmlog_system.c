@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -83,6 +84,8 @@ int mmlog_lock(int descriptor, bool wait) {
   struct flock lock = whole_file(F_WRLCK);
   return fcntl(descriptor, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
 }
+
+int mmlog_lock_directory(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB); }
 
 int mmlog_unlock(int descriptor) {
   struct flock lock = whole_file(F_UNLCK);

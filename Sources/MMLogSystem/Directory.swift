@@ -1,3 +1,4 @@
+import CMMLog
 import Glibc
 
 /// An open directory: owns a descriptor, and closes it when it goes away.
@@ -82,6 +83,19 @@ extension Directory {
       if parent.isEmpty { throw error }
       try create(parent, mode: mode)
       try make(path, mode)
+    }
+  }
+
+  /// Takes an exclusive lock on the directory, without waiting, for as long as it is open: flock(2).
+  ///
+  /// Advisory: it stops nobody who does not ask.
+  /// - Returns: false if somebody else has it.
+  package func tryLock() throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      _ = try retrying(.flock, path) { mmlog_lock_directory(descriptor) }
+      return true
+    } catch let error where error.errno == EWOULDBLOCK {
+      return false
     }
   }
 

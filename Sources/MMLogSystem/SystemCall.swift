@@ -4,7 +4,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case read, pread, write, pwrite, poll
   case fstat, fstatat, fstatvfs, readdir, readlink
   case ftruncate, fallocate, fsync, fdatasync
-  case fcntl, lseek
+  case fcntl, flock, lseek
   case fcntlLock = "lock"
   case fcntlUnlock = "unlock"
   case fcntlGetLock = "test lock"

@@ -92,33 +92,52 @@ import Testing
   }
 
   @Test func openTelemetry() throws {
-    let lines = try lines("-f", "otlp")
-    #expect(lines.count == 1)
-    let request = try #require(
-      try JSONSerialization.jsonObject(with: Data(lines[0].utf8)) as? [String: Any])
-    let resource = try #require((request["resourceLogs"] as? [[String: Any]])?.first)
-    let scopes = try #require(resource["scopeLogs"] as? [[String: Any]])
-    #expect(scopes.map { ($0["scope"] as? [String: String])?["name"] } == ["orders.book", ""])
-    let record = try #require((scopes[0]["logRecords"] as? [[String: Any]])?.first)
-    #expect(record["timeUnixNano"] as? String == "1763715600000000005")
-    #expect(record["severityNumber"] as? Int == 9)
-    #expect(record["body"] as? [String: String] == ["stringValue": "order 7 100 %"])
-    let keys = (record["attributes"] as? [[String: Any]])?.compactMap { $0["key"] as? String }
+    func text(_ key: String, _ value: String) -> String {
+      #"{"key":"\#(key)","value":{"stringValue":"\#(value)"}}"#
+    }
+    func number(_ key: String, _ value: String) -> String {
+      #"{"key":"\#(key)","value":{"intValue":"\#(value)"}}"#
+    }
+    let resource = [
+      text("service.name", "test"),
+      text("service.instance.id", "01000000000000000000000000000000"), number("process.pid", "42"),
+      text("process.executable.name", "orders"), text("host.name", "tokyo"),
+    ]
+    let thread = [number("thread.id", "1001"), text("thread.name", "worker1")]
+    let fields = [number("id", "7"), text("venue", "XETR"), text("note", #"a \"b\""#)]
+    let place = [
+      text("code.file.path", "App/Main.swift"), number("code.line.number", "7"),
+      text("code.function.name", "run()"),
+    ]
+    func list(_ values: [String]) -> String { "[" + values.joined(separator: ",") + "]" }
     #expect(
-      keys == [
-        "thread.id", "thread.name", "id", "venue", "note", "code.file.path", "code.line.number",
-        "code.function.name",
+      try lines("-f", "otlp") == [
+        #"{"resourceLogs":[{"resource":{"attributes":\#(list(resource))},"scopeLogs":["#
+          + #"{"scope":{"name":"orders.book"},"logRecords":[{"timeUnixNano":"1763715600000000005","#
+          + #""severityNumber":9,"severityText":"info","body":{"stringValue":"order 7 100 %"},"#
+          + #""attributes":\#(list(thread + fields + place))}]},"#
+          + #"{"scope":{"name":""},"logRecords":[{"timeUnixNano":"1763715601000000000","#
+          + #""severityNumber":17,"severityText":"error","#
+          + #""body":{"stringValue":"two \u001b[31m\n,\"x\""},"#
+          + #""attributes":\#(list(thread + place))}]}]}]}"#
       ])
   }
 
   @Test func traceEvents() throws {
-    let text = try lines("-f", "chrome").joined(separator: "\n")
-    let trace = try #require(
-      try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
-    let events = try #require(trace["traceEvents"] as? [[String: Any]])
-    #expect(events.compactMap { $0["ph"] as? String } == ["M", "M", "i", "i"])
-    #expect(events[2]["name"] as? String == "order 7 100 %" && events[2]["ts"] as? Double == 0)
-    #expect(events[3]["ts"] as? Double == 999_999.995)
+    #expect(
+      try lines("-f", "chrome") == [
+        #"{"displayTimeUnit":"ns","traceEvents":["#,
+        #"{"ph":"M","name":"process_name","pid":1,"args":{"name":"#
+          + #""test, pid 42 on tokyo, session 01000000000000000000000000000000"}},"#,
+        #"{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"worker1 (1001)"}},"#,
+        #"{"ph":"i","s":"t","name":"order 7 100 %","cat":"orders.book","ts":0.000,"pid":1,"tid":1,"#
+          + #""args":{"time":"2025-11-21T09:00:00.000000005Z","level":"info","#
+          + #""fields":{"id":7,"venue":"XETR","note":"a \"b\""},"source":"App/Main.swift:7"}},"#,
+        #"{"ph":"i","s":"t","name":"two \u001b[31m\n,\"x\"","cat":"","ts":999999.995,"pid":1,"#
+          + #""tid":1,"args":{"time":"2025-11-21T09:00:01.000000000Z","level":"error","fields":{},"#
+          + #""source":"App/Main.swift:7"}}"#,
+        "]}",
+      ])
   }
 
   /// A table and a trace without a record are still a table and a trace.

@@ -1,5 +1,6 @@
 import Foundation
 import MMLogFormat
+import MMLogSystem
 import MMLogTestFiles
 import Testing
 
@@ -113,6 +114,26 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: out).count == 1)
     let again = try decode(["--repair", out, log.folder.path])
     #expect(again.status == 1 && again.errors.contains("has logs in it already"))
+  }
+
+  @Test func whatAKilledRepairLeftIsRemovedByTheNext() throws {
+    let log = log()
+    log.save()
+    let out = log.folder("out")
+    let left = out + "/.mmlog-repair-1"
+    try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)
+    try Data("half".utf8).write(to: URL(fileURLWithPath: left + "/half.mmlog"))
+    do {
+      let other = try Directory.open(out)
+      #expect(try other.tryLock())
+      let refused = try decode(["--repair", out, log.folder.path])
+      #expect(refused.status == 1 && refused.errors.contains("Another repair writes into"))
+      #expect(FileManager.default.fileExists(atPath: left + "/half.mmlog"))
+    }
+    #expect(try decode(["--repair", out, log.folder.path]).status == 0)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: out).allSatisfy { $0.hasSuffix(".mmlog") }
+    )
   }
 
   @Test func aDeadRingIsRecovered() throws {

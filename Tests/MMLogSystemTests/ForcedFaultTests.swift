@@ -67,6 +67,7 @@
       .ofDirectory(.openat, "openDirectory") { _ = try $0.openDirectory(".") },
       .ofDirectory(.openat, "names") { _ = try $0.names() },
       .ofDirectory(.readdir, "names") { _ = try $0.names() },
+      .ofDirectory(.flock, "tryLock") { _ = try $0.tryLock() },
       .ofDirectory(.mkdirat, "makeDirectory") { try $0.makeDirectory("new") },
       .ofDirectory(.fstatat, "status of") { _ = try $0.status(of: "file") },
       .ofDirectory(.unlinkat, "remove") { try $0.remove("file") },

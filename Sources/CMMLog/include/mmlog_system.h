@@ -31,6 +31,9 @@ int64_t mmlog_next_data(int descriptor, int64_t offset);
 int mmlog_lock(int descriptor, bool wait);
 int mmlog_unlock(int descriptor);
 
+// flock(2), without waiting: an exclusive lock on a directory, which F_OFD_SETLK does not lock.
+int mmlog_lock_directory(int descriptor);
+
 // fcntl(2) F_OFD_GETLK: 1 if another open file holds a lock, 0 if none does.
 int mmlog_locked_by_another(int descriptor);
 

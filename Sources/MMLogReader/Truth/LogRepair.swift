@@ -60,7 +60,8 @@ public struct LogRepair {
         .invalidConfiguration, "\(path) has logs in it already; name an empty or a new directory",
         path: path)
     }
-    let folder = ".mmlog-repair-\(CurrentProcess.id)"
+    try discardLeftovers(in: directory)
+    let folder = Self.folderPrefix + "\(CurrentProcess.id)"
     try directory.makeDirectory(folder)
     defer { discard(folder, in: directory) }
     for session in files.sessions {
@@ -72,6 +73,23 @@ public struct LogRepair {
     }
     try directory.sync()
     return result
+  }
+
+  private static let folderPrefix = ".mmlog-repair-"
+
+  /// Removes the folders of those that were killed: whoever still writes has the directory locked.
+  private func discardLeftovers(in directory: borrowing Directory) throws {
+    // Without locks, as on some network file systems, it cannot be told who still writes.
+    guard let isOurs = try? directory.tryLock() else { return }
+    guard isOurs else {
+      throw LogError(
+        .invalidConfiguration,
+        "Another repair writes into \(directory.path) just now; wait for it, or name another directory",
+        path: directory.path)
+    }
+    for name in try directory.names() where name.hasPrefix(Self.folderPrefix) {
+      discard(name, in: directory)
+    }
   }
 
   private func discard(_ folder: String, in directory: borrowing Directory) {

@@ -29,6 +29,7 @@ extension SystemCall {
       [EDQUOT, EFBIG, EINTR, EIO, ENODEV, ENOSPC, ENOSYS, EOPNOTSUPP, EPERM, ETXTBSY]
     case .fsync, .fdatasync: [EDQUOT, EINTR, EINVAL, EIO, ENOSPC, EROFS]
     case .fcntl: [EINTR, EPERM]
+    case .flock: [EBADF, EINTR, ENOLCK, EWOULDBLOCK]
     case .lseek: [EINVAL, ENXIO]
     case .fcntlLock: [EACCES, EAGAIN, EDEADLK, EINTR, EINVAL, EIO, ENOLCK, EOPNOTSUPP]
     case .fcntlUnlock: [EINTR, EINVAL, ENOLCK]
