@@ -84,6 +84,43 @@ extension Logger {
     return Turn(log: self, skipped: mmlog_exchange_u64(&turn.pointee.skipped, 0))
   }
 
+  /// Records a message, but within an interval only the first time that this statement is reached: repeats become one record.
+  ///
+  /// ```swift
+  /// log.collapse(.error, within: .seconds(10), "writing to \(path) failed: \(error)")
+  /// ```
+  ///
+  /// The next one that is recorded has as its last field, `repeats`, how often the statement was reached meanwhile; of what
+  /// comes after the last, nobody tells. All threads and labels count together. For threads, signal handlers and how many such statements
+  /// there may be, see ``every(_:file:line:column:)-(Int,_,_,_)``.
+  ///
+  /// - Parameters:
+  ///   - level: The level. Where it is not recorded, nothing is counted.
+  ///   - interval: By a clock that is never set, and stands still while the machine is suspended.
+  ///   - message: A string literal; its interpolations are stored in binary. Evaluated only if it is recorded.
+  ///   - metadata: Values by name that go with it. Evaluated only if it is recorded.
+  ///   - file: The source file; leave the default.
+  ///   - function: The function; leave the default.
+  ///   - line: The line; leave the default.
+  ///   - column: The column; leave the default.
+  @inlinable
+  public func collapse(
+    _ level: Level, within interval: Duration, _ message: @autoclosure () -> LogLiteral,
+    _ metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+  ) {
+    guard isEnabled(level),
+      let turn = turn(every: interval, file: file, line: line, column: column)
+    else { return }
+    if turn.skipped == 0 { return log(level, message, metadata, file, function, line, column) }
+    let counted = {
+      var counted = metadata() ?? Metadata()
+      counted.append(.uint(turn.skipped), for: "repeats")
+      return counted
+    }
+    log(level, message, counted, file, function, line, column)
+  }
+
   /// Where the statement's turns are counted; nil if there is no room.
   private static func place(
     _ file: StaticString, _ line: UInt32, _ column: UInt32

@@ -1,4 +1,5 @@
 import MMLog
+import MMLogReader
 import Synchronization
 import Testing
 
@@ -64,6 +65,51 @@ struct TurnTests {
     }
     #expect(last == reached - 1)
     try test.store.close()
+  }
+
+  @Test("repeats become one record, and the next one tells how many there were")
+  func collapse() throws {
+    let test = try TestStore()
+    var evaluations = 0
+    func number(_ index: Int) -> Int {
+      evaluations += 1
+      return index
+    }
+    func say(_ index: Int, within interval: Duration) {
+      test.log.collapse(.error, within: interval, "failure \(number(index))", ["path": "/x"])
+    }
+    say(0, within: .seconds(3600))
+    for index in 1...5 { say(index, within: .seconds(3600)) }
+    test.log.level = .critical
+    say(6, within: .seconds(3600))
+    test.log.level = .trace
+    #expect(evaluations == 1)
+    // A statement of its own, whose interval is always over.
+    for index in 0..<3 {
+      test.log.collapse(.info, within: .zero, "always \(index)")
+    }
+    #expect(
+      try test.closeAndRead().messages == ["failure 0", "always 0", "always 1", "always 2"])
+  }
+
+  @Test("what was collapsed in an interval is told by the record after it, as a field")
+  func collapsedCount() throws {
+    let test = try TestStore()
+    var isDone = false
+    var reached = 0
+    // As long as it takes: the statement's second record, whenever that is.
+    while !isDone {
+      reached += 1
+      func text() -> String {
+        isDone = reached > 1
+        return "again"
+      }
+      test.log.collapse(.info, within: .milliseconds(5), "\(text())", ["path": "/x"])
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.messages == ["again", "again"])
+    #expect(contents.records.last?.fields.map(\.name) == ["path", "repeats"])
+    #expect(contents.records.last?.fields.last?.value == .uint(UInt64(reached - 2)))
   }
 
   @Test("where it is not a statement's turn, its message is not evaluated")
