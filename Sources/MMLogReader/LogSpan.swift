@@ -8,6 +8,18 @@ public struct LogSpan: Equatable, Sendable {
     case begin(parent: UInt64?)
     /// It ends. `start` is when it began, in nanoseconds since 1970, and `duration` how long it took, in nanoseconds.
     case end(start: Int64, duration: Int64)
+
+    /// `begin` or `end`.
+    var name: StaticString {
+      switch self {
+      case .begin: "begin"
+      case .end: "end"
+      }
+    }
+
+    var parent: UInt64? { if case .begin(let parent) = self { parent } else { nil } }
+    var start: Int64? { if case .end(let start, _) = self { start } else { nil } }
+    var duration: Int64? { if case .end(_, let duration) = self { duration } else { nil } }
   }
 
   /// Its number, unlike all others of the session; nil for one that began in another session.

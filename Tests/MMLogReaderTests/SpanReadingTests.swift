@@ -94,6 +94,32 @@ private func log() -> TestLog {
     #expect(!lines[2].contains("span"))
   }
 
+  @Test func tablesHaveThemInTheirLastColumns() {
+    let rows = log().format(TableFormatter(.tsv, zone: .utc)).split(separator: "\n").map {
+      $0.split(separator: "\t", omittingEmptySubsequences: false).suffix(6).joined(separator: "|")
+    }
+    #expect(
+      rows == [
+        "flight|span_id|span_event|parent_span_id|start_time_unix_nano|duration_nano",
+        "|0000000000000010|begin|||", "|0000000000000020|begin|0000000000000010||", "|||||",
+        "|0000000000000010|end||\(TestLog.epoch + 1000)|1500000",
+        "||end||\(TestLog.epoch + 1_600_000)|999",
+      ])
+  }
+
+  @Test func templatesHaveNamesForThem() throws {
+    let template = try TextTemplate("{span}|{span_event}|{parent_span}|{duration}|{duration_ns}")
+    #expect(
+      log().format(TemplateFormatter(template, zone: .utc)) == """
+        0000000000000010|begin|||
+        0000000000000020|begin|0000000000000010||
+        ||||
+        0000000000000010|end||1.500 ms|1500000
+        |end||999 ns|999
+
+        """)
+  }
+
   @Test func otlpHasThemAsSpanIDs() throws {
     let text = log().format(OTLPFormatter())
     _ = try JSONSerialization.jsonObject(with: Data(text.utf8))

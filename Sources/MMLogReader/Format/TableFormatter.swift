@@ -30,6 +30,7 @@ public struct TableFormatter: LogFormatter {
     "timestamp", "severity_text", "severity_number", "scope_name", "body", "attributes",
     "code_file_path", "code_line_number", "code_function_name", "thread_ordinal", "thread_id",
     "thread_name", "service_name", "process_name", "process_pid", "host_name", "session_id",
+    "flight", "span_id", "span_event", "parent_span_id", "start_time_unix_nano", "duration_nano",
   ]
 
   /// Appends the names of the columns.
@@ -55,6 +56,9 @@ public struct TableFormatter: LogFormatter {
     threads.append(record.thread, to: &output) { [cells] in cells.append(record.thread, to: &$0) }
     sessions.append(record.session, to: &output) { [cells] in cells.append(record.session, to: &$0)
     }
+    cells.appendSeparator(to: &output)
+    if record.isFlight { output.append("true") }
+    cells.append(record.span, to: &output)
     cells.appendLineEnd(to: &output)
   }
 }
@@ -95,6 +99,26 @@ private struct Cells {
     output.append(text: "\(session.identity.processID)")
     appendText(&output) { $0.append(session.identity.hostName, $1) }
     appendText(&output) { output, _ in output.append(text: session.id.description) }
+  }
+
+  /// Appends what begins or ends; most records leave it all empty.
+  func append(_ span: LogSpan?, to output: inout TextBuffer) {
+    guard let span else { return output.append(kind == .csv ? ",,,,," : "\t\t\t\t\t") }
+    append(span: span.number, to: &output)
+    appendText(&output) { output, _ in output.append(span.event.name) }
+    append(span: span.event.parent, to: &output)
+    append(span.event.start, to: &output)
+    append(span.event.duration, to: &output)
+  }
+
+  private func append(span number: UInt64?, to output: inout TextBuffer) {
+    guard let number else { return appendSeparator(to: &output) }
+    appendText(&output) { output, _ in output.append(text: LogSpan.text(of: number)) }
+  }
+
+  private func append(_ number: Int64?, to output: inout TextBuffer) {
+    appendSeparator(to: &output)
+    if let number { output.append(decimal: number) }
   }
 
   /// Appends a separator and then a text.

@@ -16,6 +16,8 @@ import MMLogFormat
 /// | `thread` | its name, or its id if it has none |
 /// | `thread_id`, `thread_ordinal` | |
 /// | `flight` | `flight` for a flight record; nothing for others |
+/// | `span`, `span_event`, `parent_span` | of what begins or ends a span: its number; `begin` or `end`; what it is a part of |
+/// | `duration`, `duration_ns` | of what ends a span: how long it took, as `1.234 ms`; in nanoseconds |
 /// | `service`, `process`, `pid`, `host`, `session` | |
 ///
 /// `{name:N}` puts spaces before it, up to N characters; `{name:-N}` behind it. `{{` and `}}` are braces,
@@ -25,6 +27,7 @@ public struct TextTemplate: Sendable {
   enum Name: String, CaseIterable {
     case time, date, clock, unix, level, LEVEL, label, message, file, line, function, place, fields
     case thread, thread_id, thread_ordinal, service, process, pid, host, session, flight
+    case span, span_event, parent_span, duration, duration_ns
   }
 
   enum Piece {

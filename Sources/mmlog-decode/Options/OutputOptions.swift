@@ -189,8 +189,8 @@ extension Option {
     """
     Print lines such as '{time} {level} {message}'. Names: time, date, clock, unix, level, LEVEL, \
     label, message, place, file, line, function, fields, fields.NAME, thread, thread_id, \
-    thread_ordinal, service, process, pid, host, session. {level:8} puts spaces before it, {level:-8} \
-    behind it; \\n, \\t, {{ and }} are line end, tab and braces.
+    thread_ordinal, service, process, pid, host, session, flight, span, span_event, parent_span, \
+    duration, duration_ns. {level:8} puts spaces before it, {level:-8} behind it; \\n, \\t, {{ and }} are line end, tab and braces.
     """)
   fileprivate static let color = Option(
     "color", oneOf: ["auto", "always", "never"], default: "auto",
