@@ -167,20 +167,34 @@ private func encodeHead(
 package struct RingGeometry: Equatable, Sendable {
   package var dictionaryOffset: Int
   package var dictionarySize: Int
+  /// Where the captured places are; 0 if there are none.
+  package var capturedOffset: Int
   package var segmentsOffset: Int
   package var segmentSize: Int
   package var segmentCount: Int
 
   /// The geometry of a new ring: dictionary after the head, segments at a page's edge after it.
-  package init(dictionarySize: Int, segmentSize: Int, segmentCount: Int) {
+  ///
+  /// - Parameter hasCaptures: Whether there is a captured place for each segment between them. Default: no.
+  package init(
+    dictionarySize: Int, segmentSize: Int, segmentCount: Int, hasCaptures: Bool = false
+  ) {
     dictionaryOffset = RingLayout.dictionary
     self.dictionarySize = dictionarySize
-    segmentsOffset = (RingLayout.dictionary + dictionarySize + 4095) & ~4095
+    let dictionaryEnd = RingLayout.dictionary + paddedSize(dictionarySize)
+    capturedOffset = hasCaptures ? dictionaryEnd : 0
+    let end = dictionaryEnd + (hasCaptures ? segmentCount * wordSize : 0)
+    segmentsOffset = (end + 4095) & ~4095
     self.segmentSize = segmentSize
     self.segmentCount = segmentCount
   }
 
   package var fileSize: Int { segmentsOffset + segmentSize * segmentCount }
+
+  /// Where the captured places are; nil if there are none.
+  package var capturedPlaces: Range<Int>? {
+    capturedOffset == 0 ? nil : capturedOffset..<capturedOffset + segmentCount * wordSize
+  }
 
   /// The offset of a segment, which must be one of the ring's.
   package func offset(ofSegment index: Int) -> Int {
@@ -194,6 +208,7 @@ package struct RingGeometry: Equatable, Sendable {
       RingLayout.dictionaryOffset, RingLayout.dictionarySize, RingLayout.segmentsOffset,
       RingLayout.segmentSize,
     ].map { bytes.load($0, as: UInt64.self) }
+    let captured = bytes.load(RingLayout.capturedOffset, as: UInt64.self)
     let count = UInt64(bytes.load(RingLayout.segmentCount, as: UInt32.self))
     let header = bytes.load(RingLayout.segmentHeaderSize, as: UInt32.self)
     // Small enough that no sum and product below overflows.
@@ -201,10 +216,14 @@ package struct RingGeometry: Equatable, Sendable {
       header == SegmentLayout.size, fields[0] >= RingLayout.leastDictionaryOffset,
       fields[0] + fields[1] <= fields[2], fields[1] <= RingLayout.largestDictionary,
       fields[3] > UInt64(SegmentLayout.size), fields[3] <= RingLayout.largestSegment,
-      count > 0, count <= RingLayout.mostSegments, count <= (size - fields[2]) / fields[3]
+      count > 0, count <= RingLayout.mostSegments, count <= (size - fields[2]) / fields[3],
+      captured == 0
+        || captured % 8 == 0 && captured >= fields[0] + fields[1]
+          && captured <= fields[2] && count * UInt64(wordSize) <= fields[2] - captured
     else { throw .invalid("geometry") }
     dictionaryOffset = Int(fields[0])
     dictionarySize = Int(fields[1])
+    capturedOffset = Int(captured)
     segmentsOffset = Int(fields[2])
     segmentSize = Int(fields[3])
     segmentCount = Int(count)
@@ -218,6 +237,7 @@ package struct RingGeometry: Equatable, Sendable {
     out.store(UInt64(segmentSize), RingLayout.segmentSize)
     out.store(UInt32(segmentCount), RingLayout.segmentCount)
     out.store(UInt32(SegmentLayout.size), RingLayout.segmentHeaderSize)
+    out.store(UInt64(capturedOffset), RingLayout.capturedOffset)
   }
 }
 

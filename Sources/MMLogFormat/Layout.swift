@@ -2,7 +2,7 @@
 // previous + size, and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change
 // both together.
 //
-//   ring     [ head 512 | mutable head | ledger | control page ] [ dictionary ] [ segment 0 ] [ segment 1 ] …
+//   ring     [ head 512 | mutable head | ledger | control page ] [ dictionary ] [ captured places ] [ segment 0 ] …
 //   segment  [ header 64 ] [ record ] [ record ] … zeros
 //   record   [ length kind check ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
 //   archive  [ head 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 64 ]
@@ -60,6 +60,8 @@ package enum RingLayout {
   package static let segmentHeaderSize = segmentCount + 4
   /// The level below which records stay in the ring.
   package static let archiveLevel = segmentHeaderSize + 4
+  /// Where the captured places are, a word for each segment: see ``CapturedPlace``. 0: nowhere.
+  package static let capturedOffset = archiveLevel + 8
 
   package static let state = HeadLayout.size
   package static let newestArchive = state + 4

@@ -8,6 +8,9 @@ package struct SegmentHeader: Equatable, Sendable {
   /// Where a sealed segment's records end; 0 while it is open, or if it cannot be told.
   package var end: Int
   package var ordinalInThread: UInt64
+  /// Flight records before this offset are in an archive, or given up. Not of the header itself: of the segment's
+  /// ``CapturedPlace``, once somebody has looked there.
+  package var captured = SegmentLayout.size
 
   /// Whether nothing is in it. One that is just being emptied, or of which only the state is wrong, is in use.
   package let isFree: Bool
@@ -49,6 +52,30 @@ extension UnsafeRawBufferPointer {
       Int(place) % wordSize == 0
     else { return nil }
     return Int(place)
+  }
+}
+
+/// The word of a ring that says up to where the flight records of a segment are captured, or given up.
+///
+/// One word, so that it is stored whole or not at all; with a check that begins with the generation's seed, so that it says
+/// nothing of the segment's next use.
+package enum CapturedPlace {
+  /// The word that says an offset.
+  package static func word(_ offset: Int, seed: UInt32) -> UInt64 {
+    UInt64(check(UInt32(offset), seed)) << 32 | UInt64(UInt32(offset))
+  }
+
+  /// The offset that a word says of a segment of this size; nil if it says nothing of the use with this seed.
+  package static func offset(_ word: UInt64, seed: UInt32, segmentSize: Int) -> Int? {
+    let place = UInt32(truncatingIfNeeded: word)
+    guard check(place, seed) == UInt32(word >> 32), Int(place) % wordSize == 0,
+      (SegmentLayout.size...segmentSize).contains(Int(place))
+    else { return nil }
+    return Int(place)
+  }
+
+  private static func check(_ place: UInt32, _ seed: UInt32) -> UInt32 {
+    withUnsafeBytes(of: place.littleEndian) { crc32cState(seed, $0) }
   }
 }
 

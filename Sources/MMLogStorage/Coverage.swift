@@ -8,6 +8,8 @@ package struct Coverage {
   private var lowestGeneration: UInt64 = 0
   /// Whether an archive lacks something that it, or the ring, says it has.
   package private(set) var hasDamage = false
+  /// Whether a frame of flight records lacks something.
+  private var hasFlightDamage = false
 
   package init() {}
 
@@ -29,7 +31,7 @@ package struct Coverage {
 
   /// Forgets what a frame claimed whose payload turned out to be damaged.
   package mutating func remove(_ header: FrameHeader) {
-    hasDamage = hasDamage || !header.isFlight
+    if header.isFlight { hasFlightDamage = true } else { hasDamage = true }
     let kind = Self.kind(of: header)
     for range in header.ranges where range.from < range.to {
       self[keyPath: kind][range.generation]?.remove(Int(range.from)..<Int(range.to))
@@ -59,9 +61,13 @@ package struct Coverage {
     return parts[segment.generation]?.contains(offset) ?? false
   }
 
-  /// Whether the flight record at `offset` of a segment is in an archive. Nothing but frames says so.
-  package func containsFlight(_ segment: SegmentHeader, offset: Int) -> Bool {
-    flightParts[segment.generation]?.contains(offset) ?? false
+  /// Whether the flight record at `offset` of a segment is in an archive, or was given up by a capture. As
+  /// ``contains(_:offset:trustsDrained:)``.
+  package func containsFlight(
+    _ segment: SegmentHeader, offset: Int, trustsDrained: Bool
+  ) -> Bool {
+    if trustsDrained && !hasDamage && !hasFlightDamage && offset < segment.captured { return true }
+    return flightParts[segment.generation]?.contains(offset) ?? false
   }
 
   /// Makes ``contains(_:offset:trustsDrained:)`` fast, until there is another frame.

@@ -69,13 +69,30 @@ final class DeadRing {
 
   /// Notes how far the records of each segment are in an archive.
   ///
-  /// - Parameter noted: How far that was the last time.
-  func note(_ runs: [SegmentRun], _ noted: inout [Int]) throws(SystemError) {
+  /// - Parameters:
+  ///   - areFlight: Whether it is flight records, or all others.
+  ///   - noted: How far that was the last time.
+  func note(
+    _ runs: [SegmentRun], areFlight: Bool = false, _ noted: inout [Int]
+  ) throws(SystemError) {
     guard trustsDrained else { return }
     for (place, run) in runs.enumerated() where run.taken > noted[place] {
-      try note(drained: run.taken, ofSegment: run.index)
+      if areFlight {
+        try note(captured: run.taken, of: run)
+      } else {
+        try note(drained: run.taken, ofSegment: run.index)
+      }
       noted[place] = run.taken
     }
+  }
+
+  private func note(captured: Int, of run: SegmentRun) throws(SystemError) {
+    guard let places = image.head.geometry.capturedPlaces else { return }
+    let seed = checkSeed(
+      session: image.head.identity.session, generation: run.header.generation)
+    let word = CapturedPlace.word(captured, seed: seed)
+    let bytes = withUnsafeBytes(of: word.littleEndian) { Array($0) }
+    try file.write(all: bytes, at: places.lowerBound + run.index * wordSize)
   }
 
   /// With one write, so that it is there with its complement, or not at all.

@@ -353,14 +353,18 @@ package struct Recovery: ~Copyable {
 
   /// Moves the flight records that are left: what led to the end of the process.
   private func moveFlight(to series: ArchiveSeries, _ coverage: Coverage) throws -> Int {
-    let image = image
-    var collector = FrameCollector(
-      runs { segment, record, offset in
-        image.isFlight(record) && !coverage.containsFlight(segment.header, offset: offset)
-      })
+    let (image, trustsDrained) = (image, ring.trustsDrained)
+    let runs = runs { segment, record, offset in
+      image.isFlight(record)
+        && !coverage.containsFlight(segment.header, offset: offset, trustsDrained: trustsDrained)
+    }
+    var collector = FrameCollector(runs)
+    var noted = runs.map(\.taken)
     var fields = FrameHeader(.records)
     fields.isFlight = true
-    return try move(&collector, to: series, fields) { _ in }
+    return try move(&collector, to: series, fields) { collector in
+      try ring.note(collector.runs, areFlight: true, &noted)
+    }
   }
 
   private func runs(

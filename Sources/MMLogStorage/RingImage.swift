@@ -106,7 +106,8 @@ package final class RingImage {
     trustsDrained: Bool
   ) -> Bool {
     if isFlight(record) {
-      return !hasFlight || coverage.containsFlight(segment.header, offset: offset)
+      return !hasFlight
+        || coverage.containsFlight(segment.header, offset: offset, trustsDrained: trustsDrained)
     }
     return coverage.contains(segment.header, offset: offset, trustsDrained: trustsDrained)
   }
@@ -117,7 +118,8 @@ package final class RingImage {
   ) -> Bool {
     [range.lowerBound, range.upperBound - wordSize].allSatisfy {
       coverage.contains(segment, offset: $0, trustsDrained: trustsDrained)
-        && (!hasFlight || coverage.containsFlight(segment, offset: $0))
+        && (!hasFlight
+          || coverage.containsFlight(segment, offset: $0, trustsDrained: trustsDrained))
     }
   }
 
@@ -170,6 +172,7 @@ private struct RingCopy {
     if hasCrashArea {
       try memory.read(file, RingLayout.crash..<RingLayout.crash + CrashLayout.size)
     }
+    if let places = geometry.capturedPlaces { try memory.read(file, places) }
     try copySegments(file, resume)
     // After the segments: what their records refer to was in it before they were.
     try memory.read(file, newEntries)
@@ -232,7 +235,7 @@ private struct RingCopy {
     try memory.read(file, offset..<offset + size)
     let written = part.load(SegmentLayout.generation, as: UInt64.self)
     let isMended = target.mendSegmentHeader()
-    let header: SegmentHeader
+    var header: SegmentHeader
     do {
       header = try SegmentHeader(part, size: geometry.segmentSize)
     } catch {
@@ -247,11 +250,20 @@ private struct RingCopy {
     guard !header.isFree, written == generation,
       try word(file, at: offset + SegmentLayout.generation, within: offset + size) == generation
     else { return }
+    let seed = checkSeed(session: session, generation: header.generation)
+    header.captured = captured(ofSegment: index, seed) ?? header.captured
     segments.append(
       RingImage.Segment(
-        index: index, header: header, bytes: writtenPart(part, end: header.end),
-        seed: checkSeed(session: session, generation: header.generation)))
+        index: index, header: header, bytes: writtenPart(part, end: header.end), seed: seed))
     if isMended { noteMended(offset..<offset + SegmentLayout.size, "header of segment \(index)") }
+  }
+
+  /// Up to where a segment's flight records are captured, if the ring says so.
+  private func captured(ofSegment index: Int, _ seed: UInt32) -> Int? {
+    guard let places = geometry.capturedPlaces else { return nil }
+    let word = UnsafeRawBufferPointer(memory.bytes)
+      .load(places.lowerBound + index * wordSize, as: UInt64.self)
+    return CapturedPlace.offset(word, seed: seed, segmentSize: geometry.segmentSize)
   }
 
   /// Notes damage that costs nothing.

@@ -15,7 +15,7 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
   case segmentFreeing, segmentFreed
 
   // Flight records are left in the ring, and captured.
-  case segmentRetained, flightBeforeFrame, flightAfterFrame
+  case segmentRetained, flightBeforeFrame, flightAfterFrame, flightNoted
 
   // Records go from the ring to an archive.
   case drainerBeforeFrame, drainerAfterFrame, drainerPublished, drainerFreed

@@ -76,13 +76,6 @@ package struct Settings {
       resumes = random.oneIn(3)
     #endif
     if random.oneIn(3) { flight = random.pick(Flight.none, .error) }
-    leaveOutWhatIsNotPromised()
-  }
-
-  /// Flight records whose archive a limit has deleted are archived a second time, if their process dies before their
-  /// segment is emptied.
-  private mutating func leaveOutWhatIsNotPromised() {
-    if keep != nil && flight == .error { flight = Flight.none }
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -93,7 +86,7 @@ package struct Settings {
     case .discardClaimed, .discardCounted: policy = .overwrite
     case .discardFragmentCounted: (policy, sizes, segment) = (.overwrite, 0...20_000, 4)
     case .segmentRetained: flight = flight ?? Flight.none
-    case .flightBeforeFrame, .flightAfterFrame: (flight, keep, hasHands) = (.error, nil, false)
+    case .flightBeforeFrame, .flightAfterFrame, .flightNoted: flight = .error
     case .fragmentWritten: sizes = 0...20_000
     case .overflowLocked: (threads, segment, ring, burst) = (16, 20, 256, nil)
     case .forkPrepared, .forkDetached, .forkReopened: forks = canFork ? 3 : 0
@@ -110,7 +103,6 @@ package struct Settings {
       records = nil
     default: break
     }
-    leaveOutWhatIsNotPromised()
   }
 
   /// - Parameter name: Gives a path for a name in the folder of the round.

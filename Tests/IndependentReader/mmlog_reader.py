@@ -419,7 +419,7 @@ class Session:
         self.name = uuid.hex()
         self.entry_seed = seed_of(uuid, 0)
         self.sites, self.labels, self.thread_names = {}, {}, {}
-        self.frames, self.segments = [], {}         # items; {generation: (items, drained)}
+        self.frames, self.segments = [], {}         # items; {generation: (items, drained, captured)}
         self.ranges = {}                            # (generation, of flight records): [(from, to)]
         self.archive_level = 0                      # of the ring: below it, flight records
         self.lowest, self.archive_damage = 0, False
@@ -439,21 +439,22 @@ class Session:
             else:
                 self.labels[entry[0]] = entry[1]
 
-    def already_archived(self, generation, item, drained):
-        """Whether an archive has it, or it was given up when the session was closed."""
+    def already_archived(self, generation, item, drained, captured):
+        """Whether an archive has it, or it was given up by a capture or when the session was closed."""
         offset, is_flight = item.offset, min(item_level(item), 6) < self.archive_level
         ranges = self.ranges.get((generation, is_flight), ())
         if is_flight:
-            return self.ring_state == 2 or any(start <= offset < end for start, end in ranges)
+            return (self.ring_state == 2 or any(start <= offset < end for start, end in ranges)
+                    or (not self.archive_damage and offset < captured))
         return (any(start <= offset < end for start, end in ranges)
                 or (not self.archive_damage and (offset < drained or generation < self.lowest)))
 
     def items(self):
         """The records and fragments of all frames and segments, merged."""
         runs = self.frames[:]
-        for generation, (items, drained) in sorted(self.segments.items()):
+        for generation, (items, *places) in sorted(self.segments.items()):
             runs.append([item for item in items
-                         if not self.already_archived(generation, item, drained)])
+                         if not self.already_archived(generation, item, *places)])
         return heapq.merge(*runs, key=lambda item: item.ticks)      # of equal ones the first run's
 
     def decoded(self):
@@ -632,10 +633,12 @@ def read_ring(path, sessions, report):
         head, actual = parse_head(data), os.fstat(file).st_size
         data = data.ljust(4096, b"\0")
         (size, dictionary, dictionary_size, first, segment_size, count,
-         header_size) = struct.unpack_from("<5Q2I", data, 408)
+         header_size, _, captures) = struct.unpack_from("<5Q2I2Q", data, 408)
         if (dictionary < 4096 or segment_size < 72 or header_size != 64
                 or (dictionary | dictionary_size | first | segment_size) % 8
-                or dictionary + dictionary_size > first or first + count * segment_size > size):
+                or dictionary + dictionary_size > first or first + count * segment_size > size
+                or captures and (captures % 8 or captures < dictionary + dictionary_size
+                                 or captures + 8 * count > first)):
             raise Malformed("impossible layout")
         if actual < size:
             damage("cut off at %d of %d bytes" % (actual, size))
@@ -644,11 +647,13 @@ def read_ring(path, sessions, report):
         session.archive_level = data[456]
         same_boot = any(head.boot) and head.boot == running_boot()
         clock = ring_clock(data)
+        places = os.pread(file, 8 * count, captures) if captures else b""
         for number in range(count if actual > first else 0):
             try:
                 segment = read_segment(file, first + number * segment_size, segment_size)
                 if segment:
-                    add_segment(segment, segment_size, session, clock, same_boot,
+                    place = places[8 * number:8 * number + 8]
+                    add_segment(segment, segment_size, session, clock, same_boot, place,
                                 lambda text: damage("segment %d: %s" % (number, text)))
             except Malformed as error:
                 damage("segment %d: %s" % (number, error))
@@ -664,7 +669,14 @@ def is_place(place, complement, size):
             and place % 8 == 0 and 64 <= place <= size)
 
 
-def add_segment(data, size, session, clock, same_boot, damage):
+def captured_place(word, size, seed):
+    """Where flight records that are not captured begin, as a ring says of a segment's use with this seed."""
+    if len(word) < 8 or u32(word, 4) != shift(seed, word[:4]):
+        return 64
+    return u32(word, 0) if is_place(u32(word, 0), 0, size) else 64
+
+
+def add_segment(data, size, session, clock, same_boot, place, damage):
     generation, _, drained, thread, tid = struct.unpack_from("<Q4I", data)
     end, name = u32(data, 40), text_field(data[24:40])
     if not is_place(drained, u32(data, 56), size):
@@ -673,19 +685,20 @@ def add_segment(data, size, session, clock, same_boot, damage):
         end = 0
     limit = min(len(data) // 8 * 8, end or size)
     session.thread_names[thread] = name
-    items, latest = [], 0
+    items, latest, seed = [], 0, seed_of(session.uuid, generation)
 
     def damaged(start, stop):
         damage("%d bytes damaged at %d" % (stop - start, start))
 
-    for at, length in scan(data, 64, limit, seed_of(session.uuid, generation),
-                           (RECORD, FRAGMENT), record_check, not same_boot, damaged):
+    for at, length in scan(data, 64, limit, seed, (RECORD, FRAGMENT), record_check,
+                           not same_boot, damaged):
         try:
             items.append(make_item(data, at, length, latest, clock, thread, tid, name))
             latest = items[-1].ticks
         except Malformed as error:
             damage("record at %d: %s" % (at, error))
-    session.segments[generation] = items, drained if same_boot else 0
+    captured = captured_place(place, size, seed)
+    session.segments[generation] = (items, drained, captured) if same_boot else (items, 0, 0)
 
 
 # --- Archives (§8) ---------------------------------------------------------------------

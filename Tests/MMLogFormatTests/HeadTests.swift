@@ -86,6 +86,13 @@ import Testing
       let bytes = changed(ring) { $0.store(value, offset) }
       #expect(error(ofRing: bytes) == .invalid("geometry"), "\(name) \(value)")
     }
+    let table = RingGeometry(
+      dictionarySize: 8192, segmentSize: 4096, segmentCount: 3, hasCaptures: true)
+    let head = RingHead(identity: anyIdentity, geometry: table).encoded(pageSize: 4096)
+    for value in [8, 16376, 16385, 20464, 20480, .max - 7] as [UInt64] {
+      let bytes = changed(head) { $0.store(value, 464) }
+      #expect(error(ofRing: bytes) == .invalid("geometry"), "captured places \(value)")
+    }
     for (offset, value) in [(448, 0), (448, 4), (448, .max), (452, 72)] as [(Int, UInt32)] {
       let bytes = changed(ring) { $0.store(value, offset) }
       #expect(error(ofRing: bytes) == .invalid("geometry"), "u32 at \(offset): \(value)")
@@ -96,7 +103,7 @@ import Testing
     var generator = SeededGenerator(seed: 7)
     for round in 0..<2000 {
       let bytes = changed(ring) { head in
-        for offset in [408, 416, 424, 432, 440, 448] where Bool.random(using: &generator) {
+        for offset in [408, 416, 424, 432, 440, 448, 464] where Bool.random(using: &generator) {
           let value = generator.next() >> UInt64.random(in: 0..<64, using: &generator)
           head.store(value & ~UInt64.random(in: 0...7, using: &generator), offset)
         }
@@ -105,6 +112,10 @@ import Testing
       let found = head.geometry
       #expect(
         found.dictionaryOffset + found.dictionarySize <= found.segmentsOffset, "round \(round)")
+      if let places = found.capturedPlaces {
+        #expect(places.lowerBound >= found.dictionaryOffset + found.dictionarySize)
+        #expect(places.upperBound <= found.segmentsOffset)
+      }
       let size = bytes.withUnsafeBytes { $0.load(408, as: UInt64.self) }
       #expect(found.fileSize <= size, "round \(round)")
     }
@@ -174,6 +185,25 @@ import Testing
     for bit in 0..<512 where covers(bit / 8) {
       let bytes = segment.flipping(bit: bit)
       #expect(failure { _ = try bytes.read { try SegmentHeader($0) } } == .wrongCheck, "bit \(bit)")
+    }
+  }
+
+  /// FORMAT.md, 3: the offset, and the seeded check of these four bytes.
+  @Test func aCapturedPlaceIsOfOneGenerationAndRightOrNothing() {
+    let word = CapturedPlace.word(128, seed: 7)
+    let check = [128, 0, 0, 0].read { crc32cState(7, $0) }
+    #expect(word == UInt64(check) << 32 | 128)
+    #expect(CapturedPlace.offset(word, seed: 7, segmentSize: 256) == 128)
+    #expect(CapturedPlace.offset(word, seed: 8, segmentSize: 256) == nil)
+    for bit in 0..<64 {
+      #expect(CapturedPlace.offset(word ^ 1 << bit, seed: 7, segmentSize: 256) == nil, "bit \(bit)")
+    }
+    for (offset, isPlace) in [
+      (0, false), (56, false), (64, true), (68, false), (256, true), (264, false),
+    ] {
+      let found = CapturedPlace.offset(
+        CapturedPlace.word(offset, seed: 7), seed: 7, segmentSize: 256)
+      #expect(found == (isPlace ? offset : nil))
     }
   }
 

@@ -33,6 +33,7 @@ import Testing
       "dictionary size": (Ring.dictionarySize, 424), "segments": (Ring.segmentsOffset, 432),
       "segment size": (Ring.segmentSize, 440), "count": (Ring.segmentCount, 448),
       "header size": (Ring.segmentHeaderSize, 452), "archive level": (Ring.archiveLevel, 456),
+      "captured": (Ring.capturedOffset, 464),
       "state": (Ring.state, 512),
       "newest archive": (Ring.newestArchive, 516),
       "resumed session": (Ring.resumedSession, 520), "its number": (Ring.resumedNumber, 536),

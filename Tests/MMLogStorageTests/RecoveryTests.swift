@@ -89,6 +89,68 @@ import Testing
     #expect(names.count == 1)
   }
 
+  /// Of this boot, with records at `debug` as flight records.
+  private func flightLog(bootID: [UInt8] = Host.bootID(), hasCaptures: Bool = true) -> TestLog {
+    let geometry = RingGeometry(
+      dictionarySize: 8192, segmentSize: 4096, segmentCount: 16, hasCaptures: hasCaptures)
+    return TestLog(bootID: bootID, geometry: geometry, archiveLevel: .info)
+  }
+
+  /// Thirty records at `debug` and at `info`, of which the first twenty are archived and captured.
+  private func writeCaptured(in log: TestLog) -> [String] {
+    for index in 0..<30 {
+      let thread = UInt32(index % 3 + 1)
+      log.write("debug \(index)", ticks: UInt64(2 * index), thread: thread, level: .debug)
+      log.write("info \(index)", ticks: UInt64(2 * index + 1), thread: thread)
+      if index == 19 {
+        log.archive()
+        log.archive(areFlight: true)
+      }
+    }
+    return (0..<30).flatMap { ["debug \($0)", "info \($0)"] }
+  }
+
+  @Test func whatWasCapturedIsNotArchivedAgainWhenItsArchiveIsGone() throws {
+    let log = flightLog()
+    let all = writeCaptured(in: log)
+    log.archives = []
+    log.save()
+    let before = readHere([log.folder.path])
+    #expect(before.records.map(\.message) == Array(all.suffix(20)))
+    let difference = try readInPython([log.folder.path]).difference(from: before)
+    #expect(difference == nil)
+    let outcome = try recover(in: log.folder)
+    #expect(outcome.sessions.map(\.recordCount) == [20])
+    #expect(outcome.sessions.map(\.flightRecordCount) == [10])
+    #expect(readHere([log.folder.path]).records == before.records)
+  }
+
+  /// What is not known to be in an archive is shown, and recovered.
+  @Test(arguments: ["no captured places", "another boot", "a wrong word", "a wrong frame"])
+  func theRingsWordForWhatWasCapturedIsNotTakenBlindly(reason: String) throws {
+    let log = flightLog(
+      bootID: reason == "another boot" ? [UInt8](repeating: 9, count: 16) : Host.bootID(),
+      hasCaptures: reason != "no captured places")
+    let all = writeCaptured(in: log)
+    if reason == "a wrong word", let places = log.geometry.capturedPlaces {
+      for place in places { log.ring[place] ^= 1 }
+    }
+    if reason == "a wrong frame" {
+      log.corruptArchive(at: log.archives[0].count - 20)
+    } else {
+      log.archives = []
+    }
+    log.save()
+    let result = readHere([log.folder.path])
+    let infos = all.enumerated().filter { $0.offset % 2 == 1 && $0.offset < 40 }.map(\.element)
+    let isTrusted = reason == "no captured places" || reason == "a wrong word"
+    // Of others the ring says, and is believed, that they are in an archive.
+    let expected = isTrusted ? all.filter { !infos.contains($0) } : all
+    #expect(result.records.map(\.message) == expected)
+    let difference = try readInPython([log.folder.path]).difference(from: result)
+    #expect(difference == nil)
+  }
+
   @Test func anArchivesNumberIsNeverUsedAgain() throws {
     log.write("record 0", ticks: 1)
     log.put([3, 0, 0, 0], at: RingLayout.newestArchive)
@@ -107,9 +169,12 @@ import Testing
   }
 
   #if DEBUG
-    @Test func whatARecoveryArchivedIsNotArchivedAgainWhenItsArchiveIsGone() throws {
-      for index in 0..<100 { log.write("record \(index)", ticks: UInt64(index)) }
+    @Test(arguments: [Level.info, .debug])
+    func whatARecoveryArchivedIsNotArchivedAgainWhenItsArchiveIsGone(level: Level) throws {
+      let log = flightLog()
+      for index in 0..<100 { log.write("record \(index)", ticks: UInt64(index), level: level) }
       log.save()
+      let names = { try FileManager.default.contentsOfDirectory(atPath: log.folder.path).sorted() }
       let directory = try Directory.open(log.folder.path)
       func recover() -> [RecoveredSession] {
         Recovery.recoverAll(
@@ -121,13 +186,14 @@ import Testing
       ForcedFault.force(
         .openat, errno: ENOSPC, onCall: 2, under: log.folder("test-"))
       #expect(recover().isEmpty)
-      let first = try #require(names.first { $0.hasSuffix(".mmlog") })
-      #expect(readHere([log.folder(first)]).records.count == 100 && names.contains(ringName))
+      let first = try #require(names().first { $0.hasSuffix(".mmlog") })
+      #expect(readHere([log.folder(first)]).records.count == 100)
+      #expect(try names().contains(ringName))
       // A limit deletes what is closed.
       try FileManager.default.removeItem(atPath: log.folder(first))
       #expect(recover().map(\.recordCount) == [0])
-      #expect(messages().isEmpty)
-      #expect(names.map { FileNames.Archive(fileName: $0)?.number } == [2])
+      #expect(readHere([log.folder.path]).records.isEmpty)
+      #expect(try names().map { FileNames.Archive(fileName: $0)?.number } == [2])
     }
 
     @Test func anArchiveThatIsDeletedMeanwhileIsNoReasonToStop() throws {

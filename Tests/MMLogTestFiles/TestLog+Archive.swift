@@ -6,7 +6,10 @@ extension TestLog {
   /// - Parameters:
   ///   - isPublished: false if the process died before it said so in the ring.
   ///   - isInColumns: false for a frame in rows.
-  package func archive(isPublished: Bool = true, isInColumns: Bool = false) {
+  ///   - areFlight: Whether it is flight records that are moved, or all others.
+  package func archive(
+    isPublished: Bool = true, isInColumns: Bool = false, areFlight: Bool = false
+  ) {
     if archives.isEmpty { beginArchive() }
     var rows = RowBuilder()
     var ranges: [RingRange] = []
@@ -17,14 +20,22 @@ extension TestLog {
       let start = geometry.offset(ofSegment: index)
       let bytes = UnsafeRawBufferPointer(copy).slice(start, geometry.segmentSize)
       guard let header = try? SegmentHeader(bytes) else { continue }
-      var scanner = RecordScanner(
-        bytes, from: header.drained, seed: seed(header.generation), looksBehindZeros: false)
-      while case .record(let view, _) = scanner.next() { found.append((view, header.thread)) }
+      let from = areFlight ? SegmentLayout.size : header.drained
+      let seed = seed(header.generation)
+      var scanner = RecordScanner(bytes, from: from, seed: seed, looksBehindZeros: false)
+      while case .record(let view, _) = scanner.next() {
+        if (view.level < archiveLevel) == areFlight { found.append((view, header.thread)) }
+      }
       ranges.append(
         RingRange(
-          generation: header.generation, from: UInt32(header.drained), to: UInt32(scanner.offset),
+          generation: header.generation, from: UInt32(from), to: UInt32(scanner.offset),
           segment: UInt32(index)))
-      if isPublished { store(UInt32(scanner.offset), at: start + SegmentLayout.drained) }
+      guard isPublished else { continue }
+      if areFlight {
+        putCaptured(scanner.offset, ofSegment: index, seed)
+      } else {
+        store(UInt32(scanner.offset), at: start + SegmentLayout.drained)
+      }
     }
     for (view, thread) in found.sorted(by: { $0.0.ticks < $1.0.ticks }) {
       rows.add(view, thread: thread, ticks: view.ticks)
@@ -40,8 +51,13 @@ extension TestLog {
       let columns = ColumnEncoder().encode(rows, CallSiteFields(), nil)
       addFrame(.records, stored: columns, .columns, rawSize: rows.size, summary, ranges)
     } else {
-      addFrame(.records, rows.payload(), summary, ranges)
+      addFrame(.records, rows.payload(), summary, ranges, areFlight: areFlight)
     }
+  }
+
+  private func putCaptured(_ offset: Int, ofSegment index: Int, _ seed: UInt32) {
+    guard let places = geometry.capturedPlaces else { return }
+    put([CapturedPlace.word(offset, seed: seed)], at: places.lowerBound + index * 8)
   }
 
   /// Begins another archive.
@@ -62,21 +78,21 @@ extension TestLog {
   @discardableResult
   package func addFrame(
     _ type: FrameType, _ payload: [UInt8], _ summary: RecordSummary? = nil, count: UInt32 = 0,
-    _ ranges: [RingRange] = []
+    _ ranges: [RingRange] = [], areFlight: Bool = false
   ) -> Range<Int> {
     let packed = Deflater(level: 6)?.compress(payload)
     var said = summary ?? RecordSummary()
     if summary == nil { said.count = count }
     return addFrame(
       type, stored: packed ?? payload, .rows, packed == nil ? .none : .zlib,
-      rawSize: payload.count, said, ranges)
+      rawSize: payload.count, said, ranges, areFlight: areFlight)
   }
 
   @discardableResult
   private func addFrame(
     _ type: FrameType, stored: [UInt8], _ arrangement: FrameCodec.Arrangement,
     _ compression: FrameCodec.Compression = .none, rawSize: Int, _ summary: RecordSummary,
-    _ ranges: [RingRange]
+    _ ranges: [RingRange], areFlight: Bool = false
   ) -> Range<Int> {
     if archives.isEmpty { beginArchive() }
     var header = FrameHeader(type, codec: FrameCodec(arrangement, compression))
@@ -84,7 +100,7 @@ extension TestLog {
     header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
     header.summary = summary
     header.clock = TickClock(ticks: 0, wall: Self.epoch, rate: 1 << 32)
-    header.ordinal = frameCount
+    (header.ordinal, header.isFlight) = (frameCount, areFlight)
     header.ranges = ranges
     frameCount += 1
     var archive = archives.removeLast()

@@ -26,20 +26,25 @@ package final class TestLog {
     var end = SegmentLayout.size
   }
 
+  /// Records below it are flight records.
+  let archiveLevel: Level
+
   package static let usualGeometry = RingGeometry(
     dictionarySize: 8192, segmentSize: 4096, segmentCount: 16)
 
   package init(
     session: UInt64 = 1, bootID: [UInt8] = [UInt8](repeating: 7, count: 16),
-    geometry: RingGeometry = usualGeometry
+    geometry: RingGeometry = usualGeometry, archiveLevel: Level = .trace
   ) {
     self.geometry = geometry
+    self.archiveLevel = archiveLevel
     identity = SessionIdentity(
       session: SessionID(words: (session, 0)), bootID: bootID, processID: 42, startTime: Self.epoch,
       processName: "orders", hostName: "tokyo", timeZone: "UTC", storeName: "test")
     dictionaryEnd = geometry.dictionaryOffset
     ring = [UInt8](repeating: 0, count: geometry.fileSize)
-    put(RingHead(identity: identity, geometry: geometry).encoded(pageSize: 4096), at: 0)
+    let head = RingHead(identity: identity, geometry: geometry, archiveLevel: archiveLevel)
+    put(head.encoded(pageSize: 4096), at: 0)
     put([UInt8(RingLayout.stateOpen)], at: RingLayout.state)
     let pair = ClockPair(ticks: 0, wall: Self.epoch, monotonic: 0, ordinal: 0)
     put(pair.encoded, at: RingLayout.firstClockPair)
@@ -50,7 +55,7 @@ package final class TestLog {
     for (index, byte) in bytes.enumerated() { ring[offset + index] = byte }
   }
 
-  private func put(_ words: [UInt64], at offset: Int) {
+  func put(_ words: [UInt64], at offset: Int) {
     words.withUnsafeBytes { put($0, at: offset) }
   }
 

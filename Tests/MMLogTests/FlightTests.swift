@@ -103,7 +103,40 @@ struct FlightTests {
     Sleep.nanoseconds(50_000_000)
     test.log.error("bad")
     try test.store.flush(.archive)
+    let counts = test.store.flightCounts
+    #expect(counts.captured == 0 && counts.forgotten == 1)
+    // Nor does a recovery after that.
+    let dead = try copy(of: test)
+    #expect(Contents(dead.path).messages == ["bad"])
     #expect(try test.closeAndRead().messages == ["bad"])
+  }
+
+  /// What a process would leave that is killed now.
+  private func copy(of test: TestStore) throws -> TemporaryDirectory {
+    let copy = TemporaryDirectory()
+    for name in try test.folder.names() where name.hasSuffix(".ring") || name.hasSuffix(".mmlog") {
+      copy.put(name, try test.folder.bytes(name))
+    }
+    return copy
+  }
+
+  @Test("what was captured is not archived again by a recovery, if a limit has deleted its archive")
+  func captureDeleted() throws {
+    let test = try recorder()
+    _ = log(0..<20, to: test.log)
+    test.log.error("bad")
+    _ = try test.store.rotate(within: .seconds(300))
+    let old = try test.folder.names(ending: ".mmlog")
+    let rest = log(20..<30, to: test.log)
+    try test.store.flush(.archive)
+    let dead = try copy(of: test)
+    for name in old { try FileManager.default.removeItem(atPath: dead(name)) }
+    try test.store.close()
+    #expect(!old.isEmpty && Contents(dead.path).messages == rest.all)
+    let recovered = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
+    #expect(recovered.map(\.flightRecordCount) == [10])
+    let after = Contents(dead.path)
+    #expect(after.messages == rest.all && after.isClean)
   }
 
   @Test(
@@ -139,11 +172,7 @@ struct FlightTests {
     let second = log(20..<2000, to: test.log)
     try test.store.flush(.archive)
     let third = log(2000..<2020, to: test.log)
-    // As a process leaves it that is killed now.
-    let dead = TemporaryDirectory()
-    for name in try test.folder.names() where name.hasSuffix(".ring") || name.hasSuffix(".mmlog") {
-      dead.put(name, try test.folder.bytes(name))
-    }
+    let dead = try copy(of: test)
     try test.store.close()
     let before = Contents(dead.path)
     let archived = first.all + ["bad"] + second.archived + third.archived

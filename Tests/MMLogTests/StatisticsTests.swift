@@ -34,6 +34,25 @@ struct StatisticsTests {
     #expect(closed.archived == after.archived && closed.ringBytes == 0 && closed.segments == 0)
   }
 
+  @Test("flight records wait for nothing")
+  func flightRecords() throws {
+    let test = try TestStore {
+      ($0.drainInterval, $0.archiveLevel) = (.seconds(3600), .info)
+    }
+    for number in 0..<10 { test.log.debug("\(number)") }
+    #expect(test.store.statistics.waiting.count == 0)
+    #expect(test.store.statistics.oldestWaiting == nil)
+    for number in 0..<10 {
+      test.log.info("\(number)")
+      test.log.debug("\(number)")
+    }
+    let before = test.store.statistics.waiting
+    #expect(before.count == 10 && before.count(.info) == 10 && before.bytes == 320)
+    try test.store.flush(.archive)
+    #expect(test.store.statistics.waiting.count == 0)
+    try test.store.close()
+  }
+
   @Test("a record in pieces counts once, with all of its bytes")
   func fragments() throws {
     let test = try TestStore {

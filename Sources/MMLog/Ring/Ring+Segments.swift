@@ -104,6 +104,28 @@ extension Ring {
       place: offset, SegmentLayout.drained, check: SegmentLayout.drainedCheck, ofSegment: index)
   }
 
+  /// Notes that the flight records before `offset` of a generation are in an archive, or too old for one.
+  func publish(captured offset: Int, ofSegment index: Int, generation: UInt64) {
+    guard let place = capturedPlace(index) else { return }
+    let seed = checkSeed(session: identity.session, generation: generation)
+    mmlog_store_release_u64(place, CapturedPlace.word(offset, seed: seed))
+  }
+
+  /// Up to where that was noted of a generation; where its first record is, if it was not.
+  func captured(ofSegment index: Int, generation: UInt64) -> Int {
+    guard let place = capturedPlace(index) else { return SegmentLayout.size }
+    let seed = checkSeed(session: identity.session, generation: generation)
+    return CapturedPlace.offset(
+      mmlog_load_acquire_u64(place), seed: seed, segmentSize: geometry.segmentSize)
+      ?? SegmentLayout.size
+  }
+
+  private func capturedPlace(_ index: Int) -> UnsafeMutablePointer<UInt64>? {
+    geometry.capturedPlaces.map {
+      (base + $0.lowerBound + index * wordSize).assumingMemoryBound(to: UInt64.self)
+    }
+  }
+
   /// Stores one of the places that change while the rest of a segment's header stays, and its complement.
   private func store(place: Int, _ offset: Int, check: Int, ofSegment index: Int) {
     let segment = address(ofSegment: index)

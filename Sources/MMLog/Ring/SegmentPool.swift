@@ -124,10 +124,18 @@ final class SegmentPool: @unchecked Sendable {
     return false
   }
 
-  /// Keeps a segment from being discarded while the drainer reads it.
-  func setPin(_ index: Int, _ isPinned: Bool) {
-    _ = mmlog_exchange_u32(pins + index, isPinned ? 1 : 0)
+  /// Keeps an open segment from being discarded, should it be sealed, until ``unpin(_:)``; false if it is not open.
+  func pinOpen(_ index: Int) -> Bool {
+    guard status(index) == .open else { return false }
+    _ = mmlog_exchange_u32(pins + index, 1)
+    if status(index) == .open { return true }
+    // Sealed just now, it may have been discarded before the pin was seen.
+    unpin(index)
+    return false
   }
+
+  /// Lets a pinned segment be discarded.
+  func unpin(_ index: Int) { _ = mmlog_exchange_u32(pins + index, 0) }
 
   /// Gives up a claim: the segment is sealed as before.
   func unclaim(_ index: Int) {

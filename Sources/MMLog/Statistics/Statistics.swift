@@ -41,7 +41,8 @@ extension LogStore {
 
     /// What was moved from the ring to archives.
     public internal(set) var archived = Records()
-    /// What is in the ring and not in an archive yet. A record that is moved at this moment may be in ``archived`` already, too.
+    /// What is in the ring and not in an archive yet. A record that is moved at this moment may be in ``archived`` already, too. Those
+    /// below ``Configuration/archiveLevel`` wait for nothing, and are not counted.
     public internal(set) var waiting = Records()
     /// How long ago the oldest record was logged that is in no archive yet; nil if there is none. Without trouble it is less than
     /// ``Configuration/drainInterval``, and the time of a pass.

@@ -26,7 +26,7 @@ extension StoreCore {
 
   /// Reads the ring segment by segment: a ring must not go away meanwhile, and nobody is to wait for more than one.
   private func waitingRecords() -> WaitingRecords {
-    var waiting = WaitingRecords()
+    var waiting = WaitingRecords(archiveLevel: configuration.archiveLevel)
     let size = geometry.segmentSize
     let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: wordSize)
     defer { copy.deallocate() }

@@ -2,10 +2,14 @@ import CMMLog
 import MMLogFormat
 import MMLogSystem
 
-/// What of a ring is in no archive yet.
+/// What of a ring is in no archive yet, and is to be.
 struct WaitingRecords {
+  /// Records below it stay in the ring.
+  let archiveLevel: Level
   private(set) var records = LogStore.Statistics.Records()
   private var oldest: (ticks: UInt64, clock: TickClock)?
+
+  init(archiveLevel: Level) { self.archiveLevel = archiveLevel }
 
   /// How long ago the oldest was logged, in nanoseconds.
   var oldestAge: Int64? {
@@ -25,7 +29,7 @@ struct WaitingRecords {
     guard header.drained < end else { return }
     var scanner = RecordScanner(segment, header, of: session, from: header.drained, to: end)
     while let item = scanner.next() {
-      if case .record(let record, _) = item { add(record, clock) }
+      if case .record(let record, _) = item, record.level >= archiveLevel { add(record, clock) }
     }
   }
 

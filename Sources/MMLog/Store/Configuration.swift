@@ -138,7 +138,7 @@ extension LogStore {
     public var captureLevel: Level? = .error
 
     /// How far back a capture goes, and how long a record below ``archiveLevel`` is kept at all: from 1 ms to a day; default one
-    /// minute. After a crash, all that is left in the ring counts.
+    /// minute. After a crash, all that is left in the ring counts; what a capture found too old is not.
     public var captureTime = Duration.seconds(60)
 
     /// What ``Privacy/auto`` means for values that are neither numbers nor Booleans: `public`, `private` (the default) or `hash`.
@@ -199,7 +199,7 @@ extension LogStore {
       }
       return RingGeometry(
         dictionarySize: dictionarySize, segmentSize: segmentSize,
-        segmentCount: (room + segmentSize - 1) / segmentSize)
+        segmentCount: (room + segmentSize - 1) / segmentSize, hasCaptures: archiveLevel > .trace)
     }
 
     private static func segmentSize(ringSize: Int) -> Int {

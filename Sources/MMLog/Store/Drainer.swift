@@ -350,8 +350,7 @@ final class Drainer: @unchecked Sendable {
 
   /// Archives flight records, if there is a reason to.
   private func capture() throws(SystemError) {
-    let pins = session.policy == .overwriteOldest
-    guard let done = try flight?.captureIfDue(to: series, pinning: pins) else { return }
+    guard let done = try flight?.captureIfDue(to: series) else { return }
     if done.count > 0 { needsSync = true }
     events.send(.captured(done.count, done.reason))
   }
@@ -388,7 +387,7 @@ final class Drainer: @unchecked Sendable {
     var claimed: Set<Int> = []
     var pinned: [Int] = []
     defer {
-      for index in pinned { session.ring.pool.setPin(index, false) }
+      for index in pinned { session.ring.pool.unpin(index) }
       for index in claimed { session.ring.pool.unclaim(index) }
     }
     var collector = FrameCollector(runs(&claimed, &pinned, atMost: mostClaims), cutoff: cutoff)
@@ -429,7 +428,9 @@ final class Drainer: @unchecked Sendable {
     let newest = generationLimit(limit)
     var runs: [SegmentRun] = []
     for index in 0..<ring.pool.count where ring.generation(ofSegment: index) <= newest {
-      if !pin(index, &pinned) {
+      if ring.pool.pinOpen(index) {
+        pinned.append(index)
+      } else {
         guard ring.pool.status(index) == .sealed, ring.pool.claim(index) else { continue }
         claimed.insert(index)
       }
@@ -447,17 +448,6 @@ final class Drainer: @unchecked Sendable {
     let sealed = (0..<ring.pool.count).filter { ring.pool.status($0) == .sealed }
     let generations = sealed.map { ring.generation(ofSegment: $0) }.sorted()
     return generations.count > limit ? min(generations[limit], newestGeneration) : newestGeneration
-  }
-
-  /// Keeps an open segment from being discarded until its pin is taken away; false if it is not open.
-  private func pin(_ index: Int, _ pinned: inout [Int]) -> Bool {
-    let pool = session.ring.pool
-    guard pool.status(index) == .open else { return false }
-    guard session.policy == .overwriteOldest else { return true }
-    pool.setPin(index, true)
-    pinned.append(index)
-    // Sealed just now, it may have been discarded before the pin was seen.
-    return pool.status(index) == .open
   }
 
   private func run(_ index: Int, isSealed: Bool) -> SegmentRun? {

@@ -14,8 +14,7 @@ final class FlightRecorder {
   /// The levels whose records have everything captured, a bit each.
   private let captureLevels: UInt8
   private var rows = RowBuilder()
-  /// Up to where records are captured, and how old the newest record of a retained segment is, by generation.
-  private var captured: [UInt64: Int] = [:]
+  /// How old the newest record of a retained segment is, by generation.
   private var newestTicks: [UInt64: UInt64] = [:]
   /// Why a capture is due.
   private var reason: CaptureReason?
@@ -63,7 +62,6 @@ final class FlightRecorder {
     while reserve > 0, ring.recycleOldest() { reserve -= 1 }
     let present = Set((0..<ring.pool.count).map { ring.generation(ofSegment: $0) })
     newestTicks = newestTicks.filter { present.contains($0.key) }
-    captured = captured.filter { present.contains($0.key) }
   }
 
   /// The ticks from which on records are captured.
@@ -94,22 +92,20 @@ final class FlightRecorder {
   ///
   /// - Returns: Why it did, and how many records it were; nil if there was no reason.
   func captureIfDue(
-    to series: ArchiveSeries, pinning isPinned: Bool
+    to series: ArchiveSeries
   ) throws(SystemError) -> (reason: CaptureReason, count: Int)? {
     let (requests, signals) = (ring.captureRequests, CaptureSignal.count)
     if signals != servedSignals { ask(.signal) }
     if requests != servedRequests { ask(.request) }
     guard let reason else { return nil }
-    let count = try capture(to: series, pinning: isPinned)
+    let count = try capture(to: series)
     (servedRequests, servedSignals, self.reason) = (requests, signals, nil)
     ring.acknowledge(captures: requests)
     return (reason, count)
   }
 
   /// The oldest first, a part of them at a time: threads may need the others' places meanwhile.
-  private func capture(
-    to series: ArchiveSeries, pinning isPinned: Bool
-  ) throws(SystemError) -> Int {
+  private func capture(to series: ArchiveSeries) throws(SystemError) -> Int {
     let pool = ring.pool
     let oldest = oldestTicks
     let candidates = (0..<pool.count).filter { pool.flightCount($0) > 0 }
@@ -119,30 +115,24 @@ final class FlightRecorder {
     var count = 0
     for start in stride(from: 0, to: candidates.count, by: size) {
       let batch = candidates[start..<min(start + size, candidates.count)].map(\.index)
-      count += try capture(batch, since: oldest, to: series, pinning: isPinned)
+      count += try capture(batch, since: oldest, to: series)
     }
     return count
   }
 
   private func capture(
-    _ batch: [Int], since oldest: UInt64, to series: ArchiveSeries, pinning isPinned: Bool
+    _ batch: [Int], since oldest: UInt64, to series: ArchiveSeries
   ) throws(SystemError) -> Int {
     let pool = ring.pool
     var retained = Set(batch.filter { pool.claimRetained($0) })
     let sealed = batch.filter { !retained.contains($0) && pool.claim($0) }
-    var open = batch.filter {
-      !retained.contains($0) && !sealed.contains($0) && pool.status($0) == .open
-    }
-    if isPinned { for index in open { pool.setPin(index, true) } }
+    let claimed = retained.union(sealed)
+    let open = batch.filter { !claimed.contains($0) && pool.pinOpen($0) }
     defer {
       for index in retained { pool.retain(index) }
       for index in sealed { pool.unclaim(index) }
-      if isPinned { for index in open { pool.setPin(index, false) } }
+      for index in open { pool.unpin(index) }
     }
-    // Sealed just now, one may have been discarded before its pin was seen.
-    let pinned = open.filter { pool.status($0) == .open }
-    if isPinned { for index in open where !pinned.contains(index) { pool.setPin(index, false) } }
-    open = pinned
     let indices = Array(retained) + sealed + open
     let count = try move(indices.compactMap { run($0, since: oldest) }, to: series)
     // Nobody needs these any more.
@@ -161,7 +151,7 @@ final class FlightRecorder {
     else { return nil }
     let scanner = ring.scanner(
       ofSegment: index, header, from: SegmentLayout.size, to: header.drained)
-    let done = captured[header.generation] ?? 0
+    let done = ring.captured(ofSegment: index, generation: header.generation)
     return SegmentRun(
       index: index, header: header, scanner: scanner,
       isWanted: { [archiveLevel = ring.archiveLevel] record, offset in
@@ -169,30 +159,43 @@ final class FlightRecorder {
       })
   }
 
+  /// Archives runs, frame by frame. What they passed over is too old, and is given up.
   private func move(
     _ runs: [SegmentRun], to series: ArchiveSeries
   ) throws(SystemError) -> Int {
     var collector = FrameCollector(runs)
     var fields = FrameHeader(.records)
     fields.isFlight = true
-    var counts = runs.map(\.takenCount)
-    var count = 0
-    while true {
+    repeat {
+      let before = collector.runs
       rows.removeAll()
       fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
-      if rows.isEmpty { return count }
-      fields.clock = ring.clock
-      TestPoint.reach(.flightBeforeFrame)
-      try series.append(rows, dictionary: ring.dictionary, fields)
-      TestPoint.reach(.flightAfterFrame)
-      for (place, run) in collector.runs.enumerated() where run.takenCount > counts[place] {
-        captured[run.header.generation] = run.taken
-        ring.pool.addFlight(counts[place] - run.takenCount, to: run.index)
-        count += run.takenCount - counts[place]
-        ring.countCaptured(UInt64(run.takenCount - counts[place]))
-        counts[place] = run.takenCount
+      if !rows.isEmpty {
+        fields.clock = ring.clock
+        TestPoint.reach(.flightBeforeFrame)
+        try series.append(rows, dictionary: ring.dictionary, fields)
+        TestPoint.reach(.flightAfterFrame)
       }
+      note(collector.runs, before: before)
+      TestPoint.reach(.flightNoted)
       try series.rotateIfDue(dictionary: ring.dictionary)
+    } while !rows.isEmpty
+    for run in collector.runs { ring.forget(UInt64(ring.pool.takeFlightCount(run.index))) }
+    return collector.runs.reduce(0) { $0 + $1.takenCount }
+  }
+
+  /// Notes what a frame has, and what was passed over on the way.
+  ///
+  /// - Parameter before: The same runs without that.
+  private func note(_ runs: [SegmentRun], before: [SegmentRun]) {
+    for (run, old) in zip(runs, before) {
+      let count = run.takenCount - old.takenCount
+      ring.pool.addFlight(-count, to: run.index)
+      ring.countCaptured(UInt64(count))
+      let (index, generation) = (run.index, run.header.generation)
+      if run.taken > ring.captured(ofSegment: index, generation: generation) {
+        ring.publish(captured: run.taken, ofSegment: index, generation: generation)
+      }
     }
   }
 }

@@ -10,6 +10,7 @@ import MMLogTestFiles
 /// - columns: session D, records in columns written by hand, with every encoding.
 /// - encoded: session E, the records of closed, as an encoder of columns once wrote them.
 /// - resumed: sessions F and G, as closed, one behind the other in one file.
+/// - flight: session H, a ring with flight records, of which some are captured.
 enum GoldenFiles {
   static let epoch: Int64 = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
 
@@ -42,10 +43,30 @@ enum GoldenFiles {
   static let ringClock = TickClock(first: pairs[0], newest: pairs[1])
 
   static var ring: [UInt8] {
-    let identity = identity(10)
-    let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 6)
+    ring(
+      identity(10), RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 6), .trace)
+  }
+
+  static var flight: [UInt8] {
+    let identity = identity(17)
+    let geometry = RingGeometry(
+      dictionarySize: 8192, segmentSize: 4096, segmentCount: 6, hasCaptures: true)
+    var ring = GoldenBytes(bytes: ring(identity, geometry, .notice))
+    for segment in GoldenRecords.segments(entrySeed: seed(identity)).dropFirst(2) {
+      let word = CapturedPlace.word(
+        segment.offset(2), seed: seed(identity, segment.generation))
+      let bytes = withUnsafeBytes(of: word.littleEndian) { Array($0) }
+      ring.put(bytes, at: geometry.capturedOffset + segment.index * wordSize)
+    }
+    return ring.bytes
+  }
+
+  private static func ring(
+    _ identity: SessionIdentity, _ geometry: RingGeometry, _ archiveLevel: Level
+  ) -> [UInt8] {
     var ring = GoldenBytes(count: geometry.fileSize)
-    ring.put(RingHead(identity: identity, geometry: geometry).encoded(pageSize: 4096), at: 0)
+    let head = RingHead(identity: identity, geometry: geometry, archiveLevel: archiveLevel)
+    ring.put(head.encoded(pageSize: 4096), at: 0)
     ring.put([UInt8(RingLayout.stateOpen)], at: RingLayout.state)
     for (index, pair) in pairs.enumerated() {
       ring.put(pair.encoded, at: RingLayout.firstClockPair + index * ClockPairLayout.size)
@@ -149,6 +170,7 @@ enum GoldenFiles {
 struct GoldenBytes {
   var bytes: [UInt8]
 
+  init(bytes: [UInt8]) { self.bytes = bytes }
   init(count: Int) { bytes = [UInt8](repeating: 0, count: count) }
 
   mutating func put(_ new: [UInt8], at offset: Int) {

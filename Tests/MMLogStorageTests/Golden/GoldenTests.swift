@@ -31,6 +31,7 @@ import Testing
       "golden-20251121T090000Z-\(GoldenFiles.identity(15).session)-000001.mmlog",
       { GoldenFiles.resumed }
     ),
+    ("golden.\(GoldenFiles.identity(17).session).ring", { GoldenFiles.flight }),
   ]
   /// What an encoder that may become better made once, and nobody makes again.
   private static let madeOnce = 5
@@ -46,6 +47,7 @@ import Testing
     Reading(name: "ring-and-torn", files: [0, 1]), Reading(name: "closed", files: [2]),
     Reading(name: "compressed", files: [3]), Reading(name: "columns", files: [4]),
     Reading(name: "encoded", files: [5]), Reading(name: "resumed", files: [6]),
+    Reading(name: "flight", files: [7]),
   ]
 
   private func path(_ name: String) -> String { "\(testsFolder)/Golden/v1/\(name)" }
@@ -70,7 +72,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 1, 2, 4, 6]) func theEncodersStillMakeTheSameBytes(index: Int) throws {
+  @Test(arguments: [0, 1, 2, 4, 6, 7]) func theEncodersStillMakeTheSameBytes(index: Int) throws {
     let (name, make) = Self.files[index]
     let made = make()
     let golden = try contents(name)
@@ -98,7 +100,7 @@ import Testing
   @Test func bothReadersMergeTheSessionsAlike() throws {
     let folder = "\(testsFolder)/Golden/v1"
     let result = readHere([folder])
-    #expect(result.records.count == 54 + 293 + 18 + 36)
+    #expect(result.records.count == 54 + 293 + 18 + 36 + 17)
     let difference = try readInPython([folder]).difference(from: result)
     #expect(difference == nil)
   }
