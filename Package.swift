@@ -9,6 +9,8 @@ let package = Package(
     .library(name: "MMLogReader", targets: ["MMLogReader"]),
     .library(name: "MMLogConsole", targets: ["MMLogConsole"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
+    // For C; Tools/release makes what others link of it.
+    .library(name: "mmlog-c", type: .static, targets: ["MMLogC", "CMMLogC"]),
     .executable(name: "mmlog-decode", targets: ["mmlog-decode"]),
     .executable(name: "mmlog-pipe", targets: ["mmlog-pipe"]),
   ],
@@ -45,6 +47,10 @@ let package = Package(
           name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
       ]),
 
+    // For C: mmlog.h with what is in C of it, and the rest, which C calls.
+    .target(name: "CMMLogC", dependencies: ["CMMLog"]),
+    .target(name: "MMLogC", dependencies: ["CMMLogC", "MMLog", "CMMLog"]),
+
     // Programs.
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
     .executableTarget(
@@ -56,6 +62,8 @@ let package = Package(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
     .executableTarget(
       name: "mmlog-flight", dependencies: ["MMLog", "MMLogReader"], path: "Examples/FlightRecorder"),
+    .executableTarget(
+      name: "mmlog-c-service", dependencies: ["CMMLogC", "MMLogC"], path: "Examples/CService"),
     .executableTarget(name: "mmlog-pipe", dependencies: ["MMLog", "CommandLineTool"]),
     .executableTarget(
       name: "mmlog-demo",
@@ -93,6 +101,13 @@ let package = Package(
           name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
         .product(
           name: "InMemoryLogging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
+      ]),
+    .target(name: "CCalls", dependencies: ["CMMLogC"], path: "Tests/CCalls"),
+    .testTarget(
+      name: "MMLogCTests",
+      dependencies: [
+        "MMLogC", "CMMLogC", "CCalls", "MMLog", "MMLogReader", "MMLogSystem", "MMLogTestFiles",
+        "mmlog-decode", "mmlog-c-service",
       ]),
     .testTarget(
       name: "DecodeTests",
@@ -155,7 +170,7 @@ for target in package.targets where target.type != .system {
   ]
   if strict {
     target.swiftSettings?.append(.treatAllWarnings(as: .error))
-    if target.name == "CMMLog" {
+    if ["CMMLog", "CMMLogC", "CCalls", "mmlog-c-service"].contains(target.name) {
       target.cSettings = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
     }
   }

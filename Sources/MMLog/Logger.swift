@@ -15,7 +15,10 @@ public struct Logger: @unchecked Sendable {
   // Sendable: the label's state is immortal, and touched by atomic operations only.
   @usableFromInline let label: UnsafeMutablePointer<mmlog_label>
 
-  init(_ label: UnsafeMutablePointer<mmlog_label>) { self.label = label }
+  package init(_ label: UnsafeMutablePointer<mmlog_label>) { self.label = label }
+
+  /// What loggers of the label share, which is never freed.
+  package var shared: UnsafeMutablePointer<mmlog_label> { label }
 
   /// A logger of the default store (``LogStore/makeDefault()``), which need not be open yet.
   ///

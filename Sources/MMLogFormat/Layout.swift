@@ -198,7 +198,7 @@ public struct RecordFlags: OptionSet, Sendable {
   @inlinable public static var metadata: Self { Self(rawValue: 1) }
   /// A word with the thread follows the identity word.
   public static let thread = Self(rawValue: 2)
-  /// A value was cut: it was longer than 16 MiB, or there was no memory for it.
+  /// A value was cut: it was longer than 16 MiB, there was no memory for it, or it was too much for a signal handler.
   @inlinable public static var cut: Self { Self(rawValue: 4) }
   /// The message is a piece of a line: no line end follows it.
   @inlinable public static var unterminated: Self { Self(rawValue: 8) }

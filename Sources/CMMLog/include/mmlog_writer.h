@@ -60,6 +60,11 @@ static inline void mmlog_begin_busy(mmlog_writer *writer) {
   __atomic_store_n(&writer->busy, 1, __ATOMIC_RELAXED);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
+// For a writer that any thread may take: true if it was free, and is the caller's now.
+static inline bool mmlog_claim(mmlog_writer *writer) {
+  uint64_t free = 0;
+  return __atomic_compare_exchange_n(&writer->busy, &free, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
 static inline void mmlog_end_busy(mmlog_writer *writer) {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   __atomic_store_n(&writer->busy, 0, __ATOMIC_RELEASE);
@@ -74,7 +79,7 @@ typedef struct mmlog_thread {
   const void *_Nullable session;                     // what it writes for; null: nothing any more
   struct mmlog_thread *_Nullable next_of_session;
   struct mmlog_thread *_Nullable next_of_thread;     // or of those that no thread has
-  uint32_t in_use;                                   // 1 while a thread owns it
+  uint32_t in_use;                                   // 1 while a thread owns it, or signal handlers do
   uint32_t ordinal;                                  // 1, 2, 3 … in the session
   uint32_t thread_id;
   uint32_t segments_used;                            // how many segments it has had
@@ -96,6 +101,9 @@ typedef struct mmlog_label {
   const void *_Nullable gate;   // the store's while it accepts records
   const void *_Nullable store;  // the store, for the outlined parts; null: none yet
 } mmlog_label;
+
+// The C interface's macros read it there, before any call.
+_Static_assert(offsetof(mmlog_label, level) == 0, "mmlog_logger in mmlog.h begins with the level");
 
 #define MMLOG_OVERRIDDEN (1u << 8)
 

@@ -64,21 +64,42 @@ extension LogLiteral.StringInterpolation {
   ) {
     // Never 0, which marks an empty place of the cache.
     let hash = pieces.hash | 1
-    let writer = cursor.writer
-    let tail =
-      label.pointee.identity | UInt64(level.rawValue) << RecordLayout.levelShift
-      | UInt64(cursor.flags | extraFlags.rawValue) << RecordLayout.flagsShift
+    cursor.commit(label, level, extraFlags, hash: hash) { site(hash, pieces) }
+  }
+}
+
+extension RecordCursor {
+  /// A record's identity word without its call site.
+  @inlinable @inline(__always)
+  func identity(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags
+  ) -> UInt64 {
+    label.pointee.identity | UInt64(level.rawValue) << RecordLayout.levelShift
+      | UInt64(flags | extraFlags.rawValue) << RecordLayout.flagsShift
+  }
+
+  /// Completes a record, of which all but the leading words is written.
+  ///
+  /// - Parameters:
+  ///   - hash: The call site's.
+  ///   - site: Makes the call site, if it is not in the writer's cache.
+  @inlinable @inline(__always)
+  func commit(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
+    hash: UInt64, _ site: () -> NewCallSite
+  ) {
+    let tail = identity(label, level, extraFlags)
     let slot = writer.pointee.sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
     guard slot.pointee.hash == hash else {
       // Copied here and now: a value whose address is taken nowhere else stays out of memory on
       // the usual path.
-      let site = site(hash, pieces)
-      return withUnsafePointer(to: site) { LogCall.commit(cursor, tail, $0) }
+      let site = site()
+      return withUnsafePointer(to: site) { LogCall.commit(self, tail, $0) }
     }
     LeadingWords(
       kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: tail | slot.pointee.site
-    ).store(at: cursor.start, words: cursor.next - cursor.start, check: cursor.check)
-    writer.pointee.cursor = UnsafeMutableRawPointer(cursor.next).assumingMemoryBound(to: UInt8.self)
+    ).store(at: start, words: next - start, check: check)
+    writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
     mmlog_end_busy(writer)
   }
 }

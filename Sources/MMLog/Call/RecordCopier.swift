@@ -149,9 +149,7 @@ final class OverflowWriter: @unchecked Sendable {
   private var block: ThreadBlock?
 
   init() {
-    let size = MemoryLayout<mmlog_thread>.stride
-    block = PrivateMemory.allocate(size)?.bindMemory(to: mmlog_thread.self, capacity: 1)
-    if let block { WriterRoom.prepare(mmlog_writer_at(block, 0), of: block) }
+    block = ThreadRegistry.makeShared()
   }
 
   /// Frees its memory. At the session's end.

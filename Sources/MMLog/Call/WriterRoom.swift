@@ -105,7 +105,7 @@ enum WriterRoom {
   ) -> Bool {
     let thread = writer.pointee.thread
     let isFirst = writer.pointee.has_segment == 0
-    guard !isFirst || session.ring.pool.addHolder(isShared: thread.pointee.ordinal == 0) else {
+    guard !isFirst || session.ring.pool.addHolder(isShared: isOverflow(thread)) else {
       return false
     }
     let owner = SegmentOwner(
@@ -128,6 +128,11 @@ enum WriterRoom {
     writer.pointee.limit = segment.limit
     writer.pointee.seed = UInt64(segment.seed)
     return true
+  }
+
+  /// Whether a block is the one for threads that have no segment of their own.
+  private static func isOverflow(_ block: ThreadBlock) -> Bool {
+    block.pointee.ordinal == 0 && block.pointee.in_use == 0
   }
 
   /// How long a log call may wait for a free segment: not long inside another, where it may itself hold what

@@ -125,6 +125,15 @@ extension RecordCursor {
   @inline(__always)
   package mutating func append(key: String) { append(key, reserving: 0) }
 
+  /// Adds a key that is there as bytes.
+  package mutating func append(key: UnsafeRawBufferPointer) { append(key, reserving: 0) }
+
+  /// Adds a text as a value that is there as bytes.
+  package mutating func append(string bytes: UnsafeRawBufferPointer) {
+    append(checked: UInt64(ValueType.string.rawValue))
+    append(bytes, reserving: 0)
+  }
+
   /// Adds a text as a value.
   @inline(__always)
   package mutating func append(string text: String) {

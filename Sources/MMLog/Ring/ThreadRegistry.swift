@@ -35,24 +35,45 @@ final class ThreadRegistry: @unchecked Sendable {
   /// Makes what the calling thread needs for `session`. Async-signal-safe; nil if there is no memory.
   func attach(to session: UnsafeRawPointer) -> ThreadBlock? {
     guard let block = reuse() ?? link(BlockPool.take()) else { return nil }
-    block.pointee.ordinal = ordinals.add(1, ordering: .relaxed).newValue
+    block.pointee.ordinal = nextOrdinal()
     block.pointee.thread_id = UInt32(bitPattern: CurrentProcess.threadID())
     block.pointee.segments_used = 0
     var name: (UInt64, UInt64) = (0, 0)
     withUnsafeMutableBytes(of: &name) { _ = CurrentProcess.threadName(into: $0) }
     block.pointee.name = name
     mmlog_sites_of(block).update(repeating: mmlog_site_slot(), count: Int(MMLOG_SITE_SLOTS))
+    Self.prepareWriters(of: block)
+    CrashPlace.guardThread()
+    mmlog_store_session(block, session)
+    BlockPool.linkToThread(block)
+    return block
+  }
+
+  /// A block that no thread owns: its writers are for several; nil if there is no memory.
+  static func makeShared() -> ThreadBlock? {
+    let size = MemoryLayout<mmlog_thread>.stride
+    let memory = PrivateMemory.allocate(size)
+    guard let block = memory?.bindMemory(to: mmlog_thread.self, capacity: 1) else { return nil }
+    prepareWriters(of: block)
+    return block
+  }
+
+  private static func prepareWriters(of block: ThreadBlock) {
     // Not `for in`: see LogCall.freeWriter.
     var depth: UInt32 = 0
     while depth < MMLOG_DEPTHS {
       WriterRoom.prepare(mmlog_writer_at(block, depth), of: block)
       depth += 1
     }
-    CrashPlace.guardThread()
-    mmlog_store_session(block, session)
-    BlockPool.linkToThread(block)
-    return block
   }
+
+  /// The calling thread's ordinal in a session; one of its own if it has not logged for it yet. Async-signal-safe.
+  func ordinal(in session: UnsafeRawPointer) -> UInt32 {
+    if let block = Self.find(session) { return block.pointee.ordinal }
+    return nextOrdinal()
+  }
+
+  private func nextOrdinal() -> UInt32 { ordinals.add(1, ordering: .relaxed).newValue }
 
   /// Calls `body` with every block that the session's threads have or had.
   func forEach(_ body: (ThreadBlock) -> Void) {

@@ -123,6 +123,12 @@ extension LogStore {
     /// get 64 KiB of stack for them, unless they have some. Of the stores of a process the first eight to be opened get a record.
     public var recordsCrashes = false
 
+    /// Whether the ring has a place for ``Logger/recordInSignalHandler(_:_:number:file:function:line:)`` and C's `mmlog_signal_write`.
+    /// Default: false; nothing can be recorded by these then.
+    ///
+    /// It takes one segment, of which half at least is kept free, so that a handler can write though the ring is full.
+    public var servesSignalHandlers = false
+
     /// The level of labels for which nothing else is set. Default: `info`.
     public var level = Level.info
 

@@ -14,23 +14,27 @@ final class Session: Sendable {
   let sites: CallSiteTable
   let threads = ThreadRegistry()
   let overflow: OverflowWriter
+  /// Where signal handlers write; nil if the store is not asked to serve them.
+  let signalLanes: SignalLanes?
   let policy: FullRingPolicy
   /// What ``Privacy/auto`` means for texts.
   let autoPrivacy: Privacy
   /// Its address is what the gates of labels and writers are compared by.
   nonisolated(unsafe) let gate: UnsafeRawPointer
 
-  init(ring: Ring, policy: FullRingPolicy, autoPrivacy: Privacy) throws(LogError) {
+  init(ring: Ring, _ configuration: LogStore.Configuration) throws(LogError) {
     // An entry takes 64 bytes at the least.
     guard let sites = CallSiteTable(sites: ring.geometry.dictionarySize / 64) else {
       throw LogError(PrivateMemory.refusal, while: "Making the table of call sites failed")
     }
     self.ring = ring
     self.sites = sites
-    self.policy = policy
-    self.autoPrivacy = autoPrivacy
+    policy = configuration.fullRing
+    autoPrivacy = configuration.autoPrivacy
     overflow = OverflowWriter()
+    signalLanes = configuration.servesSignalHandlers ? SignalLanes() : nil
     gate = UnsafeRawPointer(UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1))
+    signalLanes?.reserve(self)
   }
 
   /// Frees the map and the tables, when no log call works with them any more, and gives up the lock.
@@ -101,7 +105,7 @@ final class Session: Sendable {
     for round in 0..<1000 {
       // Half of the time is for the ring to get space.
       if round == 500 { ring.space.endWaiting() }
-      var busy = false
+      var busy = signalLanes?.isBusy ?? false
       threads.forEach { block in
         for depth in 0..<MMLOG_DEPTHS {
           busy = busy || mmlog_is_busy(mmlog_writer_at(block, depth))
@@ -126,5 +130,6 @@ final class Session: Sendable {
       }
     }
     overflow.seal(ring)
+    signalLanes?.seal(ring)
   }
 }

@@ -138,8 +138,7 @@ final class StoreCore: @unchecked Sendable {
       archiveLevel: configuration.archiveLevel, containsFaults: configuration.containsFaults,
       recordsCrashes: configuration.recordsCrashes)
     do {
-      let session = try Session(
-        ring: ring, policy: configuration.fullRing, autoPrivacy: configuration.autoPrivacy)
+      let session = try Session(ring: ring, configuration)
       // As it may have been changed since the store was opened.
       var settings = configuration.archiveSettings
       settings.rotation = rotation
@@ -237,7 +236,12 @@ final class StoreCore: @unchecked Sendable {
   /// The session to log into; in a fork's child, a new one at the first call. Nil if there is none.
   func currentSession() -> Session? {
     if needsReopening.load(ordering: .acquiring) { reopen() }
-    return UnsafeRawPointer(bitPattern: sessionAddress.load(ordering: .acquiring)).map {
+    return openSession
+  }
+
+  /// The session that is there; nil if there is none. Lock-free and async-signal-safe.
+  var openSession: Session? {
+    UnsafeRawPointer(bitPattern: sessionAddress.load(ordering: .acquiring)).map {
       Unmanaged<Session>.fromOpaque($0).takeUnretainedValue()
     }
   }

@@ -1,0 +1,239 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mmlog_swift.h"
+
+_Static_assert(MMLOG_ARGUMENTS == MMLOG_PLANNED, "a site has room for a plan");
+
+// A site's state: 0 until its format has been looked at; then this, or 1 more than the number of its arguments.
+#define AS_TEXT UINT32_MAX
+
+// As Swift counts them.
+static uint32_t file_level(mmlog_level level) { return (uint32_t)level - 1; }
+
+// ---- Arguments
+
+static mmlog_value word(uint64_t word) { return (mmlog_value){NULL, word}; }
+static mmlog_value signed_word(int64_t word) { return (mmlog_value){NULL, (uint64_t)word}; }
+static mmlog_value text(const char *bytes, size_t count) { return (mmlog_value){bytes, count}; }
+
+static mmlog_value string(const char *string, size_t longest) {
+  if (string == NULL) string = "(null)";
+  return text(string, longest == SIZE_MAX ? strlen(string) : strnlen(string, longest));
+}
+
+static mmlog_value double_word(double number) {
+  uint64_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  return word(bits);
+}
+
+static mmlog_value error_text(int error) {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+  // Async-signal-safe, unlike strerror_r(3).
+  const char *description = strerrordesc_np(error);
+  return string(description != NULL ? description : "Unknown error", SIZE_MAX);
+#else
+  return signed_word(error);
+#endif
+}
+
+// The most bytes of a string, as its plan has them.
+static size_t longest(mmlog_planned planned) {
+  size_t most = planned >> MMLOG_PLAN_SHIFT;
+  return most == 0 ? SIZE_MAX : most - 1;
+}
+
+typedef struct {
+  va_list list;
+} argument_list;
+
+// The first character of `storage` is for characters, which have no memory of their own.
+static mmlog_value next_value(argument_list *arguments, mmlog_planned planned, char *storage, int error) {
+  switch ((mmlog_directive_kind)(planned & ((1u << MMLOG_PLAN_SHIFT) - 1))) {
+    case MMLOG_SIGNED_8: return signed_word((signed char)va_arg(arguments->list, int));
+    case MMLOG_SIGNED_16: return signed_word((short)va_arg(arguments->list, int));
+    case MMLOG_SIGNED_32: return signed_word(va_arg(arguments->list, int));
+    case MMLOG_SIGNED_64: return signed_word(va_arg(arguments->list, int64_t));
+    case MMLOG_UNSIGNED_8: return word((unsigned char)va_arg(arguments->list, unsigned));
+    case MMLOG_UNSIGNED_16: return word((unsigned short)va_arg(arguments->list, unsigned));
+    case MMLOG_UNSIGNED_32: return word(va_arg(arguments->list, unsigned));
+    case MMLOG_UNSIGNED_64: return word(va_arg(arguments->list, uint64_t));
+    case MMLOG_POINTER: return word((uint64_t)(uintptr_t)va_arg(arguments->list, void *));
+    case MMLOG_DOUBLE: return double_word(va_arg(arguments->list, double));
+    case MMLOG_STRING: return string(va_arg(arguments->list, const char *), longest(planned));
+    case MMLOG_ERROR_TEXT: return error_text(error);
+    case MMLOG_CHARACTER:
+      *storage = (char)va_arg(arguments->list, int);
+      return text(storage, 1);
+    case MMLOG_COUNTED_STRING: {
+      int most = va_arg(arguments->list, int);
+      return string(va_arg(arguments->list, const char *), most < 0 ? SIZE_MAX : (size_t)most);
+    }
+    case MMLOG_LITERAL: case MMLOG_UNDEFERRED: break;
+  }
+  return word(0);
+}
+
+// What a call's values are taken from, and where they go.
+typedef struct {
+  mmlog_value values[MMLOG_ARGUMENTS];
+  char characters[MMLOG_ARGUMENTS];
+} collection;
+
+static void collect(collection *collected, const mmlog_planned *plan, size_t count, argument_list *arguments, int error) {
+  for (size_t index = 0; index < count; index++) {
+    // Atomic: another thread may be storing the same just now.
+    collected->values[index] =
+        next_value(arguments, __atomic_load_n(&plan[index], __ATOMIC_RELAXED), &collected->characters[index], error);
+  }
+}
+
+// ---- Sites
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0xD6E8FEB86659FD93u;
+  return hash ^ hash >> 32;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text) {
+  // Not a word at a time: nothing behind a text's end may be touched.
+  for (; *text != 0; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001B3u;
+  return mix(hash, 0);
+}
+
+// Differs from those of the statements of Swift, which are odd sums of other products; never 0.
+static uint64_t hash_of_site(const mmlog_site *site, const char *format) {
+  return mix((uint64_t)(uintptr_t)site * 0x9E3779B97F4A7C15u, (uint64_t)(uintptr_t)format ^ (uint64_t)site->line << 48) | 1;
+}
+
+static uint32_t state_of(int count) { return count < 0 ? AS_TEXT : (uint32_t)count + 1; }
+
+// Looks at the format, the first time. Several threads may do that at once: each stores the same.
+static uint32_t prepare(mmlog_site *site, const char *format) {
+  uint32_t pieces;
+  mmlog_planned plan[MMLOG_PLANNED] = {0};
+  uint32_t state = state_of(mmlog_plan(format, plan, &pieces));
+  for (int index = 0; index < MMLOG_PLANNED; index++)
+    __atomic_store_n(&site->plan[index], plan[index], __ATOMIC_RELAXED);
+  __atomic_store_n(&site->state, state, __ATOMIC_RELEASE);
+  return state;
+}
+
+// ---- Records
+
+// Has the caller make the text, because readers cannot.
+static void record_text(
+    mmlog_logger *logger, mmlog_level level, mmlog_statement *statement, const mmlog_field *fields, size_t field_count,
+    argument_list *arguments, int error) {
+  char place[1024], *made = place;
+  va_list again;
+  va_copy(again, arguments->list);
+  errno = error;
+  int length = vsnprintf(place, sizeof place, statement->format, arguments->list);
+  if (length >= (int)sizeof place && (made = malloc((size_t)length + 1)) != NULL) {
+    errno = error;
+    vsnprintf(made, (size_t)length + 1, statement->format, again);
+  }
+  va_end(again);
+  if (made == NULL) {
+    made = place;
+    length = sizeof place - 1;
+  }
+  // What cannot be formatted is still told.
+  mmlog_value value = length < 0 ? string(statement->format, SIZE_MAX) : text(made, (size_t)length);
+  statement->format = NULL;
+  mmlog_swift_record(logger, file_level(level), statement, &value, 1, fields, field_count);
+  if (made != place) free(made);
+}
+
+static void record(
+    mmlog_logger *logger, mmlog_level level, mmlog_statement *statement, uint32_t state, const mmlog_planned *plan,
+    const mmlog_field *fields, size_t field_count, argument_list *arguments) {
+  int error = errno;
+  if (state == AS_TEXT) {
+    record_text(logger, level, statement, fields, field_count, arguments, error);
+    errno = error;
+    return;
+  }
+  collection collected;
+  collect(&collected, plan, state - 1, arguments, error);
+  mmlog_swift_record(logger, file_level(level), statement, collected.values, state - 1, fields, field_count);
+}
+
+void mmlog_vrecord(
+    mmlog_logger *logger, mmlog_level level, mmlog_site *site, const mmlog_field *fields, size_t field_count,
+    const char *format, va_list list) {
+  uint32_t state = __atomic_load_n(&site->state, __ATOMIC_ACQUIRE);
+  if (__builtin_expect(state == 0, 0)) state = prepare(site, format);
+  mmlog_statement statement = {hash_of_site(site, format), format, site->file, site->function, site->line};
+  argument_list arguments;
+  va_copy(arguments.list, list);
+  record(logger, level, &statement, state, site->plan, fields, field_count, &arguments);
+  va_end(arguments.list);
+}
+
+void mmlog_record(mmlog_logger *logger, mmlog_level level, mmlog_site *site, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  mmlog_vrecord(logger, level, site, NULL, 0, format, list);
+  va_end(list);
+}
+
+void mmlog_record_fields(
+    mmlog_logger *logger, mmlog_level level, mmlog_site *site, const mmlog_field *fields, size_t field_count,
+    const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  mmlog_vrecord(logger, level, site, fields, field_count, format, list);
+  va_end(list);
+}
+
+void mmlog_vlog(
+    mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line, const char *function, const char *format,
+    va_list list) {
+  if (!mmlog_is_enabled(logger, level)) return;
+  uint32_t pieces;
+  mmlog_planned plan[MMLOG_PLANNED];
+  uint32_t state = state_of(mmlog_plan(format, plan, &pieces));
+  uint64_t hash = mix_text(mix_text(mix_text(line, file), function), format) | 1;
+  mmlog_statement statement = {hash, format, file, function, line};
+  argument_list arguments;
+  va_copy(arguments.list, list);
+  record(logger, level, &statement, state, plan, NULL, 0, &arguments);
+  va_end(arguments.list);
+}
+
+// ---- Signal handlers
+
+// A call site is put together in memory of this many pieces; for more it takes some from the heap.
+#define MOST_PIECES 23
+
+bool mmlog_signal_record(
+    mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line, const char *function, const char *format,
+    ...) {
+  if (!mmlog_is_enabled(logger, level)) return false;
+  int error = errno;
+  uint32_t pieces;
+  mmlog_planned plan[MMLOG_PLANNED];
+  int count = mmlog_plan(format, plan, &pieces);
+  mmlog_statement statement = {1, format, file, function, line};
+  collection collected;
+  if (count < 0 || pieces > MOST_PIECES) {
+    statement.format = NULL;
+    collected.values[0] = string(format, SIZE_MAX);
+    count = 1;
+  } else {
+    argument_list arguments;
+    va_start(arguments.list, format);
+    collect(&collected, plan, (size_t)count, &arguments, error);
+    va_end(arguments.list);
+  }
+  return mmlog_swift_signal_record(logger, file_level(level), &statement, collected.values, (size_t)count);
+}

@@ -1,0 +1,16 @@
+// What Sources/MMLogC has for the functions in C.
+
+#ifndef MMLOG_SWIFT_H
+#define MMLOG_SWIFT_H
+
+#include "mmlog.h"
+#include "mmlog_format.h"
+
+void mmlog_swift_record(
+    mmlog_logger *logger, uint32_t level, const mmlog_statement *statement, const mmlog_value *values, size_t count,
+    const mmlog_field *fields, size_t field_count);
+
+bool mmlog_swift_signal_record(
+    mmlog_logger *logger, uint32_t level, const mmlog_statement *statement, const mmlog_value *values, size_t count);
+
+#endif

@@ -1,0 +1,121 @@
+import CMMLog
+import MMLogFormat
+import MMLogSystem
+
+/// Where signal handlers write their records: a few writers that belong to no thread.
+///
+/// Nothing of the interrupted thread is touched, so it does not matter what the signal came in the middle of, nor whether the
+/// thread has ever logged. A lane is claimed by one atomic operation; whoever finds it taken tries the next, and
+/// nobody waits for another's lane. The first one always has a segment, and takes a fresh one as soon as half of it is used:
+/// if there is none, because the ring is full, that half is left. The others take theirs when they are needed.
+///
+/// Proof of `@unchecked Sendable`: a lane is touched by whoever has claimed it only. The block is never freed, since a handler
+/// may look at it after the session's end.
+final class SignalLanes: @unchecked Sendable {
+  /// The most bytes of text in one record.
+  static let longestText = 1024
+  /// How often all lanes are tried.
+  private static let rounds: UInt32 = 64
+
+  private let block: ThreadBlock?
+
+  init() {
+    block = ThreadRegistry.makeShared()
+    // They count like threads: unlike the overflow's segment, theirs are not for everybody.
+    block?.pointee.in_use = 1
+  }
+
+  /// Gives the first lane its segment. Before anybody logs.
+  func reserve(_ session: Session) {
+    if let block {
+      _ = Self.makeRoom(session.ring.largestRecord, mmlog_writer_at(block, 0), session)
+    }
+  }
+
+  /// Whether somebody is writing.
+  var isBusy: Bool {
+    guard let block else { return false }
+    return (0..<MMLOG_DEPTHS).contains { mmlog_is_busy(mmlog_writer_at(block, $0)) }
+  }
+
+  /// Seals the segments. At the session's end.
+  func seal(_ ring: Ring) {
+    guard let block else { return }
+    for depth in 0..<MMLOG_DEPTHS {
+      let lane = mmlog_writer_at(block, depth)
+      if !mmlog_is_busy(lane) { WriterRoom.close(lane, ring) }
+    }
+  }
+
+  /// Writes a record. Async-signal-safe; no lock, no allocation, no waiting.
+  ///
+  /// - Returns: Why it could not be written; nil if it is in the ring.
+  func record(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level,
+    _ site: UnsafePointer<NewCallSite>, _ values: UnsafeBufferPointer<mmlog_value>,
+    _ session: Session
+  ) -> LossCause? {
+    // A length and padding for each value, and a word to spare, with which nothing is moved.
+    let room =
+      (RecordLayout.bodyWord + 4 + 2 * values.count) * wordSize + Self.longestText
+      + site.pointee.largestEntry
+    guard room <= session.ring.largestRecord else { return .tooLarge }
+    let lane: UnsafeMutablePointer<mmlog_writer>
+    switch claim(room, label, session) {
+    case .lane(let claimed): lane = claimed
+    case .refused(let cause): return cause
+    }
+    defer { mmlog_end_busy(lane) }
+    var cursor = RecordCursor(lane, reserving: 0)
+    let thread = session.threads.ordinal(in: session.identity)
+    let threadID = UInt32(bitPattern: CurrentProcess.threadID())
+    cursor.append(UInt64(thread) | UInt64(threadID) << 32)
+    if cursor.append(values, longestText: Self.longestText) {
+      session.ring.countLoss(.cut, level)
+    }
+    var record = UnfinishedRecord(cursor: cursor, identity: cursor.identity(label, level, .thread))
+    guard record.appendCallSite(site, of: session.ring.identity.session) else { return .tooLarge }
+    record.finishInPlace()
+    return nil
+  }
+
+  /// Not `Result`: where nothing is optimised, a generic type is looked up under a lock.
+  private enum Claim {
+    case lane(UnsafeMutablePointer<mmlog_writer>)
+    case refused(LossCause)
+  }
+
+  /// A lane with so much room.
+  private func claim(
+    _ room: Int, _ label: UnsafeMutablePointer<mmlog_label>, _ session: Session
+  ) -> Claim {
+    guard let block else { return .refused(.noRing) }
+    var cause = LossCause.tooDeep
+    // Not `for in`: see LogCall.freeWriter.
+    var turn: UInt32 = 0
+    while turn < Self.rounds * MMLOG_DEPTHS {
+      let lane = mmlog_writer_at(block, turn % MMLOG_DEPTHS)
+      turn += 1
+      guard mmlog_claim(lane) else { continue }
+      // After the claim: whoever closes the store changes the gate first, and then looks for claims.
+      if mmlog_load_gate(label) != session.gate {
+        mmlog_end_busy(lane)
+        return .refused(.noRing)
+      }
+      if Self.makeRoom(room, lane, session) { return .lane(lane) }
+      mmlog_end_busy(lane)
+      cause = .ringFull
+    }
+    return .refused(cause)
+  }
+
+  /// Gives a lane a fresh segment if half of its own is used; false if there is less room than asked for.
+  private static func makeRoom(
+    _ room: Int, _ lane: UnsafeMutablePointer<mmlog_writer>, _ session: Session
+  ) -> Bool {
+    let left = lane.pointee.limit - lane.pointee.cursor
+    if left >= max(room, session.ring.largestRecord / 2) { return true }
+    lane.pointee.has_waited = 1
+    return WriterRoom.nextSegment(lane, session) || left >= room
+  }
+}

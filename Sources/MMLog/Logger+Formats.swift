@@ -1,0 +1,150 @@
+package import CMMLog
+package import MMLogFormat
+import MMLogSystem
+
+// Messages with formats of printf(3), which are known at run time only: what the C interface records. Arguments come as
+// values that somebody else has collected.
+
+extension Logger {
+  /// Records a message, whatever the label's level.
+  ///
+  /// - Parameters:
+  ///   - level: The level.
+  ///   - statement: What does not change from call to call. Lives as long as the process.
+  ///   - values: One for each argument of its format.
+  ///   - metadata: Adds the record's metadata, if it has any.
+  package func record(
+    _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
+    _ values: UnsafeBufferPointer<mmlog_value>, metadata: (inout RecordCursor) -> Void
+  ) {
+    guard claimWriter() || LogCall.enter(label, level), let writer = mmlog_current_writer() else {
+      return
+    }
+    var cursor = RecordCursor(writer, reserving: RecordCursor.most(values))
+    cursor.append(values)
+    metadata(&cursor)
+    cursor.commit(label, level, [], hash: statement.pointee.hash) {
+      NewCallSite(statement.pointee)
+    }
+  }
+
+  /// Records a message in a signal handler, whatever the label's level and whatever was interrupted. Async-signal-safe.
+  ///
+  /// - Parameters:
+  ///   - level: The level.
+  ///   - statement: What does not change from call to call; at most 23 pieces.
+  ///   - values: One for each argument of its format.
+  /// - Returns: Whether it is recorded. If not, it is counted as lost.
+  package func recordInSignalHandler(
+    _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
+    _ values: UnsafeBufferPointer<mmlog_value>
+  ) -> Bool {
+    let errorNumber = CurrentProcess.errorNumber
+    defer { CurrentProcess.errorNumber = errorNumber }
+    guard let store = StoreCore.of(label) else {
+      DefaultStore.countLoss(level)
+      return false
+    }
+    // Not in a fork's child that has no ring yet: to open one is no work for a signal handler.
+    guard let session = store.openSession, let lanes = session.signalLanes else {
+      store.countLossWithoutRing(level)
+      return false
+    }
+    let cause = withUnsafePointer(to: NewCallSite(statement.pointee)) {
+      lanes.record(label, level, $0, values, session)
+    }
+    switch cause {
+    case nil: return true
+    // The ring may be gone.
+    case .noRing: store.countLossWithoutRing(level)
+    case let cause?: session.ring.countLoss(cause, level)
+    }
+    return false
+  }
+}
+
+extension RecordCursor {
+  /// How many bytes values need at most, the texts' own apart, beside the leading words.
+  fileprivate static func most(_ values: UnsafeBufferPointer<mmlog_value>) -> Int {
+    values.count * 2 * wordSize + RecordLayout.bodyWord * wordSize
+  }
+
+  fileprivate mutating func append(_ values: UnsafeBufferPointer<mmlog_value>) {
+    let reserve = Self.most(values)
+    // Not `for in`: see LogCall.freeWriter.
+    var index = 0
+    while index < values.count {
+      let value = values[index]
+      index += 1
+      if let bytes = value.bytes {
+        append(UnsafeRawBufferPointer(start: bytes, count: Int(value.word)), reserving: reserve)
+      } else {
+        append(value.word)
+      }
+    }
+  }
+
+  /// Adds values for which there is room, if their texts together are no longer than so.
+  ///
+  /// - Returns: Whether a text had to be cut.
+  mutating func append(
+    _ values: UnsafeBufferPointer<mmlog_value>, longestText: Int
+  ) -> Bool {
+    var left = longestText
+    var index = 0
+    while index < values.count {
+      let value = values[index]
+      index += 1
+      guard let bytes = value.bytes else {
+        append(value.word)
+        continue
+      }
+      let count = Int(min(value.word, UInt64(left)))
+      if UInt64(count) < value.word { flags |= RecordFlags.cut.rawValue }
+      left -= count
+      append(UnsafeRawBufferPointer(start: bytes, count: count), reserving: 0)
+    }
+    return flags & RecordFlags.cut.rawValue != 0
+  }
+}
+
+extension NewCallSite {
+  fileprivate init(_ statement: mmlog_statement) {
+    self.init(
+      hash: statement.hash, pieces: Pieces(format: statement.format),
+      file: UnsafeRawBufferPointer(
+        start: statement.file, count: mmlog_text_length(statement.file)),
+      function: UnsafeRawBufferPointer(
+        start: statement.function, count: mmlog_text_length(statement.function)),
+      line: statement.line, column: 0)
+  }
+}
+
+extension Pieces {
+  /// The pieces of a format; of none, one text.
+  fileprivate init(format: UnsafePointer<CChar>?) {
+    self.init()
+    guard var next = format else {
+      let style = ArgumentStyle(privacy: .public, format: 0, align: .none)
+      append(Piece(argument: ValueType.string.rawValue, width: 0, name: nil, style: style))
+      return
+    }
+    var directive = mmlog_directive()
+    while mmlog_next_directive(&next, &directive) { append(Piece(directive)) }
+  }
+}
+
+extension Piece {
+  fileprivate init(_ directive: mmlog_directive) {
+    guard directive.kind != MMLOG_LITERAL else {
+      self.init(
+        text: UInt(bitPattern: directive.text), detail: UInt64(directive.length), appearance: 0)
+      return
+    }
+    self.init(
+      text: 0,
+      detail: Self.argumentBit | UInt64(directive.type) << Self.typeShift
+        | UInt64(directive.width) << Self.widthShift,
+      appearance: UInt64(directive.format) | UInt64(directive.alignment) << 32)
+  }
+}

@@ -1,0 +1,56 @@
+import CMMLog
+public import MMLogFormat
+
+extension Logger {
+  /// Records a text in a signal handler of the program's own.
+  ///
+  /// Unlike other log calls it touches nothing of the thread that the signal interrupted, be that in the middle of a log call or one
+  /// that has never logged, and it has room in a full ring: half a segment at least, 64 KiB by default (``LogStore/Configuration/segmentSize``), where
+  /// a record takes some 200 bytes. It takes no lock, allocates nothing, waits for nobody, and leaves `errno` as it was. When it
+  /// returns true, the record survives the process. Records stand in the order of their time. Four handlers can write at
+  /// the same moment; one that finds all four places taken looks again for some microseconds, and is then counted as too deep.
+  ///
+  /// ```swift
+  /// configuration.servesSignalHandlers = true
+  /// …
+  /// handler = { signal in Service.log.recordInSignalHandler(.critical, "ended by signal", number: Int64(signal)) }
+  /// ```
+  ///
+  /// It works from the store's opening to its closing; in a fork's child, after the child's first log call.
+  /// The handler needs some 8 KiB of stack.
+  ///
+  /// - Parameters:
+  ///   - level: The level. Below the label's, nothing is recorded.
+  ///   - text: The message.
+  ///   - number: Shown behind the text, if there is one: a signal, an address.
+  ///   - file: The source file; leave the default.
+  ///   - function: The function; leave the default.
+  ///   - line: The line; leave the default.
+  /// - Returns: Whether it is recorded. If not, though the level is, it is counted in ``LogStore/losses``.
+  @discardableResult
+  public func recordInSignalHandler(
+    _ level: Level, _ text: StaticString, number: Int64? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line
+  ) -> Bool {
+    guard isEnabled(level) else { return false }
+    let format: StaticString = number == nil ? "%s" : "%s %lld"
+    var statement = mmlog_statement(
+      hash: 1, format: format.cString, file: file.cString, function: function.cString, line: line)
+    var values = (
+      mmlog_value(bytes: text.utf8Start, word: UInt64(text.utf8CodeUnitCount)),
+      mmlog_value(bytes: nil, word: UInt64(bitPattern: number ?? 0))
+    )
+    return withUnsafeBytes(of: &values) { values in
+      let values = values.bindMemory(to: mmlog_value.self)
+      return recordInSignalHandler(
+        level, &statement, UnsafeBufferPointer(rebasing: values.prefix(number == nil ? 1 : 2)))
+    }
+  }
+}
+
+extension StaticString {
+  /// Its text, which ends with a zero byte.
+  fileprivate var cString: UnsafePointer<CChar> {
+    UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self)
+  }
+}

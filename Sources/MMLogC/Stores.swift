@@ -1,0 +1,103 @@
+import CMMLog
+import CMMLogC
+import MMLog
+
+// The functions of mmlog.h that are not called for each record. There is what they do, and what of them may be called where.
+
+@_cdecl("mmlog_open")
+func open(
+  _ options: UnsafePointer<mmlog_options>, _ failure: UnsafeMutablePointer<mmlog_failure>?
+) -> OpaquePointer? {
+  var store: LogStore?
+  _ = attempt(failure) { () throws(LogError) in
+    let options = try mmlog_options(known: options)
+    store = try LogStore(
+      directory: String(c: options.directory), name: String(c: options.name),
+      configuration: try LogStore.Configuration(options))
+  }
+  return store.map { OpaquePointer(Unmanaged.passRetained($0).toOpaque()) }
+}
+
+@_cdecl("mmlog_close")
+func close(_ store: OpaquePointer?, _ failure: UnsafeMutablePointer<mmlog_failure>?) -> CInt {
+  guard let store else { return 0 }
+  let owned = Unmanaged<LogStore>.fromOpaque(UnsafeRawPointer(store)).takeRetainedValue()
+  return attempt(failure) { () throws(LogError) in try owned.close() }
+}
+
+@_cdecl("mmlog_flush")
+func flush(
+  _ store: OpaquePointer, _ durability: UInt32, _ milliseconds: UInt32,
+  _ failure: UnsafeMutablePointer<mmlog_failure>?
+) -> CInt {
+  let durability: LogStore.Durability = durability == MMLOG_FLUSH_DISK.rawValue ? .disk : .archive
+  let limit = Duration.milliseconds(milliseconds == 0 ? 30_000 : Int64(milliseconds))
+  return attempt(failure) { () throws(LogError) in
+    try logStore(store).flush(durability, within: limit)
+  }
+}
+
+@_cdecl("mmlog_lost_records")
+func lostRecords(_ store: OpaquePointer) -> UInt64 {
+  logStore(store).losses.counts.reduce(0, &+)
+}
+
+@_cdecl("mmlog_reopen_all")
+func reopenAll() { LogStore.reopenAll() }
+
+@_cdecl("mmlog_get_logger")
+func logger(
+  _ store: OpaquePointer, _ label: UnsafePointer<CChar>
+) -> UnsafeMutablePointer<mmlog_label> {
+  logStore(store).logger(label: String(cString: label)).shared
+}
+
+@_cdecl("mmlog_set_level")
+func setLevel(_ label: UnsafeMutablePointer<mmlog_label>, _ level: UInt32) {
+  if let level = Level(option: mmlog_level(rawValue: level)) { Logger(label).level = level }
+}
+
+@_cdecl("mmlog_set_levels")
+func setLevels(_ store: OpaquePointer, _ pattern: UnsafePointer<CChar>, _ level: UInt32) {
+  guard let level = Level(option: mmlog_level(rawValue: level)) else { return }
+  logStore(store).setLevel(level, for: String(cString: pattern))
+}
+
+private func logStore(_ store: OpaquePointer) -> LogStore {
+  Unmanaged<LogStore>.fromOpaque(UnsafeRawPointer(store)).takeUnretainedValue()
+}
+
+/// Does something; 0, or -1 and what went wrong.
+private func attempt(
+  _ failure: UnsafeMutablePointer<mmlog_failure>?, _ body: () throws(LogError) -> Void
+) -> CInt {
+  do {
+    try body()
+    return 0
+  } catch {
+    failure?.pointee.set(error)
+    return -1
+  }
+}
+
+extension mmlog_failure {
+  fileprivate mutating func set(_ error: LogError) {
+    code =
+      switch error.code {
+      case .invalidConfiguration: MMLOG_FAILURE_ARGUMENT
+      case .system: MMLOG_FAILURE_SYSTEM
+      case .outOfSpace: MMLOG_FAILURE_SPACE
+      case .timedOut: MMLOG_FAILURE_TIMEOUT
+      case .closed: MMLOG_FAILURE_CLOSED
+      case .untrustedDirectory, .foreignOwner: MMLOG_FAILURE_DIRECTORY
+      case .unsupported: MMLOG_FAILURE_UNSUPPORTED
+      default: MMLOG_FAILURE_OTHER
+      }
+    system_error = error.systemErrorNumber
+    withUnsafeMutableBytes(of: &message) { bytes in
+      let text = error.message.utf8.prefix(bytes.count - 1)
+      bytes.copyBytes(from: text)
+      bytes[text.count] = 0
+    }
+  }
+}

@@ -1,0 +1,61 @@
+// Log statements in C, which Swift cannot make: their macros and arguments are C's own.
+
+#ifndef CCALLS_H
+#define CCALLS_H
+
+#include "mmlog.h"
+
+// ---- One statement for each kind of format
+
+int ccalls_count(void);
+
+// The format of one.
+const char *_Nonnull ccalls_format(int index);
+
+// What printf makes of it, in `text`, and so many bytes of that.
+int ccalls_print(int index, char *_Nonnull text, size_t size);
+
+// Logs it.
+void ccalls_log(mmlog_logger *_Nonnull log, int index);
+
+// ---- Other statements
+
+// So many records: "<number> of <text>", alternately with a long text.
+void ccalls_log_many(mmlog_logger *_Nonnull log, int count);
+
+void ccalls_log_fields(mmlog_logger *_Nonnull log);
+
+// Returns how often the argument was evaluated.
+int ccalls_log_below_level(mmlog_logger *_Nonnull log);
+
+// Logs "<format> <number>" by way of a function that takes a va_list, with a format in memory that changes afterwards.
+void ccalls_log_wrapped(mmlog_logger *_Nonnull log, const char *_Nonnull format, int number);
+
+// Returns errno after a statement that shows it.
+int ccalls_log_errno(mmlog_logger *_Nonnull log, int error);
+
+// ---- Signal handlers
+
+// Sets a handler of the signal that writes "signal <number> at <what was counted>" with this logger.
+void ccalls_handle(int signal, mmlog_logger *_Nonnull log);
+
+// The text that the handler writes besides; NULL: none.
+void ccalls_set_text(const char *_Nullable text);
+
+// Has the handler end the process by SIGKILL when it has written so many records.
+void ccalls_die_after(uint64_t count);
+
+// How often handlers were called, and how often they could write.
+uint64_t ccalls_handled(void);
+uint64_t ccalls_written(void);
+
+// Has SIGALRM raised in the calling thread every so many microseconds; 0: no more.
+void ccalls_set_timer(int microseconds);
+
+// Raises a signal in the calling thread, where it may be blocked.
+void ccalls_raise(int signal);
+
+// fork(2), which Swift does not let one call.
+int ccalls_fork(void);
+
+#endif

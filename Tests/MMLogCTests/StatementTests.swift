@@ -1,0 +1,153 @@
+import CCalls
+import CMMLog
+import CMMLogC
+import Glibc
+import MMLogReader
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+@Suite("Log statements in C")
+struct StatementTests {
+  /// What printf makes of one of the formats.
+  private func printed(_ index: Int32) -> String {
+    let capacity = 8192
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { text in
+      guard let base = text.baseAddress else { return "" }
+      let length = Int(ccalls_print(index, base, capacity))
+      return String(decoding: UnsafeRawBufferPointer(text).prefix(length), as: UTF8.self)
+    }
+  }
+
+  @Test("each format is shown as printf shows it")
+  func formats() throws {
+    let test = try CStore()
+    let all = 0..<ccalls_count()
+    // Twice: when a statement is known, it goes another way.
+    for index in Array(all) + Array(all) { ccalls_log(test.log, index) }
+    let contents = try test.closeAndRead()
+    #expect(contents.problems == [])
+    let expected = all.map(printed)
+    #expect(contents.records.count == 2 * all.count)
+    for (index, message) in zip(Array(all) + Array(all), contents.messages) {
+      #expect(message == expected[Int(index)], "\(String(cString: ccalls_format(index)))")
+    }
+    #expect(contents.records.allSatisfy { $0.file.hasSuffix("CCalls/calls.c") })
+    #expect(contents.records.allSatisfy { $0.function == "ccalls_log" && $0.line > 0 })
+  }
+
+  @Test("arguments are deferred where readers show them as printf does, and only there")
+  func deferral() {
+    var seen: [Bool] = []
+    for index in 0..<ccalls_count() {
+      var plan = [mmlog_planned](repeating: 0, count: Int(MMLOG_PLANNED))
+      var pieces: UInt32 = 0
+      seen.append(mmlog_plan(ccalls_format(index), &plan, &pieces) >= 0)
+    }
+    let firstText = (0..<ccalls_count()).first { String(cString: ccalls_format($0)) == "%a" }
+    #expect(seen == (0..<ccalls_count()).map { $0 < firstText ?? 0 })
+  }
+
+  @Test(
+    "formats that make no sense end at the text's end",
+    arguments: ["%", "%5", "%-", "%.", "%l", "%1$", "a%"])
+  func brokenFormats(format: String) {
+    var plan = [mmlog_planned](repeating: 0, count: Int(MMLOG_PLANNED))
+    var pieces: UInt32 = 0
+    #expect(mmlog_plan(format, &plan, &pieces) == -1)
+    #expect(pieces <= 1)
+  }
+
+  @Test("random formats are taken apart without reading beyond them")
+  func randomFormats() {
+    var generator = SeededGenerator(seed: 7)
+    let letters = Array("%%%%diuxXofFeEgGcspmahlqjztL0123456789.-+# '*$n".utf8)
+    for _ in 0..<20_000 {
+      let count = Int.random(in: 0...12, using: &generator)
+      let bytes = (0..<count).map { _ in
+        CChar(bitPattern: letters.randomElement(using: &generator) ?? 0)
+      }
+      // In memory of just its size, which the address sanitizer watches.
+      let memory = UnsafeMutableBufferPointer<CChar>.allocate(capacity: count + 1)
+      defer { memory.deallocate() }
+      _ = memory.update(fromContentsOf: bytes + [0])
+      guard var next = memory.baseAddress.map({ UnsafePointer($0) }) else { continue }
+      let end = next + count
+      var directive = mmlog_directive()
+      var pieces = 0
+      while mmlog_next_directive(&next, &directive) { pieces += 1 }
+      #expect(next == end && pieces <= count, "\(bytes)")
+    }
+  }
+
+  @Test("fields have their types, and private ones leave nothing on the disk")
+  func fields() throws {
+    let test = try CStore()
+    ccalls_log_fields(test.log)
+    let contents = try test.closeAndRead()
+    let record = try #require(contents.records.first)
+    #expect(record.message == "message with fields")
+    #expect(record.level == .error)
+    let fields = record.fields
+    #expect(
+      fields.map(\.name)
+        == ["int", "uint", "double", "bool", "text", "null", "part", "private", "hash", "again"])
+    let shown = fields.map { "\($0.value)" }
+    let texts = ["someone", "(null)", "ab"].map { "string(\(Array($0.utf8)))" }
+    #expect(
+      Array(shown.prefix(8))
+        == ["int(-1)", "uint(\(UInt64.max))", "double(0.5)", "bool(true)"] + texts + ["redacted"])
+    #expect(shown[8].hasPrefix("hash(") && shown[8] == shown[9])
+  }
+
+  @Test("a statement below the level evaluates nothing, and levels change at run time")
+  func levels() throws {
+    let test = try CStore()
+    #expect(ccalls_log_below_level(test.log) == 0)
+    mmlog_set_level(test.log, MMLOG_DEBUG)
+    #expect(ccalls_log_below_level(test.log) == 1)
+    mmlog_set_levels(test.store, "c*", MMLOG_CRITICAL)
+    #expect(ccalls_log_below_level(test.log) == 0)
+    #expect(!mmlog_is_enabled(test.log, MMLOG_ERROR) && mmlog_is_enabled(test.log, MMLOG_CRITICAL))
+    #expect(try test.closeAndRead().messages == ["1"])
+  }
+
+  @Test("a wrapper's statements are told apart by their texts, which may change afterwards")
+  func wrapped() throws {
+    let test = try CStore()
+    for number in 0..<3 {
+      ccalls_log_wrapped(test.log, "first %d", Int32(number))
+      ccalls_log_wrapped(test.log, "second %d", Int32(number))
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.messages == (0..<3).flatMap { ["first \($0)", "second \($0)"] })
+    #expect(contents.records.allSatisfy { $0.file == "wrapped.c" && $0.line == 77 })
+    #expect(contents.records.allSatisfy { $0.function == "wrapped" && $0.level == .notice })
+  }
+
+  @Test("errno is shown by %m, and is what it was afterwards")
+  func errorNumber() throws {
+    let test = try CStore()
+    #expect(ccalls_log_errno(test.log, EACCES) == EACCES)
+    #expect(try test.closeAndRead().messages == ["failed: Permission denied, 0x1p+0"])
+  }
+
+  @Test("many threads lose nothing, whatever segments they come to")
+  func threads() throws {
+    let test = try CStore { $0.makeTiny() }
+    let log = UInt(bitPattern: test.log)
+    let threads = try (0..<4).map { _ in
+      try Thread(name: "worker") {
+        UnsafeMutablePointer(bitPattern: log).map { ccalls_log_many($0, 5000) }
+      }
+    }
+    for thread in threads { thread.join() }
+    let contents = try test.closeAndRead()
+    #expect(contents.problems == [])
+    let byThread = Dictionary(grouping: contents.records, by: \.thread.ordinal)
+    #expect(byThread.count == 4)
+    for records in byThread.values {
+      #expect(records.map { Int($0.message.prefix { $0 != " " }) } == (0..<5000).map(Optional.init))
+    }
+  }
+}

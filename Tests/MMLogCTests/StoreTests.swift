@@ -1,0 +1,89 @@
+import CCalls
+import CMMLogC
+import Foundation
+import MMLogReader
+import MMLogTestFiles
+import Testing
+
+@Suite("Stores in C")
+struct StoreTests {
+  @Test("options that are wrong are refused with a reason, and nothing is made")
+  func wrongOptions() throws {
+    let folder = TemporaryDirectory()
+    func failure(_ change: (inout mmlog_options) -> Void) -> CFailure? {
+      do {
+        _ = try openStore(folder("new"), change)
+        return nil
+      } catch { return error as? CFailure }
+    }
+    let wrong: [(inout mmlog_options) -> Void] = [
+      { $0.size = 0 }, { $0.directory = nil }, { $0.name = nil }, { $0.ring_size = 1 },
+      { $0.ring_size = .max }, { $0.segment_size = 5000 }, { $0.drain_interval_ms = 1 },
+      { $0.archive_size = 1 }, { $0.full_ring = mmlog_full_ring(rawValue: 9) },
+    ]
+    for (index, change) in wrong.enumerated() {
+      let failure = failure(change)
+      #expect(failure?.code == MMLOG_FAILURE_ARGUMENT, "\(index)")
+      #expect(failure?.description.isEmpty == false)
+    }
+    #expect(!FileManager.default.fileExists(atPath: folder("new")))
+  }
+
+  @Test("a program that knows fewer options gets defaults for the rest")
+  func olderProgram() throws {
+    let test = try CStore {
+      $0.size = MemoryLayout<Int>.size * 3
+      // Of no effect: it does not belong to the options that this program knows.
+      $0.ring_size = 1
+    }
+    ccalls_log_many(test.log, 1)
+    #expect(try test.closeAndRead().messages == ["0 of "])
+  }
+
+  @Test("a message that is too long for a failure is cut")
+  func longFailure() throws {
+    let name = String(repeating: "n", count: 3000)
+    let error = #expect(throws: CFailure.self) { try openStore("/dev/null/\(name)") }
+    #expect(error?.description.utf8.count == 1007)
+    #expect(error?.code == MMLOG_FAILURE_SYSTEM)
+  }
+
+  @Test("what is flushed is in an archive, and a closed store's loggers drop what they get")
+  func flushing() throws {
+    let test = try CStore()
+    ccalls_log_many(test.log, 10)
+    var failure = mmlog_failure()
+    #expect(mmlog_flush(test.store, MMLOG_FLUSH_DISK, 0, &failure) == 0)
+    let archives = try FileManager.default.contentsOfDirectory(atPath: test.folder.path)
+      .filter { $0.hasSuffix(".mmlog") }
+    #expect(archives.count == 1)
+    #expect(CContents(test.folder(archives[0])).records.count == 10)
+    #expect(mmlog_lost_records(test.store) == 0)
+    #expect(mmlog_get_logger(test.store, "c") == test.log)
+    #expect(try test.closeAndRead().records.count == 10)
+    ccalls_log_many(test.log, 1)
+    #expect(CContents(test.folder.path).records.count == 10)
+    #expect(mmlog_close(nil, nil) == 0)
+  }
+
+  @Test("every level, policy and interval reaches the store")
+  func settings() throws {
+    let rings = TemporaryDirectory()
+    let test = try rings.path.withCString { ringDirectory in
+      try CStore {
+        $0.ring_directory = ringDirectory
+        ($0.level, $0.archive_level, $0.capture_level) = (MMLOG_TRACE, MMLOG_INFO, MMLOG_CRITICAL)
+        ($0.sync_level, $0.full_ring) = (MMLOG_ERROR, MMLOG_FULL_OVERWRITE)
+        ($0.drain_interval_ms, $0.sync_interval_ms) = (50, 100)
+        ($0.archive_size, $0.archive_seconds) = (1 << 20, 60)
+        ($0.keep_bytes, $0.keep_seconds) = (1 << 30, 3600)
+      }
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: rings.path)
+    #expect(names.count { $0.hasSuffix(".ring") } == 1)
+    // Below the archive level: it stays in the ring, and goes with it.
+    #expect(ccalls_log_below_level(test.log) == 1)
+    ccalls_log_many(test.log, 1)
+    #expect(try test.closeAndRead().messages == ["0 of "])
+  }
+}
