@@ -99,6 +99,7 @@ extension LogStore {
   /// Takes a lease on an archive, so that no other uploader, in any process, sends it meanwhile.
   ///
   /// - Parameters:
+  ///   - archive: The archive, as it was listed.
   ///   - owner: Tells uploaders apart. Who has the lease already renews it.
   ///   - lease: How long it lasts, a day at most. If the uploader dies, others can have the archive then.
   /// - Returns: The lease; nil if another uploader has one, the archive is marked as uploaded, or it is not what it was: some process
@@ -152,7 +153,9 @@ extension LogStore {
 
   /// Keeps an archive from being deleted by any limit, and by ``removeAll()``, until it is released.
   ///
-  /// - Parameter reason: For whoever wonders later; kept in one line.
+  /// - Parameters:
+  ///   - archive: The archive.
+  ///   - reason: For whoever wonders later; kept in one line.
   public func hold(_ archive: ArchiveInfo, because reason: String = "") throws(LogError) {
     let reason = ArchiveState.line(reason)
     try change(archive) { state, _ in state.held = reason }

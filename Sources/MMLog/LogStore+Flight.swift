@@ -44,6 +44,9 @@ extension LogStore {
   /// Has every store of the process capture its flight records within a second. For signal handlers: async-signal-safe.
   ///
   /// ```swift
+  /// import Glibc
+  /// import MMLog
+  ///
   /// signal(SIGUSR1) { _ in LogStore.captureAll() }
   /// ```
   public static func captureAll() { CaptureSignal.request() }

@@ -32,7 +32,7 @@ extension Logger {
     log(level, { LogLiteral(message()) }, metadata, file, function, line, column)
   }
 
-  /// Records a message at the level `trace`. See ``log(level:_:_:file:function:line:column:)``.
+  /// Records a message at the level `trace`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func trace(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -54,7 +54,7 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `debug`. See ``log(level:_:_:file:function:line:column:)``.
+  /// Records a message at the level `debug`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func debug(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -76,7 +76,7 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `info`. See ``log(level:_:_:file:function:line:column:)``.
+  /// Records a message at the level `info`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func info(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -98,7 +98,7 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `notice`. See ``log(level:_:_:file:function:line:column:)``.
+  /// Records a message at the level `notice`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func notice(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -120,7 +120,7 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `warning`. See ``log(level:_:_:file:function:line:column:)``.
+  /// Records a message at the level `warning`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func warning(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -142,7 +142,7 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `error`. See ``log(level:_:_:file:function:line:column:)``.
+  /// Records a message at the level `error`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func error(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -164,7 +164,7 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `critical`. See ``log(level:_:_:file:function:line:column:)``.
+  /// Records a message at the level `critical`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func critical(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,

@@ -36,7 +36,11 @@ extension Logger {
   /// log.every(.seconds(10))?.warning("the venue is slow: \(elapsed) ms")
   /// ```
   ///
-  /// - Parameter interval: By a clock that is never set, and stands still while the machine is suspended.
+  /// - Parameters:
+  ///   - interval: By a clock that is never set, and stands still while the machine is suspended.
+  ///   - file: The source file; leave the default.
+  ///   - line: The line; leave the default.
+  ///   - column: The column; leave the default.
   public func every(
     _ interval: Duration, file: StaticString = #fileID, line: UInt32 = #line,
     column: UInt32 = #column

@@ -1,9 +1,9 @@
 public import CMMLog
 public import MMLogFormat
 
-/// Something that takes time and was begun by ``Logger/begin(_:_:level:in:file:function:line:column:)``: a request, a job, a wait.
+/// Something that takes time and was begun by ``Logger/begin(_:_:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``: a request, a job, a wait.
 ///
-/// A plain value of five words: copy it, keep it, send it to another thread. It can be ended anywhere, by ``end(_:_:file:function:line:column:)``.
+/// A plain value of five words: copy it, keep it, send it to another thread. It can be ended anywhere, by ``end(_:_:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_)``.
 ///
 /// - **Ended twice:** each end is recorded, with the time since the beginning. Readers take the first one as the span's end, and show others
 ///   as ends of a span that is over.
@@ -82,7 +82,7 @@ extension Logger {
   ///
   /// ```swift
   /// let span = log.begin("request \(id)")
-  /// …
+  /// try await serve(id)
   /// span.end("\(status, name: "status")")
   /// ```
   ///
@@ -132,11 +132,11 @@ extension Logger {
   /// Records when `body` begins and ends. If it throws, the end says so: `failed: ` and the error.
   ///
   /// ```swift
-  /// let order = try log.span("order \(id)") { span in try book.match(id, in: span) }
+  /// let trades = try log.span("order \(order.id)") { span in try book.match(order, in: span) }
   /// ```
   ///
   /// - Parameters:
-  ///   - message: What begins. See ``begin(_:_:level:in:file:function:line:column:)``.
+  ///   - message: What begins. See ``begin(_:_:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``.
   ///   - metadata: Values by name that go with its beginning.
   ///   - level: The level of its beginning and of its end.
   ///   - parent: What it is a part of, if that is known.
@@ -168,9 +168,8 @@ extension Logger {
     }
   }
 
-  /// Records when `body` begins and ends, which may wait in between and go on on another thread. It runs where the caller does.
-  ///
-  /// - Parameter isolation: The caller's actor; leave the default.
+  /// Records when `body` begins and ends, which may wait in between and go on on another thread. It runs where the caller does, which `isolation` says; leave
+  /// its default. All else is as in the form for closures that do not wait.
   @inlinable
   public func span<Result, Failure: Error>(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,

@@ -6,6 +6,7 @@ import MMLogSystem
 /// Shows records on standard error, or another descriptor, as they come.
 ///
 /// ```swift
+/// import MMLog
 /// import MMLogConsole
 ///
 /// var configuration = LogStore.Configuration()
@@ -13,7 +14,7 @@ import MMLogSystem
 /// ```
 ///
 /// For people in front of a terminal, and for systems that collect what containers print. No log call does anything for it: records are
-/// shown when they have been moved to the archive, so within about ``LogStore/Configuration/drainInterval``, or not before the archive can
+/// shown when they have been moved to the archive, so within about ``/MMLog/LogStore/Configuration/drainInterval``, or not before the archive can
 /// be written; and a thread of its own formats and writes them. Records of a thread come in their order.
 ///
 /// Who does not read what is printed keeps nobody waiting: records wait in memory, up to ``capacity``, and what finds no room there
@@ -22,9 +23,9 @@ import MMLogSystem
 public struct Console: Sendable {
   /// How a record is shown.
   public enum Format: Sendable {
-    /// A line for people, as ``TextFormatter`` writes it: control characters are escaped.
+    /// A line for people, as ``/MMLogReader/TextFormatter`` writes it: control characters are escaped.
     case text(colors: Colors = .automatic)
-    /// A line with a JSON object, as ``JSONFormatter`` writes it.
+    /// A line with a JSON object, as ``/MMLogReader/JSONFormatter`` writes it.
     case json
   }
 
@@ -38,7 +39,7 @@ public struct Console: Sendable {
     case never
   }
 
-  /// The least level that is shown. It adds none to what loggers record; see ``Logger/level``.
+  /// The least level that is shown. It adds none to what loggers record; see ``/MMLog/Logger/level``.
   public var level: Level
   /// How a record is shown.
   public var format: Format

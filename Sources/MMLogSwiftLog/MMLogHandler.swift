@@ -2,9 +2,13 @@
   public import Logging
   public import MMLog
 
-  /// A backend for swift-log that records into a ``LogStore``.
+  /// A backend for swift-log that records into a ``/MMLog/LogStore``.
   ///
   /// ```swift
+  /// import Logging
+  /// import MMLog
+  /// import MMLogSwiftLog
+  ///
   /// let store = try LogStore(directory: "/var/log/orders", name: "orders")
   /// LoggingSystem.bootstrap { MMLogHandler(label: $0, store: store) }
   /// ```
@@ -16,7 +20,7 @@
   ///
   /// A handler is a value, as swift-log wants it: changes of a copy change no other. Calls may be made from any thread and task.
   /// A call neither locks nor enters the kernel, and allocates nothing itself; but swift-log's message is a `String`, which is
-  /// made before, and texts of other types in the metadata are made during the call. To record typed arguments, use ``LogStore``'s own loggers.
+  /// made before, and texts of other types in the metadata are made during the call. To record typed arguments, use ``/MMLog/LogStore``'s own loggers.
   public struct MMLogHandler: LogHandler {
     private let logger: MMLog.Logger
     private var ownLevel: Logging.Logger.Level?
@@ -36,7 +40,7 @@
     ///
     /// - Parameters:
     ///   - label: Names the part of the service that logs. Handlers of the same label share the level that the store has for it.
-    ///   - store: Where records go. The handler keeps it from being freed, not from being closed; after ``LogStore/close()``, records are
+    ///   - store: Where records go. The handler keeps it from being freed, not from being closed; after ``/MMLog/LogStore/close()``, records are
     ///     dropped and counted.
     ///   - metadataProvider: Gives metadata at each message. Default: what swift-log was bootstrapped with.
     /// - Complexity: O(labels of the store).
@@ -50,7 +54,7 @@
 
     /// The lowest level that is recorded.
     ///
-    /// As long as it was not set, the store's level for the label, as it is at that moment (``LogStore/setLevel(_:for:)``); afterwards what it
+    /// As long as it was not set, the store's level for the label, as it is at that moment (``/MMLog/LogStore/setLevel(_:for:)``); afterwards what it
     /// was set to, for this handler and its copies. As long as somebody outside has set another (`mmlog-decode --set-level`), it is that one.
     public var logLevel: Logging.Logger.Level {
       get {
@@ -80,7 +84,10 @@
   /// Says of a metadata value whether it is written to disk.
   ///
   /// ```swift
-  /// logger.info("signed in", metadata: ["user": .attributed(name, attributes: [ValuePrivacy.hash])])
+  /// import Logging
+  /// import MMLogSwiftLog
+  ///
+  /// logger.info("signed in", metadata: ["user": .attributed("\(user)", attributes: [ValuePrivacy.hash])])
   /// ```
   public enum ValuePrivacy: Int64, Logging.Logger.MetadataValueAttributes.Attribute {
     /// It is.

@@ -4,10 +4,13 @@ import MMLogSystem
 /// Reads on while processes log: across rotation, new sessions, and processes that start and die.
 ///
 /// ```swift
+/// import Glibc
+/// import MMLogReader
+///
 /// let follower = LogFollower(paths: ["/var/log/orders"], last: 10)
 /// while true {
-///   while let item = follower.next() { … }
-///   Thread.sleep(forTimeInterval: 0.02)
+///   while let item = follower.next() { print(item) }
+///   usleep(20_000)
 /// }
 /// ```
 ///
@@ -153,7 +156,7 @@ extension LogReader {
   /// Follows files and directories: see ``LogFollower``.
   ///
   /// ```swift
-  /// for await item in LogReader.follow([.path("/var/log/orders")], last: 10) { … }
+  /// for await item in LogReader.follow([.path("/var/log/orders")], last: 10) { print(item) }
   /// ```
   ///
   /// - Parameters:

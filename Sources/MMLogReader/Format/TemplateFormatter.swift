@@ -9,6 +9,7 @@ public struct TemplateFormatter: LogFormatter {
   /// Makes a formatter.
   ///
   /// - Parameters:
+  ///   - template: What a line is made of.
   ///   - zone: Where times are shown in.
   ///   - colors: Whether levels get colours.
   public init(_ template: TextTemplate, zone: LogTimeZone = .local, colors: Bool = false) {

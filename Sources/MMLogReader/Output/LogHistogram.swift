@@ -18,6 +18,7 @@ public struct LogHistogram {
   /// Makes an empty histogram.
   ///
   /// - Parameters:
+  ///   - zone: Where times are shown in.
   ///   - rows: It has so many lines at most.
   ///   - columns: How wide lines are at most.
   ///   - colors: Whether parts of the bars get their level's colour, rather than another character.

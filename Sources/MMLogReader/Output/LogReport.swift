@@ -131,7 +131,9 @@ public struct LogReport {
 
   /// Appends the page.
   ///
-  /// - Parameter made: When it is made, in nanoseconds since 1970.
+  /// - Parameters:
+  ///   - made: When it is made, in nanoseconds since 1970.
+  ///   - output: What it is appended to.
   public mutating func append(made: Int64, to output: inout TextBuffer) {
     output.append(
       """

@@ -23,7 +23,9 @@ public struct TextPattern: Sendable {
 
   /// A text that is looked for as it is.
   ///
-  /// - Parameter ignoresCase: Whether ASCII letters match in either case.
+  /// - Parameters:
+  ///   - text: The text.
+  ///   - ignoresCase: Whether ASCII letters match in either case.
   public init(literal text: String, ignoresCase: Bool = false) {
     literal = Self.folded(text, ignoresCase)
     self.ignoresCase = ignoresCase
@@ -32,7 +34,9 @@ public struct TextPattern: Sendable {
 
   /// A regular expression.
   ///
-  /// - Parameter ignoresCase: Whether ASCII letters match in either case.
+  /// - Parameters:
+  ///   - pattern: The expression.
+  ///   - ignoresCase: Whether ASCII letters match in either case.
   /// - Throws: what is wrong with it.
   public init(_ pattern: String, ignoresCase: Bool = false) throws(Invalid) {
     let required = RequiredLiteral(pattern)

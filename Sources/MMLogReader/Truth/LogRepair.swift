@@ -27,6 +27,7 @@ public struct LogRepair {
   /// leaves none of them.
   ///
   /// - Parameters:
+  ///   - files: What is read.
   ///   - directory: Where they go; made if it is not there. It may not have archives or rings in it.
   ///   - isStopped: Is asked now and then; true ends the work, and nothing is left of it.
   /// - Returns: What was written; nil if it was stopped.
