@@ -8,8 +8,9 @@ public import MMLogFormat
 /// by the decoder. No call allocates, locks, counts references or enters the kernel, except where it says so; a
 /// call that meets a full ring does what ``FullRingPolicy`` says.
 ///
-/// Calls may be made from any thread, inside the message of another log call, and in signal handlers (with
-/// messages of at most eleven arguments, and none that allocates). They leave `errno` as it was.
+/// Calls may be made from any thread, inside the message of another log call, in `deinit`, in destructors of an ending thread's
+/// values, in `atexit` handlers, and in signal handlers (with messages of at most eleven arguments, and none that allocates). They
+/// leave `errno` as it was. After ``LogStore/close()`` they drop and count their records.
 @frozen
 public struct Logger: @unchecked Sendable {
   // Sendable: the label's state is immortal, and touched by atomic operations only.

@@ -18,7 +18,10 @@
   /// `error.type`, as swift-log's own handler has it, and the source, if one is given, as `source`. Where the logger's
   /// metadata, its provider's and the event's have the same key, the event's wins, then the provider's.
   ///
-  /// A handler is a value, as swift-log wants it: changes of a copy change no other. Calls may be made from any thread and task.
+  /// A handler is a value, as swift-log wants it: changes of a copy change no other. Calls may be made from any thread and task, in `deinit`
+  /// and while the process exits. After ``/MMLog/LogStore/close()`` they are dropped and counted. Loggers that were made before the bootstrap keep
+  /// the handler that swift-log gave them, which prints.
+  ///
   /// A call neither locks nor enters the kernel, and allocates nothing itself; but swift-log's message is a `String`, which is
   /// made before, and texts of other types in the metadata are made during the call. To record typed arguments, use ``/MMLog/LogStore``'s own loggers.
   public struct MMLogHandler: LogHandler {

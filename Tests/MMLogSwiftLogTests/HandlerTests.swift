@@ -280,6 +280,31 @@
       #expect(outer.fields.first?.value == .string(Array("talked".utf8)))
     }
 
+    @Test(
+      "a process's calls are recorded from the bootstrap to its exit, in deinit and exit handlers too"
+    )
+    func wholeProcess() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .success) { [path = folder.path as String] in
+        final class Talker {
+          deinit { Logger(label: "object").info("in deinit") }
+        }
+        let early = Logger(label: "early")
+        early.info("printed")
+        let store = try LogStore(directory: path, name: "swift-log")
+        LoggingSystem.bootstrap { MMLogHandler(label: $0, store: store) }
+        early.info("printed, too: its handler was made before")
+        atexit { Logger(label: "exit").info("in an exit handler") }
+        Logger(label: "late").info("running")
+        do { _ = Talker() }
+        exit(0)
+      }
+      let messages = LogReader(paths: [folder.path]).compactMap {
+        if case .record(let record) = $0 { "\(record.label): \(record.message)" } else { nil }
+      }
+      #expect(messages == ["late: running", "object: in deinit", "exit: in an exit handler"])
+    }
+
     @Test("after the store is closed, calls are dropped and counted")
     func afterClosing() throws {
       let test = try HandlerStore()

@@ -47,6 +47,25 @@ struct MetadataTests {
     }
   }
 
+  @Test("ten thousand pairs, and values of a mebibyte, are kept whole")
+  func large() throws {
+    let test = try TestStore()
+    let long = String(repeating: "x", count: 1 << 20)
+    var metadata = Logger.Metadata()
+    for index in 0..<10_000 { metadata.append(.int(Int64(index)), for: "key \(index)") }
+    test.log.info("many", metadata)
+    test.log.info("long \(long)", ["a": .string(long), "b": .array([.string(long)])])
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    try #require(contents.records.count == 2)
+    let fields = contents.records[0].fields
+    #expect(fields.map(\.name) == (0..<10_000).map { "key \($0)" })
+    #expect(fields.map(\.value) == (0..<10_000).map { .int(Int64($0)) })
+    let text = Value.string(Array(long.utf8))
+    #expect(contents.records[1].message == "long \(long)")
+    #expect(contents.records[1].fields.map(\.value) == [text, .array([text])])
+  }
+
   @Test("containers deeper than the format allows end in an ellipsis")
   func depth() throws {
     let test = try TestStore()
