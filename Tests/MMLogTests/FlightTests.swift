@@ -154,10 +154,12 @@ struct FlightTests {
     try test.store.flush(.archive)
     let contents = Contents(test.folder.path)
     #expect(contents.isClean && test.store.losses.isEmpty)
-    let kept = contents.records.filter(\.isFlight).map(\.message)
+    let kept = contents.records.filter(\.isFlight).compactMap { Int($0.message.dropFirst(6)) }
     // Half of the ring at the least: 256 KiB, of which a record takes 40 bytes.
     #expect(kept.count > 2000)
-    #expect(kept == ((count - kept.count)..<count).map { "debug \($0)" })
+    #expect(kept.last == count - 1 && zip(kept, kept.dropFirst()).allSatisfy(<))
+    // Whoever overwrites does not wait for the drainer to be done with the oldest segment, but takes the next one.
+    if policy != .overwriteOldest { #expect(kept.first == count - kept.count) }
     let counts = test.store.flightCounts
     #expect(counts.captured == 0 && counts.forgotten + kept.count == count)
     #expect(try test.closeAndRead().messages == ["end"])
