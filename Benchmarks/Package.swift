@@ -7,6 +7,8 @@ let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature(
 // A package of its own, so that what benchmarks need never reaches users of mmlog.
 let package = Package(
   name: "mmlog-benchmarks",
+  // For SwiftLog, which is a package of its own.
+  products: [.library(name: "CHarness", targets: ["CHarness"])],
   dependencies: [.package(name: "mmlog", path: "..")],
   targets: [
     .target(name: "CHarness"),

@@ -7,6 +7,7 @@ let package = Package(
   name: "mmlog-swift-log-benchmark",
   dependencies: [
     .package(name: "mmlog", path: "../..", traits: ["SwiftLog"]),
+    .package(path: ".."),
     .package(url: "https://github.com/apple/swift-log.git", from: "1.13.0"),
   ],
   targets: [
@@ -15,6 +16,7 @@ let package = Package(
       dependencies: [
         .product(name: "MMLog", package: "mmlog"),
         .product(name: "MMLogSwiftLog", package: "mmlog"),
+        .product(name: "CHarness", package: "Benchmarks"),
         .product(name: "Logging", package: "swift-log"),
       ],
       path: "Sources",

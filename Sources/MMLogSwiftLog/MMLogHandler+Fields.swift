@@ -11,14 +11,24 @@
       of event: Logging.LogEvent, _ provided: Logging.Logger.Metadata?,
       to record: inout RecordCursor
     ) {
-      let source = sourceToTell(event, provided)
-      let count =
-        countPairs(event, provided) + (event.error == nil ? 0 : 2) + (source == nil ? 0 : 1)
+      let (ofEvent, source) = (event.metadata, event.givenSource)
+      if ofEvent == nil && provided == nil && metadata.isEmpty && source == nil
+        && event.error == nil
+      {
+        return
+      }
+      let pairs = EventPairs(
+        ofEvent: ofEvent ?? [:], provided: provided ?? [:], ofHandler: metadata,
+        hasError: event.error != nil)
+      let newSource = source.flatMap { pairs.has("source") ? nil : $0 }
+      let count = pairs.count + (pairs.hasError ? 2 : 0) + (newSource == nil ? 0 : 1)
       guard count > 0 else { return }
       record.beginMetadata(pairs: count)
-      forEachPair(event, provided) { key, value in
+      // Else the closure would have a copy of the handler.
+      let privacy = privacy
+      pairs.forEach { key, value in
         record.append(key: key)
-        record.append(value, depth: 0, privacy)
+        record.append(consume value, depth: 0, privacy)
       }
       if let error = event.error {
         record.append(key: "error.message")
@@ -26,65 +36,70 @@
         record.append(key: "error.type")
         record.append(string: String(reflecting: type(of: error)))
       }
-      if let source {
+      if let newSource {
         record.append(key: "source")
-        record.append(string: source)
+        record.append(string: newSource)
       }
-    }
-
-    private func countPairs(
-      _ event: Logging.LogEvent, _ provided: Logging.Logger.Metadata?
-    ) -> Int {
-      if provided == nil, metadata.isEmpty, event.error == nil { return event.metadata?.count ?? 0 }
-      var count = 0
-      forEachPair(event, provided) { _, _ in count += 1 }
-      return count
-    }
-
-    private func forEachPair(
-      _ event: Logging.LogEvent, _ provided: Logging.Logger.Metadata?,
-      _ body: (String, Logging.Logger.MetadataValue) -> Void
-    ) {
-      let hasError = event.error != nil
-      func isOfError(_ key: String) -> Bool {
-        hasError && (key == "error.message" || key == "error.type")
-      }
-      let ofEvent = event.metadata ?? [:]
-      for (key, value) in ofEvent where !isOfError(key) { body(key, value) }
-      for (key, value) in provided ?? [:] where !isOfError(key) && !ofEvent.has(key) {
-        body(key, value)
-      }
-      for (key, value) in metadata
-      where !isOfError(key) && !ofEvent.has(key) && provided?.has(key) != true {
-        body(key, value)
-      }
-    }
-
-    /// The source, if one was given and nothing else is called so.
-    private func sourceToTell(
-      _ event: Logging.LogEvent, _ provided: Logging.Logger.Metadata?
-    ) -> String? {
-      guard let source = event.givenSource else { return nil }
-      let isTaken =
-        event.metadata?.has("source") == true || provided?.has("source") == true
-        || metadata.has("source")
-      return isTaken ? nil : source
     }
   }
 
-  extension [String: Logging.Logger.MetadataValue] {
+  /// The metadata that goes with an event, by precedence. What the error says of itself goes before all of it.
+  private struct EventPairs {
+    typealias Metadata = Logging.Logger.Metadata
+
+    let ofEvent: Metadata
+    let provided: Metadata
+    let ofHandler: Metadata
+    let hasError: Bool
+
+    /// Whether nothing can be passed over, as it mostly is.
+    private var isOfEventAlone: Bool { !hasError && provided.isEmpty && ofHandler.isEmpty }
+
+    var count: Int {
+      if isOfEventAlone { return ofEvent.count }
+      var count = 0
+      forEach { _, _ in count += 1 }
+      return count
+    }
+
+    func has(_ key: String) -> Bool {
+      ofEvent.has(key) || provided.has(key) || ofHandler.has(key)
+    }
+
+    /// Gives one after the other. Values are consumed, since a copy of one costs a quarter of what a pair does.
+    func forEach(_ body: (String, consuming Metadata.Value) -> Void) {
+      if isOfEventAlone {
+        for (key, value) in ofEvent { body(key, consume value) }
+        return
+      }
+      for (key, value) in ofEvent where !isOfError(key) { body(key, consume value) }
+      for (key, value) in provided where !isOfError(key) && !ofEvent.has(key) {
+        body(key, consume value)
+      }
+      for (key, value) in ofHandler
+      where !isOfError(key) && !ofEvent.has(key) && !provided.has(key) {
+        body(key, consume value)
+      }
+    }
+
+    private func isOfError(_ key: String) -> Bool {
+      hasError && (key == "error.message" || key == "error.type")
+    }
+  }
+
+  extension Logging.Logger.Metadata {
     fileprivate func has(_ key: String) -> Bool { index(forKey: key) != nil }
   }
 
   extension RecordCursor {
     /// Adds a value, with its type where that is one of the usual ones.
     fileprivate mutating func append(
-      _ value: Logging.Logger.MetadataValue, depth: Int,
+      _ value: consuming Logging.Logger.MetadataValue, depth: Int,
       _ privacy: (Logging.Logger.MetadataValueAttributes) -> Privacy
     ) {
-      switch value {
+      switch consume value {
       case .string(let text): append(string: text)
-      case .stringConvertible(let content): append(content, of: value, privacy)
+      case .stringConvertible(let content): append(content, privacy)
       case .array(let values) where depth < ValueType.deepest:
         append(.array, UInt64(values.count))
         for value in values { append(value, depth: depth + 1, privacy) }
@@ -99,7 +114,7 @@
     }
 
     private mutating func append(
-      _ content: any CustomStringConvertible, of value: Logging.Logger.MetadataValue,
+      _ content: any CustomStringConvertible & Sendable,
       _ privacy: (Logging.Logger.MetadataValueAttributes) -> Privacy
     ) {
       switch content {
@@ -109,7 +124,9 @@
       case let number as UInt64: append(.uint, number)
       case let number as Double: append(.double, number.bitPattern)
       case let bool as Bool: append(.bool, bool ? 1 : 0)
-      default: append(private: content.description, privacy(value.attributes))
+      default:
+        let attributes = Logging.Logger.MetadataValue.stringConvertible(content).attributes
+        append(private: content.description, privacy(attributes))
       }
     }
   }

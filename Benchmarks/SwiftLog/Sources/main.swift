@@ -1,6 +1,8 @@
-// What a call through swift-log costs with MMLogHandler, beside the same call into a handler that does nothing.
+// What a call through swift-log costs with MMLogHandler, beside the same call into a handler that does nothing, and beside
+// the same statement of mmlog's own logger.
 //
-//   Benchmarks/swift-log [WORKLOAD]
+//   Benchmarks/swift-log [--rounds N] [WORKLOAD]
+import CHarness
 import Foundation
 import Logging
 import MMLog
@@ -19,39 +21,79 @@ struct IdleHandler: LogHandler {
   func log(event: Logging.LogEvent) {}
 }
 
-/// A way to log, by name.
+/// A log statement, by name.
 struct Workload {
   let name: String
   let call: (Logger, Int) -> Void
+  let direct: (MMLog.Logger, Int) -> Void
 }
 
 let texts = (0..<64).map { "value number \($0) of some length" }
 let workloads = [
-  Workload(name: "text") { logger, _ in logger.info("order accepted") },
-  Workload(name: "interpolated") { logger, index in logger.info("order \(index) accepted") },
-  Workload(name: "five pairs") { logger, index in
-    logger.info(
-      "order accepted",
-      metadata: [
-        "user": .string(texts[index & 63]), "venue": "xetra", "side": "buy",
-        "trace": .string(texts[(index + 7) & 63]), "region": "eu-central-1",
-      ])
-  },
+  Workload(
+    name: "text", call: { logger, _ in logger.info("order accepted") },
+    direct: { log, _ in log.info("order accepted") }),
+  Workload(
+    name: "interpolated", call: { logger, index in logger.info("order \(index) accepted") },
+    direct: { log, index in log.info("order \(index) accepted") }),
+  Workload(
+    name: "five pairs",
+    call: { logger, index in
+      logger.info(
+        "order accepted",
+        metadata: [
+          "user": .string(texts[index & 63]), "venue": "xetra", "side": "buy",
+          "trace": .string(texts[(index + 7) & 63]), "region": "eu-central-1",
+        ])
+    },
+    direct: { log, index in
+      log.info(
+        "order accepted",
+        [
+          "user": .string(texts[index & 63]), "venue": "xetra", "side": "buy",
+          "trace": .string(texts[(index + 7) & 63]), "region": "eu-central-1",
+        ])
+    }),
 ]
 
-let calls = 20_000
-let rounds = 41
-
-/// Nanoseconds for each of so many calls.
-func time(_ workload: Workload, _ logger: Logger) -> Double {
-  let clock = ContinuousClock()
-  let duration = clock.measure { for index in 0..<calls { workload.call(logger, index) } }
-  return duration / .nanoseconds(1) / Double(calls)
+/// What so many calls took, for each.
+struct Cost {
+  let nanoseconds: Double
+  let allocations: Double
 }
 
-func text(_ nanoseconds: Double) -> String { String(format: "%.1f", nanoseconds) }
+let calls = 2000
 
-func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+/// Processor time of this thread, in nanoseconds: other work on the machine does not count.
+func processorTime() -> Double {
+  var time = timespec()
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+  return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
+}
+
+func measure(_ call: (Int) -> Void) -> Cost {
+  let (allocations, time) = (harness_allocations(), processorTime())
+  for index in 0..<calls { call(index) }
+  return Cost(
+    nanoseconds: (processorTime() - time) / Double(calls),
+    allocations: Double(harness_allocations() - allocations) / Double(calls))
+}
+
+/// The median, and where nine of ten are.
+func summary(_ values: [Double]) -> String {
+  let sorted = values.sorted()
+  func text(_ part: Double) -> String {
+    String(format: "%.1f", sorted[Int(Double(sorted.count - 1) * part)])
+  }
+  return "\(text(0.5)) (\(text(0.05))–\(text(0.95)))"
+}
+
+var arguments = Array(CommandLine.arguments.dropFirst())
+var rounds = 401
+if arguments.first == "--rounds" {
+  rounds = max(1, arguments.count > 1 ? Int(arguments[1]) ?? 0 : 0)
+  arguments.removeFirst(min(2, arguments.count))
+}
 
 let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
   "mmlog-swift-log-\(UUID().uuidString)")
@@ -59,20 +101,37 @@ defer { try? FileManager.default.removeItem(at: folder) }
 let store = try LogStore(directory: folder.path, name: "benchmark")
 let idle = Logger(label: "benchmark") { _ in IdleHandler() }
 let ours = Logger(label: "benchmark") { MMLogHandler(label: $0, store: store) }
-print("nanoseconds for a call, medians of \(rounds) rounds of \(calls) calls, taken in turns")
-let wanted = CommandLine.arguments.dropFirst().first
-for workload in workloads where wanted == nil || workload.name == wanted {
-  var (nothing, recorded): ([Double], [Double]) = ([], [])
-  for _ in 0..<rounds {
-    nothing.append(time(workload, idle))
-    recorded.append(time(workload, ours))
-    // The ring is empty again: what is measured is the call, not the drainer.
+let log = store.logger(label: "benchmark")
+
+print(
+  "Nanoseconds of processor time for a call: medians (5 % to 95 %) of \(rounds) rounds of \(calls) calls, in turns"
+)
+print()
+print(
+  "| | idle handler | mmlog's handler | above | allocations, idle | mmlog's | mmlog's own logger |")
+print("|---|---:|---:|---:|---:|---:|---:|")
+for workload in workloads where arguments.isEmpty || workload.name == arguments[0] {
+  var (nothing, handled, direct): ([Cost], [Cost], [Cost]) = ([], [], [])
+  // The first round, which finds everything cold, does not count.
+  for _ in 0...rounds {
+    nothing.append(measure { workload.call(idle, $0) })
+    // The ring is empty each time: what is measured is the call, not the drainer.
+    try store.flush(.archive)
+    handled.append(measure { workload.call(ours, $0) })
+    try store.flush(.archive)
+    direct.append(measure { workload.direct(log, $0) })
     try store.flush(.archive)
   }
-  let above = zip(recorded, nothing).map(-).sorted()
-  print(
-    "\(workload.name): idle \(text(median(nothing))), mmlog \(text(median(recorded))),",
-    "above \(text(median(above))) (\(text(above[rounds / 10])) to \(text(above[rounds * 9 / 10])))")
+  func times(_ costs: [Cost]) -> [Double] { costs.dropFirst().map(\.nanoseconds) }
+  func allocations(_ costs: [Cost]) -> String {
+    String(format: "%.2f", costs.dropFirst().map(\.allocations).min() ?? 0)
+  }
+  let cells = [
+    workload.name, summary(times(nothing)), summary(times(handled)),
+    summary(zip(times(handled), times(nothing)).map(-)), allocations(nothing), allocations(handled),
+    summary(times(direct)),
+  ]
+  print("| \(cells.joined(separator: " | ")) |")
 }
 precondition(store.losses.isEmpty, "records were lost")
 try store.close()
