@@ -11,21 +11,18 @@
       of event: Logging.LogEvent, _ provided: Logging.Logger.Metadata?,
       to record: inout RecordCursor
     ) {
-      let (ofEvent, source) = (event.metadata, event.givenSource)
-      if ofEvent == nil && provided == nil && metadata.isEmpty && source == nil
-        && event.error == nil
-      {
-        return
+      let (ofEvent, source) = (event.metadata ?? [:], event.givenSource)
+      if provided == nil && metadata.isEmpty && source == nil && event.error == nil {
+        // As it mostly is: nothing can be passed over.
+        return record.append(ofEvent, privacy)
       }
       let pairs = EventPairs(
-        ofEvent: ofEvent ?? [:], provided: provided ?? [:], ofHandler: metadata,
+        ofEvent: ofEvent, provided: provided ?? [:], ofHandler: metadata,
         hasError: event.error != nil)
       let newSource = source.flatMap { pairs.has("source") ? nil : $0 }
       let count = pairs.count + (pairs.hasError ? 2 : 0) + (newSource == nil ? 0 : 1)
       guard count > 0 else { return }
       record.beginMetadata(pairs: count)
-      // Else the closure would have a copy of the handler.
-      let privacy = privacy
       pairs.forEach { key, value in
         record.append(key: key)
         record.append(consume value, depth: 0, privacy)
@@ -52,11 +49,7 @@
     let ofHandler: Metadata
     let hasError: Bool
 
-    /// Whether nothing can be passed over, as it mostly is.
-    private var isOfEventAlone: Bool { !hasError && provided.isEmpty && ofHandler.isEmpty }
-
     var count: Int {
-      if isOfEventAlone { return ofEvent.count }
       var count = 0
       forEach { _, _ in count += 1 }
       return count
@@ -66,12 +59,8 @@
       ofEvent.has(key) || provided.has(key) || ofHandler.has(key)
     }
 
-    /// Gives one after the other. Values are consumed, since a copy of one costs a quarter of what a pair does.
+    /// Gives one after the other.
     func forEach(_ body: (String, consuming Metadata.Value) -> Void) {
-      if isOfEventAlone {
-        for (key, value) in ofEvent { body(key, consume value) }
-        return
-      }
       for (key, value) in ofEvent where !isOfError(key) { body(key, consume value) }
       for (key, value) in provided where !isOfError(key) && !ofEvent.has(key) {
         body(key, consume value)
@@ -92,6 +81,20 @@
   }
 
   extension RecordCursor {
+    /// Adds a record's metadata, if there is any.
+    fileprivate mutating func append(
+      _ metadata: Logging.Logger.Metadata,
+      _ privacy: (Logging.Logger.MetadataValueAttributes) -> Privacy
+    ) {
+      if metadata.isEmpty { return }
+      beginMetadata(pairs: metadata.count)
+      for (key, value) in metadata {
+        append(key: key)
+        // A copy of it would be a quarter of what a pair costs.
+        append(consume value, depth: 0, privacy)
+      }
+    }
+
     /// Adds a value, with its type where that is one of the usual ones.
     fileprivate mutating func append(
       _ value: consuming Logging.Logger.MetadataValue, depth: Int,
