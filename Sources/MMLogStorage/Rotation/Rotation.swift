@@ -46,7 +46,20 @@ public struct Rotation: Equatable, Sendable {
 public struct CalendarRotation: Equatable, Sendable {
   /// A day of the week.
   public enum Weekday: Int, CaseIterable, Sendable {
-    case sunday, monday, tuesday, wednesday, thursday, friday, saturday
+    /// The first day, 0.
+    case sunday
+    /// The day after Sunday.
+    case monday
+    /// The day after Monday.
+    case tuesday
+    /// The day after Tuesday.
+    case wednesday
+    /// The day after Wednesday.
+    case thursday
+    /// The day after Thursday.
+    case friday
+    /// The last day, 6.
+    case saturday
   }
 
   /// How often.
