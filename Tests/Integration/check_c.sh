@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Checks that the library for C that Tools/release makes is all that a program needs beside the system's own.
+#
+#   check_c.sh TREE     what Tools/release has made
+#
+# Builds a program in C and in C++ with each compiler that is there, with and without shared libraries, runs it, and
+# reads its log. Exit status 1: something is wrong.
+set -euo pipefail
+tree=$(realpath "$1")
+project=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export PKG_CONFIG_PATH=$tree/lib/pkgconfig
+failed=0
+
+read -ra flags <<<"$(pkg-config --cflags mmlog)"
+read -ra libraries <<<"$(pkg-config --libs mmlog)"
+cp "$project/Examples/CService/main.c" "$work/service.c"
+cp "$project/Tests/Integration/service.cpp" "$work/"
+
+check() {  # COMMAND…: builds a program, which has to log 40 orders of each of three threads, and five records beside
+  local program=$work/program found
+  if ! "$@" "${flags[@]}" -o "$program" "${libraries[@]}" 2>"$work/errors"; then
+    printf 'FAILED   %s\n' "$*"
+    cat "$work/errors"
+    failed=1
+    return
+  fi
+  rm -rf "$work/log"
+  "$program" "$work/log" 40
+  found=$("$tree/bin/mmlog-decode" --format message "$work/log" | grep -c '' || true)
+  if [[ $found == 125 ]]; then
+    echo "ok       $*"
+  else
+    echo "FAILED   $*: $found records, and not 125"
+    failed=1
+  fi
+}
+
+for compiler in gcc clang; do
+  command -v $compiler >/dev/null || {
+    echo "SKIPPED  there is no $compiler"
+    continue
+  }
+  for options in "" "-O2 -Wl,--gc-sections" "-static"; do
+    # shellcheck disable=SC2086 # several words
+    check $compiler -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE $options "$work/service.c"
+  done
+done
+for compiler in g++ clang++; do
+  command -v $compiler >/dev/null || continue
+  for standard in c++11 c++20; do
+    check $compiler -std=$standard -Wall -Wextra -Werror "$work/service.cpp"
+  done
+done
+exit $failed
