@@ -118,13 +118,14 @@ let package = Package(
     .target(
       name: "CampaignSupport", dependencies: ["MMLogSystem"], path: "Tests/CampaignSupport"),
     .target(
-      name: "CrashRecords", dependencies: ["MMLog", "MMLogSystem", "CMMLog"],
+      name: "CrashRecords",
+      dependencies: ["MMLog", "MMLogC", "CMMLogC", "CCalls", "MMLogSystem", "CMMLog"],
       path: "Tests/CrashRecords"),
     .executableTarget(
       name: "mmlog-crash-child",
       dependencies: [
-        "CrashRecords", "MMLog", "MMLogStorage", "MMLogSystem", "MMLogTestFiles", "CMMLog",
-        "CommandLineTool",
+        "CrashRecords", "CCalls", "MMLog", "MMLogC", "CMMLogC", "MMLogStorage", "MMLogSystem",
+        "MMLogTestFiles", "CMMLog", "CommandLineTool",
       ],
       path: "Tests/CrashChild"),
     .target(

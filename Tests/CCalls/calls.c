@@ -140,7 +140,15 @@ int ccalls_log_errno(mmlog_logger *log, int error) {
   return errno;
 }
 
+void ccalls_log_lane(mmlog_logger *log, long lane, long sequence, const void *text, int count) {
+  mmlog_info(log, "%ld %ld %.*s", lane, sequence, count, text != NULL ? (const char *)text : "");
+}
+
 // ---- Signal handlers
+
+bool ccalls_signal_lane(mmlog_logger *log, long lane, long sequence) {
+  return mmlog_signal_write(log, MMLOG_NOTICE, "%ld %ld ", lane, sequence);
+}
 
 static mmlog_logger *handler_log;
 static const char *handler_text;

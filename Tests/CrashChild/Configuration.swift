@@ -24,6 +24,7 @@ extension LogStore.Configuration {
       case "overwrite": .overwriteOldest
       default: .wait(upTo: .seconds(100))
       }
+    servesSignalHandlers = arguments.isSet(.signals)
     level = .trace
     if let flight = arguments.value(of: .flight) {
       archiveLevel = .info

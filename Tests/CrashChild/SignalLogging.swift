@@ -1,6 +1,8 @@
+import CCalls
 import CrashRecords
 import Glibc
 import MMLog
+import MMLogC
 
 /// A handler of SIGALRM that logs, wherever in a log call the main thread is. Its lane is the last one.
 enum SignalLogging {
@@ -10,11 +12,11 @@ enum SignalLogging {
   nonisolated(unsafe) private static var sequence = 0
   nonisolated(unsafe) private static var parent: pid_t = 0
 
-  /// Sets the handler, and runs it once by hand, so that everything that it needs has been made.
+  /// Sets the handler, and runs it once by hand, in both of its ways, so that everything that it needs has been made.
   static func prepare(_ logger: Logger, _ page: CountPage, firstLane: Int) {
     (self.logger, self.page, parent) = (logger, page, getppid())
     lane = firstLane + CountPage.laneCount - 1
-    log()
+    for _ in 0..<2 { log() }
     var action = sigaction()
     action.__sigaction_handler.sa_handler = { _ in SignalLogging.log() }
     action.sa_flags = CInt(SA_RESTART)
@@ -39,7 +41,11 @@ enum SignalLogging {
     if getppid() != parent { _exit(1) }
     guard let logger, let page else { return }
     sequence += 1
-    logger.notice("\(lane) \(sequence) ")
+    if sequence % 2 == 0 {
+      logger.notice("\(lane) \(sequence) ")
+    } else {
+      _ = ccalls_signal_lane(logger.inC, lane, sequence)
+    }
     page.acknowledge(CountPage.laneCount - 1)
   }
 }

@@ -1,10 +1,15 @@
+import CCalls
 package import MMLog
+import MMLogC
 
 extension Lane {
   /// Logs a record: by statements of several kinds, whose messages read the same.
   package func log(_ sequence: Int, to log: Logger) {
     let text = text(of: sequence)
     switch sequence % 4 {
+    // In C, where a text ends at its first zero byte.
+    case 0 where sequence % 8 == 4 && !text.contains(0):
+      ccalls_log_lane(log.inC, number, sequence, text.baseAddress, CInt(text.count))
     case 0: log.info("\(number) \(sequence) \(text)")
     case 1:
       let string = String(decoding: text, as: UTF8.self)

@@ -34,7 +34,14 @@ void ccalls_log_wrapped(mmlog_logger *_Nonnull log, const char *_Nonnull format,
 // Returns errno after a statement that shows it.
 int ccalls_log_errno(mmlog_logger *_Nonnull log, int error);
 
+// Logs a record of a lane of the crash campaign: two numbers and a text.
+void ccalls_log_lane(
+    mmlog_logger *_Nonnull log, long lane, long sequence, const void *_Nullable text, int count);
+
 // ---- Signal handlers
+
+// The same without a text, in a handler. Returns whether it is recorded.
+bool ccalls_signal_lane(mmlog_logger *_Nonnull log, long lane, long sequence);
 
 // Sets a handler of the signal that writes "signal <number> at <what was counted>" with this logger.
 void ccalls_handle(int signal, mmlog_logger *_Nonnull log);
