@@ -12,17 +12,22 @@ extension Logger {
   ///   - level: The level.
   ///   - statement: What does not change from call to call. Lives as long as the process.
   ///   - values: One for each argument of its format.
-  ///   - metadata: Adds the record's metadata, if it has any.
+  ///   - metadata: Adds the record's metadata; nil: it has none.
   package func record(
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
-    _ values: UnsafeBufferPointer<mmlog_value>, metadata: (inout RecordCursor) -> Void
+    _ values: UnsafeBufferPointer<mmlog_value>, metadata: ((inout RecordCursor) -> Void)?
   ) {
     guard claimWriter() || LogCall.enter(label, level), let writer = mmlog_current_writer() else {
       return
     }
     var cursor = RecordCursor(writer, reserving: RecordCursor.most(values))
     cursor.append(values)
-    metadata(&cursor)
+    if let metadata {
+      // A copy: what has its address taken nowhere else stays out of memory where there is none.
+      var copy = cursor
+      metadata(&copy)
+      cursor = copy
+    }
     cursor.commit(label, level, [], hash: statement.pointee.hash) {
       NewCallSite(statement.pointee)
     }
@@ -69,6 +74,7 @@ extension RecordCursor {
     values.count * 2 * wordSize + RecordLayout.bodyWord * wordSize
   }
 
+  @inline(__always)
   fileprivate mutating func append(_ values: UnsafeBufferPointer<mmlog_value>) {
     let reserve = Self.most(values)
     // Not `for in`: see LogCall.freeWriter.

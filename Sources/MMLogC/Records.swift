@@ -12,10 +12,10 @@ func record(
   _ fields: UnsafePointer<mmlog_field>?, _ fieldCount: Int
 ) {
   let values = UnsafeBufferPointer(start: values, count: count)
-  Logger(label).record(Level(fromC: level), statement, values) { cursor in
-    if fieldCount > 0 {
-      cursor.append(UnsafeBufferPointer(start: fields, count: fieldCount))
-    }
+  let (log, level) = (Logger(label), Level(fromC: level))
+  if fieldCount == 0 { return log.record(level, statement, values, metadata: nil) }
+  log.record(level, statement, values) { cursor in
+    cursor.append(UnsafeBufferPointer(start: fields, count: fieldCount))
   }
 }
 

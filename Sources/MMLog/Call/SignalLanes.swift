@@ -90,13 +90,20 @@ final class SignalLanes: @unchecked Sendable {
     _ room: Int, _ label: UnsafeMutablePointer<mmlog_label>, _ session: Session
   ) -> Claim {
     guard let block else { return .refused(.noRing) }
-    var cause = LossCause.tooDeep
+    var wasTaken = false
     // Not `for in`: see LogCall.freeWriter.
     var turn: UInt32 = 0
     while turn < Self.rounds * MMLOG_DEPTHS {
-      let lane = mmlog_writer_at(block, turn % MMLOG_DEPTHS)
+      let depth = turn % MMLOG_DEPTHS
+      // Each has been looked at, and has no room: that does not change in this time.
+      if depth == 0 && turn > 0 && !wasTaken { return .refused(.ringFull) }
+      if depth == 0 { wasTaken = false }
       turn += 1
-      guard mmlog_claim(lane) else { continue }
+      let lane = mmlog_writer_at(block, depth)
+      guard mmlog_claim(lane) else {
+        wasTaken = true
+        continue
+      }
       // After the claim: whoever closes the store changes the gate first, and then looks for claims.
       if mmlog_load_gate(label) != session.gate {
         mmlog_end_busy(lane)
@@ -104,9 +111,8 @@ final class SignalLanes: @unchecked Sendable {
       }
       if Self.makeRoom(room, lane, session) { return .lane(lane) }
       mmlog_end_busy(lane)
-      cause = .ringFull
     }
-    return .refused(cause)
+    return .refused(.tooDeep)
   }
 
   /// Gives a lane a fresh segment if half of its own is used; false if there is less room than asked for.
