@@ -23,8 +23,12 @@ let package = Package(
       linkerSettings: [
         .linkedLibrary("spdlog"), .linkedLibrary("fmt"), .linkedLibrary("glog"),
       ]),
+    .target(name: "CStatements", dependencies: [.product(name: "mmlog-c", package: "mmlog")]),
     .target(
-      name: "MMLogCalls", dependencies: [.product(name: "MMLog", package: "mmlog")],
+      name: "MMLogCalls",
+      dependencies: [
+        "CStatements", .product(name: "MMLog", package: "mmlog"),
+      ],
       swiftSettings: settings),
     .executableTarget(
       name: "benchmarks",
@@ -38,7 +42,10 @@ let package = Package(
     // Small on its own, and without the peers' libraries: it is run under callgrind.
     .executableTarget(
       name: "counts",
-      dependencies: ["CHarness", "MMLogCalls", .product(name: "MMLog", package: "mmlog")],
+      dependencies: [
+        "CHarness", "CStatements", "MMLogCalls", .product(name: "MMLog", package: "mmlog"),
+        .product(name: "mmlog-c", package: "mmlog"),
+      ],
       swiftSettings: settings),
   ],
   cxxLanguageStandard: .cxx17

@@ -1,3 +1,4 @@
+import CStatements
 public import MMLog
 
 /// A function for each workload, with mmlog's log call and nothing else: what is timed, and whose instructions
@@ -52,6 +53,12 @@ public struct MMLogCalls: Sendable {
     log.debug(
       "order \(index) accepted for \(sample.user) in \(Sample.elapsed(index)) ms, quantity \(Sample.quantity(index))"
     )
+  }
+
+  /// The same as ``order(_:)`` in C, with the logger that ``CStatements`` was given.
+  @inline(never)
+  public func corder(_ index: Int) {
+    statements_order(index, Sample.elapsed(index), Sample.quantity(index))
   }
 
   /// A message below the level.

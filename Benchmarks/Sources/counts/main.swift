@@ -1,4 +1,5 @@
 import CHarness
+import CStatements
 import Glibc
 import MMLog
 import MMLogCalls
@@ -21,6 +22,8 @@ let recorder = try LogStore(
   directory: CommandLine.arguments[1], name: "flight", configuration: recording)
 let flight = MMLogCalls(recorder.logger(label: "counts"))
 
+statements_open(CommandLine.arguments[1])
+
 func count(_ name: String, _ call: (Int) -> Void) throws {
   // First calls make the thread's place in the store, and the call site's.
   for index in 0..<Sample.siteCount { call(index) }
@@ -31,6 +34,7 @@ func count(_ name: String, _ call: (Int) -> Void) throws {
   // The ring is empty again: no call finds it full.
   try store.flush(.archive)
   try recorder.flush(.archive)
+  statements_flush()
 }
 
 try count("order", log.order)
@@ -38,6 +42,7 @@ try count("text", log.text)
 try count("pairs", log.pairs)
 try count("sites", log.sites)
 try count("span", log.span)
+try count("corder", log.corder)
 try count("disabled", log.disabled)
 try count("flight", flight.flight)
 try recorder.close()

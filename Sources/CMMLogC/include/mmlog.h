@@ -138,7 +138,8 @@ void mmlog_reopen_all(void);
 
 // ---- Loggers
 
-// Writes records under a label. Belongs to the process, is never freed, and not to be copied. Only functions and macros of this file look into it.
+// Writes records under a label. Belongs to the process, is never freed, and not to be copied. Only functions and macros of
+// this file look into it.
 typedef struct mmlog_logger {
   uint32_t level;  // the lowest level that is recorded, less one; changes at any time
 } mmlog_logger;
@@ -147,8 +148,8 @@ typedef struct mmlog_logger {
 // labels are told apart. Takes a lock: keep what it returns. Never NULL.
 mmlog_logger *mmlog_get_logger(mmlog_store *store, const char *label);
 
-// Sets the lowest level that a logger records; MMLOG_LEVEL_DEFAULT leaves it as it is. Async-signal-safe. As long as somebody outside has set another one
-// (mmlog-decode --set-level), that one holds.
+// Sets the lowest level that a logger records; MMLOG_LEVEL_DEFAULT leaves it as it is. Async-signal-safe. As long as somebody
+// outside has set another one (mmlog-decode --set-level), that one holds.
 void mmlog_set_level(mmlog_logger *logger, mmlog_level level);
 
 // The same for all labels that a pattern matches, now and later: `*` stands for any characters, `?` for any one.

@@ -1,0 +1,15 @@
+// mmlog's log statements in C: what is timed, and whose instructions are counted.
+
+#ifndef CSTATEMENTS_H
+#define CSTATEMENTS_H
+
+// Opens a store in a directory, and a logger for the statements. Ends the process if that fails.
+void statements_open(const char *directory);
+
+// Waits until all records are archived.
+void statements_flush(void);
+
+// Two integers, a text, a floating-point number.
+void statements_order(long index, double elapsed, long quantity);
+
+#endif

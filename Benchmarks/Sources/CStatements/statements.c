@@ -1,0 +1,26 @@
+#include "CStatements.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mmlog.h"
+
+static mmlog_store *store;
+static mmlog_logger *log_of_orders;
+
+void statements_open(const char *directory) {
+  mmlog_options options = {.size = sizeof options, .directory = directory, .name = "statements"};
+  mmlog_failure failure;
+  store = mmlog_open(&options, &failure);
+  if (store == NULL) {
+    fprintf(stderr, "%s\n", failure.message);
+    exit(1);
+  }
+  log_of_orders = mmlog_get_logger(store, "counts");
+}
+
+void statements_flush(void) { mmlog_flush(store, MMLOG_FLUSH_ARCHIVE, 0, NULL); }
+
+void statements_order(long index, double elapsed, long quantity) {
+  mmlog_info(log_of_orders, "order %ld accepted for %s in %g ms, quantity %ld", index, "trader-17", elapsed, quantity);
+}
