@@ -132,7 +132,7 @@ let package = Package(
       name: "CrashCampaign",
       dependencies: [
         "CampaignSupport", "CrashRecords", "MMLogTestFiles", "MMLogReader", "MMLogStorage",
-        "MMLogSystem",
+        "MMLogFormat", "MMLogSystem",
       ],
       path: "Tests/CrashCampaign"),
     .testTarget(

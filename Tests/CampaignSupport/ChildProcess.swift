@@ -99,6 +99,20 @@ package final class ChildProcess {
 
   package func kill() { signal(SIGKILL) }
 
+  /// Sends a signal to one of its threads.
+  package func signal(_ signal: CInt, thread: pid_t) {
+    if ending == nil { _ = Self.tgkill(id, thread, signal) }
+  }
+
+  /// tgkill(2), which the module of the C library leaves out.
+  private static let tgkill = unsafeBitCast(
+    dlsym(nil, "tgkill"), to: (@convention(c) (pid_t, pid_t, CInt) -> CInt).self)
+
+  /// The ids of its threads.
+  package var threads: [pid_t] {
+    ((try? Folder.names("/proc/\(id)/task")) ?? []).compactMap { pid_t($0) }
+  }
+
   package var isRunning: Bool {
     var status: CInt = 0
     if ending == nil, waitpid(id, &status, WNOHANG) == id { ending = Ending(status: status) }

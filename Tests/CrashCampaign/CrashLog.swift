@@ -1,5 +1,7 @@
 package import CampaignSupport
 package import CrashRecords
+import Glibc
+import MMLogFormat
 import MMLogReader
 package import MMLogStorage
 import MMLogSystem
@@ -11,6 +13,8 @@ package final class CrashLog {
   /// One for each process that logged, by its number: see ``LoggingProcess``.
   private var pages: [Int: CountPage] = [:]
   private var children = 0
+  /// The signals that processes died of, by their numbers.
+  private(set) var crashes: [Int: CInt] = [:]
   private let owned: Folder?
   /// Nil if everything is kept.
   private let ledger: ArchiveLedger?
@@ -37,6 +41,33 @@ package final class CrashLog {
   /// What a process tells, and its children by fork.
   func pages(ofFamily process: Int) -> [CountPage] {
     (process...process + settings.forks).compactMap { pages[$0] }
+  }
+
+  /// Takes in that a process died of a signal that it was to record.
+  func noteCrash(of process: Int, _ signal: CInt) { crashes[process] = signal }
+
+  /// Has all processes that log record from some level on only.
+  ///
+  /// - Parameter time: For how long, in nanoseconds; nil: for ever.
+  /// - Returns: What is wrong with that.
+  func setLevel(_ level: Level, _ time: UInt64?) -> [String] {
+    var problems: [String] = []
+    let rule = LevelOverride(
+      LevelRule(level, for: "*"), expiry: time.map { Clock.sinceBoot() + $0 } ?? 0)
+    do throws(LogError) {
+      let folder = self(settings.hasRingsElsewhere ? "rings" : "store")
+      for ring in try LiveRing.all(in: folder, problem: { problems.append("\($0)") }) {
+        do throws(LogError) {
+          let request = try ring.askForLevels { _ in [rule] }
+          try ring.waitForLevels(request, within: 60_000_000_000)
+        } catch  where error.code == .closed {
+          // It has ended meanwhile, or another process only recovers it.
+        }
+      }
+    } catch {
+      problems.append("levels: \(error)")
+    }
+    return problems
   }
 
   /// Whether a process that logs died at a test point.
@@ -110,7 +141,8 @@ package final class CrashLog {
     }
     let deleted = ledger?.deleted(from: self(store)) ?? []
     var findings = Findings(
-      in: withLogs + deleted.map(\.path), settings, pages, isRecovered: isRecovered)
+      in: withLogs + deleted.map(\.path), settings, pages, crashes: crashes,
+      isRecovered: isRecovered)
     if let ledger, let keep = settings.keep {
       let check = KeepingCheck(of: self(store), ledger, deleted, keep: keep)
       for problem in check.problems(isRecovered: isRecovered) { findings.note(problem) }

@@ -1,6 +1,7 @@
 import CampaignSupport
 import CrashRecords
 import Glibc
+import MMLogFormat
 package import MMLogStorage
 import MMLogSystem
 import MMLogTestFiles
@@ -17,6 +18,8 @@ package struct CrashRound {
     package fileprivate(set) var problems: [String] = []
     /// How many records were acknowledged.
     package fileprivate(set) var records = 0
+    /// How many processes died of a signal that was recorded.
+    package fileprivate(set) var crashes = 0
     /// How often a process died at each test point.
     package fileprivate(set) var deaths: [TestPoint: Int] = [:]
   }
@@ -79,10 +82,15 @@ package struct CrashRound {
 
   private mutating func startLogging(number: Int, isAimed: Bool) throws {
     var death = Death.random(&random, isLogging: true)
+    if settings.recordsCrashes && random.oneIn(2) { death = .ofSignal(&random) }
     if isAimed, let aim, !aim.isOfRecovery { death = self.death(at: aim) }
     let process = try log.startLogging(process: number, death.arguments)
     // One that is to die somewhere may die before.
-    if case .after = death, !random.oneIn(8) { try process.waitUntilReady() }
+    switch death {
+    case .after where random.oneIn(8): break
+    case .after, .ofSignal: try process.waitUntilReady()
+    case .at, .inCall: break
+    }
     living.append((process, number, death))
   }
 
@@ -95,8 +103,10 @@ package struct CrashRound {
     guard let index = living.indices.randomElement(using: &random) else { return }
     let (process, number, death) = living.remove(at: index)
     switch death {
-    case .after(let time):
-      usleep(isSanitized ? 20 * time : time)
+    case .after(let time): pause(time)
+    case .ofSignal(let signal, let time):
+      pause(time)
+      crash(process, signal, number)
     case .at, .inCall:
       // It may never come there.
       let deadline = Clock.monotonic() + 1_000_000 * (isSanitized ? 10_000 : 400)
@@ -113,8 +123,41 @@ package struct CrashRound {
     let ending = process.wait()
     let isEnded = process.child.waitForFamily(seconds: 120)
     if !isEnded { note(["a child of process \(number) hung, and was killed"], "") }
-    note(process.problems(with: ending, "process \(number)", isExpected), "")
+    note(
+      process.problems(with: ending, "process \(number)") {
+        isExpected($0) || $0 == log.crashes[number].map(Ending.killed)
+      }, "")
     countDeaths(log.pages(ofFamily: number))
+  }
+
+  /// Lets processes go on for so many microseconds. In some rounds their levels are changed meanwhile.
+  private mutating func pause(_ time: UInt32) {
+    let time = isSanitized ? 20 * time : time
+    guard settings.changesLevels else {
+      usleep(time)
+      return
+    }
+    for _ in 0..<4 {
+      note(log.setLevel(random.pick(.trace, .info, .warning), random.pick(nil, 5_000_000)), "")
+      usleep(time / 4)
+    }
+  }
+
+  /// Has any thread of a process die of a signal, as of a fault of its own, while the others go on.
+  private mutating func crash(_ process: LoggingProcess, _ signal: CInt, _ number: Int) {
+    let (child, deadline) = (process.child, Clock.monotonic() + 120_000_000_000)
+    while child.isRunning, Clock.monotonic() < deadline,
+      let thread = child.threads.randomElement(using: &random)
+    {
+      child.signal(signal, thread: thread)
+      // Again if it was just about to end. Not before: a second signal would cut off what is done about the first.
+      while child.isRunning && child.threads.contains(thread) && Clock.monotonic() < deadline {
+        usleep(300)
+      }
+    }
+    guard process.wait() == .killed(signal) else { return }
+    log.noteCrash(of: number, signal)
+    outcome.crashes += 1
   }
 
   // MARK: - Recovering

@@ -1,3 +1,4 @@
+import Glibc
 package import MMLogStorage
 import MMLogTestFiles
 
@@ -5,6 +6,8 @@ import MMLogTestFiles
 package enum Death {
   /// It is killed from outside, after so many microseconds.
   case after(UInt32)
+  /// One of its threads has a fatal signal, after so many microseconds.
+  case ofSignal(CInt, UInt32)
   /// It dies when it has come to a test point so many times.
   case at(TestPoint, Int)
   /// It dies in place of one of its system calls, with writes of so many bytes at most.
@@ -12,14 +15,20 @@ package enum Death {
 
   var arguments: [String] {
     switch self {
-    case .after: []
+    case .after, .ofSignal: []
     case .at(let point, let count): ["--die-at", "\(point):\(count)"]
     case .inCall(let call, let most):
       ["--die-at-call", "\(call)"] + (most.map { ["--short-writes", "\($0)"] } ?? [])
     }
   }
 
-  /// Any death that a process may die that logs, or only recovers.
+  /// A death that is recorded.
+  static func ofSignal(_ random: inout SeededGenerator) -> Death {
+    let signal = random.pick(SIGSEGV, SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP)
+    return .ofSignal(signal, UInt32(random.scaled(1...150_000)))
+  }
+
+  /// Any other death that a process may die that logs, or only recovers.
   static func random(_ random: inout SeededGenerator, isLogging: Bool) -> Death {
     let instant = Death.after(UInt32(random.scaled(1...(isLogging ? 150_000 : 15_000))))
     #if DEBUG

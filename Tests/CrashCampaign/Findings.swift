@@ -1,5 +1,6 @@
 import CrashRecords
 package import MMLogReader
+import MMLogSystem
 
 /// What a reader finds in a store, compared with what was logged and acknowledged.
 package struct Findings {
@@ -14,6 +15,10 @@ package struct Findings {
   private var counted: [Int: Int] = [:]
   /// The ticks of each session's last record.
   private var ticks: [SessionID: UInt64] = [:]
+  /// The numbers of each session's spans.
+  private var spans: [SessionID: Set<UInt64>] = [:]
+  /// What processes died of, as they themselves say.
+  private var reports: [Int: CrashReport] = [:]
   private let settings: Settings
   private let pages: [Int: CountPage]
 
@@ -21,14 +26,22 @@ package struct Findings {
   private struct LaneFindings {
     var newest = 0
     var missing = 0
-    /// Of flight records: how many are not there, and how many of them are younger than one that is.
+    /// Of flight records, and those whose level may have been off: how many are not there, and how many of them are younger than
+    /// a flight record that is.
     var forgotten = 0
     var gaps = 0
     var hasFlight = false
+    /// The span that the last record began.
+    var span: UInt64?
   }
 
-  /// - Parameter pages: What the processes tell that logged, by their numbers. All are dead.
-  init(in paths: [String], _ settings: Settings, _ pages: [Int: CountPage], isRecovered: Bool) {
+  /// - Parameters:
+  ///   - pages: What the processes tell that logged, by their numbers. All are dead.
+  ///   - crashes: The signals that they died of, if they were to record them.
+  init(
+    in paths: [String], _ settings: Settings, _ pages: [Int: CountPage], crashes: [Int: CInt],
+    isRecovered: Bool
+  ) {
     (self.settings, self.pages) = (settings, pages)
     lanes = Array(
       repeating: LaneFindings(), count: ((pages.keys.max() ?? -1) + 1) * CountPage.laneCount)
@@ -38,6 +51,7 @@ package struct Findings {
     for (process, page) in pages.sorted(by: { $0.key < $1.key }) {
       compareLanes(process, page)
       compareLosses(process, page)
+      compareCrash(process, page, crashes[process])
       if isRecovered { compareEnding(process, page) }
     }
   }
@@ -52,7 +66,13 @@ package struct Findings {
       if endings.updateValue(ending, forKey: process) != nil {
         note("process \(process) has two sessions, or ended twice")
       }
-    case .sessionStarted, .unfinished, .crashed: break
+    case .crashed(let session, let report):
+      guard let process = process(of: session),
+        reports.updateValue(report, forKey: process) == nil
+      else {
+        return note("a crash of no process, or of one that crashed before: \(report.summary)")
+      }
+    case .sessionStarted, .unfinished: break
     }
   }
 
@@ -85,14 +105,41 @@ package struct Findings {
       note("record \(sequence) of lane \(lane) is marked wrong: \(record.isFlight)")
     }
     countMissing(lane, newest + 1..<sequence)
+    checkSpan(record, lane, sequence)
     lanes[lane].newest = sequence
     lanes[lane].hasFlight = lanes[lane].hasFlight || record.isFlight
     ticks[record.session.id] = record.ticks
   }
 
+  private mutating func checkSpan(_ record: LogRecord, _ lane: Int, _ sequence: Int) {
+    let begun = lanes[lane].span
+    lanes[lane].span = nil
+    switch (settings.spanEdge(lane, sequence), record.span?.event) {
+    case (nil, nil): break
+    case (.begins, .begin(parent: nil)):
+      let number = record.span?.number ?? 0
+      lanes[lane].span = number
+      if !spans[record.session.id, default: []].insert(number).inserted {
+        note("record \(sequence) of lane \(lane) begins span \(number), as another does")
+      }
+    case (.ends, .end):
+      // Its beginning may be missing.
+      let isNext = lanes[lane].newest == sequence - 1
+      if isNext && record.span?.number != begun {
+        note("record \(sequence) of lane \(lane) ends another span than was begun")
+      }
+    case let (edge, event):
+      note(
+        "record \(sequence) of lane \(lane) should have been to a span: \(edge.map { "\($0)" } ?? "nothing"), and is: "
+          + (event.map { "\($0)" } ?? "nothing"))
+    }
+  }
+
   private mutating func countMissing(_ lane: Int, _ sequences: Range<Int>) {
+    let mayBeAway = settings.flight != nil || settings.changesLevels
     let forgotten =
-      settings.flight == nil ? 0 : sequences.count { settings.isFlight(lane, $0) }
+      mayBeAway
+      ? sequences.count { settings.isFlight(lane, $0) || settings.mayBeOff(lane, $0) } : 0
     lanes[lane].missing += sequences.count - forgotten
     lanes[lane].forgotten += forgotten
     if lanes[lane].hasFlight { lanes[lane].gaps += forgotten }
@@ -144,6 +191,22 @@ package struct Findings {
       note(
         "\(missing) records of process \(process) are missing, and \(counted) counted as lost; "
           + (page.isQuiet ? "none was under way" : "at most \(most) may be"))
+    }
+  }
+
+  /// What a process died of is told once, if it recorded that; as it closes its store, it may not any more.
+  private mutating func compareCrash(_ process: Int, _ page: CountPage, _ signal: CInt?) {
+    let report = reports[process]
+    guard let signal else {
+      if let report { note("process \(process) did not crash, and says: \(report.summary)") }
+      return
+    }
+    if let report {
+      if report.signal != signal || report.sender != UInt32(bitPattern: CurrentProcess.id) {
+        note("process \(process) died of signal \(signal), and says: \(report.summary)")
+      }
+    } else if !page.isQuiet {
+      note("process \(process) died of signal \(signal), and does not say so")
     }
   }
 

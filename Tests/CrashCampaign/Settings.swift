@@ -33,6 +33,11 @@ package struct Settings {
 
   /// Whether debug records stay in the ring, and what captures them.
   package var flight: Flight?
+  package var hasSpans = false
+  /// Whether what fatal signal ends a process is recorded; then some are ended by one.
+  package var recordsCrashes = false
+  /// Whether somebody else turns off levels below `warning` now and then.
+  package var changesLevels = false
 
   package enum Flight: String {
     /// Nothing but the process's death.
@@ -76,6 +81,10 @@ package struct Settings {
       resumes = random.oneIn(3)
     #endif
     if random.oneIn(3) { flight = random.pick(Flight.none, .error) }
+    hasSpans = random.oneIn(3)
+    // A sanitizer has handlers of its own.
+    recordsCrashes = random.oneIn(3) && !isSanitized
+    changesLevels = random.oneIn(4)
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -128,13 +137,14 @@ package struct Settings {
     if flushes { arguments.append("--flush") }
     if hasHands { arguments.append("--hands") }
     if let flight { arguments += ["--flight", flight.rawValue] }
+    if hasSpans { arguments.append("--spans") }
+    if recordsCrashes { arguments.append("--crashes") }
     return arguments
   }
 
   /// What the lane with that number logs, whichever process it is of.
   func lane(_ number: Int) -> Lane {
-    let isHandler = number % CountPage.laneCount == CountPage.laneCount - 1
-    return Lane(number, sizes: isHandler ? 0...0 : sizes, seed: seed)
+    Lane(number, sizes: isHandler(number) ? 0...0 : sizes, seed: seed)
   }
 
   /// Whether a record of that lane may be dropped, though counted: its call does not wait for long.
@@ -143,9 +153,28 @@ package struct Settings {
   /// Whether a record of a lane may be given up without being a loss: it is at the level `debug`, as `Lane.log` says, and not one that
   /// another is logged in.
   func isFlight(_ lane: Int, _ sequence: Int) -> Bool {
-    if flight == nil || sequence % 4 != 2 { return false }
-    if lane % CountPage.laneCount == CountPage.laneCount - 1 { return false }
-    return !(isNested && lane % 2 == 0 && sequence % 5 == 0)
+    flight != nil && sequence % 4 == 2 && !isHandler(lane) && !isOuter(lane, sequence)
+  }
+
+  /// Whether the level of a record may have been off. Those from `warning` on never are.
+  func mayBeOff(_ lane: Int, _ sequence: Int) -> Bool {
+    if !changesLevels || spanEdge(lane, sequence) != nil { return false }
+    return isHandler(lane) || isOuter(lane, sequence) || sequence % 2 == 0
+  }
+
+  /// What a record is to a span.
+  func spanEdge(_ lane: Int, _ sequence: Int) -> Lane.SpanEdge? {
+    hasSpans && lane % 2 == 0 ? self.lane(lane).spanEdge(at: sequence) : nil
+  }
+
+  /// Whether it is the lane of a signal handler: an odd one.
+  private func isHandler(_ lane: Int) -> Bool {
+    lane % CountPage.laneCount == CountPage.laneCount - 1
+  }
+
+  /// Whether others are logged in it.
+  private func isOuter(_ lane: Int, _ sequence: Int) -> Bool {
+    isNested && lane % 2 == 0 && Lane.isOuter(sequence)
   }
 
   /// How many records may be counted as lost and there all the same, or not acknowledged, if a process is killed in

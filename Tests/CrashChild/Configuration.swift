@@ -26,6 +26,7 @@ extension LogStore.Configuration {
       }
     servesSignalHandlers = arguments.isSet(.signals)
     level = .trace
+    recordsCrashes = arguments.isSet(.crashes)
     if let flight = arguments.value(of: .flight) {
       archiveLevel = .info
       captureLevel = Level(name: flight)

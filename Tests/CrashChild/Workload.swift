@@ -18,6 +18,7 @@ final class Workload: Sendable {
   private let sizes: ClosedRange<Int>
   private let seed: UInt64
   private let isNested: Bool
+  private let hasSpans: Bool
   private let hasSignals: Bool
   private let flushes: Bool
   /// Where it is noted what is done with archives; nil: nothing is.
@@ -38,6 +39,7 @@ final class Workload: Sendable {
     sizes = least...most
     seed = UInt64(arguments.required(.seed)) ?? 1
     isNested = arguments.isSet(.nested)
+    hasSpans = arguments.isSet(.spans)
     hasSignals = arguments.isSet(.signals)
     flushes = arguments.isSet(.flush)
     ledger = arguments.isSet(.hands) ? ArchiveLedger(arguments.required(.ledger)) : nil
@@ -99,11 +101,14 @@ final class Workload: Sendable {
   private func log(_ thread: Int, _ part: ClosedRange<Int>, _ page: CountPage, _ firstLane: Int) {
     let lane = Lane(firstLane + 2 * thread, sizes: sizes, seed: seed)
     let inner = Lane(firstLane + 2 * thread + 1, sizes: sizes, seed: seed)
+    var span: Span?
     for sequence in part {
       let log = loggers[sequence % loggers.count]
-      if isNested && sequence % 5 == 0 {
+      if isNested && Lane.isOuter(sequence) {
         log.info(
           "\(lane.number) \(sequence) \(nested(inner, in: page, within: lane, sequence, log))")
+      } else if hasSpans, let edge = lane.spanEdge(at: sequence) {
+        lane.log(edge, sequence, &span, to: log)
       } else {
         lane.log(sequence, to: log)
       }

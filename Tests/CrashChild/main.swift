@@ -44,6 +44,8 @@ extension Option {
   static let resume = Option("resume", "Go on with the last archive, in the same file.")
   static let flight = Option(
     "flight", oneOf: ["none", "error"], "Keep debug records in the ring, and what captures them.")
+  static let spans = Option("spans", "Use spans too.")
+  static let crashes = Option("crashes", "Record what fatal signal ends the process.")
   static let sidecars = Option("sidecars", "Have the file system keep no extended attributes.")
   static let level = Option("compression", value: "N", default: "1", "How hard to compress.")
   static let policy = Option(
@@ -66,7 +68,7 @@ let command = Command(
     .nested,
     .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
     .point, .call, .short, .fail,
-    .rolls, .keep, .hands, .prune, .ledger, .sidecars, .resume, .flight,
+    .rolls, .keep, .hands, .prune, .ledger, .sidecars, .resume, .flight, .spans, .crashes,
   ])
 
 /// Applies the limits once, as a process that has no store.

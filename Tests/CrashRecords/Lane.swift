@@ -38,6 +38,24 @@ package struct Lane: Sendable {
       }
   }
 
+  /// What a record is to a span, where threads use them. No burst of records ends between the two.
+  package enum SpanEdge {
+    case begins, ends
+  }
+
+  /// Whether a record begins a span, or ends the one that the record before has begun. None that others are logged in does.
+  package func spanEdge(at sequence: Int) -> SpanEdge? {
+    if beginsSpan(sequence) { return .begins }
+    return beginsSpan(sequence - 1) ? .ends : nil
+  }
+
+  private func beginsSpan(_ sequence: Int) -> Bool {
+    sequence % 4 == 3 && !Self.isOuter(sequence) && !Self.isOuter(sequence + 1)
+  }
+
+  /// Whether a record is one that others are logged in, where threads do so.
+  package static func isOuter(_ sequence: Int) -> Bool { sequence % 5 == 0 }
+
   /// Lane and number of a record, as its message begins with them.
   package static func position(of message: [UInt8]) -> (lane: Int, sequence: Int)? {
     var numbers = [0, 0]

@@ -6,6 +6,7 @@ struct Tally {
   private(set) var rounds = 0
   private(set) var failed = 0
   private var records = 0
+  private var crashes = 0
   private var deaths: [TestPoint: Int] = [:]
 
   init() {}
@@ -19,6 +20,7 @@ struct Tally {
     rounds += 1
     if !outcome.problems.isEmpty { failed += 1 }
     records += outcome.records
+    crashes += outcome.crashes
     deaths.merge(outcome.deaths, uniquingKeysWith: +)
   }
 
@@ -26,12 +28,13 @@ struct Tally {
     rounds += other.rounds
     failed += other.failed
     records += other.records
+    crashes += other.crashes
     deaths.merge(other.deaths, uniquingKeysWith: +)
   }
 
   /// For the process that started this one: all numbers on one line.
   var text: String {
-    ([rounds, failed, records] + TestPoint.allCases.map { deaths[$0, default: 0] })
+    ([rounds, failed, records, crashes] + TestPoint.allCases.map { deaths[$0, default: 0] })
       .map(String.init).joined(separator: " ")
   }
 
@@ -40,9 +43,9 @@ struct Tally {
     let points = TestPoint.allCases
     let line = report.split(separator: "\n").last ?? ""
     let numbers = line.split(separator: " ").compactMap { Int($0) }
-    guard numbers.count == 3 + points.count else { return }
-    (rounds, failed, records) = (numbers[0], numbers[1], numbers[2])
-    deaths = Dictionary(uniqueKeysWithValues: zip(points, numbers[3...]))
+    guard numbers.count == 4 + points.count else { return }
+    (rounds, failed, records, crashes) = (numbers[0], numbers[1], numbers[2], numbers[3])
+    deaths = Dictionary(uniqueKeysWithValues: zip(points, numbers[4...]))
   }
 
   func summary(seconds: Double) -> String {
@@ -50,7 +53,7 @@ struct Tally {
     let points = TestPoint.allCases.map { "  \($0): \(deaths[$0, default: 0])\n" }.joined()
     return """
       \(rounds) rounds in \(Int(seconds)) s, \(rate) a second: \(failed) failed
-      \(records) records were acknowledged
+      \(records) records were acknowledged; \(crashes) processes died of a signal that was recorded
       processes that died at test points:
       \(points)
       """
