@@ -1,4 +1,5 @@
 import CMMLog
+import MMLogSystem
 import Synchronization
 
 /// Which segments are free, open, sealed or being read: the process's own memory of it, which decides;
@@ -112,6 +113,21 @@ final class SegmentPool: @unchecked Sendable {
     }
     sealedCount.subtract(1, ordering: .relaxed)
     return true
+  }
+
+  /// Claims a sealed segment for the drainer; false if it is not sealed.
+  ///
+  /// A thread that has claimed it is waited for, but not for ever: mostly it finds a pin, and gives the segment back. Were that
+  /// passed over, and a younger one of its thread not, the fragments of a record could change their order.
+  func claimInTurn(_ index: Int) -> Bool {
+    for _ in 0..<10_000 {
+      switch status(index) {
+      case .sealed: if claim(index) { return true }
+      case .claimed: Sleep.nanoseconds(50_000)
+      case .free, .open, .retained: return false
+      }
+    }
+    return false
   }
 
   /// Claims a sealed segment for discarding; false if another has it, or the drainer is reading it.

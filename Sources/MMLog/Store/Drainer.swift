@@ -431,7 +431,7 @@ final class Drainer: @unchecked Sendable {
       if ring.pool.pinOpen(index) {
         pinned.append(index)
       } else {
-        guard ring.pool.status(index) == .sealed, ring.pool.claim(index) else { continue }
+        guard ring.pool.claimInTurn(index) else { continue }
         claimed.insert(index)
       }
       let run = run(index, isSealed: claimed.contains(index))

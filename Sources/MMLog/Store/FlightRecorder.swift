@@ -124,14 +124,21 @@ final class FlightRecorder {
     _ batch: [Int], since oldest: UInt64, to series: ArchiveSeries
   ) throws(SystemError) -> Int {
     let pool = ring.pool
-    var retained = Set(batch.filter { pool.claimRetained($0) })
-    let sealed = batch.filter { !retained.contains($0) && pool.claim($0) }
-    let claimed = retained.union(sealed)
-    let open = batch.filter { !claimed.contains($0) && pool.pinOpen($0) }
+    var (open, sealed, retained) = ([Int](), [Int](), Set<Int>())
     defer {
       for index in retained { pool.retain(index) }
       for index in sealed { pool.unclaim(index) }
       for index in open { pool.unpin(index) }
+    }
+    // In the order of what becomes of a segment, so that none is passed over while it does.
+    for index in batch {
+      if pool.pinOpen(index) {
+        open.append(index)
+      } else if pool.claimInTurn(index) {
+        sealed.append(index)
+      } else if pool.claimRetained(index) {
+        retained.insert(index)
+      }
     }
     let indices = Array(retained) + sealed + open
     let count = try move(indices.compactMap { run($0, since: oldest) }, to: series)

@@ -1,0 +1,52 @@
+import MMLogSystem
+import Testing
+
+@testable import MMLog
+
+@Suite("The segments of a ring, as they change hands")
+struct SegmentPoolTests {
+  private func sealed(in pool: SegmentPool) throws -> Int {
+    let index = try #require(pool.take())
+    pool.seal(index)
+    return index
+  }
+
+  @Test("the drainer waits for a thread that gives a segment back, having found it pinned")
+  func givenBack() throws {
+    let pool = SegmentPool(count: 8)
+    for _ in 0..<4 {
+      let index = try sealed(in: pool)
+      #expect(pool.claim(index))
+      let thread = try Thread(name: "discarder") { pool.unclaim(index) }
+      #expect(pool.claimInTurn(index) && pool.status(index) == .claimed)
+      thread.join()
+      pool.give(back: index)
+    }
+  }
+
+  @Test("it does not wait for one that was discarded meanwhile, or is in use anew")
+  func discarded() throws {
+    let pool = SegmentPool(count: 8)
+    for isTaken in [false, true] {
+      let index = try sealed(in: pool)
+      #expect(pool.claimUnpinned(index))
+      let thread = try Thread(name: "discarder") {
+        pool.give(back: index)
+        if isTaken { _ = pool.take() }
+      }
+      #expect(!pool.claimInTurn(index))
+      thread.join()
+    }
+  }
+
+  @Test("an open segment stays where it is while it is pinned, also when it is sealed")
+  func pinned() throws {
+    let pool = SegmentPool(count: 8)
+    let index = try #require(pool.take())
+    #expect(pool.pinOpen(index))
+    pool.seal(index)
+    #expect(!pool.claimUnpinned(index) && pool.status(index) == .sealed)
+    pool.unpin(index)
+    #expect(!pool.pinOpen(index) && pool.claimUnpinned(index))
+  }
+}
