@@ -73,7 +73,7 @@ struct FaultCampaign {
     try Folder.make(dead)
     let child = try start(
       ["faults", "fault", "--only", "dead", "--folder", dead], output: "\(dead).report")
-    guard child.wait() == .killed(SIGKILL) else {
+    guard child.wait() == .killed(SIGABRT) else {
       throw Failure("making a dead session failed: \(try text("\(dead).report"))")
     }
     beginnings[.write] = try files(of: dead)

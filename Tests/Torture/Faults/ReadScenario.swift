@@ -25,6 +25,9 @@ enum ReadScenario {
       outcome.problems.append(
         "\(missing) records of the lanes are missing, and nothing is told of it")
     }
+    if whole.crashCount != reading.crashCount && !isTold {
+      outcome.problems.append("what a session died of is not told")
+    }
     return outcome
   }
 }

@@ -11,6 +11,10 @@ struct Reading {
   private(set) var complaints: [String] = []
   /// How many records of each lane there are.
   private(set) var counts: [Int]
+  /// Which they are.
+  private(set) var found: [Set<Int>]
+  /// How many sessions tell what signal they died of.
+  private(set) var crashCount = 0
   /// How many records the sessions themselves say were lost.
   private(set) var losses = 0
   /// How many records there are of which a part is missing, as they say.
@@ -22,6 +26,7 @@ struct Reading {
   init(_ folder: String, and others: [String] = [], _ lanes: [Lane]) {
     self.lanes = lanes
     counts = lanes.map { _ in 0 }
+    found = lanes.map { _ in [] }
     last = counts
     let reader = LogReader(paths: [folder] + others)
     complaints = reader.unreadable.map(\.message)
@@ -32,7 +37,8 @@ struct Reading {
       // One that found no room for its last fragments: it is counted as lost, or was kept in a segment that threads share.
       case .unfinished: break
       case .losses(_, let ledger): losses += ledger.lostCount
-      case .crashed, .sessionStarted, .sessionEnded: break
+      case .crashed: crashCount += 1
+      case .sessionStarted, .sessionEnded: break
       }
     }
   }
@@ -52,6 +58,7 @@ struct Reading {
     }
     last[lane] = sequence
     counts[lane] += 1
+    found[lane].insert(sequence)
   }
 
   private mutating func note(_ problem: String) {

@@ -2,16 +2,21 @@ import CampaignSupport
 import CrashRecords
 import Glibc
 import MMLog
+import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 import Synchronization
 
 /// One life of a store, from the recovery of one that died to its closing, during which a system call fails.
 final class Scenario: Sendable {
-  /// Lane 0 is the dead session's; 1 and 2 are threads'; 3 is the main thread's.
-  static let lanes = (0...3).map { Lane($0, sizes: $0 == 0 ? 20...200 : 100...12_000, seed: 7) }
-  /// How many records the dead session has.
+  /// Lane 0 is the dead session's; 1 and 2 are threads'; 3 is the main thread's. Flight records: 4 the main thread's, 5 the
+  /// dead session's.
+  static let lanes = (0...5).map {
+    Lane($0, sizes: (1...3).contains($0) ? 100...12_000 : 20...200, seed: 7)
+  }
+  /// How many records the dead session has, and how many flight records.
   static let deadCount = 60
+  static let deadFlightCount = 5
 
   static var configuration: LogStore.Configuration {
     var configuration = LogStore.Configuration()
@@ -25,6 +30,9 @@ final class Scenario: Sendable {
     configuration.drainInterval = .seconds(3600)
     configuration.fullRing = .wait(upTo: .milliseconds(2))
     configuration.level = .trace
+    // No lane but those of flight records logs at `trace`.
+    (configuration.archiveLevel, configuration.captureLevel) = (.debug, nil)
+    configuration.recordsCrashes = true
     return configuration
   }
 
@@ -37,6 +45,9 @@ final class Scenario: Sendable {
   private let done = Atomic<Int>(0)
   private let logger = Mutex<Logger?>(nil)
   private let logged = Mutex([0, 0, 0, 0])
+  /// The flight records that have to be there, and those that must not: their level was off.
+  private let captured = Mutex<ClosedRange<Int>?>(nil)
+  private let off = Mutex<ClosedRange<Int>?>(nil)
 
   /// - Parameters:
   ///   - folder: Has the dead session's files in it.
@@ -68,7 +79,7 @@ final class Scenario: Sendable {
     var told: [String] = []
   }
 
-  /// Makes the dead session, and dies as it. Does not return.
+  /// Makes the dead session, and dies as it, of a signal that it records. Does not return.
   ///
   /// It does not know its boot, so that its recovery has to look more closely.
   static func dieLogging(in folder: String) throws {
@@ -81,7 +92,8 @@ final class Scenario: Sendable {
       lanes[0].log(sequence, to: log)
       if sequence == deadCount / 2 { try store.flush(.archive) }
     }
-    CurrentProcess.die()
+    logFlight(1...deadFlightCount, of: 5, to: log)
+    abort()
   }
 
   func run() throws -> Outcome {
@@ -153,6 +165,7 @@ final class Scenario: Sendable {
     flush(store, .archive, &outcome)
     flush(store, .disk, &outcome)
     handOn(store, &outcome)
+    askFromOutside(store, &outcome)
     logHere(1...5)
     flush(store, .disk, &outcome)
     noteStruck(&outcome)
@@ -211,6 +224,33 @@ final class Scenario: Sendable {
       try pruning.delete(verdicts, deleted: { _ in }, failed: { complaints.append($0.message) })
     }
     outcome.told += complaints
+  }
+
+  /// What others ask for through the ring: other levels, and that flight records be captured.
+  private func askFromOutside(_ store: LogStore, _ outcome: inout Outcome) {
+    guard let log = logger.withLock({ $0 }) else { return }
+    Self.logFlight(1...5, of: 4, to: log)
+    var complaints: [String] = []
+    attempt(&outcome) {
+      for ring in try LiveRing.all(in: folder, problem: { complaints.append($0.message) }) {
+        let rule = LevelOverride(LevelRule(.debug, for: "alive"), expiry: 0)
+        let levels = try ring.askForLevels { $0 + [rule] }
+        // Wakes the drainer, too.
+        try store.flush(.archive, within: .seconds(10))
+        try ring.waitForLevels(levels, within: 10_000_000_000)
+        off.withLock { $0 = 6...8 }
+        Self.logFlight(6...8, of: 4, to: log)
+        let capture = try ring.askForCapture()
+        try store.flush(.archive, within: .seconds(10))
+        try ring.waitForCapture(capture, within: 10_000_000_000)
+        captured.withLock { $0 = 1...5 }
+        _ = try ring.askForLevels { _ in [] }
+      }
+    }
+    outcome.told += complaints
+    if combination == nil, captured.withLock({ $0 }) == nil {
+      outcome.problems.append("nothing is captured: \(outcome.told)")
+    }
   }
 
   private func attempt(_ outcome: inout Outcome, _ body: () throws -> Void) {
@@ -284,16 +324,39 @@ final class Scenario: Sendable {
     expected[0] = Self.deadCount
     let missing = zip(expected, reading.counts).map { $0 - $1 }
     if missing[0] != 0 { wrong.append("\(missing[0]) of the dead session's records are missing") }
+    // Flight records that found no room in the ring: nobody could capture them.
+    let lostFlight = LossCause.allCases.reduce(0) { $0 + Int(clamping: losses[$1, .trace]) }
+    wrong += problemsOfFlight(reading, lost: lostFlight)
     let count = missing.dropFirst().reduce(0, +)
     let lost = losses.lostCount
-    if count != lost {
-      wrong.append("\(count) records are missing, and \(lost) are counted as lost")
+    if count != lost - lostFlight {
+      wrong.append("\(count) records are missing, and \(lost - lostFlight) are counted as lost")
     }
     if reading.losses != lost && isClosed {
       wrong.append("the reader tells \(reading.losses) losses of \(lost)")
     }
     if reading.cutCount > losses.total(.cut) { wrong.append("\(reading.cutCount) records are cut") }
     outcome.problems += wrong.map { "\(moment): \($0)" }
+  }
+
+  private func problemsOfFlight(_ reading: Reading, lost: Int) -> [String] {
+    var problems: [String] = []
+    if reading.found[5] != Set(1...Self.deadFlightCount) {
+      problems.append("of the dead session's flight records there are \(reading.found[5].sorted())")
+    }
+    if reading.crashCount != 1 {
+      problems.append("what the dead session died of is told \(reading.crashCount) times")
+    }
+    let found = reading.found[4]
+    if let captured = captured.withLock({ $0 }),
+      found.intersection(captured).count + lost < captured.count
+    {
+      problems.append("of the captured flight records there are \(found.sorted())")
+    }
+    if let off = off.withLock({ $0 }), !found.isDisjoint(with: off) {
+      problems.append("there are records whose level was off: \(found.sorted())")
+    }
+    return problems
   }
 
   private func checkTelling(_ outcome: inout Outcome) {
@@ -361,5 +424,10 @@ final class Scenario: Sendable {
   private func log(_ numbers: ClosedRange<Int>, of lane: Int, to logger: Logger) {
     for sequence in numbers { Self.lanes[lane].log(sequence, to: logger) }
     logged.withLock { $0[lane] = numbers.upperBound }
+  }
+  private static func logFlight(_ numbers: ClosedRange<Int>, of lane: Int, to logger: Logger) {
+    for sequence in numbers {
+      logger.trace("\(lane) \(sequence) \(lanes[lane].text(of: sequence))")
+    }
   }
 }
