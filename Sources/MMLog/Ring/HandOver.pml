@@ -4,7 +4,9 @@
  *   Writer      WriterRoom.nextSegment, Ring.openSegment, Ring.seal, Session.openSegment
  *   take, give  SegmentPool
  *   discard     Ring.discardOldest, SegmentPool.claimUnpinned
- *   Drainer     Drainer.moveFrame, Ring.lowestGeneration, Ring.free
+ *   recycle     Ring.recycleOldest
+ *   Drainer     Drainer.moveFrame, SegmentPool.pinOpen and claimInTurn, Ring.lowestGeneration, Ring.free
+ *   capture     FlightRecorder.capture
  *   Kill        Coverage.contains, Recovery.moveRecords
  *
  * What is checked: wherever the process is killed, a committed record is in the archives once when the ring has been
@@ -12,8 +14,9 @@
  * no one waits for ever. What the code's memory orders promise is taken for granted. A frame is on disk whole or not at
  * all, and what is in the ring's file outlives the process: power cuts are another matter.
  *
- * -DOVERWRITE: the flight recorder's policy. -DNO_KILL: looks for those who wait for ever instead. -DBROKEN_…: an
- * error put in on purpose, which has to be found.
+ * -DOVERWRITE: the policy that gives up the oldest. -DFLIGHT: records with an even number are flight records; and limits delete
+ * archives at any time. -DNO_KILL: looks for those who wait for ever instead. -DBROKEN_…: an error put in on purpose, which has to
+ * be found.
  */
 
 #define SEGMENTS 3
@@ -31,6 +34,15 @@
 #define OPEN 1
 #define SEALED 2
 #define CLAIMED 3
+#define RETAINED 4
+
+#ifdef FLIGHT
+#define IS_FLIGHT(number) (number % 2 == 0)
+#define FLIGHTS 84 /* a bit for each of them */
+#else
+#define IS_FLIGHT(number) false
+#define FLIGHTS 0
+#endif
 
 /* In the ring's file. Generation 0: not in use. */
 typedef Segment {
@@ -42,15 +54,24 @@ typedef Segment {
 };
 Segment ring[SEGMENTS];
 
-/* In the archives: which records, which slots of each generation, and the greatest lowest generation. */
+/* In the archives: which records; and what those say that are not deleted: which slots of each generation, and the greatest
+ * lowest generation. */
 short archived;
 byte covered[GENERATIONS + 1];
 byte archivedLowest;
+#ifdef FLIGHT
+byte flightCovered[GENERATIONS + 1];
+
+/* In the ring's file: up to where flight records are captured, and in which generation. */
+typedef Place { byte generation; byte end };
+Place captured[SEGMENTS];
+#endif
 
 /* In the process's memory. */
 byte status[SEGMENTS];
 byte next[SEGMENTS];
 bool pin[SEGMENTS];
+bool flight[SEGMENTS]; /* whether there are flight records in it that were passed over, and not captured */
 byte top = 1; /* number of the first free segment plus one, and how often that changed */
 byte tag;
 byte started;
@@ -60,6 +81,7 @@ byte published;
 byte owner[SEGMENTS]; /* the writer that may store to it, plus one */
 short committed;
 short overwritten;
+short forgotten; /* flight records that were given up */
 byte writersDone;
 
 #ifdef BROKEN_NO_TAG
@@ -123,6 +145,44 @@ inline seal(index) {
   atomic { owner[index] = 0; status[index] = SEALED }
 }
 
+#ifdef FLIGHT
+inline considerRetained(index) {
+  if
+  :: status[index] == RETAINED && ring[index].generation < oldest ->
+    found = index; oldest = ring[index].generation
+  :: else
+  fi
+}
+
+inline forget(index, slot) {
+  if
+  :: slot < ring[index].end && IS_FLIGHT(ring[index].record[slot]) ->
+    forgotten = forgotten | (1 << ring[index].record[slot])
+  :: else
+  fi
+}
+
+/* Ring.recycleOldest: another may have it meanwhile. */
+inline recycle() {
+  atomic { found = NONE; oldest = 255; considerRetained(0); considerRetained(1); considerRetained(2); oldest = 0 };
+  atomic {
+    if
+    :: found != NONE && status[found] == RETAINED ->
+      status[found] = CLAIMED; flight[found] = false;
+      forget(found, 0); forget(found, SLOTS - 1)
+    :: else -> found = NONE
+    fi
+  };
+  if
+  :: found != NONE -> clear(found)
+  :: else
+  fi;
+  found = 0
+}
+
+#define IS_RETAINED(i) (status[i] == RETAINED)
+#endif
+
 #ifdef OVERWRITE
 inline consider(index) {
   if
@@ -175,6 +235,9 @@ proctype Writer(byte me, last) {
 #ifdef OVERWRITE
   byte found, oldest, youngerThan;
 #endif
+#ifdef FLIGHT
+  byte found, oldest;
+#endif
   do
   :: atomic { number > last -> break }
   :: atomic {
@@ -199,7 +262,12 @@ proctype Writer(byte me, last) {
         found = 0
       }
 #else
+#ifdef FLIGHT
+      recycle();
+      top != 0 || IS_RETAINED(0) || IS_RETAINED(1) || IS_RETAINED(2)
+#else
       top != 0
+#endif
 #endif
     :: fresh != NONE ->
       atomic {
@@ -235,7 +303,9 @@ proctype Writer(byte me, last) {
 /* Reads a record that is to go into the frame. */
 inline copy(slot) {
   if
-  :: slot >= from[i] && slot < to[i] -> rows = rows | (1 << ring[i].record[slot])
+  :: slot >= from[i] && slot < to[i] && !IS_FLIGHT(ring[i].record[slot]) ->
+    rows = rows | (1 << ring[i].record[slot])
+  :: slot >= from[i] && slot < to[i] && IS_FLIGHT(ring[i].record[slot]) -> passes[i] = true
   :: else
   fi
 }
@@ -253,7 +323,7 @@ inline cover(i) {
 inline considerLowest(i) {
   atomic {
     if
-    :: status[i] != FREE && !finished[i] && ring[i].generation > 0 && ring[i].generation < least ->
+    :: status[i] != FREE && status[i] != RETAINED && !finished[i] && ring[i].generation > 0 && ring[i].generation < least ->
       least = ring[i].generation
     :: else
     fi
@@ -263,10 +333,123 @@ inline considerLowest(i) {
 /* Drainer.publish, for one segment. */
 inline publish(i) {
   if
-  :: to[i] > from[i] -> ring[i].drained = to[i]
+  :: to[i] > from[i] ->
+    flight[i] = flight[i] || passes[i];
+    ring[i].drained = to[i]
   :: else
   fi
 }
+
+/* Drainer.free: keeps a segment for its flight records, or empties it. */
+inline finish(i) {
+  if
+  :: finished[i] && flight[i] -> atomic { status[i] = RETAINED; claims[i] = false }
+  :: finished[i] && !flight[i] -> clear(i); claims[i] = false
+  :: else
+  fi
+}
+
+#ifdef FLIGHT
+/* A limit deletes all archives that are closed, or none. What is in them is not lost. */
+inline prune() {
+  atomic {
+    if
+    :: true
+    :: covered[1] + covered[2] + covered[3] + covered[4] + flightCovered[1] + flightCovered[2] +
+        flightCovered[3] + flightCovered[4] + archivedLowest != 0 ->
+      old = 0;
+      do
+      :: old <= GENERATIONS -> covered[old] = 0; flightCovered[old] = 0; old++
+      :: else -> break
+      od;
+      old = 0; archivedLowest = 0
+    fi
+  }
+}
+
+/* Takes a segment for a capture, and reads it up to where it is drained. */
+inline takeForCapture(i) {
+  atomic {
+    if
+    :: flight[i] && status[i] == OPEN -> to[i] = ring[i].drained
+    :: flight[i] && status[i] == SEALED ->
+      status[i] = CLAIMED; claims[i] = true; to[i] = ring[i].drained
+    :: flight[i] && status[i] == RETAINED ->
+      status[i] = CLAIMED; claims[i] = true; finished[i] = true; to[i] = ring[i].drained
+    :: else
+    fi
+  };
+  atomic {
+    if
+    :: to[i] > 0 ->
+      generation[i] = ring[i].generation;
+      from[i] = (captured[i].generation == generation[i] -> captured[i].end : 0);
+      copyFlight(0); copyFlight(SLOTS - 1)
+    :: else
+    fi
+  }
+}
+
+inline copyFlight(slot) {
+  if
+  :: slot >= from[i] && slot < to[i] && IS_FLIGHT(ring[i].record[slot]) ->
+    rows = rows | (1 << ring[i].record[slot])
+  :: else
+  fi
+}
+
+inline coverFlight(i) {
+  if
+  :: from[i] < to[i] ->
+    flightCovered[generation[i]] = flightCovered[generation[i]] | ((1 << to[i]) - (1 << from[i]))
+  :: else
+  fi
+}
+
+/* The captured place: one word. */
+inline note(i) {
+  atomic {
+    if
+    :: to[i] > 0 ->
+#ifndef BROKEN_NO_PLACE
+      captured[i].generation = generation[i]; captured[i].end = to[i];
+#endif
+      flight[i] = false
+    :: else
+    fi
+  }
+}
+
+/* FlightRecorder.capture: then nobody needs what was retained. */
+inline capture() {
+  atomic { i = 0 };
+  do
+  :: i < SEGMENTS -> takeForCapture(i); i++
+  :: i == SEGMENTS -> i = 0; break
+  od;
+  atomic {
+    assert((archived & rows) == 0);
+    archived = archived | rows;
+    coverFlight(0); coverFlight(1); coverFlight(2);
+    rows = 0
+  };
+  note(0); note(1); note(2);
+  prune();
+  if
+  :: finished[0] -> clear(0); claims[0] = false
+  :: else
+  fi;
+  if
+  :: finished[1] -> clear(1); claims[1] = false
+  :: else
+  fi;
+  if
+  :: finished[2] -> clear(2); claims[2] = false
+  :: else
+  fi;
+  release(0); release(1); release(2)
+}
+#endif
 
 /* At the end of Drainer.moveFrame, for one segment. */
 inline release(i) {
@@ -280,17 +463,20 @@ inline release(i) {
     :: else
     fi;
     from[i] = 0; to[i] = 0; generation[i] = 0;
-    claims[i] = false; pins[i] = false; finished[i] = false
+    claims[i] = false; pins[i] = false; finished[i] = false; passes[i] = false
   }
 }
 
 proctype Drainer() {
   byte newest, lowest, least, i, old, oldTag;
   byte from[SEGMENTS], to[SEGMENTS], generation[SEGMENTS];
-  bool claims[SEGMENTS], pins[SEGMENTS], finished[SEGMENTS];
+  bool claims[SEGMENTS], pins[SEGMENTS], finished[SEGMENTS], passes[SEGMENTS];
   short rows;
   do
   :: atomic { writersDone == 2 && !(HAS_MORE(0) || HAS_MORE(1) || HAS_MORE(2)) -> break }
+#ifdef FLIGHT
+  :: flight[0] || flight[1] || flight[2] -> capture()
+#endif
   :: atomic { HAS_MORE(0) || HAS_MORE(1) || HAS_MORE(2) -> newest = started; i = 0 };
     /* Drainer.runs */
     do
@@ -303,7 +489,7 @@ proctype Drainer() {
         atomic { pin[i] = true; pins[i] = true };
         if
         :: status[i] == OPEN -> goto read
-        :: status[i] != OPEN
+        :: status[i] != OPEN -> atomic { pin[i] = false; pins[i] = false }
         fi
 #else
       :: status[i] == OPEN -> goto read
@@ -313,7 +499,7 @@ proctype Drainer() {
       atomic {
         if
         :: status[i] == SEALED -> status[i] = CLAIMED; claims[i] = true
-        :: else -> i++; goto passed
+        :: status[i] != SEALED && status[i] != CLAIMED -> i++; goto passed
         fi
       };
 read:
@@ -397,21 +583,13 @@ passed: skip
     :: rows == 0
     fi;
     publish(0); publish(1); publish(2);
-    if
-    :: finished[0] -> clear(0); claims[0] = false
-    :: else
-    fi;
-    if
-    :: finished[1] -> clear(1); claims[1] = false
-    :: else
-    fi;
-    if
-    :: finished[2] -> clear(2); claims[2] = false
-    :: else
-    fi;
+#ifdef FLIGHT
+    prune();
+#endif
+    finish(0); finish(1); finish(2);
     release(0); release(1); release(2)
   od;
-  assert((committed & ~(archived | overwritten)) == 0)
+  assert((committed & ~(archived | overwritten | FLIGHTS)) == 0)
 }
 
 #ifndef NO_KILL
@@ -434,8 +612,13 @@ end:
             (ring[segment].end == 0 || slot < ring[segment].end) &&
             ring[segment].record[slot] != 0 ->
           if
-          :: slot < ring[segment].drained || ring[segment].generation < archivedLowest ||
-              (covered[ring[segment].generation] & (1 << slot)) != 0
+#ifdef FLIGHT
+          :: IS_FLIGHT(ring[segment].record[slot]) &&
+              (captured[segment].generation == ring[segment].generation && slot < captured[segment].end ||
+                (flightCovered[ring[segment].generation] & (1 << slot)) != 0)
+#endif
+          :: !IS_FLIGHT(ring[segment].record[slot]) && (slot < ring[segment].drained || ring[segment].generation < archivedLowest ||
+              (covered[ring[segment].generation] & (1 << slot)) != 0)
           :: else ->
             assert((kept & (1 << ring[segment].record[slot])) == 0); /* not twice */
             kept = kept | (1 << ring[segment].record[slot])
@@ -446,7 +629,7 @@ end:
         segment++
       :: else -> break
       od;
-      assert((committed & ~(kept | overwritten)) == 0); /* none is lost */
+      assert((committed & ~(kept | overwritten | forgotten)) == 0); /* none is lost */
       assert((kept & ~committed) == 0);
       kept = 0; segment = 0; slot = 0
     }
