@@ -156,7 +156,8 @@ let package = Package(
 if Context.environment["MMLOG_FUZZ"] != nil {
   package.targets.append(
     .executableTarget(
-      name: "mmlog-fuzz", dependencies: ["MMLogReader", "MMLogFormat", "MMLogTestFiles"],
+      name: "mmlog-fuzz",
+      dependencies: ["MMLogReader", "MMLogFormat", "MMLogTestFiles", "CMMLog"],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }
 

@@ -27,6 +27,7 @@ func writeSeeds(of logs: String, to corpus: String) throws {
 
 private func putTexts(_ corpus: String) {
   put(Array("{time} {level:-8}\\t{fields.user:12} {{x}}".utf8), "\(corpus)/template/line")
+  put(Array("%d %-8s %5.2f %#llx %c %.*s 100 %% %m %p".utf8), "\(corpus)/format/statement")
   let conditions = [
     "user == 42 && elapsed_ms > 1.5e3", "!(a ~ '^x[yz]+$' || @level >= warning)",
     "'a b'.c !~ \"q\"",

@@ -1,3 +1,4 @@
+import CMMLog
 import Glibc
 import MMLogFormat
 import MMLogReader
@@ -29,6 +30,8 @@ enum Target: String, CaseIterable {
   case levels
   /// A condition of `--where`, tried on a record.
   case condition
+  /// A format of printf(3), as a log statement of C's has it.
+  case format
 
   /// libFuzzer's callback has no place for it; it is set before that begins, and there is one thread.
   nonisolated(unsafe) static var chosen = Target.columns
@@ -47,6 +50,7 @@ enum Target: String, CaseIterable {
     case .crash: tellCrash(Array(bytes))
     case .levels: readLevels(Array(bytes))
     case .condition: tryCondition(bytes)
+    case .format: takeApart(bytes)
     }
   }
 }
@@ -171,6 +175,27 @@ private func tryCondition(_ bytes: UnsafeRawBufferPointer) {
   var filter = LogFilter()
   filter.conditions = [condition]
   for _ in LogReader(fewRecords, filter: filter) {}
+}
+
+/// What is recorded is all of the format, in pieces that readers know.
+private func takeApart(_ bytes: UnsafeRawBufferPointer) {
+  let text = bytes.prefix { $0 != 0 } + [0]
+  text.withUnsafeBytes { text in
+    guard let start = text.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+    var plan = [mmlog_planned](repeating: 0, count: Int(MMLOG_PLANNED))
+    var pieces: UInt32 = 0
+    let count = mmlog_plan(start, &plan, &pieces)
+    guard count >= 0 else { return }
+    var (next, directive, found, arguments) = (start as UnsafePointer, mmlog_directive(), 0, 0)
+    while mmlog_next_directive(&next, &directive) {
+      found += 1
+      if directive.kind == MMLOG_LITERAL { continue }
+      arguments += 1
+      precondition(ValueType(rawValue: directive.type) != nil, "an argument of no type")
+    }
+    precondition(next == start + text.count - 1, "not the whole format")
+    precondition(found == pieces && arguments == count, "another number of pieces or arguments")
+  }
 }
 
 /// Opened once: they are the same for every input. One thread uses them.
