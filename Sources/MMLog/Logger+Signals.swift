@@ -11,10 +11,21 @@ extension Logger {
   /// the same moment; one that finds all four places taken looks again for some microseconds, and is then counted as too deep.
   ///
   /// ```swift
-  /// configuration.servesSignalHandlers = true
-  /// …
-  /// handler = { signal in Service.log.recordInSignalHandler(.critical, "ended by signal", number: Int64(signal)) }
+  /// import Glibc
+  /// import MMLog
+  ///
+  /// private let log = Logger(label: "service")
+  ///
+  /// func endWithARecord() {
+  ///   _ = log  // made here, not in the handler
+  ///   signal(SIGTERM) { number in
+  ///     log.recordInSignalHandler(.critical, "ended by signal", number: Int64(number))
+  ///     _exit(0)
+  ///   }
+  /// }
   /// ```
+  ///
+  /// The store needs ``LogStore/Configuration/servesSignalHandlers``.
   ///
   /// It works from the store's opening to its closing; in a fork's child, after the child's first log call.
   /// The handler needs some 8 KiB of stack.

@@ -91,7 +91,7 @@ extension Logger {
   /// Records a message, but within an interval only the first time that this statement is reached: repeats become one record.
   ///
   /// ```swift
-  /// log.collapse(.error, within: .seconds(10), "writing to \(path) failed: \(error)")
+  /// log.collapse(.error, within: .seconds(10), "the venue does not answer: \(error)")
   /// ```
   ///
   /// The next one that is recorded has as its last field, `repeats`, how often the statement was reached meanwhile; of what
