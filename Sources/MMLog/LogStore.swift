@@ -111,8 +111,8 @@ public final class LogStore: Sendable {
     try core.flush(syncing: durability == .disk, within: limit.nanoseconds)
   }
 
-  /// What this store did and met when it was opened, and does and meets from now on. Each access gives a new stream; one that is not read keeps the
-  /// newest 256 events.
+  /// What this store did and met when it was opened, and does and meets from now on. Each access gives a new stream, the first of which
+  /// begins with what has happened since the opening; one that is not read keeps the newest 256 events.
   public var events: AsyncStream<LogEvent> { core.events.stream() }
 
   /// How many events listeners of ``events`` and the observer have missed, because they did not keep up.

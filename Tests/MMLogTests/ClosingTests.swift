@@ -208,6 +208,22 @@ struct ClosingTests {
     }
   }
 
+  @Test("the first who listens is told what happened before, and others what happens from then on")
+  func firstListener() async throws {
+    let test = try TestStore()
+    test.log.info("text")
+    _ = try await test.store.rotate()
+    let (first, second) = (test.store.events, test.store.events)
+    try test.store.close()
+    func rotations(_ events: AsyncStream<LogEvent>) async -> Int {
+      await events.reduce(0) { count, event in
+        if case .rotated = event { count + 1 } else { count }
+      }
+    }
+    let counts = (await rotations(first), await rotations(second))
+    #expect(counts.0 == counts.1 + 1)
+  }
+
   @Test("loggers go on when nobody keeps the store")
   func droppedReference() throws {
     let folder = TemporaryDirectory()

@@ -4,12 +4,21 @@ import Synchronization
 
 /// Hands events to everyone who listens.
 final class EventHub: Sendable {
-  /// Who listens; nil after the store's end.
-  private let listeners = Guarded<[Int: AsyncStream<LogEvent>.Continuation]?>([:])
+  private let state = Guarded(State())
   private let nextKey = Atomic<Int>(0)
   private let missedByStreams = Atomic<Int>(0)
   private let startup: [LogEvent]
   private let observer: ObserverQueue?
+
+  private struct State {
+    /// Who listens; nil after the store's end.
+    var listeners: [Int: AsyncStream<LogEvent>.Continuation]? = [:]
+    /// What happened since the start, the newest of it, until somebody listens; nil from then on.
+    var unheard: [LogEvent]? = []
+  }
+
+  /// So many events wait for a listener.
+  private static let most = 256
 
   /// - Parameters:
   ///   - startup: What happened before anyone could listen.
@@ -25,25 +34,32 @@ final class EventHub: Sendable {
     missedByStreams.load(ordering: .relaxed) + (observer?.missedCount ?? 0)
   }
 
-  /// A stream of what happened at the start and of all events from now on. A listener that does not keep up misses the oldest.
+  /// A stream of what happened at the start, and of all events from now on; the first one begins with all since the start. A
+  /// listener that does not keep up misses the oldest.
   func stream() -> AsyncStream<LogEvent> {
-    AsyncStream(bufferingPolicy: .bufferingNewest(256)) { continuation in
-      for event in startup { continuation.yield(event) }
+    AsyncStream(bufferingPolicy: .bufferingNewest(Self.most)) { continuation in
       let key = nextKey.add(1, ordering: .relaxed).newValue
       continuation.onTermination = { [weak self] _ in
-        self?.listeners.withLock { _ = $0?.removeValue(forKey: key) }
+        self?.state.withLock { _ = $0.listeners?.removeValue(forKey: key) }
       }
-      let isOpen = listeners.withLock { listeners in
-        listeners?[key] = continuation
-        return listeners != nil
+      let isOpen = state.withLock { state in
+        // Under the lock, so that what comes next comes behind it. Nobody has the stream yet, to end it meanwhile.
+        for event in startup + (state.unheard ?? []) { continuation.yield(event) }
+        state.unheard = nil
+        state.listeners?[key] = continuation
+        return state.listeners != nil
       }
       if !isOpen { continuation.finish() }
     }
   }
 
   func send(_ event: LogEvent) {
+    let listeners = state.withLock { state in
+      if let unheard = state.unheard { state.unheard = unheard.suffix(Self.most - 1) + [event] }
+      return state.listeners.map { Array($0.values) } ?? []
+    }
     // Not under the lock: a listener may end inside `yield`.
-    for listener in listeners.withLock({ $0.map { Array($0.values) } ?? [] }) {
+    for listener in listeners {
       if case .dropped = listener.yield(event) { missedByStreams.add(1, ordering: .relaxed) }
     }
     observer?.send(event)
@@ -58,9 +74,9 @@ final class EventHub: Sendable {
   func stopAsking() { observer?.stopAsking() }
 
   func finish() {
-    let all = listeners.withLock { listeners in
-      defer { listeners = nil }
-      return listeners.map { Array($0.values) } ?? []
+    let all = state.withLock { state in
+      defer { state.listeners = nil }
+      return state.listeners.map { Array($0.values) } ?? []
     }
     for listener in all { listener.finish() }
     observer?.finish()
