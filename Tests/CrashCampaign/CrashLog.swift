@@ -64,6 +64,8 @@ package final class CrashLog {
           // It has ended meanwhile, or another process only recovers it.
         }
       }
+    } catch  where error.systemErrorNumber == ENOENT {
+      // Those that log have not come so far as to make their directory.
     } catch {
       problems.append("levels: \(error)")
     }

@@ -63,8 +63,11 @@ struct Specimen {
     configuration.ringDirectory = rings
     configuration.dictionarySize = 4 << 10
     let log = try LogStore(directory: store, name: "flips", configuration: configuration)
-    // Nothing can be archived then.
-    if kind == .ring { Folder.remove(store) }
+    if kind == .ring {
+      // Nothing can be archived then: where there was nothing, the store would make its directory anew.
+      Folder.remove(store)
+      try Folder.write([], to: store)
+    }
     let lane = Lane(1, sizes: 8...2048, seed: 1)
     let loggers = (1...3).map { log.logger(label: "label \($0)") }
     let (count, batch) = kind == .ring ? (300, Int.max) : kind == .archive ? (450, 20) : (4000, 50)
