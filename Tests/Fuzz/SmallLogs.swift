@@ -4,15 +4,36 @@ import MMLogTestFiles
 /// Logs of a kilobyte or two, since small inputs are tried many times as often as large ones.
 enum SmallLogs {
   static var all: [(name: String, log: TestLog)] {
-    [("texts", texts()), ("values", values()), ("fragments", fragments()), ("columns", columns())]
+    [
+      ("texts", texts()), ("values", values()), ("fragments", fragments()), ("columns", columns()),
+      ("flight", flight()),
+    ]
   }
 
   /// The smallest ring that has some segments.
-  private static func make() -> TestLog {
+  private static func make(archiveLevel: Level = .trace) -> TestLog {
     var geometry = RingGeometry(dictionarySize: 1024, segmentSize: 512, segmentCount: 4)
     geometry.dictionaryOffset = RingLayout.leastDictionaryOffset
     geometry.segmentsOffset = geometry.dictionaryOffset + geometry.dictionarySize
-    return TestLog(geometry: geometry)
+    return TestLog(geometry: geometry, archiveLevel: archiveLevel)
+  }
+
+  /// A span, and records that stay in the ring until they are captured.
+  private static func flight() -> TestLog {
+    let log = make(archiveLevel: .info)
+    for ticks in 1...3 as ClosedRange<UInt64> {
+      log.write("d \(ticks)", ticks: ticks, level: .debug)
+    }
+    for (ticks, words) in [(5, [0x10, 0]), (9, [1 << 63 | 0x10, 5])] as [(UInt64, [UInt64])] {
+      log.write(
+        TestRecord(
+          ticks: ticks, site: log.textSite, flags: .span,
+          words: ValueWords.argument(.text("s")) + words))
+    }
+    log.archive()
+    log.archive(areFlight: true)
+    log.write("d 4", ticks: 10, level: .debug)
+    return log
   }
 
   /// Two threads, a part of whose records is archived.
