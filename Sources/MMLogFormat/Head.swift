@@ -196,6 +196,11 @@ package struct RingGeometry: Equatable, Sendable {
     capturedOffset == 0 ? nil : capturedOffset..<capturedOffset + segmentCount * wordSize
   }
 
+  /// The offset of a segment's captured place; nil if there are none.
+  package func capturedPlace(ofSegment index: Int) -> Int? {
+    capturedPlaces.map { $0.lowerBound + index * wordSize }
+  }
+
   /// The offset of a segment, which must be one of the ring's.
   package func offset(ofSegment index: Int) -> Int {
     precondition(index >= 0 && index < segmentCount)

@@ -17,6 +17,11 @@ final class DeadRing {
     trustsDrained = image.isOfBoot(Host.bootID())
   }
 
+  deinit {
+    // A child that another thread has forked meanwhile has the file open, too, and may live for long.
+    try? file.unlock()
+  }
+
   /// The sessions that have a ring, and those of them that nobody works for, though they are not recovered yet; with those in whose
   /// files they had gone on.
   ///
@@ -87,12 +92,12 @@ final class DeadRing {
   }
 
   private func note(captured: Int, of run: SegmentRun) throws(SystemError) {
-    guard let places = image.head.geometry.capturedPlaces else { return }
+    guard let place = image.head.geometry.capturedPlace(ofSegment: run.index) else { return }
     let seed = checkSeed(
       session: image.head.identity.session, generation: run.header.generation)
     let word = CapturedPlace.word(captured, seed: seed)
     let bytes = withUnsafeBytes(of: word.littleEndian) { Array($0) }
-    try file.write(all: bytes, at: places.lowerBound + run.index * wordSize)
+    try file.write(all: bytes, at: place)
   }
 
   /// With one write, so that it is there with its complement, or not at all.

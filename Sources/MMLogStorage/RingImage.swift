@@ -260,9 +260,8 @@ private struct RingCopy {
 
   /// Up to where a segment's flight records are captured, if the ring says so.
   private func captured(ofSegment index: Int, _ seed: UInt32) -> Int? {
-    guard let places = geometry.capturedPlaces else { return nil }
-    let word = UnsafeRawBufferPointer(memory.bytes)
-      .load(places.lowerBound + index * wordSize, as: UInt64.self)
+    guard let place = geometry.capturedPlace(ofSegment: index) else { return nil }
+    let word = UnsafeRawBufferPointer(memory.bytes).load(place, as: UInt64.self)
     return CapturedPlace.offset(word, seed: seed, segmentSize: geometry.segmentSize)
   }
 

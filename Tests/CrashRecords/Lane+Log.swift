@@ -22,6 +22,7 @@ extension Lane {
       log.error(message)
     }
   }
+
   /// Logs a record that begins or ends a span. Both are at the level `error`.
   package func log(_ edge: SpanEdge, _ sequence: Int, _ span: inout Span?, to log: Logger) {
     let text = text(of: sequence)

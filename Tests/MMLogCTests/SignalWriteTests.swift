@@ -94,8 +94,12 @@ struct SignalWriteTests {
       let test = try CStore { $0.serves_signal_handlers = true }
       ccalls_handle(SIGUSR1, test.log)
       let (handled, written) = (ccalls_handled(), ccalls_written())
+      let threadIDs = Mutex<Set<UInt32>>([])
       let threads = try (0..<8).map { index in
-        try Thread(name: "never \(index)") { for _ in 0..<500 { ccalls_raise(SIGUSR1) } }
+        try Thread(name: "never \(index)") {
+          threadIDs.withLock { _ = $0.insert(UInt32(CurrentProcess.threadID())) }
+          for _ in 0..<500 { ccalls_raise(SIGUSR1) }
+        }
       }
       for thread in threads { thread.join() }
       require(ccalls_handled() - handled == 4000)
@@ -105,9 +109,10 @@ struct SignalWriteTests {
       require(contents.problems.isEmpty, "\(contents.problems)")
       let seen = numbers(contents.records)
       require(seen.count == Int(kept) && Set(seen).count == seen.count, "\(seen.count) of \(kept)")
-      require(Set(contents.records.map(\.thread.id)).count == 8, "threads")
-      // Four places for two or more processors: hardly anybody finds none.
-      require(kept > 3000, "only \(kept)")
+      // Whoever finds all places taken by threads that are not running just then gives up.
+      require(kept > 0)
+      require(
+        threadIDs.withLock { $0.isSuperset(of: contents.records.map(\.thread.id)) }, "threads")
     }
   }
 

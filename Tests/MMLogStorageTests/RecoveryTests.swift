@@ -475,5 +475,27 @@ import Testing
         log.folder.put(ringName, ring)
       }
     }
+
+    /// It has the ring open, and shares its lock.
+    @Test func aChildOfForkKeepsNobodyFromRecoveringLater() async {
+      await #expect(processExitsWith: .success) {
+        let test = RecoveryTests()
+        test.writeOverlap()
+        TestPoint.handler = { if $0 == .recoveryCutOff && bystander < 0 { bystander = fork() } }
+        ForcedFault.force(.fsync, errno: EIO, under: test.log.folder.path)
+        let problems = try test.recover().problems.map(\.systemErrorNumber)
+        if bystander == 0 { while true { pause() } }
+        defer { kill(bystander, SIGKILL) }
+        #expect(problems == [EIO])
+        #expect(test.names.contains(test.ringName))
+        #expect(try test.recover().sessions.count == 1)
+        #expect(!test.names.contains(test.ringName))
+      }
+    }
   #endif
 }
+
+#if DEBUG
+  /// A process that was forked in the middle of a recovery; -1 before.
+  nonisolated(unsafe) private var bystander: pid_t = -1
+#endif

@@ -59,8 +59,8 @@ bool mmlog_crash_add(mmlog_crash_report *place);
 // Ends that. Async-signal-safe.
 void mmlog_crash_remove(mmlog_crash_report *place);
 
-// Notes which programs and libraries are loaded, if others are than the last time, and
-// handlers are set. Not in a handler.
+// Notes which programs and libraries are loaded, if others are than the last time, and handlers are set. Not in a
+// handler.
 void mmlog_crash_read_modules(void);
 
 // Gives the calling thread a stack for handlers, if it has none and handlers are set: without, an overflow of its

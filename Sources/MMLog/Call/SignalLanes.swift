@@ -33,18 +33,11 @@ final class SignalLanes: @unchecked Sendable {
   }
 
   /// Whether somebody is writing.
-  var isBusy: Bool {
-    guard let block else { return false }
-    return (0..<MMLOG_DEPTHS).contains { mmlog_is_busy(mmlog_writer_at(block, $0)) }
-  }
+  var isBusy: Bool { block.map(WriterRoom.isBusy) ?? false }
 
   /// Seals the segments. At the session's end.
   func seal(_ ring: Ring) {
-    guard let block else { return }
-    for depth in 0..<MMLOG_DEPTHS {
-      let lane = mmlog_writer_at(block, depth)
-      if !mmlog_is_busy(lane) { WriterRoom.close(lane, ring) }
-    }
+    if let block { WriterRoom.closeIdle(block, ring) }
   }
 
   /// Writes a record. Async-signal-safe; no lock, no allocation, no waiting.

@@ -149,6 +149,19 @@ enum WriterRoom {
     ring.pool.removeHolder()
   }
 
+  /// Whether one of a block's writers is in the middle of a log call.
+  static func isBusy(_ block: ThreadBlock) -> Bool {
+    (0..<MMLOG_DEPTHS).contains { mmlog_is_busy(mmlog_writer_at(block, $0)) }
+  }
+
+  /// Closes a block's writers. One in the middle of a call is left alone: its thread may go on with it at any moment.
+  static func closeIdle(_ block: ThreadBlock, _ ring: Ring) {
+    for depth in 0..<MMLOG_DEPTHS {
+      let writer = mmlog_writer_at(block, depth)
+      if !mmlog_is_busy(writer) { close(writer, ring) }
+    }
+  }
+
   /// Seals the writer's segment, if it has one. It must not be in scratch memory's middle.
   private static func seal(_ writer: UnsafeMutablePointer<mmlog_writer>, _ ring: Ring) {
     guard writer.pointee.has_segment != 0 else { return }

@@ -435,18 +435,7 @@ inline capture() {
   };
   note(0); note(1); note(2);
   prune();
-  if
-  :: finished[0] -> clear(0); claims[0] = false
-  :: else
-  fi;
-  if
-  :: finished[1] -> clear(1); claims[1] = false
-  :: else
-  fi;
-  if
-  :: finished[2] -> clear(2); claims[2] = false
-  :: else
-  fi;
+  finish(0); finish(1); finish(2);
   release(0); release(1); release(2)
 }
 #endif

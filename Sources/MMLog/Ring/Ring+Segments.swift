@@ -121,8 +121,8 @@ extension Ring {
   }
 
   private func capturedPlace(_ index: Int) -> UnsafeMutablePointer<UInt64>? {
-    geometry.capturedPlaces.map {
-      (base + $0.lowerBound + index * wordSize).assumingMemoryBound(to: UInt64.self)
+    geometry.capturedPlace(ofSegment: index).map {
+      (base + $0).assumingMemoryBound(to: UInt64.self)
     }
   }
 

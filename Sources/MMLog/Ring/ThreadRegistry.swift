@@ -51,9 +51,7 @@ final class ThreadRegistry: @unchecked Sendable {
 
   /// A block that no thread owns: its writers are for several; nil if there is no memory.
   static func makeShared() -> ThreadBlock? {
-    let size = MemoryLayout<mmlog_thread>.stride
-    let memory = PrivateMemory.allocate(size)
-    guard let block = memory?.bindMemory(to: mmlog_thread.self, capacity: 1) else { return nil }
+    guard let block = BlockPool.allocate() else { return nil }
     prepareWriters(of: block)
     return block
   }
@@ -188,12 +186,15 @@ enum BlockPool {
   }
 
   private static func make() -> ThreadBlock? {
-    // Zeros from the kernel: no gate, no segment, no call site.
-    let size = MemoryLayout<mmlog_thread>.stride
-    guard let memory = PrivateMemory.allocate(size) else { return nil }
-    let block = memory.bindMemory(to: mmlog_thread.self, capacity: 1)
+    guard let block = allocate() else { return nil }
     block.pointee.in_use = 1
     return block
+  }
+
+  /// Zeros from the kernel: no gate, no segment, no call site.
+  fileprivate static func allocate() -> ThreadBlock? {
+    let memory = PrivateMemory.allocate(MemoryLayout<mmlog_thread>.stride)
+    return memory?.bindMemory(to: mmlog_thread.self, capacity: 1)
   }
 
   /// Seals what the exiting thread has open, and leaves its blocks to others.

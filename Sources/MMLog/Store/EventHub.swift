@@ -15,6 +15,8 @@ final class EventHub: Sendable {
     var listeners: [Int: AsyncStream<LogEvent>.Continuation]? = [:]
     /// What happened since the start, the newest of it, until somebody listens; nil from then on.
     var unheard: [LogEvent]? = []
+
+    var all: [AsyncStream<LogEvent>.Continuation] { listeners.map { Array($0.values) } ?? [] }
   }
 
   /// So many events wait for a listener.
@@ -56,7 +58,7 @@ final class EventHub: Sendable {
   func send(_ event: LogEvent) {
     let listeners = state.withLock { state in
       if let unheard = state.unheard { state.unheard = unheard.suffix(Self.most - 1) + [event] }
-      return state.listeners.map { Array($0.values) } ?? []
+      return state.all
     }
     // Not under the lock: a listener may end inside `yield`.
     for listener in listeners {
@@ -76,7 +78,7 @@ final class EventHub: Sendable {
   func finish() {
     let all = state.withLock { state in
       defer { state.listeners = nil }
-      return state.listeners.map { Array($0.values) } ?? []
+      return state.all
     }
     for listener in all { listener.finish() }
     observer?.finish()

@@ -91,9 +91,9 @@ final class FlightRecorder {
   /// Moves flight records of the last time into archives, if there is a reason to. All that they stand between is archived already.
   ///
   /// - Returns: Why it did, and how many records it were; nil if there was no reason.
-  func captureIfDue(
-    to series: ArchiveSeries
-  ) throws(SystemError) -> (reason: CaptureReason, count: Int)? {
+  func captureIfDue(to series: ArchiveSeries) throws(SystemError) -> (
+    reason: CaptureReason, count: Int
+  )? {
     let (requests, signals) = (ring.captureRequests, CaptureSignal.count)
     if signals != servedSignals { ask(.signal) }
     if requests != servedRequests { ask(.request) }

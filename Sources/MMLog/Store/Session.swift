@@ -106,11 +106,7 @@ final class Session: Sendable {
       // Half of the time is for the ring to get space.
       if round == 500 { ring.space.endWaiting() }
       var busy = signalLanes?.isBusy ?? false
-      threads.forEach { block in
-        for depth in 0..<MMLOG_DEPTHS {
-          busy = busy || mmlog_is_busy(mmlog_writer_at(block, depth))
-        }
-      }
+      threads.forEach { busy = busy || WriterRoom.isBusy($0) }
       if !busy { return canTell }
       Sleep.nanoseconds(1_000_000)
     }
@@ -122,13 +118,7 @@ final class Session: Sendable {
     // A thread that exits seals its own.
     BlockPool.lock.lock()
     defer { BlockPool.lock.unlock() }
-    threads.forEach { block in
-      for depth in 0..<MMLOG_DEPTHS {
-        let writer = mmlog_writer_at(block, depth)
-        // One in the middle of a call is left alone: its thread may go on with it at any moment.
-        if !mmlog_is_busy(writer) { WriterRoom.close(writer, ring) }
-      }
-    }
+    threads.forEach { WriterRoom.closeIdle($0, ring) }
     overflow.seal(ring)
     signalLanes?.seal(ring)
   }

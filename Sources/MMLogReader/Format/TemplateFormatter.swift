@@ -74,24 +74,18 @@ public struct TemplateFormatter: LogFormatter {
     case .host: output.append(identity.hostName, .plain)
     case .session: output.append(text: record.session.id.description)
     case .flight: if record.isFlight { output.append(text: "flight") }
-    case .span, .span_event, .parent_span, .duration, .duration_ns:
-      if let span = record.span { append(name, of: span, to: &output) }
+    case .span: append(span: record.span?.number, to: &output)
+    case .span_event: if let span = record.span { output.append(span.event.name) }
+    case .parent_span: append(span: record.span?.event.parent, to: &output)
+    case .duration:
+      if let duration = record.span?.event.duration { output.append(duration: duration) }
+    case .duration_ns:
+      if let duration = record.span?.event.duration { output.append(decimal: duration) }
     }
   }
 
-  private func append(
-    _ name: TextTemplate.Name, of span: LogSpan, to output: inout TextBuffer
-  ) {
-    func append(_ number: UInt64?) {
-      if let number { output.append(text: LogSpan.text(of: number)) }
-    }
-    switch name {
-    case .span: append(span.number)
-    case .parent_span: append(span.event.parent)
-    case .duration: if let duration = span.event.duration { output.append(duration: duration) }
-    case .duration_ns: if let duration = span.event.duration { output.append(decimal: duration) }
-    default: output.append(span.event.name)
-    }
+  private func append(span number: UInt64?, to output: inout TextBuffer) {
+    if let number { output.append(text: LogSpan.text(of: number)) }
   }
 
   private func appendFields(of record: LogRecord, to output: inout TextBuffer) {
