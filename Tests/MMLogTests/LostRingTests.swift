@@ -121,6 +121,26 @@ struct LostRingTests {
       #expect(errors.map(\.code) == [.damagedFile, .outOfSpace])
       #expect(Array(contents.messages.suffix(1000)) == messages(1001...2000))
     }
+
+    @Test(
+      "what was lost for want of a ring is told by the session that took it, not by its successors")
+    func lossesAreToldOnce() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore()
+        ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
+        test.log.info("lost")
+        ForcedFault.clear(under: "")
+        for _ in 0..<2 {
+          let events = test.store.events
+          try test.store.flush(.archive)
+          unlink(test.folder(try test.folder.names(ending: ".ring")[0]))
+          for await event in events { if case .resumed = event { break } }
+        }
+        let contents = try test.closeAndRead()
+        require(contents.losses.map { $0.total(.noRing) } == [1], "\(contents.losses)")
+        require(test.store.losses.total(.noRing) == 1)
+      }
+    }
   #endif
 
   @Test("without containment a ring that is cut ends the process, as it was asked for")

@@ -42,8 +42,10 @@ final class StoreCore: @unchecked Sendable {
   /// Set in a fork's child: the next log call opens a ring of its own.
   private let needsReopening = Atomic<Bool>(false)
   private let nextReopening = Atomic<UInt64>(0)
-  /// Records that were lost while there was no ring to count them in.
+  /// Records that were lost while there was no ring to count them in. The next ring takes them.
   private let lossesWithoutRing = LossCounters()
+  /// What sessions that have ended counted, for those who ask: their archives tell it, no others.
+  private let earlierLosses = LossCounters()
   /// The thread that is opening a ring, or 0: a signal handler on top of it must not wait for it.
   private let reopener = Atomic<Int32>(0)
 
@@ -284,16 +286,14 @@ final class StoreCore: @unchecked Sendable {
   /// Counts here what was lost while there was no store.
   func take(_ losses: LossCounters) { lossesWithoutRing.take(losses) }
 
-  /// For those who ask after the end of the session.
-  private func keepLosses(of ring: Ring) { lossesWithoutRing.add(ring.losses) }
-
   /// What was lost so far, in this session and before it.
   var losses: LossLedger {
     // Under the lock, so that what a closing session counted is neither missed nor there twice.
     lock.withLock {
       var losses = open?.session.ring.losses ?? LossLedger()
-      let others = lossesWithoutRing.ledger
-      for index in losses.counts.indices { losses.counts[index] += others.counts[index] }
+      for others in [earlierLosses.ledger, lossesWithoutRing.ledger] {
+        for index in losses.counts.indices { losses.counts[index] += others.counts[index] }
+      }
       return losses
     }
   }
@@ -357,7 +357,7 @@ final class StoreCore: @unchecked Sendable {
       open.drainer.settle(failure)
       session.threads.dissolve()
       // Else someone is in the middle of a log call, and may be for long: it ends in memory of no meaning.
-      keepLosses(of: session.ring)
+      earlierLosses.add(session.ring.losses)
       if isQuiet {
         session.shutDown()
       } else {
@@ -514,6 +514,7 @@ final class StoreCore: @unchecked Sendable {
     reopener.store(0, ordering: .relaxed)
     guard let old = open else { return }
     // The parent counts them.
+    earlierLosses.clear()
     lossesWithoutRing.clear()
     // Stores of a log call that forked in its middle, and of nobody else, end in private memory.
     old.session.ring.detachMemory()

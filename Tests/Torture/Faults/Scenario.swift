@@ -362,11 +362,11 @@ final class Scenario: Sendable {
   private func checkTelling(_ outcome: inout Outcome) {
     guard let combination, !combination.isNoLoss, outcome.told.isEmpty else { return }
     // A store at work looks whether its ring is still there, and sweeps before it begins an archive; it leaves it at that
-    // if it cannot.
+    // if it cannot. Whoever has the answer to a request does not need to know whether the process runs.
     // And whoever looks after archives, or at rings, looks again the next time.
     let isOnce = combination.duration == .once
     let onlyLooks =
-      [.readdir, .open, .fstat, .fstatat, .unlinkat].contains(combination.call)
+      [.readdir, .open, .fstat, .fstatat, .unlinkat, .fcntlGetLock].contains(combination.call)
       || isOnce && [.openat, .pread, .fgetxattr].contains(combination.call)
     if outcome.isHarmful && !(onlyLooks && outcome.isRecovered) {
       outcome.problems.append(
@@ -385,9 +385,11 @@ final class Scenario: Sendable {
       // Memory about no file is for large records and more threads, whose losses are counted.
       let mustTell = combination?.call != .mmap && combination?.call != .mremap
       outcome.isHarmful = paths.contains {
-        // Without the trash, what is deleted is removed at once.
-        $0.isEmpty && mustTell || $0 == "mmlog-drainer"
-          || $0.hasPrefix(folder) && !$0.hasPrefix("\(folder)/.mmlog-trash")
+        // Without the trash, what is deleted is removed at once; other names are given to unfinished files.
+        let isTrash =
+          $0.hasPrefix("\(folder)/.mmlog-trash")
+          || combination?.call == .renameat && !$0.hasSuffix(FileNames.unfinishedSuffix)
+        return $0.isEmpty && mustTell || $0 == "mmlog-drainer" || $0.hasPrefix(folder) && !isTrash
       }
     #endif
   }
