@@ -1,6 +1,7 @@
 import Foundation
 import MMLog
 import MMLogReader
+import MMLogStorage
 import MMLogSystem
 import MMLogTestFiles
 import Synchronization
@@ -43,6 +44,24 @@ struct ClosingTests {
   }
 
   #if DEBUG
+    @Test("what was lost stays counted while the store closes")
+    func lossesWhileClosing() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore()
+        ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
+        test.log.info("lost")
+        ForcedFault.clear(under: "")
+        try test.store.flush(.archive)
+        let counts = Mutex<[UInt64]>([])
+        TestPoint.handler = { [store = test.store] _ in
+          counts.withLock { $0.append(store.losses.total(.noRing)) }
+        }
+        try test.store.close()
+        TestPoint.handler = nil
+        require(Set(counts.withLock(\.self)) == [1])
+      }
+    }
+
     @Test("a flush that fails says so, and the records come later")
     func flushFails() throws {
       let test = try TestStore()

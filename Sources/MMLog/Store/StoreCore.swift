@@ -27,6 +27,8 @@ final class StoreCore: @unchecked Sendable {
   let recovered: [RecoveredSession]
   let lock = SystemMutex()
   private(set) var open: Open?
+  /// Sessions that come to their end: log calls do not find them any more. Under `lock`.
+  private var ending: [Session] = []
   private var isDrainerPaused = false
   private var isKeeperPaused = false
   /// Whether a lost ring could not be replaced at the last try. Under `lock`.
@@ -249,6 +251,7 @@ final class StoreCore: @unchecked Sendable {
   }
 
   private func publish(_ new: Open?) {
+    if let open { ending.append(open.session) }
     open = new
     let session = new.map { Unmanaged.passRetained($0.session).toOpaque() }
     sessionAddress.store(UInt(bitPattern: session), ordering: .releasing)
@@ -290,8 +293,9 @@ final class StoreCore: @unchecked Sendable {
   var losses: LossLedger {
     // Under the lock, so that what a closing session counted is neither missed nor there twice.
     lock.withLock {
-      var losses = open?.session.ring.losses ?? LossLedger()
-      for others in [earlierLosses.ledger, lossesWithoutRing.ledger] {
+      let sessions = ending + (open.map { [$0.session] } ?? [])
+      var losses = earlierLosses.ledger
+      for others in sessions.map(\.ring.losses) + [lossesWithoutRing.ledger] {
         for index in losses.counts.indices { losses.counts[index] += others.counts[index] }
       }
       return losses
@@ -357,7 +361,10 @@ final class StoreCore: @unchecked Sendable {
       open.drainer.settle(failure)
       session.threads.dissolve()
       // Else someone is in the middle of a log call, and may be for long: it ends in memory of no meaning.
-      earlierLosses.add(session.ring.losses)
+      lock.withLock {
+        earlierLosses.add(session.ring.losses)
+        ending.removeAll { $0 === session }
+      }
       if isQuiet {
         session.shutDown()
       } else {
@@ -512,6 +519,7 @@ final class StoreCore: @unchecked Sendable {
   func detachInChild() {
     lock.reinitialise()
     reopener.store(0, ordering: .relaxed)
+    ending = []
     guard let old = open else { return }
     // The parent counts them.
     earlierLosses.clear()
