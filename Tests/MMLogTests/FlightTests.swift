@@ -275,6 +275,49 @@ struct FlightTests {
     #expect(contents.messages.dropLast().allSatisfy { $0.hasSuffix(text) })
   }
 
+  #if DEBUG
+    @Test(
+      "of a record in fragments the first is given up first, though the drainer stands still in between"
+    )
+    func oldestFirst() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore {
+          $0.makeTiny()
+          $0.archiveLevel = .info
+          $0.captureTime = .seconds(86400)
+          $0.drainInterval = .seconds(3600)
+        }
+        let (logged, isDraining) = (SharedCount(), SharedCount())
+        let text = String(repeating: "0123456789", count: 450)
+        func log(_ numbers: Range<Int>) {
+          for number in numbers {
+            test.log.debug("\(number) \(text, privacy: .public)")
+            logged.value += 1
+          }
+        }
+        TestPoint.handler = { point in
+          guard point == .segmentRetained, isDraining.value == 0, logged.value >= 50 else { return }
+          isDraining.value = 1
+          // Until the thread that logs has taken every place that there is, this one too, and has to wait for more.
+          for _ in 0..<1000 where logged.value < 56 { usleep(100) }
+        }
+        // Nearly all of the ring, and then what else has room in it while the drainer stands still, with one segment retained.
+        log(0..<50)
+        let flush = try Thread(name: "flush") { try? test.store.flush(.archive) }
+        while isDraining.value == 0 { sched_yield() }
+        log(50..<56)
+        flush.join()
+        test.log.error("bad")
+        try test.store.flush(.archive)
+        let contents = try test.closeAndRead()
+        require(contents.isClean, "\(contents.unfinished)")
+        let numbers = contents.messages.dropLast().map { Int($0.prefix { $0 != " " }) ?? -1 }
+        let newest = (logged.value - numbers.count)..<logged.value
+        require(numbers == Array(newest), "\(numbers), not \(newest)")
+      }
+    }
+  #endif
+
   @Test("a level that captures nothing is refused")
   func configuration() throws {
     let error = logError {

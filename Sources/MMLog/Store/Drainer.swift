@@ -394,11 +394,13 @@ final class Drainer: @unchecked Sendable {
     rows.removeAll()
     var fields = FrameHeader(.records)
     fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
-    let finished = Set(
-      collector.runs.filter { $0.isEmpty && claimed.contains($0.index) }.map(\.index))
+    // The oldest first: of those that are retained for flight records, threads may take the oldest at any moment.
+    let finished = collector.runs.filter { $0.isEmpty && claimed.contains($0.index) }
+      .sorted { $0.header.generation < $1.header.generation }
+    let emptied = Set(finished.map(\.index))
     if !rows.isEmpty {
       lowestGeneration =
-        session.ring.lowestGeneration { finished.contains($0) } ?? lowestGeneration
+        session.ring.lowestGeneration { emptied.contains($0) } ?? lowestGeneration
       fields.clock = session.ring.clock
       fields.lowestGeneration = lowestGeneration
       TestPoint.reach(.drainerBeforeFrame)
@@ -412,8 +414,8 @@ final class Drainer: @unchecked Sendable {
     }
     publish(collector)
     TestPoint.reach(.drainerPublished)
-    claimed.subtract(finished)
-    for index in finished { free(index, collector) }
+    claimed.subtract(emptied)
+    for run in finished { free(run) }
     TestPoint.reach(.drainerFreed)
     try series.rotateIfDue(dictionary: session.ring.dictionary)
     return !rows.isEmpty
@@ -472,13 +474,11 @@ final class Drainer: @unchecked Sendable {
     }
   }
 
-  private func free(_ index: Int, _ collector: borrowing FrameCollector) {
-    if let run = collector.runs.first(where: { $0.index == index }) {
-      lastTicks[run.header.generation] = nil
-      if !run.damage.isEmpty {
-        session.ring.countLoss(.damaged, .critical, UInt64(run.damage.count))
-      }
+  private func free(_ run: SegmentRun) {
+    lastTicks[run.header.generation] = nil
+    if !run.damage.isEmpty {
+      session.ring.countLoss(.damaged, .critical, UInt64(run.damage.count))
     }
-    if flight?.retain(index) != true { session.ring.free(segment: index) }
+    if flight?.retain(run.index) != true { session.ring.free(segment: run.index) }
   }
 }

@@ -124,7 +124,7 @@ final class FlightRecorder {
     _ batch: [Int], since oldest: UInt64, to series: ArchiveSeries
   ) throws(SystemError) -> Int {
     let pool = ring.pool
-    var (open, sealed, retained) = ([Int](), [Int](), Set<Int>())
+    var (open, sealed, retained) = ([Int](), [Int](), [Int]())
     defer {
       for index in retained { pool.retain(index) }
       for index in sealed { pool.unclaim(index) }
@@ -137,16 +137,14 @@ final class FlightRecorder {
       } else if pool.claimInTurn(index) {
         sealed.append(index)
       } else if pool.claimRetained(index) {
-        retained.insert(index)
+        retained.append(index)
       }
     }
-    let indices = Array(retained) + sealed + open
+    let indices = retained + sealed + open
     let count = try move(indices.compactMap { run($0, since: oldest) }, to: series)
     // Nobody needs these any more.
-    for index in retained {
-      retained.remove(index)
-      ring.free(segment: index)
-    }
+    for index in retained { ring.free(segment: index) }
+    retained = []
     return count
   }
 
