@@ -72,6 +72,11 @@ public struct LossLedger: Equatable, Sendable {
     Level.allCases.reduce(0) { $0 &+ self[cause, $1] }
   }
 
+  /// Adds another ledger's counts.
+  package static func += (ledger: inout LossLedger, other: LossLedger) {
+    for index in ledger.counts.indices { ledger.counts[index] &+= other.counts[index] }
+  }
+
   /// True if nothing was lost.
   public var isEmpty: Bool { counts.allSatisfy { $0 == 0 } }
 }

@@ -272,9 +272,7 @@ struct BadWorldTests {
     func noMemoryForAThread() async {
       await #expect(processExitsWith: .success) {
         let test = try TestStore()
-        ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
-        test.log.info("lost")
-        ForcedFault.clear(under: "")
+        test.loseWithoutMemory()
         try test.store.flush(.archive)
         require(Contents(test.folder.path).losses.map { $0.total(.noRing) } == [1])
         test.log.info("kept")

@@ -48,9 +48,7 @@ struct ClosingTests {
     func lossesWhileClosing() async {
       await #expect(processExitsWith: .success) {
         let test = try TestStore()
-        ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
-        test.log.info("lost")
-        ForcedFault.clear(under: "")
+        test.loseWithoutMemory()
         try test.store.flush(.archive)
         let counts = Mutex<[UInt64]>([])
         TestPoint.handler = { [store = test.store] _ in
@@ -115,7 +113,7 @@ struct ClosingTests {
     isOver.value = 1
     for thread in threads { thread.join() }
     let contents = Contents(test.folder.path)
-    #expect(contents.damage.isEmpty && contents.unfinished.isEmpty && contents.unreadable.isEmpty)
+    #expect(contents.isWhole)
     var kept = 0
     for messages in contents.messagesByThread.values {
       let thread = try #require(Int(messages[0].prefix(1)))

@@ -21,6 +21,11 @@ struct FlightTests {
     }
   }
 
+  /// The numbers that all messages but the last begin with.
+  private static func numbers(_ contents: Contents) -> [Int] {
+    contents.messages.dropLast().map { Int($0.prefix { $0 != " " }) ?? -1 }
+  }
+
   private func archivedBytes(_ folder: TemporaryDirectory) throws -> Int {
     try folder.names(ending: ".mmlog").reduce(0) { try $0 + folder.bytes($1).count }
   }
@@ -270,7 +275,7 @@ struct FlightTests {
     try test.store.flush(.archive)
     let contents = try test.closeAndRead()
     #expect(contents.isClean)
-    let numbers = contents.messages.dropLast().map { Int($0.prefix { $0 != " " }) ?? -1 }
+    let numbers = Self.numbers(contents)
     #expect(numbers.count > 2 && numbers == Array((40 - numbers.count)..<40), "\(numbers)")
     #expect(contents.messages.dropLast().allSatisfy { $0.hasSuffix(text) })
   }
@@ -311,7 +316,7 @@ struct FlightTests {
         try test.store.flush(.archive)
         let contents = try test.closeAndRead()
         require(contents.isClean, "\(contents.unfinished)")
-        let numbers = contents.messages.dropLast().map { Int($0.prefix { $0 != " " }) ?? -1 }
+        let numbers = Self.numbers(contents)
         let newest = (logged.value - numbers.count)..<logged.value
         require(numbers == Array(newest), "\(numbers), not \(newest)")
       }

@@ -189,7 +189,7 @@ struct ForkTests {
     }
     let contents = Contents(folder.path)
     let lost = contents.losses.reduce(0) { $0 + Int($1.total(.noRing)) }
-    #expect(contents.damage.isEmpty && contents.unfinished.isEmpty && contents.unreadable.isEmpty)
+    #expect(contents.isWhole)
     #expect(contents.records.count + lost == 400)
   }
 

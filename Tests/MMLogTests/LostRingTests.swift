@@ -127,9 +127,7 @@ struct LostRingTests {
     func lossesAreToldOnce() async {
       await #expect(processExitsWith: .success) {
         let test = try TestStore()
-        ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
-        test.log.info("lost")
-        ForcedFault.clear(under: "")
+        test.loseWithoutMemory()
         for _ in 0..<2 {
           let events = test.store.events
           try test.store.flush(.archive)

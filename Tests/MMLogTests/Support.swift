@@ -74,8 +74,11 @@ struct Contents {
 
   var messages: [String] { records.map(\.message) }
 
+  /// All that is there could be read; what was lost is another matter.
+  var isWhole: Bool { damage.isEmpty && unfinished.isEmpty && unreadable.isEmpty }
+
   /// Nothing but records.
-  var isClean: Bool { damage.isEmpty && unfinished.isEmpty && unreadable.isEmpty && losses.isEmpty }
+  var isClean: Bool { isWhole && losses.isEmpty }
 
   /// The messages of each thread in their order.
   var messagesByThread: [UInt32: [String]] {
@@ -106,6 +109,16 @@ struct TestStore {
     try store.close()
     return Contents(folder.path)
   }
+
+  #if DEBUG
+    /// Logs a record that is lost for want of a ring: its thread, which has not logged before, gets no memory for it. Nor does
+    /// anybody else meanwhile: for exit tests.
+    func loseWithoutMemory() {
+      ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
+      log.info("lost")
+      ForcedFault.clear(under: "")
+    }
+  #endif
 }
 
 extension LogStore.Configuration {

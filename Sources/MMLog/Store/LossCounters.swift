@@ -25,13 +25,6 @@ final class LossCounters: @unchecked Sendable {
     }
   }
 
-  /// Adds all counts of a ledger.
-  func add(_ ledger: LossLedger) {
-    for (index, count) in ledger.counts.enumerated() {
-      _ = mmlog_fetch_add_u64(words + index, count)
-    }
-  }
-
   /// The count of a cause and level, which is 0 from then on.
   func take(_ cause: LossCause, _ level: Level) -> UInt64 {
     mmlog_exchange_u64(word(cause, level), 0)

@@ -46,8 +46,8 @@ final class StoreCore: @unchecked Sendable {
   private let nextReopening = Atomic<UInt64>(0)
   /// Records that were lost while there was no ring to count them in. The next ring takes them.
   private let lossesWithoutRing = LossCounters()
-  /// What sessions that have ended counted, for those who ask: their archives tell it, no others.
-  private let earlierLosses = LossCounters()
+  /// What sessions that have ended counted, for those who ask: their archives tell it, no others. Under `lock`.
+  private var earlierLosses = LossLedger()
   /// The thread that is opening a ring, or 0: a signal handler on top of it must not wait for it.
   private let reopener = Atomic<Int32>(0)
 
@@ -293,11 +293,10 @@ final class StoreCore: @unchecked Sendable {
   var losses: LossLedger {
     // Under the lock, so that what a closing session counted is neither missed nor there twice.
     lock.withLock {
-      let sessions = ending + (open.map { [$0.session] } ?? [])
-      var losses = earlierLosses.ledger
-      for others in sessions.map(\.ring.losses) + [lossesWithoutRing.ledger] {
-        for index in losses.counts.indices { losses.counts[index] += others.counts[index] }
-      }
+      var losses = earlierLosses
+      for session in ending { losses += session.ring.losses }
+      if let open { losses += open.session.ring.losses }
+      losses += lossesWithoutRing.ledger
       return losses
     }
   }
@@ -360,14 +359,14 @@ final class StoreCore: @unchecked Sendable {
     defer {
       open.drainer.settle(failure)
       session.threads.dissolve()
-      // Else someone is in the middle of a log call, and may be for long: it ends in memory of no meaning.
       lock.withLock {
-        earlierLosses.add(session.ring.losses)
+        earlierLosses += session.ring.losses
         ending.removeAll { $0 === session }
       }
       if isQuiet {
         session.shutDown()
       } else {
+        // Someone is in the middle of a log call, and may be for long: it ends in memory of no meaning.
         session.ring.detachMemory()
         session.ring.giveUpLock()
       }
@@ -522,7 +521,7 @@ final class StoreCore: @unchecked Sendable {
     ending = []
     guard let old = open else { return }
     // The parent counts them.
-    earlierLosses.clear()
+    earlierLosses = LossLedger()
     lossesWithoutRing.clear()
     // Stores of a log call that forked in its middle, and of nobody else, end in private memory.
     old.session.ring.detachMemory()
