@@ -183,4 +183,24 @@ private func log() -> TestLog {
     filter.text = [TextPattern(literal: "nail")]
     #expect(log.read(filter).messages == [])
   }
+
+  /// Of a frame that lies about the order of its records, too.
+  @Test func timesDoNotDependOnWhatIsAskedFor() {
+    let log = TestLog()
+    log.writesRing = false
+    var rows: [UInt64] = [0]
+    for (level, ticks) in [(Level.info, 10), (.debug, 30), (.info, 20)] {
+      var words = TestRecord(ticks: UInt64(ticks), site: log.site(), level: level).encoded(seed: 0)
+      words[0] &= 0xFFFF_FFFF
+      rows += words
+    }
+    var summary = RecordSummary()
+    for level in [Level.info, .debug, .info] { summary.add(ticks: 10, level: level) }
+    log.addFrame(.dictionary, log.dictionaryPayload)
+    log.addFrame(.records, rows.withUnsafeBytes { Array($0) }, summary)
+    #expect(log.read().records.map(\.ticks) == [10, 30, 30])
+    var filter = LogFilter()
+    filter.minimumLevel = .info
+    #expect(log.read(filter).records.map(\.ticks) == [10, 30])
+  }
 }

@@ -68,7 +68,8 @@ extension TestLog {
     (frameCount, recordCount, builtFrames) = (0, 0, [])
   }
 
-  private var dictionaryPayload: [UInt8] {
+  /// All entries, as a dictionary frame has them.
+  package var dictionaryPayload: [UInt8] {
     entries.flatMap { $0.encoded(seed: seed(0)) }.withUnsafeBytes { Array($0) }
   }
 

@@ -124,13 +124,14 @@ final class FrameRun: Run {
     defer { self.reader = reader }
     do {
       while let row = try reader.next() {
+        // A record's time does not depend on whether those before it are wanted.
+        move(to: row.ticks)
         if given != nil, given?.take(row, ticks: row.ticks, thread: row.threadOrdinalOfRow) == true
         {
           continue
         }
         guard filter.mayPass(row) else { continue }
-        self.row = row
-        return move(to: row.ticks)
+        return self.row = row
       }
       row = nil
     } catch {
