@@ -9,17 +9,12 @@ final class DeadRing {
   let image: RingImage
   /// Whether what it says of archives is to be believed: not after the machine went down.
   let trustsDrained: Bool
-  private let file: File
+  private let ring: LockedFile
 
-  init(_ file: consuming File) throws(LogError) {
-    image = try RingImage(file)
-    self.file = file
+  init(_ ring: consuming LockedFile) throws(LogError) {
+    image = try RingImage(ring.file)
+    self.ring = ring
     trustsDrained = image.isOfBoot(Host.bootID())
-  }
-
-  deinit {
-    // A child that another thread has forked meanwhile has the file open, too, and may live for long.
-    try? file.unlock()
   }
 
   /// The sessions that have a ring, and those of them that nobody works for, though they are not recovered yet; with those in whose
@@ -68,7 +63,7 @@ final class DeadRing {
 
   /// Notes the number of the newest archive, before it is complete.
   func note(archive number: UInt32) throws(SystemError) {
-    try file.write(
+    try ring.file.write(
       all: withUnsafeBytes(of: number.littleEndian) { Array($0) }, at: RingLayout.newestArchive)
   }
 
@@ -97,14 +92,14 @@ final class DeadRing {
       session: image.head.identity.session, generation: run.header.generation)
     let word = CapturedPlace.word(captured, seed: seed)
     let bytes = withUnsafeBytes(of: word.littleEndian) { Array($0) }
-    try file.write(all: bytes, at: place)
+    try ring.file.write(all: bytes, at: place)
   }
 
   /// With one write, so that it is there with its complement, or not at all.
   private func note(drained: Int, ofSegment index: Int) throws(SystemError) {
     let start = image.head.geometry.offset(ofSegment: index) + SegmentLayout.drained
     let count = SegmentLayout.endCheck - SegmentLayout.drained
-    var bytes = try file.bytes(at: start, count: count)
+    var bytes = try ring.file.bytes(at: start, count: count)
     // Someone has cut the ring.
     guard bytes.count == count else { return }
     let value = UInt32(drained)
@@ -114,6 +109,6 @@ final class DeadRing {
         of: (~value).littleEndian, toByteOffset: SegmentLayout.drainedCheck - SegmentLayout.drained,
         as: UInt32.self)
     }
-    try file.write(all: bytes, at: start)
+    try ring.file.write(all: bytes, at: start)
   }
 }

@@ -81,13 +81,14 @@ package struct Recovery: ~Copyable {
       let status = try file.status()
       if ownership.isForeign(status) { throw Ownership.error(file.path, status) }
       // Whoever has the lock may also have finished with it: then the name is gone.
-      guard try file.tryLock(), try ringDirectory.status(of: name)?.inode == file.status().inode
+      guard let ring = try LockedFile(file),
+        try ringDirectory.status(of: name)?.inode == status.inode
       else { return nil }
       TestPoint.reach(.recoveryLocked)
-      if let problem = try problem(ofHeadIn: file) {
+      if let problem = try problem(ofHeadIn: ring.file) {
         throw try putAside(name, problem, ringDirectory)
       }
-      let recovery = try Recovery(name, file, settings)
+      let recovery = try Recovery(name, ring, settings)
       let session = try recovery.run(archiveDirectory)
       try removeIfThere(name, ringDirectory)
       TestPoint.reach(.recoveryRingRemoved)
@@ -169,11 +170,11 @@ package struct Recovery: ~Copyable {
   }
 
   private init(
-    _ name: String, _ file: consuming File, _ settings: ArchiveSeries.Settings
+    _ name: String, _ ring: consuming LockedFile, _ settings: ArchiveSeries.Settings
   ) throws(LogError) {
     ringName = name
     self.settings = settings
-    ring = try DeadRing(file)
+    self.ring = try DeadRing(ring)
   }
 
   private var image: RingImage { ring.image }
@@ -275,10 +276,11 @@ package struct Recovery: ~Copyable {
     guard let end = last.closedEnd, let size = try directory.status(of: name)?.size, size > end,
       last.damage.isEmpty
     else { return }
-    let file = try directory.openFile(name, [.read, .write])
     // Unless another goes on with it just now.
-    guard try file.tryLock(), try last.following().isEmpty else { return }
-    try file.truncate(to: end)
+    guard let torn = try LockedFile(directory.openFile(name, [.read, .write])),
+      try last.following().isEmpty
+    else { return }
+    try torn.file.truncate(to: end)
   }
 
   private enum Opened {

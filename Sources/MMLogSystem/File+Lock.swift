@@ -39,3 +39,18 @@ extension File {
     try retrying(.fcntlGetLock, path) { mmlog_locked_by_another(descriptor) } == 1
   }
 }
+
+/// A file that is locked for as long as this is.
+///
+/// The lock is given up explicitly: a child that another thread has forked meanwhile has the file open, too, and may live for long.
+package struct LockedFile: ~Copyable, Sendable {
+  package let file: File
+
+  /// Locks a file, without waiting; nil if another open file holds a lock. It must be open for writing.
+  package init?(_ file: consuming File) throws(SystemError) {
+    guard try file.tryLock() else { return nil }
+    self.file = file
+  }
+
+  deinit { try? file.unlock() }
+}

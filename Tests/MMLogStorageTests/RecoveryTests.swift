@@ -477,15 +477,21 @@ import Testing
     }
 
     /// It has the ring open, and shares its lock.
-    @Test func aChildOfForkKeepsNobodyFromRecoveringLater() async {
-      await #expect(processExitsWith: .success) {
+    @Test(arguments: [TestPoint.recoveryLocked, .recoveryCutOff])
+    func aChildOfForkKeepsNobodyFromRecoveringLater(point: TestPoint) async {
+      await #expect(processExitsWith: .success) { [point = point.rawValue as UInt8] in
         let test = RecoveryTests()
         test.writeOverlap()
-        TestPoint.handler = { if $0 == .recoveryCutOff && bystander < 0 { bystander = fork() } }
-        ForcedFault.force(.fsync, errno: EIO, under: test.log.folder.path)
+        TestPoint.handler = { [path = test.log.folder.path] in
+          guard $0.rawValue == point, bystander < 0 else { return }
+          bystander = fork()
+          let call = $0 == .recoveryLocked ? SystemCall.pread : .fsync
+          ForcedFault.force(call, errno: EIO, times: .max, under: path)
+        }
         let problems = try test.recover().problems.map(\.systemErrorNumber)
         if bystander == 0 { while true { pause() } }
         defer { kill(bystander, SIGKILL) }
+        ForcedFault.clear(under: test.log.folder.path)
         #expect(problems == [EIO])
         #expect(test.names.contains(test.ringName))
         #expect(try test.recover().sessions.count == 1)

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import MMLog
 import MMLogReader
+import MMLogStorage
 import MMLogSystem
 import Testing
 
@@ -262,6 +263,38 @@ struct ForkTests {
     #expect(contents.isClean)
     #expect(contents.messages.sorted() == ["0", "1", "2", "in time"])
   }
+
+  #if DEBUG
+    @Test("a child that was forked while its parent closed keeps nobody from recovering what that left")
+    func whileClosing() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .success) { [path = folder.path as String] in
+        // The child lives until this process ends.
+        var ends: [CInt] = [-1, -1]
+        require(pipe(&ends) == 0)
+        let (reading, writing) = (ends[0], ends[1])
+        let parent = forkProcess()
+        if parent == 0 {
+          let store = try LogStore(directory: path, name: "fork")
+          store.logger(label: "l").info("in time")
+          TestPoint.handler = {
+            guard $0 == .closeSealed else { return }
+            if forkProcess() > 0 { kill(getpid(), SIGKILL) }
+            close(writing)
+            var byte: UInt8 = 0
+            _ = read(reading, &byte, 1)
+            _exit(0)
+          }
+          try store.close()
+        }
+        require(waitFor(parent) == SIGKILL)
+        let store = try LogStore(directory: path, name: "fork")
+        require(store.recoveredSessions.count == 1)
+        try store.close()
+      }
+      #expect(Contents(folder.path).messages == ["in time"])
+    }
+  #endif
 
   @Test("a span that a child ends is none of the child's own")
   func span() async {

@@ -223,17 +223,15 @@ final class Ring: @unchecked Sendable {
     (base + RingLayout.resumedSession).copyMemory(from: bytes, byteCount: bytes.count)
   }
 
-  /// Lets stores to the ring's memory go nowhere from now on, and keeps them from being faults.
+  /// Leaves the file, and with it the lock, to others. Stores to the ring's memory go nowhere from now on, and are no faults.
   ///
-  /// For when someone may still be in the middle of one. Async-signal-safe.
-  func detachMemory() {
+  /// For when someone may still be in the middle of one, or, in a child of fork, will be for ever. Async-signal-safe.
+  func detach() {
     crashPlace?.detach()
+    // The map keeps the file open, too, and so the lock.
     Mapping.replaceWithPrivateMemory(base, count: geometry.fileSize)
+    file = nil
   }
-
-  /// Closes the file, and with it gives up the lock if nothing else holds the file open: the map does, until it
-  /// is detached or unmapped. A fork's child has to do both, or the dead parent's ring would stay locked.
-  func giveUpLock() { file = nil }
 
   /// Unmaps the ring and closes its file. No one may touch it any more.
   func unmap() {

@@ -367,8 +367,7 @@ final class StoreCore: @unchecked Sendable {
         session.shutDown()
       } else {
         // Someone is in the middle of a log call, and may be for long: it ends in memory of no meaning.
-        session.ring.detachMemory()
-        session.ring.giveUpLock()
+        session.ring.detach()
       }
     }
     session.ring.markClosed()
@@ -518,14 +517,15 @@ final class StoreCore: @unchecked Sendable {
   func detachInChild() {
     lock.reinitialise()
     reopener.store(0, ordering: .relaxed)
+    // Should the parent die before it has closed them: whoever recovers their rings must not wait for this process.
+    for session in ending { session.ring.detach() }
     ending = []
     guard let old = open else { return }
     // The parent counts them.
     earlierLosses = LossLedger()
     lossesWithoutRing.clear()
     // Stores of a log call that forked in its middle, and of nobody else, end in private memory.
-    old.session.ring.detachMemory()
-    old.session.ring.giveUpLock()
+    old.session.ring.detach()
     old.session.reinitialiseLocks()
     labels.setGatesLocked(nil)
     // Its threads are gone, maybe in the middle of something: it is never touched again.
