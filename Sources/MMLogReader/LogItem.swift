@@ -69,7 +69,7 @@ public struct LogDamage: Equatable, Sendable {
   public let what: String
 }
 
-/// A record of which only a part was written before its process died.
+/// A record of which only a part is there.
 public struct UnfinishedRecord: Sendable {
   /// The session that it is of.
   public let session: LogSession
@@ -77,6 +77,16 @@ public struct UnfinishedRecord: Sendable {
   public let threadOrdinal: UInt32
   /// How many bytes of it there are.
   public let size: Int
+  /// Whether it is a flight record: it may have been given up while it was captured, since others needed its place. Of
+  /// all others the rest was never written, because their process died.
+  public let isFlight: Bool
+
+  /// `thread 2 had written 1200 bytes of a record when it died`
+  package var summary: String {
+    isFlight
+      ? "of a flight record of thread \(threadOrdinal) only \(size) bytes are there: the rest was given up, or never written"
+      : "thread \(threadOrdinal) had written \(size) bytes of a record when it died"
+  }
 }
 
 /// How a session ended, or why that is not known.

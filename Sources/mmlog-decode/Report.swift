@@ -17,9 +17,7 @@ struct Report {
       sentence = "\(damage.path): damaged: \(damage.size) bytes at \(damage.offset): \(damage.what)"
       isDamageOrLoss = true
     case .unfinished(let record):
-      sentence =
-        "\(record.session.title): thread \(record.threadOrdinal) had written \(record.size) bytes "
-        + "of a record when it died"
+      sentence = "\(record.session.title): \(record.summary)"
       isDamageOrLoss = false
     case .crashed(let session, let crash):
       guard session.isWithin(filter, crash.time) else { return nil }

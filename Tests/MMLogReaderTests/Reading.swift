@@ -7,7 +7,7 @@ struct Reading: Equatable {
   var damage: [LogDamage] = []
   var ends: [SessionEnding] = []
   var losses: [LossLedger] = []
-  var unfinished: [Int] = []
+  var unfinished: [UnfinishedRecord] = []
   var unreadable: [LogError] = []
   /// The order of everything: messages, and `!` for damage, `?` for an unfinished record, `$` for
   /// losses, `<` and `>` for sessions.
@@ -30,7 +30,7 @@ struct Reading: Equatable {
       damage.append(found)
       trace.append("!")
     case .unfinished(let record):
-      unfinished.append(record.size)
+      unfinished.append(record)
       trace.append("?")
     case .losses(_, let ledger):
       losses.append(ledger)

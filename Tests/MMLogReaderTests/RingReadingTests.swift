@@ -181,9 +181,22 @@ import Testing
 
   @Test func aRecordWithoutItsLastFragmentIsUnfinished() {
     log.writeFragments(record, partWords: 50, range: 0..<3)
-    #expect(log.read().unfinished == [1200])
+    #expect(log.read().unfinished.map(\.size) == [1200])
     log.write("after", ticks: 6)
     #expect(log.read().trace == ["<", "?", "after", ">"])
+  }
+
+  /// The beginning of a flight record may be captured, and the rest given up: that says nothing of its thread.
+  @Test func aFlightRecordWithoutItsRestIsToldAsOne() throws {
+    let log = TestLog(archiveLevel: .info)
+    let record = TestRecord(
+      ticks: 5, site: log.textSite, level: .debug, words: ValueWords.argument(.text(text)))
+    log.writeFragments(record, partWords: 50, range: 0..<3)
+    log.archive(areFlight: true)
+    let unfinished = log.read().unfinished
+    #expect(unfinished.map(\.isFlight) == [true])
+    #expect(
+      unfinished.map(\.summary).allSatisfy { $0.contains("1200 bytes") && !$0.contains("died") })
   }
 }
 

@@ -265,7 +265,7 @@ struct ForkTests {
   }
 
   #if DEBUG
-    @Test("a child that was forked while its parent closed keeps nobody from recovering what that left")
+    @Test("a child forked while its parent closes keeps nobody from recovering what that leaves")
     func whileClosing() async throws {
       let folder = TemporaryDirectory()
       await #expect(processExitsWith: .success) { [path = folder.path as String] in

@@ -10,10 +10,19 @@ struct FragmentTable {
   /// a lie.
   private static let mostPending = 256 << 20
 
-  /// When a record was logged: as its first fragment says (FORMAT.md, 4).
+  /// When a record was logged, as its first fragment says (FORMAT.md, 4), and whether it is a flight record.
   struct Start {
     let ticks: UInt64
     let wall: Int64
+    var isFlight = false
+  }
+
+  /// A record whose rest never came.
+  struct Unfinished {
+    let thread: UInt32
+    /// How many bytes of it there are.
+    let size: Int
+    let isFlight: Bool
   }
 
   /// What became of a thread's record.
@@ -22,8 +31,7 @@ struct FragmentTable {
     case incomplete
     /// It is whole.
     case whole([UInt8], Start)
-    /// So many bytes were there, and the rest never came.
-    case unfinished(Int)
+    case unfinished(Unfinished)
   }
 
   /// Whether no record is in pieces.
@@ -34,8 +42,10 @@ struct FragmentTable {
     let isFirst = fragment.callSite == 0
     let before = isFirst ? end(thread) : nil
     guard isFirst || assemblers[thread] != nil else { return .incomplete }
-    if pendingBytes > Self.mostPending { return giveUp(thread) }
     if isFirst { starts[thread] = start }
+    if pendingBytes > Self.mostPending {
+      return .unfinished(end(thread) ?? unfinished(thread, size: 0))
+    }
     var assembler = assemblers[thread] ?? FragmentAssembler()
     let had = assembler.pendingBytes
     let body = assembler.add(fragment)
@@ -43,26 +53,28 @@ struct FragmentTable {
     assemblers[thread] = assembler.isUnfinished ? assembler : nil
     if let body { return .whole(body, starts[thread] ?? start) }
     if let before { return .unfinished(before) }
-    return assembler.isUnfinished ? .incomplete : .unfinished(had)
+    return assembler.isUnfinished ? .incomplete : .unfinished(unfinished(thread, size: had))
   }
 
   /// A whole record of the thread has come.
   ///
-  /// - Returns: How many bytes there were of one before it that was never finished.
-  mutating func end(_ thread: UInt32) -> Int? {
+  /// - Returns: The one before it, if that was never finished.
+  mutating func end(_ thread: UInt32) -> Unfinished? {
     guard !assemblers.isEmpty, let assembler = assemblers.removeValue(forKey: thread) else {
       return nil
     }
     pendingBytes -= assembler.pendingBytes
-    return assembler.pendingBytes
+    return unfinished(thread, size: assembler.pendingBytes)
   }
 
   /// What is unfinished at the end, by thread.
-  var unfinished: [(thread: UInt32, size: Int)] {
-    assemblers.map { ($0.key, $0.value.pendingBytes) }.sorted { $0.0 < $1.0 }
+  var unfinished: [Unfinished] {
+    assemblers.map { unfinished($0.key, size: $0.value.pendingBytes) }.sorted {
+      $0.thread < $1.thread
+    }
   }
 
-  private mutating func giveUp(_ thread: UInt32) -> Result {
-    .unfinished(end(thread) ?? 0)
+  private func unfinished(_ thread: UInt32, size: Int) -> Unfinished {
+    Unfinished(thread: thread, size: size, isFlight: starts[thread]?.isFlight ?? false)
   }
 }

@@ -191,9 +191,7 @@ final class SessionReader {
     segments = []
     // The rest of a record may come later.
     if given != nil && closing.isEmpty { return }
-    for (thread, size) in fragments.unfinished.reversed() {
-      closing.append(unfinished(thread, size))
-    }
+    for record in fragments.unfinished.reversed() { closing.append(item(record)) }
   }
 
   // MARK: - Records
@@ -238,7 +236,7 @@ final class SessionReader {
   ) -> RecordPlace? {
     let time = run.clock.wall(at: ticks)
     let thread = run.thread(of: view)
-    let start = FragmentTable.Start(ticks: ticks, wall: time)
+    let start = FragmentTable.Start(ticks: ticks, wall: time, isFlight: run.isFlight(view))
     if view.isFragment || !fragments.isEmpty {
       takeSlowly(view, thread.takeUnretainedValue(), offset, start, of: run)
       return nil
@@ -246,7 +244,7 @@ final class SessionReader {
     guard filter.passes(time: time), filter.passes(thread) else { return nil }
     var kept: CallSiteInfo?
     do throws(FormatError) {
-      let place = try place(of: view.body, thread, start, run.isFlight(view)) { kept = $0 }
+      let place = try place(of: view.body, thread, start) { kept = $0 }
       if let place, let kept {
         queueRecord(place, run.clock, keeping: [run.owner, kept])
         return nil
@@ -262,14 +260,14 @@ final class SessionReader {
   @inline(__always)
   private func place(
     of body: UnsafeRawBufferPointer, _ thread: Unmanaged<LogThread>, _ start: FragmentTable.Start,
-    _ isFlight: Bool, keep: (CallSiteInfo) -> Void
+    keep: (CallSiteInfo) -> Void
   ) throws(FormatError) -> RecordPlace? {
     let content = try sites.content(body, keep: keep)
     let label = sites.label(content.label)
     guard filter.passes(content, label, thread) else { return nil }
     return RecordPlace(
-      time: start.wall, ticks: start.ticks, thread: thread, label: label, isFlight: isFlight,
-      content: content)
+      time: start.wall, ticks: start.ticks, thread: thread, label: label,
+      isFlight: start.isFlight, content: content)
   }
 
   /// Takes a fragment, or a record while others are in pieces.
@@ -282,11 +280,11 @@ final class SessionReader {
     if view.isFragment {
       switch fragments.add(view, thread: thread.ordinal, start: start) {
       case .incomplete: return
-      case .unfinished(let size): return queue.append(unfinished(thread.ordinal, size))
+      case .unfinished(let record): return queue.append(item(record))
       case .whole(let body, let first): (payload, start) = (Payload(body), first)
       }
-    } else if let size = fragments.end(thread.ordinal) {
-      queue.append(unfinished(thread.ordinal, size))
+    } else if let record = fragments.end(thread.ordinal) {
+      queue.append(item(record))
     }
     let reference = Unmanaged.passUnretained(thread)
     guard filter.passes(time: start.wall), filter.passes(reference) else { return }
@@ -294,8 +292,7 @@ final class SessionReader {
     if let payload { kept.append(payload) }
     do throws(FormatError) {
       let body = payload?.bytes ?? view.body
-      let isFlight = run.isFlight(view)
-      if let place = try place(of: body, reference, start, isFlight, keep: { kept.append($0) }) {
+      if let place = try place(of: body, reference, start, keep: { kept.append($0) }) {
         queueRecord(place, run.clock, keeping: kept)
       }
     } catch {
@@ -319,7 +316,10 @@ final class SessionReader {
     queue.insert(.damage(run.damage(offset, view.bytes.count, "a record: \(error)")), at: 0)
   }
 
-  private func unfinished(_ thread: UInt32, _ size: Int) -> LogItem {
-    .unfinished(UnfinishedRecord(session: session, threadOrdinal: thread, size: size))
+  private func item(_ record: FragmentTable.Unfinished) -> LogItem {
+    .unfinished(
+      UnfinishedRecord(
+        session: session, threadOrdinal: record.thread, size: record.size, isFlight: record.isFlight
+      ))
   }
 }

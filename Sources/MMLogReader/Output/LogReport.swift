@@ -73,10 +73,7 @@ public struct LogReport {
     case .unfinished(let record):
       add(
         Damage(
-          path: "session \(record.session.id)",
-          sentence: "thread \(record.threadOrdinal) had written \(record.size) bytes of a record "
-            + "when it died",
-          time: lastTime))
+          path: "session \(record.session.id)", sentence: record.summary, time: lastTime))
     @unknown default: return
     }
   }
