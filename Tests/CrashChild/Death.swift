@@ -50,13 +50,24 @@ enum Death {
       let counted = UInt(bitPattern: counter)
       // Neither allocates nor locks, but where archives are deleted: it may be called in a signal handler.
       TestPoint.handler = { reached in
-        if reached == .retentionBeforeDelete { ledger?.link(archivesIn: directory) }
+        if reached == .retentionBeforeDelete, let ledger { link(directory, ledger) }
         guard reached.rawValue == expected,
           let counter = UnsafeMutablePointer<UInt64>(bitPattern: counted),
           mmlog_fetch_add_u64(counter, 1) + 1 == count
         else { return }
         Death.page?.deathPoint = expected
         CurrentProcess.die()
+      }
+    }
+
+    /// How many archives can be deleted before one is that has no other name yet.
+    private static let linkedAhead = Guarded(0)
+
+    /// Gives archives another name before one is deleted: not before each if there are thousands, since the oldest go first.
+    private static func link(_ directory: String, _ ledger: ArchiveLedger) {
+      linkedAhead.withLock { ahead in
+        ahead -= 1
+        if ahead < 0 { ahead = ledger.link(archivesIn: directory) / 2 - 100 }
       }
     }
 

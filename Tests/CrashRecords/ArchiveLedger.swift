@@ -35,12 +35,17 @@ package struct ArchiveLedger: Sendable {
   // MARK: - Archives
 
   /// Gives each archive in `directory` another name here, by which it can be read when it was deleted there.
-  package func link(archivesIn directory: String) {
-    for name in Self.names(directory) where name.hasSuffix(".mmlog") {
+  ///
+  /// - Returns: How many there are.
+  @discardableResult
+  package func link(archivesIn directory: String) -> Int {
+    let names = Self.names(directory).filter { $0.hasSuffix(".mmlog") }
+    for name in names {
       guard let number = Self.inode("\(directory)/\(name)") else { continue }
       // A number is nobody else's as long as a file of this one is there.
       _ = Glibc.link("\(directory)/\(name)", "\(path)/links/\(number)-\(name)")
     }
+    return names.count
   }
 
   /// The archives that were in `directory`, and are not any more.
