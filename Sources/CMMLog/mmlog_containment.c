@@ -25,7 +25,7 @@ static struct mmlog_contained *ranges;
 static struct sigaction previous;
 static uintptr_t page_size;
 
-static struct mmlog_contained *range_of(uintptr_t address) {
+MMLOG_UNSANITIZED static struct mmlog_contained *range_of(uintptr_t address) {
   struct mmlog_contained *range = __atomic_load_n(&ranges, __ATOMIC_ACQUIRE);
   for (; range != NULL; range = range->next) {
     uintptr_t base = __atomic_load_n(&range->base, __ATOMIC_ACQUIRE);
@@ -34,8 +34,7 @@ static struct mmlog_contained *range_of(uintptr_t address) {
   return NULL;
 }
 
-// mmap(2) is not on POSIX's list of what a handler may call; on Linux it is a plain system call.
-static bool contain(const siginfo_t *info) {
+MMLOG_UNSANITIZED static bool contain(const siginfo_t *info) {
   uintptr_t address = (uintptr_t)info->si_addr;
   struct mmlog_contained *range = range_of(address);
   // Positive: from the kernel, about a fault of this thread. What kill(2) sends has no address.
@@ -55,7 +54,7 @@ static bool contain(const siginfo_t *info) {
   return true;
 }
 
-static void handle(int signal, siginfo_t *info, void *context) {
+MMLOG_UNSANITIZED static void handle(int signal, siginfo_t *info, void *context) {
   int saved = errno;
   if (!contain(info)) mmlog_handle_crash(&previous, signal, info, context);
   errno = saved;

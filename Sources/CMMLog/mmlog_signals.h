@@ -5,6 +5,13 @@
 
 #include <signal.h>
 
+// What runs when an access faults: the thread sanitizer may hold a lock of its own while it makes that access.
+#if __has_attribute(disable_sanitizer_instrumentation)
+#define MMLOG_UNSANITIZED __attribute__((disable_sanitizer_instrumentation))
+#else
+#define MMLOG_UNSANITIZED
+#endif
+
 // Records a crash, if crashes are recorded, and does what the handler that was there before would have done.
 void mmlog_handle_crash(const struct sigaction *previous, int signal, siginfo_t *info, void *context);
 

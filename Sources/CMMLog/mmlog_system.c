@@ -1,4 +1,5 @@
 #include "CMMLog.h"
+#include "mmlog_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,11 +128,12 @@ int mmlog_exclude_from_core_dumps(void *base, size_t count) {
 
 static const int private_memory = MAP_PRIVATE | MAP_ANONYMOUS;
 
-int mmlog_replace_with_private_memory(void *base, size_t count) {
-  // MAP_NORESERVE: where memory may not be overcommitted this must still succeed.
-  void *map = mmap(base, count, PROT_READ | PROT_WRITE, private_memory | MAP_FIXED | MAP_NORESERVE,
-                   -1, 0);
-  return map == MAP_FAILED ? -1 : 0;
+MMLOG_UNSANITIZED int mmlog_replace_with_private_memory(void *base, size_t count) {
+  // MAP_NORESERVE: where memory may not be overcommitted this must still succeed. The plain system call: mmap(3) is not on
+  // POSIX's list of what a handler may call, and sanitizers have one of their own.
+  long map = syscall(SYS_mmap, base, count, PROT_READ | PROT_WRITE,
+                     private_memory | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  return map == -1 ? -1 : 0;
 }
 
 void *mmlog_private_allocate(size_t count) {
@@ -189,7 +191,7 @@ int mmlog_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout) {
   return code;
 }
 
-int mmlog_futex_wake(uint32_t *word, int count) {
+MMLOG_UNSANITIZED int mmlog_futex_wake(uint32_t *word, int count) {
   int saved = errno;
   long woken = syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
   errno = saved;

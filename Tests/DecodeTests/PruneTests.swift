@@ -3,7 +3,6 @@ import Foundation
 import MMLogFormat
 import MMLogSystem
 import MMLogTestFiles
-import Synchronization
 import Testing
 
 /// `mmlog-decode --prune`.
@@ -42,7 +41,7 @@ import Testing
 
   @Test func twoThatPruneAtOnceDeleteEachArchiveOnceAndNoMore() throws {
     let names = archives(9)
-    let runs = Mutex<[Run]>([])
+    let runs = Guarded<[Run]>([])
     DispatchQueue.concurrentPerform(iterations: 3) { _ in
       let run = try? decode(["--prune", "--max-count", "4", folder.path])
       runs.withLock { $0 += run.map { [$0] } ?? [] }

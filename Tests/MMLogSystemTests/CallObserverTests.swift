@@ -1,13 +1,12 @@
 #if DEBUG
   import Glibc
   import MMLogSystem
-  import Synchronization
   import Testing
 
   @Suite("System calls that are watched", .serialized) struct CallObserverTests {
     /// What was told of the calls about one path.
     private final class Told: Sendable {
-      private let list = Mutex<[String]>([])
+      private let list = Guarded<[String]>([])
 
       init(about path: String) {
         CallObserver.observe { [self] call, about, phase in

@@ -1,6 +1,5 @@
 import Glibc
 import MMLogSystem
-import Synchronization
 import Testing
 
 extension File {
@@ -62,8 +61,8 @@ func failure(closing file: consuming File) -> SystemError? {
 
 /// A value that threads share.
 final class Box<Value: Sendable>: Sendable {
-  private let storage: Mutex<Value>
-  init(_ value: Value) { storage = Mutex(value) }
+  private let storage: Guarded<Value>
+  init(_ value: Value) { storage = Guarded(value) }
   var value: Value {
     get { storage.withLock { $0 } }
     set { storage.withLock { $0 = newValue } }
@@ -83,5 +82,5 @@ struct SharedWord: @unchecked Sendable {
   }
 
   /// Where the leak checker finds them.
-  private static let addresses = Mutex<[UInt]>([])
+  private static let addresses = Guarded<[UInt]>([])
 }

@@ -4,6 +4,7 @@ import MMLog
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
+import MMLogTestFiles
 import Testing
 
 @Suite("fork", .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))

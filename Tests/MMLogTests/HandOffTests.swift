@@ -4,7 +4,6 @@ import MMLog
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
-import Synchronization
 import Testing
 
 /// What archives are handed on by, and what the store tells of it.
@@ -142,7 +141,7 @@ import Testing
     let stores = try (0..<4).map { _ in
       try LogStore(directory: test.folder.path, name: "test")
     }
-    let sent = Mutex<[UInt32]>([])
+    let sent = Guarded<[UInt32]>([])
     try onThreads(stores.count) { index in
       let store = stores[index]
       do {

@@ -3,7 +3,6 @@ import MMLog
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
-import Synchronization
 import Testing
 
 /// Rotation, retention and hand-off, as a service sees them.
@@ -349,7 +348,7 @@ import Testing
   private final class Observer: LogStoreObserver {
     let kept: Set<UInt32>
     let body: @Sendable (LogEvent) -> Void
-    let told = Mutex<[String]>([])
+    let told = Guarded<[String]>([])
 
     init(keeping kept: Set<UInt32> = [], _ body: @escaping @Sendable (LogEvent) -> Void = { _ in })
     {
@@ -384,7 +383,7 @@ import Testing
   }
 
   @Test func anObserverMayCallAnyMethodOfTheStore() async throws {
-    let box = Mutex<LogStore?>(nil)
+    let box = Guarded<LogStore?>(nil)
     let done = AsyncStream<Int>.makeStream()
     let observer = Observer { event in
       guard case .sealed(let archive) = event, archive.number <= 2,

@@ -4,6 +4,7 @@ import MMLog
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
+import MMLogTestFiles
 import Testing
 
 /// Levels that somebody sets who is not the program.
@@ -151,7 +152,9 @@ struct LevelControlTests {
     }
   }
 
-  @Test("a child of fork has the levels that were set from outside, and its own ring for more")
+  @Test(
+    "a child of fork has the levels that were set from outside, and its own ring for more",
+    .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
   func forking() async {
     await #expect(processExitsWith: .success) {
       let test = try TestStore { $0.level = .info }

@@ -2,7 +2,6 @@ import Foundation
 import MMLog
 import MMLogReader
 import MMLogSystem
-import Synchronization
 import Testing
 
 @Suite("Spans")
@@ -78,7 +77,7 @@ struct SpanTests {
     // Large: a call inside another one waits for room for a millisecond only.
     let test = try TestStore()
     let log = test.log
-    let handed = Mutex<[Span]>([])
+    let handed = Guarded<[Span]>([])
     try onThreads(6) { thread in
       for number in 0..<500 {
         let span = log.begin("\(thread) \(number)")

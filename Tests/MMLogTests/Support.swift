@@ -156,6 +156,3 @@ func require(_ condition: Bool, _ what: @autoclosure () -> String = "", line: UI
   }
   _exit(1)
 }
-
-/// Whether the tests are built with the thread sanitizer.
-var hasThreadSanitizer: Bool { dlsym(nil, "__tsan_init") != nil }

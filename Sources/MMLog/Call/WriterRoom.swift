@@ -88,7 +88,8 @@ enum WriterRoom {
   /// Makes a writer one that has no segment: its first record asks for room.
   static func prepare(_ writer: UnsafeMutablePointer<mmlog_writer>, of thread: ThreadBlock) {
     writer.pointee.thread = thread
-    writer.pointee.has_segment = 0
+    // Not where it is so: whoever closes the session may be looking at it.
+    if writer.pointee.has_segment != 0 { writer.pointee.has_segment = 0 }
     writer.pointee.in_scratch = 0
     writer.pointee.cursor = mmlog_emergency_of(writer)
     writer.pointee.limit = writer.pointee.cursor
