@@ -83,11 +83,14 @@ package struct CrashRound {
   private mutating func startLogging(number: Int, isAimed: Bool) throws {
     var death = Death.random(&random, isLogging: true)
     if settings.recordsCrashes && random.oneIn(2) { death = .ofSignal(&random) }
-    if isAimed, let aim, !aim.isOfRecovery { death = self.death(at: aim) }
+    if isAimed, let aim {
+      // Where others are to die of recovering it, it leaves something to recover.
+      death = aim.isOfRecovery ? .after(UInt32(random.scaled(1...150_000))) : self.death(at: aim)
+    }
     let process = try log.startLogging(process: number, death.arguments)
     // One that is to die somewhere may die before.
     switch death {
-    case .after where random.oneIn(8): break
+    case .after where aim?.isOfRecovery != true && random.oneIn(8): break
     case .after, .ofSignal: try process.waitUntilReady()
     case .at, .inCall: break
     }

@@ -69,8 +69,9 @@ extension TestPoint {
     case .recoveryLocked, .recoveryUnfinishedRemoved, .recoveryCutOff, .recoveryLossesWritten,
       .recoveryClosed, .recoveryRingRemoved:
       1
+    case .recoveryBeforeFrame, .recoveryAfterFrame: 2
     case .forkDetached, .forkReopened: 1
-    case .forkPrepared, .recoveryBeforeFrame, .recoveryAfterFrame: 3
+    case .forkPrepared: 3
     case .dictionaryAdding, .recordBuilt: 6
     case .archiveCreated, .archiveHeadWritten, .archiveNamed: 6
     case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: 6

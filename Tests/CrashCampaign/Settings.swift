@@ -110,6 +110,7 @@ package struct Settings {
     case .discardClaimed, .discardFragmentCounted, .discardCounted, .fragmentWritten,
       .overflowLocked:
       records = nil
+    case _ where point.isOfRecovery: records = nil
     default: break
     }
   }
