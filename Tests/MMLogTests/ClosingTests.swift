@@ -73,6 +73,34 @@ struct ClosingTests {
       #expect(try test.closeAndRead().messages == ["one", "two"])
     }
 
+    /// As a process has that another thread is starting, until its program is loaded.
+    @Test("what a close leaves can be recovered while another process has the ring open")
+    func closeBesideAnotherProcess() async {
+      await #expect(processExitsWith: .success) {
+        // Without the handlers that fork(2) runs.
+        typealias Fork = @convention(c) () -> pid_t
+        let fork = unsafeBitCast(dlsym(nil, "_Fork"), to: Fork?.self)
+        guard let fork else { return }
+        let test = try TestStore()
+        test.log.info("kept")
+        // It lives until this one ends.
+        var ends: [CInt] = [-1, -1]
+        require(pipe(&ends) == 0)
+        if fork() == 0 {
+          close(ends[1])
+          var byte: UInt8 = 0
+          _ = read(ends[0], &byte, 1)
+          _exit(0)
+        }
+        ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+        require(logError { try test.store.close() }?.code == .outOfSpace)
+        ForcedFault.clear(under: test.folder.path)
+        let next = try LogStore(directory: test.folder.path, name: "test")
+        require(next.recoveredSessions.map(\.recordCount) == [1])
+        try next.close()
+      }
+    }
+
     @Test("a close that fails leaves the records for the next start")
     func closeFails() throws {
       let test = try TestStore()

@@ -225,13 +225,29 @@ final class Ring: @unchecked Sendable {
 
   /// Leaves the file, and with it the lock, to others. Stores to the ring's memory go nowhere from now on, and are no faults.
   ///
-  /// For when someone may still be in the middle of one, or, in a child of fork, will be for ever. Async-signal-safe.
+  /// For when someone may still be in the middle of one.
   func detach() {
+    detachMemory()
+    unlock()
+    file = nil
+  }
+
+  /// The same in a child of fork, where someone will be in the middle for ever. The lock, which it shares, stays the parent's.
+  /// Async-signal-safe.
+  func detachInChild() {
+    detachMemory()
+    file = nil
+  }
+
+  private func detachMemory() {
     crashPlace?.detach()
     // The map keeps the file open, too, and so the lock.
     Mapping.replaceWithPrivateMemory(base, count: geometry.fileSize)
-    file = nil
   }
+
+  /// Gives up the lock, whoever else has the file open: a process that another thread is starting has it until its program is
+  /// loaded.
+  private func unlock() { try? file?.unlock() }
 
   /// Unmaps the ring and closes its file. No one may touch it any more.
   func unmap() {
@@ -239,6 +255,7 @@ final class Ring: @unchecked Sendable {
     containment = nil
     crashPlace = nil
     mapping = nil
+    unlock()
     file = nil
   }
 }

@@ -518,14 +518,14 @@ final class StoreCore: @unchecked Sendable {
     lock.reinitialise()
     reopener.store(0, ordering: .relaxed)
     // Should the parent die before it has closed them: whoever recovers their rings must not wait for this process.
-    for session in ending { session.ring.detach() }
+    for session in ending { session.ring.detachInChild() }
     ending = []
     guard let old = open else { return }
     // The parent counts them.
     earlierLosses = LossLedger()
     lossesWithoutRing.clear()
     // Stores of a log call that forked in its middle, and of nobody else, end in private memory.
-    old.session.ring.detach()
+    old.session.ring.detachInChild()
     old.session.reinitialiseLocks()
     labels.setGatesLocked(nil)
     // Its threads are gone, maybe in the middle of something: it is never touched again.
