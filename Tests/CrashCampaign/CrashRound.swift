@@ -85,7 +85,7 @@ package struct CrashRound {
     if settings.recordsCrashes && random.oneIn(2) { death = .ofSignal(&random) }
     if isAimed, let aim {
       // Where others are to die of recovering it, it leaves something to recover.
-      death = aim.isOfRecovery ? .after(UInt32(random.scaled(1...150_000))) : self.death(at: aim)
+      death = aim.isOfRecovery ? .after(&random, isLogging: true) : self.death(at: aim)
     }
     let process = try log.startLogging(process: number, death.arguments)
     // One that is to die somewhere may die before.

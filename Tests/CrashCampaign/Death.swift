@@ -28,9 +28,14 @@ package enum Death {
     return .ofSignal(signal, UInt32(random.scaled(1...150_000)))
   }
 
+  /// A death at any instant.
+  static func after(_ random: inout SeededGenerator, isLogging: Bool) -> Death {
+    .after(UInt32(random.scaled(1...(isLogging ? 150_000 : 15_000))))
+  }
+
   /// Any other death that a process may die that logs, or only recovers.
   static func random(_ random: inout SeededGenerator, isLogging: Bool) -> Death {
-    let instant = Death.after(UInt32(random.scaled(1...(isLogging ? 150_000 : 15_000))))
+    let instant = after(&random, isLogging: isLogging)
     #if DEBUG
       if !random.oneIn(3) { return instant }
       let call = random.scaled(1...(isLogging ? 200 : 120))

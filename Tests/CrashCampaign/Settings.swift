@@ -108,9 +108,9 @@ package struct Settings {
     }
     switch point {
     case .discardClaimed, .discardFragmentCounted, .discardCounted, .fragmentWritten,
-      .overflowLocked:
+      .overflowLocked,
+      _ where point.isOfRecovery:
       records = nil
-    case _ where point.isOfRecovery: records = nil
     default: break
     }
   }

@@ -83,15 +83,8 @@ struct ClosingTests {
         guard let fork else { return }
         let test = try TestStore()
         test.log.info("kept")
-        // It lives until this one ends.
-        var ends: [CInt] = [-1, -1]
-        require(pipe(&ends) == 0)
-        if fork() == 0 {
-          close(ends[1])
-          var byte: UInt8 = 0
-          _ = read(ends[0], &byte, 1)
-          _exit(0)
-        }
+        let lifeline = Lifeline()
+        if fork() == 0 { lifeline.holdOn() }
         ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
         require(logError { try test.store.close() }?.code == .outOfSpace)
         ForcedFault.clear(under: test.folder.path)

@@ -270,10 +270,7 @@ struct ForkTests {
     func whileClosing() async throws {
       let folder = TemporaryDirectory()
       await #expect(processExitsWith: .success) { [path = folder.path as String] in
-        // The child lives until this process ends.
-        var ends: [CInt] = [-1, -1]
-        require(pipe(&ends) == 0)
-        let (reading, writing) = (ends[0], ends[1])
+        let lifeline = Lifeline()
         let parent = forkProcess()
         if parent == 0 {
           let store = try LogStore(directory: path, name: "fork")
@@ -281,10 +278,7 @@ struct ForkTests {
           TestPoint.handler = {
             guard $0 == .closeSealed else { return }
             if forkProcess() > 0 { kill(getpid(), SIGKILL) }
-            close(writing)
-            var byte: UInt8 = 0
-            _ = read(reading, &byte, 1)
-            _exit(0)
+            lifeline.holdOn()
           }
           try store.close()
         }

@@ -121,6 +121,26 @@ struct TestStore {
   #endif
 }
 
+/// What children that an exit test forks hold on to, to live as long as the test's process does.
+struct Lifeline {
+  private let reading: CInt
+  private let writing: CInt
+
+  init() {
+    var ends: [CInt] = [-1, -1]
+    require(pipe(&ends) == 0)
+    (reading, writing) = (ends[0], ends[1])
+  }
+
+  /// In a child: waits until the process that made it has ended, and ends. Async-signal-safe.
+  func holdOn() -> Never {
+    close(writing)
+    var byte: UInt8 = 0
+    _ = read(reading, &byte, 1)
+    _exit(0)
+  }
+}
+
 extension LogStore.Configuration {
   /// The smallest ring that there is: 61 segments of 4 KiB.
   mutating func makeTiny() {
