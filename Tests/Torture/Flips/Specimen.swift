@@ -101,19 +101,29 @@ struct Specimen {
 
 /// What has to be the same of a record.
 struct LoggedRecord: Equatable {
+  let session: SessionID
   let ticks: UInt64
   let level: Level
   let label: String
   let thread: UInt32
+  let threadName: String
+  let file: String
   let line: Int
   let message: [UInt8]
+  let fieldNames: [String]
+  let fieldValues: [Value]
+  let isFlight: Bool
 
   init(_ record: LogRecord) {
+    session = record.session.id
     ticks = record.ticks
     level = record.level
     label = record.label
-    thread = record.thread.ordinal
-    line = record.line
+    (thread, threadName) = (record.thread.ordinal, record.thread.name)
+    (file, line) = (record.file, record.line)
     message = record.messageBytes
+    let fields = record.fields
+    (fieldNames, fieldValues) = (fields.map(\.name), fields.map(\.value))
+    isFlight = record.isFlight
   }
 }

@@ -5,7 +5,7 @@ import MMLogTestFiles
 
 /// The files of a folder as a power cut may leave them.
 struct Image {
-  private(set) var files: [String: [UInt8]] = [:]
+  var files: [String: [UInt8]] = [:]
 
   /// Makes one up: of everything that was not synced at that time any part may be missing.
   init(of history: History, at time: Int, _ random: inout SeededGenerator) {
@@ -54,7 +54,7 @@ struct Image {
   }
 
   /// Has a file say that it was written before the machine was started.
-  private static func reboot(_ bytes: UnsafeMutableRawBufferPointer) {
+  static func reboot(_ bytes: UnsafeMutableRawBufferPointer) {
     guard bytes.count >= HeadLayout.size else { return }
     let head = UnsafeRawBufferPointer(rebasing: bytes[..<HeadLayout.check])
     let check = UnsafeRawBufferPointer(bytes).load(HeadLayout.check, as: UInt32.self)

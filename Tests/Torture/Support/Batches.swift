@@ -33,15 +33,18 @@ struct Batches {
   ///
   /// - Parameters:
   ///   - seeds: The first seed of each.
+  ///   - goesOn: Whether more may be begun; default: always.
   ///   - arguments: The command line for one of them, for this very program. Status 0: nothing was found.
   ///   - done: Is given each that has ended, however it did.
   mutating func run(
-    _ seeds: [UInt64], _ arguments: (Batch) -> [String], done: (Batch) -> Void
+    _ seeds: [UInt64], while goesOn: () -> Bool = { true }, _ arguments: (Batch) -> [String],
+    done: (Batch) -> Void
   ) throws {
     var waiting = seeds.reversed() as [UInt64]
     var running: [(batch: Batch, process: ChildProcess, deadline: UInt64)] = []
-    while !running.isEmpty || (!waiting.isEmpty && failures < 10) {
-      while failures < 10, running.count < jobs, let seed = waiting.popLast() {
+    var isOpen: Bool { failures < 10 && goesOn() }
+    while !running.isEmpty || (!waiting.isEmpty && isOpen) {
+      while isOpen, running.count < jobs, let seed = waiting.popLast() {
         let batch = Batch(seed: seed, folder: "\(folder)/run-\(seed)")
         try Folder.make(batch.folder)
         let process = try ChildProcess(

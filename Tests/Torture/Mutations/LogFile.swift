@@ -1,0 +1,36 @@
+import MMLogFormat
+
+/// A file of a log, in memory.
+struct LogFile: Sendable {
+  let name: String
+  let bytes: [UInt8]
+  let parts: [FilePart]
+  /// The sessions whose archives are in it, one after the other, with the archives' numbers; or
+  /// whose ring it is, with number 0.
+  let sections: [(session: SessionID, number: Int)]
+
+  init(_ name: String, _ bytes: [UInt8]) {
+    (self.name, self.bytes) = (name, bytes)
+    let isRing = name.hasSuffix(".ring")
+    parts = FilePart.all(of: bytes, isRing: isRing)
+    sections = parts.filter { $0.kind == .head }.map { part in
+      let head = bytes[part.range]
+      let session = head.withUnsafeBytes {
+        SessionID(
+          words: (
+            $0.load(HeadLayout.session, as: UInt64.self),
+            $0.load(HeadLayout.session + 8, as: UInt64.self)
+          ))
+      }
+      let number = head.withUnsafeBytes { $0.load(ArchiveLayout.number, as: UInt32.self) }
+      return (session, isRing ? 0 : Int(number))
+    }
+  }
+
+  var isRing: Bool { name.hasSuffix(".ring") }
+  var frames: [FilePart] { parts.filter(\.isFrame) }
+  var heads: [FilePart] { parts.filter { $0.kind == .head } }
+  var trailers: [FilePart] { parts.filter { $0.kind == .trailer } }
+
+  func has(_ session: SessionID) -> Bool { sections.contains { $0.session == session } }
+}

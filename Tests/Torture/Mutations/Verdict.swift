@@ -1,0 +1,221 @@
+import MMLogFormat
+import MMLogReader
+
+/// What reading a mutated directory gave, beside what was logged.
+struct Verdict {
+  /// What became of a copy; the worst of it, if several things did.
+  enum Outcome: Int, CaseIterable {
+    /// Every record is there, and nothing is reported.
+    case unharmed
+    /// Every record is there, and something is reported.
+    case reported
+    /// Records are missing, and that is reported.
+    case missing
+    /// Unreported, since nobody can know: the oldest archives of a session are not there, as after
+    /// retention.
+    case asRetained
+    /// Unreported, since nobody can know: no byte of the session is left.
+    case asNeverThere
+    /// Unreported, since nobody can know: what a dead process left is as it was before its newest
+    /// records.
+    case asBefore
+    /// Unreported: a finding.
+    case silent
+    /// Something is given that was not logged, or not so, or twice: a finding.
+    case wrong
+
+    var isFinding: Bool { self == .silent || self == .wrong }
+  }
+
+  private(set) var outcome = Outcome.unharmed
+  /// What is wrong.
+  private(set) var problems: [String] = []
+  private let files: MutatedFiles
+  private let found: FoundLog
+  private let folder: String
+  private var given: Set<Int> = []
+
+  private var scene: Scene { files.scene }
+
+  /// - Parameters:
+  ///   - found: What reading them gave.
+  ///   - folder: Where they were.
+  init(_ found: FoundLog, of files: MutatedFiles, in folder: String) {
+    (self.found, self.files, self.folder) = (found, files, folder)
+    if !found.reports.isEmpty { raise(.reported) }
+    if !found.isBounded { note(.wrong, "there is no end of items") }
+    checkGiven()
+    checkMissing()
+  }
+
+  private mutating func raise(_ outcome: Outcome) {
+    if outcome.rawValue > self.outcome.rawValue { self.outcome = outcome }
+  }
+
+  private mutating func note(_ outcome: Outcome, _ problem: String) {
+    raise(outcome)
+    if problems.count < 3 { problems.append(problem) }
+  }
+
+  // MARK: - What is there
+
+  private mutating func checkGiven() {
+    var newest: [Int: Int] = [:]
+    var others: Set<Scene.Key> = []
+    for (record, time) in found.records {
+      guard let key = Scene.key(of: record), scene.wasLogged(record, as: key) else {
+        let key = Scene.key(of: record).map { "\($0.sequence) of lane \($0.lane)" } ?? "of nobody"
+        note(.wrong, "session \(record.session) did not log this record: \(key)")
+        continue
+      }
+      let name = "record \(key.sequence) of lane \(key.lane)"
+      if key.sequence <= newest[key.lane, default: 0] {
+        note(.wrong, "\(name) comes after \(newest[key.lane] ?? 0), or twice")
+      }
+      newest[key.lane] = key.sequence
+      guard let number = scene.numbers[key] else {
+        // It was given up, or deleted, before the end.
+        if !others.insert(key).inserted { note(.wrong, "\(name), an old one, comes twice") }
+        continue
+      }
+      given.insert(number)
+      compare(record, time, scene.records[number], name)
+    }
+  }
+
+  private mutating func compare(
+    _ record: LoggedRecord, _ time: Int64, _ expected: Scene.Record, _ name: String
+  ) {
+    if record != expected.record {
+      note(.wrong, "\(name) is \(record.attributes), and was \(expected.record.attributes)")
+    } else if time != expected.time, !isReported(expected), !hasOlderClock(record.session) {
+      note(.wrong, "\(name) is \(time - expected.time) ns late, and nothing is reported")
+    }
+  }
+
+  /// Whether a ring's first page differs, but for what would be seen: an older one has an older
+  /// clock.
+  private func hasOlderClock(_ session: SessionID) -> Bool {
+    files.files.contains { file in
+      let original = scene.files[file.origin]
+      return original.isRing && original.has(session)
+        && file.bytes.prefix(4096) != original.bytes.prefix(4096)
+        && scene.relics.contains { relic in
+          relic.isRing && relic.has(session)
+            && stride(from: 512, to: 1024, by: 32).contains {
+              file.bytes[$0..<$0 + 32] != original.bytes[$0..<$0 + 32]
+                && file.bytes[$0..<$0 + 32] == relic.bytes[$0..<$0 + 32]
+            }
+        }
+    }
+  }
+
+  // MARK: - What is missing
+
+  private mutating func checkMissing() {
+    let missing = scene.records.indices.filter { !given.contains($0) }
+    if missing.isEmpty { return }
+    raise(.missing)
+    let silent = missing.filter { !isReported(scene.records[$0]) }
+    for (session, numbers) in Dictionary(grouping: silent, by: { scene.records[$0].record.session })
+    {
+      let excuse = excuse(session, numbers)
+      guard excuse == .silent else {
+        raise(excuse)
+        continue
+      }
+      note(
+        .silent, "\(numbers.count) records of session \(session) are missing: \(place(numbers[0]))")
+    }
+  }
+
+  private func place(_ number: Int) -> String {
+    let record = scene.records[number]
+    let key = Scene.key(of: record.record)
+    let files = record.files.map { scene.files[$0].name }
+    return "the first is \(key?.sequence ?? 0) of lane \(key?.lane ?? 0), in \(files)"
+  }
+
+  /// Whether something is said about the files that had it, or about its session.
+  private func isReported(_ record: Scene.Record) -> Bool {
+    let session = record.record.session
+    if found.reports.sessions.contains(session) { return true }
+    if let ending = found.endings[session], ending != scene.endings[session] {
+      switch ending {
+      case .unknown, .died: return true
+      default: break
+      }
+    }
+    return files.files.contains {
+      record.files.contains($0.origin) && found.reports.paths.contains("\(folder)/\($0.name)")
+    }
+  }
+
+  /// Why nobody can know that these records are missing; `silent`: somebody can.
+  private func excuse(_ session: SessionID, _ missing: [Int]) -> Outcome {
+    let kept = files.files.filter { scene.files[$0.origin].has(session) }
+    if !kept.contains(where: { reaches($0, session) }) { return .asNeverThere }
+    let removed = scene.files.indices.filter { index in
+      scene.files[index].has(session) && !kept.contains { $0.origin == index }
+    }
+    let isRemoved = missing.allSatisfy { removed.contains(contentsOf: scene.records[$0].files) }
+    if isRemoved, let oldest = numbers(session, kept.map(\.origin)).min(),
+      oldest > numbers(session, removed).max() ?? 0
+    {
+      return .asRetained
+    }
+    let isOlder = missing.allSatisfy { isOlderState(scene.records[$0]) }
+    return isOlder && found.endings[session].map { $0.isDeath } != false ? .asBefore : .silent
+  }
+
+  private func numbers(_ session: SessionID, _ origins: [Int]) -> [Int] {
+    origins.flatMap { scene.files[$0].sections }.filter { $0.session == session && $0.number > 0 }
+      .map(\.number)
+  }
+
+  /// Whether a file goes on to where something of a session begins in it.
+  private func reaches(_ file: MutatedFiles.File, _ session: SessionID) -> Bool {
+    let original = scene.files[file.origin]
+    return zip(original.heads, original.sections).contains { head, section in
+      section.session == session && file.bytes.count > head.range.lowerBound
+    }
+  }
+
+  /// Whether a record's bytes are gone as if they had not been written yet: of a ring, behind all
+  /// that is left of its thread; of an archive, behind all that is left of its session.
+  private func isOlderState(_ record: Scene.Record) -> Bool {
+    let isInArchive = record.files.contains { !scene.files[$0].isRing }
+    let mine = record.record
+    let hasLater = found.records.contains { found, _ in
+      found.session == mine.session && found.ticks > mine.ticks
+        && (isInArchive || found.thread == mine.thread)
+    }
+    return !hasLater && record.files.allSatisfy { isGone(record, from: $0) }
+  }
+
+  private func isGone(_ record: Scene.Record, from origin: Int) -> Bool {
+    guard let file = files.files.first(where: { $0.origin == origin }) else { return false }
+    let original = scene.files[origin]
+    let isChanged = { (range: Range<Int>) in
+      range.upperBound > file.bytes.count || file.bytes[range] != original.bytes[range]
+    }
+    if !original.isRing { return file.bytes != original.bytes }
+    let isSealed = record.headers.contains { header in
+      original.bytes[header.lowerBound + SegmentLayout.state] == UInt8(SegmentLayout.stateSealed)
+        && !isChanged(header)
+    }
+    return !isSealed && (record.places + record.headers).contains(where: isChanged)
+  }
+}
+
+extension [Int] {
+  fileprivate func contains(contentsOf others: [Int]) -> Bool { others.allSatisfy(contains) }
+}
+
+extension LoggedRecord {
+  /// What there is of it beside its message, for people.
+  fileprivate var attributes: String {
+    "\(level) '\(label)' thread \(thread) '\(threadName)' \(file):\(line) \(fieldNames) at \(ticks)"
+      + (isFlight ? " flight" : "")
+  }
+}
