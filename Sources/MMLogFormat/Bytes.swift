@@ -8,6 +8,8 @@ package enum FormatError: Error, Equatable, Sendable {
   case invalid(String)
   /// Written by a newer mmlog: a version or a feature that this one does not know.
   case newerFormat
+  /// Written by an mmlog from before the first release, in a format that nothing reads any more.
+  case olderFormat
   /// The bytes are not of this kind of file.
   case foreign
 }
@@ -19,6 +21,8 @@ extension FormatError: CustomStringConvertible {
     case .wrongCheck: "its checksum is wrong"
     case .invalid(let what): "it has an impossible \(what)"
     case .newerFormat: "it was written by a newer version of mmlog; read it with that one"
+    case .olderFormat:
+      "it was written by an mmlog from before the first release; read it with that one"
     case .foreign: "it is not an mmlog file"
     }
   }

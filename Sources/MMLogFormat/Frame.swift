@@ -107,6 +107,8 @@ package struct FrameHeader: Equatable, Sendable {
   /// Whether its records are flight records. Its ranges then say nothing of others, and those of other frames nothing of these.
   package var isFlight = false
   package var ordinal: UInt64 = 0
+  /// Which archive it was written into. A frame that stands in another one got there by a fault.
+  package var archive = ArchiveID.none
   package var ranges: [RingRange] = []
 
   package init(_ type: FrameType, codec: FrameCodec = FrameCodec(.rows, .none)) {
@@ -146,6 +148,7 @@ package struct FrameHeader: Equatable, Sendable {
       tally?.encode(into: out)
       out.store(UInt32(ranges.count), FrameLayout.rangeCount)
       out.store(ordinal, FrameLayout.ordinal)
+      archive.encode(into: out, at: FrameLayout.archive)
       for (index, range) in ranges.enumerated() {
         let offset = FrameLayout.size + index * FrameLayout.rangeSize
         out.store(range.generation, offset + FrameLayout.rangeGeneration)
@@ -199,6 +202,7 @@ package struct FrameHeader: Equatable, Sendable {
     isFlight = type == .records && bytes[FrameLayout.flags] & FrameLayout.flightFlag != 0
     tally = type == .index ? ArchiveTally(header: bytes) : nil
     ordinal = bytes.load(FrameLayout.ordinal, as: UInt64.self)
+    archive = ArchiveID(bytes, at: FrameLayout.archive)
     guard rawSize <= FrameLayout.largestPayload, payloadSize <= FrameLayout.largestPayload else {
       return nil
     }

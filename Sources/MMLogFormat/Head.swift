@@ -50,11 +50,7 @@ public struct SessionIdentity: Equatable, Sendable {
   }
 
   fileprivate init(_ bytes: UnsafeRawBufferPointer) {
-    session = SessionID(
-      words: (
-        bytes.load(HeadLayout.session, as: UInt64.self),
-        bytes.load(HeadLayout.session + 8, as: UInt64.self)
-      ))
+    session = SessionID(bytes, at: HeadLayout.session)
     bootID = Array(bytes.slice(HeadLayout.bootID, 16))
     processID = bytes.load(HeadLayout.processID, as: UInt32.self)
     startTime = bytes.load(HeadLayout.startTime, as: Int64.self)
@@ -141,8 +137,10 @@ private func checkHead(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
   guard bytes.load(HeadLayout.incompatibleFeatures, as: UInt64.self) == 0 else {
     throw .newerFormat
   }
+  guard bytes.load(HeadLayout.version, as: UInt32.self) == formatVersion else {
+    throw .olderFormat
+  }
   guard
-    bytes.load(HeadLayout.version, as: UInt32.self) > 0,
     bytes.load(HeadLayout.headSize, as: UInt32.self) == HeadLayout.size,
     bytes.load(HeadLayout.byteOrderProbe, as: UInt32.self) == HeadLayout.byteOrderProbeValue
   else { throw .invalid("head") }
@@ -299,6 +297,9 @@ package struct ArchiveHead: Equatable, Sendable {
   package var created: Int64
   /// Whether one bit of it was wrong when it was read, and was put right.
   package let isMended: Bool
+
+  /// Which archive it begins.
+  package var id: ArchiveID { ArchiveID(session: identity.session, number: number) }
 
   package init(identity: SessionIdentity, number: UInt32, created: Int64) {
     self.identity = identity

@@ -39,18 +39,21 @@ package struct IndexEntry: Equatable, Sendable {
   }
 }
 
-/// The last 64 bytes of a closed archive.
+/// The last bytes of a closed archive.
 package struct Trailer: Equatable, Sendable {
   package var dictionaryOffset: UInt64
   package var indexOffset: UInt64
   package var recordCount: UInt64
   package var fileSize: UInt64
   package var frameCount: UInt32
+  /// Which archive ends with it.
+  package var archive: ArchiveID
 
   package init(
-    dictionaryOffset: UInt64, indexOffset: UInt64, recordCount: UInt64, fileSize: UInt64,
-    frameCount: UInt32
+    of archive: ArchiveID, dictionaryOffset: UInt64, indexOffset: UInt64, recordCount: UInt64,
+    fileSize: UInt64, frameCount: UInt32
   ) {
+    self.archive = archive
     self.dictionaryOffset = dictionaryOffset
     self.indexOffset = indexOffset
     self.recordCount = recordCount
@@ -67,6 +70,7 @@ package struct Trailer: Equatable, Sendable {
       out.store(recordCount, TrailerLayout.recordCount)
       out.store(fileSize, TrailerLayout.fileSize)
       out.store(frameCount, TrailerLayout.frameCount)
+      archive.encode(into: out, at: TrailerLayout.archive)
       out.store(
         crc32c(UnsafeRawBufferPointer(out).slice(0, TrailerLayout.check)), TrailerLayout.check)
     }
@@ -84,6 +88,7 @@ package struct Trailer: Equatable, Sendable {
     recordCount = bytes.load(TrailerLayout.recordCount, as: UInt64.self)
     fileSize = bytes.load(TrailerLayout.fileSize, as: UInt64.self)
     frameCount = bytes.load(TrailerLayout.frameCount, as: UInt32.self)
+    archive = ArchiveID(bytes, at: TrailerLayout.archive)
   }
 }
 

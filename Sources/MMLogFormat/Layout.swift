@@ -5,8 +5,8 @@
 //   ring     [ head 512 | mutable head | ledger | control page ] [ dictionary ] [ captured places ] [ segment 0 ] …
 //   segment  [ header 64 ] [ record ] [ record ] … zeros
 //   record   [ length kind check ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
-//   archive  [ head 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 64 ]
-//   frame    [ header 128 | ranges 24 each ] [ payload ] padding to 8
+//   archive  [ head 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 80 ]
+//   frame    [ header 160 | ranges 24 each ] [ payload ] padding to 8
 
 /// The unit of everything that is mapped: 8 bytes, little-endian.
 @inlinable public var wordSize: Int { 8 }
@@ -15,8 +15,9 @@
 @inline(__always)
 package func paddedSize(_ size: Int) -> Int { (size &+ wordSize &- 1) & ~(wordSize &- 1) }
 
-/// The format version that this code writes, and the newest that it reads.
-package let formatVersion: UInt32 = 1
+/// The format version that this code writes, and the only one that it reads: version 1 was never
+/// released, and version 2 is a draft until release 1.0.
+package let formatVersion: UInt32 = 2
 
 /// The first 512 bytes of a ring and of an archive: who wrote it, and how.
 package enum HeadLayout {
@@ -67,7 +68,7 @@ package enum RingLayout {
   package static let newestArchive = state + 4
   /// The archive that the session's first one stands behind: session and number.
   package static let resumedSession = newestArchive + 4
-  package static let resumedNumber = resumedSession + 16
+  package static let resumedNumber = resumedSession + ArchiveIDLayout.number
   package static let firstClockPair = state + 64
   package static let clockPairSlots = firstClockPair + ClockPairLayout.size
   package static let ledger = 1024
@@ -223,6 +224,13 @@ package enum FragmentLayout {
   package static let mostLeadingWords = 5
 }
 
+/// An ``ArchiveID``, wherever it stands.
+package enum ArchiveIDLayout {
+  package static let session = 0
+  package static let number = session + 16
+  package static let size = number + 4
+}
+
 package enum ArchiveLayout {
   package static let number = HeadLayout.specific
   package static let created = number + 4 + 4
@@ -255,8 +263,10 @@ package enum FrameLayout {
   package static let tallyCounts = 8
   package static let rangeCount = levels + 4
   package static let ordinal = rangeCount + 4
-  package static let check = ordinal + 8
-  package static let size = 128
+  /// Which archive the frame belongs to: of a stale or misdirected block, another one.
+  package static let archive = ordinal + 8
+  package static let check = archive + ArchiveIDLayout.size
+  package static let size = 160
 
   package static let rangeGeneration = 0
   package static let rangeFrom = rangeGeneration + 8
@@ -349,8 +359,10 @@ package enum TrailerLayout {
   package static let recordCount = indexOffset + 8
   package static let fileSize = recordCount + 8
   package static let frameCount = fileSize + 8
+  /// Which archive ends here.
+  package static let archive = frameCount + 4
   package static let check = size - 4
-  package static let size = 64
+  package static let size = 80
 
   package static let magicValue: StaticString = "MMLOGEND"
 }

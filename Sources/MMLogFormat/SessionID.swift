@@ -6,6 +6,11 @@ public struct SessionID: Hashable, Sendable, CustomStringConvertible {
   /// Makes an id of 16 bytes read as two little-endian numbers.
   package init(words: (UInt64, UInt64)) { self.words = words }
 
+  /// Reads the 16 bytes at an offset.
+  package init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+    words = (bytes.load(offset, as: UInt64.self), bytes.load(offset + 8, as: UInt64.self))
+  }
+
   /// Makes a random (version 4, variant 1) UUID of 16 random bytes.
   package init(random: (UInt64, UInt64)) {
     // Byte 6's high half is the version; byte 8's two high bits are the variant (RFC 9562, 5.4).

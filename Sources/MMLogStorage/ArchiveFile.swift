@@ -15,8 +15,11 @@ package final class ArchiveFile {
   package let head: ArchiveHead
   /// Every frame whose header is right, in the order of the file.
   package private(set) var frames: [Frame] = []
-  /// Bytes between frames that are no frame.
+  /// Bytes between frames that are no frame of this archive.
   package private(set) var damage: [Range<Int>] = []
+  /// Frames of other archives that stand in this one by a fault, such as a write to the wrong place, or
+  /// a block that an older file left. Each begins one of ``damage``.
+  package private(set) var foreign: [Frame] = []
   /// Where in the file it begins.
   package let start: Int
   /// Where the file's next archive begins; nil if this is the last.
@@ -133,7 +136,8 @@ package final class ArchiveFile {
     size = newSize
     tornBytes = 0
     // What was behind the last frame then may be one now.
-    if let last = damage.last, last.lowerBound >= end { damage.removeLast() }
+    while let last = damage.last, last.lowerBound >= end { damage.removeLast() }
+    while let last = foreign.last, last.offset >= end { foreign.removeLast() }
     try scan()
     return known
   }
@@ -159,13 +163,21 @@ package final class ArchiveFile {
     // Mostly it ends where the file does.
     if try hasTrailer(at: size - TrailerLayout.size, &window) { close(at: &limit, size) }
     var budget = CheckBudget(size)
-    var offset = end
+    // `known` is where what has not been told apart yet begins.
+    var (offset, known) = (end, end)
     while offset < limit {
-      if let header = try header(at: offset, limit: limit, &window, &budget) {
-        if offset > end { damage.append(end..<offset) }
+      let header = try header(at: offset, &window, &budget)
+      if let header, header.archive != head.id {
+        noteDamage(known..<offset)
+        foreign.append(Frame(offset: offset, header: header))
+        known = offset
+        // Not behind it: of a block in the wrong place, only its beginning may be here.
+        offset = try nextMarker(after: offset, limit: limit, &window)
+      } else if let header, header.frameSize <= limit - offset {
+        noteDamage(known..<offset)
         frames.append(Frame(offset: offset, header: header))
         end = offset + header.frameSize
-        offset = end
+        (offset, known) = (end, end)
       } else if !isClosed, try hasTrailer(at: offset, &window) {
         close(at: &limit, offset + TrailerLayout.size)
         try lookBehind(&window)
@@ -179,8 +191,26 @@ package final class ArchiveFile {
     if let closedEnd, next == nil, closedEnd < size, try !isTornHead(closedEnd, &window) {
       damage.append(closedEnd..<size)
     }
-    guard end < limit else { return }
-    if try isTorn(limit, &window) { tornBytes = limit - end } else { damage.append(end..<limit) }
+    // Somebody may have cut the file since its frames were found.
+    guard known < limit else { return }
+    if known == end, try isTorn(limit, &window) {
+      tornBytes = limit - end
+    } else {
+      noteDamage(known..<limit)
+    }
+  }
+
+  private func noteDamage(_ range: Range<Int>) {
+    if !range.isEmpty { damage.append(range) }
+  }
+
+  /// What one of ``damage`` is, in words.
+  package func description(of damage: Range<Int>) -> String {
+    let found = foreign.first { $0.offset == damage.lowerBound }
+    guard let archive = found?.header.archive else { return "between frames" }
+    if archive.session != head.identity.session { return "a frame of \(archive)" }
+    let age = archive.number < head.number ? "an older" : "a newer"
+    return "a frame of \(age) archive of the same session, number \(archive.number)"
   }
 
   /// Takes in that there is a trailer before `end`.
@@ -234,7 +264,7 @@ package final class ArchiveFile {
     if fixed.prefix(wordSize).allSatisfy({ $0 == 0 }) { return true }
     guard let size = fixed.withUnsafeBytes({ FrameHeader.size($0) }) else { return false }
     guard let whole = try window.bytes(file, end, size) else { return true }
-    return whole.withUnsafeBytes { FrameHeader($0) } != nil
+    return whole.withUnsafeBytes { FrameHeader($0) }?.archive == head.id
   }
 
   /// Whether this archive's trailer is there: it knows how far from the head it ends.
@@ -245,17 +275,18 @@ package final class ArchiveFile {
       let bytes = try window.bytes(file, offset, TrailerLayout.size),
       let trailer = bytes.withUnsafeBytes({ Trailer($0) })
     else { return false }
-    return trailer.fileSize == UInt64(offset + TrailerLayout.size - start)
+    return trailer.archive == head.id
+      && trailer.fileSize == UInt64(offset + TrailerLayout.size - start)
   }
 
+  /// The header of a frame at an offset, of whatever archive; how long it is, is as it says.
   private func header(
-    at offset: Int, limit: Int, _ window: inout FileWindow, _ budget: inout CheckBudget
+    at offset: Int, _ window: inout FileWindow, _ budget: inout CheckBudget
   ) throws(SystemError) -> FrameHeader? {
     guard let fixed = try window.bytes(file, offset, FrameLayout.size),
       let size = fixed.withUnsafeBytes({ FrameHeader.size($0) }), budget.spend(size),
       let whole = try window.bytes(file, offset, size),
-      let header = whole.withUnsafeBytes({ FrameHeader($0) }),
-      header.frameSize <= limit - offset
+      let header = whole.withUnsafeBytes({ FrameHeader($0) })
     else { return nil }
     return header
   }

@@ -35,7 +35,7 @@ package final class ArchiveSeries {
   /// How the session's first archive is begun behind the last one that is there; nil: it has a file of its own.
   package var resumption: Resumption?
   /// Told which archive that is before it is changed, to be noted in the ring.
-  package var noteResumed: (Resumption.Target) throws(SystemError) -> Void = {
+  package var noteResumed: (ArchiveID) throws(SystemError) -> Void = {
     (_) throws(SystemError) in
   }
   private var directory: Directory

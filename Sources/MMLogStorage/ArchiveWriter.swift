@@ -137,7 +137,7 @@ package final class ArchiveWriter {
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
   ) throws(SystemError) {
-    var batch = Batch(at: end - start, ordinal: UInt64(frameCount))
+    var batch = Batch(of: head.id, at: end - start, ordinal: UInt64(frameCount))
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
       batch.add(FrameHeader(.dictionary), Array(new), deflater)
@@ -190,7 +190,7 @@ package final class ArchiveWriter {
   }
 
   private func append(_ header: FrameHeader, _ payload: [UInt8]) throws(SystemError) {
-    var batch = Batch(at: end - start, ordinal: UInt64(frameCount))
+    var batch = Batch(of: head.id, at: end - start, ordinal: UInt64(frameCount))
     batch.add(header, payload, nil)
     try write(batch)
   }
@@ -244,9 +244,10 @@ package final class ArchiveWriter {
 
   private func complete(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     let place = end - start
-    var batch = Batch(at: place, ordinal: UInt64(frameCount))
+    var batch = Batch(of: head.id, at: place, ordinal: UInt64(frameCount))
     var trailer = Trailer(
-      dictionaryOffset: 0, indexOffset: 0, recordCount: recordCount, fileSize: 0, frameCount: 0)
+      of: head.id, dictionaryOffset: 0, indexOffset: 0, recordCount: recordCount, fileSize: 0,
+      frameCount: 0)
     if dictionary.count > 0 {
       trailer.dictionaryOffset = UInt64(place)
       batch.add(FrameHeader(.dictionary), Array(dictionary), deflater)
@@ -322,13 +323,15 @@ package final class ArchiveWriter {
 
   /// Frames that are written together.
   private struct Batch {
+    private let archive: ArchiveID
     private let start: Int
     private var ordinal: UInt64
     var bytes: [UInt8] = []
     var index: [IndexEntry] = []
     var frameCount: UInt32 = 0
 
-    init(at start: Int, ordinal: UInt64) {
+    init(of archive: ArchiveID, at start: Int, ordinal: UInt64) {
+      self.archive = archive
       self.start = start
       self.ordinal = ordinal
     }
@@ -347,7 +350,7 @@ package final class ArchiveWriter {
       var header = fields
       header.payloadSize = stored.count
       header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
-      header.ordinal = ordinal
+      (header.archive, header.ordinal) = (archive, ordinal)
       if header.type != .dictionary {
         index.append(IndexEntry(offset: start + bytes.count, header: header))
       }

@@ -58,7 +58,7 @@ final class DeadRing {
     let isAlive = try file.isLockedByAnother()
     let bytes = try file.bytes(at: 0, count: RingLayout.resumedNumber + 4)
     guard bytes.count == RingLayout.resumedNumber + 4 else { return (isAlive, nil) }
-    return (isAlive, bytes.withUnsafeBytes { Resumption.Target(ring: $0) }?.session)
+    return (isAlive, bytes.withUnsafeBytes { ArchiveID(resumedIn: $0) }?.session)
   }
 
   /// Notes the number of the newest archive, before it is complete.

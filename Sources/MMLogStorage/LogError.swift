@@ -16,6 +16,9 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     public static let outOfSpace = Code(description: "outOfSpace")
     /// The file was written by a newer version of mmlog.
     public static let newerFormat = Code(description: "newerFormat")
+    /// The file was written by an mmlog from before the first release, in a format that nothing reads
+    /// any more.
+    public static let olderFormat = Code(description: "olderFormat")
     /// The file is not one of mmlog's.
     public static let foreignFile = Code(description: "foreignFile")
     /// The file is damaged so far that nothing of it can be read.
@@ -81,6 +84,7 @@ extension LogError {
     let code: Code =
       switch error {
       case .newerFormat: .newerFormat
+      case .olderFormat: .olderFormat
       case .foreign: .foreignFile
       default: .damagedFile
       }

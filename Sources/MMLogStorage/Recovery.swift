@@ -129,7 +129,7 @@ package struct Recovery: ~Copyable {
       return nil
     } catch let error as FormatError {
       switch error {
-      case .newerFormat: return nil
+      case .newerFormat, .olderFormat: return nil
       case .foreign where bytes.contains { $0 != 0 }: return nil
       default: return error
       }
@@ -266,7 +266,7 @@ package struct Recovery: ~Copyable {
   private func isResumed(_ name: FileNames.Archive) -> Bool {
     guard let target = image.resumed else { return false }
     return name.store == image.head.identity.storeName
-      && target == Resumption.Target(session: name.session, number: name.number)
+      && target == ArchiveID(session: name.session, number: name.number)
   }
 
   /// Cuts off what there is of a head that the process was writing when it died: without it, the file is closed as it was before.
@@ -324,7 +324,7 @@ package struct Recovery: ~Copyable {
     _ archives: [ArchiveFile], _ directory: borrowing Directory
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
-    if let last = archives.last, !last.isClosed, last.next == nil {
+    if let last = archives.last, !last.isClosed, last.next == nil, last.foreign.isEmpty {
       let name = String(last.path.split(separator: "/").last ?? "")
       current = try ArchiveWriter(
         resuming: last, try directory.openFile(name, [.read, .write]),

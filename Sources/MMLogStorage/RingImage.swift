@@ -28,7 +28,7 @@ package final class RingImage {
   /// The number of the newest archive that was begun, whether or not it still is there; 0 if there was none.
   package let newestArchive: UInt32
   /// The archive behind which the session began its first; nil if that has a file of its own.
-  package let resumed: Resumption.Target?
+  package let resumed: ArchiveID?
   package let clock: TickClock
   package let losses: LossLedger
   /// What the process died of, if its handlers of fatal signals could write it.
@@ -70,7 +70,7 @@ package final class RingImage {
     segments = copy.segments
     let all = UnsafeRawBufferPointer(memory.bytes)
     isClosedCleanly = all.load(RingLayout.state, as: UInt32.self) == RingLayout.stateClosed
-    resumed = Resumption.Target(ring: all)
+    resumed = ArchiveID(resumedIn: all)
     newestArchive = all.load(RingLayout.newestArchive, as: UInt32.self)
     clock = copy.clock(startTime: head.identity.startTime)
     losses = LossLedger(all.slice(RingLayout.ledger, RingLayout.ledgerSize)) ?? LossLedger()

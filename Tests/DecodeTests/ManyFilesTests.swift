@@ -34,10 +34,21 @@ import Testing
       if frame.isEmpty {
         frame = largeFrame(of: log)
       } else {
-        log.archives[0] += frame
+        log.archives[0] += Self.frame(frame, of: log.identity.session)
       }
       folder.put("logs/\(session).mmlog", log.archives[0])
     }
+  }
+
+  /// The same frame, written by another session.
+  private static func frame(_ frame: [UInt8], of session: SessionID) -> [UInt8] {
+    guard var header = frame.withUnsafeBytes({ FrameHeader($0.slice(0, FrameLayout.size)) }) else {
+      return []
+    }
+    header.archive = ArchiveID(session: session, number: 1)
+    var bytes: [UInt8] = []
+    header.encode(into: &bytes)
+    return bytes + frame.dropFirst(bytes.count)
   }
 
   private func largeFrame(of log: TestLog) -> [UInt8] {

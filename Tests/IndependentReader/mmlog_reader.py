@@ -568,13 +568,15 @@ class Head(NamedTuple):
 def parse_head(data):
     if len(data) < 512:
         raise Malformed("too short for a head")
-    if u32(data, 8) > 1:
+    if u32(data, 8) > 2:
         raise Malformed("written by a newer mmlog")
     if crc32c(data[:508]) != u32(data, 508):
         raise Malformed("damaged head")
     if u64(data, 24):
         raise Malformed("written by a newer mmlog")
-    if u32(data, 8) != 1 or u32(data, 12) != 512 or u32(data, 32) != 0x01020304:
+    if u32(data, 8) < 2:
+        raise Malformed("written by an mmlog from before the first release")
+    if u32(data, 12) != 512 or u32(data, 32) != 0x01020304:
         raise Malformed("impossible head")
     return Head(data[40:56], data[56:72], i64(data, 80))
 
@@ -709,6 +711,11 @@ class Frame(NamedTuple):
     header: bytes
     stored: bytes           # None if the file ends before the payload does
 
+    @property
+    def archive(self):
+        """Session and number of the archive that it belongs to."""
+        return self.header[112:132]
+
     def index_entry(self):
         """What an index frame says about this one."""
         header = self.header
@@ -719,13 +726,13 @@ class Frame(NamedTuple):
 
 def parse_frame(data, at, limit):
     """The frame at an offset if its header is right, else None."""
-    if not data.startswith(SYNC, at) or limit - at < 128:
+    if not data.startswith(SYNC, at) or limit - at < 160:
         return None
     header_size, stored, ranges = u32(data, at + 12), u32(data, at + 16), u32(data, at + 100)
-    if header_size != 128 + 24 * ranges or header_size > limit - at:
+    if header_size != 160 + 24 * ranges or header_size > limit - at:
         return None
     header = data[at:at + header_size]
-    if crc32c(header[:112] + bytes(4) + header[116:]) != u32(header, 112):
+    if crc32c(header[:132] + bytes(4) + header[136:]) != u32(header, 132):
         return None
     start = at + header_size
     end = start + stored + -stored % 8
@@ -760,15 +767,19 @@ def decompressed(data, size):
     return data
 
 
-def frames_of(data, limit, damage, note):
-    """Yields frames with right headers, in order; looks for the next one after anything else."""
+def frames_of(data, limit, archive, damage, note):
+    """Yields the archive's frames with right headers, in order; looks for the next one after anything else."""
     at, bad, budget = 512, None, 16 * limit
     while at < limit and budget > 0:
         frame = parse_frame(data, at, limit)
-        if frame and frame.stored is not None:
-            if bad is not None:
-                damage("%d bytes damaged at %d" % (at - bad, bad))
+        is_foreign = frame is not None and frame.archive != archive
+        if bad is not None and (is_foreign or frame and frame.stored is not None):
+            damage("%d bytes damaged at %d" % (at - bad, bad))
             bad = None
+        if is_foreign:
+            damage("a frame of session %s, archive %d, at %d"
+                   % (frame.archive[:16].hex(), u32(frame.archive, 16), at))
+        elif frame and frame.stored is not None:
             yield frame
             at = frame.end
             continue
@@ -788,21 +799,27 @@ def frames_of(data, limit, damage, note):
             damage("%d bytes damaged at %d" % (limit - bad, bad))
 
 
+def archive_id(data):
+    """Session and number of the archive that begins so, as its frames and its trailer have them."""
+    return data[40:56] + data[408:412]
+
+
 def has_trailer(data):
-    at = len(data) - 64
+    at = len(data) - 80
     return (at >= 512 and data.startswith(TRAILER, at)
-            and crc32c(data[at:at + 60]) == u32(data, at + 60) and u64(data, at + 32) == len(data))
+            and crc32c(data[at:at + 76]) == u32(data, at + 76) and u64(data, at + 32) == len(data)
+            and data[at + 44:at + 64] == archive_id(data))
 
 
 def end_of_archive(data):
     """Where the archive ends that a file begins with: behind its trailer, or where another's head is."""
     at = len(data) if has_trailer(data) else 512
-    while at + 64 <= len(data):
+    while at + 80 <= len(data):
         frame = parse_frame(data, at, len(data))
-        if frame and frame.stored is not None:
+        if frame and frame.stored is not None and frame.archive == archive_id(data):
             at = frame.end
-        elif data.startswith(TRAILER, at) and has_trailer(data[:at + 64]):
-            return at + 64
+        elif data.startswith(TRAILER, at) and has_trailer(data[:at + 80]):
+            return at + 80
         elif data.startswith(b"MMLOGARC", at) and crc32c(data[at:at + 508]) == u32(data[at:at + 512].ljust(512), 508):
             return at
         else:
@@ -838,9 +855,9 @@ def read_archive(path, data, sessions, report):
         report.damage("%s: %s" % (path, text))
 
     closed = has_trailer(data)
-    limit = len(data) - 64 if closed else len(data)
+    limit = len(data) - 80 if closed else len(data)
     frames = []
-    for frame in frames_of(data, limit, damage, note):
+    for frame in frames_of(data, limit, archive_id(data), damage, note):
         try:
             add_frame(frame, frames, session, damage)
         except Malformed as error:
@@ -882,7 +899,7 @@ def add_frame(frame, frames, session, damage):
             damage("frame at %d: the index does not count the records" % frame.at)
     elif kind in (3, 4) or (kind == 6 and len(payload) >= 3416 and crc32c(payload[8:3416]) != u32(payload, 4)):
         raise Malformed("too short")
-    for offset in range(128, len(header), 24):
+    for offset in range(160, len(header), 24):
         generation, start, end = struct.unpack_from("<Q2I", header, offset)
         is_flight = kind == 2 and header[98] & 1 == 1
         session.ranges.setdefault((generation, is_flight), []).append((start, end))

@@ -11,6 +11,7 @@ import Testing
     (header.summary.firstWall, header.summary.lastWall) = (-7, .max)
     header.clock = TickClock(ticks: 1, wall: -2, rate: .max)
     (header.lowestGeneration, header.ordinal) = (12, 3)
+    header.archive = ArchiveID(session: SessionID(words: (5, .max)), number: 77)
     header.ranges = [
       RingRange(generation: 4, from: 64, to: 128, segment: 2),
       RingRange(generation: .max, from: 0, to: .max, segment: .max),
@@ -40,7 +41,7 @@ import Testing
 
   @Test func aHeaderIsReadAsItWasWritten() {
     #expect(decoded(encoded(header)) == header)
-    #expect(header.headerSize == 176 && header.frameSize == 224)
+    #expect(header.headerSize == 208 && header.frameSize == 256)
     #expect(header.summary.levels == 0b10_0001 && header.summary.count == 2)
     #expect(header.summary.firstTicks == 100 && header.summary.lastTicks == 900)
     let bytes = [UInt8](repeating: 1, count: 8) + encoded(header)
@@ -63,7 +64,7 @@ import Testing
     #expect(decoded(resigned(header) { _ in }) == header)
     for (offset, value) in [
       (FrameLayout.payloadSize, (64 << 20) + 1), (FrameLayout.rawSize, (64 << 20) + 1),
-      (FrameLayout.rawSize, .max), (FrameLayout.headerSize, 128), (FrameLayout.rangeCount, 0),
+      (FrameLayout.rawSize, .max), (FrameLayout.headerSize, 160), (FrameLayout.rangeCount, 0),
       (FrameLayout.rangeCount, 3), (FrameLayout.rangeCount, .max),
     ] as [(Int, UInt32)] {
       #expect(decoded(resigned(header) { $0.store(value, offset) }) == nil, "\(value) at \(offset)")
@@ -73,11 +74,11 @@ import Testing
   @Test func aFrameOfAnUnknownTypeOrCodecIsToBePassedOver() {
     for type in [0, 7, 77, 255] as [UInt8] {
       let found = decoded(resigned(header) { $0[FrameLayout.type] = type })
-      #expect(found?.type == .other && found?.frameSize == 224, "type \(type)")
+      #expect(found?.type == .other && found?.frameSize == 256, "type \(type)")
     }
     for codec in [0x02, 0x0F, 0x20, 0xF0, 0x11] as [UInt8] {
       let found = decoded(resigned(header) { $0[FrameLayout.codec] = codec })
-      #expect(found?.type == .other && found?.frameSize == 224, "codec \(codec)")
+      #expect(found?.type == .other && found?.frameSize == 256, "codec \(codec)")
     }
   }
 
@@ -89,19 +90,20 @@ import Testing
       #expect($0[12] == 2 && $0[13] == 0b10_0001 && $0.load(16, as: UInt64.self) == 100)
       #expect($0.load(24, as: UInt64.self) == 900 && $0.load(32, as: Int64.self) == -7)
       #expect($0.load(40, as: Int64.self) == .max && $0.load(48, as: UInt32.self) == 99)
-      #expect($0.load(52, as: UInt32.self) == 224 && $0.load(56, as: UInt64.self) == 0)
+      #expect($0.load(52, as: UInt32.self) == 256 && $0.load(56, as: UInt64.self) == 0)
     }
   }
 
   @Test func aTrailerIsReadAsItWasWritten() {
     let trailer = Trailer(
-      dictionaryOffset: 1, indexOffset: 2, recordCount: 3, fileSize: .max, frameCount: 5)
+      of: header.archive, dictionaryOffset: 1, indexOffset: 2, recordCount: 3, fileSize: .max,
+      frameCount: 5)
     let bytes = trailer.encoded
-    #expect(bytes.count == 64 && bytes.read { Trailer($0) } == trailer)
-    for bit in 0..<512 {
+    #expect(bytes.count == 80 && bytes.read { Trailer($0) } == trailer)
+    for bit in 0..<640 {
       #expect(bytes.flipping(bit: bit).read { Trailer($0) } == nil, "bit \(bit)")
     }
-    for count in 0..<64 { #expect(Array(bytes.prefix(count)).read { Trailer($0) } == nil) }
+    for count in 0..<80 { #expect(Array(bytes.prefix(count)).read { Trailer($0) } == nil) }
     #expect((bytes + [0]).read { Trailer($0) } == nil)
   }
 

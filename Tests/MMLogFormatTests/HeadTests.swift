@@ -59,14 +59,17 @@ import Testing
 
   @Test func eachReasonHasItsOwnError() {
     #expect(error(ofRing: archive) == .foreign)
-    #expect(error(ofRing: changed(ring) { $0.store(UInt32(2), 8) }) == .newerFormat)
+    #expect(error(ofRing: changed(ring) { $0.store(UInt32(3), 8) }) == .newerFormat)
     // A newer version may have its check elsewhere.
     var newer = ring
-    newer[8] = 2
+    newer[8] = 9
     #expect(error(ofRing: newer) == .newerFormat)
     #expect(error(ofRing: changed(ring) { $0.store(UInt64(1), 24) }) == .newerFormat)
     #expect(error(ofRing: changed(ring) { $0.store(UInt64.max, 16) }) == nil, "compatible features")
-    for (offset, value) in [(8, 0), (12, 511), (32, 0x0403_0201)] as [(Int, UInt32)] {
+    for version in [0, 1] as [UInt32] {
+      #expect(error(ofRing: changed(ring) { $0.store(version, 8) }) == .olderFormat)
+    }
+    for (offset, value) in [(12, 511), (32, 0x0403_0201)] as [(Int, UInt32)] {
       #expect(error(ofRing: changed(ring) { $0.store(value, offset) }) == .invalid("head"))
     }
     #expect(error(ofRing: ring.flipping(bit: 800).flipping(bit: 900)) == .wrongCheck)

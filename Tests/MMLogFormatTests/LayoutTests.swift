@@ -21,7 +21,7 @@ import Testing
       "store's size": (Head.storeNameSize, 128), "specific": (Head.specific, 408),
       "check": (Head.check, 508), "size": (Head.size, 512),
       "probe value": (Int(Head.byteOrderProbeValue), 0x0102_0304),
-      "format": (Int(formatVersion), 1),
+      "format": (Int(formatVersion), 2),
     ])
     #expect("\(Head.ringMagic)" == "MMLOGRNG" && "\(Head.archiveMagic)" == "MMLOGARC")
   }
@@ -148,7 +148,8 @@ import Testing
       "rate": (Frame.clockRate, 80), "lowest": (Frame.lowestGeneration, 88),
       "levels": (Frame.levels, 96), "ranges": (Frame.rangeCount, 100),
       "ordinal": (Frame.ordinal, 104),
-      "check": (Frame.check, 112), "size": (Frame.size, 128),
+      "archive": (Frame.archive, 112), "archive's number": (ArchiveIDLayout.number, 16),
+      "check": (Frame.check, 132), "size": (Frame.size, 160),
       "generation": (Frame.rangeGeneration, 0),
       "from": (Frame.rangeFrom, 8), "to": (Frame.rangeTo, 12), "segment": (Frame.rangeSegment, 16),
       "range": (Frame.rangeSize, 24), "most": (Frame.largestPayload, 64 << 20),
@@ -172,7 +173,7 @@ import Testing
       "end": (SessionEndLayout.size, 16), "magic": (End.magic, 0),
       "dictionary": (End.dictionaryOffset, 8), "index": (End.indexOffset, 16),
       "records": (End.recordCount, 24), "file": (End.fileSize, 32), "frames": (End.frameCount, 40),
-      "check": (End.check, 60), "trailer": (End.size, 64),
+      "archive": (End.archive, 44), "check": (End.check, 76), "trailer": (End.size, 80),
     ])
     #expect("\(End.magicValue)" == "MMLOGEND")
   }

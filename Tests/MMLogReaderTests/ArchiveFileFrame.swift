@@ -1,7 +1,7 @@
 import MMLogFormat
 
 /// Where a frame stands, found without the code under test's search.
-struct ArchiveFileFrame {
+struct ArchiveFileFrame: Equatable {
   let offset: Int
   let size: Int
 

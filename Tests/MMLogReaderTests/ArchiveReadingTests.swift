@@ -88,8 +88,78 @@ import Testing
 
   @Test func aNewerVersionIsRefused() {
     writeThree()
-    log.archives[0][HeadLayout.version] = 2
+    log.archives[0][HeadLayout.version] = 9
     #expect(log.read().unreadable.map(\.code) == [.newerFormat])
+  }
+
+  /// Version 1 was never released.
+  @Test func anOlderVersionIsRefusedWithASentence() {
+    writeThree()
+    log.archives[0][HeadLayout.version] = 1
+    log.archives[0] = Mending.archive(log.archives[0])
+    let unreadable = log.read().unreadable
+    #expect(unreadable.map(\.code) == [.olderFormat])
+    #expect(unreadable.first?.message.contains("before the first release") == true)
+  }
+
+  /// The archive of another session, written alike, whose frames have the same sizes and places.
+  private func twin(session: UInt64) -> [UInt8] {
+    let other = TestLog(session: session)
+    for (index, text) in ["x", "y", "z"].enumerated() {
+      other.write(text, ticks: UInt64(index + 1) * 100, level: index == 1 ? .error : .info)
+      other.archive()
+    }
+    return other.archives[0]
+  }
+
+  @Test func aFrameOfAnotherSessionIsReportedAndNotPrinted() throws {
+    writeThree()
+    let (frame, other) = (try frames()[3], twin(session: 2))
+    #expect(try ArchiveFileFrame.all(other)[3] == frame, "another place or size")
+    let place = frame.offset..<frame.offset + frame.size
+    log.archives[0].replaceSubrange(place, with: other[place])
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "!", "c", ">"])
+    #expect(reading.damage.map(\.offset) == [frame.offset])
+    #expect(reading.damage.map(\.size) == [frame.size])
+    let session = SessionID(words: (2, 0))
+    #expect(reading.damage.map(\.what) == ["a frame of session \(session), archive 1"])
+  }
+
+  @Test func aFrameOfAnOlderArchiveOfTheSessionIsReportedAndNotPrinted() throws {
+    writeThree()
+    let older = log.archives[0]
+    log.beginArchive()
+    for text in ["d", "e", "f"] {
+      log.write(text, ticks: 400)
+      log.archive()
+    }
+    let (stale, frame) = (try frames()[3], try ArchiveFileFrame.all(log.archives[1])[3])
+    log.archives[1].replaceSubrange(
+      frame.offset..<frame.offset + frame.size,
+      with: older[stale.offset..<stale.offset + stale.size])
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c", "d", "f"])
+    #expect(
+      reading.damage.map(\.what) == ["a frame of an older archive of the same session, number 1"])
+  }
+
+  /// Where blocks are misdirected, the length that a frame of another session claims says nothing of this file.
+  @Test func whatStandsBehindTheBeginningOfAnotherSessionsFrameIsRead() throws {
+    writeThree()
+    let (frame, other) = (try frames()[3], twin(session: 2))
+    let header = frame.offset..<frame.offset + FrameLayout.size
+    let payload = header.lowerBound + FrameLayout.payloadSize
+    log.archives[0].replaceSubrange(header, with: other[header])
+    log.archives[0].withUnsafeMutableBytes {
+      $0.store(UInt32(1 << 20), payload)
+      $0.store(UInt32(0), frame.offset + FrameLayout.rangeCount)
+      $0.store(UInt32(FrameLayout.size), frame.offset + FrameLayout.headerSize)
+    }
+    ArchiveFileFrame.resign(&log.archives[0], at: frame.offset)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "!", "c", ">"])
+    #expect(reading.damage.map(\.size) == [frame.size])
   }
 
   @Test func aFrameOfAnUnknownTypeIsPassedOver() throws {

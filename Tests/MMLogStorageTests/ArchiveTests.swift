@@ -49,11 +49,11 @@ import Testing
     let entries = archive.frames[1...2].map { IndexEntry(offset: $0.offset, header: $0.header) }
     #expect(try archive.payload(of: archive.frames[4]) == IndexEntry.encode(entries))
     let bytes = try fixture.contents(writer.path)
-    let trailer = Array(bytes.suffix(64)).withUnsafeBytes { Trailer($0) }
+    let trailer = Array(bytes.suffix(TrailerLayout.size)).withUnsafeBytes { Trailer($0) }
     #expect(
       trailer
         == Trailer(
-          dictionaryOffset: UInt64(archive.frames[3].offset),
+          of: archive.head.id, dictionaryOffset: UInt64(archive.frames[3].offset),
           indexOffset: UInt64(archive.frames[4].offset), recordCount: 3,
           fileSize: UInt64(bytes.count), frameCount: 5))
   }
@@ -99,7 +99,9 @@ import Testing
       #expect(archive.isClosed && archive.damage.isEmpty, "cut at \(cut)")
       #expect(try archive.ticks() == [[1, 2], [3], [9]], "cut at \(cut)")
       #expect(archive.frames.map(\.header.ordinal) == Array(0..<7).map { UInt64($0) })
-      let trailer = Array(try fixture.contents(path).suffix(64)).withUnsafeBytes { Trailer($0) }
+      let trailer = Array(try fixture.contents(path).suffix(TrailerLayout.size)).withUnsafeBytes {
+        Trailer($0)
+      }
       #expect(trailer?.recordCount == 4 && trailer?.frameCount == 7)
     }
   }
@@ -139,7 +141,7 @@ import Testing
   @Test func aFileThatIsNoArchiveIsRefusedWithItsReason() throws {
     let (bytes, _) = try open()
     var newer = bytes
-    newer[8] = 2
+    newer[8] = 9
     let cases: [([UInt8], LogError.Code)] = [
       ([], .foreignFile), (Array("garbage".utf8), .foreignFile), (newer, .newerFormat),
       (Array(bytes.prefix(511)), .damagedFile), (Array(bytes.prefix(8)), .damagedFile),
@@ -157,15 +159,26 @@ import Testing
     try fixture.append([1], to: writer)
     try writer.close(dictionary: fixture.dictionary.bytes)
     let bytes = try fixture.contents(writer.path)
-    for cut in 1...64 {
+    for cut in 1...TrailerLayout.size {
       let archive = try fixture.read(Array(bytes.dropLast(cut)))
       #expect(!archive.isClosed && archive.frames.count == 4, "\(cut) bytes missing")
     }
-    let longer = try fixture.read(bytes + bytes.suffix(64))
-    #expect(longer.isClosed && longer.damage == [bytes.count..<bytes.count + 64])
+    let longer = try fixture.read(bytes + bytes.suffix(TrailerLayout.size))
+    #expect(longer.isClosed && longer.damage == [bytes.count..<bytes.count + TrailerLayout.size])
     // The size in a trailer has to be right.
-    let shorter = try fixture.read(bytes.prefix(512) + bytes.suffix(64))
+    let shorter = try fixture.read(bytes.prefix(512) + bytes.suffix(TrailerLayout.size))
     #expect(!shorter.isClosed)
+  }
+
+  /// As a follower may find it whose file is copied anew.
+  @Test func anArchiveThatIsCutWhileItIsReadKeepsTheFramesThatItHad() throws {
+    let (bytes, archive) = try open()
+    let count = archive.frames.count
+    for size in [bytes.count - 8, 512, 0] {
+      #expect(truncate(archive.path, size) == 0)
+      #expect(try archive.refresh() == count, "\(size) bytes")
+    }
+    #expect(archive.frames.count == count && archive.damage.isEmpty)
   }
 
   @Test func aHoleInAClosedArchiveIsDamageWhateverIsInIt() throws {
@@ -182,11 +195,11 @@ import Testing
   /// Every eighth byte begins a header that claims to be long.
   @Test func hostileHeadersDoNotTakeForEver() throws {
     var bytes = Array(try open().bytes.prefix(512))
-    var header = [UInt8](repeating: 0, count: 128)
+    var header = [UInt8](repeating: 0, count: FrameLayout.size)
     header.withUnsafeMutableBytes {
       $0.store(FrameLayout.markerValue, 0)
       $0.store(UInt32(1 << 15), FrameLayout.rangeCount)
-      $0.store(UInt32(128 + 24 << 15), FrameLayout.headerSize)
+      $0.store(UInt32(FrameLayout.size + 24 << 15), FrameLayout.headerSize)
     }
     for _ in 0..<(1 << 13) { bytes += header }
     let archive = try fixture.read(bytes)

@@ -189,7 +189,7 @@ import Testing
     folder.put(archive.fileName, before + before.prefix(200))
     let log = TestLog(bootID: Host.bootID())
     log.write("b", ticks: 1)
-    let target = Resumption.Target(session: archive.session, number: archive.number)
+    let target = ArchiveID(session: archive.session, number: archive.number)
     log.put(target.encoded, at: RingLayout.resumedSession)
     log.save()
     for name in try Directory.open(log.folder.path).names() {

@@ -129,7 +129,7 @@ import Testing
 
   @Test func aFileThatIsNoRingIsRefusedWithItsReason() throws {
     var (newer, hostile) = (log.ring, log.ring)
-    newer[8] = 10
+    newer[8] = 9
     hostile[450] ^= 3
     let cases: [([UInt8], LogError.Code)] = [
       ([], .foreignFile), (Array("garbage".utf8), .foreignFile), (newer, .newerFormat),

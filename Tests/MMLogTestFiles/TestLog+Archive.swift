@@ -60,6 +60,11 @@ extension TestLog {
     put([CapturedPlace.word(offset, seed: seed)], at: places.lowerBound + index * 8)
   }
 
+  /// Which archive is being written.
+  private var archiveID: ArchiveID {
+    ArchiveID(session: identity.session, number: UInt32(archives.count))
+  }
+
   /// Begins another archive.
   package func beginArchive() {
     let head = ArchiveHead(
@@ -102,6 +107,7 @@ extension TestLog {
     header.summary = summary
     header.clock = TickClock(ticks: 0, wall: Self.epoch, rate: 1 << 32)
     (header.ordinal, header.isFlight) = (frameCount, areFlight)
+    header.archive = archiveID
     header.ranges = ranges
     frameCount += 1
     var archive = archives.removeLast()
@@ -119,10 +125,12 @@ extension TestLog {
     if let how { addFrame(.sessionEnd, SessionEnd(how: how, time: Self.epoch + 999).encoded) }
     let dictionary = addFrame(.dictionary, dictionaryPayload).lowerBound
     let index = addFrame(.index, IndexEntry.encode(builtFrames)).lowerBound
+    let id = archiveID
     var archive = archives.removeLast()
     let trailer = Trailer(
-      dictionaryOffset: UInt64(dictionary), indexOffset: UInt64(index), recordCount: recordCount,
-      fileSize: UInt64(archive.count + TrailerLayout.size), frameCount: UInt32(frameCount))
+      of: id, dictionaryOffset: UInt64(dictionary), indexOffset: UInt64(index),
+      recordCount: recordCount, fileSize: UInt64(archive.count + TrailerLayout.size),
+      frameCount: UInt32(frameCount))
     archive += trailer.encoded
     archives.append(archive)
     if how != nil { put([UInt8(RingLayout.stateClosed)], at: RingLayout.state) }

@@ -218,7 +218,7 @@ final class Ring: @unchecked Sendable {
   }
 
   /// Notes behind which archive the session's first is begun, before that is done.
-  func noteResumed(_ archive: Resumption.Target) {
+  func noteResumed(_ archive: ArchiveID) {
     let bytes = archive.encoded
     (base + RingLayout.resumedSession).copyMemory(from: bytes, byteCount: bytes.count)
   }

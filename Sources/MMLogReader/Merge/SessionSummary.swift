@@ -100,7 +100,8 @@ struct SessionSummary {
   ) -> [LogDamage] {
     var notes = damage.map {
       LogDamage(
-        path: archive.path, offset: $0.lowerBound, size: $0.count, what: "between frames")
+        path: archive.path, offset: $0.lowerBound, size: $0.count,
+        what: archive.description(of: $0))
     }
     if !damage.isEmpty { coverage.distrust() }
     for frame in archive.frames[frames] {

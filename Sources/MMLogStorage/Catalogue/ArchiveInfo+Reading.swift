@@ -76,7 +76,9 @@ extension ArchiveInfo {
     let start = end - size
     let header = try file.bytes(
       at: start + offset, count: min(FrameLayout.size, place - start - offset))
+    let index = header.withUnsafeBytes { FrameHeader($0) }
     // A closed archive whose index is damaged is closed all the same.
-    return (start, header.withUnsafeBytes { FrameHeader($0) } ?? FrameHeader(.index))
+    guard let index, index.archive == trailer.archive else { return (start, FrameHeader(.index)) }
+    return (start, index)
   }
 }

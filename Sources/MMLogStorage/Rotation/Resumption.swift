@@ -1,18 +1,8 @@
-package import MMLogFormat
+import MMLogFormat
 import MMLogSystem
 
 /// Going on with the last archive of a store that another session has closed, in place of a new one.
 package struct Resumption: Sendable {
-  /// Which archive a session went on with: its file's name says both. Noted in the ring, for whoever recovers the session.
-  package struct Target: Equatable, Sendable {
-    package let session: SessionID
-    package let number: UInt32
-
-    package init(session: SessionID, number: UInt32) {
-      (self.session, self.number) = (session, number)
-    }
-  }
-
   /// Whether an archive is to be left as it is, and a new one begun.
   private let shouldSeal: @Sendable (ArchiveInfo) -> Bool
 
@@ -27,11 +17,12 @@ package struct Resumption: Sendable {
   ///
   /// While the directory is locked, so that nobody marks or claims the file meanwhile.
   ///
-  /// - Parameter note: Told which it is before anything is changed.
+  /// - Parameter note: Told which it is, as its file's name says, before anything is changed: whoever
+  ///   recovers the session has to know.
   /// - Returns: Nil if a new one is to be begun.
   func begin(
     _ head: ArchiveHead, in directory: borrowing Directory, _ settings: ArchiveSeries.Settings,
-    note: (Target) throws(SystemError) -> Void
+    note: (ArchiveID) throws(SystemError) -> Void
   ) throws(SystemError) -> ArchiveWriter? {
     var (writer, failure) = (ArchiveWriter?.none, SystemError?.none)
     do throws(LogError) {
@@ -40,7 +31,7 @@ package struct Resumption: Sendable {
           guard let last = try last(of: head.identity.storeName, directory),
             let file = try take(last, directory, settings.rotation)
           else { return }
-          try note(Target(session: last.session, number: last.number))
+          try note(ArchiveID(session: last.session, number: last.number))
           writer = try ArchiveWriter(
             head, behind: last, in: file, compressionLevel: settings.compressionLevel)
         } catch {
@@ -99,20 +90,10 @@ package struct Resumption: Sendable {
   }
 }
 
-extension Resumption.Target {
-  /// What a ring's first bytes say of it; nil: there is none.
-  init?(ring: UnsafeRawBufferPointer) {
-    number = ring.load(RingLayout.resumedNumber, as: UInt32.self)
-    session = SessionID(
-      words: (
-        ring.load(RingLayout.resumedSession, as: UInt64.self),
-        ring.load(RingLayout.resumedSession + 8, as: UInt64.self)
-      ))
+extension ArchiveID {
+  /// The archive that a ring's first bytes say the session went on with; nil: none.
+  init?(resumedIn ring: UnsafeRawBufferPointer) {
+    self.init(ring, at: RingLayout.resumedSession)
     if number == 0 { return nil }
-  }
-
-  /// As it stands in a ring from ``RingLayout/resumedSession`` on.
-  package var encoded: [UInt8] {
-    session.bytes + withUnsafeBytes(of: number.littleEndian) { Array($0) }
   }
 }

@@ -17,6 +17,8 @@ struct GoldenArchive {
       pageSize: 4096)
   }
 
+  private var id: ArchiveID { ArchiveID(session: identity.session, number: 1) }
+
   /// - Returns: Where the frame begins.
   @discardableResult
   mutating func add(_ type: FrameType, _ payload: [UInt8]) -> Int {
@@ -38,7 +40,7 @@ struct GoldenArchive {
     var header = fields
     header.payloadSize = stored.count
     header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
-    header.ordinal = UInt64(frameCount)
+    (header.archive, header.ordinal) = (id, UInt64(frameCount))
     frameCount += 1
     if header.type != .dictionary { index.append(IndexEntry(offset: start, header: header)) }
     header.encode(into: &bytes)
@@ -120,7 +122,7 @@ struct GoldenArchive {
     let indexOffset = add(.index, IndexEntry.encode(index))
     bytes +=
       Trailer(
-        dictionaryOffset: UInt64(dictionaryOffset), indexOffset: UInt64(indexOffset),
+        of: id, dictionaryOffset: UInt64(dictionaryOffset), indexOffset: UInt64(indexOffset),
         recordCount: recordCount, fileSize: UInt64(bytes.count + TrailerLayout.size),
         frameCount: frameCount
       ).encoded

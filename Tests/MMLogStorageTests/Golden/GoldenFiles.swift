@@ -1,7 +1,7 @@
 import MMLogFormat
 import MMLogTestFiles
 
-/// The files of `Tests/Golden/v1`, made anew.
+/// The files of `Tests/Golden/v2`, made anew.
 ///
 /// - ring: what a process left that died; session A.
 /// - torn: an archive of session A that has some of the ring's records and one more, and a torn tail.
