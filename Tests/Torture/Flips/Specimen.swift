@@ -104,7 +104,7 @@ struct LoggedRecord: Equatable {
   let session: SessionID
   let ticks: UInt64
   let level: Level
-  let label: String
+  var label: String
   let thread: UInt32
   let threadName: String
   let file: String

@@ -15,7 +15,7 @@ struct FoundLog {
   ///   - most: How many items there may be.
   init(_ paths: [String], most: Int = .max) {
     let reader = LogReader(paths: paths)
-    for error in reader.unreadable { reports.add(path: error.path, "\(error)", isSevere: true) }
+    for error in reader.unreadable { reports.add(path: error.path, "\(error)") }
     var count = 0
     for item in reader {
       take(item)
@@ -31,7 +31,7 @@ struct FoundLog {
     switch item {
     case .record(let record): records.append((LoggedRecord(record), record.time))
     case .damage(let damage):
-      reports.add(path: damage.path, "\(damage)", isSevere: true)
+      reports.add(path: damage.path, "\(damage)")
     case .losses(let session, let ledger):
       reports.add(session.id, "losses: \(ledger)", isSevere: true)
     case .sessionEnded(let session, let ending, _): endings[session.id] = ending
@@ -44,28 +44,38 @@ struct FoundLog {
 
 /// What somebody who reads is told beside the records.
 struct Reports {
-  private(set) var texts: [String] = []
-  private(set) var paths: Set<String> = []
-  private(set) var sessions: Set<SessionID> = []
-  /// Whether something was found damaged or lost: what an exit status tells.
-  private(set) var isSevere = false
+  /// One thing that is told, about a file or about a session.
+  private struct Report {
+    let text: String
+    var path: String?
+    var session: SessionID?
+    let isSevere: Bool
+  }
 
-  var isEmpty: Bool { texts.isEmpty }
+  private var reports: [Report] = []
+
+  var texts: [String] { reports.map(\.text) }
+  var isEmpty: Bool { reports.isEmpty }
+  var paths: Set<String> { Set(reports.compactMap(\.path)) }
+  var sessions: Set<SessionID> { Set(reports.compactMap(\.session)) }
+  /// Whether something was found damaged or lost: what an exit status tells.
+  var isSevere: Bool { reports.contains(where: \.isSevere) }
 
   /// Adds what is said about a file.
-  mutating func add(path: String, _ text: String, isSevere: Bool) {
-    paths.insert(path)
-    add(text, isSevere)
+  mutating func add(path: String, _ text: String) {
+    reports.append(Report(text: text, path: path, isSevere: true))
   }
 
   /// Adds what is said about a session.
   mutating func add(_ session: SessionID, _ text: String, isSevere: Bool) {
-    sessions.insert(session)
-    add(text, isSevere)
+    reports.append(Report(text: text, session: session, isSevere: isSevere))
   }
 
-  private mutating func add(_ text: String, _ isSevere: Bool) {
-    texts.append(text)
-    if isSevere { self.isSevere = true }
+  /// What is not among others.
+  func subtracting(_ others: Reports) -> Reports {
+    var left = Reports()
+    let known = Set(others.texts)
+    left.reports = reports.filter { !known.contains($0.text) }
+    return left
   }
 }

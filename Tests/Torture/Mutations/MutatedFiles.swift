@@ -26,9 +26,12 @@ struct MutatedFiles {
     original(index).parts.filter { $0.range.upperBound <= files[index].bytes.count && isWanted($0) }
   }
 
-  /// One of the files of which something is so; nil if there is none.
+  /// One of the files that are read, of which something is so; nil if there is none.
   func pick(_ random: inout SeededGenerator, _ isWanted: (Int) -> Bool) -> Int? {
-    files.indices.filter { !files[$0].bytes.isEmpty && isWanted($0) }.randomElement(using: &random)
+    files.indices.filter { index in
+      let file = files[index]
+      return !file.bytes.isEmpty && !file.name.hasSuffix(".new") && isWanted(index)
+    }.randomElement(using: &random)
   }
 
   func isRing(_ index: Int) -> Bool { original(index).isRing }

@@ -21,10 +21,10 @@ extension Mutation {
       files.files[target].name = new
       return "\(self): \(name) to \(new)"
     case .swapped:
-      let others = files.files.indices.filter {
-        $0 != target && files.isRing($0) == files.isRing(target)
+      let isOther = { (index: Int) in
+        index != target && files.isRing(index) == files.isRing(target)
       }
-      guard let other = others.randomElement(using: &random) else { return nil }
+      guard let other = files.pick(&random, isOther) else { return nil }
       files.files[target].name = files.files[other].name
       files.files[other].name = name
       return "\(self): \(name) and \(files.files[target].name)"

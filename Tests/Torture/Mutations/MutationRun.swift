@@ -24,10 +24,11 @@ struct MutationRun {
   /// - Parameters:
   ///   - numbers: Which.
   ///   - every: One of so many is also verified, repaired, recovered and decoded by a process.
-  mutating func run(_ numbers: Range<Int>, sampling every: Int) throws {
+  ///   - most: After how many findings to end.
+  mutating func run(_ numbers: Range<Int>, sampling every: Int, most: Int) throws {
     for number in numbers {
       try run(number, isSample: number % every == 0)
-      if tally.findings >= 10 { return }
+      if tally.findings >= most { return }
     }
   }
 

@@ -29,7 +29,7 @@ enum Mutations {
       "In so many copies that each mutation has its turn, each has to have made a difference.",
       "run is what is started in processes of its own.",
     ],
-    options: [.copies, .first, .atMost],
+    options: [.copies, .first, .atMost, .findings],
     steps: Operands("run", count: 0...1, "What to do instead."),
     examples: [
       Example("A full run", "mmlog-torture mutations --copies 50000"),
@@ -100,7 +100,8 @@ enum Mutations {
     limit(RLIMIT_AS, mostMemory)
     limit(RLIMIT_CPU, mostWork)
     var run = try MutationRun(seed: seed, in: folder, output)
-    try run.run(first..<copies, sampling: sampling)
+    let most = try arguments.integer(of: .findings, in: 1...1_000_000) ?? 1
+    try run.run(first..<copies, sampling: sampling, most: most)
     try output.append("\(run.tally.text)\n")
     return run.tally.findings == 0 ? .success : .failure
   }
@@ -116,6 +117,8 @@ extension Option {
     "copies", value: "N", default: "50000", "How many directories to mutate.")
   fileprivate static let first = Option(
     "from", value: "N", default: "0", "For run: which copy to begin with.")
+  fileprivate static let findings = Option(
+    "findings", value: "N", default: "10", "For run: after how many findings to end.")
   fileprivate static let atMost = Option(
     "seconds", value: "S", "Begin no more batches after so many seconds. Default: no limit.")
 }

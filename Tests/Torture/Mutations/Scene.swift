@@ -27,6 +27,8 @@ struct Scene {
   let files: [LogFile]
   let relics: [LogFile]
   let endings: [SessionID: SessionEnding]
+  /// What is reported of the whole directory: archives that limits have deleted.
+  let reports: Reports
   let folder: String
   /// Whose each lane is.
   let sessions: [Int: SessionID]
@@ -48,7 +50,7 @@ struct Scene {
     try Folder.make(folder)
     for file in files { try Folder.write(file.bytes, to: "\(folder)/\(file.name)") }
     let whole = FoundLog([folder])
-    endings = whole.endings
+    (endings, reports) = (whole.endings, whole.reports)
     var sessions: [Int: SessionID] = [:]
     for (record, time) in whole.records {
       guard let key = Self.key(of: record) else { throw Failure("a record that nobody logged") }
@@ -74,10 +76,9 @@ struct Scene {
 
   // MARK: - Making
 
-  /// Everything that was logged is there, but flight records, and the oldest where limits have
-  /// deleted archives.
+  /// Everything that was logged is there, but flight records, and what limits may have deleted.
   private func check(_ whole: FoundLog, _ builder: SceneBuilder) throws {
-    if let report = whole.reports.texts.first {
+    if whole.reports.isSevere, let report = whole.reports.texts.first {
       throw Failure("reading the whole directory reports: \(report)")
     }
     guard records.count == numbers.count else { throw Failure("a record is there twice") }
@@ -86,21 +87,15 @@ struct Scene {
     }
     for (lane, count) in builder.logged {
       let there = Set(numbers.keys.filter { $0.lane == lane }.map(\.sequence))
-      let first = hasDeleted(lane) ? there.min() ?? count + 1 : 1
       let mayForget = builder.flightLanes.contains(lane)
       let isThere = { (sequence: Int) in
         there.contains(sequence) || mayForget && sequence % 4 == 2
       }
-      if let missing = (first..<max(first, count + 1)).first(where: { !isThere($0) }) {
+      if builder.limitedLanes.contains(lane) { continue }
+      if let missing = (1..<count + 1).first(where: { !isThere($0) }) {
         throw Failure("record \(missing) of \(count) of lane \(lane) is not there")
       }
     }
-  }
-
-  private func hasDeleted(_ lane: Int) -> Bool {
-    guard let session = sessions[lane] else { return true }
-    let numbers = files.flatMap(\.sections).filter { $0.session == session && $0.number > 0 }
-    return numbers.map(\.number).min() != 1
   }
 
   private mutating func findPlaces() throws {

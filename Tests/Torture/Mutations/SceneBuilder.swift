@@ -21,6 +21,8 @@ struct SceneBuilder {
   private(set) var lanes: [Int: Lane] = [:]
   /// The lanes whose debug records are flight records, which may be given up.
   private(set) var flightLanes: Set<Int> = []
+  /// The lanes of which limits may have deleted archives.
+  private(set) var limitedLanes: Set<Int> = []
   private let folder: String
   private var random: SeededGenerator
   private var newest: [String: [UInt8]] = [:]
@@ -77,6 +79,7 @@ struct SceneBuilder {
       store,
       lanes: (0..<random.pick(1, 2, 3)).map { Lane(lanes.count + $0, sizes: sizes, seed: seed) })
     for lane in crew.lanes { lanes[lane.number] = lane }
+    if configuration.retention.count > 0 { limitedLanes.formUnion(crew.lanes.map(\.number)) }
     if configuration.archiveLevel > .trace { flightLanes.formUnion(crew.lanes.map(\.number)) }
     let threads = try crew.start()
     for _ in 0..<random.pick(1, 2, 4, 6) {

@@ -32,6 +32,8 @@ struct Verdict {
   private(set) var problems: [String] = []
   private let files: MutatedFiles
   private let found: FoundLog
+  /// What is reported, and is not of the whole directory.
+  private let reports: Reports
   private let folder: String
   private var given: Set<Int> = []
 
@@ -42,7 +44,8 @@ struct Verdict {
   ///   - folder: Where they were.
   init(_ found: FoundLog, of files: MutatedFiles, in folder: String) {
     (self.found, self.files, self.folder) = (found, files, folder)
-    if !found.reports.isEmpty { raise(.reported) }
+    reports = found.reports.subtracting(files.scene.reports)
+    if !reports.isEmpty { raise(.reported) }
     if !found.isBounded { note(.wrong, "there is no end of items") }
     checkGiven()
     checkMissing()
@@ -86,7 +89,10 @@ struct Verdict {
   private mutating func compare(
     _ record: LoggedRecord, _ time: Int64, _ expected: Scene.Record, _ name: String
   ) {
-    if record != expected.record {
+    var given = record
+    // A label's name may be lost as a record may.
+    if given.label.isEmpty, isReported(expected) { given.label = expected.record.label }
+    if given != expected.record {
       note(.wrong, "\(name) is \(record.attributes), and was \(expected.record.attributes)")
     } else if time != expected.time, !isReported(expected), !hasOlderClock(record.session) {
       note(.wrong, "\(name) is \(time - expected.time) ns late, and nothing is reported")
@@ -139,7 +145,7 @@ struct Verdict {
   /// Whether something is said about the files that had it, or about its session.
   private func isReported(_ record: Scene.Record) -> Bool {
     let session = record.record.session
-    if found.reports.sessions.contains(session) { return true }
+    if reports.sessions.contains(session) { return true }
     if let ending = found.endings[session], ending != scene.endings[session] {
       switch ending {
       case .unknown, .died: return true
@@ -147,7 +153,7 @@ struct Verdict {
       }
     }
     return files.files.contains {
-      record.files.contains($0.origin) && found.reports.paths.contains("\(folder)/\($0.name)")
+      record.files.contains($0.origin) && reports.paths.contains("\(folder)/\($0.name)")
     }
   }
 
@@ -173,11 +179,11 @@ struct Verdict {
       .map(\.number)
   }
 
-  /// Whether a file goes on to where something of a session begins in it.
+  /// Whether a file goes on to where something of a session can be in it.
   private func reaches(_ file: MutatedFiles.File, _ session: SessionID) -> Bool {
     let original = scene.files[file.origin]
     return zip(original.heads, original.sections).contains { head, section in
-      section.session == session && file.bytes.count > head.range.lowerBound
+      section.session == session && file.bytes.count >= head.range.upperBound
     }
   }
 
