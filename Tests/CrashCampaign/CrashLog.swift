@@ -146,7 +146,7 @@ package final class CrashLog {
       in: withLogs + deleted.map(\.path), settings, pages, crashes: crashes,
       isRecovered: isRecovered)
     if let ledger, let keep = settings.keep {
-      let check = KeepingCheck(of: self(store), ledger, deleted, keep: keep)
+      let check = KeepingCheck(of: self(store), ledger, deleted, keep: keep, settings)
       for problem in check.problems(isRecovered: isRecovered) { findings.note(problem) }
     }
     if isRecovered {

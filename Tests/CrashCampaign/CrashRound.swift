@@ -6,11 +6,11 @@ package import MMLogStorage
 import MMLogSystem
 import MMLogTestFiles
 
-/// One round of a crash campaign: processes log into one store and die, others recover it and die too, and in the end everything
-/// acknowledged has to be there, once.
+/// One round of a crash campaign: processes log into one store and die, others recover it and die
+/// too, and in the end everything acknowledged has to be there, once.
 ///
-/// All of it follows from the seed, but for the pace of threads and processes. In every second round one process is to die
-/// at a test point, each in its turn.
+/// All of it follows from the seed, but for the pace of threads and processes. In every second
+/// round one process is to die at a test point, each in its turn.
 package struct CrashRound {
   /// What came of a round.
   package struct Outcome {
@@ -30,6 +30,8 @@ package struct CrashRound {
   private var random: SeededGenerator
   private var outcome = Outcome()
   private var living: [(process: LoggingProcess, number: Int, death: Death)] = []
+  /// The number of the next process that logs; its children by fork have those after it.
+  private var nextNumber = 0
 
   /// - Parameter path: An empty folder that stays; nil: one that goes away.
   package init(seed: UInt64, in path: String? = nil) throws {
@@ -56,6 +58,7 @@ package struct CrashRound {
     try logAndDie()
     if random.oneIn(3) { try check("before recovery", isRecovered: false) }
     if let aim, aim.isOfRecovery { try recoverAndDie(at: death(at: aim)) }
+    if let aim { try insist(on: aim) }
     for attempt in 0..<random.pick(0, 1, 2, 2) {
       try recoverAndDie(attempt)
       if random.oneIn(4) { try check("between recoveries", isRecovered: false) }
@@ -68,25 +71,51 @@ package struct CrashRound {
 
   // MARK: - Logging
 
-  /// One process, or several at once or one after the other: each that starts recovers those that have died.
+  /// One process, or several at once or one after the other: each that starts recovers those that
+  /// have died.
   private mutating func logAndDie() throws {
     var count = isSanitized ? random.pick(1, 2) : random.pick(1, 1, 1, 2, 3)
     // Each that starts recovers what others left.
-    if let aim, aim.isOfRecovery { count = 1 }
+    // Of several, those that start later would delete by the limits that they open the store with.
+    if aim?.isOfRecovery == true || settings.changesLimits { count = 1 }
+    if aim?.isOfSuccessor == true { try logToTheEnd() }
     for index in 0..<count {
-      try startLogging(number: index * (1 + settings.forks), isAimed: index == 0)
+      try startLogging(isAimed: index == 0)
       if random.oneIn(2) { try endOne() }
     }
     while !living.isEmpty { try endOne() }
   }
 
-  private mutating func startLogging(number: Int, isAimed: Bool) throws {
+  /// Has others try, until one has died at the step that it is about: the first may have ended
+  /// before.
+  private mutating func insist(on aim: TestPoint) throws {
+    for _ in 0..<4 where aim.isReachable && outcome.deaths[aim] == nil && !settings.changesLimits {
+      try start(aim.isOfRecovery ? .after(&random, isLogging: true) : .at(aim, 1))
+      try endOne(patience: 5_000)
+      if aim.isOfRecovery { try recoverAndDie(at: .at(aim, 1)) }
+    }
+  }
+
+  /// One that nobody kills leaves what another goes on with.
+  private mutating func logToTheEnd() throws {
+    let process = try log.startLogging(process: nextNumber)
+    note(process.problems(with: process.wait(), "process \(nextNumber)") { $0 == .success }, "")
+    nextNumber += 1 + settings.forks
+  }
+
+  private mutating func startLogging(isAimed: Bool) throws {
     var death = Death.random(&random, isLogging: true)
     if settings.recordsCrashes && random.oneIn(2) { death = .ofSignal(&random) }
     if isAimed, let aim {
       // Where others are to die of recovering it, it leaves something to recover.
       death = aim.isOfRecovery ? .after(&random, isLogging: true) : self.death(at: aim)
     }
+    try start(death)
+  }
+
+  private mutating func start(_ death: Death) throws {
+    let number = nextNumber
+    nextNumber += 1 + settings.forks
     let process = try log.startLogging(process: number, death.arguments)
     // One that is to die somewhere may die before.
     switch death {
@@ -102,7 +131,10 @@ package struct CrashRound {
   }
 
   /// Ends one of those that log, and its children, which may go on for a while.
-  private mutating func endOne() throws {
+  ///
+  /// - Parameter patience: How long one that is to die somewhere may take to come there, in
+  ///   milliseconds.
+  private mutating func endOne(patience: UInt64 = 400) throws {
     guard let index = living.indices.randomElement(using: &random) else { return }
     let (process, number, death) = living.remove(at: index)
     switch death {
@@ -112,7 +144,7 @@ package struct CrashRound {
       crash(process, signal, number)
     case .at, .inCall:
       // It may never come there.
-      let deadline = Clock.monotonic() + 1_000_000 * (isSanitized ? 10_000 : 400)
+      let deadline = Clock.monotonic() + 1_000_000 * (isSanitized ? 10_000 : patience)
       while process.child.isRunning && Clock.monotonic() < deadline { usleep(500) }
     }
     let end = random.pick(0, 0, 1)
@@ -133,7 +165,8 @@ package struct CrashRound {
     countDeaths(log.pages(ofFamily: number))
   }
 
-  /// Lets processes go on for so many microseconds. In some rounds their levels are changed meanwhile.
+  /// Lets processes go on for so many microseconds. In some rounds their levels are changed
+  /// meanwhile.
   private mutating func pause(_ time: UInt32) {
     let time = isSanitized ? 20 * time : time
     guard settings.changesLevels else {
@@ -153,7 +186,8 @@ package struct CrashRound {
       let thread = child.threads.randomElement(using: &random)
     {
       child.signal(signal, thread: thread)
-      // Again if it was just about to end. Not before: a second signal would cut off what is done about the first.
+      // Again if it was just about to end. Not before: a second signal would cut off what is done
+      // about the first.
       while child.isRunning && child.threads.contains(thread) && Clock.monotonic() < deadline {
         usleep(300)
       }

@@ -50,12 +50,13 @@ extension TestPoint {
   /// Whether a process that only opens and closes a store comes to it if another died before.
   package var isOfRecovery: Bool { rawValue >= TestPoint.recoveryLocked.rawValue }
 
+  /// Whether only a process comes to it that starts after another has ended in order.
+  package var isOfSuccessor: Bool { self == .archiveResumed }
+
   /// Whether any process can come to it, as the tests are built.
   package var isReachable: Bool {
     switch self {
     case .forkPrepared, .forkDetached, .forkReopened: canFork
-    // Only one that starts after another has ended. It has a test of its own.
-    case .archiveResumed: false
     default: true
     }
   }
@@ -75,7 +76,7 @@ extension TestPoint {
       .recoveryClosed, .recoveryRingRemoved:
       1
     case .recoveryBeforeFrame, .recoveryAfterFrame: 2
-    case .forkDetached, .forkReopened: 1
+    case .forkDetached, .forkReopened, .archiveResumed: 1
     case .forkPrepared: 3
     case .dictionaryAdding, .recordBuilt: 6
     case .archiveCreated, .archiveHeadWritten, .archiveNamed: 6

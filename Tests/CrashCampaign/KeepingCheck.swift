@@ -1,5 +1,6 @@
 import CampaignSupport
 import CrashRecords
+import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
@@ -9,11 +10,14 @@ struct KeepingCheck {
   private let ledger: ArchiveLedger
   private let deleted: [ArchiveLedger.Link]
   private let keep: Int
+  private let settings: Settings
 
   init(
-    of path: String, _ ledger: ArchiveLedger, _ deleted: [ArchiveLedger.Link], keep: Int
+    of path: String, _ ledger: ArchiveLedger, _ deleted: [ArchiveLedger.Link], keep: Int,
+    _ settings: Settings
   ) {
     (self.path, self.ledger, self.deleted, self.keep) = (path, ledger, deleted, keep)
+    self.settings = settings
   }
 
   /// - Parameter isRecovered: Whether a process has opened and closed the store after all others had died.
@@ -23,6 +27,7 @@ struct KeepingCheck {
     do {
       let archives = try Catalogue(of: path, store: nil).look()
       var problems = problemsOfNotes(archives) + problemsOfNames(archives)
+      if settings.changesLimits { problems += problemsOfLimits(archives) }
       if isRecovered {
         problems += problemsOfCount(archives)
         problems += try leftOver(archives).map { "\($0) is left" }
@@ -52,6 +57,16 @@ struct KeepingCheck {
     return Dictionary(grouping: names) { $0 }.filter { $0.value.count > 1 }.keys.sorted().map {
       "there were two archives with the name \($0)"
     }
+  }
+
+  /// Limits that were set count, also in a child by fork, and not those that the store was opened with.
+  private func problemsOfLimits(_ archives: [ArchiveInfo]) -> [String] {
+    // A frame and an index more.
+    let most = (settings.archive << 10) + 4 * RowBuilder.targetSize
+    return deleted.map { "\($0.fileName) was deleted, and no limit that is set asks for it" }
+      + archives.filter { $0.size > most }.map {
+        "\($0.fileName) has \($0.size) bytes, and \(settings.archive) KiB were set"
+      }
   }
 
   private func problemsOfCount(_ archives: [ArchiveInfo]) -> [String] {

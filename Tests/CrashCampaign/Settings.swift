@@ -28,6 +28,8 @@ package struct Settings {
   package var hasHands = false
   /// Whether a session's first archive goes into the file of the last one.
   package var resumes = false
+  /// Whether a process opens the store with other limits, and sets those that count before it logs or forks.
+  package var changesLimits = false
   /// Whether what is noted about archives is in files beside them.
   package var hasSidecars = false
 
@@ -85,6 +87,11 @@ package struct Settings {
     // A sanitizer has handlers of its own.
     recordsCrashes = random.oneIn(3) && !isSanitized
     changesLevels = random.oneIn(4)
+    #if DEBUG
+      changesLimits = forks > 0 && random.oneIn(2)
+      // Those that are set keep everything, so that what is deleted all the same is known.
+      if changesLimits { (keep, hasHands) = (1_000_000, false) }
+    #endif
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -100,12 +107,16 @@ package struct Settings {
     case .overflowLocked: (threads, segment, ring, burst) = (16, 20, 256, nil)
     case .forkPrepared, .forkDetached, .forkReopened: forks = canFork ? 3 : 0
     case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: archive = 4
-    case .archiveResumed: (resumes, archive) = (true, 64)
+    case .archiveResumed:
+      changesLimits = false
+      (resumes, archive, keep, hasHands) = (true, 256, nil, false)
+      (records, sizes, policy) = (40, 0...500, .wait)
     case .stateAttributeSet: (keep, archive, hasHands, hasSidecars) = (3, 4, true, false)
     case .stateSidecarWritten: (keep, archive, hasHands, hasSidecars) = (3, 4, true, true)
     case _ where point.isOfKeeping: (keep, archive, hasHands) = (3, 4, true)
     default: break
     }
+    if keep != 1_000_000 { changesLimits = false }
     switch point {
     case .discardClaimed, .discardFragmentCounted, .discardCounted, .fragmentWritten,
       .overflowLocked,
@@ -137,6 +148,7 @@ package struct Settings {
     if hasSignals { arguments.append("--signals") }
     if flushes { arguments.append("--flush") }
     if hasHands { arguments.append("--hands") }
+    if changesLimits { arguments.append("--set-limits") }
     if let flight { arguments += ["--flight", flight.rawValue] }
     if hasSpans { arguments.append("--spans") }
     if recordsCrashes { arguments.append("--crashes") }

@@ -46,12 +46,23 @@ final class Workload: Sendable {
     records = try arguments.integer(of: .records, in: 1...Int.max) ?? .max
     burst = try arguments.integer(of: .burst, in: 1...Int.max) ?? .max
     forks = try Forks(arguments, process: process)
-    store = try LogStore(
-      directory: arguments.required(.directory), name: "crash",
-      configuration: try LogStore.Configuration(arguments))
+    store = try Self.open(arguments)
     if let problem = store.recoveryFailures.first { throw problem }
     let count = try arguments.integer(of: .labels, in: 1...1000) ?? 1
     loggers = (0..<count).map { [store] in store.logger(label: "a label with the number \($0)") }
+  }
+
+  private static func open(_ arguments: Arguments) throws -> LogStore {
+    let asked = try LogStore.Configuration(arguments)
+    var first = asked
+    if arguments.isSet(.setLimits) { (first.archiveSize, first.retention.count) = (0, 1) }
+    let store = try LogStore(
+      directory: arguments.required(.directory), name: "crash", configuration: first)
+    if arguments.isSet(.setLimits) {
+      try store.setRotation(asked.rotation)
+      try store.setRetention(asked.retention)
+    }
+    return store
   }
 
   /// Returns when all lanes have all their records and the store is closed.

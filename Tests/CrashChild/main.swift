@@ -37,6 +37,8 @@ extension Option {
   static let rolls = Option(
     "rolls", value: "N", "Log a record and close its archive, so many times; nothing else.")
   static let keep = Option("keep", value: "N", "How many archives are kept.")
+  static let setLimits = Option(
+    "set-limits", "Open the store with other limits, and set those that count before logging.")
   static let hands = Option("hands", "Claim, mark, hold and remove archives beside logging.")
   static let prune = Option("prune", "Only delete what is too much, as mmlog-decode --prune does.")
   static let ledger = Option(
@@ -68,7 +70,8 @@ let command = Command(
     .nested,
     .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
     .point, .call, .short, .fail,
-    .rolls, .keep, .hands, .prune, .ledger, .sidecars, .resume, .flight, .spans, .crashes,
+    .rolls, .keep, .setLimits, .hands, .prune, .ledger, .sidecars, .resume, .flight, .spans,
+    .crashes,
   ])
 
 /// Applies the limits once, as a process that has no store.
