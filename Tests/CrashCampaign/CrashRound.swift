@@ -89,7 +89,7 @@ package struct CrashRound {
   /// Has others try, until one has died at the step that it is about: the first may have ended
   /// before.
   private mutating func insist(on aim: TestPoint) throws {
-    for _ in 0..<4 where aim.isReachable && outcome.deaths[aim] == nil && !settings.changesLimits {
+    for _ in 0..<4 where aim.isReachable && outcome.deaths[aim] == nil {
       try start(aim.isOfRecovery ? .after(&random, isLogging: true) : .at(aim, 1))
       try endOne(patience: 5_000)
       if aim.isOfRecovery { try recoverAndDie(at: .at(aim, 1)) }

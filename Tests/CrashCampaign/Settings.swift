@@ -108,7 +108,6 @@ package struct Settings {
     case .forkPrepared, .forkDetached, .forkReopened: forks = canFork ? 3 : 0
     case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: archive = 4
     case .archiveResumed:
-      changesLimits = false
       (resumes, archive, keep, hasHands) = (true, 256, nil, false)
       (records, sizes, policy) = (40, 0...500, .wait)
     case .stateAttributeSet: (keep, archive, hasHands, hasSidecars) = (3, 4, true, false)
@@ -116,7 +115,8 @@ package struct Settings {
     case _ where point.isOfKeeping: (keep, archive, hasHands) = (3, 4, true)
     default: break
     }
-    if keep != 1_000_000 { changesLimits = false }
+    // Some steps take several processes, or limits.
+    changesLimits = false
     switch point {
     case .discardClaimed, .discardFragmentCounted, .discardCounted, .fragmentWritten,
       .overflowLocked,

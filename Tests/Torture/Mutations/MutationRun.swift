@@ -51,7 +51,7 @@ struct MutationRun {
     let verdict = Verdict(found, of: files, in: copy.path)
     var problems = verdict.problems
     if isSample, problems.isEmpty {
-      problems = try MutationSample(files, found, copy.path, in: "\(folder)/sample").problems()
+      problems = MutationSample(files, found, copy.path, in: "\(folder)/sample").problems()
     }
     tally.add(kinds, verdict.outcome, isFinding: !problems.isEmpty, isSample: isSample)
     if !problems.isEmpty { try report(number, story, problems) }

@@ -1,4 +1,6 @@
 import CampaignSupport
+import CrashRecords
+import MMLog
 import MMLogReader
 
 /// What verifying, repairing, recovering and decoding make of a mutated directory, beside what
@@ -17,13 +19,18 @@ struct MutationSample {
     (self.files, self.found, self.path, self.folder) = (files, found, path, folder)
   }
 
-  func problems() throws -> [String] {
+  func problems() -> [String] {
     defer { Folder.remove(folder) }
-    return try problemsOfVerifying() + problemsOfRepair() + problemsOfRecovery()
-      + problemsOfDecoding()
+    let checks = [
+      problemsOfVerifying, problemsOfRepair, problemsOfRecovery, problemsOfGoingOn,
+      problemsOfDecoding,
+    ]
+    return checks.flatMap { check in
+      do { return try check() } catch { return ["\(error)"] }
+    }
   }
 
-  private func problemsOfVerifying() -> [String] {
+  private func problemsOfVerifying() throws -> [String] {
     let files = LogFiles([.path(path)])
     let isGood = files.unreadable.isEmpty && files.verify().allSatisfy(\.damage.isEmpty)
     return isGood && !found.reports.paths.isEmpty
@@ -51,18 +58,45 @@ struct MutationSample {
     return differences(FoundLog([target]).records, "recovery")
   }
 
-  /// What is not the same records in the same order of each thread.
-  private func differences(_ records: [(record: LoggedRecord, time: Int64)], _ what: String)
-    -> [String]
-  {
-    let (before, after) = (keys(found.records), keys(records))
-    if before == after { return [] }
-    let (lost, new) = (before.subtracting(after), after.subtracting(before))
-    return ["after \(what) \(lost.count) records are not there any more, and \(new.count) are new"]
+  /// A store that is opened there goes on behind what can be read, and costs nothing of it.
+  private func problemsOfGoingOn() throws -> [String] {
+    let target = "\(folder)/gone-on"
+    try Folder.copy(path, to: target)
+    var configuration = LogStore.Configuration()
+    (configuration.ringSize, configuration.dictionarySize) = (256 << 10, 4 << 10)
+    configuration.resumeLastArchive = true
+    (configuration.level, configuration.retention) = (.trace, .unlimited)
+    let store = try LogStore(directory: target, name: "mutations", configuration: configuration)
+    let lane = Lane(Self.ownLane, sizes: 0...200, seed: 1)
+    for sequence in 1...8 { lane.log(sequence, to: store.logger(label: "new")) }
+    try store.close()
+    let records = FoundLog([target]).records
+    let isMine = { (record: LoggedRecord) in Scene.key(of: record)?.lane == Self.ownLane }
+    let mine = records.filter { isMine($0.record) }.count
+    return differences(records.filter { !isMine($0.record) }, "a store that goes on there")
+      + (mine == 8 ? [] : ["of 8 records that are logged there later, \(mine) can be read"])
   }
 
-  private func keys(_ records: [(record: LoggedRecord, time: Int64)]) -> Set<[Int]> {
-    Set(records.compactMap { Scene.key(of: $0.record) }.map { [$0.lane, $0.sequence] })
+  /// A lane that no scene has.
+  private static let ownLane = 1_000_000
+
+  /// What has become of the records that reading gave. There may be more: what a ring still has of
+  /// an archive that cannot be read.
+  private func differences(
+    _ records: [(record: LoggedRecord, time: Int64)], _ what: String
+  ) -> [String] {
+    let (before, after) = (keys(found.records), keys(records))
+    let lost = before.subtracting(after).count
+    let isWrong = records.contains { record, _ in
+      Scene.key(of: record).map { files.scene.wasLogged(record, as: $0) } != true
+    }
+    return (lost > 0 ? ["after \(what) \(lost) records are not there any more"] : [])
+      + (isWrong ? ["after \(what) there is a record that nobody logged"] : [])
+      + (records.count > after.count ? ["after \(what) a record is there twice"] : [])
+  }
+
+  private func keys(_ records: [(record: LoggedRecord, time: Int64)]) -> Set<Scene.Key> {
+    Set(records.compactMap { Scene.key(of: $0.record) })
   }
 
   // MARK: - The decoder

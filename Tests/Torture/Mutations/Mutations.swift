@@ -49,7 +49,7 @@ enum Mutations {
   /// How many copies a process of its own makes, of one directory.
   private static let batchSize = 500
   /// One of so many copies is also verified, repaired, recovered and decoded.
-  private static let sampling = 25
+  private static let sampling = 10
   /// Copies from which on each mutation has had its turn often enough.
   private static let copiesForAll = 5000
   /// What a process may need, in bytes of memory and in seconds of a processor: many times what it
