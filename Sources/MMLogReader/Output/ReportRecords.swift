@@ -129,10 +129,8 @@ private struct OpenChunk {
     body(&text)
     text.withUnsafeBytes { bytes in
       var kept = bytes.prefix(ReportRecords.longest)
-      // Not within a character.
-      while kept.count < bytes.count, let last = kept.last, last & 0xC0 == 0x80 {
-        kept.removeLast()
-      }
+      // Not within a character: what follows begins one.
+      while kept.count < bytes.count, bytes[kept.endIndex] & 0xC0 == 0x80 { kept.removeLast() }
       texts.append(contentsOf: kept)
       // An odd number for one that was cut.
       put(UInt64(kept.count) << 1 | (kept.count < bytes.count ? 1 : 0), column)

@@ -110,7 +110,8 @@ extension FieldName {
   fileprivate func isNamed(_ name: String) -> Bool {
     switch self {
     case .argument(let own): own == name
-    case .metadata(let bytes): bytes.elementsEqual(name.utf8)
+    case .metadata(let bytes) where bytes.isUTF8: bytes.elementsEqual(name.utf8)
+    case .metadata: text.utf8.elementsEqual(name.utf8)
     }
   }
 }
@@ -187,7 +188,7 @@ extension ValueView {
   fileprivate func withText(
     _ reader: inout WordReader, _ body: (UnsafeRawBufferPointer) -> Bool
   ) -> Bool {
-    if case .string(let bytes) = self { return body(bytes) }
+    if case .string(let bytes) = self, bytes.isUTF8 { return body(bytes) }
     var text = TextBuffer()
     // Checked before: nothing is thrown.
     _ = try? text.append(self, .raw, from: &reader)

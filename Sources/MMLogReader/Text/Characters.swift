@@ -2,13 +2,21 @@
 enum DecodedCharacter {
   /// A character of so many bytes.
   case scalar(UInt32, count: Int)
-  /// A byte that is part of no character.
-  case invalid(UInt8)
+  /// So many bytes that are no character, and are shown as one U+FFFD: the longest start of one (Unicode 15, 3.9, "maximal
+  /// subpart"), or a single byte. So do Swift's `String(decoding:as:)` and browsers.
+  case invalid(count: Int)
+
+  /// How many bytes it has.
+  var count: Int {
+    switch self {
+    case .scalar(_, let count), .invalid(let count): count
+    }
+  }
 }
 
 extension UnsafeRawBufferPointer {
   /// What stands at `index`, which must be within: the table of Unicode 15, 3.9 (no overlong forms,
-  /// no surrogates, nothing above U+10FFFF).
+  /// no surrogates, nothing above U+10FFFF). Nothing else tells what is UTF-8, and what is not.
   func character(at index: Int) -> DecodedCharacter {
     let first = self[index]
     if first < 0x80 { return .scalar(UInt32(first), count: 1) }
@@ -21,18 +29,28 @@ extension UnsafeRawBufferPointer {
     case 0xF0: (count, second) = (4, 0x90...0xBF)
     case 0xF1...0xF3: (count, second) = (4, 0x80...0xBF)
     case 0xF4: (count, second) = (4, 0x80...0x8F)
-    default: return .invalid(first)
-    }
-    guard self.count - index >= count, second.contains(self[index + 1]) else {
-      return .invalid(first)
+    default: return .invalid(count: 1)
     }
     var scalar = UInt32(first) & (0x7F >> UInt32(count))
     for offset in 1..<count {
+      guard index + offset < self.count else { return .invalid(count: offset) }
       let byte = self[index + offset]
-      guard byte & 0xC0 == 0x80 else { return .invalid(first) }
+      guard (offset == 1 ? second : 0x80...0xBF).contains(byte) else {
+        return .invalid(count: offset)
+      }
       scalar = scalar << 6 | UInt32(byte & 0x3F)
     }
     return .scalar(scalar, count: count)
+  }
+
+  /// How many characters there are, each part that is none counted as the one that it is shown as.
+  var characterCount: Int {
+    var (index, characters) = (0, 0)
+    while index < count {
+      index += character(at: index).count
+      characters += 1
+    }
+    return characters
   }
 
   /// Whether all of it is UTF-8.

@@ -105,6 +105,22 @@ extension RecordContent {
   /// - Returns: Whether all of it is UTF-8; not known in ``TextForm/raw``.
   @discardableResult
   func appendMessage(_ form: TextForm, to output: inout TextBuffer) -> Bool {
+    let start = output.count
+    let isUTF8 = appendPieces(form, to: &output)
+    if form == .json, !isUTF8 { repairMessage(from: start, &output) }
+    return isUTF8
+  }
+
+  /// Where bytes of one argument go on in the next one, U+FFFD is counted as in the message that they make.
+  private func repairMessage(from start: Int, _ output: inout TextBuffer) {
+    var message = TextBuffer()
+    appendPieces(.raw, to: &message)
+    output.cut(to: start)
+    message.withUnsafeBytes { _ = output.append($0, .json) }
+  }
+
+  @discardableResult
+  private func appendPieces(_ form: TextForm, to output: inout TextBuffer) -> Bool {
     withPlan { plan in
       withValues { (values) in
         var reader = WordReader(values)
@@ -144,10 +160,18 @@ extension RecordContent {
     _ step: MessagePlan.Step, _ form: TextForm, from reader: inout WordReader,
     to output: inout TextBuffer
   ) throws(FormatError) -> Bool {
+    let value = try reader.view(ofArgumentType: step.type)
     let start = output.count
-    let isUTF8 = try output.append(
-      reader.view(ofArgumentType: step.type), form, style: step.style, from: &reader)
-    output.align(from: start, step.alignment)
+    var width: Int?
+    if form != .raw, step.alignment.side != .none {
+      // What a form escapes is one character all the same.
+      var copy = reader
+      try output.append(value, .raw, style: step.style, from: &copy)
+      width = output.withBytes(from: start) { UnsafeRawBufferPointer($0).characterCount }
+      output.cut(to: start)
+    }
+    let isUTF8 = try output.append(value, form, style: step.style, from: &reader)
+    output.align(from: start, step.alignment, width: width)
     return isUTF8
   }
 }

@@ -74,39 +74,40 @@ extension TextBuffer {
         continue
       }
       let character = bytes.character(at: index)
-      var length = 1
-      if case .scalar(let scalar, let count) = character {
-        length = count
-        if scalar == 0x5C || scalar == 0x22 ? !form.escapes(scalar) : !isUnsafeToShow(scalar) {
-          index += length
-          continue
-        }
-      } else {
-        isUTF8 = false
+      let end = index + character.count
+      if case .scalar(let scalar, _) = character, !form.escapes(scalar) {
+        index = end
+        continue
       }
       append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
-      append(escape: character, form)
-      index += length
-      start = index
+      switch character {
+      case .scalar(let scalar, _): append(escape: scalar, form)
+      case .invalid:
+        isUTF8 = false
+        append(invalid: UnsafeRawBufferPointer(rebasing: bytes[index..<end]), form)
+      }
+      (start, index) = (end, end)
     }
     append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
     return isUTF8
   }
 
-  private mutating func append(escape character: DecodedCharacter, _ form: TextForm) {
-    switch character {
-    case .scalar(0x22, _) where form == .csv: append("\"\"")
-    case .scalar(let scalar, _):
-      append(UInt8(ascii: "\\"))
-      switch scalar {
-      case 0x0A: append(UInt8(ascii: "n"))
-      case 0x09: append(UInt8(ascii: "t"))
-      case 0x0D: append(UInt8(ascii: "r"))
-      case 0x22, 0x5C: append(UInt8(truncatingIfNeeded: scalar))
-      default: append(number: scalar, form)
-      }
-    case .invalid where form == .json: append("\u{FFFD}")
-    case .invalid(let byte):
+  private mutating func append(escape scalar: UInt32, _ form: TextForm) {
+    if scalar == 0x22, form == .csv { return append("\"\"") }
+    append(UInt8(ascii: "\\"))
+    switch scalar {
+    case 0x0A: append(UInt8(ascii: "n"))
+    case 0x09: append(UInt8(ascii: "t"))
+    case 0x0D: append(UInt8(ascii: "r"))
+    case 0x22, 0x5C: append(UInt8(truncatingIfNeeded: scalar))
+    default: append(number: scalar, form)
+    }
+  }
+
+  /// Appends bytes that are no character: together one U+FFFD, or each as `\xff`.
+  private mutating func append(invalid bytes: UnsafeRawBufferPointer, _ form: TextForm) {
+    if form == .json { return append("\u{FFFD}") }
+    for byte in bytes {
       append("\\x")
       append(digits: byte, base: 16, least: 2)
     }
@@ -125,9 +126,10 @@ extension TextBuffer {
 }
 
 extension TextForm {
-  /// Whether `"` or `\` cannot stay as it is.
+  /// Whether a character cannot stay as it is.
   fileprivate func escapes(_ scalar: UInt32) -> Bool {
-    switch self {
+    guard scalar == 0x22 || scalar == 0x5C else { return isUnsafeToShow(scalar) }
+    return switch self {
     case .raw, .plain: false
     case .quoted, .json: true
     case .csv: scalar == 0x22

@@ -85,10 +85,11 @@ extension TextBuffer {
   }
 
   /// Puts spaces beside what was appended from `start` on.
-  mutating func align(from start: Int, _ alignment: Alignment) {
+  ///
+  /// - Parameter width: How many characters that has; as it stands there, unless they were counted before.
+  mutating func align(from start: Int, _ alignment: Alignment, width: Int? = nil) {
     guard alignment.side != .none else { return }
-    // Characters: every byte of UTF-8 but those that continue one.
-    let width = withBytes(from: start) { $0.reduce(0) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) } }
+    let width = width ?? withBytes(from: start) { UnsafeRawBufferPointer($0).characterCount }
     guard width < alignment.columns else { return }
     let space = UInt8(ascii: " ")
     if alignment.side == .left {
