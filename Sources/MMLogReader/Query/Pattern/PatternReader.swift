@@ -1,0 +1,48 @@
+/// The characters of a pattern one by one, and how to refuse what stands there.
+struct PatternReader {
+  private let pattern: String
+  private let scalars: [Unicode.Scalar]
+  private(set) var position = 0
+
+  init(_ pattern: String) {
+    self.pattern = pattern
+    scalars = Array(pattern.unicodeScalars)
+  }
+
+  var next: Unicode.Scalar? { position < scalars.count ? scalars[position] : nil }
+
+  /// What stands so many characters behind ``next``.
+  func peek(_ distance: Int) -> Unicode.Scalar? {
+    position + distance < scalars.count ? scalars[position + distance] : nil
+  }
+
+  mutating func pop() -> Unicode.Scalar? {
+    defer { position += 1 }
+    return next
+  }
+
+  mutating func take(_ text: String) -> Bool {
+    let expected = Array(text.unicodeScalars)
+    guard scalars[min(position, scalars.count)...].starts(with: expected) else { return false }
+    position += expected.count
+    return true
+  }
+
+  /// Takes characters as long as they fit.
+  mutating func take(while fits: (Unicode.Scalar) -> Bool) -> String {
+    var text = String.UnicodeScalarView()
+    while let next, fits(next) {
+      text.append(next)
+      position += 1
+    }
+    return String(text)
+  }
+
+  mutating func skip(_ count: Int) { position += count }
+
+  /// An error that says where: what begins at `start`, counted from 0, is told as people count.
+  func refusal(_ what: String, at start: Int) -> TextPattern.Invalid {
+    TextPattern.Invalid(
+      description: "'\(pattern)' is not understood at character \(start + 1): \(what)")
+  }
+}

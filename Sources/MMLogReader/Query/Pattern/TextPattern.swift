@@ -1,0 +1,81 @@
+import MMLogFormat
+import MMLogSystem
+
+/// What is looked for in the text of records: bytes as they are, or a regular expression.
+///
+/// Regular expressions are POSIX extended ones, as of `grep -E`, with what people are used to from elsewhere: `\d`, `\w`,
+/// `\s`, their opposites `\D`, `\W`, `\S`, `\b`, `\B`, `\<`, `\>`, `\A`, `\z`, `\t`, `\n`, `\r`, `\f`, `\v`, `\a`,
+/// `\e`, `\x41`, `\u00e9`, `\u{e9}`, and groups `(?:…)`. Within brackets, too: a backslash that stands for itself is
+/// written `\\` there. A `?` or `+` behind another sign of repetition changes how much is found, and not whether, so
+/// it is passed over. What no expression of the system can say is refused.
+///
+/// They see bytes: `.` is one byte of UTF-8, classes and case are those of ASCII. `^` and `$` are where the message,
+/// or a pair of metadata, begins and ends.
+///
+/// Any thread.
+public struct TextPattern: Sendable {
+  /// Bytes that are in everything that matches; empty if none are known.
+  let literal: [UInt8]
+  let ignoresCase: Bool
+  /// Nil if ``literal`` is all there is to find.
+  private let expression: RegularExpression?
+
+  /// Why a pattern is none.
+  public struct Invalid: Error, CustomStringConvertible, Sendable {
+    /// One sentence without its end: what is wrong, where, and what to write instead.
+    public let description: String
+  }
+
+  /// A text that is looked for as it is.
+  ///
+  /// - Parameters:
+  ///   - text: The text.
+  ///   - ignoresCase: Whether ASCII letters match in either case.
+  public init(literal text: String, ignoresCase: Bool = false) {
+    literal = Self.folded(text, ignoresCase)
+    self.ignoresCase = ignoresCase
+    expression = nil
+  }
+
+  /// A regular expression.
+  ///
+  /// - Parameters:
+  ///   - pattern: The expression, at most 4096 bytes.
+  ///   - ignoresCase: Whether ASCII letters match in either case.
+  /// - Throws: what is wrong with it.
+  public init(_ pattern: String, ignoresCase: Bool = false) throws(Invalid) {
+    guard pattern.utf8.count <= Self.longest else {
+      throw Invalid(description: "the pattern is longer than \(Self.longest) bytes")
+    }
+    var translation = PatternTranslation(pattern)
+    try translation.translate()
+    literal = Self.folded(translation.requiredText, ignoresCase)
+    self.ignoresCase = ignoresCase
+    do {
+      expression =
+        translation.isText
+        ? nil : try RegularExpression(translation.result, ignoresCase: ignoresCase)
+    } catch {
+      throw Invalid(description: "'\(pattern)' is not a regular expression: \(error.text)")
+    }
+  }
+
+  /// Whether it is found in `text`.
+  func matches(_ text: UnsafeRawBufferPointer) -> Bool {
+    let isThere = literal.withUnsafeBytes {
+      ByteSearch.contains(text, $0, ignoresCase: ignoresCase)
+    }
+    guard isThere else { return false }
+    return expression?.matches(text) ?? true
+  }
+
+  /// Whether one that is found in `text` stays found whatever stands around that.
+  var isLiteral: Bool { expression == nil }
+
+  /// More than anyone types, and no burden.
+  private static let longest = 4096
+
+  private static func folded(_ text: String, _ ignoresCase: Bool) -> [UInt8] {
+    text.utf8.map { ignoresCase && (65...90).contains($0) ? $0 + 32 : $0 }
+  }
+}
