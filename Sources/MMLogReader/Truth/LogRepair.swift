@@ -155,10 +155,21 @@ private struct SessionWriter: ~Copyable {
   private let sites = SiteTable()
   private let damageSite: UInt32
   private let damageLabel: UInt32
-  private var rows = RowBuilder()
-  private var clock: TickClock?
-  private var isFlight = false
+  private var frames: [OpenFrame] = []
   private var ticks: UInt64 = 0
+
+  /// Rows that go into one frame: it has one clock, and says whether they are flight records. Frames overlap in time, so
+  /// that what belongs into one comes between what belongs into others.
+  private final class OpenFrame {
+    let clock: TickClock
+    let isFlight: Bool
+    var rows = RowBuilder()
+
+    init(_ clock: TickClock, isFlight: Bool) { (self.clock, self.isFlight) = (clock, isFlight) }
+  }
+
+  /// So many are open at once.
+  private static let mostOpen = 16
 
   init(
     _ identity: SessionIdentity, _ summary: SessionSummary, _ directory: consuming Directory
@@ -219,31 +230,41 @@ private struct SessionWriter: ~Copyable {
     _ view: RecordView, _ thread: ThreadIdentity, _ ticks: UInt64, _ clock: TickClock,
     isFlight: Bool = false
   ) throws {
-    // A frame has one clock; that of another would change its records' times.
-    if self.clock != clock || self.isFlight != isFlight || rows.size >= RowBuilder.targetSize {
-      try writeFrame()
-    }
-    (self.clock, self.isFlight) = (clock, isFlight)
     self.ticks = max(self.ticks, ticks)
-    rows.add(view, thread: thread, ticks: ticks)
+    let frame = try frame(clock, isFlight: isFlight)
+    frame.rows.add(view, thread: thread, ticks: ticks)
+    if frame.rows.size >= RowBuilder.targetSize { try writeFrames() }
   }
 
-  private mutating func writeFrame() throws {
-    guard !rows.isEmpty, let clock else { return }
-    var fields = FrameHeader(.records)
-    (fields.clock, fields.isFlight) = (clock, isFlight)
-    try dictionary.withUnsafeBytes {
-      try series.append(rows, dictionary: $0, fields)
-      try series.rotateIfDue(dictionary: $0)
+  private mutating func frame(_ clock: TickClock, isFlight: Bool) throws -> OpenFrame {
+    if let frame = frames.first(where: { $0.clock == clock && $0.isFlight == isFlight }) {
+      return frame
     }
-    rows.removeAll()
+    if frames.count == Self.mostOpen { try writeFrames() }
+    let frame = OpenFrame(clock, isFlight: isFlight)
+    frames.append(frame)
+    return frame
+  }
+
+  /// Writes what is open, in the order in which it was in the files: of records with equal ticks, such as the fragments
+  /// of one, those of the earlier frame come first.
+  private mutating func writeFrames() throws {
+    for frame in frames.sorted(by: { $0.clock.ticks < $1.clock.ticks }) {
+      var fields = FrameHeader(.records)
+      (fields.clock, fields.isFlight) = (frame.clock, frame.isFlight)
+      try dictionary.withUnsafeBytes {
+        try series.append(frame.rows, dictionary: $0, fields)
+        try series.rotateIfDue(dictionary: $0)
+      }
+    }
+    frames = []
   }
 
   /// Writes the rest, what was lost, what the process died of, and how the session ended.
   mutating func finish(
     _ ending: SessionEnding, _ losses: LossLedger, _ crash: CrashReport?
   ) throws {
-    try writeFrame()
+    try writeFrames()
     if !losses.isEmpty { try series.append(losses) }
     if let crash { try series.append(crash) }
     try dictionary.withUnsafeBytes { dictionary in
