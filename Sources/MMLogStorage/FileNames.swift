@@ -9,6 +9,15 @@ package enum FileNames {
   /// Added to a ring's name when nothing of it can be recovered.
   package static let unreadableSuffix = ".unreadable"
 
+  /// Whether a name is of the kind that a store's files have, those beside rings and archives too.
+  package static func isOurs(_ name: String) -> Bool {
+    let suffixes = [
+      archiveSuffix, archiveSuffix + ArchiveState.sidecarSuffix, ringSuffix,
+      ringSuffix + unfinishedSuffix, ringSuffix + unreadableSuffix,
+    ]
+    return name.hasPrefix(".mmlog") || suffixes.contains { name.hasSuffix($0) }
+  }
+
   /// A ring's file name, taken apart.
   package struct Ring: Hashable, Sendable {
     package var store: String

@@ -21,12 +21,15 @@ package struct Directory: ~Copyable, Sendable {
     _ = close(descriptor)
   }
 
-  /// When a name in it was last added or removed, in nanoseconds since 1970: fstat(2).
-  package func modified() throws(SystemError) -> Int64 {
+  /// What the file system says about the directory: fstat(2).
+  package func status() throws(SystemError) -> FileStatus {
     var status = stat()
     _ = try retrying(.fstat, path) { fstat(descriptor, &status) }
-    return FileStatus(status).modified
+    return FileStatus(status)
   }
+
+  /// When a name in it was last added or removed, in nanoseconds since 1970: fstat(2).
+  package func modified() throws(SystemError) -> Int64 { try status().modified }
 
   /// The path of a name in it.
   package func path(of name: String) -> String { "\(path)/\(name)" }

@@ -13,6 +13,14 @@ extension File {
     return File(adopting: descriptor, path: path)
   }
 
+  /// What the file system says about what a user names, without opening it: fstatat(2), symbolic links followed.
+  package static func status(ofPath path: String) throws(SystemError) -> FileStatus {
+    try checkPath(path, .fstatat)
+    var status = stat()
+    _ = try retrying(.fstatat, path) { fstatat(AT_FDCWD, path, &status, 0) }
+    return FileStatus(status)
+  }
+
   /// Makes reads wait for data: fcntl(2) F_SETFL.
   package func makeBlocking() throws(SystemError) {
     let flags = try retrying(.fcntl, path) { fcntl(descriptor, F_GETFL) }
@@ -41,8 +49,7 @@ extension File {
   ///
   /// - Parameter label: what its errors are about.
   package static func temporary(label: String) throws(SystemError) -> File {
-    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? ""
-    let directory = try Directory.open(folder.isEmpty ? "/tmp" : folder)
+    let directory = try temporaryDirectory()
     var random: UInt64 = 0
     try withUnsafeMutableBytes(of: &random) { (bytes) throws(SystemError) in
       try Random.fill(bytes)
@@ -52,6 +59,12 @@ extension File {
     let file = try directory.openFile(name, [.read, .write, .create, .exclusive])
     try directory.remove(name)
     return File(adopting: file.release(), path: label)
+  }
+
+  /// Opens the directory of temporary files: `$TMPDIR`, or /tmp.
+  package static func temporaryDirectory() throws(SystemError) -> Directory {
+    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? ""
+    return try Directory.open(folder.isEmpty ? "/tmp" : folder)
   }
 
   /// How many files the process may have open: getrlimit(2).

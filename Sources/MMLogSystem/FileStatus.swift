@@ -61,6 +61,9 @@ extension FileStatus {
   /// True for a directory.
   package var isDirectory: Bool { mode & S_IFMT == S_IFDIR }
 
+  /// True for a character or block device, such as `/dev/zero`, a terminal or a disk.
+  package var isDevice: Bool { [S_IFCHR, S_IFBLK].contains(mode & S_IFMT) }
+
   /// True for a symbolic link, which only ``Directory/status(of:)`` can meet.
   package var isSymbolicLink: Bool { mode & S_IFMT == S_IFLNK }
 }

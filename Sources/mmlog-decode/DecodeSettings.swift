@@ -21,10 +21,13 @@ struct DecodeSettings {
     part = try InputOptions.part(arguments)
     job = try TruthOptions.job(arguments, zone)
     inputs = InputOptions.inputs(arguments)
+    let places = ReadPlaces(inputs)
+    try places.checkStandardOutput()
+    if case .repair(let directory) = job { try places.check(directory: directory) }
     filter = try FilterOptions.filter(arguments, zone)
     follows = try InputOptions.follows(arguments)
     context = try FilterOptions.context(arguments)
-    sink = try OutputOptions.sink(arguments, zone, output)
+    sink = try OutputOptions.sink(arguments, zone, output, besides: places)
     switch part {
     case .last, .beforeCrash:
       // With --follow alone, the last records are but where it begins.

@@ -291,7 +291,7 @@ import Testing
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: folder("out")).sorted()
         == [
-          "%2E.%2F..%2Fetc%2Fpasswd.log", "%2E.log", "%C3%A9%1B%5B2J.log", "-rf.log", "a%2Fb.log",
+          "%2Drf.log", "%2E.%2F..%2Fetc%2Fpasswd.log", "%2E.log", "%C3%A9%1B%5B2J.log", "a%2Fb.log",
         ])
   }
 

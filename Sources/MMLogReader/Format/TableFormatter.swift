@@ -6,6 +6,10 @@ import MMLogFormat
 /// Columns are called as in ``JSONFormatter``; `attributes` is the same JSON object as there. In CSV every
 /// text stands between quotes, quotes in it are doubled, and lines end with CR and LF. Control
 /// characters are escaped as in text, so that each record is one line in both; what is not UTF-8 too.
+///
+/// Spreadsheets take what begins with `=`, `+`, `-`, `@`, or one of these in full width, for a formula, quotes or not. Where others
+/// than you can log, ask for `isFormulaSafe`: then such a text has `'` before it (what OWASP calls CSV injection; tabs and line
+/// ends, which are dangerous there too, are escaped in any case).
 public struct TableFormatter: LogFormatter {
   /// What is between the columns.
   public enum Kind: Sendable {
@@ -21,8 +25,14 @@ public struct TableFormatter: LogFormatter {
   private var sessions = ObjectTexts<LogSession>()
 
   /// Makes a formatter.
-  public init(_ kind: Kind, zone: LogTimeZone = .local) {
-    cells = Cells(kind: kind)
+  ///
+  /// - Parameters:
+  ///   - kind: What is between the columns.
+  ///   - zone: Where times are shown in.
+  ///   - isFormulaSafe: Whether a text that a spreadsheet would take for a formula gets `'` before it; default: no, as programs
+  ///     want what was logged.
+  public init(_ kind: Kind, zone: LogTimeZone = .local, isFormulaSafe: Bool = false) {
+    cells = Cells(kind: kind, isFormulaSafe: isFormulaSafe)
     timestamp = Timestamp(zone)
   }
 
@@ -66,6 +76,7 @@ public struct TableFormatter: LogFormatter {
 /// What the cells of a table consist of.
 private struct Cells {
   let kind: TableFormatter.Kind
+  let isFormulaSafe: Bool
 
   func appendAttributes(_ content: RecordContent, to output: inout TextBuffer) {
     guard content.hasFields else { return appendText(&output) { output, _ in output.append("{}") } }
@@ -126,13 +137,13 @@ private struct Cells {
     _ output: inout TextBuffer, _ body: (inout TextBuffer, TextForm) -> Void
   ) {
     appendSeparator(to: &output)
-    switch kind {
-    case .tsv: body(&output, .plain)
-    case .csv:
-      output.append(UInt8(ascii: "\""))
-      body(&output, .csv)
-      output.append(UInt8(ascii: "\""))
+    if kind == .csv { output.append(UInt8(ascii: "\"")) }
+    let start = output.count
+    body(&output, kind == .csv ? .csv : .plain)
+    if isFormulaSafe, output.withBytes(from: start, { UnsafeRawBufferPointer($0).beginsFormula }) {
+      output.insert(UInt8(ascii: "'"), count: 1, at: start)
     }
+    if kind == .csv { output.append(UInt8(ascii: "\"")) }
   }
 
   func appendSeparator(to output: inout TextBuffer) {
@@ -141,5 +152,16 @@ private struct Cells {
 
   func appendLineEnd(to output: inout TextBuffer) {
     output.append(kind == .csv ? "\r\n" : "\n")
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Whether a spreadsheet would take a cell for a formula that begins with these bytes.
+  fileprivate var beginsFormula: Bool {
+    guard !isEmpty, case .scalar(let scalar, _) = character(at: 0) else { return false }
+    switch Unicode.Scalar(scalar) {
+    case "=", "+", "-", "@", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}": return true
+    default: return false
+    }
   }
 }

@@ -4,12 +4,20 @@ import MMLogSystem
 
 /// Where a ``LogReader`` reads from.
 public enum LogInput: Hashable, Sendable {
-  /// A file, or a directory, of which everything that is named `*.ring` or `*.mmlog` is read.
+  /// A file, or a directory, of which everything that is named `*.ring` or `*.mmlog` is read; or a pipe, which is copied as
+  /// ``standardInput`` is. Devices are refused.
   case path(String)
   /// A directory with all directories below it; symbolic links in it are not followed.
   case tree(String)
-  /// One ring or archive that comes in at standard input.
+  /// One ring or archive that comes in at standard input: a file or a pipe, but no device. A pipe is copied first, into
+  /// half of the space that is free in `$TMPDIR`, or /tmp, at most.
   case standardInput
+}
+
+extension LogInput {
+  /// How many levels of a ``tree(_:)`` are read: more than any path has room for on the usual systems, less than
+  /// descriptors.
+  package static let deepestTree = 100
 }
 
 /// The files behind inputs: opened, told apart by their first bytes, each taken once.
@@ -49,13 +57,11 @@ struct InputFiles {
       case .tree(let path): try add(File.openFollowingLinks(path), kind, isTree: true)
       }
     } catch {
-      report(LogError(error, while: "Opening failed"))
+      report(LogError(error, while: "Opening failed", path: ""))
     }
   }
 
-  private mutating func add(
-    _ file: consuming File, _ kind: FileKind, isTree: Bool
-  ) throws(SystemError) {
+  private mutating func add(_ file: consuming File, _ kind: FileKind, isTree: Bool) throws {
     let status = try file.status()
     if status.isDirectory {
       try addDirectory(file.path, kind, isTree: isTree)
@@ -71,16 +77,13 @@ struct InputFiles {
   ) throws(SystemError) {
     let directory = try Directory.open(path)
     let found = foundCount
-    try add(directory, kind, levels: isTree ? Self.deepestTree : 0)
+    try add(directory, kind, levels: isTree ? LogInput.deepestTree : 0)
     if foundCount == found {
       let place = isTree ? "in it or below" : "there"
       let message = "\(path) has no log in it: no name \(place) ends in .ring or .mmlog"
       report(LogError(.system, message, path: path))
     }
   }
-
-  /// More than any path has room for on the usual systems, less than descriptors.
-  private static let deepestTree = 100
 
   private mutating func add(
     _ directory: borrowing Directory, _ kind: FileKind, levels: Int
@@ -107,8 +110,14 @@ struct InputFiles {
     }
   }
 
-  /// A pipe or a device: copied first, because it is read here and there.
-  private mutating func takeStream(_ stream: consuming File) throws(SystemError) {
+  /// A pipe: copied first, because it is read here and there.
+  private mutating func takeStream(_ stream: consuming File) throws {
+    if try stream.status().isDevice {
+      throw LogError(
+        .system,
+        "\(stream.path) is a device and may have no end; copy what is on it to a file, and read that",
+        path: stream.path)
+    }
     let file = try spool(stream)
     let status = try file.status()
     let isArchive = try FileKind(startOf: file) == .archive
@@ -141,8 +150,12 @@ struct InputFiles {
 }
 
 extension FileKind {
-  fileprivate init?(startOf file: borrowing File) throws(SystemError) {
-    let start = try file.bytes(at: 0, count: 8)
+  /// How many bytes it takes to tell.
+  static let size = 8
+
+  /// The kind of a file; nil for one that is no log.
+  init?(startOf file: borrowing File) throws(SystemError) {
+    let start = try file.bytes(at: 0, count: Self.size)
     guard let kind = start.withUnsafeBytes({ FileKind($0) }) else { return nil }
     self = kind
   }

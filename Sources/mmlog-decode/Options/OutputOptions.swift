@@ -6,16 +6,19 @@ import MMLogSystem
 /// What is printed, how, and where.
 enum OutputOptions {
   static let all = [
-    Option.format, .template, .color, .output, .splitBy, .stats, .histogram, .report,
+    Option.format, .csvSafe, .template, .color, .output, .splitBy, .stats, .histogram, .report,
   ]
 
   /// The sink that the command line asks for.
+  ///
+  /// - Parameter places: What is read, and not to be overwritten.
   static func sink(
-    _ arguments: Arguments, _ zone: LogTimeZone, _ output: StandardOutput
+    _ arguments: Arguments, _ zone: LogTimeZone, _ output: StandardOutput,
+    besides places: ReadPlaces
   ) throws -> any ItemSink {
     try checkContradictions(arguments)
     let format = try OutputFormat(arguments, zone)
-    let sink = try sink(arguments, format, zone, output)
+    let sink = try sink(arguments, format, zone, output, places)
     let showsProgress =
       Terminal.has(STDERR_FILENO) && (!Terminal.has(STDOUT_FILENO) || isWritingElsewhere(arguments))
     return showsProgress ? ProgressSink(sink, zone: zone) : sink
@@ -26,21 +29,23 @@ enum OutputOptions {
   }
 
   private static func sink(
-    _ arguments: Arguments, _ format: OutputFormat, _ zone: LogTimeZone, _ output: StandardOutput
+    _ arguments: Arguments, _ format: OutputFormat, _ zone: LogTimeZone, _ output: StandardOutput,
+    _ places: ReadPlaces
   ) throws -> any ItemSink {
     if let path = arguments.value(of: .report) {
       return SummaryOutput(
-        LogReport(zone: zone), to: try OutputFile(path), add: { $0.add($1) },
+        LogReport(zone: zone), to: try OutputFile(path, besides: places), add: { $0.add($1) },
         addUnreadable: { $0.add(unreadable: $1.path, $1.message) },
         print: { $0.append(made: Clock.realtime(), to: &$1) })
     }
     if let split = arguments.value(of: .splitBy), let path = arguments.value(of: .output) {
       return try SplitOutput(
-        path, by: key(split, zone), suffix: format.suffix, { format.makeFormatter() })
+        path, by: key(split, zone), suffix: format.suffix, besides: places,
+        { format.makeFormatter() })
     }
     let path = arguments.value(of: .output)
     let target: any OutputTarget =
-      if let path, path != "-" { try OutputFile(path) } else { output }
+      if let path, path != "-" { try OutputFile(path, besides: places) } else { output }
     if arguments.isSet(.stats) {
       let isJSON = format.name == "json"
       return SummaryOutput(
@@ -98,6 +103,9 @@ enum OutputOptions {
     {
       throw UsageError("--template makes lines of text; leave --format away")
     }
+    if arguments.isSet(.csvSafe), !["csv", "tsv"].contains(arguments.value(of: .format)) {
+      throw UsageError("--csv-safe is about the cells of tables; add --format csv or --format tsv")
+    }
     if arguments.isSet(.splitBy), arguments.value(of: .output).map({ $0 == "-" }) ?? true {
       throw UsageError("--split-by needs a directory for its files; add --output DIRECTORY")
     }
@@ -120,10 +128,12 @@ struct OutputFormat {
   private let zone: LogTimeZone
   private let template: TextTemplate?
   private let isOnTerminal: Bool
+  private let isFormulaSafe: Bool
 
   init(_ arguments: Arguments, _ zone: LogTimeZone) throws(UsageError) {
     self.zone = zone
     name = arguments.required(.format)
+    isFormulaSafe = arguments.isSet(.csvSafe)
     isOnTerminal = !arguments.isSet(.output) && Terminal.has(STDOUT_FILENO)
     colors = Self.colors(arguments.required(.color), isOnTerminal)
     do throws(TextTemplate.Mistake) {
@@ -148,8 +158,8 @@ struct OutputFormat {
     switch name {
     case "json": JSONFormatter(zone: zone)
     case "logfmt": LogfmtFormatter(zone: zone)
-    case "csv": TableFormatter(.csv, zone: zone)
-    case "tsv": TableFormatter(.tsv, zone: zone)
+    case "csv": TableFormatter(.csv, zone: zone, isFormulaSafe: isFormulaSafe)
+    case "tsv": TableFormatter(.tsv, zone: zone, isFormulaSafe: isFormulaSafe)
     case "otlp": OTLPFormatter()
     case "chrome": ChromeFormatter(zone: zone)
     case "message": MessageFormatter(isEscaping: isOnTerminal)
@@ -184,6 +194,12 @@ extension Option {
     log records in lines of JSON; chrome, trace events for Perfetto; message, the bytes of its message \
     alone.
     """)
+  fileprivate static let csvSafe = Option(
+    "csv-safe",
+    """
+    With csv and tsv: put ' before each text that a spreadsheet would take for a formula (it begins with =, +, - \
+    or @). Without it, do not open tables of what others can log in a spreadsheet.
+    """)
   fileprivate static let template = Option(
     "template", value: "TEMPLATE",
     """
@@ -199,7 +215,7 @@ extension Option {
     "output", short: "o", value: "FILE",
     """
     Write to FILE. It gets its name only once all is written; until then, and if that is interrupted or \
-    killed, what had the name stays, and nothing else is there.
+    killed, what had the name stays, and nothing else is there. A file that is read is refused.
     """)
   fileprivate static let splitBy = Option(
     "split-by", oneOf: ["session", "label", "hour"],

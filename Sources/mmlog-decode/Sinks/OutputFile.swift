@@ -10,8 +10,9 @@ final class OutputFile: OutputTarget {
   private var file: UnfinishedFile?
   private let output: StandardOutput
 
+  /// - Parameter places: What is read, and not to be overwritten.
   /// - Throws: ``UsageError`` for a name that cannot be a file's, ``SystemError`` if it cannot be made.
-  init(_ path: String) throws {
+  init(_ path: String, besides places: ReadPlaces) throws {
     let slash = path.lastIndex(of: "/")
     let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
     let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
@@ -19,6 +20,7 @@ final class OutputFile: OutputTarget {
       throw UsageError("'\(path)' is not the name of a file; add one")
     }
     directory = try Directory.open(parent)
+    try places.check(name, in: directory)
     Interruption.watch()
     switch try directory.status(of: name) {
     case .some(let status) where status.isDirectory:

@@ -13,11 +13,13 @@ final class SplitOutput: ItemSink {
   private static let capacity = 8 << 20
 
   private let directory: Directory
+  private let places: ReadPlaces
   private var key: SplitKey
   private let suffix: String
   private let makeFormatter: () -> any LogFormatter
   private var parts: [String: Part] = [:]
-  private var last: (name: String, part: Part)?
+  private var names: Set<String> = []
+  private var last: (key: String, part: Part)?
   private var waiting = 0
 
   private final class Part {
@@ -30,10 +32,13 @@ final class SplitOutput: ItemSink {
     }
   }
 
+  /// - Parameter places: What is read, and not to be overwritten.
   /// - Throws: if the directory can neither be made nor opened.
   init(
-    _ path: String, by key: SplitKey, suffix: String, _ formatter: @escaping () -> any LogFormatter
+    _ path: String, by key: SplitKey, suffix: String, besides places: ReadPlaces,
+    _ formatter: @escaping () -> any LogFormatter
   ) throws {
+    self.places = places
     try Directory.create(path, mode: 0o777)
     directory = try Directory.open(path)
     self.key = key
@@ -48,7 +53,7 @@ final class SplitOutput: ItemSink {
 
   func take(_ item: LogItem) throws {
     guard case .record(let record) = item else { return }
-    let part = try part(named: key.name(of: record))
+    let part = try part(key.text(of: record))
     let before = part.buffer.count
     part.formatter.append(record, to: &part.buffer)
     waiting += part.buffer.count - before
@@ -62,29 +67,43 @@ final class SplitOutput: ItemSink {
     }
     for part in parts.values { part.formatter.end(&part.buffer) }
     try writeAll()
-    for (name, part) in parts.sorted(by: { $0.key < $1.key }) {
+    for (key, part) in parts.sorted(by: { $0.key < $1.key }) {
       try part.file.finish(in: directory)
-      parts[name] = nil
+      parts[key] = nil
     }
   }
 
-  private func part(named name: String) throws -> Part {
-    if let last, last.name == name { return last.part }
-    let part = try parts[name] ?? newPart(name)
-    last = (name, part)
+  private func part(_ key: String) throws -> Part {
+    if let last, last.key == key { return last.part }
+    let part = try parts[key] ?? newPart(key)
+    last = (key, part)
     return part
   }
 
-  private func newPart(_ name: String) throws -> Part {
+  private func newPart(_ key: String) throws -> Part {
     guard parts.count < Self.mostFiles else {
       throw UsageError(
         "there would be more than \(Self.mostFiles) files; select fewer records, or split by "
           + "something else")
     }
-    let part = Part(try UnfinishedFile(name + suffix, in: directory), makeFormatter())
+    let name = name(of: key) + suffix
+    try places.check(name, in: directory)
+    let part = Part(try UnfinishedFile(name, in: directory), makeFormatter())
     part.formatter.begin(&part.buffer)
-    parts[name] = part
+    parts[key] = part
     return part
+  }
+
+  /// The name for a key, unlike that of any other.
+  private func name(of key: String) -> String {
+    let name = SplitName.name(of: key)
+    var (unique, number) = (name, 1)
+    while !names.insert(unique).inserted {
+      number += 1
+      // No name has that character of itself.
+      unique = "\(name)~\(number)"
+    }
+    return unique
   }
 
   private func writeAll() throws {
@@ -109,33 +128,47 @@ enum SplitKey {
   case label
   case hour(RecordTime)
 
-  /// The name of the file that a record belongs into, without what its format adds.
-  mutating func name(of record: LogRecord) -> String {
+  /// What is the same for all records of a file.
+  mutating func text(of record: LogRecord) -> String {
     switch self {
     case .session: return record.session.id.description
-    case .label: return fileName(record.label)
+    case .label: return record.label
     case .hour(var hour):
       let name = hour.hour(of: record.time)
       self = .hour(hour)
       return name
     }
   }
+}
 
-  /// Letters, digits, `-`, `_` and `.` as they are, anything else in hexadecimal: nothing leads out of the
-  /// directory, hides, or reaches a terminal.
-  private func fileName(_ label: String) -> String {
-    if label.isEmpty { return "no-label" }
+/// Names of files that are made of text that was logged.
+private enum SplitName {
+  private static let none = "no-label"
+  /// File systems take 255 bytes, of which a suffix and a number want some.
+  private static let longest = 180
+
+  /// Letters, digits, `-`, `_` and `.` as they are, anything else in hexadecimal, and a first `-` or `.` too: nothing leads
+  /// out of the directory, hides, is taken for an option, or reaches a terminal. What is too long is cut.
+  static func name(of text: String) -> String {
+    if text.isEmpty { return none }
     var name = ""
-    for (index, byte) in label.utf8.enumerated() {
-      let scalar = UnicodeScalar(byte)
-      let isPlain = byte < 0x80 && (scalar.properties.isAlphabetic || (48...57).contains(byte))
-      if isPlain || byte == 0x2D || byte == 0x5F || (byte == 0x2E && index > 0) {
-        name.unicodeScalars.append(scalar)
-      } else {
-        name += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-      }
+    for (index, byte) in text.utf8.enumerated() {
+      let isFirst = index == 0 && (text == none || byte == 0x2D || byte == 0x2E)
+      let next = isFirst || !isPlain(byte) ? hexadecimal(byte) : String(UnicodeScalar(byte))
+      if name.utf8.count + next.utf8.count > longest { break }
+      name += next
     }
-    // File systems take 255 bytes. Labels that begin alike come together.
-    return String(name.prefix(180))
+    return name
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch UnicodeScalar(byte) {
+    case "a"..."z", "A"..."Z", "0"..."9", "-", "_", ".": true
+    default: false
+    }
+  }
+
+  private static func hexadecimal(_ byte: UInt8) -> String {
+    "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
   }
 }

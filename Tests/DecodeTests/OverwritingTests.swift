@@ -1,0 +1,140 @@
+import Foundation
+import MMLogFormat
+import MMLogTestFiles
+import Testing
+
+/// What is read is never what is written to, whatever its name on the command line.
+@Suite struct OverwritingTests {
+  /// A session of one closed archive, beside a file that is none of ours.
+  private func log() -> (log: TestLog, archive: String) {
+    let log = TestLog()
+    log.writesRing = false
+    log.write("one", ticks: 1)
+    log.archive()
+    log.close()
+    return (log, log.save()[0])
+  }
+
+  /// Every file of a folder, and what is in it.
+  private func contents(_ folder: TemporaryDirectory) throws -> [String: Data] {
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    return try names.reduce(into: [:]) {
+      var isDirectory: ObjCBool = false
+      FileManager.default.fileExists(atPath: folder($1), isDirectory: &isDirectory)
+      $0[$1] =
+        isDirectory.boolValue ? Data() : try Data(contentsOf: URL(fileURLWithPath: folder($1)))
+    }
+  }
+
+  private func expectRefused(_ arguments: [String], _ folder: TemporaryDirectory) throws {
+    let before = try contents(folder)
+    let run = try decode(arguments)
+    #expect(run.status == 2 && run.output.isEmpty, "\(arguments): \(run.errors)")
+    #expect(run.errors.contains("read"), "\(arguments): \(run.errors)")
+    #expect(try contents(folder) == before, "\(arguments)")
+  }
+
+  @Test(arguments: ["--output", "--report"]) func aLogThatIsReadIsNotOverwritten(option: String)
+    throws
+  {
+    let (log, archive) = log()
+    let folder = log.folder
+    try FileManager.default.linkItem(atPath: archive, toPath: folder("linked"))
+    try FileManager.default.createSymbolicLink(
+      atPath: folder("here"), withDestinationPath: folder.path)
+    for (output, input) in [
+      (archive, archive), (archive, folder.path), (folder("linked"), archive),
+      (folder("here/linked"), folder.path), (folder("new.mmlog"), folder.path),
+      (folder("new.ring"), folder("here")), (folder(".mmlog-lock"), folder.path),
+    ] {
+      try expectRefused([option, output, input], folder)
+    }
+    try expectRefused(["-r", option, folder("x.mmlog"), folder("here/..")], folder)
+    // Beside what is read there is room for what is none of ours.
+    #expect(try decode([option, folder("out"), folder.path]).status == 0)
+    #expect(try decode([option, folder("other.mmlog"), archive]).status == 0)
+  }
+
+  @Test func aSplitDoesNotOverwriteWhatIsRead() throws {
+    let log = TestLog()
+    log.writesRing = false
+    let site = log.site(.literal("x"))
+    log.write(TestRecord(ticks: 1, site: site, label: log.label("a"), level: .info))
+    log.archive()
+    log.close()
+    let copy = log.folder.put("a.log", log.archives[0])
+    try expectRefused(["--split-by", "label", "-o", log.folder.path, copy], log.folder)
+    #expect(try decode(["--split-by", "hour", "-o", log.folder.path, copy]).status == 0)
+  }
+
+  @Test func aRepairDoesNotWriteWhereItReads() throws {
+    let (log, archive) = log()
+    try expectRefused(["--repair", log.folder.path, log.folder.path], log.folder)
+    try expectRefused(["--repair", log.folder.path, archive], log.folder)
+    let copy = TemporaryDirectory()
+    copy.put("copy", log.archives[0])
+    try expectRefused(["--repair", copy.path, copy("copy")], copy)
+    try expectRefused(["--repair", copy.path, copy.path, archive], copy)
+    #expect(try decode(["--repair", copy("out"), copy("copy")]).status == 0)
+  }
+
+  @Test func aRecoveryIntoAnArchiveIsRefused() throws {
+    let (log, archive) = log()
+    let before = try contents(log.folder)
+    let run = try decode(["--recover", log.folder.path, archive])
+    #expect(run.status == 1 && run.errors.contains("Not a directory"), "\(run.errors)")
+    #expect(try contents(log.folder) == before)
+  }
+
+  @Test func standardOutputThatIsAnInputIsRefused() throws {
+    let (log, archive) = log()
+    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
+    let folder = TemporaryDirectory()
+    let run = try shell("'\(tool)' '\(archive)' >> '\(archive)'; echo $?", folder: folder)
+    #expect(run.output == "2\n" && run.errors.contains("standard output"), "\(run.errors)")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: archive)) == Data(log.archives[0]))
+  }
+}
+
+/// Inputs that have no end, or would fill a disk.
+@Suite struct EndlessInputTests {
+  @Test(arguments: ["/dev/zero", "/dev/null"]) func aDeviceIsRefused(path: String) throws {
+    let run = try decode([path])
+    #expect(run.status == 3 && run.errors.contains("is a device"), "\(run.errors)")
+    #expect(run.errors.contains("copy"), "\(run.errors)")
+  }
+
+  @Test func aDeviceAtStandardInputIsRefused() throws {
+    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
+    let run = try shell("'\(tool)' - < /dev/zero; echo $?", folder: TemporaryDirectory())
+    #expect(run.output == "3\n" && run.errors.contains("is a device"), "\(run.errors)")
+  }
+
+  /// Nothing of it is kept but its first bytes.
+  @Test func aStreamThatIsNoLogIsLeftAtOnce() throws {
+    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
+    let run = try shell("yes | '\(tool)' -; echo ${PIPESTATUS[1]}", folder: TemporaryDirectory())
+    #expect(run.output == "3\n" && run.errors.contains("standard input"), "\(run.errors)")
+  }
+
+  /// It would fill the file system that temporary files are on.
+  @Test func aStreamWithoutEndEndsAtAStatedLimit() throws {
+    guard getuid() == 0 else { return }
+    let log = TestLog()
+    log.write("one", ticks: 1)
+    log.archive()
+    let archive = log.folder.put("start", log.archives[0])
+    let folder = TemporaryDirectory()
+    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
+    let run = try shell(
+      """
+      mkdir '\(folder("tmp"))' && mount -t tmpfs -o size=8m none '\(folder("tmp"))' || exit 77
+      cat '\(archive)' /dev/zero | TMPDIR='\(folder("tmp"))' '\(tool)' -; echo ${PIPESTATUS[1]}
+      umount '\(folder("tmp"))'
+      """, folder: TemporaryDirectory())
+    if run.status == 77 { return }
+    #expect(run.output == "3\n", "\(run.errors)")
+    #expect(
+      run.errors.contains("half of the space") && run.errors.contains("TMPDIR"), "\(run.errors)")
+  }
+}

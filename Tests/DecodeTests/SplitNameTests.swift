@@ -1,0 +1,56 @@
+import Foundation
+import MMLogFormat
+import MMLogTestFiles
+import Testing
+
+/// Names of files that are made of labels: harmless, and one for each label.
+@Suite struct SplitNameTests {
+  private func split(_ labels: [String]) throws -> [String: String] {
+    let log = TestLog(
+      geometry: RingGeometry(dictionarySize: 65536, segmentSize: 65536, segmentCount: 4))
+    log.writesRing = false
+    let site = log.site(.argument(type: .int))
+    for (number, name) in labels.enumerated() {
+      let label = name.isEmpty ? 0 : log.label(name)
+      log.write(
+        TestRecord(
+          ticks: UInt64(number), site: site, label: label,
+          words: ValueWords.argument(.int(Int64(number)))))
+    }
+    log.archive()
+    log.close()
+    log.save()
+    let folder = TemporaryDirectory()
+    let run = try decode(
+      ["-f", "message", "--split-by=label", "-o", folder("out"), log.folder.path])
+    #expect(run == Run(output: "", errors: "", status: 0))
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder("out"))
+    return try names.reduce(into: [:]) {
+      $0[$1] = try String(contentsOfFile: folder("out/\($1)"), encoding: .utf8)
+    }
+  }
+
+  @Test func noNameIsAnOptionHiddenOrAPath() throws {
+    let files = try split([
+      "-rf", "..", ".x", "a/b", "a\nb", "a-b.c_d", "", "no-label", "%2Drf", "é",
+    ])
+    #expect(
+      files == [
+        "%2Drf.log": "0\n", "%2E..log": "1\n", "%2Ex.log": "2\n", "a%2Fb.log": "3\n",
+        "a%0Ab.log": "4\n", "a-b.c_d.log": "5\n", "no-label.log": "6\n", "%6Eo-label.log": "7\n",
+        "%252Drf.log": "8\n", "%C3%A9.log": "9\n",
+      ])
+  }
+
+  @Test func longLabelsThatBeginAlikeAreTwoFiles() throws {
+    let long = String(repeating: "é", count: 300)
+    let files = try split([long + "1", long + "2", String(repeating: "x", count: 250)])
+    #expect(files.count == 3 && Set(files.values) == ["0\n", "1\n", "2\n"])
+    #expect(files.keys.allSatisfy { $0.utf8.count < 240 })
+    // Cut between two bytes, not in the number of one.
+    #expect(
+      files.keys.filter { $0.contains("%") }.allSatisfy {
+        $0.contains("%A9.") || $0.contains("%A9~")
+      })
+  }
+}
