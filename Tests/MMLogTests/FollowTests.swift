@@ -1,3 +1,4 @@
+import Glibc
 import MMLog
 import MMLogReader
 import MMLogSystem
@@ -78,4 +79,42 @@ struct FollowTests {
       try store.close()
     }
   }
+
+  /// Two threads hand a token back and forth, and log at each step: each record was logged after the one before it
+  /// had been committed.
+  @Test("records of threads that wait for one another come in the order in which they were logged")
+  func handedOn() throws {
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.drainInterval = .milliseconds(10)
+    }
+    let (steps, turn) = (20_000, Turn())
+    let follower = LogFollower(paths: [test.folder.path])
+    let log = test.log
+    let workers = try (0..<2).map { number in
+      try Thread(name: "worker\(number)") {
+        for step in stride(from: number, to: steps, by: 2) {
+          while turn.step.load(ordering: .acquiring) != step { sched_yield() }
+          log.info("step \(step)")
+          turn.step.store(step + 1, ordering: .releasing)
+        }
+      }
+    }
+    var found: [Int] = []
+    while found.count < steps {
+      while let item = follower.next() {
+        guard case .record(let record) = item else { continue }
+        found.append(Int(record.message.dropFirst(5)) ?? -1)
+      }
+      sched_yield()
+    }
+    for worker in workers { worker.join() }
+    let outOfOrder = zip(found, found.dropFirst()).filter { $0 >= $1 }
+    #expect(outOfOrder.isEmpty, "\(outOfOrder.prefix(5)) of \(outOfOrder.count)")
+  }
+}
+
+/// Whose turn it is.
+private final class Turn: Sendable {
+  let step = Atomic(0)
 }

@@ -10,7 +10,13 @@ final class FollowedSession {
   private var image: RingImage?
   /// How far the ring's dictionary has been read, in bytes.
   private var dictionarySize = 0
-  private var isRunning = false
+  /// Whether more may come from the ring: until a look has found its process gone, and one more has been made.
+  private var isRunning = true
+  private var wasLocked = true
+  /// When the look began by which ``image`` was made, by the counter that the session's records are stamped with.
+  private var lookTicks: UInt64 = 0
+  /// Whether that counter and ours are one.
+  private var hasOurTicks = true
   private var archives: [Archive] = []
   private var hasEnded = false
   private let given = GivenSegments()
@@ -40,11 +46,23 @@ final class FollowedSession {
 
   /// Copies what is new in the ring. To be done for all sessions before anybody looks for new archives and frames: what
   /// is moved meanwhile is then in one of both, or in both.
-  func readRing() {
+  ///
+  /// - Parameter ticks: What ``Clock/ticks()`` was when the look began, which copies rings.
+  func readRing(at ticks: UInt64) {
     guard ring != nil else { return }
-    // Before the copy: of a process that is gone, that has everything.
-    isRunning = (try? ring?.isLockedByAnother()) ?? false
+    lookTicks = ticks
+    // Before the copy: of a process that is gone, that has everything. But others may have logged between the look's
+    // beginning and its end: so that ends by the next look.
+    let isLocked = (try? ring?.isLockedByAnother()) ?? false
+    isRunning = isLocked || wasLocked
+    wasLocked = isLocked
     image = readImage()
+  }
+
+  /// Up to which ticks everything is there that has been logged: what was committed before the look began is in the copy of
+  /// the ring, or in an archive. Of archives alone that is not known, nor of the ring of another machine.
+  private var horizon: UInt64 {
+    ring != nil && isRunning && hasOurTicks ? lookTicks : .max
   }
 
   private func readImage() -> RingImage? {
@@ -70,12 +88,15 @@ final class FollowedSession {
 
   /// A reader of what is new, or nil if nothing is.
   func load(_ filter: LogFilter) -> SessionReader? {
+    let held = reader?.heldTicks
+    // What the look before this one has seen was logged before this one began.
+    if let held, held > lookTicks { hasOurTicks = false }
     let batch = takeBatch()
     let ends = ring != nil && !isRunning && !hasEnded
-    guard reader == nil || !batch.isEmpty || ends else { return nil }
+    guard reader == nil || held != nil || !batch.isEmpty || ends else { return nil }
     let reader = reader ?? SessionReader(following: identity, filter, memory, given)
     self.reader = reader
-    reader.load(batch)
+    reader.load(batch, until: horizon)
     if ends || (ring == nil && !hasEnded && reader.endMark != nil) {
       hasEnded = true
       reader.end(image)
@@ -89,6 +110,7 @@ final class FollowedSession {
     var batch = SessionBatch()
     if let image {
       batch.ring = InputFiles.RingInput(image: image, isRunning: isRunning)
+      if batch.ring?.isOfThisBoot == false { hasOurTicks = false }
       dictionarySize = image.dictionarySize
     }
     for index in archives.indices {

@@ -60,6 +60,18 @@ struct MergeHeap<Key: Comparable & BitwiseCopyable, Element> {
     return (front, first.place.order)
   }
 
+  /// Takes out all elements that `isGone` says so of.
+  ///
+  /// - Complexity: O(n log n).
+  mutating func removeAll(where isGone: (Element) -> Bool) {
+    let old = self
+    self = MergeHeap()
+    for entry in old.entries {
+      guard let element = old.slots[entry.slot], !isGone(element) else { continue }
+      insert(element, key: entry.place.key, order: entry.place.order)
+    }
+  }
+
   /// Puts an entry at the front, in place of the one there, and lets it sink.
   private mutating func sink(_ entry: Entry) {
     entries.withUnsafeMutableBufferPointer { entries in

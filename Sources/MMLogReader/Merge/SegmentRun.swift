@@ -34,6 +34,8 @@ final class SegmentRun: Run {
   private let given: GivenSegments?
   private var scanner: RecordScanner
   private var item: RecordScanner.Item?
+  /// Where ``item`` ends.
+  private var itemEnd = 0
   /// The greatest ticks of all records, whether or not they pass.
   private(set) var lastTicks: UInt64 = 0
 
@@ -60,6 +62,7 @@ final class SegmentRun: Run {
   override func step() -> RunStep {
     guard let item else { return .end }
     let ticks = ticks
+    note(item, ticks: ticks, end: itemEnd)
     advance()
     switch item {
     case .damage(let range):
@@ -92,18 +95,26 @@ final class SegmentRun: Run {
         given?.move(generation, to: scanner.offset)
         continue
       }
-      item = next
-      given?.move(generation, to: scanner.offset)
-      guard case .record(let view, let offset) = next else { return }
-      if let given {
-        let thread = view.sharedThread?.ordinal ?? segment.header.thread.ordinal
-        given.add(
-          view, ticks: ticks, thread: thread, isFlight: isFlight(view), generation: generation,
-          offset: offset)
+      if case .record(let view, _) = next, !filter.mayPass(view, isFlight: isFlight(view)) {
+        note(next, ticks: ticks, end: scanner.offset)
+        continue
       }
-      if filter.mayPass(view, isFlight: isFlight(view)) { return }
+      (item, itemEnd) = (next, scanner.offset)
+      return
     }
     item = nil
+  }
+
+  /// Notes that an item has been given, or passed over for good.
+  private func note(_ item: RecordScanner.Item, ticks: UInt64, end: Int) {
+    guard let given else { return }
+    let generation = segment.header.generation
+    given.move(generation, to: end)
+    guard case .record(let view, let offset) = item else { return }
+    let thread = view.sharedThread?.ordinal ?? segment.header.thread.ordinal
+    given.add(
+      view, ticks: ticks, thread: thread, isFlight: isFlight(view), generation: generation,
+      offset: offset)
   }
 
   private func isDone(_ item: RecordScanner.Item) -> Bool {

@@ -27,6 +27,8 @@ final class SessionReader {
   private var fragments = FragmentTable()
   private var summary = SessionSummary()
   private let given: GivenSegments?
+  /// Nothing later than these ticks is given: of a session that is followed, earlier records may not have been seen.
+  private var horizon = UInt64.max
   /// What comes after everything of the runs, last first.
   private var closing: [LogItem] = []
   /// When the session logged last, as far as is known.
@@ -104,7 +106,10 @@ final class SessionReader {
     // A frame that is done with need not be in memory beside the next one.
     (records, owner) = ([], noOwner)
     if let files { open(files) }
-    if let run = runs?.front() { return read(run) }
+    if let run = runs?.front() {
+      if run.ticks > horizon { return hasNext = false }
+      return read(run)
+    }
     if runs != nil { endRuns() }
     guard let item = closing.popLast() else { return hasNext = false }
     queue = [item]
@@ -137,16 +142,25 @@ final class SessionReader {
 
   // MARK: - Following
 
-  /// Takes what is new. Everything that was loaded before has been taken.
-  func load(_ batch: SessionBatch) {
+  /// The ticks of the first record that was held back; nil if none is.
+  var heldTicks: UInt64? { runs?.front()?.ticks }
+
+  /// Takes what is new. Everything that was loaded before has been taken, but what was held back.
+  ///
+  /// - Parameter horizon: Ticks up to which everything is there that has been logged; nothing later is given now.
+  func load(_ batch: SessionBatch, until horizon: UInt64) {
     guard let given else { return }
+    self.horizon = horizon
     var notes: [[LogDamage]] = []
     for part in batch.frames {
       notes.append(summary.read(part.archive, frames: part.range, damage: part.damage))
     }
     if let ring = batch.ring { sites.add(ring.image.dictionary) }
     if !batch.frames.isEmpty { sites.add(summary.dictionary) }
-    var runs = SessionRuns(threads, filter, memory)
+    noteTimes()
+    var runs = self.runs ?? SessionRuns(threads, filter, memory)
+    self.runs = nil
+    runs.makeRoom()
     for (part, notes) in zip(batch.frames, notes) {
       runs.add(part.archive, part.archive.frames[part.range], notes) {
         given.takeShare(of: $0.header)
@@ -183,12 +197,16 @@ final class SessionReader {
     hasNext = true
   }
 
-  private func endRuns() {
-    runs = nil
+  private func noteTimes() {
     for segment in segments {
       lastTime = max(lastTime, segment.clock.wall(at: segment.lastTicks))
     }
     segments = []
+  }
+
+  private func endRuns() {
+    runs = nil
+    noteTimes()
     // The rest of a record may come later.
     if given != nil && closing.isEmpty { return }
     for record in fragments.unfinished.reversed() { closing.append(item(record)) }
@@ -198,7 +216,7 @@ final class SessionReader {
 
   /// Reads a run for as long as it comes before all others, up to the first item that is no record.
   private func read(_ run: Run) {
-    let limit = runs?.limit ?? 0
+    let limit = min(runs?.limit ?? 0, horizon)
     var places: [RecordPlace] = []
     var size = 0
     var owner = run.owner

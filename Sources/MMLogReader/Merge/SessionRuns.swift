@@ -114,6 +114,15 @@ struct SessionRuns {
 
   // MARK: - Filling
 
+  /// Gets ready for what is added while runs are there that have not come to their end.
+  ///
+  /// Segments go: what of them was not given is in the next copy of the ring, or in a frame.
+  mutating func makeRoom() {
+    if let current { heap.insert(current, key: current.ticks, order: currentOrder) }
+    current = nil
+    heap.removeAll { $0 is SegmentRun }
+  }
+
   /// Adds frames of an archive, and all damage between them.
   ///
   /// - Parameters:
