@@ -79,7 +79,7 @@ import Testing
     let line = "cat '\(log.save()[0])' | '\(tool)' --utc - /dev/null"
     let piped = try shell(line, folder: log.folder)
     #expect(piped.output == lines.joined())
-    #expect(piped.errors == "mmlog-decode: /dev/null cannot be read: it is not an mmlog file\n")
+    #expect(piped.errors.hasPrefix("mmlog-decode: /dev/null is a device"))
     #expect(piped.status == 1)
   }
 

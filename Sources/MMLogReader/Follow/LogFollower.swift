@@ -162,7 +162,7 @@ public struct LogItems: AsyncSequence, Sendable {
 }
 
 extension LogReader {
-  /// Follows files and directories: see ``LogFollower``.
+  /// Follows files and directories: see ``LogFollower``, also for the order in which records come.
   ///
   /// ```swift
   /// for await item in LogReader.follow([.path("/var/log/orders")], last: 10) { print(item) }
