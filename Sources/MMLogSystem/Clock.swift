@@ -26,7 +26,8 @@ package enum Clock {
     nanoseconds(CLOCK_MONOTONIC)
   }
 
-  /// The counter that records are stamped with: the same for all processes of a machine until it is started anew.
+  /// The counter that records are stamped with: the same for all processes of a machine until it is
+  /// started anew.
   package static func ticks() -> UInt64 { mmlog_ticks() }
 
   /// When the machine was started, in nanoseconds since 1970 by the present ``realtime()``: CLOCK_BOOTTIME.

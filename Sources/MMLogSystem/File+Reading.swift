@@ -13,7 +13,8 @@ extension File {
     return File(adopting: descriptor, path: path)
   }
 
-  /// What the file system says about what a user names, without opening it: fstatat(2), symbolic links followed.
+  /// What the file system says about what a user names, without opening it: fstatat(2), symbolic
+  /// links followed.
   package static func status(ofPath path: String) throws(SystemError) -> FileStatus {
     try checkPath(path, .fstatat)
     var status = stat()

@@ -26,7 +26,9 @@ import Testing
   @Test(arguments: ["csv", "tsv"]) func noneIsLeftWhereThatIsAskedFor(format: String) throws {
     let quote = format == "csv" ? "\"" : ""
     let found = try cells(["-f", format, "--csv-safe"], Self.formulas + ["a=1", "", "'=1"])
-    let shown = ["=1+1", "+1", "-1", "@SUM(A1)", "\\t=1", "\\r=1", "\\n=1", "＝1", "＋1", "－1", "＠1"]
+    let shown = [
+      "=1+1", "+1", "-1", "@SUM(A1)", "\\t=1", "\\r=1", "\\n=1", "＝1", "＋1", "－1", "＠1",
+    ]
     let expected = shown.map { $0.hasPrefix("\\") ? $0 : "'" + $0 } + ["a=1", "", "'=1"]
     #expect(found == expected.map { quote + $0 + quote })
   }

@@ -3,8 +3,8 @@ import MMLogReader
 import MMLogTestFiles
 import Testing
 
-/// The width of an aligned argument counts the characters that were logged, and not those that a form escapes them with
-/// (FORMAT.md, 6).
+/// The width of an aligned argument counts the characters that were logged, and not those that a
+/// form escapes them with (FORMAT.md, 6).
 @Suite struct AlignmentTests {
   /// What a formatter makes of `[` VALUE `]`, where the value has at least eight characters.
   private func shown(_ value: Value, side: UInt64, _ formatter: some LogFormatter) -> String {

@@ -4,8 +4,8 @@ import MMLogReader
 import MMLogTestFiles
 import Testing
 
-/// Bytes that are not UTF-8: the same number of U+FFFD wherever they are shown or looked for, and that which Swift's
-/// `String(decoding:as:)` has.
+/// Bytes that are not UTF-8: the same number of U+FFFD wherever they are shown or looked for, and
+/// that which Swift's `String(decoding:as:)` has.
 @Suite struct InvalidTextTests {
   /// Bytes that begin characters, go on with them, and break them off.
   private static let pieces: [UInt8] = [

@@ -80,8 +80,8 @@ struct FollowTests {
     }
   }
 
-  /// Two threads hand a token back and forth, and log at each step: each record was logged after the one before it
-  /// had been committed.
+  /// Two threads hand a token back and forth, and log at each step: each record was logged after
+  /// the one before it had been committed.
   @Test("records of threads that wait for one another come in the order in which they were logged")
   func handedOn() throws {
     let test = try TestStore {

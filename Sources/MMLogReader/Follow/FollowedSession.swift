@@ -10,10 +10,12 @@ final class FollowedSession {
   private var image: RingImage?
   /// How far the ring's dictionary has been read, in bytes.
   private var dictionarySize = 0
-  /// Whether more may come from the ring: until a look has found its process gone, and one more has been made.
+  /// Whether more may come from the ring: until a look has found its process gone, and one more has
+  /// been made.
   private var isRunning = true
   private var wasLocked = true
-  /// When the look began by which ``image`` was made, by the counter that the session's records are stamped with.
+  /// When the look began by which ``image`` was made, by the counter that the session's records are
+  /// stamped with.
   private var lookTicks: UInt64 = 0
   /// Whether that counter and ours are one.
   private var hasOurTicks = true
@@ -51,16 +53,17 @@ final class FollowedSession {
   func readRing(at ticks: UInt64) {
     guard ring != nil else { return }
     lookTicks = ticks
-    // Before the copy: of a process that is gone, that has everything. But others may have logged between the look's
-    // beginning and its end: so that ends by the next look.
+    // Before the copy: of a process that is gone, that has everything. But others may have logged
+    // between the look's beginning and its end: so that ends by the next look.
     let isLocked = (try? ring?.isLockedByAnother()) ?? false
     isRunning = isLocked || wasLocked
     wasLocked = isLocked
     image = readImage()
   }
 
-  /// Up to which ticks everything is there that has been logged: what was committed before the look began is in the copy of
-  /// the ring, or in an archive. Of archives alone that is not known, nor of the ring of another machine.
+  /// Up to which ticks everything is there that has been logged: what was committed before the look
+  /// began is in the copy of the ring, or in an archive. Of archives alone that is not known, nor
+  /// of the ring of another machine.
   private var horizon: UInt64 {
     ring != nil && isRunning && hasOurTicks ? lookTicks : .max
   }

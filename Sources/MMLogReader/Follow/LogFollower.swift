@@ -16,16 +16,17 @@ import MMLogSystem
 ///
 /// In a task, ``LogReader/follow(_:filter:last:)`` does the waiting.
 ///
-/// A record that was committed is given at the next look, from the ring or from the archive that it has been moved to:
-/// once, and in order with the others of its thread. Writers are not disturbed: rings are copied with pread(2), and
-/// nothing is locked.
+/// A record that was committed is given at the next look, from the ring or from the archive that it
+/// has been moved to: once, and in order with the others of its thread. Writers are not disturbed:
+/// rings are copied with pread(2), and nothing is locked.
 ///
-/// **Order.** Of processes that run on this machine, a record comes before every other one whose log call began after
-/// that of the first had returned, whatever threads they are of: a look gives what was logged up to its beginning, and
-/// holds back what is later, until the next look at most. Calls that overlapped are in the order of their ticks if one look
-/// has seen both, else in either order. Between processes it is the same up to how exactly two clocks are turned into wall
-/// time, about a microsecond. Where there are archives without their ring, or a ring of another machine, what one look
-/// finds is merged by time.
+/// **Order.** Of processes that run on this machine, a record comes before every other one whose
+/// log call began after that of the first had returned, whatever threads they are of: a look gives
+/// what was logged up to its beginning, and holds back what is later, until the next look at most.
+/// Calls that overlapped are in the order of their ticks if one look has seen both, else in either
+/// order. Between processes it is the same up to how exactly two clocks are turned into wall time,
+/// about a microsecond. Where there are archives without their ring, or a ring of another machine,
+/// what one look finds is merged by time.
 ///
 /// For one thread at a time.
 public final class LogFollower {
@@ -69,7 +70,8 @@ public final class LogFollower {
 
   /// The next record, or what else is to know; nil if there is nothing at the moment.
   ///
-  /// - Complexity: O(new records + segments in use), where all that was found before has been taken; or was held back.
+  /// - Complexity: O(new records + segments in use), where all that was found before has been
+  ///   taken; or was held back.
   public func next() -> LogItem? {
     if let item = take() { return item }
     look()
@@ -86,7 +88,8 @@ public final class LogFollower {
   /// Rings first, then archives (FORMAT.md, 5). An archive that is found with a ring is looked at again after it.
   private func look() {
     find()
-    // One moment for all: a record that another one was logged after is not missed in a ring that was copied before.
+    // One moment for all: a record that another one was logged after is not missed in a ring that
+    // was copied before.
     let ticks = Clock.ticks()
     for session in sessions { session.readRing(at: ticks) }
     find()

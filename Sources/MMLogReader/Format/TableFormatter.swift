@@ -7,9 +7,10 @@ import MMLogFormat
 /// text stands between quotes, quotes in it are doubled, and lines end with CR and LF. Control
 /// characters are escaped as in text, so that each record is one line in both; what is not UTF-8 too.
 ///
-/// Spreadsheets take what begins with `=`, `+`, `-`, `@`, or one of these in full width, for a formula, quotes or not. Where others
-/// than you can log, ask for `isFormulaSafe`: then such a text has `'` before it (what OWASP calls CSV injection; tabs and line
-/// ends, which are dangerous there too, are escaped in any case).
+/// Spreadsheets take what begins with `=`, `+`, `-`, `@`, or one of these in full width, for a
+/// formula, quotes or not. Where others than you can log, ask for `isFormulaSafe`: then such a text
+/// has `'` before it (what OWASP calls CSV injection; tabs and line ends, which are dangerous there
+/// too, are escaped in any case).
 public struct TableFormatter: LogFormatter {
   /// What is between the columns.
   public enum Kind: Sendable {
@@ -29,8 +30,8 @@ public struct TableFormatter: LogFormatter {
   /// - Parameters:
   ///   - kind: What is between the columns.
   ///   - zone: Where times are shown in.
-  ///   - isFormulaSafe: Whether a text that a spreadsheet would take for a formula gets `'` before it; default: no, as programs
-  ///     want what was logged.
+  ///   - isFormulaSafe: Whether a text that a spreadsheet would take for a formula gets `'` before
+  ///     it; default: no, as programs want what was logged.
   public init(_ kind: Kind, zone: LogTimeZone = .local, isFormulaSafe: Bool = false) {
     cells = Cells(kind: kind, isFormulaSafe: isFormulaSafe)
     timestamp = Timestamp(zone)

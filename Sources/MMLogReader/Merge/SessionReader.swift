@@ -27,7 +27,8 @@ final class SessionReader {
   private var fragments = FragmentTable()
   private var summary = SessionSummary()
   private let given: GivenSegments?
-  /// Nothing later than these ticks is given: of a session that is followed, earlier records may not have been seen.
+  /// Nothing later than these ticks is given: of a session that is followed, earlier records may
+  /// not have been seen.
   private var horizon = UInt64.max
   /// What comes after everything of the runs, last first.
   private var closing: [LogItem] = []
@@ -147,7 +148,8 @@ final class SessionReader {
 
   /// Takes what is new. Everything that was loaded before has been taken, but what was held back.
   ///
-  /// - Parameter horizon: Ticks up to which everything is there that has been logged; nothing later is given now.
+  /// - Parameter horizon: Ticks up to which everything is there that has been logged; nothing later
+  ///   is given now.
   func load(_ batch: SessionBatch, until horizon: UInt64) {
     guard let given else { return }
     self.horizon = horizon

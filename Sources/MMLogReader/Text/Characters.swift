@@ -2,8 +2,9 @@
 enum DecodedCharacter {
   /// A character of so many bytes.
   case scalar(UInt32, count: Int)
-  /// So many bytes that are no character, and are shown as one U+FFFD: the longest start of one (Unicode 15, 3.9, "maximal
-  /// subpart"), or a single byte. So do Swift's `String(decoding:as:)` and browsers.
+  /// So many bytes that are no character, and are shown as one U+FFFD: the longest start of one
+  /// (Unicode 15, 3.9, "maximal subpart"), or a single byte. So do Swift's `String(decoding:as:)`
+  /// and browsers.
   case invalid(count: Int)
 
   /// How many bytes it has.

@@ -111,7 +111,8 @@ extension RecordContent {
     return isUTF8
   }
 
-  /// Where bytes of one argument go on in the next one, U+FFFD is counted as in the message that they make.
+  /// Where bytes of one argument go on in the next one, U+FFFD is counted as in the message that
+  /// they make.
   private func repairMessage(from start: Int, _ output: inout TextBuffer) {
     var message = TextBuffer()
     appendPieces(.raw, to: &message)

@@ -86,7 +86,8 @@ extension TextBuffer {
 
   /// Puts spaces beside what was appended from `start` on.
   ///
-  /// - Parameter width: How many characters that has; as it stands there, unless they were counted before.
+  /// - Parameter width: How many characters that has; as it stands there, unless they were counted
+  ///   before.
   mutating func align(from start: Int, _ alignment: Alignment, width: Int? = nil) {
     guard alignment.side != .none else { return }
     let width = width ?? withBytes(from: start) { UnsafeRawBufferPointer($0).characterCount }

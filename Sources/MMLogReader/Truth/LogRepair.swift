@@ -158,8 +158,8 @@ private struct SessionWriter: ~Copyable {
   private var frames: [OpenFrame] = []
   private var ticks: UInt64 = 0
 
-  /// Rows that go into one frame: it has one clock, and says whether they are flight records. Frames overlap in time, so
-  /// that what belongs into one comes between what belongs into others.
+  /// Rows that go into one frame: it has one clock, and says whether they are flight records.
+  /// Frames overlap in time, so that what belongs into one comes between what belongs into others.
   private final class OpenFrame {
     let clock: TickClock
     let isFlight: Bool
@@ -246,8 +246,8 @@ private struct SessionWriter: ~Copyable {
     return frame
   }
 
-  /// Writes what is open, in the order in which it was in the files: of records with equal ticks, such as the fragments
-  /// of one, those of the earlier frame come first.
+  /// Writes what is open, in the order in which it was in the files: of records with equal ticks,
+  /// such as the fragments of one, those of the earlier frame come first.
   private mutating func writeFrames() throws {
     for frame in frames.sorted(by: { $0.clock.ticks < $1.clock.ticks }) {
       var fields = FrameHeader(.records)

@@ -150,8 +150,8 @@ extension Option {
     "grep", short: "g", value: "PATTERN", repeatable: true,
     """
     Print only records with this in their message, or in a pair of their metadata as key=value. A \
-    regular expression, as of grep -E, with \\d, \\w, \\s, \\b, \\t, \\n, \\u{e9} and (?:a|b) too. A backslash by \
-    itself is \\\\, in brackets as well.
+    regular expression, as of grep -E, with \\d, \\w, \\s, \\b, \\t, \\n, \\u{e9} and (?:a|b) too. A \
+    backslash by itself is \\\\, in brackets as well.
     """)
   fileprivate static let fixedStrings = Option(
     "fixed-strings", "Look for --grep's PATTERN as it is: nothing in it is special.")

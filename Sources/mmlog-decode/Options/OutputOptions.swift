@@ -197,8 +197,8 @@ extension Option {
   fileprivate static let csvSafe = Option(
     "csv-safe",
     """
-    With csv and tsv: put ' before each text that a spreadsheet would take for a formula (it begins with =, +, - \
-    or @). Without it, do not open tables of what others can log in a spreadsheet.
+    With csv and tsv: put ' before each text that a spreadsheet would take for a formula (it begins \
+    with =, +, - or @). Without it, do not open tables of what others can log in a spreadsheet.
     """)
   fileprivate static let template = Option(
     "template", value: "TEMPLATE",

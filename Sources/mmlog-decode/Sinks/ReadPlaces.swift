@@ -4,14 +4,16 @@ import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// The files and directories that are read: nothing is written over them, and nothing into them that would be read as a log.
+/// The files and directories that are read: nothing is written over them, and nothing into them
+/// that would be read as a log.
 struct ReadPlaces {
   private var files: Set<FileStatus.Identity> = []
   private var directories: Set<FileStatus.Identity> = []
   /// Where files are that were given by themselves.
   private var parents: Set<FileStatus.Identity> = []
 
-  /// Looks where `inputs` are, and opens none of them. What cannot be looked at is told by who reads it.
+  /// Looks where `inputs` are, and opens none of them. What cannot be looked at is told by who
+  /// reads it.
   init(_ inputs: [LogInput]) {
     for input in inputs {
       switch input {
@@ -45,7 +47,8 @@ struct ReadPlaces {
     }
   }
 
-  /// - Throws: ``UsageError`` for the name of a file that is read, or that would be taken for a log where logs are read.
+  /// - Throws: ``UsageError`` for the name of a file that is read, or that would be taken for a log
+  ///   where logs are read.
   func check(_ name: String, in directory: borrowing Directory) throws {
     let path = directory.path(of: name)
     if let status = try directory.status(of: name), files.contains(status.identity) {

@@ -147,8 +147,9 @@ private enum SplitName {
   /// File systems take 255 bytes, of which a suffix and a number want some.
   private static let longest = 180
 
-  /// Letters, digits, `-`, `_` and `.` as they are, anything else in hexadecimal, and a first `-` or `.` too: nothing leads
-  /// out of the directory, hides, is taken for an option, or reaches a terminal. What is too long is cut.
+  /// Letters, digits, `-`, `_` and `.` as they are, anything else in hexadecimal, and a first `-`
+  /// or `.` too: nothing leads out of the directory, hides, is taken for an option, or reaches a
+  /// terminal. What is too long is cut.
   static func name(of text: String) -> String {
     if text.isEmpty { return none }
     var name = ""

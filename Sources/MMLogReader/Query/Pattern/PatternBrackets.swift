@@ -5,7 +5,8 @@ struct PatternBrackets {
   private var members: Set<UInt8> = []
   /// `[:digit:]` and the like, as they are.
   private var classes = ""
-  /// What is one of several to be found there: characters of more than one byte, and opposites of classes.
+  /// What is one of several to be found there: characters of more than one byte, and opposites of
+  /// classes.
   private var others: [String] = []
 
   /// Reads what follows an opening bracket, the closing one included.

@@ -34,7 +34,8 @@ enum PatternEscape {
 
   /// Reads what follows a backslash.
   ///
-  /// - Parameter isInBrackets: Whether it stands there: `\b` is a character then, and there are no places.
+  /// - Parameter isInBrackets: Whether it stands there: `\b` is a character then, and there are no
+  ///   places.
   init(_ reader: inout PatternReader, isInBrackets: Bool) throws(TextPattern.Invalid) {
     let start = reader.position - 1
     guard let letter = reader.pop() else {
@@ -70,18 +71,18 @@ enum PatternEscape {
     switch letter {
     case "p", "P":
       throw reader.refusal(
-        "\\\(letter) is unknown; write [[:alpha:]], [[:upper:]], [[:lower:]] or [[:punct:]] for ASCII",
+        "\\\(letter) is unknown; write [[:alpha:]], [[:upper:]] or [[:punct:]] for ASCII",
         at: start)
     case "Q", "E":
       throw reader.refusal(
-        "\\\(letter) is unknown; write a backslash before each special character, or give --fixed-strings",
+        "\\\(letter) is unknown; write \\ before what is special, or give --fixed-strings",
         at: start)
     case "0": throw reader.refusal("a zero byte cannot be looked for", at: start)
     case "c":
       throw reader.refusal(#"\c is unknown; write the character's number, as \x01"#, at: start)
     default:
       throw reader.refusal(
-        "\\\(letter) is unknown; write \(letter) for the letter, or \\\\\(letter) for a backslash and the letter",
+        "\\\(letter) is unknown; write \(letter), or \\\\\(letter) for a backslash before it",
         at: start)
     }
   }

@@ -1,5 +1,6 @@
-/// A regular expression as people write it, turned into one that regcomp(3) means the same by, and the longest text that
-/// whatever matches must have in it: a search for that is much faster than the expression.
+/// A regular expression as people write it, turned into one that regcomp(3) means the same by, and
+/// the longest text that whatever matches must have in it: a search for that is much faster than
+/// the expression.
 struct PatternTranslation {
   private var reader: PatternReader
   /// As the system reads it.
@@ -98,8 +99,8 @@ struct PatternTranslation {
     addRepetition("{\(least.isEmpty ? "0" : least)\(most.map { ",\($0)" } ?? "")}")
   }
 
-  /// A sign of repetition. Others behind it are passed over, which the C library would take twice as long for each; only a
-  /// star changes whether anything is found.
+  /// A sign of repetition. Others behind it are passed over, which the C library would take twice
+  /// as long for each; only a star changes whether anything is found.
   private mutating func addRepetition(_ sign: String) {
     let signs = reader.take { "*+?".unicodeScalars.contains($0) }
     let hasStar = signs.contains("*")

@@ -3,14 +3,15 @@ import MMLogSystem
 
 /// What is looked for in the text of records: bytes as they are, or a regular expression.
 ///
-/// Regular expressions are POSIX extended ones, as of `grep -E`, with what people are used to from elsewhere: `\d`, `\w`,
-/// `\s`, their opposites `\D`, `\W`, `\S`, `\b`, `\B`, `\<`, `\>`, `\A`, `\z`, `\t`, `\n`, `\r`, `\f`, `\v`, `\a`,
-/// `\e`, `\x41`, `\u00e9`, `\u{e9}`, and groups `(?:…)`. Within brackets, too: a backslash that stands for itself is
-/// written `\\` there. A `?` or `+` behind another sign of repetition changes how much is found, and not whether, so
-/// it is passed over. What no expression of the system can say is refused.
+/// Regular expressions are POSIX extended ones, as of `grep -E`, with what people are used to from
+/// elsewhere: `\d`, `\w`, `\s`, their opposites `\D`, `\W`, `\S`, `\b`, `\B`, `\<`, `\>`, `\A`,
+/// `\z`, `\t`, `\n`, `\r`, `\f`, `\v`, `\a`, `\e`, `\x41`, `\u00e9`, `\u{e9}`, and groups `(?:…)`.
+/// Within brackets, too: a backslash that stands for itself is written `\\` there. A `?` or `+`
+/// behind another sign of repetition changes how much is found, and not whether, so it is passed
+/// over. What no expression of the system can say is refused.
 ///
-/// They see bytes: `.` is one byte of UTF-8, classes and case are those of ASCII. `^` and `$` are where the message,
-/// or a pair of metadata, begins and ends.
+/// They see bytes: `.` is one byte of UTF-8, classes and case are those of ASCII. `^` and `$` are
+/// where the message, or a pair of metadata, begins and ends.
 ///
 /// Any thread.
 public struct TextPattern: Sendable {
