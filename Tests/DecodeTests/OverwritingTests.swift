@@ -20,7 +20,7 @@ import Testing
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     return try names.reduce(into: [:]) {
       var isDirectory: ObjCBool = false
-      FileManager.default.fileExists(atPath: folder($1), isDirectory: &isDirectory)
+      _ = FileManager.default.fileExists(atPath: folder($1), isDirectory: &isDirectory)
       $0[$1] =
         isDirectory.boolValue ? Data() : try Data(contentsOf: URL(fileURLWithPath: folder($1)))
     }
