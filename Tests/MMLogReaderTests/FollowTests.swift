@@ -131,6 +131,29 @@ import Testing
     }
   }
 
+  /// A ring whose counter is ahead of ours, as of a machine that was restored: what one scan has
+  /// seen, the next one gives.
+  @Test func nothingIsHeldBackForLongerThanOneScan() throws {
+    let log = TestLog(bootID: Host.bootID())
+    let path = log.save()[0]
+    // As a process does that lives.
+    var ring: File? = try File.open(path, [.read, .write])
+    #expect(try ring?.tryLock() == true)
+    log.write("now", ticks: 1)
+    log.write("later than now", ticks: 1 << 60, thread: 2)
+    log.write("now, too", ticks: 2, thread: 3)
+    log.save()
+    let follower = LogFollower(paths: [log.folder.path])
+    #expect(trace(follower) == ["<", "now", "now, too", "later than now"])
+    log.write("much later", ticks: 1 << 60 | 1)
+    log.archive()
+    log.save()
+    #expect(trace(follower) == ["much later"])
+    ring = nil
+    // One scan finds that its process is gone, and the next one has all that it logged.
+    #expect(trace(follower) == [] && trace(follower) == [">"])
+  }
+
   @Test func theLastRecordsComeFirst() {
     let log = TestLog()
     log.writesRing = false
