@@ -81,9 +81,9 @@ static struct flock whole_file(short type) {
   return (struct flock){.l_type = type, .l_whence = SEEK_SET};
 }
 
-int mmlog_lock(int descriptor, bool wait) {
+int mmlog_lock(int descriptor) {
   struct flock lock = whole_file(F_WRLCK);
-  return fcntl(descriptor, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
+  return fcntl(descriptor, F_OFD_SETLK, &lock);
 }
 
 int mmlog_lock_directory(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB); }
@@ -271,5 +271,14 @@ const char *mmlog_error_text(int code, char *buffer, size_t size) {
 }
 
 int mmlog_open_unnamed(int directory, unsigned mode) {
-  return openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+  return openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+}
+
+void mmlog_give_up_descriptors(const int *descriptors, ptrdiff_t count) {
+  // O_PATH: nothing can be read, written or locked with it.
+  int nothing = count > 0 ? open("/", O_PATH | O_CLOEXEC) : -1;
+  for (ptrdiff_t index = 0; index < count; index++) {
+    if (nothing < 0 || dup3(nothing, descriptors[index], O_CLOEXEC) < 0) close(descriptors[index]);
+  }
+  if (nothing >= 0) close(nothing);
 }

@@ -8,12 +8,14 @@ extension LogStore {
   // MARK: - Rotation
 
   /// When archives are closed.
-  public var rotation: Rotation { core.rotation }
+  public var rotation: Rotation { core.settings.current.rotation }
 
   /// Changes when archives are closed. It counts at once, also for the archive being written.
   ///
   /// - Throws: ``LogError`` if a limit is out of its range; nothing is changed then.
-  public func setRotation(_ rotation: Rotation) throws(LogError) { try core.setRotation(rotation) }
+  public func setRotation(_ rotation: Rotation) throws(LogError) {
+    try core.changeSettings { $0.rotation = rotation }
+  }
 
   /// Closes the archive being written, after moving all records into it.
   ///
@@ -49,14 +51,13 @@ extension LogStore {
   // MARK: - Retention
 
   /// What is kept.
-  public var retention: Retention { core.keeper.retention }
+  public var retention: Retention { core.settings.current.retention }
 
   /// Changes what is kept. It counts at once.
   ///
   /// - Throws: ``LogError`` if a limit is out of its range; nothing is changed then.
   public func setRetention(_ retention: Retention) throws(LogError) {
-    try Configuration.check(retention: retention)
-    core.keeper.retention = retention
+    try core.changeSettings { $0.retention = retention }
   }
 
   /// Applies the limits of ``retention`` now, and waits until that is done. Otherwise they are applied when an archive is
@@ -88,11 +89,11 @@ extension LogStore {
   }
 
   /// The space that sealed archives take that are not marked as uploaded, in bytes, when the store last looked: each minute, when an archive
-  /// is closed, and at each change through this object. Costs nothing.
-  public var pendingBytes: Int { core.keeper.catalogue.totals.pending }
+  /// is closed, and at each change through this object. Costs nothing, and waits for nobody.
+  public var pendingBytes: Int { core.catalogue.totals.pending }
 
   /// The space that archives take that are marked as uploaded, in bytes; as ``pendingBytes``.
-  public var uploadedBytes: Int { core.keeper.catalogue.totals.uploaded }
+  public var uploadedBytes: Int { core.catalogue.totals.uploaded }
 
   // MARK: - Uploading
 
@@ -188,6 +189,6 @@ extension LogStore {
   private func change<Answer>(
     _ archive: ArchiveInfo, _ body: (inout ArchiveState, _ isSame: Bool) -> Answer
   ) throws(LogError) -> Answer {
-    try core.keeper.catalogue.change(archive.fileName, size: archive.size, body)
+    try core.catalogue.change(archive.fileName, size: archive.size, body)
   }
 }

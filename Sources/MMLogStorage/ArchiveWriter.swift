@@ -20,7 +20,9 @@ package final class ArchiveWriter {
   package private(set) var isComplete = false
   /// Whether the disk has lost bytes of it that were written once. Nothing more should go into it.
   package private(set) var isDamaged = false
-  private let file: File
+  /// Locked as long as it is written: how others know that it is.
+  private let lock: LockedFile
+  private var file: File { _read { yield lock.file } }
   private var unsynced: UnsyncedBytes
   private let deflater: Deflater?
   private let columns = ColumnEncoder()
@@ -55,9 +57,7 @@ package final class ArchiveWriter {
     // The file gets its name when it has a head, so that nobody ever sees an archive without one; what
     // a crash leaves before that is removed by the session's recovery.
     let unfinished = name + FileNames.unfinishedSuffix
-    // Of an earlier try, if that could not even be removed.
-    try? directory.remove(unfinished)
-    file = try directory.openFile(unfinished, [.read, .write, .create, .exclusive])
+    lock = try LockedFile.make(unfinished, in: directory)
     (start, before) = (0, nil)
     let bytes = head.encoded(pageSize: UInt32(Host.pageSize))
     end = bytes.count
@@ -65,8 +65,6 @@ package final class ArchiveWriter {
     unsynced.add(bytes)
     TestPoint.reach(.archiveCreated)
     do {
-      // As long as the process lives: how others know that it is being written.
-      _ = try file.tryLock()
       try file.write(all: bytes, at: 0)
       TestPoint.reach(.archiveHeadWritten)
       try directory.rename(unfinished, to: name)
@@ -81,9 +79,9 @@ package final class ArchiveWriter {
   ///
   /// - Parameters:
   ///   - before: The file as it is: closed, and nobody's.
-  ///   - file: The file, locked.
+  ///   - lock: The file.
   package init(
-    _ head: ArchiveHead, behind before: ArchiveInfo, in file: consuming File,
+    _ head: ArchiveHead, behind before: ArchiveInfo, in lock: consuming LockedFile,
     compressionLevel: Int
   ) throws(SystemError) {
     self.head = head
@@ -95,19 +93,19 @@ package final class ArchiveWriter {
     unsynced = UnsyncedBytes(from: start)
     unsynced.add(bytes)
     do throws(SystemError) {
-      try file.write(all: bytes, at: start)
+      try lock.file.write(all: bytes, at: start)
     } catch {
       // A part of a head is nothing to anybody.
-      try? file.truncate(to: start)
+      try? lock.file.truncate(to: start)
       throw error
     }
-    self.file = file
+    self.lock = lock
     TestPoint.reach(.archiveResumed)
   }
 
   /// Goes on with an archive whose process died. What follows its last whole frame is cut off.
   package init(
-    resuming archive: ArchiveFile, _ file: consuming File, compressionLevel: Int
+    resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int
   ) throws(SystemError) {
     head = archive.head
     (start, before) = (archive.start, nil)
@@ -116,9 +114,8 @@ package final class ArchiveWriter {
     deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
     end = archive.end
     unsynced = UnsyncedBytes(from: archive.end)
-    _ = try file.tryLock()
-    try file.truncate(to: end)
-    self.file = file
+    try lock.file.truncate(to: end)
+    self.lock = lock
     for frame in archive.frames {
       frameCount += 1
       if frame.header.type == .dictionary { continue }

@@ -20,17 +20,26 @@ final class DeadRing {
   /// The sessions that have a ring, and those of them that nobody works for, though they are not recovered yet; with those in whose
   /// files they had gone on.
   ///
+  /// - Parameter strange: Told of each file that has a ring's name, and is none of ours: it stands for no session.
   /// - Throws: ``LogError`` if that cannot be told now.
   static func sessions(
-    in directory: String
+    in directory: String, strange: (LogError) -> Void
   ) throws(LogError) -> (all: Set<SessionID>, dead: Set<SessionID>) {
     var (all, dead) = (Set<SessionID>(), Set<SessionID>())
     do throws(SystemError) {
       let directory = try Directory.open(directory)
+      let ownership = try Ownership(of: directory)
       for name in try directory.names() {
         guard let ring = FileNames.Ring(fileName: name),
-          let (isAlive, resumed) = try look(at: name, in: directory)
+          let status = try directory.status(of: name)
         else { continue }
+        do throws(LogError) { try ownership.check(status, directory.path(of: name)) } catch {
+          strange(error)
+          continue
+        }
+        guard let (isAlive, resumed) = try look(at: name, ownership, in: directory) else {
+          continue
+        }
         let sessions = [ring.session, resumed].compactMap(\.self)
         all.formUnion(sessions)
         if !isAlive { dead.formUnion(sessions) }
@@ -47,7 +56,7 @@ final class DeadRing {
 
   /// Whether somebody works with a ring, and into whose session's file it went on; nil if it is gone, or not ours to open.
   private static func look(
-    at name: String, in directory: borrowing Directory
+    at name: String, _ ownership: Ownership, in directory: borrowing Directory
   ) throws(SystemError) -> (isAlive: Bool, resumed: SessionID?)? {
     let file: File
     do throws(SystemError) {
@@ -55,6 +64,8 @@ final class DeadRing {
     } catch  where error.isNotFound || error.isSymbolicLink || error.isRefusal {
       return nil
     }
+    // Another may have taken its place since it was checked.
+    guard try ownership.isOwn(file.status()) else { return nil }
     let isAlive = try file.isLockedByAnother()
     let bytes = try file.bytes(at: 0, count: RingLayout.resumedNumber + 4)
     guard bytes.count == RingLayout.resumedNumber + 4 else { return (isAlive, nil) }

@@ -18,7 +18,20 @@ struct Ownership {
   /// Whether a file in the directory may have been planted.
   func isForeign(_ status: FileStatus) -> Bool { isOpenToAll && !owners.contains(status.owner) }
 
-  /// What to tell of one that is.
+  /// Whether something in the directory may be one of the store's files.
+  func isOwn(_ status: FileStatus) -> Bool { status.isRegularFile && !isForeign(status) }
+
+  /// Throws what to tell of something that has the name of one of the store's files, and is not to be touched.
+  func check(_ status: FileStatus, _ path: String) throws(LogError) {
+    if isForeign(status) { throw Self.error(path, status) }
+    if status.isRegularFile || status.isSymbolicLink { return }
+    throw LogError(
+      .foreignFile,
+      "\(path) is no file, but a directory, a pipe, a socket or a device: it is left alone. Delete it if you do not need it.",
+      path: path)
+  }
+
+  /// What to tell of one that is foreign.
   static func error(_ path: String, _ status: FileStatus) -> LogError {
     LogError(
       .foreignOwner,

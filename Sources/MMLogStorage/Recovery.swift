@@ -41,8 +41,8 @@ package struct Recovery: ~Copyable {
       problem(LogError(error, while: "Looking for rings to recover failed"))
       return []
     }
+    UnfinishedRings.sweep(of: store, in: ringDirectory)
     for name in names.sorted() {
-      if name.hasSuffix(FileNames.unfinishedSuffix) { sweep(name, of: store, ringDirectory) }
       guard let ring = FileNames.Ring(fileName: name), store == nil || ring.store == store else {
         continue
       }
@@ -62,7 +62,7 @@ package struct Recovery: ~Copyable {
   package static func pendingSessions(
     inRingsAt path: String
   ) throws(LogError) -> Set<SessionID> {
-    try DeadRing.sessions(in: path).dead
+    try DeadRing.sessions(in: path) { _ in }.dead
   }
 
   /// Recovers one ring; nil if its process is alive, or it was recovered meanwhile.
@@ -74,16 +74,12 @@ package struct Recovery: ~Copyable {
       let ownership = try Ownership(of: ringDirectory)
       // Before it is opened, too: that may be refused, and be no fault.
       guard let named = try ringDirectory.status(of: name) else { return nil }
-      if ownership.isForeign(named) {
-        throw Ownership.error(ringDirectory.path(of: name), named)
-      }
-      guard let file = try openIfThere(name, ringDirectory) else { return nil }
-      let status = try file.status()
-      if ownership.isForeign(status) { throw Ownership.error(file.path, status) }
-      // Whoever has the lock may also have finished with it: then the name is gone.
-      guard let ring = try LockedFile(file),
-        try ringDirectory.status(of: name)?.inode == status.inode
-      else { return nil }
+      try ownership.check(named, ringDirectory.path(of: name))
+      guard let ring = try lockIfThere(name, ringDirectory) else { return nil }
+      let status = try ring.file.status()
+      try ownership.check(status, ring.file.path)
+      // Whoever had the lock may also have finished with it: then the name is gone.
+      guard try ringDirectory.status(of: name)?.inode == status.inode else { return nil }
       TestPoint.reach(.recoveryLocked)
       if let problem = try problem(ofHeadIn: ring.file) {
         throw try putAside(name, problem, ringDirectory)
@@ -99,11 +95,14 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  private static func openIfThere(
+  /// Nil if it is not there, or another has it.
+  private static func lockIfThere(
     _ name: String, _ directory: borrowing Directory
-  ) throws(SystemError) -> File? {
+  ) throws(SystemError) -> LockedFile? {
     do throws(SystemError) {
-      return try directory.openFile(name, [.read, .write])
+      return try LockedFile { () throws(SystemError) in
+        try directory.openFile(name, [.read, .write, .nonBlocking])
+      }
     } catch {
       if error.isNotFound { return nil }
       throw error
@@ -151,22 +150,6 @@ package struct Recovery: ~Copyable {
       .damagedFile,
       "\(directory.path(of: name)) cannot be recovered: \(problem). It is kept as \(newName): delete it "
         + "when you need it no more.", path: directory.path(of: newName))
-  }
-
-  /// How old an unfinished ring is before it is taken for left over, in nanoseconds: a minute.
-  private static let leftOverAge: Int64 = 60_000_000_000
-
-  /// Removes what a process left that died while it made its ring: nothing was ever logged into it.
-  private static func sweep(_ name: String, of store: String?, _ directory: borrowing Directory) {
-    let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
-    // Not at once: a process that is just making its ring has not locked it in its first moment.
-    guard let ring = FileNames.Ring(fileName: final), store == nil || ring.store == store,
-      let ownership = try? Ownership(of: directory),
-      let file = try? directory.openFile(name, [.read, .write]), let status = try? file.status(),
-      !ownership.isForeign(status), Clock.realtime() - status.modified > leftOverAge,
-      (try? file.tryLock()) == true
-    else { return }
-    try? directory.remove(name)
   }
 
   private init(
@@ -244,11 +227,7 @@ package struct Recovery: ~Copyable {
         parts.session == session || isResumed(parts)
       else { continue }
       // One that is not there is told by opening it.
-      if let status = try directory.status(of: name),
-        !status.isRegularFile || ownership.isForeign(status)
-      {
-        continue
-      }
+      if let status = try directory.status(of: name), !ownership.isOwn(status) { continue }
       switch try Self.open(name, in: directory) {
       case .archives(let found):
         if isResumed(parts), let last = found.last {
@@ -277,9 +256,10 @@ package struct Recovery: ~Copyable {
       last.damage.isEmpty
     else { return }
     // Unless another goes on with it just now.
-    guard let torn = try LockedFile(directory.openFile(name, [.read, .write])),
-      try last.following().isEmpty
-    else { return }
+    let torn = try LockedFile { () throws(SystemError) in
+      try directory.openFile(name, [.read, .write])
+    }
+    guard let torn, try last.following().isEmpty else { return }
     try torn.file.truncate(to: end)
   }
 
@@ -293,7 +273,7 @@ package struct Recovery: ~Copyable {
     _ name: String, in directory: borrowing Directory
   ) throws -> Opened {
     do {
-      return .archives(try ArchiveFile.all(in: directory.openFile(name, [.read])))
+      return .archives(try ArchiveFile.all(in: directory.openFile(name, [.read, .nonBlocking])))
     } catch let error as SystemError where error.isNotFound {
       // A limit has deleted it meanwhile.
       guard try directory.status(of: name) == nil else { throw error }
@@ -326,9 +306,12 @@ package struct Recovery: ~Copyable {
     var current: ArchiveWriter?
     if let last = archives.last, !last.isClosed, last.next == nil, last.foreign.isEmpty {
       let name = String(last.path.split(separator: "/").last ?? "")
+      let file = try LockedFile { () throws(SystemError) in
+        try directory.openFile(name, [.read, .write])
+      }
+      guard let file else { throw SystemError.locked(last.path) }
       current = try ArchiveWriter(
-        resuming: last, try directory.openFile(name, [.read, .write]),
-        compressionLevel: settings.compressionLevel)
+        resuming: last, file, compressionLevel: settings.compressionLevel)
     }
     return ArchiveSeries(
       in: try Directory.open(directory.path), image.head.identity, settings,

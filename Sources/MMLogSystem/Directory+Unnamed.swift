@@ -2,12 +2,18 @@ import CMMLog
 import Glibc
 
 extension Directory {
-  /// Makes an empty file for writing that has no name yet, and is gone with the process however that ends: openat(2) O_TMPFILE.
+  /// Makes an empty file for reading and writing that has no name yet, and is gone with the process however that ends: openat(2)
+  /// O_TMPFILE.
   ///
-  /// - Parameter mode: its permissions, less the process's umask.
+  /// - Parameters:
+  ///   - name: the name that it is to get, for errors.
+  ///   - mode: its permissions, less the process's umask.
   /// - Throws: EOPNOTSUPP or EISDIR where the file system or the kernel knows no such files, EOPNOTSUPP where no name could be
   ///   given to one.
-  package func makeUnnamedFile(mode: UInt32 = 0o600) throws(SystemError) -> File {
+  package func makeUnnamedFile(
+    for name: String, mode: UInt32 = 0o600
+  ) throws(SystemError) -> File {
+    let path = path(of: name)
     let descriptor = try retrying(.openat, path) { mmlog_open_unnamed(self.descriptor, mode) }
     let file = File(adopting: descriptor, path: path)
     guard access(Self.link(to: descriptor), F_OK) == 0 else {

@@ -7,6 +7,8 @@ extension SystemError {
     case EINVAL where call == .fcntlLock, EOPNOTSUPP where call == .fcntlLock, ENOLCK:
       "The file system has no locks: choose a directory on a local one."
     case EACCES, EPERM: "Give the service's user permission, or choose another directory."
+    case EAGAIN where call == .fcntlLock:
+      "Another process works with it: see with lslocks(8) which one, and try again."
     case ENOENT: "Create it, or correct the path."
     case ENOTDIR: "A file stands where a directory should be: move it, or choose another directory."
     case EEXIST: "Move what stands there out of the way, or choose another name."

@@ -32,6 +32,16 @@ extension SystemError {
     SystemError(call: call, errno: EEXIST, path: path)
   }
 
+  /// EAGAIN, for a file that another has locked.
+  package static func locked(_ path: String) -> SystemError {
+    SystemError(call: .fcntlLock, errno: EAGAIN, path: path)
+  }
+
+  /// True where there are no files without a name: the file system or the kernel has none, or /proc is not mounted.
+  package var isWithoutUnnamedFiles: Bool {
+    isNotSupported || errno == EISDIR || errno == ENOENT || errno == EINVAL
+  }
+
   /// True where the name is a symbolic link, which is not followed.
   package var isSymbolicLink: Bool { errno == ELOOP }
 

@@ -29,11 +29,11 @@ struct Prune {
     self.output = output
   }
 
-  /// - Returns: `damageOrLoss` if something could not be read or deleted.
+  /// - Returns: `damageOrLoss` if something could not be read or deleted, or a limit is not reached.
   func run() throws -> Program.Status {
     var isComplete = true
     for directory in directories {
-      try prune(Pruning(of: directory, rings: rings)) { problem in
+      try prune(Pruning(of: directory, rings: rings), directory) { problem in
         isComplete = false
         Command.decode.report(problem)
       }
@@ -41,31 +41,41 @@ struct Prune {
     return isComplete ? .success : .damageOrLoss
   }
 
-  private func prune(_ pruning: Pruning, _ complain: (String) -> Void) throws {
+  private func prune(
+    _ pruning: Pruning, _ directory: String, _ complain: (String) -> Void
+  ) throws {
     do {
-      let verdicts = try pruning.verdicts(retention, store: store, problem: complain)
-      var deleted: Set<String> = []
-      defer { try? tell(verdicts, deleted) }
-      if isDry { return }
-      try pruning.delete(
-        verdicts, deleted: { deleted.insert($0.archive.fileName) }, failed: { complain("\($0)") })
+      var judgement = try pruning.judge(retention, store: store, problem: complain)
+      if isDry {
+        for verdict in judgement.verdicts { try tell("would go", verdict) }
+      } else {
+        try pruning.delete(
+          judgement.verdicts, deleted: { try? tell("deleted ", $0) }, failed: { complain("\($0)") })
+        // Something may have been held since.
+        judgement = try pruning.judge(retention, store: store, problem: { _ in })
+      }
+      try tellRest(judgement)
+      for (store, rule) in judgement.unmet {
+        complain("\(directory): \(rule.shortfall) for \(store), \(judgement.reasons(store))")
+      }
     } catch {
       complain("\(error)")
     }
   }
 
-  private func tell(_ verdicts: [Pruning.Verdict], _ deleted: Set<String>) throws {
-    for verdict in verdicts {
-      let archive = verdict.archive
-      let line = "\(archive.path) (\(archive.allocatedSize >> 10) KiB)"
-      if let rule = verdict.rule {
-        if isDry {
-          try output.append("would go  \(line): \(rule.sentence)\n")
-        } else if deleted.contains(archive.fileName) {
-          try output.append("deleted   \(line): \(rule.sentence)\n")
-        }
-      } else if explains {
-        try output.append("stays     \(line): \(archive.whyItStays)\n")
+  /// Says what is deleted, and by which limit.
+  private func tell(_ what: String, _ verdict: Pruning.Verdict) throws {
+    guard let rule = verdict.rule else { return }
+    try output.append("\(what)  \(verdict.archive.line): \(rule.sentence)\n")
+  }
+
+  /// Says what stays, and why: everything if asked for; where a limit is not reached, what keeps it from that.
+  private func tellRest(_ judgement: Pruning.Judgement) throws {
+    let short = Set(judgement.unmet.map(\.store))
+    for verdict in judgement.verdicts where verdict.rule == nil {
+      let isToBlame = verdict.obstacle != nil && short.contains(verdict.archive.storeName)
+      if explains || isToBlame {
+        try output.append("stays     \(verdict.archive.line): \(verdict.whyItStays)\n")
       }
     }
   }
@@ -81,14 +91,53 @@ extension RetentionRule {
     case .request: "asked for"
     }
   }
+
+  fileprivate var shortfall: String {
+    switch self {
+    case .freeSpace: "less is free than --keep-free says, beside what others have on the disk"
+    default: "the limit is not reached, \(sentence)"
+    }
+  }
+}
+
+extension Pruning.Judgement {
+  /// What keeps limits from being reached, in a few words.
+  fileprivate func reasons(_ store: String) -> String {
+    let kept = verdicts.filter { $0.archive.storeName == store }.compactMap(\.obstacle)
+    let parts = RetentionObstacle.allCases.compactMap { obstacle -> String? in
+      let count = kept.count { $0 == obstacle }
+      return count == 0 ? nil : "\(count) \(obstacle.words)"
+    }
+    if parts.isEmpty { return "and no archive is left to delete" }
+    return "and these archives may not be deleted: \(parts.joined(separator: ", "))"
+  }
+}
+
+extension RetentionObstacle {
+  /// What an archive is.
+  fileprivate var words: String {
+    switch self {
+    case .active: "being written by a process"
+    case .held: "held"
+    case .unrecovered: "needed to recover a session that died (--recover)"
+    case .aroundCrash: "around one of the newest crashes (--keep-crashes)"
+    case .newest: "among the newest, of which 64 MiB stay whatever is free"
+    case .observer: "wanted by the service"
+    }
+  }
 }
 
 extension ArchiveInfo {
-  /// In the order in which it counts.
+  fileprivate var line: String { "\(path) (\(allocatedSize >> 10) KiB)" }
+}
+
+extension Pruning.Verdict {
   fileprivate var whyItStays: String {
-    if isActive { return "a process is writing it" }
-    if let reason = state.held { return reason.isEmpty ? "it is held" : "it is held: \(reason)" }
-    if contents?.ending == .died { return "its session died at its end, or no limit asks for it" }
-    return state.isUploaded ? "no limit asks for it; it is uploaded" : "no limit asks for it"
+    if obstacle == .held, let reason = archive.state.held, !reason.isEmpty {
+      return "it is held: \(reason)"
+    }
+    if let obstacle { return "it is \(obstacle.words)" }
+    return archive.state.isUploaded
+      ? "no limit asks for it; it is uploaded" : "no limit asks for it"
   }
 }

@@ -82,8 +82,8 @@ func prune(_ arguments: Arguments) throws {
     of: arguments.required(.directory), rings: arguments.value(of: .rings))
   var problems: [String] = []
   let retention = try LogStore.Configuration(arguments).retention
-  let verdicts = try pruning.verdicts(retention, store: "crash") { problems.append($0) }
-  try pruning.delete(verdicts, deleted: { _ in }, failed: { problems.append("\($0)") })
+  let judgement = try pruning.judge(retention, store: "crash") { problems.append($0) }
+  try pruning.delete(judgement.verdicts, deleted: { _ in }, failed: { problems.append("\($0)") })
   if let problem = problems.first { throw UsageError(problem) }
 }
 

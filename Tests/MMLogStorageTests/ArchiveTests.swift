@@ -91,7 +91,7 @@ import Testing
     for cut in [last.lowerBound, last.lowerBound + 1, last.lowerBound + 140, last.upperBound - 1] {
       let path = fixture.folder.put("torn.mmlog", Array(bytes.prefix(cut)))
       let writer = try ArchiveWriter(
-        resuming: fixture.read(path), File.open(path, [.read, .write]), compressionLevel: 0)
+        resuming: fixture.read(path), locked(path), compressionLevel: 0)
       #expect(try fixture.contents(path).count == last.lowerBound, "cut at \(cut)")
       try fixture.append([9], to: writer)
       try writer.close(dictionary: fixture.dictionary.bytes)

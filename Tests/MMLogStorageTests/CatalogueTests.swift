@@ -55,7 +55,7 @@ import Testing
     let name = try archive(1, created: 10, closes: false)
     let file = try fixture.read(fixture.folder(name))
     let writer = try ArchiveWriter(
-      resuming: file, fixture.directory().openFile(name, [.read, .write]), compressionLevel: 1)
+      resuming: file, locked(fixture.folder.path, name), compressionLevel: 1)
     try fixture.append([7], to: writer)
     try writer.append(SessionEnd(how: .diedAndWasRecovered, time: 5))
     try writer.close(dictionary: fixture.dictionary.bytes)

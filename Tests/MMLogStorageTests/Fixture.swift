@@ -88,3 +88,14 @@ extension ArchiveFile {
     frames[index].offset..<frames[index].offset + frames[index].header.frameSize
   }
 }
+
+/// A file, open and locked.
+func locked(_ path: String) throws -> LockedFile {
+  let file = try LockedFile { () throws(SystemError) in try File.open(path, [.read, .write]) }
+  guard let file else { throw SystemError.locked(path) }
+  return file
+}
+
+func locked(_ folder: String, _ name: String) throws -> LockedFile {
+  try locked("\(folder)/\(name)")
+}

@@ -11,7 +11,7 @@ import Testing
     var archives = (0..<10).map {
       Archive(allocated: 100, lastTime: (990 + Int64($0)) * Self.second)
     }
-    archives[9].isSpared = true
+    archives[9].obstacle = .active
     change(&archives)
     return archives
   }
@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test func whatIsHeldStaysAndCounts() {
-    let archives = archives { for index in 0...3 { $0[index].isSpared = true } }
+    let archives = archives { for index in 0...3 { $0[index].obstacle = .held } }
     #expect(plan(limits { $0.count = 7 }, archives).deletions.map(\.index) == [4, 5, 6])
     let tight = plan(limits { $0.count = 3 }, archives)
     #expect(tight.deletions.map(\.index) == [4, 5, 6, 7, 8] && tight.unmet == [.count])
@@ -119,7 +119,7 @@ import Testing
         var archive = Archive(
           allocated: .random(in: 0...5, using: &random) * 4096, lastTime: Int64(index))
         archive.isUploaded = .random(using: &random)
-        archive.isSpared = Int.random(in: 0..<5, using: &random) == 0
+        archive.obstacle = Int.random(in: 0..<5, using: &random) == 0 ? .held : nil
         return archive
       }
       let retention = limits {
@@ -134,10 +134,10 @@ import Testing
         (retention.count > 0 && kept.count > retention.count)
         || (retention.totalSize > 0 && size > retention.totalSize)
       #expect(deleted.count == plan.deletions.count, "seed \(seed)")
-      #expect(deleted.allSatisfy { !archives[$0].isSpared }, "seed \(seed)")
+      #expect(deleted.allSatisfy { archives[$0].obstacle == nil }, "seed \(seed)")
       // Over a limit only if nothing is left to delete.
       #expect(isOver == !plan.unmet.isEmpty, "seed \(seed)")
-      if isOver { #expect(kept.allSatisfy { archives[$0].isSpared }, "seed \(seed)") }
+      if isOver { #expect(kept.allSatisfy { archives[$0].obstacle != nil }, "seed \(seed)") }
       // Without the last deletion a limit would not hold.
       if let last = plan.deletions.last {
         let before = size + archives[last.index].allocated

@@ -1,3 +1,4 @@
+import Glibc
 import MMLogSystem
 import Testing
 
@@ -33,19 +34,47 @@ struct LockTests {
     #expect(try other.tryLock())
   }
 
-  @Test("waiting for a lock ends when it is given back")
-  func waiting() throws {
+  /// A file that this process has locked.
+  private func locked(_ path: String) throws -> LockedFile {
+    let file = try LockedFile { () throws(SystemError) in try File.open(path, [.read, .write]) }
+    guard let file else { throw SystemError.locked(path) }
+    return file
+  }
+
+  @Test("a locked file gives its lock up, whoever else has it open")
+  func givenUp() throws {
     let path = folder.put("file")
-    let holder = try File.open(path, .write)
-    try holder.lock()
-    let gotIt = Box(false)
-    let waiter = try Thread(name: "lock waiter") {
-      #expect(throws: Never.self) { try File.open(path, .write).lock() }
-      gotIt.value = true
+    let other = try File.open(path, .write)
+    // As a process has one that is being started.
+    let copy: CInt
+    do {
+      let holder = try locked(path)
+      copy = dup(holder.file.descriptor)
+      #expect(try other.isLockedByAnother())
+      #expect(failure { _ = try locked(path) }?.errno == EAGAIN)
+      withExtendedLifetime(holder) {}
     }
-    #expect(!gotIt.value)
-    try holder.unlock()
-    waiter.join()
-    #expect(gotIt.value)
+    #expect(try other.tryLock())
+    close(copy)
+  }
+
+  @Test("a child of fork has nothing to lock, unlock or write its parent's file with")
+  func child() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryDirectory()
+      let path = folder.put("file")
+      let holder = try LockTests().locked(path)
+      let child = fork()
+      if child == 0 {
+        let isWritten = (try? holder.file.write(text: "child")) != nil
+        // As at the end of its life.
+        let isUnlocked = (try? holder.file.unlock()) != nil
+        _exit(isWritten || isUnlocked ? 1 : 0)
+      }
+      var status: CInt = 0
+      while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+      let isHeld = try File.open(path, .write).isLockedByAnother()
+      _exit(status == 0 && isHeld && folder.contents("file") == [] ? 0 : 1)
+    }
   }
 }

@@ -9,7 +9,7 @@ struct UnnamedFileTests {
   /// Skips, and says so, where the file system has none.
   private func whereThereAreSuch(_ body: (borrowing Directory) throws -> Void) throws {
     let directory = try Directory.open(folder.path)
-    let error = failure { try directory.makeUnnamedFile().close() }
+    let error = failure { try directory.makeUnnamedFile(for: "a").close() }
     if let error {
       #expect([EOPNOTSUPP, EISDIR].contains(error.errno))
       print("SKIPPED  files without a name: \(error)")
@@ -21,7 +21,7 @@ struct UnnamedFileTests {
   @Test("a file gets its name when it is given one")
   func link() throws {
     try whereThereAreSuch { directory in
-      let file = try directory.makeUnnamedFile(mode: 0o640)
+      let file = try directory.makeUnnamedFile(for: "a", mode: 0o640)
       try file.write(text: "whole")
       #expect(try directory.names().isEmpty)
       try directory.link(file, as: "a")
@@ -37,7 +37,7 @@ struct UnnamedFileTests {
   @Test("a file without a name goes away when it is closed")
   func goesAway() throws {
     try whereThereAreSuch { directory in
-      let file = try directory.makeUnnamedFile()
+      let file = try directory.makeUnnamedFile(for: "a")
       try file.write(text: "gone")
       try file.close()
       #expect(try directory.names().isEmpty)

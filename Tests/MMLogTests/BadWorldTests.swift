@@ -41,7 +41,7 @@ struct BadWorldTests {
   #if DEBUG
     @Test("directories that were made for a store that cannot open go away again")
     func madeInVain() throws {
-      for call in [SystemCall.fallocate, .mmap, .renameat, .openat] {
+      for call in [SystemCall.fallocate, .mmap, .linkat, .openat] {
         ForcedFault.force(call, errno: ENOSPC, times: .max, under: folder("new"))
         ForcedFault.force(call, errno: ENOSPC, times: .max, under: folder("rings"))
         defer { for name in ["new", "rings"] { ForcedFault.clear(under: folder(name)) } }

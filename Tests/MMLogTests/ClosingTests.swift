@@ -77,14 +77,10 @@ struct ClosingTests {
     @Test("what a close leaves can be recovered while another process has the ring open")
     func closeBesideAnotherProcess() async {
       await #expect(processExitsWith: .success) {
-        // Without the handlers that fork(2) runs.
-        typealias Fork = @convention(c) () -> pid_t
-        let fork = unsafeBitCast(dlsym(nil, "_Fork"), to: Fork?.self)
-        guard let fork else { return }
         let test = try TestStore()
         test.log.info("kept")
         let lifeline = Lifeline()
-        if fork() == 0 { lifeline.holdOn() }
+        if forkWithoutHandlers() == 0 { lifeline.holdOn() }
         ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
         require(logError { try test.store.close() }?.code == .outOfSpace)
         ForcedFault.clear(under: test.folder.path)

@@ -359,8 +359,16 @@ func forkProcess() -> pid_t {
   return child
 }
 
+/// Forks as a process does that starts another program: without the functions that are called around fork(2).
+func forkWithoutHandlers() -> pid_t {
+  typealias Fork = @convention(c) () -> pid_t
+  let child = unsafeBitCast(dlsym(nil, "_Fork"), to: Fork?.self)?() ?? -1
+  require(child >= 0)
+  return child
+}
+
 /// The exit code of a child, or the signal that ended it.
-private func waitFor(_ child: pid_t) -> CInt {
+func waitFor(_ child: pid_t) -> CInt {
   var status: CInt = 0
   while waitpid(child, &status, 0) < 0 && errno == EINTR {}
   let signal = status & 0x7F

@@ -26,7 +26,7 @@ import Testing
       case .sealed(let archive): told.append("sealed \(archive.number)")
       case .willDelete(let archive, let rule): told.append("will delete \(archive.number): \(rule)")
       case .deleted(let archive, let rule): told.append("deleted \(archive.number): \(rule)")
-      case .limitExceeded(let rule): told.append("exceeded: \(rule)")
+      case .limitExceeded(let rule, _): told.append("exceeded: \(rule)")
       case .lowSpace: told.append("low space")
       case .sizeReached: told.append("size")
       default: break

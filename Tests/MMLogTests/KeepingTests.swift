@@ -150,7 +150,7 @@ import Testing
     try test.store.applyRetention()
     #expect(try test.store.archives().map(\.isActive) == [true])
     let rule = try await next(events) { event in
-      if case .limitExceeded(let rule) = event { rule } else { nil }
+      if case .limitExceeded(let rule, _) = event { rule } else { nil }
     }
     #expect(rule == .totalSize)
     // At its end, the session's archive is as good as any other.

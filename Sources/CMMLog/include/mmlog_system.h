@@ -26,10 +26,14 @@ int mmlog_open_unnamed(int directory, unsigned mode);
 // lseek(2) SEEK_DATA: the first place from `offset` on that is not in a hole. Moves the file's own position.
 int64_t mmlog_next_data(int descriptor, int64_t offset);
 
-// fcntl(2) F_OFD_SETLK, F_OFD_SETLKW: an exclusive lock on the whole file. It belongs to the open
+// fcntl(2) F_OFD_SETLK: an exclusive lock on the whole file, without waiting. It belongs to the open
 // file, not to the process: a second open in this process meets it, a child of fork shares it.
-int mmlog_lock(int descriptor, bool wait);
+int mmlog_lock(int descriptor);
 int mmlog_unlock(int descriptor);
+
+// Closes descriptors, and has their numbers open nothing, so that whoever still uses one does no harm: open(2) O_PATH, dup3(2).
+// Async-signal-safe.
+void mmlog_give_up_descriptors(const int *descriptors, ptrdiff_t count);
 
 // flock(2), without waiting: an exclusive lock on a directory, which F_OFD_SETLK does not lock.
 int mmlog_lock_directory(int descriptor);

@@ -18,7 +18,7 @@ final class Ring: @unchecked Sendable {
   let space: SpaceSignal
   let base: UnsafeMutableRawPointer
   private var mapping: Mapping?
-  private var file: File?
+  private var file: LockedFile?
   private var containment: FaultContainment?
   private var crashPlace: CrashPlace?
   /// The file's path, for messages.
@@ -36,8 +36,8 @@ final class Ring: @unchecked Sendable {
 
   /// Makes, allocates, locks and maps the ring of a new session.
   ///
-  /// The file gets its name when it is complete, so that nobody ever sees a ring without a lock or a
-  /// head; what a crash leaves before that is swept at the next start.
+  /// The file gets its name when it is complete, so that nobody ever sees a ring without a lock or a head. Until then it has none, so
+  /// that a crash leaves nothing; where the file system has no such files, what a crash leaves is swept, see ``UnfinishedRings``.
   ///
   /// - Parameters:
   ///   - archiveLevel: See ``archiveLevel``.
@@ -53,13 +53,11 @@ final class Ring: @unchecked Sendable {
     self.geometry = geometry
     fileName = FileNames.Ring(store: identity.storeName, session: identity.session).fileName
     path = directory.path(of: fileName)
-    let unfinished = fileName + FileNames.unfinishedSuffix
     firstPair = ClockReading.take(ordinal: 0)
     do throws(SystemError) {
-      let file = try directory.openFile(unfinished, [.read, .write, .create, .exclusive])
-      TestPoint.reach(.ringCreated)
+      let unfinished = try UnfinishedRing.make(fileName, in: directory)
       do throws(SystemError) {
-        let mapping = try Self.map(file, geometry)
+        let mapping = try Self.map(unfinished.file, geometry)
         base = mapping.base
         self.mapping = consume mapping
         let head = RingHead(
@@ -68,13 +66,13 @@ final class Ring: @unchecked Sendable {
         Self.writeHead(at: base, head)
         Self.write(firstPair, at: base + RingLayout.firstClockPair)
         TestPoint.reach(.ringHeadWritten)
-        try directory.rename(unfinished, to: fileName)
+        try unfinished.finish(in: directory)
         TestPoint.reach(.ringNamed)
       } catch {
-        try? directory.remove(unfinished)
+        unfinished.discard(in: directory)
         throw error
       }
-      self.file = consume file
+      file = unfinished.take()
     } catch {
       throw LogError(error, while: "Making the ring failed")
     }
@@ -91,9 +89,6 @@ final class Ring: @unchecked Sendable {
   private static func map(
     _ file: borrowing File, _ geometry: RingGeometry
   ) throws(SystemError) -> Mapping {
-    // First, and for as long as the process lives: it is how others know that the ring is not a dead one's.
-    try file.lock()
-    TestPoint.reach(.ringLocked)
     // Allocated, because a store to a sparse page on a full disk would be a SIGBUS; populated, because
     // the first store to a page would cost the caller a fault.
     try file.allocate(offset: 0, count: geometry.fileSize)
@@ -165,7 +160,7 @@ final class Ring: @unchecked Sendable {
       return problem(.damagedFile, "was cut short, or its disk fails: a part of it is lost")
     }
     // What cannot be asked is no reason to give up a ring that works.
-    guard let status = try? file?.status() else { return nil }
+    guard let status = try? file?.file.status() else { return nil }
     if status.size < geometry.fileSize {
       return problem(.damagedFile, "was cut to \(status.size) bytes: what was behind them is lost")
     }
@@ -182,7 +177,7 @@ final class Ring: @unchecked Sendable {
   /// Whether the file still has its name, so that after a crash it would be found.
   var isInPlace: Bool {
     do throws(SystemError) {
-      guard let own = try file?.status() else { return false }
+      guard let own = try file?.file.status() else { return false }
       return try directory().status(of: fileName)?.identity == own.identity
     } catch {
       return !error.isNotFound
@@ -202,7 +197,7 @@ final class Ring: @unchecked Sendable {
   ///
   /// - Returns: How many bytes could be read.
   func readFile(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
-    (try? file?.readFully(into: bytes, at: offset)) ?? 0
+    (try? file?.file.readFully(into: bytes, at: offset)) ?? 0
   }
 
   // MARK: - The end
@@ -225,29 +220,13 @@ final class Ring: @unchecked Sendable {
 
   /// Leaves the file, and with it the lock, to others. Stores to the ring's memory go nowhere from now on, and are no faults.
   ///
-  /// For when someone may still be in the middle of one.
+  /// For when someone may still be in the middle of one, as in a child of fork somebody will be for ever. Async-signal-safe.
   func detach() {
-    detachMemory()
-    unlock()
-    file = nil
-  }
-
-  /// The same in a child of fork, where someone will be in the middle for ever. The lock, which it shares, stays the parent's.
-  /// Async-signal-safe.
-  func detachInChild() {
-    detachMemory()
-    file = nil
-  }
-
-  private func detachMemory() {
     crashPlace?.detach()
-    // The map keeps the file open, too, and so the lock.
+    // The map keeps the file open, too, and so the lock: in a child of fork, where the lock is the parent's.
     Mapping.replaceWithPrivateMemory(base, count: geometry.fileSize)
+    file = nil
   }
-
-  /// Gives up the lock, whoever else has the file open: a process that another thread is starting has it until its program is
-  /// loaded.
-  private func unlock() { try? file?.unlock() }
 
   /// Unmaps the ring and closes its file. No one may touch it any more.
   func unmap() {
@@ -255,7 +234,6 @@ final class Ring: @unchecked Sendable {
     containment = nil
     crashPlace = nil
     mapping = nil
-    unlock()
     file = nil
   }
 }

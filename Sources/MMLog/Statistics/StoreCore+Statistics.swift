@@ -7,7 +7,7 @@ extension StoreCore {
     var statistics = counters.snapshot
     statistics.losses = losses
     statistics.missedEvents = events.missedCount
-    let totals = keeper.catalogue.totals
+    let totals = catalogue.totals
     statistics.archives = totals.count
     statistics.archiveBytes = totals.size
     statistics.pendingBytes = totals.pending

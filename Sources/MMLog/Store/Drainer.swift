@@ -41,7 +41,7 @@ final class Drainer: @unchecked Sendable {
   private var retryDelay: Int64 = 0
   /// Told of each archive that was closed, with its path.
   private let archiveClosed: @Sendable (String) -> Void
-  private let rotation: Guarded<Rotation>
+  private let settings: StoreSettings
   private let rotations = Guarded(RotationRequests())
   /// Those that a pass has found at its beginning: what was logged before them is in what it moves.
   private var taken: [@Sendable (Result<ArchiveInfo?, LogError>) -> Void] = []
@@ -59,8 +59,9 @@ final class Drainer: @unchecked Sendable {
 
   init(
     _ session: Session, _ series: ArchiveSeries, _ events: EventHub, _ levels: LevelControl,
-    _ configuration: LogStore.Configuration, _ lossesWithoutRing: LossCounters,
-    _ counters: DrainCounters, archiveClosed: @escaping @Sendable (String) -> Void
+    _ configuration: LogStore.Configuration, _ settings: StoreSettings,
+    _ lossesWithoutRing: LossCounters, _ counters: DrainCounters,
+    archiveClosed: @escaping @Sendable (String) -> Void
   ) {
     self.lossesWithoutRing = lossesWithoutRing
     self.counters = counters
@@ -74,7 +75,7 @@ final class Drainer: @unchecked Sendable {
     syncInterval = configuration.syncInterval?.nanoseconds
     syncLevels = configuration.syncLevel.map { .max << $0.rawValue } ?? 0
     self.archiveClosed = archiveClosed
-    rotation = Guarded(series.settings.rotation)
+    self.settings = settings
     series.resumption = configuration.resumption
     series.noteResumed = { [ring = session.ring] (archive) throws(SystemError) in
       ring.noteResumed(archive)
@@ -139,11 +140,8 @@ final class Drainer: @unchecked Sendable {
     try flush(syncing: false, within: limit)
   }
 
-  /// Changes when archives are closed, at once.
-  func setRotation(_ new: Rotation) {
-    rotation.withLock { $0 = new }
-    session.ring.space.callDrainer()
-  }
+  /// Has settings count at once.
+  func settingsChanged() { session.ring.space.callDrainer() }
 
   /// Has the current archive closed when everything is in it that was logged before.
   ///
@@ -256,7 +254,7 @@ final class Drainer: @unchecked Sendable {
     let syncs = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
     if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
     session.ring.take(lossesWithoutRing)
-    series.settings.rotation = rotation.withLock { $0 }
+    series.settings.rotation = settings.current.rotation
     tellFilling()
     var failure: LogError?
     do {

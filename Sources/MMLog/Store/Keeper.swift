@@ -15,7 +15,7 @@ final class Keeper: @unchecked Sendable {
   private let ringDirectory: String
   private let events: EventHub
   private let thresholds: (pending: Int, size: Int)
-  private let limits: Guarded<Retention>
+  private let settings: StoreSettings
   /// How long it is between passes, when nothing happens, in nanoseconds.
   private let interval: Int64
   /// Archives that were closed since the last pass.
@@ -32,6 +32,7 @@ final class Keeper: @unchecked Sendable {
   private var retries: [String: Retry] = [:]
   // What has been told already.
   private let unreadable = Guarded<Set<String>>([])
+  private var strange: Set<String>
   private var exceeded: Set<RetentionRule> = []
   private var knowsSpace = true
   private var isLow = false
@@ -44,14 +45,17 @@ final class Keeper: @unchecked Sendable {
   /// Taken during a pass; see ``Drainer/passLock``.
   let passLock = SystemMutex()
 
+  /// - Parameter known: What has been told of rings already.
   init(
-    directory: String, name: String, _ configuration: LogStore.Configuration, _ events: EventHub
+    _ catalogue: Catalogue, _ configuration: LogStore.Configuration, _ settings: StoreSettings,
+    _ events: EventHub, known: [LogError]
   ) {
-    catalogue = Catalogue(of: directory, store: name)
-    ringDirectory = configuration.ringDirectory ?? directory
+    self.catalogue = catalogue
+    ringDirectory = configuration.ringDirectory ?? catalogue.path
     self.events = events
+    self.settings = settings
+    strange = Set(known.map(\.path))
     thresholds = (configuration.pendingThreshold, configuration.sizeThreshold)
-    limits = Guarded(configuration.retention)
     interval = configuration.keepingInterval.nanoseconds
     calls = .allocate(capacity: 1)
     calls.initialize(to: 0)
@@ -69,14 +73,8 @@ final class Keeper: @unchecked Sendable {
     }
   }
 
-  /// What is kept. A change counts at once.
-  var retention: Retention {
-    get { limits.withLock { $0 } }
-    set {
-      limits.withLock { $0 = newValue }
-      call()
-    }
-  }
+  /// Has settings count at once.
+  func settingsChanged() { call() }
 
   /// The archives that there are, the oldest first. What cannot be read is left out, and told.
   func archives() throws(LogError) -> [ArchiveInfo] {
@@ -173,7 +171,8 @@ final class Keeper: @unchecked Sendable {
     TestPoint.reach(.retentionBegins)
     // Space that is in the trash already is not missing.
     try? catalogue.emptyTrash(while: { goesOn })
-    try apply(retention, to: archives, isAsked: isAsked)
+    try apply(settings.current.retention, to: archives, isAsked: isAsked)
+    sweepRings()
     try catalogue.emptyTrash(while: { goesOn })
     try catalogue.removeStraySidecars()
     tellThresholds()
@@ -183,22 +182,26 @@ final class Keeper: @unchecked Sendable {
     _ retention: Retention, to archives: [ArchiveInfo], isAsked: Bool
   ) throws(LogError) {
     let space = space()
-    let plan = try RetentionPlan(retention, archives, ringDirectory: ringDirectory, space: space)
-    var vetoed: Set<RetentionRule> = []
+    let plan = try RetentionPlan(
+      retention, archives, ringDirectory: ringDirectory, space: space,
+      strange: { tell(strange: $0) })
+    var vetoed: [RetentionRule: Int] = [:]
     for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) where goesOn {
       if !isAsked, let retry = retries[archives[index].fileName], !retry.isDue { continue }
       if !events.mayDelete(archives[index], rule) {
-        vetoed.insert(rule)
+        vetoed[rule, default: 0] += 1
         continue
       }
       try delete(archives[index], rule)
     }
     for rule in RetentionRule.allCases {
-      let isExceeded = plan.unmet.contains(rule) || vetoed.contains(rule)
+      let isExceeded = plan.unmet.contains(rule) || vetoed[rule] != nil
       if !isExceeded {
         exceeded.remove(rule)
       } else if exceeded.insert(rule).inserted {
-        events.send(.limitExceeded(rule))
+        var kept = Dictionary(plan.kept.values.map { ($0, 1) }, uniquingKeysWith: +)
+        kept[.observer] = vetoed[rule]
+        events.send(.limitExceeded(rule, kept: kept))
       }
     }
     tellSpace(retention, space)
@@ -248,6 +251,16 @@ final class Keeper: @unchecked Sendable {
         .failed(
           LogError(problem, while: "Looking at an archive failed; no limit deletes it meanwhile")))
     }
+  }
+
+  /// A file that has a ring's name and is none of ours stands for nothing. Told once.
+  private func tell(strange error: LogError) {
+    if strange.insert(error.path).inserted { events.send(.failed(error)) }
+  }
+
+  private func sweepRings() {
+    guard let directory = try? Directory.open(ringDirectory) else { return }
+    UnfinishedRings.sweep(of: catalogue.store, in: directory)
   }
 
   // MARK: - Thresholds

@@ -15,9 +15,9 @@ public enum LogEvent: Sendable {
   case deleted(ArchiveInfo, RetentionRule)
   /// An archive could not be deleted; it is tried again. Told once for each archive.
   case notDeleted(ArchiveInfo, LogError)
-  /// A limit does not hold though all was deleted that may be: what is left is being written, held, kept by an
-  /// observer, or lies around a crash. Told once, until it holds again.
-  case limitExceeded(RetentionRule)
+  /// A limit does not hold though all was deleted that may be: how many archives may not, and why. Where there are none, others
+  /// take the space. Told once, until it holds again.
+  case limitExceeded(RetentionRule, kept: [RetentionObstacle: Int])
   /// A session that had ended without closing its store was recovered.
   case recovered(RecoveredSession)
   /// Records were lost since the last event of this kind; the ledger counts from the session's start.

@@ -20,6 +20,9 @@ final class StoreCore: @unchecked Sendable {
   let configuration: LogStore.Configuration
   let geometry: RingGeometry
   let labels: LabelTable
+  let settings: StoreSettings
+  /// Another one in a fork's child.
+  private(set) var catalogue: Catalogue
   private(set) var events: EventHub
   private(set) var counters = DrainCounters()
   /// Nil in a fork's child until it is needed, and after the store's end. Under `lock`.
@@ -57,6 +60,8 @@ final class StoreCore: @unchecked Sendable {
     self.directory = directory
     self.name = name
     self.configuration = configuration
+    settings = StoreSettings(configuration)
+    catalogue = Catalogue(of: directory, store: name)
     geometry = try Self.check(directory, name, configuration)
     if configuration.containsFaults { try StoreRegistry.prepareContainment() }
     if configuration.recordsCrashes { try StoreRegistry.prepareCrashRecorder() }
@@ -69,7 +74,6 @@ final class StoreCore: @unchecked Sendable {
         startup: recovered.map { .recovered($0) }
           + (problems + wrong.map(Self.error(ofLevelRule:))).map { .failed($0) },
         observer: configuration.observer)
-      rotationSetting = Guarded(configuration.rotation)
       publish(try makeSession())
       try startKeeper()
     } catch {
@@ -87,8 +91,6 @@ final class StoreCore: @unchecked Sendable {
       "\(levelVariable) has '\(text)', which is passed over: it takes PATTERN=LEVEL,… such as db.*=debug,*=info, with the "
         + "levels \(Level.allCases.map(\.description).joined(separator: ", ")).")
   }
-
-  private let rotationSetting: Guarded<Rotation>
 
   /// Rings that could not be recovered at the start.
   let problems: [LogError]
@@ -143,15 +145,13 @@ final class StoreCore: @unchecked Sendable {
       recordsCrashes: configuration.recordsCrashes)
     do {
       let session = try Session(ring: ring, configuration)
-      // As it may have been changed since the store was opened.
-      var settings = configuration.archiveSettings
-      settings.rotation = rotation
       let series = ArchiveSeries(
-        in: try Self.openDirectory(directory, configuration), identity, settings)
+        in: try Self.openDirectory(directory, configuration), identity,
+        configuration.archiveSettings)
       let keeper = lockedKeeper()
       keeper.begin(identity.session)
       let drainer = Drainer(
-        session, series, events, LevelControl(ring, labels, events), configuration,
+        session, series, events, LevelControl(ring, labels, events), configuration, settings,
         lossesWithoutRing, counters
       ) { keeper.archiveClosed($0) }
       try drainer.start(
@@ -169,7 +169,7 @@ final class StoreCore: @unchecked Sendable {
   /// The store's keeper; the caller has the lock.
   private func lockedKeeper() -> Keeper {
     if let openKeeper { return openKeeper }
-    let new = Keeper(directory: directory, name: name, configuration, events)
+    let new = Keeper(catalogue, configuration, settings, events, known: problems)
     openKeeper = new
     return new
   }
@@ -334,12 +334,12 @@ final class StoreCore: @unchecked Sendable {
   func close() throws(LogError) {
     guard let open = beginClosing() else { return }
     defer {
-      // What it remembers of archives goes with it.
       let keeper = lock.withLock {
         defer { openKeeper = nil }
         return openKeeper
       }
       keeper?.stop()
+      catalogue.forget()
       events.finish()
     }
     try end(open)
@@ -453,12 +453,13 @@ final class StoreCore: @unchecked Sendable {
 
   // MARK: - Archives
 
-  var rotation: Rotation { rotationSetting.withLock { $0 } }
-
-  func setRotation(_ rotation: Rotation) throws(LogError) {
-    try LogStore.Configuration.check(rotation: rotation)
-    rotationSetting.withLock { $0 = rotation }
-    lock.withLock { open }?.drainer.setRotation(rotation)
+  /// Changes settings, and has all go by them at once.
+  func changeSettings(_ body: (inout StoreSettings.Values) -> Void) throws(LogError) {
+    try settings.change(body)
+    lock.withLock {
+      open?.drainer.settingsChanged()
+      openKeeper?.settingsChanged()
+    }
   }
 
   func rotate(_ answer: @escaping @Sendable (Result<ArchiveInfo?, LogError>) -> Void) {
@@ -477,7 +478,6 @@ final class StoreCore: @unchecked Sendable {
     _ archives: [ArchiveInfo], if mayGo: (ArchiveInfo) -> Bool
   ) throws(LogError) -> [ArchiveInfo] {
     var (removed, failure) = ([ArchiveInfo](), LogError?.none)
-    let catalogue = keeper.catalogue
     // Their recovery would take what was in them for what was never archived.
     let needed = try Recovery.pendingSessions(
       inRingsAt: configuration.ringDirectory ?? directory)
@@ -516,16 +516,17 @@ final class StoreCore: @unchecked Sendable {
   /// Gives up the parent's session, in the child of a fork. The caller has taken the labels' lock.
   func detachInChild() {
     lock.reinitialise()
+    settings.lock.reinitialise()
     reopener.store(0, ordering: .relaxed)
     // Should the parent die before it has closed them: whoever recovers their rings must not wait for this process.
-    for session in ending { session.ring.detachInChild() }
+    for session in ending { session.ring.detach() }
     ending = []
     guard let old = open else { return }
     // The parent counts them.
     earlierLosses = LossLedger()
     lossesWithoutRing.clear()
     // Stores of a log call that forked in its middle, and of nobody else, end in private memory.
-    old.session.ring.detachInChild()
+    old.session.ring.detach()
     old.session.reinitialiseLocks()
     labels.setGatesLocked(nil)
     // Its threads are gone, maybe in the middle of something: it is never touched again.
@@ -533,11 +534,13 @@ final class StoreCore: @unchecked Sendable {
     if let openKeeper { _ = Unmanaged.passRetained(openKeeper) }
     _ = Unmanaged.passRetained(events)
     _ = Unmanaged.passRetained(counters)
+    _ = Unmanaged.passRetained(catalogue)
     openKeeper = nil
     open = nil
     sessionAddress.store(0, ordering: .releasing)
     events = EventHub(startup: [], observer: configuration.observer)
     counters = DrainCounters()
+    catalogue = Catalogue(of: directory, store: name)
     if !isClosed { needsReopening.store(true, ordering: .releasing) }
     TestPoint.reach(.forkDetached)
   }

@@ -43,6 +43,8 @@ enum StoreRegistry {
         // signal handler.
         BlockPool.prepare()
         PrivateHash.prepare()
+        // First, so that a child has let go of its parent's locks before anything else happens there.
+        try SharedDescriptors.prepare()
         try ForkHandlers.install(
           prepare: { StoreRegistry.beforeFork() }, parent: { StoreRegistry.afterForkInParent() },
           child: { StoreRegistry.afterForkInChild() })
@@ -70,6 +72,7 @@ enum StoreRegistry {
     while let store = next {
       store.lock.lock()
       store.labels.lock.lock()
+      store.settings.lock.lock()
       store.pauseDrainer()
       next = store.older
     }
@@ -80,6 +83,7 @@ enum StoreRegistry {
     var next = newest
     while let store = next {
       store.resumeDrainer()
+      store.settings.lock.unlock()
       store.labels.lock.unlock()
       store.lock.unlock()
       next = store.older

@@ -6,7 +6,8 @@ package import MMLogSystem
 /// What was found out about an archive is remembered as long as the file system says that the file did not change, so that looking again
 /// costs one system call for each.
 ///
-/// Proof of `@unchecked Sendable`: `entries` and `totals` are touched under `lock` only, and the rest never changes.
+/// Proof of `@unchecked Sendable`: `entries`, `currentTotals` and `hasStraySidecars` are touched under `lock` only, and the rest is a
+/// lock or never changes.
 package final class Catalogue: @unchecked Sendable {
   /// Sizes of all archives, in bytes on the disk.
   package struct Totals: Equatable, Sendable {
@@ -32,12 +33,15 @@ package final class Catalogue: @unchecked Sendable {
     var sidecar: Int64?
   }
 
-  private let path: String
+  package let path: String
   /// Nil: archives of all stores.
-  private let store: String?
+  package let store: String?
+  /// Held while files are looked at, which may take long. Those who wait for the directory's lock do not have it.
   private let lock = SystemMutex()
   private var entries: [String: Entry] = [:]
   private var currentTotals = Totals()
+  /// As of the last operation's end, for those who must not wait.
+  private let knownTotals = Guarded(Totals())
   /// Whether the last look found sidecars without an archive, or unfinished.
   private var hasStraySidecars = false
 
@@ -48,8 +52,27 @@ package final class Catalogue: @unchecked Sendable {
     (self.path, self.store) = (path, store)
   }
 
-  /// Sizes as of the last look, and what was changed through this catalogue since.
-  package var totals: Totals { lock.withLock { currentTotals } }
+  /// Sizes as of the last look, and what was changed through this catalogue since. Waits for nobody who works with files.
+  package var totals: Totals { knownTotals.withLock { $0 } }
+
+  /// Gives back the memory that what is known of archives takes.
+  package func forget() {
+    lock.withLock { (entries, currentTotals) = ([:], Totals()) }
+    knownTotals.withLock { $0 = Totals() }
+  }
+
+  /// Runs `body` with what is known of archives.
+  private func withEntries<Answer>(
+    _ body: () throws(LogError) -> Answer
+  ) throws(LogError) -> Answer {
+    lock.lock()
+    defer {
+      let totals = currentTotals
+      lock.unlock()
+      knownTotals.withLock { $0 = totals }
+    }
+    return try body()
+  }
 
   // MARK: - Looking
 
@@ -72,7 +95,7 @@ package final class Catalogue: @unchecked Sendable {
   package func look(
     own: SessionID?, while goesOn: () -> Bool, problem: (SystemError) -> Void
   ) throws(LogError) -> [ArchiveInfo]? {
-    try lock.withLock { () throws(LogError) in
+    try withEntries { () throws(LogError) in
       do throws(SystemError) {
         guard try refresh(Directory.open(path), while: goesOn, problem) else { return nil }
       } catch {
@@ -156,7 +179,7 @@ package final class Catalogue: @unchecked Sendable {
 
   /// Finds out about one archive anew; nil if it is gone.
   package func look(at fileName: String) throws(LogError) -> ArchiveInfo? {
-    try lock.withLock { () throws(LogError) in
+    try withEntries { () throws(LogError) in
       do throws(SystemError) {
         return try refresh(fileName, Directory.open(path))
       } catch {
@@ -230,10 +253,9 @@ package final class Catalogue: @unchecked Sendable {
     _ body: (borrowing Directory) throws(LogError) -> Answer
   ) throws(LogError) -> Answer {
     let directory = try openDirectory()
-    return try lock.withLock { () throws(LogError) in
-      try DirectoryLock.withLock(on: directory, within: Self.patience) { () throws(LogError) in
-        try body(directory)
-      }
+    return try DirectoryLock.withLock(on: directory, within: Self.patience) {
+      () throws(LogError) in
+      try withEntries { () throws(LogError) in try body(directory) }
     }
   }
 

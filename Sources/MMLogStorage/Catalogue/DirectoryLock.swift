@@ -13,52 +13,41 @@ enum DirectoryLock {
   static func withLock<Result>(
     on directory: borrowing Directory, within limit: Int64, _ body: () throws(LogError) -> Result
   ) throws(LogError) -> Result {
-    let file = try open(directory)
-    guard try take(file, within: limit) else {
+    try checkOwner(directory)
+    guard let lock = try take(directory, within: limit) else {
       throw LogError(
         .timedOut,
         "Another process has been working on the archives of \(directory.path) for too long; try again, or "
           + "see with lslocks(8) which it is", path: directory.path)
     }
     TestPoint.reach(.directoryLocked)
-    // A child of fork may have the file open, too.
-    defer { try? file.unlock() }
-    return try body()
+    return try withExtendedLifetime(lock) { (_) throws(LogError) in try body() }
   }
 
-  private static func open(_ directory: borrowing Directory) throws(LogError) -> File {
-    if let status = try foreignStatus(directory) {
-      throw Ownership.error(directory.path(of: fileName), status)
-    }
-    do throws(SystemError) {
-      return try directory.openFile(fileName, [.read, .write, .create])
+  /// Throws if somebody else may have made the file, to keep it locked.
+  private static func checkOwner(_ directory: borrowing Directory) throws(LogError) {
+    do {
+      if let status = try directory.status(of: fileName) {
+        try Ownership(of: directory).check(status, directory.path(of: fileName))
+      }
     } catch {
-      throw LogError(error, while: what)
+      throw LogError(error, while: what, path: directory.path)
     }
   }
 
-  /// What there is to say of the file if somebody else may have made it, to keep it locked.
-  private static func foreignStatus(
-    _ directory: borrowing Directory
-  ) throws(LogError) -> FileStatus? {
-    do throws(SystemError) {
-      guard let status = try directory.status(of: fileName),
-        try Ownership(of: directory).isForeign(status)
-      else { return nil }
-      return status
-    } catch {
-      throw LogError(error, while: what)
-    }
-  }
-
-  private static func take(_ file: borrowing File, within limit: Int64) throws(LogError) -> Bool {
+  private static func take(
+    _ directory: borrowing Directory, within limit: Int64
+  ) throws(LogError) -> LockedFile? {
     let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
     do throws(SystemError) {
-      while try !file.tryLock() {
-        if Clock.monotonic() >= deadline { return false }
+      while true {
+        let lock = try LockedFile { () throws(SystemError) in
+          try directory.openFile(fileName, [.read, .write, .create])
+        }
+        if let lock { return lock }
+        if Clock.monotonic() >= deadline { return nil }
         Sleep.nanoseconds(2_000_000)
       }
-      return true
     } catch {
       throw LogError(error, while: what)
     }

@@ -2,10 +2,21 @@ import MMLogSystem
 
 /// Applies limits to a directory of archives once, beside whatever processes use it.
 package struct Pruning {
-  /// An archive, and the rule that deletes it; nil: none does.
+  /// An archive, and what the limits say of it.
   package struct Verdict {
     package let archive: ArchiveInfo
+    /// The rule that deletes it; nil: none does.
     package let rule: RetentionRule?
+    /// Why no rule may; nil: one may.
+    package let obstacle: RetentionObstacle?
+  }
+
+  /// What the limits say of all archives.
+  package struct Judgement {
+    /// Store by store, the oldest first.
+    package fileprivate(set) var verdicts: [Verdict] = []
+    /// The limits that would not hold though all was deleted that may be, by store.
+    package fileprivate(set) var unmet: [(store: String, rule: RetentionRule)] = []
   }
 
   private let rings: String
@@ -19,15 +30,15 @@ package struct Pruning {
     catalogue = Catalogue(of: directory, store: nil)
   }
 
-  /// What the limits say of each archive, store by store, the oldest first.
+  /// Judges each archive.
   ///
   /// - Parameters:
   ///   - retention: Holds for each store's archives; free space for all together.
   ///   - store: Whose archives; nil for all.
   ///   - problem: Told of what cannot be read.
-  package func verdicts(
+  package func judge(
     _ retention: Retention, store: String?, problem: (String) -> Void
-  ) throws(LogError) -> [Verdict] {
+  ) throws(LogError) -> Judgement {
     let all = try catalogue.look { problem("\($0)") }
     var space: (free: Int, total: Int)?
     do throws(SystemError) {
@@ -35,17 +46,20 @@ package struct Pruning {
     } catch {
       problem("\(error)")
     }
-    var verdicts: [Verdict] = []
+    var judgement = Judgement()
     for name in Set(all.map(\.storeName)).sorted() where store == nil || name == store {
       let archives = all.filter { $0.storeName == name }
-      let plan = try RetentionPlan(retention, archives, ringDirectory: rings, space: space)
+      let plan = try RetentionPlan(
+        retention, archives, ringDirectory: rings, space: space, strange: { problem("\($0)") })
       let rules = Dictionary(uniqueKeysWithValues: plan.deletions.map { ($0.index, $0.rule) })
       for (index, archive) in archives.enumerated() {
-        verdicts.append(Verdict(archive: archive, rule: rules[index]))
+        judgement.verdicts.append(
+          Verdict(archive: archive, rule: rules[index], obstacle: plan.kept[index]))
         if rules[index] != nil { space?.free += archive.allocatedSize }
       }
+      judgement.unmet += plan.unmet.map { (name, $0) }
     }
-    return verdicts
+    return judgement
   }
 
   /// Deletes what no limit allows.

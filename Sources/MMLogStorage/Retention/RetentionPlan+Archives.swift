@@ -11,15 +11,16 @@ extension RetentionPlan {
   ///   - archives: All of a store, the oldest first.
   ///   - ringDirectory: Where rings are.
   ///   - space: What is free on the file system, and all there is, in bytes; nil if unknown.
+  ///   - strange: Told of each file that has a ring's name, and is none of ours.
   /// - Throws: ``LogError`` if the rings cannot be looked at: then nothing may be deleted.
   package init(
     _ retention: Retention, _ archives: [ArchiveInfo], ringDirectory: String,
-    space: (free: Int, total: Int)?
+    space: (free: Int, total: Int)?, strange: (LogError) -> Void = { _ in }
   ) throws(LogError) {
     var summaries = archives.map { archive in
       var summary = Archive(allocated: archive.allocatedSize, lastTime: archive.lastTime)
       summary.isUploaded = archive.state.isUploaded
-      summary.isSpared = archive.isActive || archive.state.isHeld
+      summary.obstacle = archive.isActive ? .active : archive.state.isHeld ? .held : nil
       summary.isEmpty = archive.contents?.count == 0
       summary.endsInCrash = archive.contents?.ending == .died
       return summary
@@ -28,14 +29,14 @@ extension RetentionPlan {
     self.init(retention, summaries, now: now, space: space)
     // Mostly there is nothing to delete, or no such ring.
     if deletions.isEmpty { return }
-    let rings = try DeadRing.sessions(in: ringDirectory)
+    let rings = try DeadRing.sessions(in: ringDirectory, strange: strange)
     if rings.all.isEmpty { return }
     for (index, archive) in archives.enumerated() {
       // One that is not complete may be just about to be completed by a recovery.
       let isNeeded =
         rings.dead.contains(archive.session)
         || (!archive.isSealed && rings.all.contains(archive.session))
-      if isNeeded { summaries[index].isSpared = true }
+      if isNeeded { summaries[index].obstacle = summaries[index].obstacle ?? .unrecovered }
     }
     self.init(retention, summaries, now: now, space: space)
   }

@@ -9,8 +9,8 @@ package struct RetentionPlan: Sendable {
     /// Of its last record, or when it was begun, in nanoseconds since 1970.
     package var lastTime: Int64
     package var isUploaded = false
-    /// Being written, or held.
-    package var isSpared = false
+    /// Why it may not be deleted, whatever the limits; nil: it may.
+    package var obstacle: RetentionObstacle?
     /// Whether it holds no record, but how a session ended. It does not count as one of a number, or the end of a session would
     /// cost the oldest records.
     package var isEmpty = false
@@ -31,8 +31,10 @@ package struct RetentionPlan: Sendable {
 
   /// In the order in which archives are to be deleted.
   package private(set) var deletions: [Deletion] = []
-  /// Limits that would not hold even then: what is left is spared.
+  /// Limits that would not hold even then: what is left is in ``kept``.
   package private(set) var unmet: [RetentionRule] = []
+  /// Archives that no limit may delete, by their place in the list, and why.
+  package private(set) var kept: [Int: RetentionObstacle] = [:]
 
   private let archives: [Archive]
   /// What may be deleted, and still is there, in order.
@@ -51,8 +53,11 @@ package struct RetentionPlan: Sendable {
     _ retention: Retention, _ archives: [Archive], now: Int64, space: (free: Int, total: Int)?
   ) {
     self.archives = archives
-    let spared = Self.aroundCrashes(archives, retention.crashes)
-    let free = archives.indices.filter { !archives[$0].isSpared && !spared.contains($0) }
+    let crashes = Self.aroundCrashes(archives, retention.crashes)
+    for index in archives.indices {
+      kept[index] = archives[index].obstacle ?? (crashes.contains(index) ? .aroundCrash : nil)
+    }
+    let free = archives.indices.filter { [kept] in kept[$0] == nil }
     candidates = free.filter { archives[$0].isUploaded } + free.filter { !archives[$0].isUploaded }
     count = archives.count { !$0.isEmpty }
     size = archives.reduce(0) { $0 + $1.allocated }
@@ -75,6 +80,10 @@ package struct RetentionPlan: Sendable {
     for index in old { delete(index, .age) }
     let gone = Set(old)
     candidates.removeAll { gone.contains($0) }
+    // Of one that is being written, nobody knows its last record.
+    if kept.contains(where: { $1 != .active && archives[$0].lastTime < limit }) {
+      unmet.append(.age)
+    }
   }
 
   private mutating func apply(_ rule: RetentionRule, while isExceeded: (Self) -> Bool) {
@@ -93,8 +102,9 @@ package struct RetentionPlan: Sendable {
     let before = size + deletions.reduce(0) { $0 + archives[$1.index].allocated }
     let isShort = { (plan: Self) in space.free + (before - plan.size) < wanted }
     guard isShort(self) else { return }
-    let kept = newest(retention.leastSize)
-    candidates.removeAll { $0 >= kept }
+    let newest = newest(retention.leastSize)
+    for index in candidates where index >= newest { kept[index] = .newest }
+    candidates.removeAll { $0 >= newest }
     apply(.freeSpace, while: isShort)
   }
 

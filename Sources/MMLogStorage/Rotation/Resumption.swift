@@ -73,7 +73,7 @@ package struct Resumption: Sendable {
   /// The archive's file, locked, if it may be gone on with.
   private func take(
     _ archive: ArchiveInfo, _ directory: borrowing Directory, _ rotation: Rotation
-  ) throws(SystemError) -> File? {
+  ) throws(SystemError) -> LockedFile? {
     let now = Moment.now
     var timer = RotationTimer(created: archive.created, now: now)
     let state = archive.state
@@ -81,12 +81,13 @@ package struct Resumption: Sendable {
     guard archive.isSealed, archive.contents != nil, !state.isUploaded, !state.isHeld, !isClaimed,
       timer.reason(rotation, size: archive.size, now: now) == nil, !shouldSeal(archive)
     else { return nil }
-    let file = try directory.openFile(archive.fileName, [.read, .write])
-    let status = try file.status()
-    guard status.size == archive.size, try !Ownership(of: directory).isForeign(status),
-      try file.tryLock()
+    let lock = try LockedFile { () throws(SystemError) in
+      try directory.openFile(archive.fileName, [.read, .write, .nonBlocking])
+    }
+    guard let lock, case let status = try lock.file.status(), status.size == archive.size,
+      try Ownership(of: directory).isOwn(status)
     else { return nil }
-    return file
+    return lock
   }
 }
 

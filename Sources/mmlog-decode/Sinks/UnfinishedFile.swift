@@ -17,7 +17,7 @@ final class UnfinishedFile {
   ///   - name: The name that it is to get. What has it stays until then.
   init(_ name: String, in directory: borrowing Directory) throws(SystemError) {
     self.name = name
-    if let file = try? directory.makeUnnamedFile(mode: 0o666),
+    if let file = try? directory.makeUnnamedFile(for: name, mode: 0o666),
       file.descriptor < File.openLimit / 2
     {
       self.file = consume file

@@ -220,8 +220,9 @@ final class Scenario: Sendable {
     var complaints: [String] = []
     attempt(&outcome) {
       let pruning = Pruning(of: folder)
-      let verdicts = try pruning.verdicts(retention, store: "store") { complaints.append($0) }
-      try pruning.delete(verdicts, deleted: { _ in }, failed: { complaints.append($0.message) })
+      let judgement = try pruning.judge(retention, store: "store") { complaints.append($0) }
+      try pruning.delete(
+        judgement.verdicts, deleted: { _ in }, failed: { complaints.append($0.message) })
     }
     outcome.told += complaints
   }

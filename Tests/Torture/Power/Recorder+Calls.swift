@@ -6,7 +6,7 @@
     func take(_ call: SystemCall, _ path: String, _ phase: CallObserver.Phase) {
       guard path.hasPrefix(folder) else { return }
       switch call {
-      case .openat, .renameat, .unlinkat: if phase != .begins { changeNames(path) }
+      case .openat, .renameat, .linkat, .unlinkat: if phase != .begins { changeNames(path) }
       case .pwrite, .ftruncate, .fallocate, .mmap:
         step()
         file(path)?.look(history.now)

@@ -1,0 +1,15 @@
+/// Why a limit does not delete an archive.
+public enum RetentionObstacle: String, CaseIterable, Sendable {
+  /// A process is writing it.
+  case active
+  /// It is held.
+  case held
+  /// It is of a session that died, whose recovery still needs it.
+  case unrecovered
+  /// It lies before or after one of the newest crashes; see ``Retention/crashes``.
+  case aroundCrash
+  /// It is one of the newest, which are not deleted for the sake of free space; see ``Retention/leastSize``.
+  case newest
+  /// The store's observer does not let it be deleted.
+  case observer
+}

@@ -1,0 +1,38 @@
+package import MMLogSystem
+
+/// Rings that a process left which died while it made them, on a file system where each file has a name: nothing was ever logged into
+/// one, and each takes a whole ring's space.
+package enum UnfinishedRings {
+  /// How old one is before it is taken for left over, in nanoseconds: a minute.
+  ///
+  /// Not at once: a process that is just making its ring has not locked it in its first moment.
+  private static let age: Int64 = 60_000_000_000
+
+  /// Removes those in a directory that nobody has locked, and that are old enough.
+  ///
+  /// - Parameter store: The store's name; nil for all.
+  package static func sweep(of store: String?, in directory: borrowing Directory) {
+    let names = (try? directory.names()) ?? []
+    for name in names where isUnfinished(name, of: store) && isLeftOver(name, directory) {
+      try? directory.remove(name)
+    }
+  }
+
+  private static func isUnfinished(_ name: String, of store: String?) -> Bool {
+    guard name.hasSuffix(FileNames.unfinishedSuffix) else { return false }
+    let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
+    guard let ring = FileNames.Ring(fileName: final) else { return false }
+    return store == nil || ring.store == store
+  }
+
+  private static func isLeftOver(_ name: String, _ directory: borrowing Directory) -> Bool {
+    guard let ownership = try? Ownership(of: directory),
+      let named = try? directory.status(of: name), ownership.isOwn(named),
+      let lock = try? LockedFile({ () throws(SystemError) in
+        try directory.openFile(name, [.read, .write, .nonBlocking])
+      }),
+      let status = try? lock.file.status(), ownership.isOwn(status)
+    else { return false }
+    return Clock.realtime() - status.modified > age
+  }
+}

@@ -1,0 +1,52 @@
+/// A file that this process has locked, for as long as this value lives: a ring, an archive, or a directory's file of locks.
+///
+/// The one type that takes locks, because a lock belongs to the open file and not to the process: it is held until the last copy
+/// of that is closed. Two others may have a copy, and live for long:
+/// - A child of fork closes its copy before it does anything else, and never unlocks; see ``SharedDescriptors``.
+/// - A process that another thread is starting has one until its program is loaded. So the lock is given up explicitly.
+package struct LockedFile: ~Copyable, Sendable {
+  /// The file, open and locked.
+  package let file: File
+
+  /// Opens a file and locks it, without waiting.
+  ///
+  /// - Parameter open: Opens it for writing. Called again if the process has forked meanwhile.
+  /// - Returns: Nil if another open file holds a lock.
+  package init?(_ open: () throws(SystemError) -> File) throws(SystemError) {
+    let file = try SharedDescriptors.open(open)
+    do throws(SystemError) {
+      guard try file.tryLock() else {
+        SharedDescriptors.remove(file.descriptor)
+        return nil
+      }
+    } catch {
+      SharedDescriptors.remove(file.descriptor)
+      throw error
+    }
+    self.file = file
+  }
+
+  /// Makes a file of its own for reading and writing, and locks it. What an earlier try left under the name goes away; if it fails,
+  /// nothing is left.
+  package static func make(
+    _ name: String, in directory: borrowing Directory
+  ) throws(SystemError) -> LockedFile {
+    do throws(SystemError) {
+      let lock = try LockedFile { () throws(SystemError) in
+        try? directory.remove(name)
+        return try directory.openFile(name, [.read, .write, .create, .exclusive])
+      }
+      guard let lock else { throw SystemError.locked(directory.path(of: name)) }
+      return lock
+    } catch {
+      try? directory.remove(name)
+      throw error
+    }
+  }
+
+  deinit {
+    // Of a child's copy nothing is known there, and the lock is its parent's.
+    if SharedDescriptors.contains(file.descriptor) { try? file.unlock() }
+    SharedDescriptors.remove(file.descriptor)
+  }
+}
