@@ -55,7 +55,9 @@ public final class LogStore: Sendable {
   ///
   /// - Parameter label: Names the part of the service that logs, such as `orders.matching`. Labels are few and kept
   ///   for the life of the process: at most 65,535 different ones are told apart.
-  /// - Complexity: O(labels); keep the logger, do not make one for each call.
+  /// - Returns: A logger that shares its level with all others of the label. Any thread; takes a lock. Not for signal handlers.
+  /// - Complexity: O(1) if there is a logger of that label already. Else it allocates, and enters the label into the ring. Keep
+  ///   the logger, do not make one for each call.
   public func logger(label: String) -> Logger { Logger(core.label(label)) }
 
   /// Makes this the store of all loggers that were made without one (``Logger/init(label:)``,

@@ -30,7 +30,8 @@ public struct Logger: @unchecked Sendable {
   /// Until there is a default store, records are dropped and counted.
   ///
   /// - Parameter label: Names the part of the service that logs.
-  /// - Complexity: O(labels); keep the logger, do not make one for each call.
+  /// - Complexity: O(1), under a lock, if there is a logger of that label already; else it allocates, and enters the label into the
+  ///   ring. Keep the logger, do not make one for each call. Not for signal handlers.
   public init(label: String) { self.init(DefaultStore.label(label)) }
 
   /// The lowest level that is recorded, shared by all loggers of this label.

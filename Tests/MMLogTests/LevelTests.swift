@@ -31,6 +31,18 @@ struct LevelTests {
     #expect(!b.isEnabled(.warning) && b.isEnabled(.error))
   }
 
+  @Test("each of many labels keeps its level")
+  func manyLabels() throws {
+    let test = try TestStore()
+    let loggers = (0..<20_000).map { test.store.logger(label: "label \($0)") }
+    loggers[12_345].level = .error
+    for index in [0, 12_344, 12_345, 19_999] {
+      let again = test.store.logger(label: "label \(index)")
+      #expect(again.level == (index == 12_345 ? .error : .info))
+    }
+    #expect(test.store.levels.count == 20_001)
+  }
+
   @Test("a pattern sets the labels that it matches, present and to come; the last one wins")
   func patterns() throws {
     let test = try TestStore()

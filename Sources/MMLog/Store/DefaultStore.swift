@@ -7,14 +7,14 @@ enum DefaultStore {
   /// Before that of a store, if both are taken.
   static let lock = SystemMutex()
   // Under `lock`, as is the next one.
-  nonisolated(unsafe) private static var labels: [LabelTable.Label] = []
+  nonisolated(unsafe) private static var labels = LabelList()
   nonisolated(unsafe) private static var store: StoreCore?
   private static let losses = LossCounters()
 
   /// The state of a label.
   static func label(_ name: String) -> LabelTable.Pointer {
     lock.withLock {
-      if let known = labels.first(where: { $0.name == name }) { return known.state }
+      if let known = labels[name] { return known }
       // Made here, and not by a log call, which may be in a signal handler.
       _ = losses
       let label = (name, LabelTable.makeState(level: .info))

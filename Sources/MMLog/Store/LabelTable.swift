@@ -6,14 +6,14 @@ import MMLogSystem
 ///
 /// A label's state lives as long as the process, since loggers are plain values that point to it.
 ///
-/// Proof of `@unchecked Sendable`: the arrays are touched under the lock; what a label points to is touched by
+/// Proof of `@unchecked Sendable`: list and rules are touched under the lock; what a label points to is touched by
 /// atomic operations once it is published.
 final class LabelTable: @unchecked Sendable {
-  typealias Pointer = UnsafeMutablePointer<mmlog_label>
-  typealias Label = (name: String, state: Pointer)
+  typealias Pointer = LabelList.Pointer
+  typealias Label = LabelList.Label
 
   let lock = SystemMutex()
-  private var labels: [Label] = []
+  private var labels = LabelList()
   private let defaultLevel: Level
   /// What the environment says.
   private let startRules: [LevelRule]
@@ -34,7 +34,7 @@ final class LabelTable: @unchecked Sendable {
   ///   - session: The one that goes on, into whose ring a new label is entered; nil if there is none.
   func state(of name: String, store: UnsafeRawPointer, _ session: Session?) -> Pointer {
     lock.withLock {
-      if let known = labels.first(where: { $0.name == name }) { return known.state }
+      if let known = labels[name] { return known }
       let state = Self.makeState(level: defaultLevel)
       add((name, state), store, session)
       return state

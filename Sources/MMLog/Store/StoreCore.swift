@@ -308,7 +308,7 @@ final class StoreCore: @unchecked Sendable {
   }
 
   /// Takes over labels that were made without a store.
-  func adopt(_ orphans: [LabelTable.Label]) {
+  func adopt(_ orphans: some Sequence<LabelTable.Label>) {
     lock.withLock {
       for label in orphans { labels.adopt(label, store: address, open?.session) }
     }
