@@ -40,7 +40,7 @@ struct SessionList {
     parts.append(
       "\(count(overview.recordCount, "record")) in \(count(overview.archiveCount, "archive"))"
         + (overview.hasRing ? " and a ring" : ""))
-    parts.append(overview.losses.isEmpty ? "none lost" : overview.losses.summary)
+    parts.append(overview.losses.isEmpty ? "none lost" : "\(overview.losses)")
     return parts.joined(separator: "  ")
   }
 

@@ -25,7 +25,7 @@ struct Report {
       details = crash.details
       isDamageOrLoss = false
     case .losses(let session, let ledger):
-      sentence = "\(session.title): \(ledger.summary)"
+      sentence = "\(session.title): \(ledger)"
       isDamageOrLoss = true
     case .sessionEnded(let session, let ending, let lastTime):
       guard let summary = ending.summary, session.isWithin(filter, lastTime) else { return nil }
@@ -56,20 +56,5 @@ extension SessionEnding {
     case .died: "the process died; what its ring held is shown, and not recovered yet"
     case .unknown: "neither its ring nor a mark of its end is here: its last records may be missing"
     }
-  }
-}
-
-extension LossLedger {
-  /// `lost 12 records: ring full (info 9, error 3)`
-  var summary: String {
-    let causes = LossCause.allCases.filter { total($0) > 0 }
-    let count = causes.reduce(UInt64(0)) { $0 &+ total($1) }
-    let list = causes.map { "\($0) (\(levels(of: $0)))" }.joined(separator: ", ")
-    return "lost \(count) record\(count == 1 ? "" : "s"): \(list)"
-  }
-
-  private func levels(of cause: LossCause) -> String {
-    Level.allCases.filter { self[cause, $0] > 0 }.map { "\($0) \(self[cause, $0])" }
-      .joined(separator: ", ")
   }
 }

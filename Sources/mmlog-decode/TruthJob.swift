@@ -54,7 +54,7 @@ enum TruthJob {
       Command.decode.report("\(session.title): \(text) not here; retention may have deleted it")
     }
     for overview in files.overview() where !overview.losses.isEmpty {
-      Command.decode.report("\(overview.session.title): \(overview.losses.summary)")
+      Command.decode.report("\(overview.session.title): \(overview.losses)")
       status = .damageOrLoss
     }
     return status

@@ -1,0 +1,28 @@
+import MMLogFormat
+import Testing
+
+@Suite("The loss ledger as text")
+struct LossTextTests {
+  @Test("names causes and levels with their counts")
+  func causes() {
+    var ledger = LossLedger()
+    ledger[.ringFull, .info] = 9
+    ledger[.ringFull, .error] = 3
+    ledger[.cut, .debug] = 1
+    #expect("\(ledger)" == "lost 13 records: ring full (info 9, error 3), cut (debug 1)")
+  }
+
+  @Test("says so if there are none")
+  func none() {
+    #expect("\(LossLedger())" == "no losses")
+  }
+
+  @Test("counts what a newer version or damage has put where no cause is")
+  func unknown() {
+    var ledger = LossLedger()
+    ledger[.cut, .info] = 1
+    ledger.counts[7 * LossLedger.levels] = 4
+    #expect(
+      "\(ledger)" == "lost 5 records: cut (info 1), causes unknown to this version (4)")
+  }
+}
