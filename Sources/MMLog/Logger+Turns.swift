@@ -20,7 +20,7 @@ extension Logger {
   /// allocation. A process has room for 4096 such statements; more have their turn each time.
   ///
   /// - Parameters:
-  ///   - count: At least 1.
+  ///   - count: 1 and less mean each time.
   ///   - file: The source file; leave the default.
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
@@ -59,7 +59,7 @@ extension Logger {
   public func turn(
     every count: Int, file: StaticString = #fileID, line: UInt32 = #line, column: UInt32 = #column
   ) -> Turn? {
-    precondition(count > 0, "A statement cannot have its turn every \(count) times")
+    let count = max(1, count)
     guard let turn = Self.place(file, line, column) else { return Turn(log: self, skipped: 0) }
     let reached = mmlog_fetch_add_u64(&turn.pointee.state, 1)
     guard reached % UInt64(count) == 0 else { return nil }

@@ -26,6 +26,15 @@ struct TurnTests {
     #expect(messages.filter { $0 == "threads 0" }.count == 1)
   }
 
+  @Test("every time is what it means to have a turn every 0 or fewer times")
+  func everyNone() throws {
+    let test = try TestStore()
+    for count in [0, -1, Int.min] {
+      for _ in 0..<2 { test.log.every(count)?.info("\(count)") }
+    }
+    #expect(try test.closeAndRead().messages == [0, 0, -1, -1, .min, .min].map { "\($0)" })
+  }
+
   @Test("once means once for each statement, and statements do not count for each other")
   func once() throws {
     let test = try TestStore()
