@@ -42,7 +42,7 @@ let package = Package(
     .target(
       name: "MMLogSwiftLog",
       dependencies: [
-        "MMLog", "MMLogFormat",
+        "MMLog", "MMLogStorage", "MMLogFormat",
         .product(
           name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
       ]),
@@ -76,8 +76,9 @@ let package = Package(
       name: "MMLogTests",
       dependencies: [
         "MMLog", "MMLogConsole", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
-        "MMLogTestFiles", "CMMLog",
+        "MMLogTestFiles", "WrapperLibrary", "CMMLog",
       ]),
+    .target(name: "WrapperLibrary", dependencies: ["MMLog"], path: "Tests/WrapperLibrary"),
     .target(
       name: "MMLogTestFiles", dependencies: ["MMLogFormat"], path: "Tests/MMLogTestFiles"),
     .testTarget(

@@ -17,10 +17,8 @@ extension Logger {
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
     _ values: UnsafeBufferPointer<mmlog_value>, metadata: ((inout RecordCursor) -> Void)?
   ) {
-    guard claimWriter() || LogCall.enter(label, level), let writer = mmlog_current_writer() else {
-      return
-    }
-    var cursor = RecordCursor(writer, reserving: RecordCursor.most(values))
+    guard claimWriter() || LogCall.enter(label, level) else { return }
+    var cursor = RecordCursor(mmlog_current_writer(), reserving: RecordCursor.most(values))
     cursor.append(values)
     if let metadata {
       // A copy: what has its address taken nowhere else stays out of memory where there is none.

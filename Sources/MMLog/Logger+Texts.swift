@@ -30,7 +30,7 @@ extension Logger {
     metadata: (inout RecordCursor) -> Void
   ) {
     guard claimWriter() || LogCall.enter(label, level) else { return }
-    var record = LogLiteral(text: text).record
+    var record = LogCall.record { LogLiteral(text: text) }
     metadata(&record.cursor)
     record.commit(label, level, at: place)
   }
@@ -40,7 +40,7 @@ extension LogLiteral {
   fileprivate init(text: String) { self = "\(text)" }
 }
 
-extension LogLiteral.StringInterpolation {
+extension LiteralRecord {
   fileprivate mutating func commit(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, at place: SourcePlace
   ) {

@@ -1,79 +1,82 @@
 public import CMMLog
 public import MMLogFormat
 
-/// Something that takes time and was begun by ``Logger/begin(_:_:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``: a request, a job, a wait.
-///
-/// A plain value of five words: copy it, keep it, send it to another thread. It can be ended anywhere, by ``end(_:_:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_)``.
-///
-/// - **Ended twice:** each end is recorded, with the time since the beginning. Readers take the first one as the span's end, and show others
-///   as ends of a span that is over.
-/// - **Never ended:** nothing happens. Readers list it as open; of a process that died, as what was in flight.
-/// - **Not recorded** at its beginning, because the level was off or the store closed: its end is not recorded either.
-/// - **Ended in another session** than it began in (after `fork()`, or when a lost ring was replaced): its end is recorded with its duration, and
-///   without its number, which belongs to the other session.
-@frozen
-public struct Span: @unchecked Sendable {
-  // Sendable: the session is only compared.
-  @usableFromInline let log: Logger
-  /// What the session's gate was, which no other session has.
-  @usableFromInline let session: UnsafeRawPointer?
-  /// 0: it was not recorded.
-  @usableFromInline let number: UInt64
-  @usableFromInline let ticks: UInt64
-  @usableFromInline let level: Level
-
-  @inlinable @inline(__always)
-  init(
-    _ log: Logger, _ session: UnsafeRawPointer?, _ number: UInt64, _ ticks: UInt64, _ level: Level
-  ) {
-    self.log = log
-    self.session = session
-    self.number = number
-    self.ticks = ticks
-    self.level = level
-  }
-
-  /// Whether its beginning was recorded, so that its end will be.
-  @inlinable public var isRecorded: Bool { number != 0 }
-
-  /// Its number as far as it means something in a session.
-  @inlinable @inline(__always)
-  func number(in gate: UnsafeRawPointer?) -> UInt64 { session == gate ? number : 0 }
-
-  /// Records its end, with the time since its beginning. Costs as much as a log call, whatever the level is by now.
+extension Logger {
+  /// Something that takes time and was begun by ``Logger/begin(_:_:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``: a request, a job, a wait.
   ///
-  /// - Parameters:
-  ///   - message: What came of it. Evaluated only if the beginning was recorded.
-  ///   - metadata: Values by name that go with it.
-  ///   - file: The source file; leave the default.
-  ///   - function: The function; leave the default.
-  ///   - line: The line; leave the default.
-  ///   - column: The column; leave the default.
-  @inlinable @inline(__always)
-  public func end(
-    _ message: @autoclosure () -> LogLiteral = "",
-    _ metadata: @autoclosure () -> Logger.Metadata? = nil, file: StaticString = #fileID,
-    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
-  ) {
-    guard isRecorded else { return }
-    guard log.claimWriter() || LogCall.enter(log.label, level) else { return }
-    var record = message().record
-    if let metadata = metadata() { record.cursor.append(metadata) }
-    let number = number(in: record.cursor.writer.pointee.gate)
-    record.cursor.append(checked: number | SpanLayout.endBit)
-    record.cursor.append(checked: ticks)
-    record.commit(log.label, level, file, function, line, column, .span)
-  }
+  /// A plain value of five words: copy it, keep it, send it to another thread. It can be ended anywhere, by ``end(_:_:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_)``.
+  ///
+  /// - **Ended twice:** each end is recorded, with the time since the beginning. Readers take the first one as the span's end, and show others
+  ///   as ends of a span that is over.
+  /// - **Never ended:** nothing happens. Readers list it as open; of a process that died, as what was in flight.
+  /// - **Not recorded** at its beginning, because the level was off or the store closed: its end is not recorded either.
+  /// - **Ended in another session** than it began in (after `fork()`, or when a lost ring was replaced): its end is recorded with its duration, and
+  ///   without its number, which belongs to the other session.
+  @frozen
+  public struct Span: @unchecked Sendable {
+    // Sendable: the session is only compared.
+    @usableFromInline let log: Logger
+    /// What the session's gate was, which no other session has.
+    @usableFromInline let session: UnsafeRawPointer?
+    /// 0: it was not recorded.
+    @usableFromInline let number: UInt64
+    @usableFromInline let ticks: UInt64
+    @usableFromInline let level: Level
 
-  /// Records its end with a message that was made elsewhere. See the form for literals.
-  @_disfavoredOverload
-  public func end(
-    _ message: @autoclosure () -> LogMessage,
-    _ metadata: @autoclosure () -> Logger.Metadata? = nil, file: StaticString = #fileID,
-    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
-  ) {
-    end(
-      LogLiteral(message()), metadata(), file: file, function: function, line: line, column: column)
+    @inlinable @inline(__always)
+    init(
+      _ log: Logger, _ session: UnsafeRawPointer?, _ number: UInt64, _ ticks: UInt64, _ level: Level
+    ) {
+      self.log = log
+      self.session = session
+      self.number = number
+      self.ticks = ticks
+      self.level = level
+    }
+
+    /// Whether its beginning was recorded, so that its end will be.
+    @inlinable public var isRecorded: Bool { number != 0 }
+
+    /// Its number as far as it means something in a session.
+    @inlinable @inline(__always)
+    func number(in gate: UnsafeRawPointer?) -> UInt64 { session == gate ? number : 0 }
+
+    /// Records its end, with the time since its beginning. Costs as much as a log call, whatever the level is by now.
+    ///
+    /// - Parameters:
+    ///   - message: What came of it. Evaluated only if the beginning was recorded.
+    ///   - metadata: Values by name that go with it.
+    ///   - file: The source file; leave the default.
+    ///   - function: The function; leave the default.
+    ///   - line: The line; leave the default.
+    ///   - column: The column; leave the default.
+    @inlinable @inline(__always)
+    public func end(
+      _ message: @autoclosure () -> LogLiteral = "",
+      _ metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
+      function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+    ) {
+      guard isRecorded else { return }
+      guard log.claimWriter() || LogCall.enter(log.label, level) else { return }
+      var record = LogCall.record(of: message)
+      if let metadata = metadata() { record.cursor.append(metadata) }
+      let number = number(in: record.cursor.writer.pointee.gate)
+      record.cursor.append(checked: number | SpanLayout.endBit)
+      record.cursor.append(checked: ticks)
+      record.commit(log.label, level, file, function, line, column, .span)
+    }
+
+    /// Records its end with a message that was made elsewhere. See the form for literals.
+    @_disfavoredOverload
+    public func end(
+      _ message: @autoclosure () -> LogMessage,
+      _ metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
+      function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+    ) {
+      end(
+        LogLiteral(message()), metadata(), file: file, function: function, line: line,
+        column: column)
+    }
   }
 }
 
@@ -106,7 +109,7 @@ extension Logger {
     guard isEnabled(level), claimWriter() || LogCall.enter(label, level) else {
       return Span(self, nil, 0, 0, level)
     }
-    var record = message().record
+    var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
     let writer = record.cursor.writer
     writer.pointee.last_span &+= SpanNumber.step

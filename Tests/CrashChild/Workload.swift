@@ -112,7 +112,7 @@ final class Workload: Sendable {
   private func log(_ thread: Int, _ part: ClosedRange<Int>, _ page: CountPage, _ firstLane: Int) {
     let lane = Lane(firstLane + 2 * thread, sizes: sizes, seed: seed)
     let inner = Lane(firstLane + 2 * thread + 1, sizes: sizes, seed: seed)
-    var span: Span?
+    var span: Logger.Span?
     for sequence in part {
       let log = loggers[sequence % loggers.count]
       if isNested && Lane.isOuter(sequence) {

@@ -24,7 +24,7 @@ extension Lane {
   }
 
   /// Logs a record that begins or ends a span. Both are at the level `error`.
-  package func log(_ edge: SpanEdge, _ sequence: Int, _ span: inout Span?, to log: Logger) {
+  package func log(_ edge: SpanEdge, _ sequence: Int, _ span: inout Logger.Span?, to log: Logger) {
     let text = text(of: sequence)
     switch edge {
     case .begins: span = log.begin("\(number) \(sequence) \(text)", level: .error)

@@ -77,7 +77,7 @@ struct SpanTests {
     // Large: a call inside another one waits for room for a millisecond only.
     let test = try TestStore()
     let log = test.log
-    let handed = Guarded<[Span]>([])
+    let handed = Guarded<[Logger.Span]>([])
     try onThreads(6) { thread in
       for number in 0..<500 {
         let span = log.begin("\(thread) \(number)")
@@ -206,5 +206,11 @@ struct SpanTests {
     #expect(dead.map(\.parent) == [nil, dead[0].number] && dead[0].label == "killed")
     #expect(recovered.map(\.message) == ["request 1", "query"])
     #expect(recovered.map(\.number) == dead.map(\.number))
+  }
+
+  @Test("Swift's own Span needs no qualification where both modules are imported")
+  func swiftSpan() {
+    func count(_ numbers: Span<Int>) -> Int { numbers.count }
+    #expect(count([1, 2, 3].span) == 3)
   }
 }

@@ -24,7 +24,7 @@ var queue: [Order] { imagined() }
 var host: String { imagined() }
 var pid: Int32 { imagined() }
 struct Book: Sendable {
-  func match(_ order: Order, in span: Span) throws -> [Order] { imagined() }
+  func match(_ order: Order, in span: MMLog.Logger.Span) throws -> [Order] { imagined() }
 }
 var book: Book { imagined() }
 func load(_ id: Int) async throws -> Book { imagined() }
@@ -43,7 +43,7 @@ var response: Response {
 // Its log.
 var store: LogStore { imagined() }
 var log: MMLog.Logger { imagined() }
-var span: Span { imagined() }
+var span: MMLog.Logger.Span { imagined() }
 var configuration: LogStore.Configuration {
   get { imagined() }
   set {}

@@ -30,6 +30,7 @@ typedef struct mmlog_writer {
   uint64_t seed;                // where a record's check starts
   mmlog_site_slot *sites;       // MMLOG_SITE_SLOTS places, or as many empty ones
   uint64_t last_span;           // the number of the last span that was begun here
+  uint64_t is_asked;            // 1 while the next literal is to be built here: mmlog_ask
 
   // From here on, for the outlined parts only.
   struct mmlog_thread *thread;
@@ -43,7 +44,7 @@ typedef struct mmlog_writer {
   uint32_t has_segment;
   uint32_t in_scratch;
   uint32_t has_waited;              // for a free segment, in this call
-  uint32_t lost;                    // no room was found for the record: it is counted, not kept
+  uint32_t lost;                    // the record is counted, not kept: 1 more than its cause
   // What is built in when there is no memory for anything else.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;
@@ -140,12 +141,45 @@ static inline bool mmlog_is_overridden(const mmlog_label *label) {
 
 // initial-exec, so that the address is one instruction away also in a dynamic library.
 #define MMLOG_TLS __attribute__((tls_model("initial-exec")))
-extern _Thread_local mmlog_writer *_Nullable mmlog_tls_writer MMLOG_TLS;
+extern _Thread_local mmlog_writer *mmlog_tls_writer MMLOG_TLS;
 extern _Thread_local mmlog_thread *_Nullable mmlog_tls_threads MMLOG_TLS;
 
-// The writer that this thread used last, or null.
-static inline mmlog_writer *_Nullable mmlog_current_writer(void) { return mmlog_tls_writer; }
-static inline void mmlog_set_current_writer(mmlog_writer *_Nullable writer) { mmlog_tls_writer = writer; }
+// What threads have that have none: always busy, never asked, never written to. So the hot path tests no pointer.
+extern mmlog_writer mmlog_no_writer;
+
+// The writer that this thread used last.
+static inline mmlog_writer *mmlog_current_writer(void) { return mmlog_tls_writer; }
+static inline void mmlog_set_current_writer(mmlog_writer *writer) { mmlog_tls_writer = writer; }
+static inline mmlog_writer *mmlog_nobody(void) { return &mmlog_no_writer; }
+static inline void mmlog_forget_current_writer(void) { mmlog_tls_writer = mmlog_nobody(); }
+
+// A log call asks for the literal of its message: the first one that its thread builds from here on is built where the
+// call's writer stands. One that was not asked for must not touch a writer that others commit with.
+//
+// Plain accesses, so that the compiler sees through both where a message is inlined into its call. A signal handler's
+// log call has a writer of its own, and asks that.
+static inline void mmlog_ask(mmlog_writer *writer) { writer->is_asked = 1; }
+static inline bool mmlog_take_asked(mmlog_writer *writer) {
+  bool is_asked = writer->is_asked;
+  writer->is_asked = 0;
+  return is_asked;
+}
+
+// What a literal is built by.
+typedef struct mmlog_builder {
+  mmlog_writer *writer;
+  bool is_lone;  // it belongs to no thread, but to the literal
+} mmlog_builder;
+
+// A writer from the heap that belongs to no thread, and builds a record in what is built in.
+mmlog_writer *mmlog_make_lone_writer(void);
+void mmlog_free_lone_writer(mmlog_writer *writer);
+
+static inline mmlog_builder mmlog_builder_of_literal(void) {
+  mmlog_writer *writer = mmlog_current_writer();
+  if (mmlog_take_asked(writer)) return (mmlog_builder){writer, false};
+  return (mmlog_builder){mmlog_make_lone_writer(), true};
+}
 
 // The first of what this thread has for its stores.
 static inline mmlog_thread *_Nullable mmlog_threads(void) { return mmlog_tls_threads; }
@@ -167,6 +201,10 @@ static inline bool mmlog_gate_is_open(const mmlog_label *label, const mmlog_writ
 static inline void mmlog_store_gate(mmlog_label *label, const void *_Nullable gate) {
   __atomic_store_n(&label->gate, gate, __ATOMIC_RELEASE);
 }
+
+// Where records are built that are lost, by all threads at once. Never read.
+#define MMLOG_DUMP_SIZE (1 << 20)
+uint8_t *mmlog_dump(void);
 
 // A thread's writers, which Swift would import as a tuple.
 static inline mmlog_writer *mmlog_writer_at(mmlog_thread *thread, uint32_t depth) {

@@ -17,13 +17,10 @@ extension LogCall {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     let writer = cursor.writer
-    defer {
-      site.pointee.pieces.more.free()
-      leave(writer)
-    }
+    defer { leave(writer) }
     guard let session = Session.of(writer.pointee.thread) else { return }
     let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
-    guard writer.pointee.lost == 0 else { return session.ring.countLoss(.tooLarge, level) }
+    if let cause = WriterRoom.loss(of: writer) { return session.ring.countLoss(cause, level) }
     var record = UnfinishedRecord(cursor: cursor, identity: tail)
     let isNested = writer.pointee.outer != nil
     if let number = session.number(of: site, isNested: isNested) {
@@ -49,7 +46,7 @@ extension LogCall {
     writer.pointee.lost = 0
     let outer = writer.pointee.outer
     writer.pointee.outer = nil
-    if outer != nil {
+    if let outer {
       mmlog_set_current_writer(outer)
     } else {
       writer.pointee.sites = mmlog_sites_of(writer.pointee.thread)

@@ -69,10 +69,9 @@ enum LogCall {
       mmlog_end_busy(writer)
       return false
     }
-    let interrupted = mmlog_current_writer().flatMap {
-      mmlog_is_busy_here($0) && $0 != writer ? $0 : nil
-    }
+    let interrupted = openWriter(otherThan: writer)
     writer.pointee.outer = interrupted
+    writer.pointee.is_asked = 0
     writer.pointee.lost = 0
     writer.pointee.gate = session.gate
     // A call inside another always comes to the outlined commit, which goes back to the outer writer;
@@ -84,6 +83,15 @@ enum LogCall {
     }
     mmlog_set_current_writer(writer)
     return true
+  }
+
+  /// The writer of the call that is open on this thread, if there is one.
+  private static func openWriter(
+    otherThan writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> UnsafeMutablePointer<mmlog_writer>? {
+    let current = mmlog_current_writer()
+    let isOpen = mmlog_is_busy_here(current) && current != mmlog_nobody() && current != writer
+    return isOpen ? current : nil
   }
 }
 

@@ -15,7 +15,7 @@ extension Logger {
   ) {
     guard UInt32(level.rawValue) >= mmlog_load_relaxed_u32(&label.pointee.level) else { return }
     if !claimWriter() { guard LogCall.enter(label, level) else { return } }
-    var record = message().record
+    var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
     record.commit(label, level, file, function, line, column, flags)
   }
@@ -23,7 +23,8 @@ extension Logger {
   /// Makes the thread's current writer busy, if it is free and writes for this logger's store.
   @inlinable @inline(__always)
   func claimWriter() -> Bool {
-    guard let writer = mmlog_current_writer(), !mmlog_is_busy_here(writer) else { return false }
+    let writer = mmlog_current_writer()
+    if mmlog_is_busy_here(writer) { return false }
     mmlog_begin_busy(writer)
     // The second look at the current writer is for a signal handler that came between the first and the store,
     // and logged to another store.
@@ -35,7 +36,7 @@ extension Logger {
   }
 }
 
-extension LogLiteral.StringInterpolation {
+extension LiteralRecord {
   /// Completes the record of a log statement, and stores its first word, with which it is acknowledged.
   @inlinable @inline(__always)
   mutating func commit(
@@ -65,6 +66,7 @@ extension LogLiteral.StringInterpolation {
     // Never 0, which marks an empty place of the cache.
     let hash = pieces.hash | 1
     cursor.commit(label, level, extraFlags, hash: hash) { site(hash, pieces) }
+    pieces.further.free()
   }
 }
 

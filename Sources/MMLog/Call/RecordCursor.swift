@@ -30,6 +30,12 @@ public struct RecordCursor {
     flags = 0
   }
 
+  /// Whether it is what a writer would commit next.
+  @inlinable @inline(__always)
+  func stands(at writer: UnsafeMutablePointer<mmlog_writer>) -> Bool {
+    start == UnsafeMutableRawPointer(writer.pointee.cursor).assumingMemoryBound(to: UInt64.self)
+  }
+
   /// The record's size so far in bytes, the three leading words included.
   @inlinable @inline(__always)
   var size: Int { (next - start) * wordSize }
@@ -49,6 +55,16 @@ public struct RecordCursor {
       self = WriterRoom.within(self, value: 0, beside: 16).cursor
     }
     append(word)
+  }
+
+  /// The words of another record, behind its leading ones.
+  mutating func append(wordsOf other: RecordCursor) {
+    // Not `for in`: see LogCall.freeWriter.
+    var word = other.start + RecordLayout.bodyWord
+    while word < other.next {
+      append(checked: word.pointee)
+      word += 1
+    }
   }
 
   /// A length and so many bytes; more than 16 MiB are cut.
@@ -75,10 +91,12 @@ public struct RecordCursor {
   /// Text: as its bytes in UTF-8.
   @inlinable @inline(__always)
   mutating func append(_ text: some StringProtocol, reserving reserve: Int) {
+    // On a copy: what a closure captures stays in memory, and that must not be the pieces of the whole message.
+    var cursor = self
     let done: Void? = text.utf8.withContiguousStorageIfAvailable {
-      append(UnsafeRawBufferPointer($0), reserving: reserve)
+      cursor.append(UnsafeRawBufferPointer($0), reserving: reserve)
     }
-    if done == nil { self = appending(copyOf: String(text), reserving: reserve) }
+    self = done == nil ? appending(copyOf: String(text), reserving: reserve) : cursor
   }
 
   /// Text that is not in one piece of memory, as a bridged one may be.

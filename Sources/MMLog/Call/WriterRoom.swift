@@ -26,8 +26,7 @@ enum WriterRoom {
       return
     }
     useScratch(writer, size)
-    // Not even that was to be had: what is built in has room for 169 arguments without strings.
-    precondition(writer.pointee.limit - writer.pointee.cursor >= size, "too many arguments")
+    if writer.pointee.limit - writer.pointee.cursor < size { useDump(writer) }
   }
 
   /// Makes room in the middle of a record: moves it to a fresh segment, or to private memory.
@@ -41,6 +40,8 @@ enum WriterRoom {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     let writer = cursor.writer
+    // The rest goes over its beginning.
+    if writer.pointee.lost != 0 { return place(cursor, RecordLayout.bodyWord * wordSize, beside) }
     let used = cursor.size
     let size = min(used + min(value, RecordLayout.longestValue) + beside, RecordLayout.longestBody)
     if let session = Session.of(writer.pointee.thread), writer.pointee.in_scratch == 0,
@@ -55,9 +56,20 @@ enum WriterRoom {
     // Cut to nothing, a value is only its length. For that there is room in what was reserved for it when the
     // record began in this memory.
     if room >= beside || wasInScratch && room >= 2 * wordSize { return place(cursor, used, beside) }
-    // As large as a record gets, or no memory: the rest goes over its beginning, and all is dropped.
-    writer.pointee.lost = 1
+    // As large as a record gets, or no memory.
+    lose(writer, .tooLarge)
     return place(cursor, RecordLayout.bodyWord * wordSize, beside)
+  }
+
+  /// Has the record dropped and counted when it is committed.
+  static func lose(_ writer: UnsafeMutablePointer<mmlog_writer>, _ cause: LossCause) {
+    writer.pointee.lost = UInt32(cause.rawValue) + 1
+  }
+
+  /// Why the record is dropped; nil if it is not.
+  static func loss(of writer: UnsafeMutablePointer<mmlog_writer>) -> LossCause? {
+    writer.pointee.lost == 0
+      ? nil : LossCause(rawValue: UInt8(truncatingIfNeeded: writer.pointee.lost - 1))
   }
 
   /// A record's place after it has been moved to where its writer stands now.
@@ -185,6 +197,14 @@ enum WriterRoom {
     // No call site is found in its cache, so that the commit comes to the outlined part.
     writer.pointee.sites = mmlog_no_sites()
     growScratch(writer, size)
+  }
+
+  /// Lets the writer build its next record where it is lost: there is no memory for its arguments, more than the 169 without strings
+  /// for which there is room in what is built in. The dump has room for more than a compiler takes in one statement.
+  private static func useDump(_ writer: UnsafeMutablePointer<mmlog_writer>) {
+    writer.pointee.cursor = mmlog_dump()
+    writer.pointee.limit = writer.pointee.cursor + Int(MMLOG_DUMP_SIZE)
+    lose(writer, .tooLarge)
   }
 
   /// Goes back to where the writer was before ``useScratch(_:_:)``.

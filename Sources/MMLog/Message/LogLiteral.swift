@@ -3,70 +3,127 @@ import MMLogFormat
 
 /// The message of a log call, as written between its parentheses: `log.info("order \(id) accepted")`.
 ///
-/// You never name this type. It is what a string literal in a log call becomes: while the literal is
-/// evaluated, its arguments are stored straight into the thread's place in the ring. For a message
-/// that is made elsewhere and logged later, use ``LogMessage``.
+/// A string literal in a log call becomes one: while the literal is evaluated, its arguments are stored straight into the
+/// thread's place in the ring. You name this type in one place only, in functions that forward messages to a logger. They
+/// take an `@autoclosure () -> LogLiteral`, as the guide <doc:Wrappers> shows:
+///
+/// ```swift
+/// func audit(
+///   _ message: @autoclosure () -> LogLiteral, file: StaticString = #fileID,
+///   function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+/// ) {
+///   log.notice(message(), file: file, function: function, line: line, column: column)
+/// }
+/// ```
+///
+/// A literal that is evaluated outside a log call, such as a variable or a parameter that is no closure, is kept in memory
+/// of its own, on the heap, and copied into the ring by each call that logs it; ``Privacy/auto`` is private in it. It may be
+/// logged any number of times. For messages that are made elsewhere, ``LogMessage`` does the same, and is `Sendable`.
+///
+/// A literal must not outlive the log call in whose message it was evaluated: a later call that logs it finds its
+/// memory in use by others; its record is lost, and counted as damaged.
 @frozen
 public struct LogLiteral: ExpressibleByStringInterpolation {
-  @usableFromInline var record: StringInterpolation
+  /// Where its record is.
+  @frozen
+  @usableFromInline
+  enum Place {
+    /// Where the writer stands of the log call that has asked for it.
+    case ring(LiteralRecord)
+    /// In memory of its own.
+    case beside(LiteralMemory)
+  }
+
+  @usableFromInline let place: Place
 
   /// Takes the evaluated literal. Called by the compiler.
   @inlinable @inline(__always)
-  public init(stringInterpolation: StringInterpolation) { record = stringInterpolation }
+  public init(stringInterpolation: StringInterpolation) {
+    let record = stringInterpolation.record
+    place = stringInterpolation.isLone ? .beside(LiteralMemory(record)) : .ring(record)
+  }
 
   /// Takes a literal without arguments. Called by the compiler.
   @inlinable @inline(__always)
   public init(stringLiteral value: StaticString) {
-    record = StringInterpolation(literalCapacity: 0, interpolationCount: 0)
-    record.appendLiteral(value)
+    var interpolation = StringInterpolation(literalCapacity: 0, interpolationCount: 0)
+    interpolation.appendLiteral(value)
+    self.init(stringInterpolation: interpolation)
   }
 
   /// A record that is being built, and what is known of it at compile time.
   @frozen
   public struct StringInterpolation: LogInterpolation {
-    @usableFromInline var cursor: RecordCursor
-    @usableFromInline var pieces: Pieces
+    @usableFromInline var record: LiteralRecord
     /// Bytes that the arguments which are not yet written may need at most, strings apart.
     @usableFromInline let reserve: Int
+    /// Whether no log call has asked for it.
+    @usableFromInline let isLone: Bool
 
-    /// Begins a record. Called by the compiler, first thing in a log call's message.
+    /// Begins a record. Called by the compiler, before any argument is evaluated.
     ///
     /// - Parameters:
     ///   - literalCapacity: Not used.
     ///   - interpolationCount: The number of arguments.
     @inlinable @inline(__always)
     public init(literalCapacity: Int, interpolationCount: Int) {
-      guard let writer = mmlog_current_writer() else {
-        preconditionFailure("LogLiteral is for literals in log calls; use LogMessage elsewhere")
-      }
       // A presence word and two words of value for each, and the three leading words.
       reserve = interpolationCount * 24 + 24
-      cursor = RecordCursor(writer, reserving: reserve)
-      pieces = Pieces()
+      let builder = mmlog_builder_of_literal()
+      isLone = builder.is_lone
+      record = LiteralRecord(cursor: RecordCursor(builder.writer, reserving: reserve))
     }
 
     /// As the store is configured.
     @inlinable
-    public var autoPrivacy: Privacy { LogCall.autoPrivacy(cursor.writer) }
+    public var autoPrivacy: Privacy { LogCall.autoPrivacy(record.cursor.writer) }
 
     /// Adds a piece of the static part.
     @inlinable @inline(__always)
-    public mutating func append(_ piece: Piece) { pieces.append(piece) }
+    public mutating func append(_ piece: Piece) { record.pieces.append(piece) }
 
     /// Adds a word of a value.
     @inlinable @inline(__always)
-    public mutating func append(word: UInt64) { cursor.append(word) }
+    public mutating func append(word: UInt64) { record.cursor.append(word) }
 
     /// Adds a length and so many bytes.
     @inlinable @inline(__always)
     public mutating func append(bytes: UnsafeRawBufferPointer) {
-      cursor.append(bytes, reserving: reserve)
+      record.cursor.append(bytes, reserving: reserve)
     }
 
     /// Adds text.
     @inlinable @inline(__always)
     public mutating func append(text: some StringProtocol) {
-      cursor.append(text, reserving: reserve)
+      record.cursor.append(text, reserving: reserve)
     }
+  }
+}
+
+/// A literal's record, and what is known of its call site. Trivial, so that the optimizer keeps it in registers.
+@frozen
+public struct LiteralRecord {
+  @usableFromInline var cursor: RecordCursor
+  @usableFromInline var pieces: Pieces
+
+  @inlinable @inline(__always)
+  init(cursor: RecordCursor) {
+    self.cursor = cursor
+    pieces = Pieces()
+  }
+}
+
+/// A literal that no log call has asked for, with the writer that has built it. Freed with its last copy.
+@usableFromInline
+final class LiteralMemory {
+  let record: LiteralRecord
+
+  @usableFromInline @inline(never)
+  init(_ record: LiteralRecord) { self.record = record }
+
+  deinit {
+    record.pieces.further.free()
+    WriterRoom.freeScratch(record.cursor.writer)
+    mmlog_free_lone_writer(record.cursor.writer)
   }
 }

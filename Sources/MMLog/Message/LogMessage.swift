@@ -64,14 +64,15 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
 extension LogLiteral {
   /// Writes a message that was kept on the heap into the record of the current log call.
   init(_ message: LogMessage) {
-    record = StringInterpolation(
-      literalCapacity: 0, interpolationCount: message.record.parts.count)
-    for piece in message.record.pieces { record.append(piece) }
+    // Nothing is reserved: it may have any number of values.
+    var interpolation = StringInterpolation(literalCapacity: 0, interpolationCount: 0)
+    for piece in message.record.pieces { interpolation.append(piece) }
     for part in message.record.parts {
       switch part {
-      case .word(let word): record.append(word: word)
-      case .bytes(let bytes): bytes.withUnsafeBytes { record.append(bytes: $0) }
+      case .word(let word): interpolation.record.cursor.append(checked: word)
+      case .bytes(let bytes): bytes.withUnsafeBytes { interpolation.append(bytes: $0) }
       }
     }
+    self.init(stringInterpolation: interpolation)
   }
 }

@@ -54,7 +54,7 @@ public struct Pieces: Sendable {
   @usableFromInline var count: Int
   @usableFromInline var hash: UInt64
   @usableFromInline var power: UInt64
-  /// Pieces from ``capacity`` on; freed by whoever commits the record.
+  /// Pieces from ``capacity`` on. Whoever commits the record frees them.
   @usableFromInline var more: MorePieces
 
   @inlinable @inline(__always)
@@ -92,6 +92,10 @@ public struct Pieces: Sendable {
     count &+= 1
   }
 
+  /// The pieces from ``capacity`` on.
+  @inlinable @inline(__always)
+  var further: FurtherPieces { FurtherPieces(memory: more, count: count &- Self.capacity) }
+
   /// Calls `body` with all pieces one after the other.
   func forEach(_ body: (Piece) -> Void) {
     for index in 0..<min(count, Self.capacity) { body(first[index]) }
@@ -126,5 +130,33 @@ public struct MorePieces: @unchecked Sendable {
     return copy
   }
 
+  @usableFromInline @inline(never)
   func free() { base?.deallocate() }
+}
+
+/// So many pieces in memory.
+@frozen
+@usableFromInline
+struct FurtherPieces {
+  @usableFromInline let memory: MorePieces
+  @usableFromInline let count: Int
+
+  @inlinable @inline(__always)
+  init(memory: MorePieces, count: Int) {
+    self.memory = memory
+    self.count = count
+  }
+
+  /// Frees the memory, if there is any.
+  @inlinable @inline(__always)
+  func free() {
+    // A constant in each log statement.
+    if count > 0 { memory.free() }
+  }
+
+  func copy() -> MorePieces {
+    var copy = MorePieces()
+    for index in 0..<max(0, count) { copy = copy.appending(memory[index], at: index) }
+    return copy
+  }
 }

@@ -199,7 +199,7 @@ enum BlockPool {
 
   /// Seals what the exiting thread has open, and leaves its blocks to others.
   private static func threadExits() {
-    mmlog_set_current_writer(nil)
+    mmlog_forget_current_writer()
     CrashPlace.leaveThread()
     var own = mmlog_threads()
     mmlog_set_threads(nil)

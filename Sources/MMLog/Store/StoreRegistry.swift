@@ -95,7 +95,7 @@ enum StoreRegistry {
 
   private static func afterForkInChild() {
     // The one thread of the child starts afresh: what it had belongs to the parent's sessions.
-    mmlog_set_current_writer(nil)
+    mmlog_forget_current_writer()
     mmlog_set_threads(nil)
     var next = newest
     while let store = next {

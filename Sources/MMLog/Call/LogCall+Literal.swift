@@ -1,0 +1,83 @@
+public import CMMLog
+import MMLogFormat
+import MMLogSystem
+
+// How a log call gets the record of its message. A literal is built where the call's writer stands if the call has asked
+// for it, and beside the ring if it has not: then it was evaluated before the call, or is the second one in its message.
+
+extension LogCall {
+  /// Evaluates the message of a call that has claimed the thread's current writer.
+  @inlinable @inline(__always)
+  static func record(of message: () -> LogLiteral) -> LiteralRecord {
+    let writer = mmlog_current_writer()
+    mmlog_ask(writer)
+    switch message().place {
+    case .ring(var record):
+      if !record.cursor.stands(at: writer) {
+        // Not all of it: its pieces are constants here.
+        (record.cursor, record.pieces.more) = adopt(record.cursor, record.pieces.further, writer)
+      }
+      return record
+    case .beside(let memory): return adopt(memory, writer)
+    }
+  }
+
+  /// Copies the record of a literal that was evaluated before the call.
+  @usableFromInline @inline(never)
+  static func adopt(
+    _ memory: LiteralMemory, _ writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> LiteralRecord {
+    var record = memory.record
+    let loss = WriterRoom.loss(of: record.cursor.writer)
+    (record.cursor, record.pieces.more) = copy(
+      record.cursor, record.pieces.further, unless: loss, to: writer)
+    return record
+  }
+
+  /// Copies the record of a literal that another call has asked for. If that call is over, there is nothing to copy.
+  @usableFromInline @inline(never)
+  static func adopt(
+    _ cursor: RecordCursor, _ pieces: FurtherPieces, _ writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> (RecordCursor, MorePieces) {
+    copy(cursor, pieces, unless: isOpen(cursor, around: writer) ? nil : .damaged, to: writer)
+  }
+
+  private static func copy(
+    _ cursor: RecordCursor, _ pieces: FurtherPieces, unless loss: LossCause?,
+    to writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> (RecordCursor, MorePieces) {
+    let errorNumber = CurrentProcess.errorNumber
+    defer { CurrentProcess.errorNumber = errorNumber }
+    if !mmlog_take_asked(writer) { eraseAbandoned(writer) }
+    // No call site is found in its cache, so that the commit comes to the outlined part, and looks whether the record is lost.
+    writer.pointee.sites = mmlog_no_sites()
+    var copy = RecordCursor(writer, reserving: RecordLayout.bodyWord * wordSize)
+    if let loss {
+      WriterRoom.lose(writer, loss)
+      return (copy, MorePieces())
+    }
+    copy.flags = cursor.flags
+    copy.append(wordsOf: cursor)
+    return (copy, pieces.copy())
+  }
+
+  /// Whether a record is that of a call around this one, in whose message both are evaluated.
+  private static func isOpen(
+    _ cursor: RecordCursor, around writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> Bool {
+    var open = writer.pointee.outer
+    while let outer = open {
+      if outer == cursor.writer, cursor.stands(at: outer) { return true }
+      open = outer.pointee.outer
+    }
+    return false
+  }
+
+  /// Zeros what a literal has left that was built for the call and is not its message: readers expect zeros behind the last record.
+  private static func eraseAbandoned(_ writer: UnsafeMutablePointer<mmlog_writer>) {
+    if writer.pointee.in_scratch != 0 { return }
+    let count = writer.pointee.limit - writer.pointee.cursor
+    UnsafeMutableRawPointer(writer.pointee.cursor)
+      .initializeMemory(as: UInt8.self, repeating: 0, count: count)
+  }
+}
