@@ -6,7 +6,6 @@
   ///
   /// ```swift
   /// import Logging
-  /// import MMLog
   /// import MMLogSwiftLog
   ///
   /// let store = try LogStore(directory: "/var/log/orders", name: "orders")
@@ -46,7 +45,7 @@
     ///   - store: Where records go. The handler keeps it from being freed, not from being closed; after ``/MMLog/LogStore/close()``, records are
     ///     dropped and counted.
     ///   - metadataProvider: Gives metadata at each message. Default: what swift-log was bootstrapped with.
-    /// - Complexity: O(labels of the store).
+    /// - Complexity: O(1) if the label is known already.
     public init(
       label: String, store: LogStore,
       metadataProvider: Logging.Logger.MetadataProvider? = LoggingSystem.metadataProvider
