@@ -169,7 +169,7 @@ package struct Recovery: ~Copyable {
     var coverage = Coverage()
     for archive in archives { coverage.add(archive) }
     if isAnyUnreadable { coverage.distrust() }
-    if !ring.trustsDrained { try dropDamaged(archives, &coverage) }
+    try dropDamaged(archives, &coverage)
     coverage.settle()
     let series = try series(archives, directory)
     series.note = { [ring] (number) throws(SystemError) in try ring.note(archive: number) }
@@ -283,14 +283,16 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// After the machine went down, a frame's header may be on disk and its payload not.
+  /// Reads the frames that hold records which the ring still has: the ring goes after its recovery, so the
+  /// header of a frame is no proof of them. After the machine went down, the payload may be missing; a bad
+  /// disk damages it at any time.
   ///
   /// - Throws: what the system refuses: the payload may be read the next time, and its records be there twice.
   private func dropDamaged(_ archives: [ArchiveFile], _ coverage: inout Coverage) throws {
-    let oldest = image.segments.first?.header.generation ?? 0
+    let present = Set(image.segments.map(\.header.generation))
     for archive in archives {
       for frame in archive.frames
-      where frame.header.ranges.contains(where: { $0.generation >= oldest }) {
+      where frame.header.ranges.contains(where: { present.contains($0.generation) }) {
         do {
           _ = try archive.payload(of: frame)
         } catch is FormatError {

@@ -226,6 +226,17 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
+  @Test func aDamagedPayloadsRecordsAreTakenFromTheRing() throws {
+    writeOverlap()
+    let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+    var bytes = contents(name)
+    let frame = try ArchiveFile(File.open(log.folder(name), .read)).frames[1]
+    bytes[frame.offset + frame.header.headerSize + 5] ^= 3
+    log.folder.put(name, bytes)
+    #expect(try recover().sessions.map(\.recordCount) == [30])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+  }
+
   @Test func thereIsAnArchiveAfterTheOneWithTheGreatestNumber() throws {
     log.write("a", ticks: 1)
     log.save()
