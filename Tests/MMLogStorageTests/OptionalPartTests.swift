@@ -16,7 +16,7 @@ import Testing
     log.write(
       TestRecord(
         ticks: 2, site: log.textSite, flags: [.thread, .extensions],
-        words: [9 | 1009 << 32, 0] + text("b")))
+        words: [1 | 1001 << 32, 0] + text("b")))
     log.write(
       TestRecord(
         ticks: 3, site: log.textSite, flags: [.extensions, .metadata],
