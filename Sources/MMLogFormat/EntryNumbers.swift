@@ -66,7 +66,9 @@ package struct EntryNumbers {
   ///
   /// - Parameter times: When they were logged, in nanoseconds since 1970, if that is known.
   package mutating func add(_ numbers: NumberRange, times: ClosedRange<Int64>? = nil) {
-    if numbers.count > 0 { parts[numbers.writer, default: []].append(Part(numbers: numbers, times: times)) }
+    if numbers.count > 0 {
+      parts[numbers.writer, default: []].append(Part(numbers: numbers, times: times))
+    }
   }
 
   /// What is missing before and between the entries that are there, by writer and number. What is

@@ -19,7 +19,9 @@ import Testing
   }
 
   @Test func aChainHasNoGapWhateverTheOrderAndHoweverOften() {
-    let parts = [part(0, 5), part(5, 1), part(6, 100), part(3, 2, writer: 5), part(0, 3, writer: 5)]
+    let parts = [
+      part(0, 5), part(5, 1), part(6, 100), part(3, 2, writer: 5), part(0, 3, writer: 5),
+    ]
     #expect(gaps(parts) == [] && gaps(parts.reversed()) == [] && gaps(parts + parts) == [])
     #expect(gaps([]) == [])
   }
@@ -50,7 +52,9 @@ import Testing
     var numbers = EntryNumbers()
     for (first, wall) in [(0, 100), (8, 200)] as [(UInt64, Int64)] {
       var header = FrameHeader(.records)
-      (header.summary.count, header.summary.firstWall, header.summary.lastWall) = (5, wall, wall + 9)
+      (header.summary.count, header.summary.firstWall, header.summary.lastWall) = (
+        5, wall, wall + 9
+      )
       header.ranges = [
         RingRange(generation: 1, from: 0, to: 8, segment: 0, numbers: part(first, 5)),
         // Of flight records.

@@ -223,17 +223,17 @@ import Testing
 
   /// What is in the segment is then to be read from its beginning, and as far as it goes.
   @Test func offsetsOutsideTheSegmentSayNothing() throws {
-    for value in [0, 63, 65, 257, 264, .max, 64, 128, 256] as [UInt32] {
+    for value in [0, 64, 127, 129, 257, 264, .max, 128, 192, 256] as [UInt32] {
       let drained = try header { $0.store(value, 12) }.drained
       let end = try header { $0.store(value, 40) }.end
-      let isPlace = [64, 128, 256].contains(value)
+      let isPlace = [128, 192, 256].contains(value)
       #expect(
-        drained == (isPlace ? Int(value) : 64) && end == (isPlace ? Int(value) : 0), "\(value)")
+        drained == (isPlace ? Int(value) : 128) && end == (isPlace ? Int(value) : 0), "\(value)")
     }
   }
 
   @Test func offsetsCountOnlyWithTheirComplements() throws {
-    for (offset, complement, unknown) in [(12, 56, 64), (40, 60, 0)] {
+    for (offset, complement, unknown) in [(12, 56, 128), (40, 60, 0)] {
       func read(_ place: UInt32, _ check: UInt32) throws -> Int {
         let header = try header {
           $0.store(place, offset)
@@ -241,10 +241,10 @@ import Testing
         }
         return offset == 12 ? header.drained : header.end
       }
-      #expect(try read(96, ~96) == 96 && read(96, 0) == 96)
+      #expect(try read(192, ~192) == 192 && read(192, 0) == 192)
       for bit in 0..<32 {
-        #expect(try read(96 ^ 1 << bit, ~96) == unknown, "bit \(bit)")
-        #expect(try read(96, ~96 ^ 1 << bit) == unknown, "bit \(bit) of the complement")
+        #expect(try read(192 ^ 1 << bit, ~192) == unknown, "bit \(bit)")
+        #expect(try read(192, ~192 ^ 1 << bit) == unknown, "bit \(bit) of the complement")
       }
     }
   }
@@ -264,18 +264,18 @@ import Testing
     for state in [0, 3, 1 << 31] as [UInt32] {
       let header = try header {
         $0.store(state, 8)
-        $0.store(~UInt32(72), 56)
+        $0.store(~UInt32(136), 56)
       }
       #expect(!header.isFree, "state \(state)")
     }
   }
 
   @Test func aTruncatedSegmentMayEndWhereItsFileDoesNotReach() throws {
-    let cut = Array(segment.prefix(96))
-    #expect(try cut.read { try SegmentHeader($0) }.end == 0, "there is nothing at 128")
+    let cut = Array(segment.prefix(160))
+    #expect(try cut.read { try SegmentHeader($0) }.end == 0, "there is nothing at 192")
     let header = try cut.read { try SegmentHeader($0, size: 256) }
-    #expect(header.end == 128)
+    #expect(header.end == 192)
     #expect(
-      failure { _ = try Array(segment.prefix(64)).read { try SegmentHeader($0) } } == .truncated)
+      failure { _ = try Array(segment.prefix(128)).read { try SegmentHeader($0) } } == .truncated)
   }
 }

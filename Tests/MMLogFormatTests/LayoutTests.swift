@@ -93,7 +93,8 @@ import Testing
       "name's size": (Segment.threadNameSize, 16), "end": (Segment.end, 40),
       "check": (Segment.check, 44), "first": (Segment.firstNumber, 48),
       "drained's check": (Segment.drainedCheck, 56), "end's check": (Segment.endCheck, 60),
-      "writer": (Segment.writer, 64), "size": (Segment.size, 128), "free": (Int(Segment.stateFree), 0),
+      "writer": (Segment.writer, 64), "size": (Segment.size, 128),
+      "free": (Int(Segment.stateFree), 0),
       "open": (Int(Segment.stateOpen), 1), "sealed": (Int(Segment.stateSealed), 2),
     ])
   }
@@ -157,7 +158,8 @@ import Testing
       "from": (Frame.rangeFrom, 8), "to": (Frame.rangeTo, 12), "segment": (Frame.rangeSegment, 16),
       "writer": (Frame.rangeWriter, 20),
       "first number": (Frame.rangeFirstNumber, 24), "entries": (Frame.rangeEntries, 32),
-      "range's thread": (Frame.rangeThread, 36), "range": (Frame.rangeSize, 40), "most": (Frame.largestPayload, 64 << 20),
+      "range's thread": (Frame.rangeThread, 36), "range": (Frame.rangeSize, 40),
+      "most": (Frame.largestPayload, 64 << 20),
       "thread's ordinal": (ThreadLayout.ordinal, 0), "thread's id": (ThreadLayout.threadID, 4),
       "thread's name": (ThreadLayout.name, 8), "thread": (ThreadLayout.size, 24),
     ])
