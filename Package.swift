@@ -140,7 +140,8 @@ let package = Package(
       name: "CrashTests",
       dependencies: [
         "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogReader", "MMLogStorage",
-        "MMLogSystem", "MMLogTestFiles", "mmlog-crash-child", "mmlog-pipe", "mmlog-decode",
+        "MMLogFormat", "MMLogSystem", "MMLogTestFiles", "mmlog-crash-child", "mmlog-pipe",
+        "mmlog-decode",
       ]),
     .executableTarget(
       name: "mmlog-torture",

@@ -3,8 +3,10 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -255,6 +257,10 @@ static void note_registers(mmlog_crash_report *report, const ucontext_t *context
     report->registers[index] = (uint64_t)context->uc_mcontext.gregs[register_order[index]];
 }
 
+static uintptr_t interrupted_stack(const ucontext_t *context) {
+  return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+}
+
 static void note_backtrace(mmlog_crash_report *report, const ucontext_t *context) {
   const greg_t *registers = context->uc_mcontext.gregs;
   note_frames(report, (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RBP], (uintptr_t)registers[REG_RSP]);
@@ -268,6 +274,8 @@ static void note_registers(mmlog_crash_report *report, const ucontext_t *context
   report->registers[32] = context->uc_mcontext.pc;
   report->registers[33] = context->uc_mcontext.pstate;
 }
+
+static uintptr_t interrupted_stack(const ucontext_t *context) { return context->uc_mcontext.sp; }
 
 static void note_backtrace(mmlog_crash_report *report, const ucontext_t *context) {
   note_frames(report, context->uc_mcontext.pc, context->uc_mcontext.regs[29], context->uc_mcontext.sp);
@@ -288,10 +296,10 @@ static void publish(mmlog_crash_report *report) {
   for (unsigned index = 0; index < most_places; index++) {
     mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
     if (place == NULL) continue;
-    __atomic_store_n(&place->state, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->state, MMLOG_CRASH_UNFINISHED, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memcpy(&place->check, &report->check, sizeof *report - offsetof(mmlog_crash_report, check));
-    __atomic_store_n(&place->state, 2, __ATOMIC_RELEASE);
+    __atomic_store_n(&place->state, MMLOG_CRASH_COMPLETE, __ATOMIC_RELEASE);
   }
 }
 
@@ -316,6 +324,62 @@ static void note_signal(mmlog_crash_report *report, int signal, const siginfo_t 
 // The thread whose crash is being recorded or passed on, or 0.
 static uint32_t crashing;
 
+// The part of its stack that its handler, and those that this goes on to, run on. Widest while that
+// is not known.
+static struct {
+  uintptr_t low, high;
+} handler_stack = {0, UINTPTR_MAX};
+
+static void set_handler_stack(uintptr_t low, uintptr_t high) {
+  __atomic_store_n(&handler_stack.low, low, __ATOMIC_RELAXED);
+  __atomic_store_n(&handler_stack.high, high, __ATOMIC_RELEASE);
+}
+
+static bool is_on_handler_stack(uintptr_t address) {
+  uintptr_t high = __atomic_load_n(&handler_stack.high, __ATOMIC_ACQUIRE);
+  return address <= high && address >= __atomic_load_n(&handler_stack.low, __ATOMIC_RELAXED);
+}
+
+// From the handler's own frame down: to the end of the stack for handlers, if it runs on that.
+static void note_handler_stack(uintptr_t frame) {
+  stack_t own;
+  bool has_own = sigaltstack(NULL, &own) == 0 && (own.ss_flags & SS_ONSTACK) != 0;
+  set_handler_stack(has_own ? (uintptr_t)own.ss_sp : 0, frame);
+}
+
+// The stack pointer of a thread that sleeps: the last but one of what the kernel says of it. 0: it
+// does not sleep, or that may not be asked.
+static uintptr_t stack_pointer(const char *text) {
+  const char *last = strrchr(text, ' ');
+  if (last == NULL || last == text) return 0;
+  while (last > text && last[-1] != ' ') last--;
+  return strtoull(last, NULL, 16);
+}
+
+// What the kernel says of a thread. Async-signal-safe, as snprintf is not.
+static int open_state(uint32_t thread) {
+  char path[64] = "/proc/self/task/", digits[10];
+  size_t end = strlen(path);
+  unsigned count = 0;
+  for (; thread != 0; thread /= 10) digits[count++] = (char)('0' + thread % 10);
+  while (count > 0) path[end++] = digits[--count];
+  strcpy(path + end, "/syscall");
+  return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+// Whether a thread has left its handler without returning from it: by longjmp, or by its end.
+static bool has_left(uint32_t thread) {
+  char text[256];
+  int file = open_state(thread);
+  if (file < 0) return errno == ENOENT;
+  ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  if (size <= 0) return false;
+  text[size] = 0;
+  uintptr_t stack = stack_pointer(text);
+  return stack != 0 && !is_on_handler_stack(stack);
+}
+
 // The others' crashes end the process, too: not before what is being written is there.
 static void wait_for_other(void) {
   const struct timespec moment = {.tv_nsec = 1000000};
@@ -323,12 +387,35 @@ static void wait_for_other(void) {
     nanosleep(&moment, NULL);
 }
 
-static bool begin(void) {
-  uint32_t none = 0;
+static bool take(uint32_t from, uint32_t thread) {
+  return __atomic_compare_exchange_n(&crashing, &from, thread, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE);
+}
+
+static bool begin(uintptr_t stack) {
   uint32_t self = (uint32_t)syscall(SYS_gettid);
-  if (__atomic_compare_exchange_n(&crashing, &none, self, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return true;
-  if (none != self) wait_for_other();
+  if (take(0, self)) return true;
+  uint32_t other = __atomic_load_n(&crashing, __ATOMIC_ACQUIRE);
+  if (other == self) return !is_on_handler_stack(stack);
+  if (other != 0 && has_left(other)) {
+    set_handler_stack(0, UINTPTR_MAX);
+    if (take(other, self)) return true;
+  }
+  wait_for_other();
   return false;
+}
+
+// Says of the reports that their handler has returned: the process may survive.
+static void end(void) {
+  for (unsigned index = 0; index < most_places; index++) {
+    mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
+    uint32_t complete = MMLOG_CRASH_COMPLETE;
+    if (place != NULL)
+      __atomic_compare_exchange_n(&place->state, &complete, MMLOG_CRASH_RETURNED, false,
+                                  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+  }
+  set_handler_stack(0, UINTPTR_MAX);
+  __atomic_store_n(&crashing, 0, __ATOMIC_RELEASE);
 }
 
 static void record(int signal, const siginfo_t *info, const void *context) {
@@ -355,7 +442,7 @@ static void pass_on(const struct sigaction *to, int signal, siginfo_t *info, voi
     to->sa_sigaction(signal, info, context);
   } else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
     to->sa_handler(signal);
-  } else {
+  } else if (to->sa_handler == SIG_DFL || is_repeated(signal, info)) {
     // As it was before. A fault comes again, and has its usual end; everything else is sent once more.
     sigaction(signal, to, NULL);
     if (!is_repeated(signal, info)) raise(signal);
@@ -363,10 +450,13 @@ static void pass_on(const struct sigaction *to, int signal, siginfo_t *info, voi
 }
 
 void mmlog_handle_crash(const struct sigaction *to, int signal, siginfo_t *info, void *context) {
-  bool is_first = has_started() && begin();
-  if (is_first) record(signal, info, context);
+  bool is_first = has_started() && begin(interrupted_stack(context));
+  if (is_first) {
+    note_handler_stack((uintptr_t)__builtin_frame_address(0));
+    record(signal, info, context);
+  }
   pass_on(to, signal, info, context);
-  if (is_first) __atomic_store_n(&crashing, 0, __ATOMIC_RELEASE);
+  if (is_first) end();
 }
 
 static void handle(int signal, siginfo_t *info, void *context) {
@@ -400,6 +490,37 @@ int mmlog_crash_start(void) {
   }
   __atomic_store_n(&is_started, true, __ATOMIC_RELEASE);
   return 0;
+}
+
+// Where the default action did not end the process.
+static void restore_handlers(void) {
+  for (unsigned index = 0; index < sizeof fatal_signals / sizeof fatal_signals[0]; index++) {
+    struct sigaction action;
+    int signal = fatal_signals[index];
+    if (sigaction(signal, NULL, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0) continue;
+    if (action.sa_handler == SIG_DFL && previous[signal].sa_handler == SIG_DFL) set_handler(signal);
+  }
+}
+
+bool mmlog_crash_has_returned(const mmlog_crash_report *place) {
+  uint32_t thread = __atomic_load_n(&crashing, __ATOMIC_ACQUIRE);
+  if (thread != 0 && has_left(thread) && __atomic_load_n(&crashing, __ATOMIC_ACQUIRE) == thread)
+    end();
+  return __atomic_load_n(&place->state, __ATOMIC_ACQUIRE) == MMLOG_CRASH_RETURNED;
+}
+
+bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report) {
+  uint32_t returned = MMLOG_CRASH_RETURNED;
+  if (__atomic_load_n(&place->state, __ATOMIC_ACQUIRE) != returned) return false;
+  memcpy(report, place, sizeof *report);
+  restore_handlers();
+  return __atomic_compare_exchange_n(&place->state, &returned, 0, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+}
+
+void mmlog_crash_forked(void) {
+  set_handler_stack(0, UINTPTR_MAX);
+  __atomic_store_n(&crashing, 0, __ATOMIC_RELEASE);
 }
 
 bool mmlog_crash_add(mmlog_crash_report *place) {

@@ -12,6 +12,9 @@
 #define MMLOG_UNSANITIZED
 #endif
 
+// All signals but those that a fault of the thread itself raises.
+sigset_t mmlog_signals_from_elsewhere(void);
+
 // Records a crash, if crashes are recorded, and does what the handler that was there before would have done.
 void mmlog_handle_crash(const struct sigaction *previous, int signal, siginfo_t *info, void *context);
 

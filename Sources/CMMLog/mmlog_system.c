@@ -1,5 +1,6 @@
 #include "CMMLog.h"
 #include "mmlog_signals.h"
+#include "mmlog_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -206,7 +207,7 @@ int mmlog_membarrier(void) {
   return (int)syscall(SYS_membarrier, membarrier_private_expedited, 0, 0);
 }
 
-static sigset_t signals_from_elsewhere(void) {
+sigset_t mmlog_signals_from_elsewhere(void) {
   static const int raised_by_a_fault[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,
                                           SIGTRAP, SIGABRT, SIGSYS};
   sigset_t set;
@@ -217,7 +218,7 @@ static sigset_t signals_from_elsewhere(void) {
 }
 
 int mmlog_thread_start(uintptr_t *thread, void *(*routine)(void *), void *argument) {
-  sigset_t blocked = signals_from_elsewhere(), before;
+  sigset_t blocked = mmlog_signals_from_elsewhere(), before;
   pthread_t created;
   // Before the thread exists: a signal between its start and its own call would find it unblocked.
   // Set, not added: the mask of the thread that happens to start this one is no part of it

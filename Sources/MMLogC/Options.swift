@@ -33,6 +33,7 @@ extension LogStore.Configuration {
     try setTimes(options)
     try setLimits(options)
     recordsCrashes = options.records_crashes
+    recordsTermination = !options.leaves_termination_signals
     servesSignalHandlers = options.serves_signal_handlers
     containsFaults = !options.leaves_bus_errors
     allowsUntrustedDirectory = options.allows_untrusted_directory

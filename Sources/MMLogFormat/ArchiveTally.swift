@@ -1,18 +1,14 @@
 /// What an archive holds in all, as the header of its index says: known without reading anything else.
 package struct ArchiveTally: Equatable, Sendable {
-  /// Where the session ends.
-  package enum Ending: UInt8, Sendable {
-    /// In a later archive.
-    case elsewhere = 1
-    /// Here, closed in order.
-    case closed
-    /// Here: its process died, and it was recovered.
-    case died
-  }
-
   /// Records by level; last, those whose level is not known: fragments counted, written before a crash.
   package private(set) var counts = [UInt32](repeating: 0, count: FrameLayout.tallyCounts)
-  package var ending = Ending.elsewhere
+  /// How the session ended, if it ends here.
+  package private(set) var ending: SessionEnd.How?
+  /// When, in nanoseconds since 1970; 0 if it ends elsewhere.
+  package private(set) var endTime: Int64 = 0
+
+  /// What stands on disk where the session ends in a later archive; otherwise that and ``ending``.
+  private static let elsewhere: UInt8 = 1
 
   package init() {}
 
@@ -25,17 +21,21 @@ package struct ArchiveTally: Equatable, Sendable {
   }
 
   /// Takes in how the session ended.
-  package mutating func add(_ how: SessionEnd.How) { ending = how == .closed ? .closed : .died }
+  package mutating func add(_ end: SessionEnd) { (ending, endTime) = (end.how, end.time) }
 
   func encode(into out: UnsafeMutableRawBufferPointer) {
-    out.store(ending.rawValue, FrameLayout.tallyState)
+    out.store(Self.elsewhere + UInt8(ending?.rawValue ?? 0), FrameLayout.tallyState)
+    out.store(endTime, FrameLayout.tallyEnd)
     for (index, count) in counts.enumerated() { out.store(count, FrameLayout.tally + 4 * index) }
   }
 
   /// Nil if the header does not say.
   init?(header: UnsafeRawBufferPointer) {
-    guard let ending = Ending(rawValue: header[FrameLayout.tallyState]) else { return nil }
-    self.ending = ending
+    let state = header[FrameLayout.tallyState]
+    guard state >= Self.elsewhere else { return nil }
+    ending = SessionEnd.How(rawValue: UInt32(state - Self.elsewhere))
+    if ending == nil && state > Self.elsewhere { return nil }
+    endTime = header.load(FrameLayout.tallyEnd, as: Int64.self)
     for index in counts.indices {
       counts[index] = header.load(FrameLayout.tally + 4 * index, as: UInt32.self)
     }

@@ -52,7 +52,8 @@ public struct CrashReport: Equatable, Sendable {
     typealias Layout = CrashLayout
     guard bytes.count >= Layout.size else { return nil }
     let bytes = bytes.slice(0, Layout.size)
-    guard bytes.load(Layout.state, as: UInt32.self) == Layout.stateComplete,
+    let states = [Layout.stateComplete, Layout.stateReturned]
+    guard states.contains(bytes.load(Layout.state, as: UInt32.self)),
       bytes.load(Layout.check, as: UInt32.self)
         == crc32c(bytes.slice(Layout.signal, Layout.size - Layout.signal))
     else { return nil }
@@ -120,7 +121,25 @@ extension CrashReport.Module {
 extension CrashReport {
   /// As in `SIGSEGV`; `signal 77` if it has no name here.
   public var signalName: String {
-    Self.signalNames[signal] ?? "signal \(signal)"
+    SignalName.of(signal)
+  }
+
+  /// What happened, in a line: `SIGSEGV (no memory at this address) at 0x10 in thread 4711 (worker)`.
+  public var summary: String {
+    let why = reason.isEmpty ? "" : " (\(reason))"
+    let place = code > 0 ? " at 0x\(String(address, radix: 16))" : ""
+    let name = threadName.isEmpty ? "" : " (\(threadName))"
+    return "\(signalName)\(why)\(place) in thread \(threadID)\(name)"
+  }
+
+  /// Where it happened and what called that, in a line: `/usr/bin/orders+0x1e10 /lib/libc.so.6+0x3c050`,
+  /// as `addr2line(1)` takes it; an address alone where nothing is known of it.
+  package var places: String {
+    frames.map { address in
+      let module = module(of: address)
+      let offset = String(address &- (module?.base ?? 0), radix: 16)
+      return "\(module.map { "\($0.path)+" } ?? "")0x\(offset)"
+    }.joined(separator: " ")
   }
 
   /// What ``code`` means, as in `no memory at this address`; empty if there is nothing to say.
@@ -128,11 +147,6 @@ extension CrashReport {
     if code <= 0 { return sender == 0 ? "" : "sent by process \(sender)" }
     return Self.reasons[signal]?[code] ?? ""
   }
-
-  // As Linux numbers them on both processors.
-  private static let signalNames: [Int32: String] = [
-    4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 31: "SIGSYS",
-  ]
 
   private static let reasons: [Int32: [Int32: String]] = [
     4: [1: "illegal opcode", 2: "illegal operand", 5: "privileged opcode"],

@@ -91,37 +91,3 @@ package struct Trailer: Equatable, Sendable {
     archive = ArchiveID(bytes, at: TrailerLayout.archive)
   }
 }
-
-/// How a session ended, as a frame of its last archive says.
-package struct SessionEnd: Equatable, Sendable {
-  package enum How: UInt32, Sendable {
-    case closed = 1
-    case diedAndWasRecovered
-  }
-
-  package var how: How
-  /// When it was closed, or recovered, in nanoseconds since 1970.
-  package var time: Int64
-
-  package init(how: How, time: Int64) {
-    self.how = how
-    self.time = time
-  }
-
-  package var encoded: [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: SessionEndLayout.size)
-    bytes.withUnsafeMutableBytes { out in
-      out.store(how.rawValue, SessionEndLayout.how)
-      out.store(time, SessionEndLayout.time)
-    }
-    return bytes
-  }
-
-  package init?(_ bytes: UnsafeRawBufferPointer) {
-    guard bytes.count >= SessionEndLayout.size,
-      let how = How(rawValue: bytes.load(SessionEndLayout.how, as: UInt32.self))
-    else { return nil }
-    self.how = how
-    time = bytes.load(SessionEndLayout.time, as: Int64.self)
-  }
-}

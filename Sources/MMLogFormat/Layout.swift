@@ -69,6 +69,8 @@ package enum RingLayout {
   /// The archive that the session's first one stands behind: session and number.
   package static let resumedSession = newestArchive + 4
   package static let resumedNumber = resumedSession + ArchiveIDLayout.number
+  /// How the process ended, as it says itself: ``SessionEndLayout``.
+  package static let ending = resumedNumber + 4 + 4
   package static let firstClockPair = state + 64
   package static let clockPairSlots = firstClockPair + ClockPairLayout.size
   package static let ledger = 1024
@@ -270,6 +272,8 @@ package enum FrameLayout {
   /// How far an index says what the archive holds: of an index only, as are the counts in the clock's place.
   package static let tallyState = levels + 1
   package static let tally = clockTicks
+  /// When the session ended that ends in the archive: of an index only.
+  package static let tallyEnd = size - 8
   /// Bit 0: flight records.
   package static let flags = levels + 2
   package static let flightFlag: UInt8 = 1
@@ -323,10 +327,16 @@ package enum IndexEntryLayout {
   package static let size = 64
 }
 
+/// How a session ended: in the ring, written as the process ends, and as a frame's payload. A
+/// handler that writes it is C's, and has a struct of this layout.
 package enum SessionEndLayout {
   package static let how = 0
-  package static let time = how + 4 + 4
-  package static let size = time + 8
+  package static let signal = how + 4
+  package static let sender = signal + 4
+  package static let check = sender + 4
+  package static let time = check + 4
+  package static let recovered = time + 8
+  package static let size = recovered + 8
 }
 
 /// The report of a crash: in the ring, and as a frame's payload. The handler that writes it is C's, and has a struct of this
@@ -366,6 +376,8 @@ package enum CrashLayout {
   package static let moduleSize = modulePath + modulePathSize
 
   package static let stateComplete: UInt32 = 2
+  /// Complete, and the handler has returned.
+  package static let stateReturned: UInt32 = 4
   package static let hasMoreFrames: UInt16 = 1
   package static let isGuessed: UInt16 = 2
 }

@@ -3,6 +3,7 @@
 @_exported public import enum MMLogFormat.Level
 @_exported public import enum MMLogFormat.LossCause
 @_exported public import struct MMLogFormat.LossLedger
+@_exported public import struct MMLogFormat.SessionEnd
 @_exported public import struct MMLogFormat.SessionID
 @_exported public import struct MMLogFormat.SessionIdentity
 @_exported public import enum MMLogFormat.Value

@@ -57,7 +57,7 @@ public final class LogFiles {
     }
   }
 
-  /// The last records of each thread of the session that ended last without being closed; nil if there is none.
+  /// The last records of each thread of the session that crashed last; nil if none did.
   ///
   /// - Parameters:
   ///   - count: How many of each thread at most.
@@ -73,12 +73,14 @@ public final class LogFiles {
     return LogReader(self, narrowed, .firstOfThreads(counts.mapValues { max(0, $0 - count) }))
   }
 
-  /// The session that ended last without being closed; nil if there is none.
+  /// The session that crashed last, whichever began last; nil if none did. See
+  /// ``SessionEnd/How/isCrash``.
   ///
   /// - Parameter filter: Which sessions count.
   public func lastCrashedSession(filter: LogFilter = LogFilter()) -> LogSession? {
     let wanted = sessions.filter { filter.passes($0.identity) }
-    return wanted.last { $0.hasCrashed }.map { LogSession($0.identity) }
+    let crashes = wanted.compactMap { session in session.crashTime.map { (session, time: $0) } }
+    return crashes.max { $0.time < $1.time }.map { LogSession($0.0.identity) }
   }
 
   /// A time that at least so many records follow if all pass, or nil if there are no more.

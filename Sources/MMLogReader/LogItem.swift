@@ -91,23 +91,18 @@ public struct UnfinishedRecord: Sendable {
 
 /// How a session ended, or why that is not known.
 public enum SessionEnding: Hashable, Sendable {
-  /// Its store was closed, at that time in nanoseconds since 1970, if it is known.
-  case closed(at: Int64?)
-  /// Its process died; a later start moved what was left in the ring to an archive, at that time in
-  /// nanoseconds since 1970.
-  case diedAndWasRecovered(at: Int64)
-  /// Its process died, and what it had not archived is still in its ring, and was read from there.
-  case died
+  /// It ended so.
+  case ended(SessionEnd)
   /// It has not ended: its process lives.
   case running
   /// Nothing says so: neither its ring nor a mark of its end is among the files that were read.
   case unknown
 
-  /// Whether its process died.
-  public var isDeath: Bool {
-    switch self {
-    case .died, .diedAndWasRecovered: true
-    case .closed, .running, .unknown: false
-    }
+  /// In which way it ended; nil if it has not ended, or nothing says so.
+  public var how: SessionEnd.How? {
+    if case .ended(let end) = self { end.how } else { nil }
   }
+
+  /// Whether it crashed: ``SessionEnd/How/isCrash``.
+  public var isCrash: Bool { how?.isCrash == true }
 }

@@ -183,7 +183,7 @@ package final class ArchiveWriter {
   /// Appends how the session ended.
   package func append(_ end: SessionEnd) throws(SystemError) {
     try append(FrameHeader(.sessionEnd), end.encoded)
-    tally.add(end.how)
+    tally.add(end)
   }
 
   private func append(_ header: FrameHeader, _ payload: [UInt8]) throws(SystemError) {

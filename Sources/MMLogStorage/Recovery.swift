@@ -5,6 +5,8 @@ package import MMLogSystem
 public struct RecoveredSession: Sendable {
   /// Who it was.
   public let identity: SessionIdentity
+  /// How it ended. Not every end is a crash: see ``SessionEnd/How/isCrash``.
+  public let end: SessionEnd
   /// How many records were moved from the ring to an archive, flight records included. Those archived before are not counted.
   public let recordCount: Int
   /// How many of them were flight records: below ``LogStore/Configuration/archiveLevel``.
@@ -179,9 +181,10 @@ package struct Recovery: ~Copyable {
     let flightCount = image.hasFlight ? try moveFlight(to: series, coverage) : 0
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
-    try finish(series, archives)
+    let end = image.end(isOfThisBoot: ring.trustsDrained).recovered(at: Clock.realtime())
+    try finish(series, archives, end)
     return RecoveredSession(
-      identity: image.head.identity, recordCount: count + flightCount,
+      identity: image.head.identity, end: end, recordCount: count + flightCount,
       flightRecordCount: flightCount, losses: image.losses,
       damage: (image.damage + damage).map {
         "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes"
@@ -414,7 +417,9 @@ package struct Recovery: ~Copyable {
   }
 
   /// Says in the session's last archive how it ended, unless a recovery that died after this already did.
-  private func finish(_ series: ArchiveSeries, _ archives: [ArchiveFile]) throws {
+  private func finish(
+    _ series: ArchiveSeries, _ archives: [ArchiveFile], _ end: SessionEnd
+  ) throws {
     if archives.last?.isClosed == true,
       archives.last?.frames.contains(where: { $0.header.type == .sessionEnd }) == true
     {
@@ -424,8 +429,6 @@ package struct Recovery: ~Copyable {
     // Twice, if a recovery dies after this: it is the same one.
     if let crash = image.crash { try series.append(crash) }
     TestPoint.reach(.recoveryLossesWritten)
-    let end = SessionEnd(
-      how: image.isClosedCleanly ? .closed : .diedAndWasRecovered, time: Clock.realtime())
     let dictionary = image.entries.flatMap { Array($0.bytes) }
     try dictionary.withUnsafeBytes { try series.end(end, dictionary: $0) }
     TestPoint.reach(.recoveryClosed)

@@ -33,6 +33,8 @@ package final class RingImage {
   package let losses: LossLedger
   /// What the process died of, if its handlers of fatal signals could write it.
   package let crash: CrashReport?
+  /// How the process said that it ends, if it did. See ``end(isOfThisBoot:)``.
+  private let mark: SessionEnd?
   package let dictionary: LogDictionary
   /// The dictionary's entries one by one, for copying them into an archive.
   package let entries: [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)]
@@ -76,6 +78,7 @@ package final class RingImage {
     losses = LossLedger(all.slice(RingLayout.ledger, RingLayout.ledgerSize)) ?? LossLedger()
     crash =
       copy.hasCrashArea ? CrashReport(all.slice(RingLayout.crash, CrashLayout.size)) : nil
+    mark = SessionEnd(all.slice(RingLayout.ending, SessionEndLayout.size))
     if head.isMended { copy.noteMended(0..<HeadLayout.size, "head") }
     (dictionary, entries, dictionarySize) = copy.dictionary()
     damage = copy.damage
@@ -128,6 +131,17 @@ package final class RingImage {
   /// Zeros: that is not known, and then it may have been down meanwhile.
   package func isOfBoot(_ bootID: [UInt8]) -> Bool {
     head.identity.bootID == bootID && bootID.contains { $0 != 0 }
+  }
+
+  /// How the session ended, whose process does not live any more.
+  ///
+  /// A crash comes last, wherever it happens: in closing, in an exit handler.
+  ///
+  /// - Parameter isOfThisBoot: Whether the machine has been running since: ``isOfBoot(_:)``.
+  package func end(isOfThisBoot: Bool) -> SessionEnd {
+    if let crash { return SessionEnd(crash) }
+    if isClosedCleanly { return SessionEnd(.closed, time: clock.wall) }
+    return mark ?? SessionEnd(isOfThisBoot ? .killed : .powerLost, time: clock.wall)
   }
 
   /// Reads and checks the head of a ring.

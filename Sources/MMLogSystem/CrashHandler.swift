@@ -22,6 +22,9 @@ package struct CrashPlace: ~Copyable, @unchecked Sendable {
   /// - Complexity: O(1) if they are those of the last time, else O(their number).
   package static func readModules() { mmlog_crash_read_modules() }
 
+  /// In a child of fork(2), before anything else of this type. Async-signal-safe.
+  package static func reinitialise() { mmlog_crash_forked() }
+
   /// Gives the calling thread a stack for handlers, if it has none: sigaltstack(2). Without, an overflow of its own stack is not
   /// recorded. Async-signal-safe; does nothing before ``start()``.
   package static func guardThread() { mmlog_crash_guard_thread() }
@@ -36,6 +39,17 @@ package struct CrashPlace: ~Copyable, @unchecked Sendable {
   package init?(at address: UnsafeMutableRawPointer) {
     place = address.bindMemory(to: mmlog_crash_report.self, capacity: 1)
     guard mmlog_crash_add(place) else { return nil }
+  }
+
+  /// Whether it has a report whose handler has returned, or was left by its thread: unless the process
+  /// ends now, it has survived. Any thread, but not in a handler; some system calls while one runs.
+  package borrowing func hasReturned() -> Bool { mmlog_crash_has_returned(place) }
+
+  /// Takes such a report, and frees the place for the next; nil if there is none.
+  package borrowing func take() -> [UInt8]? {
+    var report = mmlog_crash_report()
+    guard mmlog_crash_take(place, &report) else { return nil }
+    return withUnsafeBytes(of: report) { Array($0) }
   }
 
   /// Ends it in a child of fork(2), without giving anything back. Async-signal-safe.

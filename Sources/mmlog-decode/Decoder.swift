@@ -32,7 +32,7 @@ struct Decoder {
         sink.note(progress: { reader.progress })
       }
     } else {
-      Command.decode.report("no session ended without being closed")
+      Command.decode.report("no session crashed")
     }
     try sink.finish()
     if case .beforeCrash = settings.part { tellOpenSpans(files) }
@@ -123,7 +123,7 @@ struct Decoder {
   }
 
   private mutating func report(_ item: LogItem) throws {
-    guard let report = Report(item, settings.filter) else { return }
+    guard let report = Report(item, settings.filter, settings.zone) else { return }
     if report.isDamageOrLoss { status = .damageOrLoss }
     // What was read before it is to be seen before it.
     try sink.flush()

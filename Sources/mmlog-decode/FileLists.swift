@@ -17,7 +17,7 @@ struct SessionList {
     let sessions = files.overview(filter: filter)
     for session in sessions {
       try output.append(line(session).escapedForTerminal + "\n")
-      guard session.ending.isDeath else { continue }
+      guard session.ending.isCrash else { continue }
       for line in spans.lines(files.openSpans(of: session.session.id)) {
         try output.append("  \(line)".escapedForTerminal + "\n")
       }
@@ -46,12 +46,15 @@ struct SessionList {
 
   private mutating func ending(_ ending: SessionEnding) -> String {
     switch ending {
-    case .closed(let at): "closed" + (at.map { " at \(time.text(of: $0))" } ?? "")
-    case .diedAndWasRecovered(let at): "died, recovered at \(time.text(of: at))"
-    case .died: "died, not recovered"
+    case .ended(let end): time.text(of: end) + recovery(end)
     case .running: "running"
     case .unknown: "end unknown"
     }
+  }
+
+  private mutating func recovery(_ end: SessionEnd) -> String {
+    if end.how == .closed { return "" }
+    return end.recovered.map { ", recovered at \(time.text(of: $0))" } ?? ", not recovered"
   }
 }
 

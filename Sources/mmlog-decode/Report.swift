@@ -10,7 +10,7 @@ struct Report {
 
   /// Nil for what is as it should be, and for the end of a session that ended before the time asked
   /// for, or began after it.
-  init?(_ item: LogItem, _ filter: LogFilter) {
+  init?(_ item: LogItem, _ filter: LogFilter, _ zone: LogTimeZone) {
     switch item {
     case .record, .sessionStarted: return nil
     case .damage(let damage):
@@ -28,7 +28,9 @@ struct Report {
       sentence = "\(session.title): \(ledger)"
       isDamageOrLoss = true
     case .sessionEnded(let session, let ending, let lastTime):
-      guard let summary = ending.summary, session.isWithin(filter, lastTime) else { return nil }
+      guard let summary = ending.summary(zone), session.isWithin(filter, lastTime) else {
+        return nil
+      }
       sentence = "\(session.title): \(summary)"
       isDamageOrLoss = false
     }
@@ -49,12 +51,28 @@ extension LogSession {
 }
 
 extension SessionEnding {
-  fileprivate var summary: String? {
+  fileprivate func summary(_ zone: LogTimeZone) -> String? {
     switch self {
-    case .closed, .running: nil
-    case .diedAndWasRecovered: "the process died; what its ring held was recovered by a later start"
-    case .died: "the process died; what its ring held is shown, and not recovered yet"
+    case .ended(let end): end.how == .closed ? nil : end.text(zone)
+    case .running: nil
     case .unknown: "neither its ring nor a mark of its end is here: its last records may be missing"
     }
+  }
+}
+
+extension SessionEnd {
+  fileprivate func text(_ zone: LogTimeZone) -> String {
+    var time = RecordTime(zone: zone)
+    let isRecovered = recovered != nil
+    return "\(time.text(of: self)); what its ring held "
+      + (isRecovered ? "was recovered by a later start" : "is shown, and not recovered yet")
+  }
+}
+
+extension RecordTime {
+  /// `ended by SIGTERM from process 4711 at 2026-11-21T09:00:00.000000000Z`
+  mutating func text(of end: SessionEnd) -> String {
+    let isCertain = end.how != .killed && end.how != .powerLost
+    return "\(end.summary)\(isCertain ? "" : ", last sign of life") at \(text(of: end.time))"
   }
 }

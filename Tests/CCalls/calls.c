@@ -1,8 +1,10 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -206,3 +208,16 @@ void ccalls_raise(int signal) {
 }
 
 int ccalls_fork(void) { return fork(); }
+
+static sigjmp_buf before_abort;
+
+static void jump(int signal) {
+  (void)signal;
+  siglongjmp(before_abort, 1);
+}
+
+void ccalls_jump_out_of_abort(void) { signal(SIGABRT, jump); }
+
+void ccalls_survive_abort(void) {
+  if (sigsetjmp(before_abort, 1) == 0) abort();
+}

@@ -212,8 +212,9 @@ package struct Findings {
 
   private mutating func compareEnding(_ process: Int, _ page: CountPage) {
     switch endings[process] {
-    case .closed: if !page.isQuiet { note("process \(process) has closed its log while logging") }
-    case .diedAndWasRecovered: if page.isClosed { note("process \(process) has closed its log") }
+    case .ended(let end) where end.how == .closed:
+      if !page.isQuiet { note("process \(process) has closed its log while logging") }
+    case .ended: if page.isClosed { note("process \(process) has closed its log") }
     // A child by fork has none before its first record.
     case nil where page.counts.allSatisfy { $0 == 0 } && !page.isClosed: break
     case let ending: note("process \(process) ended so: \(ending.map { "\($0)" } ?? "not at all")")

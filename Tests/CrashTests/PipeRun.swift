@@ -15,17 +15,22 @@ final class PipeRun {
   var store: String { folder("store") }
 
   /// Starts it; what it reads then comes from ``feed(_:_:)``, if not from a file.
-  func start(input path: String? = nil, _ arguments: [String] = [], output: String? = nil) throws
-    -> ChildProcess
-  {
+  ///
+  /// - Parameter wrapper: The beginning of a command line that starts it; empty: it is started itself.
+  func start(
+    by wrapper: [String] = [], input path: String? = nil, _ arguments: [String] = [],
+    output: String? = nil
+  ) throws -> ChildProcess {
     runs += 1
     if path == nil {
       mkfifo(folder("fifo"), 0o600)
       // For reading too: opening it does not wait for a reader then, nor does writing fail.
       input = try File.open(folder("fifo"), [.read, .write, .nonBlocking])
     }
+    let program = ChildProcess.path(of: "mmlog-pipe")
+    let line = wrapper + [program, "--directory", store, "--name", "piped"] + arguments
     return try ChildProcess(
-      ChildProcess.path(of: "mmlog-pipe"), ["--directory", store, "--name", "piped"] + arguments,
+      line[0], Array(line.dropFirst()),
       input: path ?? folder("fifo"), output: output ?? folder("out"),
       errors: folder("errors \(runs)"))
   }

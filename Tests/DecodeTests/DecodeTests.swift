@@ -108,7 +108,9 @@ import Testing
     log.write("one", ticks: 0)
     log.save()
     let title = "mmlog-decode: session \(log.identity.session) (orders, pid 42): "
-    let died = title + "the process died; what its ring held is shown, and not recovered yet\n"
+    let died =
+      title + "killed, or the machine went down, last sign of life at "
+      + "2025-11-21T09:00:00.000000000Z; what its ring held is shown, and not recovered yet\n"
     #expect(
       try decode(["--utc", log.folder.path]) == Run(output: lines[0], errors: died, status: 0))
     var ledger = LossLedger()

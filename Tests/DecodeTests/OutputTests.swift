@@ -338,7 +338,7 @@ import Testing
     #expect(
       page.contains(#"\u003c/script>\u003cscript>alert(1)"#), "the label is in the page's data")
     #expect(!page.contains("http://") && !page.contains("https://"), "no network")
-    #expect(page.contains(#""ending":"died""#))
+    #expect(page.contains(#""ending":"powerLost""#))
     // A file of which nothing could be read is told in the page too.
     let garbage = folder.put("garbage.mmlog", Array("no log".utf8))
     let other = try decode(["--report", folder("page.html"), log.folder.path, garbage])

@@ -69,8 +69,8 @@ import Testing
       run.output == """
         \(log.identity.session)  \(start)2025-11-21T09:00:03.000000000Z  closed at \
         2025-11-21T09:00:00.000000999Z  4 records in 2 archives  none lost
-        \(crashed.identity.session)  \(start)2025-11-21T09:00:05.000000000Z  died, not recovered  1 record \
-        in 0 archives and a ring  lost 3 records: ring full (info 3)
+        \(crashed.identity.session)  \(start)2025-11-21T09:00:05.000000000Z  killed, or the machine went \
+        down, last sign of life at 2025-11-21T09:00:00.000000000Z, not recovered  1 record in 0 archives and a ring  lost 3 records: ring full (info 3)
 
         """)
     #expect(run.status == 1 && run.errors.isEmpty)
@@ -179,12 +179,12 @@ import Testing
     }
     log.save()
     let run = try decode(["--last-crash", "2", "-f", "message", log.folder.path])
-    #expect(run.output == "5\n6\n7\n8\n" && run.errors.contains("the process died"))
+    #expect(run.output == "5\n6\n7\n8\n" && run.errors.contains("killed, or the machine went down"))
     #expect(try decode(["-f", "message", "--last-crash", log.folder.path]).output.count == 18)
     log.close()
     log.save()
     #expect(
-      try decode(["--last-crash", "2", log.folder.path]).errors.contains("no session ended without")
+      try decode(["--last-crash", "2", log.folder.path]).errors.contains("no session crashed")
     )
   }
 

@@ -555,12 +555,26 @@ class Session:
                 self.report.damage("%s: %d lost (%s): %s"
                                    % (self.name, count, LEVELS[number % 8], CAUSES[number // 8]))
         if self.end:
-            how, wall = self.end
-            text = {1: "closed", 2: "died, recovered later"}.get(how, "ended (%d)" % how)
-            self.report.note("%s: %s, at %d" % (self.name, text, wall))
+            self.report.note("%s: %s, at %d" % ((self.name,) + self.end))
         else:
             self.report.note("%s: %s" % (self.name, "closed" if self.ring_state == 2
-                                         else "still open, or died and not yet recovered"))
+                                         else "still open, or killed and not yet recovered"))
+
+
+ENDINGS = {1: "closed", 2: "killed", 3: "exited", 4: "ended by signal %d from process %d",
+           5: "crashed by signal %d from process %d", 6: "killed, or the machine went down"}
+
+
+def session_end(data):
+    """How a session ended, and when; None where nothing was written, or not all of it."""
+    if len(data) < 32 or u32(data, 0) not in ENDINGS:
+        return None
+    if crc32c(data[:12] + bytes(4) + data[16:32]) != u32(data, 12):
+        return None
+    text = ENDINGS[u32(data, 0)]
+    if "%" in text:
+        text %= (u32(data, 4), u32(data, 8))
+    return text, i64(data, 16)
 
 
 class Head(NamedTuple):
@@ -650,6 +664,8 @@ def read_ring(path, sessions, report):
             damage("cut off at %d of %d bytes" % (actual, size))
         session = sessions.open(head)
         session.ring_state = u32(data, 512)
+        if not session.end and session.ring_state == 1:
+            session.end = session_end(data[544:576])
         session.archive_level = data[456]
         same_boot = any(head.boot) and head.boot == running_boot()
         clock = ring_clock(data)
@@ -893,8 +909,8 @@ def add_frame(frame, frames, session, damage):
         add_rows(payload, header, session, damaged)
     elif kind == 3 and len(payload) >= 512:
         session.losses = struct.unpack("<64Q", payload[:512])
-    elif kind == 4 and len(payload) >= 16:
-        session.end = u32(payload, 0), i64(payload, 8)
+    elif kind == 4 and session_end(payload):
+        session.end = session_end(payload)
     elif kind == 5:
         entries = b"".join(each.index_entry() for each in frames if each.header[8] != 1)
         if payload != entries and not session.archive_damage:

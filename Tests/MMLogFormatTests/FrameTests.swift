@@ -110,15 +110,19 @@ import Testing
   }
 
   @Test func aSessionsEndIsReadAsItWasWritten() {
-    for how in [SessionEnd.How.closed, .diedAndWasRecovered] {
-      let end = SessionEnd(how: how, time: -9)
-      #expect(end.encoded.count == 16 && end.encoded[0] == UInt8(how.rawValue))
-      #expect(end.encoded.read { SessionEnd($0) } == end)
+    for how in SessionEnd.How.allCases {
+      let end = SessionEnd(how, time: -9, signal: 15, sender: 4711)
+      for end in [end, end.recovered(at: 77)] {
+        let bytes = end.encoded
+        #expect(bytes.count == 32 && bytes[0] == UInt8(how.rawValue))
+        #expect(bytes.read { SessionEnd($0) } == end)
+        for bit in 0..<256 {
+          #expect(bytes.flipping(bit: bit).read { SessionEnd($0) } == nil, "bit \(bit)")
+        }
+        for count in 0..<32 { #expect(Array(bytes.prefix(count)).read { SessionEnd($0) } == nil) }
+      }
     }
-    for how in [0, 3, 255] as [UInt8] {
-      #expect(([how] + [UInt8](repeating: 0, count: 15)).read { SessionEnd($0) } == nil)
-    }
-    #expect([UInt8](repeating: 1, count: 15).read { SessionEnd($0) } == nil)
+    #expect([UInt8](repeating: 0, count: 32).read { SessionEnd($0) } == nil)
   }
 }
 

@@ -24,7 +24,7 @@ import Testing
     log.close()
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "b", "c", ">"])
-    #expect(reading.ends == [.closed(at: TestLog.epoch + 999)])
+    #expect(reading.ends == [.ended(SessionEnd(.closed, time: TestLog.epoch + 999))])
   }
 
   @Test func anArchiveWithoutAnEndIsOfUnknownFate() {
@@ -213,8 +213,8 @@ import Testing
 
   @Test func recoveryIsTold() {
     writeThree()
-    log.close(.diedAndWasRecovered)
-    #expect(log.read().ends == [.diedAndWasRecovered(at: TestLog.epoch + 999)])
+    log.close(.killed)
+    #expect(log.read().ends == [.ended(SessionEnd(.killed, time: TestLog.epoch + 999))])
   }
 }
 

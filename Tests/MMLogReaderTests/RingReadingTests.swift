@@ -26,7 +26,7 @@ import Testing
     log.write("c", ticks: 30, thread: 1)
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "b", "c", ">"])
-    #expect(reading.ends == [.died])
+    #expect(reading.ends.map(\.how) == [.powerLost])
     #expect(reading.damage.isEmpty)
   }
 
@@ -148,7 +148,7 @@ import Testing
     #expect(isLocked)
     #expect(Reading([log.folder.path]).ends == [.running])
     try file.unlock()
-    #expect(Reading([log.folder.path]).ends == [.died])
+    #expect(Reading([log.folder.path]).ends.map(\.how) == [.powerLost])
   }
 }
 

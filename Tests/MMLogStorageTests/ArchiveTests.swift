@@ -22,7 +22,7 @@ import Testing
     var losses = LossLedger()
     losses[.ringFull, .info] = 5
     try writer.append(losses)
-    try writer.append(SessionEnd(how: .closed, time: 77))
+    try writer.append(SessionEnd(.closed, time: 77))
     try writer.close(dictionary: fixture.dictionary.bytes)
     let archive = try fixture.read(writer.path)
     #expect(archive.isClosed && archive.damage.isEmpty && archive.tornBytes == 0)

@@ -24,7 +24,7 @@ import Testing
     let head = ArchiveHead(identity: identity, number: number, created: created * Self.second)
     let writer = try ArchiveWriter(in: fixture.directory(), head, compressionLevel: 1)
     try fixture.append(ticks, to: writer)
-    if let end { try writer.append(SessionEnd(how: end, time: 5)) }
+    if let end { try writer.append(SessionEnd(end, time: 5)) }
     if closes { try writer.close(dictionary: fixture.dictionary.bytes) }
     return writer.fileName
   }
@@ -32,7 +32,7 @@ import Testing
   // MARK: - Looking
 
   @Test func archivesAreListedOldestFirstWithWhatTheyHold() throws {
-    try archive(2, created: 20, ticks: [3, 4, 5], end: .diedAndWasRecovered)
+    try archive(2, created: 20, ticks: [3, 4, 5], end: .killed)
     try archive(1, created: 10)
     fixture.folder.put("notes.txt", [1])
     fixture.folder.put("other-20260101T000000Z-\(fixture.identity.session)-000001.mmlog", [1])
@@ -44,7 +44,7 @@ import Testing
     #expect(contents.map(\.count) == [2, 3])
     #expect(contents.map { $0.count(.info) } == [2, 3] && contents[0].countOfUnknownLevel == 0)
     #expect(contents[1].times == 1003...1005)
-    #expect(contents.map(\.ending) == [nil, .died])
+    #expect(contents.map(\.ending) == [nil, .killed])
     for archive in list {
       #expect(try archive.size == fixture.contents(archive.path).count)
       #expect(archive.path == fixture.folder(archive.fileName))
@@ -57,11 +57,11 @@ import Testing
     let writer = try ArchiveWriter(
       resuming: file, locked(fixture.folder.path, name), compressionLevel: 1)
     try fixture.append([7], to: writer)
-    try writer.append(SessionEnd(how: .diedAndWasRecovered, time: 5))
+    try writer.append(SessionEnd(.killed, time: 5))
     try writer.close(dictionary: fixture.dictionary.bytes)
     let contents = try #require(try catalogue().look().first?.contents)
     #expect(contents.count == 3 && contents.countOfUnknownLevel == 2)
-    #expect(contents.ending == .died && contents.times == 1001...1007)
+    #expect(contents.ending == .killed && contents.times == 1001...1007)
   }
 
   @Test func anArchiveIsActiveAsLongAsItsWriterIsThere() throws {

@@ -66,7 +66,8 @@ import Testing
     #expect(names.count == 1 && names[0].hasSuffix(".mmlog"))
     #expect(messages() == (0..<40).map { "record \($0)" })
     #expect(readHere([log.folder.path]).records == before.records)
-    guard case .diedAndWasRecovered = endings().first else { return #expect(Bool(false)) }
+    guard case .ended(let end) = endings().first else { return #expect(Bool(false)) }
+    #expect(end.how.isCrash && end.recovered != nil)
   }
 
   @Test func aSecondRecoveryFindsNothing() throws {
@@ -388,7 +389,8 @@ import Testing
     log.put([UInt8(RingLayout.stateClosed)], at: RingLayout.state)
     log.save()
     #expect(try recover().sessions.count == 1)
-    guard case .closed = endings().first else { return #expect(Bool(false)) }
+    guard case .ended(let end) = endings().first else { return #expect(Bool(false)) }
+    #expect(end.how == .closed)
   }
 
   @Test func afterAPowerCutRecordsBehindALostPageAreFound() throws {

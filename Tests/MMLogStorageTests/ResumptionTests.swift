@@ -144,7 +144,7 @@ import Testing
     #expect(result.records.map(\.message) == ["a", "b", "c"] && !result.hasTrouble)
     #expect(try directory.names().filter { $0.hasSuffix(".mmlog") } == archives)
     let info = try Catalogue(of: copy.path, store: nil).look()
-    #expect(info.map(\.isSealed) == [true] && info.first?.contents?.ending == .died)
+    #expect(info.map(\.isSealed) == [true] && info.first?.contents?.ending == .killed)
   }
 
   @Test func aRecoveryCountsTheArchiveThatIsInAnothersFile() throws {

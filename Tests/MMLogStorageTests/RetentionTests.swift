@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test func archivesAroundTheNewestCrashesStay() {
-    let archives = archives { for index in [1, 4] { $0[index].endsInCrash = true } }
+    let archives = archives { for index in [1, 4] { $0[index].crashTime = Int64(index) } }
     for (crashes, deleted) in [
       (0, [0, 1, 2, 3, 4, 5, 6]), (1, [0, 1, 2, 3, 6, 7, 8]), (2, [0, 3, 6, 7, 8]),
     ] {
@@ -84,6 +84,12 @@ import Testing
       #expect(plan.deletions.map(\.index) == deleted, "\(crashes)")
       #expect(plan.unmet == (crashes == 2 ? [.count] : []))
     }
+  }
+
+  @Test func theNewestCrashIsTheOneThatHappenedLast() {
+    let archives = archives { ($0[1].crashTime, $0[4].crashTime) = (9, 8) }
+    let plan = plan(limits { ($0.count, $0.crashes) = (3, 1) }, archives)
+    #expect(plan.deletions.map(\.index) == [0, 3, 4, 5, 6, 7, 8])
   }
 
   @Test func aLimitSmallerThanOneArchiveLeavesTheOneBeingWritten() {

@@ -30,7 +30,7 @@ import Testing
     var closed: [String] = []
     series.report = { if case .closed(let path, _) = $0 { closed.append(path) } }
     for ticks in 1...200 as ClosedRange<UInt64> { try append([ticks], to: series) }
-    try series.end(SessionEnd(how: .closed, time: 1), dictionary: fixture.dictionary.bytes)
+    try series.end(SessionEnd(.closed, time: 1), dictionary: fixture.dictionary.bytes)
     let archives = try archives()
     #expect(archives.count > 3 && archives.map(\.path) == closed)
     #expect(archives.map(\.head.number) == (1...UInt32(archives.count)).map { $0 })

@@ -132,7 +132,7 @@ extension TestLog {
 
   /// Ends the session, or only its last archive, as closing does.
   package func close(_ how: SessionEnd.How? = .closed) {
-    if let how { addFrame(.sessionEnd, SessionEnd(how: how, time: Self.epoch + 999).encoded) }
+    if let how { addFrame(.sessionEnd, SessionEnd(how, time: Self.epoch + 999).encoded) }
     let dictionary = addFrame(.dictionary, dictionaryPayload).lowerBound
     let index = addFrame(.index, IndexEntry.encode(builtFrames)).lowerBound
     let id = archiveID

@@ -150,6 +150,88 @@ import Testing
     #expect(Contents(folder.path).crashes.map(\.signal) == [SIGSEGV])
   }
 
+  /// Ways to survive a fatal signal.
+  enum Survival: String, Codable, CaseIterable {
+    case handlerReturns, threadEnds, ignored
+
+    func prepare() {
+      switch self {
+      case .handlerReturns: signal(SIGABRT) { _ in }
+      case .threadEnds: signal(SIGABRT) { _ in pthread_exit(nil) }
+      case .ignored: signal(SIGABRT, SIG_IGN)
+      }
+    }
+  }
+
+  @Test(
+    "a signal that was survived becomes a record, and a later crash has its own report",
+    arguments: Survival.allCases)
+  func survived(survival: Survival) async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .signal(SIGSEGV)) {
+      [path = folder.path as String, survival = survival as Survival] in
+      survival.prepare()
+      let store = try CrashRecorderTests.open(path)
+      let log = store.logger(label: "l")
+      // Twice: the place is free again after the first, and the handler there.
+      for round in 1...2 {
+        _ = try MMLogSystem.Thread(name: "worker") {
+          log.info("before")
+          raise(SIGABRT)
+        }
+        while Contents(path).records.count < 2 * round { usleep(10_000) }
+        require(Contents(path).crashes.isEmpty)
+      }
+      dieOfNoMemory()
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.crashes.map(\.signal) == [SIGSEGV])
+    #expect(contents.endings.map(\.how) == [.crashed])
+    let records = contents.records.filter { $0.label == "mmlog" && $0.level == .critical }
+    #expect(records.count == 2)
+    for record in records {
+      #expect(record.message.hasPrefix("survived SIGABRT (sent by process "))
+      #expect(record.message.contains(" (worker): /") && record.message.contains("+0x"))
+    }
+  }
+
+  @Test("a report stays as long as its handler runs, however long that is")
+  func longHandler() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+      signal(SIGABRT) { _ in
+        while true { pause() }
+      }
+      let store = try CrashRecorderTests.open(path)
+      let log = store.logger(label: "l")
+      log.info("before")
+      _ = try MMLogSystem.Thread(name: "worker") { raise(SIGABRT) }
+      while Contents(path).crashes.isEmpty { usleep(10_000) }
+      // As a backtracer does. Three looks of the drainer.
+      sleep(4)
+      kill(getpid(), SIGKILL)
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.messages == ["before"] && contents.crashes.map(\.signal) == [SIGABRT])
+    #expect(contents.endings.map(\.how) == [.crashed])
+  }
+
+  @Test("closing a store takes a signal that was survived along")
+  func survivedAndClosed() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      unblockSignals()
+      signal(SIGABRT) { _ in }
+      let store = try CrashRecorderTests.open(path)
+      store.logger(label: "l").info("before")
+      raise(SIGABRT)
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.messages.count == 2 && contents.crashes.isEmpty)
+    #expect(contents.endings.map(\.how) == [.closed])
+  }
+
   @Test(
     "a child of a fork has its own report, and its parent none",
     .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
@@ -239,6 +321,22 @@ import Testing
     }
     #expect(
       MemoryLayout<Report>.size == Layout.size && MemoryLayout<Module>.size == Layout.moduleSize)
+    let ends: [(Int?, Int)] = [
+      (MemoryLayout<mmlog_ending>.offset(of: \.how), SessionEndLayout.how),
+      (MemoryLayout<mmlog_ending>.offset(of: \.signal), SessionEndLayout.signal),
+      (MemoryLayout<mmlog_ending>.offset(of: \.sender), SessionEndLayout.sender),
+      (MemoryLayout<mmlog_ending>.offset(of: \.check), SessionEndLayout.check),
+      (MemoryLayout<mmlog_ending>.offset(of: \.time), SessionEndLayout.time),
+      (MemoryLayout<mmlog_ending>.offset(of: \.recovered), SessionEndLayout.recovered),
+      (MemoryLayout<mmlog_ending>.size, SessionEndLayout.size),
+      (MMLOG_ENDING_EXITED, Int(SessionEnd.How.exited.rawValue)),
+      (MMLOG_ENDING_TERMINATED, Int(SessionEnd.How.terminated.rawValue)),
+      (MMLOG_CRASH_COMPLETE, Int(Layout.stateComplete)),
+      (MMLOG_CRASH_RETURNED, Int(Layout.stateReturned)),
+    ]
+    for (index, (value, expected)) in ends.enumerated() {
+      #expect(value == expected, "value \(index)")
+    }
     #expect(RingLayout.crash + Layout.size <= RingLayout.dictionary)
   }
 }

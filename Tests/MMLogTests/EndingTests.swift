@@ -87,7 +87,7 @@ struct EndingTests {
     let contents = Contents(folder.path)
     #expect(contents.isClean)
     #expect(contents.messages == ["before closing"])
-    #expect(contents.endings.map(\.isDeath) == [false])
+    #expect(contents.endings.map(\.how) == [.closed])
   }
 
   @Test("a thread that logs on while the process exits loses no record before its last")

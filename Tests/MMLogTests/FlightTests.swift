@@ -79,7 +79,7 @@ struct FlightTests {
     let contents = try test.closeAndRead()
     #expect(contents.messages == expected.all + ["bad", "bad again"] && contents.isClean)
     #expect(contents.records.allSatisfy { $0.isFlight == ($0.level == .debug) })
-    #expect(contents.endings.allSatisfy { if case .closed = $0 { true } else { false } })
+    #expect(contents.endings.allSatisfy { $0.how == .closed })
   }
 
   @Test("a capture that the program asks for says why, and an event tells of it")

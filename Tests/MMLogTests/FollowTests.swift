@@ -42,7 +42,7 @@ struct FollowTests {
         case .crashed: others.append("#")
         case .sessionStarted: others.append("<")
         case .sessionEnded(_, let ending, _):
-          if case .closed(at: .some) = ending { others.append(">") }
+          if ending.how == .closed { others.append(">") }
         case .damage(let damage): others.append("\(damage)")
         case .losses, .unfinished: others.append("loss")
         }

@@ -118,7 +118,7 @@ private struct Model {
       ArchiveHead(identity: identity, number: 1, created: begun), compressionLevel: 0)
     let died = Bool.random(using: &random)
     try writer.append(LossLedger())
-    try writer.append(SessionEnd(how: died ? .diedAndWasRecovered : .closed, time: begun))
+    try writer.append(SessionEnd(died ? .killed : .closed, time: begun))
     try writer.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
     archives.append(
       Archive(

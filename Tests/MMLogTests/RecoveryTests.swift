@@ -23,7 +23,7 @@ struct RecoveryTests {
     }
     let before = Contents(path)
     #expect(before.messages == (0..<5000).map { "\($0) text" } + ["last"])
-    #expect(before.endings == [.died])
+    #expect(before.endings.map(\.how) == [.killed])
 
     let store = try LogStore(directory: path, name: "dead")
     let session = try #require(store.recoveredSessions.first)

@@ -166,6 +166,13 @@ func logError(_ body: () throws -> Void) -> LogError? {
   }
 }
 
+/// Lets the calling thread have every signal: who runs the tests may have blocked some.
+func unblockSignals() {
+  var none = sigset_t()
+  sigemptyset(&none)
+  pthread_sigmask(SIG_SETMASK, &none, nil)
+}
+
 /// Ends an exit test's process with a failure if `condition` does not hold.
 func require(_ condition: Bool, _ what: @autoclosure () -> String = "", line: UInt = #line) {
   if condition { return }

@@ -15,6 +15,7 @@
 #include "mmlog_containment.h"
 #include "mmlog_crash.h"
 #include "mmlog_crc32c.h"
+#include "mmlog_ending.h"
 #include "mmlog_format.h"
 #include "mmlog_system.h"
 #include "mmlog_text.h"

@@ -29,7 +29,7 @@ typedef struct {
 
 // What stands in the ring. docs/FORMAT.md has it field by field.
 typedef struct {
-  uint32_t state;  // 0: nothing, 1: being written, 2: complete. Stored last
+  uint32_t state;  // 0: nothing, or one of those below. Stored last
   uint32_t check;  // CRC32C of all that follows
   uint32_t signal;
   int32_t code;     // si_code
@@ -49,6 +49,13 @@ typedef struct {
   mmlog_crash_module modules[MMLOG_CRASH_MODULES];
 } mmlog_crash_report;
 
+enum {
+  MMLOG_CRASH_UNFINISHED = 1,
+  MMLOG_CRASH_COMPLETE = 2,
+  // No wrong bit makes it of the one before.
+  MMLOG_CRASH_RETURNED = 4,  // complete, and the handler has returned: the process may survive
+};
+
 // Sets handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS, the first time; not from two threads at
 // once. 0, or -1 and errno.
 int mmlog_crash_start(void);
@@ -58,6 +65,17 @@ bool mmlog_crash_add(mmlog_crash_report *place);
 
 // Ends that. Async-signal-safe.
 void mmlog_crash_remove(mmlog_crash_report *place);
+
+// Whether there is a complete report whose handler has returned, or was left by longjmp or the end
+// of its thread. Not in a handler.
+bool mmlog_crash_has_returned(const mmlog_crash_report *place);
+
+// Takes the report of a signal that the process has survived, and frees its place for the next;
+// false if there is none. Sets the handlers again that gave way to the default action. Not in a handler.
+bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report);
+
+// In a child of fork(2), before anything else: another thread of its parent may have been crashing.
+void mmlog_crash_forked(void);
 
 // Notes which programs and libraries are loaded, if others are than the last time, and handlers are set. Not in a
 // handler.

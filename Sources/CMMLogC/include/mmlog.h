@@ -101,6 +101,7 @@ typedef struct mmlog_options {
   bool serves_signal_handlers; // mmlog_signal_write works; takes one segment of the ring
   bool leaves_bus_errors;      // no handler for SIGBUS is set, which else keeps the process alive if the ring's file is cut
   bool allows_untrusted_directory;  // the directory may belong to another user, or let all users make files
+  bool leaves_termination_signals;  // no handler notes SIGTERM, SIGINT and SIGHUP, which then look as SIGKILL does
 } mmlog_options;
 
 // Opens a store: makes the directory, moves what dead processes of this name left in their rings to archives, and maps a ring.

@@ -21,6 +21,7 @@ final class Ring: @unchecked Sendable {
   private var file: LockedFile?
   private var containment: FaultContainment?
   private var crashPlace: CrashPlace?
+  private var endingPlace: EndingPlace?
   /// The file's path, for messages.
   let path: String
   /// Where the next dictionary entry goes, in bytes from the area's start. Under `dictionaryLock`.
@@ -83,6 +84,7 @@ final class Ring: @unchecked Sendable {
       containment = FaultContainment(base, count: geometry.fileSize, waking: space.requestWord)
     }
     if recordsCrashes { crashPlace = CrashPlace(at: base + RingLayout.crash) }
+    endingPlace = EndingPlace(at: base + RingLayout.ending)
     readClocks()
   }
 
@@ -147,6 +149,16 @@ final class Ring: @unchecked Sendable {
       ledger.counts[index] = mmlog_load_relaxed_u64(counts + index)
     }
     return ledger
+  }
+
+  // MARK: - Fatal signals
+
+  /// Whether a fatal signal was recorded whose handler has returned: see ``takeSurvivedSignal()``.
+  var hasSurvivedSignal: Bool { crashPlace?.hasReturned() ?? false }
+
+  /// Takes the report of such a signal out of the ring, where it would look like the cause of death.
+  func takeSurvivedSignal() -> CrashReport? {
+    crashPlace?.take()?.withUnsafeBytes { CrashReport($0) }
   }
 
   // MARK: - What others do to the file
@@ -223,6 +235,7 @@ final class Ring: @unchecked Sendable {
   /// For when someone may still be in the middle of one, as in a child of fork somebody will be for ever. Async-signal-safe.
   func detach() {
     crashPlace?.detach()
+    endingPlace?.detach()
     // The map keeps the file open, too, and so the lock: in a child of fork, where the lock is the parent's.
     Mapping.replaceWithPrivateMemory(base, count: geometry.fileSize)
     file = nil
@@ -233,6 +246,7 @@ final class Ring: @unchecked Sendable {
     settledFragments.free()
     containment = nil
     crashPlace = nil
+    endingPlace = nil
     mapping = nil
     file = nil
   }

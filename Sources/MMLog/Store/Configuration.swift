@@ -123,6 +123,17 @@ extension LogStore {
     /// get 64 KiB of stack for them, unless they have some. Of the stores of a process the first eight to be opened get a record.
     public var recordsCrashes = false
 
+    /// Whether SIGTERM, SIGINT and SIGHUP are noted in the ring when they end the process. Default:
+    /// true.
+    ///
+    /// So a service that is stopped by them does not look like one that crashed. A handler is set for
+    /// each of them whose action is the default one when a store is opened. It notes signal, sender
+    /// and time in the rings of all open stores, restores the default action, and raises the signal
+    /// again: the process ends as it would without it. A service that handles or ignores a signal
+    /// itself, sooner or later, is not disturbed; a handler that is set later, and calls this one,
+    /// decides alone what happens.
+    public var recordsTermination = true
+
     /// Whether the ring has a place for ``Logger/recordInSignalHandler(_:_:number:file:function:line:)`` and C's `mmlog_signal_write`.
     /// Default: false; nothing can be recorded by these then.
     ///

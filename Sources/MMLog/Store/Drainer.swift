@@ -36,6 +36,8 @@ final class Drainer: @unchecked Sendable {
   private var reportedLosses = LossLedger()
   private var lastReading: UInt64 = 0
   private var knowsOfLostPages = false
+  /// When it was first seen that the handler of a fatal signal has returned.
+  private var handlerReturned: UInt64?
   private var lastSync: UInt64 = 0
   private var needsSync = false
   private var retryDelay: Int64 = 0
@@ -103,16 +105,18 @@ final class Drainer: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - first: What the thread does before anything else.
+  ///   - survived: Called when the process has survived a fatal signal.
   ///   - ringIsLost: Told why the ring cannot be used any more, at most once a second; whether another has come in its
   ///     place, so that there is no need to ask again.
   func start(
     first: @escaping @Sendable () -> Void = {},
+    survived: @escaping @Sendable () -> Void = {},
     ringIsLost: @escaping @Sendable (LogError) -> Bool
   ) throws(LogError) {
     do {
       thread = try Thread(name: "mmlog-drainer") { [self] in
         first()
-        run(ringIsLost)
+        run(ringIsLost, survived)
       }
     } catch {
       throw LogError(error, while: "Starting the drainer's thread failed")
@@ -177,7 +181,7 @@ final class Drainer: @unchecked Sendable {
       // Of a session in which nothing was logged nothing is left.
       if series.isEmpty { return }
       try series.end(
-        SessionEnd(how: .closed, time: Clock.realtime()), dictionary: session.ring.dictionary)
+        SessionEnd(.closed, time: Clock.realtime()), dictionary: session.ring.dictionary)
     } catch {
       throw LogError(
         error,
@@ -209,7 +213,7 @@ final class Drainer: @unchecked Sendable {
 
   // MARK: - The thread
 
-  private func run(_ ringIsLost: (LogError) -> Bool) {
+  private func run(_ ringIsLost: (LogError) -> Bool, _ survived: () -> Void) {
     let space = session.ring.space
     // Requests made before the thread came to life count.
     var (served, answered): (UInt32, UInt32) = (0, 0)
@@ -218,8 +222,9 @@ final class Drainer: @unchecked Sendable {
     while true {
       levels.look()
       // It goes on after that: threads may still wait for a segment.
-      if lookAroundIfDue(), !isReplaced, let problem = session.ring.problem() {
-        isReplaced = ringIsLost(problem)
+      if lookAroundIfDue() {
+        if !isReplaced, let problem = session.ring.problem() { isReplaced = ringIsLost(problem) }
+        if hasSurvivedSignal() { survived() }
       }
       // In this order: whoever asks for something says what before it makes the counts rise.
       let (calls, requests) = (space.callCount, space.requestCount)
@@ -291,7 +296,21 @@ final class Drainer: @unchecked Sendable {
     lastReading = now
     session.ring.readClocks()
     CrashPlace.readModules()
+    EndingPlace.deny()
     return true
+  }
+
+  /// Whether the process lives on a second after the handler of a fatal signal has returned.
+  private func hasSurvivedSignal() -> Bool {
+    guard session.ring.hasSurvivedSignal else {
+      handlerReturned = nil
+      return false
+    }
+    let since = handlerReturned ?? lastReading
+    handlerReturned = since
+    // The record needs a place, and this thread is who makes it.
+    return lastReading &- since >= 1_000_000_000
+      && session.ring.pool.busyCount < session.ring.pool.count
   }
 
   // MARK: - Rotation

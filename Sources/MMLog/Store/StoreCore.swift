@@ -65,6 +65,7 @@ final class StoreCore: @unchecked Sendable {
     geometry = try Self.check(directory, name, configuration)
     if configuration.containsFaults { try StoreRegistry.prepareContainment() }
     if configuration.recordsCrashes { try StoreRegistry.prepareCrashRecorder() }
+    if configuration.recordsTermination { StoreRegistry.prepareTermination() }
     let (rules, wrong) = LevelRule.list(CurrentProcess.variable(Self.levelVariable) ?? "")
     labels = LabelTable(defaultLevel: configuration.level, rules: rules)
     let missing = MissingDirectories(above: [directory, configuration.ringDirectory ?? directory])
@@ -156,6 +157,7 @@ final class StoreCore: @unchecked Sendable {
       ) { keeper.archiveClosed($0) }
       try drainer.start(
         first: { [self] in if let old { retire(old) } },
+        survived: { [self] in noteSurvivedSignal() },
         ringIsLost: { [self] in replaceSession(session, because: $0) })
       labels.register(in: session)
       ring.take(lossesWithoutRing)
@@ -332,6 +334,7 @@ final class StoreCore: @unchecked Sendable {
 
   /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
   func close() throws(LogError) {
+    noteSurvivedSignal()
     guard let open = beginClosing() else { return }
     defer {
       let keeper = lock.withLock {
@@ -403,6 +406,17 @@ final class StoreCore: @unchecked Sendable {
     labels.setGates(nil)
     defer { publish(nil) }
     return open
+  }
+
+  // MARK: - Fatal signals
+
+  /// Makes an ordinary record of a fatal signal that did not end the process, so that it is not taken
+  /// for what does later.
+  private func noteSurvivedSignal() {
+    guard let report = lock.withLock({ open?.session.ring.takeSurvivedSignal() }) else { return }
+    Logger(label("mmlog")).critical(
+      "survived \(report.summary, privacy: .public): \(report.places, privacy: .public)",
+      ["time": .int(report.time)])
   }
 
   // MARK: - A ring that is lost

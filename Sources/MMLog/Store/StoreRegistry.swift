@@ -32,6 +32,10 @@ enum StoreRegistry {
     }
   }
 
+  /// Has the signals noted that end the process by default. Each time: a service may have given one
+  /// back meanwhile.
+  static func prepareTermination() { lock.withLock { EndingPlace.handleSignals() } }
+
   /// Once: registers the process with the kernel's membarrier, and the stores' handlers with fork, and makes what log calls
   /// need. Again, if it failed.
   static func prepare() throws(LogError) {
@@ -94,6 +98,8 @@ enum StoreRegistry {
   }
 
   private static func afterForkInChild() {
+    CrashPlace.reinitialise()
+    EndingPlace.reinitialise()
     // The one thread of the child starts afresh: what it had belongs to the parent's sessions.
     mmlog_forget_current_writer()
     mmlog_set_threads(nil)

@@ -1,14 +1,6 @@
 public import MMLogFormat
 
 extension CrashReport {
-  /// What happened, in a line: `SIGSEGV (no memory at this address) at 0x10 in thread 4711 (worker)`.
-  public var summary: String {
-    let why = reason.isEmpty ? "" : " (\(reason))"
-    let place = code > 0 ? " at 0x\(String(address, radix: 16))" : ""
-    let name = threadName.isEmpty ? "" : " (\(threadName))"
-    return "\(signalName)\(why)\(place) in thread \(threadID)\(name)"
-  }
-
   /// The functions that were under way, the innermost first, and the registers; a line each. Not escaped.
   ///
   /// The names of functions are those of the programs and libraries, where these are still there and of the same

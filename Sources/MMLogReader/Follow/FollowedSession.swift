@@ -102,7 +102,7 @@ final class FollowedSession {
     reader.load(batch, until: horizon)
     if ends || (ring == nil && !hasEnded && reader.endMark != nil) {
       hasEnded = true
-      reader.end(image)
+      reader.end(image.map { InputFiles.RingInput(image: $0, isRunning: false) })
       ring = nil
     }
     image = nil

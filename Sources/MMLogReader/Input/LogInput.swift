@@ -37,6 +37,8 @@ struct InputFiles {
 
     /// Whether the machine has been running since the ring was written.
     var isOfThisBoot: Bool { image.isOfBoot(Host.bootID()) }
+    /// How its session ended, if its process does not live.
+    var end: SessionEnd { image.end(isOfThisBoot: isOfThisBoot) }
   }
 
   /// Reads all rings before any archive, so that what a living process moves meanwhile is found in

@@ -59,14 +59,15 @@ extension SessionFiles {
   /// How the session ended, as its ring and the last mark of its archives say.
   func ending(_ mark: SessionEnd?) -> SessionEnding {
     if let ring, ring.isRunning { return .running }
-    return SessionEnding(mark: mark, isClosedCleanly: ring?.image.isClosedCleanly)
+    return SessionEnding(mark, ring?.end)
   }
 
-  /// Whether it ended without being closed.
-  var hasCrashed: Bool {
+  /// When it crashed, in nanoseconds since 1970; nil if it did not.
+  var crashTime: Int64? {
     var summary = SessionSummary()
     summary.read(self)
-    return ending(summary.end).isDeath
+    guard case .ended(let end) = ending(summary.end), end.how.isCrash else { return nil }
+    return end.time
   }
 }
 
@@ -75,14 +76,8 @@ extension SessionEnding {
   ///
   /// - Parameters:
   ///   - mark: What its last archive says.
-  ///   - isClosedCleanly: What its ring says; nil if there is none.
-  init(mark: SessionEnd?, isClosedCleanly: Bool?) {
-    if let mark {
-      self = mark.how == .closed ? .closed(at: mark.time) : .diedAndWasRecovered(at: mark.time)
-    } else if let isClosedCleanly {
-      self = isClosedCleanly ? .closed(at: nil) : .died
-    } else {
-      self = .unknown
-    }
+  ///   - ring: What its ring says; nil if there is none.
+  init(_ mark: SessionEnd?, _ ring: SessionEnd?) {
+    self = (mark ?? ring).map { .ended($0) } ?? .unknown
   }
 }

@@ -189,10 +189,11 @@ final class SessionReader {
 
   /// After the last ``load(_:)``: tells of the session's end.
   ///
-  /// - Parameter image: Its ring, if it has one.
-  func end(_ image: RingImage?) {
+  /// - Parameter ring: Its ring, if it has one.
+  func end(_ ring: InputFiles.RingInput?) {
+    let image = ring?.image
     let losses = image?.losses ?? summary.losses
-    let ending = SessionEnding(mark: summary.end, isClosedCleanly: image?.isClosedCleanly)
+    let ending = SessionEnding(summary.end, ring?.end)
     closing = [.sessionEnded(session, ending, lastTime: lastTime)]
     if !losses.isEmpty { closing.append(.losses(session, losses)) }
     if let crash = image?.crash ?? summary.crash { closing.append(.crashed(session, crash)) }

@@ -267,9 +267,7 @@ private struct Numbered<Element: Hashable> {
 extension SessionEnding {
   fileprivate var word: String {
     switch self {
-    case .closed: "closed"
-    case .diedAndWasRecovered: "recovered"
-    case .died: "died"
+    case .ended(let end): "\(end.how)"
     case .running: "running"
     case .unknown: "unknown"
     }

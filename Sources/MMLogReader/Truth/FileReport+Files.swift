@@ -24,7 +24,7 @@ extension FileReport {
     number = 0
     state =
       ring.isRunning
-      ? "its process lives" : image.isClosedCleanly ? "closed" : "its process died"
+      ? "its process lives" : ring.end.summary
     parts = image.segments.map { Part($0, of: image, isRunning: ring.isRunning) }
     recordCount = parts.reduce(0) { $0 + $1.recordCount }
   }

@@ -269,19 +269,15 @@ private struct SessionWriter: ~Copyable {
     if let crash { try series.append(crash) }
     try dictionary.withUnsafeBytes { dictionary in
       switch ending {
-      case .closed(let time): try end(.closed, time, dictionary)
-      case .diedAndWasRecovered(let time): try end(.diedAndWasRecovered, time, dictionary)
-      case .died: try end(.diedAndWasRecovered, nil, dictionary)
+      case .ended(let end):
+        // What was in its ring is in these archives now.
+        let isOpen = end.how != .closed && end.recovered == nil
+        let done = isOpen ? end.recovered(at: Clock.realtime()) : end
+        try series.end(done, dictionary: dictionary)
       // Nobody knows.
       case .running, .unknown: try series.close(dictionary: dictionary)
       }
     }
-  }
-
-  private func end(
-    _ how: SessionEnd.How, _ time: Int64?, _ dictionary: UnsafeRawBufferPointer
-  ) throws {
-    try series.end(SessionEnd(how: how, time: time ?? Clock.realtime()), dictionary: dictionary)
   }
 }
 

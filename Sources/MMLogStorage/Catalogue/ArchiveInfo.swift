@@ -35,17 +35,12 @@ public struct ArchiveInfo: Equatable, Sendable {
   public struct Contents: Equatable, Sendable {
     /// The wall times of its first and last record, in nanoseconds since 1970; nil without records.
     public let times: ClosedRange<Int64>?
-    /// How the session ended, if it ends in this archive: of several, the last, but `died` if one of them did.
-    public let ending: Ending?
+    /// How the session ended, if it ends in this archive; of several, the one that crashed last, or
+    /// the last if none did.
+    public let ending: SessionEnd.How?
+    /// When it ended, in nanoseconds since 1970: see ``SessionEnd/time``.
+    public let endTime: Int64?
     private let counts: [UInt32]
-
-    /// How a session ended.
-    public enum Ending: Sendable {
-      /// The store was closed.
-      case closed
-      /// The process died, and the session was recovered later.
-      case died
-    }
 
     /// How many records there are of a level.
     public func count(_ level: Level) -> Int { Int(counts[Int(level.rawValue)]) }
@@ -68,19 +63,16 @@ public struct ArchiveInfo: Equatable, Sendable {
       times = if let least, let greatest { least...greatest } else { nil }
       counts = zip(first.counts, second.counts).map { UInt32(clamping: Int($0) + Int($1)) }
       // The archives around a crash are looked for by this.
-      ending = first.ending == .died ? .died : second.ending
+      let crash = [second, first].first { $0.ending?.isCrash == true } ?? second
+      (ending, endTime) = (crash.ending, crash.endTime)
     }
 
     init(_ summary: RecordSummary, _ tally: ArchiveTally) {
       let isOrdered = summary.count > 0 && summary.firstWall <= summary.lastWall
       times = isOrdered ? summary.firstWall...summary.lastWall : nil
       counts = tally.counts
-      ending =
-        switch tally.ending {
-        case .elsewhere: nil
-        case .closed: .closed
-        case .died: .died
-        }
+      ending = tally.ending
+      endTime = tally.ending.map { _ in tally.endTime }
     }
   }
 

@@ -25,8 +25,9 @@ public struct Retention: Equatable, Sendable {
   /// How many bytes of the newest archives ``freeSpace`` leaves alone. Default 64 MiB, one archive.
   public var leastSize = 64 << 20
 
-  /// For how many crashes, counted from the newest, the archive before and the one after it are kept. Default 1. They
-  /// take up to twice an archive's size each.
+  /// For how many crashes, counted from the one that happened last, the archive before and the one
+  /// after it are kept. Default 1. They take up to twice an archive's size each. A session that exited,
+  /// or was ended by SIGTERM, SIGINT or SIGHUP, has not crashed: ``SessionEnd/How/isCrash``.
   public var crashes = 1
 
   /// Space on a file system.

@@ -22,7 +22,9 @@ extension RetentionPlan {
       summary.isUploaded = archive.state.isUploaded
       summary.obstacle = archive.isActive ? .active : archive.state.isHeld ? .held : nil
       summary.isEmpty = archive.contents?.count == 0
-      summary.endsInCrash = archive.contents?.ending == .died
+      if let contents = archive.contents, contents.ending?.isCrash == true {
+        summary.crashTime = contents.endTime
+      }
       return summary
     }
     let now = Clock.realtime()

@@ -14,8 +14,8 @@ package struct RetentionPlan: Sendable {
     /// Whether it holds no record, but how a session ended. It does not count as one of a number, or the end of a session would
     /// cost the oldest records.
     package var isEmpty = false
-    /// Whether its process died while it was being written, or a session that died ends in it.
-    package var endsInCrash = false
+    /// When the session crashed that ends in it, in nanoseconds since 1970; nil if none did.
+    package var crashTime: Int64?
 
     package init(allocated: Int, lastTime: Int64) {
       self.allocated = allocated
@@ -67,10 +67,14 @@ package struct RetentionPlan: Sendable {
     if let space { apply(retention, space) }
   }
 
-  /// The archives before and after the newest crashes.
+  /// The archives before and after the newest crashes: of the sessions that ended last, whichever
+  /// began last.
   private static func aroundCrashes(_ archives: [Archive], _ crashes: Int) -> Set<Int> {
-    let last = archives.indices.filter { archives[$0].endsInCrash }.suffix(crashes)
-    return Set(last.flatMap { [$0, $0 + 1] })
+    let ended = archives.indices.compactMap { index in
+      archives[index].crashTime.map { (index: index, time: $0) }
+    }
+    let last = ended.sorted { $0.time < $1.time }.suffix(crashes)
+    return Set(last.flatMap { [$0.index, $0.index + 1] })
   }
 
   private mutating func apply(age: Duration, _ now: Int64) {

@@ -62,6 +62,10 @@ void ccalls_set_timer(int microseconds);
 // Raises a signal in the calling thread, where it may be blocked.
 void ccalls_raise(int signal);
 
+// Raises SIGABRT, whose handler leaves by siglongjmp; ccalls_jump_out_of_abort sets it.
+void ccalls_jump_out_of_abort(void);
+void ccalls_survive_abort(void);
+
 // fork(2), which Swift does not let one call.
 int ccalls_fork(void);
 

@@ -121,7 +121,7 @@ enum GoldenFiles {
     losses[.ringFull, .debug] = 3
     losses[.cut, .info] = 1
     archive.add(.losses, losses.encoded)
-    archive.add(.sessionEnd, SessionEnd(how: .closed, time: epoch + 3_000_000_000).encoded)
+    archive.add(.sessionEnd, SessionEnd(.closed, time: epoch + 3_000_000_000).encoded)
     archive.close(dictionary(identity))
     return archive.bytes
   }
@@ -132,7 +132,7 @@ enum GoldenFiles {
     archive.add(.dictionary, dictionary(identity))
     let segments = GoldenRecords.segments(entrySeed: seed(identity))
     archive.add(segments.map { ($0, $0.items.indices) }, clock: ringClock, lowest: 7)
-    archive.add(.sessionEnd, SessionEnd(how: .diedAndWasRecovered, time: epoch + 9).encoded)
+    archive.add(.sessionEnd, SessionEnd(.killed, time: epoch + 9).encoded)
     archive.close(dictionary(identity))
     return archive.bytes
   }
@@ -146,7 +146,7 @@ enum GoldenFiles {
     for (index, frame) in GoldenColumns.frames(entrySeed: seed(identity)).enumerated() {
       archive.add(frame, clock: ringClock, isDeflated: index == 2)
     }
-    archive.add(.sessionEnd, SessionEnd(how: .closed, time: epoch + 3_000_000_000).encoded)
+    archive.add(.sessionEnd, SessionEnd(.closed, time: epoch + 3_000_000_000).encoded)
     archive.close(entries)
     return archive.bytes
   }
@@ -160,7 +160,7 @@ enum GoldenFiles {
     archive.add(first, clock: ringClock, lowest: 4, columns: dictionary(identity))
     let second = [(3, 0, 3), (4, 1, 6), (5, 2, 5)].map { (segments[$0.0], $0.1..<$0.2) }
     archive.add(second, clock: ringClock, lowest: 7, columns: dictionary(identity))
-    archive.add(.sessionEnd, SessionEnd(how: .closed, time: epoch + 3_000_000_000).encoded)
+    archive.add(.sessionEnd, SessionEnd(.closed, time: epoch + 3_000_000_000).encoded)
     archive.close(dictionary(identity))
     return archive.bytes
   }

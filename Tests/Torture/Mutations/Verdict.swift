@@ -148,7 +148,8 @@ struct Verdict {
     if reports.sessions.contains(session) { return true }
     if let ending = found.endings[session], ending != scene.endings[session] {
       switch ending {
-      case .unknown, .died: return true
+      case .unknown: return true
+      case .ended(let end) where end.how != .closed && end.recovered == nil: return true
       default: break
       }
     }
@@ -171,7 +172,9 @@ struct Verdict {
       return .asRetained
     }
     let isOlder = missing.allSatisfy { isOlderState(scene.records[$0]) }
-    return isOlder && found.endings[session].map { $0.isDeath } != false ? .asBefore : .silent
+    // Of a closed one, as of one whose end is not known, somebody can tell.
+    let isClosed = found.endings[session].map { $0.how == nil || $0.how == .closed } ?? false
+    return isOlder && !isClosed ? .asBefore : .silent
   }
 
   private func numbers(_ session: SessionID, _ origins: [Int]) -> [Int] {

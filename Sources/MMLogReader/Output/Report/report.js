@@ -511,7 +511,7 @@ function drawAxis(pen, x, width, color, greatest) {
   pen.fillText(`${group(greatest)} in ${duration(bars.each)}`, 6, 12);
 }
 
-const hasDied = (session) => session.ending === "died" || session.ending === "recovered";
+const hasDied = (session) => ["crashed", "killed", "powerLost"].includes(session.ending);
 
 function drawSessions(pen, x, width, color) {
   head.sessions.forEach((session, index) => {
@@ -679,7 +679,9 @@ function search() {
 
 const endings = {
   closed: ["closed", "good"], running: ["still running", "good"],
-  died: ["died; its ring was read", "bad"], recovered: ["died; recovered by a later start", "bad"],
+  exited: ["exited without closing its store", "good"], terminated: ["ended by a signal such as SIGTERM", "good"],
+  crashed: ["crashed", "bad"], killed: ["killed, without a sign of why", "bad"],
+  powerLost: ["killed, or the machine went down", "bad"],
   unknown: ["unknown: last records may be missing", "bad"],
 };
 

@@ -1,0 +1,43 @@
+// How a process ends: whoever ends it without closing its stores is noted in their rings.
+
+#ifndef MMLOG_ENDING_H
+#define MMLOG_ENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+// What stands in the ring. docs/FORMAT.md has it field by field.
+typedef struct {
+  uint32_t how;     // one of those below
+  int32_t signal;   // that ended it, or 0
+  uint32_t sender;  // the process that sent the signal, or 0
+  uint32_t check;   // CRC32C of all, with 0 in its own place
+  int64_t time;     // nanoseconds since 1970
+  int64_t recovered;  // 0: that is said by whoever recovers the ring
+} mmlog_ending;
+
+enum { MMLOG_ENDING_EXITED = 3, MMLOG_ENDING_TERMINATED = 4 };
+
+// Has the process's end written to a place in a mapped ring, from now on; false without memory.
+bool mmlog_ending_add(mmlog_ending *place);
+
+// Ends that. Async-signal-safe.
+void mmlog_ending_remove(mmlog_ending *place);
+
+// Sets a handler for each of SIGTERM, SIGINT and SIGHUP whose action is the default one. It notes
+// the signal in the rings, and then has the default action taken.
+void mmlog_ending_handle_signals(void);
+
+// Tells that the process lives. If a signal was to end it a second ago, it did not (as of process 1
+// of a container, which the default action of signals does not end): takes back what was noted, and
+// sets the handler again. Not in a handler.
+void mmlog_ending_deny(void);
+
+// In a child of fork(2), before anything else: another thread of its parent may have been writing.
+void mmlog_ending_forked(void);
+
+#pragma clang assume_nonnull end
+
+#endif

@@ -1,0 +1,64 @@
+import Foundation
+import MMLogFormat
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+/// How sessions ended, as `mmlog-decode` tells it.
+@Suite struct EndingTests {
+  private static let time = TestLog.epoch + 1_000_000_000
+
+  /// A ring of a process that ended so.
+  private func log(_ how: SessionEnd.How) -> TestLog {
+    let another = [UInt8](repeating: 7, count: 16)
+    let log = TestLog(bootID: how == .powerLost ? another : Host.bootID())
+    log.write("last words", ticks: 5)
+    let pair = ClockPair(ticks: 9, wall: Self.time, monotonic: 9, ordinal: 1)
+    log.put(pair.encoded, at: RingLayout.clockPairSlots)
+    switch how {
+    case .exited: log.put(SessionEnd(how, time: Self.time).encoded, at: RingLayout.ending)
+    case .terminated:
+      let end = SessionEnd(how, time: Self.time, signal: 15, sender: 4711)
+      log.put(end.encoded, at: RingLayout.ending)
+    case .crashed:
+      let report = CrashReport.bytes(frames: [], registers: 0, module: "/bin/orders") {
+        $0.store(Self.time, CrashLayout.wall)
+      }
+      log.put(report, at: RingLayout.crash)
+    case .killed, .powerLost, .closed: break
+    }
+    return log
+  }
+
+  @Test(
+    "an end is told when a log is read, and in the list of sessions; also after its recovery",
+    arguments: [
+      (.exited, "exited without closing its store at "),
+      (.terminated, "ended by SIGTERM from process 4711 at "),
+      (.crashed, "crashed by SIGSEGV at "),
+      (.killed, "killed, without a sign of why, last sign of life at "),
+      (.powerLost, "killed, or the machine went down, last sign of life at "),
+    ] as [(SessionEnd.How, String)])
+  func ends(how: SessionEnd.How, words: String) throws {
+    let log = log(how)
+    log.save()
+    let expected = words + "2025-11-21T09:00:01.000000000Z"
+    for isRecovered in [false, true] {
+      if isRecovered {
+        #expect(try decode(["--recover", log.folder.path]).status == 0)
+      }
+      let read = try decode(["--utc", log.folder.path])
+      let rest =
+        isRecovered ? "was recovered by a later start\n" : "is shown, and not recovered yet\n"
+      #expect(read.errors.hasSuffix("\(expected); what its ring held \(rest)"), "\(read.errors)")
+      let list = try decode(["--sessions", "--utc", log.folder.path]).output
+      #expect(list.contains("  \(expected), \(isRecovered ? "recovered at 2" : "not recovered  ")"))
+      let crash = try decode(["--last-crash", "-f", "message", log.folder.path])
+      #expect(crash.output == (how.isCrash ? "last words\n" : ""))
+      #expect(crash.errors.contains("no session crashed") != how.isCrash)
+      let page = log.folder("page.html")
+      #expect(try decode(["--report", page, log.folder.path]).status == 0)
+      #expect(try String(contentsOfFile: page, encoding: .utf8).contains("\"ending\":\"\(how)\""))
+    }
+  }
+}
