@@ -97,7 +97,7 @@ extension LogStore {
 
   // MARK: - Uploading
 
-  /// Takes a lease on an archive, so that no other uploader, in any process, sends it meanwhile.
+  /// Takes a lease on an archive, so that no other uploader, in any process, sends it meanwhile. ``pendingArchives`` does so by itself.
   ///
   /// - Parameters:
   ///   - archive: The archive, as it was listed.
@@ -109,22 +109,12 @@ extension LogStore {
   public func claim(
     _ archive: ArchiveInfo, by owner: String, for lease: Duration
   ) throws(LogError) -> UploadClaim? {
-    let owner = ArchiveState.line(owner)
-    return try change(archive) { state, isSame in
-      if !isSame { return nil }
-      let now = Clock.realtime()
-      if state.isUploaded { return nil }
-      if let other = state.claim, other.owner != owner, other.isInForce(at: now) { return nil }
-      let span = min(max(.zero, lease), UploadClaim.longest).nanoseconds
-      let claim = UploadClaim(owner: owner, expiry: now &+ span)
-      state.claim = claim
-      return claim
-    }
+    try core.catalogue.claim(archive, by: owner, for: lease)
   }
 
   /// Gives a lease back before its end; does nothing if it has passed to another.
   public func giveUp(_ claim: UploadClaim, on archive: ArchiveInfo) throws(LogError) {
-    try change(archive) { state, _ in if state.claim?.owner == claim.owner { state.claim = nil } }
+    try core.catalogue.end(claim, on: archive)
   }
 
   /// Marks an archive as uploaded: it is the first to be deleted when a limit asks for it. Ends every lease on it.
@@ -132,22 +122,12 @@ extension LogStore {
   /// - Throws: ``LogError``: `missingArchive`; `changedArchive` if some process has gone on with it since it was listed, so that what was
   ///   sent is not all of it; or what the system refuses.
   public func markUploaded(_ archive: ArchiveInfo) throws(LogError) {
-    let isMarked = try change(archive) { state, isSame in
-      if !isSame { return false }
-      state.uploaded = state.uploaded ?? Clock.realtime()
-      state.claim = nil
-      return true
-    }
-    if isMarked { return }
-    throw LogError(
-      .changedArchive,
-      "The archive \(archive.path) has changed since it was listed: list it again, and send it again",
-      path: archive.path)
+    try core.catalogue.markUploaded(archive)
   }
 
   /// Takes the mark away again.
   public func unmarkUploaded(_ archive: ArchiveInfo) throws(LogError) {
-    try change(archive) { state, _ in state.uploaded = nil }
+    try core.catalogue.change(archive.fileName) { $0.uploaded = nil }
   }
 
   // MARK: - Keeping and removing
@@ -159,12 +139,12 @@ extension LogStore {
   ///   - reason: For whoever wonders later; kept in one line.
   public func hold(_ archive: ArchiveInfo, because reason: String = "") throws(LogError) {
     let reason = ArchiveState.line(reason)
-    try change(archive) { state, _ in state.held = reason }
+    try core.catalogue.change(archive.fileName) { $0.held = reason }
   }
 
   /// Ends a hold.
   public func release(_ archive: ArchiveInfo) throws(LogError) {
-    try change(archive) { state, _ in state.held = nil }
+    try core.catalogue.change(archive.fileName) { $0.held = nil }
   }
 
   /// Deletes those of these archives that still are marked as uploaded, and are not held. Those of a session that still is to be recovered
@@ -183,12 +163,5 @@ extension LogStore {
   @discardableResult
   public func removeAll() throws(LogError) -> [ArchiveInfo] {
     try core.remove(archives()) { $0.isSealed && !$0.state.isHeld }
-  }
-
-  /// - Parameter body: Is told whether the archive is what it was when it was listed.
-  private func change<Answer>(
-    _ archive: ArchiveInfo, _ body: (inout ArchiveState, _ isSame: Bool) -> Answer
-  ) throws(LogError) -> Answer {
-    try core.catalogue.change(archive.fileName, size: archive.size, body)
   }
 }

@@ -13,6 +13,11 @@ public struct RecoveredSession: Sendable {
   public let flightRecordCount: Int
   /// What the session itself had counted as lost.
   public let losses: LossLedger
+  /// Its archives that are there now, the oldest first, those that were sealed before it died included. All of them are complete. With
+  /// `resumeLastArchive` the first may be one that another session began.
+  public let archives: [ArchiveInfo]
+  /// Those of them that the recovery has sealed.
+  package let sealed: [ArchiveInfo]
   /// What of the ring could not be read, one line each. Empty unless the machine went down or the file was
   /// damaged.
   public let damage: [String]
@@ -174,6 +179,8 @@ package struct Recovery: ~Copyable {
     try dropDamaged(archives, &coverage)
     coverage.settle()
     let series = try series(archives, directory)
+    var sealed: Set<String> = []
+    series.report = { if case .closed(let path, _) = $0 { sealed.insert(path) } }
     series.note = { [ring] (number) throws(SystemError) in try ring.note(archive: number) }
     TestPoint.reach(.recoveryCutOff)
     let (count, damage) = try moveRecords(to: series, coverage)
@@ -183,12 +190,29 @@ package struct Recovery: ~Copyable {
     if let last = archives.last, last.isClosed { try last.sync() }
     let end = image.end(isOfThisBoot: ring.trustsDrained).recovered(at: Clock.realtime())
     try finish(series, archives, end)
+    // Of one that a recovery has sealed which then died, nobody was told.
+    if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
+    let infos = (try? infos(directory)) ?? []
     return RecoveredSession(
       identity: image.head.identity, end: end, recordCount: count + flightCount,
       flightRecordCount: flightCount, losses: image.losses,
+      archives: infos, sealed: infos.filter { sealed.contains($0.path) },
       damage: (image.damage + damage).map {
         "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes"
       })
+  }
+
+  /// The session's archives as they are now, the oldest first.
+  private func infos(_ directory: borrowing Directory) throws(SystemError) -> [ArchiveInfo] {
+    var infos: [ArchiveInfo] = []
+    for name in try directory.names() {
+      guard let parts = FileNames.Archive(fileName: name),
+        parts.session == image.head.identity.session || isResumed(parts),
+        let info = try ArchiveInfo.read(parts, name, in: directory)
+      else { continue }
+      infos.append(info)
+    }
+    return ArchiveOrder.sorted(infos, own: nil, now: Clock.realtime())
   }
 
   /// Removes archives that did not get a head before their process died: nothing was ever in them.

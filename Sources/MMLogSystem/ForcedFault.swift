@@ -12,6 +12,7 @@
       case errno(CInt)
       case short(Int)
       case death
+      case wait(SystemMutex)
     }
 
     /// Makes matching calls fail with `errno`, without being made. EINTR is retried, as a real one.
@@ -30,6 +31,13 @@
       _ call: SystemCall, count: Int, onCall: Int = 1, times: Int = 1, under pathPrefix: String?
     ) {
       arm(Fault(call, .short(count), pathPrefix, onCall: onCall, times: times))
+    }
+
+    /// Has matching calls wait until a lock is free before they are made, as on a file system that is frozen.
+    package static func block(
+      _ call: SystemCall, on gate: SystemMutex, under pathPrefix: String?
+    ) {
+      arm(Fault(call, .wait(gate), pathPrefix, onCall: 1, times: .max))
     }
 
     /// Ends the process with SIGKILL in place of the given call, whichever it is, of those about a path

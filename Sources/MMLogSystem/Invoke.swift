@@ -56,6 +56,7 @@ private func outcome<Result: FixedWidthInteger>(
     switch ForcedFault.next(call, path()) {
     case .errno(let code): return .failure(Failure(errno: code))
     case .short(let limit): allowed = min(count, limit)
+    case .wait(let gate): gate.withLock {}
     case .death, nil: break
     }
     CallObserver.tell(call, path(), .begins)

@@ -1,9 +1,12 @@
 import MMLogFormat
 import MMLogSystem
+import Synchronization
 
 /// What drainers have counted, of all sessions of a store in this process.
 final class DrainCounters: Sendable {
   private let counts = Guarded(LogStore.Statistics())
+  /// When the drainer gave its last sign of life, as monotonic time; 0 if there is none at work.
+  private let lastSign = Atomic<UInt64>(0)
 
   /// As they are now; what drainers do not know is left at zero.
   var snapshot: LogStore.Statistics { counts.withLock { $0 } }
@@ -21,6 +24,19 @@ final class DrainCounters: Sendable {
       counts.rawBytes &+= UInt64(rows.size)
       counts.writtenBytes &+= UInt64(written)
     }
+  }
+
+  /// Notes that the drainer lives: at least once a second, unless it waits for the disk.
+  func giveSign() { lastSign.store(Clock.monotonic(), ordering: .relaxed) }
+
+  /// Notes that it has ended.
+  func endSigns() { lastSign.store(0, ordering: .relaxed) }
+
+  /// How long ago the last sign was; nil if there is no drainer.
+  var silence: Duration? {
+    let last = lastSign.load(ordering: .relaxed)
+    if last == 0 { return nil }
+    return .nanoseconds(Int64(max(Clock.monotonic(), last) - last))
   }
 
   /// Counts a pass.

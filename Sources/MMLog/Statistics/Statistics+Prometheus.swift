@@ -165,6 +165,10 @@ private let metrics: [Metric] = [
     .gauge, "mmlog_drain_last_success_timestamp_seconds",
     "When the last pass ended that did not fail, in seconds since 1970; 0 if there was none."
   ) { Double($0.lastPass ?? 0) / 1e9 },
+  Metric(
+    .gauge, "mmlog_drain_silence_seconds",
+    "Since the last sign of life of the thread that moves records; 0 if there is none."
+  ) { ($0.drainerSilence ?? .zero) / .seconds(1) },
   Metric(.counter, "mmlog_syncs_total", "Archives made safe from a power cut.") { $0.syncs },
   Metric(.counter, "mmlog_sync_failures_total", "Failed tries to make an archive safe.") {
     $0.failedSyncs

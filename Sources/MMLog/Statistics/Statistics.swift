@@ -68,6 +68,9 @@ extension LogStore {
     public internal(set) var failedPasses: UInt64 = 0
     /// When the last pass ended that did not fail, in nanoseconds since 1970; nil if there was none.
     public internal(set) var lastPass: Int64?
+    /// How long ago the drainer gave its last sign of life, which it does at least once a second as long as the disk answers; nil without a
+    /// ring. See ``LogEvent/stalled(_:)``.
+    public internal(set) var drainerSilence: Duration?
     /// How often archives were made safe from a power cut.
     public internal(set) var syncs: UInt64 = 0
     /// How often that failed.

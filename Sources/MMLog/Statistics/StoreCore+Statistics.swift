@@ -6,6 +6,7 @@ extension StoreCore {
   func statistics() -> LogStore.Statistics {
     var statistics = counters.snapshot
     statistics.losses = losses
+    statistics.drainerSilence = counters.silence
     statistics.missedEvents = events.missedCount
     let totals = catalogue.totals
     statistics.archives = totals.count

@@ -107,6 +107,9 @@ extension LogStore {
     /// How often limits are applied if nothing else is a reason to. A minute, but in tests.
     package var keepingInterval = Duration.seconds(60)
 
+    /// After how long without a sign of life the drainer is said to stand still. Five seconds, but in tests.
+    package var stallTime = Duration.seconds(5)
+
     /// Whether SIGBUS is handled in the ring's memory. Default: true.
     ///
     /// The kernel raises it when a mapped page cannot be had: somebody has cut the ring's file, or its disk fails. With this, such a

@@ -206,6 +206,7 @@ final class Drainer: @unchecked Sendable {
       defer { requests = RotationRequests(isOver: true) }
       return requests.waiting
     }
+    counters.endSigns()
     for answer in waiting { answer(.failure(failure ?? StoreCore.closedError)) }
     flushes.serve(.max, failure)
     echo?.finish()
@@ -219,7 +220,9 @@ final class Drainer: @unchecked Sendable {
     var (served, answered): (UInt32, UInt32) = (0, 0)
     var isReplaced = false
     var nextPass = Clock.monotonic() &+ UInt64(interval)
+    defer { counters.endSigns() }
     while true {
+      counters.giveSign()
       levels.look()
       // It goes on after that: threads may still wait for a segment.
       if lookAroundIfDue() {
@@ -401,6 +404,7 @@ final class Drainer: @unchecked Sendable {
   /// - Parameter mostClaims: How many sealed segments it may keep from being discarded meanwhile.
   /// - Returns: Whether it moved any.
   private func moveFrame(_ cutoff: UInt64, mostClaims: Int) throws(SystemError) -> Bool {
+    counters.giveSign()
     var claimed: Set<Int> = []
     var pinned: [Int] = []
     defer {

@@ -1,4 +1,3 @@
-import CMMLog
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -25,8 +24,13 @@ final class Keeper: @unchecked Sendable {
   private let requests = PassRequests()
   private let isStopping = Atomic<Bool>(false)
   /// Counts reasons to look.
-  private let calls: UnsafeMutablePointer<UInt32>
+  private let calls = EventCount()
   private let thread = Guarded<Thread?>(nil)
+  private let watch: StallWatch
+  /// Those who hand archives on.
+  let uploads: UploadQueue
+  /// After how many nanoseconds there may be something for them.
+  private var uploadDelay: Int64?
 
   /// When what could not be deleted is tried again, by the archive's name.
   private var retries: [String: Retry] = [:]
@@ -45,11 +49,16 @@ final class Keeper: @unchecked Sendable {
   /// Taken during a pass; see ``Drainer/passLock``.
   let passLock = SystemMutex()
 
-  /// - Parameter known: What has been told of rings already.
+  /// - Parameters:
+  ///   - recovered: The sessions that were recovered.
+  ///   - known: What has been told of rings already.
   init(
     _ catalogue: Catalogue, _ configuration: LogStore.Configuration, _ settings: StoreSettings,
-    _ events: EventHub, known: [LogError]
+    _ events: EventHub, _ counters: DrainCounters, recovered: [RecoveredSession], known: [LogError]
   ) {
+    watch = StallWatch(counters, events, after: configuration.stallTime)
+    uploads = UploadQueue(
+      catalogue, events, crashed: Set(recovered.map(\.identity.session)), calls: calls)
     self.catalogue = catalogue
     ringDirectory = configuration.ringDirectory ?? catalogue.path
     self.events = events
@@ -57,15 +66,12 @@ final class Keeper: @unchecked Sendable {
     strange = Set(known.map(\.path))
     thresholds = (configuration.pendingThreshold, configuration.sizeThreshold)
     interval = configuration.keepingInterval.nanoseconds
-    calls = .allocate(capacity: 1)
-    calls.initialize(to: 0)
   }
 
-  deinit { calls.deallocate() }
-
-  /// Starts the thread.
+  /// Starts the thread, and the one that watches the drainer.
   func start() throws(LogError) {
     do throws(SystemError) {
+      try watch.start()
       let new = try Thread(name: "mmlog-keeper") { [self] in run() }
       thread.withLock { $0 = new }
     } catch {
@@ -74,7 +80,7 @@ final class Keeper: @unchecked Sendable {
   }
 
   /// Has settings count at once.
-  func settingsChanged() { call() }
+  func settingsChanged() { calls.advance() }
 
   /// The archives that there are, the oldest first. What cannot be read is left out, and told.
   func archives() throws(LogError) -> [ArchiveInfo] {
@@ -90,13 +96,13 @@ final class Keeper: @unchecked Sendable {
   /// Takes in that the archive of that path was closed.
   func archiveClosed(_ path: String) {
     closed.withLock { $0.append(path) }
-    call()
+    calls.advance()
   }
 
   /// Applies all limits, and waits until that is done.
   func apply(within limit: Int64) throws(LogError) {
     try requests.wait(
-      atMost: limit, for: { call() },
+      atMost: limit, for: { calls.advance() },
       else: "Looking after the archives took longer than allowed")
   }
 
@@ -108,30 +114,28 @@ final class Keeper: @unchecked Sendable {
     deadline.store(Clock.monotonic() + Self.patience, ordering: .releasing)
     isStopping.store(true, ordering: .releasing)
     events.stopAsking()
-    call()
+    watch.stop()
+    calls.advance()
     thread.withLock { $0 }?.join()
+    uploads.end()
     requests.end()
-  }
-
-  private func call() {
-    _ = mmlog_fetch_add_u32(calls, 1)
-    Futex.wake(calls)
   }
 
   // MARK: - The thread
 
   private func run() {
     while true {
-      let seen = mmlog_load_acquire_u32(calls)
+      let seen = calls.current
       let isLast = isStopping.load(ordering: .acquiring)
       passLock.withLock { pass() }
       if isLast { return }
-      _ = Futex.wait(calls, expected: seen, timeout: interval)
+      calls.wait(since: seen, atMost: min(interval, uploadDelay ?? interval))
     }
   }
 
   private func pass() {
     let ticket = requests.newestTicket
+    uploads.doJobs()
     var failure: LogError?
     do throws(LogError) {
       try look(isAsked: ticket > requests.servedTicket)
@@ -171,6 +175,7 @@ final class Keeper: @unchecked Sendable {
     TestPoint.reach(.retentionBegins)
     // Space that is in the trash already is not missing.
     try? catalogue.emptyTrash(while: { goesOn })
+    uploadDelay = uploads.serve(archives)
     try apply(settings.current.retention, to: archives, isAsked: isAsked)
     sweepRings()
     try catalogue.emptyTrash(while: { goesOn })
@@ -234,7 +239,7 @@ final class Keeper: @unchecked Sendable {
         events.send(.deleted(archive, rule))
       case .failed(let error):
         if retries[name] == nil { events.send(.notDeleted(archive, error)) }
-        retries[name, default: Retry()].putOff()
+        retries[name, default: Retry(longest: 60_000_000_000)].putOff()
       case .spared: retries[name] = nil
       }
     }
@@ -281,20 +286,5 @@ final class Keeper: @unchecked Sendable {
     if now.pending && !reached.pending { events.send(.pendingReached(totals.pending)) }
     if now.size && !reached.size { events.send(.sizeReached(totals.size)) }
     reached = now
-  }
-}
-
-/// When a deletion that failed is tried again.
-private struct Retry {
-  private static let shortest: UInt64 = 1_000_000_000
-  private static let longest: UInt64 = 60_000_000_000
-  private var delay: UInt64 = 0
-  private var next: UInt64 = 0
-
-  var isDue: Bool { Clock.monotonic() >= next }
-
-  mutating func putOff() {
-    delay = min(max(2 * delay, Self.shortest), Self.longest)
-    next = Clock.monotonic() + delay
   }
 }

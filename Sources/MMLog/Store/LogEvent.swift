@@ -7,7 +7,8 @@ public enum LogEvent: Sendable {
   case willRotate(archive: String, RotationReason)
   /// An archive was closed; its path.
   case rotated(archive: String)
-  /// An archive was closed, safe from a power cut, and found in the directory: it may be handed on.
+  /// An archive was closed, safe from a power cut, and found in the directory: it may be handed on. Also one of a session that died,
+  /// which the recovery at the store's opening has closed.
   case sealed(ArchiveInfo)
   /// An archive is about to be deleted. An observer may have been asked; see ``LogStoreObserver/mayDelete(_:for:)``.
   case willDelete(ArchiveInfo, RetentionRule)
@@ -29,8 +30,13 @@ public enum LogEvent: Sendable {
   case levelsSet([LevelRule])
   /// Flight records were captured, so many; see ``LogStore/Configuration/archiveLevel``.
   case captured(Int, CaptureReason)
-  /// Archives can be written again.
+  /// Archives can be written again, after ``failed(_:)`` or ``stalled(_:)``.
   case resumed
+  /// The drainer has given no sign of life for so long: it waits in a system call, as on a file system that is frozen for a snapshot, or on
+  /// a disk that hangs, or gets no time. Told once, until it goes on.
+  case stalled(Duration)
+  /// An archive of ``LogStore/pendingArchives`` could not be sent, or not be marked. It is given back, and comes again.
+  case notUploaded(ArchiveInfo, any Error)
   /// Someone renamed, removed, replaced or cut an archive, or its directory; its path. What was still in the ring goes into a
   /// new file. Of a ring, ``failed(_:)`` and ``resumed`` tell.
   case takenAway(path: String)

@@ -72,7 +72,7 @@ final class StoreCore: @unchecked Sendable {
     do throws(LogError) {
       (recovered, problems) = try Self.prepare(directory, name, configuration)
       events = EventHub(
-        startup: recovered.map { .recovered($0) }
+        startup: recovered.flatMap { [.recovered($0)] + $0.sealed.map { .sealed($0) } }
           + (problems + wrong.map(Self.error(ofLevelRule:))).map { .failed($0) },
         observer: configuration.observer)
       publish(try makeSession())
@@ -171,13 +171,17 @@ final class StoreCore: @unchecked Sendable {
   /// The store's keeper; the caller has the lock.
   private func lockedKeeper() -> Keeper {
     if let openKeeper { return openKeeper }
-    let new = Keeper(catalogue, configuration, settings, events, known: problems)
+    let new = Keeper(
+      catalogue, configuration, settings, events, counters, recovered: recovered, known: problems)
     openKeeper = new
     return new
   }
 
   /// What looks after the archives.
   var keeper: Keeper { lock.withLock { lockedKeeper() } }
+
+  /// Who hands archives on; nil once the store is closed.
+  var uploads: UploadQueue? { lock.withLock { isClosed ? nil : lockedKeeper().uploads } }
 
   private func startKeeper() throws(LogError) {
     do throws(LogError) {

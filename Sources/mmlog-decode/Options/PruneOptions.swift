@@ -7,7 +7,8 @@ enum PruneOptions {
     "prune",
     """
     Print nothing of the log: delete the archives of PATH, which are directories, that a limit \
-    does not allow. Safe beside running services; what is being written or held stays.
+    does not allow. Safe beside running services; what is being written or held stays. Status 1 \
+    and what stays, with reasons, if a limit cannot be reached.
     """)
   static let dryRun = Option("dry-run", "With --prune: delete nothing, say what would be.")
   static let explain = Option(

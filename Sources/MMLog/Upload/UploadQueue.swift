@@ -1,0 +1,218 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// Who waits for archives to hand on, and what is to be noted of those that were given out. The keeper's thread does the work, because
+/// the directory's lock may have to be waited for.
+///
+final class UploadQueue: Sendable {
+  private struct Request {
+    let key: Int
+    let lease: Duration
+    let answer: CheckedContinuation<PendingArchive?, Never>
+  }
+
+  private struct State {
+    var requests: [Request] = []
+    var jobs: [@Sendable () -> Void] = []
+    /// When an archive that was given out may be given out again, by its name.
+    var retries: [String: Retry] = [:]
+    var nextKey = 0
+    /// Whether nobody serves it any more.
+    var isOver = false
+
+    mutating func makeKey() -> Int {
+      nextKey += 1
+      return nextKey
+    }
+
+    mutating func putOff(_ name: String) {
+      retries[name, default: Retry(longest: 300_000_000_000)].putOff()
+    }
+  }
+
+  let events: EventHub
+  private let catalogue: Catalogue
+  private let crashed: Set<SessionID>
+  private let state = Guarded(State())
+  /// What the keeper waits for.
+  private let calls: EventCount
+
+  /// - Parameters:
+  ///   - crashed: Sessions that were recovered.
+  ///   - calls: What has the keeper serve it.
+  init(
+    _ catalogue: Catalogue, _ events: EventHub, crashed: Set<SessionID>, calls: EventCount
+  ) {
+    (self.catalogue, self.events, self.crashed, self.calls) = (catalogue, events, crashed, calls)
+  }
+
+  // MARK: - Asking
+
+  /// The next archive; nil at the store's end, or when the task is cancelled.
+  func next(leasedFor lease: Duration) async -> PendingArchive? {
+    let key = state.withLock { $0.makeKey() }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { answer in
+        add(Request(key: key, lease: lease, answer: answer))
+        if Task.isCancelled { cancel(key) }
+      }
+    } onCancel: {
+      cancel(key)
+    }
+  }
+
+  private func add(_ request: Request) {
+    let isOver = state.withLock { state in
+      if !state.isOver { state.requests.append(request) }
+      return state.isOver
+    }
+    if isOver { return request.answer.resume(returning: nil) }
+    calls.advance()
+  }
+
+  private func cancel(_ key: Int) {
+    let request = state.withLock { state -> Request? in
+      let index = state.requests.firstIndex { $0.key == key }
+      return index.map { state.requests.remove(at: $0) }
+    }
+    request?.answer.resume(returning: nil)
+  }
+
+  /// Notes that an archive was uploaded.
+  func markUploaded(_ archive: ArchiveInfo, _ lease: UploadClaim) async throws(LogError) {
+    let result: Result<Void, LogError> = await withCheckedContinuation { answer in
+      perform { [catalogue] in
+        do throws(LogError) {
+          try catalogue.markUploaded(archive)
+          answer.resume(returning: .success(()))
+        } catch {
+          try? catalogue.end(lease, on: archive)
+          answer.resume(returning: .failure(error))
+        }
+      }
+    }
+    try result.get()
+  }
+
+  /// Notes that nobody has an archive any more.
+  func giveBack(_ archive: ArchiveInfo, _ lease: UploadClaim) {
+    perform { [self] in
+      state.withLock { $0.putOff(archive.fileName) }
+      try? catalogue.end(lease, on: archive)
+    }
+  }
+
+  /// Has the keeper do something; after the store's end, does it here.
+  private func perform(_ job: @escaping @Sendable () -> Void) {
+    let isOver = state.withLock { state in
+      if !state.isOver { state.jobs.append(job) }
+      return state.isOver
+    }
+    if isOver { job() } else { calls.advance() }
+  }
+
+  // MARK: - Serving, by the keeper's thread
+
+  /// Does what is to be noted.
+  func doJobs() {
+    let jobs = state.withLock { state in
+      defer { state.jobs = [] }
+      return state.jobs
+    }
+    for job in jobs { job() }
+  }
+
+  /// Gives archives to those who wait.
+  ///
+  /// - Returns: After how many nanoseconds there may be another for those who still wait; nil if nobody does.
+  func serve(_ archives: [ArchiveInfo]) -> Int64? {
+    let names = Set(archives.map(\.fileName))
+    let retries = state.withLock { state in
+      state.retries = state.retries.filter { names.contains($0.key) }
+      return state.retries
+    }
+    var rest = inOrder(archives, retries)
+    while let request = state.withLock({ $0.requests.first }) {
+      guard let archive = take(from: &rest, for: request.lease) else {
+        return delay(archives, retries)
+      }
+      // It may have been cancelled meanwhile: then the archive goes back by itself.
+      let isWaiting = state.withLock { state in
+        let index = state.requests.firstIndex { $0.key == request.key }
+        if let index { state.requests.remove(at: index) }
+        return index != nil
+      }
+      if isWaiting { request.answer.resume(returning: archive) }
+    }
+    return nil
+  }
+
+  /// What may be given out now, those first that come first.
+  private func inOrder(_ archives: [ArchiveInfo], _ retries: [String: Retry]) -> [ArchiveInfo] {
+    let died = archives.filter { $0.contents?.ending == .died }.map(\.session)
+    let crashed = crashed.union(died)
+    let now = Clock.realtime()
+    let ready = archives.filter { archive in
+      archive.isSealed && !archive.state.isUploaded && retries[archive.fileName]?.isDue != false
+        && archive.state.claim?.isInForce(at: now) != true
+    }
+    // New ones before those that were given out before; of these, crashed sessions' first; then by age.
+    let ranks = ready.enumerated().map { place, archive in
+      (retries[archive.fileName] == nil ? 0 : 1, crashed.contains(archive.session) ? 0 : 1, place)
+    }
+    return ranks.sorted(by: <).map { ready[$0.2] }
+  }
+
+  /// The first that can be had.
+  private func take(from archives: inout [ArchiveInfo], for lease: Duration) -> PendingArchive? {
+    while !archives.isEmpty {
+      let archive = archives.removeFirst()
+      let name = archive.fileName
+      do throws(LogError) {
+        let claim = try catalogue.claim(archive, by: owner, for: lease)
+        guard let claim else { continue }
+        state.withLock { $0.putOff(name) }
+        return PendingArchive(archive, claim, self)
+      } catch {
+        // One that a limit has deleted is nobody's trouble.
+        if error.code == .missingArchive { continue }
+        let isNews = state.withLock { state in
+          defer { state.putOff(name) }
+          return state.retries[name] == nil
+        }
+        if isNews { events.send(.notUploaded(archive, error)) }
+      }
+    }
+    return nil
+  }
+
+  /// Each lease has another, so that none is taken for another's.
+  private var owner: String {
+    let number = state.withLock { $0.makeKey() }
+    return "\(Host.name()) \(CurrentProcess.id) \(Clock.realtime()) \(number)"
+  }
+
+  /// How long it is until something that is given out now may be had again.
+  private func delay(_ archives: [ArchiveInfo], _ retries: [String: Retry]) -> Int64 {
+    let now = Clock.realtime()
+    let leases = archives.compactMap { archive -> Int64? in
+      guard let claim = archive.state.claim, claim.isInForce(at: now) else { return nil }
+      return claim.expiry &- now
+    }
+    return (leases + retries.values.map(\.delay)).filter { $0 > 0 }.min() ?? .max
+  }
+
+  // MARK: - The end
+
+  /// Lets nobody wait any longer.
+  func end() {
+    let requests = state.withLock { state in
+      defer { state.requests = [] }
+      state.isOver = true
+      return state.requests
+    }
+    doJobs()
+    for request in requests { request.answer.resume(returning: nil) }
+  }
+}

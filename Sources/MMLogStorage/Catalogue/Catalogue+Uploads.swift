@@ -1,0 +1,45 @@
+import MMLogSystem
+
+/// Leases and marks: what an uploader notes of an archive.
+extension Catalogue {
+  /// Takes a lease on an archive.
+  ///
+  /// - Parameter archive: The archive, as it was listed.
+  /// - Returns: The lease; nil if another has one, the archive is marked, or it is not what it was.
+  package func claim(
+    _ archive: ArchiveInfo, by owner: String, for lease: Duration
+  ) throws(LogError) -> UploadClaim? {
+    let owner = ArchiveState.line(owner)
+    return try change(archive.fileName, size: archive.size) { state, isSame in
+      let now = Clock.realtime()
+      if !isSame || state.isUploaded { return nil }
+      if let other = state.claim, other.owner != owner, other.isInForce(at: now) { return nil }
+      let span = min(max(.zero, lease), UploadClaim.longest).nanoseconds
+      let claim = UploadClaim(owner: owner, expiry: now &+ span)
+      state.claim = claim
+      return claim
+    }
+  }
+
+  /// Ends a lease; does nothing if it has passed to another.
+  package func end(_ claim: UploadClaim, on archive: ArchiveInfo) throws(LogError) {
+    try change(archive.fileName) { if $0.claim?.owner == claim.owner { $0.claim = nil } }
+  }
+
+  /// Marks an archive as uploaded, and ends every lease on it.
+  ///
+  /// - Throws: `changedArchive` if it is not what it was when it was listed.
+  package func markUploaded(_ archive: ArchiveInfo) throws(LogError) {
+    let isMarked = try change(archive.fileName, size: archive.size) { state, isSame in
+      if !isSame { return false }
+      state.uploaded = state.uploaded ?? Clock.realtime()
+      state.claim = nil
+      return true
+    }
+    if isMarked { return }
+    throw LogError(
+      .changedArchive,
+      "The archive \(archive.path) has changed since it was listed: list it again, and send it again",
+      path: archive.path)
+  }
+}
