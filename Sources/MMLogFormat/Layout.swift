@@ -71,6 +71,10 @@ package enum RingLayout {
   package static let resumedNumber = resumedSession + ArchiveIDLayout.number
   package static let firstClockPair = state + 64
   package static let clockPairSlots = firstClockPair + ClockPairLayout.size
+  /// Where all clock pairs are, the first one first.
+  package static let clockPairs = [
+    firstClockPair, clockPairSlots, clockPairSlots + ClockPairLayout.size,
+  ]
   package static let ledger = 1024
   package static let ledgerSize = LossLedger.causes * LossLedger.levels * 8
   /// What a crash recorder writes, if the dictionary begins behind it.
