@@ -30,7 +30,7 @@ func printSlowest(_ field: String, _ inputs: [LogInput], _ filter: LogFilter) {
       print("not read: \(damage.size) bytes at \(damage.offset) of \(damage.path): \(damage.what)")
     case .losses(let session, let ledger) where !ledger.isEmpty:
       print("session \(session.id) could not keep all of its records")
-    case .losses, .unfinished, .crashed, .sessionStarted, .sessionEnded: continue
+    case .losses, .gap, .unfinished, .crashed, .sessionStarted, .sessionEnded: continue
     }
   }
   for (place, (time, record)) in slowest.sorted(by: { $0.value.time > $1.value.time }) {

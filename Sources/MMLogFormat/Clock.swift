@@ -29,7 +29,13 @@ package struct ClockPair: Equatable, Sendable {
     return bytes
   }
 
-  /// Reads a pair, or gives nil for one that was never or not wholly written.
+  /// Whether the place of a pair was never written, or its writer died meanwhile: the last word, of
+  /// ordinal and check, is zero until the others are there.
+  package static func isUnfinished(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.load(ClockPairLayout.ordinal, as: UInt64.self) == 0
+  }
+
+  /// Reads a pair, or gives nil for one that was never or not wholly written, or is corrupted.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count >= ClockPairLayout.size,
       crc32c(bytes.slice(0, ClockPairLayout.check))

@@ -73,6 +73,10 @@ package enum RingLayout {
   package static let ending = resumedNumber + 4 + 4
   package static let firstClockPair = state + 64
   package static let clockPairSlots = firstClockPair + ClockPairLayout.size
+  /// Where all clock pairs are, the first one first.
+  package static let clockPairs = [
+    firstClockPair, clockPairSlots, clockPairSlots + ClockPairLayout.size,
+  ]
   package static let ledger = 1024
   package static let ledgerSize = LossLedger.causes * LossLedger.levels * 8
   /// What a crash recorder writes, if the dictionary begins behind it.

@@ -7,6 +7,8 @@ public enum LogItem: Sendable {
   case record(LogRecord)
   /// Bytes of a file that could not be read. What was in them is missing.
   case damage(LogDamage)
+  /// Records that are known to be missing, without a place in a file: at the session's end.
+  case gap(LogGap)
   /// A record that was being written when its process died; its log call never returned.
   case unfinished(UnfinishedRecord)
   /// What a session's process died of, if that was recorded: after its records.
@@ -57,16 +59,21 @@ public final class LogThread: Sendable {
   }
 }
 
-/// Bytes of a file that could not be read.
+/// Bytes of a file that could not be read, or a place in it where something is missing.
 public struct LogDamage: Equatable, Sendable {
   /// The file.
   public let path: String
   /// Where in it, in bytes from its start.
   public let offset: Int
-  /// How many bytes.
+  /// How many bytes; 0 where something is missing.
   public let size: Int
   /// What they should have been, and what is wrong with them: part of a sentence.
   public let what: String
+
+  /// `512 bytes at 4096: between frames`; without any bytes, `at 4096: frame 3 is missing`
+  package var summary: String {
+    size == 0 ? "at \(offset): \(what)" : "\(size) bytes at \(offset): \(what)"
+  }
 }
 
 /// A record of which only a part is there.

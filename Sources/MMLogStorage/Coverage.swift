@@ -15,7 +15,7 @@ package struct Coverage {
 
   /// Takes in the frames of one archive of the session.
   package mutating func add(_ archive: ArchiveFile) {
-    hasDamage = hasDamage || !archive.damage.isEmpty
+    hasDamage = hasDamage || !archive.isSound
     for frame in archive.frames where frame.header.type == .records { add(frame.header) }
   }
 
@@ -43,6 +43,12 @@ package struct Coverage {
     of header: FrameHeader
   ) -> WritableKeyPath<Coverage, [UInt64: SegmentParts]> {
     header.isFlight ? \.flightParts : \.parts
+  }
+
+  /// Whether frames have all of a part of the ring.
+  package func contains(_ range: RingRange, areFlight: Bool) -> Bool {
+    let parts = (areFlight ? flightParts : parts)[range.generation]
+    return parts?.contains(Int(range.from)..<max(Int(range.from), Int(range.to))) ?? false
   }
 
   /// Takes in that an archive lacks something that the ring says it has.
@@ -96,7 +102,10 @@ private struct SegmentParts {
     merged = nil
   }
 
-  func contains(_ offset: Int) -> Bool {
+  func contains(_ offset: Int) -> Bool { contains(offset..<offset + 1) }
+
+  func contains(_ part: Range<Int>) -> Bool {
+    let offset = part.lowerBound
     let parts = merged ?? Self.merge(counts.keys)
     // The last that does not begin behind it.
     var (low, high) = (0, parts.count)
@@ -105,6 +114,7 @@ private struct SegmentParts {
       if parts[middle].lowerBound <= offset { low = middle + 1 } else { high = middle }
     }
     return low > 0 && parts[low - 1].contains(offset)
+      && part.upperBound <= parts[low - 1].upperBound
   }
 
   mutating func settle() {

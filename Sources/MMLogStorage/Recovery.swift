@@ -178,6 +178,7 @@ package struct Recovery: ~Copyable {
     if isAnyUnreadable { coverage.distrust() }
     try dropDamaged(archives, &coverage)
     coverage.settle()
+    let lost = archives.last.flatMap { image.lostFrame($0.tail, coverage) }
     let series = try series(archives, directory)
     var sealed: Set<String> = []
     series.report = { if case .closed(let path, _) = $0 { sealed.insert(path) } }
@@ -199,7 +200,7 @@ package struct Recovery: ~Copyable {
       archives: infos, sealed: infos.filter { sealed.contains($0.path) },
       damage: (image.damage + damage).map {
         "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes"
-      })
+      } + (lost.map { ["a frame of \($0.summary.count) records: it was not written whole"] } ?? []))
   }
 
   /// The session's archives as they are now, the oldest first.
@@ -279,9 +280,7 @@ package struct Recovery: ~Copyable {
   private func cutTornHead(
     behind last: ArchiveFile, _ name: String, _ directory: borrowing Directory
   ) throws {
-    guard let end = last.closedEnd, let size = try directory.status(of: name)?.size, size > end,
-      last.damage.isEmpty
-    else { return }
+    guard let end = last.closedEnd, case .head = last.tail else { return }
     // Unless another goes on with it just now.
     let torn = try LockedFile { () throws(SystemError) in
       try directory.openFile(name, [.read, .write])
@@ -333,7 +332,7 @@ package struct Recovery: ~Copyable {
     _ archives: [ArchiveFile], _ directory: borrowing Directory
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
-    if let last = archives.last, !last.isClosed, last.next == nil, last.foreign.isEmpty {
+    if let last = archives.last, !last.isClosed, last.isLast, last.isSound {
       let name = String(last.path.split(separator: "/").last ?? "")
       let file = try LockedFile { () throws(SystemError) in
         try directory.openFile(name, [.read, .write])
@@ -351,7 +350,7 @@ package struct Recovery: ~Copyable {
   /// - Returns: How many there were, and where there should be more.
   private func moveRecords(
     to series: ArchiveSeries, _ coverage: Coverage
-  ) throws -> (count: Int, damage: [RingImage.Damage]) {
+  ) throws -> (count: Int, damage: [Corruption]) {
     let (image, trustsDrained) = (image, ring.trustsDrained)
     let runs = runs { segment, record, offset in
       if image.isFlight(record) { return .left }
@@ -430,13 +429,13 @@ package struct Recovery: ~Copyable {
   }
 
   /// What of a segment could not be read and no archive has.
-  private func damage(in run: SegmentRun, _ coverage: Coverage) -> [RingImage.Damage] {
+  private func damage(in run: SegmentRun, _ coverage: Coverage) -> [Corruption] {
     let start = image.head.geometry.offset(ofSegment: run.index)
     return run.damage.compactMap { range in
       if image.isDone(range, run.header, coverage, trustsDrained: ring.trustsDrained) { return nil }
-      return RingImage.Damage(
-        range: start + range.lowerBound..<start + range.upperBound,
-        what: "records in segment \(run.index)")
+      return Corruption(
+        start + range.lowerBound..<start + range.upperBound,
+        "records in segment \(run.index)")
     }
   }
 

@@ -15,12 +15,6 @@ package final class RingImage {
     fileprivate let seed: UInt32
   }
 
-  /// Bytes of the ring that could not be read.
-  package struct Damage: Equatable, Sendable {
-    package let range: Range<Int>
-    package let what: String
-  }
-
   package let path: String
   package let head: RingHead
   /// False if the process died, or is alive.
@@ -42,7 +36,8 @@ package final class RingImage {
   package let dictionarySize: Int
   /// The segments in use, by rising generation.
   package let segments: [Segment]
-  package let damage: [Damage]
+  /// Bytes of the ring that could not be read.
+  package let damage: [Corruption]
   /// What has been read of the file, each part in its place.
   private let memory: SparseMemory
 
@@ -160,7 +155,7 @@ package final class RingImage {
 private struct RingCopy {
   let memory: SparseMemory
   var segments: [RingImage.Segment] = []
-  var damage: [RingImage.Damage] = []
+  var damage: [Corruption] = []
   private let geometry: RingGeometry
   private let session: SessionID
   /// How much of the file is there.
@@ -183,6 +178,7 @@ private struct RingCopy {
     present = min(try file.status().size, geometry.fileSize)
     memory = try SparseMemory(max(present, geometry.segmentsOffset))
     try memory.read(file, 0..<RingLayout.ledger + RingLayout.ledgerSize)
+    try checkClockPairs(file)
     if hasCrashArea {
       try memory.read(file, RingLayout.crash..<RingLayout.crash + CrashLayout.size)
     }
@@ -192,8 +188,7 @@ private struct RingCopy {
     try memory.read(file, newEntries)
     if present < geometry.fileSize {
       damage.append(
-        RingImage.Damage(
-          range: present..<geometry.fileSize, what: "missing: the file is truncated"))
+        Corruption(present..<geometry.fileSize, "missing: the file is truncated"))
     }
     segments.sort { $0.header.generation < $1.header.generation }
   }
@@ -256,7 +251,7 @@ private struct RingCopy {
       // Only if it is not being made ready just now.
       if try word(file, at: offset, within: offset + size) == generation {
         damage.append(
-          RingImage.Damage(range: offset..<offset + size, what: "segment \(index): \(error)"))
+          Corruption(offset..<offset + size, "segment \(index): \(error)"))
       }
       return
     }
@@ -282,7 +277,7 @@ private struct RingCopy {
   /// Notes damage that costs nothing.
   mutating func noteMended(_ range: Range<Int>, _ what: String) {
     damage.append(
-      RingImage.Damage(range: range, what: "\(what): one bit was wrong, and is put right"))
+      Corruption(range, "\(what): one bit was wrong, and is put right"))
   }
 
   /// A segment as far as it has been written, and the word behind that.
@@ -316,17 +311,33 @@ private struct RingCopy {
     return bytes.count == wordSize ? bytes.withUnsafeBytes { $0.load(0, as: UInt64.self) } : 0
   }
 
+  /// Reports clock pairs that were written once and cannot be read.
+  private mutating func checkClockPairs(_ file: borrowing File) throws(SystemError) {
+    for place in RingLayout.clockPairs {
+      let bytes = clockPair(at: place)
+      // The first one was written before the ring had its name.
+      let isUnfinished = ClockPair.isUnfinished(bytes) && place != RingLayout.firstClockPair
+      if isUnfinished || ClockPair(bytes) != nil { continue }
+      // Only if it is not being written just now.
+      guard try file.bytes(at: place, count: bytes.count).elementsEqual(bytes) else { continue }
+      damage.append(
+        Corruption(place..<place + bytes.count, "a clock reading"))
+    }
+  }
+
+  private func clockPair(at place: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(memory.bytes).slice(place, ClockPairLayout.size)
+  }
+
   func clock(startTime: Int64) -> TickClock {
-    let all = UnsafeRawBufferPointer(memory.bytes)
-    let pairs = [
-      RingLayout.firstClockPair, RingLayout.clockPairSlots,
-      RingLayout.clockPairSlots + ClockPairLayout.size,
-    ].map { ClockPair(all.slice($0, ClockPairLayout.size)) }
+    let pairs = RingLayout.clockPairs.map { ClockPair(clockPair(at: $0)) }
     let valid = pairs.compactMap { $0 }
     guard let newest = valid.max(by: { $0.ordinal < $1.ordinal }) else {
       return TickClock(ticks: 0, wall: startTime, rate: 1 << 32)
     }
-    return TickClock(first: pairs[0] ?? newest, newest: newest)
+    // Mostly the first one. From a shorter way, the rate is still a good one.
+    let oldest = valid.min { $0.ordinal < $1.ordinal } ?? newest
+    return TickClock(first: oldest, newest: newest)
   }
 
   /// The entries that are not known, and where they end.
@@ -345,15 +356,14 @@ private struct RingCopy {
     while let entry = scanner.next() {
       guard dictionary.insert(entry.entry) else {
         let rest = start + scanner.offset..<newEntries.upperBound
-        damage.append(RingImage.Damage(range: rest, what: "dictionary: too many entries"))
+        damage.append(Corruption(rest, "dictionary: too many entries"))
         break
       }
       entries.append(entry)
     }
     for range in scanner.damage {
       damage.append(
-        RingImage.Damage(
-          range: start + range.lowerBound..<start + range.upperBound, what: "dictionary"))
+        Corruption(start + range.lowerBound..<start + range.upperBound, "dictionary"))
     }
     return (dictionary, entries, start + scanner.offset - geometry.dictionaryOffset)
   }

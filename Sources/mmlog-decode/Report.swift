@@ -14,8 +14,11 @@ struct Report {
     switch item {
     case .record, .sessionStarted: return nil
     case .damage(let damage):
-      sentence = "\(damage.path): damaged: \(damage.size) bytes at \(damage.offset): \(damage.what)"
+      sentence = "\(damage.path): damaged: \(damage.summary)"
       isDamageOrLoss = true
+    case .gap(let gap):
+      sentence = "\(gap.session.title): \(gap.summary)"
+      isDamageOrLoss = false
     case .unfinished(let record):
       sentence = "\(record.session.title): \(record.summary)"
       isDamageOrLoss = false

@@ -41,17 +41,14 @@ enum TruthJob {
     for report in files.verify(progress: { _ in output.hasReader }) {
       try output.append(report.verdict.escapedForTerminal + "\n")
       for damage in report.damage {
-        try output.append("  \(damage.size) bytes at \(damage.offset): \(damage.what)\n")
+        try output.append("  \(damage.summary)\n")
       }
       try output.flush()
       if !report.damage.isEmpty { status = .damageOrLoss }
     }
     for (session, numbers) in files.missingArchives {
-      let first = numbers.lowerBound
-      let text =
-        numbers.count == 1
-        ? "archive \(first) is" : "archives \(first) to \(numbers.upperBound) are"
-      Command.decode.report("\(session.title): \(text) not here; retention may have deleted it")
+      let gap = LogGap(session: session, cause: .archivesNotHere(numbers))
+      Command.decode.report("\(session.title): \(gap.summary)")
     }
     for overview in files.overview() where !overview.losses.isEmpty {
       Command.decode.report("\(overview.session.title): \(overview.losses)")
@@ -68,8 +65,7 @@ enum TruthJob {
     guard let result else { Interruption.end() }
     for damage in result.damage {
       Command.decode.report(
-        "\(damage.path): damaged: \(damage.size) bytes at \(damage.offset): \(damage.what)"
-          .escapedForTerminal)
+        "\(damage.path): damaged: \(damage.summary)".escapedForTerminal)
     }
     try output.append(
       "\(directory): \(result.recordCount) records of \(count(result.sessionCount, "session"))\n"

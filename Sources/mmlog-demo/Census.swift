@@ -40,7 +40,7 @@ struct Census {
       if !threads[thread].insert(order) { duplicated += 1 }
     case .damage(let damage): complaints.append("\(damage.path): \(damage.what)")
     case .losses(_, let ledger): complaints.append("counted as lost: \(ledger)")
-    case .unfinished, .crashed, .sessionStarted, .sessionEnded: break
+    case .gap, .unfinished, .crashed, .sessionStarted, .sessionEnded: break
     }
   }
 

@@ -72,7 +72,7 @@ package struct Findings {
       else {
         return note("a crash of no process, or of one that crashed before: \(report.summary)")
       }
-    case .sessionStarted, .unfinished: break
+    case .sessionStarted, .unfinished, .gap: break
     }
   }
 

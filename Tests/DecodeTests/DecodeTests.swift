@@ -98,7 +98,7 @@ import Testing
     #expect(run.output == lines.joined())
     #expect(run.status == 1)
     #expect(run.errors.hasPrefix("mmlog-decode: \(path): damaged: "))
-    #expect(run.errors.hasSuffix(" bytes at 512: between frames\n"))
+    #expect(run.errors.hasSuffix(" bytes at 512: frame 0 is missing\n"))
     #expect(run.errors.split(separator: "\n").count == 1)
   }
 

@@ -77,6 +77,7 @@ struct CContents {
       case .record(let record): records.append(record)
       case .damage(let damage): problems.append("\(damage)")
       case .unfinished(let record): problems.append("\(record)")
+      case .gap(let gap): problems.append("\(gap)")
       case .losses(_, let ledger): lost += ledger.counts.reduce(0, +)
       case .crashed, .sessionStarted, .sessionEnded: break
       }

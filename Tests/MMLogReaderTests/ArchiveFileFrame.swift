@@ -26,7 +26,9 @@ struct ArchiveFileFrame: Equatable {
     let check = offset + FrameLayout.check
     archive.withUnsafeMutableBytes { bytes in
       bytes.store(UInt32(0), check)
-      let header = UnsafeRawBufferPointer(bytes).slice(offset, FrameLayout.size)
+      let all = UnsafeRawBufferPointer(bytes)
+      let size = Int(all.load(offset + FrameLayout.headerSize, as: UInt32.self))
+      let header = all.slice(offset, size)
       bytes.store(crc32c(header), check)
     }
   }

@@ -78,8 +78,16 @@ import Testing
     #expect(reading.damage.map(\.offset) == [frame.offset])
   }
 
-  @Test func aDamagedHeadIsToldWithItsReason() {
+  @Test func aDamagedHeadCostsNoRecord() {
     writeThree()
+    log.corruptArchive(at: 100)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"] && reading.unreadable.isEmpty)
+    #expect(reading.damage.map(\.offset) == [0] && reading.damage.map(\.size) == [512])
+  }
+
+  @Test func aDamagedHeadWithoutFramesIsToldWithItsReason() {
+    log.beginArchive()
     log.corruptArchive(at: 100)
     let reading = log.read()
     #expect(reading.trace.isEmpty)
@@ -123,25 +131,30 @@ import Testing
     #expect(reading.damage.map(\.offset) == [frame.offset])
     #expect(reading.damage.map(\.size) == [frame.size])
     let session = SessionID(words: (2, 0))
-    #expect(reading.damage.map(\.what) == ["a frame of session \(session), archive 1"])
+    #expect(
+      reading.damage.map(\.what) == ["frame 3 is missing: a frame of session \(session), archive 1"]
+    )
   }
 
   @Test func aFrameOfAnOlderArchiveOfTheSessionIsReportedAndNotPrinted() throws {
     writeThree()
-    let older = log.archives[0]
+    let (older, stale) = (log.archives[0], try frames()[3])
+    log.close(nil)
     log.beginArchive()
     for text in ["d", "e", "f"] {
       log.write(text, ticks: 400)
       log.archive()
     }
-    let (stale, frame) = (try frames()[3], try ArchiveFileFrame.all(log.archives[1])[3])
+    let frame = try ArchiveFileFrame.all(log.archives[1])[3]
     log.archives[1].replaceSubrange(
       frame.offset..<frame.offset + frame.size,
       with: older[stale.offset..<stale.offset + stale.size])
     let reading = log.read()
     #expect(reading.messages == ["a", "b", "c", "d", "f"])
     #expect(
-      reading.damage.map(\.what) == ["a frame of an older archive of the same session, number 1"])
+      reading.damage.map(\.what) == [
+        "frame 3 is missing: a frame of an older archive of the same session, number 1"
+      ])
   }
 
   /// Where blocks are misdirected, the length that a frame of another session claims says nothing of this file.
@@ -182,6 +195,20 @@ import Testing
     log.close()
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "b", "c", "d", ">"])
+  }
+
+  @Test func anArchiveThatIsMissingBetweenOthersIsReported() {
+    for _ in 0..<3 {
+      log.write("x", ticks: 500)
+      log.archive()
+      log.close(nil)
+      log.beginArchive()
+    }
+    log.archives.removeLast()
+    let paths = log.save()
+    #expect(Reading([paths[0], paths[2]]).gaps.map(\.cause) == [.archivesNotHere(2...2)])
+    // That is how retention is meant.
+    #expect(Reading([paths[1], paths[2]]).gaps.isEmpty)
   }
 
   @Test func filtersPassOverFramesWithoutReadingThem() throws {
@@ -238,7 +265,9 @@ import Testing
   @Test func aRingAloneGivesWhatItHasNotGivenAway() {
     writeOverlap(isPublished: true)
     log.archives = []
-    #expect(log.read().messages == ["c"])
+    let reading = log.read()
+    #expect(reading.messages == ["c"])
+    #expect(reading.damage.map(\.what).contains { $0.contains("archive 1") })
   }
 
   @Test(arguments: [true, false])

@@ -25,15 +25,25 @@ struct BombTests {
       }
       var summary = RecordSummary()
       summary.add(ticks: 2, level: .trace)
-      let frame = Array(log.archives[0][log.addFrame(.records, payload, summary)])
+      var frame = Array(log.archives[0][log.addFrame(.records, payload, summary)])
       payload = []
-      for _ in 0..<11 { log.archives[0] += frame }
+      for _ in 0..<11 { log.archives[0] += Self.next(&frame) }
       precondition(log.archives[0].count < 2 << 20, "that is no bomb")
       let (records, others) = countItems(log.save())
       precondition(records == 13 && others == 0, "\(records) records, \(others) times damage")
       // What may be open at a time, and what one more takes while it is opened.
       precondition(peakMemory() < 640 << 20, "\(peakMemory() >> 20) MiB")
     }
+  }
+
+  /// The same frame, as if it were written after it.
+  private static func next(_ frame: inout [UInt8]) -> [UInt8] {
+    frame.withUnsafeMutableBytes { bytes in
+      let ordinal = UnsafeRawBufferPointer(bytes).load(FrameLayout.ordinal, as: UInt64.self)
+      bytes.store(ordinal + 1, FrameLayout.ordinal)
+    }
+    ArchiveFileFrame.resign(&frame, at: 0)
+    return frame
   }
 
   /// Dictionary frames of 60 MiB each in one entry.

@@ -13,6 +13,7 @@ import Testing
       switch item {
       case .record(let record): trace.append(record.message)
       case .damage: trace.append("!")
+      case .gap: trace.append("_")
       case .unfinished: trace.append("?")
       case .losses: trace.append("$")
       case .crashed: trace.append("#")

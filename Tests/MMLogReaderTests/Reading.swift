@@ -7,9 +7,10 @@ struct Reading: Equatable {
   var damage: [LogDamage] = []
   var ends: [SessionEnding] = []
   var losses: [LossLedger] = []
+  var gaps: [LogGap] = []
   var unfinished: [UnfinishedRecord] = []
   var unreadable: [LogError] = []
-  /// The order of everything: messages, and `!` for damage, `?` for an unfinished record, `$` for
+  /// The order of everything: messages, and `!` for damage, `?` for an unfinished record, `_` for a gap, `$` for
   /// losses, `<` and `>` for sessions.
   var trace: [String] = []
 
@@ -29,6 +30,9 @@ struct Reading: Equatable {
     case .damage(let found):
       damage.append(found)
       trace.append("!")
+    case .gap(let gap):
+      gaps.append(gap)
+      trace.append("_")
     case .unfinished(let record):
       unfinished.append(record)
       trace.append("?")

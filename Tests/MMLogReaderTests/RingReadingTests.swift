@@ -132,6 +132,30 @@ import Testing
     #expect(reading.damage.map(\.size) == [log.geometry.segmentSize])
   }
 
+  /// The first pair, and a slot of each parity; the other slots are used.
+  @Test(arguments: RingLayout.clockPairs) func aClockReadingWithAWrongCheckIsReported(place: Int) {
+    log.write("a", ticks: 1)
+    for ordinal in 1...2 as ClosedRange<UInt32> {
+      let pair = ClockPair(ticks: 0, wall: TestLog.epoch, monotonic: 0, ordinal: ordinal)
+      let slot = Int(ordinal % 2) * ClockPairLayout.size
+      log.put(pair.encoded, at: RingLayout.clockPairSlots + slot)
+    }
+    log.corruptRing(at: place + ClockPairLayout.wall)
+
+    let reading = log.read()
+
+    #expect(reading.damage.map(\.offset) == [place])
+    #expect(reading.damage.map(\.size) == [ClockPairLayout.size])
+    #expect(reading.records.map(\.time) == [TestLog.epoch + 1])
+  }
+
+  @Test func aClockReadingThatADeathCutOffIsNoDamage() {
+    log.write("a", ticks: 1)
+    log.put([1, 2, 3, 4], at: RingLayout.clockPairSlots + ClockPairLayout.wall)
+    let reading = log.read()
+    #expect(reading.messages == ["a"] && reading.damage.isEmpty)
+  }
+
   @Test func lossesAreToldAtTheEnd() {
     var ledger = LossLedger()
     ledger[.ringFull, .info] = 3

@@ -55,7 +55,9 @@ struct Fixture {
     return header
   }
 
-  func read(_ path: String) throws -> ArchiveFile { try ArchiveFile(File.open(path, .read)) }
+  func read(_ path: String) throws -> ArchiveFile {
+    try ArchiveFile.all(in: File.open(path, .read))[0]
+  }
 
   /// The archive that these bytes are.
   func read(_ bytes: [UInt8]) throws -> ArchiveFile { try read(folder.put("copy.mmlog", bytes)) }
@@ -98,4 +100,13 @@ func locked(_ path: String) throws -> LockedFile {
 
 func locked(_ folder: String, _ name: String) throws -> LockedFile {
   try locked("\(folder)/\(name)")
+}
+
+extension ArchiveFile {
+  /// Where anything of it is corrupted, up to the end of its file.
+  var damage: [Range<Int>] {
+    corruption.map(\.range) + (tail.corruption.map { [$0.range] } ?? [])
+  }
+
+  var tornBytes: Int { tail.tornBytes }
 }

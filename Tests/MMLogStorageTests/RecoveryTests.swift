@@ -118,8 +118,7 @@ import Testing
     log.save()
     let before = readHere([log.folder.path])
     #expect(before.records.map(\.message) == Array(all.suffix(20)))
-    let difference = try readInPython([log.folder.path]).difference(from: before)
-    #expect(difference == nil)
+    #expect(try readInPython([log.folder.path]).records == before.records)
     let outcome = try recover(in: log.folder)
     #expect(outcome.sessions.map(\.recordCount) == [20])
     #expect(outcome.sessions.map(\.flightRecordCount) == [10])
@@ -148,8 +147,7 @@ import Testing
     // Of others the ring says, and is believed, that they are in an archive.
     let expected = isTrusted ? all.filter { !infos.contains($0) } : all
     #expect(result.records.map(\.message) == expected)
-    let difference = try readInPython([log.folder.path]).difference(from: result)
-    #expect(difference == nil)
+    #expect(try readInPython([log.folder.path]).records == result.records)
   }
 
   @Test func anArchivesNumberIsNeverUsedAgain() throws {
@@ -220,7 +218,8 @@ import Testing
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
-    let frame = try ArchiveFile(File.open(log.folder(name), .read)).frames[1]
+    let archives = try ArchiveFile.all(in: File.open(log.folder(name), .read))
+    let frame = try #require(archives.first).frames[1]
     bytes[frame.offset + 40] ^= 3
     log.folder.put(name, bytes)
     #expect(try recover().sessions.map(\.recordCount) == [30])
@@ -264,7 +263,8 @@ import Testing
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
-    bytes[100] ^= 3
+    // Its head, and the headers of all frames.
+    for place in stride(from: 100, to: bytes.count, by: 96) { bytes[place] ^= 3 }
     log.folder.put(name, bytes)
     #expect(try recover().sessions.map(\.recordCount) == [40])
     #expect(contents(name) == bytes && names.count == 2)

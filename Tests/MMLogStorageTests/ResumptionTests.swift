@@ -96,6 +96,27 @@ import Testing
     try other?.close()
   }
 
+  /// The head of the session in the middle, and bytes behind the last trailer.
+  @Test(arguments: [true, false])
+  func nothingIsPutBehindBytesThatCannotBeRead(isHead: Bool) throws {
+    try live("a")
+    let start = try bytes(archives[0]).count
+    try live("b")
+    let name = archives[0]
+    var damaged = try bytes(name)
+    if isHead {
+      for offset in 40..<48 { damaged[start + offset] ^= 0xFF }
+    } else {
+      damaged += [UInt8](repeating: 0x77, count: 600)
+    }
+    folder.put(name, damaged)
+
+    try live("c")
+
+    #expect(archives.count == 2 && Set(messages()) == ["a", "b", "c"])
+    #expect(try bytes(name) == damaged)
+  }
+
   @Test func sizeAndAgeCountFromTheFilesBeginning() throws {
     // A file is closed, and a new one begun, when all sessions in it together have its size.
     for index in 0..<20 { try live("session \(index)") { $0.archiveSize = 16 << 10 } }

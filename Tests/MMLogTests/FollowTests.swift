@@ -44,7 +44,7 @@ struct FollowTests {
         case .sessionEnded(_, let ending, _):
           if ending.how == .closed { others.append(">") }
         case .damage(let damage): others.append("\(damage)")
-        case .losses, .unfinished: others.append("loss")
+        case .losses, .gap, .unfinished: others.append("loss")
         }
       }
     }

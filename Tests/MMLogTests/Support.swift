@@ -66,7 +66,7 @@ struct Contents {
       case .unfinished(let record): unfinished.append(record)
       case .losses(_, let ledger): losses.append(ledger)
       case .crashed(_, let report): crashes.append(report)
-      case .sessionStarted: break
+      case .sessionStarted, .gap: break
       case .sessionEnded(_, let ending, _): endings.append(ending)
       }
     }

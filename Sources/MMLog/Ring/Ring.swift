@@ -106,9 +106,16 @@ final class Ring: @unchecked Sendable {
     base.storeBytes(of: RingLayout.stateOpen, toByteOffset: RingLayout.state, as: UInt32.self)
   }
 
+  /// Writes a pair in three steps, so that a reader can tell one that a death cut off from one that is
+  /// corrupted: the last word is zero while the others change, and it is stored last.
   private static func write(_ pair: ClockPair, at address: UnsafeMutableRawPointer) {
     let bytes = pair.encoded
-    address.copyMemory(from: bytes, byteCount: bytes.count)
+    let end = (address + ClockPairLayout.ordinal).assumingMemoryBound(to: UInt64.self)
+    mmlog_store_relaxed_u64(end, 0)
+    mmlog_compiler_fence()
+    address.copyMemory(from: bytes, byteCount: ClockPairLayout.ordinal)
+    let last = bytes.withUnsafeBytes { $0.load(ClockPairLayout.ordinal, as: UInt64.self) }
+    mmlog_store_release_u64(end, last)
   }
 
   // MARK: - Clocks

@@ -99,7 +99,7 @@ struct FollowedPlaces {
       guard status.isRegularFile, status.size != knownSize else { return }
       pending[path] = status.size
       let start = try file.bytes(at: 0, count: HeadLayout.size)
-      switch start.withUnsafeBytes({ FileKind($0) }) {
+      switch start.withUnsafeBytes({ FileKind($0, named: path) }) {
       case .ring: body(.ring(file))
       case .archive:
         for archive in try ArchiveFile.all(in: file) { body(.archive(archive)) }

@@ -26,9 +26,9 @@ final class FollowedSession {
 
   private struct Archive {
     let file: ArchiveFile
-    /// The first frame, and the first damage, that has not been read.
+    /// The first frame, and the first corruption, that has not been read.
     var nextFrame = 0
-    var nextDamage = 0
+    var nextCorruption = 0
   }
 
   /// - Parameter memory: What is shared with other sessions that are followed.
@@ -118,14 +118,13 @@ final class FollowedSession {
     }
     for index in archives.indices {
       let (file, next) = (archives[index].file, archives[index].nextFrame)
-      // What follows the last frame may be one that is being written.
-      let damage = file.damage.filter { $0.upperBound <= file.end || file.isClosed }
-      let new = damage.dropFirst(archives[index].nextDamage)
+      // What follows the last frame is left out: it may be one that is being written.
+      let new = file.corruption[archives[index].nextCorruption...]
       archives[index].nextFrame = file.frames.count
-      archives[index].nextDamage = damage.count
+      archives[index].nextCorruption = file.corruption.count
       guard next < file.frames.count || !new.isEmpty else { continue }
       batch.frames.append(
-        SessionBatch.Frames(archive: file, range: next..<file.frames.count, damage: Array(new)))
+        SessionBatch.Frames(archive: file, range: next..<file.frames.count, corruption: Array(new)))
     }
     return batch
   }
@@ -136,7 +135,7 @@ struct SessionBatch {
   struct Frames {
     let archive: ArchiveFile
     let range: Range<Int>
-    let damage: [Range<Int>]
+    let corruption: [Corruption]
   }
 
   var frames: [Frames] = []

@@ -104,7 +104,7 @@ public final class LogFollower {
         session(identity)?.add(ring: file)
       case .archive(let archive):
         add(archive)
-        if archive.next == nil { tails.append(archive) }
+        if archive.isLast { tails.append(archive) }
       }
     }
     for index in tails.indices where tails[index].isClosed {

@@ -122,7 +122,7 @@ struct InputFiles {
     }
     let file = try spool(stream)
     let status = try file.status()
-    let isArchive = try FileKind(startOf: file) == .archive
+    let isArchive = try FileKind(of: file) == .archive
     try take(file, status, isArchive ? .archive : .ring)
   }
 
@@ -131,7 +131,7 @@ struct InputFiles {
   private mutating func take(
     _ file: consuming File, _ status: FileStatus, _ kind: FileKind
   ) throws(SystemError) {
-    let found = try FileKind(startOf: file) ?? .ring
+    let found = try FileKind(of: file) ?? .ring
     guard found == kind, seen.insert(status.identity).inserted else { return }
     do {
       switch kind {
@@ -148,17 +148,5 @@ struct InputFiles {
   /// Once, though the inputs are gone through twice.
   private mutating func report(_ error: LogError) {
     if complained.insert(error.path).inserted { unreadable.append(error) }
-  }
-}
-
-extension FileKind {
-  /// How many bytes it takes to tell.
-  static let size = 8
-
-  /// The kind of a file; nil for one that is no log.
-  init?(startOf file: borrowing File) throws(SystemError) {
-    let start = try file.bytes(at: 0, count: Self.size)
-    guard let kind = start.withUnsafeBytes({ FileKind($0) }) else { return nil }
-    self = kind
   }
 }

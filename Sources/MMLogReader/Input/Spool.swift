@@ -29,6 +29,6 @@ func spool(_ stream: consuming File) throws -> File {
     try file.writeFully(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: size)
     let isUnknown = size < FileKind.size && size + count >= FileKind.size
     size += count
-    if isUnknown, try FileKind(startOf: file) == nil { return file }
+    if isUnknown, try FileKind(of: file) == nil { return file }
   }
 }

@@ -16,7 +16,8 @@ struct SessionFiles {
       let identity = ring.image.head.identity
       sessions[identity.session, default: SessionFiles(identity: identity)].add(ring)
     }
-    for archive in files.archives {
+    // Where a head is lost, other files of its session say who that is.
+    for archive in files.archives.filter({ !$0.isHeadLost }) + files.archives.filter(\.isHeadLost) {
       let identity = archive.head.identity
       sessions[identity.session, default: SessionFiles(identity: identity)].add(archive)
     }
@@ -56,6 +57,17 @@ struct SessionFiles {
 }
 
 extension SessionFiles {
+  /// The numbers of archives that are not there although a later one is.
+  var missingArchives: [ClosedRange<Int>] {
+    var (missing, next) = ([ClosedRange<Int>](), 1)
+    for archive in archives {
+      let number = Int(archive.head.number)
+      if number > next { missing.append(next...number - 1) }
+      next = number + 1
+    }
+    return missing
+  }
+
   /// How the session ended, as its ring and the last mark of its archives say.
   func ending(_ mark: SessionEnd?) -> SessionEnding {
     if let ring, ring.isRunning { return .running }

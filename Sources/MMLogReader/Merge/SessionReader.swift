@@ -127,18 +127,22 @@ final class SessionReader {
     for (index, archive) in files.archives.enumerated() {
       runs.add(
         archive, archive.frames[...], summary.damage[index] ?? [],
-        besides: summary.replaced[index] ?? []
+        besides: summary.skipped[index] ?? []
       ) { _ in .nothing }
       for frame in archive.frames { lastTime = max(lastTime, frame.header.summary.lastWall) }
     }
     if let ring = summary.ring {
-      segments = runs.add(ring, ring.image.segments, damage: ring.image.damage, given: nil)
+      segments = runs.add(ring, ring.image.segments, damage: summary.ringDamage, given: nil)
     }
     runs.start()
     self.runs = runs
     closing = [.sessionEnded(session, files.ending(summary.end), lastTime: lastTime)]
     if !summary.losses.isEmpty { closing.append(.losses(session, summary.losses)) }
     if let crash = summary.crash { closing.append(.crashed(session, crash)) }
+    // That the oldest are gone is how retention is meant.
+    for numbers in files.missingArchives.reversed() where numbers.lowerBound > 1 {
+      closing.append(.gap(LogGap(session: session, cause: .archivesNotHere(numbers))))
+    }
   }
 
   // MARK: - Following
@@ -153,9 +157,8 @@ final class SessionReader {
   func load(_ batch: SessionBatch, until horizon: UInt64) {
     guard let given else { return }
     self.horizon = horizon
-    var notes: [[LogDamage]] = []
-    for part in batch.frames {
-      notes.append(summary.read(part.archive, frames: part.range, damage: part.damage))
+    let notes = batch.frames.map {
+      summary.read($0.archive, frames: $0.range, corruption: $0.corruption)
     }
     if let ring = batch.ring { sites.add(ring.image.dictionary) }
     if !batch.frames.isEmpty { sites.add(summary.dictionary) }
@@ -164,7 +167,9 @@ final class SessionReader {
     self.runs = nil
     runs.makeRoom()
     for (part, notes) in zip(batch.frames, notes) {
-      runs.add(part.archive, part.archive.frames[part.range], notes) {
+      runs.add(
+        part.archive, part.archive.frames[part.range], notes.damage, besides: notes.repeats
+      ) {
         given.takeShare(of: $0.header)
       }
       for frame in part.archive.frames[part.range] {
@@ -176,7 +181,7 @@ final class SessionReader {
         image: ring.image, coverage: summary.settledCoverage(), isOfThisBoot: ring.isOfThisBoot,
         isRunning: ring.isRunning)
       // Of a ring in use, parts may be about to be written.
-      let damage = ring.isRunning ? [] : ring.image.damage
+      let damage = ring.isRunning ? [] : ring.image.logDamage
       segments = runs.add(view, ring.image.segments, damage: damage, given: given)
     }
     runs.start()

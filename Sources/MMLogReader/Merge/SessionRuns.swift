@@ -126,11 +126,11 @@ struct SessionRuns {
   /// Adds frames of an archive, and all damage between them.
   ///
   /// - Parameters:
-  ///   - replaced: Where frames are that the ring stands in for.
+  ///   - skipped: Where frames are that are not to be read.
   ///   - share: What of a frame was given before.
   mutating func add(
     _ archive: ArchiveFile, _ frames: ArraySlice<ArchiveFile.Frame>, _ damage: [LogDamage],
-    besides replaced: Set<Int> = [], share: (ArchiveFile.Frame) -> GivenSegments.Share
+    besides skipped: Set<Int> = [], share: (ArchiveFile.Frame) -> GivenSegments.Share
   ) {
     var damage = damage.sorted { $0.offset > $1.offset }
     var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: archive.head.created, rate: 0))
@@ -140,7 +140,7 @@ struct SessionRuns {
         insert(NoteRun(note, ticks: ticks, clock: clock))
         damage.removeLast()
       }
-      if !replaced.contains(frame.offset) { add(archive, frame, share(frame)) }
+      if !skipped.contains(frame.offset) { add(archive, frame, share(frame)) }
       ticks = frame.header.summary.lastTicks
     }
     for note in damage.reversed() { insert(NoteRun(note, ticks: ticks, clock: clock)) }
@@ -168,16 +168,11 @@ struct SessionRuns {
   ///
   /// - Returns: The segments' runs.
   mutating func add(
-    _ ring: RingView, _ segments: [RingImage.Segment], damage: [RingImage.Damage],
+    _ ring: RingView, _ segments: [RingImage.Segment], damage: [LogDamage],
     given: GivenSegments?
   ) -> [SegmentRun] {
     let image = ring.image
-    for damage in damage {
-      let note = LogDamage(
-        path: image.path, offset: damage.range.lowerBound, size: damage.range.count,
-        what: damage.what)
-      insert(NoteRun(note, ticks: 0, clock: image.clock))
-    }
+    for note in damage { insert(NoteRun(note, ticks: 0, clock: image.clock)) }
     let runs = segments.map { SegmentRun(ring, $0, threads, filter, given: given) }
     for run in runs { insert(run) }
     return runs

@@ -8,24 +8,26 @@ struct SessionSummary {
   private(set) var end: SessionEnd?
   private(set) var crash: CrashReport?
   private(set) var coverage = Coverage()
-  /// Damage that is not in a frame of records, by the archive's index.
+  /// Corruption that is not in a frame of records, by the archive's index.
   private(set) var damage: [Int: [LogDamage]] = [:]
-  /// Frames of records, by archive and offset, in whose place the ring's copies are used. They are not to be tried again:
-  /// should that work, their records would be there twice.
-  private(set) var replaced: [Int: Set<Int>] = [:]
+  /// Frames of records that are not to be read, by archive and offset: those that repeat others, and those in whose place
+  /// the ring's copies are used. Should such a frame be readable the next time, its records would be there twice.
+  private(set) var skipped: [Int: Set<Int>] = [:]
   /// The ring, if there is one, and what of it the archives have.
   private(set) var ring: RingView?
+  /// What of the ring cannot be read, and which archive it says is missing.
+  private(set) var ringDamage: [LogDamage] = []
+  private var parts = RingParts()
 
   /// Takes in all that the files have.
   mutating func read(_ files: SessionFiles) {
     for (index, archive) in files.archives.enumerated() { read(archive, index) }
     if let ring = files.ring { read(ring, files.archives) }
-    for (index, archive) in files.archives.enumerated() where archive.tornBytes > 0 {
+    for (index, archive) in files.archives.enumerated() {
+      if index < files.archives.count - 1 { checkEnd(archive, index) }
       // The last one may have been written to when its process died; then the ring has it all.
-      if index == files.archives.count - 1 && files.ring != nil { continue }
-      let what = "the end: a frame was not written whole, or the file is truncated"
-      damage[index, default: []].append(
-        LogDamage(path: archive.path, offset: archive.end, size: archive.tornBytes, what: what))
+      let ring = index == files.archives.count - 1 ? files.ring : nil
+      if let torn = tornFrame(archive, ring) { damage[index, default: []].append(torn) }
     }
   }
 
@@ -37,10 +39,11 @@ struct SessionSummary {
     let generations = Set(image.segments.map(\.header.generation))
     for (index, archive) in archives.enumerated() { check(archive, index, generations) }
     coverage.settle()
-    let isOfThisBoot = ring.isOfThisBoot
-    if isOfThisBoot && !coverage.hasDamage && hasGap(image, archives) { noteGap(archives) }
+    let evidence = RingEvidence(ring: ring, archives: archives, coverage: coverage)
+    if ring.isOfThisBoot && !coverage.hasDamage && evidence.showsGap { noteGap(archives) }
+    ringDamage = image.logDamage + (evidence.missingArchive.map { [$0] } ?? [])
     self.ring = RingView(
-      image: image, coverage: coverage, isOfThisBoot: isOfThisBoot, isRunning: ring.isRunning)
+      image: image, coverage: coverage, isOfThisBoot: ring.isOfThisBoot, isRunning: ring.isRunning)
   }
 
   /// What the archives have of the ring, ready to be asked much.
@@ -49,64 +52,67 @@ struct SessionSummary {
     return coverage
   }
 
-  /// Whether the ring says of a record that it was archived, and the archives that should have it do
-  /// not: one was cut, or is missing. Those before the first that is here may have been deleted.
-  private func hasGap(_ image: RingImage, _ archives: [ArchiveFile]) -> Bool {
-    guard let first = Self.firstTicks(archives) else { return false }
-    return image.segments.contains { segment in
-      var scanner = image.scanner(of: segment, looksBehindZeros: false)
-      while case .record(let view, let offset) = scanner.next(), offset < segment.header.drained {
-        if view.ticks >= first, !image.isFlight(view),
-          !coverage.contains(segment.header, offset: offset, trustsDrained: false)
-        {
-          return true
-        }
-      }
-      return false
-    }
-  }
-
-  /// From when on the archives should have everything.
-  private static func firstTicks(_ archives: [ArchiveFile]) -> UInt64? {
-    if archives.first?.head.number == 1 { return 0 }
-    let frames = archives.lazy.flatMap(\.frames).filter { $0.header.type == .records }
-    return frames.first?.header.summary.firstTicks
-  }
-
   private mutating func noteGap(_ archives: [ArchiveFile]) {
     coverage.distrust()
     guard let last = archives.last, !last.isClosed else { return }
     let what = "the end: records that were archived are missing; the ring's copies are shown"
     damage[archives.count - 1, default: []].append(
-      LogDamage(path: last.path, offset: last.end, size: last.tornBytes, what: what))
+      LogDamage(path: last.path, offset: last.end, size: last.tail.tornBytes, what: what))
+  }
+
+  /// An archive is closed before the session's next one is begun.
+  private mutating func checkEnd(_ archive: ArchiveFile, _ index: Int) {
+    guard !archive.isClosed, archive.isSound, archive.tail == .nothing else { return }
+    let what = "the end is missing, though the session has a later archive"
+    damage[index, default: []].append(
+      LogDamage(Corruption(archive.end..<archive.end, what), in: archive.path))
+  }
+
+  /// An unfinished frame at the end of an archive, unless the ring has what it was to hold.
+  private func tornFrame(_ archive: ArchiveFile, _ ring: InputFiles.RingInput?) -> LogDamage? {
+    guard case .frame(let range, let header) = archive.tail else { return nil }
+    var (lost, sentence) = (header, "or the file is truncated")
+    if let ring {
+      // Of a process that lives, it may be just being written.
+      lost = ring.isRunning ? nil : ring.image.lostFrame(archive.tail, coverage)
+      if lost == nil { return nil }
+      sentence = "and the ring does not have what was to be in it"
+    }
+    let frame = lost.map { "a frame of \($0.summary.title)" } ?? "a frame"
+    return LogDamage(
+      Corruption(range, "the end: \(frame) was not written whole, \(sentence)"), in: archive.path)
   }
 
   private mutating func read(_ archive: ArchiveFile, _ index: Int) {
-    damage[index] = read(archive, frames: archive.frames.indices, damage: archive.damage)
+    let tail = archive.tail.corruption.map { [$0] } ?? []
+    let notes = read(
+      archive, frames: archive.frames.indices, corruption: archive.corruption + tail)
+    (damage[index], skipped[index]) = (notes.damage, notes.repeats)
     if archive.head.isMended {
+      let head = archive.start..<archive.start + HeadLayout.size
       damage[index, default: []].append(
         LogDamage(
-          path: archive.path, offset: 0, size: HeadLayout.size,
-          what: "head: one bit was wrong, and is put right"))
+          Corruption(head, "head: one bit was wrong, and is put right"), in: archive.path))
     }
   }
 
   /// Takes in some frames of an archive.
   ///
-  /// - Parameter damage: What is between them.
-  /// - Returns: All damage, but that in frames of records.
+  /// - Parameter corruption: What is wrong between them.
+  /// - Returns: All corruption, but that in frames of records, and where frames are that repeat others.
   mutating func read(
-    _ archive: ArchiveFile, frames: Range<Int>, damage: [Range<Int>]
-  ) -> [LogDamage] {
-    var notes = damage.map {
-      LogDamage(
-        path: archive.path, offset: $0.lowerBound, size: $0.count,
-        what: archive.description(of: $0))
-    }
-    if !damage.isEmpty { coverage.distrust() }
-    for frame in archive.frames[frames] {
+    _ archive: ArchiveFile, frames: Range<Int>, corruption: [Corruption]
+  ) -> (damage: [LogDamage], repeats: Set<Int>) {
+    var notes = corruption.map { LogDamage($0, in: archive.path) }
+    var repeats: Set<Int> = []
+    if !corruption.isEmpty || archive.isHeadLost { coverage.distrust() }
+    for index in frames {
+      let frame = archive.frames[index]
       if frame.header.type == .records {
         coverage.add(frame.header)
+        guard let first = parts.add(index, of: archive) else { continue }
+        repeats.insert(frame.offset)
+        notes.append(archive.damage(of: frame, "it repeats \(first)"))
         continue
       }
       do {
@@ -115,7 +121,7 @@ struct SessionSummary {
         notes.append(archive.damage(of: frame, "\(error)"))
       }
     }
-    return notes
+    return (notes, repeats)
   }
 
   private mutating func read(
@@ -148,15 +154,38 @@ struct SessionSummary {
     _ archive: ArchiveFile, _ index: Int, _ generations: Set<UInt64>
   ) {
     for frame in archive.frames where frame.header.type == .records {
+      if skipped[index]?.contains(frame.offset) == true { continue }
       guard frame.header.ranges.contains(where: { generations.contains($0.generation) }) else {
         continue
       }
       if let problem = archive.problem(of: frame) {
         coverage.remove(frame.header)
-        replaced[index, default: []].insert(frame.offset)
+        skipped[index, default: []].insert(frame.offset)
         damage[index, default: []].append(archive.damage(of: frame, problem))
       }
     }
+  }
+}
+
+extension LogDamage {
+  init(_ corruption: Corruption, in path: String) {
+    self.init(
+      path: path, offset: corruption.range.lowerBound, size: corruption.range.count,
+      what: corruption.what)
+  }
+}
+
+extension RingImage {
+  /// What of it could not be read.
+  var logDamage: [LogDamage] { damage.map { LogDamage($0, in: path) } }
+}
+
+extension RecordSummary {
+  /// `150 records from 2026-11-21T09:00:00.000000000Z to 2026-11-21T09:00:01.000000000Z`
+  fileprivate var title: String {
+    var time = RecordTime(zone: .utc)
+    return
+      "\(count) record\(count == 1 ? "" : "s") from \(time.text(of: firstWall)) to \(time.text(of: lastWall))"
   }
 }
 
@@ -173,7 +202,7 @@ extension ArchiveFile {
   }
 
   /// What keeps a frame of records from being read; nil if nothing does.
-  fileprivate func problem(of frame: Frame) -> String? {
+  func problem(of frame: Frame) -> String? {
     do {
       try payload(of: frame).withUnsafeBytes { bytes in
         var rows = try RowReader(bytes)

@@ -66,10 +66,9 @@ public struct LogReport {
       sessions[number].ending = ending
       sessions[number].last = max(sessions[number].last, lastTime)
     case .damage(let damage):
-      add(
-        Damage(
-          path: damage.path, sentence: "\(damage.size) bytes at \(damage.offset): \(damage.what)",
-          time: lastTime))
+      add(Damage(path: damage.path, sentence: damage.summary, time: lastTime))
+    case .gap(let gap):
+      add(Damage(path: "session \(gap.session.id)", sentence: gap.summary, time: lastTime))
     case .unfinished(let record):
       add(
         Damage(

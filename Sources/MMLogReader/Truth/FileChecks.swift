@@ -6,15 +6,13 @@ struct ArchiveCheck {
   private let archive: ArchiveFile
   private let sites = SiteTable()
   private var damage: [LogDamage] = []
-  private var expectedOrdinal: UInt64 = 0
   private var index: [IndexEntry] = []
 
   init(_ archive: ArchiveFile) { self.archive = archive }
 
-  /// What is wrong, but damage between frames and in frames that are not of records.
+  /// What is wrong in frames of records and in the index. All else is told by ``SessionSummary``.
   mutating func run() -> [LogDamage] {
     for frame in archive.frames {
-      checkOrdinal(frame)
       switch frame.header.type {
       case .dictionary: learn(frame)
       case .records: check(frame)
@@ -28,14 +26,6 @@ struct ArchiveCheck {
     return damage
   }
 
-  /// Damage between the frames is told already: this tells of what is missing without a trace.
-  private mutating func checkOrdinal(_ frame: ArchiveFile.Frame) {
-    let ordinal = frame.header.ordinal
-    defer { expectedOrdinal = ordinal &+ 1 }
-    guard ordinal != expectedOrdinal, archive.damage.isEmpty else { return }
-    note(frame, "a frame is missing before it: it is number \(ordinal), not \(expectedOrdinal)")
-  }
-
   private mutating func learn(_ frame: ArchiveFile.Frame) {
     guard let payload = try? archive.payload(of: frame) else { return }
     var dictionary = LogDictionary()
@@ -45,7 +35,7 @@ struct ArchiveCheck {
   }
 
   private mutating func checkIndex(_ frame: ArchiveFile.Frame) {
-    guard let payload = try? archive.payload(of: frame), archive.damage.isEmpty else { return }
+    guard let payload = try? archive.payload(of: frame), archive.isSound else { return }
     if payload != IndexEntry.encode(index) { note(frame, "it does not say what the file has") }
   }
 
@@ -98,18 +88,19 @@ struct ArchiveCheck {
 struct RingCheck {
   private let ring: InputFiles.RingInput
   private let view: RingView?
+  private let known: [LogDamage]
   private let sites = SiteTable()
 
   /// - Parameter summary: What its session's files say.
   init(_ ring: InputFiles.RingInput, _ summary: SessionSummary) {
     self.ring = ring
-    view = summary.ring
+    (view, known) = (summary.ring, summary.ringDamage)
     sites.add(summary.dictionary)
   }
 
   func run() -> [LogDamage] {
     let image = ring.image
-    var damage = image.damage.map { note($0.range, $0.what) }
+    var damage = known
     for segment in image.segments {
       let start = image.head.geometry.offset(ofSegment: segment.index)
       var scanner = image.scanner(of: segment, looksBehindZeros: !ring.isRunning)

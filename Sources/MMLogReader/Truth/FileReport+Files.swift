@@ -10,8 +10,8 @@ extension FileReport {
     state =
       archive.isClosed
       ? "closed"
-      : archive.tornBytes > 0
-        ? "not closed, \(archive.tornBytes) bytes of a frame at its end" : "not closed"
+      : archive.tail.tornBytes > 0
+        ? "not closed, \(archive.tail.tornBytes) bytes of a frame at its end" : "not closed"
     parts = archive.frames.map { Part($0) }
     recordCount = parts.reduce(0) { $0 + $1.recordCount }
   }

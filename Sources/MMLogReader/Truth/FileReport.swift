@@ -74,14 +74,7 @@ extension LogFiles {
   /// Archives that are not there although a later one of their session is: retention may have deleted them.
   public var missingArchives: [(session: LogSession, numbers: ClosedRange<Int>)] {
     sessions.flatMap { session in
-      var missing: [(session: LogSession, numbers: ClosedRange<Int>)] = []
-      var next = 1
-      for archive in session.archives {
-        let number = Int(archive.head.number)
-        if number > next { missing.append((LogSession(session.identity), next...number - 1)) }
-        next = number + 1
-      }
-      return missing
+      session.missingArchives.map { (LogSession(session.identity), $0) }
     }
   }
 }

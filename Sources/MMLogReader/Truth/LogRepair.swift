@@ -138,11 +138,11 @@ extension SessionRuns {
     for (index, archive) in session.archives.enumerated() {
       add(
         archive, archive.frames[...], summary.damage[index] ?? [],
-        besides: summary.replaced[index] ?? []
+        besides: summary.skipped[index] ?? []
       ) { _ in .nothing }
     }
     if let ring = summary.ring {
-      _ = add(ring, ring.image.segments, damage: ring.image.damage, given: nil)
+      _ = add(ring, ring.image.segments, damage: summary.ringDamage, given: nil)
     }
     start()
   }

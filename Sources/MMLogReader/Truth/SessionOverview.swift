@@ -40,8 +40,9 @@ extension SessionOverview {
     archiveCount = files.archives.count
     hasRing = files.ring != nil
     var (count, last) = (0, Int64?.none)
-    for archive in files.archives {
+    for (index, archive) in files.archives.enumerated() {
       for frame in archive.frames where frame.header.type == .records {
+        if summary.skipped[index]?.contains(frame.offset) == true { continue }
         count += Int(frame.header.summary.count)
         last = max(last ?? .min, frame.header.summary.lastWall)
       }

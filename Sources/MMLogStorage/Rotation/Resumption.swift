@@ -85,9 +85,20 @@ package struct Resumption: Sendable {
       try directory.openFile(archive.fileName, [.read, .write, .nonBlocking])
     }
     guard let lock, case let status = try lock.file.status(), status.size == archive.size,
-      try Ownership(of: directory).isOwn(status)
+      try Ownership(of: directory).isOwn(status), try isSound(archive, directory)
     else { return nil }
     return lock
+  }
+
+  /// Whether all archives in a file can be read: what is put behind bytes that cannot be would be hard to find.
+  private func isSound(
+    _ archive: ArchiveInfo, _ directory: borrowing Directory
+  ) throws(SystemError) -> Bool {
+    let file = try directory.openFile(archive.fileName, [.read])
+    guard let archives = try? ArchiveFile.all(in: file), let last = archives.last else {
+      return false
+    }
+    return archives.allSatisfy { $0.isSound && $0.isClosed } && last.closedEnd == archive.size
   }
 }
 

@@ -35,7 +35,7 @@ struct Reading {
       case .record(let record): take(record)
       case .damage(let damage): complaints.append("\(damage)")
       // One that found no room for its last fragments: it is counted as lost, or was kept in a segment that threads share.
-      case .unfinished: break
+      case .unfinished, .gap: break
       case .losses(_, let ledger): losses += ledger.lostCount
       case .crashed: crashCount += 1
       case .sessionStarted, .sessionEnded: break

@@ -89,7 +89,7 @@ struct FlipCheck {
         }
         missing += start..<next
         next += 1
-      case .damage, .unfinished: isTold = true
+      case .damage, .gap, .unfinished: isTold = true
       default: break
       }
     }

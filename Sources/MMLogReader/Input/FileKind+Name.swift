@@ -1,0 +1,23 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+extension FileKind {
+  /// How many bytes it takes to tell.
+  static let size = 8
+
+  /// The kind of a file; nil if it is neither.
+  init?(of file: borrowing File) throws(SystemError) {
+    let start = try file.bytes(at: 0, count: Self.size)
+    guard let kind = start.withUnsafeBytes({ FileKind($0, named: file.path) }) else { return nil }
+    self = kind
+  }
+
+  /// The kind that a file's first bytes say, or, if they are of neither, its name: an archive's frames can be read
+  /// without its head.
+  init?(_ start: UnsafeRawBufferPointer, named path: String) {
+    let named: FileKind? = path.hasSuffix(FileNames.archiveSuffix) ? .archive : nil
+    guard let kind = FileKind(start) ?? named else { return nil }
+    self = kind
+  }
+}

@@ -1,0 +1,45 @@
+import MMLogFormat
+import MMLogStorage
+
+/// Which frames hold which parts of a ring, so that one that repeats another is known.
+struct RingParts {
+  private struct Key: Hashable {
+    let range: RingRange
+    let isFlight: Bool
+  }
+
+  private struct Holder {
+    let archive: ArchiveFile
+    let index: Int
+    /// Whether it can be read; nil if that was not needed yet.
+    var isIntact: Bool?
+
+    var frame: ArchiveFile.Frame { archive.frames[index] }
+  }
+
+  private var holders: [Key: Holder] = [:]
+
+  /// Takes in a frame of records.
+  ///
+  /// - Parameter index: Which of the archive's frames it is.
+  /// - Returns: Which frame has the same and can be read, in words; nil if none does.
+  mutating func add(_ index: Int, of archive: ArchiveFile) -> String? {
+    let header = archive.frames[index].header
+    guard let range = header.ranges.first else { return nil }
+    let key = Key(range: range, isFlight: header.isFlight)
+    guard let holder = holders[key] else {
+      holders[key] = Holder(archive: archive, index: index)
+      return nil
+    }
+    let known = holder.frame.header
+    // A recovery that was cut off may have been followed by one that archived the rest with it.
+    guard known.ranges == header.ranges, known.summary.count == header.summary.count else {
+      return nil
+    }
+    let isIntact = holder.isIntact ?? (holder.archive.problem(of: holder.frame) == nil)
+    holders[key]?.isIntact = isIntact
+    if isIntact { return "frame \(known.ordinal) of archive \(holder.archive.head.number)" }
+    holders[key] = Holder(archive: archive, index: index)
+    return nil
+  }
+}

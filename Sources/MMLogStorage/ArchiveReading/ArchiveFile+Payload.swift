@@ -1,0 +1,43 @@
+package import MMLogFormat
+package import MMLogSystem
+
+extension ArchiveFile {
+  /// The payload of a frame, checked and decompressed.
+  ///
+  /// - Throws: ``FormatError`` if it is damaged, ``SystemError`` if it cannot be read.
+  package func payload(of frame: Frame) throws -> [UInt8] {
+    guard let payload = try payload(of: frame, ifWanted: { _ in true }) else {
+      throw FormatError.truncated
+    }
+    return payload
+  }
+
+  /// The same, or nil for a frame in columns that is not wanted.
+  ///
+  /// - Parameter mayPass: Asked of a frame that has only whole records which are as their call sites say.
+  package func payload(
+    of frame: Frame, ifWanted mayPass: (FrameText) -> Bool
+  ) throws -> [UInt8]? {
+    let header = frame.header
+    let stored = try scanner.file.bytes(
+      at: frame.offset + header.headerSize, count: header.payloadSize)
+    guard stored.count == header.payloadSize else { throw FormatError.truncated }
+    guard stored.withUnsafeBytes({ crc32c($0) }) == header.payloadCheck else {
+      throw FormatError.wrongCheck
+    }
+    // Not one for each archive: there may be thousands, and it takes less than a frame does.
+    guard let inflater = Inflater() else { throw FormatError.invalid("size: zlib has no memory") }
+    return try stored.withUnsafeBytes {
+      switch (header.codec.arrangement, header.codec.compression) {
+      case (.rows, .none): return stored
+      case (.rows, .zlib): return try inflater.decompress($0, size: header.rawSize)
+      case (.columns, _):
+        return try ColumnDecoder.rows(
+          $0, size: header.rawSize, count: Int(header.summary.count), inflater, ifWanted: mayPass)
+      }
+    }
+  }
+
+  /// Waits until what is in it is on the disk, whoever wrote it: fdatasync(2).
+  package func sync() throws(SystemError) { try scanner.file.syncData() }
+}

@@ -1,0 +1,197 @@
+package import MMLogFormat
+package import MMLogSystem
+
+/// An archive opened for reading: its head, where its frames are, and what of it is corrupted.
+///
+/// A file may hold several, one after the other: a store that goes on with the last archive there appends its own. All offsets
+/// count from the start of the file.
+package final class ArchiveFile {
+  package struct Frame: Sendable {
+    package let offset: Int
+    package let header: FrameHeader
+  }
+
+  package let path: String
+  /// Its head. If that is lost, it says what the frames tell: the session, and the number.
+  package let head: ArchiveHead
+  /// Whether its head cannot be read.
+  package let isHeadLost: Bool
+  /// Where in the file it begins.
+  package let start: Int
+  /// Whether it is the last archive in its file.
+  package private(set) var isLast: Bool
+  /// The end of the last frame: where an archive without a trailer would be continued.
+  package private(set) var end: Int
+  /// Where its trailer ends; nil without one.
+  package private(set) var closedEnd: Int?
+  /// What follows its last frame, or its trailer, up to the end of the file.
+  package private(set) var tail = ArchiveTail.nothing
+  private var sequence = FrameSequence()
+  let scanner: ArchiveScanner
+
+  /// Every frame whose header is right, by rising ordinal, each once.
+  package var frames: [Frame] { sequence.frames }
+  /// What is wrong up to ``end``: bytes that are no frame of its own, and frames that are missing, repeated or out of order.
+  package var corruption: [Corruption] { sequence.corruption }
+  /// How long it is up to ``end``.
+  package var length: Int { end - start }
+  /// True if the trailer is there and right: the archive was closed, and nothing of its end is missing.
+  package var isClosed: Bool { closedEnd != nil }
+  /// Whether everything of it can be read, so that more may be put behind it.
+  package var isSound: Bool { !isHeadLost && corruption.isEmpty && tail.corruption == nil }
+
+  /// Opens all archives in `file`, in their order; at least one.
+  ///
+  /// Reads heads, headers of frames and trailers, not payloads. Where a head cannot be read, the frames say whose
+  /// archive it is.
+  ///
+  /// - Throws: ``LogError`` if there is no archive in it, a newer one, or it cannot be read.
+  /// - Complexity: O(frames) if nothing is corrupted; bounded by the file's size otherwise.
+  package static func all(in file: consuming File) throws(LogError) -> [ArchiveFile] {
+    let (path, scanner) = (file.path, ArchiveScanner(file))
+    do {
+      let problem = try scanner.problemOfFirstHead()
+      try scanner.scan()
+      let archives = try archives(scanner, from: 0)
+      if archives.isEmpty { throw problem ?? .truncated }
+      return archives
+    } catch {
+      throw LogError(error, while: "Reading the archive failed", path: path)
+    }
+  }
+
+  /// Opens those that follow in the same file, also such as were begun since this one was opened.
+  package func following() throws(LogError) -> [ArchiveFile] {
+    guard let closedEnd, isLast else { return [] }
+    do {
+      try scanner.scan()
+      let archives = try Self.archives(scanner, from: closedEnd)
+      if archives.isEmpty {
+        tail = try scanner.tail(from: closedEnd, behind: nil)
+      } else {
+        (isLast, tail) = (false, .nothing)
+      }
+      return archives
+    } catch {
+      throw LogError(error, while: "Reading the archive failed", path: path)
+    }
+  }
+
+  private static func archives(
+    _ scanner: ArchiveScanner, from place: Int
+  ) throws(SystemError) -> [ArchiveFile] {
+    let parts = ArchivePart.parts(of: scanner.takeElements(), from: place)
+    var archives: [ArchiveFile] = []
+    for (index, part) in parts.enumerated() {
+      archives.append(try ArchiveFile(scanner, part, isLast: index == parts.count - 1))
+    }
+    return archives
+  }
+
+  private init(
+    _ scanner: ArchiveScanner, _ part: ArchivePart, isLast: Bool
+  ) throws(SystemError) {
+    (self.scanner, self.isLast) = (scanner, isLast)
+    path = scanner.file.path
+    start = part.start
+    end = part.place
+    let found = part.elements.first { $0.offset == part.start && $0.archive == part.id }?.head
+    isHeadLost = found == nil
+    head = found ?? ArchiveHead(attributed: part, in: path)
+    try take(part.elements)
+    if !isLast && !isClosed {
+      sequence.report(Corruption(end..<end, "the end is missing, though another archive follows"))
+    }
+  }
+
+  /// Looks for frames that were appended since the archive was opened, or looked at like this.
+  ///
+  /// - Returns: How many frames there were before.
+  package func refresh() throws(SystemError) -> Int {
+    let known = frames.count
+    guard isLast, !isClosed, try scanner.scan() else { return known }
+    try take(scanner.takeElements { $0.isTrailer && $0.archive == self.head.id }[...])
+    return known
+  }
+
+  /// Takes in what was found in the file, up to its trailer or the file's end.
+  private func take(_ elements: ArraySlice<ArchiveElement>) throws(SystemError) {
+    var gaps: [Int: ArchiveGap] = [:]
+    var (frames, stray) = ([Frame](), ArchiveElement?.none)
+    for element in elements {
+      let isHead = element.head != nil
+      guard element.archive == head.id, !isClosed, element.offset >= start,
+        !isHead || element.offset == start
+      else {
+        stray = stray ?? element
+        continue
+      }
+      if element.offset > end { gaps[element.offset] = gap(end..<element.offset, stray) }
+      (stray, end) = (nil, element.end)
+      switch element.kind {
+      case .head:
+        if let gap = gaps[element.offset] { sequence.report(gap) }
+      case .frame(let header): frames.append(Frame(offset: element.offset, header: header))
+      case .trailer(let trailer):
+        take(frames, gaps)
+        frames = []
+        close(trailer, at: element, gaps)
+      }
+    }
+    take(frames, gaps)
+    if isLast { tail = try scanner.tail(from: closedEnd ?? end, behind: isClosed ? nil : head.id) }
+  }
+
+  private func take(_ frames: [Frame], _ gaps: [Int: ArchiveGap]) {
+    sequence.take(frames, gaps: gaps) { frame in
+      (try? scanner.hasPayload(frame.header, at: frame.offset)) ?? false
+    }
+  }
+
+  private func close(_ trailer: Trailer, at element: ArchiveElement, _ gaps: [Int: ArchiveGap]) {
+    closedEnd = element.end
+    end = element.offset
+    sequence.end(trailer, at: element.offset, gaps: gaps)
+    let size = element.end - start
+    if trailer.fileSize != UInt64(size), !isHeadLost {
+      let what = "the archive has \(size) bytes, and its trailer says \(trailer.fileSize)"
+      sequence.report(Corruption(element.offset..<element.end, what))
+    }
+  }
+
+  /// What stands between two elements of its own.
+  private func gap(_ range: Range<Int>, _ stray: ArchiveElement?) -> ArchiveGap {
+    if isHeadLost, frames.isEmpty, range.lowerBound <= start {
+      return ArchiveGap(range: range, content: "the head of \(head.id)")
+    }
+    let content = range.upperBound <= start ? "between archives" : nil
+    return ArchiveGap(range: range, content: stray.map { description(of: $0) } ?? content)
+  }
+
+  private func description(of stray: ArchiveElement) -> String {
+    let id = stray.archive
+    if id.session != head.id.session || id.number == head.id.number {
+      return "\(stray.name) of \(id)"
+    }
+    let age = id.number < head.id.number ? "an older" : "a newer"
+    return "\(stray.name) of \(age) archive of the same session, number \(id.number)"
+  }
+}
+
+extension ArchiveHead {
+  /// What can be told of an archive whose head is lost.
+  fileprivate init(attributed part: ArchivePart, in path: String) {
+    let times = part.elements.lazy.compactMap { element -> Int64? in
+      guard case .frame(let header) = element.kind, header.type == .records,
+        header.archive == part.id
+      else { return nil }
+      return header.summary.firstWall
+    }
+    let (start, name) = (times.first ?? 0, String(path.split(separator: "/").last ?? ""))
+    let identity = SessionIdentity(
+      session: part.id.session, bootID: [UInt8](repeating: 0, count: 16), processID: 0,
+      startTime: start, processName: "", hostName: "", timeZone: "",
+      storeName: FileNames.Archive(fileName: name)?.store ?? "")
+    self.init(identity: identity, number: part.id.number, created: start)
+  }
+}

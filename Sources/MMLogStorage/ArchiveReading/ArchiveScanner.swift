@@ -1,0 +1,160 @@
+import MMLogFormat
+import MMLogSystem
+
+/// Finds what stands in an archive's file: heads, frames and trailers whose checks are right, of
+/// whatever archive, in the order of the file.
+///
+/// The length in a frame's header is believed where that frame has to come. Of any other, such as the
+/// beginning of a block in the wrong place, the payload must be there, too: what stands behind it would be
+/// passed over.
+final class ArchiveScanner {
+  let file: File
+  private(set) var size = 0
+  /// What was found and no archive has taken yet.
+  private(set) var elements: [ArchiveElement] = []
+  /// Where the last element ends: where the search goes on when the file has grown.
+  private(set) var end = 0
+  private var window = FileWindow(size: 0)
+  private var budget = CheckBudget(0)
+  /// The frame that has to come next.
+  private var expected: (archive: ArchiveID, ordinal: UInt64)?
+  private var isBehindTrailer = true
+
+  init(_ file: consuming File) { self.file = file }
+
+  /// Finds what the file has, or what has come to it.
+  ///
+  /// - Returns: False if its size is what it was.
+  /// - Complexity: O(elements) if nothing is corrupted; bounded by the file's size otherwise.
+  @discardableResult
+  func scan() throws(SystemError) -> Bool {
+    // So large that offsets near it can be added to.
+    let newSize = min(try file.status().size, 1 << 62)
+    if newSize == size { return false }
+    (size, window, budget) = (newSize, FileWindow(size: newSize), CheckBudget(newSize))
+    var offset = end
+    while offset < size {
+      if let found = try element(at: offset) {
+        take(found)
+        offset = end
+      } else {
+        offset = try nextMarker(behind: offset)
+      }
+    }
+    return true
+  }
+
+  /// Gives away what was found, up to and including the first of some kind if there is one.
+  func takeElements(upTo isLast: (ArchiveElement) -> Bool = { _ in false }) -> [ArchiveElement] {
+    let end = elements.firstIndex(where: isLast).map { $0 + 1 } ?? elements.endIndex
+    defer { elements.removeFirst(end) }
+    return Array(elements[..<end])
+  }
+
+  /// So many bytes, or nil if the file ends before.
+  func bytes(at offset: Int, count: Int) throws(SystemError) -> ArraySlice<UInt8>? {
+    try window.bytes(file, offset, count)
+  }
+
+  /// Whether a frame's payload is what its header says.
+  func hasPayload(_ header: FrameHeader, at offset: Int) throws(SystemError) -> Bool {
+    let stored = try file.bytes(at: offset + header.headerSize, count: header.payloadSize)
+    return stored.count == header.payloadSize
+      && stored.withUnsafeBytes { crc32c($0) } == header.payloadCheck
+  }
+
+  private func take(_ element: ArchiveElement) {
+    elements.append(element)
+    end = element.end
+    isBehindTrailer = element.isTrailer
+    expected =
+      switch element.kind {
+      case .head(let head): (head.id, 0)
+      case .frame(let header): (header.archive, header.ordinal &+ 1)
+      case .trailer: nil
+      }
+  }
+
+  // MARK: - Elements
+
+  private static let trailerMarker = word(TrailerLayout.magicValue)
+  private static let headMarker = word(HeadLayout.archiveMagic)
+
+  private static func word(_ magic: StaticString) -> UInt64 {
+    magic.withUTF8Buffer { UnsafeRawBufferPointer($0).load(0, as: UInt64.self) }
+  }
+
+  private func element(at offset: Int) throws(SystemError) -> ArchiveElement? {
+    guard let bytes = try bytes(at: offset, count: wordSize) else { return nil }
+    switch bytes.withUnsafeBytes({ $0.load(0, as: UInt64.self) }) {
+    case FrameLayout.markerValue: return try frame(at: offset)
+    case Self.trailerMarker: return try trailer(at: offset)
+    case Self.headMarker: return try head(at: offset)
+    // Where a head has to be, one bit of its marker may be wrong.
+    default: return offset == end && isBehindTrailer ? try head(at: offset) : nil
+    }
+  }
+
+  private func head(at offset: Int) throws(SystemError) -> ArchiveElement? {
+    let size = HeadLayout.size
+    guard budget.spend(size), let bytes = try bytes(at: offset, count: size),
+      let head = bytes.withUnsafeBytes({ try? ArchiveHead($0) })
+    else { return nil }
+    return ArchiveElement(kind: .head(head), offset: offset, size: size)
+  }
+
+  private func trailer(at offset: Int) throws(SystemError) -> ArchiveElement? {
+    let size = TrailerLayout.size
+    guard let bytes = try bytes(at: offset, count: size),
+      let trailer = bytes.withUnsafeBytes({ Trailer($0) })
+    else { return nil }
+    return ArchiveElement(kind: .trailer(trailer), offset: offset, size: size)
+  }
+
+  private func frame(at offset: Int) throws(SystemError) -> ArchiveElement? {
+    guard let header = try frameHeader(at: offset), header.frameSize <= size - offset else {
+      return nil
+    }
+    let isExpected = expected.map { $0 == (header.archive, header.ordinal) } ?? false
+    if !isExpected {
+      guard budget.spend(header.payloadSize), try hasPayload(header, at: offset) else {
+        return nil
+      }
+    }
+    return ArchiveElement(kind: .frame(header), offset: offset, size: header.frameSize)
+  }
+
+  /// A right header of a frame, however long that may be.
+  func frameHeader(at offset: Int) throws(SystemError) -> FrameHeader? {
+    guard let fixed = try bytes(at: offset, count: FrameLayout.size),
+      let size = fixed.withUnsafeBytes({ FrameHeader.size($0) }), budget.spend(size),
+      let whole = try bytes(at: offset, count: size)
+    else { return nil }
+    return whole.withUnsafeBytes { FrameHeader($0) }
+  }
+
+  /// The offset of what may be the next element, or the file's end.
+  private func nextMarker(behind offset: Int) throws(SystemError) -> Int {
+    var offset = offset + wordSize
+    let step = 1 << 16
+    while offset < size {
+      let count = min(step, size - offset) & ~(wordSize - 1)
+      guard count > 0, let bytes = try bytes(at: offset, count: count) else { return size }
+      let found = bytes.withUnsafeBytes { bytes in
+        stride(from: 0, to: bytes.count, by: wordSize).first {
+          let word = bytes.load($0, as: UInt64.self)
+          return word == FrameLayout.markerValue || word == Self.trailerMarker
+            || word == Self.headMarker
+        }
+      }
+      if let found { return offset + found }
+      offset += count
+      // A file of nothing but a hole may be larger than any disk.
+      if bytes.allSatisfy({ $0 == 0 }) {
+        guard let data = try file.nextData(from: offset) else { return size }
+        offset = max(offset, data & ~(wordSize - 1))
+      }
+    }
+    return size
+  }
+}

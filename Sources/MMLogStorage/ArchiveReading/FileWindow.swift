@@ -1,0 +1,32 @@
+import MMLogFormat
+import MMLogSystem
+
+/// Reads parts of a file through one buffer, so that small parts close together cost one call, and far apart little.
+struct FileWindow {
+  private let size: Int
+  private var buffer: [UInt8] = []
+  private var start = 0
+
+  init(size: Int) { self.size = size }
+
+  /// So many bytes of `file`, or nil if it ends before.
+  mutating func bytes(
+    _ file: borrowing File, _ offset: Int, _ count: Int
+  ) throws(SystemError) -> ArraySlice<UInt8>? {
+    guard count <= size - offset else { return nil }
+    if offset < start || offset + count > start + buffer.count {
+      // Headers of large frames are far apart; what is near was small, and so may be what follows.
+      let isNear = offset >= start && offset - (start + buffer.count) < 1 << 12
+      try fill(file, offset, max(count, isNear ? 1 << 14 : 1 << 9))
+    }
+    guard offset + count <= start + buffer.count else { return nil }
+    return buffer[offset - start..<offset - start + count]
+  }
+
+  private mutating func fill(
+    _ file: borrowing File, _ offset: Int, _ count: Int
+  ) throws(SystemError) {
+    buffer = try file.bytes(at: offset, count: min(count, size - offset))
+    start = offset
+  }
+}

@@ -1,0 +1,77 @@
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+/// The end of an archive whose process died, and the ring that should have what it lacks.
+@Suite struct TornFrameTests {
+  let log = TestLog(bootID: Host.bootID())
+
+  /// `a` in a whole frame, `b` and `c` in the last one, which is not published; `d` in the ring only.
+  init() {
+    log.write("a", ticks: 1)
+    log.archive()
+    log.seal(1)
+    log.write("b", ticks: 2)
+    log.write("c", ticks: 3)
+    log.archive(isPublished: false)
+    log.seal(1)
+    log.write("d", ticks: 4)
+  }
+
+  /// As if the segment had been used for something else.
+  private func free(segment index: Int) {
+    let start = log.geometry.offset(ofSegment: index)
+    log.put([UInt8](repeating: 0, count: log.geometry.segmentSize), at: start)
+  }
+
+  @Test(arguments: [24, 200]) func aTornFrameWhoseRecordsTheRingHasIsNoDamage(cut: Int) {
+    log.archives[0].removeLast(cut)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c", "d"] && reading.damage.isEmpty)
+  }
+
+  @Test func whatATornFrameWasToHoldAndTheRingLacksIsReported() throws {
+    let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
+    log.archives[0].removeLast(24)
+    free(segment: 1)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "d"])
+    #expect(reading.damage.map(\.offset) == [frame.offset])
+    #expect(reading.damage.map(\.size) == [frame.size - 24])
+    #expect(reading.damage.first?.what.contains("2 records") == true, "\(reading.damage)")
+    let verified = LogFiles([.path(log.folder.path)]).verify().flatMap(\.damage)
+    #expect(verified == reading.damage)
+  }
+
+  @Test func theNewestArchiveOfADeadSessionIsMissed() {
+    log.store(2, at: RingLayout.newestArchive)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c", "d"])
+    #expect(reading.damage.map(\.what).contains { $0.contains("archive 2") })
+  }
+
+  @Test func theOnlyArchiveOfADeadSessionIsMissed() {
+    log.archives = []
+    #expect(log.read().damage.map(\.what).contains { $0.contains("archive 1") })
+  }
+
+  @Test func anArchiveThatIsCutBeforeALaterOneIsReported() throws {
+    let log = TestLog()
+    log.write("a", ticks: 1)
+    log.archive()
+    let end = log.archives[0].count
+    log.beginArchive()
+    log.write("b", ticks: 2)
+    log.archive()
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b"])
+    #expect(reading.damage.map(\.offset) == [end] && reading.damage.map(\.size) == [0])
+  }
+
+  @Test func anArchiveThatIsThereIsNotMissed() {
+    log.store(1, at: RingLayout.newestArchive)
+    #expect(log.read().damage.isEmpty)
+  }
+}
