@@ -230,7 +230,8 @@ import Testing
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
-    let frame = try ArchiveFile(File.open(log.folder(name), .read)).frames[1]
+    let archives = try ArchiveFile.all(in: File.open(log.folder(name), .read))
+    let frame = archives[0].frames[1]
     bytes[frame.offset + frame.header.headerSize + 5] ^= 3
     log.folder.put(name, bytes)
     #expect(try recover().sessions.map(\.recordCount) == [30])

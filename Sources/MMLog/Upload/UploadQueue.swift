@@ -150,7 +150,7 @@ final class UploadQueue: Sendable {
 
   /// What may be given out now, those first that come first.
   private func inOrder(_ archives: [ArchiveInfo], _ retries: [String: Retry]) -> [ArchiveInfo] {
-    let died = archives.filter { $0.contents?.ending == .died }.map(\.session)
+    let died = archives.filter { $0.contents?.ending?.isCrash == true }.map(\.session)
     let crashed = crashed.union(died)
     let now = Clock.realtime()
     let ready = archives.filter { archive in
