@@ -79,6 +79,12 @@ package enum DictionaryEntry: Equatable, Sendable {
     default: throw .invalid("entry kind")
     }
   }
+
+  /// Whether an entry is of a kind that this version knows.
+  fileprivate static func isKnown(_ entry: UnsafeRawBufferPointer) -> Bool {
+    let kind = entry.load(0, as: UInt64.self) & 0xFF00_0000
+    return kind == RecordLayout.labelKind || kind == RecordLayout.callSiteKind
+  }
 }
 
 extension CallSite.Piece {
@@ -191,24 +197,33 @@ package struct EntryScanner {
     budget = CheckBudget(bytes.count)
   }
 
-  /// The next valid entry with the bytes that it stands in, or nil at a zero word or the end.
+  /// The next valid entry with the bytes that it stands in, or nil at a zero word or the end. Those of
+  /// kinds that this version does not know are passed over.
   package mutating func next() -> (entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)? {
-    let start = offset
+    var start = offset
     while bytes.count - offset >= wordSize {
       if offset == start, bytes.load(offset, as: UInt64.self) == 0 { return nil }
-      if let length = framedLength(bytes, offset), budget.spend(length) {
-        let entry = bytes.slice(offset, length)
-        if entryCheck(entry, seed: seed) == entry.load(4, as: UInt32.self),
-          let decoded = try? DictionaryEntry(entry)
-        {
-          if offset > start { damage.append(start..<offset) }
-          offset += length
-          return (decoded, entry)
-        }
+      guard let entry = entryAtOffset() else {
+        offset += wordSize
+        continue
       }
-      offset += wordSize
+      if offset > start { damage.append(start..<offset) }
+      offset += entry.bytes.count
+      if let known = entry.known { return (known, entry.bytes) }
+      start = offset
     }
     if offset > start { damage.append(start..<offset) }
     return nil
+  }
+
+  /// What stands there with a right check, unless it is not what its kind has to be; `known` is nil for
+  /// one of an unknown kind.
+  private mutating func entryAtOffset() -> (known: DictionaryEntry?, bytes: UnsafeRawBufferPointer)?
+  {
+    guard let length = framedLength(bytes, offset), budget.spend(length) else { return nil }
+    let entry = bytes.slice(offset, length)
+    guard entryCheck(entry, seed: seed) == entry.load(4, as: UInt32.self) else { return nil }
+    let known = try? DictionaryEntry(entry)
+    return known == nil && DictionaryEntry.isKnown(entry) ? nil : (known, entry)
   }
 }

@@ -49,12 +49,42 @@ package struct RingRange: Hashable, Sendable {
   package var from: UInt32
   package var to: UInt32
   package var segment: UInt32
+  /// Which of its entries a writer has numbered; of a frame of flight records, none.
+  package var numbers: NumberRange?
 
-  package init(generation: UInt64, from: UInt32, to: UInt32, segment: UInt32) {
+  package init(
+    generation: UInt64, from: UInt32, to: UInt32, segment: UInt32, numbers: NumberRange? = nil
+  ) {
     self.generation = generation
     self.from = from
     self.to = to
     self.segment = segment
+    self.numbers = numbers
+  }
+
+  fileprivate func encode(into out: UnsafeMutableRawBufferPointer, at offset: Int) {
+    out.store(generation, offset + FrameLayout.rangeGeneration)
+    out.store(from, offset + FrameLayout.rangeFrom)
+    out.store(to, offset + FrameLayout.rangeTo)
+    out.store(segment, offset + FrameLayout.rangeSegment)
+    guard let numbers else { return }
+    out.store(numbers.writer, offset + FrameLayout.rangeWriter)
+    out.store(numbers.first, offset + FrameLayout.rangeFirstNumber)
+    out.store(numbers.count, offset + FrameLayout.rangeEntries)
+    out.store(numbers.thread, offset + FrameLayout.rangeThread)
+  }
+
+  fileprivate init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+    generation = bytes.load(offset + FrameLayout.rangeGeneration, as: UInt64.self)
+    from = bytes.load(offset + FrameLayout.rangeFrom, as: UInt32.self)
+    to = bytes.load(offset + FrameLayout.rangeTo, as: UInt32.self)
+    segment = bytes.load(offset + FrameLayout.rangeSegment, as: UInt32.self)
+    let writer = bytes.load(offset + FrameLayout.rangeWriter, as: UInt32.self)
+    guard writer != 0 else { return }
+    numbers = NumberRange(
+      writer: writer, thread: bytes.load(offset + FrameLayout.rangeThread, as: UInt32.self),
+      first: bytes.load(offset + FrameLayout.rangeFirstNumber, as: UInt64.self),
+      count: bytes.load(offset + FrameLayout.rangeEntries, as: UInt32.self))
   }
 }
 
@@ -150,11 +180,7 @@ package struct FrameHeader: Equatable, Sendable {
       out.store(ordinal, FrameLayout.ordinal)
       archive.encode(into: out, at: FrameLayout.archive)
       for (index, range) in ranges.enumerated() {
-        let offset = FrameLayout.size + index * FrameLayout.rangeSize
-        out.store(range.generation, offset + FrameLayout.rangeGeneration)
-        out.store(range.from, offset + FrameLayout.rangeFrom)
-        out.store(range.to, offset + FrameLayout.rangeTo)
-        out.store(range.segment, offset + FrameLayout.rangeSegment)
+        range.encode(into: out, at: FrameLayout.size + index * FrameLayout.rangeSize)
       }
       out.store(headerCheck(UnsafeRawBufferPointer(out)), FrameLayout.check)
     }
@@ -207,11 +233,7 @@ package struct FrameHeader: Equatable, Sendable {
       return nil
     }
     ranges = stride(from: FrameLayout.size, to: bytes.count, by: FrameLayout.rangeSize).map {
-      RingRange(
-        generation: bytes.load($0 + FrameLayout.rangeGeneration, as: UInt64.self),
-        from: bytes.load($0 + FrameLayout.rangeFrom, as: UInt32.self),
-        to: bytes.load($0 + FrameLayout.rangeTo, as: UInt32.self),
-        segment: bytes.load($0 + FrameLayout.rangeSegment, as: UInt32.self))
+      RingRange(bytes, at: $0)
     }
   }
 }

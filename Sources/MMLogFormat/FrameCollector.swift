@@ -1,9 +1,19 @@
 /// The records of one segment that are to go into an archive, from where its last frame ended.
 package struct SegmentRun {
+  /// What becomes of a record.
+  package enum Fate {
+    /// It goes into the frame.
+    case taken
+    /// It stays in the ring, and has no number: a flight record. The frame's range holds it all the same.
+    case left
+    /// Another frame has it.
+    case archived
+  }
+
   package let index: Int
   package let header: SegmentHeader
   private var scanner: RecordScanner
-  private let isWanted: ((RecordView, Int) -> Bool)?
+  private let fate: ((RecordView, Int) -> Fate)?
   /// How many records were taken, and how many were passed over because they are not wanted; each fragment counts.
   package private(set) var takenCount = 0
   package private(set) var passedCount = 0
@@ -12,25 +22,35 @@ package struct SegmentRun {
   fileprivate private(set) var ticks: UInt64 = 0
   /// Where the records end that have been taken.
   package private(set) var taken: Int
+  /// The number of the entry at ``taken``; nil if they are not to be numbered.
+  package private(set) var number: UInt64?
+  /// Where the next range begins, and the number of the entry there.
+  private var rangeStart: (offset: Int, number: UInt64?)
+  /// What was taken since the last time that somebody asked.
+  private var ranges: [RingRange] = []
   /// Where a run of damaged bytes was passed over.
   package private(set) var damage: [Range<Int>] = []
 
   /// - Parameters:
   ///   - index: The segment's number.
   ///   - scanner: Stands where the first record that may be taken is.
+  ///   - number: The number of the entry there; nil for flight records, which have none.
   ///   - lastTicks: The greatest ticks that an earlier frame took from this segment.
-  ///   - isWanted: Whether a record, at an offset, is to be taken; nil if all are.
+  ///   - fate: What becomes of a record, at an offset; nil if all are taken.
   package init(
-    index: Int, header: SegmentHeader, scanner: RecordScanner, lastTicks: UInt64 = 0,
-    isWanted: ((RecordView, Int) -> Bool)? = nil
+    index: Int, header: SegmentHeader, scanner: RecordScanner, number: UInt64? = nil,
+    lastTicks: UInt64 = 0, fate: ((RecordView, Int) -> Fate)? = nil
   ) {
     self.index = index
     self.header = header
     self.scanner = scanner
-    self.isWanted = isWanted
+    self.number = number
+    self.fate = fate
     ticks = lastTicks
     taken = scanner.offset
+    rangeStart = (taken, number)
     advance()
+    _ = takeRanges()
   }
 
   fileprivate mutating func advance() {
@@ -41,15 +61,51 @@ package struct SegmentRun {
       case .record(let next, let offset):
         // Ticks of a thread never go back, whatever the processor's counters say.
         ticks = max(ticks, next.ticks)
-        if let isWanted, !isWanted(next, offset) {
-          taken = scanner.offset
-          passedCount += 1
-          continue
+        switch fate?(next, offset) ?? .taken {
+        case .taken:
+          record = next
+          return
+        case .left: pass(isNumbered: false)
+        case .archived:
+          // What another frame has is in no range of this one: were that frame damaged later, it would
+          // pass for being here.
+          endRange()
+          pass(isNumbered: true)
+          rangeStart = (taken, number)
         }
-        record = next
-        return
       }
     }
+  }
+
+  private mutating func pass(isNumbered: Bool) {
+    taken = scanner.offset
+    passedCount += 1
+    if isNumbered { number = number.map { $0 &+ 1 } }
+  }
+
+  private mutating func endRange() {
+    let (from, first) = rangeStart
+    if taken > from {
+      ranges.append(
+        RingRange(
+          generation: header.generation, from: UInt32(from), to: UInt32(taken),
+          segment: UInt32(index), numbers: numbers(from: first)))
+    }
+    rangeStart = (taken, number)
+  }
+
+  private func numbers(from first: UInt64?) -> NumberRange? {
+    guard let first, let number, header.writer != 0 else { return nil }
+    return NumberRange(
+      writer: header.writer, thread: header.thread.ordinal, first: first,
+      count: UInt32(truncatingIfNeeded: number &- first))
+  }
+
+  /// The parts of the segment that were taken since the last call.
+  fileprivate mutating func takeRanges() -> [RingRange] {
+    endRange()
+    defer { ranges = [] }
+    return ranges
   }
 
   /// Takes the next record, and those after it that are earlier than `limit` and not later than `cutoff`, until
@@ -64,6 +120,7 @@ package struct SegmentRun {
       ) { shared ?? header.thread }
       taken = scanner.offset
       takenCount += 1
+      number = number.map { $0 &+ 1 }
       advance()
       guard ticks < limit, ticks <= cutoff, builder.size < size else { return }
     }
@@ -95,7 +152,6 @@ package struct FrameCollector {
   ///
   /// - Returns: The parts of segments that were taken.
   package mutating func fill(_ builder: inout RowBuilder, size: Int) -> [RingRange] {
-    let before = runs.map(\.taken)
     while builder.size < size, let first = heap.first, runs[first].ticks <= cutoff {
       let limit = nextTicks
       // In place: a copy for each record would cost more than all the rest.
@@ -104,12 +160,7 @@ package struct FrameCollector {
       }
       if runs[first].isEmpty { removeFirst() } else { siftDown() }
     }
-    return zip(runs, before).compactMap { run, from in
-      guard run.taken > from else { return nil }
-      return RingRange(
-        generation: run.header.generation, from: UInt32(from), to: UInt32(run.taken),
-        segment: UInt32(run.index))
-    }
+    return runs.indices.flatMap { runs[$0].takeRanges() }
   }
 
   // MARK: - The heap

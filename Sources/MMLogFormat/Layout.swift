@@ -3,10 +3,10 @@
 // both together.
 //
 //   ring     [ head 512 | mutable head | ledger | control page ] [ dictionary ] [ captured places ] [ segment 0 ] …
-//   segment  [ header 64 ] [ record ] [ record ] … zeros
+//   segment  [ header 128 ] [ record ] [ record ] … zeros
 //   record   [ length kind check ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
 //   archive  [ head 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 80 ]
-//   frame    [ header 160 | ranges 24 each ] [ payload ] padding to 8
+//   frame    [ header 160 | ranges 40 each ] [ payload ] padding to 8
 
 /// The unit of everything that is mapped: 8 bytes, little-endian.
 @inlinable public var wordSize: Int { 8 }
@@ -147,11 +147,14 @@ package enum SegmentLayout {
   package static let threadNameSize = 16
   package static let end = threadName + threadNameSize
   package static let check = end + 4
-  package static let ordinalInThread = check + 4
+  /// The number of the segment's first entry among those of its writer.
+  package static let firstNumber = check + 4
   /// The complements of ``drained`` and ``end``, which change while the rest stays.
-  package static let drainedCheck = ordinalInThread + 8
+  package static let drainedCheck = firstNumber + 8
   package static let endCheck = drainedCheck + 4
-  package static let size = 64
+  /// Who numbers the entries: a thread has several writers, and some belong to no thread.
+  package static let writer = endCheck + 4
+  package static let size = 128
 
   package static let stateFree: UInt32 = 0
   package static let stateOpen: UInt32 = 1
@@ -178,6 +181,8 @@ public enum RecordLayout {
   package static let fragmentKind: UInt64 = 2 << 24
   package static let callSiteKind: UInt64 = 3 << 24
   package static let labelKind: UInt64 = 4 << 24
+  /// Kept for sets of keys. Nothing writes them yet.
+  package static let keySetKind: UInt64 = 5 << 24
 
   /// Where label, level and flags stand in the identity word; the call site has the lowest bits.
   @inlinable public static var labelShift: UInt64 { 32 }
@@ -211,6 +216,14 @@ public struct RecordFlags: OptionSet, Sendable {
   public static let inlineCallSite = Self(rawValue: 16)
   /// Two words behind arguments and metadata say that a span begins or ends.
   @inlinable public static var span: Self { Self(rawValue: 32) }
+  /// Optional words follow the thread's: see ``ExtensionLayout``. Nothing writes them yet.
+  public static let extensions = Self(rawValue: 64)
+}
+
+/// The word that says which optional words follow it in a record.
+package enum ExtensionLayout {
+  /// Its lowest byte: how many words follow. The other bits say which.
+  package static let countMask: UInt64 = 255
 }
 
 /// The two words of a record that begins or ends a span: its number, and the number of what it is a part of, or the ticks at which
@@ -276,7 +289,12 @@ package enum FrameLayout {
   package static let rangeFrom = rangeGeneration + 8
   package static let rangeTo = rangeFrom + 4
   package static let rangeSegment = rangeTo + 4
-  package static let rangeSize = rangeSegment + 4 + 4
+  package static let rangeWriter = rangeSegment + 4
+  /// The number of the first entry of the range, and how many numbered ones there are.
+  package static let rangeFirstNumber = rangeWriter + 4
+  package static let rangeEntries = rangeFirstNumber + 8
+  package static let rangeThread = rangeEntries + 4
+  package static let rangeSize = rangeThread + 4
 
   /// The sync marker F5 "MMLFRM" 0A: not text, and broken by any newline conversion.
   package static let markerValue: UInt64 = 0x0A4D_5246_4C4D_4DF5

@@ -20,6 +20,7 @@ package struct RecordParts {
     level = Level(fromFile: UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift))
     flags = RecordFlags(rawValue: UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift))
     if flags.contains(.thread) { _ = try reader.word() }
+    if flags.contains(.extensions) { try Self.skipExtensions(&reader) }
     let rest = try reader.take(reader.remaining)
     guard flags.contains(.inlineCallSite) else {
       (values, entry) = (rest, nil)
@@ -36,6 +37,12 @@ package struct RecordParts {
       throw .invalid("call site in a record")
     }
     return site
+  }
+
+  /// None is known yet.
+  private static func skipExtensions(_ reader: inout WordReader) throws(FormatError) {
+    let count = try reader.word() & ExtensionLayout.countMask
+    _ = try reader.take(Int(count) * wordSize)
   }
 
   /// The entry ends one word before the record does; the last word is its length in words.

@@ -7,7 +7,10 @@ package struct SegmentHeader: Equatable, Sendable {
   package var thread: ThreadIdentity
   /// Where a sealed segment's records end; 0 while it is open, or if it cannot be told.
   package var end: Int
-  package var ordinalInThread: UInt64
+  /// Who numbers its entries, and the number of the first one: an entry's number is that and its index in
+  /// the segment, flight records not counted.
+  package var writer: UInt32
+  package var firstNumber: UInt64
   /// Flight records before this offset are in an archive, or given up. Not of the header itself: of the segment's
   /// ``CapturedPlace``, once somebody has looked there.
   package var captured = SegmentLayout.size
@@ -29,7 +32,8 @@ package struct SegmentHeader: Equatable, Sendable {
       segment.place(SegmentLayout.drained, SegmentLayout.drainedCheck, in: places)
       ?? SegmentLayout.size
     end = segment.place(SegmentLayout.end, SegmentLayout.endCheck, in: places) ?? 0
-    ordinalInThread = segment.load(SegmentLayout.ordinalInThread, as: UInt64.self)
+    writer = segment.load(SegmentLayout.writer, as: UInt32.self)
+    firstNumber = segment.load(SegmentLayout.firstNumber, as: UInt64.self)
     thread = ThreadIdentity(
       ordinal: segment.load(SegmentLayout.threadOrdinal, as: UInt32.self),
       id: segment.load(SegmentLayout.threadID, as: UInt32.self),
@@ -86,14 +90,16 @@ package func segmentCheck(_ segment: UnsafeRawBufferPointer) -> UInt32 {
   func part(_ from: Int, _ to: Int) -> UnsafeRawBufferPointer { segment.slice(from, to - from) }
   var state = crc32cState(.max, part(SegmentLayout.generation, SegmentLayout.state))
   state = crc32cState(state, part(SegmentLayout.threadOrdinal, SegmentLayout.end))
-  return ~crc32cState(state, part(SegmentLayout.ordinalInThread, SegmentLayout.drainedCheck))
+  state = crc32cState(state, part(SegmentLayout.firstNumber, SegmentLayout.drainedCheck))
+  return ~crc32cState(state, part(SegmentLayout.writer, SegmentLayout.size))
 }
 
 /// What ``segmentCheck(_:)`` is over, in its order.
 let segmentCheckedParts = [
   SegmentLayout.generation..<SegmentLayout.state,
   SegmentLayout.threadOrdinal..<SegmentLayout.end,
-  SegmentLayout.ordinalInThread..<SegmentLayout.drainedCheck,
+  SegmentLayout.firstNumber..<SegmentLayout.drainedCheck,
+  SegmentLayout.writer..<SegmentLayout.size,
 ]
 
 /// A thread of the process that logged.

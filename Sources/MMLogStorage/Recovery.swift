@@ -324,8 +324,10 @@ package struct Recovery: ~Copyable {
   ) throws -> (count: Int, damage: [Corruption]) {
     let (image, trustsDrained) = (image, ring.trustsDrained)
     let runs = runs { segment, record, offset in
-      !image.isFlight(record)
-        && !coverage.contains(segment.header, offset: offset, trustsDrained: trustsDrained)
+      if image.isFlight(record) { return .left }
+      let isArchived = coverage.contains(
+        segment.header, offset: offset, trustsDrained: trustsDrained)
+      return isArchived ? .archived : .taken
     }
     var collector = FrameCollector(runs)
     var noted = runs.map(\.taken)
@@ -338,9 +340,11 @@ package struct Recovery: ~Copyable {
   /// Moves the flight records that are left: what led to the end of the process.
   private func moveFlight(to series: ArchiveSeries, _ coverage: Coverage) throws -> Int {
     let (image, trustsDrained) = (image, ring.trustsDrained)
-    let runs = runs { segment, record, offset in
-      image.isFlight(record)
+    let runs = runs(areFlight: true) { segment, record, offset in
+      let isLeft =
+        image.isFlight(record)
         && !coverage.containsFlight(segment.header, offset: offset, trustsDrained: trustsDrained)
+      return isLeft ? .taken : .left
     }
     var collector = FrameCollector(runs)
     var noted = runs.map(\.taken)
@@ -351,14 +355,19 @@ package struct Recovery: ~Copyable {
     }
   }
 
+  /// - Parameters:
+  ///   - areFlight: Whether flight records are moved, which have no numbers.
+  ///   - fate: What becomes of a record of a segment, at an offset.
   private func runs(
-    of isWanted: @escaping (RingImage.Segment, RecordView, Int) -> Bool
+    areFlight: Bool = false,
+    _ fate: @escaping (RingImage.Segment, RecordView, Int) -> SegmentRun.Fate
   ) -> [SegmentRun] {
     image.segments.map { segment in
       SegmentRun(
         index: segment.index, header: segment.header,
         scanner: image.scanner(of: segment, looksBehindZeros: !ring.trustsDrained),
-        isWanted: { isWanted(segment, $0, $1) })
+        number: areFlight ? nil : segment.header.firstNumber,
+        fate: { fate(segment, $0, $1) })
     }
   }
 

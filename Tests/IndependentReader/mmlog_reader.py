@@ -24,7 +24,7 @@ from typing import NamedTuple
 RING, ARCHIVE = b"MMLOGRNG", b"MMLOGARC"
 SYNC, TRAILER = b"\xf5MMLFRM\n", b"MMLOGEND"
 RECORD, FRAGMENT, CALL_SITE, LABEL = 1, 2, 3, 4
-HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY, HAS_SPAN = 1, 2, 4, 8, 16, 32
+HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY, HAS_SPAN, HAS_EXTENSIONS = 1, 2, 4, 8, 16, 32, 64
 LAST_FRAGMENT = 1
 MAX_PAYLOAD = 64 << 20
 MAX_BODY = 17 << 20
@@ -427,8 +427,10 @@ class Session:
         self.ring_state, self.end, self.numbers = None, None, set()
 
     def add_entries(self, data, past_zero, damage):
-        for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, (CALL_SITE, LABEL),
+        for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
                              entry_check, past_zero, damage):
+            if data[at + 3] not in (CALL_SITE, LABEL):
+                continue
             try:
                 entry = parse_entry(data[at:at + size])
             except Malformed:
@@ -501,6 +503,8 @@ class Session:
         site_id, label, flags = u32(body, 0), u32(body, 4) & 0xFFFF, body[7]
         message, fields = b"", []
         cursor = Cursor(body, 16 if flags & HAS_THREAD else 8)
+        if flags & HAS_EXTENSIONS:
+            cursor.take(8 * (cursor.word() & 255))
         site = self.inline_entry(body, cursor) if flags & HAS_ENTRY else self.sites.get(site_id)
         if site is None:
             raise Malformed("unknown call site %d" % site_id)
@@ -611,13 +615,13 @@ def read_segment(file, offset, size):
     """What there is of a segment, read again if its use changed meanwhile; None if it is free."""
     for _ in range(4):
         data = os.pread(file, size, offset)
-        if len(data) < 64:
+        if len(data) < 128:
             return None
         if os.pread(file, 12, offset) != data[:12]:
             continue
         if u64(data, 0) == 0:
             return None
-        right = crc32c(data[:8] + data[16:40] + data[48:56]) == u32(data, 44)
+        right = crc32c(data[:8] + data[16:40] + data[48:56] + data[64:128]) == u32(data, 44)
         if u32(data, 8) == 0 and not (right and u32(data, 56)):
             return None
         if right:
@@ -636,7 +640,7 @@ def read_ring(path, sessions, report):
         data = data.ljust(4096, b"\0")
         (size, dictionary, dictionary_size, first, segment_size, count,
          header_size, _, captures) = struct.unpack_from("<5Q2I2Q", data, 408)
-        if (dictionary < 4096 or segment_size < 72 or header_size != 64
+        if (dictionary < 4096 or segment_size < 136 or header_size != 128
                 or (dictionary | dictionary_size | first | segment_size) % 8
                 or dictionary + dictionary_size > first or first + count * segment_size > size
                 or captures and (captures % 8 or captures < dictionary + dictionary_size
@@ -668,21 +672,21 @@ def read_ring(path, sessions, report):
 def is_place(place, complement, size):
     """Whether a segment's "drained" or "end" can be believed."""
     return (complement in (0, place ^ 0xFFFFFFFF)
-            and place % 8 == 0 and 64 <= place <= size)
+            and place % 8 == 0 and 128 <= place <= size)
 
 
 def captured_place(word, size, seed):
     """Where flight records that are not captured begin, as a ring says of a segment's use with this seed."""
     if len(word) < 8 or u32(word, 4) != shift(seed, word[:4]):
-        return 64
-    return u32(word, 0) if is_place(u32(word, 0), 0, size) else 64
+        return 128
+    return u32(word, 0) if is_place(u32(word, 0), 0, size) else 128
 
 
 def add_segment(data, size, session, clock, same_boot, place, damage):
     generation, _, drained, thread, tid = struct.unpack_from("<Q4I", data)
     end, name = u32(data, 40), text_field(data[24:40])
     if not is_place(drained, u32(data, 56), size):
-        drained = 64
+        drained = 128
     if not is_place(end, u32(data, 60), size):
         end = 0
     limit = min(len(data) // 8 * 8, end or size)
@@ -692,7 +696,7 @@ def add_segment(data, size, session, clock, same_boot, place, damage):
     def damaged(start, stop):
         damage("%d bytes damaged at %d" % (stop - start, start))
 
-    for at, length in scan(data, 64, limit, seed, (RECORD, FRAGMENT), record_check,
+    for at, length in scan(data, 128, limit, seed, (RECORD, FRAGMENT), record_check,
                            not same_boot, damaged):
         try:
             items.append(make_item(data, at, length, latest, clock, thread, tid, name))
@@ -729,7 +733,7 @@ def parse_frame(data, at, limit):
     if not data.startswith(SYNC, at) or limit - at < 160:
         return None
     header_size, stored, ranges = u32(data, at + 12), u32(data, at + 16), u32(data, at + 100)
-    if header_size != 160 + 24 * ranges or header_size > limit - at:
+    if header_size != 160 + 40 * ranges or header_size > limit - at:
         return None
     header = data[at:at + header_size]
     if crc32c(header[:132] + bytes(4) + header[136:]) != u32(header, 132):
@@ -899,7 +903,7 @@ def add_frame(frame, frames, session, damage):
             damage("frame at %d: the index does not count the records" % frame.at)
     elif kind in (3, 4) or (kind == 6 and len(payload) >= 3416 and crc32c(payload[8:3416]) != u32(payload, 4)):
         raise Malformed("too short")
-    for offset in range(160, len(header), 24):
+    for offset in range(160, len(header), 40):
         generation, start, end = struct.unpack_from("<Q2I", header, offset)
         is_flight = kind == 2 and header[98] & 1 == 1
         session.ranges.setdefault((generation, is_flight), []).append((start, end))

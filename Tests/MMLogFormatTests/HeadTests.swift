@@ -161,12 +161,13 @@ import Testing
     bytes.withUnsafeMutableBytes {
       $0.store(UInt64(9), 0)
       $0.store(SegmentLayout.stateSealed, 8)
-      $0.store(UInt32(72), 12)
+      $0.store(UInt32(136), 12)
       $0.store(UInt32(3), 16)
       $0.store(UInt32(1003), 20)
       $0.store(text: "worker", 24, 16)
-      $0.store(UInt32(128), 40)
+      $0.store(UInt32(192), 40)
       $0.store(UInt64(5), 48)
+      $0.store(UInt32(77), 64)
       $0.store(segmentCheck(UnsafeRawBufferPointer($0)), 44)
     }
     return bytes
@@ -175,17 +176,17 @@ import Testing
   @Test func itIsReadAsItWasWritten() throws {
     let header = try segment.read { try SegmentHeader($0) }
     #expect(header.generation == 9 && header.state == 2)
-    #expect(header.drained == 72 && header.end == 128)
+    #expect(header.drained == 136 && header.end == 192)
     #expect(header.thread == ThreadIdentity(ordinal: 3, id: 1003, name: "worker"))
-    #expect(header.ordinalInThread == 5 && !header.isFree)
+    #expect(header.firstNumber == 5 && header.writer == 77 && !header.isFree)
   }
 
-  /// CRC32C of bytes 0–7, 16–39 and 48–55: FORMAT.md, 3.
+  /// CRC32C of bytes 0–7, 16–39, 48–55 and 64–127: FORMAT.md, 3.
   @Test func itsCheckIsOverWhatDoesNotChange() throws {
-    let covered = Array(segment[0..<8] + segment[16..<40] + segment[48..<56])
+    let covered = Array(segment[0..<8] + segment[16..<40] + segment[48..<56] + segment[64..<128])
     let check = covered.read { crc32c($0) }
     #expect(segment.withUnsafeBytes { $0.load(44, as: UInt32.self) } == check)
-    for bit in 0..<512 where covers(bit / 8) {
+    for bit in 0..<1024 where covers(bit / 8) {
       let bytes = segment.flipping(bit: bit)
       #expect(failure { _ = try bytes.read { try SegmentHeader($0) } } == .wrongCheck, "bit \(bit)")
     }
@@ -202,7 +203,7 @@ import Testing
       #expect(CapturedPlace.offset(word ^ 1 << bit, seed: 7, segmentSize: 256) == nil, "bit \(bit)")
     }
     for (offset, isPlace) in [
-      (0, false), (56, false), (64, true), (68, false), (256, true), (264, false),
+      (0, false), (120, false), (128, true), (132, false), (256, true), (264, false),
     ] {
       let found = CapturedPlace.offset(
         CapturedPlace.word(offset, seed: 7), seed: 7, segmentSize: 256)
@@ -211,7 +212,7 @@ import Testing
   }
 
   private func covers(_ byte: Int) -> Bool {
-    byte < 8 || (16..<40).contains(byte) || (44..<56).contains(byte)
+    byte < 8 || (16..<40).contains(byte) || (44..<56).contains(byte) || (64..<128).contains(byte)
   }
 
   private func header(_ change: (UnsafeMutableRawBufferPointer) -> Void) throws -> SegmentHeader {
@@ -222,17 +223,17 @@ import Testing
 
   /// What is in the segment is then to be read from its beginning, and as far as it goes.
   @Test func offsetsOutsideTheSegmentSayNothing() throws {
-    for value in [0, 63, 65, 257, 264, .max, 64, 128, 256] as [UInt32] {
+    for value in [0, 64, 127, 129, 257, 264, .max, 128, 192, 256] as [UInt32] {
       let drained = try header { $0.store(value, 12) }.drained
       let end = try header { $0.store(value, 40) }.end
-      let isPlace = [64, 128, 256].contains(value)
+      let isPlace = [128, 192, 256].contains(value)
       #expect(
-        drained == (isPlace ? Int(value) : 64) && end == (isPlace ? Int(value) : 0), "\(value)")
+        drained == (isPlace ? Int(value) : 128) && end == (isPlace ? Int(value) : 0), "\(value)")
     }
   }
 
   @Test func offsetsCountOnlyWithTheirComplements() throws {
-    for (offset, complement, unknown) in [(12, 56, 64), (40, 60, 0)] {
+    for (offset, complement, unknown) in [(12, 56, 128), (40, 60, 0)] {
       func read(_ place: UInt32, _ check: UInt32) throws -> Int {
         let header = try header {
           $0.store(place, offset)
@@ -240,10 +241,10 @@ import Testing
         }
         return offset == 12 ? header.drained : header.end
       }
-      #expect(try read(96, ~96) == 96 && read(96, 0) == 96)
+      #expect(try read(192, ~192) == 192 && read(192, 0) == 192)
       for bit in 0..<32 {
-        #expect(try read(96 ^ 1 << bit, ~96) == unknown, "bit \(bit)")
-        #expect(try read(96, ~96 ^ 1 << bit) == unknown, "bit \(bit) of the complement")
+        #expect(try read(192 ^ 1 << bit, ~192) == unknown, "bit \(bit)")
+        #expect(try read(192, ~192 ^ 1 << bit) == unknown, "bit \(bit) of the complement")
       }
     }
   }
@@ -263,18 +264,18 @@ import Testing
     for state in [0, 3, 1 << 31] as [UInt32] {
       let header = try header {
         $0.store(state, 8)
-        $0.store(~UInt32(72), 56)
+        $0.store(~UInt32(136), 56)
       }
       #expect(!header.isFree, "state \(state)")
     }
   }
 
   @Test func aTruncatedSegmentMayEndWhereItsFileDoesNotReach() throws {
-    let cut = Array(segment.prefix(96))
-    #expect(try cut.read { try SegmentHeader($0) }.end == 0, "there is nothing at 128")
+    let cut = Array(segment.prefix(160))
+    #expect(try cut.read { try SegmentHeader($0) }.end == 0, "there is nothing at 192")
     let header = try cut.read { try SegmentHeader($0, size: 256) }
-    #expect(header.end == 128)
+    #expect(header.end == 192)
     #expect(
-      failure { _ = try Array(segment.prefix(64)).read { try SegmentHeader($0) } } == .truncated)
+      failure { _ = try Array(segment.prefix(128)).read { try SegmentHeader($0) } } == .truncated)
   }
 }

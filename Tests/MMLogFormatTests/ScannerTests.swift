@@ -27,7 +27,7 @@ import Testing
     let memory = AlignedBytes(words: segment)
     return withExtendedLifetime(memory) {
       var scanner = RecordScanner(
-        memory.bytes, from: SegmentLayout.size, seed: seed, looksBehindZeros: behindZeros)
+        memory.bytes, from: 64, seed: seed, looksBehindZeros: behindZeros)
       var found: [String] = []
       while let item = scanner.next() {
         switch item {
@@ -55,7 +55,7 @@ import Testing
     let (count, record) = (3000, TestRecord(ticks: 1, words: [2, 3]).encoded(seed: seed))
     let memory = AlignedBytes(
       words: segment([UInt64](repeating: 0, count: count * record.count)) + [0])
-    let start = UInt(bitPattern: memory.bytes.baseAddress) + UInt(SegmentLayout.size)
+    let start = UInt(bitPattern: memory.bytes.baseAddress) + 64
     let seen = UInt(bitPattern: memory.bytes.baseAddress) + UInt(memory.bytes.count - 8)
     let writer = try Thread(name: "writer") {
       guard var next = UnsafeMutablePointer<UInt64>(bitPattern: start),
@@ -69,7 +69,7 @@ import Testing
       }
     }
     var scanner = RecordScanner(
-      UnsafeRawBufferPointer(rebasing: memory.bytes.dropLast(8)), from: SegmentLayout.size,
+      UnsafeRawBufferPointer(rebasing: memory.bytes.dropLast(8)), from: 64,
       seed: seed, looksBehindZeros: false)
     var (found, damage) = (0, 0)
     while found + damage < count {

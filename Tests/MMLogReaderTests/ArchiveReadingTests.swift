@@ -45,7 +45,7 @@ import Testing
   @Test func aDamagedPayloadCostsItsFrame() throws {
     writeThree()
     let frame = try frames()[3]
-    log.corruptArchive(at: frame.offset + FrameLayout.size + 30)
+    log.corruptArchive(at: frame.offset + FrameLayout.size + FrameLayout.rangeSize + 6)
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "!", "c", ">"])
     #expect(reading.damage.map(\.offset) == [frame.offset])
@@ -214,7 +214,7 @@ import Testing
   @Test func filtersPassOverFramesWithoutReadingThem() throws {
     writeThree()
     // Damage in a frame that is not wanted is not met.
-    log.corruptArchive(at: try frames()[1].offset + FrameLayout.size + 30)
+    log.corruptArchive(at: try frames()[1].offset + FrameLayout.size + FrameLayout.rangeSize + 6)
     var filter = LogFilter()
     filter.minimumLevel = .error
     #expect(log.read(filter).trace == ["<", "b", ">"])

@@ -201,7 +201,7 @@ private enum HostileFile {
           LengthField(name: "segment \(index): \(name)", offset: start + offset, kept: kept))
       }
       for (name, offset) in [
-        ("generation", SegmentLayout.generation), ("ordinal", SegmentLayout.ordinalInThread),
+        ("generation", SegmentLayout.generation), ("first number", SegmentLayout.firstNumber),
       ] {
         fields.append(
           LengthField(

@@ -16,7 +16,8 @@ import Testing
     }
 
     private static func header(_ generation: UInt64) -> [UInt64] {
-      var words: [UInt64] = [generation, 1 | 64 << 32, generation, 0, 0, 0, 0, 0]
+      var words: [UInt64] = [generation, 1 | 128 << 32, generation, 0, 0, 0, 10 * generation, 0]
+      words += [generation + 3, 0, 0, 0, 0, 0, 0, 0]
       let check = words.withUnsafeBytes { segmentCheck($0) }
       words[5] |= UInt64(check) << 32
       return words
@@ -29,14 +30,25 @@ import Testing
         SegmentRun(
           index: index, header: try SegmentHeader(memory.bytes),
           scanner: RecordScanner(
-            memory.bytes, from: 64, seed: UInt32(index), looksBehindZeros: false),
-          lastTicks: lastTicks, isWanted: { !isArchived($1) })
+            memory.bytes, from: 128, seed: UInt32(index), looksBehindZeros: false),
+          number: 10 * UInt64(index + 1), lastTicks: lastTicks,
+          fate: { isArchived($1) ? .archived : .taken })
       }
     }
   }
 
   /// Where a record of 4 words ends, of which so many are in the segment.
-  private func end(_ count: Int) -> UInt32 { UInt32(64 + 32 * count) }
+  private func end(_ count: Int) -> UInt32 { UInt32(128 + 32 * count) }
+
+  /// Some records of a segment.
+  private func range(_ generation: UInt64, _ records: Range<Int>) -> RingRange {
+    RingRange(
+      generation: generation, from: end(records.lowerBound), to: end(records.upperBound),
+      segment: UInt32(generation - 1),
+      numbers: NumberRange(
+        writer: UInt32(generation) + 3, thread: UInt32(generation),
+        first: 10 * generation + UInt64(records.lowerBound), count: UInt32(records.count)))
+  }
 
   /// Thread ordinals and ticks of the rows.
   private func rows(_ builder: borrowing RowBuilder) throws -> [[UInt64]] {
@@ -59,9 +71,7 @@ import Testing
     #expect(try rows(builder) == [[1, 1], [4, 2], [1, 5], [2, 5], [2, 6], [1, 9], [4, 9]])
     #expect(
       ranges == [
-        RingRange(generation: 1, from: 64, to: end(3), segment: 0),
-        RingRange(generation: 2, from: 64, to: end(2), segment: 1),
-        RingRange(generation: 4, from: 64, to: end(2), segment: 3),
+        range(1, 0..<3), range(2, 0..<2), range(4, 0..<2),
       ])
     #expect(collector.runs.allSatisfy { $0.isEmpty })
   }
@@ -126,20 +136,49 @@ import Testing
 
   @Test func whatIsArchivedIsLeftOutAndItsTicksStillCount() throws {
     let segments = Segments([[5, 2, 7]])
-    var collector = FrameCollector(try segments.runs(isArchived: { $0 == 64 }))
+    var collector = FrameCollector(try segments.runs(isArchived: { $0 == 128 }))
     var builder = RowBuilder()
     let ranges = collector.fill(&builder, size: .max)
     #expect(try rows(builder).map { $0[1] } == [5, 7])
-    #expect(ranges == [RingRange(generation: 1, from: end(1), to: end(3), segment: 0)])
+    #expect(ranges == [range(1, 1..<3)])
+  }
+
+  @Test func whatAnotherFrameHasIsInNoRange() throws {
+    let segments = Segments([[1, 2, 3, 4, 5]])
+    var collector = FrameCollector(
+      try segments.runs(isArchived: { $0 == end(0) || $0 == end(2) || $0 == end(4) }))
+    var builder = RowBuilder()
+    let ranges = collector.fill(&builder, size: .max)
+    #expect(try rows(builder).map { $0[1] } == [2, 4])
+    #expect(ranges == [range(1, 1..<2), range(1, 3..<4)])
+  }
+
+  /// They stay in the ring; the range is one, so that what was drained is.
+  @Test func whatIsLeftIsInTheRangeAndHasNoNumber() throws {
+    let segments = Segments([[1, 2, 3, 4]])
+    let runs = try segments.runs().map { run in
+      SegmentRun(
+        index: 0, header: run.header,
+        scanner: RecordScanner(
+          segments.memory[0].bytes, from: 128, seed: 0, looksBehindZeros: false),
+        number: 10, fate: { record, _ in record.ticks % 2 == 0 ? .taken : .left })
+    }
+    var collector = FrameCollector(runs)
+    var builder = RowBuilder()
+    var expected = range(1, 1..<4)
+    expected.numbers?.first = 10
+    expected.numbers?.count = 2
+    #expect(collector.fill(&builder, size: .max) == [expected])
+    #expect(collector.runs[0].number == 12)
   }
 
   @Test func aRecordOfASharedSegmentIsOfTheThreadThatItNames() throws {
     let record = TestRecord(ticks: 3, flags: .thread, words: [9 | 1009 << 32])
-    let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + record.encoded(seed: 0))
+    let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 16) + record.encoded(seed: 0))
     let segments = Segments([[]])
     let run = SegmentRun(
       index: 0, header: try SegmentHeader(segments.memory[0].bytes),
-      scanner: RecordScanner(memory.bytes, from: 64, seed: 0, looksBehindZeros: false))
+      scanner: RecordScanner(memory.bytes, from: 128, seed: 0, looksBehindZeros: false))
     var builder = RowBuilder()
     withExtendedLifetime(memory) {
       var collector = FrameCollector([run])
@@ -151,7 +190,7 @@ import Testing
 
 /// FORMAT.md, 5: what of a ring is already archived.
 @Suite struct CoverageTests {
-  private func segment(_ generation: UInt64, drained: Int = 64) throws -> SegmentHeader {
+  private func segment(_ generation: UInt64, drained: Int = 128) throws -> SegmentHeader {
     var words: [UInt64] =
       [generation, 1 | UInt64(drained) << 32] + [UInt64](repeating: 0, count: 62)
     words[5] |= UInt64(words.withUnsafeBytes { segmentCheck($0) }) << 32
@@ -177,51 +216,51 @@ import Testing
       let found = try coverage.contains(segment(5), offset: offset, trustsDrained: false)
       #expect(found == isThere, "\(offset)")
     }
-    #expect(try !coverage.contains(segment(6), offset: 64, trustsDrained: true))
+    #expect(try !coverage.contains(segment(6), offset: 128, trustsDrained: true))
   }
 
   @Test func everyGenerationBelowTheLowestIsThere() throws {
     var coverage = Coverage()
     coverage.add(header([], lowest: 7))
     coverage.add(header([], lowest: 4))
-    #expect(try coverage.contains(segment(6), offset: 64, trustsDrained: false))
-    #expect(try !coverage.contains(segment(7), offset: 64, trustsDrained: false))
+    #expect(try coverage.contains(segment(6), offset: 128, trustsDrained: false))
+    #expect(try !coverage.contains(segment(7), offset: 128, trustsDrained: false))
   }
 
   @Test func whatWasDrainedIsThereIfTheMachineWasNotDown() throws {
     let coverage = Coverage()
-    #expect(try coverage.contains(segment(1, drained: 128), offset: 120, trustsDrained: true))
-    #expect(try !coverage.contains(segment(1, drained: 128), offset: 128, trustsDrained: true))
-    #expect(try !coverage.contains(segment(1, drained: 128), offset: 120, trustsDrained: false))
+    #expect(try coverage.contains(segment(1, drained: 192), offset: 184, trustsDrained: true))
+    #expect(try !coverage.contains(segment(1, drained: 192), offset: 192, trustsDrained: true))
+    #expect(try !coverage.contains(segment(1, drained: 192), offset: 184, trustsDrained: false))
   }
 
   @Test func afterDamageOnlyRangesCount() throws {
-    let (first, second) = (header([(1, 64..<96)], lowest: 9), header([(2, 64..<96)], lowest: 9))
+    let (first, second) = (header([(1, 128..<160)], lowest: 9), header([(2, 128..<160)], lowest: 9))
     var coverage = Coverage()
     coverage.add(first)
     coverage.add(second)
     coverage.remove(first)
     #expect(coverage.hasDamage)
-    #expect(try !coverage.contains(segment(1, drained: 128), offset: 64, trustsDrained: true))
-    #expect(try coverage.contains(segment(2), offset: 64, trustsDrained: true))
-    #expect(try !coverage.contains(segment(3), offset: 64, trustsDrained: true))
+    #expect(try !coverage.contains(segment(1, drained: 192), offset: 128, trustsDrained: true))
+    #expect(try coverage.contains(segment(2), offset: 128, trustsDrained: true))
+    #expect(try !coverage.contains(segment(3), offset: 128, trustsDrained: true))
     var distrusted = Coverage()
     distrusted.add(second)
     distrusted.distrust()
-    #expect(try !distrusted.contains(segment(1), offset: 64, trustsDrained: true))
-    #expect(try distrusted.contains(segment(2), offset: 64, trustsDrained: true))
+    #expect(try !distrusted.contains(segment(1), offset: 128, trustsDrained: true))
+    #expect(try distrusted.contains(segment(2), offset: 128, trustsDrained: true))
   }
 
   @Test func whatADamagedFrameHeldMayBeInAnotherFrameToo() throws {
     // As after a power cut, and a recovery from it that was cut off before it removed the ring.
-    let (damaged, recovered) = (header([(1, 64..<96)]), header([(1, 64..<96)]))
+    let (damaged, recovered) = (header([(1, 128..<160)]), header([(1, 128..<160)]))
     var coverage = Coverage()
     coverage.add(damaged)
     coverage.add(recovered)
     coverage.remove(damaged)
-    #expect(try coverage.contains(segment(1), offset: 64, trustsDrained: false))
+    #expect(try coverage.contains(segment(1), offset: 128, trustsDrained: false))
     coverage.remove(recovered)
-    #expect(try !coverage.contains(segment(1), offset: 64, trustsDrained: false))
+    #expect(try !coverage.contains(segment(1), offset: 128, trustsDrained: false))
   }
 
   /// As many as a hostile frame may have; to look through all of them for each record would take minutes.
@@ -247,7 +286,7 @@ import Testing
       #expect(found.count == 100_000)
     }
     coverage.remove(header(many))
-    #expect(try !coverage.contains(segment(5), offset: 64, trustsDrained: false))
+    #expect(try !coverage.contains(segment(5), offset: 128, trustsDrained: false))
     #expect(try coverage.contains(segment(5), offset: 900_000, trustsDrained: false))
   }
 
@@ -256,10 +295,10 @@ import Testing
     var hostile = header([])
     hostile.ranges = [RingRange(generation: 1, from: 128, to: 64, segment: 0)]
     coverage.add(hostile)
-    coverage.add(header([(1, 64..<72)]))
+    coverage.add(header([(1, 128..<136)]))
     coverage.remove(hostile)
     #expect(try !coverage.contains(segment(1), offset: 96, trustsDrained: false))
-    #expect(try coverage.contains(segment(1), offset: 64, trustsDrained: false))
+    #expect(try coverage.contains(segment(1), offset: 128, trustsDrained: false))
   }
 
   @Test func damageOfAnArchiveCountsAndATornFrameIsNone() throws {
@@ -270,15 +309,15 @@ import Testing
     var torn = Coverage()
     torn.add(try fixture.read(bytes.dropLast(9)))
     #expect(!torn.hasDamage)
-    #expect(try torn.contains(segment(4), offset: 64, trustsDrained: false))
+    #expect(try torn.contains(segment(4), offset: 128, trustsDrained: false))
     var damaged = bytes
     damaged[try fixture.read(writer.path).frames[1].offset + 40] ^= 1
     var coverage = Coverage()
     coverage.add(try fixture.read(damaged))
     #expect(coverage.hasDamage)
-    #expect(try !coverage.contains(segment(4), offset: 64, trustsDrained: false))
+    #expect(try !coverage.contains(segment(4), offset: 128, trustsDrained: false))
     #expect(
-      try coverage.contains(segment(5), offset: 64, trustsDrained: false), "the other frame's")
+      try coverage.contains(segment(5), offset: 128, trustsDrained: false), "the other frame's")
   }
 }
 

@@ -51,7 +51,7 @@ struct Fixture {
     var header = FrameHeader(.records)
     header.clock = TickClock(ticks: 0, wall: 1000, rate: 1 << 32)
     header.lowestGeneration = generation
-    header.ranges = [RingRange(generation: generation, from: 64, to: 128, segment: 0)]
+    header.ranges = [RingRange(generation: generation, from: 128, to: 192, segment: 0)]
     return header
   }
 

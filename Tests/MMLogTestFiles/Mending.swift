@@ -31,7 +31,9 @@ package enum Mending {
         seed: checkSeed(session: session, generation: 0), entryCheck)
       let first = load(bytes, RingLayout.segmentsOffset, as: UInt64.self)
       let size = load(bytes, RingLayout.segmentSize, as: UInt64.self)
-      guard first < UInt64(bytes.count), (72...UInt64(bytes.count)).contains(size) else { return }
+      guard first < UInt64(bytes.count),
+        (UInt64(SegmentLayout.size + wordSize)...UInt64(bytes.count)).contains(size)
+      else { return }
       for offset in stride(from: Int(first), through: bytes.count - Int(size), by: Int(size)) {
         mendSegment(bytes, offset..<offset + Int(size), session)
       }

@@ -22,14 +22,24 @@ extension TestLog {
       guard let header = try? SegmentHeader(bytes) else { continue }
       let from = areFlight ? SegmentLayout.size : header.drained
       let seed = seed(header.generation)
-      var scanner = RecordScanner(bytes, from: from, seed: seed, looksBehindZeros: false)
-      while case .record(let view, _) = scanner.next() {
-        if (view.level < archiveLevel) == areFlight { found.append((view, header.thread)) }
+      var scanner = RecordScanner(
+        bytes, from: SegmentLayout.size, seed: seed, looksBehindZeros: false)
+      var (first, count) = (header.firstNumber, UInt32(0))
+      while case .record(let view, let offset) = scanner.next() {
+        let isFlight = view.level < archiveLevel
+        if offset < from {
+          first += isFlight ? 0 : 1
+          continue
+        }
+        if !isFlight { count += 1 }
+        if isFlight == areFlight { found.append((view, header.thread)) }
       }
+      let numbers = NumberRange(
+        writer: header.writer, thread: header.thread.ordinal, first: first, count: count)
       ranges.append(
         RingRange(
           generation: header.generation, from: UInt32(from), to: UInt32(scanner.offset),
-          segment: UInt32(index)))
+          segment: UInt32(index), numbers: areFlight ? nil : numbers))
       guard isPublished else { continue }
       if areFlight {
         putCaptured(scanner.offset, ofSegment: index, seed)

@@ -26,6 +26,9 @@ package final class TestLog {
     var end = SegmentLayout.size
   }
 
+  /// How many entries each thread has logged.
+  private var numbers: [UInt32: UInt64] = [:]
+
   /// Records below it are flight records.
   let archiveLevel: Level
 
@@ -93,6 +96,15 @@ package final class TestLog {
     dictionaryEnd += words.count * 8
   }
 
+  /// Adds an entry to the ring's dictionary of a kind that nobody knows.
+  package func putUnknownEntry() {
+    var words: [UInt64] = [3 | RecordLayout.keySetKind, 1, 2]
+    let check = words.withUnsafeBytes { entryCheck($0, seed: seed(0)) }
+    words[0] |= UInt64(check) << 32
+    put(words, at: dictionaryEnd)
+    dictionaryEnd += words.count * 8
+  }
+
   /// How much of the ring's dictionary is written, in bytes.
   package var dictionarySize: Int { dictionaryEnd - geometry.dictionaryOffset }
 
@@ -137,7 +149,15 @@ package final class TestLog {
     put(words, at: offset)
     segment.end += words.count * 8
     open[thread] = segment
+    let level = UInt8(truncatingIfNeeded: words[2] >> RecordLayout.levelShift)
+    if Level(fromFile: level) >= archiveLevel { numbers[thread, default: 0] += 1 }
     return offset..<offset + words.count * 8
+  }
+
+  /// Takes it that a thread lost so many records, after what it has logged.
+  package func lose(_ count: UInt64, thread: UInt32 = 1) {
+    seal(thread)
+    numbers[thread, default: 0] += count
   }
 
   /// Seals a thread's segment; its next record goes into another.
@@ -158,6 +178,8 @@ package final class TestLog {
     store(thread, at: start + SegmentLayout.threadOrdinal)
     store(thread + 1000, at: start + SegmentLayout.threadID)
     put("worker\(thread)".utf8, at: start + SegmentLayout.threadName)
+    store(thread * 4, at: start + SegmentLayout.writer)
+    put([numbers[thread] ?? 0], at: start + SegmentLayout.firstNumber)
     let check = ring[start..<start + geometry.segmentSize].withUnsafeBytes { segmentCheck($0) }
     store(check, at: start + SegmentLayout.check)
     return segment

@@ -31,6 +31,9 @@ typedef struct mmlog_writer {
   mmlog_site_slot *sites;       // MMLOG_SITE_SLOTS places, or as many empty ones
   uint64_t last_span;           // the number of the last span that was begun here
   uint64_t is_asked;            // 1 while the next literal is to be built here: mmlog_ask
+  uint64_t number;              // the number of its next entry: what was committed or lost so far
+  uint32_t archive_level;       // entries below it are flight records, and have no number
+  uint32_t id;                  // says in the ring who numbered; unique in the session, never 0
 
   // From here on, for the outlined parts only.
   struct mmlog_thread *thread;
@@ -71,6 +74,11 @@ static inline void mmlog_end_busy(mmlog_writer *writer) {
   __atomic_store_n(&writer->busy, 0, __ATOMIC_RELEASE);
 }
 
+// Gives an entry its number, if one of its level has one: when it has been committed, or is lost.
+static inline void mmlog_number_entry(mmlog_writer *writer, uint32_t level) {
+  writer->number += level >= writer->archive_level;
+}
+
 #define MMLOG_DEPTHS 4u
 
 // What a thread has for one session of a store.
@@ -83,7 +91,6 @@ typedef struct mmlog_thread {
   uint32_t in_use;                                   // 1 while a thread owns it, or signal handlers do
   uint32_t ordinal;                                  // 1, 2, 3 … in the session
   uint32_t thread_id;
-  uint32_t segments_used;                            // how many segments it has had
   uint64_t name[2];                                  // 16 bytes, zero-padded
 } mmlog_thread;
 

@@ -20,14 +20,14 @@ extension LogCall {
     defer { leave(writer) }
     guard let session = Session.of(writer.pointee.thread) else { return }
     let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
-    if let cause = WriterRoom.loss(of: writer) { return session.ring.countLoss(cause, level) }
+    if let cause = WriterRoom.loss(of: writer) { return lose(cause, level, writer, session) }
     var record = UnfinishedRecord(cursor: cursor, identity: tail)
     let isNested = writer.pointee.outer != nil
     if let number = session.number(of: site, isNested: isNested) {
       record.identity |= number
       if !isNested { remember(writer, site.pointee.hash, number) }
     } else if !record.appendCallSite(site, of: session.ring.identity.session) {
-      return session.ring.countLoss(.tooLarge, level)
+      return lose(.tooLarge, level, writer, session)
     }
     let flags = RecordFlags(rawValue: cursor.flags)
     if flags.contains(.cut) { session.ring.countLoss(.cut, level) }
@@ -72,7 +72,22 @@ extension LogCall {
     let copier = RecordCopier(record)
     let isKept =
       copier.copy(to: writer, session) || session.overflow.copy(copier, from: writer, session)
-    if !isKept { session.ring.countLoss(.ringFull, level) }
+    if !isKept { lose(.ringFull, level, writer, session) }
+  }
+
+  /// Counts a record that its writer could not keep.
+  ///
+  /// It has a number, so that a reader can tell where it is missing. The next record's number then is not
+  /// the next of the segment, so it goes into another segment: there is little room left in this one, or
+  /// none for what was lost; and sealed, it is the sooner free for others.
+  private static func lose(
+    _ cause: LossCause, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
+    _ session: Session
+  ) {
+    session.ring.countLoss(cause, level)
+    if level < session.ring.archiveLevel { return }
+    WriterRoom.close(writer, session.ring)
+    mmlog_number_entry(writer, UInt32(level.rawValue))
   }
 }
 
@@ -118,6 +133,7 @@ struct UnfinishedRecord {
       .store(at: cursor.start, words: cursor.next - cursor.start, check: cursor.check)
     cursor.writer.pointee.cursor =
       UnsafeMutableRawPointer(cursor.next).assumingMemoryBound(to: UInt8.self)
+    mmlog_number_entry(cursor.writer, LeadingWords.level(ofIdentity: identity))
   }
 }
 

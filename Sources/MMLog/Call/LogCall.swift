@@ -102,6 +102,7 @@ extension RecordCursor {
       kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: tail | slot.pointee.site
     ).store(at: start, words: next - start, check: check)
     writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
+    mmlog_number_entry(writer, UInt32(level.rawValue))
     mmlog_end_busy(writer)
   }
 }
@@ -119,6 +120,11 @@ struct LeadingWords {
     self.kind = kind
     self.ticks = ticks
     self.identity = identity
+  }
+
+  /// The level in an identity word.
+  static func level(ofIdentity identity: UInt64) -> UInt32 {
+    UInt32(UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift))
   }
 
   /// Stores them, the first one last and with release order: that commits the record, and whoever

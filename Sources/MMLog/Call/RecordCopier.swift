@@ -137,6 +137,7 @@ struct RecordCopier {
     func commit(_ lead: LeadingWords) {
       lead.store(at: start, words: next - start, check: check)
       writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
+      mmlog_number_entry(writer, LeadingWords.level(ofIdentity: lead.identity))
     }
   }
 }
@@ -148,9 +149,7 @@ final class OverflowWriter: @unchecked Sendable {
   let lock = SystemMutex()
   private var block: ThreadBlock?
 
-  init() {
-    block = ThreadRegistry.makeShared()
-  }
+  init(_ threads: ThreadRegistry) { block = threads.makeShared() }
 
   /// Frees its memory. At the session's end.
   func free() {

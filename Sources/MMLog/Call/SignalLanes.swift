@@ -19,8 +19,8 @@ final class SignalLanes: @unchecked Sendable {
 
   private let block: ThreadBlock?
 
-  init() {
-    block = ThreadRegistry.makeShared()
+  init(_ threads: ThreadRegistry) {
+    block = threads.makeShared()
     // They count like threads: unlike the overflow's segment, theirs are not for everybody.
     block?.pointee.in_use = 1
   }
@@ -67,7 +67,10 @@ final class SignalLanes: @unchecked Sendable {
       session.ring.countLoss(.cut, level)
     }
     var record = UnfinishedRecord(cursor: cursor, identity: cursor.identity(label, level, .thread))
-    guard record.appendCallSite(site, of: session.ring.identity.session) else { return .tooLarge }
+    guard record.appendCallSite(site, of: session.ring.identity.session) else {
+      // Counted by the caller: a record of a handler has a number only if it is in the ring.
+      return .tooLarge
+    }
     record.finishInPlace()
     return nil
   }

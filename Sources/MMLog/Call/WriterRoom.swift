@@ -123,8 +123,7 @@ enum WriterRoom {
     }
     let owner = SegmentOwner(
       ordinal: thread.pointee.ordinal, threadID: thread.pointee.thread_id,
-      name: thread.pointee.name,
-      segmentsBefore: UInt64(thread.pointee.segments_used))
+      name: thread.pointee.name, writer: writer.pointee.id, firstNumber: writer.pointee.number)
     guard let segment = session.openSegment(for: owner, patience(of: writer)) else {
       writer.pointee.has_waited = 1
       if isFirst { session.ring.pool.removeHolder() }
@@ -133,8 +132,6 @@ enum WriterRoom {
     if let start { copy(from: start, used, to: segment.cursor) }
     // Only now: a sealed segment may be emptied at any moment.
     seal(writer, session.ring)
-    // Not with `+=`, which the thread sanitizer takes for an access to the whole block.
-    thread.pointee.segments_used = thread.pointee.segments_used &+ 1
     writer.pointee.segment = UInt32(segment.index)
     writer.pointee.has_segment = 1
     writer.pointee.cursor = segment.cursor

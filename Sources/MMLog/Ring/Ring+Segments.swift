@@ -196,11 +196,9 @@ struct SegmentOwner {
   var threadID: UInt32
   /// 16 bytes, zero-padded.
   var name: (UInt64, UInt64)
-  /// How many segments it had before.
-  var segmentsBefore: UInt64
-
-  /// The owner of the segment that threads share which have none of their own.
-  static let shared = SegmentOwner(ordinal: 0, threadID: 0, name: (0, 0), segmentsBefore: 0)
+  /// Who numbers its entries, and the number of the first one.
+  var writer: UInt32
+  var firstNumber: UInt64
 
   /// Async-signal-safe.
   func write(into segment: UnsafeMutableRawPointer) {
@@ -208,7 +206,7 @@ struct SegmentOwner {
     segment.storeBytes(of: threadID, toByteOffset: SegmentLayout.threadID, as: UInt32.self)
     segment.storeBytes(of: name.0, toByteOffset: SegmentLayout.threadName, as: UInt64.self)
     segment.storeBytes(of: name.1, toByteOffset: SegmentLayout.threadName + 8, as: UInt64.self)
-    segment.storeBytes(
-      of: segmentsBefore, toByteOffset: SegmentLayout.ordinalInThread, as: UInt64.self)
+    segment.storeBytes(of: firstNumber, toByteOffset: SegmentLayout.firstNumber, as: UInt64.self)
+    segment.storeBytes(of: writer, toByteOffset: SegmentLayout.writer, as: UInt32.self)
   }
 }

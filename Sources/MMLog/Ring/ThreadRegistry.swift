@@ -1,4 +1,5 @@
 import CMMLog
+import MMLogFormat
 import MMLogSystem
 import Synchronization
 
@@ -14,8 +15,11 @@ final class ThreadRegistry: @unchecked Sendable {
   private let head: UnsafeMutablePointer<UInt64>
   private let ordinals = Atomic<UInt32>(0)
   private let blocks = Atomic<UInt64>(0)
+  private let archiveLevel: Level
 
-  init() {
+  /// - Parameter archiveLevel: Records below it are flight records, which have no numbers.
+  init(archiveLevel: Level) {
+    self.archiveLevel = archiveLevel
     head = .allocate(capacity: 1)
     head.initialize(to: 0)
   }
@@ -37,7 +41,6 @@ final class ThreadRegistry: @unchecked Sendable {
     guard let block = reuse() ?? link(BlockPool.take()) else { return nil }
     block.pointee.ordinal = nextOrdinal()
     block.pointee.thread_id = UInt32(bitPattern: CurrentProcess.threadID())
-    block.pointee.segments_used = 0
     var name: (UInt64, UInt64) = (0, 0)
     withUnsafeMutableBytes(of: &name) { _ = CurrentProcess.threadName(into: $0) }
     block.pointee.name = name
@@ -50,9 +53,10 @@ final class ThreadRegistry: @unchecked Sendable {
   }
 
   /// A block that no thread owns: its writers are for several; nil if there is no memory.
-  static func makeShared() -> ThreadBlock? {
+  func makeShared() -> ThreadBlock? {
     guard let block = BlockPool.allocate() else { return nil }
-    prepareWriters(of: block)
+    Self.prepareWriters(of: block)
+    numberWriters(of: block)
     return block
   }
 
@@ -108,21 +112,24 @@ final class ThreadRegistry: @unchecked Sendable {
     return nil
   }
 
-  /// Not again for a later thread: its spans come after those of the one before.
-  private func numberSpans(of block: ThreadBlock) {
+  /// Not again for a later thread: its spans and entries come after those of the one before.
+  private func numberWriters(of block: ThreadBlock) {
     let number = blocks.add(1, ordering: .relaxed).newValue
     // Not `for in`: see LogCall.freeWriter.
     var depth: UInt32 = 0
     while depth < MMLOG_DEPTHS {
-      let origin = SpanNumber.origin(block: number, depth: depth)
-      mmlog_writer_at(block, depth).pointee.last_span = origin
+      let writer = mmlog_writer_at(block, depth)
+      writer.pointee.last_span = SpanNumber.origin(block: number, depth: depth)
+      writer.pointee.id = UInt32(truncatingIfNeeded: number) &* MMLOG_DEPTHS &+ depth
+      writer.pointee.number = 0
+      writer.pointee.archive_level = UInt32(archiveLevel.rawValue)
       depth += 1
     }
   }
 
   private func link(_ block: ThreadBlock?) -> ThreadBlock? {
     guard let block else { return nil }
-    numberSpans(of: block)
+    numberWriters(of: block)
     var old = mmlog_load_acquire_u64(head)
     repeat {
       block.pointee.next_of_session = ThreadBlock(bitPattern: UInt(old))

@@ -24,8 +24,8 @@ final class Drainer: @unchecked Sendable {
   private let syncInterval: Int64?
   private let syncLevels: UInt8
   private var rows = RowBuilder()
-  /// The greatest ticks taken from each segment's present use.
-  private var lastTicks: [UInt64: UInt64] = [:]
+  /// How far each segment's present use is taken: the greatest ticks, and the number of the next entry.
+  private var progress: [UInt64: (ticks: UInt64, number: UInt64)] = [:]
   private var lowestGeneration: UInt64 = 0
   /// Segments that were opened later are left for the next pass.
   private var newestGeneration: UInt64 = 0
@@ -372,8 +372,8 @@ final class Drainer: @unchecked Sendable {
       if try !moveFrame(cutoff, mostClaims: .max) { break }
     }
     // What was discarded is not freed here.
-    if lastTicks.count > 2 * session.ring.pool.count {
-      lastTicks = lastTicks.filter { $0.key >= lowestGeneration }
+    if progress.count > 2 * session.ring.pool.count {
+      progress = progress.filter { $0.key >= lowestGeneration }
     }
   }
 
@@ -459,8 +459,9 @@ final class Drainer: @unchecked Sendable {
     return SegmentRun(
       index: index, header: header,
       scanner: session.ring.scanner(ofSegment: index, header, from: header.drained, to: end),
-      lastTicks: lastTicks[header.generation] ?? 0,
-      isWanted: flight.map { flight in { record, _ in flight.isArchived(record) } })
+      number: progress[header.generation]?.number ?? header.firstNumber,
+      lastTicks: progress[header.generation]?.ticks ?? 0,
+      fate: flight.map { flight in { record, _ in flight.fate(of: record) } })
   }
 
   private func publish(_ collector: borrowing FrameCollector) {
@@ -468,12 +469,12 @@ final class Drainer: @unchecked Sendable {
       // Before a crash could leave them to be forgotten without being counted: it is the other way round that is none.
       flight?.note(run)
       session.ring.publish(drained: run.taken, ofSegment: run.index)
-      lastTicks[run.header.generation] = run.lastTicks
+      progress[run.header.generation] = (run.lastTicks, run.number ?? 0)
     }
   }
 
   private func free(_ run: SegmentRun) {
-    lastTicks[run.header.generation] = nil
+    progress[run.header.generation] = nil
     if !run.damage.isEmpty {
       session.ring.countLoss(.damaged, .critical, UInt64(run.damage.count))
     }

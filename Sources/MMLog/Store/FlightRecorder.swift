@@ -32,7 +32,9 @@ final class FlightRecorder {
   // MARK: - What is left in the ring
 
   /// Whether a record goes into an archive at once.
-  func isArchived(_ record: RecordView) -> Bool { record.level >= ring.archiveLevel }
+  func fate(of record: RecordView) -> SegmentRun.Fate {
+    record.level >= ring.archiveLevel ? .taken : .left
+  }
 
   /// Takes in that the records of a segment up to some place are archived, or left.
   func note(_ run: SegmentRun) {
@@ -159,8 +161,8 @@ final class FlightRecorder {
     let done = ring.captured(ofSegment: index, generation: header.generation)
     return SegmentRun(
       index: index, header: header, scanner: scanner,
-      isWanted: { [archiveLevel = ring.archiveLevel] record, offset in
-        record.level < archiveLevel && record.ticks >= oldest && offset >= done
+      fate: { [archiveLevel = ring.archiveLevel] record, offset in
+        record.level < archiveLevel && record.ticks >= oldest && offset >= done ? .taken : .left
       })
   }
 

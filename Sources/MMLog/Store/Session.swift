@@ -12,7 +12,7 @@ import Synchronization
 final class Session: Sendable {
   let ring: Ring
   let sites: CallSiteTable
-  let threads = ThreadRegistry()
+  let threads: ThreadRegistry
   let overflow: OverflowWriter
   /// Where signal handlers write; nil if the store is not asked to serve them.
   let signalLanes: SignalLanes?
@@ -31,8 +31,9 @@ final class Session: Sendable {
     self.sites = sites
     policy = configuration.fullRing
     autoPrivacy = configuration.autoPrivacy
-    overflow = OverflowWriter()
-    signalLanes = configuration.servesSignalHandlers ? SignalLanes() : nil
+    threads = ThreadRegistry(archiveLevel: ring.archiveLevel)
+    overflow = OverflowWriter(threads)
+    signalLanes = configuration.servesSignalHandlers ? SignalLanes(threads) : nil
     gate = UnsafeRawPointer(UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1))
     signalLanes?.reserve(self)
   }

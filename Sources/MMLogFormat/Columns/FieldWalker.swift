@@ -41,6 +41,7 @@ struct FieldWalker {
       next += 1
       fields.append(.word)
     }
+    if record.flags.contains(.extensions), !findExtensions(&fields) { return false }
     let shape = callSites.shapes[site]
     for index in shape.arguments {
       guard findArgument(callSites.types[index], &fields) else { return false }
@@ -51,6 +52,13 @@ struct FieldWalker {
       if !pass(words: 2) { return false }
     }
     return isAtEnd
+  }
+
+  private mutating func findExtensions(_ fields: inout [ColumnField]) -> Bool {
+    guard let which = word(&fields) else { return false }
+    let words = Int(which & ExtensionLayout.countMask)
+    fields.append(contentsOf: repeatElement(.word, count: words))
+    return pass(words: words)
   }
 
   private mutating func findArgument(_ type: UInt8, _ fields: inout [ColumnField]) -> Bool {

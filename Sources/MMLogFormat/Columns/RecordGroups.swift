@@ -125,7 +125,8 @@ struct RowWords {
   /// Flags that put something beside the arguments into a record.
   private static let notPlain: UInt64 =
     UInt64(
-      RecordFlags([.metadata, .thread, .inlineCallSite, .span]).rawValue) << RecordLayout.flagsShift
+      RecordFlags([.metadata, .thread, .inlineCallSite, .span, .extensions]).rawValue)
+    << RecordLayout.flagsShift
 
   let base: UnsafeRawPointer
 

@@ -66,7 +66,10 @@ struct GoldenArchive {
     header.ranges = segments.map { segment, range in
       RingRange(
         generation: segment.generation, from: UInt32(segment.offset(range.lowerBound)),
-        to: UInt32(segment.offset(range.upperBound)), segment: UInt32(segment.index))
+        to: UInt32(segment.offset(range.upperBound)), segment: UInt32(segment.index),
+        numbers: NumberRange(
+          writer: UInt32(segment.generation) + 3, thread: segment.thread.ordinal,
+          first: segment.generation / 2 + UInt64(range.lowerBound), count: UInt32(range.count)))
     }
     header.summary = rows.summary
     header.summary.firstWall = clock.wall(at: header.summary.firstTicks)

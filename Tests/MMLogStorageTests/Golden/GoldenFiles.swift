@@ -197,7 +197,8 @@ extension GoldenSegment {
       bytes.store(thread.id, SegmentLayout.threadID)
       bytes.store(text: thread.name, SegmentLayout.threadName, SegmentLayout.threadNameSize)
       bytes.store(isSealed ? UInt32(bytes.count) : 0, SegmentLayout.end)
-      bytes.store(generation / 2, SegmentLayout.ordinalInThread)
+      bytes.store(generation / 2, SegmentLayout.firstNumber)
+      bytes.store(UInt32(generation) + 3, SegmentLayout.writer)
       bytes.store(segmentCheck(UnsafeRawBufferPointer(bytes)), SegmentLayout.check)
     }
     for (index, item) in items.enumerated() {

@@ -1,0 +1,69 @@
+import MMLogFormat
+import Testing
+
+@Suite struct EntryNumberTests {
+  private func part(
+    _ first: UInt64, _ count: UInt32, writer: UInt32 = 4, thread: UInt32 = 1
+  ) -> NumberRange {
+    NumberRange(writer: writer, thread: thread, first: first, count: count)
+  }
+
+  private func gaps(_ parts: [NumberRange]) -> [EntryNumbers.Gap] {
+    var numbers = EntryNumbers()
+    for part in parts { numbers.add(part) }
+    return numbers.gaps()
+  }
+
+  private func places(_ gaps: [EntryNumbers.Gap]) -> [[UInt64]] {
+    gaps.map { [UInt64($0.writer), $0.first, $0.count] }
+  }
+
+  @Test func aChainHasNoGapWhateverTheOrderAndHoweverOften() {
+    let parts = [
+      part(0, 5), part(5, 1), part(6, 100), part(3, 2, writer: 5), part(0, 3, writer: 5),
+    ]
+    #expect(gaps(parts) == [] && gaps(parts.reversed()) == [] && gaps(parts + parts) == [])
+    #expect(gaps([]) == [])
+  }
+
+  @Test func betweenTwoPartsJustWhatTheirNumbersSayIsMissing() {
+    let found = gaps([part(10, 5), part(0, 7, thread: 3)])
+    #expect(places(found) == [[4, 7, 3]])
+    #expect(found[0].before?.thread == 3 && found[0].after.thread == 1)
+  }
+
+  @Test func whatIsMissingBeforeTheFirstPartHasNothingBeforeIt() {
+    let found = gaps([part(3, 1, writer: 6)])
+    #expect(places(found) == [[6, 0, 3]] && found[0].before == nil)
+  }
+
+  @Test func partsMayOverlap() {
+    #expect(places(gaps([part(0, 10), part(2, 3), part(8, 4), part(13, 1)])) == [[4, 12, 1]])
+  }
+
+  @Test func anEmptyPartSaysNothing() { #expect(gaps([part(7, 0)]) == []) }
+
+  @Test func hostileNumbersDoNotTrap() {
+    let found = gaps([part(.max, .max), part(1, .max), part(.max - 1, 1)])
+    #expect(found.first?.count == 1 && found.count == 2)
+  }
+
+  @Test func aFrameSaysWhenItsEntriesWereLogged() {
+    var numbers = EntryNumbers()
+    for (first, wall) in [(0, 100), (8, 200)] as [(UInt64, Int64)] {
+      var header = FrameHeader(.records)
+      (header.summary.count, header.summary.firstWall, header.summary.lastWall) = (
+        5, wall, wall + 9
+      )
+      header.ranges = [
+        RingRange(generation: 1, from: 0, to: 8, segment: 0, numbers: part(first, 5)),
+        // Of flight records.
+        RingRange(generation: 2, from: 0, to: 8, segment: 1),
+      ]
+      numbers.add(header)
+    }
+    let found = numbers.gaps()
+    #expect(places(found) == [[4, 5, 3]])
+    #expect(found.first?.before?.times == 100...109 && found.first?.after.times == 200...209)
+  }
+}
