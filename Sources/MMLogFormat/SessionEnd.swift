@@ -13,7 +13,7 @@ public struct SessionEnd: Hashable, Sendable {
     case exited
     /// SIGTERM, SIGINT or SIGHUP ended the process by its default action.
     case terminated
-    /// A fatal signal ended the process, and there is a ``CrashReport``.
+    /// A fatal signal ended the process, and there is a report of it.
     case crashed
     /// As ``killed``, or the machine went down: it has been started since.
     case powerLost

@@ -499,11 +499,12 @@ import Testing
         TestPoint.handler = { [path = test.log.folder.path] in
           guard $0.rawValue == point, bystander < 0 else { return }
           bystander = fork()
+          // It stays, and does nothing: no child goes on with what another thread of its parent was at.
+          if bystander == 0 { while true { pause() } }
           let call = $0 == .recoveryLocked ? SystemCall.pread : .fsync
           ForcedFault.force(call, errno: EIO, times: .max, under: path)
         }
         let problems = try test.recover().problems.map(\.systemErrorNumber)
-        if bystander == 0 { while true { pause() } }
         defer { kill(bystander, SIGKILL) }
         ForcedFault.clear(under: test.log.folder.path)
         #expect(problems == [EIO])
