@@ -90,8 +90,9 @@ package struct Findings {
     if page.processID != record.session.identity.processID {
       note("record \(sequence) of lane \(lane) is in another process's session")
     }
+    // Its number, too, may be anything.
     if !settings.lane(lane).logged(message, as: sequence) {
-      note(
+      return note(
         "record \(sequence) of lane \(lane) is not as it was logged: \(record.message.prefix(80))")
     }
     if record.ticks < ticks[record.session.id, default: 0] {

@@ -116,8 +116,7 @@ final class Workload: Sendable {
     for sequence in part {
       let log = loggers[sequence % loggers.count]
       if isNested && Lane.isOuter(sequence) {
-        log.info(
-          "\(lane.number) \(sequence) \(nested(inner, in: page, within: lane, sequence, log))")
+        logOuter(lane, inner, in: page, sequence, log)
       } else if hasSpans, let edge = lane.spanEdge(at: sequence) {
         lane.log(edge, sequence, &span, to: log)
       } else {
@@ -125,6 +124,31 @@ final class Workload: Sendable {
       }
       page.acknowledge(2 * thread)
     }
+  }
+
+  /// Logs a record in whose message another is logged, or in whose way through functions.
+  private func logOuter(
+    _ lane: Lane, _ inner: Lane, in page: CountPage, _ sequence: Int, _ log: Logger
+  ) {
+    let text = { self.nested(inner, in: page, within: lane, sequence, log) }
+    switch sequence / 5 % 4 {
+    case 0: log.info("\(lane.number) \(sequence) \(text())")
+    case 1: forward("\(lane.number) \(sequence) \(lane.text(of: sequence))", to: log) { _ = text() }
+    case 2: forward(lazily: "\(lane.number) \(sequence) \(text())", to: log)
+    default:
+      let message: LogMessage = "\(lane.number) \(sequence) \(text())"
+      log.info(message)
+    }
+  }
+
+  /// Logs a message that was made before, and before it what else the function does.
+  private func forward(_ message: LogLiteral, to log: Logger, first: () -> Void) {
+    first()
+    log.info(message)
+  }
+
+  private func forward(lazily message: @autoclosure () -> LogLiteral, to log: Logger) {
+    log.info(message())
   }
 
   /// Logs a record of the inner lane, and gives the outer one's text.
