@@ -87,6 +87,11 @@ package struct Settings {
     // A sanitizer has handlers of its own.
     recordsCrashes = random.oneIn(3) && !isSanitized
     changesLevels = random.oneIn(4)
+    #if DEBUG
+      changesLimits = forks > 0 && random.oneIn(2)
+      // Those that are set keep everything, so that what is deleted all the same is known.
+      if changesLimits { (keep, hasHands) = (1_000_000, false) }
+    #endif
   }
 
   /// Changes what keeps a child from ever coming to a test point.
