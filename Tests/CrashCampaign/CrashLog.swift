@@ -15,6 +15,10 @@ package final class CrashLog {
   private var children = 0
   /// The signals that processes died of, by their numbers.
   private(set) var crashes: [Int: CInt] = [:]
+  /// How processes ended, by their numbers, but for those that closed their store or were killed.
+  private(set) var ends: [Int: SessionEnd.How] = [:]
+  /// Those that have survived a fatal signal.
+  private(set) var survivors: Set<Int> = []
   private let owned: Folder?
   /// Nil if everything is kept.
   private let ledger: ArchiveLedger?
@@ -44,7 +48,30 @@ package final class CrashLog {
   }
 
   /// Takes in that a process died of a signal that it was to record.
-  func noteCrash(of process: Int, _ signal: CInt) { crashes[process] = signal }
+  func noteCrash(of process: Int, _ signal: CInt) {
+    crashes[process] = signal
+    ends[process] = .crashed
+  }
+
+  /// Takes in how a process ended.
+  func noteEnd(of process: Int, _ how: SessionEnd.How) { ends[process] = how }
+
+  /// Waits until a process has noted that it survived a signal.
+  func waitForSurvival(of number: Int, _ process: LoggingProcess) throws {
+    var filter = LogFilter()
+    filter.minimumLevel = .critical
+    let id = process.page.processID
+    filter.processes = ["\(id)"].compactMap { NamePattern($0) }
+    let paths = [self("store")] + (settings.hasRingsElsewhere ? [self("rings")] : [])
+    try process.child.wait {
+      Sleep.nanoseconds(100_000_000)
+      return LogReader(paths: paths, filter: filter).contains { item in
+        guard case .record(let record) = item else { return false }
+        return Findings.isSurvival(record) && record.session.identity.processID == id
+      }
+    }
+    survivors.insert(number)
+  }
 
   /// Has all processes that log record from some level on only.
   ///
@@ -88,7 +115,8 @@ package final class CrashLog {
       pages[process + 1 + fork] = try CountPage("\(name).\(fork + 1)")
     }
     let child = try start(
-      name, ["--process", "\(process)"] + settings.logArguments + arguments, in: "store",
+      name, ["--lifeline", "--process", "\(process)"] + settings.logArguments + arguments,
+      in: "store",
       hasFamily: true)
     return LoggingProcess(child, mine, hasForks: settings.forks > 0)
   }
@@ -143,8 +171,8 @@ package final class CrashLog {
     }
     let deleted = ledger?.deleted(from: self(store)) ?? []
     var findings = Findings(
-      in: withLogs + deleted.map(\.path), settings, pages, crashes: crashes,
-      isRecovered: isRecovered)
+      in: withLogs + deleted.map(\.path), settings, pages, crashes: crashes, ends: ends,
+      survivors: survivors, isRecovered: isRecovered)
     if let ledger, let keep = settings.keep {
       let check = KeepingCheck(of: self(store), ledger, deleted, keep: keep, settings)
       for problem in check.problems(isRecovered: isRecovered) { findings.note(problem) }

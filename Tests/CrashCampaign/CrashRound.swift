@@ -2,6 +2,7 @@ import CampaignSupport
 import CrashRecords
 import Glibc
 import MMLogFormat
+import MMLogReader
 package import MMLogStorage
 import MMLogSystem
 import MMLogTestFiles
@@ -20,8 +21,16 @@ package struct CrashRound {
     package fileprivate(set) var records = 0
     /// How many processes died of a signal that was recorded.
     package fileprivate(set) var crashes = 0
+    /// How often something else happened that is drawn.
+    package fileprivate(set) var events: [Event: Int] = [:]
     /// How often a process died at each test point.
     package fileprivate(set) var deaths: [TestPoint: Int] = [:]
+  }
+
+  /// What is counted, so that it is known that it happens.
+  package enum Event: String, CaseIterable, Sendable {
+    case closed, exited, terminated, crashed, killed, survived
+    case roundsOfWrappers, roundsOfSetLimits
   }
 
   package let settings: Settings
@@ -66,6 +75,9 @@ package struct CrashRound {
     note(try log.recover(), "")
     try check("in the end", isRecovered: true)
     outcome.records = log.acknowledged.reduce(0, +)
+    outcome.events[.survived] = log.survivors.count
+    if settings.isNested { outcome.events[.roundsOfWrappers] = 1 }
+    if settings.changesLimits { outcome.events[.roundsOfSetLimits] = 1 }
     return outcome
   }
 
@@ -106,6 +118,10 @@ package struct CrashRound {
   private mutating func startLogging(isAimed: Bool) throws {
     var death = Death.random(&random, isLogging: true)
     if settings.recordsCrashes && random.oneIn(2) { death = .ofSignal(&random) }
+    // That one they survive.
+    if settings.survives, case .ofSignal(SIGABRT, let time) = death {
+      death = .ofSignal(SIGSEGV, time)
+    }
     if isAimed, let aim {
       // Where others are to die of recovering it, it leaves something to recover.
       death = aim.isOfRecovery ? .after(&random, isLogging: true) : self.death(at: aim)
@@ -120,7 +136,7 @@ package struct CrashRound {
     // One that is to die somewhere may die before.
     switch death {
     case .after where aim?.isOfRecovery != true && random.oneIn(8): break
-    case .after, .ofSignal: try process.waitUntilReady()
+    case .after, .ofSignal, .terminated: try process.waitUntilReady()
     case .at, .inCall: break
     }
     living.append((process, number, death))
@@ -138,10 +154,21 @@ package struct CrashRound {
     guard let index = living.indices.randomElement(using: &random) else { return }
     let (process, number, death) = living.remove(at: index)
     switch death {
+    case .after, .ofSignal:
+      guard settings.survives, process.page.isReady, process.child.isRunning else { break }
+      process.child.signal(SIGABRT)
+      try log.waitForSurvival(of: number, process)
+    case .terminated, .at, .inCall: break
+    }
+    switch death {
     case .after(let time): pause(time)
     case .ofSignal(let signal, let time):
       pause(time)
       crash(process, signal, number)
+    case .terminated(let time):
+      pause(time)
+      process.child.signal(SIGTERM)
+      if process.wait() == .killed(SIGTERM) { log.noteEnd(of: number, .terminated) }
     case .at, .inCall:
       // It may never come there.
       let deadline = Clock.monotonic() + 1_000_000 * (isSanitized ? 10_000 : patience)
@@ -158,9 +185,10 @@ package struct CrashRound {
     let ending = process.wait()
     let isEnded = process.child.waitForFamily(seconds: 120)
     if !isEnded { note(["a child of process \(number) hung, and was killed"], "") }
+    if settings.leavesOpen, ending == .success { log.noteEnd(of: number, .exited) }
     note(
       process.problems(with: ending, "process \(number)") {
-        isExpected($0) || $0 == log.crashes[number].map(Ending.killed)
+        isExpected($0) || $0 == .killed(SIGTERM) || $0 == log.crashes[number].map(Ending.killed)
       }, "")
     countDeaths(log.pages(ofFamily: number))
   }
@@ -231,11 +259,19 @@ package struct CrashRound {
   private let isExpected = { (ending: Ending) in ending == .success || ending == .killed(SIGKILL) }
 
   private mutating func check(_ when: String, isRecovered: Bool) throws {
-    note(try log.findings(isRecovered: isRecovered).problems, "\(when): ")
+    let findings = try log.findings(isRecovered: isRecovered)
+    note(findings.problems, "\(when): ")
+    if isRecovered { countEndings(findings) }
   }
 
   private mutating func note(_ problems: [String], _ prefix: String) {
     outcome.problems += problems.map { prefix + $0 }
+  }
+
+  private mutating func countEndings(_ findings: Findings) {
+    for case .ended(let end) in findings.endings.values {
+      if let event = Event(rawValue: "\(end.how)") { outcome.events[event, default: 0] += 1 }
+    }
   }
 
   private mutating func countDeaths(_ pages: [CountPage]) {

@@ -8,6 +8,8 @@ package enum Death {
   case after(UInt32)
   /// One of its threads has a fatal signal, after so many microseconds.
   case ofSignal(CInt, UInt32)
+  /// It is told to end, after so many microseconds, and does not handle that.
+  case terminated(UInt32)
   /// It dies when it has come to a test point so many times.
   case at(TestPoint, Int)
   /// It dies in place of one of its system calls, with writes of so many bytes at most.
@@ -15,7 +17,7 @@ package enum Death {
 
   var arguments: [String] {
     switch self {
-    case .after, .ofSignal: []
+    case .after, .ofSignal, .terminated: []
     case .at(let point, let count): ["--die-at", "\(point):\(count)"]
     case .inCall(let call, let most):
       ["--die-at-call", "\(call)"] + (most.map { ["--short-writes", "\($0)"] } ?? [])
@@ -36,6 +38,7 @@ package enum Death {
   /// Any other death that a process may die that logs, or only recovers.
   static func random(_ random: inout SeededGenerator, isLogging: Bool) -> Death {
     let instant = after(&random, isLogging: isLogging)
+    if isLogging, random.oneIn(6), case .after(let time) = instant { return .terminated(time) }
     #if DEBUG
       if !random.oneIn(3) { return instant }
       let call = random.scaled(1...(isLogging ? 200 : 120))

@@ -19,6 +19,8 @@ package struct Findings {
   private var spans: [SessionID: Set<UInt64>] = [:]
   /// What processes died of, as they themselves say.
   private var reports: [Int: CrashReport] = [:]
+  /// How many records say of each process that it has survived a fatal signal.
+  private var survivals: [Int: Int] = [:]
   private let settings: Settings
   private let pages: [Int: CountPage]
 
@@ -26,8 +28,8 @@ package struct Findings {
   private struct LaneFindings {
     var newest = 0
     var missing = 0
-    /// Of flight records, and those whose level may have been off: how many are not there, and how many of them are younger than
-    /// a flight record that is.
+    /// Of flight records, and those whose level may have been off: how many are not there, and how
+    /// many of them are younger than a flight record that is.
     var forgotten = 0
     var gaps = 0
     var hasFlight = false
@@ -38,9 +40,11 @@ package struct Findings {
   /// - Parameters:
   ///   - pages: What the processes tell that logged, by their numbers. All are dead.
   ///   - crashes: The signals that they died of, if they were to record them.
+  ///   - ends: How they ended, if they were not killed.
+  ///   - survivors: Those that have survived a fatal signal before.
   init(
     in paths: [String], _ settings: Settings, _ pages: [Int: CountPage], crashes: [Int: CInt],
-    isRecovered: Bool
+    ends: [Int: SessionEnd.How], survivors: Set<Int>, isRecovered: Bool
   ) {
     (self.settings, self.pages) = (settings, pages)
     lanes = Array(
@@ -52,7 +56,13 @@ package struct Findings {
       compareLanes(process, page)
       compareLosses(process, page)
       compareCrash(process, page, crashes[process])
-      if isRecovered { compareEnding(process, page) }
+      if isRecovered { compareEnding(process, page, ends[process] ?? .killed) }
+      let expected = survivors.contains(process) ? 1 : 0
+      if survivals[process, default: 0] != expected {
+        note(
+          "process \(process) says \(survivals[process, default: 0]) times that it survived, and not \(expected)"
+        )
+      }
     }
   }
 
@@ -81,8 +91,18 @@ package struct Findings {
     pages.first { $0.value.processID == session.identity.processID }?.key
   }
 
+  /// Whether it is a store's own, about a fatal signal that its process has survived. Its label may
+  /// have found no room.
+  static func isSurvival(_ record: LogRecord) -> Bool {
+    record.level == .critical && record.message.hasPrefix("survived ")
+  }
+
   private mutating func take(_ record: LogRecord) {
     count += 1
+    if Self.isSurvival(record), let process = process(of: record.session) {
+      survivals[process, default: 0] += 1
+      return
+    }
     let message = record.messageBytes
     guard let (lane, sequence) = Lane.position(of: message), lane < lanes.count,
       let page = pages[lane / CountPage.laneCount]
@@ -146,7 +166,8 @@ package struct Findings {
     if lanes[lane].hasFlight { lanes[lane].gaps += forgotten }
   }
 
-  /// How many flight records of a lane are not there although an older one is, and how many are there at all.
+  /// How many flight records of a lane are not there although an older one is, and how many are
+  /// there at all.
   package func flight(ofLane lane: Int) -> (gaps: Int, isThere: Bool) {
     (lanes[lane].gaps, lanes[lane].hasFlight)
   }
@@ -195,7 +216,8 @@ package struct Findings {
     }
   }
 
-  /// What a process died of is told once, if it recorded that; as it closes its store, it may not any more.
+  /// What a process died of is told once, if it recorded that; as it closes its store, it may not
+  /// any more.
   private mutating func compareCrash(_ process: Int, _ page: CountPage, _ signal: CInt?) {
     let report = reports[process]
     guard let signal else {
@@ -211,11 +233,19 @@ package struct Findings {
     }
   }
 
-  private mutating func compareEnding(_ process: Int, _ page: CountPage) {
+  /// A process ended as it was made to; one that was just closing its store may have come to that
+  /// first, or may not have noted anything any more.
+  private mutating func compareEnding(
+    _ process: Int, _ page: CountPage, _ expected: SessionEnd.How
+  ) {
     switch endings[process] {
     case .ended(let end) where end.how == .closed:
       if !page.isQuiet { note("process \(process) has closed its log while logging") }
-    case .ended: if page.isClosed { note("process \(process) has closed its log") }
+    case .ended(let end):
+      if page.isClosed { note("process \(process) has closed its log, and not: \(end.summary)") }
+      if end.how != expected, !page.isQuiet || end.how != .killed {
+        note("process \(process) ended otherwise, \(expected), than it says: \(end.summary)")
+      }
     // A child by fork has none before its first record.
     case nil where page.counts.allSatisfy { $0 == 0 } && !page.isClosed: break
     case let ending: note("process \(process) ended so: \(ending.map { "\($0)" } ?? "not at all")")

@@ -38,6 +38,10 @@ package struct Settings {
   package var hasSpans = false
   /// Whether what fatal signal ends a process is recorded; then some are ended by one.
   package var recordsCrashes = false
+  /// Whether a process that has all its records exits without closing its store.
+  package var leavesOpen = false
+  /// Whether processes survive a fatal signal before they die.
+  package var survives = false
   /// Whether somebody else turns off levels below `warning` now and then.
   package var changesLevels = false
 
@@ -92,6 +96,8 @@ package struct Settings {
       // Those that are set keep everything, so that what is deleted all the same is known.
       if changesLimits { (keep, hasHands) = (1_000_000, false) }
     #endif
+    leavesOpen = records != nil && random.oneIn(3)
+    survives = recordsCrashes && records == nil && random.oneIn(3)
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -115,8 +121,8 @@ package struct Settings {
     case _ where point.isOfKeeping: (keep, archive, hasHands) = (3, 4, true)
     default: break
     }
-    // Some steps take several processes, or limits.
-    changesLimits = false
+    // Some steps take several processes, limits, an end of their own.
+    (changesLimits, leavesOpen, survives) = (false, false, false)
     switch point {
     case .discardClaimed, .discardFragmentCounted, .discardCounted, .fragmentWritten,
       .overflowLocked,
@@ -152,6 +158,8 @@ package struct Settings {
     if let flight { arguments += ["--flight", flight.rawValue] }
     if hasSpans { arguments.append("--spans") }
     if recordsCrashes { arguments.append("--crashes") }
+    if leavesOpen { arguments.append("--leave-open") }
+    if survives { arguments.append("--survive") }
     return arguments
   }
 

@@ -8,7 +8,8 @@ import Synchronization
 
 /// Threads that log and count what they have logged, and children that do so too.
 ///
-/// Lanes come in pairs: an even one for what a thread logs, the odd one for what it logs inside these calls.
+/// Lanes come in pairs: an even one for what a thread logs, the odd one for what it logs inside
+/// these calls.
 final class Workload: Sendable {
   private let page: CountPage
   private let firstLane: Int
@@ -21,6 +22,9 @@ final class Workload: Sendable {
   private let hasSpans: Bool
   private let hasSignals: Bool
   private let flushes: Bool
+  private let leavesOpen: Bool
+  /// How long a thread rests after each record, in microseconds.
+  private let pause: UInt32
   /// Where it is noted what is done with archives; nil: nothing is.
   private let ledger: ArchiveLedger?
   /// How many records a lane has, and how many of them are logged by one thread.
@@ -42,6 +46,9 @@ final class Workload: Sendable {
     hasSpans = arguments.isSet(.spans)
     hasSignals = arguments.isSet(.signals)
     flushes = arguments.isSet(.flush)
+    leavesOpen = arguments.isSet(.leaveOpen)
+    // It lives for seconds, and its log is read meanwhile.
+    pause = arguments.isSet(.survive) ? 2000 : 0
     ledger = arguments.isSet(.hands) ? ArchiveLedger(arguments.required(.ledger)) : nil
     records = try arguments.integer(of: .records, in: 1...Int.max) ?? .max
     burst = try arguments.integer(of: .burst, in: 1...Int.max) ?? .max
@@ -65,7 +72,8 @@ final class Workload: Sendable {
     return store
   }
 
-  /// Returns when all lanes have all their records and the store is closed.
+  /// Returns when all lanes have all their records and the store is closed; or ends the process
+  /// then, with the store open.
   func run() throws {
     if hasSignals { SignalLogging.prepare(loggers[0], page, firstLane: firstLane) }
     page.isReady = true
@@ -85,6 +93,10 @@ final class Workload: Sendable {
     for keeper in keepers { keeper.join() }
     isDone.store(true, ordering: .releasing)
     for helper in helpers { helper.join() }
+    if leavesOpen {
+      page.isQuiet = true
+      exit(0)
+    }
     try close(page)
   }
 
@@ -123,6 +135,7 @@ final class Workload: Sendable {
         lane.log(sequence, to: log)
       }
       page.acknowledge(2 * thread)
+      if pause > 0 { usleep(pause) }
     }
   }
 
@@ -203,8 +216,9 @@ final class Workload: Sendable {
     }
   }
 
-  /// Waits until all threads have come to everything that they do. While one of them makes a type of Swift's for the
-  /// first time, it has a lock of the runtime, and a child that is forked then finds it taken for ever.
+  /// Waits until all threads have come to everything that they do. While one of them makes a type
+  /// of Swift's for the first time, it has a lock of the runtime, and a child that is forked then
+  /// finds it taken for ever.
   private func warmUp() {
     let isWarm = { (thread: Int) in self.page[2 * thread] >= min(self.records, 10) }
     while !(0..<threads).allSatisfy(isWarm) { usleep(500) }

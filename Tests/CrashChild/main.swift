@@ -37,6 +37,9 @@ extension Option {
   static let rolls = Option(
     "rolls", value: "N", "Log a record and close its archive, so many times; nothing else.")
   static let keep = Option("keep", value: "N", "How many archives are kept.")
+  static let lifeline = Option("lifeline", "Die when the other end of descriptor 3 is closed.")
+  static let leaveOpen = Option("leave-open", "Exit at the end without closing the store.")
+  static let survive = Option("survive", "Have a handler of SIGABRT that returns.")
   static let setLimits = Option(
     "set-limits", "Open the store with other limits, and set those that count before logging.")
   static let hands = Option("hands", "Claim, mark, hold and remove archives beside logging.")
@@ -71,7 +74,7 @@ let command = Command(
     .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
     .point, .call, .short, .fail,
     .rolls, .keep, .setLimits, .hands, .prune, .ledger, .sidecars, .resume, .flight, .spans,
-    .crashes,
+    .crashes, .leaveOpen, .survive, .lifeline,
   ])
 
 /// Applies the limits once, as a process that has no store.
@@ -108,6 +111,9 @@ Program.run(command) { arguments, _ in
   } else if let rolls = try arguments.integer(of: .rolls, in: 1...1_000_000) {
     try Rolling(arguments, page).run(rolls)
   } else {
+    if arguments.isSet(.lifeline) { try Lifeline.watch() }
+    // The store's own handler goes on to it.
+    if arguments.isSet(.survive) { signal(SIGABRT) { @Sendable _ in } }
     try Workload(arguments, page).run()
   }
   return .success

@@ -67,7 +67,12 @@ enum Crash {
       let names = tally.missed.map { "\($0)" }.joined(separator: ", ")
       try output.append("nobody died at \(names)\n")
     }
-    let isComplete = rounds < roundsForAllPoints || tally.missed.isEmpty
+    if !tally.idle.isEmpty {
+      let names = tally.idle.map { "\($0)" }.joined(separator: ", ")
+      try output.append("never happened: \(names)\n")
+    }
+    let isComplete =
+      rounds < roundsForAllPoints || tally.missed.isEmpty && tally.idle.isEmpty
     return batches.failures == 0 && isComplete ? .success : .failure
   }
 

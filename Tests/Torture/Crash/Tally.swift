@@ -7,9 +7,15 @@ struct Tally {
   private(set) var failed = 0
   private var records = 0
   private var crashes = 0
+  private var events: [CrashRound.Event: Int] = [:]
   private var deaths: [TestPoint: Int] = [:]
 
   init() {}
+
+  /// What could have happened, and never did.
+  var idle: [CrashRound.Event] {
+    CrashRound.Event.allCases.filter { events[$0, default: 0] == 0 }
+  }
 
   /// Test points at which somebody could have died, and nobody did.
   var missed: [TestPoint] {
@@ -21,6 +27,7 @@ struct Tally {
     if !outcome.problems.isEmpty { failed += 1 }
     records += outcome.records
     crashes += outcome.crashes
+    events.merge(outcome.events, uniquingKeysWith: +)
     deaths.merge(outcome.deaths, uniquingKeysWith: +)
   }
 
@@ -29,32 +36,38 @@ struct Tally {
     failed += other.failed
     records += other.records
     crashes += other.crashes
+    events.merge(other.events, uniquingKeysWith: +)
     deaths.merge(other.deaths, uniquingKeysWith: +)
   }
 
   /// For the process that started this one: all numbers on one line.
   var text: String {
-    ([rounds, failed, records, crashes] + TestPoint.allCases.map { deaths[$0, default: 0] })
+    ([rounds, failed, records, crashes]
+      + CrashRound.Event.allCases.map { events[$0, default: 0] }
+      + TestPoint.allCases.map { deaths[$0, default: 0] })
       .map(String.init).joined(separator: " ")
   }
 
   /// What a process printed last; nothing if it did not come to its end.
   init(report: String) {
-    let points = TestPoint.allCases
+    let (events, points) = (CrashRound.Event.allCases, TestPoint.allCases)
     let line = report.split(separator: "\n").last ?? ""
     let numbers = line.split(separator: " ").compactMap { Int($0) }
-    guard numbers.count == 4 + points.count else { return }
+    guard numbers.count == 4 + events.count + points.count else { return }
     (rounds, failed, records, crashes) = (numbers[0], numbers[1], numbers[2], numbers[3])
-    deaths = Dictionary(uniqueKeysWithValues: zip(points, numbers[4...]))
+    self.events = Dictionary(uniqueKeysWithValues: zip(events, numbers[4...]))
+    deaths = Dictionary(uniqueKeysWithValues: zip(points, numbers[(4 + events.count)...]))
   }
 
   func summary(seconds: Double) -> String {
     let rate = (Double(rounds) / max(seconds, 0.001) * 100).rounded() / 100
     let points = TestPoint.allCases.map { "  \($0): \(deaths[$0, default: 0])\n" }.joined()
+    let endings = CrashRound.Event.allCases.map { "  \($0): \(events[$0, default: 0])\n" }.joined()
     return """
       \(rounds) rounds in \(Int(seconds)) s, \(rate) a second: \(failed) failed
       \(records) records were acknowledged; \(crashes) processes died of a signal that was recorded
-      processes that died at test points:
+      how sessions ended, and what else was drawn:
+      \(endings)processes that died at test points:
       \(points)
       """
   }
