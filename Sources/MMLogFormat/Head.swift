@@ -147,13 +147,12 @@ private func checkHead(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
 }
 
 private func encodeHead(
-  _ kind: FileKind, _ identity: SessionIdentity, pageSize: UInt32, features: UInt64 = 0,
+  _ kind: FileKind, _ identity: SessionIdentity, pageSize: UInt32,
   specific: (UnsafeMutableRawBufferPointer) -> Void
 ) -> [UInt8] {
   var bytes = [UInt8](repeating: 0, count: HeadLayout.size)
   bytes.withUnsafeMutableBytes { out in
     identity.encode(magic: kind.magic, pageSize: pageSize, into: out)
-    out.store(features, HeadLayout.compatibleFeatures)
     specific(out)
     out.store(
       crc32c(UnsafeRawBufferPointer(out).slice(0, HeadLayout.check)), HeadLayout.check)
@@ -216,7 +215,7 @@ package struct RingGeometry: Equatable, Sendable {
     let header = bytes.load(RingLayout.segmentHeaderSize, as: UInt32.self)
     // Small enough that no sum and product below overflows.
     guard size <= RingLayout.largestFile, fields.allSatisfy({ $0 <= size && $0 % 8 == 0 }),
-      header == SegmentLayout.size, fields[0] >= RingLayout.leastDictionaryOffset,
+      header == SegmentLayout.size, fields[0] >= RingLayout.dictionary,
       fields[0] + fields[1] <= fields[2], fields[1] <= RingLayout.largestDictionary,
       fields[3] > UInt64(SegmentLayout.size), fields[3] <= RingLayout.largestSegment,
       count > 0, count <= RingLayout.mostSegments, count <= (size - fields[2]) / fields[3],
@@ -244,47 +243,50 @@ package struct RingGeometry: Equatable, Sendable {
   }
 }
 
-/// The immutable head of a ring.
+/// What a ring begins with, which never changes: its head, and the table of its areas.
 package struct RingHead: Equatable, Sendable {
   package var identity: SessionIdentity
   package var geometry: RingGeometry
-  /// The compatible features: what a reader may pass over that does not know it.
-  package var features: UInt64
   /// Records below this level are flight records: no archive has them before they are captured.
   package var archiveLevel: Level
-  /// Whether one bit of it was wrong when it was read, and was put right.
+  package var areas: RingAreas
+  /// What is wrong with the table of the areas, part of a sentence; nil: nothing.
+  package let areaProblem: String?
+  /// Whether one bit of the head was wrong when it was read, and was put right.
   package let isMended: Bool
 
   package init(
-    identity: SessionIdentity, geometry: RingGeometry, features: UInt64 = 0,
-    archiveLevel: Level = .trace
+    identity: SessionIdentity, geometry: RingGeometry, archiveLevel: Level = .trace,
+    areas: RingAreas = .usual
   ) {
     self.identity = identity
     self.geometry = geometry
-    self.features = features
     self.archiveLevel = archiveLevel
+    self.areas = areas
+    areaProblem = nil
     isMended = false
   }
 
+  /// The ring's first ``RingLayout/headSize`` bytes.
   package func encoded(pageSize: UInt32) -> [UInt8] {
-    encodeHead(.ring, identity, pageSize: pageSize, features: features) { out in
+    encodeHead(.ring, identity, pageSize: pageSize) { out in
       geometry.encode(into: out)
       out.store(archiveLevel.rawValue, RingLayout.archiveLevel)
-    }
+    } + areas.encoded
   }
 
   /// Reads and checks a head; after that, every offset of its geometry lies within the file size that
-  /// the head states, which the caller compares with the real one.
+  /// the head states, which the caller compares with the real one. Every area lies before the dictionary.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
     let head = try CheckedHead(bytes, is: .ring)
     isMended = head.isMended
-    (identity, geometry, features, archiveLevel) = try head.read { (bytes) throws(FormatError) in
+    (identity, geometry, archiveLevel) = try head.read { (bytes) throws(FormatError) in
       (
         SessionIdentity(bytes), try RingGeometry(checking: bytes),
-        bytes.load(HeadLayout.compatibleFeatures, as: UInt64.self),
         Level(fromFile: bytes[RingLayout.archiveLevel])
       )
     }
+    (areas, areaProblem) = RingAreas.read(from: bytes, before: geometry.dictionaryOffset)
   }
 }
 

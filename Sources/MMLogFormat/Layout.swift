@@ -2,7 +2,8 @@
 // previous + size, and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change
 // both together.
 //
-//   ring     [ head 512 | mutable head | ledger | control page ] [ dictionary ] [ captured places ] [ segment 0 ] …
+//   ring     [ head 512 | area table 512 ] [ areas ] [ dictionary ] [ captured places ] [ segment 0 ] …
+//   areas    [ session state | clock pairs ] [ ledger ] [ control page ] [ report of a crash ]
 //   segment  [ header 128 ] [ record ] [ record ] … zeros
 //   record   [ length kind check ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
 //   archive  [ head 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 80 ]
@@ -64,32 +65,24 @@ package enum RingLayout {
   /// Where the captured places are, a word for each segment: see ``CapturedPlace``. 0: nowhere.
   package static let capturedOffset = archiveLevel + 8
 
-  package static let state = HeadLayout.size
-  package static let newestArchive = state + 4
-  /// The archive that the session's first one stands behind: session and number.
-  package static let resumedSession = newestArchive + 4
-  package static let resumedNumber = resumedSession + ArchiveIDLayout.number
-  /// How the process ended, as it says itself: ``SessionEndLayout``.
-  package static let ending = resumedNumber + 4 + 4
-  package static let firstClockPair = state + 64
-  package static let clockPairSlots = firstClockPair + ClockPairLayout.size
-  /// Where all clock pairs are, the first one first.
-  package static let clockPairs = [
-    firstClockPair, clockPairSlots, clockPairSlots + ClockPairLayout.size,
-  ]
-  package static let ledger = 1024
+  /// How much is written once, when the ring is made: the head, and the table of its areas.
+  package static let headSize = HeadLayout.size + AreaTableLayout.size
+  /// Where a writer of this version puts the areas. A reader goes by the table: ``RingAreas``.
+  package static let sessionState = headSize
+  package static let clocks = sessionState + SessionStateLayout.size
+  package static let ledger = sessionState + 512
   package static let ledgerSize = LossLedger.causes * LossLedger.levels * 8
-  /// What a crash recorder writes, if the dictionary begins behind it.
-  package static let crash = 4096
-  /// What a running process is told from outside, and answers: ``ControlLayout``.
   package static let control = ledger + ledgerSize
-  package static let controlSize = leastDictionaryOffset - control
-  /// The bit of the compatible features that says that there is a control page.
-  package static let controlFeature: UInt64 = 1
-  /// Where the dictionary of a new ring begins; the head ends somewhere before it.
+  package static let crash = control + ControlLayout.size
+  /// What stands in these areas, from the ring's start.
+  package static let state = sessionState + SessionStateLayout.state
+  package static let newestArchive = sessionState + SessionStateLayout.newestArchive
+  package static let resumed = sessionState + SessionStateLayout.resumed
+  package static let ending = sessionState + SessionStateLayout.ending
+  package static let firstClockPair = clocks + ClocksLayout.first
+  package static let clockPairSlots = clocks + ClocksLayout.slots
+  /// Where the dictionary of a new ring begins, and the least that one may be offset by.
   package static let dictionary = 8192
-  /// The least that a dictionary may be offset by in a ring of any writer.
-  package static let leastDictionaryOffset = 4096
   /// The largest sizes in a ring of any writer, in bytes, and the most segments.
   package static let largestFile = 8 << 30
   package static let largestDictionary = 64 << 20
@@ -100,7 +93,38 @@ package enum RingLayout {
   package static let stateClosed: UInt32 = 2
 }
 
-/// The part of a ring's first page through which a running process is told something. Offsets from ``RingLayout/control``.
+/// The table of a ring's areas, behind its head: entries up to one of kind 0, and a check where the head has it.
+package enum AreaTableLayout {
+  package static let kind = 0
+  package static let offset = kind + 4 + 4
+  package static let areaSize = offset + 8
+  package static let entrySize = areaSize + 8
+  package static let mostEntries = 21
+  package static let check = HeadLayout.check
+  package static let size = HeadLayout.size
+}
+
+/// The area of a ring that says what becomes of its session.
+package enum SessionStateLayout {
+  package static let state = 0
+  package static let newestArchive = state + 4
+  /// The archive that the session's first one stands behind: an ``ArchiveIDLayout``.
+  package static let resumed = newestArchive + 4
+  /// How the process ended, as it says itself: ``SessionEndLayout``.
+  package static let ending = resumed + ArchiveIDLayout.size + 4
+  package static let size = ending + SessionEndLayout.size
+}
+
+/// The area of a ring that has its clock pairs.
+package enum ClocksLayout {
+  /// Taken when the ring was made.
+  package static let first = 0
+  /// Two that are written in turn.
+  package static let slots = first + ClockPairLayout.size
+  package static let size = slots + 2 * ClockPairLayout.size
+}
+
+/// The area of a ring through which a running process is told something.
 package enum ControlLayout {
   /// The ordinal of the newest level request that the process has done as it says.
   package static let appliedLevels = 0
@@ -114,7 +138,8 @@ package enum ControlLayout {
   package static let levelSlotSize = 960
   /// A byte for each of the first labels: ``levelMask``, and ``overridden``.
   package static let labelLevels = levelSlots + 2 * levelSlotSize
-  package static let labelCount = RingLayout.controlSize - labelLevels
+  package static let labelCount = 576
+  package static let size = labelLevels + labelCount
 
   /// The level plus one; 0: not known.
   package static let levelMask: UInt8 = 15

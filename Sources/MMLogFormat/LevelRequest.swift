@@ -24,11 +24,11 @@ package struct LevelRequest: Equatable, Sendable {
     self.overrides = overrides
   }
 
-  /// Where in a ring its slot begins.
+  /// Where in the control page its slot begins.
   package var offset: Int { Self.offset(ofSlot: Int(ordinal % 2)) }
 
   package static func offset(ofSlot slot: Int) -> Int {
-    RingLayout.control + ControlLayout.levelSlots + slot * ControlLayout.levelSlotSize
+    ControlLayout.levelSlots + slot * ControlLayout.levelSlotSize
   }
 
   /// The bytes of the slot, check included; nil if there is no room for so many rules.
@@ -83,7 +83,7 @@ package struct LevelRequest: Equatable, Sendable {
 
   /// The newest of both slots; nil if there is none.
   ///
-  /// - Parameter page: A ring's first page.
+  /// - Parameter page: A ring's control page.
   package static func newest(inPage page: UnsafeRawBufferPointer) -> LevelRequest? {
     (0..<2).compactMap { LevelRequest(page.slice(offset(ofSlot: $0), ControlLayout.levelSlotSize)) }
       .max { $0.ordinal < $1.ordinal }

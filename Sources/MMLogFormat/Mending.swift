@@ -50,7 +50,7 @@ extension UnsafeMutableRawBufferPointer {
     return false
   }
 
-  /// Puts a wrong bit right in a file's head that is whole.
+  /// Puts a wrong bit right in a file's head, or in the area table of a ring, that is whole.
   ///
   /// - Returns: Whether there was one.
   package func mendHead() -> Bool {

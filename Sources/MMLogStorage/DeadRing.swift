@@ -67,15 +67,20 @@ final class DeadRing {
     // Another may have taken its place since it was checked.
     guard try ownership.isOwn(file.status()) else { return nil }
     let isAlive = try file.isLockedByAnother()
-    let bytes = try file.bytes(at: 0, count: RingLayout.resumedNumber + 4)
-    guard bytes.count == RingLayout.resumedNumber + 4 else { return (isAlive, nil) }
-    return (isAlive, bytes.withUnsafeBytes { ArchiveID(resumedIn: $0) }?.session)
+    let head = try file.bytes(at: 0, count: RingLayout.headSize)
+    // Of a ring whose head cannot be read, where a ring of this version has it.
+    let areas = head.withUnsafeBytes { try? RingHead($0) }?.areas ?? .usual
+    let place = areas.sessionState
+    let state = try file.bytes(at: place.lowerBound, count: place.count)
+    guard state.count == place.count else { return (isAlive, nil) }
+    return (isAlive, state.withUnsafeBytes { ArchiveID(resumedIn: $0) }?.session)
   }
 
   /// Notes the number of the newest archive, before it is complete.
   func note(archive number: UInt32) throws(SystemError) {
     try ring.file.write(
-      all: withUnsafeBytes(of: number.littleEndian) { Array($0) }, at: RingLayout.newestArchive)
+      all: withUnsafeBytes(of: number.littleEndian) { Array($0) },
+      at: image.head.areas.sessionState.lowerBound + SessionStateLayout.newestArchive)
   }
 
   /// Notes how far the records of each segment are in an archive.

@@ -5,6 +5,9 @@ import MMLogSystem
 package final class LiveRing {
   package let path: String
   package let identity: SessionIdentity
+  private let archiveLevel: Level
+  /// Where in the ring its control page is.
+  private let control: Range<Int>
   private let directory: Directory
   private let file: File
 
@@ -70,13 +73,12 @@ package final class LiveRing {
         error, while: "Opening the ring of a running process failed", path: path)
     }
     let head = try RingImage.head(of: file)
-    identity = head.identity
-    guard head.features & RingLayout.controlFeature != 0 else {
+    guard let control = head.areas.control else {
       throw LogError(
         .unsupported,
-        "\(path) belongs to a process with an older mmlog, which cannot be asked for anything",
-        path: path)
+        "\(path) has no control page: its process cannot be asked for anything", path: path)
     }
+    (identity, archiveLevel, self.control) = (head.identity, head.archiveLevel, control)
   }
 
   /// Whether its process still runs.
@@ -95,11 +97,11 @@ package final class LiveRing {
 
   /// The process's labels, by name.
   package func labels() throws(LogError) -> [Label] {
-    let page = try firstPage()
+    let page = try controlPage()
     // Nothing of its segments: all that could be in them is known.
     let image = try RingImage(file) { _ in RingLayout.largestSegment }
     let all = image.dictionary.labels.map { id, name in
-      let place = RingLayout.control + ControlLayout.labelLevels + Int(id) - 1
+      let place = ControlLayout.labelLevels + Int(id) - 1
       let byte = (1...ControlLayout.labelCount).contains(Int(id)) ? page[place] : 0
       let known = byte & ControlLayout.levelMask
       return Label(
@@ -116,17 +118,17 @@ package final class LiveRing {
   }
 
   private func newestLevelRequest() throws(LogError) -> LevelRequest? {
-    try firstPage().withUnsafeBytes { LevelRequest.newest(inPage: $0) }
+    try controlPage().withUnsafeBytes { LevelRequest.newest(inPage: $0) }
   }
 
-  private func firstPage() throws(LogError) -> [UInt8] {
+  private func controlPage() throws(LogError) -> [UInt8] {
     let bytes: [UInt8]
     do throws(SystemError) {
-      bytes = try file.bytes(at: 0, count: RingLayout.leastDictionaryOffset)
+      bytes = try file.bytes(at: control.lowerBound, count: control.count)
     } catch {
       throw LogError(error, while: "Reading the ring failed")
     }
-    guard bytes.count == RingLayout.leastDictionaryOffset else {
+    guard bytes.count == control.count else {
       throw LogError(FormatError.truncated, path: path)
     }
     return bytes
@@ -157,8 +159,9 @@ package final class LiveRing {
       do throws(SystemError) {
         // What is behind its first words first: so a request that is seen is seen whole.
         let first = LevelRequestLayout.count
-        try file.write(all: Array(bytes[first...]), at: request.offset + first)
-        try file.write(all: Array(bytes[..<first]), at: request.offset)
+        let slot = control.lowerBound + request.offset
+        try file.write(all: Array(bytes[first...]), at: slot + first)
+        try file.write(all: Array(bytes[..<first]), at: slot)
       } catch {
         throw LogError(error, while: "Writing into the ring failed")
       }
@@ -175,7 +178,7 @@ package final class LiveRing {
   package func waitForLevels(_ ordinal: UInt32, within limit: Int64) throws(LogError) {
     try wait(within: limit) { page in
       // A later request counts too: it was made of this one.
-      page.load(RingLayout.control + ControlLayout.appliedLevels, as: UInt32.self) >= ordinal
+      page.load(ControlLayout.appliedLevels, as: UInt32.self) >= ordinal
     }
   }
 
@@ -184,11 +187,12 @@ package final class LiveRing {
   /// - Returns: The request's number.
   package func askForCapture() throws(LogError) -> UInt32 {
     try DirectoryLock.withLock(on: directory, within: Self.patience) { () throws(LogError) in
-      let place = RingLayout.control + ControlLayout.captureRequests
-      let request = try firstPage().withUnsafeBytes { $0.load(place, as: UInt32.self) } &+ 1
+      let place = ControlLayout.captureRequests
+      let request = try controlPage().withUnsafeBytes { $0.load(place, as: UInt32.self) } &+ 1
       do throws(SystemError) {
         try file.write(
-          all: withUnsafeBytes(of: request.littleEndian) { Array($0) }, at: place)
+          all: withUnsafeBytes(of: request.littleEndian) { Array($0) },
+          at: control.lowerBound + place)
       } catch {
         throw LogError(error, while: "Writing into the ring failed")
       }
@@ -199,16 +203,15 @@ package final class LiveRing {
   /// Waits until the process has answered a request for a capture. Throws as ``waitForLevels(_:within:)``.
   package func waitForCapture(_ request: UInt32, within limit: Int64) throws(LogError) {
     try wait(within: limit) { page in
-      page.load(RingLayout.control + ControlLayout.capturesDone, as: UInt32.self) >= request
+      page.load(ControlLayout.capturesDone, as: UInt32.self) >= request
     }
   }
 
   /// How many flight records the process has captured so far; nil if it keeps none.
   package func capturedCount() throws(LogError) -> UInt64? {
-    let page = try firstPage()
-    guard page[RingLayout.archiveLevel] > 0 else { return nil }
-    return page.withUnsafeBytes {
-      $0.load(RingLayout.control + ControlLayout.capturedRecords, as: UInt64.self)
+    guard archiveLevel > .trace else { return nil }
+    return try controlPage().withUnsafeBytes {
+      $0.load(ControlLayout.capturedRecords, as: UInt64.self)
     }
   }
 
@@ -218,7 +221,7 @@ package final class LiveRing {
     let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
     while true {
       let runs = isRunning
-      if try firstPage().withUnsafeBytes(isDone) { return }
+      if try controlPage().withUnsafeBytes(isDone) { return }
       guard runs else {
         throw LogError(.closed, "The process has ended meanwhile: \(path)", path: path)
       }

@@ -66,14 +66,19 @@ package final class RingImage {
     memory = copy.memory
     segments = copy.segments
     let all = UnsafeRawBufferPointer(memory.bytes)
-    isClosedCleanly = all.load(RingLayout.state, as: UInt32.self) == RingLayout.stateClosed
-    resumed = ArchiveID(resumedIn: all)
-    newestArchive = all.load(RingLayout.newestArchive, as: UInt32.self)
+    let state = UnsafeRawBufferPointer(rebasing: all[head.areas.sessionState])
+    isClosedCleanly =
+      state.load(SessionStateLayout.state, as: UInt32.self) == RingLayout.stateClosed
+    resumed = ArchiveID(resumedIn: state)
+    newestArchive = state.load(SessionStateLayout.newestArchive, as: UInt32.self)
+    mark = SessionEnd(state.slice(SessionStateLayout.ending, SessionEndLayout.size))
     clock = copy.clock(startTime: head.identity.startTime)
-    losses = LossLedger(all.slice(RingLayout.ledger, RingLayout.ledgerSize)) ?? LossLedger()
-    crash =
-      copy.hasCrashArea ? CrashReport(all.slice(RingLayout.crash, CrashLayout.size)) : nil
-    mark = SessionEnd(all.slice(RingLayout.ending, SessionEndLayout.size))
+    losses =
+      LossLedger(UnsafeRawBufferPointer(rebasing: all[head.areas.ledger])) ?? LossLedger()
+    crash = head.areas.crash.flatMap {
+      CrashReport(UnsafeRawBufferPointer(rebasing: all[$0]))
+    }
+    if let problem = head.areaProblem { copy.note(problem) }
     if head.isMended { copy.noteMended(0..<HeadLayout.size, "head") }
     (dictionary, entries, dictionarySize) = copy.dictionary()
     damage = copy.damage
@@ -144,7 +149,7 @@ package final class RingImage {
   /// - Throws: ``LogError`` if it cannot be read, or is none of a ring.
   package static func head(of file: borrowing File) throws(LogError) -> RingHead {
     do {
-      return try file.bytes(at: 0, count: HeadLayout.size).withUnsafeBytes { try RingHead($0) }
+      return try file.bytes(at: 0, count: RingLayout.headSize).withUnsafeBytes { try RingHead($0) }
     } catch {
       throw LogError(error, while: "Reading the ring failed", path: file.path)
     }
@@ -157,31 +162,28 @@ private struct RingCopy {
   var segments: [RingImage.Segment] = []
   var damage: [Corruption] = []
   private let geometry: RingGeometry
+  private let areas: RingAreas
   private let session: SessionID
   /// How much of the file is there.
   private let present: Int
   /// Where what is not known of the dictionary is.
   private let newEntries: Range<Int>
 
-  /// Whether there is room for a report of a crash.
-  var hasCrashArea: Bool { geometry.dictionaryOffset >= RingLayout.crash + CrashLayout.size }
-
   /// Reads what of the ring is there. Bytes that a truncated file lacks are zero.
   init(
     _ file: borrowing File, _ head: RingHead, knownDictionary: Int, _ resume: (UInt64) -> Int?
   ) throws(SystemError) {
-    geometry = head.geometry
+    (geometry, areas) = (head.geometry, head.areas)
     session = head.identity.session
     let dictionary = geometry.dictionaryOffset..<geometry.dictionaryOffset + geometry.dictionarySize
     newEntries = dictionary.dropFirst(knownDictionary)
-    // Not what the head claims: what is there. The head's page must be; a segment may be missing.
+    // Not what the head claims: what is there. The head must be; all else may be missing.
     present = min(try file.status().size, geometry.fileSize)
     memory = try SparseMemory(max(present, geometry.segmentsOffset))
-    try memory.read(file, 0..<RingLayout.ledger + RingLayout.ledgerSize)
-    try checkClockPairs(file)
-    if hasCrashArea {
-      try memory.read(file, RingLayout.crash..<RingLayout.crash + CrashLayout.size)
+    for area in [areas.sessionState, areas.clocks, areas.ledger, areas.crash] {
+      if let area { try memory.read(file, area) }
     }
+    try checkClockPairs(file)
     if let places = geometry.capturedPlaces { try memory.read(file, places) }
     try copySegments(file, resume)
     // After the segments: what their records refer to was in it before they were.
@@ -274,6 +276,12 @@ private struct RingCopy {
     return CapturedPlace.offset(word, seed: seed, segmentSize: geometry.segmentSize)
   }
 
+  /// Notes what is wrong with the table of the areas.
+  mutating func note(_ areaProblem: String) {
+    let table = HeadLayout.size..<RingLayout.headSize
+    damage.append(Corruption(table, "area table: \(areaProblem)"))
+  }
+
   /// Notes damage that costs nothing.
   mutating func noteMended(_ range: Range<Int>, _ what: String) {
     damage.append(
@@ -313,10 +321,10 @@ private struct RingCopy {
 
   /// Reports clock pairs that were written once and cannot be read.
   private mutating func checkClockPairs(_ file: borrowing File) throws(SystemError) {
-    for place in RingLayout.clockPairs {
+    for place in areas.clockPairs {
       let bytes = clockPair(at: place)
       // The first one was written before the ring had its name.
-      let isUnfinished = ClockPair.isUnfinished(bytes) && place != RingLayout.firstClockPair
+      let isUnfinished = ClockPair.isUnfinished(bytes) && place != areas.clocks.lowerBound
       if isUnfinished || ClockPair(bytes) != nil { continue }
       // Only if it is not being written just now.
       guard try file.bytes(at: place, count: bytes.count).elementsEqual(bytes) else { continue }
@@ -330,7 +338,7 @@ private struct RingCopy {
   }
 
   func clock(startTime: Int64) -> TickClock {
-    let pairs = RingLayout.clockPairs.map { ClockPair(clockPair(at: $0)) }
+    let pairs = areas.clockPairs.map { ClockPair(clockPair(at: $0)) }
     let valid = pairs.compactMap { $0 }
     guard let newest = valid.max(by: { $0.ordinal < $1.ordinal }) else {
       return TickClock(ticks: 0, wall: startTime, rate: 1 << 32)

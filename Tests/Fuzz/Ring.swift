@@ -1,9 +1,9 @@
 import MMLogFormat
 
-/// A ring as it is fuzzed: without the four kilobytes that say nothing, before its dictionary and behind its clock.
+/// A ring as it is fuzzed: without the seven kilobytes that say little, before its dictionary and behind its clock.
 enum Ring {
   private static let gap =
-    RingLayout.clockPairSlots + 2 * ClockPairLayout.size..<RingLayout.leastDictionaryOffset
+    RingLayout.clocks + ClocksLayout.size..<RingLayout.dictionary
 
   static func shortened(_ ring: [UInt8]) -> [UInt8] {
     var ring = ring

@@ -76,11 +76,12 @@ private func put(_ bytes: [UInt8], _ path: String) {
   }
 }
 
-/// Head, dictionary and a segment's header.
+/// Head, area table, dictionary and a segment's header.
 private func putMendable(_ ring: [UInt8], _ corpus: String, _ name: String) {
   guard let head = try? ring.withUnsafeBytes({ try RingHead($0) }) else { return }
   let geometry = head.geometry
   put(Array(ring.prefix(HeadLayout.size)), "\(corpus)/mending/\(name)-head")
+  put(Array(ring[HeadLayout.size..<RingLayout.headSize]), "\(corpus)/mending/\(name)-areas")
   put(
     Array(ring[geometry.dictionaryOffset..<geometry.segmentsOffset]),
     "\(corpus)/mending/\(name)-dictionary")

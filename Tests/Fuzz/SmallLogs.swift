@@ -13,7 +13,6 @@ enum SmallLogs {
   /// The smallest ring that has some segments.
   private static func make(archiveLevel: Level = .trace) -> TestLog {
     var geometry = RingGeometry(dictionarySize: 1024, segmentSize: 512, segmentCount: 4)
-    geometry.dictionaryOffset = RingLayout.leastDictionaryOffset
     geometry.segmentsOffset = geometry.dictionaryOffset + geometry.dictionarySize
     return TestLog(geometry: geometry, archiveLevel: archiveLevel)
   }

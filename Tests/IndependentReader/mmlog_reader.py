@@ -10,6 +10,7 @@ Exit status: 0 clean, 1 damage or losses, 2 usage, 3 nothing readable.
 """
 
 import collections
+import fcntl
 import heapq
 import json
 import math
@@ -425,6 +426,7 @@ class Session:
         self.lowest, self.archive_damage = 0, False
         self.losses, self.ring_losses = [0] * 64, None
         self.ring_state, self.end, self.numbers = None, None, set()
+        self.newest = 0                             # archive that a dead session's ring names
 
     def add_entries(self, data, past_zero, damage):
         for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
@@ -550,6 +552,7 @@ class Session:
         return parse_entry(entry)
 
     def summarize(self):
+        self.report_missing_archives()
         for number, count in enumerate(self.ring_losses or self.losses):
             if count:
                 self.report.damage("%s: %d lost (%s): %s"
@@ -559,6 +562,17 @@ class Session:
         else:
             self.report.note("%s: %s" % (self.name, "closed" if self.ring_state == 2
                                          else "still open, or killed and not yet recovered"))
+
+
+    def report_missing_archives(self):
+        """Numbers that are missing before the greatest: deleted by a limit, or lost."""
+        expected = 1
+        for number in sorted(self.numbers):
+            if number > expected:
+                self.report.note("%s: archives %d to %d are not here" % (self.name, expected, number - 1))
+            expected = number + 1
+        if self.newest >= expected:
+            self.report.damage("%s: archive %d is not here" % (self.name, self.newest))
 
 
 ENDINGS = {1: "closed", 2: "killed", 3: "exited", 4: "ended by signal %d from process %d",
@@ -609,18 +623,55 @@ def running_boot():
 
 # --- Rings (§3) ------------------------------------------------------------------------
 
-def ring_clock(data):
-    """The clock from the pairs of a ring's first page (§7)."""
+STATE, CLOCKS, LEDGER, CONTROL, CRASH = 1, 2, 3, 4, 5
+# {kind: (offset, size)}: where a writer of version 2 puts its areas
+USUAL_AREAS = {STATE: (1024, 64), CLOCKS: (1088, 96), LEDGER: (1536, 512), CONTROL: (2048, 2560), CRASH: (4608, 3416)}
+
+
+def parse_areas(table, limit):
+    """The areas that a table names, of known kinds and of others; limit is where the dictionary begins."""
+    if crc32c(table[:508]) != u32(table, 508):
+        raise Malformed("its check is wrong")
+    areas, end = {}, 1024
+    for at in range(0, 504, 24):
+        kind, _, offset, size = struct.unpack_from("<2I2Q", table, at)
+        if kind == 0:
+            break
+        if offset % 8 or size % 8 or offset < 1024 or size == 0 or offset + size > limit:
+            raise Malformed("area %d is where it cannot be" % kind)
+        if kind in USUAL_AREAS and (kind in areas or size < USUAL_AREAS[kind][1]):
+            raise Malformed("area %d is there twice or too small" % kind)
+        areas[kind if kind in USUAL_AREAS else (kind, at)] = offset, size
+    for offset, size in sorted(areas.values()):
+        if offset < end:
+            raise Malformed("areas overlap at %d" % offset)
+        end = offset + size
+    if not {STATE, CLOCKS, LEDGER} <= areas.keys():
+        raise Malformed("an area is missing")
+    return areas
+
+
+def ring_areas(data, limit, damage):
+    """A ring's areas; if its table cannot be read, the usual ones."""
+    try:
+        return parse_areas(data[512:1024], limit)
+    except Malformed as error:
+        damage("area table: %s; the areas are taken to be in their usual places" % error)
+        return USUAL_AREAS
+
+
+def ring_clock(data, started):
+    """The clock from a ring's clock pairs (§7)."""
     pairs = {}
-    for offset in (576, 608, 640):
+    for offset in (0, 32, 64):
         if crc32c(data[offset:offset + 28]) == u32(data, offset + 28):
             pairs[offset] = (u32(data, offset + 24), u64(data, offset), i64(data, offset + 8),
                              u64(data, offset + 16))
     if not pairs:
-        return Clock(0, i64(data, 80), 1 << 32)
+        return Clock(0, started, 1 << 32)
     newest = max(pairs.values())
     _, ticks, wall, monotonic = newest
-    _, ticks0, _, monotonic0 = pairs.get(576, newest)
+    _, ticks0, _, monotonic0 = pairs.get(0, min(pairs.values()))
     rate = (monotonic - monotonic0 << 32) // (ticks - ticks0) if ticks != ticks0 else 1 << 32
     return Clock(ticks, wall, rate)
 
@@ -643,18 +694,24 @@ def read_segment(file, offset, size):
     raise Malformed("a segment's header is damaged")
 
 
+def is_locked(file):
+    """Whether a process has the lock of a ring, and so lives."""
+    lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    return struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_OFD_GETLK, lock))[0] != fcntl.F_UNLCK
+
+
 def read_ring(path, sessions, report):
     def damage(text):
         report.damage("%s: %s" % (path, text))
 
     with open(path, "rb") as stream:
         file = stream.fileno()
-        data = os.pread(file, 4096, 0)
+        data = os.pread(file, 1024, 0)
         head, actual = parse_head(data), os.fstat(file).st_size
-        data = data.ljust(4096, b"\0")
+        data = data.ljust(1024, b"\0")
         (size, dictionary, dictionary_size, first, segment_size, count,
          header_size, _, captures) = struct.unpack_from("<5Q2I2Q", data, 408)
-        if (dictionary < 4096 or segment_size < 136 or header_size != 128
+        if (dictionary < 8192 or segment_size < 136 or header_size != 128
                 or (dictionary | dictionary_size | first | segment_size) % 8
                 or dictionary + dictionary_size > first or first + count * segment_size > size
                 or captures and (captures % 8 or captures < dictionary + dictionary_size
@@ -663,12 +720,16 @@ def read_ring(path, sessions, report):
         if actual < size:
             damage("cut off at %d of %d bytes" % (actual, size))
         session = sessions.open(head)
-        session.ring_state = u32(data, 512)
+        areas = ring_areas(data, dictionary, damage)
+        state, clocks, losses = (os.pread(file, USUAL_AREAS[kind][1], areas[kind][0]).ljust(USUAL_AREAS[kind][1], b"\0")
+                                 for kind in (STATE, CLOCKS, LEDGER))
+        session.ring_state = u32(state, 0)
+        session.newest = 0 if is_locked(file) else u32(state, 4)
         if not session.end and session.ring_state == 1:
-            session.end = session_end(data[544:576])
+            session.end = session_end(state[32:64])
         session.archive_level = data[456]
         same_boot = any(head.boot) and head.boot == running_boot()
-        clock = ring_clock(data)
+        clock = ring_clock(clocks, head.started)
         places = os.pread(file, 8 * count, captures) if captures else b""
         for number in range(count if actual > first else 0):
             try:
@@ -682,7 +743,7 @@ def read_ring(path, sessions, report):
         entries = os.pread(file, dictionary_size, dictionary)   # read after the records
         session.add_entries(entries, not same_boot, lambda start, end: damage(
             "dictionary: %d bytes damaged at %d" % (end - start, dictionary + start)))
-        session.ring_losses = struct.unpack("<64Q", data[1024:1536])
+        session.ring_losses = struct.unpack("<64Q", losses)
 
 
 def is_place(place, complement, size):
@@ -730,6 +791,10 @@ class Frame(NamedTuple):
     end: int
     header: bytes
     stored: bytes           # None if the file ends before the payload does
+
+    @property
+    def ordinal(self):
+        return u64(self.header, 104)
 
     @property
     def archive(self):
@@ -788,7 +853,7 @@ def decompressed(data, size):
 
 
 def frames_of(data, limit, archive, damage, note):
-    """Yields the archive's frames with right headers, in order; looks for the next one after anything else."""
+    """Yields the archive's frames with right headers, as they stand; looks for the next one after anything else."""
     at, bad, budget = 512, None, 16 * limit
     while at < limit and budget > 0:
         frame = parse_frame(data, at, limit)
@@ -817,6 +882,33 @@ def frames_of(data, limit, archive, damage, note):
             note("torn write: %d bytes at %d" % (limit - bad, bad))
         else:
             damage("%d bytes damaged at %d" % (limit - bad, bad))
+
+
+def in_order(frames, count, damage):
+    """The frames by rising ordinal, each header once; count is how many there should be, if that is known."""
+    ordered, headers = [], {}
+    for frame in frames:
+        other = headers.get(frame.header)
+        if other is None:
+            headers[frame.header] = len(ordered)
+            ordered.append(frame)
+            continue
+        damage("frame %d at %d is there already" % (frame.ordinal, frame.at))
+        if crc32c(ordered[other].stored) != u32(frame.header, 24):
+            ordered[other] = frame
+    if any(frame.ordinal > later.ordinal for frame, later in zip(ordered, ordered[1:])):
+        damage("frames are out of order")
+    ordered.sort(key=lambda frame: frame.ordinal)
+    expected = 0
+    for frame in ordered:
+        if frame.ordinal > expected:
+            damage("frames %d to %d are missing" % (expected, frame.ordinal - 1))
+        elif frame.ordinal < expected:
+            damage("two frames %d" % frame.ordinal)
+        expected = frame.ordinal + 1
+    if count > expected:
+        damage("frames %d to %d are missing" % (expected, count - 1))
+    return ordered
 
 
 def archive_id(data):
@@ -876,8 +968,8 @@ def read_archive(path, data, sessions, report):
 
     closed = has_trailer(data)
     limit = len(data) - 80 if closed else len(data)
-    frames = []
-    for frame in frames_of(data, limit, archive_id(data), damage, note):
+    frames, count = [], u32(data, limit + 40) if closed else 0
+    for frame in in_order(list(frames_of(data, limit, archive_id(data), damage, note)), count, damage):
         try:
             add_frame(frame, frames, session, damage)
         except Malformed as error:

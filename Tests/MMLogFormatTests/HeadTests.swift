@@ -11,7 +11,7 @@ import Testing
     ArchiveHead(identity: anyIdentity, number: 7, created: 9).encoded(pageSize: 4096)
   }
 
-  /// Changes a head and makes its check right again.
+  /// Changes a head and makes its check right again; not that of a ring's areas.
   private func changed(
     _ head: [UInt8], _ change: (UnsafeMutableRawBufferPointer) -> Void
   ) -> [UInt8] {
@@ -33,7 +33,7 @@ import Testing
     )
     #expect(ringHead == RingHead(identity: anyIdentity, geometry: geometry))
     #expect(archiveHead == ArchiveHead(identity: anyIdentity, number: 7, created: 9))
-    #expect(ring.count == 512 && archive.count == 512)
+    #expect(ring.count == 1024 && archive.count == 512)
     #expect(Array(ring[40..<56]) == anyIdentity.session.bytes)
   }
 

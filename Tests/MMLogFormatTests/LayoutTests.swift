@@ -34,17 +34,15 @@ import Testing
       "segment size": (Ring.segmentSize, 440), "count": (Ring.segmentCount, 448),
       "header size": (Ring.segmentHeaderSize, 452), "archive level": (Ring.archiveLevel, 456),
       "captured": (Ring.capturedOffset, 464),
-      "state": (Ring.state, 512),
-      "newest archive": (Ring.newestArchive, 516),
-      "resumed session": (Ring.resumedSession, 520), "its number": (Ring.resumedNumber, 536),
-      "ending": (Ring.ending, 544),
-      "first pair": (Ring.firstClockPair, 576), "slots": (Ring.clockPairSlots, 608),
-      "second slot": (Ring.clockPairSlots + ClockPairLayout.size, 640),
-      "ledger": (Ring.ledger, 1024),
+      "head and table": (Ring.headSize, 1024),
+      "state": (Ring.state, 1024),
+      "newest archive": (Ring.newestArchive, 1028), "resumed": (Ring.resumed, 1032),
+      "ending": (Ring.ending, 1056), "state's size": (SessionStateLayout.size, 64),
+      "first pair": (Ring.firstClockPair, 1088), "slots": (Ring.clockPairSlots, 1120),
+      "second slot": (Ring.clockPairSlots + ClockPairLayout.size, 1152),
+      "clocks' size": (ClocksLayout.size, 96), "ledger": (Ring.ledger, 1536),
       "ledger's size": (Ring.ledgerSize, 512), "dictionary": (Ring.dictionary, 8192),
-      "control": (Ring.control, 1536), "control's size": (Ring.controlSize, 2560),
-      "control's bit": (Int(Ring.controlFeature), 1),
-      "least": (Ring.leastDictionaryOffset, 4096), "open": (Int(Ring.stateOpen), 1),
+      "control": (Ring.control, 2048), "open": (Int(Ring.stateOpen), 1),
       "closed": (Int(Ring.stateClosed), 2), "ticks": (ClockPairLayout.ticks, 0),
       "wall": (ClockPairLayout.wall, 8), "monotonic": (ClockPairLayout.monotonic, 16),
       "ordinal": (ClockPairLayout.ordinal, 24), "pair's check": (ClockPairLayout.check, 28),
@@ -52,10 +50,23 @@ import Testing
     ])
   }
 
+  @Test func theTableOfAreasIsAsTheFormatSays() {
+    typealias Table = AreaTableLayout
+    let usual = RingAreas.usual
+    check([
+      "kind": (Table.kind, 0), "offset": (Table.offset, 8), "area's size": (Table.areaSize, 16),
+      "entry": (Table.entrySize, 24), "most": (Table.mostEntries, 21), "check": (Table.check, 508),
+      "size": (Table.size, 512),
+    ])
+    #expect(usual.sessionState == 1024..<1088 && usual.clocks == 1088..<1184)
+    #expect(usual.ledger == 1536..<2048 && usual.control == 2048..<4608)
+    #expect(usual.crash == 4608..<8024)
+  }
+
   @Test func theReportOfACrashIsAsTheFormatSays() {
     typealias Crash = CrashLayout
     check([
-      "place": (RingLayout.crash, 4096), "state": (Crash.state, 0), "check": (Crash.check, 4),
+      "place": (RingLayout.crash, 4608), "state": (Crash.state, 0), "check": (Crash.check, 4),
       "signal": (Crash.signal, 8), "code": (Crash.code, 12), "thread": (Crash.thread, 16),
       "sender": (Crash.sender, 20), "name": (Crash.threadName, 24),
       "address": (Crash.address, 40), "wall": (Crash.wall, 48), "ticks": (Crash.ticks, 56),
@@ -78,7 +89,8 @@ import Testing
       "done": (Control.capturesDone, 12), "captured": (Control.capturedRecords, 16),
       "forgotten": (Control.forgottenRecords, 24), "slots": (Control.levelSlots, 64),
       "slot": (Control.levelSlotSize, 960), "labels": (Control.labelLevels, 1984),
-      "their number": (Control.labelCount, 576), "level": (Int(Control.levelMask), 15),
+      "their number": (Control.labelCount, 576), "size": (Control.size, 2560),
+      "level": (Int(Control.levelMask), 15),
       "overridden": (Int(Control.overridden), 128), "ordinal": (LevelRequestLayout.ordinal, 0),
       "check": (LevelRequestLayout.check, 4), "count": (LevelRequestLayout.count, 8),
       "rules": (LevelRequestLayout.rules, 16),

@@ -43,7 +43,7 @@ import Testing
   }
 
   private func page(_ requests: LevelRequest...) throws -> [UInt8] {
-    var page = [UInt8](repeating: 0, count: RingLayout.leastDictionaryOffset)
+    var page = [UInt8](repeating: 0, count: ControlLayout.size)
     for request in requests {
       let bytes = try #require(request.encoded)
       page.replaceSubrange(request.offset..<request.offset + bytes.count, with: bytes)

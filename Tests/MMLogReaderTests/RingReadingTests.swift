@@ -133,7 +133,8 @@ import Testing
   }
 
   /// The first pair, and a slot of each parity; the other slots are used.
-  @Test(arguments: RingLayout.clockPairs) func aClockReadingWithAWrongCheckIsReported(place: Int) {
+  @Test(arguments: RingAreas.usual.clockPairs)
+  func aClockReadingWithAWrongCheckIsReported(place: Int) {
     log.write("a", ticks: 1)
     for ordinal in 1...2 as ClosedRange<UInt32> {
       let pair = ClockPair(ticks: 0, wall: TestLog.epoch, monotonic: 0, ordinal: ordinal)

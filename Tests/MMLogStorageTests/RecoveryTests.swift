@@ -90,6 +90,30 @@ import Testing
     #expect(names.count == 1)
   }
 
+  @Test func aDamagedTableOfAreasIsReportedAndEveryRecordRecovered() throws {
+    writeOverlap()
+    log.put([UInt8](repeating: 0xA5, count: 512), at: HeadLayout.size)
+    log.save()
+    #expect(try readInPython([log.folder.path]).hasTrouble)
+    let sessions = try recover().sessions
+    #expect(sessions.map(\.recordCount) == [20])
+    let damage = sessions.flatMap(\.damage)
+    #expect(damage.count == 1 && damage[0].contains("area table"), "\(damage)")
+    #expect(messages() == (0..<40).map { "record \($0)" })
+  }
+
+  @Test func theNewestArchiveIsNotedWhereTheTableOfAreasSays() throws {
+    var areas = RingAreas.usual
+    areas.sessionState = 8024..<8088
+    let log = TestLog(bootID: Host.bootID(), areas: areas)
+    log.write("record 0", ticks: 1)
+    log.store(3, at: areas.sessionState.lowerBound + SessionStateLayout.newestArchive)
+    log.save()
+    _ = try recover(in: log.folder)
+    let names = try Directory.open(log.folder.path).names()
+    #expect(names.map { FileNames.Archive(fileName: $0)?.number } == [4])
+  }
+
   /// Of this boot, with records at `debug` as flight records.
   private func flightLog(bootID: [UInt8] = Host.bootID(), hasCaptures: Bool = true) -> TestLog {
     let geometry = RingGeometry(

@@ -211,7 +211,7 @@ import Testing
     let log = TestLog(bootID: Host.bootID())
     log.write("b", ticks: 1)
     let target = ArchiveID(session: archive.session, number: archive.number)
-    log.put(target.encoded, at: RingLayout.resumedSession)
+    log.put(target.encoded, at: RingLayout.resumed)
     log.save()
     for name in try Directory.open(log.folder.path).names() {
       folder.put(

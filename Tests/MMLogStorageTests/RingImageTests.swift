@@ -150,12 +150,12 @@ import Testing
     (geometry.segmentSize, geometry.segmentCount) = (16 << 20, 500)
     var bytes = log.ring
     bytes.replaceSubrange(
-      0..<512, with: RingHead(identity: log.identity, geometry: geometry).encoded(pageSize: 4096))
+      0..<1024, with: RingHead(identity: log.identity, geometry: geometry).encoded(pageSize: 4096))
     let image = try image(bytes)
     #expect(image.damage.count >= 1)
     geometry.segmentCount = 513
     bytes.replaceSubrange(
-      0..<512, with: RingHead(identity: log.identity, geometry: geometry).encoded(pageSize: 4096))
+      0..<1024, with: RingHead(identity: log.identity, geometry: geometry).encoded(pageSize: 4096))
     #expect(throws: LogError.self) { try self.image(bytes) }
   }
 
@@ -163,14 +163,15 @@ import Testing
     func pair(_ ticks: UInt64, _ ordinal: UInt32) -> ClockPair {
       ClockPair(ticks: ticks, wall: 5000, monotonic: ticks * 2, ordinal: ordinal)
     }
-    log.put(pair(100, 1).encoded, at: 608)
-    log.put(pair(200, 2).encoded, at: 640)
+    let places = log.areas.clockPairs
+    log.put(pair(100, 1).encoded, at: places[1])
+    log.put(pair(200, 2).encoded, at: places[2])
     #expect(try image(log.ring).clock == TickClock(ticks: 200, wall: 5000, rate: 2 << 32))
-    log.corruptRing(at: 640)
+    log.corruptRing(at: places[2])
     #expect(try image(log.ring).clock == TickClock(ticks: 100, wall: 5000, rate: 2 << 32))
-    log.corruptRing(at: 576)
+    log.corruptRing(at: places[0])
     #expect(try image(log.ring).clock == TickClock(ticks: 100, wall: 5000, rate: 1 << 32))
-    log.corruptRing(at: 608)
+    log.corruptRing(at: places[1])
     #expect(try image(log.ring).clock == TickClock(ticks: 0, wall: TestLog.epoch, rate: 1 << 32))
   }
 
@@ -195,7 +196,7 @@ import Testing
         // Most of the file is empty: aim at what is not.
         let at =
           Bool.random(using: &generator)
-          ? Int.random(in: 512..<1100, using: &generator)
+          ? Int.random(in: HeadLayout.size..<RingLayout.control, using: &generator)
           : Int.random(in: 8192..<log.geometry.offset(ofSegment: 3), using: &generator)
         bytes[at] = UInt8(truncatingIfNeeded: generator.next())
       }

@@ -25,6 +25,7 @@ package enum Mending {
     var bytes = bytes
     bytes.withUnsafeMutableBytes { bytes in
       guard mendHead(bytes), bytes.count >= RingLayout.dictionary else { return }
+      _ = mendHead(Bytes(rebasing: bytes[HeadLayout.size..<RingLayout.headSize]))
       let session = session(bytes)
       mend(
         bytes, RingLayout.dictionary..<bytes.count,
@@ -61,6 +62,7 @@ package enum Mending {
       ))
   }
 
+  /// Of a file, or of a ring's area table.
   private static func mendHead(_ bytes: Bytes) -> Bool {
     guard bytes.count >= HeadLayout.size else { return false }
     bytes.store(crc32c(slice(bytes, 0..<HeadLayout.check)), HeadLayout.check)

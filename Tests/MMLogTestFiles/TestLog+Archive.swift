@@ -143,7 +143,7 @@ extension TestLog {
       frameCount: UInt32(frameCount))
     archive += trailer.encoded
     archives.append(archive)
-    if how != nil { put([UInt8(RingLayout.stateClosed)], at: RingLayout.state) }
+    if how != nil { putState(RingLayout.stateClosed) }
   }
 }
 

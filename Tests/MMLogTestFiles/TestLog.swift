@@ -11,6 +11,7 @@ package final class TestLog {
   package var ring: [UInt8]
   package var archives: [[UInt8]] = []
   package let geometry: RingGeometry
+  package let areas: RingAreas
   package var writesRing = true
   var entries: [DictionaryEntry] = []
   private var dictionaryEnd: Int
@@ -37,25 +38,42 @@ package final class TestLog {
 
   package init(
     session: UInt64 = 1, bootID: [UInt8] = [UInt8](repeating: 7, count: 16),
-    geometry: RingGeometry = usualGeometry, archiveLevel: Level = .trace
+    geometry: RingGeometry = usualGeometry, archiveLevel: Level = .trace,
+    areas: RingAreas = .usual
   ) {
-    self.geometry = geometry
+    (self.geometry, self.areas) = (geometry, areas)
     self.archiveLevel = archiveLevel
     identity = SessionIdentity(
       session: SessionID(words: (session, 0)), bootID: bootID, processID: 42, startTime: Self.epoch,
       processName: "orders", hostName: "tokyo", timeZone: "UTC", storeName: "test")
     dictionaryEnd = geometry.dictionaryOffset
     ring = [UInt8](repeating: 0, count: geometry.fileSize)
-    let head = RingHead(identity: identity, geometry: geometry, archiveLevel: archiveLevel)
+    let head = RingHead(
+      identity: identity, geometry: geometry, archiveLevel: archiveLevel, areas: areas)
     put(head.encoded(pageSize: 4096), at: 0)
-    put([UInt8(RingLayout.stateOpen)], at: RingLayout.state)
+    putState(RingLayout.stateOpen)
     let pair = ClockPair(ticks: 0, wall: Self.epoch, monotonic: 0, ordinal: 0)
-    put(pair.encoded, at: RingLayout.firstClockPair)
+    put(pair.encoded, at: areas.clocks.lowerBound + ClocksLayout.first)
   }
 
   /// Writes what could be anywhere in the ring.
   package func put(_ bytes: some Sequence<UInt8>, at offset: Int) {
     for (index, byte) in bytes.enumerated() { ring[offset + index] = byte }
+  }
+
+  func putState(_ state: UInt32) {
+    store(state, at: areas.sessionState.lowerBound + SessionStateLayout.state)
+  }
+
+  /// Writes an entry of the table of the ring's areas, and makes the table's check right.
+  package func putArea(_ index: Int, kind: UInt32, offset: UInt64, size: UInt64) {
+    let entry = HeadLayout.size + index * AreaTableLayout.entrySize
+    store(kind, at: entry + AreaTableLayout.kind)
+    put([offset, size], at: entry + AreaTableLayout.offset)
+    ring.withUnsafeMutableBytes {
+      let table = UnsafeRawBufferPointer($0).slice(HeadLayout.size, AreaTableLayout.check)
+      $0.store(crc32c(table), HeadLayout.size + AreaTableLayout.check)
+    }
   }
 
   func put(_ words: [UInt64], at offset: Int) {

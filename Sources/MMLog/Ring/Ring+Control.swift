@@ -14,19 +14,20 @@ extension Ring {
   /// The newest request for levels that can be read; nil if there is none.
   func newestLevelRequest() -> LevelRequest? {
     // A copy: whoever writes may be doing so now, and what has been checked has to stay as it is.
-    let page = Array(UnsafeRawBufferPointer(start: base, count: RingLayout.leastDictionaryOffset))
-    return page.withUnsafeBytes { LevelRequest.newest(inPage: $0) }
+    let page = UnsafeRawBufferPointer(
+      start: base + RingLayout.control, count: ControlLayout.size)
+    return Array(page).withUnsafeBytes { LevelRequest.newest(inPage: $0) }
   }
 
   /// Writes a request that the process makes to itself, as the first of a new ring.
   func write(_ request: LevelRequest) {
     guard let bytes = request.encoded else { return }
-    (base + request.offset).copyMemory(from: bytes, byteCount: bytes.count)
+    (base + RingLayout.control + request.offset).copyMemory(from: bytes, byteCount: bytes.count)
   }
 
   /// Says that levels are now as a request says.
   func acknowledge(levelRequest ordinal: UInt32) {
-    mmlog_store_release_u32(address(RingLayout.control + ControlLayout.appliedLevels), ordinal)
+    mmlog_store_release_u32(address(ControlLayout.appliedLevels), ordinal)
   }
 
   /// Says what the level of a label is, if there is room for it.
@@ -42,12 +43,12 @@ extension Ring {
 
   /// How often others have asked for a capture.
   var captureRequests: UInt32 {
-    mmlog_load_acquire_u32(address(RingLayout.control + ControlLayout.captureRequests))
+    mmlog_load_acquire_u32(address(ControlLayout.captureRequests))
   }
 
   /// Says that so many requests for a capture are answered.
   func acknowledge(captures: UInt32) {
-    mmlog_store_release_u32(address(RingLayout.control + ControlLayout.capturesDone), captures)
+    mmlog_store_release_u32(address(ControlLayout.capturesDone), captures)
   }
 
   /// Counts flight records that were given up. Lock-free and async-signal-safe.
@@ -59,11 +60,11 @@ extension Ring {
   func countCaptured(_ count: UInt64) { add(count, ControlLayout.capturedRecords) }
 
   private func add(_ count: UInt64, _ offset: Int) {
-    _ = mmlog_fetch_add_u64(address(RingLayout.control + offset), count)
+    _ = mmlog_fetch_add_u64(address(offset), count)
   }
 
   private func count(_ offset: Int) -> Int {
-    Int(clamping: mmlog_load_acquire_u64(address(RingLayout.control + offset)))
+    Int(clamping: mmlog_load_acquire_u64(address(offset)))
   }
 
   /// What has become of the session's flight records.
@@ -73,7 +74,8 @@ extension Ring {
       forgotten: count(ControlLayout.forgottenRecords))
   }
 
+  /// Where something of the page is.
   private func address<Word>(_ offset: Int) -> UnsafeMutablePointer<Word> {
-    (base + offset).assumingMemoryBound(to: Word.self)
+    (base + RingLayout.control + offset).assumingMemoryBound(to: Word.self)
   }
 }

@@ -61,9 +61,7 @@ final class Ring: @unchecked Sendable {
         let mapping = try Self.map(unfinished.file, geometry)
         base = mapping.base
         self.mapping = consume mapping
-        let head = RingHead(
-          identity: identity, geometry: geometry, features: RingLayout.controlFeature,
-          archiveLevel: archiveLevel)
+        let head = RingHead(identity: identity, geometry: geometry, archiveLevel: archiveLevel)
         Self.writeHead(at: base, head)
         Self.write(firstPair, at: base + RingLayout.firstClockPair)
         TestPoint.reach(.ringHeadWritten)
@@ -234,7 +232,7 @@ final class Ring: @unchecked Sendable {
   /// Notes behind which archive the session's first is begun, before that is done.
   func noteResumed(_ archive: ArchiveID) {
     let bytes = archive.encoded
-    (base + RingLayout.resumedSession).copyMemory(from: bytes, byteCount: bytes.count)
+    (base + RingLayout.resumed).copyMemory(from: bytes, byteCount: bytes.count)
   }
 
   /// Leaves the file, and with it the lock, to others. Stores to the ring's memory go nowhere from now on, and are no faults.

@@ -38,7 +38,8 @@ struct RingEvidence {
   var missingArchive: LogDamage? {
     let newest = max(ring.image.newestArchive, hasArchived ? 1 : 0)
     guard !ring.isRunning, newest > archives.last?.head.number ?? 0 else { return nil }
-    let place = RingLayout.newestArchive..<RingLayout.newestArchive
+    let number = ring.image.head.areas.sessionState.lowerBound + SessionStateLayout.newestArchive
+    let place = number..<number
     let what = "archive \(newest) of the session is not there; retention or someone else deleted it"
     return LogDamage(Corruption(place, what), in: ring.image.path)
   }

@@ -103,9 +103,9 @@ package struct Resumption: Sendable {
 }
 
 extension ArchiveID {
-  /// The archive that a ring's first bytes say the session went on with; nil: none.
-  init?(resumedIn ring: UnsafeRawBufferPointer) {
-    self.init(ring, at: RingLayout.resumedSession)
+  /// The archive that the session's state in a ring says the session went on with; nil: none.
+  init?(resumedIn state: UnsafeRawBufferPointer) {
+    self.init(state, at: SessionStateLayout.resumed)
     if number == 0 { return nil }
   }
 }

@@ -46,7 +46,7 @@ struct Part {
   static func ofRing(_ bytes: [UInt8], _ numbers: [UInt64: Int]) throws -> [Part] {
     let all = Array(0..<numbers.count)
     return try bytes.withUnsafeBytes { bytes in
-      let head = try RingHead(bytes.slice(0, HeadLayout.size))
+      let head = try RingHead(bytes)
       let geometry = head.geometry
       let dictionary = geometry.dictionaryOffset..<geometry.segmentsOffset
       var parts = [

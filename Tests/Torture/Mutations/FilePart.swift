@@ -26,7 +26,7 @@ struct FilePart: Sendable {
   }
 
   private static func ofRing(_ bytes: UnsafeRawBufferPointer) -> [FilePart] {
-    guard let head = try? RingHead(bytes.slice(0, HeadLayout.size)) else { return [] }
+    guard let head = try? RingHead(bytes) else { return [] }
     let geometry = head.geometry
     let used = (0..<geometry.segmentCount).map { geometry.offset(ofSegment: $0) }.filter {
       bytes.load($0 + SegmentLayout.generation, as: UInt64.self) != 0

@@ -1,0 +1,162 @@
+/// What an area of a ring is for. A reader passes over kinds that are not here.
+private enum AreaKind: UInt32, CaseIterable {
+  case sessionState = 1
+  case clocks
+  case ledger
+  case control
+  case crash
+
+  /// Where a writer of this version puts the area, as far as this version knows what is in it.
+  var usualPlace: Range<Int> {
+    switch self {
+    case .sessionState: place(RingLayout.sessionState, SessionStateLayout.size)
+    case .clocks: place(RingLayout.clocks, ClocksLayout.size)
+    case .ledger: place(RingLayout.ledger, RingLayout.ledgerSize)
+    case .control: place(RingLayout.control, ControlLayout.size)
+    case .crash: place(RingLayout.crash, CrashLayout.size)
+    }
+  }
+
+  private func place(_ offset: Int, _ size: Int) -> Range<Int> { offset..<offset + size }
+}
+
+/// An entry of the table.
+private struct Area {
+  let kind: UInt32
+  let place: Range<Int>
+
+  /// - Throws: ``FormatError`` if it does not lie between the table and `limit`.
+  init(_ entry: UnsafeRawBufferPointer, before limit: Int) throws(FormatError) {
+    kind = entry.load(AreaTableLayout.kind, as: UInt32.self)
+    let offset = entry.load(AreaTableLayout.offset, as: UInt64.self)
+    let size = entry.load(AreaTableLayout.areaSize, as: UInt64.self)
+    guard offset % UInt64(wordSize) == 0, size % UInt64(wordSize) == 0 else {
+      throw .invalid("alignment of area \(kind)")
+    }
+    guard offset >= RingLayout.headSize, offset <= limit, size <= UInt64(limit) - offset else {
+      throw .invalid("place of area \(kind)")
+    }
+    guard size > 0, size >= AreaKind(rawValue: kind)?.usualPlace.count ?? 0 else {
+      throw .invalid("size of area \(kind)")
+    }
+    place = Int(offset)..<Int(offset + size)
+  }
+}
+
+/// Where a ring has what has its place by the area table (FORMAT.md, 3), each as far as this version knows what is in it.
+package struct RingAreas: Equatable, Sendable {
+  /// See ``SessionStateLayout``.
+  package var sessionState: Range<Int>
+  /// See ``ClocksLayout``.
+  package var clocks: Range<Int>
+  package var ledger: Range<Int>
+  /// See ``ControlLayout``; nil: the process cannot be told anything.
+  package var control: Range<Int>?
+  /// See ``CrashLayout``; nil: there is no room for a report.
+  package var crash: Range<Int>?
+
+  /// Where a writer of this version puts them.
+  package static let usual = RingAreas(
+    sessionState: AreaKind.sessionState.usualPlace, clocks: AreaKind.clocks.usualPlace,
+    ledger: AreaKind.ledger.usualPlace, control: AreaKind.control.usualPlace,
+    crash: AreaKind.crash.usualPlace)
+
+  /// Where the clock pairs are, the first one first.
+  package var clockPairs: [Int] {
+    Array(stride(from: clocks.lowerBound, to: clocks.upperBound, by: ClockPairLayout.size))
+  }
+
+  private subscript(kind: AreaKind) -> Range<Int>? {
+    switch kind {
+    case .sessionState: sessionState
+    case .clocks: clocks
+    case .ledger: ledger
+    case .control: control
+    case .crash: crash
+    }
+  }
+
+  /// The table.
+  package var encoded: [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: AreaTableLayout.size)
+    bytes.withUnsafeMutableBytes { out in
+      let areas = AreaKind.allCases.compactMap { kind in self[kind].map { (kind, $0) } }
+      for (index, (kind, place)) in areas.enumerated() {
+        let entry = index * AreaTableLayout.entrySize
+        out.store(kind.rawValue, entry + AreaTableLayout.kind)
+        out.store(UInt64(place.lowerBound), entry + AreaTableLayout.offset)
+        out.store(UInt64(place.count), entry + AreaTableLayout.areaSize)
+      }
+      out.store(
+        crc32c(UnsafeRawBufferPointer(out).slice(0, AreaTableLayout.check)), AreaTableLayout.check)
+    }
+    return bytes
+  }
+}
+
+extension RingAreas {
+  /// Reads the table of a ring; if it says nothing that can be, the areas are where a writer of this version puts them.
+  ///
+  /// - Parameters:
+  ///   - ring: The ring's first bytes.
+  ///   - limit: Where its dictionary begins.
+  /// - Returns: The areas, and what is wrong with the table: part of a sentence; nil: nothing.
+  static func read(
+    from ring: UnsafeRawBufferPointer, before limit: Int
+  ) -> (areas: RingAreas, problem: String?) {
+    var table = Array(ring.dropFirst(HeadLayout.size).prefix(AreaTableLayout.size))
+    return table.withUnsafeMutableBytes { table in
+      let isMended = table.count == AreaTableLayout.size && table.mendHead()
+      do throws(FormatError) {
+        let areas = try RingAreas(UnsafeRawBufferPointer(table), before: limit)
+        return (areas, isMended ? "one bit was wrong, and is put right" : nil)
+      } catch {
+        return (.usual, "\(error); the areas are taken to be in their usual places")
+      }
+    }
+  }
+
+  private init(_ table: UnsafeRawBufferPointer, before limit: Int) throws(FormatError) {
+    let areas = try Self.areas(table, before: limit)
+    func place(_ kind: AreaKind) throws(FormatError) -> Range<Int>? {
+      let places = areas.filter { $0.kind == kind.rawValue }.map(\.place)
+      guard places.count <= 1 else { throw .invalid("second area \(kind.rawValue)") }
+      return places.first.map { $0.prefix(kind.usualPlace.count) }
+    }
+    func required(_ kind: AreaKind) throws(FormatError) -> Range<Int> {
+      guard let place = try place(kind) else {
+        throw .invalid("lack of area \(kind.rawValue)")
+      }
+      return place
+    }
+    sessionState = try required(.sessionState)
+    clocks = try required(.clocks)
+    ledger = try required(.ledger)
+    control = try place(.control)
+    crash = try place(.crash)
+  }
+
+  /// The entries, none of which overlaps another.
+  private static func areas(
+    _ table: UnsafeRawBufferPointer, before limit: Int
+  ) throws(FormatError) -> [Area] {
+    guard table.count == AreaTableLayout.size else { throw .truncated }
+    guard
+      crc32c(table.slice(0, AreaTableLayout.check))
+        == table.load(AreaTableLayout.check, as: UInt32.self)
+    else { throw .wrongCheck }
+    var areas: [Area] = []
+    for index in 0..<AreaTableLayout.mostEntries {
+      let start = index * AreaTableLayout.entrySize
+      let entry = table.slice(start, AreaTableLayout.entrySize)
+      if entry.load(AreaTableLayout.kind, as: UInt32.self) == 0 { break }
+      areas.append(try Area(entry, before: limit))
+    }
+    areas.sort { $0.place.lowerBound < $1.place.lowerBound }
+    for (area, next) in zip(areas, areas.dropFirst())
+    where area.place.upperBound > next.place.lowerBound {
+      throw .invalid("overlap of areas \(area.kind) and \(next.kind)")
+    }
+    return areas
+  }
+}

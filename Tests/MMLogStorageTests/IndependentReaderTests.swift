@@ -1,0 +1,50 @@
+import MMLogFormat
+import MMLogSystem
+import MMLogTestFiles
+import Testing
+
+/// What the independent reader reports of damage, against ours.
+@Suite struct IndependentReaderTests {
+  private let log = TestLog(bootID: Host.bootID())
+
+  /// Archives one record.
+  ///
+  /// - Returns: Where in the archive its frames stand.
+  private func archive(_ ticks: UInt64) -> Range<Int> {
+    let start = log.archives.last?.count ?? 0
+    log.write("record \(ticks)", ticks: ticks)
+    log.archive()
+    return start..<(log.archives.last?.count ?? start)
+  }
+
+  private func check(_ messages: [String], hasTrouble: Bool) throws {
+    log.save()
+    let result = try readInPython([log.folder.path])
+    #expect(result.difference(from: readHere([log.folder.path])) == nil)
+    #expect(result.records.map(\.message) == messages && result.hasTrouble == hasTrouble)
+  }
+
+  @Test func gapsOfOrdinalsAreReported() throws {
+    let frames = (1...3).map { archive($0) }
+    log.close()
+    log.writesRing = false
+    try check(["record 1", "record 2", "record 3"], hasTrouble: false)
+    log.archives[0].removeSubrange(frames[1])
+    try check(["record 1", "record 3"], hasTrouble: true)
+  }
+
+  @Test func framesThatAreThereTwiceAreReadOnce() throws {
+    let frames = (1...2).map { archive($0) }
+    log.writesRing = false
+    log.archives[0] += log.archives[0][frames[1]]
+    try check(["record 1", "record 2"], hasTrouble: true)
+  }
+
+  @Test func theNewestArchiveOfADeadSessionIsMissed() throws {
+    _ = archive(1)
+    log.store(1, at: RingLayout.newestArchive)
+    try check(["record 1"], hasTrouble: false)
+    log.store(2, at: RingLayout.newestArchive)
+    try check(["record 1"], hasTrouble: true)
+  }
+}
