@@ -69,9 +69,12 @@ public struct LogFilter: Sendable {
       && conditions.isEmpty && !spansOnly
   }
 
-  func passes(time: Int64) -> Bool {
-    if let since, time < since { return false }
-    if let until, time >= until { return false }
+  func passes(time: Int64) -> Bool { mayPass(time...time) }
+
+  /// False for times of which none is wanted, in nanoseconds since 1970.
+  func mayPass(_ times: ClosedRange<Int64>) -> Bool {
+    if let since, times.upperBound < since { return false }
+    if let until, times.lowerBound >= until { return false }
     return true
   }
 

@@ -1,10 +1,17 @@
 /// Records of a session that were logged and are not among what was read.
 public struct LogGap: Sendable {
-  /// Why they are not there.
+  /// Why they are not there, or how that is known.
   public enum Cause: Hashable, Sendable {
-    /// These archives of the session are not among the files, though earlier ones are. A limit of retention
-    /// may have deleted them; nothing tells that apart from any other removal.
+    /// These archives of the session are not among the files, though later ones are. A limit of
+    /// retention may have deleted them; nothing tells that apart from any other removal.
     case archivesNotHere(ClosedRange<Int>)
+    /// The archive of this number is not among the files, and it is the newest that a dead session
+    /// began, as its ring says. Retention keeps such an archive until the ring is recovered.
+    case newestArchiveNotHere(Int)
+    /// Each writer numbers its records, and numbers are left out between records that are here.
+    /// The records were lost (then ``LogItem/losses(_:_:)`` counts them, too), or their bytes are
+    /// corrupt or gone.
+    case recordsMissing(MissingRecords)
   }
 
   /// The session that they are of.
@@ -14,14 +21,25 @@ public struct LogGap: Sendable {
 
   package init(session: LogSession, cause: Cause) { (self.session, self.cause) = (session, cause) }
 
-  /// `archives 2 to 5 are not here; retention may have deleted them`
-  package var summary: String {
+  /// Whether records are missing that no limit of retention can have deleted.
+  public var isLoss: Bool {
+    switch cause {
+    case .archivesNotHere: false
+    case .newestArchiveNotHere, .recordsMissing: true
+    }
+  }
+
+  /// What is missing, in words, such as `archive 3 is not here; retention may have deleted it`.
+  public var summary: String {
     switch cause {
     case .archivesNotHere(let numbers):
       let first = numbers.lowerBound
       return numbers.count == 1
         ? "archive \(first) is not here; retention may have deleted it"
         : "archives \(first) to \(numbers.upperBound) are not here; retention may have deleted them"
+    case .newestArchiveNotHere(let number):
+      return "archive \(number), the newest that its ring knows of, is not here"
+    case .recordsMissing(let records): return records.summary
     }
   }
 }

@@ -18,7 +18,7 @@ struct Report {
       isDamageOrLoss = true
     case .gap(let gap):
       sentence = "\(gap.session.title): \(gap.summary)"
-      isDamageOrLoss = false
+      isDamageOrLoss = gap.isLoss
     case .unfinished(let record):
       sentence = "\(record.session.title): \(record.summary)"
       isDamageOrLoss = false

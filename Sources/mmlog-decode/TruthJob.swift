@@ -46,15 +46,20 @@ enum TruthJob {
       try output.flush()
       if !report.damage.isEmpty { status = .damageOrLoss }
     }
-    for (session, numbers) in files.missingArchives {
-      let gap = LogGap(session: session, cause: .archivesNotHere(numbers))
-      Command.decode.report("\(session.title): \(gap.summary)")
-    }
+    if report(files.gaps()) { status = .damageOrLoss }
     for overview in files.overview() where !overview.losses.isEmpty {
       Command.decode.report("\(overview.session.title): \(overview.losses)")
       status = .damageOrLoss
     }
     return status
+  }
+
+  /// - Returns: Whether anything is lost.
+  private func report(_ gaps: [LogGap]) -> Bool {
+    for gap in gaps {
+      Command.decode.report("\(gap.session.title): \(gap.summary)".escapedForTerminal)
+    }
+    return gaps.contains(where: \.isLoss)
   }
 
   private func repair(
@@ -70,7 +75,8 @@ enum TruthJob {
     try output.append(
       "\(directory): \(result.recordCount) records of \(count(result.sessionCount, "session"))\n"
         .escapedControls)
-    return result.damage.isEmpty ? .success : .damageOrLoss
+    let isLoss = report(result.gaps)
+    return result.damage.isEmpty && !isLoss ? .success : .damageOrLoss
   }
 
   private func recover(

@@ -33,15 +33,11 @@ struct RingEvidence {
     return frames.first?.header.summary.firstTicks
   }
 
-  /// The session's newest archive, if that is not there. Of a process that lives, a limit may have deleted it; a dead
+  /// The number of the session's newest archive, if that is not there. Of a process that lives, a limit may have deleted it; a dead
   /// one's is kept until it is recovered.
-  var missingArchive: LogDamage? {
+  var missingArchive: Int? {
     let newest = max(ring.image.newestArchive, hasArchived ? 1 : 0)
-    guard !ring.isRunning, newest > archives.last?.head.number ?? 0 else { return nil }
-    let number = ring.image.head.areas.sessionState.lowerBound + SessionStateLayout.newestArchive
-    let place = number..<number
-    let what = "archive \(newest) of the session is not there; retention or someone else deleted it"
-    return LogDamage(Corruption(place, what), in: ring.image.path)
+    return !ring.isRunning && newest > archives.last?.head.number ?? 0 ? Int(newest) : nil
   }
 
   /// Whether anything of the ring was archived: the ring says so, or in whose file that was begun, or a segment was

@@ -132,16 +132,25 @@ final class SessionReader {
       for frame in archive.frames { lastTime = max(lastTime, frame.header.summary.lastWall) }
     }
     if let ring = summary.ring {
-      segments = runs.add(ring, ring.image.segments, damage: summary.ringDamage, given: nil)
+      segments = runs.add(ring, ring.image.segments, damage: ring.image.logDamage, given: nil)
     }
     runs.start()
     self.runs = runs
     closing = [.sessionEnded(session, files.ending(summary.end), lastTime: lastTime)]
     if !summary.losses.isEmpty { closing.append(.losses(session, summary.losses)) }
     if let crash = summary.crash { closing.append(.crashed(session, crash)) }
+    for cause in SessionGaps(files, summary).causes.reversed() where concerns(cause) {
+      closing.append(.gap(LogGap(session: session, cause: cause)))
+    }
+  }
+
+  /// Whether a gap is to be told to who reads with this filter.
+  private func concerns(_ cause: LogGap.Cause) -> Bool {
+    switch cause {
     // That the oldest are gone is how retention is meant.
-    for numbers in files.missingArchives.reversed() where numbers.lowerBound > 1 {
-      closing.append(.gap(LogGap(session: session, cause: .archivesNotHere(numbers))))
+    case .archivesNotHere(let numbers): numbers.lowerBound > 1
+    case .newestArchiveNotHere: true
+    case .recordsMissing(let records): records.times.map(filter.mayPass) ?? true
     }
   }
 

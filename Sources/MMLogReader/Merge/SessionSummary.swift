@@ -15,8 +15,8 @@ struct SessionSummary {
   private(set) var skipped: [Int: Set<Int>] = [:]
   /// The ring, if there is one, and what of it the archives have.
   private(set) var ring: RingView?
-  /// What of the ring cannot be read, and which archive it says is missing.
-  private(set) var ringDamage: [LogDamage] = []
+  /// The number of the newest archive, if the ring says that it is missing.
+  private(set) var missingArchive: Int?
   private var parts = RingParts()
 
   /// Takes in all that the files have.
@@ -41,7 +41,7 @@ struct SessionSummary {
     coverage.settle()
     let evidence = RingEvidence(ring: ring, archives: archives, coverage: coverage)
     if ring.isOfThisBoot && !coverage.hasDamage && evidence.showsGap { noteGap(archives) }
-    ringDamage = image.logDamage + (evidence.missingArchive.map { [$0] } ?? [])
+    missingArchive = evidence.missingArchive
     self.ring = RingView(
       image: image, coverage: coverage, isOfThisBoot: ring.isOfThisBoot, isRunning: ring.isRunning)
   }

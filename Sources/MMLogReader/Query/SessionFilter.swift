@@ -39,6 +39,9 @@ final class SessionFilter {
   /// Whether records of that time are wanted, in nanoseconds since 1970.
   func passes(time: Int64) -> Bool { filter.passes(time: time) }
 
+  /// False for times of which none is wanted.
+  func mayPass(_ times: ClosedRange<Int64>) -> Bool { filter.mayPass(times) }
+
   /// False for a record, or a fragment of one, that does not pass whatever its values are.
   @inline(__always)
   func mayPass(_ view: RecordView) -> Bool {

@@ -88,19 +88,18 @@ struct ArchiveCheck {
 struct RingCheck {
   private let ring: InputFiles.RingInput
   private let view: RingView?
-  private let known: [LogDamage]
   private let sites = SiteTable()
 
   /// - Parameter summary: What its session's files say.
   init(_ ring: InputFiles.RingInput, _ summary: SessionSummary) {
     self.ring = ring
-    (view, known) = (summary.ring, summary.ringDamage)
+    view = summary.ring
     sites.add(summary.dictionary)
   }
 
   func run() -> [LogDamage] {
     let image = ring.image
-    var damage = known
+    var damage = image.logDamage
     for segment in image.segments {
       let start = image.head.geometry.offset(ofSegment: segment.index)
       var scanner = image.scanner(of: segment, looksBehindZeros: !ring.isRunning)

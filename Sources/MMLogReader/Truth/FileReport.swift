@@ -71,10 +71,17 @@ extension LogFiles {
     return reports
   }
 
-  /// Archives that are not there although a later one of their session is: retention may have deleted them.
-  public var missingArchives: [(session: LogSession, numbers: ClosedRange<Int>)] {
+  /// What is missing among the files: archives before others of their session, which retention may
+  /// have deleted, and records between others.
+  ///
+  /// - Complexity: O(*n* log *n*) in the number of frames and of the rings' records.
+  public func gaps() -> [LogGap] {
     sessions.flatMap { session in
-      session.missingArchives.map { (LogSession(session.identity), $0) }
+      var summary = SessionSummary()
+      summary.read(session)
+      return SessionGaps(session, summary).causes.map {
+        LogGap(session: LogSession(session.identity), cause: $0)
+      }
     }
   }
 }

@@ -15,6 +15,8 @@ public struct LogRepair {
     public internal(set) var recordCount = 0
     /// What could not be read.
     public internal(set) var damage: [LogDamage] = []
+    /// What is missing.
+    public internal(set) var gaps: [LogGap] = []
   }
 
   private let files: LogFiles
@@ -107,7 +109,9 @@ public struct LogRepair {
     summary.read(session)
     var writer = SessionWriter(session.identity, summary, directory)
     var runs = SessionRuns(session, summary)
+    var clock = TickClock(ticks: 0, wall: session.identity.startTime, rate: 0)
     while let step = runs.step(), let run = runs.current {
+      clock = run.clock
       switch step {
       case .record(let view, let ticks, let offset):
         if let damage = try writer.add(view, ticks: ticks, offset: offset, of: run) {
@@ -123,9 +127,22 @@ public struct LogRepair {
       }
       if result.recordCount & 0xFFF == 0, isStopped() { return false }
     }
+    for cause in SessionGaps(session, summary).causes {
+      let gap = LogGap(session: LogSession(session.identity), cause: cause)
+      result.gaps.append(gap)
+      if gap.isLoss { try writer.add(session.damage(gap), ticks: 0, clock: clock) }
+    }
     try writer.finish(session.ending(summary.end), summary.losses, summary.crash)
     result.sessionCount += 1
     return !isStopped()
+  }
+}
+
+extension SessionFiles {
+  /// A gap, told of the session's first file: no byte of it is where the records are missing.
+  fileprivate func damage(_ gap: LogGap) -> LogDamage {
+    let path = archives.first?.path ?? ring?.image.path ?? ""
+    return LogDamage(path: path, offset: 0, size: 0, what: gap.summary)
   }
 }
 
@@ -142,7 +159,7 @@ extension SessionRuns {
       ) { _ in .nothing }
     }
     if let ring = summary.ring {
-      _ = add(ring, ring.image.segments, damage: summary.ringDamage, given: nil)
+      _ = add(ring, ring.image.segments, damage: ring.image.logDamage, given: nil)
     }
     start()
   }

@@ -35,7 +35,7 @@ struct FoundLog {
     case .losses(let session, let ledger):
       reports.add(session.id, "losses: \(ledger)", isSevere: true)
     case .sessionEnded(let session, let ending, _): endings[session.id] = ending
-    case .gap(let gap): reports.add(gap.session.id, gap.summary, isSevere: false)
+    case .gap(let gap): reports.add(gap.session.id, gap.summary, isSevere: gap.isLoss)
     case .unfinished(let record):
       reports.add(record.session.id, record.summary, isSevere: false)
     case .sessionStarted, .crashed: break

@@ -1,0 +1,70 @@
+import MMLogFormat
+import MMLogStorage
+
+/// What is missing among the files of a session: whole archives, and numbers of entries.
+struct SessionGaps {
+  private let files: SessionFiles
+  /// Entries of archives that follow one another, and of the ring.
+  private var numbers = EntryNumbers()
+  /// Whether ``numbers`` begins where the session did, so that each writer's first number is 0.
+  private var isFromStart = true
+  private var found: [EntryNumbers.Gap] = []
+  private(set) var causes: [LogGap.Cause] = []
+
+  /// - Complexity: O(*n* log *n*) in the number of frames and of the ring's records.
+  init(_ files: SessionFiles, _ summary: SessionSummary) {
+    self.files = files
+    for archive in files.archives { add(archive) }
+    if let number = summary.missingArchive {
+      causes.append(.newestArchiveNotHere(number))
+    } else if let ring = summary.ring, !ring.isRunning {
+      add(ring)
+    }
+    end()
+    causes += MissingRecords.merged(found).map { .recordsMissing($0) }
+  }
+
+  private mutating func add(_ archive: ArchiveFile) {
+    let missing = files.missingArchives.first { $0.upperBound + 1 == archive.head.number }
+    if let missing {
+      causes.append(.archivesNotHere(missing))
+      end()
+      isFromStart = false
+    }
+    for frame in archive.frames where frame.header.type == .records { numbers.add(frame.header) }
+  }
+
+  /// Adds what the ring of a dead process has: what of it is archived, too, counts once.
+  private mutating func add(_ ring: RingView) {
+    for segment in ring.image.segments {
+      var (count, ticks) = (UInt32(0), UInt64.max...UInt64.max)
+      var scanner = ring.image.scanner(of: segment, looksBehindZeros: true)
+      while let item = scanner.next() {
+        guard case .record(let view, _) = item, !ring.image.isFlight(view) else { continue }
+        ticks = count == 0 ? view.ticks...view.ticks : ticks.extended(to: view.ticks)
+        count += 1
+      }
+      let header = segment.header
+      guard header.writer != 0 else { continue }
+      let clock = ring.image.clock
+      let first = clock.wall(at: ticks.lowerBound)
+      numbers.add(
+        NumberRange(
+          writer: header.writer, thread: header.thread.ordinal, first: header.firstNumber,
+          count: count),
+        times: first...max(first, clock.wall(at: ticks.upperBound)))
+    }
+  }
+
+  /// Ends the stretch of archives that follow one another.
+  private mutating func end() {
+    found += numbers.gaps().filter { isFromStart || $0.before != nil }
+    numbers = EntryNumbers()
+  }
+}
+
+extension ClosedRange<UInt64> {
+  fileprivate func extended(to value: UInt64) -> Self {
+    Swift.min(lowerBound, value)...Swift.max(upperBound, value)
+  }
+}

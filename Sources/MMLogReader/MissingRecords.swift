@@ -1,0 +1,65 @@
+import MMLogFormat
+
+/// Records that are missing between others of their threads, as the numbers of these prove.
+public struct MissingRecords: Hashable, Sendable {
+  /// How many. Of a record that was written in pieces, each piece counts.
+  public private(set) var count: UInt64
+  /// The ordinals of the threads that logged them, by rising ordinal; empty if that is not known.
+  public private(set) var threads: [UInt32]
+  /// When they were logged at the earliest and at the latest, in nanoseconds since 1970; nil if
+  /// that is not known.
+  public private(set) var times: ClosedRange<Int64>?
+
+  private init(_ gap: EntryNumbers.Gap) {
+    count = gap.count
+    threads = gap.after.thread == 0 ? [] : [gap.after.thread]
+    guard let last = gap.after.times?.upperBound else { return }
+    let first = gap.before?.times?.lowerBound ?? gap.after.times?.lowerBound ?? last
+    times = min(first, last)...last
+  }
+
+  /// What is missing, by time. What may be of the same time is told as one.
+  static func merged(_ gaps: [EntryNumbers.Gap]) -> [MissingRecords] {
+    let all = gaps.map(MissingRecords.init).sorted { $0.start < $1.start }
+    var merged: [MissingRecords] = []
+    for records in all {
+      if let last = merged.last, last.overlaps(records) {
+        merged[merged.count - 1].add(records)
+      } else {
+        merged.append(records)
+      }
+    }
+    return merged
+  }
+
+  private var start: Int64 { times?.lowerBound ?? .min }
+
+  private func overlaps(_ other: MissingRecords) -> Bool {
+    guard let times, let others = other.times else { return times == other.times }
+    return times.overlaps(others)
+  }
+
+  private mutating func add(_ other: MissingRecords) {
+    let (sum, overflow) = count.addingReportingOverflow(other.count)
+    count = overflow ? .max : sum
+    threads = Set(threads + other.threads).sorted()
+    guard let mine = times, let others = other.times else { return }
+    times = min(mine.lowerBound, others.lowerBound)...max(mine.upperBound, others.upperBound)
+  }
+
+  /// `12 records of thread 3 are missing, logged from 2026-11-21T09:00:00Z to 2026-11-21T09:00:01Z`
+  var summary: String {
+    let noun = count == 1 ? "1 record" : "\(count) records"
+    let owner =
+      switch threads.count {
+      case 0: ""
+      case 1: " of thread \(threads[0])"
+      default: " of \(threads.count) threads"
+      }
+    let sentence = "\(noun)\(owner) \(count == 1 ? "is" : "are") missing"
+    guard let times else { return sentence }
+    var time = RecordTime(zone: .utc)
+    let (first, last) = (time.text(of: times.lowerBound), time.text(of: times.upperBound))
+    return "\(sentence), logged between \(first) and \(last)"
+  }
+}
