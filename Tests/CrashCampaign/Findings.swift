@@ -13,6 +13,8 @@ package struct Findings {
   private var lanes: [LaneFindings]
   /// How many records each process says that it lost.
   private var counted: [Int: Int] = [:]
+  /// How many are missing of each, as the numbers of its records say.
+  private var numberedMissing: [Int: Int] = [:]
   /// The ticks of each session's last record.
   private var ticks: [SessionID: UInt64] = [:]
   /// The numbers of each session's spans.
@@ -55,6 +57,7 @@ package struct Findings {
     for (process, page) in pages.sorted(by: { $0.key < $1.key }) {
       compareLanes(process, page)
       compareLosses(process, page)
+      compareNumbers(process)
       compareCrash(process, page, crashes[process])
       if isRecovered { compareEnding(process, page, ends[process] ?? .killed) }
       let expected = survivors.contains(process) ? 1 : 0
@@ -82,7 +85,8 @@ package struct Findings {
       else {
         return note("a crash of no process, or of one that crashed before: \(report.summary)")
       }
-    case .sessionStarted, .unfinished, .gap: break
+    case .gap(let gap): take(gap)
+    case .sessionStarted, .unfinished: break
     }
   }
 
@@ -95,6 +99,18 @@ package struct Findings {
   /// have found no room.
   static func isSurvival(_ record: LogRecord) -> Bool {
     record.level == .critical && record.message.hasPrefix("survived ")
+  }
+
+  private mutating func take(_ gap: LogGap) {
+    switch gap.cause {
+    case .archivesNotHere: break
+    case .newestArchiveNotHere: note("session \(gap.session.id): \(gap.summary)")
+    case .recordsMissing(let records):
+      guard let process = process(of: gap.session) else {
+        return note("of a process that logged nothing: \(gap.summary)")
+      }
+      numberedMissing[process, default: 0] += Int(clamping: records.count)
+    }
   }
 
   private mutating func take(_ record: LogRecord) {
@@ -213,6 +229,16 @@ package struct Findings {
       note(
         "\(missing) records of process \(process) are missing, and \(counted) counted as lost; "
           + (page.isQuiet ? "none was under way" : "at most \(most) may be"))
+    }
+  }
+
+  /// Each record that numbers say is missing was counted as lost, before the next one was logged.
+  private mutating func compareNumbers(_ process: Int) {
+    let (missing, counted) = (numberedMissing[process] ?? 0, counted[process] ?? 0)
+    if missing > counted {
+      note(
+        "\(missing) records of process \(process) are missing, as numbers say, and \(counted) "
+          + "counted as lost")
     }
   }
 
