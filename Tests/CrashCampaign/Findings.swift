@@ -232,8 +232,10 @@ package struct Findings {
     }
   }
 
-  /// Each record that numbers say is missing was counted as lost, before the next one was logged.
+  /// Each record that numbers say is missing was counted as lost, before the next one was logged. Of one that was
+  /// overwritten each piece has a number, and the record counts once.
   private mutating func compareNumbers(_ process: Int) {
+    if settings.policy == .overwrite { return }
     let (missing, counted) = (numberedMissing[process] ?? 0, counted[process] ?? 0)
     if missing > counted {
       note(
