@@ -291,15 +291,34 @@ static uint32_t check_of(const mmlog_crash_report *report) {
   return ~mmlog_crc32c_bytes(UINT32_MAX, (const uint8_t *)report + start, sizeof *report - start);
 }
 
+static uint32_t load_state(const mmlog_crash_report *place) {
+  return __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
+}
+
+// Goes from one state to another, and counts survivals; false if it is in neither.
+static bool change_state(mmlog_crash_report *place, uint32_t from, uint32_t to, uint32_t more) {
+  uint32_t old = load_state(place);
+  do {
+    if ((old & MMLOG_CRASH_STATE) != from) return false;
+  } while (!__atomic_compare_exchange_n(&place->state, &old, old - from + to + more, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+  return true;
+}
+
+// Whatever it was before. The drainer may be counting survivals meanwhile.
+static void set_state(mmlog_crash_report *place, uint32_t state) {
+  while (!change_state(place, load_state(place) & MMLOG_CRASH_STATE, state, 0)) continue;
+}
+
 static void publish(mmlog_crash_report *report) {
   report->check = check_of(report);
   for (unsigned index = 0; index < most_places; index++) {
     mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
     if (place == NULL) continue;
-    __atomic_store_n(&place->state, MMLOG_CRASH_UNFINISHED, __ATOMIC_RELAXED);
+    set_state(place, MMLOG_CRASH_UNFINISHED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memcpy(&place->check, &report->check, sizeof *report - offsetof(mmlog_crash_report, check));
-    __atomic_store_n(&place->state, MMLOG_CRASH_COMPLETE, __ATOMIC_RELEASE);
+    set_state(place, MMLOG_CRASH_COMPLETE);
   }
 }
 
@@ -409,10 +428,7 @@ static bool begin(uintptr_t stack) {
 static void end(void) {
   for (unsigned index = 0; index < most_places; index++) {
     mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
-    uint32_t complete = MMLOG_CRASH_COMPLETE;
-    if (place != NULL)
-      __atomic_compare_exchange_n(&place->state, &complete, MMLOG_CRASH_RETURNED, false,
-                                  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    if (place != NULL) change_state(place, MMLOG_CRASH_COMPLETE, MMLOG_CRASH_RETURNED, 0);
   }
   set_handler_stack(0, UINTPTR_MAX);
   __atomic_store_n(&crashing, 0, __ATOMIC_RELEASE);
@@ -506,16 +522,21 @@ bool mmlog_crash_has_returned(const mmlog_crash_report *place) {
   uint32_t thread = __atomic_load_n(&crashing, __ATOMIC_ACQUIRE);
   if (thread != 0 && has_left(thread) && __atomic_load_n(&crashing, __ATOMIC_ACQUIRE) == thread)
     end();
-  return __atomic_load_n(&place->state, __ATOMIC_ACQUIRE) == MMLOG_CRASH_RETURNED;
+  return (load_state(place) & MMLOG_CRASH_STATE) == MMLOG_CRASH_RETURNED;
 }
 
 bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report) {
-  uint32_t returned = MMLOG_CRASH_RETURNED;
-  if (__atomic_load_n(&place->state, __ATOMIC_ACQUIRE) != returned) return false;
+  uint32_t state = load_state(place);
+  if ((state & MMLOG_CRASH_STATE) != MMLOG_CRASH_RETURNED) return false;
+  if ((state >> 8 & 0xFF) >= MMLOG_CRASH_MOST_SURVIVALS) return false;
   memcpy(report, place, sizeof *report);
+  report->state = MMLOG_CRASH_RETURNED;
   restore_handlers();
-  return __atomic_compare_exchange_n(&place->state, &returned, 0, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED);
+  return change_state(place, MMLOG_CRASH_RETURNED, 0, MMLOG_CRASH_SURVIVAL);
+}
+
+void mmlog_crash_noted(mmlog_crash_report *place) {
+  __atomic_fetch_sub(&place->state, MMLOG_CRASH_SURVIVAL, __ATOMIC_ACQ_REL);
 }
 
 void mmlog_crash_forked(void) {

@@ -53,7 +53,7 @@ public struct CrashReport: Equatable, Sendable {
     guard bytes.count >= Layout.size else { return nil }
     let bytes = bytes.slice(0, Layout.size)
     let states = [Layout.stateComplete, Layout.stateReturned]
-    guard states.contains(bytes.load(Layout.state, as: UInt32.self)),
+    guard states.contains(bytes.load(Layout.state, as: UInt8.self)),
       bytes.load(Layout.check, as: UInt32.self)
         == crc32c(bytes.slice(Layout.signal, Layout.size - Layout.signal))
     else { return nil }
@@ -85,7 +85,15 @@ public struct CrashReport: Equatable, Sendable {
     modules = (0..<counts.2).map {
       Module(bytes.slice(Layout.modules + $0 * Layout.moduleSize, Layout.moduleSize))
     }
-    encoded = Array(bytes)
+    encoded = Array(bytes.prefix(1)) + [0, 0, 0] + Array(bytes[Layout.check...])
+  }
+
+  /// How many signals the process had survived of which it had made no record, as the place of a
+  /// report says; nil if a bit of it is wrong.
+  package static func survivals(_ bytes: UnsafeRawBufferPointer) -> UInt8? {
+    let count = bytes.load(CrashLayout.survivals, as: UInt8.self)
+    let copy = bytes.load(CrashLayout.survivalsCopy, as: UInt8.self)
+    return count == copy ? count : nil
   }
 
   /// The module that an address was in; nil if none is known.
@@ -134,12 +142,18 @@ extension CrashReport {
 
   /// Where it happened and what called that, in a line: `/usr/bin/orders+0x1e10 /lib/libc.so.6+0x3c050`,
   /// as `addr2line(1)` takes it; an address alone where nothing is known of it.
-  package var places: String {
-    frames.map { address in
+  ///
+  /// - Parameter size: The last ones are left out that make it longer, in bytes.
+  package func places(atMost size: Int) -> String {
+    var text = ""
+    for address in frames {
       let module = module(of: address)
       let offset = String(address &- (module?.base ?? 0), radix: 16)
-      return "\(module.map { "\($0.path)+" } ?? "")0x\(offset)"
-    }.joined(separator: " ")
+      let place = "\(module.map { "\($0.path)+" } ?? "")0x\(offset)"
+      if text.utf8.count + 1 + place.utf8.count > size { break }
+      text += text.isEmpty ? place : " \(place)"
+    }
+    return text
   }
 
   /// What ``code`` means, as in `no memory at this address`; empty if there is nothing to say.

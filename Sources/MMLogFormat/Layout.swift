@@ -372,6 +372,9 @@ package enum SessionEndLayout {
 /// layout.
 package enum CrashLayout {
   package static let state = 0
+  /// Of the ring's, in bytes of the word that the state is in: see ``CrashReport/survivals(_:)``.
+  package static let survivals = state + 1
+  package static let survivalsCopy = survivals + 1
   package static let check = state + 4
   package static let signal = check + 4
   package static let code = signal + 4
@@ -404,9 +407,9 @@ package enum CrashLayout {
   package static let modulePathSize = 88
   package static let moduleSize = modulePath + modulePathSize
 
-  package static let stateComplete: UInt32 = 2
+  package static let stateComplete: UInt8 = 2
   /// Complete, and the handler has returned.
-  package static let stateReturned: UInt32 = 4
+  package static let stateReturned: UInt8 = 4
   package static let hasMoreFrames: UInt16 = 1
   package static let isGuessed: UInt16 = 2
 }

@@ -196,7 +196,7 @@ package struct Recovery: ~Copyable {
     let infos = (try? infos(directory)) ?? []
     return RecoveredSession(
       identity: image.head.identity, end: end, recordCount: count + flightCount,
-      flightRecordCount: flightCount, losses: image.losses,
+      flightRecordCount: flightCount, losses: image.lossesAtDeath,
       archives: infos, sealed: infos.filter { sealed.contains($0.path) },
       damage: (image.damage + damage).map {
         "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes"
@@ -448,7 +448,8 @@ package struct Recovery: ~Copyable {
     {
       return try series.sync()
     }
-    if !image.losses.isEmpty { try series.append(image.losses) }
+    let losses = image.lossesAtDeath
+    if !losses.isEmpty { try series.append(losses) }
     // Twice, if a recovery dies after this: it is the same one.
     if let crash = image.crash { try series.append(crash) }
     TestPoint.reach(.recoveryLossesWritten)

@@ -25,6 +25,8 @@ package final class RingImage {
   package let resumed: ArchiveID?
   package let clock: TickClock
   package let losses: LossLedger
+  /// How many fatal signals the process had survived of which it had made no record yet.
+  private let survivals: UInt8
   /// What the process died of, if its handlers of fatal signals could write it.
   package let crash: CrashReport?
   /// How the process said that it ends, if it did. See ``end(isOfThisBoot:)``.
@@ -78,6 +80,7 @@ package final class RingImage {
     crash = head.areas.crash.flatMap {
       CrashReport(UnsafeRawBufferPointer(rebasing: all[$0]))
     }
+    survivals = copy.survivals(in: head.areas.crash)
     if let problem = head.areaProblem { copy.note(problem) }
     if head.isMended { copy.noteMended(0..<HeadLayout.size, "head") }
     (dictionary, entries, dictionarySize) = copy.dictionary()
@@ -131,6 +134,14 @@ package final class RingImage {
   /// Zeros: that is not known, and then it may have been down meanwhile.
   package func isOfBoot(_ bootID: [UInt8]) -> Bool {
     head.identity.bootID == bootID && bootID.contains { $0 != 0 }
+  }
+
+  /// What was lost, if the process does not live any more: with the records that it could not make
+  /// of signals it had survived.
+  package var lossesAtDeath: LossLedger {
+    var losses = losses
+    losses[.ringFull, .critical] &+= UInt64(survivals)
+    return losses
   }
 
   /// How the session ended, whose process does not live any more.
@@ -267,6 +278,16 @@ private struct RingCopy {
       RingImage.Segment(
         index: index, header: header, bytes: writtenPart(part, end: header.end), seed: seed))
     if isMended { noteMended(offset..<offset + SegmentLayout.size, "header of segment \(index)") }
+  }
+
+  /// How many survived signals there is no record of; 0 if that cannot be told.
+  mutating func survivals(in place: Range<Int>?) -> UInt8 {
+    guard let place else { return 0 }
+    let report = UnsafeRawBufferPointer(rebasing: memory.bytes[place])
+    if let count = CrashReport.survivals(report) { return count }
+    let word = place.lowerBound..<place.lowerBound + CrashLayout.check
+    damage.append(Corruption(word, "the number of fatal signals that the process survived"))
+    return 0
   }
 
   /// Up to where a segment's flight records are captured, if the ring says so.

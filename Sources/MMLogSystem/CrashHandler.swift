@@ -45,12 +45,16 @@ package struct CrashPlace: ~Copyable, @unchecked Sendable {
   /// ends now, it has survived. Any thread, but not in a handler; some system calls while one runs.
   package borrowing func hasReturned() -> Bool { mmlog_crash_has_returned(place) }
 
-  /// Takes such a report, and frees the place for the next; nil if there is none.
+  /// Takes such a report, frees the place for the next, and counts a survival; nil if there is none,
+  /// or too many are counted.
   package borrowing func take() -> [UInt8]? {
     var report = mmlog_crash_report()
     guard mmlog_crash_take(place, &report) else { return nil }
     return withUnsafeBytes(of: report) { Array($0) }
   }
+
+  /// Says that a report which was taken has become a record, or is counted as a loss.
+  package borrowing func noteSurvival() { mmlog_crash_noted(place) }
 
   /// Ends it in a child of fork(2), without giving anything back. Async-signal-safe.
   package borrowing func detach() { mmlog_crash_remove(place) }

@@ -31,6 +31,15 @@ package struct CrashRound {
   package enum Event: String, CaseIterable, Sendable {
     case closed, exited, terminated, crashed, killed, survived
     case roundsOfWrappers, roundsOfSetLimits
+
+    /// Whether any round can come to it, as the tests are built.
+    package var isReachable: Bool {
+      switch self {
+      case .crashed, .survived: !isSanitized
+      case .roundsOfSetLimits: CrashRound.canDieAtPoints && canFork
+      default: true
+      }
+    }
   }
 
   package let settings: Settings
@@ -54,7 +63,7 @@ package struct CrashRound {
     log = try CrashLog(settings, in: path)
   }
 
-  private static var canDieAtPoints: Bool {
+  fileprivate static var canDieAtPoints: Bool {
     #if DEBUG
       true
     #else

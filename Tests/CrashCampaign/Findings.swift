@@ -60,13 +60,14 @@ package struct Findings {
       compareNumbers(process)
       compareCrash(process, page, crashes[process])
       if isRecovered { compareEnding(process, page, ends[process] ?? .killed) }
-      let expected = survivors.contains(process) ? 1 : 0
-      if survivals[process, default: 0] != expected {
-        note(
-          "process \(process) says \(survivals[process, default: 0]) times that it survived, and not \(expected)"
-        )
-      }
+      compareSurvivals(process, survivors.contains(process) ? 1 : 0)
     }
+  }
+
+  private mutating func compareSurvivals(_ process: Int, _ expected: Int) {
+    let found = survivals[process, default: 0]
+    if found == expected { return }
+    note("process \(process) says \(found) times that it survived, and not \(expected)")
   }
 
   private mutating func take(_ item: LogItem) {

@@ -42,6 +42,9 @@ package struct Settings {
   package var leavesOpen = false
   /// Whether processes survive a fatal signal before they die.
   package var survives = false
+  /// How long a thread rests after each record, in microseconds: else the ring is full most of the
+  /// time, and what is logged in some seconds is much.
+  package var pause = 0
   /// Whether somebody else turns off levels below `warning` now and then.
   package var changesLevels = false
 
@@ -98,6 +101,7 @@ package struct Settings {
     #endif
     leavesOpen = records != nil && random.oneIn(3)
     survives = recordsCrashes && records == nil && random.oneIn(3)
+    if survives { pause = random.pick(0, 2000) }
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -122,7 +126,7 @@ package struct Settings {
     default: break
     }
     // Some steps take several processes, limits, an end of their own.
-    (changesLimits, leavesOpen, survives) = (false, false, false)
+    (changesLimits, leavesOpen, survives, pause) = (false, false, false, 0)
     switch point {
     case .discardClaimed, .discardFragmentCounted, .discardCounted, .fragmentWritten,
       .overflowLocked,
@@ -159,7 +163,7 @@ package struct Settings {
     if hasSpans { arguments.append("--spans") }
     if recordsCrashes { arguments.append("--crashes") }
     if leavesOpen { arguments.append("--leave-open") }
-    if survives { arguments.append("--survive") }
+    if survives { arguments += ["--survive", "--pause", "\(pause)"] }
     return arguments
   }
 

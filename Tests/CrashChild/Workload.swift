@@ -47,8 +47,7 @@ final class Workload: Sendable {
     hasSignals = arguments.isSet(.signals)
     flushes = arguments.isSet(.flush)
     leavesOpen = arguments.isSet(.leaveOpen)
-    // It lives for seconds, and its log is read meanwhile.
-    pause = arguments.isSet(.survive) ? 2000 : 0
+    pause = UInt32(try arguments.integer(of: .pause, in: 0...1_000_000) ?? 0)
     ledger = arguments.isSet(.hands) ? ArchiveLedger(arguments.required(.ledger)) : nil
     records = try arguments.integer(of: .records, in: 1...Int.max) ?? .max
     burst = try arguments.integer(of: .burst, in: 1...Int.max) ?? .max

@@ -18,7 +18,8 @@ import Testing
 
   @Test func oneWithAWrongBitIsNone() {
     let bytes = CrashReport.bytes { $0.store(11 as UInt32, CrashLayout.signal) }
-    for bit in 0..<bytes.count * 8 {
+    // But for what stands beside it, in the same word as the state.
+    for bit in 0..<bytes.count * 8 where !(8..<32).contains(bit) {
       var wrong = bytes
       wrong[bit / 8] ^= 1 << (bit % 8)
       #expect(Self.report(wrong) == nil, "bit \(bit)")
@@ -26,6 +27,16 @@ import Testing
     for count in stride(from: 0, to: bytes.count, by: 7) {
       #expect(Self.report(Array(bytes.prefix(count))) == nil)
     }
+  }
+
+  @Test func survivalsBesideItAreNoPartOfIt() {
+    var bytes = CrashReport.bytes(frames: [0x1100, 0], registers: 18, module: "/bin/true")
+    let report = Self.report(bytes)
+    (bytes[CrashLayout.survivals], bytes[CrashLayout.survivalsCopy]) = (3, 3)
+    #expect(Self.report(bytes) == report)
+    #expect(bytes.withUnsafeBytes { CrashReport.survivals($0) } == 3)
+    bytes[CrashLayout.survivalsCopy] = 7
+    #expect(bytes.withUnsafeBytes { CrashReport.survivals($0) } == nil)
   }
 
   @Test(arguments: [

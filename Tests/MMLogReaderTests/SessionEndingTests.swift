@@ -34,6 +34,19 @@ import Testing
     }
   }
 
+  @Test func survivedSignalsWithoutARecordAreLosses() {
+    log.put([0, 2, 2], at: RingLayout.crash)
+    let reading = log.read()
+    #expect(reading.losses.map { $0[.ringFull, .critical] } == [2] && reading.damage.isEmpty)
+    for bit in 8..<24 {
+      let log = TestLog()
+      log.put([0, 0, 0], at: RingLayout.crash)
+      log.ring[RingLayout.crash + bit / 8] ^= 1 << (bit % 8)
+      let reading = log.read()
+      #expect(reading.losses.isEmpty && reading.damage.count == 1, "bit \(bit)")
+    }
+  }
+
   @Test func aCrashCountsThoughTheProcessWasExitingOrClosing() {
     let report = CrashReport.bytes(frames: [], registers: 0, module: "/bin/orders")
     for state in [CrashLayout.stateComplete, CrashLayout.stateReturned] {

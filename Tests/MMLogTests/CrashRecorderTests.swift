@@ -195,6 +195,64 @@ import Testing
     }
   }
 
+  #if DEBUG
+    /// Opens a store whose ring is full, and whose disk is too.
+    private static func openFull(_ path: String) throws -> LogStore {
+      let store = try open(path) {
+        $0.makeTiny()
+        $0.fullRing = .dropNewest
+      }
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: path)
+      let log = store.logger(label: "l")
+      let filler = String(repeating: "f", count: 1000)
+      while store.losses.isEmpty { log.info("\(filler)") }
+      return store
+    }
+
+    /// Survives a signal, and waits until that is no cause of death any more; some seconds at most.
+    private static func survive(_ path: String) throws {
+      signal(SIGABRT) { _ in }
+      try MMLogSystem.Thread(name: "worker") { raise(SIGABRT) }.join()
+      for _ in 0..<100 where !Contents(path).crashes.isEmpty { usleep(100_000) }
+    }
+
+    @Test("a signal that was survived while the ring is full is no cause of death, and is counted")
+    func survivedInFullRing() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+        let store = try CrashRecorderTests.openFull(path)
+        for _ in 1...2 { try CrashRecorderTests.survive(path) }
+        require(Contents(path).losses.allSatisfy { $0[.ringFull, .critical] == 0 })
+        withExtendedLifetime(store) { _ = kill(getpid(), SIGKILL) }
+      }
+      for _ in 0..<2 {
+        let contents = Contents(folder.path)
+        #expect(contents.crashes.isEmpty && contents.endings.map(\.how) == [.killed])
+        #expect(contents.losses.map { $0[.ringFull, .critical] } == [2])
+        #expect(!contents.records.contains { $0.level == .critical })
+        try LogStore(directory: folder.path, name: "crash").close()
+      }
+    }
+
+    @Test("a signal that was survived while the ring is full becomes a record when there is room")
+    func survivedUntilRoom() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
+        let store = try CrashRecorderTests.openFull(path)
+        for _ in 1...2 { try CrashRecorderTests.survive(path) }
+        ForcedFault.clear(under: path)
+        try store.flush(.archive)
+        while Contents(path).records.count(where: { $0.level == .critical }) < 2 { usleep(10_000) }
+        dieOfNoMemory()
+      }
+      let contents = Contents(folder.path)
+      #expect(contents.crashes.map(\.signal) == [SIGSEGV])
+      #expect(contents.losses.map { $0[.ringFull, .critical] } == [0])
+      let records = contents.records.filter { $0.level == .critical }
+      #expect(records.count == 2 && records.allSatisfy { $0.message.contains("+0x") })
+    }
+  #endif
+
   @Test("a report stays as long as its handler runs, however long that is")
   func longHandler() async throws {
     let folder = TemporaryDirectory()
@@ -333,6 +391,10 @@ import Testing
       (MMLOG_ENDING_TERMINATED, Int(SessionEnd.How.terminated.rawValue)),
       (MMLOG_CRASH_COMPLETE, Int(Layout.stateComplete)),
       (MMLOG_CRASH_RETURNED, Int(Layout.stateReturned)),
+      (
+        Int(MMLOG_CRASH_SURVIVAL),
+        1 << (8 * Layout.survivals) + 1 << (8 * Layout.survivalsCopy)
+      ),
     ]
     for (index, (value, expected)) in ends.enumerated() {
       #expect(value == expected, "value \(index)")

@@ -29,7 +29,7 @@ typedef struct {
 
 // What stands in the ring. docs/FORMAT.md has it field by field.
 typedef struct {
-  uint32_t state;  // 0: nothing, or one of those below. Stored last
+  uint32_t state;  // one of those below, or 0: nothing; and survivals. Stored last
   uint32_t check;  // CRC32C of all that follows
   uint32_t signal;
   int32_t code;     // si_code
@@ -54,6 +54,15 @@ enum {
   MMLOG_CRASH_COMPLETE = 2,
   // No wrong bit makes it of the one before.
   MMLOG_CRASH_RETURNED = 4,  // complete, and the handler has returned: the process may survive
+  MMLOG_CRASH_STATE = 0xFF,
+};
+
+// How many signals the process has survived of which there is no record yet, in the upper bytes of
+// the state, twice: a wrong bit is seen. Changed with the state in one step, so that a signal is
+// always one or the other.
+enum {
+  MMLOG_CRASH_SURVIVAL = 0x010100,  // one of them
+  MMLOG_CRASH_MOST_SURVIVALS = 15,
 };
 
 // Sets handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS, the first time; not from two threads at
@@ -70,9 +79,13 @@ void mmlog_crash_remove(mmlog_crash_report *place);
 // of its thread. Not in a handler.
 bool mmlog_crash_has_returned(const mmlog_crash_report *place);
 
-// Takes the report of a signal that the process has survived, and frees its place for the next;
-// false if there is none. Sets the handlers again that gave way to the default action. Not in a handler.
+// Takes the report of a signal that the process has survived, frees its place for the next, and
+// counts a survival; false if there is none, or no room to count. Sets the handlers again that gave
+// way to the default action. Not in a handler.
 bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report);
+
+// Says that a survival has become a record, or is counted as a loss.
+void mmlog_crash_noted(mmlog_crash_report *place);
 
 // In a child of fork(2), before anything else: another thread of its parent may have been crashing.
 void mmlog_crash_forked(void);

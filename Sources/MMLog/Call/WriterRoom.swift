@@ -140,6 +140,24 @@ enum WriterRoom {
     return true
   }
 
+  /// Opens a segment for the calling thread's next record, unless it fits into the one that it has.
+  ///
+  /// - Returns: False if none can be had at once.
+  static func reserve(_ size: Int, _ session: Session) -> Bool {
+    guard let block = ThreadRegistry.find(session.identity) ?? session.attachThread() else {
+      return false
+    }
+    let writer = mmlog_writer_at(block, 0)
+    mmlog_begin_busy(writer)
+    defer { mmlog_end_busy(writer) }
+    if writer.pointee.has_segment != 0, writer.pointee.limit - writer.pointee.cursor >= size {
+      return true
+    }
+    writer.pointee.has_waited = 1
+    defer { writer.pointee.has_waited = 0 }
+    return nextSegment(writer, session)
+  }
+
   /// Whether a block is the one for threads that have no segment of their own.
   private static func isOverflow(_ block: ThreadBlock) -> Bool {
     block.pointee.ordinal == 0 && block.pointee.in_use == 0

@@ -162,9 +162,12 @@ final class Ring: @unchecked Sendable {
   var hasSurvivedSignal: Bool { crashPlace?.hasReturned() ?? false }
 
   /// Takes the report of such a signal out of the ring, where it would look like the cause of death.
+  /// The ring says that one is to become a record, until ``noteSurvival()``.
   func takeSurvivedSignal() -> CrashReport? {
     crashPlace?.take()?.withUnsafeBytes { CrashReport($0) }
   }
+
+  func noteSurvival() { crashPlace?.noteSurvival() }
 
   // MARK: - What others do to the file
 

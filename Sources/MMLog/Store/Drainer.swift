@@ -105,7 +105,7 @@ final class Drainer: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - first: What the thread does before anything else.
-  ///   - survived: Called when the process has survived a fatal signal.
+  ///   - survived: Called when a record is to be made of a fatal signal that the process has survived.
   ///   - ringIsLost: Told why the ring cannot be used any more, at most once a second; whether another has come in its
   ///     place, so that there is no need to ask again.
   func start(
@@ -176,6 +176,7 @@ final class Drainer: @unchecked Sendable {
       try capture()
       TestPoint.reach(.closeDrained)
       countLostSegments()
+      session.survivals.giveUp()
       session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
       // Of a session in which nothing was logged nothing is left.
@@ -227,7 +228,7 @@ final class Drainer: @unchecked Sendable {
       // It goes on after that: threads may still wait for a segment.
       if lookAroundIfDue() {
         if !isReplaced, let problem = session.ring.problem() { isReplaced = ringIsLost(problem) }
-        if hasSurvivedSignal() { survived() }
+        collectSurvivedSignal()
       }
       // In this order: whoever asks for something says what before it makes the counts rise.
       let (calls, requests) = (space.callCount, space.requestCount)
@@ -242,6 +243,8 @@ final class Drainer: @unchecked Sendable {
         now = Clock.monotonic()
         nextPass = now &+ UInt64(retryDelay > 0 ? min(retryDelay, interval) : interval)
       }
+      // Where it has just freed segments.
+      if session.survivals.first != nil { survived() }
       // Once a second for the clocks, whatever the interval.
       let nap = min(Int64(nextPass &- min(now, nextPass)), 1_000_000_000)
       if retryDelay > 0 {
@@ -303,17 +306,16 @@ final class Drainer: @unchecked Sendable {
     return true
   }
 
-  /// Whether the process lives on a second after the handler of a fatal signal has returned.
-  private func hasSurvivedSignal() -> Bool {
+  /// Takes over the report of a fatal signal if the process lives on a second after its handler has
+  /// returned.
+  private func collectSurvivedSignal() {
     guard session.ring.hasSurvivedSignal else {
       handlerReturned = nil
-      return false
+      return
     }
     let since = handlerReturned ?? lastReading
     handlerReturned = since
-    // The record needs a place, and this thread is who makes it.
-    return lastReading &- since >= 1_000_000_000
-      && session.ring.pool.busyCount < session.ring.pool.count
+    if lastReading &- since >= 1_000_000_000 { session.survivals.collect() }
   }
 
   // MARK: - Rotation

@@ -14,6 +14,8 @@ final class Session: Sendable {
   let sites: CallSiteTable
   let threads: ThreadRegistry
   let overflow: OverflowWriter
+  /// What is to be said of fatal signals that did not end the process.
+  let survivals: SurvivedSignals
   /// Where signal handlers write; nil if the store is not asked to serve them.
   let signalLanes: SignalLanes?
   let policy: FullRingPolicy
@@ -29,6 +31,7 @@ final class Session: Sendable {
     }
     self.ring = ring
     self.sites = sites
+    survivals = SurvivedSignals(ring)
     policy = configuration.fullRing
     autoPrivacy = configuration.autoPrivacy
     threads = ThreadRegistry(archiveLevel: ring.archiveLevel)

@@ -157,7 +157,7 @@ final class StoreCore: @unchecked Sendable {
       ) { keeper.archiveClosed($0) }
       try drainer.start(
         first: { [self] in if let old { retire(old) } },
-        survived: { [self] in noteSurvivedSignal() },
+        survived: { [self] in noteSurvivedSignals(of: session, waits: false) },
         ringIsLost: { [self] in replaceSession(session, because: $0) })
       labels.register(in: session)
       ring.take(lossesWithoutRing)
@@ -338,7 +338,10 @@ final class StoreCore: @unchecked Sendable {
 
   /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
   func close() throws(LogError) {
-    noteSurvivedSignal()
+    if let session = lock.withLock({ open?.session }) {
+      session.survivals.collect()
+      noteSurvivedSignals(of: session, waits: true)
+    }
     guard let open = beginClosing() else { return }
     defer {
       let keeper = lock.withLock {
@@ -414,13 +417,23 @@ final class StoreCore: @unchecked Sendable {
 
   // MARK: - Fatal signals
 
-  /// Makes an ordinary record of a fatal signal that did not end the process, so that it is not taken
+  /// Makes ordinary records of fatal signals that did not end the process, so that they are not taken
   /// for what does later.
-  private func noteSurvivedSignal() {
-    guard let report = lock.withLock({ open?.session.ring.takeSurvivedSignal() }) else { return }
-    Logger(label("mmlog")).critical(
-      "survived \(report.summary, privacy: .public): \(report.places, privacy: .public)",
-      ["time": .int(report.time)])
+  ///
+  /// - Parameter waits: Whether for room in the ring. The drainer makes that room, and must not.
+  private func noteSurvivedSignals(of session: Session, waits: Bool) {
+    // Besides the text: a call site, a label, the time.
+    let rest = 1024
+    while let report = session.survivals.first {
+      let places = report.places(atMost: session.ring.largestRecord - rest)
+      guard waits || WriterRoom.reserve(places.utf8.count + rest, session) else { return }
+      // Another thread may close the store meanwhile.
+      guard session.survivals.take(report) else { return }
+      Logger(label("mmlog")).critical(
+        "survived \(report.summary, privacy: .public): \(places, privacy: .public)",
+        ["time": .int(report.time)])
+      session.ring.noteSurvival()
+    }
   }
 
   // MARK: - A ring that is lost

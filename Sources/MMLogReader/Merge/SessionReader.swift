@@ -206,7 +206,7 @@ final class SessionReader {
   /// - Parameter ring: Its ring, if it has one.
   func end(_ ring: InputFiles.RingInput?) {
     let image = ring?.image
-    let losses = image?.losses ?? summary.losses
+    let losses = image?.lossesAtDeath ?? summary.losses
     let ending = SessionEnding(summary.end, ring?.end)
     closing = [.sessionEnded(session, ending, lastTime: lastTime)]
     if !losses.isEmpty { closing.append(.losses(session, losses)) }

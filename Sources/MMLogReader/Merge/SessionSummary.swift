@@ -34,7 +34,8 @@ struct SessionSummary {
   private mutating func read(_ ring: InputFiles.RingInput, _ archives: [ArchiveFile]) {
     let image = ring.image
     for entry in image.entries { dictionary.insert(entry.entry) }
-    if image.losses.total >= losses.total { losses = image.losses }
+    let lost = ring.isRunning ? image.losses : image.lossesAtDeath
+    if lost.total >= losses.total { losses = lost }
     crash = image.crash ?? crash
     let generations = Set(image.segments.map(\.header.generation))
     for (index, archive) in archives.enumerated() { check(archive, index, generations) }

@@ -17,7 +17,10 @@ enum Crash {
         + "the policy allows that.",
       "In some rounds limits delete archives meanwhile, others claim, mark, hold and remove them, and a process prunes. What was deleted "
         + "can still be read by another name, so that it has to be right too; leases, marks and holds have to outlive whoever made them.",
-      "In so many rounds that every test point has had four turns, eight times as many as there are, at each a process must have died.",
+      "Sessions are closed, or end by exit, SIGTERM, a fatal signal or SIGKILL, and each has to be told as what it was; some "
+        + "survive a fatal signal before, also while the ring is full. Messages go through functions, and limits are set before forks.",
+      "In so many rounds that every test point has had four turns, eight times as many as there are, at each a process must have died, "
+        + "and each of these things must have happened.",
       "run is what is started in processes of its own.",
     ],
     options: [.crashRounds], steps: Operands("run", count: 0...1, "What to do instead."),

@@ -14,7 +14,7 @@ struct Tally {
 
   /// What could have happened, and never did.
   var idle: [CrashRound.Event] {
-    CrashRound.Event.allCases.filter { events[$0, default: 0] == 0 }
+    CrashRound.Event.allCases.filter { $0.isReachable && events[$0, default: 0] == 0 }
   }
 
   /// Test points at which somebody could have died, and nobody did.

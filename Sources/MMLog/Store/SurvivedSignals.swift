@@ -1,0 +1,38 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// Reports of fatal signals that the process has survived, and that are to become records when there
+/// is room for them. As long as they are here, the ring counts them, so that none is lost silently.
+final class SurvivedSignals: Sendable {
+  private let ring: Ring
+  private let reports = Guarded([CrashReport]())
+
+  init(_ ring: Ring) { self.ring = ring }
+
+  /// Takes over what is in the ring.
+  func collect() {
+    guard let report = ring.takeSurvivedSignal() else { return }
+    reports.withLock { $0.append(report) }
+  }
+
+  /// The oldest; nil if there is none. It is left here.
+  var first: CrashReport? { reports.withLock { $0.first } }
+
+  /// Takes it, unless another thread has. The ring counts it until ``Ring/noteSurvival()``.
+  func take(_ report: CrashReport) -> Bool {
+    reports.withLock { reports in
+      guard reports.first == report else { return false }
+      reports.removeFirst()
+      return true
+    }
+  }
+
+  /// Counts what is left as lost: no record is made any more.
+  func giveUp() {
+    while let report = first, take(report) {
+      ring.countLoss(.ringFull, .critical)
+      ring.noteSurvival()
+    }
+  }
+}
