@@ -31,6 +31,7 @@ package struct Recovery: ~Copyable {
   private let ringName: String
   private let settings: ArchiveSeries.Settings
   private let ring: DeadRing
+  private let heads: ArchiveHeads
 
   /// Recovers every ring of `store` in `ringDirectory` whose process is dead.
   ///
@@ -49,12 +50,13 @@ package struct Recovery: ~Copyable {
       return []
     }
     UnfinishedRings.sweep(of: store, in: ringDirectory)
+    let heads = ArchiveHeads()
     for name in names.sorted() {
       guard let ring = FileNames.Ring(fileName: name), store == nil || ring.store == store else {
         continue
       }
       do {
-        let session = try recover(name, ringDirectory, archiveDirectory, settings)
+        let session = try recover(name, ringDirectory, archiveDirectory, settings, heads)
         if let session { recovered.append(session) }
       } catch {
         problem(error)
@@ -73,9 +75,11 @@ package struct Recovery: ~Copyable {
   }
 
   /// Recovers one ring; nil if its process is alive, or it was recovered meanwhile.
+  ///
+  /// - Parameter heads: Of the archives that are there, if others are recovered beside it.
   package static func recover(
     _ name: String, _ ringDirectory: borrowing Directory, _ archiveDirectory: borrowing Directory,
-    _ settings: ArchiveSeries.Settings
+    _ settings: ArchiveSeries.Settings, _ heads: ArchiveHeads = ArchiveHeads()
   ) throws(LogError) -> RecoveredSession? {
     do {
       let ownership = try Ownership(of: ringDirectory)
@@ -91,7 +95,7 @@ package struct Recovery: ~Copyable {
       if let problem = try problem(ofHeadIn: ring.file) {
         throw try putAside(name, problem, ringDirectory)
       }
-      let recovery = try Recovery(name, ring, settings)
+      let recovery = try Recovery(name, ring, settings, heads)
       let session = try recovery.run(archiveDirectory)
       try removeIfThere(name, ringDirectory)
       TestPoint.reach(.recoveryRingRemoved)
@@ -160,10 +164,11 @@ package struct Recovery: ~Copyable {
   }
 
   private init(
-    _ name: String, _ ring: consuming LockedFile, _ settings: ArchiveSeries.Settings
+    _ name: String, _ ring: consuming LockedFile, _ settings: ArchiveSeries.Settings,
+    _ heads: ArchiveHeads
   ) throws(LogError) {
     ringName = name
-    self.settings = settings
+    (self.settings, self.heads) = (settings, heads)
     self.ring = try DeadRing(ring)
   }
 
@@ -208,7 +213,7 @@ package struct Recovery: ~Copyable {
     var infos: [ArchiveInfo] = []
     for name in try directory.names() {
       guard let parts = FileNames.Archive(fileName: name),
-        parts.session == image.head.identity.session || isResumed(parts),
+        isAnyWanted([parts.id]),
         let info = try ArchiveInfo.read(parts, name, in: directory)
       else { continue }
       infos.append(info)
@@ -250,15 +255,13 @@ package struct Recovery: ~Copyable {
     var archives: [ArchiveFile] = []
     var isAnyUnreadable = false
     let ownership = try Ownership(of: directory)
-    for name in try directory.names() {
-      guard let parts = FileNames.Archive(fileName: name),
-        parts.session == session || isResumed(parts)
-      else { continue }
+    for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
       // One that is not there is told by opening it.
       if let status = try directory.status(of: name), !ownership.isOwn(status) { continue }
+      guard isAnyWanted(heads.ids(of: name, in: directory)) else { continue }
       switch try Self.open(name, in: directory) {
       case .archives(let found):
-        if isResumed(parts), let last = found.last {
+        if found.first?.head.id == image.resumed, let last = found.last {
           try cutTornHead(behind: last, name, directory)
         }
         archives += found.filter { $0.head.identity.session == session }
@@ -269,11 +272,11 @@ package struct Recovery: ~Copyable {
     return (archives.sorted { $0.head.number < $1.head.number }, isAnyUnreadable)
   }
 
-  /// Whether it is the file behind whose archives the session began its own.
-  private func isResumed(_ name: FileNames.Archive) -> Bool {
-    guard let target = image.resumed else { return false }
-    return name.store == image.head.identity.storeName
-      && target == ArchiveID(session: name.session, number: name.number)
+  /// Whether a file that begins with one of them may have archives of the session: its own, or that
+  /// behind which the session began its own.
+  private func isAnyWanted(_ first: [ArchiveID]) -> Bool {
+    let (session, resumed) = (image.head.identity.session, image.resumed)
+    return first.contains { $0.session == session || $0 == resumed }
   }
 
   /// Cuts off what there is of a head that the process was writing when it died: without it, the file is closed as it was before.

@@ -743,7 +743,18 @@ def read_ring(path, sessions, report):
         entries = os.pread(file, dictionary_size, dictionary)   # read after the records
         session.add_entries(entries, not same_boot, lambda start, end: damage(
             "dictionary: %d bytes damaged at %d" % (end - start, dictionary + start)))
-        session.ring_losses = struct.unpack("<64Q", losses)
+        session.ring_losses = list(struct.unpack("<64Q", losses))
+        if CRASH in areas and not is_locked(file):
+            session.ring_losses[LEVELS.index("critical")] += survived_signals(file, areas[CRASH][0], damage)
+
+
+def survived_signals(file, place, damage):
+    """How many signals the process had survived of which it had made no record."""
+    _, count, copy, _ = os.pread(file, 4, place).ljust(4, b"\0")
+    if count == copy:
+        return count
+    damage("the number of survived signals is damaged")
+    return 0
 
 
 def is_place(place, complement, size):

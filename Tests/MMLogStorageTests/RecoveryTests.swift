@@ -430,6 +430,26 @@ import Testing
     #expect(readHere([down.folder.path]).records.map(\.message) == ["first", "last"])
   }
 
+  /// Somebody has given two archives each other's names, or one of them any name.
+  @Test(arguments: [true, false])
+  func archivesAreKnownByWhatIsInThem(areSwapped: Bool) throws {
+    writeOverlap()
+    let other = TestLog(session: 2)
+    other.writesRing = false
+    other.write("other", ticks: 1)
+    other.archive()
+    let mine = log.save().filter { $0.hasSuffix(".mmlog") }
+    let (name, otherName) = ((mine[0] as NSString).lastPathComponent, "other.mmlog")
+    let othersName = name.replacing("\(log.identity.session)", with: "\(other.identity.session)")
+    log.folder.put(areSwapped ? othersName : otherName, log.archives[0])
+    log.folder.put(areSwapped ? name : othersName, other.archives[0])
+    if !areSwapped { try FileManager.default.removeItem(atPath: mine[0]) }
+
+    #expect(try recover().sessions.map(\.recordCount) == [20])
+    let expected = (0..<40).map { "record \($0)" } + ["other"]
+    #expect(messages().sorted() == expected.sorted())
+  }
+
   @Test func recoveryRotatesByItsSize() throws {
     let text = String(repeating: "x", count: 2000)
     for index in 0..<16 { log.write(text, ticks: UInt64(index), thread: UInt32(index)) }

@@ -198,6 +198,8 @@ import Testing
   #if DEBUG
     /// Opens a store whose ring is full, and whose disk is too.
     private static func openFull(_ path: String) throws -> LogStore {
+      // The store's handler goes on to it.
+      signal(SIGABRT) { _ in }
       let store = try open(path) {
         $0.makeTiny()
         $0.fullRing = .dropNewest
@@ -211,7 +213,6 @@ import Testing
 
     /// Survives a signal, and waits until that is no cause of death any more; some seconds at most.
     private static func survive(_ path: String) throws {
-      signal(SIGABRT) { _ in }
       try MMLogSystem.Thread(name: "worker") { raise(SIGABRT) }.join()
       for _ in 0..<100 where !Contents(path).crashes.isEmpty { usleep(100_000) }
     }
@@ -242,7 +243,8 @@ import Testing
         for _ in 1...2 { try CrashRecorderTests.survive(path) }
         ForcedFault.clear(under: path)
         try store.flush(.archive)
-        while Contents(path).records.count(where: { $0.level == .critical }) < 2 { usleep(10_000) }
+        let isMissing = { Contents(path).records.count { $0.level == .critical } < 2 }
+        for _ in 0..<100 where isMissing() { usleep(100_000) }
         dieOfNoMemory()
       }
       let contents = Contents(folder.path)

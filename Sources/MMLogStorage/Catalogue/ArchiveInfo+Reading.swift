@@ -34,7 +34,8 @@ extension ArchiveInfo {
       state: try ArchiveState(of: file, name: fileName, in: directory))
   }
 
-  private static func head(of file: borrowing File) throws(SystemError) -> ArchiveHead? {
+  /// The head of an archive's file; nil if it cannot be read.
+  static func head(of file: borrowing File) throws(SystemError) -> ArchiveHead? {
     let bytes = try file.bytes(at: 0, count: HeadLayout.size)
     return bytes.withUnsafeBytes { bytes in try? ArchiveHead(bytes) }
   }
