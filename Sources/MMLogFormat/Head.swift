@@ -276,7 +276,8 @@ package struct RingHead: Equatable, Sendable {
   }
 
   /// Reads and checks a head; after that, every offset of its geometry lies within the file size that
-  /// the head states, which the caller compares with the real one. Every area lies before the dictionary.
+  /// the head states, which the caller compares with the real one, and every area lies before the
+  /// dictionary.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
     let head = try CheckedHead(bytes, is: .ring)
     isMended = head.isMended

@@ -2,7 +2,7 @@
 // previous + size, and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change
 // both together.
 //
-//   ring     [ head 512 | area table 512 ] [ areas ] [ dictionary ] [ captured places ] [ segment 0 ] …
+//   ring     [ head 512 | area table 512 ] [ areas ] [ dictionary ] [ captured places ] [ segment ] …
 //   areas    [ session state | clock pairs ] [ ledger ] [ control page ] [ report of a crash ]
 //   segment  [ header 128 ] [ record ] [ record ] … zeros
 //   record   [ length kind check ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
@@ -93,7 +93,8 @@ package enum RingLayout {
   package static let stateClosed: UInt32 = 2
 }
 
-/// The table of a ring's areas, behind its head: entries up to one of kind 0, and a check where the head has it.
+/// The table of a ring's areas, behind its head: entries up to one of kind 0, and a check where the
+/// head has it.
 package enum AreaTableLayout {
   package static let kind = 0
   package static let offset = kind + 4 + 4

@@ -43,7 +43,8 @@ private struct Area {
   }
 }
 
-/// Where a ring has what has its place by the area table (FORMAT.md, 3), each as far as this version knows what is in it.
+/// Where a ring's areas are: what its area table says (FORMAT.md, 3). Of each area, as much as this
+/// version knows.
 package struct RingAreas: Equatable, Sendable {
   /// See ``SessionStateLayout``.
   package var sessionState: Range<Int>
@@ -95,7 +96,8 @@ package struct RingAreas: Equatable, Sendable {
 }
 
 extension RingAreas {
-  /// Reads the table of a ring; if it says nothing that can be, the areas are where a writer of this version puts them.
+  /// Reads the table of a ring; if it cannot be right, the areas are where a writer of this version
+  /// puts them.
   ///
   /// - Parameters:
   ///   - ring: The ring's first bytes.

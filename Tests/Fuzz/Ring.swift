@@ -1,6 +1,7 @@
 import MMLogFormat
 
-/// A ring as it is fuzzed: without the seven kilobytes that say little, before its dictionary and behind its clock.
+/// A ring as it is fuzzed: without the seven kilobytes that say little, before its dictionary and
+/// behind its clock.
 enum Ring {
   private static let gap =
     RingLayout.clocks + ClocksLayout.size..<RingLayout.dictionary

@@ -569,7 +569,8 @@ class Session:
         expected = 1
         for number in sorted(self.numbers):
             if number > expected:
-                self.report.note("%s: archives %d to %d are not here" % (self.name, expected, number - 1))
+                self.report.note("%s: archives %d to %d are not here"
+                                 % (self.name, expected, number - 1))
             expected = number + 1
         if self.newest >= expected:
             self.report.damage("%s: archive %d is not here" % (self.name, self.newest))
@@ -577,6 +578,13 @@ class Session:
 
 ENDINGS = {1: "closed", 2: "killed", 3: "exited", 4: "ended by signal %d from process %d",
            5: "crashed by signal %d from process %d", 6: "killed, or the machine went down"}
+
+
+def crash_end(data):
+    """The end of a session that a report of a crash tells of; None if there is none."""
+    if u32(data, 0) not in (2, 4) or crc32c(data[8:]) != u32(data, 4):
+        return None
+    return ENDINGS[5] % (u32(data, 8), u32(data, 20)), i64(data, 48)
 
 
 def session_end(data):
@@ -625,11 +633,12 @@ def running_boot():
 
 STATE, CLOCKS, LEDGER, CONTROL, CRASH = 1, 2, 3, 4, 5
 # {kind: (offset, size)}: where a writer of version 2 puts its areas
-USUAL_AREAS = {STATE: (1024, 64), CLOCKS: (1088, 96), LEDGER: (1536, 512), CONTROL: (2048, 2560), CRASH: (4608, 3416)}
+USUAL_AREAS = {STATE: (1024, 64), CLOCKS: (1088, 96), LEDGER: (1536, 512), CONTROL: (2048, 2560),
+               CRASH: (4608, 3416)}
 
 
 def parse_areas(table, limit):
-    """The areas that a table names, of known kinds and of others; limit is where the dictionary begins."""
+    """The areas that a table names; limit is where the dictionary begins."""
     if crc32c(table[:508]) != u32(table, 508):
         raise Malformed("its check is wrong")
     areas, end = {}, 1024
@@ -721,12 +730,18 @@ def read_ring(path, sessions, report):
             damage("cut off at %d of %d bytes" % (actual, size))
         session = sessions.open(head)
         areas = ring_areas(data, dictionary, damage)
-        state, clocks, losses = (os.pread(file, USUAL_AREAS[kind][1], areas[kind][0]).ljust(USUAL_AREAS[kind][1], b"\0")
-                                 for kind in (STATE, CLOCKS, LEDGER))
+
+        def area(kind):
+            size = USUAL_AREAS[kind][1]
+            return os.pread(file, size, areas[kind][0]).ljust(size, b"\0")
+
+        state, clocks, losses = area(STATE), area(CLOCKS), area(LEDGER)
         session.ring_state = u32(state, 0)
         session.newest = 0 if is_locked(file) else u32(state, 4)
         if not session.end and session.ring_state == 1:
             session.end = session_end(state[32:64])
+        if CRASH in areas:
+            session.end = crash_end(area(CRASH)) or session.end
         session.archive_level = data[456]
         same_boot = any(head.boot) and head.boot == running_boot()
         clock = ring_clock(clocks, head.started)
@@ -864,7 +879,7 @@ def decompressed(data, size):
 
 
 def frames_of(data, limit, archive, damage, note):
-    """Yields the archive's frames with right headers, as they stand; looks for the next one after anything else."""
+    """Yields the archive's frames with right headers; looks for the next one after anything else."""
     at, bad, budget = 512, None, 16 * limit
     while at < limit and budget > 0:
         frame = parse_frame(data, at, limit)
@@ -896,7 +911,7 @@ def frames_of(data, limit, archive, damage, note):
 
 
 def in_order(frames, count, damage):
-    """The frames by rising ordinal, each header once; count is how many there should be, if that is known."""
+    """The frames by rising ordinal, each header once; count is how many there should be, or 0."""
     ordered, headers = [], {}
     for frame in frames:
         other = headers.get(frame.header)
@@ -979,8 +994,9 @@ def read_archive(path, data, sessions, report):
 
     closed = has_trailer(data)
     limit = len(data) - 80 if closed else len(data)
-    frames, count = [], u32(data, limit + 40) if closed else 0
-    for frame in in_order(list(frames_of(data, limit, archive_id(data), damage, note)), count, damage):
+    found = list(frames_of(data, limit, archive_id(data), damage, note))
+    frames = []
+    for frame in in_order(found, u32(data, limit + 40) if closed else 0, damage):
         try:
             add_frame(frame, frames, session, damage)
         except Malformed as error:

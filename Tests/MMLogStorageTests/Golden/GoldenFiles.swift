@@ -11,7 +11,7 @@ import MMLogTestFiles
 /// - encoded: session E, the records of closed, as an encoder of columns once wrote them.
 /// - resumed: sessions F and G, as closed, one behind the other in one file.
 /// - flight: session H, a ring with flight records, of which some are captured.
-/// - later: a ring with what a later writer may add: ``GoldenLater``.
+/// - later, later-archive: what a later writer may add, in a ring and in an archive: ``GoldenLater``.
 enum GoldenFiles {
   static let epoch: Int64 = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
 

@@ -1,10 +1,17 @@
 import MMLogFormat
 import MMLogTestFiles
 
-/// A ring with what a later writer may add and a reader passes over, and one record with a key set, which it cannot read.
+/// What a later writer may add and a reader passes over, and one record with a key set, which it
+/// cannot read.
 enum GoldenLater {
   static let session = log().identity.session
   static var ring: [UInt8] { log().ring }
+  /// The ring's records, in rows.
+  static var archive: [UInt8] {
+    let log = log()
+    log.archive()
+    return log.archives[0]
+  }
 
   private static func log() -> TestLog {
     let log = TestLog(
@@ -30,7 +37,7 @@ enum GoldenLater {
   /// The words before and after a text.
   private static let records: [(RecordFlags, before: [UInt64], after: [UInt64])] = [
     (.extensions, [2 | 5 << 8, 77, 78], []),
-    ([.thread, .extensions], [3 | 1003 << 32, 0], []),
+    ([.thread, .extensions], [1 | 1001 << 32, 0], []),
     ([.extensions, .metadata], [1, 99], ValueWords.metadata([("venue", .text("XETR"))])),
     // Its key set is number 9.
     (.metadata, [], [1 | 9 << 32, 77]),

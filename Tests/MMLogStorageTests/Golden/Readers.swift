@@ -28,7 +28,8 @@ func readHere(_ paths: [String]) -> ReadResult {
     switch item {
     case .record(let record): result.records.append(ReadRecord(record))
     case .damage, .losses: result.hasTrouble = true
-    case .gap, .unfinished, .crashed, .sessionStarted, .sessionEnded: break
+    case .gap(let gap): if gap.isLoss { result.hasTrouble = true }
+    case .unfinished, .crashed, .sessionStarted, .sessionEnded: break
     }
   }
   return result

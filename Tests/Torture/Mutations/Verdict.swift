@@ -108,9 +108,10 @@ struct Verdict {
         && file.bytes.prefix(4096) != original.bytes.prefix(4096)
         && scene.relics.contains { relic in
           relic.isRing && relic.has(session)
-            && stride(from: 512, to: 1024, by: 32).contains {
-              file.bytes[$0..<$0 + 32] != original.bytes[$0..<$0 + 32]
-                && file.bytes[$0..<$0 + 32] == relic.bytes[$0..<$0 + 32]
+            && RingAreas.usual.clockPairs.contains {
+              let pair = $0..<$0 + ClockPairLayout.size
+              return file.bytes[pair] != original.bytes[pair]
+                && file.bytes[pair] == relic.bytes[pair]
             }
         }
     }
