@@ -582,7 +582,7 @@ ENDINGS = {1: "closed", 2: "killed", 3: "exited", 4: "ended by signal %d from pr
 
 def crash_end(data):
     """The end of a session that a report of a crash tells of; None if there is none."""
-    if u32(data, 0) not in (2, 4) or crc32c(data[8:]) != u32(data, 4):
+    if data[0] not in (2, 4) or crc32c(data[8:]) != u32(data, 4):
         return None
     return ENDINGS[5] % (u32(data, 8), u32(data, 20)), i64(data, 48)
 

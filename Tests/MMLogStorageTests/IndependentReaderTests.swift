@@ -40,6 +40,12 @@ import Testing
     try check(["record 1", "record 2"], hasTrouble: true)
   }
 
+  @Test func survivedSignalsWithoutARecordAreLossesOfADeadSession() throws {
+    log.write("record 1", ticks: 1)
+    log.put([0, 2, 2], at: RingLayout.crash)
+    try check(["record 1"], hasTrouble: true)
+  }
+
   @Test func theNewestArchiveOfADeadSessionIsMissed() throws {
     _ = archive(1)
     log.store(1, at: RingLayout.newestArchive)
