@@ -1,4 +1,4 @@
-import CMMLog
+public import CMMLog
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -7,16 +7,19 @@ extension LogCall {
   /// Commits a record whose call site is not in the writer's cache, or that is not yet in the ring.
   ///
   /// - Parameters:
-  ///   - cursor: The record, of which all but the leading words is written.
+  ///   - writer, start, next, check: The ``RecordCursor`` of a record of which all but the leading words is written.
   ///   - tail: Its identity word without the call site.
   ///   - site: The log statement.
   @usableFromInline @inline(never)
   static func commit(
-    _ cursor: RecordCursor, _ tail: UInt64, _ site: UnsafePointer<NewCallSite>
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
+    _ next: UnsafeMutablePointer<UInt64>, _ check: UInt64, _ tail: UInt64,
+    _ site: UnsafePointer<NewCallSite>
   ) {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    let writer = cursor.writer
+    let flags = UInt8(truncatingIfNeeded: tail >> RecordLayout.flagsShift)
+    let cursor = RecordCursor(writer, start, next, check: check, flags: flags)
     defer { leave(writer) }
     guard let session = Session.of(writer.pointee.thread) else { return }
     let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
@@ -29,8 +32,7 @@ extension LogCall {
     } else if !record.appendCallSite(site, of: session.ring.identity.session) {
       return lose(.tooLarge, level, writer, session)
     }
-    let flags = RecordFlags(rawValue: cursor.flags)
-    if flags.contains(.cut) { session.ring.countLoss(.cut, level) }
+    if RecordFlags(rawValue: flags).contains(.cut) { session.ring.countLoss(.cut, level) }
     if writer.pointee.in_scratch != 0 {
       place(record, level, writer, session)
     } else {
@@ -106,7 +108,8 @@ struct UnfinishedRecord {
     let most = site.pointee.largestEntry + wordSize
     let writer = cursor.writer
     if UnsafeMutableRawPointer(cursor.next) + most > UnsafeMutableRawPointer(writer.pointee.limit) {
-      let place = WriterRoom.within(cursor, value: most, beside: wordSize)
+      let place = WriterRoom.within(
+        writer, cursor.start, cursor.next, cursor.flags, value: most, beside: wordSize)
       guard writer.pointee.lost == 0, place.longest >= most else { return false }
       cursor = place.cursor
     }

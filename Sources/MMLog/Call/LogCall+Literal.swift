@@ -15,7 +15,9 @@ extension LogCall {
     case .ring(var record):
       if !record.cursor.stands(at: writer) {
         // Not all of it: its pieces are constants here.
-        (record.cursor, record.pieces.more) = adopt(record.cursor, record.pieces.further, writer)
+        let cursor = record.cursor
+        (record.cursor, record.pieces.more) = adopt(
+          cursor.writer, cursor.start, cursor.next, cursor.flags, record.pieces.further, writer)
       }
       return record
     case .beside(let memory): return adopt(memory, writer)
@@ -37,9 +39,13 @@ extension LogCall {
   /// Copies the record of a literal that another call has asked for. If that call is over, there is nothing to copy.
   @usableFromInline @inline(never)
   static func adopt(
-    _ cursor: RecordCursor, _ pieces: FurtherPieces, _ writer: UnsafeMutablePointer<mmlog_writer>
+    _ asked: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
+    _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, _ pieces: FurtherPieces,
+    _ writer: UnsafeMutablePointer<mmlog_writer>
   ) -> (RecordCursor, MorePieces) {
-    copy(cursor, pieces, unless: isOpen(cursor, around: writer) ? nil : .damaged, to: writer)
+    let cursor = RecordCursor(asked, start, next, check: 0, flags: flags)
+    let loss = isOpen(cursor, around: writer) ? nil : LossCause.damaged
+    return copy(cursor, pieces, unless: loss, to: writer)
   }
 
   private static func copy(

@@ -3,8 +3,8 @@ public import MMLogFormat
 
 /// Where a record is being built: in its thread's segment, past the last committed record.
 ///
-/// Small, and always passed by value: so the optimiser keeps it in registers, also across the outlined calls
-/// that a full segment or a rare kind of value need.
+/// The optimizer keeps it in registers. Five words are one too many for Swift to pass it to a function there, so the outlined
+/// functions that a hot path may call take its fields, each by itself: else every log call would store them.
 @frozen
 public struct RecordCursor {
   /// The thread's writer, which the log call has made busy.
@@ -30,6 +30,15 @@ public struct RecordCursor {
     flags = 0
   }
 
+  /// Puts together what a function was passed by fields.
+  init(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
+    _ next: UnsafeMutablePointer<UInt64>, check: UInt64, flags: UInt8
+  ) {
+    (self.writer, self.start, self.next) = (writer, start, next)
+    (self.check, self.flags) = (check, flags)
+  }
+
   /// Whether it is what a writer would commit next.
   @inlinable @inline(__always)
   func stands(at writer: UnsafeMutablePointer<mmlog_writer>) -> Bool {
@@ -52,7 +61,7 @@ public struct RecordCursor {
   @inlinable @inline(__always)
   mutating func append(checked word: UInt64) {
     if UnsafeMutableRawPointer(next) + 16 > UnsafeMutableRawPointer(writer.pointee.limit) {
-      self = WriterRoom.within(self, value: 0, beside: 16).cursor
+      self = WriterRoom.within(writer, start, next, flags, value: 0, beside: 16).cursor
     }
     append(word)
   }
@@ -77,7 +86,8 @@ public struct RecordCursor {
     if UnsafeMutableRawPointer(next) + (count &+ 16 &+ reserve)
       > UnsafeMutableRawPointer(writer.pointee.limit)
     {
-      let room = WriterRoom.within(self, value: count, beside: 16 &+ reserve)
+      let room = WriterRoom.within(
+        writer, start, next, flags, value: count, beside: 16 &+ reserve)
       self = room.cursor
       if count > room.longest {
         count = room.longest

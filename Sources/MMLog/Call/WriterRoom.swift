@@ -32,14 +32,17 @@ enum WriterRoom {
   /// Makes room in the middle of a record: moves it to a fresh segment, or to private memory.
   ///
   /// - Parameters:
-  ///   - cursor: The record.
+  ///   - writer, start, next, flags: The record's ``RecordCursor``. Its check is made anew.
   ///   - value: How many bytes the next value has.
   ///   - beside: How many bytes are needed beside it.
   @usableFromInline @inline(never)
-  static func within(_ cursor: RecordCursor, value: Int, beside: Int) -> Place {
+  static func within(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
+    _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, value: Int, beside: Int
+  ) -> Place {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    let writer = cursor.writer
+    let cursor = RecordCursor(writer, start, next, check: 0, flags: flags)
     // The rest goes over its beginning.
     if writer.pointee.lost != 0 { return place(cursor, RecordLayout.bodyWord * wordSize, beside) }
     let used = cursor.size
