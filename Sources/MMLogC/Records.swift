@@ -49,7 +49,7 @@ extension RecordCursor {
   }
 
   private mutating func append(_ field: mmlog_field) {
-    append(key: UnsafeRawBufferPointer(start: field.name, count: mmlog_text_length(field.name)))
+    append(key: field.nameBytes)
     switch field.kind {
     case MMLOG_FIELD_INT: append(.int, UInt64(bitPattern: field.value.integer))
     case MMLOG_FIELD_UINT: append(.uint, field.value.unsigned_integer)
@@ -63,6 +63,15 @@ extension RecordCursor {
 }
 
 extension mmlog_field {
+  /// `(null)` for a name that is NULL, as for a text.
+  fileprivate var nameBytes: UnsafeRawBufferPointer {
+    let none: StaticString = "(null)"
+    guard let name = name else {
+      return UnsafeRawBufferPointer(start: none.utf8Start, count: none.utf8CodeUnitCount)
+    }
+    return UnsafeRawBufferPointer(start: name, count: mmlog_text_length(name))
+  }
+
   fileprivate var bytes: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: value.text, count: length)
   }

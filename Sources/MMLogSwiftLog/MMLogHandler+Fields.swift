@@ -11,7 +11,7 @@
       of event: Logging.LogEvent, _ provided: Logging.Logger.Metadata?,
       to record: inout RecordCursor
     ) {
-      let (ofEvent, source) = (event.metadata ?? [:], event.givenSource)
+      let (ofEvent, source) = (event.metadata ?? [:], recordsSource ? event.givenSource : nil)
       if provided == nil && metadata.isEmpty && source == nil && event.error == nil {
         // As it mostly is: nothing can be passed over.
         return record.append(ofEvent, privacy)

@@ -21,7 +21,7 @@
   /// and while the process exits. After ``/MMLog/LogStore/close()`` they are dropped and counted. Loggers that were made before the bootstrap keep
   /// the handler that swift-log gave them, which prints.
   ///
-  /// A call neither locks nor enters the kernel, and allocates nothing itself; but swift-log's message is a `String`, which is
+  /// A call neither locks nor enters the kernel. It allocates nothing itself but what ``recordsSource`` asks for. swift-log's message is a `String`, which is
   /// made before, and texts of other types in the metadata are made during the call. To record typed arguments, use ``/MMLog/LogStore``'s own loggers.
   public struct MMLogHandler: LogHandler {
     private let logger: MMLog.Logger
@@ -37,6 +37,13 @@
     public var privacy: @Sendable (Logging.Logger.MetadataValueAttributes) -> Privacy = {
       $0[ValuePrivacy.self]?.privacy ?? .public
     }
+
+    /// Whether the source that a call gives, as in `logger.info("…", source: "Matching")`, is recorded as `source`. Default: it is.
+    ///
+    /// swift-log makes a text of the module's name for each event that is asked for its source, whether or not the call gives one. That takes
+    /// longer than all else that this handler does for a short message, and allocates if the name is longer than 15 bytes. Where no call gives a source,
+    /// `false` saves it.
+    public var recordsSource = true
 
     /// Makes a handler for one label.
     ///

@@ -91,7 +91,10 @@ struct StatementTests {
     let fields = record.fields
     #expect(
       fields.map(\.name)
-        == ["int", "uint", "double", "bool", "text", "null", "part", "private", "hash", "again"])
+        == [
+          "int", "uint", "double", "bool", "text", "null", "part", "private", "hash", "again",
+          "(null)",
+        ])
     let shown = fields.map { "\($0.value)" }
     let texts = ["someone", "(null)", "ab"].map { "string(\(Array($0.utf8)))" }
     #expect(

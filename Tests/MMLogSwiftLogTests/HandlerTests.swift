@@ -125,6 +125,21 @@
       #expect(records[3].line == Int(UInt32.max))
     }
 
+    @Test("records no source where none is wanted")
+    func withoutSource() throws {
+      let test = try HandlerStore()
+      let logger = Logger(label: "l") {
+        var handler = MMLogHandler(label: $0, store: test.store)
+        handler.recordsSource = false
+        return handler
+      }
+      logger.info("one", source: "Matching")
+      logger.info("two", metadata: ["source": "mine"], source: "Matching")
+      let records = try test.closeAndRead()
+      #expect(records[0].metadata.isEmpty)
+      #expect(records[1].metadata == ["source": "mine"])
+    }
+
     @Test("keeps the types of numbers and Booleans")
     func types() throws {
       let test = try HandlerStore()

@@ -101,6 +101,11 @@ defer { try? FileManager.default.removeItem(at: folder) }
 let store = try LogStore(directory: folder.path, name: "benchmark")
 let idle = Logger(label: "benchmark") { _ in IdleHandler() }
 let ours = Logger(label: "benchmark") { MMLogHandler(label: $0, store: store) }
+let lean = Logger(label: "benchmark") {
+  var handler = MMLogHandler(label: $0, store: store)
+  handler.recordsSource = false
+  return handler
+}
 let log = store.logger(label: "benchmark")
 
 print(
@@ -108,16 +113,19 @@ print(
 )
 print()
 print(
-  "| | idle handler | mmlog's handler | above | allocations, idle | mmlog's | mmlog's own logger |")
-print("|---|---:|---:|---:|---:|---:|---:|")
+  "| | idle handler | mmlog's handler | above | above, without sources | allocations, idle | mmlog's | without sources | mmlog's own logger |"
+)
+print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
 for workload in workloads where arguments.isEmpty || workload.name == arguments[0] {
-  var (nothing, handled, direct): ([Cost], [Cost], [Cost]) = ([], [], [])
+  var (nothing, handled, sourceless, direct): ([Cost], [Cost], [Cost], [Cost]) = ([], [], [], [])
   // The first round, which finds everything cold, does not count.
   for _ in 0...rounds {
     nothing.append(measure { workload.call(idle, $0) })
     // The ring is empty each time: what is measured is the call, not the drainer.
     try store.flush(.archive)
     handled.append(measure { workload.call(ours, $0) })
+    try store.flush(.archive)
+    sourceless.append(measure { workload.call(lean, $0) })
     try store.flush(.archive)
     direct.append(measure { workload.direct(log, $0) })
     try store.flush(.archive)
@@ -128,8 +136,9 @@ for workload in workloads where arguments.isEmpty || workload.name == arguments[
   }
   let cells = [
     workload.name, summary(times(nothing)), summary(times(handled)),
-    summary(zip(times(handled), times(nothing)).map(-)), allocations(nothing), allocations(handled),
-    summary(times(direct)),
+    summary(zip(times(handled), times(nothing)).map(-)),
+    summary(zip(times(sourceless), times(nothing)).map(-)), allocations(nothing),
+    allocations(handled), allocations(sourceless), summary(times(direct)),
   ]
   print("| \(cells.joined(separator: " | ")) |")
 }

@@ -295,7 +295,8 @@ void mmlog_vlog(mmlog_logger *logger, mmlog_level level, const char *file, uint3
                 const char *format, va_list arguments)
     __attribute__((format(printf, 6, 0), nonnull(1, 3, 5, 6)));
 
-// ---- Making fields. The name and the text have to last until the statement is done. Async-signal-safe.
+// ---- Making fields. The name and the text have to last until the statement is done; a name that is NULL is "(null)".
+// Async-signal-safe.
 
 static inline mmlog_field mmlog_field_int(const char *name, int64_t value) {
   mmlog_field field = {name, MMLOG_FIELD_INT, 0, {value}};
