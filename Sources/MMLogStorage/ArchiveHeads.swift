@@ -1,31 +1,32 @@
 import MMLogFormat
 import MMLogSystem
 
-/// Which archive each file of a directory begins with, as its head says: files may have got one
-/// another's names. Each is read once.
+/// What the archives of a directory begin with, by their heads: files may have got one another's
+/// names. Each is read once.
 package final class ArchiveHeads {
-  private var known: [String: ArchiveID?] = [:]
+  /// What is known of a file before it is gone through.
+  struct Contents {
+    /// What its name and its head say; either may be wrong.
+    var first: [ArchiveID]
+    /// Whether its head is damaged, so that only its frames say whose it is.
+    var isHeadLost = false
+  }
+
+  private var known: [String: Contents] = [:]
 
   package init() {}
 
-  /// What a file may begin with, as its name and its head say: either may be wrong.
-  func ids(of name: String, in directory: borrowing Directory) -> [ArchiveID] {
-    let ids = [FileNames.Archive(fileName: name)?.id, id(of: name, in: directory)]
-    return ids.compactMap { $0 }
-  }
-
-  /// Nil where there is no head that can be read: then its name has to do.
-  private func id(of name: String, in directory: borrowing Directory) -> ArchiveID? {
-    if let id = known[name] { return id }
-    let id = try? read(name, in: directory)
-    known[name] = .some(id)
-    return id
-  }
-
-  private func read(
-    _ name: String, in directory: borrowing Directory
-  ) throws(SystemError) -> ArchiveID? {
-    try ArchiveInfo.head(of: directory.openFile(name, [.read, .nonBlocking]))?.id
+  func contents(of name: String, in directory: borrowing Directory) -> Contents {
+    if let contents = known[name] { return contents }
+    var contents = Contents(first: [FileNames.Archive(fileName: name)?.id].compactMap { $0 })
+    // What may not be read, as another user's, is known by its name.
+    if let file = try? directory.openFile(name, [.read, .nonBlocking]) {
+      let head = try? ArchiveInfo.head(of: file)
+      contents.isHeadLost = head == nil
+      if let head { contents.first.append(head.id) }
+    }
+    known[name] = contents
+    return contents
   }
 }
 

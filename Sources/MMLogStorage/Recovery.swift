@@ -183,6 +183,9 @@ package struct Recovery: ~Copyable {
     if isAnyUnreadable { coverage.distrust() }
     try dropDamaged(archives, &coverage)
     coverage.settle()
+    if ring.trustsDrained && !coverage.hasDamage && image.showsGap(in: archives, coverage) {
+      coverage.distrust()
+    }
     let lost = archives.last.flatMap { image.lostFrame($0.tail, coverage) }
     let series = try series(archives, directory)
     var sealed: Set<String> = []
@@ -258,14 +261,16 @@ package struct Recovery: ~Copyable {
     for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
       // One that is not there is told by opening it.
       if let status = try directory.status(of: name), !ownership.isOwn(status) { continue }
-      guard isAnyWanted(heads.ids(of: name, in: directory)) else { continue }
+      let contents = heads.contents(of: name, in: directory)
+      let isWanted = isAnyWanted(contents.first)
+      guard isWanted || contents.isHeadLost else { continue }
       switch try Self.open(name, in: directory) {
       case .archives(let found):
         if found.first?.head.id == image.resumed, let last = found.last {
           try cutTornHead(behind: last, name, directory)
         }
         archives += found.filter { $0.head.identity.session == session }
-      case .damaged: isAnyUnreadable = true
+      case .damaged: isAnyUnreadable = isAnyUnreadable || isWanted
       case .gone: break
       }
     }
@@ -335,7 +340,10 @@ package struct Recovery: ~Copyable {
     _ archives: [ArchiveFile], _ directory: borrowing Directory
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
-    if let last = archives.last, !last.isClosed, last.isLast, last.isSound {
+    // One that is there twice is not gone on with: the other has its next ordinals, too.
+    if let last = archives.last, !last.isClosed, last.isLast, last.isSound,
+      archives.count(where: { $0.head.id == last.head.id }) == 1
+    {
       let name = String(last.path.split(separator: "/").last ?? "")
       let file = try LockedFile { () throws(SystemError) in
         try directory.openFile(name, [.read, .write])

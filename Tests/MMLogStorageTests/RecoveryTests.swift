@@ -430,6 +430,46 @@ import Testing
     #expect(readHere([down.folder.path]).records.map(\.message) == ["first", "last"])
   }
 
+  /// As after a disk has lost the end of a file: what the ring still has is not given up.
+  @Test func whatTheRingSaysIsArchivedAndIsNotIsMovedAgain() throws {
+    for index in 0..<30 {
+      log.write("record \(index)", ticks: UInt64(index), thread: UInt32(index % 3 + 1))
+      if index == 9 || index == 19 { log.archive() }
+    }
+    let frames = try ArchiveFile.all(in: File.open(log.save().last ?? "", .read))[0].frames
+    let second = frames.filter { $0.header.type == .records }[1]
+    log.archives[0].removeSubrange(second.offset...)
+    log.save()
+    let before = messages()
+    #expect(before == (0..<30).map { "record \($0)" })
+    #expect(try recover().sessions.map(\.recordCount) == [20])
+    #expect(messages() == before)
+  }
+
+  @Test func anArchiveThatIsThereTwiceIsNotGoneOnWith() throws {
+    writeOverlap()
+    log.save()
+    let end = try #require(
+      ArchiveFile.all(in: File.open(log.save().last ?? "", .read))[0].frames.last?.offset)
+    // Sorted before and behind the whole one.
+    for name in ["aaa.mmlog", "zzz.mmlog"] {
+      log.folder.put(name, Array(log.archives[0].prefix(end)))
+    }
+    #expect(try recover().sessions.map(\.recordCount) == [20])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+  }
+
+  /// A name that is another's, and no head.
+  @Test func anArchiveIsKnownByItsFramesIfItsHeadIsLost() throws {
+    writeOverlap()
+    let mine = log.save().filter { $0.hasSuffix(".mmlog") }
+    log.archives[0].replaceSubrange(0..<512, with: [UInt8](repeating: 0, count: 512))
+    log.folder.put("other.mmlog", log.archives[0])
+    try FileManager.default.removeItem(atPath: mine[0])
+    #expect(try recover().sessions.map(\.recordCount) == [20])
+    #expect(messages().sorted() == (0..<40).map { "record \($0)" }.sorted())
+  }
+
   /// Somebody has given two archives each other's names, or one of them any name.
   @Test(arguments: [true, false])
   func archivesAreKnownByWhatIsInThem(areSwapped: Bool) throws {

@@ -6,32 +6,6 @@ struct RingEvidence {
   let ring: InputFiles.RingInput
   /// By rising number.
   let archives: [ArchiveFile]
-  /// What they have of it; settled.
-  let coverage: Coverage
-
-  /// Whether the ring says of a record that it was archived, and the archives that should have it do
-  /// not: one was cut, or is missing. Those before the first that is here may have been deleted.
-  var showsGap: Bool {
-    guard let first = firstTicks else { return false }
-    return ring.image.segments.contains { segment in
-      var scanner = ring.image.scanner(of: segment, looksBehindZeros: false)
-      while case .record(let view, let offset) = scanner.next(), offset < segment.header.drained {
-        if view.ticks >= first, !ring.image.isFlight(view),
-          !coverage.contains(segment.header, offset: offset, trustsDrained: false)
-        {
-          return true
-        }
-      }
-      return false
-    }
-  }
-
-  /// From when on the archives should have everything.
-  private var firstTicks: UInt64? {
-    if archives.first?.head.number == 1 { return 0 }
-    let frames = archives.lazy.flatMap(\.frames).filter { $0.header.type == .records }
-    return frames.first?.header.summary.firstTicks
-  }
 
   /// The number of the session's newest archive, if that is not there. Of a process that lives, a limit may have deleted it; a dead
   /// one's is kept until it is recovered.

@@ -40,9 +40,10 @@ struct SessionSummary {
     let generations = Set(image.segments.map(\.header.generation))
     for (index, archive) in archives.enumerated() { check(archive, index, generations) }
     coverage.settle()
-    let evidence = RingEvidence(ring: ring, archives: archives, coverage: coverage)
-    if ring.isOfThisBoot && !coverage.hasDamage && evidence.showsGap { noteGap(archives) }
-    missingArchive = evidence.missingArchive
+    if ring.isOfThisBoot && !coverage.hasDamage && image.showsGap(in: archives, coverage) {
+      noteGap(archives)
+    }
+    missingArchive = RingEvidence(ring: ring, archives: archives).missingArchive
     self.ring = RingView(
       image: image, coverage: coverage, isOfThisBoot: ring.isOfThisBoot, isRunning: ring.isRunning)
   }
