@@ -37,7 +37,7 @@ enum Mutations {
         "What a report names",
         "mmlog-torture mutations run --seed 4711 --copies 18 --from 17 --folder /tmp/look"),
     ],
-    quick: ["--seconds", "60"], brief: ["--seconds", "20"]
+    quick: ["--copies", "1000"], brief: ["--copies", "200"]
   ) { arguments, seed, output in
     switch arguments.operands.first {
     case nil: return try runAll(arguments, seed, output)
@@ -47,7 +47,7 @@ enum Mutations {
   }
 
   /// How many copies a process of its own makes, of one directory.
-  private static let batchSize = 500
+  private static let batchSize = 100
   /// One of so many copies is also verified, repaired, recovered and decoded.
   private static let sampling = 10
   /// Copies from which on each mutation has had its turn often enough.
