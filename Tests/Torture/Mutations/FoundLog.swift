@@ -75,8 +75,10 @@ struct Reports {
   /// What is not among others.
   func subtracting(_ others: Reports) -> Reports {
     var left = Reports()
-    let known = Set(others.texts)
-    left.reports = reports.filter { !known.contains($0.text) }
+    // The same may be said of several sessions.
+    left.reports = reports.filter { report in
+      !others.reports.contains { $0.text == report.text && $0.session == report.session }
+    }
     return left
   }
 }

@@ -191,8 +191,9 @@ struct Verdict {
       return .asRetained
     }
     let isOlder = missing.allSatisfy { isOlderState(scene.records[$0]) }
-    // Of a closed one, as of one whose end is not known, somebody can tell.
-    let isClosed = found.endings[session].map { $0.how == nil || $0.how == .closed } ?? false
+    // Of a closed one somebody can tell. Of one whose end is not known, it is always told that its last
+    // records may be missing.
+    let isClosed = found.endings[session]?.how == .closed
     return isOlder && !isClosed ? .asBefore : .silent
   }
 
