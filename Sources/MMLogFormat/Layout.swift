@@ -77,6 +77,7 @@ package enum RingLayout {
   /// What stands in these areas, from the ring's start.
   package static let state = sessionState + SessionStateLayout.state
   package static let newestArchive = sessionState + SessionStateLayout.newestArchive
+  package static let newestFrames = sessionState + SessionStateLayout.newestFrames
   package static let resumed = sessionState + SessionStateLayout.resumed
   package static let ending = sessionState + SessionStateLayout.ending
   package static let firstClockPair = clocks + ClocksLayout.first
@@ -111,8 +112,10 @@ package enum SessionStateLayout {
   package static let newestArchive = state + 4
   /// The archive that the session's first one stands behind: an ``ArchiveIDLayout``.
   package static let resumed = newestArchive + 4
+  /// How many frames the newest archive has at least.
+  package static let newestFrames = resumed + ArchiveIDLayout.size
   /// How the process ended, as it says itself: ``SessionEndLayout``.
-  package static let ending = resumed + ArchiveIDLayout.size + 4
+  package static let ending = newestFrames + 4
   package static let size = ending + SessionEndLayout.size
 }
 

@@ -6,7 +6,8 @@ public struct LogGap: Sendable {
     /// retention may have deleted them; nothing tells that apart from any other removal.
     case archivesNotHere(ClosedRange<Int>)
     /// The archive of this number is not among the files, and it is the newest that a dead session
-    /// began, as its ring says. Retention keeps such an archive until the ring is recovered.
+    /// began, as its ring says. Retention keeps such an archive until the ring is recovered; only while the
+    /// process lived can a limit have deleted it.
     case newestArchiveNotHere(Int)
     /// Each writer numbers its records, and numbers are left out between records that are here.
     /// The records were lost (then ``LogItem/losses(_:_:)`` counts them, too), or their bytes are

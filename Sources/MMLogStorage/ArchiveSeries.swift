@@ -52,9 +52,12 @@ package final class ArchiveSeries {
   private var lastLook: UInt64 = 0
   /// Told of each event.
   package var report: (Event) -> Void = { _ in }
-  /// Told of the number of each archive before it is complete, so that a limit may delete it; to be noted in the ring. A recovery goes on
-  /// from there: readers, and whoever has archives handed on, take two of a number for copies of one.
-  package var note: (UInt32) throws(SystemError) -> Void = { (_) throws(SystemError) in }
+  /// Told of the number of the newest archive, and how many frames it has, after each write to it; to be noted in the ring. A recovery goes on
+  /// from that number, although a limit may have deleted the archive: readers, and whoever has archives handed on, take two of a number for
+  /// copies of one. A reader misses the frames if the file was cut.
+  package var note: (_ number: UInt32, _ frames: UInt32) throws(SystemError) -> Void = {
+    (_, _) throws(SystemError) in
+  }
 
   /// - Parameters:
   ///   - directory: Where the archives are.
@@ -91,23 +94,34 @@ package final class ArchiveSeries {
     let archive = try writer()
     let before = archive.end
     try archive.append(rows, dictionary: dictionary, fields)
+    try note(number, archive.frameCount)
     return archive.end - before
+  }
+
+  private func append(
+    _ body: (ArchiveWriter) throws(SystemError) -> Void
+  ) throws(SystemError) {
+    let archive = try writer()
+    try body(archive)
+    try note(number, archive.frameCount)
   }
 
   /// Appends the losses if they have grown since they were written last.
   package func append(_ losses: LossLedger) throws(SystemError) {
     guard losses != writtenLosses else { return }
-    try writer().append(losses)
+    try append { (archive) throws(SystemError) in try archive.append(losses) }
     writtenLosses = losses
   }
 
   /// Appends what the process died of.
-  package func append(_ crash: CrashReport) throws(SystemError) { try writer().append(crash) }
+  package func append(_ crash: CrashReport) throws(SystemError) {
+    try append { (archive) throws(SystemError) in try archive.append(crash) }
+  }
 
   /// Ends the session: says how in the last archive, and closes that.
   package func end(_ end: SessionEnd, dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     try lookAfterPlace(dictionary: dictionary)
-    try writer().append(end)
+    try append { (archive) throws(SystemError) in try archive.append(end) }
     try close(.end, dictionary: dictionary)
   }
 
@@ -146,7 +160,7 @@ package final class ArchiveSeries {
   ) throws(SystemError) {
     guard let closing = current else { return }
     if !closing.isComplete { report(.willClose(path: closing.path, reason)) }
-    try note(number)
+    try note(number, closing.frameCount)
     try leavingDamaged { (archive) throws(SystemError) in try archive.close(dictionary: dictionary)
     }
     current = nil
@@ -237,7 +251,7 @@ package final class ArchiveSeries {
     _ archive: ArchiveWriter, isWhole: Bool, _ dictionary: UnsafeRawBufferPointer
   ) {
     // Whoever took it away need not let us complete it.
-    try? note(number)
+    try? note(number, archive.frameCount)
     if isWhole { try? archive.close(dictionary: dictionary) }
     current = nil
     report(.takenAway(path: archive.path))

@@ -30,7 +30,7 @@ package final class ArchiveWriter {
   /// How many bytes of the dictionary ``callSites`` knows: not fewer after a write that failed.
   private var dictionaryKnown = 0
   private var index: [IndexEntry] = []
-  private var frameCount: UInt32 = 0
+  package private(set) var frameCount: UInt32 = 0
   private var recordCount: UInt64 = 0
   /// What all records have in common, and how many there are of each level.
   private var summary = RecordSummary()

@@ -76,11 +76,17 @@ final class DeadRing {
     return (isAlive, state.withUnsafeBytes { ArchiveID(resumedIn: $0) }?.session)
   }
 
-  /// Notes the number of the newest archive, before it is complete.
-  func note(archive number: UInt32) throws(SystemError) {
+  /// Notes the number of the newest archive, and no longer says how many frames the one before has.
+  ///
+  /// - Parameter last: What was noted the last time.
+  func note(archive number: UInt32, _ last: inout UInt32) throws(SystemError) {
+    if number == last { return }
+    let place = image.head.areas.sessionState.lowerBound
+    try ring.file.write(all: [0, 0, 0, 0], at: place + SessionStateLayout.newestFrames)
     try ring.file.write(
       all: withUnsafeBytes(of: number.littleEndian) { Array($0) },
-      at: image.head.areas.sessionState.lowerBound + SessionStateLayout.newestArchive)
+      at: place + SessionStateLayout.newestArchive)
+    last = number
   }
 
   /// Notes how far the records of each segment are in an archive.

@@ -181,6 +181,8 @@ package struct Recovery: ~Copyable {
     var coverage = Coverage()
     for archive in archives { coverage.add(archive) }
     if isAnyUnreadable { coverage.distrust() }
+    let lostEnd = image.lostEnd(of: archives)
+    if lostEnd != nil { coverage.distrust() }
     try dropDamaged(archives, &coverage)
     coverage.settle()
     if ring.trustsDrained && !coverage.hasDamage && image.showsGap(in: archives, coverage) {
@@ -190,7 +192,10 @@ package struct Recovery: ~Copyable {
     let series = try series(archives, directory)
     var sealed: Set<String> = []
     series.report = { if case .closed(let path, _) = $0 { sealed.insert(path) } }
-    series.note = { [ring] (number) throws(SystemError) in try ring.note(archive: number) }
+    var noted = image.newestArchive
+    series.note = { [ring] (number, _) throws(SystemError) in
+      try ring.note(archive: number, &noted)
+    }
     TestPoint.reach(.recoveryCutOff)
     let (count, damage) = try moveRecords(to: series, coverage)
     // After the others, which they stand between: see FORMAT.md, 8.
@@ -208,7 +213,8 @@ package struct Recovery: ~Copyable {
       archives: infos, sealed: infos.filter { sealed.contains($0.path) },
       damage: (image.damage + damage).map {
         "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes"
-      } + (lost.map { ["a frame of \($0.summary.count) records: it was not written whole"] } ?? []))
+      } + (lost.map { ["a frame of \($0.summary.count) records: it was not written whole"] } ?? [])
+        + (lostEnd.map { ["archive \(image.newestArchive): \($0.lack.what)"] } ?? []))
   }
 
   /// The session's archives as they are now, the oldest first.
@@ -340,9 +346,11 @@ package struct Recovery: ~Copyable {
     _ archives: [ArchiveFile], _ directory: borrowing Directory
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
-    // One that is there twice is not gone on with: the other has its next ordinals, too.
+    // One that is there twice is not gone on with: the other has its next ordinals, too. One that was cut
+    // keeps its end, so that everybody sees it.
     if let last = archives.last, !last.isClosed, last.isLast, last.isSound,
-      archives.count(where: { $0.head.id == last.head.id }) == 1
+      archives.count(where: { $0.head.id == last.head.id }) == 1,
+      image.lostEnd(of: archives) == nil
     {
       let name = String(last.path.split(separator: "/").last ?? "")
       let file = try LockedFile { () throws(SystemError) in

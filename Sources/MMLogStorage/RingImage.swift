@@ -21,6 +21,8 @@ package final class RingImage {
   package let isClosedCleanly: Bool
   /// The number of the newest archive that was begun, whether or not it still is there; 0 if there was none.
   package let newestArchive: UInt32
+  /// How many frames it has at least.
+  package let newestFrames: UInt32
   /// The archive behind which the session began its first; nil if that has a file of its own.
   package let resumed: ArchiveID?
   package let clock: TickClock
@@ -73,6 +75,7 @@ package final class RingImage {
       state.load(SessionStateLayout.state, as: UInt32.self) == RingLayout.stateClosed
     resumed = ArchiveID(resumedIn: state)
     newestArchive = state.load(SessionStateLayout.newestArchive, as: UInt32.self)
+    newestFrames = state.load(SessionStateLayout.newestFrames, as: UInt32.self)
     mark = SessionEnd(state.slice(SessionStateLayout.ending, SessionEndLayout.size))
     clock = copy.clock(startTime: head.identity.startTime)
     losses =

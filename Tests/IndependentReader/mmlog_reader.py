@@ -427,6 +427,8 @@ class Session:
         self.losses, self.ring_losses = [0] * 64, None
         self.ring_state, self.end, self.numbers = None, None, set()
         self.newest = 0                             # archive that a dead session's ring names
+        self.newest_frames = 0                      # how many frames it has at least
+        self.open_archives = {}                     # how many frames those have that are not closed
 
     def add_entries(self, data, past_zero, damage):
         for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
@@ -572,6 +574,10 @@ class Session:
                 self.report.note("%s: archives %d to %d are not here"
                                  % (self.name, expected, number - 1))
             expected = number + 1
+        there = self.open_archives.get(self.newest, self.newest_frames)
+        if there < self.newest_frames:
+            self.report.damage("%s: archive %d has %d frames, and had %d"
+                               % (self.name, self.newest, there, self.newest_frames))
         if self.newest >= expected:
             self.report.damage("%s: archive %d is not here" % (self.name, self.newest))
 
@@ -738,6 +744,7 @@ def read_ring(path, sessions, report):
         state, clocks, losses = area(STATE), area(CLOCKS), area(LEDGER)
         session.ring_state = u32(state, 0)
         session.newest = 0 if is_locked(file) else u32(state, 4)
+        session.newest_frames = u32(state, 28)
         if not session.end and session.ring_state == 1:
             session.end = session_end(state[32:64])
         if CRASH in areas:
@@ -1002,6 +1009,8 @@ def read_archive(path, data, sessions, report):
         except Malformed as error:
             damage("frame at %d: %s" % (frame.at, error))
         frames.append(frame)
+    if not closed:
+        session.open_archives[number] = frames[-1].ordinal + 1 if frames else 0
     if closed and not session.archive_damage:
         dictionary, index, records, _, count = struct.unpack_from("<4QI", data, limit + 8)
         last = [(frame.header[8], frame.at) for frame in frames[-2:]]

@@ -37,6 +37,7 @@ import Testing
       "head and table": (Ring.headSize, 1024),
       "state": (Ring.state, 1024),
       "newest archive": (Ring.newestArchive, 1028), "resumed": (Ring.resumed, 1032),
+      "newest archive's frames": (Ring.newestFrames, 1052),
       "ending": (Ring.ending, 1056), "state's size": (SessionStateLayout.size, 64),
       "first pair": (Ring.firstClockPair, 1088), "slots": (Ring.clockPairSlots, 1120),
       "second slot": (Ring.clockPairSlots + ClockPairLayout.size, 1152),

@@ -45,6 +45,20 @@ import Testing
     #expect(verified == reading.damage)
   }
 
+  /// The ring does not have its records any more, and no later ones of its thread.
+  @Test func framesThatTheRingKnowsOfAndAreCutOffAreReported() throws {
+    log.store(1, at: RingLayout.newestArchive)
+    log.store(UInt32(log.frameCount), at: RingLayout.newestFrames)
+    #expect(log.read().damage.isEmpty)
+    let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
+    log.archives[0].removeSubrange(frame.offset...)
+    free(segment: 1)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "d"])
+    #expect(reading.damage.map(\.offset) == [frame.offset])
+    #expect(reading.damage.map(\.what) == ["frame \(log.frameCount - 1) is missing"])
+  }
+
   @Test func theNewestArchiveOfADeadSessionIsMissed() {
     log.store(2, at: RingLayout.newestArchive)
     let reading = log.read()

@@ -53,4 +53,13 @@ import Testing
     log.store(2, at: RingLayout.newestArchive)
     try check(["record 1"], hasTrouble: true)
   }
+
+  @Test func framesThatTheRingKnowsOfAreMissed() throws {
+    let frames = (1...2).map { archive($0) }
+    log.store(1, at: RingLayout.newestArchive)
+    log.store(UInt32(log.frameCount), at: RingLayout.newestFrames)
+    try check(["record 1", "record 2"], hasTrouble: false)
+    log.archives[0].removeSubrange(frames[1])
+    try check(["record 1", "record 2"], hasTrouble: true)
+  }
 }

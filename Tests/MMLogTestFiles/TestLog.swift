@@ -17,7 +17,7 @@ package final class TestLog {
   private var dictionaryEnd: Int
   private var open: [UInt32: OpenSegment] = [:]
   var segmentCount = 0
-  var frameCount: UInt64 = 0
+  package internal(set) var frameCount: UInt64 = 0
   var builtFrames: [IndexEntry] = []
   var recordCount: UInt64 = 0
 

@@ -227,9 +227,17 @@ final class Ring: @unchecked Sendable {
     base.storeBytes(of: RingLayout.stateClosed, toByteOffset: RingLayout.state, as: UInt32.self)
   }
 
-  /// Notes the number of the newest archive, before it is complete.
-  func noteArchive(_ number: UInt32) {
-    base.storeBytes(of: number, toByteOffset: RingLayout.newestArchive, as: UInt32.self)
+  /// Notes the number of the newest archive, and how many frames it has, when these are written and before anything of
+  /// them leaves the ring.
+  func noteArchive(_ number: UInt32, frames: UInt32) {
+    let newest = (base + RingLayout.newestArchive).assumingMemoryBound(to: UInt32.self)
+    let count = (base + RingLayout.newestFrames).assumingMemoryBound(to: UInt32.self)
+    if newest.pointee != number {
+      // In this order: at no moment does the ring claim frames that the archive does not have.
+      mmlog_store_release_u32(count, 0)
+      mmlog_store_release_u32(newest, number)
+    }
+    mmlog_store_release_u32(count, frames)
   }
 
   /// Notes behind which archive the session's first is begun, before that is done.

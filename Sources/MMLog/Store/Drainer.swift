@@ -82,8 +82,8 @@ final class Drainer: @unchecked Sendable {
     series.noteResumed = { [ring = session.ring] (archive) throws(SystemError) in
       ring.noteResumed(archive)
     }
-    series.note = { [ring = session.ring] (number) throws(SystemError) in
-      ring.noteArchive(number)
+    series.note = { [ring = session.ring] (number, frames) throws(SystemError) in
+      ring.noteArchive(number, frames: frames)
     }
     series.report = { [unowned self] event in
       switch event {

@@ -39,6 +39,10 @@ struct SessionSummary {
     crash = image.crash ?? crash
     let generations = Set(image.segments.map(\.header.generation))
     for (index, archive) in archives.enumerated() { check(archive, index, generations) }
+    if !ring.isRunning, let lost = image.lostEnd(of: archives) {
+      coverage.distrust()
+      damage[lost.index, default: []].append(LogDamage(lost.lack, in: archives[lost.index].path))
+    }
     coverage.settle()
     if ring.isOfThisBoot && !coverage.hasDamage && image.showsGap(in: archives, coverage) {
       noteGap(archives)

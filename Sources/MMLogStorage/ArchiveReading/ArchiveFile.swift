@@ -40,6 +40,11 @@ package final class ArchiveFile {
   /// Whether everything of it can be read, so that more may be put behind it.
   package var isSound: Bool { !isHeadLost && corruption.isEmpty && tail.corruption == nil }
 
+  /// What is missing of so many frames; nil if nothing is. A trailer says that itself.
+  package func lack(ofFrames count: UInt32) -> Corruption? {
+    isClosed ? nil : sequence.end(ofFrames: UInt64(count), at: end)
+  }
+
   /// Opens all archives in `file`, in their order; at least one.
   ///
   /// Reads heads, headers of frames and trailers, not payloads. Where a head cannot be read, the frames say whose

@@ -64,6 +64,11 @@ struct FrameSequence {
     }
   }
 
+  /// What is missing of so many frames behind the last one, which ends at an offset; nil if nothing is.
+  func end(ofFrames count: UInt64, at offset: Int) -> Corruption? {
+    Self.sentence(next..<max(next, count)).map { Corruption(offset..<offset, $0) }
+  }
+
   /// Takes in what stands before the head.
   mutating func report(_ gap: ArchiveGap) { report(gap, missing: 0..<0, before: 0) }
 

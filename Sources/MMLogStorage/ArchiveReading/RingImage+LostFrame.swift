@@ -17,4 +17,16 @@ extension RingImage {
     }
     return isLost ? header : nil
   }
+
+  /// What is missing at the end of the newest archive, of the frames that the process has noted in its ring: the file was
+  /// cut. Of a process that lives, the archive may have been read before the ring.
+  ///
+  /// - Parameter archives: The session's, by rising number.
+  /// - Returns: Which archive it is, and what it lacks; nil if it is whole, or not there.
+  package func lostEnd(of archives: [ArchiveFile]) -> (index: Int, lack: Corruption)? {
+    guard let index = archives.lastIndex(where: { $0.head.number == newestArchive }),
+      let lack = archives[index].lack(ofFrames: newestFrames)
+    else { return nil }
+    return (index, lack)
+  }
 }
