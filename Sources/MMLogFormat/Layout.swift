@@ -114,6 +114,8 @@ package enum SessionStateLayout {
   package static let resumed = newestArchive + 4
   /// How many frames the newest archive has at least.
   package static let newestFrames = resumed + ArchiveIDLayout.size
+  /// In their place: it has its trailer.
+  package static let allFrames = UInt32.max
   /// How the process ended, as it says itself: ``SessionEndLayout``.
   package static let ending = newestFrames + 4
   package static let size = ending + SessionEndLayout.size

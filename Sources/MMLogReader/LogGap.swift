@@ -5,9 +5,8 @@ public struct LogGap: Sendable {
     /// These archives of the session are not among the files, though later ones are. A limit of
     /// retention may have deleted them; nothing tells that apart from any other removal.
     case archivesNotHere(ClosedRange<Int>)
-    /// The archive of this number is not among the files, and it is the newest that a dead session
-    /// began, as its ring says. Retention keeps such an archive until the ring is recovered; only while the
-    /// process lived can a limit have deleted it.
+    /// The archive of this number is not among the files, and a dead session was writing it, as its
+    /// ring says. No limit deletes such an archive.
     case newestArchiveNotHere(Int)
     /// Each writer numbers its records, and numbers are left out between records that are here.
     /// The records were lost (then ``LogItem/losses(_:_:)`` counts them, too), or their bytes are
@@ -39,7 +38,7 @@ public struct LogGap: Sendable {
         ? "archive \(first) is not here; retention may have deleted it"
         : "archives \(first) to \(numbers.upperBound) are not here; retention may have deleted them"
     case .newestArchiveNotHere(let number):
-      return "archive \(number), the newest that its ring knows of, is not here"
+      return "archive \(number), which was being written, is not here"
     case .recordsMissing(let records): return records.summary
     }
   }

@@ -160,9 +160,11 @@ package final class ArchiveSeries {
   ) throws(SystemError) {
     guard let closing = current else { return }
     if !closing.isComplete { report(.willClose(path: closing.path, reason)) }
-    try note(number, closing.frameCount)
+    // It may be deleted as soon as it has its trailer, by a limit of another process.
+    try note(number, 0)
     try leavingDamaged { (archive) throws(SystemError) in try archive.close(dictionary: dictionary)
     }
+    try note(number, SessionStateLayout.allFrames)
     current = nil
     try syncNames()
     TestPoint.reach(.archiveClosed)
@@ -251,7 +253,7 @@ package final class ArchiveSeries {
     _ archive: ArchiveWriter, isWhole: Bool, _ dictionary: UnsafeRawBufferPointer
   ) {
     // Whoever took it away need not let us complete it.
-    try? note(number, archive.frameCount)
+    try? note(number, 0)
     if isWhole { try? archive.close(dictionary: dictionary) }
     current = nil
     report(.takenAway(path: archive.path))

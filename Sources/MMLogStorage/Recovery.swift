@@ -185,9 +185,6 @@ package struct Recovery: ~Copyable {
     if lostEnd != nil { coverage.distrust() }
     try dropDamaged(archives, &coverage)
     coverage.settle()
-    if ring.trustsDrained && !coverage.hasDamage && image.showsGap(in: archives, coverage) {
-      coverage.distrust()
-    }
     let lost = archives.last.flatMap { image.lostFrame($0.tail, coverage) }
     let series = try series(archives, directory)
     var sealed: Set<String> = []

@@ -21,7 +21,7 @@ package final class RingImage {
   package let isClosedCleanly: Bool
   /// The number of the newest archive that was begun, whether or not it still is there; 0 if there was none.
   package let newestArchive: UInt32
-  /// How many frames it has at least.
+  /// How many frames it has at least; ``SessionStateLayout/allFrames``: it was sealed.
   package let newestFrames: UInt32
   /// The archive behind which the session began its first; nil if that has a file of its own.
   package let resumed: ArchiveID?
@@ -131,6 +131,9 @@ package final class RingImage {
           || coverage.containsFlight(segment, offset: $0, trustsDrained: trustsDrained))
     }
   }
+
+  /// Whether the newest archive was sealed, so that a limit may have deleted it.
+  package var isNewestSealed: Bool { newestFrames == SessionStateLayout.allFrames }
 
   /// Whether the machine has been running since the ring was written, if it was last started as `bootID` says.
   ///

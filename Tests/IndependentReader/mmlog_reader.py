@@ -428,7 +428,6 @@ class Session:
         self.ring_state, self.end, self.numbers = None, None, set()
         self.newest = 0                             # archive that a dead session's ring names
         self.newest_frames = 0                      # how many frames it has at least
-        self.open_archives = {}                     # how many frames those have that are not closed
 
     def add_entries(self, data, past_zero, damage):
         for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
@@ -574,12 +573,10 @@ class Session:
                 self.report.note("%s: archives %d to %d are not here"
                                  % (self.name, expected, number - 1))
             expected = number + 1
-        there = self.open_archives.get(self.newest, self.newest_frames)
-        if there < self.newest_frames:
-            self.report.damage("%s: archive %d has %d frames, and had %d"
-                               % (self.name, self.newest, there, self.newest_frames))
         if self.newest >= expected:
-            self.report.damage("%s: archive %d is not here" % (self.name, self.newest))
+            was_sealed = self.newest_frames == 0xFFFFFFFF
+            tell = self.report.note if was_sealed else self.report.damage
+            tell("%s: archive %d is not here" % (self.name, self.newest))
 
 
 ENDINGS = {1: "closed", 2: "killed", 3: "exited", 4: "ended by signal %d from process %d",
@@ -1009,8 +1006,9 @@ def read_archive(path, data, sessions, report):
         except Malformed as error:
             damage("frame at %d: %s" % (frame.at, error))
         frames.append(frame)
-    if not closed:
-        session.open_archives[number] = frames[-1].ordinal + 1 if frames else 0
+    there = frames[-1].ordinal + 1 if frames else 0
+    if number == session.newest and not closed and there < session.newest_frames:
+        damage("the end is missing: %d frames are here" % there)
     if closed and not session.archive_damage:
         dictionary, index, records, _, count = struct.unpack_from("<4QI", data, limit + 8)
         last = [(frame.header[8], frame.at) for frame in frames[-2:]]

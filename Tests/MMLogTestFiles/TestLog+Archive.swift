@@ -63,6 +63,12 @@ extension TestLog {
     } else {
       addFrame(.records, rows.payload(), summary, ranges, areFlight: areFlight)
     }
+    if isPublished { noteArchive(frames: UInt32(frameCount)) }
+  }
+
+  private func noteArchive(frames: UInt32) {
+    store(UInt32(archives.count), at: RingLayout.newestArchive)
+    store(frames, at: RingLayout.newestFrames)
   }
 
   private func putCaptured(_ offset: Int, ofSegment index: Int, _ seed: UInt32) {
@@ -143,6 +149,7 @@ extension TestLog {
       frameCount: UInt32(frameCount))
     archive += trailer.encoded
     archives.append(archive)
+    noteArchive(frames: SessionStateLayout.allFrames)
     if how != nil { putState(RingLayout.stateClosed) }
   }
 }

@@ -16,7 +16,7 @@ struct SessionGaps {
     self.files = files
     for archive in files.archives { add(archive) }
     if let number = summary.missingArchive {
-      causes.append(.newestArchiveNotHere(number))
+      addNewest(Int(number), wasSealed: summary.ring?.image.isNewestSealed == true)
     } else if let ring = summary.ring, !ring.isRunning {
       add(ring)
     }
@@ -32,6 +32,12 @@ struct SessionGaps {
       isFromStart = false
     }
     for frame in archive.frames where frame.header.type == .records { numbers.add(frame.header) }
+  }
+
+  /// Adds that the newest archive is not there: a limit may have deleted it once it was sealed.
+  private mutating func addNewest(_ number: Int, wasSealed: Bool) {
+    let first = Int(files.archives.last?.head.number ?? 0) + 1
+    causes.append(wasSealed ? .archivesNotHere(first...number) : .newestArchiveNotHere(number))
   }
 
   /// Adds what the ring of a dead process has: what of it is archived, too, counts once.

@@ -16,7 +16,7 @@ struct SessionSummary {
   /// The ring, if there is one, and what of it the archives have.
   private(set) var ring: RingView?
   /// The number of the newest archive, if the ring says that it is missing.
-  private(set) var missingArchive: Int?
+  private(set) var missingArchive: UInt32?
   private var parts = RingParts()
 
   /// Takes in all that the files have.
@@ -41,29 +41,26 @@ struct SessionSummary {
     for (index, archive) in archives.enumerated() { check(archive, index, generations) }
     if !ring.isRunning, let lost = image.lostEnd(of: archives) {
       coverage.distrust()
-      damage[lost.index, default: []].append(LogDamage(lost.lack, in: archives[lost.index].path))
+      note(lost.lack, atEndOf: archives[lost.index], lost.index)
     }
     coverage.settle()
-    if ring.isOfThisBoot && !coverage.hasDamage && image.showsGap(in: archives, coverage) {
-      noteGap(archives)
-    }
-    missingArchive = RingEvidence(ring: ring, archives: archives).missingArchive
+    // Of a process that lives, a limit may have deleted it since it was noted.
+    let isMissing = !ring.isRunning && image.newestArchive > archives.last?.head.number ?? 0
+    missingArchive = isMissing ? image.newestArchive : nil
     self.ring = RingView(
       image: image, coverage: coverage, isOfThisBoot: ring.isOfThisBoot, isRunning: ring.isRunning)
+  }
+
+  /// Where bytes are left of what is missing, these have been reported.
+  private mutating func note(_ lack: Corruption, atEndOf archive: ArchiveFile, _ index: Int) {
+    if archive.tail.corruption != nil { return }
+    damage[index, default: []].append(LogDamage(lack, in: archive.path))
   }
 
   /// What the archives have of the ring, ready to be asked much.
   mutating func settledCoverage() -> Coverage {
     coverage.settle()
     return coverage
-  }
-
-  private mutating func noteGap(_ archives: [ArchiveFile]) {
-    coverage.distrust()
-    guard let last = archives.last, !last.isClosed else { return }
-    let what = "the end: records that were archived are missing; the ring's copies are shown"
-    damage[archives.count - 1, default: []].append(
-      LogDamage(path: last.path, offset: last.end, size: last.tail.tornBytes, what: what))
   }
 
   /// An archive is closed before the session's next one is begun.

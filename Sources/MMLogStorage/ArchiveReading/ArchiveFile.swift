@@ -41,8 +41,14 @@ package final class ArchiveFile {
   package var isSound: Bool { !isHeadLost && corruption.isEmpty && tail.corruption == nil }
 
   /// What is missing of so many frames; nil if nothing is. A trailer says that itself.
+  ///
+  /// - Parameter count: ``SessionStateLayout/allFrames`` if it had its trailer.
   package func lack(ofFrames count: UInt32) -> Corruption? {
-    isClosed ? nil : sequence.end(ofFrames: UInt64(count), at: end)
+    if isClosed { return nil }
+    if count == SessionStateLayout.allFrames {
+      return Corruption(end..<end, "the end is missing, though the archive was sealed")
+    }
+    return sequence.end(ofFrames: UInt64(count), at: end)
   }
 
   /// Opens all archives in `file`, in their order; at least one.
