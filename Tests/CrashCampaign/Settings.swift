@@ -101,7 +101,11 @@ package struct Settings {
     #endif
     leavesOpen = records != nil && random.oneIn(3)
     survives = recordsCrashes && records == nil && random.oneIn(3)
-    if survives { pause = random.pick(0, 2000) }
+    if survives {
+      pause = random.pick(0, 2000)
+      // It lives for seconds: of small archives, there would be thousands, which are all read again and again.
+      archive = 256
+    }
   }
 
   /// Changes what keeps a child from ever coming to a test point.

@@ -115,13 +115,15 @@ enum WriterRoom {
   /// - Parameters:
   ///   - start: A record that is being built in the old segment, to be moved to the new one.
   ///   - used: How many bytes of it are written.
+  ///   - isBrief: Whether the writer gives the segment up at once, and so may have one when as many
+  ///     writers have one as may.
   static func nextSegment(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session,
-    moving start: UnsafeMutablePointer<UInt64>? = nil, _ used: Int = 0
+    moving start: UnsafeMutablePointer<UInt64>? = nil, _ used: Int = 0, isBrief: Bool = false
   ) -> Bool {
     let thread = writer.pointee.thread
     let isFirst = writer.pointee.has_segment == 0
-    guard !isFirst || session.ring.pool.addHolder(isShared: isOverflow(thread)) else {
+    guard !isFirst || session.ring.pool.addHolder(isShared: isBrief || isOverflow(thread)) else {
       return false
     }
     let owner = SegmentOwner(
@@ -143,7 +145,8 @@ enum WriterRoom {
     return true
   }
 
-  /// Opens a segment for the calling thread's next record, unless it fits into the one that it has.
+  /// Opens a segment for the calling thread's next record, unless it fits into the one that it has. To be
+  /// followed by ``giveUp(_:)``.
   ///
   /// - Returns: False if none can be had at once.
   static func reserve(_ size: Int, _ session: Session) -> Bool {
@@ -158,7 +161,12 @@ enum WriterRoom {
     }
     writer.pointee.has_waited = 1
     defer { writer.pointee.has_waited = 0 }
-    return nextSegment(writer, session)
+    return nextSegment(writer, session, isBrief: true)
+  }
+
+  /// Gives up what ``reserve(_:_:)`` has opened.
+  static func giveUp(_ session: Session) {
+    if let block = ThreadRegistry.find(session.identity) { closeIdle(block, session.ring) }
   }
 
   /// Whether a block is the one for threads that have no segment of their own.

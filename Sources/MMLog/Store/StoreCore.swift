@@ -424,6 +424,7 @@ final class StoreCore: @unchecked Sendable {
   private func noteSurvivedSignals(of session: Session, waits: Bool) {
     // Besides the text: a call site, a label, the time.
     let rest = 1024
+    defer { if !waits { WriterRoom.giveUp(session) } }
     while let report = session.survivals.first {
       let places = report.places(atMost: session.ring.largestRecord - rest)
       guard waits || WriterRoom.reserve(places.utf8.count + rest, session) else { return }
