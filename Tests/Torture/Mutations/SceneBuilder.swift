@@ -111,7 +111,8 @@ struct SceneBuilder {
       let moment = StepImage(step, of: place)
       try store.flush(.archive)
       image = moment.image ?? image
-      if step == .drainerAfterFrame, random.oneIn(2) { image.tearLastFrame(&random) }
+      // Before the ring says that it is there.
+      if step == .archiveFrameWritten, random.oneIn(2) { image.tearLastFrame(&random) }
     }
     if random.oneIn(3) { image.addCrash() }
     return image
