@@ -1,10 +1,8 @@
-Torture.run(
-  [
-    Power.kind,
-    Crash.kind,
-    Faults.kind,
-    Flips.kind,
-    Soak.kind,
-  ],
-  // Finds what is known and not fixed yet.
-  alone: [Mutations.kind])
+Torture.run([
+  Power.kind,
+  Crash.kind,
+  Faults.kind,
+  Flips.kind,
+  Mutations.kind,
+  Soak.kind,
+])

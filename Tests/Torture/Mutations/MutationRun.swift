@@ -37,7 +37,8 @@ struct MutationRun {
     var files = MutatedFiles(scene)
     var (kinds, story) = ([Mutation](), [String]())
     let count = random.pick(1, 1, 2, 3)
-    while kinds.count < count {
+    // There may be nothing left to mutate.
+    for _ in 0..<1000 where kinds.count < count {
       guard let kind = Mutation.allCases.randomElement(using: &random),
         let text = kind.apply(to: &files, &random)
       else { continue }
