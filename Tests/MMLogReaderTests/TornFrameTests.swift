@@ -71,6 +71,14 @@ import Testing
     #expect(log.read().gaps.map(\.cause) == [.newestArchiveNotHere(1)])
   }
 
+  /// A limit may have deleted it while the process lived.
+  @Test func aSealedArchiveThatIsNotHereIsToldAndNoLoss() {
+    log.close(nil)
+    log.archives = []
+    let gaps = log.read().gaps
+    #expect(gaps.map(\.cause) == [.archivesNotHere(1...1)] && gaps.allSatisfy { !$0.isLoss })
+  }
+
   @Test func anArchiveThatIsCutBeforeALaterOneIsReported() throws {
     let log = TestLog()
     log.write("a", ticks: 1)

@@ -147,8 +147,8 @@ final class SessionReader {
   /// Whether a gap is to be told to who reads with this filter.
   private func concerns(_ cause: LogGap.Cause) -> Bool {
     switch cause {
-    // That the oldest are gone is how retention is meant.
-    case .archivesNotHere(let numbers): numbers.lowerBound > 1
+    // That the oldest are gone, and later ones are here, is how retention is meant.
+    case .archivesNotHere(let numbers): numbers.lowerBound > 1 || summary.missingArchive != nil
     case .newestArchiveNotHere: true
     case .recordsMissing(let records): records.times.map(filter.mayPass) ?? true
     }
