@@ -102,10 +102,8 @@ package struct Settings {
     leavesOpen = records != nil && random.oneIn(3)
     survives = recordsCrashes && records == nil && random.oneIn(3)
     if survives {
-      // Where the ring is full all the time, the record may wait for minutes.
-      pause = 2000
-      // It lives for seconds: of small archives, there would be thousands, which are all read again and again.
-      archive = 256
+      // Where the ring is full all the time, the record may wait for minutes: threads rest, and there is room.
+      (pause, ring, segment, archive) = (2000, 1024, 4, 256)
     }
   }
 
