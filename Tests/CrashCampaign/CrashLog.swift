@@ -65,7 +65,9 @@ package final class CrashLog {
     let paths = [self("store")] + (settings.hasRingsElsewhere ? [self("rings")] : [])
     try process.child.wait {
       Sleep.nanoseconds(100_000_000)
-      return LogReader(paths: paths, filter: filter).contains { item in
+      // A limit may delete the archive with the record before somebody has looked.
+      let deleted = ledger?.deleted(from: self("store")) ?? []
+      return LogReader(paths: paths + deleted.map(\.path), filter: filter).contains { item in
         guard case .record(let record) = item else { return false }
         return Findings.isSurvival(record) && record.session.identity.processID == id
       }
