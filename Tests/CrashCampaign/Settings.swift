@@ -42,9 +42,6 @@ package struct Settings {
   package var leavesOpen = false
   /// Whether processes survive a fatal signal before they die.
   package var survives = false
-  /// How long a thread rests after each record, in microseconds: else the ring is full most of the
-  /// time, and what is logged in some seconds is much.
-  package var pause = 0
   /// Whether somebody else turns off levels below `warning` now and then.
   package var changesLevels = false
 
@@ -100,10 +97,11 @@ package struct Settings {
       if changesLimits { (keep, hasHands) = (1_000_000, false) }
     #endif
     leavesOpen = records != nil && random.oneIn(3)
-    survives = recordsCrashes && records == nil && random.oneIn(3)
+    // Where the oldest records make room for new ones, the record of a survived signal may, too.
+    survives = recordsCrashes && records == nil && policy != .overwrite && random.oneIn(3)
     if survives {
-      // Where the ring is full all the time, the record may wait for minutes: threads rest, and there is room.
-      (pause, ring, segment, archive) = (2000, 1024, 4, 256)
+      // It lives for seconds: of small archives, there would be thousands, which are all read again and again.
+      archive = 256
     }
   }
 
@@ -129,7 +127,7 @@ package struct Settings {
     default: break
     }
     // Some steps take several processes, limits, an end of their own.
-    (changesLimits, leavesOpen, survives, pause) = (false, false, false, 0)
+    (changesLimits, leavesOpen, survives) = (false, false, false)
     switch point {
     case .discardClaimed, .discardFragmentCounted, .discardCounted, .fragmentWritten,
       .overflowLocked,
@@ -166,7 +164,7 @@ package struct Settings {
     if hasSpans { arguments.append("--spans") }
     if recordsCrashes { arguments.append("--crashes") }
     if leavesOpen { arguments.append("--leave-open") }
-    if survives { arguments += ["--survive", "--pause", "\(pause)"] }
+    if survives { arguments.append("--survive") }
     return arguments
   }
 

@@ -23,8 +23,6 @@ final class Workload: Sendable {
   private let hasSignals: Bool
   private let flushes: Bool
   private let leavesOpen: Bool
-  /// How long a thread rests after each record, in microseconds.
-  private let pause: UInt32
   /// Where it is noted what is done with archives; nil: nothing is.
   private let ledger: ArchiveLedger?
   /// How many records a lane has, and how many of them are logged by one thread.
@@ -47,7 +45,6 @@ final class Workload: Sendable {
     hasSignals = arguments.isSet(.signals)
     flushes = arguments.isSet(.flush)
     leavesOpen = arguments.isSet(.leaveOpen)
-    pause = UInt32(try arguments.integer(of: .pause, in: 0...1_000_000) ?? 0)
     ledger = arguments.isSet(.hands) ? ArchiveLedger(arguments.required(.ledger)) : nil
     records = try arguments.integer(of: .records, in: 1...Int.max) ?? .max
     burst = try arguments.integer(of: .burst, in: 1...Int.max) ?? .max
@@ -134,7 +131,6 @@ final class Workload: Sendable {
         lane.log(sequence, to: log)
       }
       page.acknowledge(2 * thread)
-      if pause > 0 { usleep(pause) }
     }
   }
 

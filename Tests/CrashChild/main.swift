@@ -40,8 +40,6 @@ extension Option {
   static let lifeline = Option("lifeline", "Die when the other end of descriptor 3 is closed.")
   static let leaveOpen = Option("leave-open", "Exit at the end without closing the store.")
   static let survive = Option("survive", "Have a handler of SIGABRT that returns.")
-  static let pause = Option(
-    "pause", value: "US", default: "0", "How long a thread rests after each record.")
   static let setLimits = Option(
     "set-limits", "Open the store with other limits, and set those that count before logging.")
   static let hands = Option("hands", "Claim, mark, hold and remove archives beside logging.")
@@ -76,7 +74,7 @@ let command = Command(
     .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
     .point, .call, .short, .fail,
     .rolls, .keep, .setLimits, .hands, .prune, .ledger, .sidecars, .resume, .flight, .spans,
-    .crashes, .leaveOpen, .survive, .pause, .lifeline,
+    .crashes, .leaveOpen, .survive, .lifeline,
   ])
 
 /// Applies the limits once, as a process that has no store.
