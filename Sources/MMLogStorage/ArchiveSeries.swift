@@ -91,19 +91,23 @@ package final class ArchiveSeries {
     try lookAfterPlace(dictionary: dictionary)
     // Again, if it failed the last time.
     try rotateIfDue(dictionary: dictionary)
-    let archive = try writer()
-    let before = archive.end
-    try archive.append(rows, dictionary: dictionary, fields)
-    try note(number, archive.frameCount)
-    return archive.end - before
+    return try append { (archive) throws(SystemError) in
+      try archive.append(rows, dictionary: dictionary, fields)
+    }
   }
 
+  /// Writes to the current archive, and notes how many frames it has then.
+  ///
+  /// - Returns: How many bytes the archive grew by.
+  @discardableResult
   private func append(
     _ body: (ArchiveWriter) throws(SystemError) -> Void
-  ) throws(SystemError) {
+  ) throws(SystemError) -> Int {
     let archive = try writer()
+    let before = archive.end
     try body(archive)
     try note(number, archive.frameCount)
+    return archive.end - before
   }
 
   /// Appends the losses if they have grown since they were written last.
