@@ -186,7 +186,7 @@ package struct Recovery: ~Copyable {
     try dropDamaged(archives, &coverage)
     coverage.settle()
     let lost = archives.last.flatMap { image.lostFrame($0.tail, coverage) }
-    let series = try series(archives, directory)
+    let series = try series(archives, isCut: lostEnd != nil, directory)
     var sealed: Set<String> = []
     series.report = { if case .closed(let path, _) = $0 { sealed.insert(path) } }
     var noted = image.newestArchive
@@ -339,15 +339,17 @@ package struct Recovery: ~Copyable {
     }
   }
 
+  /// The session's archives, to be gone on with.
+  ///
+  /// - Parameter isCut: Whether the newest lacks frames that the ring says it had.
   private func series(
-    _ archives: [ArchiveFile], _ directory: borrowing Directory
+    _ archives: [ArchiveFile], isCut: Bool, _ directory: borrowing Directory
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
     // One that is there twice is not gone on with: the other has its next ordinals, too. One that was cut
     // keeps its end, so that everybody sees it.
-    if let last = archives.last, !last.isClosed, last.isLast, last.isSound,
-      archives.count(where: { $0.head.id == last.head.id }) == 1,
-      image.lostEnd(of: archives) == nil
+    if !isCut, let last = archives.last, !last.isClosed, last.isLast, last.isSound,
+      archives.count(where: { $0.head.id == last.head.id }) == 1
     {
       let name = String(last.path.split(separator: "/").last ?? "")
       let file = try LockedFile { () throws(SystemError) in
