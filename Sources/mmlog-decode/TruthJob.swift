@@ -46,8 +46,9 @@ enum TruthJob {
       try output.flush()
       if !report.damage.isEmpty { status = .damageOrLoss }
     }
-    if report(files.gaps()) { status = .damageOrLoss }
-    for overview in files.overview() where !overview.losses.isEmpty {
+    let sessions = files.overview()
+    if report(sessions.flatMap(\.gaps)) { status = .damageOrLoss }
+    for overview in sessions where !overview.losses.isEmpty {
       Command.decode.report("\(overview.session.title): \(overview.losses)")
       status = .damageOrLoss
     }

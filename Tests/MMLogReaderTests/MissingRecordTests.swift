@@ -79,6 +79,18 @@ import Testing
     #expect(Reading([paths[2], paths[3]]).gaps.isEmpty)
   }
 
+  @Test func theOverviewOfASessionHasItsGaps() {
+    writeArchives(3)
+    log.write("a", ticks: 1000)
+    log.lose(12)
+    log.write("b", ticks: 1001)
+    let paths = log.save()
+    let overviews = LogFiles([paths[0], paths[1], paths[3]].map { .path($0) }).overview()
+    #expect(overviews.map { $0.gaps.map(\.isLoss) } == [[false, true]])
+    #expect(overviews[0].gaps.first?.cause == .archivesNotHere(2...2))
+    #expect(overviews[0].gaps.allSatisfy { $0.session === overviews[0].session })
+  }
+
   @Test func aFilterOfTimePassesOverWhatIsMissingAtOtherTimes() {
     log.write("a", ticks: 100)
     log.lose(12)

@@ -57,17 +57,6 @@ struct SessionFiles {
 }
 
 extension SessionFiles {
-  /// The numbers of archives that are not there although a later one is.
-  var missingArchives: [ClosedRange<Int>] {
-    var (missing, next) = ([ClosedRange<Int>](), 1)
-    for archive in archives {
-      let number = Int(archive.head.number)
-      if number > next { missing.append(next...number - 1) }
-      next = number + 1
-    }
-    return missing
-  }
-
   /// How the session ended, as its ring and the last mark of its archives say.
   func ending(_ mark: SessionEnd?) -> SessionEnding {
     if let ring, ring.isRunning { return .running }

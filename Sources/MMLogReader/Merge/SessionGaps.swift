@@ -3,17 +3,23 @@ import MMLogStorage
 
 /// What is missing among the files of a session: whole archives, and numbers of entries.
 struct SessionGaps {
-  private let files: SessionFiles
+  private let session: LogSession
+  /// The number that the next archive has if none is missing before it.
+  private var next = 1
   /// Entries of archives that follow one another, and of the ring.
   private var numbers = EntryNumbers()
   /// Whether ``numbers`` begins where the session did, so that each writer's first number is 0.
   private var isFromStart = true
   private var found: [EntryNumbers.Gap] = []
-  private(set) var causes: [LogGap.Cause] = []
+  private(set) var gaps: [LogGap] = []
 
+  /// - Parameters:
+  ///   - files: The files of one session.
+  ///   - summary: What was read of them.
+  ///   - session: Whose gaps they are.
   /// - Complexity: O(*n* log *n*) in the number of frames and of the ring's records.
-  init(_ files: SessionFiles, _ summary: SessionSummary) {
-    self.files = files
+  init(_ files: SessionFiles, _ summary: SessionSummary, of session: LogSession) {
+    self.session = session
     for archive in files.archives { add(archive) }
     if let number = summary.missingArchive {
       addNewest(Int(number), wasSealed: summary.ring?.image.isNewestSealed == true)
@@ -21,23 +27,27 @@ struct SessionGaps {
       add(ring)
     }
     end()
-    causes += MissingRecords.merged(found).map { .recordsMissing($0) }
+    for records in MissingRecords.merged(found) { add(.recordsMissing(records)) }
+  }
+
+  private mutating func add(_ cause: LogGap.Cause) {
+    gaps.append(LogGap(session: session, cause: cause))
   }
 
   private mutating func add(_ archive: ArchiveFile) {
-    let missing = files.missingArchives.first { $0.upperBound + 1 == archive.head.number }
-    if let missing {
-      causes.append(.archivesNotHere(missing))
+    let number = Int(archive.head.number)
+    if number > next {
+      add(.archivesNotHere(next...number - 1))
       end()
       isFromStart = false
     }
+    next = number + 1
     for frame in archive.frames where frame.header.type == .records { numbers.add(frame.header) }
   }
 
   /// Adds that the newest archive is not there: a limit may have deleted it once it was sealed.
   private mutating func addNewest(_ number: Int, wasSealed: Bool) {
-    let first = Int(files.archives.last?.head.number ?? 0) + 1
-    causes.append(wasSealed ? .archivesNotHere(first...number) : .newestArchiveNotHere(number))
+    add(wasSealed ? .archivesNotHere(next...number) : .newestArchiveNotHere(number))
   }
 
   /// Adds what the ring of a dead process has: what of it is archived, too, counts once.

@@ -139,14 +139,13 @@ final class SessionReader {
     closing = [.sessionEnded(session, files.ending(summary.end), lastTime: lastTime)]
     if !summary.losses.isEmpty { closing.append(.losses(session, summary.losses)) }
     if let crash = summary.crash { closing.append(.crashed(session, crash)) }
-    for cause in SessionGaps(files, summary).causes.reversed() where concerns(cause) {
-      closing.append(.gap(LogGap(session: session, cause: cause)))
-    }
+    let gaps = SessionGaps(files, summary, of: session).gaps
+    closing += gaps.reversed().filter(concerns).map { .gap($0) }
   }
 
-  /// Whether a gap is to be told to who reads with this filter.
-  private func concerns(_ cause: LogGap.Cause) -> Bool {
-    switch cause {
+  /// Whether a gap is to be reported to whoever reads with this filter.
+  private func concerns(_ gap: LogGap) -> Bool {
+    switch gap.cause {
     // That the oldest are gone, and later ones are here, is how retention is meant.
     case .archivesNotHere(let numbers): numbers.lowerBound > 1 || summary.missingArchive != nil
     case .newestArchiveNotHere: true

@@ -70,18 +70,4 @@ extension LogFiles {
     }
     return reports
   }
-
-  /// What is missing among the files: archives before others of their session, which retention may
-  /// have deleted, and records between others.
-  ///
-  /// - Complexity: O(*n* log *n*) in the number of frames and of the rings' records.
-  public func gaps() -> [LogGap] {
-    sessions.flatMap { session in
-      var summary = SessionSummary()
-      summary.read(session)
-      return SessionGaps(session, summary).causes.map {
-        LogGap(session: LogSession(session.identity), cause: $0)
-      }
-    }
-  }
 }

@@ -127,11 +127,9 @@ public struct LogRepair {
       }
       if result.recordCount & 0xFFF == 0, isStopped() { return false }
     }
-    for cause in SessionGaps(session, summary).causes {
-      let gap = LogGap(session: LogSession(session.identity), cause: cause)
-      result.gaps.append(gap)
-      if gap.isLoss { try writer.add(session.damage(gap), ticks: 0, clock: clock) }
-    }
+    let gaps = SessionGaps(session, summary, of: LogSession(session.identity)).gaps
+    for gap in gaps where gap.isLoss { try writer.add(session.damage(gap), ticks: 0, clock: clock) }
+    result.gaps += gaps
     try writer.finish(session.ending(summary.end), summary.losses, summary.crash)
     result.sessionCount += 1
     return !isStopped()

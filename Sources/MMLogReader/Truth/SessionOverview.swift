@@ -14,6 +14,9 @@ public struct SessionOverview: Sendable {
   public let recordCount: Int
   /// What could not be kept.
   public let losses: LossLedger
+  /// What is missing among its files: archives, which retention may have deleted, and records between
+  /// others.
+  public let gaps: [LogGap]
   /// How many archives there are.
   public let archiveCount: Int
   /// Whether its ring is there.
@@ -23,7 +26,7 @@ public struct SessionOverview: Sendable {
 extension LogFiles {
   /// All sessions, by their start.
   ///
-  /// - Complexity: O(frames + size of the rings).
+  /// - Complexity: O(*n* log *n*) in the number of frames and the size of the rings.
   public func overview(filter: LogFilter = LogFilter()) -> [SessionOverview] {
     sessions.filter { filter.passes($0.identity) }.map { SessionOverview($0) }
   }
@@ -36,6 +39,7 @@ extension SessionOverview {
     session = LogSession(files.identity)
     ending = files.ending(summary.end)
     losses = summary.losses
+    gaps = SessionGaps(files, summary, of: session).gaps
     crash = summary.crash
     archiveCount = files.archives.count
     hasRing = files.ring != nil
