@@ -1,5 +1,5 @@
 import Glibc
-import MMLog
+@testable import MMLog
 import MMLogStorage
 import MMLogSystem
 import Synchronization
@@ -112,6 +112,32 @@ import Testing
     try test.store.close()
     let claims = try test.store.archives().filter { $0.number == 1 }.map { $0.state.claim }
     #expect(claims == [nil])
+  }
+
+  @Test("an archive that was given back once comes again after a second")
+  func pause() async throws {
+    let test = try TestStore()
+    test.log.info("x")
+    try test.store.close()
+    let catalogue = Catalogue(of: test.folder.path, store: "test")
+    let (events, calls) = (EventHub(startup: [], observer: nil), EventCount())
+    let queue = UploadQueue(catalogue, events, crashed: [], calls: calls)
+    /// Serves the next one who asks; nil: with an archive, else says how long it is until there is one.
+    func serve(after seen: UInt32) async throws -> Int64? {
+      while calls.current == seen { await Task.yield() }
+      return queue.serve(try catalogue.look())
+    }
+    async let first = queue.next(leasedFor: .seconds(60))
+    #expect(try await serve(after: 0) == nil)
+    await first?.giveBack()
+    queue.doJobs()
+    let seen = calls.current
+    async let second = queue.next(leasedFor: .seconds(60))
+    let delay = try await serve(after: seen)
+    // On a machine with much else to do, the second may have passed already.
+    #expect((delay ?? 0) <= 1_000_000_000)
+    queue.end()
+    _ = await second
   }
 
   @Test("what another has leased comes when that lease ends")

@@ -4,7 +4,6 @@ import MMLogSystem
 
 /// Who waits for archives to hand on, and what is to be noted of those that were given out. The keeper's thread does the work, because
 /// the directory's lock may have to be waited for.
-///
 final class UploadQueue: Sendable {
   private struct Request {
     let key: Int
@@ -26,9 +25,13 @@ final class UploadQueue: Sendable {
       return nextKey
     }
 
-    mutating func putOff(_ name: String) {
-      retries[name, default: Retry(longest: 300_000_000_000)].putOff()
-    }
+    /// Notes that an archive was given out: it is behind those that never were, should it come again.
+    mutating func noteGiven(_ name: String) { retries[name] = retries[name] ?? Self.retry }
+
+    /// Notes that an archive came back.
+    mutating func putOff(_ name: String) { retries[name, default: Self.retry].putOff() }
+
+    private static let retry = Retry(longest: 300_000_000_000)
   }
 
   let events: EventHub
@@ -82,12 +85,12 @@ final class UploadQueue: Sendable {
   /// Notes that an archive was uploaded.
   func markUploaded(_ archive: ArchiveInfo, _ lease: UploadClaim) async throws(LogError) {
     let result: Result<Void, LogError> = await withCheckedContinuation { answer in
-      perform { [catalogue] in
+      perform { [self] in
         do throws(LogError) {
           try catalogue.markUploaded(archive)
           answer.resume(returning: .success(()))
         } catch {
-          try? catalogue.end(lease, on: archive)
+          takeBack(archive, lease)
           answer.resume(returning: .failure(error))
         }
       }
@@ -97,10 +100,13 @@ final class UploadQueue: Sendable {
 
   /// Notes that nobody has an archive any more.
   func giveBack(_ archive: ArchiveInfo, _ lease: UploadClaim) {
-    perform { [self] in
-      state.withLock { $0.putOff(archive.fileName) }
-      try? catalogue.end(lease, on: archive)
-    }
+    perform { [self] in takeBack(archive, lease) }
+  }
+
+  private func takeBack(_ archive: ArchiveInfo, _ lease: UploadClaim) {
+    state.withLock { $0.putOff(archive.fileName) }
+    // If that fails, the lease ends by itself.
+    try? catalogue.end(lease, on: archive)
   }
 
   /// Has the keeper do something; after the store's end, does it here.
@@ -172,7 +178,7 @@ final class UploadQueue: Sendable {
       do throws(LogError) {
         let claim = try catalogue.claim(archive, by: owner, for: lease)
         guard let claim else { continue }
-        state.withLock { $0.putOff(name) }
+        state.withLock { $0.noteGiven(name) }
         return PendingArchive(archive, claim, self)
       } catch {
         // One that a limit has deleted is nobody's trouble.
