@@ -1,5 +1,4 @@
 public import MMLogStorage
-import CMMLog
 import MMLogSystem
 import Synchronization
 
@@ -23,9 +22,7 @@ extension LogStoreObserver {
 }
 
 /// What an observer has still to be told, and the thread that tells it.
-///
-/// Proof of `@unchecked Sendable`: `state` is a mutex, `signal` is touched by atomic operations only, the rest never changes.
-final class ObserverQueue: @unchecked Sendable {
+final class ObserverQueue: Sendable {
   private enum Item {
     case event(LogEvent)
     case question(ArchiveInfo, RetentionRule, Answer<Bool>)
@@ -47,15 +44,9 @@ final class ObserverQueue: @unchecked Sendable {
   private let missed = Atomic<Int>(0)
   private let isAsking = Atomic<Bool>(true)
   /// Counts items and the end.
-  private let signal: UnsafeMutablePointer<UInt32>
+  private let calls = EventCount()
 
-  init(_ observer: any LogStoreObserver) {
-    self.observer = observer
-    signal = .allocate(capacity: 1)
-    signal.initialize(to: 0)
-  }
-
-  deinit { signal.deallocate() }
+  init(_ observer: any LogStoreObserver) { self.observer = observer }
 
   var missedCount: Int { missed.load(ordering: .relaxed) }
 
@@ -82,7 +73,7 @@ final class ObserverQueue: @unchecked Sendable {
   /// Lets the thread end when everything has been told. Does not wait for it: the observer may be who calls.
   func finish() {
     state.withLock { $0.isOver = true }
-    wake()
+    calls.advance()
   }
 
   private func put(_ item: Item) {
@@ -98,17 +89,12 @@ final class ObserverQueue: @unchecked Sendable {
         state.thread = try? Thread(name: "mmlog-observer") { [self] in run() }
       }
     }
-    wake()
-  }
-
-  private func wake() {
-    _ = mmlog_fetch_add_u32(signal, 1)
-    Futex.wake(signal)
+    calls.advance()
   }
 
   private func run() {
     while true {
-      let seen = mmlog_load_acquire_u32(signal)
+      let seen = calls.current
       let (items, isOver) = state.withLock { state in
         defer { state.items = [] }
         return (state.items, state.isOver)
@@ -122,7 +108,7 @@ final class ObserverQueue: @unchecked Sendable {
       }
       if !items.isEmpty { continue }
       if isOver { return }
-      _ = Futex.wait(signal, expected: seen, timeout: 60_000_000_000)
+      calls.wait(since: seen, atMost: 60_000_000_000)
     }
   }
 }

@@ -1,23 +1,13 @@
-import CMMLog
 import MMLogStorage
 import MMLogSystem
 import Synchronization
 
 /// What is asked of a thread that works in passes, and how far it has come: who asks waits for a pass that begins afterwards.
-///
-/// Proof of `@unchecked Sendable`: the word is touched by atomic operations only, the rest is atomic or under a lock.
-final class PassRequests: @unchecked Sendable {
+final class PassRequests: Sendable {
   private let newest = Atomic<UInt64>(0)
   private let served = Guarded<(ticket: UInt64, failure: LogError?)>((0, nil))
   /// Counts passes, for those who wait for one.
-  private let passes: UnsafeMutablePointer<UInt32>
-
-  init() {
-    passes = .allocate(capacity: 1)
-    passes.initialize(to: 0)
-  }
-
-  deinit { passes.deallocate() }
+  private let passes = EventCount()
 
   /// The newest request. To be read when a pass begins, which serves it and all before.
   var newestTicket: UInt64 { newest.load(ordering: .acquiring) }
@@ -32,13 +22,13 @@ final class PassRequests: @unchecked Sendable {
   ///   - failure: What they are to be told.
   func serve(_ ticket: UInt64, _ failure: LogError?) {
     served.withLock { $0 = (ticket, failure) }
-    wake()
+    passes.advance()
   }
 
   /// Lets nobody wait any longer: they are told what the last pass told.
   func end() {
     served.withLock { $0.ticket = .max }
-    wake()
+    passes.advance()
   }
 
   /// Asks for a pass, and waits for its end.
@@ -54,7 +44,7 @@ final class PassRequests: @unchecked Sendable {
     let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
     call()
     while true {
-      let seen = mmlog_load_acquire_u32(passes)
+      let seen = passes.current
       let (reached, failure) = served.withLock { $0 }
       if reached >= ticket {
         if let failure { throw failure }
@@ -62,12 +52,7 @@ final class PassRequests: @unchecked Sendable {
       }
       let now = Clock.monotonic()
       guard now < deadline else { throw LogError(.timedOut, timedOut()) }
-      _ = Futex.wait(passes, expected: seen, timeout: Int64(deadline - now))
+      passes.wait(since: seen, atMost: Int64(deadline - now))
     }
-  }
-
-  private func wake() {
-    _ = mmlog_fetch_add_u32(passes, 1)
-    Futex.wake(passes)
   }
 }
