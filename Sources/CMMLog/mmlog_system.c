@@ -1,6 +1,5 @@
 #include "CMMLog.h"
 #include "mmlog_signals.h"
-#include "mmlog_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,6 +9,15 @@ import Testing
 
 @Suite("fork", .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
 struct ForkTests {
+  /// Whether this process has such a thread now.
+  private static func hasThread(named name: String) -> Bool {
+    let tasks = "/proc/self/task"
+    let threads = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
+    return threads.contains {
+      (try? String(contentsOfFile: "\(tasks)/\($0)/comm", encoding: .utf8)) == "\(name)\n"
+    }
+  }
+
   /// The messages of each session, by their first word.
   private func sessions(_ contents: Contents) -> [[String]] {
     Dictionary(grouping: contents.records, by: \.session.id).values.map { $0.map(\.message) }
@@ -61,6 +70,34 @@ struct ForkTests {
     try store.close()
     #expect(Set(sessions(Contents(folder.path))) == [["parent"], (0..<100).map { "child \($0)" }])
   }
+
+  #if DEBUG
+    @Test("a child that has no thread to look after archives at first opens no second ring")
+    func childWithoutKeeper() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .success) { [path = folder.path as String] in
+        let store = try LogStore(directory: path, name: "fork")
+        let log = store.logger(label: "l")
+        let child = forkProcess()
+        if child == 0 {
+          ForcedFault.force(.pthreadCreate, errno: EAGAIN, under: "mmlog-keeper")
+          log.info("child")
+          try store.flush(.archive)
+          require(!Contents(path).records.isEmpty)
+          // A second later, a thread that has not logged before has it tried again.
+          while !Self.hasThread(named: "mmlog-keeper") {
+            try MMLogSystem.Thread(name: "new") { log.info("try") }.join()
+          }
+          try store.close()
+          _exit(0)
+        }
+        require(waitFor(child) == 0)
+        try store.close()
+      }
+      #expect(try folder.names(ending: ".ring").isEmpty)
+      #expect(sessions(Contents(folder.path)).count == 1)
+    }
+  #endif
 
   @Test(
     "a child that logs nothing keeps nothing of the parent's open", arguments: ["waits", "execs"])

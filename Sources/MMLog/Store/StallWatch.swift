@@ -16,9 +16,11 @@ final class StallWatch: Sendable {
     (self.counters, self.events, self.limit) = (counters, events, limit)
   }
 
+  /// Starts the thread, unless it was started before.
   func start() throws(SystemError) {
-    let new = try Thread(name: "mmlog-watch") { [self] in run() }
-    thread.withLock { $0 = new }
+    try thread.withLock { (thread) throws(SystemError) in
+      if thread == nil { thread = try Thread(name: "mmlog-watch") { [self] in run() } }
+    }
   }
 
   func stop() {

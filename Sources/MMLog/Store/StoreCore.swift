@@ -278,9 +278,12 @@ final class StoreCore: @unchecked Sendable {
     }
     guard needsReopening.load(ordering: .acquiring), !isClosed else { return }
     do {
-      let new = try makeSession()
-      TestPoint.reach(.forkReopened)
-      publish(new)
+      // It is there already if only the keeper could not be started.
+      if open == nil {
+        let new = try makeSession()
+        TestPoint.reach(.forkReopened)
+        publish(new)
+      }
       try lockedKeeper().start()
       needsReopening.store(false, ordering: .releasing)
     } catch {
@@ -330,10 +333,15 @@ final class StoreCore: @unchecked Sendable {
   // MARK: - Flushing and closing
 
   func flush(syncing: Bool, within limit: Int64) throws(LogError) {
-    // A fork's child that has not logged yet has nothing to flush.
-    if needsReopening.load(ordering: .acquiring) { return }
-    guard let open = lock.withLock({ open }) else { throw Self.closedError }
-    try open.drainer.flush(syncing: syncing, within: limit)
+    try begunSession()?.drainer.flush(syncing: syncing, within: limit)
+  }
+
+  /// The open session; nil in a fork's child that has not logged yet, and so has nothing to flush,
+  /// to capture or to rotate.
+  private func begunSession() throws(LogError) -> Open? {
+    if let open = lock.withLock({ open }) { return open }
+    if needsReopening.load(ordering: .acquiring) { return nil }
+    throw Self.closedError
   }
 
   /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
@@ -473,10 +481,7 @@ final class StoreCore: @unchecked Sendable {
   // MARK: - Flight records
 
   func capture(within limit: Int64) throws(LogError) {
-    // A fork's child that has not logged yet has nothing to capture.
-    if needsReopening.load(ordering: .acquiring) { return }
-    guard let open = lock.withLock({ open }) else { throw Self.closedError }
-    try open.drainer.capture(within: limit)
+    try begunSession()?.drainer.capture(within: limit)
   }
 
   var flightCounts: FlightCounts {
@@ -495,12 +500,12 @@ final class StoreCore: @unchecked Sendable {
   }
 
   func rotate(_ answer: @escaping @Sendable (Result<ArchiveInfo?, LogError>) -> Void) {
-    guard let open = lock.withLock({ open }) else {
-      // A fork's child that has not logged yet has nothing to close.
-      return answer(
-        needsReopening.load(ordering: .acquiring) ? .success(nil) : .failure(Self.closedError))
+    do throws(LogError) {
+      guard let open = try begunSession() else { return answer(.success(nil)) }
+      open.drainer.rotate(answer)
+    } catch {
+      answer(.failure(error))
     }
-    open.drainer.rotate(answer)
   }
 
   func archives() throws(LogError) -> [ArchiveInfo] { try keeper.archives() }
