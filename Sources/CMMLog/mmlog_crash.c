@@ -295,7 +295,8 @@ static uint32_t load_state(const mmlog_crash_report *place) {
   return __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
 }
 
-// Goes from one state to another, and counts survivals; false if it is in neither.
+// Goes from one state to another, and adds to the count of survivals; false if the place is not in
+// the first.
 static bool change_state(mmlog_crash_report *place, uint32_t from, uint32_t to, uint32_t more) {
   uint32_t old = load_state(place);
   do {
@@ -305,7 +306,7 @@ static bool change_state(mmlog_crash_report *place, uint32_t from, uint32_t to, 
   return true;
 }
 
-// Whatever it was before. The drainer may be counting survivals meanwhile.
+// Goes to a state from any other. The drainer may count survivals meanwhile.
 static void set_state(mmlog_crash_report *place, uint32_t state) {
   while (!change_state(place, load_state(place) & MMLOG_CRASH_STATE, state, 0)) continue;
 }
@@ -334,9 +335,7 @@ static void note_signal(mmlog_crash_report *report, int signal, const siginfo_t 
     report->address = (uintptr_t)info->si_addr;
   }
   prctl(PR_GET_NAME, report->thread_name);
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  report->wall = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  report->wall = mmlog_nanoseconds(CLOCK_REALTIME);
   report->ticks = mmlog_ticks();
 }
 

@@ -71,13 +71,7 @@ static void unlock(const sigset_t *before) {
   pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-static int64_t now(clockid_t clock) {
-  struct timespec time;
-  clock_gettime(clock, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-// All zeros: it has not ended.
+// An ending of zeros says that the process has not ended.
 static void write_all(const mmlog_ending *ending) {
   for (place *it = __atomic_load_n(&places, __ATOMIC_ACQUIRE); it != NULL; it = it->next) {
     mmlog_ending *target = __atomic_load_n(&it->ending, __ATOMIC_ACQUIRE);
@@ -88,16 +82,17 @@ static void write_all(const mmlog_ending *ending) {
 static void note(uint32_t how, int signal, uint32_t sender) {
   if (getpid() != __atomic_load_n(&owner, __ATOMIC_ACQUIRE)) return;
   mmlog_ending ending = {
-      .how = how, .signal = signal, .sender = sender, .time = now(CLOCK_REALTIME)};
+      .how = how, .signal = signal, .sender = sender, .time = mmlog_nanoseconds(CLOCK_REALTIME)};
   ending.check = ~mmlog_crc32c_bytes(UINT32_MAX, (const uint8_t *)&ending, sizeof ending);
   const sigset_t before = lock();
   write_all(&ending);
-  __atomic_store_n(&terminated, signal == 0 ? 0 : now(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
+  __atomic_store_n(&terminated, signal == 0 ? 0 : mmlog_nanoseconds(CLOCK_MONOTONIC),
+                   __ATOMIC_RELEASE);
   unlock(&before);
 }
 
 void mmlog_ending_remove(mmlog_ending *ending) {
-  // Whoever is writing to it has done so then.
+  // With the lock, so that nobody writes to it afterwards.
   const sigset_t before = lock();
   for (place *it = __atomic_load_n(&places, __ATOMIC_ACQUIRE); it != NULL; it = it->next) {
     mmlog_ending *old = ending;
@@ -114,7 +109,7 @@ void mmlog_ending_forked(void) {
 void mmlog_ending_deny(void) {
   static const mmlog_ending none;
   int64_t when = __atomic_load_n(&terminated, __ATOMIC_ACQUIRE);
-  if (when == 0 || now(CLOCK_MONOTONIC) - when < 1000000000) return;
+  if (when == 0 || mmlog_nanoseconds(CLOCK_MONOTONIC) - when < 1000000000) return;
   const sigset_t before = lock();
   // Unless the process has begun to end once more.
   if (__atomic_compare_exchange_n(&terminated, &when, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -144,7 +139,7 @@ static void handle(int signal, siginfo_t *info, void *context) {
   memset(&action, 0, sizeof action);
   action.sa_handler = SIG_DFL;
   sigaction(signal, &action, NULL);
-  // Blocked until this returns.
+  // The signal is blocked until this handler returns.
   raise(signal);
   errno = saved;
 }

@@ -52,8 +52,9 @@ typedef struct {
 enum {
   MMLOG_CRASH_UNFINISHED = 1,
   MMLOG_CRASH_COMPLETE = 2,
-  // No wrong bit makes it of the one before.
-  MMLOG_CRASH_RETURNED = 4,  // complete, and the handler has returned: the process may survive
+  // Complete, and the handler has returned: the process may survive. Not 3, which one wrong bit
+  // makes of either of the two above.
+  MMLOG_CRASH_RETURNED = 4,
   MMLOG_CRASH_STATE = 0xFF,
 };
 
