@@ -66,7 +66,7 @@ extension mmlog_field {
   /// `(null)` for a name that is NULL, as for a text.
   fileprivate var nameBytes: UnsafeRawBufferPointer {
     let none: StaticString = "(null)"
-    guard let name = name else {
+    guard let name else {
       return UnsafeRawBufferPointer(start: none.utf8Start, count: none.utf8CodeUnitCount)
     }
     return UnsafeRawBufferPointer(start: name, count: mmlog_text_length(name))

@@ -7,7 +7,7 @@ extension LogCall {
   /// Commits a record whose call site is not in the writer's cache, or that is not yet in the ring.
   ///
   /// - Parameters:
-  ///   - writer, start, next, check: The ``RecordCursor`` of a record of which all but the leading words is written.
+  ///   - writer, start, next, check: The ``RecordCursor`` of a record of which all but the leading words are written.
   ///   - tail: Its identity word without the call site.
   ///   - site: The log statement.
   @usableFromInline @inline(never)

@@ -37,6 +37,10 @@ extension LogCall {
   }
 
   /// Copies the record of a literal that another call has asked for. If that call is over, there is nothing to copy.
+  ///
+  /// - Parameters:
+  ///   - asked, start, next, flags: The literal's ``RecordCursor``, of the other call's writer.
+  ///   - writer: Where the record goes.
   @usableFromInline @inline(never)
   static func adopt(
     _ asked: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,

@@ -145,8 +145,8 @@ enum WriterRoom {
     return true
   }
 
-  /// Opens a segment for the calling thread's next record, unless it fits into the one that it has. To be
-  /// followed by ``giveUp(_:)``.
+  /// Opens a segment for the calling thread's next record, unless the thread has one with room for it.
+  /// To be followed by ``giveUp(_:)``.
   ///
   /// - Returns: False if none can be had at once.
   static func reserve(_ size: Int, _ session: Session) -> Bool {
@@ -159,6 +159,7 @@ enum WriterRoom {
     if writer.pointee.has_segment != 0, writer.pointee.limit - writer.pointee.cursor >= size {
       return true
     }
+    // No patience is left to one that has waited.
     writer.pointee.has_waited = 1
     defer { writer.pointee.has_waited = 0 }
     return nextSegment(writer, session, isBrief: true)

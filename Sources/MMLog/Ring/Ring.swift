@@ -167,6 +167,7 @@ final class Ring: @unchecked Sendable {
     crashPlace?.take()?.withUnsafeBytes { CrashReport($0) }
   }
 
+  /// Says that a report which was taken has become a record, or is counted as a loss.
   func noteSurvival() { crashPlace?.noteSurvival() }
 
   // MARK: - What others do to the file

@@ -116,7 +116,7 @@ final class Drainer: @unchecked Sendable {
     do {
       thread = try Thread(name: "mmlog-drainer") { [self] in
         first()
-        run(ringIsLost, survived)
+        run(survived, ringIsLost)
       }
     } catch {
       throw LogError(error, while: "Starting the drainer's thread failed")
@@ -215,7 +215,7 @@ final class Drainer: @unchecked Sendable {
 
   // MARK: - The thread
 
-  private func run(_ ringIsLost: (LogError) -> Bool, _ survived: () -> Void) {
+  private func run(_ survived: () -> Void, _ ringIsLost: (LogError) -> Bool) {
     let space = session.ring.space
     // Requests made before the thread came to life count.
     var (served, answered): (UInt32, UInt32) = (0, 0)
@@ -225,8 +225,8 @@ final class Drainer: @unchecked Sendable {
     while true {
       counters.giveSign()
       levels.look()
-      // It goes on after that: threads may still wait for a segment.
       if lookAroundIfDue() {
+        // The loop goes on with a lost ring: threads may still wait for a segment.
         if !isReplaced, let problem = session.ring.problem() { isReplaced = ringIsLost(problem) }
         collectSurvivedSignal()
       }
@@ -243,7 +243,7 @@ final class Drainer: @unchecked Sendable {
         now = Clock.monotonic()
         nextPass = now &+ UInt64(retryDelay > 0 ? min(retryDelay, interval) : interval)
       }
-      // Where it has just freed segments.
+      // After the pass, which may have freed a segment for the record.
       if session.survivals.first != nil { survived() }
       // Once a second for the clocks, whatever the interval.
       let nap = min(Int64(nextPass &- min(now, nextPass)), 1_000_000_000)

@@ -68,7 +68,7 @@ final class Keeper: @unchecked Sendable {
     interval = configuration.keepingInterval.nanoseconds
   }
 
-  /// Starts the thread, and the one that watches the drainer.
+  /// Starts the thread, and the one that watches the drainer. May be called again if it failed.
   func start() throws(LogError) {
     do throws(SystemError) {
       try watch.start()

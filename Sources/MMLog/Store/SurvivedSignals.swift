@@ -10,16 +10,17 @@ final class SurvivedSignals: Sendable {
 
   init(_ ring: Ring) { self.ring = ring }
 
-  /// Takes over what is in the ring.
+  /// Takes over the report that is in the ring, if there is one.
   func collect() {
     guard let report = ring.takeSurvivedSignal() else { return }
     reports.withLock { $0.append(report) }
   }
 
-  /// The oldest; nil if there is none. It is left here.
+  /// The oldest report, which stays here; nil if there is none.
   var first: CrashReport? { reports.withLock { $0.first } }
 
-  /// Takes it, unless another thread has. The ring counts it until ``Ring/noteSurvival()``.
+  /// Takes out the oldest report, unless another thread has. The ring counts it until
+  /// ``Ring/noteSurvival()``.
   func take(_ report: CrashReport) -> Bool {
     reports.withLock { reports in
       guard reports.first == report else { return false }
@@ -28,7 +29,7 @@ final class SurvivedSignals: Sendable {
     }
   }
 
-  /// Counts what is left as lost: no record is made any more.
+  /// Counts the reports that are left as losses: no record is made of them any more.
   func giveUp() {
     while let report = first, take(report) {
       ring.countLoss(.ringFull, .critical)

@@ -45,7 +45,8 @@ public final class PendingArchive: Sendable {
     try await queue.markUploaded(info, lease)
   }
 
-  /// Gives it back at once: it comes again after a while. Does nothing once it is marked. Waits for nothing.
+  /// Gives it back at once: it comes again after a while. Does nothing once it is marked. Waits for nothing while the store is open;
+  /// afterwards, for the lock of its directory.
   public func giveBack() {
     if isSettled.exchange(true, ordering: .acquiringAndReleasing) { return }
     queue.giveBack(info, lease)

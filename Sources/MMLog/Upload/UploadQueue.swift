@@ -193,7 +193,7 @@ final class UploadQueue: Sendable {
     return nil
   }
 
-  /// Each lease has another, so that none is taken for another's.
+  /// An owner for one lease: with one for all, a lease that has ended would count as its successor.
   private var owner: String {
     let number = state.withLock { $0.makeKey() }
     return "\(Host.name()) \(CurrentProcess.id) \(Clock.realtime()) \(number)"
