@@ -31,6 +31,13 @@ public struct SessionIdentity: Equatable, Sendable {
     self.storeName = storeName
   }
 
+  /// Whether the machine has been running ever since, if it was last started as `bootID` says.
+  ///
+  /// Zeros: that is not known, and then it may have been down meanwhile.
+  package func isOfBoot(_ bootID: [UInt8]) -> Bool {
+    self.bootID == bootID && bootID.contains { $0 != 0 }
+  }
+
   fileprivate func encode(
     magic: StaticString, pageSize: UInt32, into out: UnsafeMutableRawBufferPointer
   ) {
@@ -164,39 +171,30 @@ private func encodeHead(
 package struct RingGeometry: Equatable, Sendable {
   package var dictionaryOffset: Int
   package var dictionarySize: Int
-  /// Where the captured places are; 0 if there are none.
-  package var capturedOffset: Int
+  /// Where the segments' uses are.
+  package var usesOffset: Int
   package var segmentsOffset: Int
   package var segmentSize: Int
   package var segmentCount: Int
 
-  /// The geometry of a new ring: dictionary after the head, segments at a page's edge after it.
-  ///
-  /// - Parameter hasCaptures: Whether there is a captured place for each segment between them. Default: no.
-  package init(
-    dictionarySize: Int, segmentSize: Int, segmentCount: Int, hasCaptures: Bool = false
-  ) {
+  /// The geometry of a new ring: dictionary after the head, then the
+  /// segments' uses, segments at a page's edge after them.
+  package init(dictionarySize: Int, segmentSize: Int, segmentCount: Int) {
     dictionaryOffset = RingLayout.dictionary
     self.dictionarySize = dictionarySize
-    let dictionaryEnd = RingLayout.dictionary + paddedSize(dictionarySize)
-    capturedOffset = hasCaptures ? dictionaryEnd : 0
-    let end = dictionaryEnd + (hasCaptures ? segmentCount * wordSize : 0)
-    segmentsOffset = (end + 4095) & ~4095
+    usesOffset = RingLayout.dictionary + paddedSize(dictionarySize)
+    segmentsOffset = (usesOffset + segmentCount * wordSize + 4095) & ~4095
     self.segmentSize = segmentSize
     self.segmentCount = segmentCount
   }
 
   package var fileSize: Int { segmentsOffset + segmentSize * segmentCount }
 
-  /// Where the captured places are; nil if there are none.
-  package var capturedPlaces: Range<Int>? {
-    capturedOffset == 0 ? nil : capturedOffset..<capturedOffset + segmentCount * wordSize
-  }
+  /// Where the segments' uses are.
+  package var uses: Range<Int> { usesOffset..<usesOffset + segmentCount * wordSize }
 
-  /// The offset of a segment's captured place; nil if there are none.
-  package func capturedPlace(ofSegment index: Int) -> Int? {
-    capturedPlaces.map { $0.lowerBound + index * wordSize }
-  }
+  /// The offset of the word that says a segment's use.
+  package func use(ofSegment index: Int) -> Int { usesOffset + index * wordSize }
 
   /// The offset of a segment, which must be one of the ring's.
   package func offset(ofSegment index: Int) -> Int {
@@ -210,7 +208,7 @@ package struct RingGeometry: Equatable, Sendable {
       RingLayout.dictionaryOffset, RingLayout.dictionarySize, RingLayout.segmentsOffset,
       RingLayout.segmentSize,
     ].map { bytes.load($0, as: UInt64.self) }
-    let captured = bytes.load(RingLayout.capturedOffset, as: UInt64.self)
+    let uses = bytes.load(RingLayout.usesOffset, as: UInt64.self)
     let count = UInt64(bytes.load(RingLayout.segmentCount, as: UInt32.self))
     let header = bytes.load(RingLayout.segmentHeaderSize, as: UInt32.self)
     // Small enough that no sum and product below overflows.
@@ -219,13 +217,12 @@ package struct RingGeometry: Equatable, Sendable {
       fields[0] + fields[1] <= fields[2], fields[1] <= RingLayout.largestDictionary,
       fields[3] > UInt64(SegmentLayout.size), fields[3] <= RingLayout.largestSegment,
       count > 0, count <= RingLayout.mostSegments, count <= (size - fields[2]) / fields[3],
-      captured == 0
-        || captured % 8 == 0 && captured >= fields[0] + fields[1]
-          && captured <= fields[2] && count * UInt64(wordSize) <= fields[2] - captured
+      uses % 8 == 0, uses >= fields[0] + fields[1], uses <= fields[2],
+      count * UInt64(wordSize) <= fields[2] - uses
     else { throw .invalid("geometry") }
     dictionaryOffset = Int(fields[0])
     dictionarySize = Int(fields[1])
-    capturedOffset = Int(captured)
+    usesOffset = Int(uses)
     segmentsOffset = Int(fields[2])
     segmentSize = Int(fields[3])
     segmentCount = Int(count)
@@ -239,7 +236,7 @@ package struct RingGeometry: Equatable, Sendable {
     out.store(UInt64(segmentSize), RingLayout.segmentSize)
     out.store(UInt32(segmentCount), RingLayout.segmentCount)
     out.store(UInt32(SegmentLayout.size), RingLayout.segmentHeaderSize)
-    out.store(UInt64(capturedOffset), RingLayout.capturedOffset)
+    out.store(UInt64(usesOffset), RingLayout.usesOffset)
   }
 }
 

@@ -2,7 +2,7 @@
 // previous + size, and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change
 // both together.
 //
-//   ring     [ head 512 | area table 512 ] [ areas ] [ dictionary ] [ captured places ] [ segment ] …
+//   ring     [ head 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ] …
 //   areas    [ session state | clock pairs ] [ ledger ] [ control page ] [ report of a crash ]
 //   segment  [ header 128 ] [ record ] [ record ] … zeros
 //   record   [ length kind check ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
@@ -62,8 +62,8 @@ package enum RingLayout {
   package static let segmentHeaderSize = segmentCount + 4
   /// The level below which records stay in the ring.
   package static let archiveLevel = segmentHeaderSize + 4
-  /// Where the captured places are, a word for each segment: see ``CapturedPlace``. 0: nowhere.
-  package static let capturedOffset = archiveLevel + 8
+  /// Where the segments' uses are, a word for each segment: see ``SegmentUse``.
+  package static let usesOffset = archiveLevel + 8
 
   /// How much is written once, when the ring is made: the head, and the table of its areas.
   package static let headSize = HeadLayout.size + AreaTableLayout.size
@@ -114,6 +114,8 @@ package enum SessionStateLayout {
   package static let resumed = newestArchive + 4
   /// How many frames the newest archive has at least.
   package static let newestFrames = resumed + ArchiveIDLayout.size
+  /// Set in it from when the archive gets its trailer: a limit may delete the archive.
+  package static let mayBeSealed: UInt32 = 1 << 31
   /// In their place: it has its trailer.
   package static let allFrames = UInt32.max
   /// How the process ended, as it says itself: ``SessionEndLayout``.

@@ -98,6 +98,11 @@ package struct FragmentAssembler {
     return body.count == bodySize ? body : nil
   }
 
+  /// What a record's first fragment has of its body; nil for another one.
+  package static func beginning(_ fragment: RecordView) -> UnsafeRawBufferPointer? {
+    fragment.callSite == 0 ? part(fragment)?.bytes : nil
+  }
+
   private static func part(
     _ fragment: RecordView
   ) -> (bodySize: Int, bytes: UnsafeRawBufferPointer)? {

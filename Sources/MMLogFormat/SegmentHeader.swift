@@ -12,7 +12,7 @@ package struct SegmentHeader: Equatable, Sendable {
   package var writer: UInt32
   package var firstNumber: UInt64
   /// Flight records before this offset are in an archive, or given up. Not of the header itself: of the segment's
-  /// ``CapturedPlace``, once somebody has looked there.
+  /// ``SegmentUse``, once somebody has looked there.
   package var captured = SegmentLayout.size
 
   /// Whether nothing is in it. One that is just being emptied, or of which only the state is wrong, is in use.
@@ -59,18 +59,20 @@ extension UnsafeRawBufferPointer {
   }
 }
 
-/// The word of a ring that says up to where the flight records of a segment are captured, or given up.
+/// The word of a ring that says that a segment is in use, and up to where its flight records are
+/// captured or given up. It lies apart from the segment: it outlives the segment's header.
 ///
-/// One word, so that it is stored whole or not at all; with a check that begins with the generation's seed, so that it says
-/// nothing of the segment's next use.
-package enum CapturedPlace {
-  /// The word that says an offset.
-  package static func word(_ offset: Int, seed: UInt32) -> UInt64 {
-    UInt64(check(UInt32(offset), seed)) << 32 | UInt64(UInt32(offset))
+/// It is one word, so that it is stored whole or not at all. Its check begins with the generation's
+/// seed, so that it says nothing of another use of the segment. It is zero while the segment is free.
+package enum SegmentUse {
+  /// The word of the use with this seed, whose flight records are captured before an offset.
+  package static func word(_ captured: Int, seed: UInt32) -> UInt64 {
+    UInt64(check(UInt32(captured), seed)) << 32 | UInt64(UInt32(captured))
   }
 
-  /// The offset that a word says of a segment of this size; nil if it says nothing of the use with this seed.
-  package static func offset(_ word: UInt64, seed: UInt32, segmentSize: Int) -> Int? {
+  /// Up to where the flight records are captured of the use with this seed, in a segment of this size;
+  /// nil if the word is not of this use.
+  package static func captured(_ word: UInt64, seed: UInt32, segmentSize: Int) -> Int? {
     let place = UInt32(truncatingIfNeeded: word)
     guard check(place, seed) == UInt32(word >> 32), Int(place) % wordSize == 0,
       (SegmentLayout.size...segmentSize).contains(Int(place))

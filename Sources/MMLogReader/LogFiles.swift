@@ -6,7 +6,8 @@ public import MMLogStorage
 ///
 /// For one thread at a time.
 public final class LogFiles {
-  /// Files and directories of which nothing could be read, and why.
+  /// Files and directories of which nothing is read, and why: they could not be, or another file is of
+  /// the same ring or archive, and says something else.
   public let unreadable: [LogError]
   /// How many files there are.
   public let fileCount: Int
@@ -18,9 +19,9 @@ public final class LogFiles {
   /// - Complexity: O(size of the rings + number of frames).
   public init(_ inputs: [LogInput]) {
     let files = InputFiles(inputs)
-    unreadable = files.unreadable
     fileCount = files.rings.count + files.archives.count
     sessions = SessionFiles.group(files)
+    unreadable = files.unreadable + sessions.flatMap(\.rivals)
   }
 
   /// Sessions whose files are open already.

@@ -165,7 +165,7 @@ package final class ArchiveSeries {
     guard let closing = current else { return }
     if !closing.isComplete { report(.willClose(path: closing.path, reason)) }
     // It may be deleted as soon as it has its trailer, by a limit of another process.
-    try note(number, 0)
+    try note(number, closing.frameCount | SessionStateLayout.mayBeSealed)
     try leavingDamaged { (archive) throws(SystemError) in try archive.close(dictionary: dictionary)
     }
     try note(number, SessionStateLayout.allFrames)

@@ -109,12 +109,11 @@ final class DeadRing {
   }
 
   private func note(captured: Int, of run: SegmentRun) throws(SystemError) {
-    guard let place = image.head.geometry.capturedPlace(ofSegment: run.index) else { return }
     let seed = checkSeed(
       session: image.head.identity.session, generation: run.header.generation)
-    let word = CapturedPlace.word(captured, seed: seed)
+    let word = SegmentUse.word(captured, seed: seed)
     let bytes = withUnsafeBytes(of: word.littleEndian) { Array($0) }
-    try ring.file.write(all: bytes, at: place)
+    try ring.file.write(all: bytes, at: image.head.geometry.use(ofSegment: run.index))
   }
 
   /// With one write, so that it is there with its complement, or not at all.

@@ -257,27 +257,47 @@ package struct Recovery: ~Copyable {
   private func archives(
     in directory: borrowing Directory
   ) throws -> (archives: [ArchiveFile], isAnyUnreadable: Bool) {
-    let session = image.head.identity.session
     var archives: [ArchiveFile] = []
     var isAnyUnreadable = false
+    var others: [String] = []
     let ownership = try Ownership(of: directory)
     for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
       // One that is not there is told by opening it.
       if let status = try directory.status(of: name), !ownership.isOwn(status) { continue }
       let contents = heads.contents(of: name, in: directory)
       let isWanted = isAnyWanted(contents.first)
-      guard isWanted || contents.isHeadLost else { continue }
-      switch try Self.open(name, in: directory) {
-      case .archives(let found):
-        if found.first?.head.id == image.resumed, let last = found.last {
-          try cutTornHead(behind: last, name, directory)
-        }
-        archives += found.filter { $0.head.identity.session == session }
-      case .damaged: isAnyUnreadable = isAnyUnreadable || isWanted
-      case .gone: break
+      guard isWanted || contents.isHeadLost else {
+        others.append(name)
+        continue
+      }
+      if let found = try ownArchives(name, in: directory) {
+        archives += found
+      } else {
+        isAnyUnreadable = isAnyUnreadable || isWanted
       }
     }
-    return (archives.sorted { $0.head.number < $1.head.number }, isAnyUnreadable)
+    // The newest one is gone, or the ring is corrupted where it says behind which archive it is.
+    let newest = image.newestArchive
+    if image.isStateLost || newest > 0 && !archives.contains(where: { $0.head.number == newest }) {
+      for name in others { archives += try ownArchives(name, in: directory) ?? [] }
+    }
+    // Readers believe one of each number: what is only in another has to be archived.
+    return (ArchiveFile.read(of: archives), isAnyUnreadable)
+  }
+
+  /// The session's archives in a file; nil if nothing of the file can be read.
+  private func ownArchives(
+    _ name: String, in directory: borrowing Directory
+  ) throws -> [ArchiveFile]? {
+    switch try Self.open(name, in: directory) {
+    case .archives(let found):
+      if found.first?.head.id == image.resumed, let last = found.last {
+        try cutTornHead(behind: last, name, directory)
+      }
+      return found.filter { $0.head.identity.session == image.head.identity.session }
+    case .damaged: return nil
+    case .gone: return []
+    }
   }
 
   /// Whether a file that begins with one of them may have archives of the session: its own, or that
@@ -412,7 +432,7 @@ package struct Recovery: ~Copyable {
     image.segments.map { segment in
       SegmentRun(
         index: segment.index, header: segment.header,
-        scanner: image.scanner(of: segment, looksBehindZeros: !ring.trustsDrained),
+        scanner: image.scanner(of: segment, looksBehindZeros: true),
         number: areFlight ? nil : segment.header.firstNumber,
         fate: { fate(segment, $0, $1) })
     }

@@ -19,9 +19,11 @@ package final class RingImage {
   package let head: RingHead
   /// False if the process died, or is alive.
   package let isClosedCleanly: Bool
+  /// Whether nothing can be known of the session's state.
+  package let isStateLost: Bool
   /// The number of the newest archive that was begun, whether or not it still is there; 0 if there was none.
   package let newestArchive: UInt32
-  /// How many frames it has at least; ``SessionStateLayout/allFrames``: it was sealed.
+  /// How many frames it has at least, and whether it was sealed: see ``SessionStateLayout``.
   package let newestFrames: UInt32
   /// The archive behind which the session began its first; nil if that has a file of its own.
   package let resumed: ArchiveID?
@@ -71,8 +73,12 @@ package final class RingImage {
     segments = copy.segments
     let all = UnsafeRawBufferPointer(memory.bytes)
     let state = UnsafeRawBufferPointer(rebasing: all[head.areas.sessionState])
-    isClosedCleanly =
-      state.load(SessionStateLayout.state, as: UInt32.self) == RingLayout.stateClosed
+    let stateWord = state.load(SessionStateLayout.state, as: UInt32.self)
+    isClosedCleanly = stateWord == RingLayout.stateClosed
+    isStateLost = !isClosedCleanly && stateWord != RingLayout.stateOpen
+    if isStateLost {
+      copy.damage.append(Corruption(head.areas.sessionState, "session state: \(stateWord)"))
+    }
     resumed = ArchiveID(resumedIn: state)
     newestArchive = state.load(SessionStateLayout.newestArchive, as: UInt32.self)
     newestFrames = state.load(SessionStateLayout.newestFrames, as: UInt32.self)
@@ -132,14 +138,14 @@ package final class RingImage {
     }
   }
 
-  /// Whether the newest archive was sealed, so that a limit may have deleted it.
-  package var isNewestSealed: Bool { newestFrames == SessionStateLayout.allFrames }
+  /// Whether the newest archive may have been sealed, so that a limit may have deleted it.
+  package var mayNewestBeSealed: Bool { newestFrames & SessionStateLayout.mayBeSealed != 0 }
 
   /// Whether the machine has been running since the ring was written, if it was last started as `bootID` says.
   ///
   /// Zeros: that is not known, and then it may have been down meanwhile.
   package func isOfBoot(_ bootID: [UInt8]) -> Bool {
-    head.identity.bootID == bootID && bootID.contains { $0 != 0 }
+    head.identity.isOfBoot(bootID)
   }
 
   /// What was lost, if the process does not live any more: with the records that it could not make
@@ -181,6 +187,8 @@ private struct RingCopy {
   private let geometry: RingGeometry
   private let areas: RingAreas
   private let session: SessionID
+  /// Whether no page that was written can be missing.
+  private let isOfThisBoot: Bool
   /// How much of the file is there.
   private let present: Int
   /// Where what is not known of the dictionary is.
@@ -192,6 +200,7 @@ private struct RingCopy {
   ) throws(SystemError) {
     (geometry, areas) = (head.geometry, head.areas)
     session = head.identity.session
+    isOfThisBoot = head.identity.isOfBoot(Host.bootID())
     let dictionary = geometry.dictionaryOffset..<geometry.dictionaryOffset + geometry.dictionarySize
     newEntries = dictionary.dropFirst(knownDictionary)
     // Not what the head claims: what is there. The head must be; all else may be missing.
@@ -201,7 +210,8 @@ private struct RingCopy {
       if let area { try memory.read(file, area) }
     }
     try checkClockPairs(file)
-    if let places = geometry.capturedPlaces { try memory.read(file, places) }
+    // Before the segments: see `contradictsUse`.
+    try memory.read(file, geometry.uses)
     try copySegments(file, resume)
     // After the segments: what their records refer to was in it before they were.
     try memory.read(file, newEntries)
@@ -228,19 +238,58 @@ private struct RingCopy {
     for use in uses where use.generation < limit {
       try copySegment(use.index, use.generation, file, from: use.resume)
     }
+    try noteLostHeaders(file, besides: Set(uses.map(\.index)))
+  }
+
+  /// Notes segments that look free, and are in use as the ring says elsewhere.
+  private mutating func noteLostHeaders(
+    _ file: borrowing File, besides used: Set<Int>
+  ) throws(SystemError) {
+    for index in 0..<geometry.segmentCount where !used.contains(index) {
+      if try contradictsUse(of: index, seed: nil, file) { note(index, "its header is lost") }
+    }
+  }
+
+  /// Whether a segment's header, which has been read, is not of the use that the ring notes apart from it.
+  ///
+  /// The note is made after the header, and removed before it. So it contradicts the header if it was there
+  /// before the header was read, and still is.
+  ///
+  /// - Parameter seed: Of the generation in the header; nil: the header says that the segment is free.
+  private func contradictsUse(
+    of index: Int, seed: UInt32?, _ file: borrowing File
+  ) throws(SystemError) -> Bool {
+    let place = geometry.use(ofSegment: index)
+    let word = use(ofSegment: index)
+    guard isOfThisBoot, word != 0, geometry.offset(ofSegment: index) + SegmentLayout.size < present
+    else { return false }
+    if let seed, captured(ofSegment: index, seed) != nil { return false }
+    return try self.word(file, at: place, within: place + wordSize) == word
+  }
+
+  private func use(ofSegment index: Int) -> UInt64 {
+    UnsafeRawBufferPointer(memory.bytes).load(geometry.use(ofSegment: index), as: UInt64.self)
+  }
+
+  private mutating func note(_ segment: Int, _ problem: String) {
+    let start = geometry.offset(ofSegment: segment)
+    damage.append(
+      Corruption(
+        start..<min(start + geometry.segmentSize, present), "segment \(segment): \(problem)"))
   }
 
   /// Looks at the header of each segment, and gives index and generation of those in use to `body`.
   private func forEachUse(
     _ file: borrowing File, _ body: (Int, UInt64) -> Void
   ) throws(SystemError) {
+    // A word more than the header has: a segment is larger than its header.
     let header = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: SegmentLayout.size, alignment: wordSize)
+      byteCount: SegmentLayout.size + wordSize, alignment: wordSize)
     defer { header.deallocate() }
     for index in 0..<geometry.segmentCount {
       let offset = geometry.offset(ofSegment: index)
-      guard offset + SegmentLayout.size < present,
-        try file.readFully(into: header, at: offset) == SegmentLayout.size
+      guard offset + header.count <= present,
+        try file.readFully(into: header, at: offset) == header.count
       else { break }
       let part = UnsafeRawBufferPointer(header)
       // As it stands there, right or wrong: whether it is the same later is all that it has to say.
@@ -269,8 +318,7 @@ private struct RingCopy {
     } catch {
       // Only if it is not being made ready just now.
       if try word(file, at: offset, within: offset + size) == generation {
-        damage.append(
-          Corruption(offset..<offset + size, "segment \(index): \(error)"))
+        note(index, "\(error)")
       }
       return
     }
@@ -280,6 +328,9 @@ private struct RingCopy {
     else { return }
     let seed = checkSeed(session: session, generation: header.generation)
     header.captured = captured(ofSegment: index, seed) ?? header.captured
+    if try contradictsUse(of: index, seed: seed, file) {
+      note(index, "its header, or what the ring notes of its use, is of another use")
+    }
     segments.append(
       RingImage.Segment(
         index: index, header: header, bytes: writtenPart(part, end: header.end), seed: seed))
@@ -298,9 +349,8 @@ private struct RingCopy {
 
   /// Up to where a segment's flight records are captured, if the ring says so.
   private func captured(ofSegment index: Int, _ seed: UInt32) -> Int? {
-    guard let place = geometry.capturedPlace(ofSegment: index) else { return nil }
-    let word = UnsafeRawBufferPointer(memory.bytes).load(place, as: UInt64.self)
-    return CapturedPlace.offset(word, seed: seed, segmentSize: geometry.segmentSize)
+    SegmentUse.captured(
+      use(ofSegment: index), seed: seed, segmentSize: geometry.segmentSize)
   }
 
   /// Notes what is wrong with the table of the areas.

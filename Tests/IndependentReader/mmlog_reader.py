@@ -574,7 +574,7 @@ class Session:
                                  % (self.name, expected, number - 1))
             expected = number + 1
         if self.newest >= expected:
-            was_sealed = self.newest_frames == 0xFFFFFFFF
+            was_sealed = self.newest_frames >> 31       # or may have been
             tell = self.report.note if was_sealed else self.report.damage
             tell("%s: archive %d is not here" % (self.name, self.newest))
 
@@ -722,12 +722,11 @@ def read_ring(path, sessions, report):
         head, actual = parse_head(data), os.fstat(file).st_size
         data = data.ljust(1024, b"\0")
         (size, dictionary, dictionary_size, first, segment_size, count,
-         header_size, _, captures) = struct.unpack_from("<5Q2I2Q", data, 408)
+         header_size, _, uses) = struct.unpack_from("<5Q2I2Q", data, 408)
         if (dictionary < 8192 or segment_size < 136 or header_size != 128
                 or (dictionary | dictionary_size | first | segment_size) % 8
                 or dictionary + dictionary_size > first or first + count * segment_size > size
-                or captures and (captures % 8 or captures < dictionary + dictionary_size
-                                 or captures + 8 * count > first)):
+                or uses % 8 or uses < dictionary + dictionary_size or uses + 8 * count > first):
             raise Malformed("impossible layout")
         if actual < size:
             damage("cut off at %d of %d bytes" % (actual, size))
@@ -749,13 +748,17 @@ def read_ring(path, sessions, report):
         session.archive_level = data[456]
         same_boot = any(head.boot) and head.boot == running_boot()
         clock = ring_clock(clocks, head.started)
-        places = os.pread(file, 8 * count, captures) if captures else b""
+        words = os.pread(file, 8 * count, uses)
         for number in range(count if actual > first else 0):
             try:
+                use = words[8 * number:8 * number + 8]
                 segment = read_segment(file, first + number * segment_size, segment_size)
+                seed = seed_of(session.uuid, u64(segment, 0)) if segment else None
+                if (same_boot and contradicts(use, segment_size, seed)
+                        and os.pread(file, 8, uses + 8 * number) == use):
+                    damage("segment %d: the ring notes another use of it" % number)
                 if segment:
-                    place = places[8 * number:8 * number + 8]
-                    add_segment(segment, segment_size, session, clock, same_boot, place,
+                    add_segment(segment, segment_size, session, clock, same_boot, not is_locked(file), use,
                                 lambda text: damage("segment %d: %s" % (number, text)))
             except Malformed as error:
                 damage("segment %d: %s" % (number, error))
@@ -783,13 +786,19 @@ def is_place(place, complement, size):
 
 
 def captured_place(word, size, seed):
-    """Where flight records that are not captured begin, as a ring says of a segment's use with this seed."""
+    """Where flight records that are not captured begin, as a ring says of a segment's use with this
+    seed; None if it notes another use, or none."""
     if len(word) < 8 or u32(word, 4) != shift(seed, word[:4]):
-        return 128
-    return u32(word, 0) if is_place(u32(word, 0), 0, size) else 128
+        return None
+    return u32(word, 0) if is_place(u32(word, 0), 0, size) else None
 
 
-def add_segment(data, size, session, clock, same_boot, place, damage):
+def contradicts(word, size, seed):
+    """Whether a ring notes another use of a segment than one with this seed; None: it looks free."""
+    return any(word) and (seed is None or captured_place(word, size, seed) is None)
+
+
+def add_segment(data, size, session, clock, same_boot, past_zero, place, damage):
     generation, _, drained, thread, tid = struct.unpack_from("<Q4I", data)
     end, name = u32(data, 40), text_field(data[24:40])
     if not is_place(drained, u32(data, 56), size):
@@ -804,13 +813,13 @@ def add_segment(data, size, session, clock, same_boot, place, damage):
         damage("%d bytes damaged at %d" % (stop - start, start))
 
     for at, length in scan(data, 128, limit, seed, (RECORD, FRAGMENT), record_check,
-                           not same_boot, damaged):
+                           past_zero, damaged):
         try:
             items.append(make_item(data, at, length, latest, clock, thread, tid, name))
             latest = items[-1].ticks
         except Malformed as error:
             damage("record at %d: %s" % (at, error))
-    captured = captured_place(place, size, seed)
+    captured = captured_place(place, size, seed) or 128
     session.segments[generation] = (items, drained, captured) if same_boot else (items, 0, 0)
 
 
@@ -1007,7 +1016,8 @@ def read_archive(path, data, sessions, report):
             damage("frame at %d: %s" % (frame.at, error))
         frames.append(frame)
     there = frames[-1].ordinal + 1 if frames else 0
-    if number == session.newest and not closed and there < session.newest_frames:
+    if number == session.newest and not closed and (
+            session.newest_frames == 0xFFFFFFFF or there < session.newest_frames & 0x7FFFFFFF):
         damage("the end is missing: %d frames are here" % there)
     if closed and not session.archive_damage:
         dictionary, index, records, _, count = struct.unpack_from("<4QI", data, limit + 8)

@@ -84,17 +84,12 @@ import Testing
       ("dictionary size", 424, 8196), ("segments", 432, 8), ("segments", 432, .max - 7),
       ("segments", 432, 16388), ("segment size", 440, 0), ("segment size", 440, 64),
       ("segment size", 440, 4100), ("segment size", 440, 1 << 40), ("segment size", 440, .max),
+      ("uses", 464, 0), ("uses", 464, 8), ("uses", 464, 16376), ("uses", 464, 16385),
+      ("uses", 464, 20464), ("uses", 464, 20480), ("uses", 464, .max - 7),
     ]
     for (name, offset, value) in cases {
       let bytes = changed(ring) { $0.store(value, offset) }
       #expect(error(ofRing: bytes) == .invalid("geometry"), "\(name) \(value)")
-    }
-    let table = RingGeometry(
-      dictionarySize: 8192, segmentSize: 4096, segmentCount: 3, hasCaptures: true)
-    let head = RingHead(identity: anyIdentity, geometry: table).encoded(pageSize: 4096)
-    for value in [8, 16376, 16385, 20464, 20480, .max - 7] as [UInt64] {
-      let bytes = changed(head) { $0.store(value, 464) }
-      #expect(error(ofRing: bytes) == .invalid("geometry"), "captured places \(value)")
     }
     for (offset, value) in [(448, 0), (448, 4), (448, .max), (452, 72)] as [(Int, UInt32)] {
       let bytes = changed(ring) { $0.store(value, offset) }
@@ -115,10 +110,8 @@ import Testing
       let found = head.geometry
       #expect(
         found.dictionaryOffset + found.dictionarySize <= found.segmentsOffset, "round \(round)")
-      if let places = found.capturedPlaces {
-        #expect(places.lowerBound >= found.dictionaryOffset + found.dictionarySize)
-        #expect(places.upperBound <= found.segmentsOffset)
-      }
+      #expect(found.uses.lowerBound >= found.dictionaryOffset + found.dictionarySize)
+      #expect(found.uses.upperBound <= found.segmentsOffset)
       let size = bytes.withUnsafeBytes { $0.load(408, as: UInt64.self) }
       #expect(found.fileSize <= size, "round \(round)")
     }
@@ -193,20 +186,20 @@ import Testing
   }
 
   /// FORMAT.md, 3: the offset, and the seeded check of these four bytes.
-  @Test func aCapturedPlaceIsOfOneGenerationAndRightOrNothing() {
-    let word = CapturedPlace.word(128, seed: 7)
+  @Test func theUseOfASegmentIsOfOneGenerationAndRightOrNothing() {
+    let word = SegmentUse.word(128, seed: 7)
     let check = [128, 0, 0, 0].read { crc32cState(7, $0) }
     #expect(word == UInt64(check) << 32 | 128)
-    #expect(CapturedPlace.offset(word, seed: 7, segmentSize: 256) == 128)
-    #expect(CapturedPlace.offset(word, seed: 8, segmentSize: 256) == nil)
+    #expect(SegmentUse.captured(word, seed: 7, segmentSize: 256) == 128)
+    #expect(SegmentUse.captured(word, seed: 8, segmentSize: 256) == nil)
     for bit in 0..<64 {
-      #expect(CapturedPlace.offset(word ^ 1 << bit, seed: 7, segmentSize: 256) == nil, "bit \(bit)")
+      #expect(SegmentUse.captured(word ^ 1 << bit, seed: 7, segmentSize: 256) == nil, "bit \(bit)")
     }
     for (offset, isPlace) in [
       (0, false), (120, false), (128, true), (132, false), (256, true), (264, false),
     ] {
-      let found = CapturedPlace.offset(
-        CapturedPlace.word(offset, seed: 7), seed: 7, segmentSize: 256)
+      let found = SegmentUse.captured(
+        SegmentUse.word(offset, seed: 7), seed: 7, segmentSize: 256)
       #expect(found == (isPlace ? offset : nil))
     }
   }

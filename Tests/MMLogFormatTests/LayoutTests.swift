@@ -33,7 +33,7 @@ import Testing
       "dictionary size": (Ring.dictionarySize, 424), "segments": (Ring.segmentsOffset, 432),
       "segment size": (Ring.segmentSize, 440), "count": (Ring.segmentCount, 448),
       "header size": (Ring.segmentHeaderSize, 452), "archive level": (Ring.archiveLevel, 456),
-      "captured": (Ring.capturedOffset, 464),
+      "uses": (Ring.usesOffset, 464),
       "head and table": (Ring.headSize, 1024),
       "state": (Ring.state, 1024),
       "newest archive": (Ring.newestArchive, 1028), "resumed": (Ring.resumed, 1032),

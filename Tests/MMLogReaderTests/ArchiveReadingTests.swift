@@ -303,6 +303,35 @@ import Testing
     #expect(Reading(paths + [log.folder.path] + paths).messages == ["a", "b", "c"])
   }
 
+  /// The first block of an archive was overwritten with that of another.
+  @Test func aFileThatSaysItIsAnotherArchiveIsReported() throws {
+    let log = TestLog()
+    for archive in 1...2 {
+      for index in 0..<20 { log.write("record \(archive) \(index)", ticks: UInt64(index)) }
+      log.archive()
+      log.beginArchive()
+    }
+    log.archives.removeLast()
+    log.archives[0].replaceSubrange(
+      0..<HeadLayout.size, with: log.archives[1].prefix(HeadLayout.size))
+    log.save()
+    let reader = LogReader(paths: [log.folder.path])
+    #expect(reader.unreadable.count == 1)
+    #expect(reader.unreadable.first?.message.contains("archive 2 of session") == true)
+  }
+
+  @Test func aRingThatSaysItIsAnotherIsReportedAndTheOtherIsRead() throws {
+    let (log, other) = (TestLog(), TestLog(session: 2))
+    for log in [log, other] { log.write("record", ticks: 1) }
+    other.write("later", ticks: 2, thread: 2)
+    other.ring.replaceSubrange(0..<4096, with: log.ring.prefix(4096))
+    log.save()
+    let copy = log.folder.put("mutations.ring", other.ring)
+    let reader = LogReader(paths: [log.folder.path])
+    #expect(reader.unreadable.map(\.path) == [copy])
+    #expect(reader.contains { if case .record = $0 { true } else { false } })
+  }
+
   @Test func aCopyOfAFileCountsOnce() {
     writeOverlap(isPublished: true)
     log.folder.put("copy.mmlog", log.archives[0])

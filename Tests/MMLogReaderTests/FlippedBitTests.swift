@@ -46,7 +46,7 @@ import Testing
     let log = Self.log()
     let start = log.geometry.dictionaryOffset
     let ring = log.ring
-    let end = ring[start..<log.geometry.segmentsOffset].lastIndex { $0 != 0 } ?? start
+    let end = ring[start..<log.geometry.usesOffset].lastIndex { $0 != 0 } ?? start
     for byte in start...end {
       log.ring = ring
       log.ring[byte] ^= 1 << UInt8(byte % 8)

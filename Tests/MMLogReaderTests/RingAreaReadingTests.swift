@@ -17,6 +17,7 @@ import Testing
   private static func log(areas: RingAreas = .usual, dictionary: Int = 8192) -> TestLog {
     var geometry = TestLog.usualGeometry
     geometry.dictionaryOffset += dictionary - 8192
+    geometry.usesOffset += dictionary - 8192
     geometry.segmentsOffset += dictionary - 8192
     let log = TestLog(bootID: Host.bootID(), geometry: geometry, areas: areas)
     for (index, message) in messages.enumerated() { log.write(message, ticks: UInt64(index)) }

@@ -23,6 +23,7 @@ import Testing
   /// As if the segment had been used for something else.
   private func free(segment index: Int) {
     let start = log.geometry.offset(ofSegment: index)
+    log.put([UInt8](repeating: 0, count: wordSize), at: log.geometry.use(ofSegment: index))
     log.put([UInt8](repeating: 0, count: log.geometry.segmentSize), at: start)
   }
 
@@ -46,9 +47,10 @@ import Testing
   }
 
   /// The ring does not have its records any more, and no later ones of its thread.
-  @Test func framesThatTheRingKnowsOfAndAreCutOffAreReported() throws {
+  @Test(arguments: [0, SessionStateLayout.mayBeSealed])
+  func framesThatTheRingKnowsOfAndAreCutOffAreReported(sealing: UInt32) throws {
     log.store(1, at: RingLayout.newestArchive)
-    log.store(UInt32(log.frameCount), at: RingLayout.newestFrames)
+    log.store(UInt32(log.frameCount) | sealing, at: RingLayout.newestFrames)
     #expect(log.read().damage.isEmpty)
     let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
     log.archives[0].removeSubrange(frame.offset...)
@@ -57,6 +59,16 @@ import Testing
     #expect(reading.messages == ["a", "d"])
     #expect(reading.damage.map(\.offset) == [frame.offset])
     #expect(reading.damage.map(\.what) == ["frame \(log.frameCount - 1) is missing"])
+  }
+
+  /// An archive gets its trailer before the next one is begun.
+  @Test func anArchiveThatIsCutAndHasASuccessorIsReported() throws {
+    log.store(2, at: RingLayout.newestArchive)
+    log.store(SessionStateLayout.allFrames, at: RingLayout.newestFrames)
+    let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
+    log.archives[0].removeSubrange(frame.offset...)
+    let what = "the end is missing, though the session has a later archive"
+    #expect(log.read().damage.map(\.what) == [what])
   }
 
   @Test func theNewestArchiveOfADeadSessionIsMissed() {

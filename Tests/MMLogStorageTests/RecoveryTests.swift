@@ -115,9 +115,8 @@ import Testing
   }
 
   /// Of this boot, with records at `debug` as flight records.
-  private func flightLog(bootID: [UInt8] = Host.bootID(), hasCaptures: Bool = true) -> TestLog {
-    let geometry = RingGeometry(
-      dictionarySize: 8192, segmentSize: 4096, segmentCount: 16, hasCaptures: hasCaptures)
+  private func flightLog(bootID: [UInt8] = Host.bootID()) -> TestLog {
+    let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 16)
     return TestLog(bootID: bootID, geometry: geometry, archiveLevel: .info)
   }
 
@@ -150,15 +149,12 @@ import Testing
   }
 
   /// What is not known to be in an archive is shown, and recovered.
-  @Test(arguments: ["no captured places", "another boot", "a wrong word", "a wrong frame"])
+  @Test(arguments: ["another boot", "a wrong word", "a wrong frame"])
   func theRingsWordForWhatWasCapturedIsNotTakenBlindly(reason: String) throws {
     let log = flightLog(
-      bootID: reason == "another boot" ? [UInt8](repeating: 9, count: 16) : Host.bootID(),
-      hasCaptures: reason != "no captured places")
+      bootID: reason == "another boot" ? [UInt8](repeating: 9, count: 16) : Host.bootID())
     let all = writeCaptured(in: log)
-    if reason == "a wrong word", let places = log.geometry.capturedPlaces {
-      for place in places { log.ring[place] ^= 1 }
-    }
+    if reason == "a wrong word" { for place in log.geometry.uses { log.ring[place] ^= 1 } }
     if reason == "a wrong frame" {
       log.corruptArchive(at: log.archives[0].count - 20)
     } else {
@@ -167,7 +163,7 @@ import Testing
     log.save()
     let result = readHere([log.folder.path])
     let infos = all.enumerated().filter { $0.offset % 2 == 1 && $0.offset < 40 }.map(\.element)
-    let isTrusted = reason == "no captured places" || reason == "a wrong word"
+    let isTrusted = reason == "a wrong word"
     // Of others the ring says, and is believed, that they are in an archive.
     let expected = isTrusted ? all.filter { !infos.contains($0) } : all
     #expect(result.records.map(\.message) == expected)

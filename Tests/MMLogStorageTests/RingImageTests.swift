@@ -188,6 +188,36 @@ import Testing
     #expect(!image.segments.contains { $0.index == 1 } && image.dictionary.callSites.count == 1)
   }
 
+  /// The ring notes apart from a segment that it is in use.
+  @Test(arguments: ["zeros", "no header", "the header of another use"])
+  func aSegmentInUseWhoseHeaderIsLostIsReported(header: String) throws {
+    let log = TestLog(bootID: Host.bootID())
+    for thread in 1...2 as ClosedRange<UInt32> { log.write("record", ticks: 1, thread: thread) }
+    let lost = log.geometry.offset(ofSegment: 0)
+    let other = log.geometry.offset(ofSegment: 1)
+    let bytes: [UInt8] =
+      switch header {
+      case "zeros": [UInt8](repeating: 0, count: SegmentLayout.size)
+      case "no header": [UInt8](repeating: 0x55, count: 8) + [UInt8](repeating: 0, count: 56)
+      default: Array(log.ring[other..<other + SegmentLayout.size])
+      }
+    log.put(bytes, at: lost)
+    #expect(try image(log.ring).damage.map(\.range) == [lost..<lost + log.geometry.segmentSize])
+    log.save()
+    #expect(try readInPython([log.folder.path]).hasTrouble)
+  }
+
+  /// After a power failure, one of the two pages may be older than the other.
+  @Test func whatARingNotesOfASegmentIsNotBelievedAfterTheMachineWasDown() throws {
+    for boot in [[UInt8](repeating: 7, count: 16), Host.bootID()] {
+      let log = TestLog(bootID: boot)
+      log.write("record", ticks: 1)
+      let place = log.geometry.offset(ofSegment: 0)
+      log.put([UInt8](repeating: 0, count: SegmentLayout.size), at: place)
+      #expect(try image(log.ring).damage.count == (boot == Host.bootID() ? 1 : 0))
+    }
+  }
+
   @Test func randomDamageNeverTrapsAndNeverGivesAWrongRecord() throws {
     for seed in 0..<300 {
       var generator = SeededGenerator(seed: UInt64(seed))

@@ -72,8 +72,7 @@ extension TestLog {
   }
 
   private func putCaptured(_ offset: Int, ofSegment index: Int, _ seed: UInt32) {
-    guard let places = geometry.capturedPlaces else { return }
-    put([CapturedPlace.word(offset, seed: seed)], at: places.lowerBound + index * 8)
+    put([SegmentUse.word(offset, seed: seed)], at: geometry.use(ofSegment: index))
   }
 
   /// Which archive is being written.

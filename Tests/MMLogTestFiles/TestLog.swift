@@ -200,6 +200,10 @@ package final class TestLog {
     put([numbers[thread] ?? 0], at: start + SegmentLayout.firstNumber)
     let check = ring[start..<start + geometry.segmentSize].withUnsafeBytes { segmentCheck($0) }
     store(check, at: start + SegmentLayout.check)
+    let seed = checkSeed(session: identity.session, generation: segment.generation)
+    put(
+      [SegmentUse.word(SegmentLayout.size, seed: seed)],
+      at: geometry.use(ofSegment: segment.index))
     return segment
   }
 

@@ -4,7 +4,6 @@ Torture.run(
     Crash.kind,
     Faults.kind,
     Flips.kind,
+    Mutations.kind,
     Soak.kind,
-  ],
-  // Finds what is known and not fixed yet.
-  alone: [Mutations.kind])
+  ])

@@ -76,12 +76,14 @@ extension Ring {
     segment.storeBytes(of: check, toByteOffset: SegmentLayout.check, as: UInt32.self)
     TestPoint.reach(.segmentOpening)
     store(state: SegmentLayout.stateOpen, ofSegment: index)
+    // Behind the header and before the first record: where it stands, there was a header.
+    let seed = checkSeed(session: identity.session, generation: generation)
+    store(use: SegmentUse.word(SegmentLayout.size, seed: seed), ofSegment: index)
     generationsPublished.add(1, ordering: .acquiringAndReleasing)
     let memory = segment.assumingMemoryBound(to: UInt8.self)
     return OpenSegment(
       index: index, generation: generation, cursor: memory + SegmentLayout.size,
-      limit: memory + geometry.segmentSize,
-      seed: checkSeed(session: identity.session, generation: generation))
+      limit: memory + geometry.segmentSize, seed: seed)
   }
 
   /// Says that a segment gets no more records. Async-signal-safe.
@@ -106,24 +108,24 @@ extension Ring {
 
   /// Notes that the flight records before `offset` of a generation are in an archive, or too old for one.
   func publish(captured offset: Int, ofSegment index: Int, generation: UInt64) {
-    guard let place = capturedPlace(index) else { return }
     let seed = checkSeed(session: identity.session, generation: generation)
-    mmlog_store_release_u64(place, CapturedPlace.word(offset, seed: seed))
+    store(use: SegmentUse.word(offset, seed: seed), ofSegment: index)
   }
 
   /// Up to where that was noted of a generation; where its first record is, if it was not.
   func captured(ofSegment index: Int, generation: UInt64) -> Int {
-    guard let place = capturedPlace(index) else { return SegmentLayout.size }
     let seed = checkSeed(session: identity.session, generation: generation)
-    return CapturedPlace.offset(
-      mmlog_load_acquire_u64(place), seed: seed, segmentSize: geometry.segmentSize)
+    return SegmentUse.captured(
+      mmlog_load_acquire_u64(use(ofSegment: index)), seed: seed, segmentSize: geometry.segmentSize)
       ?? SegmentLayout.size
   }
 
-  private func capturedPlace(_ index: Int) -> UnsafeMutablePointer<UInt64>? {
-    geometry.capturedPlace(ofSegment: index).map {
-      (base + $0).assumingMemoryBound(to: UInt64.self)
-    }
+  private func store(use word: UInt64, ofSegment index: Int) {
+    mmlog_store_release_u64(use(ofSegment: index), word)
+  }
+
+  private func use(ofSegment index: Int) -> UnsafeMutablePointer<UInt64> {
+    (base + geometry.use(ofSegment: index)).assumingMemoryBound(to: UInt64.self)
   }
 
   /// Stores one of the places that change while the rest of a segment's header stays, and its complement.
@@ -140,6 +142,7 @@ extension Ring {
   func free(segment index: Int) {
     let segment = address(ofSegment: index)
     forget(UInt64(pool.takeFlightCount(index)))
+    store(use: 0, ofSegment: index)
     store(state: SegmentLayout.stateFree, ofSegment: index)
     TestPoint.reach(.segmentFreeing)
     store(generation: 0, ofSegment: index)

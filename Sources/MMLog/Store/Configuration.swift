@@ -219,7 +219,7 @@ extension LogStore {
       }
       return RingGeometry(
         dictionarySize: dictionarySize, segmentSize: segmentSize,
-        segmentCount: (room + segmentSize - 1) / segmentSize, hasCaptures: archiveLevel > .trace)
+        segmentCount: (room + segmentSize - 1) / segmentSize)
     }
 
     private static func segmentSize(ringSize: Int) -> Int {

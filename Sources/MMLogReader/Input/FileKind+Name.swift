@@ -10,7 +10,16 @@ extension FileKind {
   init?(of file: borrowing File) throws(SystemError) {
     let start = try file.bytes(at: 0, count: Self.size)
     guard let kind = start.withUnsafeBytes({ FileKind($0, named: file.path) }) else { return nil }
-    self = kind
+    let isArchive = try Self.isOverwrittenArchive(file)
+    self = isArchive ? .archive : kind
+  }
+
+  /// Whether an archive, as its name says, begins with a block of a ring: the file is shorter than the
+  /// ring.
+  private static func isOverwrittenArchive(_ file: borrowing File) throws(SystemError) -> Bool {
+    guard file.path.hasSuffix(FileNames.archiveSuffix), let head = try? RingImage.head(of: file)
+    else { return false }
+    return try file.status().size < head.geometry.fileSize
   }
 
   /// The kind that a file's first bytes say, or, if they are of neither, its name: an archive's frames can be read

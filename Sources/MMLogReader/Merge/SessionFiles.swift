@@ -7,6 +7,8 @@ struct SessionFiles {
   private(set) var ring: InputFiles.RingInput?
   /// By rising number.
   private(set) var archives: [ArchiveFile] = []
+  /// Why files are not read that are of the same ring or archive as another, and no copies of it.
+  private(set) var rivals: [LogError] = []
 
   /// Sorts files by session. A copy of a file that is there already is left out: of each ring the one
   /// that goes further counts, and so of each archive.
@@ -36,23 +38,54 @@ struct SessionFiles {
   }
 
   mutating func add(_ new: InputFiles.RingInput) {
-    let newest = { (ring: InputFiles.RingInput) in ring.image.segments.last?.header.generation ?? 0
+    guard let old = ring else {
+      ring = new
+      return
     }
-    if let ring, newest(ring) >= newest(new) { return }
-    ring = new
+    // A ring has changed since it was copied. What cannot be right in one may be another ring's.
+    let isNewRead = new.image.rank > old.image.rank
+    let (read, other) = isNewRead ? (new.image, old.image) : (old.image, new.image)
+    ring = isNewRead ? new : old
+    if !other.isSound { leaveOut(other.path, for: read.path, "ring") }
   }
 
   mutating func add(_ new: ArchiveFile) {
     let number = new.head.number
-    if let index = archives.firstIndex(where: { $0.head.number >= number }) {
-      if archives[index].head.number > number {
-        archives.insert(new, at: index)
-      } else if archives[index].length < new.length {
-        archives[index] = new
-      }
-    } else {
-      archives.append(new)
+    let index = archives.firstIndex { $0.head.number >= number } ?? archives.count
+    guard index < archives.count, archives[index].head.number == number else {
+      archives.insert(new, at: index)
+      return
     }
+    let old = archives[index]
+    let (read, other) = old.rank < new.rank ? (new, old) : (old, new)
+    archives[index] = read
+    if !other.isCopy(of: read) { leaveOut(other.path, for: read.path, "archive \(number)") }
+  }
+
+  private mutating func leaveOut(_ path: String, for other: String, _ name: String) {
+    rivals.append(
+      LogError(
+        .damagedFile,
+        "\(path) is not read: it and \(other) both say that they are \(name) of session "
+          + "\(identity.session), and they differ; to see what is in it, read it alone",
+        path: path))
+  }
+}
+
+extension RingImage {
+  /// Which of two of one session is read: one without corruption, and then the one that goes further.
+  fileprivate var rank: (Int, UInt64) {
+    (isSound ? 1 : 0, segments.last?.header.generation ?? 0)
+  }
+
+  /// Whether all that is in it can be read.
+  fileprivate var isSound: Bool {
+    damage.isEmpty
+      && segments.allSatisfy { segment in
+        var scanner = scanner(of: segment, looksBehindZeros: false)
+        while let item = scanner.next() { if case .damage = item { return false } }
+        return true
+      }
   }
 }
 

@@ -22,7 +22,7 @@ struct SessionGaps {
     self.session = session
     for archive in files.archives { add(archive) }
     if let number = summary.missingArchive {
-      addNewest(Int(number), wasSealed: summary.ring?.image.isNewestSealed == true)
+      addNewest(Int(number), wasSealed: summary.ring?.image.mayNewestBeSealed == true)
     } else if let ring = summary.ring, !ring.isRunning {
       add(ring)
     }

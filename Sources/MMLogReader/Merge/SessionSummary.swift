@@ -23,10 +23,12 @@ struct SessionSummary {
   mutating func read(_ files: SessionFiles) {
     for (index, archive) in files.archives.enumerated() { read(archive, index) }
     if let ring = files.ring { read(ring, files.archives) }
+    let newest = max(files.archives.last?.head.number ?? 0, files.ring?.image.newestArchive ?? 0)
     for (index, archive) in files.archives.enumerated() {
-      if index < files.archives.count - 1 { checkEnd(archive, index) }
-      // The last one may have been written to when its process died; then the ring has it all.
-      let ring = index == files.archives.count - 1 ? files.ring : nil
+      let isNewest = archive.head.number == newest
+      if !isNewest { checkEnd(archive, index) }
+      // The newest may have been written to when its process died; then the ring has it all.
+      let ring = isNewest ? files.ring : nil
       if let torn = tornFrame(archive, ring) { damage[index, default: []].append(torn) }
     }
   }

@@ -65,15 +65,34 @@ final class SiteTable {
       return try RecordContent(parts, .passUnretained(info))
     }
     guard let site = self[parts.callSite] else {
-      throw .invalid("call site (number \(parts.callSite) is unknown)")
+      throw .unknownCallSite(parts.callSite)
     }
     return try RecordContent(parts, site)
   }
 
-  /// Throws for a record of which anything could not be shown.
+  /// Throws for a record of which anything could not be shown. Of a record in fragments, only the call
+  /// site is looked for, with the first one.
   func check(_ view: RecordView) throws(FormatError) {
+    if view.isFragment { return try checkSite(FragmentAssembler.beginning(view)) }
     var kept: CallSiteInfo?
     defer { withExtendedLifetime(kept) {} }
     _ = try content(view.body) { kept = $0 }
+  }
+
+  private func checkSite(_ beginning: UnsafeRawBufferPointer?) throws(FormatError) {
+    guard let beginning else { return }
+    var reader = WordReader(beginning)
+    let identity = try reader.word()
+    let flags = RecordFlags(
+      rawValue: UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift))
+    let number = UInt32(truncatingIfNeeded: identity)
+    if flags.contains(.inlineCallSite) || self[number] != nil { return }
+    throw .unknownCallSite(number)
+  }
+}
+
+extension FormatError {
+  fileprivate static func unknownCallSite(_ number: UInt32) -> FormatError {
+    .invalid("call site (number \(number) is unknown)")
   }
 }

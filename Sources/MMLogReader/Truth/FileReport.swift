@@ -57,7 +57,8 @@ extension LogFiles {
         guard progress(archive.path) else { return reports }
         var report = FileReport(archive)
         var check = ArchiveCheck(archive)
-        report.damage = (summary.damage[index] ?? []) + check.run()
+        let known = summary.damage[index] ?? []
+        report.damage = known + check.run().filter { !known.contains($0) }
         report.damage.sort { $0.offset < $1.offset }
         reports.append(report)
       }

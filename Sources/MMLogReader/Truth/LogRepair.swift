@@ -191,9 +191,10 @@ private struct SessionWriter: ~Copyable {
   ) {
     series = ArchiveSeries(in: directory, identity, .usual)
     var entries = summary.dictionary
-    damageSite = (entries.callSites.keys.max() ?? 0) &+ 1
+    // Numbers rise from 1. The last ones are of no record whose entry is lost.
+    damageSite = (1...UInt32.max).last { entries.callSites[$0] == nil } ?? 0
     // Sixteen bits, as in a record.
-    damageLabel = (1...UInt32(UInt16.max)).first { entries.labels[$0] == nil } ?? 0
+    damageLabel = (1...UInt32(UInt16.max)).last { entries.labels[$0] == nil } ?? 0
     entries.insert(.callSite(id: damageSite, .damage))
     if damageLabel > 0 { entries.insert(.label(id: damageLabel, "mmlog.repair")) }
     sites.add(entries)
@@ -204,14 +205,12 @@ private struct SessionWriter: ~Copyable {
   mutating func add(
     _ view: RecordView, ticks: UInt64, offset: Int, of run: Run
   ) throws -> LogDamage? {
-    if !view.isFragment {
-      do throws(FormatError) {
-        try sites.check(view)
-      } catch {
-        let damage = run.damage(offset, view.bytes.count, "a record: \(error)")
-        try add(damage, ticks: ticks, clock: run.clock)
-        return damage
-      }
+    do throws(FormatError) {
+      try sites.check(view)
+    } catch {
+      let damage = run.damage(offset, view.bytes.count, "a record: \(error)")
+      try add(damage, ticks: ticks, clock: run.clock)
+      return damage
     }
     let thread = run.thread(of: view).takeUnretainedValue()
     let identity = ThreadIdentity(ordinal: thread.ordinal, id: thread.id, name: thread.name)

@@ -42,13 +42,13 @@ package final class ArchiveFile {
 
   /// What is missing of so many frames; nil if nothing is. A trailer says that itself.
   ///
-  /// - Parameter count: ``SessionStateLayout/allFrames`` if it had its trailer.
+  /// - Parameter count: As its ring notes it: see ``SessionStateLayout``.
   package func lack(ofFrames count: UInt32) -> Corruption? {
     if isClosed { return nil }
     if count == SessionStateLayout.allFrames {
       return Corruption(end..<end, "the end is missing, though the archive was sealed")
     }
-    return sequence.end(ofFrames: UInt64(count), at: end)
+    return sequence.end(ofFrames: UInt64(count & ~SessionStateLayout.mayBeSealed), at: end)
   }
 
   /// Opens all archives in `file`, in their order; at least one.

@@ -44,27 +44,18 @@ enum GoldenFiles {
   static let ringClock = TickClock(first: pairs[0], newest: pairs[1])
 
   static var ring: [UInt8] {
-    ring(
-      identity(10), RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 6), .trace)
+    ring(identity(10), .trace) { _ in SegmentLayout.size }
   }
 
   static var flight: [UInt8] {
-    let identity = identity(17)
-    let geometry = RingGeometry(
-      dictionarySize: 8192, segmentSize: 4096, segmentCount: 6, hasCaptures: true)
-    var ring = GoldenBytes(bytes: ring(identity, geometry, .notice))
-    for segment in GoldenRecords.segments(entrySeed: seed(identity)).dropFirst(2) {
-      let word = CapturedPlace.word(
-        segment.offset(2), seed: seed(identity, segment.generation))
-      let bytes = withUnsafeBytes(of: word.littleEndian) { Array($0) }
-      ring.put(bytes, at: geometry.capturedOffset + segment.index * wordSize)
-    }
-    return ring.bytes
+    ring(identity(17), .notice) { $0.index == 1 ? SegmentLayout.size : $0.offset(2) }
   }
 
+  /// - Parameter captured: Up to where the flight records of a segment are captured.
   private static func ring(
-    _ identity: SessionIdentity, _ geometry: RingGeometry, _ archiveLevel: Level
+    _ identity: SessionIdentity, _ archiveLevel: Level, captured: (GoldenSegment) -> Int
   ) -> [UInt8] {
+    let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 6)
     var ring = GoldenBytes(count: geometry.fileSize)
     let head = RingHead(identity: identity, geometry: geometry, archiveLevel: archiveLevel)
     ring.put(head.encoded(pageSize: 4096), at: 0)
@@ -75,6 +66,10 @@ enum GoldenFiles {
     ring.put(dictionary(identity), at: geometry.dictionaryOffset)
     for segment in GoldenRecords.segments(entrySeed: seed(identity)).dropFirst() {
       ring.put(segment.bytes(identity), at: geometry.offset(ofSegment: segment.index))
+      let use = SegmentUse.word(captured(segment), seed: seed(identity, segment.generation))
+      ring.put(
+        withUnsafeBytes(of: use.littleEndian) { Array($0) },
+        at: geometry.use(ofSegment: segment.index))
     }
     // A free segment with what an earlier use left.
     let stale = GoldenRecords.segments(entrySeed: seed(identity))[0].bytes(identity)

@@ -6,6 +6,8 @@ struct FoundLog {
   private(set) var records: [(record: LoggedRecord, time: Int64)] = []
   private(set) var reports = Reports()
   private(set) var endings: [SessionID: SessionEnding] = [:]
+  /// The paths of files of which nothing is read.
+  private(set) var unreadable: Set<String> = []
   /// Whether it came to its end before there were more items than any directory of this size can
   /// give.
   private(set) var isBounded = true
@@ -16,6 +18,7 @@ struct FoundLog {
   init(_ paths: [String], most: Int = .max) {
     let reader = LogReader(paths: paths)
     for error in reader.unreadable { reports.add(path: error.path, "\(error)") }
+    unreadable = Set(reader.unreadable.map(\.path))
     var count = 0
     for item in reader {
       take(item)

@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogSystem
 
 /// A file of a log, in memory.
 struct LogFile: Sendable {
@@ -31,6 +32,11 @@ struct LogFile: Sendable {
   var frames: [FilePart] { parts.filter(\.isFrame) }
   var heads: [FilePart] { parts.filter { $0.kind == .head } }
   var trailers: [FilePart] { parts.filter { $0.kind == .trailer } }
+
+  /// Whether it is a ring, and the machine was started anew since.
+  var isOfOtherBoot: Bool {
+    isRing && !bytes[HeadLayout.bootID..<HeadLayout.bootID + 16].elementsEqual(Host.bootID())
+  }
 
   func has(_ session: SessionID) -> Bool { sections.contains { $0.session == session } }
 }

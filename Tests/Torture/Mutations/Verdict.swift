@@ -134,7 +134,7 @@ struct Verdict {
     raise(.missing)
     let silent = missing.filter { !isReported(scene.records[$0]) }
     for (session, numbers) in Dictionary(grouping: silent, by: { scene.records[$0].record.session })
-    {
+    where !isInReportedFile(session) {
       let excuse = excuse(session, numbers)
       guard excuse == .silent else {
         raise(excuse)
@@ -156,6 +156,8 @@ struct Verdict {
   private func isReported(_ record: Scene.Record) -> Bool {
     let session = record.record.session
     if reports.sessions.contains(session) || isUnreadable(session) { return true }
+    // Of what stands in a file of another session, the report of that file says whose it is.
+    if reports.texts.contains(where: { $0.contains(session.description) }) { return true }
     if let ending = found.endings[session], ending != scene.endings[session] {
       switch ending {
       case .unknown: return true
@@ -163,7 +165,19 @@ struct Verdict {
       default: break
       }
     }
-    return files.files.contains { record.files.contains($0.origin) && isReported($0) }
+    return files.files.contains { file in
+      // Of a record whose fragments are in several files, no file alone gives it.
+      let mayHaveIt =
+        record.files.isEmpty
+        ? scene.files[file.origin].has(session)
+        : record.files.contains(file.origin)
+      return mayHaveIt && isReported(file)
+    }
+  }
+
+  /// Whether something is said about a file that has something of a session, whosever it was.
+  private func isInReportedFile(_ session: SessionID) -> Bool {
+    files.files.contains { isReported($0) && !$0.bytes.ranges(of: Array(session.bytes)).isEmpty }
   }
 
   private func isReported(_ file: MutatedFiles.File) -> Bool {
@@ -179,12 +193,19 @@ struct Verdict {
 
   /// Why nobody can know that these records are missing; `silent`: somebody can.
   private func excuse(_ session: SessionID, _ missing: [Int]) -> Outcome {
-    let kept = files.files.filter { scene.files[$0.origin].has(session) }
-    if !kept.contains(where: { reaches($0, session) }) { return .asNeverThere }
+    let kept = files.files.filter { shows($0, session) && !isUnread($0) }
+    if kept.isEmpty { return .asNeverThere }
     let removed = scene.files.indices.filter { index in
-      scene.files[index].has(session) && !kept.contains { $0.origin == index }
+      scene.files[index].has(session) && !isUnfinished(scene.files[index].name)
+        && !kept.contains { $0.origin == index }
     }
-    let isRemoved = missing.allSatisfy { removed.contains(contentsOf: scene.records[$0].files) }
+    // A ring may have one still, of which later archives say that it is archived. Of one with fragments
+    // in several files, no file alone gives it.
+    let isRemoved = missing.allSatisfy { number in
+      let files = scene.records[number].files
+      let archives = files.filter { !scene.files[$0].isRing }
+      return files.isEmpty || !archives.isEmpty && removed.contains(contentsOf: archives)
+    }
     if isRemoved, let oldest = numbers(session, kept.map(\.origin)).min(),
       oldest > numbers(session, removed).max() ?? 0
     {
@@ -197,33 +218,48 @@ struct Verdict {
     return isOlder && !isClosed ? .asBefore : .silent
   }
 
+  /// Whether nobody reads a file: by its name it is not finished, or it is reported and nothing of it
+  /// is used.
+  private func isUnread(_ file: MutatedFiles.File) -> Bool {
+    isUnfinished(file.name) || found.unreadable.contains("\(folder)/\(file.name)")
+  }
+
+  private func isUnfinished(_ name: String) -> Bool { name.hasSuffix(".new") }
+
   private func numbers(_ session: SessionID, _ origins: [Int]) -> [Int] {
     origins.flatMap { scene.files[$0].sections }.filter { $0.session == session && $0.number > 0 }
       .map(\.number)
   }
 
-  /// Whether a file goes on to where something of a session can be in it.
-  private func reaches(_ file: MutatedFiles.File, _ session: SessionID) -> Bool {
+  /// Whether a file shows that something of a session was in it: a head of it is there, or something is
+  /// said about the file.
+  private func shows(_ file: MutatedFiles.File, _ session: SessionID) -> Bool {
     let original = scene.files[file.origin]
-    return zip(original.heads, original.sections).contains { head, section in
-      section.session == session && file.bytes.count >= head.range.upperBound
-    }
+    return original.has(session) && isReported(file)
+      || zip(original.heads, original.sections).contains { head, section in
+        section.session == session && file.bytes.count >= head.range.upperBound
+          && file.bytes[head.range] == original.bytes[head.range]
+      }
   }
 
   /// Whether a record's bytes are gone as if they had not been written yet: of a ring, behind all
-  /// that is left of its thread; of an archive, behind all that is left of its session.
+  /// that is left of its thread there; of an archive, behind all that is left of its session.
   private func isOlderState(_ record: Scene.Record) -> Bool {
-    let isInArchive = record.files.contains { !scene.files[$0].isRing }
+    let isInArchive =
+      !record.files.isEmpty && !record.files.contains { scene.files[$0].isRing }
     let mine = record.record
     let hasLater = found.records.contains { found, _ in
       found.session == mine.session && found.ticks > mine.ticks
-        && (isInArchive || found.thread == mine.thread)
+        && (isInArchive || found.thread == mine.thread && found.isFlight == mine.isFlight)
     }
-    return !hasLater && record.files.allSatisfy { isGone(record, from: $0) }
+    // What the ring of a machine that went down says of its flight records is not believed.
+    let isUnproved = mine.isFlight && record.files.allSatisfy { scene.files[$0].isOfOtherBoot }
+    return (isUnproved || !hasLater) && record.files.allSatisfy { isGone(record, from: $0) }
   }
 
   private func isGone(_ record: Scene.Record, from origin: Int) -> Bool {
-    guard let file = files.files.first(where: { $0.origin == origin }) else { return false }
+    // A ring that had noted an archive, and lacks it, says so.
+    guard let file = files.files.first(where: { $0.origin == origin }) else { return true }
     let original = scene.files[origin]
     let isChanged = { (range: Range<Int>) in
       range.upperBound > file.bytes.count || file.bytes[range] != original.bytes[range]

@@ -12,18 +12,16 @@ enum Torture {
   ]
 
   /// Does what the command line asks for, and ends the process.
-  ///
-  /// - Parameter alone: Kinds that are not among all.
-  static func run(_ kinds: [Kind], alone: [Kind] = []) -> Never {
+  static func run(_ kinds: [Kind]) -> Never {
     let arguments = Array(CommandLine.arguments.dropFirst())
-    if let kind = (kinds + alone).first(where: { $0.name == arguments.first }) {
+    if let kind = kinds.first(where: { $0.name == arguments.first }) {
       kind.run(Array(arguments.dropFirst()))
     }
-    Program.run(command(kinds + alone), arguments: arguments) { arguments, output in
+    Program.run(command(kinds), arguments: arguments) { arguments, output in
       guard arguments.operands == ["all"] else {
         throw UsageError(
           "'\(arguments.operands[0])' is nothing that can be done: "
-            + "it is all, \((kinds + alone).map(\.name).joined(separator: ", "))")
+            + "it is all, \(kinds.map(\.name).joined(separator: ", "))")
       }
       return try runAll(kinds, arguments, output)
     }

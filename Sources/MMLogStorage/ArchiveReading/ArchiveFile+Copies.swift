@@ -1,0 +1,21 @@
+import MMLogFormat
+
+extension ArchiveFile {
+  /// Which of two archives of one number is read: one without corruption, and then the longer one.
+  package var rank: (Int, Int) { (isSound ? 1 : 0, length) }
+
+  /// Whether all that is in it is in another one, too.
+  package func isCopy(of other: ArchiveFile) -> Bool {
+    isSound && frames.count <= other.frames.count
+      && zip(frames, other.frames).allSatisfy {
+        $0.offset - start == $1.offset - other.start && $0.header == $1.header
+      }
+  }
+
+  /// Of archives of one session those that are read, by rising number: one of each number.
+  package static func read(of archives: [ArchiveFile]) -> [ArchiveFile] {
+    Dictionary(grouping: archives, by: \.head.number).values
+      .compactMap { $0.max { $0.rank < $1.rank } }
+      .sorted { $0.head.number < $1.head.number }
+  }
+}
