@@ -32,7 +32,7 @@ let package = Package(
     .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogSystem"]),
     .target(
       name: "MMLog", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLog"],
-      exclude: ["Ring/HandOver.pml", "Store/Closing.pml"]),
+      exclude: ["Ring/Handoff.pml", "Store/Closing.pml"]),
     .target(
       name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"],
       resources: ["html", "css", "js"].map { .embedInCode("Output/Report/report.\($0)") }),
@@ -115,7 +115,8 @@ let package = Package(
       dependencies: [
         "mmlog-decode", "MMLog", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLogTestFiles",
       ]),
-    // Processes that are killed: what they log, the campaign that kills them, and what cuts their power.
+    // Processes that are killed: what they log, the campaign that kills them, and what cuts their
+    // power.
     .target(
       name: "CampaignSupport", dependencies: ["MMLogSystem"], path: "Tests/CampaignSupport"),
     .target(

@@ -15,8 +15,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter
 
-# Distinguishable with any kind of colour vision: Okabe and Ito's colours. mmlog's is the strongest.
-COLOURS = {
+# Distinguishable with any kind of color vision: Okabe and Ito's colors. mmlog's is the strongest.
+COLORS = {
     "mmlog": "#d55e00",
     "C floor": "#000000",
     "null call": "#999999",
@@ -72,12 +72,12 @@ def finish(figure, results, path):
 def draw_quantiles(results, curves, title, path):
     """A line for each logger: how long calls took at most, against the part of calls for which that holds."""
     figure, axes = plt.subplots(figsize=(8, 5))
-    for name, (label, colour, style) in curves.items():
+    for name, (label, color, style) in curves.items():
         points = [(at, part) for at, part in results["latencies"][name] if 0 < part < 1]
         # Where p99.9 is as far from p99 as that from p90.
         across = [0] + [-math.log10(1 - part) for _, part in points]
         up = [points[0][0]] + [at for at, _ in points]
-        axes.step(across, up, style, where="pre", label=label, color=colour, linewidth=1.8)
+        axes.step(across, up, style, where="pre", label=label, color=color, linewidth=1.8)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(FuncFormatter(duration))
     axes.set_xticks([-math.log10(1 - part) for part in QUANTILES])
@@ -93,7 +93,7 @@ def draw_quantiles(results, curves, title, path):
 
 
 def latency(results, path):
-    curves = {name: (name, colour, "-") for name, colour in COLOURS.items() if name in results["latencies"]}
+    curves = {name: (name, color, "-") for name, color in COLORS.items() if name in results["latencies"]}
     if curves:
         title = "A log call with four arguments, one every 1 to 2 µs"
         draw_quantiles(results, curves, title, path)
@@ -105,7 +105,7 @@ def noisy_disk(results, path):
     curves = {}
     for name in sorted(names):
         label = name.removesuffix(", noisy disk")
-        curves[name] = (label, COLOURS[label.split(",")[0]], styles.get(label, "-"))
+        curves[name] = (label, COLORS[label.split(",")[0]], styles.get(label, "-"))
     if curves:
         title = "The same beside a process that writes and syncs on the same disk"
         draw_quantiles(results, curves, title, path)
@@ -126,15 +126,15 @@ def draw_bars(results, cells, title, label, path, smallest_on_top=False):
     names = sorted(cells, key=lambda name: cells[name]["median"], reverse=smallest_on_top)
     values = [cells[name]["median"] for name in names]
     errors = [
-        [cells[name]["median"] - cells[name]["least"] for name in names],
-        [cells[name]["greatest"] - cells[name]["median"] for name in names],
+        [cells[name]["median"] - cells[name]["minimum"] for name in names],
+        [cells[name]["maximum"] - cells[name]["median"] for name in names],
     ]
     figure, axes = plt.subplots(figsize=(8, 0.5 * len(names) + 1.6))
-    axes.barh(names, values, xerr=errors, color=[COLOURS[name] for name in names], height=0.65, ecolor="#444444")
+    axes.barh(names, values, xerr=errors, color=[COLORS[name] for name in names], height=0.65, ecolor="#444444")
     for place, name in enumerate(names):
         text = f"  {large(cells[name]['median'])}"
-        axes.text(cells[name]["greatest"], place, text, va="center", fontsize=9)
-    axes.set_xlim(right=max(cell["greatest"] for cell in cells.values()) * 1.12)
+        axes.text(cells[name]["maximum"], place, text, va="center", fontsize=9)
+    axes.set_xlim(right=max(cell["maximum"] for cell in cells.values()) * 1.12)
     axes.xaxis.set_major_formatter(FuncFormatter(large))
     axes.grid(True, axis="x", color="#e5e5e5")
     axes.set_axisbelow(True)

@@ -2,8 +2,8 @@
 //
 //     mmlog-c-service DIRECTORY [ORDERS] [end | crash | kill]
 //
-// With `crash`, it dies of a null pointer, which its own handler notes; with `kill`, of SIGKILL. In each case
-// `mmlog-decode DIRECTORY` shows all that it has logged.
+// With `crash`, it dies of a null pointer, which its own handler notes; with `kill`, of SIGKILL. In
+// each case `mmlog-decode DIRECTORY` shows all that it has logged.
 
 #include <pthread.h>
 #include <signal.h>
@@ -43,7 +43,8 @@ static void *work(void *argument) {
   return NULL;
 }
 
-// Notes the signal, and goes on to the handler that was set before: that of mmlog, which records a backtrace.
+// Notes the signal, and goes on to the handler that was set before: that of mmlog, which records a
+// backtrace.
 static void crashed(int number, siginfo_t *info, void *context) {
   mmlog_signal_write(service_log, MMLOG_CRITICAL, "service is dying: signal %d at %p", number, info->si_addr);
   sigaction(number, &previous, NULL);

@@ -2,7 +2,8 @@ import Glibc
 import MMLog
 import MMLogReader
 
-// A service that archives no debug record, and is killed: what led to its end is found all the same.
+// A service that archives no debug record, and is killed: what led to its end is found all the
+// same.
 //
 //     mmlog-flight DIRECTORY      DIRECTORY is empty, or not there
 
@@ -24,7 +25,7 @@ func serve(_ directory: String) throws -> Never {
 }
 
 /// Says how many records there are, and how many of them are flight records.
-func tell(_ what: String, _ paths: [String]) -> [LogRecord] {
+func report(_ what: String, _ paths: [String]) -> [LogRecord] {
   let records = LogReader(paths: paths).compactMap { item in
     if case .record(let record) = item { record } else { nil }
   }
@@ -52,11 +53,11 @@ let paths = (0..<Int(archives.gl_pathc)).compactMap {
   archives.gl_pathv[$0].map { String(cString: $0) }
 }
 globfree(&archives)
-_ = tell("What the dead service had archived", paths)
-let records = tell("With what is in its ring", [directory])
+_ = report("What the dead service had archived", paths)
+let records = report("With what is in its ring", [directory])
 for record in records.suffix(4) {
   print("  \(record.level) \(record.message)\(record.isFlight ? "  <flight>" : "")")
 }
 // The next start moves it to an archive.
 try LogStore(directory: directory, name: "orders").close()
-_ = tell("Recovered by the next start", [directory])
+_ = report("Recovered by the next start", [directory])

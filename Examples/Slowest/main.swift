@@ -1,7 +1,9 @@
-// Which log statements took longest, by a field that holds a duration: what a program does with MMLogReader.
+// Which log statements took longest, by a field that holds a duration: what a program does with
+// MMLogReader.
 //
 //   swift run mmlog-slowest FIELD PATH...           of what is there
-//   swift run mmlog-slowest --follow FIELD PATH...  each record that is slower than all before it, as it is logged
+//   swift run mmlog-slowest --follow FIELD PATH...  each record that is slower than all before it,
+//   as it is logged
 import MMLogReader
 
 /// The field of a record as a number, whatever type it was logged with.
@@ -26,8 +28,10 @@ func printSlowest(_ field: String, _ inputs: [LogInput], _ filter: LogFilter) {
       guard let time = number(field, of: record) else { continue }
       let place = "\(record.file):\(record.line)"
       if time > slowest[place]?.time ?? -.infinity { slowest[place] = (time, record) }
-    case .damage(let damage):
-      print("not read: \(damage.size) bytes at \(damage.offset) of \(damage.path): \(damage.what)")
+    case .corruption(let corruption):
+      print(
+        "not read: \(corruption.size) bytes at \(corruption.offset) of \(corruption.path): \(corruption.what)"
+      )
     case .losses(let session, let ledger) where !ledger.isEmpty:
       print("session \(session.id) could not keep all of its records")
     case .losses, .gap, .unfinished, .crashed, .sessionStarted, .sessionEnded: continue
@@ -38,7 +42,7 @@ func printSlowest(_ field: String, _ inputs: [LogInput], _ filter: LogFilter) {
   }
 }
 
-/// Prints each record that is slower than all before it, until the task is cancelled.
+/// Prints each record that is slower than all before it, until the task is canceled.
 func follow(_ field: String, _ inputs: [LogInput], _ filter: LogFilter) async {
   var slowest = -Double.infinity
   for await case .record(let record) in LogReader.follow(inputs, filter: filter, last: 100) {
@@ -57,7 +61,7 @@ if arguments.count < 2 {
   let field = arguments[0]
   let inputs = arguments.dropFirst().map { LogInput.path($0) }
   var filter = LogFilter()
-  // Frames and records without the field are passed over before their values are looked at.
+  // Frames and records without the field are passed over before their values are inspected.
   filter.conditions = [try FieldCondition("\"\(field)\"")]
   if follows {
     await follow(field, inputs, filter)

@@ -40,7 +40,8 @@ MMLOG_UNSANITIZED static bool contain(const siginfo_t *info) {
   // Positive: from the kernel, about a fault of this thread. What kill(2) sends has no address.
   if (range == NULL || info->si_code <= 0) return false;
   uint8_t *replaced = range->replaced + (address - range->base) / page_size;
-  // Once: what another thread has stored in it since must stay. Until it is there, this one comes back and back.
+  // Once: what another thread has stored in it since must stay. Until it is there, this one comes
+  // back and back.
   if (__atomic_exchange_n(replaced, 1, __ATOMIC_ACQ_REL) != 0) return true;
   if (mmlog_replace_with_private_memory((void *)(address & ~(page_size - 1)), page_size) != 0) {
     __atomic_store_n(replaced, 0, __ATOMIC_RELEASE);

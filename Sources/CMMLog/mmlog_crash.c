@@ -16,7 +16,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-// SIGBUS is left to the containment of faults, which calls mmlog_crash_record for those that it does not contain.
+// SIGBUS is left to the containment of faults, which calls mmlog_crash_record for those that it
+// does not contain.
 static const int fatal_signals[] = {SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
 static struct sigaction previous[NSIG];
 // Set once; read by threads and handlers.
@@ -24,18 +25,18 @@ static bool is_started;
 
 static bool has_started(void) { return __atomic_load_n(&is_started, __ATOMIC_ACQUIRE); }
 
-enum { most_places = 8, most_modules = 256 };
-static mmlog_crash_report *places[most_places];
+enum { maximum_places = 8, maximum_modules = 256 };
+static mmlog_crash_report *places[maximum_places];
 
 typedef struct {
   uintptr_t code;  // where that begins
   mmlog_crash_module module;
 } loaded_module;
 
-// Two, in turn: a handler may be looking at the one while the other is made.
+// Two, in turn: a handler may be inspecting the one while the other is made.
 typedef struct {
   unsigned count;
-  loaded_module modules[most_modules];
+  loaded_module modules[maximum_modules];
 } module_table;
 static module_table tables[2];
 static module_table *loaded;
@@ -84,7 +85,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *search_point
   module_search *search = search_pointer;
   search->changes = info->dlpi_adds + info->dlpi_subs;
   search->is_known = search->changes == known_changes;
-  if (search->is_known || search->table->count == most_modules) return 1;
+  if (search->is_known || search->table->count == maximum_modules) return 1;
   loaded_module *entry = &search->table->modules[search->table->count];
   memset(entry, 0, sizeof *entry);
   entry->code = UINTPTR_MAX;
@@ -151,7 +152,8 @@ static bool read_memory(uintptr_t address, void *bytes, size_t size) {
   return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size;
 }
 
-// A function's first two words, where compilers keep frame pointers: the caller's frame, and the return address.
+// A function's first two words, where compilers keep frame pointers: the caller's frame, and the
+// return address.
 typedef struct {
   uintptr_t caller;
   uintptr_t address;
@@ -177,8 +179,8 @@ static void walk(mmlog_crash_report *report, uintptr_t at) {
   }
 }
 
-// Code without frame pointers, as the C library's, leaves anything in the register: looks for a frame of which the
-// caller's is one too.
+// Code without frame pointers, as the C library's, leaves anything in the register: searches for a
+// frame of which the caller's is one too.
 static uintptr_t find_frame(uintptr_t stack) {
   uintptr_t words[scanned_at_once + 1];
   for (unsigned done = 0; done < scanned_words; done += scanned_at_once) {
@@ -211,11 +213,12 @@ static bool follows_call(uintptr_t address) {
 #endif
 }
 
-// Where one library's code without frame pointers is in the middle of another's call, the register has the caller's frame,
-// and the caller itself is in none: its return address is the last below that frame.
+// Where one library's code without frame pointers is in the middle of another's call, the register
+// has the caller's frame, and the caller itself is in none: its return address is the last below
+// that frame.
 static uintptr_t find_caller(uintptr_t stack, uintptr_t frame, const loaded_module *module) {
-  enum { most_words = 512 };
-  for (uintptr_t at = frame - sizeof(uintptr_t); at >= stack && frame - at < most_words * sizeof(uintptr_t);
+  enum { maximum_words = 512 };
+  for (uintptr_t at = frame - sizeof(uintptr_t); at >= stack && frame - at < maximum_words * sizeof(uintptr_t);
        at -= sizeof(uintptr_t)) {
     uintptr_t word;
     if (!read_memory(at, &word, sizeof word)) return 0;
@@ -312,13 +315,13 @@ static void set_state(mmlog_crash_report *place, uint32_t state) {
 }
 
 static void publish(mmlog_crash_report *report) {
-  report->check = check_of(report);
-  for (unsigned index = 0; index < most_places; index++) {
+  report->checksum = check_of(report);
+  for (unsigned index = 0; index < maximum_places; index++) {
     mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
     if (place == NULL) continue;
     set_state(place, MMLOG_CRASH_UNFINISHED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    memcpy(&place->check, &report->check, sizeof *report - offsetof(mmlog_crash_report, check));
+    memcpy(&place->checksum, &report->checksum, sizeof *report - offsetof(mmlog_crash_report, checksum));
     set_state(place, MMLOG_CRASH_COMPLETE);
   }
 }
@@ -425,7 +428,7 @@ static bool begin(uintptr_t stack) {
 
 // Says of the reports that their handler has returned: the process may survive.
 static void end(void) {
-  for (unsigned index = 0; index < most_places; index++) {
+  for (unsigned index = 0; index < maximum_places; index++) {
     mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
     if (place != NULL) change_state(place, MMLOG_CRASH_COMPLETE, MMLOG_CRASH_RETURNED, 0);
   }
@@ -458,7 +461,8 @@ static void pass_on(const struct sigaction *to, int signal, siginfo_t *info, voi
   } else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
     to->sa_handler(signal);
   } else if (to->sa_handler == SIG_DFL || is_repeated(signal, info)) {
-    // As it was before. A fault comes again, and has its usual end; everything else is sent once more.
+    // As it was before. A fault comes again, and has its usual end; everything else is sent once
+    // more.
     sigaction(signal, to, NULL);
     if (!is_repeated(signal, info)) raise(signal);
   }
@@ -484,8 +488,8 @@ static int set_handler(int signal) {
   struct sigaction action;
   if (sigaction(signal, NULL, &previous[signal]) != 0) return -1;
   memset(&action, 0, sizeof action);
-  // What the handler before would have blocked is blocked for it. A crash of the handler itself comes back to it, and is
-  // passed on.
+  // What the handler before would have blocked is blocked for it. A crash of the handler itself
+  // comes back to it, and is passed on.
   action.sa_mask = previous[signal].sa_mask;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   action.sa_sigaction = handle;
@@ -527,7 +531,7 @@ bool mmlog_crash_has_returned(const mmlog_crash_report *place) {
 bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report) {
   uint32_t state = load_state(place);
   if ((state & MMLOG_CRASH_STATE) != MMLOG_CRASH_RETURNED) return false;
-  if ((state >> 8 & 0xFF) >= MMLOG_CRASH_MOST_SURVIVALS) return false;
+  if ((state >> 8 & 0xFF) >= MMLOG_CRASH_MAXIMUM_SURVIVALS) return false;
   memcpy(report, place, sizeof *report);
   report->state = MMLOG_CRASH_RETURNED;
   restore_handlers();
@@ -544,7 +548,7 @@ void mmlog_crash_forked(void) {
 }
 
 bool mmlog_crash_add(mmlog_crash_report *place) {
-  for (unsigned index = 0; index < most_places; index++) {
+  for (unsigned index = 0; index < maximum_places; index++) {
     mmlog_crash_report *none = NULL;
     if (__atomic_compare_exchange_n(&places[index], &none, place, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       return true;
@@ -553,7 +557,7 @@ bool mmlog_crash_add(mmlog_crash_report *place) {
 }
 
 void mmlog_crash_remove(mmlog_crash_report *place) {
-  for (unsigned index = 0; index < most_places; index++) {
+  for (unsigned index = 0; index < maximum_places; index++) {
     mmlog_crash_report *old = place;
     __atomic_compare_exchange_n(&places[index], &old, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
   }

@@ -83,7 +83,7 @@ static void note(uint32_t how, int signal, uint32_t sender) {
   if (getpid() != __atomic_load_n(&owner, __ATOMIC_ACQUIRE)) return;
   mmlog_ending ending = {
       .how = how, .signal = signal, .sender = sender, .time = mmlog_nanoseconds(CLOCK_REALTIME)};
-  ending.check = ~mmlog_crc32c_bytes(UINT32_MAX, (const uint8_t *)&ending, sizeof ending);
+  ending.checksum = ~mmlog_crc32c_bytes(UINT32_MAX, (const uint8_t *)&ending, sizeof ending);
   const sigset_t before = lock();
   write_all(&ending);
   __atomic_store_n(&terminated, signal == 0 ? 0 : mmlog_nanoseconds(CLOCK_MONOTONIC),

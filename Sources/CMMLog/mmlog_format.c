@@ -6,8 +6,8 @@
 enum { TYPE_SIGNED = 1, TYPE_UNSIGNED = 2, TYPE_DOUBLE = 3, TYPE_STRING = 6 };
 enum { DECIMAL = 1, HEXADECIMAL = 2, OCTAL = 3, BINARY = 4, FIXED = 5, EXPONENTIAL = 6, HYBRID = 7 };
 enum { SHOWS_SIGN = 1u << 16, HAS_PREFIX = 1u << 17, UPPER_CASE = 1u << 18 };
-enum { PRECISION_SHIFT = 8, DIGITS_SHIFT = 24, NO_PRECISION = 255, MOST_DIGITS = 254 };
-enum { ALIGN_LEFT = 1, ALIGN_RIGHT = 2, COLUMNS_SHIFT = 8, MOST_COLUMNS = 65535 };
+enum { PRECISION_SHIFT = 8, DIGITS_SHIFT = 24, NO_PRECISION = 255, MAXIMUM_DIGITS = 254 };
+enum { ALIGN_LEFT = 1, ALIGN_RIGHT = 2, COLUMNS_SHIFT = 8, MAXIMUM_COLUMNS = 65535 };
 
 // What stands between a per cent sign and the letter.
 typedef struct {
@@ -22,7 +22,7 @@ typedef struct {
 static uint32_t number(const char **next) {
   uint32_t value = 0;
   for (; **next >= '0' && **next <= '9'; ++*next)
-    if (value <= MOST_COLUMNS) value = value * 10 + (uint32_t)(**next - '0');
+    if (value <= MAXIMUM_COLUMNS) value = value * 10 + (uint32_t)(**next - '0');
   return value;
 }
 
@@ -78,7 +78,8 @@ static void align(const specification *spec, mmlog_directive *directive) {
   directive->alignment = (spec->left ? ALIGN_LEFT : ALIGN_RIGHT) | spec->columns << COLUMNS_SHIFT;
 }
 
-// The least number of digits; zeros in front of them fill up the columns, less `others` for what is no digit.
+// The minimum number of digits; zeros in front of them fill up the columns, less `others` for what
+// is no digit.
 static uint32_t digits(const specification *spec, uint32_t others) {
   if (spec->has_precision) return spec->precision;
   if (!spec->zero || spec->left || spec->columns <= others) return 0;
@@ -87,15 +88,15 @@ static uint32_t digits(const specification *spec, uint32_t others) {
 
 static void set_integer(const specification *spec, mmlog_directive *directive, uint32_t style, bool is_signed) {
   bool plus = spec->plus && is_signed, prefix = spec->alternate && style != DECIMAL;
-  uint32_t least = digits(spec, plus ? 1 : prefix ? 2 : 0);
-  bool is_shown_by_readers = !spec->precision_is_argument && !spec->is_long_double && least <= MOST_DIGITS
-      && !(spec->has_precision && least == 0) && !(prefix && style == OCTAL);
+  uint32_t minimum = digits(spec, plus ? 1 : prefix ? 2 : 0);
+  bool is_shown_by_readers = !spec->precision_is_argument && !spec->is_long_double && minimum <= MAXIMUM_DIGITS
+      && !(spec->has_precision && minimum == 0) && !(prefix && style == OCTAL);
   if (!is_shown_by_readers) return;
   unsigned size = spec->bits == 8 ? 0 : spec->bits == 16 ? 1 : spec->bits == 32 ? 2 : 3;
   directive->kind = (is_signed ? MMLOG_SIGNED_8 : MMLOG_UNSIGNED_8) + size;
   directive->type = is_signed ? TYPE_SIGNED : TYPE_UNSIGNED;
   directive->width = (uint8_t)spec->bits;
-  directive->format |= style | (plus ? SHOWS_SIGN : 0) | (prefix ? HAS_PREFIX : 0) | least << DIGITS_SHIFT;
+  directive->format |= style | (plus ? SHOWS_SIGN : 0) | (prefix ? HAS_PREFIX : 0) | minimum << DIGITS_SHIFT;
   if (spec->has_precision || !spec->zero || spec->left) align(spec, directive);
 }
 
@@ -103,7 +104,7 @@ static void set_double(const specification *spec, mmlog_directive *directive, ui
   bool has_zeros = spec->zero && !spec->left && spec->columns > 0;
   uint32_t precision = spec->has_precision ? spec->precision : NO_PRECISION;
   if (spec->precision_is_argument || spec->is_long_double || spec->alternate || has_zeros) return;
-  if (spec->has_precision && precision > MOST_DIGITS) return;
+  if (spec->has_precision && precision > MAXIMUM_DIGITS) return;
   directive->kind = MMLOG_DOUBLE;
   directive->type = TYPE_DOUBLE;
   directive->format |= style | precision << PRECISION_SHIFT | (spec->plus ? SHOWS_SIGN : 0);

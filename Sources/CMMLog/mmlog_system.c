@@ -129,8 +129,9 @@ int mmlog_exclude_from_core_dumps(void *base, size_t count) {
 static const int private_memory = MAP_PRIVATE | MAP_ANONYMOUS;
 
 MMLOG_UNSANITIZED int mmlog_replace_with_private_memory(void *base, size_t count) {
-  // MAP_NORESERVE: where memory may not be overcommitted this must still succeed. The plain system call: mmap(3) is not on
-  // POSIX's list of what a handler may call, and sanitizers have one of their own.
+  // MAP_NORESERVE: where memory may not be overcommitted this must still succeed. The plain system
+  // call: mmap(3) is not on POSIX's list of what a handler may call, and sanitizers have one of
+  // their own.
   long map = syscall(SYS_mmap, base, count, PROT_READ | PROT_WRITE,
                      private_memory | MAP_FIXED | MAP_NORESERVE, -1, 0);
   return map == -1 ? -1 : 0;
@@ -146,7 +147,8 @@ void *mmlog_private_allocate(size_t count) {
 void *mmlog_sparse_allocate(size_t count) {
   void *map = mmap(NULL, count, PROT_READ | PROT_WRITE, private_memory | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) return NULL;
-  // A huge page for each small one that is stored to would not be sparse. Kernels without huge pages refuse.
+  // A huge page for each small one that is stored to would not be sparse. Kernels without huge
+  // pages refuse.
   madvise(map, count, MADV_NOHUGEPAGE);
   return map;
 }
@@ -157,7 +159,8 @@ void mmlog_private_free(void *base, size_t count) {
   errno = saved;
 }
 
-// The thread sanitizer does not know mremap: what another thread gets next in the old place is the same memory to it.
+// The thread sanitizer does not know mremap: what another thread gets next in the old place is the
+// same memory to it.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define WITHOUT_MREMAP

@@ -76,7 +76,8 @@ struct mmlog_regex *mmlog_regex_compile(
 #endif
 #endif
 
-// The address sanitizer takes what regexec(3) is given for a string that ends with a zero, whatever REG_STARTEND says.
+// The address sanitizer takes what regexec(3) is given for a string that ends with a zero, whatever
+// REG_STARTEND says.
 static int match(const regex_t *compiled, const void *text, size_t count, regmatch_t *range) {
 #ifdef MMLOG_ADDRESS_SANITIZER
   char *string = malloc(count + 1);

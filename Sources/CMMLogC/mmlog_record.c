@@ -11,7 +11,8 @@
 
 _Static_assert(MMLOG_ARGUMENTS == MMLOG_PLANNED, "a site has room for a plan");
 
-// A site's state: 0 until its format has been looked at; then this, or 1 more than the number of its arguments.
+// A site's state: 0 until its format has been inspected; then this, or 1 more than the number of
+// its arguments.
 #define AS_TEXT UINT32_MAX
 
 // As Swift counts them.
@@ -44,10 +45,10 @@ static mmlog_value error_text(int error) {
 #endif
 }
 
-// The most bytes of a string, as its plan has them.
+// The maximum number of bytes of a string, as its plan has them.
 static size_t longest(mmlog_planned planned) {
-  size_t most = planned >> MMLOG_PLAN_SHIFT;
-  return most == 0 ? SIZE_MAX : most - 1;
+  size_t maximum = planned >> MMLOG_PLAN_SHIFT;
+  return maximum == 0 ? SIZE_MAX : maximum - 1;
 }
 
 typedef struct {
@@ -73,8 +74,8 @@ static mmlog_value next_value(argument_list *arguments, mmlog_planned planned, c
       *storage = (char)va_arg(arguments->list, int);
       return text(storage, 1);
     case MMLOG_COUNTED_STRING: {
-      int most = va_arg(arguments->list, int);
-      return string(va_arg(arguments->list, const char *), most < 0 ? SIZE_MAX : (size_t)most);
+      int maximum = va_arg(arguments->list, int);
+      return string(va_arg(arguments->list, const char *), maximum < 0 ? SIZE_MAX : (size_t)maximum);
     }
     case MMLOG_LITERAL: case MMLOG_UNDEFERRED: break;
   }
@@ -115,7 +116,7 @@ static uint64_t hash_of_site(const mmlog_site *site, const char *format) {
 
 static uint32_t state_of(int count) { return count < 0 ? AS_TEXT : (uint32_t)count + 1; }
 
-// Looks at the format, the first time. Several threads may do that at once: each stores the same.
+// Inspects the format, the first time. Several threads may do that at once: each stores the same.
 static uint32_t prepare(mmlog_site *site, const char *format) {
   uint32_t pieces;
   mmlog_planned plan[MMLOG_PLANNED] = {0};
@@ -146,7 +147,7 @@ static void record_text(
     made = place;
     length = sizeof place - 1;
   }
-  // What cannot be formatted is still told.
+  // What cannot be formatted is still reported.
   mmlog_value value = length < 0 ? string(statement->format, SIZE_MAX) : text(made, (size_t)length);
   statement->format = NULL;
   mmlog_swift_record(logger, file_level(level), statement, &value, 1, fields, field_count);
@@ -213,7 +214,7 @@ void mmlog_vlog(
 // ---- Signal handlers
 
 // A call site is put together in memory of this many pieces; for more it takes some from the heap.
-#define MOST_PIECES 23
+#define MAXIMUM_PIECES 23
 
 bool mmlog_signal_record(
     mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line, const char *function, const char *format,
@@ -225,7 +226,7 @@ bool mmlog_signal_record(
   int count = mmlog_plan(format, plan, &pieces);
   mmlog_statement statement = {1, format, file, function, line};
   collection collected;
-  if (count < 0 || pieces > MOST_PIECES) {
+  if (count < 0 || pieces > MAXIMUM_PIECES) {
     statement.format = NULL;
     collected.values[0] = string(format, SIZE_MAX);
     count = 1;

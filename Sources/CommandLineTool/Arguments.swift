@@ -67,8 +67,9 @@ package struct Arguments: Sendable {
   package func integer(
     of option: Option, in range: ClosedRange<Int>
   ) throws(UsageError) -> Int? {
-    let (least, most) = (range.lowerBound, range.upperBound)
-    let expected = "a number " + (most == .max ? "not below \(least)" : "from \(least) to \(most)")
+    let (minimum, maximum) = (range.lowerBound, range.upperBound)
+    let expected =
+      "a number " + (maximum == .max ? "not below \(minimum)" : "from \(minimum) to \(maximum)")
     return try value(of: option, expected: expected) { text in
       Int(text).flatMap { range.contains($0) ? $0 : nil }
     }

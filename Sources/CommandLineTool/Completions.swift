@@ -4,8 +4,8 @@ package enum Shell: String, CaseIterable, Sendable {
 }
 
 extension Command {
-  /// The script that makes a shell complete this command's options, their values, and files; made from
-  /// the same table as ``help``.
+  /// The script that makes a shell complete this command's options, their values, and files; made
+  /// from the same table as ``help``.
   package func completions(for shell: Shell) -> String {
     switch shell {
     case .bash: bashCompletions

@@ -13,7 +13,7 @@ func nearest(to text: String, among candidates: [String]) -> String? {
   return close.min { $0.slips < $1.slips }?.name
 }
 
-/// How many letters were added, left out, replaced or swapped with their neighbour: the optimal
+/// How many letters were added, left out, replaced or swapped with their neighbor: the optimal
 /// string alignment distance, row by row.
 private func distance(_ a: [Character], _ b: [Character]) -> Int {
   var beforeLast: [Int] = []
@@ -22,11 +22,11 @@ private func distance(_ a: [Character], _ b: [Character]) -> Int {
     var row = [i + 1]
     for j in b.indices {
       let replaced = last[j] + (a[i] == b[j] ? 0 : 1)
-      var least = min(replaced, last[j + 1] + 1, row[j] + 1)
+      var minimum = min(replaced, last[j + 1] + 1, row[j] + 1)
       if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] {
-        least = min(least, beforeLast[j - 1] + 1)
+        minimum = min(minimum, beforeLast[j - 1] + 1)
       }
-      row.append(least)
+      row.append(minimum)
     }
     (beforeLast, last) = (last, row)
   }

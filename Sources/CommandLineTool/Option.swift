@@ -4,7 +4,8 @@
 /// and the code that asks for its value name the same thing:
 ///
 ///     extension Option {
-///       static let level = Option("level", short: "l", value: "L", default: "info", "Least level.")
+///       static let level = Option("level", short: "l", value: "L", default: "info", "Least
+///       level.")
 ///     }
 package struct Option: Sendable {
   /// The name after the two dashes.
@@ -22,8 +23,8 @@ package struct Option: Sendable {
   /// The value when it is not given.
   package let defaultValue: String?
 
-  /// Of an option whose value may be left out: the value that it has then. It is a number, so that it can be told from an
-  /// operand that follows.
+  /// Of an option whose value may be left out: the value that it has then. It is a number, so that
+  /// it can be distinguished from an operand that follows.
   package let impliedValue: String?
 
   /// True if the command makes no sense without it.
@@ -37,7 +38,7 @@ package struct Option: Sendable {
 
   /// A flag: given or not.
   ///
-  /// A flag may be repeated; ``Arguments/count(of:)`` tells how often.
+  /// A flag may be repeated; ``Arguments/count(of:)`` says how often.
   package init(_ long: String, short: Character? = nil, _ help: String) {
     self.init(long, short, nil, [], nil, nil, false, true, help)
   }
@@ -55,7 +56,8 @@ package struct Option: Sendable {
     self.init(long, short, placeholder, [], defaultValue, nil, required, repeatable, help)
   }
 
-  /// An option with a number that may be left out: an argument of digits alone that follows is taken for it.
+  /// An option with a number that may be left out: an argument of digits alone that follows is
+  /// taken for it.
   ///
   /// - Parameters:
   ///   - placeholder: how help calls the number.

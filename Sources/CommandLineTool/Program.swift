@@ -82,7 +82,7 @@ extension Command {
 
 /// Standard error, where each text is written at once.
 package enum StandardError {
-  /// Writes a text. There is nobody to tell if that fails. Any thread.
+  /// Writes a text. There is nobody to inform if that fails. Any thread.
   package static func write(_ text: String) {
     // Not a duplicate: a process without a descriptor left has something to say.
     let file = File(adopting: STDERR_FILENO, path: "standard error")

@@ -28,15 +28,15 @@ extension UsageError {
   }
 
   static func missingValue(of option: Option, next: String? = nil) -> UsageError {
-    let mend = next.map { "; if the value is '\($0)', write '--\(option.long)=\($0)'" } ?? ""
-    return UsageError("option '--\(option.long)' needs a value: '\(option.synopsis)'\(mend)")
+    let fix = next.map { "; if the value is '\($0)', write '--\(option.long)=\($0)'" } ?? ""
+    return UsageError("option '--\(option.long)' needs a value: '\(option.synopsis)'\(fix)")
   }
 
   static func unwantedValue(_ value: String, of option: Option) -> UsageError {
     UsageError("option '--\(option.long)' takes no value; leave '=\(value)' away")
   }
 
-  static func givenTwice(_ option: Option) -> UsageError {
+  static func emittedTwice(_ option: Option) -> UsageError {
     UsageError("option '--\(option.long)' is given twice; give it once")
   }
 
@@ -45,17 +45,18 @@ extension UsageError {
   }
 
   static func missing(_ operands: Operands) -> UsageError {
-    let least = operands.count.lowerBound
-    let mend = least == 1 ? "name one" : "name \(least)"
-    return UsageError("\(operands.placeholder) is missing; \(mend)")
+    let minimum = operands.count.lowerBound
+    let fix = minimum == 1 ? "name one" : "name \(minimum)"
+    return UsageError("\(operands.placeholder) is missing; \(fix)")
   }
 
   static func surplus(_ operand: String, in command: Command) -> UsageError {
     guard let operands = command.operands else {
       return UsageError("'\(operand)' is not an option, and \(command.name) takes nothing else")
     }
-    let most = operands.count.upperBound
-    return UsageError("'\(operand)' is one \(operands.placeholder) too many; give at most \(most)")
+    let maximum = operands.count.upperBound
+    return UsageError(
+      "'\(operand)' is one \(operands.placeholder) too many; give at most \(maximum)")
   }
 
   static func badValue(

@@ -14,4 +14,4 @@
 @_exported public import enum MMLogStorage.RetentionRule
 @_exported public import struct MMLogStorage.Rotation
 @_exported public import enum MMLogStorage.RotationReason
-@_exported public import struct MMLogStorage.UploadClaim
+@_exported public import struct MMLogStorage.UploadLease

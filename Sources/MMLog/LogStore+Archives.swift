@@ -3,7 +3,8 @@ import MMLogSystem
 
 /// Closing archives, and handing them on.
 ///
-/// Everything here may be called from any thread, also by an observer, and works with files: not for where time matters.
+/// Everything here may be called from any thread, also by an observer, and works with files: not
+/// for where time matters.
 extension LogStore {
   // MARK: - Rotation
 
@@ -20,7 +21,8 @@ extension LogStore {
   /// Closes the archive being written, after moving all records into it.
   ///
   /// - Returns: The archive, or nil if nothing was written since the last one was closed.
-  /// - Throws: ``LogError`` if it cannot be written, or the store is closed. What is not in the archive is left in the ring.
+  /// - Throws: ``LogError`` if it cannot be written, or the store is closed. What is not in the
+  ///   archive is left in the ring.
   public func rotate() async throws(LogError) -> ArchiveInfo? {
     let result: Result<ArchiveInfo?, LogError> = await withCheckedContinuation { continuation in
       core.rotate { continuation.resume(returning: $0) }
@@ -33,8 +35,8 @@ extension LogStore {
   /// - Parameter limit: How long to wait at most. The archive is closed afterwards all the same.
   /// - Throws: also `timedOut`.
   public func rotate(within limit: Duration) throws(LogError) -> ArchiveInfo? {
-    let answer = Answer<Result<ArchiveInfo?, LogError>>()
-    core.rotate { answer.give($0) }
+    let answer = Promise<Result<ArchiveInfo?, LogError>>()
+    core.rotate { answer.fulfill($0) }
     let deadline = Clock.monotonic() &+ UInt64(max(0, limit.nanoseconds))
     while true {
       let now = Clock.monotonic()
@@ -44,8 +46,9 @@ extension LogStore {
     }
   }
 
-  /// Makes every store of the process close its archive and go on in a new one within a second, by path: what has that path
-  /// then. For a handler of `SIGHUP`, from programs that rename logs. Async-signal-safe.
+  /// Makes every store of the process close its archive and go on in a new one within a second, by
+  /// path: what has that path then. For a handler of `SIGHUP`, from programs that rename logs.
+  /// Async-signal-safe.
   public static func reopenAll() { Reopening.request() }
 
   // MARK: - Retention
@@ -60,108 +63,115 @@ extension LogStore {
     try core.changeSettings { $0.retention = retention }
   }
 
-  /// Applies the limits of ``retention`` now, and waits until that is done. Otherwise they are applied when an archive is
-  /// closed, and each minute.
+  /// Applies the limits of ``retention`` now, and waits until that is done. Otherwise they are
+  /// applied when an archive is closed, and each minute.
   ///
   /// - Parameter limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``: what kept archives from being looked at, or `timedOut`. One that cannot be deleted is told by an event.
+  /// - Throws: ``LogError``: what kept archives from being inspected, or `timedOut`. One that
+  ///   cannot be deleted is reported by an event.
   public func applyRetention(within limit: Duration = .seconds(30)) throws(LogError) {
-    try core.keeper.apply(within: limit.nanoseconds)
+    try core.maintenance.apply(within: limit.nanoseconds)
   }
 
-  // MARK: - The catalogue
+  // MARK: - The catalog
 
   /// All archives of this store's name in its directory, of all processes, the oldest first.
   ///
-  /// - Throws: ``LogError`` if the directory cannot be read. Archives that vanish meanwhile are left out, and so are
-  ///   those that cannot be read, of which an event tells.
-  /// - Complexity: one system call for each archive that was seen before, some ten for each new one.
+  /// - Throws: ``LogError`` if the directory cannot be read. Archives that vanish meanwhile are
+  ///   left out, and so are those that cannot be read, which an event reports.
+  /// - Complexity: one system call for each archive that was seen before, some ten for each new
+  ///   one.
   public func archives() throws(LogError) -> [ArchiveInfo] { try core.archives() }
 
-  /// The sealed archives that are not marked as uploaded, the oldest first; see ``archives()``.
+  /// The sealed archives that are not uploaded, the oldest first; see ``archives()``.
   public func needingUpload() throws(LogError) -> [ArchiveInfo] {
     try archives().filter { $0.isSealed && !$0.state.isUploaded }
   }
 
-  /// The archives that are marked as uploaded, the oldest first; see ``archives()``.
+  /// The archives that are uploaded, the oldest first; see ``archives()``.
   public func uploaded() throws(LogError) -> [ArchiveInfo] {
     try archives().filter { $0.state.isUploaded }
   }
 
-  /// The space that sealed archives take that are not marked as uploaded, in bytes, when the store last looked: each minute, when an archive
-  /// is closed, and at each change through this object. Costs nothing, and waits for nobody.
-  public var pendingBytes: Int { core.catalogue.totals.pending }
+  /// The space that sealed archives take that are not uploaded, in bytes, when the store last
+  /// scanned: each minute, when an archive is closed, and at each change through this object. Costs
+  /// nothing, and waits for nobody.
+  public var pendingBytes: Int { core.catalog.totals.pending }
 
-  /// The space that archives take that are marked as uploaded, in bytes; as ``pendingBytes``.
-  public var uploadedBytes: Int { core.catalogue.totals.uploaded }
+  /// The space that archives take that are uploaded, in bytes; as ``pendingBytes``.
+  public var uploadedBytes: Int { core.catalog.totals.uploaded }
 
   // MARK: - Uploading
 
-  /// Takes a lease on an archive, so that no other uploader, in any process, sends it meanwhile. ``pendingArchives`` does so by itself.
+  /// Takes a lease on an archive, so that no other uploader, in any process, sends it meanwhile.
+  /// ``pendingArchives`` does so by itself.
   ///
   /// - Parameters:
   ///   - archive: The archive, as it was listed.
-  ///   - owner: Tells uploaders apart. Who has the lease already renews it.
-  ///   - lease: How long it lasts, a day at most. If the uploader dies, others can have the archive then.
-  /// - Returns: The lease; nil if another uploader has one, the archive is marked as uploaded, or it is not what it was: some process
-  ///   goes on with it (see ``Configuration/resumeLastArchive``).
+  ///   - owner: Distinguishes uploaders. Who has the lease already renews it.
+  ///   - duration: How long it lasts, a day at most. If the uploader dies, others can have the
+  ///     archive then.
+  /// - Returns: The lease; nil if another uploader has one, the archive is uploaded, or it is not
+  ///   what it was: some process goes on with it (see ``Configuration/resumeLastArchive``).
   /// - Throws: ``LogError``: `missingArchive`, or what the system refuses.
-  public func claim(
-    _ archive: ArchiveInfo, by owner: String, for lease: Duration
-  ) throws(LogError) -> UploadClaim? {
-    try core.catalogue.claim(archive, by: owner, for: lease)
+  public func acquireLease(
+    on archive: ArchiveInfo, by owner: String, for duration: Duration
+  ) throws(LogError) -> UploadLease? {
+    try core.catalog.acquireLease(on: archive, by: owner, for: duration)
   }
 
   /// Gives a lease back before its end; does nothing if it has passed to another.
-  public func giveUp(_ claim: UploadClaim, on archive: ArchiveInfo) throws(LogError) {
-    try core.catalogue.end(claim, on: archive)
+  public func release(_ lease: UploadLease, on archive: ArchiveInfo) throws(LogError) {
+    try core.catalog.release(lease, on: archive)
   }
 
-  /// Marks an archive as uploaded: it is the first to be deleted when a limit asks for it. Ends every lease on it.
+  /// Marks an archive as uploaded: it is the first to be deleted when a limit asks for it. Ends
+  /// every lease on it.
   ///
-  /// - Throws: ``LogError``: `missingArchive`; `changedArchive` if some process has gone on with it since it was listed, so that what was
-  ///   sent is not all of it; or what the system refuses.
+  /// - Throws: ``LogError``: `missingArchive`; `changedArchive` if some process has gone on with it
+  ///   since it was listed, so that what was sent is not all of it; or what the system refuses.
   public func markUploaded(_ archive: ArchiveInfo) throws(LogError) {
-    try core.catalogue.markUploaded(archive)
+    try core.catalog.markUploaded(archive)
   }
 
   /// Takes the mark away again.
   public func unmarkUploaded(_ archive: ArchiveInfo) throws(LogError) {
-    try core.catalogue.change(archive.fileName) { $0.uploaded = nil }
+    try core.catalog.change(archive.fileName) { $0.uploaded = nil }
   }
 
   // MARK: - Keeping and removing
 
-  /// Keeps an archive from being deleted by any limit, and by ``removeAll()``, until it is released.
+  /// Keeps an archive from being deleted by any limit, and by ``removeAll()``, until it is
+  /// unpinned.
   ///
   /// - Parameters:
   ///   - archive: The archive.
   ///   - reason: For whoever wonders later; kept in one line.
-  public func hold(_ archive: ArchiveInfo, because reason: String = "") throws(LogError) {
+  public func pin(_ archive: ArchiveInfo, because reason: String = "") throws(LogError) {
     let reason = ArchiveState.line(reason)
-    try core.catalogue.change(archive.fileName) { $0.held = reason }
+    try core.catalog.change(archive.fileName) { $0.pinned = reason }
   }
 
-  /// Ends a hold.
-  public func release(_ archive: ArchiveInfo) throws(LogError) {
-    try core.catalogue.change(archive.fileName) { $0.held = nil }
+  /// Ends a pin.
+  public func unpin(_ archive: ArchiveInfo) throws(LogError) {
+    try core.catalog.change(archive.fileName) { $0.pinned = nil }
   }
 
-  /// Deletes those of these archives that still are marked as uploaded, and are not held. Those of a session that still is to be recovered
-  /// stay until it is.
+  /// Deletes those of these archives that still are uploaded, and are not pinned. Those of a
+  /// session that still is to be recovered stay until it is.
   ///
   /// - Returns: Those that were deleted.
   @discardableResult
   public func removeUploaded(_ archives: [ArchiveInfo]) throws(LogError) -> [ArchiveInfo] {
-    try core.remove(archives) { $0.state.isUploaded && !$0.state.isHeld }
+    try core.remove(archives) { $0.state.isUploaded && !$0.state.isPinned }
   }
 
-  /// Deletes all archives of this store's name in its directory, but those that are held, those that are being written, and those of a
-  /// session that still is to be recovered.
+  /// Deletes all archives of this store's name in its directory, but those that are pinned, those
+  /// that are being written, and those of a session that still is to be recovered.
   ///
   /// - Returns: Those that were deleted.
   @discardableResult
   public func removeAll() throws(LogError) -> [ArchiveInfo] {
-    try core.remove(archives()) { $0.isSealed && !$0.state.isHeld }
+    try core.remove(archives()) { $0.isSealed && !$0.state.isPinned }
   }
 }

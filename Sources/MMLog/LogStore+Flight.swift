@@ -13,21 +13,24 @@ public enum CaptureReason: Sendable {
   case request
 }
 
-/// What has become of a session's flight records: those below ``LogStore/Configuration/archiveLevel``. Of
-/// one that is larger than a segment, each piece counts.
+/// What has become of a session's flight records: those below
+/// ``LogStore/Configuration/archiveLevel``. Of one that is larger than a segment, each piece
+/// counts.
 public struct FlightCounts: Equatable, Sendable {
   /// How many were moved into an archive.
   public let captured: Int
-  /// How many were given up, because they were too old, or newer ones needed their place. They are no losses. What is in neither number
-  /// is still in the ring, or has just been logged.
+  /// How many were evicted, because they were too old, or newer ones needed their place. They are
+  /// no losses. What is in neither number is still in the ring, or has just been logged.
   public let forgotten: Int
 }
 
 extension LogStore {
-  /// Moves the flight records of the last ``Configuration/captureTime`` into an archive, and waits for that: what led to this moment.
+  /// Moves the flight records of the last ``Configuration/captureTime`` into an archive, and waits
+  /// for that: what led to this moment.
   ///
-  /// A record with the label `mmlog`, at the level `notice` or ``Configuration/archiveLevel``, says why. Each flight record is
-  /// archived once, however often this is called. Where none stay in the ring, this is as `flush(.archive)`. Any thread.
+  /// A record with the label `mmlog`, at the level `notice` or ``Configuration/archiveLevel``, says
+  /// why. Each flight record is archived once, however often this is called. Where none stay in the
+  /// ring, this is as `flush(.archive)`. Any thread.
   ///
   /// - Parameters:
   ///   - reason: Why; stands in the log.
@@ -41,7 +44,8 @@ extension LogStore {
     try core.capture(within: limit.nanoseconds)
   }
 
-  /// Has every store of the process capture its flight records within a second. For signal handlers: async-signal-safe.
+  /// Has every store of the process capture its flight records within a second. For signal
+  /// handlers: async-signal-safe.
   ///
   /// ```swift
   /// import Glibc

@@ -2,8 +2,8 @@ public import MMLogFormat
 public import MMLogStorage
 import MMLogSystem
 
-/// A directory of logs, and this process's place in it: a ring that loggers write into, and the archives
-/// that a background thread moves their records to.
+/// A directory of logs, and this process's place in it: a ring that loggers write into, and the
+/// archives that a background thread moves their records to.
 ///
 /// ```swift
 /// let store = try LogStore(directory: "/var/log/orders", name: "orders")
@@ -12,13 +12,13 @@ import MMLogSystem
 /// try store.close()
 /// ```
 ///
-/// A record whose log call has returned survives the process, however it ends: the kernel owns the ring's
-/// pages. If the process ends without ``close()``, the next store of the same name moves what is left in the ring
-/// into archives; ``recoveredSessions`` tells.
+/// A record whose log call has returned survives the process, however it ends: the kernel owns the
+/// ring's pages. If the process ends without ``close()``, the next store of the same name moves
+/// what is left in the ring into archives; ``recoveredSessions`` reports.
 ///
-/// A store stays open until ``close()`` or the end of the process, also when no reference to it is left: loggers
-/// do not count references. All methods can be called from any thread. After `fork()`, the child logs into a ring
-/// of its own, opened at its first log call.
+/// A store stays open until ``close()`` or the end of the process, also when no reference to it is
+/// left: loggers do not count references. All methods can be called from any thread. After
+/// `fork()`, the child logs into a ring of its own, opened at its first log call.
 public final class LogStore: Sendable {
   let core: StoreCore
 
@@ -28,13 +28,15 @@ public final class LogStore: Sendable {
   /// Several processes may use one directory and one name; each has its own ring and archives.
   ///
   /// - Parameters:
-  ///   - directory: Where the archives are, and the ring unless configured otherwise. Made with mode 0700 if it is not
-  ///     there. Symbolic links are followed on the way to it, never at the store's own files.
-  ///   - name: The beginning of all file names: 1 to 100 bytes without slashes. Control characters, and a dot at
-  ///     the beginning, are escaped there, and then take three bytes of 160 at most.
+  ///   - directory: Where the archives are, and the ring unless configured otherwise. Made with
+  ///     mode 0700 if it is not there. Symbolic links are followed on the way to it, never at the
+  ///     store's own files.
+  ///   - name: The beginning of all file names: 1 to 100 bytes without slashes. Control characters,
+  ///     and a dot at the beginning, are escaped there, and then take three bytes of 160 at most.
   ///   - configuration: See ``Configuration``.
-  /// - Throws: ``LogError`` if a setting is out of its range, or a directory or file cannot be made; no file is left
-  ///   behind then. A dead ring that cannot be recovered is no error: it is left, and told by ``events``.
+  /// - Throws: ``LogError`` if a setting is out of its range, or a directory or file cannot be
+  ///   made; no file is left behind then. A dead ring that cannot be recovered is no error: it is
+  ///   left, and reported by ``events``.
   public init(
     directory: String, name: String, configuration: Configuration = Configuration()
   ) throws(LogError) {
@@ -46,25 +48,27 @@ public final class LogStore: Sendable {
   /// The sessions that were recovered when this store was opened, oldest names first.
   public var recoveredSessions: [RecoveredSession] { core.recovered }
 
-  /// Rings that could not be recovered when this store was opened. They are left where they are, and tried
-  /// again at the next start; except one of which nothing can be read, which is renamed to end in `.ring.unreadable`
-  /// and told of once.
+  /// Rings that could not be recovered when this store was opened. They are left where they are,
+  /// and tried again at the next start; except one of which nothing can be read, which is renamed
+  /// to end in `.ring.unreadable` and reported once.
   public var recoveryFailures: [LogError] { core.problems }
 
   /// A logger.
   ///
-  /// - Parameter label: Names the part of the service that logs, such as `orders.matching`. Labels are few and kept
-  ///   for the life of the process: at most 65,535 different ones are told apart.
-  /// - Returns: A logger that shares its level with all others of the label. Any thread; takes a lock. Not for signal handlers.
-  /// - Complexity: O(1) if there is a logger of that label already. Else it allocates, and enters the label into the ring. Keep
-  ///   the logger, do not make one for each call.
+  /// - Parameter label: Names the part of the service that logs, such as `orders.matching`. Labels
+  ///   are few and kept for the life of the process: at most 65,535 different ones are
+  ///   distinguished.
+  /// - Returns: A logger that shares its level with all others of the label. Any thread; takes a
+  ///   lock. Not for signal handlers.
+  /// - Complexity: O(1) if there is a logger of that label already. Else it allocates, and enters
+  ///   the label into the ring. Keep the logger, do not make one for each call.
   public func logger(label: String) -> Logger { Logger(core.label(label)) }
 
   /// Makes this the store of all loggers that were made without one (``Logger/init(label:)``,
   /// ``Logger/init(subsystem:category:)``), now and later.
   ///
-  /// What they logged before was dropped; it is counted in ``losses``. Their levels are from now on as this store's. Until
-  /// it is closed, it stays the default; then another one can be.
+  /// What they logged before was dropped; it is counted in ``losses``. Their levels are from now on
+  /// as this store's. Until it is closed, it stays the default; then another one can be.
   ///
   /// - Precondition: No other store that is open is the default.
   public func makeDefault() {
@@ -73,9 +77,10 @@ public final class LogStore: Sendable {
 
   /// Sets the level of all labels that `pattern` matches, now and later.
   ///
-  /// What is set last counts. Before that, the environment may have set levels when the store was opened:
-  /// `MMLOG_LEVEL=db.*=debug,*=info`, where the most particular pattern counts. As long as somebody outside has set a level
-  /// (`mmlog-decode --set-level`), it is that one; see ``LogEvent/levelsSet(_:)``.
+  /// What is set last counts. Before that, the environment may have set levels when the store was
+  /// opened: `MMLOG_LEVEL=db.*=debug,*=info`, where the most particular pattern counts. As long as
+  /// somebody outside has set a level (`mmlog-decode --set-level`), it is that one; see
+  /// ``LogEvent/levelsSet(_:)``.
   ///
   /// - Parameters:
   ///   - level: The lowest level that is recorded.
@@ -91,7 +96,8 @@ public final class LogStore: Sendable {
 
   /// How far records have to have come; see ``flush(_:within:)``.
   public enum Durability: Sendable {
-    /// In the ring: safe from the death of the process. Every record is, as soon as its call has returned.
+    /// In the ring: safe from the death of the process. Every record is, as soon as its call has
+    /// returned.
     case ring
     /// In an archive: to be read without the ring. As safe as in the ring.
     case archive
@@ -104,8 +110,8 @@ public final class LogStore: Sendable {
   /// - Parameters:
   ///   - durability: How far records have to have come. `ring` does nothing.
   ///   - limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept the archive from being written. The records are still
-  ///   in the ring then.
+  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept the archive from being written. The
+  ///   records are still in the ring then.
   public func flush(
     _ durability: Durability, within limit: Duration = .seconds(30)
   ) throws(LogError) {
@@ -113,22 +119,25 @@ public final class LogStore: Sendable {
     try core.flush(syncing: durability == .disk, within: limit.nanoseconds)
   }
 
-  /// What this store did and met when it was opened, and does and meets from now on. Each access gives a new stream, the first of which
-  /// begins with what has happened since the opening; one that is not read keeps the newest 256 events.
+  /// What this store did and met when it was opened, and does and meets from now on. Each access
+  /// gives a new stream, the first of which begins with what has happened since the opening; one
+  /// that is not read keeps the newest 256 events.
   public var events: AsyncStream<LogEvent> { core.events.stream() }
 
-  /// How many events listeners of ``events`` and the observer have missed, because they did not keep up.
+  /// How many events listeners of ``events`` and the observer have missed, because they did not
+  /// keep up.
   public var missedEvents: Int { core.events.missedCount }
 
   /// How many records were lost since the store was opened, by cause and level.
   public var losses: LossLedger { core.losses }
 
-  /// Ends the session: moves all records to archives, makes these safe from a power cut, removes the ring.
+  /// Ends the session: moves all records to archives, makes these safe from a power cut, removes
+  /// the ring.
   ///
-  /// Records logged afterwards are dropped and counted. Closing twice does nothing. Not to be called from inside a log
-  /// call's message: it would wait a second for that call to end.
+  /// Records logged afterwards are dropped and counted. Closing twice does nothing. Not to be
+  /// called from inside a log call's message: it would wait a second for that call to end.
   ///
-  /// - Throws: ``LogError`` if the archive cannot be written. What is not in it is left in the ring, and recovered at
-  ///   the next start.
+  /// - Throws: ``LogError`` if the archive cannot be written. What is not in it is left in the
+  ///   ring, and recovered at the next start.
   public func close() throws(LogError) { try core.close() }
 }

@@ -2,8 +2,8 @@ package import CMMLog
 package import MMLogFormat
 import MMLogSystem
 
-// Messages with formats of printf(3), which are known at run time only: what the C interface records. Arguments come as
-// values that somebody else has collected.
+// Messages with formats of printf(3), which are known at run time only: what the C interface
+// records. Arguments come as values that somebody else has collected.
 
 extension Logger {
   /// Records a message, whatever the label's level.
@@ -17,8 +17,8 @@ extension Logger {
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
     _ values: UnsafeBufferPointer<mmlog_value>, metadata: ((inout RecordCursor) -> Void)?
   ) {
-    guard claimWriter() || LogCall.enter(label, level) else { return }
-    var cursor = RecordCursor(mmlog_current_writer(), reserving: RecordCursor.most(values))
+    guard acquireWriter() || LogCall.enter(label, level) else { return }
+    var cursor = RecordCursor(mmlog_current_writer(), reserving: RecordCursor.maximum(values))
     cursor.append(values)
     if let metadata {
       // A copy: what has its address taken nowhere else stays out of memory where there is none.
@@ -31,7 +31,8 @@ extension Logger {
     }
   }
 
-  /// Records a message in a signal handler, whatever the label's level and whatever was interrupted. Async-signal-safe.
+  /// Records a message in a signal handler, whatever the label's level and whatever was
+  /// interrupted. Async-signal-safe.
   ///
   /// - Parameters:
   ///   - level: The level.
@@ -68,13 +69,13 @@ extension Logger {
 
 extension RecordCursor {
   /// How many bytes values need at most, the texts' own apart, beside the leading words.
-  fileprivate static func most(_ values: UnsafeBufferPointer<mmlog_value>) -> Int {
+  fileprivate static func maximum(_ values: UnsafeBufferPointer<mmlog_value>) -> Int {
     values.count * 2 * wordSize + RecordLayout.bodyWord * wordSize
   }
 
   @inline(__always)
   fileprivate mutating func append(_ values: UnsafeBufferPointer<mmlog_value>) {
-    let reserve = Self.most(values)
+    let reserve = Self.maximum(values)
     // Not `for in`: see LogCall.freeWriter.
     var index = 0
     while index < values.count {

@@ -1,7 +1,7 @@
 public import MMLogFormat
 
-// The names that os.Logger has for what is called otherwise here: a source file that was written for it needs another
-// import, and nothing else.
+// The names that os.Logger has for what is called otherwise here: a source file that was written
+// for it needs another import, and nothing else.
 
 extension Logger {
   /// A logger of the default store, with the label `subsystem.category`. See ``init(label:)``.
@@ -14,7 +14,8 @@ extension Logger {
   /// A logger of the default store without a label.
   public init() { self.init(label: "") }
 
-  /// Records a message at the level `notice`, os.Logger's default. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// Records a message at the level `notice`, os.Logger's default. See
+  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func log(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -24,7 +25,8 @@ extension Logger {
     log(.notice, message, metadata, file, function, line, column)
   }
 
-  /// Records a message at the level `critical`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// Records a message at the level `critical`. See
+  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func fault(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,

@@ -7,7 +7,8 @@ extension Logger {
   ///
   /// - Parameters:
   ///   - level: The level.
-  ///   - message: A string literal; its interpolations are stored in binary. Evaluated only if the level is recorded.
+  ///   - message: A string literal; its interpolations are stored in binary. Evaluated only if the
+  ///     level is recorded.
   ///   - metadata: Values by name that go with it. Evaluated only if the level is recorded.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
@@ -22,7 +23,8 @@ extension Logger {
     log(level, message, metadata, file, function, line, column)
   }
 
-  /// Records a message that was made elsewhere, at a level that is known at run time. See the form for literals.
+  /// Records a message that was made elsewhere, at a level that is known at run time. See the form
+  /// for literals.
   @_disfavoredOverload
   public func log(
     level: Level, _ message: @autoclosure () -> LogMessage,
@@ -32,7 +34,8 @@ extension Logger {
     log(level, { LogLiteral(message()) }, metadata, file, function, line, column)
   }
 
-  /// Records a message at the level `trace`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// Records a message at the level `trace`. See
+  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func trace(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -54,7 +57,8 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `debug`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// Records a message at the level `debug`. See
+  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func debug(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -76,7 +80,8 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `info`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// Records a message at the level `info`. See
+  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func info(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -98,7 +103,8 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `notice`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// Records a message at the level `notice`. See
+  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func notice(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -120,7 +126,8 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `warning`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// Records a message at the level `warning`. See
+  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func warning(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -142,7 +149,8 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `error`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// Records a message at the level `error`. See
+  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func error(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -164,7 +172,8 @@ extension Logger {
       column: column)
   }
 
-  /// Records a message at the level `critical`. See ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// Records a message at the level `critical`. See
+  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func critical(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,

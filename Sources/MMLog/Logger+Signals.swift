@@ -4,11 +4,13 @@ public import MMLogFormat
 extension Logger {
   /// Records a text in a signal handler of the program's own.
   ///
-  /// Unlike other log calls it touches nothing of the thread that the signal interrupted, be that in the middle of a log call or one
-  /// that has never logged, and it has room in a full ring: half a segment at least, 64 KiB by default (``LogStore/Configuration/segmentSize``), where
-  /// a record takes some 200 bytes. It takes no lock, allocates nothing, waits for nobody, and leaves `errno` as it was. When it
-  /// returns true, the record survives the process. Records stand in the order of their time. Four handlers can write at
-  /// the same moment; one that finds all four places taken looks again for some microseconds, and is then counted as too deep.
+  /// Unlike other log calls it touches nothing of the thread that the signal interrupted, be that
+  /// in the middle of a log call or one that has never logged, and it has room in a full ring: half
+  /// a segment at least, 64 KiB by default (``LogStore/Configuration/segmentSize``), where a record
+  /// takes some 200 bytes. It takes no lock, allocates nothing, waits for nobody, and leaves
+  /// `errno` as it was. When it returns true, the record survives the process. Records stand in the
+  /// order of their time. Four handlers can write at the same moment; one that finds all four
+  /// places taken tries again for some microseconds, and is then counted as too deep.
   ///
   /// ```swift
   /// import Glibc
@@ -27,8 +29,8 @@ extension Logger {
   ///
   /// The store needs ``LogStore/Configuration/servesSignalHandlers``.
   ///
-  /// It works from the store's opening to its closing; in a fork's child, after the child's first log call.
-  /// The handler needs some 8 KiB of stack.
+  /// It works from the store's opening to its closing; in a fork's child, after the child's first
+  /// log call. The handler needs some 8 KiB of stack.
   ///
   /// - Parameters:
   ///   - level: The level. Below the label's, nothing is recorded.
@@ -37,7 +39,8 @@ extension Logger {
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
-  /// - Returns: Whether it is recorded. If not, though the level is, it is counted in ``LogStore/losses``.
+  /// - Returns: Whether it is recorded. If not, though the level is, it is counted in
+  ///   ``LogStore/losses``.
   @discardableResult
   public func recordInSignalHandler(
     _ level: Level, _ text: StaticString, number: Int64? = nil, file: StaticString = #fileID,

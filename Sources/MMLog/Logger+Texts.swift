@@ -1,7 +1,8 @@
 import CMMLog
 package import MMLogFormat
 
-/// Where in the source code a text was logged, if that is known at run time only. Two places with the same texts are one.
+/// Where in the source code a text was logged, if that is known at run time only. Two places with
+/// the same texts are one.
 package struct SourcePlace {
   /// The source file, as `Module/File.swift`.
   package var file: String
@@ -24,12 +25,13 @@ extension Logger {
   ///   - text: The message.
   ///   - level: The level.
   ///   - place: Where it was logged.
-  ///   - metadata: Adds the record's metadata, if it has any. It may log, as a message's arguments may.
+  ///   - metadata: Adds the record's metadata, if it has any. It may log, as a message's arguments
+  ///     may.
   package func record(
     _ text: String, _ level: Level, at place: SourcePlace,
     metadata: (inout RecordCursor) -> Void
   ) {
-    guard claimWriter() || LogCall.enter(label, level) else { return }
+    guard acquireWriter() || LogCall.enter(label, level) else { return }
     var record = LogCall.record { LogLiteral(text: text) }
     metadata(&record.cursor)
     record.commit(label, level, at: place)

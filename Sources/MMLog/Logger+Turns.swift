@@ -10,14 +10,16 @@ extension Logger {
     public let skipped: UInt64
   }
 
-  /// This logger, the first time that this statement is reached and then every so many times; else nil.
+  /// This logger, the first time that this statement is reached and then every so many times; else
+  /// nil.
   ///
   /// ```swift
   /// log.every(1000)?.debug("\(queue.count) orders wait")
   /// ```
   ///
-  /// Where it is nil, nothing of the message is evaluated. All threads count together. Any thread and signal handler; no lock, no
-  /// allocation. A process has room for 4096 such statements; more have their turn each time.
+  /// Where it is nil, nothing of the message is evaluated. All threads count together. Any thread
+  /// and signal handler; no lock, no allocation. A process has room for 4096 such statements; more
+  /// have their turn each time.
   ///
   /// - Parameters:
   ///   - count: 1 and less mean each time.
@@ -30,7 +32,8 @@ extension Logger {
     turn(every: count, file: file, line: line, column: column)?.log
   }
 
-  /// This logger, if the last turn of this statement is so long ago, or it never had one; else nil. See ``every(_:file:line:column:)-(Int,_,_,_)``.
+  /// This logger, if the last turn of this statement is so long ago, or it never had one; else nil.
+  /// See ``every(_:file:line:column:)-(Int,_,_,_)``.
   ///
   /// ```swift
   /// log.every(.seconds(10))?.warning("the venue is slow: \(elapsed) ms")
@@ -48,14 +51,16 @@ extension Logger {
     turn(every: interval, file: file, line: line, column: column)?.log
   }
 
-  /// This logger, the first time that this statement is reached in the process; else nil. See ``every(_:file:line:column:)-(Int,_,_,_)``.
+  /// This logger, the first time that this statement is reached in the process; else nil. See
+  /// ``every(_:file:line:column:)-(Int,_,_,_)``.
   public func once(
     file: StaticString = #fileID, line: UInt32 = #line, column: UInt32 = #column
   ) -> Logger? {
     turn(every: Int.max, file: file, line: line, column: column)?.log
   }
 
-  /// The same as ``every(_:file:line:column:)-(Int,_,_,_)``, with how often the statement was skipped.
+  /// The same as ``every(_:file:line:column:)-(Int,_,_,_)``, with how often the statement was
+  /// skipped.
   public func turn(
     every count: Int, file: StaticString = #fileID, line: UInt32 = #line, column: UInt32 = #column
   ) -> Turn? {
@@ -66,7 +71,8 @@ extension Logger {
     return Turn(log: self, skipped: reached == 0 ? 0 : UInt64(count - 1))
   }
 
-  /// The same as ``every(_:file:line:column:)-(Duration,_,_,_)``, with how often the statement was skipped: repeats become one record.
+  /// The same as ``every(_:file:line:column:)-(Duration,_,_,_)``, with how often the statement was
+  /// skipped: repeats become one record.
   ///
   /// ```swift
   /// if let turn = log.turn(every: .seconds(10)) {
@@ -88,20 +94,23 @@ extension Logger {
     return Turn(log: self, skipped: mmlog_exchange_u64(&turn.pointee.skipped, 0))
   }
 
-  /// Records a message, but within an interval only the first time that this statement is reached: repeats become one record.
+  /// Records a message, but within an interval only the first time that this statement is reached:
+  /// repeats become one record.
   ///
   /// ```swift
   /// log.collapse(.error, within: .seconds(10), "the venue does not answer: \(error)")
   /// ```
   ///
-  /// The next one that is recorded has as its last field, `repeats`, how often the statement was reached meanwhile; of what
-  /// comes after the last, nobody tells. All threads and labels count together. For threads, signal handlers and how many such statements
-  /// there may be, see ``every(_:file:line:column:)-(Int,_,_,_)``.
+  /// The next one that is recorded has as its last field, `repeats`, how often the statement was
+  /// reached meanwhile; of what comes after the last, nobody knows. All threads and labels count
+  /// together. For threads, signal handlers and how many such statements there may be, see
+  /// ``every(_:file:line:column:)-(Int,_,_,_)``.
   ///
   /// - Parameters:
   ///   - level: The level. Where it is not recorded, nothing is counted.
   ///   - interval: By a clock that is never set, and stands still while the machine is suspended.
-  ///   - message: A string literal; its interpolations are stored in binary. Evaluated only if it is recorded.
+  ///   - message: A string literal; its interpolations are stored in binary. Evaluated only if it
+  ///     is recorded.
   ///   - metadata: Values by name that go with it. Evaluated only if it is recorded.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.

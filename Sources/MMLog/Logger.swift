@@ -1,16 +1,19 @@
 public import CMMLog
 public import MMLogFormat
 
-/// Writes records under a label. A plain value: copy it, pass it, keep it; all loggers of a label share its level.
+/// Writes records under a label. A plain value: copy it, pass it, keep it; all loggers of a label
+/// share its level.
 ///
-/// A log call evaluates its message only if its level is recorded. It then costs a few nanoseconds: the arguments go in
-/// binary into memory that the kernel owns, and when the call returns, the record survives the process. Texts are made
-/// by the decoder. No call allocates, locks, counts references or enters the kernel, except where it says so; a
-/// call that meets a full ring does what ``FullRingPolicy`` says.
+/// A log call evaluates its message only if its level is recorded. It then costs a few nanoseconds:
+/// the arguments go in binary into memory that the kernel owns, and when the call returns, the
+/// record survives the process. Texts are made by the decoder. No call allocates, locks, counts
+/// references or enters the kernel, except where it says so; a call that meets a full ring does
+/// what ``FullRingPolicy`` says.
 ///
-/// Calls may be made from any thread, inside the message of another log call, in `deinit`, in destructors of an ending thread's
-/// values, in `atexit` handlers, and in signal handlers (with messages of at most eleven arguments, and none that allocates). They
-/// leave `errno` as it was. After ``LogStore/close()`` they drop and count their records.
+/// Calls may be made from any thread, inside the message of another log call, in `deinit`, in
+/// destructors of an ending thread's values, in `atexit` handlers, and in signal handlers (with
+/// messages of at most eleven arguments, and none that allocates). They leave `errno` as it was.
+/// After ``LogStore/close()`` they drop and count their records.
 @frozen
 public struct Logger: @unchecked Sendable {
   // Sendable: the label's state is immortal, and touched by atomic operations only.
@@ -30,14 +33,15 @@ public struct Logger: @unchecked Sendable {
   /// Until there is a default store, records are dropped and counted.
   ///
   /// - Parameter label: Names the part of the service that logs.
-  /// - Complexity: O(1), under a lock, if there is a logger of that label already; else it allocates, and enters the label into the
-  ///   ring. Keep the logger, do not make one for each call. Not for signal handlers.
+  /// - Complexity: O(1), under a lock, if there is a logger of that label already; else it
+  ///   allocates, and enters the label into the ring. Keep the logger, do not make one for each
+  ///   call. Not for signal handlers.
   public init(label: String) { self.init(DefaultStore.label(label)) }
 
   /// The lowest level that is recorded, shared by all loggers of this label.
   ///
-  /// As long as somebody outside has set another (`mmlog-decode --set-level`), it is that one; what is set here counts afterwards.
-  /// Any thread and signal handler.
+  /// As long as somebody outside has set another (`mmlog-decode --set-level`), it is that one; what
+  /// is set here counts afterwards. Any thread and signal handler.
   @inlinable
   public var level: Level {
     get {

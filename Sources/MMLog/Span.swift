@@ -2,16 +2,22 @@ public import CMMLog
 public import MMLogFormat
 
 extension Logger {
-  /// Something that takes time and was begun by ``Logger/begin(_:_:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``: a request, a job, a wait.
+  /// Something that takes time and was begun by
+  /// ``Logger/begin(_:_:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``: a
+  /// request, a job, a wait.
   ///
-  /// A plain value of five words: copy it, keep it, send it to another thread. It can be ended anywhere, by ``end(_:_:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_)``.
+  /// A plain value of five words: copy it, keep it, send it to another thread. It can be ended
+  /// anywhere, by ``end(_:_:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_)``.
   ///
-  /// - **Ended twice:** each end is recorded, with the time since the beginning. Readers take the first one as the span's end, and show others
-  ///   as ends of a span that is over.
-  /// - **Never ended:** nothing happens. Readers list it as open; of a process that died, as what was in flight.
-  /// - **Not recorded** at its beginning, because the level was off or the store closed: its end is not recorded either.
-  /// - **Ended in another session** than it began in (after `fork()`, or when a lost ring was replaced): its end is recorded with its duration, and
-  ///   without its number, which belongs to the other session.
+  /// - **Ended twice:** each end is recorded, with the time since the beginning. Readers take the
+  ///   first one as the span's end, and show others as ends of a span that is over.
+  /// - **Never ended:** nothing happens. Readers list it as open; of a process that died, as what
+  ///   was in flight.
+  /// - **Not recorded** at its beginning, because the level was off or the store closed: its end is
+  ///   not recorded either.
+  /// - **Ended in another session** than it began in (after `fork()`, or when a lost ring was
+  ///   replaced): its end is recorded with its duration, and without its number, which belongs to
+  ///   the other session.
   @frozen
   public struct Span: @unchecked Sendable {
     // Sendable: the session is only compared.
@@ -41,7 +47,8 @@ extension Logger {
     @inlinable @inline(__always)
     func number(in gate: UnsafeRawPointer?) -> UInt64 { session == gate ? number : 0 }
 
-    /// Records its end, with the time since its beginning. Costs as much as a log call, whatever the level is by now.
+    /// Records its end, with the time since its beginning. Costs as much as a log call, whatever
+    /// the level is by now.
     ///
     /// - Parameters:
     ///   - message: What came of it. Evaluated only if the beginning was recorded.
@@ -57,7 +64,7 @@ extension Logger {
       function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
     ) {
       guard isRecorded else { return }
-      guard log.claimWriter() || LogCall.enter(log.label, level) else { return }
+      guard log.acquireWriter() || LogCall.enter(log.label, level) else { return }
       var record = LogCall.record(of: message)
       if let metadata = metadata() { record.cursor.append(metadata) }
       let number = number(in: record.cursor.writer.pointee.gate)
@@ -106,7 +113,7 @@ extension Logger {
     level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) -> Span {
-    guard isEnabled(level), claimWriter() || LogCall.enter(label, level) else {
+    guard isEnabled(level), acquireWriter() || LogCall.enter(label, level) else {
       return Span(self, nil, 0, 0, level)
     }
     var record = LogCall.record(of: message)
@@ -120,7 +127,8 @@ extension Logger {
     return span
   }
 
-  /// Records that something begins, with a message that was made elsewhere. See the form for literals.
+  /// Records that something begins, with a message that was made elsewhere. See the form for
+  /// literals.
   @_disfavoredOverload
   public func begin(
     _ message: @autoclosure () -> LogMessage, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -139,7 +147,8 @@ extension Logger {
   /// ```
   ///
   /// - Parameters:
-  ///   - message: What begins. See ``begin(_:_:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``.
+  ///   - message: What begins. See
+  ///     ``begin(_:_:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``.
   ///   - metadata: Values by name that go with its beginning.
   ///   - level: The level of its beginning and of its end.
   ///   - parent: What it is a part of, if that is known.
@@ -171,8 +180,9 @@ extension Logger {
     }
   }
 
-  /// Records when `body` begins and ends, which may wait in between and go on on another thread. It runs where the caller does, which `isolation` says; leave
-  /// its default. All else is as in the form for closures that do not wait.
+  /// Records when `body` begins and ends, which may wait in between and go on on another thread. It
+  /// runs where the caller does, which `isolation` says; leave its default. All else is as in the
+  /// form for closures that do not wait.
   @inlinable
   public func span<Result, Failure: Error>(
     _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
@@ -195,8 +205,8 @@ extension Logger {
   }
 }
 
-/// How spans are numbered, so that no two of a session have the same number, and nobody has to ask anybody for one: each writer counts its
-/// own, and the lowest bits say which writer it is.
+/// How spans are numbered, so that no two of a session have the same number, and nobody has to ask
+/// anybody for one: each writer counts its own, and the lowest bits say which writer it is.
 @usableFromInline
 enum SpanNumber {
   private static let depthBits: UInt64 = 2
@@ -208,8 +218,8 @@ enum SpanNumber {
   /// What a writer's numbers begin behind.
   ///
   /// - Parameters:
-  ///   - block: The number of what its thread has for the session, from 1: as many threads log at the same time. With more than a
-  ///     million, numbers would be given twice.
+  ///   - block: The number of what its thread has for the session, from 1: as many threads log at
+  ///     the same time. With more than a million, numbers would be given twice.
   ///   - depth: Which of the thread's writers it is.
   static func origin(block: UInt64, depth: UInt32) -> UInt64 {
     (block << depthBits | UInt64(depth)) & (1 << writerBits - 1)

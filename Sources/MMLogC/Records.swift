@@ -40,7 +40,8 @@ extension RecordCursor {
   /// Adds fields as the record's metadata.
   fileprivate mutating func append(_ fields: UnsafeBufferPointer<mmlog_field>) {
     beginMetadata(pairs: fields.count)
-    // Not `for in`: where nothing is optimised, an iterator allocates, and this may be a signal handler.
+    // Not `for in`: where nothing is optimized, an iterator allocates, and this may be a signal
+    // handler.
     var index = 0
     while index < fields.count {
       append(fields[index])

@@ -2,7 +2,8 @@ import CMMLog
 import CMMLogC
 import MMLog
 
-// The functions of mmlog.h that are not called for each record. There is what they do, and what of them may be called where.
+// The functions of mmlog.h that are not called for each record. There is what they do, and what of
+// them may be called where.
 
 @_cdecl("mmlog_open")
 func open(

@@ -13,23 +13,26 @@ import MMLogSystem
 /// configuration.console = Console(from: .warning)
 /// ```
 ///
-/// For people in front of a terminal, and for systems that collect what containers print. No log call does anything for it: records are
-/// shown when they have been moved to the archive, so within about ``/MMLog/LogStore/Configuration/drainInterval``, or not before the archive can
-/// be written; and a thread of its own formats and writes them. Records of a thread come in their order.
+/// For people in front of a terminal, and for systems that collect what containers print. No log
+/// call does anything for it: records are shown when they have been moved to the archive, so within
+/// about ``/MMLog/LogStore/Configuration/drainInterval``, or not before the archive can be written;
+/// and a thread of its own formats and writes them. Records of a thread come in their order.
 ///
-/// Who does not read what is printed keeps nobody waiting: records wait in memory, up to ``capacity``, and what finds no room there
-/// is not shown; how many these were is told where they are missing. So too if the descriptor is closed, or a pipe's reader is gone (which raises
+/// Who does not read what is printed keeps nobody waiting: records wait in memory, up to
+/// ``capacity``, and what finds no room there is not shown; how many these were is reported where
+/// they are missing. So too if the descriptor is closed, or a pipe's reader is gone (which raises
 /// no `SIGPIPE`). All of them are in the log in any case.
 public struct Console: Sendable {
   /// How a record is shown.
   public enum Format: Sendable {
-    /// A line for people, as ``/MMLogReader/TextFormatter`` writes it: control characters are escaped.
+    /// A line for people, as ``/MMLogReader/TextFormatter`` writes it: control characters are
+    /// escaped.
     case text(colors: Colors = .automatic)
     /// A line with a JSON object, as ``/MMLogReader/JSONFormatter`` writes it.
     case json
   }
 
-  /// Whether text has colours.
+  /// Whether text has colors.
   public enum Colors: Sendable {
     /// On a terminal, unless the environment has a `NO_COLOR` that is not empty, or `TERM=dumb`.
     case automatic
@@ -39,21 +42,24 @@ public struct Console: Sendable {
     case never
   }
 
-  /// The least level that is shown. It adds none to what loggers record; see ``/MMLog/Logger/level``.
+  /// The lowest level that is shown. It adds none to what loggers record; see
+  /// ``/MMLog/Logger/level``.
   public var level: Level
   /// How a record is shown.
   public var format: Format
-  /// Where to: 2, standard error, unless said otherwise. What is open there when something is written counts; it stays open.
+  /// Where to: 2, standard error, unless said otherwise. What is open there when something is
+  /// written counts; it stays open.
   public var descriptor: Int32
   /// The zone that times are shown in.
   public var zone: LogTimeZone
-  /// How many bytes of records may wait to be shown. Default 1 MiB; a single larger one may, if no other waits.
+  /// How many bytes of records may wait to be shown. Default 1 MiB; a single larger one may, if no
+  /// other waits.
   public var capacity = 1 << 20
 
   /// What is shown, and how.
   ///
   /// - Parameters:
-  ///   - level: The least level that is shown.
+  ///   - level: The lowest level that is shown.
   ///   - format: How a record is shown.
   ///   - descriptor: Where to; standard error unless said otherwise.
   ///   - zone: The zone that times are shown in.
@@ -92,7 +98,7 @@ extension Console: RecordEchoSettings {
     }
   }
 
-  /// A line that tells of records that were not shown.
+  /// A line that reports records that were not shown.
   func notice(ofMissing count: UInt64) -> String {
     let sentence =
       "mmlog: \(count) record\(count == 1 ? " was" : "s were") not shown here; the log has them"

@@ -6,8 +6,8 @@ import MMLogSystem
 
 /// What of a session has still to be shown, and the thread that shows it.
 ///
-/// Proof of `@unchecked Sendable`: `state` is a mutex, `signal` is touched by atomic operations only; the drainer alone touches
-/// `dictionaryTaken`, and the rest never changes.
+/// Proof of `@unchecked Sendable`: `state` is a mutex, `signal` is touched by atomic operations
+/// only; the drainer alone touches `dictionaryTaken`, and the rest never changes.
 final class ConsoleEcho: RecordEcho, @unchecked Sendable {
   /// Records of a frame.
   private struct Batch {
@@ -22,7 +22,7 @@ final class ConsoleEcho: RecordEcho, @unchecked Sendable {
     var batches: [Batch] = []
     /// Of batches that are not yet shown, those at work included.
     var bytes = 0
-    /// Records that were not shown since that was told last.
+    /// Records that were not shown since that was reported last.
     var missing: UInt64 = 0
     var isOver = false
     var hasEnded = false

@@ -1,6 +1,8 @@
-/// What an archive holds in all, as the header of its index says: known without reading anything else.
+/// What an archive holds in all, as the header of its index says: known without reading anything
+/// else.
 package struct ArchiveTally: Equatable, Sendable {
-  /// Records by level; last, those whose level is not known: fragments counted, written before a crash.
+  /// Records by level; last, those whose level is not known: fragments counted, written before a
+  /// crash.
   package private(set) var counts = [UInt32](repeating: 0, count: FrameLayout.tallyCounts)
   /// How the session ended, if it ends here.
   package private(set) var ending: SessionEnd.How?

@@ -1,9 +1,10 @@
-/// Why bytes could not be read: every decoder of this module throws it, none traps on what it reads.
+/// Why bytes could not be read: every decoder of this module throws it, none traps on what it
+/// reads.
 package enum FormatError: Error, Equatable, Sendable {
   /// The bytes end before what they announce.
   case truncated
   /// A checksum does not fit its bytes.
-  case wrongCheck
+  case wrongChecksum
   /// A field has a value that it cannot have.
   case invalid(String)
   /// Written by a newer mmlog: a version or a feature that this one does not know.
@@ -18,7 +19,7 @@ extension FormatError: CustomStringConvertible {
   package var description: String {
     switch self {
     case .truncated: "it ends too early"
-    case .wrongCheck: "its checksum is wrong"
+    case .wrongChecksum: "its checksum is wrong"
     case .invalid(let what): "it has an impossible \(what)"
     case .newerFormat: "it was written by a newer version of mmlog; read it with that one"
     case .olderFormat:
@@ -28,8 +29,8 @@ extension FormatError: CustomStringConvertible {
   }
 }
 
-/// Numbers at offsets of bytes. The pairs follow STYLE: `load` is for offsets that have been checked
-/// against a fixed-size structure; everything of variable size goes through ``WordReader``.
+/// Numbers at offsets of bytes. The pairs follow STYLE: `load` is for offsets that have been
+/// checked against a fixed-size structure; everything of variable size goes through ``WordReader``.
 extension UnsafeRawBufferPointer {
   package func load<T: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as type: T.Type) -> T {
     precondition(offset >= 0 && offset <= count - MemoryLayout<T>.size)
@@ -68,8 +69,8 @@ extension UnsafeMutableRawBufferPointer {
   }
 }
 
-/// Reads words, strings and bytes one after the other, and throws at the end of its bytes instead of
-/// running over it.
+/// Reads words, strings and bytes one after the other, and throws at the end of its bytes instead
+/// of running over it.
 package struct WordReader {
   private let bytes: UnsafeRawBufferPointer
   /// The offset of the next word.

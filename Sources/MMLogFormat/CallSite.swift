@@ -57,7 +57,7 @@ package enum DictionaryEntry: Equatable, Sendable {
   case callSite(id: UInt32, CallSite)
   case label(id: UInt32, String)
 
-  /// Reads the entry that `bytes` wholly are, after its check has been found right.
+  /// Reads the entry that `bytes` wholly are, after its checksum has been found right.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
     var reader = WordReader(bytes)
     let header = try reader.word()
@@ -106,8 +106,8 @@ extension CallSite.Piece {
   }
 }
 
-/// Below which number things that are counted from 1 have their places in an array, if there are so many of them; others
-/// do not count so, and an array would cost memory for nothing.
+/// Below which number things that are counted from 1 have their places in an array, if there are so
+/// many of them; others do not count so, and an array would cost memory for nothing.
 package func nearNumbers(_ count: Int) -> Int { 1024 + 16 * count }
 
 /// The call sites and labels of a session, by number.
@@ -115,11 +115,11 @@ package struct LogDictionary: Sendable {
   package private(set) var callSites: [UInt32: CallSite] = [:]
   package private(set) var labels: [UInt32: String] = [:]
 
-  /// The most call sites that a dictionary takes: more than any program has.
-  package static let mostCallSites = 1 << 20
-  /// What all entries together may have in bytes, twice the largest dictionary of a ring: a compressed file of some
-  /// kilobytes could hold any number of them.
-  package static let mostBytes = 128 << 20
+  /// The maximum number of call sites that a dictionary takes: more than any program has.
+  package static let maximumCallSites = 1 << 20
+  /// What all entries together may have in bytes, twice the largest dictionary of a ring: a
+  /// compressed file of some kilobytes could hold any number of them.
+  package static let maximumBytes = 128 << 20
   private var size = 0
 
   package init() {}
@@ -135,7 +135,7 @@ package struct LogDictionary: Sendable {
       case .label(let id, _): labels[id]?.utf8.count
       }
     let new = size - (old ?? 0) + entry.size
-    guard new <= Self.mostBytes, old != nil || callSites.count < Self.mostCallSites else {
+    guard new <= Self.maximumBytes, old != nil || callSites.count < Self.maximumCallSites else {
       return false
     }
     size = new
@@ -154,9 +154,9 @@ package struct LogDictionary: Sendable {
   >] {
     var scanner = EntryScanner(bytes, seed: seed)
     while let entry = scanner.next() {
-      if !insert(entry.entry) { return scanner.damage + [scanner.offset..<bytes.count] }
+      if !insert(entry.entry) { return scanner.corruption + [scanner.offset..<bytes.count] }
     }
-    return scanner.damage
+    return scanner.corruption
   }
 }
 
@@ -181,13 +181,13 @@ extension DictionaryEntry {
   }
 }
 
-/// Walks over dictionary entries, passing over what is damaged.
+/// Walks over dictionary entries, passing over what is corrupted.
 package struct EntryScanner {
   private let bytes: UnsafeRawBufferPointer
   private let seed: UInt32
   /// Where the next entry begins, or would.
   package private(set) var offset = 0
-  package private(set) var damage: [Range<Int>] = []
+  package private(set) var corruption: [Range<Int>] = []
   /// For all calls together: valid entries between hostile ones must not begin it anew.
   private var budget: CheckBudget
 
@@ -197,8 +197,8 @@ package struct EntryScanner {
     budget = CheckBudget(bytes.count)
   }
 
-  /// The next valid entry with the bytes that it stands in, or nil at a zero word or the end. Those of
-  /// kinds that this version does not know are passed over.
+  /// The next valid entry with the bytes that it stands in, or nil at a zero word or the end. Those
+  /// of kinds that this version does not know are passed over.
   package mutating func next() -> (entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)? {
     var start = offset
     while bytes.count - offset >= wordSize {
@@ -207,22 +207,22 @@ package struct EntryScanner {
         offset += wordSize
         continue
       }
-      if offset > start { damage.append(start..<offset) }
+      if offset > start { corruption.append(start..<offset) }
       offset += entry.bytes.count
       if let known = entry.known { return (known, entry.bytes) }
       start = offset
     }
-    if offset > start { damage.append(start..<offset) }
+    if offset > start { corruption.append(start..<offset) }
     return nil
   }
 
-  /// What stands there with a right check, unless it is not what its kind has to be; `known` is nil for
-  /// one of an unknown kind.
+  /// What stands there with a right checksum, unless it is not what its kind has to be; `known` is
+  /// nil for one of an unknown kind.
   private mutating func entryAtOffset() -> (known: DictionaryEntry?, bytes: UnsafeRawBufferPointer)?
   {
     guard let length = framedLength(bytes, offset), budget.spend(length) else { return nil }
     let entry = bytes.slice(offset, length)
-    guard entryCheck(entry, seed: seed) == entry.load(4, as: UInt32.self) else { return nil }
+    guard entryChecksum(entry, seed: seed) == entry.load(4, as: UInt32.self) else { return nil }
     let known = try? DictionaryEntry(entry)
     return known == nil && DictionaryEntry.isKnown(entry) ? nil : (known, entry)
   }

@@ -1,6 +1,6 @@
 import CMMLog
 
-/// CRC32C as heads, frames and trailers use it: initial value and complement as in RFC 3720.
+/// CRC32C as file headers, frames and trailers use it: initial value and complement as in RFC 3720.
 package func crc32c(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
   ~crc32cState(0xFFFF_FFFF, bytes)
 }
@@ -10,21 +10,21 @@ package func crc32cState(_ state: UInt32, _ bytes: UnsafeRawBufferPointer) -> UI
   mmlog_crc32c_bytes(state, bytes.baseAddress, bytes.count)
 }
 
-/// The start value of every check in a segment's use, or (generation 0) in the dictionary.
+/// The start value of every checksum in a segment's use, or (generation 0) in the dictionary.
 ///
 /// Because it differs for each use of a segment and each session, a page left over from an earlier
 /// use never passes for a record of this one.
-package func checkSeed(session: SessionID, generation: UInt64) -> UInt32 {
+package func checksumSeed(session: SessionID, generation: UInt64) -> UInt32 {
   let (low, high) = session.words
   return withUnsafeBytes(of: (low.littleEndian, high.littleEndian, generation.littleEndian)) {
     crc32c($0)
   }
 }
 
-/// The seeded check of a record: of its words from 3 on, then 1, 2 and the low half of 0.
+/// The seeded checksum of a record: of its words from 3 on, then 1, 2 and the low half of 0.
 ///
 /// The order is the one in which the hot path knows the words. `record` is whole words, at least 3.
-package func recordCheck(_ record: UnsafeRawBufferPointer, seed: UInt32) -> UInt32 {
+package func recordChecksum(_ record: UnsafeRawBufferPointer, seed: UInt32) -> UInt32 {
   guard let base = record.baseAddress else { return seed }
   let body = RecordLayout.bodyWord * wordSize
   var state = mmlog_crc32c_bytes(seed, base + body, record.count - body)
@@ -32,8 +32,8 @@ package func recordCheck(_ record: UnsafeRawBufferPointer, seed: UInt32) -> UInt
   return mmlog_crc32c_bytes(state, base, 4)
 }
 
-/// The seeded check of a dictionary entry: of its words from 1 on, then the low half of 0.
-package func entryCheck(_ entry: UnsafeRawBufferPointer, seed: UInt32) -> UInt32 {
+/// The seeded checksum of a dictionary entry: of its words from 1 on, then the low half of 0.
+package func entryChecksum(_ entry: UnsafeRawBufferPointer, seed: UInt32) -> UInt32 {
   guard let base = entry.baseAddress else { return seed }
   let state = mmlog_crc32c_bytes(seed, base + wordSize, entry.count - wordSize)
   return mmlog_crc32c_bytes(state, base, 4)

@@ -23,14 +23,14 @@ package struct ClockPair: Equatable, Sendable {
       out.store(wall, ClockPairLayout.wall)
       out.store(monotonic, ClockPairLayout.monotonic)
       out.store(ordinal, ClockPairLayout.ordinal)
-      let check = crc32c(UnsafeRawBufferPointer(out).slice(0, ClockPairLayout.check))
-      out.store(check, ClockPairLayout.check)
+      let checksum = crc32c(UnsafeRawBufferPointer(out).slice(0, ClockPairLayout.checksum))
+      out.store(checksum, ClockPairLayout.checksum)
     }
     return bytes
   }
 
   /// Whether the place of a pair was never written, or its writer died meanwhile: the last word, of
-  /// ordinal and check, is zero until the others are there.
+  /// ordinal and checksum, is zero until the others are there.
   package static func isUnfinished(_ bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.load(ClockPairLayout.ordinal, as: UInt64.self) == 0
   }
@@ -38,8 +38,8 @@ package struct ClockPair: Equatable, Sendable {
   /// Reads a pair, or gives nil for one that was never or not wholly written, or is corrupted.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count >= ClockPairLayout.size,
-      crc32c(bytes.slice(0, ClockPairLayout.check))
-        == bytes.load(ClockPairLayout.check, as: UInt32.self)
+      crc32c(bytes.slice(0, ClockPairLayout.checksum))
+        == bytes.load(ClockPairLayout.checksum, as: UInt32.self)
     else { return nil }
     ticks = bytes.load(ClockPairLayout.ticks, as: UInt64.self)
     wall = bytes.load(ClockPairLayout.wall, as: Int64.self)

@@ -20,7 +20,8 @@ public struct CrashReport: Equatable, Sendable {
   public let code: Int32
   /// The process that sent it; 0 if it was not sent.
   public let sender: UInt32
-  /// The address that the kernel named: of the memory that could not be used, or of the instruction.
+  /// The address that the kernel named: of the memory that could not be used, or of the
+  /// instruction.
   public let address: UInt64
   /// The id of the thread that crashed.
   public let threadID: UInt32
@@ -34,27 +35,28 @@ public struct CrashReport: Equatable, Sendable {
   public let machine: UInt16
   /// The registers, as ``registerNames`` names them.
   public let registers: [UInt64]
-  /// Where it happened, and then the return addresses of the functions that were under way, the innermost first. Empty
-  /// if the stack could not be walked.
+  /// Where it happened, and then the return addresses of the functions that were under way, the
+  /// innermost first. Empty if the stack could not be walked.
   public let frames: [UInt64]
   /// Whether there were more frames than the 128 that are kept.
   public let hasMoreFrames: Bool
-  /// Whether some were found by looking for what looks like one, because the C library's functions leave no frame: some may
-  /// be missing or wrong.
+  /// Whether some were found by searching for what looks like one, because the C library's
+  /// functions leave no frame: some may be missing or wrong.
   public let isGuessed: Bool
   /// What the frames are in.
   public let modules: [Module]
   /// As they stand on disk.
   package let encoded: [UInt8]
 
-  /// Reads a report as it stands in a ring and in an archive; nil if there is none that is complete and right.
+  /// Reads a report as it stands in a ring and in an archive; nil if there is none that is complete
+  /// and right.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     typealias Layout = CrashLayout
     guard bytes.count >= Layout.size else { return nil }
     let bytes = bytes.slice(0, Layout.size)
     let states = [Layout.stateComplete, Layout.stateReturned]
     guard states.contains(bytes.load(Layout.state, as: UInt8.self)),
-      bytes.load(Layout.check, as: UInt32.self)
+      bytes.load(Layout.checksum, as: UInt32.self)
         == crc32c(bytes.slice(Layout.signal, Layout.size - Layout.signal))
     else { return nil }
     let counts = (
@@ -62,8 +64,8 @@ public struct CrashReport: Equatable, Sendable {
       Int(bytes.load(Layout.frameCount, as: UInt16.self)),
       Int(bytes.load(Layout.moduleCount, as: UInt8.self))
     )
-    guard counts.0 <= Layout.mostRegisters, counts.1 <= Layout.mostFrames,
-      counts.2 <= Layout.mostModules
+    guard counts.0 <= Layout.maximumRegisters, counts.1 <= Layout.maximumFrames,
+      counts.2 <= Layout.maximumModules
     else { return nil }
     func words(_ offset: Int, _ count: Int) -> [UInt64] {
       (0..<count).map { bytes.load(offset + $0 * 8, as: UInt64.self) }
@@ -85,7 +87,7 @@ public struct CrashReport: Equatable, Sendable {
     modules = (0..<counts.2).map {
       Module(bytes.slice(Layout.modules + $0 * Layout.moduleSize, Layout.moduleSize))
     }
-    encoded = Array(bytes.prefix(1)) + [0, 0, 0] + Array(bytes[Layout.check...])
+    encoded = Array(bytes.prefix(1)) + [0, 0, 0] + Array(bytes[Layout.checksum...])
   }
 
   /// How many signals the process had survived of which it had made no record, as the place of a
@@ -120,7 +122,7 @@ extension CrashReport.Module {
     typealias Layout = CrashLayout
     base = bytes.load(Layout.moduleBase, as: UInt64.self)
     end = bytes.load(Layout.moduleEnd, as: UInt64.self)
-    let size = min(Int(bytes.load(Layout.buildIDSize, as: UInt32.self)), Layout.mostBuildID)
+    let size = min(Int(bytes.load(Layout.buildIDSize, as: UInt32.self)), Layout.maximumBuildID)
     buildID = Array(bytes.slice(Layout.buildID, size))
     path = bytes.text(Layout.modulePath, Layout.modulePathSize)
   }
@@ -132,7 +134,8 @@ extension CrashReport {
     SignalName.of(signal)
   }
 
-  /// What happened, in a line: `SIGSEGV (no memory at this address) at 0x10 in thread 4711 (worker)`.
+  /// What happened, in a line: `SIGSEGV (no memory at this address) at 0x10 in thread 4711
+  /// (worker)`.
   public var summary: String {
     let why = reason.isEmpty ? "" : " (\(reason))"
     let place = code > 0 ? " at 0x\(String(address, radix: 16))" : ""
@@ -140,8 +143,9 @@ extension CrashReport {
     return "\(signalName)\(why)\(place) in thread \(threadID)\(name)"
   }
 
-  /// Where it happened and what called that, in a line: `/usr/bin/orders+0x1e10 /lib/libc.so.6+0x3c050`,
-  /// as `addr2line(1)` takes it; an address alone where nothing is known of it.
+  /// Where it happened and what called that, in a line: `/usr/bin/orders+0x1e10
+  /// /lib/libc.so.6+0x3c050`, as `addr2line(1)` takes it; an address alone where nothing is known
+  /// of it.
   ///
   /// - Parameter size: The last ones are left out that make it longer, in bytes.
   package func places(atMost size: Int) -> String {

@@ -1,4 +1,5 @@
-/// Entries of one writer whose numbers follow one another, as a frame's range or a segment has them.
+/// Entries of one writer whose numbers follow one another, as a frame's range or a segment has
+/// them.
 package struct NumberRange: Hashable, Sendable {
   /// Who numbered them: unique in the session, never 0.
   package var writer: UInt32
@@ -20,9 +21,9 @@ package struct NumberRange: Hashable, Sendable {
 
 /// The numbered entries of a session that its files have, and where some are missing.
 ///
-/// Each writer numbers the records and fragments that it commits, and those that it loses, from 0; so
-/// between two that are there, exactly as many are missing as their numbers say. Parts may be added in
-/// any order, and more than once.
+/// Each writer numbers the records and fragments that it commits, and those that it loses, from 0;
+/// so between two that are there, exactly as many are missing as their numbers say. Parts may be
+/// added in any order, and more than once.
 package struct EntryNumbers {
   /// What has entries beside a gap.
   package struct Neighbor: Equatable, Sendable {
@@ -72,7 +73,7 @@ package struct EntryNumbers {
   }
 
   /// What is missing before and between the entries that are there, by writer and number. What is
-  /// missing behind the last entry of a writer, nothing can tell.
+  /// missing behind the last entry of a writer, nothing says.
   ///
   /// - Complexity: O(*n* log *n*) in the number of parts.
   package func gaps() -> [Gap] {

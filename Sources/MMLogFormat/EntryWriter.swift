@@ -1,12 +1,12 @@
-/// Writes one dictionary entry into memory that is there already: allocates nothing, so that it also works
-/// in a signal handler. What does not fit is not written, and ``finish(seed:)`` tells.
+/// Writes one dictionary entry into memory that is there already: allocates nothing, so that it
+/// also works in a signal handler. What does not fit is not written, and ``finish(seed:)`` reports.
 package struct EntryWriter {
   private let memory: UnsafeMutableRawBufferPointer
   private var size = 0
   private var fits = true
 
-  /// - Parameter memory: Where the entry goes; aligned to a word. Its first word stays as it is until
-  ///   the caller stores the header that ``finish(seed:)`` gives.
+  /// - Parameter memory: Where the entry goes; aligned to a word. Its first word stays as it is
+  ///   until the caller stores the header that ``finish(seed:)`` gives.
   package init(into memory: UnsafeMutableRawBufferPointer) {
     self.memory = memory
     reserve(wordSize)
@@ -52,8 +52,8 @@ package struct EntryWriter {
     let lead = UInt64(size / wordSize) | kind
     let rest = UnsafeRawBufferPointer(memory).slice(wordSize, size - wordSize)
     var low = UInt32(truncatingIfNeeded: lead).littleEndian
-    let check = withUnsafeBytes(of: &low) { crc32cState(crc32cState(seed, rest), $0) }
-    return (lead | UInt64(check) << 32, size)
+    let checksum = withUnsafeBytes(of: &low) { crc32cState(crc32cState(seed, rest), $0) }
+    return (lead | UInt64(checksum) << 32, size)
   }
 
   private mutating func append(_ word: UInt64) {
@@ -81,7 +81,7 @@ package struct EntryWriter {
 }
 
 extension DictionaryEntry {
-  /// The entry's bytes, its check seeded with `seed` (that of generation 0).
+  /// The entry's bytes, its checksum seeded with `seed` (that of generation 0).
   package func encoded(seed: UInt32) -> [UInt64] {
     var words = [UInt64](repeating: 0, count: largestSize / wordSize)
     let size = words.withUnsafeMutableBytes { memory -> Int in

@@ -128,13 +128,14 @@ package struct FrameHeader: Equatable, Sendable {
   package var codec: FrameCodec
   package var payloadSize = 0
   package var rawSize = 0
-  package var payloadCheck: UInt32 = 0
+  package var payloadChecksum: UInt32 = 0
   package var summary = RecordSummary()
   package var clock = TickClock(ticks: 0, wall: 0, rate: 0)
   /// Of an index only, in place of the clock; nil if it does not say.
   package var tally: ArchiveTally?
   package var lowestGeneration: UInt64 = 0
-  /// Whether its records are flight records. Its ranges then say nothing of others, and those of other frames nothing of these.
+  /// Whether its records are flight records. Its ranges then say nothing of others, and those of
+  /// other frames nothing of these.
   package var isFlight = false
   package var ordinal: UInt64 = 0
   /// Which archive it was written into. A frame that stands in another one got there by a fault.
@@ -151,7 +152,7 @@ package struct FrameHeader: Equatable, Sendable {
   /// The frame's whole size: header, payload and padding.
   package var frameSize: Int { paddedSize(headerSize + payloadSize) }
 
-  /// Appends the header's bytes to `bytes`, check included.
+  /// Appends the header's bytes to `bytes`, checksum included.
   package func encode(into bytes: inout [UInt8]) {
     let start = bytes.count
     bytes.append(contentsOf: repeatElement(0, count: headerSize))
@@ -163,7 +164,7 @@ package struct FrameHeader: Equatable, Sendable {
       out.store(UInt32(headerSize), FrameLayout.headerSize)
       out.store(UInt32(payloadSize), FrameLayout.payloadSize)
       out.store(UInt32(rawSize), FrameLayout.rawSize)
-      out.store(payloadCheck, FrameLayout.payloadCheck)
+      out.store(payloadChecksum, FrameLayout.payloadChecksum)
       out.store(summary.count, FrameLayout.count)
       out.store(summary.firstTicks, FrameLayout.firstTicks)
       out.store(summary.lastTicks, FrameLayout.lastTicks)
@@ -182,7 +183,7 @@ package struct FrameHeader: Equatable, Sendable {
       for (index, range) in ranges.enumerated() {
         range.encode(into: out, at: FrameLayout.size + index * FrameLayout.rangeSize)
       }
-      out.store(headerCheck(UnsafeRawBufferPointer(out)), FrameLayout.check)
+      out.store(headerChecksum(UnsafeRawBufferPointer(out)), FrameLayout.checksum)
     }
   }
 
@@ -195,17 +196,17 @@ package struct FrameHeader: Equatable, Sendable {
     else { return nil }
     let ranges = Int(bytes.load(FrameLayout.rangeCount, as: UInt32.self))
     let size = FrameLayout.size + ranges * FrameLayout.rangeSize
-    guard ranges <= FrameLayout.mostRanges,
+    guard ranges <= FrameLayout.maximumRanges,
       bytes.load(FrameLayout.headerSize, as: UInt32.self) == size
     else { return nil }
     return size
   }
 
-  /// Reads a header that has just the size that ``size(_:)`` gave, or gives nil if it is damaged. One of a codec
-  /// that this version does not know is of the type ``FrameType/other``.
+  /// Reads a header that has just the size that ``size(_:)`` gave, or gives nil if it is corrupted.
+  /// One of a codec that this version does not know is of the type ``FrameType/other``.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard Self.size(bytes) == bytes.count,
-      headerCheck(bytes) == bytes.load(FrameLayout.check, as: UInt32.self)
+      headerChecksum(bytes) == bytes.load(FrameLayout.checksum, as: UInt32.self)
     else { return nil }
     let known = FrameCodec(rawValue: bytes[FrameLayout.codec])
     codec = known ?? FrameCodec(.rows, .none)
@@ -213,7 +214,7 @@ package struct FrameHeader: Equatable, Sendable {
     if codec.arrangement == .columns, type != .records { type = .other }
     payloadSize = Int(bytes.load(FrameLayout.payloadSize, as: UInt32.self))
     rawSize = Int(bytes.load(FrameLayout.rawSize, as: UInt32.self))
-    payloadCheck = bytes.load(FrameLayout.payloadCheck, as: UInt32.self)
+    payloadChecksum = bytes.load(FrameLayout.payloadChecksum, as: UInt32.self)
     summary.count = bytes.load(FrameLayout.count, as: UInt32.self)
     summary.firstTicks = bytes.load(FrameLayout.firstTicks, as: UInt64.self)
     summary.lastTicks = bytes.load(FrameLayout.lastTicks, as: UInt64.self)
@@ -238,13 +239,13 @@ package struct FrameHeader: Equatable, Sendable {
   }
 }
 
-/// The CRC32C of a whole header with its check field taken as zero.
-private func headerCheck(_ header: UnsafeRawBufferPointer) -> UInt32 {
+/// The CRC32C of a whole header with its checksum field taken as zero.
+private func headerChecksum(_ header: UnsafeRawBufferPointer) -> UInt32 {
   var zero: UInt32 = 0
   return withUnsafeBytes(of: &zero) { zero in
-    let before = crc32cState(0xFFFF_FFFF, header.slice(0, FrameLayout.check))
+    let before = crc32cState(0xFFFF_FFFF, header.slice(0, FrameLayout.checksum))
     let middle = crc32cState(before, zero)
-    let rest = FrameLayout.check + 4
+    let rest = FrameLayout.checksum + 4
     return ~crc32cState(middle, header.slice(rest, header.count - rest))
   }
 }

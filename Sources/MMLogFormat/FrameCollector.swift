@@ -4,7 +4,8 @@ package struct SegmentRun {
   package enum Fate {
     /// It goes into the frame.
     case taken
-    /// It stays in the ring, and has no number: a flight record. The frame's range holds it all the same.
+    /// It stays in the ring, and has no number: a flight record. The frame's range holds it all the
+    /// same.
     case left
     /// Another frame has it.
     case archived
@@ -14,7 +15,8 @@ package struct SegmentRun {
   package let header: SegmentHeader
   private var scanner: RecordScanner
   private let fate: ((RecordView, Int) -> Fate)?
-  /// How many records were taken, and how many were passed over because they are not wanted; each fragment counts.
+  /// How many records were taken, and how many were passed over because they are not wanted; each
+  /// fragment counts.
   package private(set) var takenCount = 0
   package private(set) var passedCount = 0
   /// The next record, if there is one, and where it begins.
@@ -28,8 +30,8 @@ package struct SegmentRun {
   private var rangeStart: (offset: Int, number: UInt64?)
   /// What was taken since the last time that somebody asked.
   private var ranges: [RingRange] = []
-  /// Where a run of damaged bytes was passed over.
-  package private(set) var damage: [Range<Int>] = []
+  /// Where a run of corrupted bytes was passed over.
+  package private(set) var corruption: [Range<Int>] = []
 
   /// - Parameters:
   ///   - index: The segment's number.
@@ -57,7 +59,7 @@ package struct SegmentRun {
     record = nil
     while let item = scanner.next() {
       switch item {
-      case .damage(let range): damage.append(range)
+      case .corruption(let range): corruption.append(range)
       case .record(let next, let offset):
         // Ticks of a thread never go back, whatever the processor's counters say.
         ticks = max(ticks, next.ticks)
@@ -67,8 +69,8 @@ package struct SegmentRun {
           return
         case .left: pass(isNumbered: false)
         case .archived:
-          // What another frame has is in no range of this one: were that frame damaged later, it would
-          // pass for being here.
+          // What another frame has is in no range of this one: were that frame corrupted later, it
+          // would pass for being here.
           endRange()
           pass(isNumbered: true)
           rangeStart = (taken, number)
@@ -108,8 +110,8 @@ package struct SegmentRun {
     return ranges
   }
 
-  /// Takes the next record, and those after it that are earlier than `limit` and not later than `cutoff`, until
-  /// `builder` has reached `size` bytes.
+  /// Takes the next record, and those after it that are earlier than `limit` and not later than
+  /// `cutoff`, until `builder` has reached `size` bytes.
   fileprivate mutating func move(
     to builder: inout RowBuilder, size: Int, before limit: UInt64, cutoff: UInt64
   ) {
@@ -140,8 +142,8 @@ package struct FrameCollector {
   private var heap: [Int] = []
   private let cutoff: UInt64
 
-  /// - Parameter cutoff: Records with later ticks are left for the next time, so that frames overlap as
-  ///   little as possible.
+  /// - Parameter cutoff: Records with later ticks are left for the next time, so that frames
+  ///   overlap as little as possible.
   package init(_ runs: [SegmentRun], cutoff: UInt64 = .max) {
     self.runs = runs
     self.cutoff = cutoff
@@ -195,13 +197,13 @@ package struct FrameCollector {
     var parent = 0
     while true {
       let children = [2 * parent + 1, 2 * parent + 2]
-      var least = parent
-      for child in children where child < heap.count && isEarlier(heap[child], heap[least]) {
-        least = child
+      var minimum = parent
+      for child in children where child < heap.count && isEarlier(heap[child], heap[minimum]) {
+        minimum = child
       }
-      if least == parent { return }
-      heap.swapAt(parent, least)
-      parent = least
+      if minimum == parent { return }
+      heap.swapAt(parent, minimum)
+      parent = minimum
     }
   }
 }

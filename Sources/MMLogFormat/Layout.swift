@@ -1,12 +1,12 @@
 // Every byte that mmlog writes to disk is declared here and nowhere else: offsets are chained as
-// previous + size, and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change
-// both together.
+// previous + size, and a test pins them to literals. `docs/FORMAT.md` says the same in prose;
+// change both together.
 //
-//   ring     [ head 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ] …
+//   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ] …
 //   areas    [ session state | clock pairs ] [ ledger ] [ control page ] [ report of a crash ]
 //   segment  [ header 128 ] [ record ] [ record ] … zeros
-//   record   [ length kind check ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
-//   archive  [ head 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 80 ]
+//   record   [ length kind checksum ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
+//   archive  [ header 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 80 ]
 //   frame    [ header 160 | ranges 40 each ] [ payload ] padding to 8
 
 /// The unit of everything that is mapped: 8 bytes, little-endian.
@@ -21,11 +21,11 @@ package func paddedSize(_ size: Int) -> Int { (size &+ wordSize &- 1) & ~(wordSi
 package let formatVersion: UInt32 = 2
 
 /// The first 512 bytes of a ring and of an archive: who wrote it, and how.
-package enum HeadLayout {
+package enum FileHeaderLayout {
   package static let magic = 0
   package static let version = magic + 8
-  package static let headSize = version + 4
-  package static let compatibleFeatures = headSize + 4
+  package static let fileHeaderSize = version + 4
+  package static let compatibleFeatures = fileHeaderSize + 4
   package static let incompatibleFeatures = compatibleFeatures + 8
   package static let byteOrderProbe = incompatibleFeatures + 8
   package static let pageSize = byteOrderProbe + 4
@@ -43,7 +43,7 @@ package enum HeadLayout {
   package static let storeNameSize = 128
   /// Where the fields of the ring, or of the archive, begin.
   package static let specific = storeName + storeNameSize
-  package static let check = size - 4
+  package static let checksum = size - 4
   package static let size = 512
 
   package static let ringMagic: StaticString = "MMLOGRNG"
@@ -51,9 +51,9 @@ package enum HeadLayout {
   package static let byteOrderProbeValue: UInt32 = 0x0102_0304
 }
 
-/// The ring file: the rest of its head, and its areas.
+/// The ring file: the rest of its file header, and its areas.
 package enum RingLayout {
-  package static let fileSize = HeadLayout.specific
+  package static let fileSize = FileHeaderLayout.specific
   package static let dictionaryOffset = fileSize + 8
   package static let dictionarySize = dictionaryOffset + 8
   package static let segmentsOffset = dictionarySize + 8
@@ -65,10 +65,10 @@ package enum RingLayout {
   /// Where the segments' uses are, a word for each segment: see ``SegmentUse``.
   package static let usesOffset = archiveLevel + 8
 
-  /// How much is written once, when the ring is made: the head, and the table of its areas.
-  package static let headSize = HeadLayout.size + AreaTableLayout.size
+  /// How much is written once, when the ring is made: the file header, and the table of its areas.
+  package static let fileHeaderSize = FileHeaderLayout.size + AreaTableLayout.size
   /// Where a writer of this version puts the areas. A reader goes by the table: ``RingAreas``.
-  package static let sessionState = headSize
+  package static let sessionState = fileHeaderSize
   package static let clocks = sessionState + SessionStateLayout.size
   package static let ledger = sessionState + 512
   package static let ledgerSize = LossLedger.causes * LossLedger.levels * 8
@@ -88,22 +88,22 @@ package enum RingLayout {
   package static let largestFile = 8 << 30
   package static let largestDictionary = 64 << 20
   package static let largestSegment = 16 << 20
-  package static let mostSegments = 1 << 20
+  package static let maximumSegments = 1 << 20
 
   package static let stateOpen: UInt32 = 1
   package static let stateClosed: UInt32 = 2
 }
 
-/// The table of a ring's areas, behind its head: entries up to one of kind 0, and a check where the
-/// head has it.
+/// The table of a ring's areas, behind its file header: entries up to one of kind 0, and a checksum
+/// where the file header has it.
 package enum AreaTableLayout {
   package static let kind = 0
   package static let offset = kind + 4 + 4
   package static let areaSize = offset + 8
   package static let entrySize = areaSize + 8
-  package static let mostEntries = 21
-  package static let check = HeadLayout.check
-  package static let size = HeadLayout.size
+  package static let maximumEntries = 21
+  package static let checksum = FileHeaderLayout.checksum
+  package static let size = FileHeaderLayout.size
 }
 
 /// The area of a ring that says what becomes of its session.
@@ -132,14 +132,14 @@ package enum ClocksLayout {
   package static let size = slots + 2 * ClockPairLayout.size
 }
 
-/// The area of a ring through which a running process is told something.
+/// The area of a ring through which a running process receives requests.
 package enum ControlLayout {
   /// The ordinal of the newest level request that the process has done as it says.
   package static let appliedLevels = 0
   /// How often others have asked for a capture, and how many of these the process has answered.
   package static let captureRequests = appliedLevels + 8
   package static let capturesDone = captureRequests + 4
-  /// How many flight records the process has captured, and how many it has given up.
+  /// How many flight records the process has captured, and how many it has evicted.
   package static let capturedRecords = capturesDone + 4
   package static let forgottenRecords = capturedRecords + 8
   package static let levelSlots = 64
@@ -158,8 +158,8 @@ package enum ControlLayout {
 /// A request for levels, in one of the slots of the control page.
 package enum LevelRequestLayout {
   package static let ordinal = 0
-  package static let check = ordinal + 4
-  package static let count = check + 4
+  package static let checksum = ordinal + 4
+  package static let count = checksum + 4
   package static let rules = count + 4 + 4
 }
 
@@ -168,8 +168,8 @@ package enum ClockPairLayout {
   package static let wall = ticks + 8
   package static let monotonic = wall + 8
   package static let ordinal = monotonic + 8
-  package static let check = ordinal + 4
-  package static let size = check + 4
+  package static let checksum = ordinal + 4
+  package static let size = checksum + 4
 }
 
 package enum SegmentLayout {
@@ -181,14 +181,14 @@ package enum SegmentLayout {
   package static let threadName = threadID + 4
   package static let threadNameSize = 16
   package static let end = threadName + threadNameSize
-  package static let check = end + 4
+  package static let checksum = end + 4
   /// The number of the segment's first entry among those of its writer.
-  package static let firstNumber = check + 4
+  package static let firstNumber = checksum + 4
   /// The complements of ``drained`` and ``end``, which change while the rest stays.
-  package static let drainedCheck = firstNumber + 8
-  package static let endCheck = drainedCheck + 4
+  package static let drainedChecksum = firstNumber + 8
+  package static let endChecksum = drainedChecksum + 4
   /// Who numbers the entries: a thread has several writers, and some belong to no thread.
-  package static let writer = endCheck + 4
+  package static let writer = endChecksum + 4
   package static let size = 128
 
   package static let stateFree: UInt32 = 0
@@ -198,7 +198,7 @@ package enum SegmentLayout {
 
 /// A record's three leading words; its arguments follow.
 public enum RecordLayout {
-  /// Index of the word with length, kind and check: stored last, with release order.
+  /// Index of the word with length, kind and checksum: stored last, with release order.
   @inlinable public static var headerWord: Int { 0 }
   /// Index of the word with the ticks.
   @inlinable public static var ticksWord: Int { 1 }
@@ -243,7 +243,8 @@ public struct RecordFlags: OptionSet, Sendable {
   @inlinable public static var metadata: Self { Self(rawValue: 1) }
   /// A word with the thread follows the identity word.
   public static let thread = Self(rawValue: 2)
-  /// A value was cut: it was longer than 16 MiB, there was no memory for it, or it was too much for a signal handler.
+  /// A value was cut: it was longer than 16 MiB, there was no memory for it, or it was too much for
+  /// a signal handler.
   @inlinable public static var cut: Self { Self(rawValue: 4) }
   /// The message is a piece of a line: no line end follows it.
   @inlinable public static var unterminated: Self { Self(rawValue: 8) }
@@ -261,19 +262,20 @@ package enum ExtensionLayout {
   package static let countMask: UInt64 = 255
 }
 
-/// The two words of a record that begins or ends a span: its number, and the number of what it is a part of, or the ticks at which
-/// it began.
+/// The two words of a record that begins or ends a span: its number, and the number of what it is a
+/// part of, or the ticks at which it began.
 public enum SpanLayout {
   /// Set in the first word where the span ends.
   @inlinable public static var endBit: UInt64 { 1 << 63 }
 }
 
-/// The words of a fragment after the identity word, which holds index, label, level and these flags.
+/// The words of a fragment after the identity word, which holds index, label, level and these
+/// flags.
 package enum FragmentLayout {
   package static let last: UInt8 = 1
   package static let thread: UInt8 = 2
   /// Header, ticks, identity, thread and body length: the most that comes before the part.
-  package static let mostLeadingWords = 5
+  package static let maximumLeadingWords = 5
 }
 
 /// An ``ArchiveID``, wherever it stands.
@@ -284,7 +286,7 @@ package enum ArchiveIDLayout {
 }
 
 package enum ArchiveLayout {
-  package static let number = HeadLayout.specific
+  package static let number = FileHeaderLayout.specific
   package static let created = number + 4 + 4
 }
 
@@ -295,8 +297,8 @@ package enum FrameLayout {
   package static let headerSize = codec + 1 + 2
   package static let payloadSize = headerSize + 4
   package static let rawSize = payloadSize + 4
-  package static let payloadCheck = rawSize + 4
-  package static let count = payloadCheck + 4
+  package static let payloadChecksum = rawSize + 4
+  package static let count = payloadChecksum + 4
   package static let firstTicks = count + 4
   package static let lastTicks = firstTicks + 8
   package static let firstWall = lastTicks + 8
@@ -306,7 +308,8 @@ package enum FrameLayout {
   package static let clockRate = clockWall + 8
   package static let lowestGeneration = clockRate + 8
   package static let levels = lowestGeneration + 8
-  /// How far an index says what the archive holds: of an index only, as are the counts in the clock's place.
+  /// How far an index says what the archive holds: of an index only, as are the counts in the
+  /// clock's place.
   package static let tallyState = levels + 1
   package static let tally = clockTicks
   /// When the session ended that ends in the archive: of an index only.
@@ -319,7 +322,7 @@ package enum FrameLayout {
   package static let ordinal = rangeCount + 4
   /// Which archive the frame belongs to: of a stale or misdirected block, another one.
   package static let archive = ordinal + 8
-  package static let check = archive + ArchiveIDLayout.size
+  package static let checksum = archive + ArchiveIDLayout.size
   package static let size = 160
 
   package static let rangeGeneration = 0
@@ -336,7 +339,7 @@ package enum FrameLayout {
   /// The sync marker F5 "MMLFRM" 0A: not text, and broken by any newline conversion.
   package static let markerValue: UInt64 = 0x0A4D_5246_4C4D_4DF5
   /// More ranges than any ring has segments to name.
-  package static let mostRanges = 1 << 20
+  package static let maximumRanges = 1 << 20
   /// What a payload may become when decompressed.
   package static let largestPayload = 64 << 20
 }
@@ -370,21 +373,21 @@ package enum SessionEndLayout {
   package static let how = 0
   package static let signal = how + 4
   package static let sender = signal + 4
-  package static let check = sender + 4
-  package static let time = check + 4
+  package static let checksum = sender + 4
+  package static let time = checksum + 4
   package static let recovered = time + 8
   package static let size = recovered + 8
 }
 
-/// The report of a crash: in the ring, and as a frame's payload. The handler that writes it is C's, and has a struct of this
-/// layout.
+/// The report of a crash: in the ring, and as a frame's payload. The handler that writes it is C's,
+/// and has a struct of this layout.
 package enum CrashLayout {
   package static let state = 0
   /// Of the ring's, in bytes of the word that the state is in: see ``CrashReport/survivals(_:)``.
   package static let survivals = state + 1
   package static let survivalsCopy = survivals + 1
-  package static let check = state + 4
-  package static let signal = check + 4
+  package static let checksum = state + 4
+  package static let signal = checksum + 4
   package static let code = signal + 4
   package static let thread = code + 4
   package static let sender = thread + 4
@@ -399,19 +402,19 @@ package enum CrashLayout {
   package static let frameCount = moduleCount + 1
   package static let flags = frameCount + 2
   package static let registers = flags + 2
-  package static let mostRegisters = 34
-  package static let frames = registers + mostRegisters * 8
-  package static let mostFrames = 128
-  package static let modules = frames + mostFrames * 8
-  package static let mostModules = 16
-  package static let size = modules + mostModules * moduleSize
+  package static let maximumRegisters = 34
+  package static let frames = registers + maximumRegisters * 8
+  package static let maximumFrames = 128
+  package static let modules = frames + maximumFrames * 8
+  package static let maximumModules = 16
+  package static let size = modules + maximumModules * moduleSize
 
   package static let moduleBase = 0
   package static let moduleEnd = moduleBase + 8
   package static let buildIDSize = moduleEnd + 8
   package static let buildID = buildIDSize + 4
-  package static let mostBuildID = 20
-  package static let modulePath = buildID + mostBuildID
+  package static let maximumBuildID = 20
+  package static let modulePath = buildID + maximumBuildID
   package static let modulePathSize = 88
   package static let moduleSize = modulePath + modulePathSize
 
@@ -431,7 +434,7 @@ package enum TrailerLayout {
   package static let frameCount = fileSize + 8
   /// Which archive ends here.
   package static let archive = frameCount + 4
-  package static let check = size - 4
+  package static let checksum = size - 4
   package static let size = 80
 
   package static let magicValue: StaticString = "MMLOGEND"

@@ -13,7 +13,8 @@ package struct LevelOverride: Equatable, Sendable {
   package func holds(at time: UInt64) -> Bool { expiry == 0 || expiry > time }
 }
 
-/// What somebody outside wants the levels of a running process to be: all of it, in a slot of its ring's control page (FORMAT.md, 3).
+/// What somebody outside wants the levels of a running process to be: all of it, in a slot of its
+/// ring's control page (FORMAT.md, 3).
 package struct LevelRequest: Equatable, Sendable {
   /// Counts requests; the newest has the greatest.
   package var ordinal: UInt32
@@ -31,7 +32,7 @@ package struct LevelRequest: Equatable, Sendable {
     ControlLayout.levelSlots + slot * ControlLayout.levelSlotSize
   }
 
-  /// The bytes of the slot, check included; nil if there is no room for so many rules.
+  /// The bytes of the slot, checksum included; nil if there is no room for so many rules.
   package var encoded: [UInt8]? {
     var writer = WordWriter()
     for override in overrides {
@@ -50,7 +51,7 @@ package struct LevelRequest: Equatable, Sendable {
       for (index, word) in words.enumerated() {
         out.store(word, LevelRequestLayout.rules + index * wordSize)
       }
-      out.store(levelRequestCheck(UnsafeRawBufferPointer(out)), LevelRequestLayout.check)
+      out.store(levelRequestChecksum(UnsafeRawBufferPointer(out)), LevelRequestLayout.checksum)
     }
     return bytes
   }
@@ -58,7 +59,7 @@ package struct LevelRequest: Equatable, Sendable {
   /// Reads a slot, or gives nil for one that was never or not wholly written.
   package init?(_ slot: UnsafeRawBufferPointer) {
     guard slot.count == ControlLayout.levelSlotSize,
-      levelRequestCheck(slot) == slot.load(LevelRequestLayout.check, as: UInt32.self),
+      levelRequestChecksum(slot) == slot.load(LevelRequestLayout.checksum, as: UInt32.self),
       let overrides = try? Self.overrides(slot)
     else { return nil }
     ordinal = slot.load(LevelRequestLayout.ordinal, as: UInt32.self)
@@ -91,8 +92,8 @@ package struct LevelRequest: Equatable, Sendable {
 }
 
 /// The CRC32C of a slot but for the check itself.
-package func levelRequestCheck(_ slot: UnsafeRawBufferPointer) -> UInt32 {
-  let rest = LevelRequestLayout.check + 4
-  let state = crc32cState(.max, slot.slice(0, LevelRequestLayout.check))
+package func levelRequestChecksum(_ slot: UnsafeRawBufferPointer) -> UInt32 {
+  let rest = LevelRequestLayout.checksum + 4
+  let state = crc32cState(.max, slot.slice(0, LevelRequestLayout.checksum))
   return ~crc32cState(state, slot.slice(rest, slot.count - rest))
 }

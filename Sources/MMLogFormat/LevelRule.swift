@@ -33,7 +33,8 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
     return (rules, wrong)
   }
 
-  /// The parts of a list, each taken apart at its last `=`. Spaces around them do not count, nor does what is empty.
+  /// The parts of a list, each taken apart at its last `=`. Spaces around them do not count, nor
+  /// does what is empty.
   package static func parts(_ text: String) -> [(pattern: String, level: String, text: String)] {
     text.split(separator: ",").map(trimmed).filter { !$0.isEmpty }.map { part in
       guard let sign = part.lastIndex(of: "=") else { return ("*", part, part) }
@@ -48,8 +49,9 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Sequence<LevelRule> {
-  /// The level for a label among rules that were given together: that of the most particular pattern, which has the most bytes that
-  /// stand for themselves; of equal ones, the last. Nil if none matches.
+  /// The level for a label among rules that were given together: that of the most particular
+  /// pattern, which has the most bytes that stand for themselves; of equal ones, the last. Nil if
+  /// none matches.
   package func level(of label: String) -> Level? {
     var best: (level: Level, count: Int)?
     for rule in self {

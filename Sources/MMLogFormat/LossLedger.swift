@@ -4,15 +4,16 @@ public enum LossCause: UInt8, CaseIterable, Sendable, CustomStringConvertible {
   case ringFull
   /// The policy `overwriteOldest` gave its place to a newer record.
   case overwritten
-  /// A value was longer than 16 MiB, or there was no memory to build it in; the record was kept, cut.
+  /// A value was longer than 16 MiB, or there was no memory to build it in; the record was kept,
+  /// cut.
   case cut
   /// It was logged from too deep inside other log calls of the same thread.
   case tooDeep
-  /// There was no ring to write into, or no way to it: the store was closed, the ring could not be made, or there
-  /// was no memory for what a thread needs to use it.
+  /// There was no ring to write into, or no way to it: the store was closed, the ring could not be
+  /// made, or there was no memory for what a thread needs to use it.
   case noRing
-  /// Its bytes in memory were damaged before they could be archived.
-  case damaged
+  /// Its bytes in memory were corrupted before they could be archived.
+  case corrupted
   /// It was too large even when its values were cut, or there was no memory to build it in.
   case tooLarge
 
@@ -24,7 +25,7 @@ public enum LossCause: UInt8, CaseIterable, Sendable, CustomStringConvertible {
     case .cut: "cut"
     case .tooDeep: "nested too deep"
     case .noRing: "no ring"
-    case .damaged: "damaged in memory"
+    case .corrupted: "corrupted in memory"
     case .tooLarge: "too large"
     }
   }

@@ -83,8 +83,8 @@ package struct FragmentAssembler {
       return nil
     }
     if index == 0 { (bodySize, ticks) = (part.bodySize, fragment.ticks) }
-    // The ticks tell two records of one size apart: where segments were discarded or damaged, the beginning of one
-    // and the end of the next may be left.
+    // The ticks distinguish two records of one size: where segments were discarded or corrupted,
+    // the beginning of one and the end of the next may be left.
     guard part.bodySize == bodySize, fragment.ticks == ticks,
       body.count + part.bytes.count <= bodySize
     else {

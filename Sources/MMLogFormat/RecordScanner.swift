@@ -8,8 +8,8 @@ package func framedLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int
   return length >= 2 * wordSize && length <= bytes.count - offset ? length : nil
 }
 
-/// Bounds the work of looking for valid bytes among hostile ones, where every offset could announce
-/// a long record: so many times the size of the whole, and no more.
+/// Bounds the work of searching for valid bytes among hostile ones, where every offset could
+/// announce a long record: so many times the size of the whole, and no more.
 package struct CheckBudget {
   private var left: Int
 
@@ -22,7 +22,7 @@ package struct CheckBudget {
   }
 }
 
-/// A record or a fragment whose bounds, kind and check have been verified.
+/// A record or a fragment whose bounds, kind and checksum have been verified.
 package struct RecordView {
   /// All of its words.
   package let bytes: UnsafeRawBufferPointer
@@ -51,7 +51,7 @@ package struct RecordView {
   }
   package var rawFlags: UInt8 { UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift) }
   package var flags: RecordFlags { RecordFlags(rawValue: rawFlags) }
-  /// What an archive has in place of the check.
+  /// What an archive has in place of the checksum.
   package var threadOrdinalOfRow: UInt32 { UInt32(truncatingIfNeeded: word(0) >> 32) }
 
   /// The thread that the record itself names, in a segment shared by several.
@@ -65,8 +65,8 @@ package struct RecordView {
   }
 }
 
-/// Checks that a header word, the bytes it frames and their level make a record. The one place where
-/// a record's bytes begin to be trusted.
+/// Checks that a header word, the bytes it frames and their level make a record. The one place
+/// where a record's bytes begin to be trusted.
 private func recordLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
   guard let length = framedLength(bytes, offset), length >= RecordLayout.bodyWord * wordSize else {
     return nil
@@ -75,28 +75,29 @@ private func recordLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int
   return kind == RecordLayout.recordKind || kind == RecordLayout.fragmentKind ? length : nil
 }
 
-/// Walks over the records of a segment, passing over what is damaged.
+/// Walks over the records of a segment, passing over what is corrupted.
 ///
-/// Works on a copy, and on the live map of the own process too: header words are loaded with acquire,
-/// so that a record seen is seen whole.
+/// Works on a copy, and on the live map of the own process too: header words are loaded with
+/// acquire, so that a record seen is seen whole.
 package struct RecordScanner {
   package enum Item {
     /// A valid record and its offset from the segment's start.
     case record(RecordView, offset: Int)
     /// Bytes that are no valid record.
-    case damage(Range<Int>)
+    case corruption(Range<Int>)
   }
 
   private let segment: UnsafeRawBufferPointer
   private let seed: UInt32
-  private let looksBehindZeros: Bool
+  private let scansBehindZeros: Bool
   private let isSealed: Bool
   private var budget: CheckBudget
   private var pending: Item?
   /// Where the next record begins, or would.
   package private(set) var offset: Int
 
-  /// Walks over the records of a segment that its own process has, which lacks nothing before its first zero word.
+  /// Walks over the records of a segment that its own process has, which lacks nothing before its
+  /// first zero word.
   ///
   /// - Parameters:
   ///   - segment: All of the segment.
@@ -110,29 +111,30 @@ package struct RecordScanner {
   ) {
     self.init(
       segment.slice(0, end), from: offset,
-      seed: checkSeed(session: session, generation: header.generation), looksBehindZeros: false)
+      seed: checksumSeed(session: session, generation: header.generation), scansBehindZeros: false)
   }
 
   /// - Parameters:
   ///   - segment: The segment, header included, cut at its end if it is sealed.
   ///   - offset: Where to begin; a multiple of 8, not before the first record.
   ///   - seed: The seed of the segment's generation.
-  ///   - looksBehindZeros: Whether a zero word may be a page that was lost with the machine, so that
-  ///     valid records behind it count.
-  ///   - isSealed: Whether records went on to the segment's end: then zeros there are such a page, too.
+  ///   - scansBehindZeros: Whether a zero word may be a page that was lost with the machine, so
+  ///     that valid records behind it count.
+  ///   - isSealed: Whether records went on to the segment's end: then zeros there are such a page,
+  ///     too.
   package init(
-    _ segment: UnsafeRawBufferPointer, from offset: Int, seed: UInt32, looksBehindZeros: Bool,
+    _ segment: UnsafeRawBufferPointer, from offset: Int, seed: UInt32, scansBehindZeros: Bool,
     isSealed: Bool = false
   ) {
     self.segment = segment
     self.offset = offset
     self.seed = seed
-    self.looksBehindZeros = looksBehindZeros
+    self.scansBehindZeros = scansBehindZeros
     self.isSealed = isSealed
     budget = CheckBudget(segment.count)
   }
 
-  /// The next record or damage, or nil at the end of what was committed.
+  /// The next record or corruption, or nil at the end of what was committed.
   package mutating func next() -> Item? {
     if let item = pending {
       pending = nil
@@ -140,18 +142,19 @@ package struct RecordScanner {
     }
     guard segment.count - offset >= wordSize else { return nil }
     let start = offset
-    // Looked at once: were it zero and then not, because the record is committed in that moment, it would be taken for
-    // damage and passed over.
+    // Inspected once: were it zero and then not, because the record is committed in that moment, it
+    // would be taken for corruption and passed over.
     let atZero = header(at: start) == 0
-    if atZero && !looksBehindZeros { return nil }
+    if atZero && !scansBehindZeros { return nil }
     if !atZero, let item = recordAtOffset() { return item }
     guard let item = nextBehind(start) else {
-      // Zeros to the end are the usual end, unless records went on; anything else that is no record is damage.
+      // Zeros to the end are the usual end, unless records went on; anything else that is no record
+      // is corruption.
       offset = segment.count
-      return atZero && !isSealed ? nil : .damage(start..<segment.count)
+      return atZero && !isSealed ? nil : .corruption(start..<segment.count)
     }
     pending = item.found
-    return .damage(start..<item.offset)
+    return .corruption(start..<item.offset)
   }
 
   private func header(at offset: Int) -> UInt64 {
@@ -163,7 +166,7 @@ package struct RecordScanner {
     guard header(at: offset) != 0, let length = recordLength(segment, offset), budget.spend(length)
     else { return nil }
     let record = segment.slice(offset, length)
-    guard recordCheck(record, seed: seed) == record.load(4, as: UInt32.self) else { return nil }
+    guard recordChecksum(record, seed: seed) == record.load(4, as: UInt32.self) else { return nil }
     defer { offset += length }
     return .record(RecordView(checked: record), offset: offset)
   }
@@ -179,7 +182,7 @@ package struct RecordScanner {
   }
 }
 
-/// Walks over the rows of a frame, whose own check has been found right.
+/// Walks over the rows of a frame, whose own checksum has been found right.
 package struct RowReader {
   private let table: UnsafeRawBufferPointer
   private let rows: UnsafeRawBufferPointer
@@ -203,8 +206,8 @@ package struct RowReader {
   /// How large all rows are, in bytes.
   package var size: Int { rows.count }
 
-  /// The rows that begin in so many bytes from an offset at which one begins; at least one, unless none begins there. What follows
-  /// them and is no row is with them.
+  /// The rows that begin in so many bytes from an offset at which one begins; at least one, unless
+  /// none begins there. What follows them and is no row is with them.
   package func rows(from start: Int, size: Int) -> Slice<UnsafeRawBufferPointer> {
     // Somebody may have changed the file since the offset was found.
     guard start < rows.count else { return rows[rows.count...] }

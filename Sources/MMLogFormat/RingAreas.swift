@@ -33,7 +33,8 @@ private struct Area {
     guard offset % UInt64(wordSize) == 0, size % UInt64(wordSize) == 0 else {
       throw .invalid("alignment of area \(kind)")
     }
-    guard offset >= RingLayout.headSize, offset <= limit, size <= UInt64(limit) - offset else {
+    guard offset >= RingLayout.fileHeaderSize, offset <= limit, size <= UInt64(limit) - offset
+    else {
       throw .invalid("place of area \(kind)")
     }
     guard size > 0, size >= AreaKind(rawValue: kind)?.usualPlace.count ?? 0 else {
@@ -51,7 +52,7 @@ package struct RingAreas: Equatable, Sendable {
   /// See ``ClocksLayout``.
   package var clocks: Range<Int>
   package var ledger: Range<Int>
-  /// See ``ControlLayout``; nil: the process cannot be told anything.
+  /// See ``ControlLayout``; nil: the process cannot be asked for anything.
   package var control: Range<Int>?
   /// See ``CrashLayout``; nil: there is no room for a report.
   package var crash: Range<Int>?
@@ -89,7 +90,8 @@ package struct RingAreas: Equatable, Sendable {
         out.store(UInt64(place.count), entry + AreaTableLayout.areaSize)
       }
       out.store(
-        crc32c(UnsafeRawBufferPointer(out).slice(0, AreaTableLayout.check)), AreaTableLayout.check)
+        crc32c(UnsafeRawBufferPointer(out).slice(0, AreaTableLayout.checksum)),
+        AreaTableLayout.checksum)
     }
     return bytes
   }
@@ -106,12 +108,12 @@ extension RingAreas {
   static func read(
     from ring: UnsafeRawBufferPointer, before limit: Int
   ) -> (areas: RingAreas, problem: String?) {
-    var table = Array(ring.dropFirst(HeadLayout.size).prefix(AreaTableLayout.size))
+    var table = Array(ring.dropFirst(FileHeaderLayout.size).prefix(AreaTableLayout.size))
     return table.withUnsafeMutableBytes { table in
-      let isMended = table.count == AreaTableLayout.size && table.mendHead()
+      let isCorrected = table.count == AreaTableLayout.size && table.correctFileHeader()
       do throws(FormatError) {
         let areas = try RingAreas(UnsafeRawBufferPointer(table), before: limit)
-        return (areas, isMended ? "one bit was wrong, and is put right" : nil)
+        return (areas, isCorrected ? "one bit was wrong, and is corrected" : nil)
       } catch {
         return (.usual, "\(error); the areas are taken to be in their usual places")
       }
@@ -144,11 +146,11 @@ extension RingAreas {
   ) throws(FormatError) -> [Area] {
     guard table.count == AreaTableLayout.size else { throw .truncated }
     guard
-      crc32c(table.slice(0, AreaTableLayout.check))
-        == table.load(AreaTableLayout.check, as: UInt32.self)
-    else { throw .wrongCheck }
+      crc32c(table.slice(0, AreaTableLayout.checksum))
+        == table.load(AreaTableLayout.checksum, as: UInt32.self)
+    else { throw .wrongChecksum }
     var areas: [Area] = []
-    for index in 0..<AreaTableLayout.mostEntries {
+    for index in 0..<AreaTableLayout.maximumEntries {
       let start = index * AreaTableLayout.entrySize
       let entry = table.slice(start, AreaTableLayout.entrySize)
       if entry.load(AreaTableLayout.kind, as: UInt32.self) == 0 { break }

@@ -12,8 +12,8 @@ package struct RowBuilder: ~Copyable {
   /// How many bytes the records of each level have.
   package private(set) var levelBytes = [7 of UInt64](repeating: 0)
 
-  /// How large the rows of a frame are meant to become, in bytes: some thousand records compress well, and fit
-  /// into a processor's cache.
+  /// How large the rows of a frame are meant to become, in bytes: some thousand records compress
+  /// well, and fit into a processor's cache.
   package static let targetSize = 256 << 10
 
   package init() {}
@@ -28,14 +28,15 @@ package struct RowBuilder: ~Copyable {
     add(record, ticks: ticks, threadOrdinal: thread.ordinal) { thread }
   }
 
-  /// Adds a record or fragment of a thread, which is asked for when it is new, at `ticks` in place of its own (see FORMAT.md, 5).
+  /// Adds a record or fragment of a thread, which is asked for when it is new, at `ticks` in place
+  /// of its own (see FORMAT.md, 5).
   @inline(__always)
   package mutating func add(
     _ record: RecordView, ticks: UInt64, threadOrdinal: UInt32, thread: () -> ThreadIdentity
   ) {
     if lastThread != threadOrdinal { add(threadOrdinal, thread) }
     offsets.append(word: UInt64(truncatingIfNeeded: rows.count))
-    rows.append(most: record.bytes.count) { row in
+    rows.append(maximum: record.bytes.count) { row in
       guard let source = record.bytes.baseAddress else { return 0 }
       row.copyMemory(from: source, byteCount: record.bytes.count)
       row.storeBytes(of: threadOrdinal.littleEndian, toByteOffset: 4, as: UInt32.self)
@@ -94,7 +95,7 @@ package struct RowBuilder: ~Copyable {
   }
 
   private mutating func copy(_ row: RowWords) {
-    rows.append(most: row.count * wordSize) { target in
+    rows.append(maximum: row.count * wordSize) { target in
       target.copyMemory(from: row.base, byteCount: row.count * wordSize)
       return row.count * wordSize
     }

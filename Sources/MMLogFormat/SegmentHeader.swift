@@ -2,20 +2,22 @@
 package struct SegmentHeader: Equatable, Sendable {
   package var generation: UInt64
   package var state: UInt32
-  /// Records before this offset from the segment's start are in an archive. If it cannot be told, where the first one is.
+  /// Records before this offset from the segment's start are in an archive. If it cannot be
+  /// determined, where the first one is.
   package var drained: Int
   package var thread: ThreadIdentity
-  /// Where a sealed segment's records end; 0 while it is open, or if it cannot be told.
+  /// Where a sealed segment's records end; 0 while it is open, or if it cannot be determined.
   package var end: Int
-  /// Who numbers its entries, and the number of the first one: an entry's number is that and its index in
-  /// the segment, flight records not counted.
+  /// Who numbers its entries, and the number of the first one: an entry's number is that and its
+  /// index in the segment, flight records not counted.
   package var writer: UInt32
   package var firstNumber: UInt64
-  /// Flight records before this offset are in an archive, or given up. Not of the header itself: of the segment's
-  /// ``SegmentUse``, once somebody has looked there.
+  /// Flight records before this offset are in an archive, or evicted. Not of the header itself: of
+  /// the segment's ``SegmentUse``, once somebody has checked there.
   package var captured = SegmentLayout.size
 
-  /// Whether nothing is in it. One that is just being emptied, or of which only the state is wrong, is in use.
+  /// Whether nothing is in it. One that is just being emptied, or of which only the state is wrong,
+  /// is in use.
   package let isFree: Bool
 
   /// Reads the header of a segment. Throws for one that cannot be.
@@ -29,28 +31,29 @@ package struct SegmentHeader: Equatable, Sendable {
     state = segment.load(SegmentLayout.state, as: UInt32.self)
     let places = SegmentLayout.size...max(segment.count, size ?? 0)
     drained =
-      segment.place(SegmentLayout.drained, SegmentLayout.drainedCheck, in: places)
+      segment.place(SegmentLayout.drained, SegmentLayout.drainedChecksum, in: places)
       ?? SegmentLayout.size
-    end = segment.place(SegmentLayout.end, SegmentLayout.endCheck, in: places) ?? 0
+    end = segment.place(SegmentLayout.end, SegmentLayout.endChecksum, in: places) ?? 0
     writer = segment.load(SegmentLayout.writer, as: UInt32.self)
     firstNumber = segment.load(SegmentLayout.firstNumber, as: UInt64.self)
     thread = ThreadIdentity(
       ordinal: segment.load(SegmentLayout.threadOrdinal, as: UInt32.self),
       id: segment.load(SegmentLayout.threadID, as: UInt32.self),
       name: segment.text(SegmentLayout.threadName, SegmentLayout.threadNameSize))
-    let isRight = segmentCheck(segment) == segment.load(SegmentLayout.check, as: UInt32.self)
-    // Of writers that store the complements, the generation says it, and a wrong state costs nothing.
-    let saysMore = isRight && segment.load(SegmentLayout.drainedCheck, as: UInt32.self) != 0
+    let isRight = segmentChecksum(segment) == segment.load(SegmentLayout.checksum, as: UInt32.self)
+    // Of writers that store the complements, the generation says it, and a wrong state costs
+    // nothing.
+    let saysMore = isRight && segment.load(SegmentLayout.drainedChecksum, as: UInt32.self) != 0
     isFree = generation == 0 || state == SegmentLayout.stateFree && !saysMore
-    if !isFree && !isRight { throw .wrongCheck }
+    if !isFree && !isRight { throw .wrongChecksum }
   }
 }
 
 extension UnsafeRawBufferPointer {
   /// A place in the segment, or nil if it is none, or its complement says another.
-  fileprivate func place(_ offset: Int, _ check: Int, in places: ClosedRange<Int>) -> Int? {
+  fileprivate func place(_ offset: Int, _ checksum: Int, in places: ClosedRange<Int>) -> Int? {
     let place = load(offset, as: UInt32.self)
-    let complement = load(check, as: UInt32.self)
+    let complement = load(checksum, as: UInt32.self)
     // Zero: from a writer that did not store it.
     guard complement == 0 || complement == ~place, places.contains(Int(place)),
       Int(place) % wordSize == 0
@@ -60,18 +63,19 @@ extension UnsafeRawBufferPointer {
 }
 
 /// The word of a ring that says that a segment is in use, and up to where its flight records are
-/// captured or given up. It lies apart from the segment: it outlives the segment's header.
+/// captured or evicted. It lies apart from the segment: it outlives the segment's header.
 ///
-/// It is one word, so that it is stored whole or not at all. Its check begins with the generation's
-/// seed, so that it says nothing of another use of the segment. It is zero while the segment is free.
+/// It is one word, so that it is stored whole or not at all. Its checksum begins with the
+/// generation's seed, so that it says nothing of another use of the segment. It is zero while the
+/// segment is free.
 package enum SegmentUse {
   /// The word of the use with this seed, whose flight records are captured before an offset.
   package static func word(_ captured: Int, seed: UInt32) -> UInt64 {
     UInt64(check(UInt32(captured), seed)) << 32 | UInt64(UInt32(captured))
   }
 
-  /// Up to where the flight records are captured of the use with this seed, in a segment of this size;
-  /// nil if the word is not of this use.
+  /// Up to where the flight records are captured of the use with this seed, in a segment of this
+  /// size; nil if the word is not of this use.
   package static func captured(_ word: UInt64, seed: UInt32, segmentSize: Int) -> Int? {
     let place = UInt32(truncatingIfNeeded: word)
     guard check(place, seed) == UInt32(word >> 32), Int(place) % wordSize == 0,
@@ -85,28 +89,29 @@ package enum SegmentUse {
   }
 }
 
-/// The check of a segment header's fields that stay as they are for as long as its generation.
+/// The checksum of a segment header's fields that stay as they are for as long as its generation.
 ///
 /// Allocates nothing: a signal handler may open a segment.
-package func segmentCheck(_ segment: UnsafeRawBufferPointer) -> UInt32 {
+package func segmentChecksum(_ segment: UnsafeRawBufferPointer) -> UInt32 {
   func part(_ from: Int, _ to: Int) -> UnsafeRawBufferPointer { segment.slice(from, to - from) }
   var state = crc32cState(.max, part(SegmentLayout.generation, SegmentLayout.state))
   state = crc32cState(state, part(SegmentLayout.threadOrdinal, SegmentLayout.end))
-  state = crc32cState(state, part(SegmentLayout.firstNumber, SegmentLayout.drainedCheck))
+  state = crc32cState(state, part(SegmentLayout.firstNumber, SegmentLayout.drainedChecksum))
   return ~crc32cState(state, part(SegmentLayout.writer, SegmentLayout.size))
 }
 
-/// What ``segmentCheck(_:)`` is over, in its order.
-let segmentCheckedParts = [
+/// What ``segmentChecksum(_:)`` is over, in its order.
+let segmentChecksumParts = [
   SegmentLayout.generation..<SegmentLayout.state,
   SegmentLayout.threadOrdinal..<SegmentLayout.end,
-  SegmentLayout.firstNumber..<SegmentLayout.drainedCheck,
+  SegmentLayout.firstNumber..<SegmentLayout.drainedChecksum,
   SegmentLayout.writer..<SegmentLayout.size,
 ]
 
 /// A thread of the process that logged.
 package struct ThreadIdentity: Hashable, Sendable {
-  /// Counts threads in the order in which they first logged, from 1; 0 where several share a segment.
+  /// Counts threads in the order in which they first logged, from 1; 0 where several share a
+  /// segment.
   package var ordinal: UInt32
   /// The operating system's id, which it may give again to a later thread.
   package var id: UInt32

@@ -83,7 +83,7 @@ extension SessionEnd {
       out.store(sender, Layout.sender)
       out.store(time, Layout.time)
       out.store(recovered ?? 0, Layout.recovered)
-      out.store(crc32c(UnsafeRawBufferPointer(out)), Layout.check)
+      out.store(crc32c(UnsafeRawBufferPointer(out)), Layout.checksum)
     }
     return bytes
   }
@@ -100,7 +100,7 @@ extension SessionEnd {
       sender: bytes.load(Layout.sender, as: UInt32.self))
     let recovered = bytes.load(Layout.recovered, as: Int64.self)
     if recovered != 0 { self.recovered = recovered }
-    // Every field is in what is encoded, so that this compares the check, too.
+    // Every field is in what is encoded, so that this compares the checksum, too.
     guard bytes.prefix(Layout.size).elementsEqual(encoded) else { return nil }
   }
 }

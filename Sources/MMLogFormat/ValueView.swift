@@ -1,5 +1,5 @@
-/// A value where it stands: what is of fixed size by value, text and bytes in place, and of arrays and
-/// dictionaries the number of elements, which follow in the reader.
+/// A value where it stands: what is of fixed size by value, text and bytes in place, and of arrays
+/// and dictionaries the number of elements, which follow in the reader.
 package enum ValueView {
   case int(Int64)
   case uint(UInt64)

@@ -27,7 +27,7 @@ package final class Deflater {
   /// The compressed bytes, or nil if that would save less than a sixteenth.
   package func compress(_ bytes: [UInt8]) -> [UInt8]? { bytes.withUnsafeBytes { compress($0) } }
 
-  /// How zlib looks at bytes: for repetitions, or twice as fast only at how frequent each byte is.
+  /// How zlib inspects bytes: for repetitions, or twice as fast only at how frequent each byte is.
   package enum Method {
     case repetitions
     case frequencies

@@ -1,19 +1,19 @@
 import MMLogFormat
 public import MMLogStorage
 
-/// Rings and archives as they are at one moment, opened: of rings there is a copy, of archives what frames they have.
-/// It can be read more than once, each time the same.
+/// Rings and archives as they are at one moment, opened: of rings there is a copy, of archives what
+/// frames they have. It can be read more than once, each time the same.
 ///
 /// For one thread at a time.
 public final class LogFiles {
-  /// Files and directories of which nothing is read, and why: they could not be, or another file is of
-  /// the same ring or archive, and says something else.
+  /// Files and directories of which nothing is read, and why: they could not be, or another file is
+  /// of the same ring or archive, and says something else.
   public let unreadable: [LogError]
   /// How many files there are.
   public let fileCount: Int
   let sessions: [SessionFiles]
 
-  /// Opens files, reads rings, and reads the heads of archives' frames.
+  /// Opens files, reads rings, and reads the headers of archives' frames.
   ///
   /// - Parameter inputs: Files and directories; one that is given more than once is read once.
   /// - Complexity: O(size of the rings + number of frames).
@@ -36,7 +36,8 @@ public final class LogFiles {
   /// - Parameters:
   ///   - count: How many at most.
   ///   - filter: Which records are wanted.
-  /// - Complexity: As reading the time that they are of, twice; where few records pass, a few times more.
+  /// - Complexity: As reading the time that they are of, twice; where few records pass, a few times
+  ///   more.
   public func lastRecords(_ count: Int, filter: LogFilter = LogFilter()) -> LogReader {
     let (narrowed, skipping) = narrowed(toLast: count, filter)
     return LogReader(self, narrowed, skipping)

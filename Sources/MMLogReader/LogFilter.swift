@@ -1,15 +1,16 @@
 public import MMLogFormat
 
-/// Which records a ``LogReader`` gives: those that pass everything that is set here. What is not a record is given
-/// in any case, but of sessions that are not wanted.
+/// Which records a ``LogReader`` gives: those that pass everything that is set here. What is not a
+/// record is given in any case, but of sessions that are not wanted.
 public struct LogFilter: Sendable {
-  /// The least level; default: all.
+  /// The lowest level; default: all.
   public var minimumLevel = Level.trace
   /// The earliest time, in nanoseconds since 1970; default: no limit.
   public var since: Int64?
   /// The time from which on none is wanted, in nanoseconds since 1970; default: no limit.
   public var until: Int64?
-  /// Patterns of labels, of which one has to match; `*` stands for any bytes and `?` for one. Default: any label.
+  /// Patterns of labels, of which one has to match; `*` stands for any bytes and `?` for one.
+  /// Default: any label.
   public var labels: [String] = []
   /// Log statements, one of which it has to be; default: any.
   public var callSites: [CallSitePattern] = []
@@ -19,9 +20,11 @@ public struct LogFilter: Sendable {
   public var processes: [NamePattern] = []
   /// How the ids of sessions begin; default: any session.
   public var sessions: [String] = []
-  /// Whether flight records are wanted: those that stayed in the ring until they were captured. Default: all records are.
+  /// Whether flight records are wanted: those that stayed in the ring until they were captured.
+  /// Default: all records are.
   public var flight = FlightChoice.any
-  /// What is to be found in the message, or in a pair of metadata as `key=value`: one of these. Default: anything.
+  /// What is to be found in the message, or in a pair of metadata as `key=value`: one of these.
+  /// Default: anything.
   public var text: [TextPattern] = []
   /// Whether instead nothing of ``text`` may be found; default: false.
   public var isTextInverted = false

@@ -3,7 +3,7 @@ public struct LogGap: Sendable {
   /// Why they are not there, or how that is known.
   public enum Cause: Hashable, Sendable {
     /// These archives of the session are not among the files, though later ones are. A limit of
-    /// retention may have deleted them; nothing tells that apart from any other removal.
+    /// retention may have deleted them; nothing distinguishes that from any other removal.
     case archivesNotHere(ClosedRange<Int>)
     /// The archive of this number is not among the files, and a dead session was writing it, as its
     /// ring says. No limit deletes such an archive.

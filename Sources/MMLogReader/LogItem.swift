@@ -1,12 +1,12 @@
 public import MMLogFormat
 
-/// What a ``LogReader`` gives, in the order of time: records, and in their place among them whatever
-/// else there is to know.
+/// What a ``LogReader`` gives, in the order of time: records, and in their place among them
+/// whatever else there is to know.
 public enum LogItem: Sendable {
   /// A record, whole and checked.
   case record(LogRecord)
   /// Bytes of a file that could not be read. What was in them is missing.
-  case damage(LogDamage)
+  case corruption(LogCorruption)
   /// Records that are known to be missing, without a place in a file: at the session's end.
   case gap(LogGap)
   /// A record that was being written when its process died; its log call never returned.
@@ -17,8 +17,8 @@ public enum LogItem: Sendable {
   case sessionStarted(LogSession)
   /// How many records a session could not keep: once, at its end, if there are any.
   case losses(LogSession, LossLedger)
-  /// A session ends here. `lastTime` is when it logged last, as far as its files tell, in nanoseconds
-  /// since 1970.
+  /// A session ends here. `lastTime` is when it logged last, as far as its files say, in
+  /// nanoseconds since 1970.
   case sessionEnded(LogSession, SessionEnding, lastTime: Int64)
 }
 
@@ -60,7 +60,7 @@ public final class LogThread: Sendable {
 }
 
 /// Bytes of a file that could not be read, or a place in it where something is missing.
-public struct LogDamage: Equatable, Sendable {
+public struct LogCorruption: Equatable, Sendable {
   /// The file.
   public let path: String
   /// Where in it, in bytes from its start.
@@ -84,14 +84,14 @@ public struct UnfinishedRecord: Sendable {
   public let threadOrdinal: UInt32
   /// How many bytes of it there are.
   public let size: Int
-  /// Whether it is a flight record: it may have been given up while it was captured, since others needed its place. Of
-  /// all others the rest was never written, because their process died.
+  /// Whether it is a flight record: it may have been evicted while it was captured, since others
+  /// needed its place. Of all others the rest was never written, because their process died.
   public let isFlight: Bool
 
   /// `thread 2 had written 1200 bytes of a record when it died`
   package var summary: String {
     isFlight
-      ? "of a flight record of thread \(threadOrdinal) only \(size) bytes are there: the rest was given up, or never written"
+      ? "of a flight record of thread \(threadOrdinal) only \(size) bytes are there: the rest was evicted, or never written"
       : "thread \(threadOrdinal) had written \(size) bytes of a record when it died"
   }
 }

@@ -9,10 +9,10 @@ public import MMLogStorage
 /// }
 /// ```
 ///
-/// Files belong together by the session that their heads name. Within a session records come in the
-/// order of its ticks, each once, whether an archive has it, or a ring, or both; sessions are merged
-/// by wall time. Nothing in a file, however damaged, makes the reader trap, hang or give a record that
-/// was not logged.
+/// Files belong together by the session that their file headers name. Within a session records come
+/// in the order of its ticks, each once, whether an archive has it, or a ring, or both; sessions
+/// are merged by wall time. Nothing in a file, however corrupted, makes the reader trap, hang or
+/// give a record that was not logged.
 ///
 /// A frame of an archive is in memory only while its time lasts; of a ring there is a copy.
 ///
@@ -27,9 +27,9 @@ public final class LogReader: Sequence, IteratorProtocol {
   private var allBytes = 0
   private var skipping: RecordSkip
 
-  /// Opens files, reads rings, and reads the heads of archives' frames.
+  /// Opens files, reads rings, and reads the headers of archives' frames.
   ///
-  /// What cannot be opened or is no log is told by ``unreadable``.
+  /// What cannot be opened or is no log is reported by ``unreadable``.
   /// - Parameters:
   ///   - inputs: Files and directories; one that is given more than once is read once.
   ///   - filter: Which records are wanted.
@@ -78,10 +78,10 @@ public final class LogReader: Sequence, IteratorProtocol {
     return skip(item)
   }
 
-  /// The next items at once: as many records as stand together, or something else; nil at the end. Together with
-  /// ``LogRecords/forEach(_:)`` the fastest way to read many records.
+  /// The next items at once: as many records as stand together, or something else; nil at the end.
+  /// Together with ``LogRecords/forEach(_:)`` the fastest way to read many records.
   ///
-  /// There may be none in it. So whoever wants few of many records gets to look around meanwhile.
+  /// There may be none in it. So whoever wants few of many records gets to check meanwhile.
   public func nextChunk() -> LogChunk? {
     if case .none = skipping { return sessions.nextChunk() }
     return next().map { .item($0) }

@@ -29,7 +29,8 @@ public struct LogRecord: Sendable {
   public var line: Int { content.site.line }
   /// True if a value of it was cut: it was longer than 16 MiB, or its process had no memory for it.
   public var isCut: Bool { content.flags.contains(.cut) }
-  /// True if it was below the level of the archives, so that it was only in the ring until it was captured or its process died.
+  /// True if it was below the level of the archives, so that it was only in the ring until it was
+  /// captured or its process died.
   public var isFlight: Bool { place.isFlight }
   /// True if the message is a piece of a line: no line end belongs after it.
   public var isUnterminated: Bool { content.flags.contains(.unterminated) }

@@ -6,7 +6,8 @@ public struct LogSpan: Equatable, Sendable {
   public enum Event: Equatable, Sendable {
     /// It begins, as a part of the span of that number, if it has one.
     case begin(parent: UInt64?)
-    /// It ends. `start` is when it began, in nanoseconds since 1970, and `duration` how long it took, in nanoseconds.
+    /// It ends. `start` is when it began, in nanoseconds since 1970, and `duration` how long it
+    /// took, in nanoseconds.
     case end(start: Int64, duration: Int64)
 
     /// `begin` or `end`.
@@ -76,7 +77,7 @@ public struct OpenSpans: Sendable {
   }
 
   /// So many are kept; of others it is only known how many they are.
-  private static let most = 100_000
+  private static let maximum = 100_000
   private var spans: [Key: Open] = [:]
   /// How many have begun.
   public private(set) var begun = 0
@@ -108,7 +109,7 @@ public struct OpenSpans: Sendable {
       return open
     case .begin(let parent):
       begun += 1
-      guard spans.count < Self.most else { return nil }
+      guard spans.count < Self.maximum else { return nil }
       let thread = record.thread
       let new = Open(
         session: key.session, number: number, parent: parent, time: record.time,
@@ -135,7 +136,8 @@ extension LogFiles {
 }
 
 extension TextBuffer {
-  /// Appends a time in the largest unit of which it has one, such as `1.234 ms`: cut, not rounded, to three digits behind the point.
+  /// Appends a time in the largest unit of which it has one, such as `1.234 ms`: cut, not rounded,
+  /// to three digits behind the point.
   ///
   /// - Parameter duration: In nanoseconds; not negative.
   mutating func append(duration: Int64) {
@@ -149,7 +151,7 @@ extension TextBuffer {
     }
     append(decimal: nanoseconds / unit.size)
     append(UInt8(ascii: "."))
-    append(decimal: nanoseconds % unit.size / (unit.size / 1000), least: 3)
+    append(decimal: nanoseconds % unit.size / (unit.size / 1000), minimum: 3)
     append(unit.name)
   }
 }

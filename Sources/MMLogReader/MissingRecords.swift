@@ -18,7 +18,7 @@ public struct MissingRecords: Hashable, Sendable {
     times = min(first, last)...last
   }
 
-  /// What is missing, by time. What may be of the same time is told as one.
+  /// What is missing, by time. What may be of the same time is reported as one.
   static func merged(_ gaps: [EntryNumbers.Gap]) -> [MissingRecords] {
     let all = gaps.map(MissingRecords.init).sorted { $0.start < $1.start }
     var merged: [MissingRecords] = []

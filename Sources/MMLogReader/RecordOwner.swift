@@ -1,7 +1,7 @@
 import MMLogFormat
 
-/// What records refer to without counting references: their bytes, call sites, labels and threads. One reference to it
-/// keeps all of that.
+/// What records refer to without counting references: their bytes, call sites, labels and threads.
+/// One reference to it keeps all of that.
 ///
 /// Proof of `@unchecked Sendable`: the session is Sendable, and what else there is, is only kept.
 final class RecordOwner: @unchecked Sendable {
@@ -17,7 +17,8 @@ final class RecordOwner: @unchecked Sendable {
   }
 }
 
-/// Values that stay in one place for as long as it lives, so that nothing is counted on the way to them.
+/// Values that stay in one place for as long as it lives, so that nothing is counted on the way to
+/// them.
 ///
 /// Proof of `@unchecked Sendable`: nobody changes them.
 struct StableArray<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable {

@@ -1,8 +1,8 @@
 package import MMLogFormat
 package import MMLogSystem
 
-/// The archives of a session, one after the other: begins one when there is something to write, and the
-/// next when one has reached its size, its age or its time, or was taken away.
+/// The archives of a session, one after the other: begins one when there is something to write, and
+/// the next when one has reached its size, its age or its time, or was taken away.
 package final class ArchiveSeries {
   package struct Settings: Sendable {
     /// When an archive is closed.
@@ -32,9 +32,10 @@ package final class ArchiveSeries {
     case synced(failed: Bool)
   }
 
-  /// How the session's first archive is begun behind the last one that is there; nil: it has a file of its own.
+  /// How the session's first archive is begun behind the last one that is there; nil: it has a file
+  /// of its own.
   package var resumption: Resumption?
-  /// Told which archive that is before it is changed, to be noted in the ring.
+  /// Receives which archive that is before it is changed, to be noted in the ring.
   package var noteResumed: (ArchiveID) throws(SystemError) -> Void = {
     (_) throws(SystemError) in
   }
@@ -49,11 +50,12 @@ package final class ArchiveSeries {
   private var writtenLosses = LossLedger()
   /// Whether names were made in the directory that a power cut could still undo.
   private var hasUnsyncedNames: Bool
-  private var lastLook: UInt64 = 0
-  /// Told of each event.
+  private var lastCheck: UInt64 = 0
+  /// Receives each event.
   package var report: (Event) -> Void = { _ in }
-  /// Told of the number of the newest archive, and how many frames it has, after each write to it; to be noted in the ring. A recovery goes on
-  /// from that number, although a limit may have deleted the archive: readers, and whoever has archives handed on, take two of a number for
+  /// Receives the number of the newest archive, and how many frames it has, after each write to it;
+  /// to be noted in the ring. A recovery goes on from that number, although a limit may have
+  /// deleted the archive: readers, and whoever has archives handed on, take two of a number for
   /// copies of one. A reader misses the frames if the file was cut.
   package var note: (_ number: UInt32, _ frames: UInt32) throws(SystemError) -> Void = {
     (_, _) throws(SystemError) in
@@ -72,7 +74,7 @@ package final class ArchiveSeries {
     self.settings = settings
     self.number = number
     self.current = current
-    timer = current.map { RotationTimer(created: $0.head.created, now: .now) }
+    timer = current.map { RotationTimer(created: $0.fileHeader.created, now: .now) }
     // A process that died may not have come to sync those it made.
     hasUnsyncedNames = number > 0
   }
@@ -80,15 +82,16 @@ package final class ArchiveSeries {
   /// Whether the session has an archive.
   package var isEmpty: Bool { number == 0 }
 
-  /// Appends rows to the current archive. To be followed by ``rotateIfDue(dictionary:)``, once it is noted that
-  /// they are in it: were both one, a failure to close the archive would have them appended again.
+  /// Appends rows to the current archive. To be followed by ``rotateIfDue(dictionary:)``, once it
+  /// is noted that they are in it: were both one, a failure to close the archive would have them
+  /// appended again.
   ///
   /// - Returns: How many bytes the archive grew by.
   @discardableResult
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
   ) throws(SystemError) -> Int {
-    try lookAfterPlace(dictionary: dictionary)
+    try checkPlace(dictionary: dictionary)
     // Again, if it failed the last time.
     try rotateIfDue(dictionary: dictionary)
     return try append { (archive) throws(SystemError) in
@@ -124,7 +127,7 @@ package final class ArchiveSeries {
 
   /// Ends the session: says how in the last archive, and closes that.
   package func end(_ end: SessionEnd, dictionary: UnsafeRawBufferPointer) throws(SystemError) {
-    try lookAfterPlace(dictionary: dictionary)
+    try checkPlace(dictionary: dictionary)
     try append { (archive) throws(SystemError) in try archive.append(end) }
     try close(.end, dictionary: dictionary)
   }
@@ -140,8 +143,8 @@ package final class ArchiveSeries {
   /// Closes the current archive if it has its size, its age, or its time.
   package func rotateIfDue(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     if dueRotation() == nil { return }
-    // Of an archive that was taken away meanwhile, something else is to be told.
-    try lookAfterPlace(dictionary: dictionary)
+    // Of an archive that was taken away meanwhile, something else is to be reported.
+    try checkPlace(dictionary: dictionary)
     if let reason = dueRotation() { try close(reason, dictionary: dictionary) }
   }
 
@@ -152,7 +155,7 @@ package final class ArchiveSeries {
   package func rotate(
     dictionary: UnsafeRawBufferPointer
   ) throws(SystemError) -> ArchiveInfo? {
-    try lookAfterPlace(dictionary: dictionary)
+    try checkPlace(dictionary: dictionary)
     guard let current, !current.isEmpty else { return nil }
     try close(.request, dictionary: dictionary)
     return current.info
@@ -166,7 +169,8 @@ package final class ArchiveSeries {
     if !closing.isComplete { report(.willClose(path: closing.path, reason)) }
     // It may be deleted as soon as it has its trailer, by a limit of another process.
     try note(number, closing.frameCount | SessionStateLayout.mayBeSealed)
-    try leavingDamaged { (archive) throws(SystemError) in try archive.close(dictionary: dictionary)
+    try leavingCorrupted { (archive) throws(SystemError) in
+      try archive.close(dictionary: dictionary)
     }
     try note(number, SessionStateLayout.allFrames)
     current = nil
@@ -177,13 +181,14 @@ package final class ArchiveSeries {
 
   /// Makes everything that was written safe from a power cut.
   package func sync() throws(SystemError) {
-    try leavingDamaged { (archive) throws(SystemError) in try archive.sync() }
+    try leavingCorrupted { (archive) throws(SystemError) in try archive.sync() }
     try syncNames()
   }
 
-  /// Does something with the current archive that ends with a sync, and leaves that as it is if the disk turns out to have lost a part of it: what is
-  /// readable will be read, and what comes now goes into another.
-  private func leavingDamaged(
+  /// Does something with the current archive that ends with a sync, and leaves that as it is if the
+  /// disk turns out to have lost a part of it: what is readable will be read, and what comes now
+  /// goes into another.
+  private func leavingCorrupted(
     _ body: (ArchiveWriter) throws(SystemError) -> Void
   ) throws(SystemError) {
     guard let archive = current else { return }
@@ -192,13 +197,14 @@ package final class ArchiveSeries {
       report(.synced(failed: false))
     } catch {
       if error.call == .fdatasync { report(.synced(failed: true)) }
-      if archive.isDamaged { current = nil }
+      if archive.isCorrupted { current = nil }
       throw error
     }
   }
 
-  /// Has the next thing that is done look where the directory's path leads now, however short ago that was looked at.
-  package func expectMove() { lastLook = 0 }
+  /// Has the next thing that is done check where the directory's path leads now, however short ago
+  /// that was inspected.
+  package func expectMove() { lastCheck = 0 }
 
   private func syncNames() throws(SystemError) {
     guard hasUnsyncedNames else { return }
@@ -212,12 +218,14 @@ package final class ArchiveSeries {
       // All that is left to do is what failed before: to make it safe.
       try close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
     }
-    let head = ArchiveHead(identity: identity, number: number + 1, created: Clock.realtime())
+    let fileHeader = ArchiveHeader(
+      identity: identity, number: number + 1, created: Clock.realtime())
     let writer: ArchiveWriter
-    if let resumed = try resumed(head) {
+    if let resumed = try resumed(fileHeader) {
       writer = resumed
     } else {
-      writer = try ArchiveWriter(in: directory, head, compressionLevel: settings.compressionLevel)
+      writer = try ArchiveWriter(
+        in: directory, fileHeader, compressionLevel: settings.compressionLevel)
     }
     number += 1
     current = writer
@@ -226,23 +234,24 @@ package final class ArchiveSeries {
     return writer
   }
 
-  private func resumed(_ head: ArchiveHead) throws(SystemError) -> ArchiveWriter? {
+  private func resumed(_ fileHeader: ArchiveHeader) throws(SystemError) -> ArchiveWriter? {
     guard number == 0, let resumption else { return nil }
-    return try resumption.begin(head, in: directory, settings, note: noteResumed)
+    return try resumption.begin(fileHeader, in: directory, settings, note: noteResumed)
   }
 
   // MARK: - Outside hands
 
   /// How long a directory may be another one before it is noticed, in nanoseconds.
-  private static let lookInterval: UInt64 = 500_000_000
+  private static let checkInterval: UInt64 = 500_000_000
 
-  /// Goes on in a new archive if the current one was renamed, removed, replaced or cut, and in a new directory if that was.
+  /// Goes on in a new archive if the current one was renamed, removed, replaced or cut, and in a
+  /// new directory if that was.
   ///
   /// What is left of the old one is completed where it is.
-  private func lookAfterPlace(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+  private func checkPlace(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     let now = Clock.monotonic()
-    if now &- lastLook >= Self.lookInterval {
-      lastLook = now
+    if now &- lastCheck >= Self.checkInterval {
+      lastCheck = now
       if try !isDirectoryInPlace() { return try moveToNewDirectory(dictionary: dictionary) }
     }
     guard let current else { return }

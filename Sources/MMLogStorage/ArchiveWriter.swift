@@ -3,10 +3,10 @@ package import MMLogSystem
 
 /// An archive being written: frames are appended whole, each with one write.
 ///
-/// A write that fails leaves the archive as it was: the next one begins at the same place. A sync that fails is made up
-/// for by the next; see ``sync()``.
+/// A write that fails leaves the archive as it was: the next one begins at the same place. A sync
+/// that fails is made up for by the next; see ``sync()``.
 package final class ArchiveWriter {
-  package let head: ArchiveHead
+  package let fileHeader: ArchiveHeader
   /// Its name in the directory, when it was begun.
   package let fileName: String
   package let path: String
@@ -19,7 +19,7 @@ package final class ArchiveWriter {
   /// Whether it has its trailer, so that nothing can follow.
   package private(set) var isComplete = false
   /// Whether the disk has lost bytes of it that were written once. Nothing more should go into it.
-  package private(set) var isDamaged = false
+  package private(set) var isCorrupted = false
   /// Locked as long as it is written: how others know that it is.
   private let lock: LockedFile
   private var file: File { _read { yield lock.file } }
@@ -40,33 +40,33 @@ package final class ArchiveWriter {
 
   /// Begins a new archive in `directory`: an existing file of that name is never touched.
   package init(
-    in directory: borrowing Directory, _ head: ArchiveHead, compressionLevel: Int
+    in directory: borrowing Directory, _ fileHeader: ArchiveHeader, compressionLevel: Int
   ) throws(SystemError) {
-    self.head = head
+    self.fileHeader = fileHeader
     deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
-    let identity = head.identity
+    let identity = fileHeader.identity
     let name = FileNames.Archive(
-      store: identity.storeName, created: head.created, session: identity.session,
-      number: head.number
+      store: identity.storeName, created: fileHeader.created, session: identity.session,
+      number: fileHeader.number
     ).fileName
     fileName = name
     path = directory.path(of: name)
     guard try directory.status(of: name) == nil else {
       throw SystemError.alreadyThere(.openat, path)
     }
-    // The file gets its name when it has a head, so that nobody ever sees an archive without one; what
-    // a crash leaves before that is removed by the session's recovery.
+    // The file gets its name when it has a file header, so that nobody ever sees an archive without
+    // one; what a crash leaves before that is removed by the session's recovery.
     let unfinished = name + FileNames.unfinishedSuffix
     lock = try LockedFile.make(unfinished, in: directory)
     (start, before) = (0, nil)
-    let bytes = head.encoded(pageSize: UInt32(Host.pageSize))
+    let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
     end = bytes.count
     unsynced = UnsyncedBytes(from: 0)
     unsynced.add(bytes)
     TestPoint.reach(.archiveCreated)
     do {
       try file.write(all: bytes, at: 0)
-      TestPoint.reach(.archiveHeadWritten)
+      TestPoint.reach(.archiveHeaderWritten)
       try directory.rename(unfinished, to: name)
       TestPoint.reach(.archiveNamed)
     } catch {
@@ -75,19 +75,20 @@ package final class ArchiveWriter {
     }
   }
 
-  /// Begins an archive behind those that a file holds already, as the next of which others know nothing.
+  /// Begins an archive behind those that a file holds already, as the next of which others know
+  /// nothing.
   ///
   /// - Parameters:
   ///   - before: The file as it is: closed, and nobody's.
   ///   - lock: The file.
   package init(
-    _ head: ArchiveHead, behind before: ArchiveInfo, in lock: consuming LockedFile,
+    _ fileHeader: ArchiveHeader, behind before: ArchiveInfo, in lock: consuming LockedFile,
     compressionLevel: Int
   ) throws(SystemError) {
-    self.head = head
+    self.fileHeader = fileHeader
     (self.before, fileName, path) = (before, before.fileName, before.path)
     deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
-    let bytes = head.encoded(pageSize: UInt32(Host.pageSize))
+    let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
     start = before.size
     end = start + bytes.count
     unsynced = UnsyncedBytes(from: start)
@@ -95,7 +96,7 @@ package final class ArchiveWriter {
     do throws(SystemError) {
       try lock.file.write(all: bytes, at: start)
     } catch {
-      // A part of a head is nothing to anybody.
+      // A part of a file header is nothing to anybody.
       try? lock.file.truncate(to: start)
       throw error
     }
@@ -107,7 +108,7 @@ package final class ArchiveWriter {
   package init(
     resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int
   ) throws(SystemError) {
-    head = archive.head
+    fileHeader = archive.fileHeader
     (start, before) = (archive.start, nil)
     path = archive.path
     fileName = String(archive.path.split(separator: "/").last ?? "")
@@ -134,7 +135,7 @@ package final class ArchiveWriter {
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
   ) throws(SystemError) {
-    var batch = Batch(of: head.id, at: end - start, ordinal: UInt64(frameCount))
+    var batch = Batch(of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount))
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
       batch.add(FrameHeader(.dictionary), Array(new), deflater)
@@ -166,7 +167,7 @@ package final class ArchiveWriter {
     guard dictionary.count > dictionaryKnown else { return }
     callSites.add(
       entriesIn: dictionary.slice(dictionaryKnown, dictionary.count - dictionaryKnown),
-      seed: checkSeed(session: head.identity.session, generation: 0))
+      seed: checksumSeed(session: fileHeader.identity.session, generation: 0))
     dictionaryKnown = dictionary.count
   }
 
@@ -187,21 +188,23 @@ package final class ArchiveWriter {
   }
 
   private func append(_ header: FrameHeader, _ payload: [UInt8]) throws(SystemError) {
-    var batch = Batch(of: head.id, at: end - start, ordinal: UInt64(frameCount))
+    var batch = Batch(of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount))
     batch.add(header, payload, nil)
     try write(batch)
   }
 
-  /// Whether it has anything but its head.
+  /// Whether it has anything but its file header.
   package var isEmpty: Bool { frameCount == 0 }
 
-  /// What a catalogue would say of it, once it is complete: also if a limit has deleted it since.
+  /// What a catalog would say of it, once it is complete: also if a limit has deleted it since.
   package var info: ArchiveInfo {
     let slash = path.lastIndex(of: "/") ?? path.startIndex
     let own = ArchiveInfo.Contents(summary, tally)
     return ArchiveInfo(
-      fileName: fileName, directory: String(path[..<slash]), storeName: head.identity.storeName,
-      session: before?.session ?? head.identity.session, number: before?.number ?? head.number,
+      fileName: fileName, directory: String(path[..<slash]),
+      storeName: fileHeader.identity.storeName,
+      session: before?.session ?? fileHeader.identity.session,
+      number: before?.number ?? fileHeader.number,
       created: created, size: end,
       allocatedSize: (try? file.status().allocatedBytes) ?? end, isSealed: isComplete,
       isActive: !isComplete, contents: before?.contents.map { $0 + own } ?? own,
@@ -209,7 +212,7 @@ package final class ArchiveWriter {
   }
 
   /// When its file was begun, in nanoseconds since 1970.
-  package var created: Int64 { before?.created ?? head.created }
+  package var created: Int64 { before?.created ?? fileHeader.created }
 
   /// Where an archive is that is being written.
   package enum Place {
@@ -229,8 +232,8 @@ package final class ArchiveWriter {
     return named?.identity == file.identity ? .unchanged : .elsewhere
   }
 
-  /// Completes the archive: dictionary, index, trailer; then makes it safe from a power cut. If it fails, it can be
-  /// called again.
+  /// Completes the archive: dictionary, index, trailer; then makes it safe from a power cut. If it
+  /// fails, it can be called again.
   package func close(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     TestPoint.reach(.archiveBeforeTrailer)
     if !isComplete { try complete(dictionary: dictionary) }
@@ -241,9 +244,9 @@ package final class ArchiveWriter {
 
   private func complete(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     let place = end - start
-    var batch = Batch(of: head.id, at: place, ordinal: UInt64(frameCount))
+    var batch = Batch(of: fileHeader.id, at: place, ordinal: UInt64(frameCount))
     var trailer = Trailer(
-      of: head.id, dictionaryOffset: 0, indexOffset: 0, recordCount: recordCount, fileSize: 0,
+      of: fileHeader.id, dictionaryOffset: 0, indexOffset: 0, recordCount: recordCount, fileSize: 0,
       frameCount: 0)
     if dictionary.count > 0 {
       trailer.dictionaryOffset = UInt64(place)
@@ -262,9 +265,10 @@ package final class ArchiveWriter {
 
   /// Makes what was written safe from a power cut: fdatasync(2).
   ///
-  /// If that fails, the kernel takes the pages for written all the same, and another fdatasync(2) would succeed. Therefore the next
-  /// call reads back what is not known to be on the disk, and writes it again first. If it is not what was written any more, that is an
-  /// error, and the archive ``isDamaged``.
+  /// If that fails, the kernel takes the pages for written all the same, and another fdatasync(2)
+  /// would succeed. Therefore the next call reads back what is not known to be on the disk, and
+  /// writes it again first. If it is not what was written any more, that is an error, and the
+  /// archive ``isCorrupted``.
   package func sync() throws(SystemError) {
     do throws(SystemError) {
       if unsynced.mayBeLost { try writeAgain() }
@@ -284,8 +288,8 @@ package final class ArchiveWriter {
       try file.write(all: bytes, at: found.end)
       found.add(bytes)
     }
-    guard found.check == unsynced.check, found.end == end else {
-      isDamaged = true
+    guard found.checksum == unsynced.checksum, found.end == end else {
+      isCorrupted = true
       throw SystemError(call: .fdatasync, errno: Self.inputOutputError, path: path)
     }
   }
@@ -306,14 +310,14 @@ package final class ArchiveWriter {
   private struct UnsyncedBytes {
     let start: Int
     private(set) var end: Int
-    private(set) var check: UInt32 = 0
+    private(set) var checksum: UInt32 = 0
     /// Whether a sync failed, so that the disk may have lost them.
     var mayBeLost = false
 
     init(from start: Int) { (self.start, end) = (start, start) }
 
     mutating func add(_ bytes: [UInt8]) {
-      check = bytes.withUnsafeBytes { crc32cState(check, $0) }
+      checksum = bytes.withUnsafeBytes { crc32cState(checksum, $0) }
       end += bytes.count
     }
   }
@@ -346,7 +350,7 @@ package final class ArchiveWriter {
     mutating func add(_ fields: FrameHeader, stored: [UInt8]) {
       var header = fields
       header.payloadSize = stored.count
-      header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
+      header.payloadChecksum = stored.withUnsafeBytes { crc32c($0) }
       (header.archive, header.ordinal) = (archive, ordinal)
       if header.type != .dictionary {
         index.append(IndexEntry(offset: start + bytes.count, header: header))

@@ -1,5 +1,5 @@
-/// Bytes of a file that are not what should stand there; without any bytes, a place where something is
-/// missing.
+/// Bytes of a file that are not what should stand there; without any bytes, a place where something
+/// is missing.
 package struct Corruption: Equatable, Sendable {
   /// Where in the file.
   package var range: Range<Int>

@@ -7,15 +7,15 @@ package struct Coverage {
   private var flightParts: [UInt64: SegmentParts] = [:]
   private var lowestGeneration: UInt64 = 0
   /// Whether an archive lacks something that it, or the ring, says it has.
-  package private(set) var hasDamage = false
+  package private(set) var hasCorruption = false
   /// Whether a frame of flight records lacks something.
-  private var hasFlightDamage = false
+  private var hasFlightCorruption = false
 
   package init() {}
 
   /// Takes in the frames of one archive of the session.
   package mutating func add(_ archive: ArchiveFile) {
-    hasDamage = hasDamage || !archive.isSound
+    hasCorruption = hasCorruption || !archive.isSound
     for frame in archive.frames where frame.header.type == .records { add(frame.header) }
   }
 
@@ -29,9 +29,9 @@ package struct Coverage {
     }
   }
 
-  /// Forgets what a frame claimed whose payload turned out to be damaged.
+  /// Forgets what a frame claimed whose payload turned out to be corrupted.
   package mutating func remove(_ header: FrameHeader) {
-    if header.isFlight { hasFlightDamage = true } else { hasDamage = true }
+    if header.isFlight { hasFlightCorruption = true } else { hasCorruption = true }
     let kind = Self.kind(of: header)
     for range in header.ranges where range.from < range.to {
       self[keyPath: kind][range.generation]?.remove(Int(range.from)..<Int(range.to))
@@ -52,27 +52,29 @@ package struct Coverage {
   }
 
   /// Takes in that an archive lacks something that the ring says it has.
-  package mutating func distrust() { hasDamage = true }
+  package mutating func distrust() { hasCorruption = true }
 
   /// Whether the record at `offset` of a segment is in an archive.
   ///
   /// - Parameter trustsDrained: Whether the machine has been running ever since, so that what the
   ///   segment's header says was still true when it was read.
   package func contains(_ segment: SegmentHeader, offset: Int, trustsDrained: Bool) -> Bool {
-    // What was archived into a damaged frame may be nowhere but in the ring.
-    if !hasDamage {
+    // What was archived into a corrupted frame may be nowhere but in the ring.
+    if !hasCorruption {
       if trustsDrained && offset < segment.drained { return true }
       if segment.generation < lowestGeneration { return true }
     }
     return parts[segment.generation]?.contains(offset) ?? false
   }
 
-  /// Whether the flight record at `offset` of a segment is in an archive, or was given up by a capture. As
-  /// ``contains(_:offset:trustsDrained:)``.
+  /// Whether the flight record at `offset` of a segment is in an archive, or was evicted by a
+  /// capture. As ``contains(_:offset:trustsDrained:)``.
   package func containsFlight(
     _ segment: SegmentHeader, offset: Int, trustsDrained: Bool
   ) -> Bool {
-    if trustsDrained && !hasDamage && !hasFlightDamage && offset < segment.captured { return true }
+    if trustsDrained && !hasCorruption && !hasFlightCorruption && offset < segment.captured {
+      return true
+    }
     return flightParts[segment.generation]?.contains(offset) ?? false
   }
 
@@ -83,7 +85,8 @@ package struct Coverage {
   }
 }
 
-/// Parts of a segment that frames hold. They may overlap, and a hostile file may have a million of them.
+/// Parts of a segment that frames hold. They may overlap, and a hostile file may have a million of
+/// them.
 private struct SegmentParts {
   /// How many frames hold each.
   private var counts: [Range<Int>: Int] = [:]
@@ -95,7 +98,8 @@ private struct SegmentParts {
     merged = nil
   }
 
-  /// Only one of them: a recovery that was cut off later may have archived the same part again, and well.
+  /// Only one of them: a recovery that was cut off later may have archived the same part again, and
+  /// well.
   mutating func remove(_ part: Range<Int>) {
     guard let count = counts[part] else { return }
     counts[part] = count > 1 ? count - 1 : nil

@@ -3,8 +3,9 @@ import MMLogSystem
 
 /// The ring of a session whose process is dead, locked by whoever recovers it.
 ///
-/// How far that comes is noted in it, as the session's own drainer did: a limit may delete an archive before the recovery has ended,
-/// and another that begins again must not take what was in it for lost.
+/// How far that comes is noted in it, as the session's own drainer did: a limit may delete an
+/// archive before the recovery has ended, and another that begins again must not take what was in
+/// it for lost.
 final class DeadRing {
   let image: RingImage
   /// Whether what it says of archives is to be believed: not after the machine went down.
@@ -17,11 +18,12 @@ final class DeadRing {
     trustsDrained = image.isOfBoot(Host.bootID())
   }
 
-  /// The sessions that have a ring, and those of them that nobody works for, though they are not recovered yet; with those in whose
-  /// files they had gone on.
+  /// The sessions that have a ring, and those of them that nobody works for, though they are not
+  /// recovered yet; with those in whose files they had gone on.
   ///
-  /// - Parameter strange: Told of each file that has a ring's name, and is none of ours: it stands for no session.
-  /// - Throws: ``LogError`` if that cannot be told now.
+  /// - Parameter strange: Receives each file that has a ring's name, and is none of ours: it stands
+  ///   for no session.
+  /// - Throws: ``LogError`` if that cannot be determined now.
   static func sessions(
     in directory: String, strange: (LogError) -> Void
   ) throws(LogError) -> (all: Set<SessionID>, dead: Set<SessionID>) {
@@ -37,7 +39,7 @@ final class DeadRing {
           strange(error)
           continue
         }
-        guard let (isAlive, resumed) = try look(at: name, ownership, in: directory) else {
+        guard let (isAlive, resumed) = try inspect(at: name, ownership, in: directory) else {
           continue
         }
         let sessions = [ring.session, resumed].compactMap(\.self)
@@ -49,13 +51,14 @@ final class DeadRing {
       throw LogError(
         error,
         while:
-          "Looking for rings that are still to be recovered failed; no archive is deleted meanwhile"
+          "Searching for rings that are still to be recovered failed; no archive is deleted meanwhile"
       )
     }
   }
 
-  /// Whether somebody works with a ring, and into whose session's file it went on; nil if it is gone, or not ours to open.
-  private static func look(
+  /// Whether somebody works with a ring, and into whose session's file it went on; nil if it is
+  /// gone, or not ours to open.
+  private static func inspect(
     at name: String, _ ownership: Ownership, in directory: borrowing Directory
   ) throws(SystemError) -> (isAlive: Bool, resumed: SessionID?)? {
     let file: File
@@ -67,9 +70,9 @@ final class DeadRing {
     // Another may have taken its place since it was checked.
     guard try ownership.isOwn(file.status()) else { return nil }
     let isAlive = try file.isLockedByAnother()
-    let head = try file.bytes(at: 0, count: RingLayout.headSize)
-    // Of a ring whose head cannot be read, where a ring of this version has it.
-    let areas = head.withUnsafeBytes { try? RingHead($0) }?.areas ?? .usual
+    let fileHeader = try file.bytes(at: 0, count: RingLayout.fileHeaderSize)
+    // Of a ring whose file header cannot be read, where a ring of this version has it.
+    let areas = fileHeader.withUnsafeBytes { try? RingHeader($0) }?.areas ?? .usual
     let place = areas.sessionState
     let state = try file.bytes(at: place.lowerBound, count: place.count)
     guard state.count == place.count else { return (isAlive, nil) }
@@ -81,7 +84,7 @@ final class DeadRing {
   /// - Parameter last: What was noted the last time.
   func note(archive number: UInt32, _ last: inout UInt32) throws(SystemError) {
     if number == last { return }
-    let place = image.head.areas.sessionState.lowerBound
+    let place = image.fileHeader.areas.sessionState.lowerBound
     try ring.file.write(all: [0, 0, 0, 0], at: place + SessionStateLayout.newestFrames)
     try ring.file.write(
       all: withUnsafeBytes(of: number.littleEndian) { Array($0) },
@@ -109,17 +112,17 @@ final class DeadRing {
   }
 
   private func note(captured: Int, of run: SegmentRun) throws(SystemError) {
-    let seed = checkSeed(
-      session: image.head.identity.session, generation: run.header.generation)
+    let seed = checksumSeed(
+      session: image.fileHeader.identity.session, generation: run.header.generation)
     let word = SegmentUse.word(captured, seed: seed)
     let bytes = withUnsafeBytes(of: word.littleEndian) { Array($0) }
-    try ring.file.write(all: bytes, at: image.head.geometry.use(ofSegment: run.index))
+    try ring.file.write(all: bytes, at: image.fileHeader.geometry.use(ofSegment: run.index))
   }
 
   /// With one write, so that it is there with its complement, or not at all.
   private func note(drained: Int, ofSegment index: Int) throws(SystemError) {
-    let start = image.head.geometry.offset(ofSegment: index) + SegmentLayout.drained
-    let count = SegmentLayout.endCheck - SegmentLayout.drained
+    let start = image.fileHeader.geometry.offset(ofSegment: index) + SegmentLayout.drained
+    let count = SegmentLayout.endChecksum - SegmentLayout.drained
     var bytes = try ring.file.bytes(at: start, count: count)
     // Someone has cut the ring.
     guard bytes.count == count else { return }
@@ -127,7 +130,8 @@ final class DeadRing {
     bytes.withUnsafeMutableBytes {
       $0.storeBytes(of: value.littleEndian, as: UInt32.self)
       $0.storeBytes(
-        of: (~value).littleEndian, toByteOffset: SegmentLayout.drainedCheck - SegmentLayout.drained,
+        of: (~value).littleEndian,
+        toByteOffset: SegmentLayout.drainedChecksum - SegmentLayout.drained,
         as: UInt32.self)
     }
     try ring.file.write(all: bytes, at: start)

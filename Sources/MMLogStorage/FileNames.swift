@@ -95,8 +95,9 @@ package enum FileNames {
     return escaped(name).utf8.count > 160 ? "has too many characters that must be escaped" : nil
   }
 
-  /// A store's name as file names have it: without control characters, which spoil listings, and without a dot at its
-  /// beginning, which hides a file. Such bytes, and `%`, are written as `%` and two hexadecimal digits.
+  /// A store's name as file names have it: without control characters, which spoil listings, and
+  /// without a dot at its beginning, which hides a file. Such bytes, and `%`, are written as `%`
+  /// and two hexadecimal digits.
   private static func escaped(_ store: String) -> String {
     var result = ""
     for scalar in store.unicodeScalars {
@@ -188,7 +189,7 @@ package struct UTCTime: Equatable, Sendable {
 }
 
 extension Int64 {
-  /// The quotient rounded towards negative infinity; `divisor` is positive.
+  /// The quotient rounded toward negative infinity; `divisor` is positive.
   package func flooredQuotient(by divisor: Int64) -> Int64 {
     self / divisor - (self % divisor < 0 ? 1 : 0)
   }

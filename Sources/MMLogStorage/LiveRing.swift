@@ -1,7 +1,8 @@
 package import MMLogFormat
 import MMLogSystem
 
-/// The ring of a process that runs, opened by another one to ask it for something through the ring's control page (FORMAT.md, 3).
+/// The ring of a process that runs, opened by another one to ask it for something through the
+/// ring's control page (FORMAT.md, 3).
 package final class LiveRing {
   package let path: String
   package let identity: SessionIdentity
@@ -15,7 +16,7 @@ package final class LiveRing {
   ///
   /// - Parameters:
   ///   - path: The directory, or one ring.
-  ///   - problem: Told of rings of running processes that cannot be used.
+  ///   - problem: Receives rings of running processes that cannot be used.
   /// - Throws: What keeps the directory from being read.
   package static func all(
     in path: String, problem: (LogError) -> Void
@@ -31,7 +32,7 @@ package final class LiveRing {
         }
       }
     } catch {
-      throw LogError(error, while: "Looking for running processes failed")
+      throw LogError(error, while: "Searching for running processes failed")
     }
     return rings
   }
@@ -72,13 +73,13 @@ package final class LiveRing {
       throw LogError(
         error, while: "Opening the ring of a running process failed", path: path)
     }
-    let head = try RingImage.head(of: file)
-    guard let control = head.areas.control else {
+    let fileHeader = try RingImage.fileHeader(of: file)
+    guard let control = fileHeader.areas.control else {
       throw LogError(
         .unsupported,
         "\(path) has no control page: its process cannot be asked for anything", path: path)
     }
-    (identity, archiveLevel, self.control) = (head.identity, head.archiveLevel, control)
+    (identity, archiveLevel, self.control) = (fileHeader.identity, fileHeader.archiveLevel, control)
   }
 
   /// Whether its process still runs.
@@ -139,7 +140,7 @@ package final class LiveRing {
   /// How long to wait for another who asks for something, in nanoseconds.
   private static let patience: Int64 = 10_000_000_000
 
-  /// Asks for other levels. What comes of it, tells ``waitForLevels(_:within:)``.
+  /// Asks for other levels. What comes of it, says ``waitForLevels(_:within:)``.
   ///
   /// - Parameter change: Makes of the rules that hold those that are to hold.
   /// - Returns: The request's number.
@@ -182,7 +183,8 @@ package final class LiveRing {
     }
   }
 
-  /// Asks for the flight records to be captured. What comes of it, tells ``waitForCapture(_:within:)``.
+  /// Asks for the flight records to be captured. What comes of it, says
+  /// ``waitForCapture(_:within:)``.
   ///
   /// - Returns: The request's number.
   package func askForCapture() throws(LogError) -> UInt32 {
@@ -200,7 +202,8 @@ package final class LiveRing {
     }
   }
 
-  /// Waits until the process has answered a request for a capture. Throws as ``waitForLevels(_:within:)``.
+  /// Waits until the process has answered a request for a capture. Throws as
+  /// ``waitForLevels(_:within:)``.
   package func waitForCapture(_ request: UInt32, within limit: Int64) throws(LogError) {
     try wait(within: limit) { page in
       page.load(ControlLayout.capturesDone, as: UInt32.self) >= request

@@ -16,13 +16,13 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     public static let outOfSpace = Code(description: "outOfSpace")
     /// The file was written by a newer version of mmlog.
     public static let newerFormat = Code(description: "newerFormat")
-    /// The file was written by an mmlog from before the first release, in a format that nothing reads
-    /// any more.
+    /// The file was written by an mmlog from before the first release, in a format that nothing
+    /// reads any more.
     public static let olderFormat = Code(description: "olderFormat")
     /// The file is not one of mmlog's.
     public static let foreignFile = Code(description: "foreignFile")
-    /// The file is damaged so far that nothing of it can be read.
-    public static let damagedFile = Code(description: "damagedFile")
+    /// The file is corrupted so far that nothing of it can be read.
+    public static let corruptedFile = Code(description: "corruptedFile")
     /// The machine lacks something that mmlog needs.
     public static let unsupported = Code(description: "unsupported")
     /// Something took longer than it was allowed to.
@@ -41,7 +41,7 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
 
   /// The kind of failure, for programs.
   public let code: Code
-  /// What failed and how to mend it, for people. It names the path.
+  /// What failed and how to fix it, for people. It names the path.
   public let message: String
   /// The file or directory that it is about; empty if none.
   public let path: String
@@ -60,10 +60,10 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
 }
 
 extension LogError {
-  /// An error for a system call that failed while doing `what`, with the mend for the common causes.
+  /// An error for a system call that failed while doing `what`, with the fix for the common causes.
   package init(_ error: SystemError, while what: String) {
     self.init(
-      error.isOutOfSpace ? .outOfSpace : .system, "\(what): \(error). \(error.mend)",
+      error.isOutOfSpace ? .outOfSpace : .system, "\(what): \(error). \(error.fix)",
       path: error.path, systemErrorNumber: error.errno)
   }
 
@@ -86,7 +86,7 @@ extension LogError {
       case .newerFormat: .newerFormat
       case .olderFormat: .olderFormat
       case .foreign: .foreignFile
-      default: .damagedFile
+      default: .corruptedFile
       }
     self.init(code, "\(path) cannot be read: \(error)", path: path)
   }

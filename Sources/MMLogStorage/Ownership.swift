@@ -2,9 +2,10 @@ import MMLogSystem
 
 /// Whose files in a directory may be taken for a store's.
 ///
-/// Where every user can make files (a sticky directory such as /tmp), what belongs to another may have been planted: a ring to
-/// be read and deleted with this process's rights, an archive that claims to hold what is in a ring, a lock that is never given back. It
-/// is left alone. Elsewhere, whoever can make a file could as well change the others'.
+/// Where every user can make files (a sticky directory such as /tmp), what belongs to another may
+/// have been planted: a ring to be read and deleted with this process's rights, an archive that
+/// claims to hold what is in a ring, a lock that is never given back. It is left alone. Elsewhere,
+/// whoever can make a file could as well change the others'.
 struct Ownership {
   private let isOpenToAll: Bool
   private let owners: [UInt32]
@@ -21,7 +22,8 @@ struct Ownership {
   /// Whether something in the directory may be one of the store's files.
   func isOwn(_ status: FileStatus) -> Bool { status.isRegularFile && !isForeign(status) }
 
-  /// Throws what to tell of something that has the name of one of the store's files, and is not to be touched.
+  /// Throws what to report of something that has the name of one of the store's files, and is not
+  /// to be touched.
   func check(_ status: FileStatus, _ path: String) throws(LogError) {
     if isForeign(status) { throw Self.error(path, status) }
     if status.isRegularFile || status.isSymbolicLink { return }
@@ -31,7 +33,7 @@ struct Ownership {
       path: path)
   }
 
-  /// What to tell of one that is foreign.
+  /// What to report of one that is foreign.
   static func error(_ path: String, _ status: FileStatus) -> LogError {
     LogError(
       .foreignOwner,

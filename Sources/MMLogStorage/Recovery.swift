@@ -7,38 +7,40 @@ public struct RecoveredSession: Sendable {
   public let identity: SessionIdentity
   /// How it ended. Not every end is a crash: see ``SessionEnd/How/isCrash``.
   public let end: SessionEnd
-  /// How many records were moved from the ring to an archive, flight records included. Those archived before are not counted.
+  /// How many records were moved from the ring to an archive, flight records included. Those
+  /// archived before are not counted.
   public let recordCount: Int
   /// How many of them were flight records: below ``LogStore/Configuration/archiveLevel``.
   public let flightRecordCount: Int
   /// What the session itself had counted as lost.
   public let losses: LossLedger
-  /// Its archives that are there now, the oldest first, those that were sealed before it died included. All of them are complete. With
-  /// `resumeLastArchive` the first may be one that another session began.
+  /// Its archives that are there now, the oldest first, those that were sealed before it died
+  /// included. All of them are complete. With `resumeLastArchive` the first may be one that another
+  /// session began.
   public let archives: [ArchiveInfo]
   /// Those of them that the recovery has sealed.
   package let sealed: [ArchiveInfo]
-  /// What of the ring could not be read, one line each. Empty unless the machine went down or the file was
-  /// damaged.
-  public let damage: [String]
+  /// What of the ring could not be read, one line each. Empty unless the machine went down or the
+  /// file was corrupted.
+  public let corruption: [String]
 }
 
 /// Moves what a dead process left in its ring into the archives of its session, exactly once.
 ///
-/// Safe to be killed at any moment and run again, and to be run by several processes at once: the ring's
-/// lock lets one do it, and what that one wrote before it died is found by the next.
+/// Safe to be killed at any moment and run again, and to be run by several processes at once: the
+/// ring's lock lets one do it, and what that one wrote before it died is found by the next.
 package struct Recovery: ~Copyable {
   private let ringName: String
   private let settings: ArchiveSeries.Settings
   private let ring: DeadRing
-  private let heads: ArchiveHeads
+  private let fileHeaders: ArchiveHeaders
 
   /// Recovers every ring of `store` in `ringDirectory` whose process is dead.
   ///
   /// - Parameters:
   ///   - store: The store's name; nil for all.
   ///   - archiveDirectory: Where the archives are.
-  ///   - problem: Told of each ring that could not be recovered; the others are.
+  ///   - problem: Receives each ring that could not be recovered; the others are.
   package static func recoverAll(
     of store: String?, ringDirectory: borrowing Directory, archiveDirectory: borrowing Directory,
     _ settings: ArchiveSeries.Settings, problem: (LogError) -> Void
@@ -46,17 +48,17 @@ package struct Recovery: ~Copyable {
     var recovered: [RecoveredSession] = []
     let names: [String]
     do { names = try ringDirectory.names() } catch {
-      problem(LogError(error, while: "Looking for rings to recover failed"))
+      problem(LogError(error, while: "Searching for rings to recover failed"))
       return []
     }
     UnfinishedRings.sweep(of: store, in: ringDirectory)
-    let heads = ArchiveHeads()
+    let fileHeaders = ArchiveHeaders()
     for name in names.sorted() {
       guard let ring = FileNames.Ring(fileName: name), store == nil || ring.store == store else {
         continue
       }
       do {
-        let session = try recover(name, ringDirectory, archiveDirectory, settings, heads)
+        let session = try recover(name, ringDirectory, archiveDirectory, settings, fileHeaders)
         if let session { recovered.append(session) }
       } catch {
         problem(error)
@@ -67,7 +69,7 @@ package struct Recovery: ~Copyable {
 
   /// The sessions that are still to be recovered, whose archives therefore should stay.
   ///
-  /// - Throws: ``LogError`` if that cannot be told now.
+  /// - Throws: ``LogError`` if that cannot be determined now.
   package static func pendingSessions(
     inRingsAt path: String
   ) throws(LogError) -> Set<SessionID> {
@@ -76,10 +78,10 @@ package struct Recovery: ~Copyable {
 
   /// Recovers one ring; nil if its process is alive, or it was recovered meanwhile.
   ///
-  /// - Parameter heads: Of the archives that are there, if others are recovered beside it.
+  /// - Parameter fileHeaders: Of the archives that are there, if others are recovered beside it.
   package static func recover(
     _ name: String, _ ringDirectory: borrowing Directory, _ archiveDirectory: borrowing Directory,
-    _ settings: ArchiveSeries.Settings, _ heads: ArchiveHeads = ArchiveHeads()
+    _ settings: ArchiveSeries.Settings, _ fileHeaders: ArchiveHeaders = ArchiveHeaders()
   ) throws(LogError) -> RecoveredSession? {
     do {
       let ownership = try Ownership(of: ringDirectory)
@@ -92,10 +94,10 @@ package struct Recovery: ~Copyable {
       // Whoever had the lock may also have finished with it: then the name is gone.
       guard try ringDirectory.status(of: name)?.inode == status.inode else { return nil }
       TestPoint.reach(.recoveryLocked)
-      if let problem = try problem(ofHeadIn: ring.file) {
+      if let problem = try problem(ofFileHeaderIn: ring.file) {
         throw try putAside(name, problem, ringDirectory)
       }
-      let recovery = try Recovery(name, ring, settings, heads)
+      let recovery = try Recovery(name, ring, settings, fileHeaders)
       let session = try recovery.run(archiveDirectory)
       try removeIfThere(name, ringDirectory)
       TestPoint.reach(.recoveryRingRemoved)
@@ -130,12 +132,13 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// Why nothing of a ring can ever be read: its head is damaged, or never reached the disk before the machine went
-  /// down. Nil if its head is right, or not of a kind that is known here.
-  private static func problem(ofHeadIn file: borrowing File) throws -> FormatError? {
-    let bytes = try file.bytes(at: 0, count: HeadLayout.size)
+  /// Why nothing of a ring can ever be read: its file header is corrupted, or never reached the
+  /// disk before the machine went down. Nil if its file header is right, or not of a kind that is
+  /// known here.
+  private static func problem(ofFileHeaderIn file: borrowing File) throws -> FormatError? {
+    let bytes = try file.bytes(at: 0, count: FileHeaderLayout.size)
     do {
-      _ = try bytes.withUnsafeBytes { try RingHead($0) }
+      _ = try bytes.withUnsafeBytes { try RingHeader($0) }
       return nil
     } catch let error as FormatError {
       switch error {
@@ -146,9 +149,9 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// Gives a ring of which nothing can be read another name, so that it is told of once, and kept.
+  /// Gives a ring of which nothing can be read another name, so that it is reported once, and kept.
   ///
-  /// - Returns: what to tell.
+  /// - Returns: what to report.
   private static func putAside(
     _ name: String, _ problem: FormatError, _ directory: borrowing Directory
   ) throws(SystemError) -> LogError {
@@ -158,17 +161,17 @@ package struct Recovery: ~Copyable {
     }
     try directory.rename(name, to: newName)
     return LogError(
-      .damagedFile,
+      .corruptedFile,
       "\(directory.path(of: name)) cannot be recovered: \(problem). It is kept as \(newName): delete it "
         + "when you need it no more.", path: directory.path(of: newName))
   }
 
   private init(
     _ name: String, _ ring: consuming LockedFile, _ settings: ArchiveSeries.Settings,
-    _ heads: ArchiveHeads
+    _ fileHeaders: ArchiveHeaders
   ) throws(LogError) {
     ringName = name
-    (self.settings, self.heads) = (settings, heads)
+    (self.settings, self.fileHeaders) = (settings, fileHeaders)
     self.ring = try DeadRing(ring)
   }
 
@@ -183,7 +186,7 @@ package struct Recovery: ~Copyable {
     if isAnyUnreadable { coverage.distrust() }
     let lostEnd = image.lostEnd(of: archives)
     if lostEnd != nil { coverage.distrust() }
-    try dropDamaged(archives, &coverage)
+    try dropCorrupted(archives, &coverage)
     coverage.settle()
     let lost = archives.last.flatMap { image.lostFrame($0.tail, coverage) }
     let series = try series(archives, isCut: lostEnd != nil, directory)
@@ -194,21 +197,21 @@ package struct Recovery: ~Copyable {
       try ring.note(archive: number, &noted)
     }
     TestPoint.reach(.recoveryCutOff)
-    let (count, damage) = try moveRecords(to: series, coverage)
+    let (count, corruption) = try moveRecords(to: series, coverage)
     // After the others, which they stand between: see FORMAT.md, 8.
     let flightCount = image.hasFlight ? try moveFlight(to: series, coverage) : 0
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
     let end = image.end(isOfThisBoot: ring.trustsDrained).recovered(at: Clock.realtime())
     try finish(series, archives, end)
-    // Of one that a recovery has sealed which then died, nobody was told.
+    // Of one that a recovery has sealed which then died, nobody was notified.
     if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
     let infos = (try? infos(directory)) ?? []
     return RecoveredSession(
-      identity: image.head.identity, end: end, recordCount: count + flightCount,
+      identity: image.fileHeader.identity, end: end, recordCount: count + flightCount,
       flightRecordCount: flightCount, losses: image.lossesAtDeath,
       archives: infos, sealed: infos.filter { sealed.contains($0.path) },
-      damage: (image.damage + damage).map {
+      corruption: (image.corruption + corruption).map {
         "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes"
       } + (lost.map { ["a frame of \($0.summary.count) records: it was not written whole"] } ?? [])
         + (lostEnd.map { ["archive \(image.newestArchive): \($0.lack.what)"] } ?? []))
@@ -227,12 +230,13 @@ package struct Recovery: ~Copyable {
     return ArchiveOrder.sorted(infos, own: nil, now: Clock.realtime())
   }
 
-  /// Removes archives that did not get a head before their process died: nothing was ever in them.
+  /// Removes archives that did not get a file header before their process died: nothing was ever in
+  /// them.
   private func removeUnfinished(_ directory: borrowing Directory) throws {
     let ownership = try Ownership(of: directory)
     for name in try directory.names() where name.hasSuffix(FileNames.unfinishedSuffix) {
       let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
-      if FileNames.Archive(fileName: final)?.session == image.head.identity.session,
+      if FileNames.Archive(fileName: final)?.session == image.fileHeader.identity.session,
         let status = try directory.status(of: name), !ownership.isForeign(status)
       {
         try directory.remove(name)
@@ -242,18 +246,19 @@ package struct Recovery: ~Copyable {
 
   /// The highest number that an archive of the session has, whether or not it can be read, or had.
   private func newestNumber(_ directory: borrowing Directory) throws -> UInt32 {
-    let session = image.head.identity.session
+    let session = image.fileHeader.identity.session
     let archives = try directory.names().lazy.compactMap { FileNames.Archive(fileName: $0) }
     let newest = archives.filter { $0.session == session }.map(\.number).max() ?? 0
     // A name or a ring may say any number, and there has to be a next one.
     return min(max(newest, image.newestArchive), UInt32.max - (1 << 20))
   }
 
-  /// The session's archives, by rising number, and whether one is damaged so far that nothing of it can be read:
-  /// it is left as it is. One that may have been planted has nothing of the session's, whatever it says.
+  /// The session's archives, by rising number, and whether one is corrupted so far that nothing of
+  /// it can be read: it is left as it is. One that may have been planted has nothing of the
+  /// session's, whatever it says.
   ///
-  /// - Throws: what the system refuses: without an archive that may be read the next time, records would be
-  ///   archived twice.
+  /// - Throws: what the system refuses: without an archive that may be read the next time, records
+  ///   would be archived twice.
   private func archives(
     in directory: borrowing Directory
   ) throws -> (archives: [ArchiveFile], isAnyUnreadable: Bool) {
@@ -262,11 +267,11 @@ package struct Recovery: ~Copyable {
     var others: [String] = []
     let ownership = try Ownership(of: directory)
     for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
-      // One that is not there is told by opening it.
+      // One that is not there is reported by opening it.
       if let status = try directory.status(of: name), !ownership.isOwn(status) { continue }
-      let contents = heads.contents(of: name, in: directory)
+      let contents = fileHeaders.contents(of: name, in: directory)
       let isWanted = isAnyWanted(contents.first)
-      guard isWanted || contents.isHeadLost else {
+      guard isWanted || contents.isFileHeaderLost else {
         others.append(name)
         continue
       }
@@ -278,7 +283,9 @@ package struct Recovery: ~Copyable {
     }
     // The newest one is gone, or the ring is corrupted where it says behind which archive it is.
     let newest = image.newestArchive
-    if image.isStateLost || newest > 0 && !archives.contains(where: { $0.head.number == newest }) {
+    if image.isStateLost
+      || newest > 0 && !archives.contains(where: { $0.fileHeader.number == newest })
+    {
       for name in others { archives += try ownArchives(name, in: directory) ?? [] }
     }
     // Readers believe one of each number: what is only in another has to be archived.
@@ -291,11 +298,11 @@ package struct Recovery: ~Copyable {
   ) throws -> [ArchiveFile]? {
     switch try Self.open(name, in: directory) {
     case .archives(let found):
-      if found.first?.head.id == image.resumed, let last = found.last {
-        try cutTornHead(behind: last, name, directory)
+      if found.first?.fileHeader.id == image.resumed, let last = found.last {
+        try cutTornFileHeader(behind: last, name, directory)
       }
-      return found.filter { $0.head.identity.session == image.head.identity.session }
-    case .damaged: return nil
+      return found.filter { $0.fileHeader.identity.session == image.fileHeader.identity.session }
+    case .corrupted: return nil
     case .gone: return []
     }
   }
@@ -303,15 +310,16 @@ package struct Recovery: ~Copyable {
   /// Whether a file that begins with one of them may have archives of the session: its own, or that
   /// behind which the session began its own.
   private func isAnyWanted(_ first: [ArchiveID]) -> Bool {
-    let (session, resumed) = (image.head.identity.session, image.resumed)
+    let (session, resumed) = (image.fileHeader.identity.session, image.resumed)
     return first.contains { $0.session == session || $0 == resumed }
   }
 
-  /// Cuts off what there is of a head that the process was writing when it died: without it, the file is closed as it was before.
-  private func cutTornHead(
+  /// Cuts off what there is of a file header that the process was writing when it died: without it,
+  /// the file is closed as it was before.
+  private func cutTornFileHeader(
     behind last: ArchiveFile, _ name: String, _ directory: borrowing Directory
   ) throws {
-    guard let end = last.closedEnd, case .head = last.tail else { return }
+    guard let end = last.closedEnd, case .fileHeader = last.tail else { return }
     // Unless another goes on with it just now.
     let torn = try LockedFile { () throws(SystemError) in
       try directory.openFile(name, [.read, .write])
@@ -322,7 +330,7 @@ package struct Recovery: ~Copyable {
 
   private enum Opened {
     case archives([ArchiveFile])
-    case damaged
+    case corrupted
     case gone
   }
 
@@ -336,16 +344,17 @@ package struct Recovery: ~Copyable {
       guard try directory.status(of: name) == nil else { throw error }
       return .gone
     } catch let error as LogError where error.systemErrorNumber == 0 && error.code != .system {
-      return .damaged
+      return .corrupted
     }
   }
 
-  /// Reads the frames that hold records which the ring still has: the ring goes after its recovery, so the
-  /// header of a frame is no proof of them. After the machine went down, the payload may be missing; a bad
-  /// disk damages it at any time.
+  /// Reads the frames that hold records which the ring still has: the ring goes after its recovery,
+  /// so the header of a frame is no proof of them. After the machine went down, the payload may be
+  /// missing; a bad disk corrupts it at any time.
   ///
-  /// - Throws: what the system refuses: the payload may be read the next time, and its records be there twice.
-  private func dropDamaged(_ archives: [ArchiveFile], _ coverage: inout Coverage) throws {
+  /// - Throws: what the system refuses: the payload may be read the next time, and its records be
+  ///   there twice.
+  private func dropCorrupted(_ archives: [ArchiveFile], _ coverage: inout Coverage) throws {
     let present = Set(image.segments.map(\.header.generation))
     for archive in archives {
       for frame in archive.frames
@@ -366,10 +375,10 @@ package struct Recovery: ~Copyable {
     _ archives: [ArchiveFile], isCut: Bool, _ directory: borrowing Directory
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
-    // One that is there twice is not gone on with: the other has its next ordinals, too. One that was cut
-    // keeps its end, so that everybody sees it.
+    // One that is there twice is not gone on with: the other has its next ordinals, too. One that
+    // was cut keeps its end, so that everybody sees it.
     if !isCut, let last = archives.last, !last.isClosed, last.isLast, last.isSound,
-      archives.count(where: { $0.head.id == last.head.id }) == 1
+      archives.count(where: { $0.fileHeader.id == last.fileHeader.id }) == 1
     {
       let name = String(last.path.split(separator: "/").last ?? "")
       let file = try LockedFile { () throws(SystemError) in
@@ -380,15 +389,16 @@ package struct Recovery: ~Copyable {
         resuming: last, file, compressionLevel: settings.compressionLevel)
     }
     return ArchiveSeries(
-      in: try Directory.open(directory.path), image.head.identity, settings,
+      in: try Directory.open(directory.path), image.fileHeader.identity, settings,
       // Another session's file may have one that is in no name.
-      number: max(try newestNumber(directory), archives.last?.head.number ?? 0), current: current)
+      number: max(try newestNumber(directory), archives.last?.fileHeader.number ?? 0),
+      current: current)
   }
 
   /// - Returns: How many there were, and where there should be more.
   private func moveRecords(
     to series: ArchiveSeries, _ coverage: Coverage
-  ) throws -> (count: Int, damage: [Corruption]) {
+  ) throws -> (count: Int, corruption: [Corruption]) {
     let (image, trustsDrained) = (image, ring.trustsDrained)
     let runs = runs { segment, record, offset in
       if image.isFlight(record) { return .left }
@@ -401,7 +411,7 @@ package struct Recovery: ~Copyable {
     let count = try move(&collector, to: series, FrameHeader(.records)) { collector in
       try ring.note(collector.runs, &noted)
     }
-    return (count, collector.runs.flatMap { damage(in: $0, coverage) })
+    return (count, collector.runs.flatMap { corruption(in: $0, coverage) })
   }
 
   /// Moves the flight records that are left: what led to the end of the process.
@@ -432,7 +442,7 @@ package struct Recovery: ~Copyable {
     image.segments.map { segment in
       SegmentRun(
         index: segment.index, header: segment.header,
-        scanner: image.scanner(of: segment, looksBehindZeros: true),
+        scanner: image.scanner(of: segment, scansBehindZeros: true),
         number: areFlight ? nil : segment.header.firstNumber,
         fate: { fate(segment, $0, $1) })
     }
@@ -467,9 +477,9 @@ package struct Recovery: ~Copyable {
   }
 
   /// What of a segment could not be read and no archive has.
-  private func damage(in run: SegmentRun, _ coverage: Coverage) -> [Corruption] {
-    let start = image.head.geometry.offset(ofSegment: run.index)
-    return run.damage.compactMap { range in
+  private func corruption(in run: SegmentRun, _ coverage: Coverage) -> [Corruption] {
+    let start = image.fileHeader.geometry.offset(ofSegment: run.index)
+    return run.corruption.compactMap { range in
       if image.isDone(range, run.header, coverage, trustsDrained: ring.trustsDrained) { return nil }
       return Corruption(
         start + range.lowerBound..<start + range.upperBound,
@@ -477,7 +487,8 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// Says in the session's last archive how it ended, unless a recovery that died after this already did.
+  /// Says in the session's last archive how it ended, unless a recovery that died after this
+  /// already did.
   private func finish(
     _ series: ArchiveSeries, _ archives: [ArchiveFile], _ end: SessionEnd
   ) throws {

@@ -1,10 +1,12 @@
 package import MMLogFormat
 package import MMLogSystem
 
-/// A copy of what is in a ring file, checked: of a dead ring, or of a live one while its process goes on.
+/// A copy of what is in a ring file, checked: of a dead ring, or of a live one while its process
+/// goes on.
 ///
-/// A copy and not a map: a file truncated by someone else would end the reader with SIGBUS. Of free segments, and of
-/// what is empty of others, nothing is kept: it takes no more memory than the file has in it, whatever it says.
+/// A copy and not a map: a file truncated by someone else would end the reader with SIGBUS. Of free
+/// segments, and of what is empty of others, nothing is kept: it takes no more memory than the file
+/// has in it, whatever it says.
 package final class RingImage {
   /// A segment in use, copied.
   package struct Segment {
@@ -16,12 +18,13 @@ package final class RingImage {
   }
 
   package let path: String
-  package let head: RingHead
+  package let fileHeader: RingHeader
   /// False if the process died, or is alive.
   package let isClosedCleanly: Bool
   /// Whether nothing can be known of the session's state.
   package let isStateLost: Bool
-  /// The number of the newest archive that was begun, whether or not it still is there; 0 if there was none.
+  /// The number of the newest archive that was begun, whether or not it still is there; 0 if there
+  /// was none.
   package let newestArchive: UInt32
   /// How many frames it has at least, and whether it was sealed: see ``SessionStateLayout``.
   package let newestFrames: UInt32
@@ -43,79 +46,82 @@ package final class RingImage {
   /// The segments in use, by rising generation.
   package let segments: [Segment]
   /// Bytes of the ring that could not be read.
-  package let damage: [Corruption]
+  package let corruption: [Corruption]
   /// What has been read of the file, each part in its place.
   private let memory: SparseMemory
 
   /// Copies and checks the ring in `file`.
   ///
-  /// A thread's records are copied up to some moment: where one of its segments is there, so are all before it.
+  /// A thread's records are copied up to some moment: where one of its segments is there, so are
+  /// all before it.
   ///
   /// - Parameters:
   ///   - knownDictionary: How many bytes of the dictionary are known: what they hold is left out.
-  ///   - resume: Up to where a generation's records are known, and need not be copied again, as an offset from
-  ///     the segment's start; nil for one that is new. Default: all are new.
-  /// - Throws: ``LogError`` if nothing of it can be read; damage to a part of it is told by ``damage``.
+  ///   - resume: Up to where a generation's records are known, and need not be copied again, as an
+  ///     offset from the segment's start; nil for one that is new. Default: all are new.
+  /// - Throws: ``LogError`` if nothing of it can be read; corruption of a part of it is reported by
+  ///   ``corruption``.
   package init(
     _ file: borrowing File, knownDictionary: Int = 0, resume: (UInt64) -> Int? = { _ in nil }
   ) throws(LogError) {
     path = file.path
-    let head = try Self.head(of: file)
-    self.head = head
+    let fileHeader = try Self.fileHeader(of: file)
+    self.fileHeader = fileHeader
 
     var copy: RingCopy
     do {
-      copy = try RingCopy(file, head, knownDictionary: knownDictionary, resume)
+      copy = try RingCopy(file, fileHeader, knownDictionary: knownDictionary, resume)
     } catch {
       throw LogError(error, while: "Reading the ring failed")
     }
     memory = copy.memory
     segments = copy.segments
     let all = UnsafeRawBufferPointer(memory.bytes)
-    let state = UnsafeRawBufferPointer(rebasing: all[head.areas.sessionState])
+    let state = UnsafeRawBufferPointer(rebasing: all[fileHeader.areas.sessionState])
     let stateWord = state.load(SessionStateLayout.state, as: UInt32.self)
     isClosedCleanly = stateWord == RingLayout.stateClosed
     isStateLost = !isClosedCleanly && stateWord != RingLayout.stateOpen
     if isStateLost {
-      copy.damage.append(Corruption(head.areas.sessionState, "session state: \(stateWord)"))
+      copy.corruption.append(
+        Corruption(fileHeader.areas.sessionState, "session state: \(stateWord)"))
     }
     resumed = ArchiveID(resumedIn: state)
     newestArchive = state.load(SessionStateLayout.newestArchive, as: UInt32.self)
     newestFrames = state.load(SessionStateLayout.newestFrames, as: UInt32.self)
     mark = SessionEnd(state.slice(SessionStateLayout.ending, SessionEndLayout.size))
-    clock = copy.clock(startTime: head.identity.startTime)
+    clock = copy.clock(startTime: fileHeader.identity.startTime)
     losses =
-      LossLedger(UnsafeRawBufferPointer(rebasing: all[head.areas.ledger])) ?? LossLedger()
-    crash = head.areas.crash.flatMap {
+      LossLedger(UnsafeRawBufferPointer(rebasing: all[fileHeader.areas.ledger])) ?? LossLedger()
+    crash = fileHeader.areas.crash.flatMap {
       CrashReport(UnsafeRawBufferPointer(rebasing: all[$0]))
     }
-    survivals = copy.survivals(in: head.areas.crash)
-    if let problem = head.areaProblem { copy.note(problem) }
-    if head.isMended { copy.noteMended(0..<HeadLayout.size, "head") }
+    survivals = copy.survivals(in: fileHeader.areas.crash)
+    if let problem = fileHeader.areaProblem { copy.note(problem) }
+    if fileHeader.isCorrected { copy.noteCorrected(0..<FileHeaderLayout.size, "file header") }
     (dictionary, entries, dictionarySize) = copy.dictionary()
-    damage = copy.damage
+    corruption = copy.corruption
   }
 
   /// Walks over a segment's records. What it gives is valid for as long as the image.
   ///
   /// - Parameters:
   ///   - offset: Where to begin, from the segment's start.
-  ///   - looksBehindZeros: See ``RecordScanner``.
+  ///   - scansBehindZeros: See ``RecordScanner``.
   package func scanner(
-    of segment: Segment, from offset: Int = SegmentLayout.size, looksBehindZeros: Bool
+    of segment: Segment, from offset: Int = SegmentLayout.size, scansBehindZeros: Bool
   ) -> RecordScanner {
     RecordScanner(
       segment.bytes, from: offset, seed: segment.seed,
-      looksBehindZeros: looksBehindZeros, isSealed: segment.header.end > 0)
+      scansBehindZeros: scansBehindZeros, isSealed: segment.header.end > 0)
   }
 
   /// Whether a record is one that no archive has before it is captured.
-  package func isFlight(_ record: RecordView) -> Bool { record.level < head.archiveLevel }
+  package func isFlight(_ record: RecordView) -> Bool { record.level < fileHeader.archiveLevel }
 
-  /// Whether flight records of it count: of a session that was closed, they are given up.
-  package var hasFlight: Bool { head.archiveLevel > .trace && !isClosedCleanly }
+  /// Whether flight records of it count: of a session that was closed, they are evicted.
+  package var hasFlight: Bool { fileHeader.archiveLevel > .trace && !isClosedCleanly }
 
-  /// Whether an archive has a record, or it is one that is given up.
+  /// Whether an archive has a record, or it is one that is evicted.
   package func isDone(
     _ record: RecordView, _ segment: Segment, offset: Int, _ coverage: Coverage,
     trustsDrained: Bool
@@ -141,11 +147,12 @@ package final class RingImage {
   /// Whether the newest archive may have been sealed, so that a limit may have deleted it.
   package var mayNewestBeSealed: Bool { newestFrames & SessionStateLayout.mayBeSealed != 0 }
 
-  /// Whether the machine has been running since the ring was written, if it was last started as `bootID` says.
+  /// Whether the machine has been running since the ring was written, if it was last started as
+  /// `bootID` says.
   ///
   /// Zeros: that is not known, and then it may have been down meanwhile.
   package func isOfBoot(_ bootID: [UInt8]) -> Bool {
-    head.identity.isOfBoot(bootID)
+    fileHeader.identity.isOfBoot(bootID)
   }
 
   /// What was lost, if the process does not live any more: with the records that it could not make
@@ -167,12 +174,14 @@ package final class RingImage {
     return mark ?? SessionEnd(isOfThisBoot ? .killed : .powerLost, time: clock.wall)
   }
 
-  /// Reads and checks the head of a ring.
+  /// Reads and checks the header of a ring.
   ///
   /// - Throws: ``LogError`` if it cannot be read, or is none of a ring.
-  package static func head(of file: borrowing File) throws(LogError) -> RingHead {
+  package static func fileHeader(of file: borrowing File) throws(LogError) -> RingHeader {
     do {
-      return try file.bytes(at: 0, count: RingLayout.headSize).withUnsafeBytes { try RingHead($0) }
+      return try file.bytes(at: 0, count: RingLayout.fileHeaderSize).withUnsafeBytes {
+        try RingHeader($0)
+      }
     } catch {
       throw LogError(error, while: "Reading the ring failed", path: file.path)
     }
@@ -183,7 +192,7 @@ package final class RingImage {
 private struct RingCopy {
   let memory: SparseMemory
   var segments: [RingImage.Segment] = []
-  var damage: [Corruption] = []
+  var corruption: [Corruption] = []
   private let geometry: RingGeometry
   private let areas: RingAreas
   private let session: SessionID
@@ -196,14 +205,16 @@ private struct RingCopy {
 
   /// Reads what of the ring is there. Bytes that a truncated file lacks are zero.
   init(
-    _ file: borrowing File, _ head: RingHead, knownDictionary: Int, _ resume: (UInt64) -> Int?
+    _ file: borrowing File, _ fileHeader: RingHeader, knownDictionary: Int,
+    _ resume: (UInt64) -> Int?
   ) throws(SystemError) {
-    (geometry, areas) = (head.geometry, head.areas)
-    session = head.identity.session
-    isOfThisBoot = head.identity.isOfBoot(Host.bootID())
+    (geometry, areas) = (fileHeader.geometry, fileHeader.areas)
+    session = fileHeader.identity.session
+    isOfThisBoot = fileHeader.identity.isOfBoot(Host.bootID())
     let dictionary = geometry.dictionaryOffset..<geometry.dictionaryOffset + geometry.dictionarySize
     newEntries = dictionary.dropFirst(knownDictionary)
-    // Not what the head claims: what is there. The head must be; all else may be missing.
+    // Not what the file header claims: what is there. The file header must be; all else may be
+    // missing.
     present = min(try file.status().size, geometry.fileSize)
     memory = try SparseMemory(max(present, geometry.segmentsOffset))
     for area in [areas.sessionState, areas.clocks, areas.ledger, areas.crash] {
@@ -216,17 +227,18 @@ private struct RingCopy {
     // After the segments: what their records refer to was in it before they were.
     try memory.read(file, newEntries)
     if present < geometry.fileSize {
-      damage.append(
+      corruption.append(
         Corruption(present..<geometry.fileSize, "missing: the file is truncated"))
     }
     segments.sort { $0.header.generation < $1.header.generation }
   }
 
-  /// Looks at all headers, twice, before any segment is copied, and passes over uses of segments that began meanwhile.
+  /// Inspects all headers, twice, before any segment is copied, and passes over uses of segments
+  /// that began meanwhile.
   ///
-  /// While one segment is looked at, a thread may go on in another one that was looked at before, and was free then, and from
-  /// there in one that is still to come. What the second look finds in addition has begun since, and so has what
-  /// has a later generation.
+  /// While one segment is inspected, a thread may go on in another one that was inspected before,
+  /// and was free then, and from there in one that is still to come. What the second scan finds in
+  /// addition has begun since, and so has what has a later generation.
   private mutating func copySegments(
     _ file: borrowing File, _ resume: (UInt64) -> Int?
   ) throws(SystemError) {
@@ -250,12 +262,14 @@ private struct RingCopy {
     }
   }
 
-  /// Whether a segment's header, which has been read, is not of the use that the ring notes apart from it.
+  /// Whether a segment's header, which has been read, is not of the use that the ring notes apart
+  /// from it.
   ///
-  /// The note is made after the header, and removed before it. So it contradicts the header if it was there
-  /// before the header was read, and still is.
+  /// The note is made after the header, and removed before it. So it contradicts the header if it
+  /// was there before the header was read, and still is.
   ///
-  /// - Parameter seed: Of the generation in the header; nil: the header says that the segment is free.
+  /// - Parameter seed: Of the generation in the header; nil: the header says that the segment is
+  ///   free.
   private func contradictsUse(
     of index: Int, seed: UInt32?, _ file: borrowing File
   ) throws(SystemError) -> Bool {
@@ -273,12 +287,12 @@ private struct RingCopy {
 
   private mutating func note(_ segment: Int, _ problem: String) {
     let start = geometry.offset(ofSegment: segment)
-    damage.append(
+    corruption.append(
       Corruption(
         start..<min(start + geometry.segmentSize, present), "segment \(segment): \(problem)"))
   }
 
-  /// Looks at the header of each segment, and gives index and generation of those in use to `body`.
+  /// Inspects the header of each segment, and gives index and generation of those in use to `body`.
   private func forEachUse(
     _ file: borrowing File, _ body: (Int, UInt64) -> Void
   ) throws(SystemError) {
@@ -294,7 +308,7 @@ private struct RingCopy {
       let part = UnsafeRawBufferPointer(header)
       // As it stands there, right or wrong: whether it is the same later is all that it has to say.
       let generation = part.load(SegmentLayout.generation, as: UInt64.self)
-      _ = header.mendSegmentHeader()
+      _ = header.correctSegmentHeader()
       if (try? SegmentHeader(part, size: geometry.segmentSize))?.isFree == true { continue }
       body(index, generation)
     }
@@ -305,13 +319,13 @@ private struct RingCopy {
   ) throws(SystemError) {
     let offset = geometry.offset(ofSegment: index)
     let size = min(geometry.segmentSize, present - offset)
-    // What begins where the known part ends is looked at first: mostly there is nothing new.
+    // What begins where the known part ends is inspected first: mostly there is nothing new.
     if let resume, try word(file, at: offset + resume, within: offset + size) == 0 { return }
     let target = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[offset..<offset + size])
     let part = UnsafeRawBufferPointer(target)
     try memory.read(file, offset..<offset + size)
     let written = part.load(SegmentLayout.generation, as: UInt64.self)
-    let isMended = target.mendSegmentHeader()
+    let isCorrected = target.correctSegmentHeader()
     var header: SegmentHeader
     do {
       header = try SegmentHeader(part, size: geometry.segmentSize)
@@ -326,7 +340,7 @@ private struct RingCopy {
     guard !header.isFree, written == generation,
       try word(file, at: offset + SegmentLayout.generation, within: offset + size) == generation
     else { return }
-    let seed = checkSeed(session: session, generation: header.generation)
+    let seed = checksumSeed(session: session, generation: header.generation)
     header.captured = captured(ofSegment: index, seed) ?? header.captured
     if try contradictsUse(of: index, seed: seed, file) {
       note(index, "its header, or what the ring notes of its use, is of another use")
@@ -334,16 +348,18 @@ private struct RingCopy {
     segments.append(
       RingImage.Segment(
         index: index, header: header, bytes: writtenPart(part, end: header.end), seed: seed))
-    if isMended { noteMended(offset..<offset + SegmentLayout.size, "header of segment \(index)") }
+    if isCorrected {
+      noteCorrected(offset..<offset + SegmentLayout.size, "header of segment \(index)")
+    }
   }
 
-  /// How many survived signals there is no record of; 0 if that cannot be told.
+  /// How many survived signals there is no record of; 0 if that cannot be determined.
   mutating func survivals(in place: Range<Int>?) -> UInt8 {
     guard let place else { return 0 }
     let report = UnsafeRawBufferPointer(rebasing: memory.bytes[place])
     if let count = CrashReport.survivals(report) { return count }
-    let word = place.lowerBound..<place.lowerBound + CrashLayout.check
-    damage.append(Corruption(word, "the number of fatal signals that the process survived"))
+    let word = place.lowerBound..<place.lowerBound + CrashLayout.checksum
+    corruption.append(Corruption(word, "the number of fatal signals that the process survived"))
     return 0
   }
 
@@ -355,14 +371,14 @@ private struct RingCopy {
 
   /// Notes what is wrong with the table of the areas.
   mutating func note(_ areaProblem: String) {
-    let table = HeadLayout.size..<RingLayout.headSize
-    damage.append(Corruption(table, "area table: \(areaProblem)"))
+    let table = FileHeaderLayout.size..<RingLayout.fileHeaderSize
+    corruption.append(Corruption(table, "area table: \(areaProblem)"))
   }
 
-  /// Notes damage that costs nothing.
-  mutating func noteMended(_ range: Range<Int>, _ what: String) {
-    damage.append(
-      Corruption(range, "\(what): one bit was wrong, and is put right"))
+  /// Notes corruption that costs nothing.
+  mutating func noteCorrected(_ range: Range<Int>, _ what: String) {
+    corruption.append(
+      Corruption(range, "\(what): one bit was wrong, and is corrected"))
   }
 
   /// A segment as far as it has been written, and the word behind that.
@@ -381,7 +397,7 @@ private struct RingCopy {
       guard length > 0, length <= part.count - offset else { return part.count }
       offset += length
     }
-    // Whether it is empty behind a zero word, is not known before all of it has been looked at.
+    // Whether it is empty behind a zero word, is not known before all of it has been inspected.
     for rest in stride(from: offset, through: part.count - wordSize, by: wordSize)
     where part.load(rest, as: UInt64.self) != 0 { return part.count }
     return offset
@@ -405,7 +421,7 @@ private struct RingCopy {
       if isUnfinished || ClockPair(bytes) != nil { continue }
       // Only if it is not being written just now.
       guard try file.bytes(at: place, count: bytes.count).elementsEqual(bytes) else { continue }
-      damage.append(
+      corruption.append(
         Corruption(place..<place + bytes.count, "a clock reading"))
     }
   }
@@ -430,10 +446,10 @@ private struct RingCopy {
     LogDictionary, [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)], Int
   ) {
     let start = newEntries.lowerBound
-    let seed = checkSeed(session: session, generation: 0)
+    let seed = checksumSeed(session: session, generation: 0)
     let area = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[newEntries])
-    for entry in area.mendEntries(seed: seed) {
-      noteMended(start + entry.lowerBound..<start + entry.upperBound, "dictionary")
+    for entry in area.correctEntries(seed: seed) {
+      noteCorrected(start + entry.lowerBound..<start + entry.upperBound, "dictionary")
     }
     var scanner = EntryScanner(UnsafeRawBufferPointer(area), seed: seed)
     var dictionary = LogDictionary()
@@ -441,13 +457,13 @@ private struct RingCopy {
     while let entry = scanner.next() {
       guard dictionary.insert(entry.entry) else {
         let rest = start + scanner.offset..<newEntries.upperBound
-        damage.append(Corruption(rest, "dictionary: too many entries"))
+        corruption.append(Corruption(rest, "dictionary: too many entries"))
         break
       }
       entries.append(entry)
     }
-    for range in scanner.damage {
-      damage.append(
+    for range in scanner.corruption {
+      corruption.append(
         Corruption(start + range.lowerBound..<start + range.upperBound, "dictionary"))
     }
     return (dictionary, entries, start + scanner.offset - geometry.dictionaryOffset)

@@ -1,17 +1,17 @@
 /// Named steps at which a crash test may end the process. Nothing in release builds.
 ///
-/// Each is a state that a process may leave behind and that no system call marks, or that is worth being hit on purpose.
-/// `Tools/torture crash` dies at every one of them.
+/// Each is a state that a process may leave behind and that no system call marks, or that is worth
+/// being hit on purpose. `Tools/torture crash` dies at every one of them.
 package enum TestPoint: UInt8, CaseIterable, Sendable {
   // A ring is made.
-  case ringCreated, ringLocked, ringMapped, ringHeadWritten, ringNamed
+  case ringCreated, ringLocked, ringMapped, ringHeaderWritten, ringNamed
 
   // A segment is taken, written, sealed.
   case segmentOpening, segmentSealing
   case dictionaryAdding, recordBuilt, fragmentWritten, overflowLocked
 
   // A segment is given up to newer records, or emptied after it was archived.
-  case discardClaimed, discardFragmentCounted, discardCounted
+  case discardAcquired, discardFragmentCounted, discardCounted
   case segmentFreeing, segmentFreed
 
   // Flight records are left in the ring, and captured.
@@ -21,7 +21,7 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
   case drainerBeforeFrame, drainerAfterFrame, drainerPublished, drainerFreed
 
   // An archive is begun, written and closed.
-  case archiveCreated, archiveHeadWritten, archiveNamed, archiveResumed, archiveFrameWritten
+  case archiveCreated, archiveHeaderWritten, archiveNamed, archiveResumed, archiveFrameWritten
   case archiveBeforeTrailer, archiveTrailerWritten, archiveSynced, archiveClosed
 
   // Archives that a limit does not allow are deleted; what is noted about one is changed.

@@ -1,7 +1,7 @@
 package import MMLogSystem
 
-/// Rings that a process left which died while it made them, on a file system where each file has a name: nothing was ever logged into
-/// one, and each takes a whole ring's space.
+/// Rings that a process left which died while it made them, on a file system where each file has a
+/// name: nothing was ever logged into one, and each takes a whole ring's space.
 package enum UnfinishedRings {
   /// How old one is before it is taken for left over, in nanoseconds: a minute.
   ///

@@ -1,6 +1,6 @@
 #if SwiftLog
-  // What a file names that opens a store and bootstraps swift-log: so it imports Logging and this module. Not MMLog's `Logger`
-  // and `LogEvent`, which Logging has, too.
+  // What a file names that opens a store and bootstraps swift-log: so it imports Logging and this
+  // module. Not MMLog's `Logger` and `LogEvent`, which Logging has, too.
   @_exported public import enum MMLogFormat.Level
   @_exported public import class MMLog.LogStore
   @_exported public import struct MMLog.Privacy

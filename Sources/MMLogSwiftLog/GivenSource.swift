@@ -2,7 +2,8 @@
   import Logging
 
   extension Logging.LogEvent {
-    /// The source, unless it is the module that the file's name begins with, which swift-log takes where none is given.
+    /// The source, unless it is the module that the file's name begins with, which swift-log takes
+    /// where none is given.
     var givenSource: String? {
       // Made anew each time that it is asked for.
       let source = source

@@ -4,9 +4,11 @@
   import MMLogFormat
 
   extension MMLogHandler {
-    /// Adds to a record an event's metadata, then its provider's and the handler's, and what is known of its error and source.
+    /// Adds to a record an event's metadata, then its provider's and the handler's, and what is
+    /// known of its error and source.
     ///
-    /// They are not merged into one dictionary, which would allocate it: keys that went before are passed over.
+    /// They are not merged into one dictionary, which would allocate it: keys that went before are
+    /// passed over.
     func writeFields(
       of event: Logging.LogEvent, _ provided: Logging.Logger.Metadata?,
       to record: inout RecordCursor
@@ -40,7 +42,8 @@
     }
   }
 
-  /// The metadata that goes with an event, by precedence. What the error says of itself goes before all of it.
+  /// The metadata that goes with an event, by precedence. What the error says of itself goes before
+  /// all of it.
   private struct EventPairs {
     typealias Metadata = Logging.Logger.Metadata
 

@@ -12,17 +12,21 @@
   /// LoggingSystem.bootstrap { MMLogHandler(label: $0, store: store) }
   /// ```
   ///
-  /// Everything that a logger of swift-log is given is recorded: the message as one text, metadata with its structure
-  /// (and integers, floating-point numbers and Booleans with their types), what an error says of itself as `error.message` and
-  /// `error.type`, as swift-log's own handler has it, and the source, if one is given, as `source`. Where the logger's
-  /// metadata, its provider's and the event's have the same key, the event's wins, then the provider's.
+  /// Everything that a logger of swift-log is given is recorded: the message as one text, metadata
+  /// with its structure (and integers, floating-point numbers and Booleans with their types), what
+  /// an error says of itself as `error.message` and `error.type`, as swift-log's own handler has
+  /// it, and the source, if one is given, as `source`. Where the logger's metadata, its provider's
+  /// and the event's have the same key, the event's wins, then the provider's.
   ///
-  /// A handler is a value, as swift-log wants it: changes of a copy change no other. Calls may be made from any thread and task, in `deinit`
-  /// and while the process exits. After ``/MMLog/LogStore/close()`` they are dropped and counted. Loggers that were made before the bootstrap keep
-  /// the handler that swift-log gave them, which prints.
+  /// A handler is a value, as swift-log wants it: changes of a copy change no other. Calls may be
+  /// made from any thread and task, in `deinit` and while the process exits. After
+  /// ``/MMLog/LogStore/close()`` they are dropped and counted. Loggers that were made before the
+  /// bootstrap keep the handler that swift-log gave them, which prints.
   ///
-  /// A call neither locks nor enters the kernel. It allocates nothing itself but what ``recordsSource`` asks for. swift-log's message is a `String`, which is
-  /// made before, and texts of other types in the metadata are made during the call. To record typed arguments, use ``/MMLog/LogStore``'s own loggers.
+  /// A call neither locks nor enters the kernel. It allocates nothing itself but what
+  /// ``recordsSource`` asks for. swift-log's message is a `String`, which is made before, and texts
+  /// of other types in the metadata are made during the call. To record typed arguments, use
+  /// ``/MMLog/LogStore``'s own loggers.
   public struct MMLogHandler: LogHandler {
     private let logger: MMLog.Logger
     private var ownLevel: Logging.Logger.Level?
@@ -30,28 +34,34 @@
     /// Metadata that goes with every message of this handler.
     public var metadata: Logging.Logger.Metadata = [:]
 
-    /// Gives metadata that goes with a message when it is logged, such as what is in a task-local value.
+    /// Gives metadata that goes with a message when it is logged, such as what is in a task-local
+    /// value.
     public var metadataProvider: Logging.Logger.MetadataProvider?
 
-    /// Which values are private, by their attributes. Default: ``ValuePrivacy``, if a value has that attribute.
+    /// Which values are private, by their attributes. Default: ``ValuePrivacy``, if a value has
+    /// that attribute.
     public var privacy: @Sendable (Logging.Logger.MetadataValueAttributes) -> Privacy = {
       $0[ValuePrivacy.self]?.privacy ?? .public
     }
 
-    /// Whether the source that a call gives, as in `logger.info("…", source: "Matching")`, is recorded as `source`. Default: it is.
+    /// Whether the source that a call gives, as in `logger.info("…", source: "Matching")`, is
+    /// recorded as `source`. Default: it is.
     ///
-    /// swift-log makes a text of the module's name for each event that is asked for its source, whether or not the call gives one. That takes
-    /// longer than all else that this handler does for a short message, and allocates if the name is longer than 15 bytes. Where no call gives a source,
-    /// `false` saves it.
+    /// swift-log makes a text of the module's name for each event that is asked for its source,
+    /// whether or not the call gives one. That takes longer than all else that this handler does
+    /// for a short message, and allocates if the name is longer than 15 bytes. Where no call gives
+    /// a source, `false` saves it.
     public var recordsSource = true
 
     /// Makes a handler for one label.
     ///
     /// - Parameters:
-    ///   - label: Names the part of the service that logs. Handlers of the same label share the level that the store has for it.
-    ///   - store: Where records go. The handler keeps it from being freed, not from being closed; after ``/MMLog/LogStore/close()``, records are
-    ///     dropped and counted.
-    ///   - metadataProvider: Gives metadata at each message. Default: what swift-log was bootstrapped with.
+    ///   - label: Names the part of the service that logs. Handlers of the same label share the
+    ///     level that the store has for it.
+    ///   - store: Where records go. The handler keeps it from being freed, not from being closed;
+    ///     after ``/MMLog/LogStore/close()``, records are dropped and counted.
+    ///   - metadataProvider: Gives metadata at each message. Default: what swift-log was
+    ///     bootstrapped with.
     /// - Complexity: O(1) if the label is known already.
     public init(
       label: String, store: LogStore,
@@ -63,8 +73,10 @@
 
     /// The lowest level that is recorded.
     ///
-    /// As long as it was not set, the store's level for the label, as it is at that moment (``/MMLog/LogStore/setLevel(_:for:)``); afterwards what it
-    /// was set to, for this handler and its copies. As long as somebody outside has set another (`mmlog-decode --set-level`), it is that one.
+    /// As long as it was not set, the store's level for the label, as it is at that moment
+    /// (``/MMLog/LogStore/setLevel(_:for:)``); afterwards what it was set to, for this handler and
+    /// its copies. As long as somebody outside has set another (`mmlog-decode --set-level`), it is
+    /// that one.
     public var logLevel: Logging.Logger.Level {
       get {
         if let level = logger.levelFromOutside { return Logging.Logger.Level(level) }

@@ -1,9 +1,10 @@
 #if DEBUG
   import Synchronization
 
-  /// Tells a test of system calls as they are made, so that it can record what a power cut would leave of files.
+  /// Informs a test of system calls as they are made, so that it can record what a power cut would
+  /// leave of files.
   ///
-  /// Debug builds only. Calls that a ``ForcedFault`` keeps from being made are not told.
+  /// Debug builds only. Calls that a ``ForcedFault`` keeps from being made are not reported.
   package enum CallObserver {
     /// Where a call is.
     package enum Phase: Sendable {
@@ -23,7 +24,7 @@
       }
     }
 
-    static func tell(_ call: SystemCall, _ path: @autoclosure () -> String, _ phase: Phase) {
+    static func report(_ call: SystemCall, _ path: @autoclosure () -> String, _ phase: Phase) {
       // Without a lock while nobody listens: calls are made in signal handlers and after fork too.
       if !isObserving.load(ordering: .acquiring) { return }
       let path = path()

@@ -15,7 +15,8 @@ package enum Clock {
   }
 
   #if DEBUG
-    /// Has this process see the wall clock so many nanoseconds before what it is, as if someone had set it.
+    /// Has this process see the wall clock so many nanoseconds before what it is, as if someone had
+    /// set it.
     package static func setRealtime(back span: Int64) { setBack.store(span, ordering: .relaxed) }
 
     private static let setBack = Atomic<Int64>(0)
@@ -30,7 +31,8 @@ package enum Clock {
   /// started anew.
   package static func ticks() -> UInt64 { mmlog_ticks() }
 
-  /// When the machine was started, in nanoseconds since 1970 by the present ``realtime()``: CLOCK_BOOTTIME.
+  /// When the machine was started, in nanoseconds since 1970 by the present ``realtime()``:
+  /// CLOCK_BOOTTIME.
   package static func bootTime() -> Int64 {
     realtime() &- Int64(bitPattern: sinceBoot())
   }

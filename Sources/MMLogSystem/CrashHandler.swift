@@ -1,14 +1,16 @@
 import CMMLog
 
-/// A place in a mapped ring, to which the process's handlers of fatal signals write what happened: signal, address, registers, and
-/// return addresses with the build ids of the programs that they are in.
+/// A place in a mapped ring, to which the process's handlers of fatal signals write what happened:
+/// signal, address, registers, and return addresses with the build ids of the programs that they
+/// are in.
 ///
 /// It goes away before the ring is unmapped.
 package struct CrashPlace: ~Copyable, @unchecked Sendable {
   // What changes in it, a handler changes.
   private let place: UnsafeMutablePointer<mmlog_crash_report>
 
-  /// Has SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS handled from now on, if they are not yet: sigaction(2).
+  /// Has SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS handled from now on, if they
+  /// are not yet: sigaction(2).
   ///
   /// The handlers that were set before are called after that. Not from two threads at once.
   package static func start() throws(SystemError) {
@@ -16,17 +18,17 @@ package struct CrashPlace: ~Copyable, @unchecked Sendable {
     readModules()
   }
 
-  /// Notes which programs and libraries are loaded: dl_iterate_phdr(3). Any thread, but not in a handler; does
-  /// nothing before ``start()``.
+  /// Notes which programs and libraries are loaded: dl_iterate_phdr(3). Any thread, but not in a
+  /// handler; does nothing before ``start()``.
   ///
   /// - Complexity: O(1) if they are those of the last time, else O(their number).
   package static func readModules() { mmlog_crash_read_modules() }
 
   /// In a child of fork(2), before anything else of this type. Async-signal-safe.
-  package static func reinitialise() { mmlog_crash_forked() }
+  package static func reinitialize() { mmlog_crash_forked() }
 
-  /// Gives the calling thread a stack for handlers, if it has none: sigaltstack(2). Without, an overflow of its own stack is not
-  /// recorded. Async-signal-safe; does nothing before ``start()``.
+  /// Gives the calling thread a stack for handlers, if it has none: sigaltstack(2). Without, an
+  /// overflow of its own stack is not recorded. Async-signal-safe; does nothing before ``start()``.
   package static func guardThread() { mmlog_crash_guard_thread() }
 
   /// Takes that away, at the thread's end.
@@ -41,12 +43,13 @@ package struct CrashPlace: ~Copyable, @unchecked Sendable {
     guard mmlog_crash_add(place) else { return nil }
   }
 
-  /// Whether it has a report whose handler has returned, or was left by its thread: unless the process
-  /// ends now, it has survived. Any thread, but not in a handler; some system calls while one runs.
+  /// Whether it has a report whose handler has returned, or was left by its thread: unless the
+  /// process ends now, it has survived. Any thread, but not in a handler; some system calls while
+  /// one runs.
   package borrowing func hasReturned() -> Bool { mmlog_crash_has_returned(place) }
 
-  /// Takes such a report, frees the place for the next, and counts a survival; nil if there is none,
-  /// or too many are counted.
+  /// Takes such a report, frees the place for the next, and counts a survival; nil if there is
+  /// none, or too many are counted.
   package borrowing func take() -> [UInt8]? {
     var report = mmlog_crash_report()
     guard mmlog_crash_take(place, &report) else { return nil }

@@ -23,7 +23,7 @@ extension Directory {
     return names
   }
 
-  /// The next entry, nil at the end: readdir(3) tells that from an error by errno alone.
+  /// The next entry, nil at the end: readdir(3) distinguishes that from an error by errno alone.
   private func nextEntry(_ stream: OpaquePointer) throws(SystemError) -> UnsafePointer<dirent>? {
     var entry: UnsafeMutablePointer<dirent>?
     _ = try retrying(.readdir, path) {

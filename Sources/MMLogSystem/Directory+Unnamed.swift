@@ -2,14 +2,14 @@ import CMMLog
 import Glibc
 
 extension Directory {
-  /// Makes an empty file for reading and writing that has no name yet, and is gone with the process however that ends: openat(2)
-  /// O_TMPFILE.
+  /// Makes an empty file for reading and writing that has no name yet, and is gone with the process
+  /// however that ends: openat(2) O_TMPFILE.
   ///
   /// - Parameters:
   ///   - name: the name that it is to get, for errors.
   ///   - mode: its permissions, less the process's umask.
-  /// - Throws: EOPNOTSUPP or EISDIR where the file system or the kernel knows no such files, EOPNOTSUPP where no name could be
-  ///   given to one.
+  /// - Throws: EOPNOTSUPP or EISDIR where the file system or the kernel knows no such files,
+  ///   EOPNOTSUPP where no name could be given to one.
   package func makeUnnamedFile(
     for name: String, mode: UInt32 = 0o600
   ) throws(SystemError) -> File {

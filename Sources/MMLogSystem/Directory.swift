@@ -89,7 +89,8 @@ extension Directory {
     }
   }
 
-  /// Takes an exclusive lock on the directory, without waiting, for as long as it is open: flock(2).
+  /// Takes an exclusive lock on the directory, without waiting, for as long as it is open:
+  /// flock(2).
   ///
   /// Advisory: it stops nobody who does not ask.
   /// - Returns: false if somebody else has it.

@@ -16,7 +16,7 @@ package struct EndingPlace: ~Copyable, @unchecked Sendable {
   package static func deny() { mmlog_ending_deny() }
 
   /// In a child of fork(2), before anything else of this type. Async-signal-safe.
-  package static func reinitialise() { mmlog_ending_forked() }
+  package static func reinitialize() { mmlog_ending_forked() }
 
   /// Has the end written to an address.
   ///

@@ -30,7 +30,8 @@ extension File {
 
   /// Where the file has something from a place on that is not in a hole: lseek(2) SEEK_DATA.
   ///
-  /// - Returns: `offset` itself where the file system does not know of holes; nil if the rest is one.
+  /// - Returns: `offset` itself where the file system does not know of holes; nil if the rest is
+  ///   one.
   package func nextData(from offset: Int) throws(SystemError) -> Int? {
     do throws(SystemError) {
       return Int(try retrying(.lseek, path) { mmlog_next_data(descriptor, Int64(offset)) })

@@ -33,13 +33,14 @@ extension File {
 
   /// Waits until the file's contents and properties are on the disk: fsync(2).
   ///
-  /// - Throws: EIO and others: what was written since the last success may be lost, and trying again
-  ///   says nothing about it.
+  /// - Throws: EIO and others: what was written since the last success may be lost, and trying
+  ///   again says nothing about it.
   package func sync() throws(SystemError) {
     _ = try retrying(.fsync, path) { fsync(descriptor) }
   }
 
-  /// Waits until the file's contents, and what it takes to find them, are on the disk: fdatasync(2).
+  /// Waits until the file's contents, and what it takes to find them, are on the disk:
+  /// fdatasync(2).
   ///
   /// - Throws: as ``sync()``.
   package func syncData() throws(SystemError) {

@@ -62,10 +62,11 @@ extension File {
     }
   }
 
-  /// Writes all of `bytes` after what was written last: write(2), repeated; for pipes and terminals.
+  /// Writes all of `bytes` after what was written last: write(2), repeated; for pipes and
+  /// terminals.
   ///
-  /// Waits while a descriptor that does not block takes no more: standard output may be one, made so
-  /// by whoever else has it.
+  /// Waits while a descriptor that does not block takes no more: standard output may be one, made
+  /// so by whoever else has it.
   /// - Throws: the first error; a part may have been written before it.
   package func writeFully(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
     var done = 0

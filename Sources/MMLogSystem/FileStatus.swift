@@ -23,7 +23,8 @@ package struct FileStatus: Equatable, Sendable {
   /// When its contents last changed, in nanoseconds since 1970.
   package let modified: Int64
 
-  /// When its contents or properties, such as extended attributes, last changed, in nanoseconds since 1970.
+  /// When its contents or properties, such as extended attributes, last changed, in nanoseconds
+  /// since 1970.
   package let changed: Int64
 
   /// The space it takes on the disk, in bytes: less than ``size`` where it has holes.

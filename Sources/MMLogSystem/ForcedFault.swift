@@ -3,9 +3,9 @@
 
   /// Makes system calls fail on request, so that full disks and I/O errors can be tested.
   ///
-  /// Debug builds only. A fault is aimed at calls whose path starts with a prefix, so that tests that
-  /// run in parallel in one process do not meet each other's; the prefix "" means the calls that are
-  /// about no path (getrandom, membarrier, …), and only those.
+  /// Debug builds only. A fault is aimed at calls whose path starts with a prefix, so that tests
+  /// that run in parallel in one process do not meet each other's; the prefix "" means the calls
+  /// that are about no path (getrandom, membarrier, …), and only those.
   package enum ForcedFault {
     /// What happens in place of a call.
     enum Effect: Sendable {
@@ -33,15 +33,16 @@
       arm(Fault(call, .short(count), pathPrefix, onCall: onCall, times: times))
     }
 
-    /// Has matching calls wait until a lock is free before they are made, as on a file system that is frozen.
+    /// Has matching calls wait until a lock is free before they are made, as on a file system that
+    /// is frozen.
     package static func block(
       _ call: SystemCall, on gate: SystemMutex, under pathPrefix: String?
     ) {
       arm(Fault(call, .wait(gate), pathPrefix, onCall: 1, times: .max))
     }
 
-    /// Ends the process with SIGKILL in place of the given call, whichever it is, of those about a path
-    /// with this prefix; 1 is the next one.
+    /// Ends the process with SIGKILL in place of the given call, whichever it is, of those about a
+    /// path with this prefix; 1 is the next one.
     package static func die(onCall: Int, under pathPrefix: String) {
       arm(Fault(nil, .death, pathPrefix, onCall: onCall, times: 1))
     }
@@ -53,7 +54,8 @@
 
     /// What is to happen to this call, and counts it.
     static func next(_ call: SystemCall, _ path: @autoclosure () -> String) -> Effect? {
-      // Without a lock while nothing is armed: calls are made in signal handlers and after fork too.
+      // Without a lock while nothing is armed: calls are made in signal handlers and after fork
+      // too.
       if armed.load(ordering: .acquiring) == 0 { return nil }
       let path = path()
       var effect: Effect?
@@ -69,15 +71,16 @@
       return effect
     }
 
-    /// How many calls the faults for `call` with exactly this prefix have let pass so far: counts calls
-    /// without changing any, if the first to fail is one that never comes.
+    /// How many calls the faults for `call` with exactly this prefix have let pass so far: counts
+    /// calls without changing any, if the first to fail is one that never comes.
     package static func passed(_ call: SystemCall, under pathPrefix: String?) -> Int {
       lock.withLock {
         faults.filter { $0.call == call && $0.prefix == pathPrefix }.map(\.passed).max() ?? 0
       }
     }
 
-    /// What the calls were about that have been made to fail, or to move less, since the process began.
+    /// What the calls were about that have been made to fail, or to move less, since the process
+    /// began.
     package static var struckPaths: Set<String> { lock.withLock { struck } }
 
     nonisolated(unsafe) private static var struck: Set<String> = []  // under `lock`
@@ -102,7 +105,7 @@
       do throws(SystemError) {
         try ForkHandlers.install(
           prepare: { ForcedFault.lock.lock() }, parent: { ForcedFault.lock.unlock() },
-          child: { ForcedFault.lock.reinitialise() })
+          child: { ForcedFault.lock.reinitialize() })
         return true
       } catch {
         return false

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Async-signal-safe; errno stays as it was.
 package enum Futex {
-  /// How a wait ended. None of them says what the word is now: look again.
+  /// How a wait ended. None of them says what the word is now: check again.
   package enum WaitResult: Equatable, Sendable {
     /// Someone called ``Futex/wake(_:count:)``, or the kernel woke it for no reason.
     case woken

@@ -59,12 +59,12 @@ private func outcome<Result: FixedWidthInteger>(
     case .wait(let gate): gate.withLock {}
     case .death, nil: break
     }
-    CallObserver.tell(call, path(), .begins)
+    CallObserver.report(call, path(), .begins)
   #endif
   let result = body(allowed)
   let code = result == -1 ? errno : 0
   #if DEBUG
-    CallObserver.tell(call, path(), code == 0 ? .succeeded : .failed)
+    CallObserver.report(call, path(), code == 0 ? .succeeded : .failed)
   #endif
   return result == -1 ? .failure(Failure(errno: code)) : .success(result)
 }

@@ -1,9 +1,12 @@
-/// A file that this process has locked, for as long as this value lives: a ring, an archive, or a directory's file of locks.
+/// A file that this process has locked, for as long as this value lives: a ring, an archive, or a
+/// directory's file of locks.
 ///
-/// The one type that takes locks, because a lock belongs to the open file and not to the process: it is held until the last copy
-/// of that is closed. Two others may have a copy, and live for long:
-/// - A child of fork closes its copy before it does anything else, and never unlocks; see ``SharedDescriptors``.
-/// - A process that another thread is starting has one until its program is loaded. So the lock is given up explicitly.
+/// The one type that takes locks, because a lock belongs to the open file and not to the process:
+/// it is held until the last copy of that is closed. Two others may have a copy, and live for long:
+/// - A child of fork closes its copy before it does anything else, and never unlocks; see
+///   ``SharedDescriptors``.
+/// - A process that another thread is starting has one until its program is loaded. So the lock is
+///   given up explicitly.
 package struct LockedFile: ~Copyable, Sendable {
   /// The file, open and locked.
   package let file: File
@@ -26,8 +29,8 @@ package struct LockedFile: ~Copyable, Sendable {
     self.file = file
   }
 
-  /// Makes a file of its own for reading and writing, and locks it. What an earlier try left under the name goes away; if it fails,
-  /// nothing is left.
+  /// Makes a file of its own for reading and writing, and locks it. What an earlier try left under
+  /// the name goes away; if it fails, nothing is left.
   package static func make(
     _ name: String, in directory: borrowing Directory
   ) throws(SystemError) -> LockedFile {

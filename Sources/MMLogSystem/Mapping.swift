@@ -56,8 +56,8 @@ extension Mapping {
   /// Makes the pages of a range writable now, so that a later store takes no fault: madvise(2)
   /// MADV_POPULATE_WRITE.
   ///
-  /// The contents stay. Where the kernel does not know the call (before Linux 5.14) each page is stored to; then the
-  /// file must have blocks for all of it.
+  /// The contents stay. Where the kernel does not know the call (before Linux 5.14) each page is
+  /// stored to; then the file must have blocks for all of it.
   /// - Throws: EFAULT where a page has no room on the disk or lies beyond the file's end.
   package func populateForWriting(offset: Int, count: Int) throws(SystemError) {
     let pages = pages(offset: offset, count: count)

@@ -4,7 +4,7 @@ import CMMLog
 ///
 /// It lets the frequent side of a protocol do with a compiler barrier, at the rare side's cost.
 package enum MemoryBarrier {
-  /// Tells the kernel that ``allThreads()`` will be called. A child of fork inherits it.
+  /// Informs the kernel that ``allThreads()`` will be called. A child of fork inherits it.
   ///
   /// - Returns: false if the kernel does not have it (before Linux 4.14, or filtered out).
   package static func register() -> Bool {

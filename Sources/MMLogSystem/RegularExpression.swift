@@ -27,7 +27,7 @@ package final class RegularExpression: @unchecked Sendable {
 
   /// Whether it matches anywhere in `text`. Memory that cannot be had is no match.
   package func matches(_ text: UnsafeRawBufferPointer) -> Bool {
-    // An empty buffer may have no address, which regexec would look at.
+    // An empty buffer may have no address, which regexec would inspect.
     guard let base = text.baseAddress else {
       return "".utf8CString.withUnsafeBytes {
         mmlog_regex_matches(compiled, $0.baseAddress, 0) == 1
@@ -48,7 +48,8 @@ package enum ByteSearch {
 
   /// Whether `needle` is in `text`: memmem(3).
   ///
-  /// - Parameter ignoresCase: Whether ASCII letters match in either case; `needle` has none in upper case then.
+  /// - Parameter ignoresCase: Whether ASCII letters match in either case; `needle` has none in
+  ///   upper case then.
   @inline(__always)
   package static func contains(
     _ text: UnsafeRawBufferPointer, _ needle: UnsafeRawBufferPointer, ignoresCase: Bool = false

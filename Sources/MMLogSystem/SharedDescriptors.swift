@@ -1,11 +1,14 @@
 import CMMLog
 
-/// The descriptors that a child of fork must not keep, because with them it would hold its parent's locks.
+/// The descriptors that a child of fork must not keep, because with them it would hold its parent's
+/// locks.
 ///
-/// The child has them replaced by others of the same number that open nothing: what still refers to one there does no harm.
+/// The child has them replaced by others of the same number that open nothing: what still refers to
+/// one there does no harm.
 package enum SharedDescriptors {
   private static let lock = SystemMutex()
-  // Under `lock`. By hand, because nothing may be allocated in the child, and Swift's runtime not be asked for types.
+  // Under `lock`. By hand, because nothing may be allocated in the child, and Swift's runtime not
+  // be asked for types.
   nonisolated(unsafe) private static var list: UnsafeMutablePointer<CInt>?
   nonisolated(unsafe) private static var count = 0
   nonisolated(unsafe) private static var capacity = 0
@@ -13,7 +16,8 @@ package enum SharedDescriptors {
   nonisolated(unsafe) private static var forks: UInt64 = 0
   nonisolated(unsafe) private static var isPrepared = false
 
-  /// Once: has a child of fork give them up. Before other functions are installed that a child runs. Again, if it failed.
+  /// Once: has a child of fork give them up. Before other functions are installed that a child
+  /// runs. Again, if it failed.
   package static func prepare() throws(SystemError) {
     try lock.withLock { () throws(SystemError) in
       if isPrepared { return }
@@ -27,7 +31,8 @@ package enum SharedDescriptors {
 
   /// Opens a file whose descriptor no child of fork has, or will keep.
   ///
-  /// - Parameter body: Opens it. Without the lock: no fork waits for a disk. Called again if a fork came between.
+  /// - Parameter body: Opens it. Without the lock: no fork waits for a disk. Called again if a fork
+  ///   came between.
   static func open(_ body: () throws(SystemError) -> File) throws(SystemError) -> File {
     try prepare()
     while true {
@@ -84,6 +89,6 @@ package enum SharedDescriptors {
   private static func giveUp() {
     mmlog_give_up_descriptors(list, count)
     count = 0
-    lock.reinitialise()
+    lock.reinitialize()
   }
 }

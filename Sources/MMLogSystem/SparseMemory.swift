@@ -1,8 +1,8 @@
 import CMMLog
 import Glibc
 
-/// Memory of this process's own that is zero, and takes room only where something else has been put: for what a file
-/// holds that may be mostly holes.
+/// Memory of this process's own that is zero, and takes room only where something else has been
+/// put: for what a file holds that may be mostly holes.
 package final class SparseMemory {
   /// All of it; valid for as long as this.
   package let bytes: UnsafeMutableRawBufferPointer
@@ -27,7 +27,8 @@ package final class SparseMemory {
     if let base = bytes.baseAddress { PrivateMemory.free(base, count: bytes.count) }
   }
 
-  /// Reads a part of a file to the same place here, of which nothing was read before: pread(2), repeated.
+  /// Reads a part of a file to the same place here, of which nothing was read before: pread(2),
+  /// repeated.
   ///
   /// What the file has not is left zero.
   package func read(_ file: borrowing File, _ range: Range<Int>) throws(SystemError) {

@@ -37,7 +37,8 @@ extension SystemError {
     SystemError(call: .fcntlLock, errno: EAGAIN, path: path)
   }
 
-  /// True where there are no files without a name: the file system or the kernel has none, or /proc is not mounted.
+  /// True where there are no files without a name: the file system or the kernel has none, or /proc
+  /// is not mounted.
   package var isWithoutUnnamedFiles: Bool {
     isNotSupported || errno == EISDIR || errno == ENOENT || errno == EINVAL
   }

@@ -68,12 +68,12 @@ package final class SystemMutex: @unchecked Sendable {
   }
 
   /// Makes it free, whoever had it: for a child of fork, where the other threads are gone.
-  package func reinitialise() {
+  package func reinitialize() {
     mmlog_store_release_u32(word, Self.free)
   }
 }
 
-/// A value that one thread at a time looks at and changes.
+/// A value that one thread at a time inspects and changes.
 ///
 /// Synchronization has the same, but the thread sanitizer does not see its order.
 ///

@@ -5,8 +5,8 @@ package enum Terminal {
   /// Whether a descriptor is a terminal's: isatty(3).
   package static func has(_ descriptor: CInt) -> Bool { isatty(descriptor) != 0 }
 
-  /// Whether whoever started the process would have colours on a terminal: not if `NO_COLOR` has a value (https://no-color.org), and
-  /// not on terminals that know none.
+  /// Whether whoever started the process would have colors on a terminal: not if `NO_COLOR` has a
+  /// value (https://no-color.org), and not on terminals that know none.
   package static var mayHaveColors: Bool {
     variable("NO_COLOR").isEmpty && variable("TERM") != "dumb"
   }

@@ -3,9 +3,10 @@ import Glibc
 
 /// A thread of the operating system that runs one closure: pthread_create(3).
 ///
-/// Every signal is blocked in it, so that the host's handlers run on the host's threads; except those
-/// that a fault of its own raises (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS), which
-/// a crash reporter wants to see. One that nobody joins goes away by itself at its end.
+/// Every signal is blocked in it, so that the host's handlers run on the host's threads; except
+/// those that a fault of its own raises (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT,
+/// SIGSYS), which a crash reporter wants to see. One that nobody joins goes away by itself at its
+/// end.
 ///
 /// Proof of `@unchecked Sendable`: `isJoined` is touched under `mutex` only, and the rest never
 /// changes.

@@ -23,7 +23,8 @@ package enum ForkHandlers {
   }
 }
 
-/// A value of each thread, with a function that gets it when the thread ends: pthread_key_create(3).
+/// A value of each thread, with a function that gets it when the thread ends:
+/// pthread_key_create(3).
 package struct ThreadExit: Sendable {
   private let key: pthread_key_t
 

@@ -1,10 +1,10 @@
 import Glibc
 
-/// How far the clocks of a time zone are ahead of UTC at each moment, as the system's database says:
-/// tzfile(5), RFC 9636.
+/// How far the clocks of a time zone are ahead of UTC at each moment, as the system's database
+/// says: tzfile(5), RFC 9636.
 ///
-/// A value that can be used from any thread, for as many zones as needed: the C library knows only the
-/// one zone of the process.
+/// A value that can be used from any thread, for as many zones as needed: the C library knows only
+/// the one zone of the process.
 package struct ZoneRules: Equatable, Sendable {
   /// The moments at which the offset changes, in seconds since 1970, rising.
   private var transitions: [Int64] = []
@@ -83,8 +83,8 @@ package struct ZoneRules: Equatable, Sendable {
 
   /// The moments at which the zone's clocks show `local`, in seconds as if it were UTC.
   ///
-  /// One; or two, in order, of a time that clocks show again after they were set back; or, of a time that is
-  /// skipped, the moment at which it is.
+  /// One; or two, in order, of a time that clocks show again after they were set back; or, of a
+  /// time that is skipped, the moment at which it is.
   package func moments(showing local: Int64) -> [Int64] {
     let (before, after) = (offset(at: local - 86400), offset(at: local + 86400))
     // The greater offset shows the time first.

@@ -40,10 +40,10 @@ struct Control {
     self.output = output
   }
 
-  /// How long a process may take to answer, in nanoseconds: it looks once a second.
+  /// How long a process may take to answer, in nanoseconds: it checks once a second.
   private static let patience: Int64 = 10_000_000_000
 
-  /// - Returns: `nothingReadable` if no process runs there, `damageOrLoss` if something failed.
+  /// - Returns: `nothingReadable` if no process runs there, `corruptionOrLoss` if something failed.
   func run() throws -> Program.Status {
     var isComplete = true
     let complain = { (error: LogError) in
@@ -65,7 +65,7 @@ struct Control {
     case .listLevels: try forEach(rings, complain) { try list($0) }
     case .capture: try capture(rings, complain)
     }
-    return isComplete ? .success : .damageOrLoss
+    return isComplete ? .success : .corruptionOrLoss
   }
 
   private func forEach(
@@ -92,12 +92,12 @@ struct Control {
     for (ring, ordinal, before) in asked {
       try forEach([ring], complain) { ring in
         try ring.waitForLevels(ordinal, within: Self.patience)
-        try tellChanges(ring, before)
+        try reportChanges(ring, before)
       }
     }
   }
 
-  private func tellChanges(_ ring: LiveRing, _ before: [LiveRing.Label]) throws {
+  private func reportChanges(_ ring: LiveRing, _ before: [LiveRing.Label]) throws {
     let old = Dictionary(before.map { ($0.name, $0.level) }) { $1 }
     var isAny = false
     for label in try ring.labels() {

@@ -2,7 +2,7 @@ import CommandLineTool
 
 extension Program.Status {
   /// Something is missing from what was printed.
-  static let damageOrLoss = Program.Status(rawValue: 1)
+  static let corruptionOrLoss = Program.Status(rawValue: 1)
   /// None of the files could be read.
   static let nothingReadable = Program.Status(rawValue: 3)
 }
@@ -16,7 +16,7 @@ extension Command {
       or died, merged by time. A record that is in a ring and in an archive is printed once.
       """,
       """
-      Damage, losses and sessions that did not end well are told on standard error, a line each, \
+      Corruption, losses and sessions that did not end well are reported on standard error, a line each, \
       with file and place. Control characters are escaped in every format but message.
       """,
       """
@@ -52,8 +52,8 @@ extension Command {
     exitStatuses: [
       (.success, "All was read, and no session lost a record."),
       (
-        .damageOrLoss,
-        "Something is damaged or unreadable, a session lost records, a process does not answer, or another error."
+        .corruptionOrLoss,
+        "Something is corrupted or unreadable, a session lost records, a process does not answer, or another error."
       ),
       (.usage, "The command line is wrong."),
       (

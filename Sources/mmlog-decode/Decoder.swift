@@ -2,7 +2,7 @@ import CommandLineTool
 import MMLogReader
 import MMLogSystem
 
-/// Gives what is read to a sink, and tells on standard error what else there is to know.
+/// Gives what is read to a sink, and reports on standard error what else there is to know.
 struct Decoder {
   private let settings: DecodeSettings
   private var sink: any ItemSink
@@ -24,7 +24,7 @@ struct Decoder {
   consuming func run() throws -> Program.Status {
     if settings.follows { return try follow() }
     let files = LogFiles(settings.inputs)
-    try tell(files.unreadable)
+    try report(files.unreadable)
     if files.fileCount == 0 { return .nothingReadable }
     if let reader = reader(of: files) {
       while budget > 0, sink.hasReader, let chunk = reader.nextChunk() {
@@ -35,12 +35,12 @@ struct Decoder {
       Command.decode.report("no session crashed")
     }
     try sink.finish()
-    if case .beforeCrash = settings.part { tellOpenSpans(files) }
+    if case .beforeCrash = settings.part { reportOpenSpans(files) }
     return status
   }
 
-  /// Tells what was in flight when the process died whose last records were printed.
-  private func tellOpenSpans(_ files: LogFiles) {
+  /// Reports what was in flight when the process died whose last records were printed.
+  private func reportOpenSpans(_ files: LogFiles) {
     guard let session = files.lastCrashedSession(filter: readFilter) else { return }
     var lines = OpenSpanLines(settings.zone)
     for line in lines.lines(files.openSpans(of: session.id)) {
@@ -48,14 +48,14 @@ struct Decoder {
     }
   }
 
-  /// How long it waits between two looks, in nanoseconds: the shorter, the more came last.
+  /// How long it waits between two scans, in nanoseconds: the shorter, the more came last.
   private static let pauses = Int64(4_000_000)...40_000_000
 
   private mutating func follow() throws -> Program.Status {
     var last: Int?
     if case .last(let count) = settings.part { last = count }
     let follower = LogFollower(settings.inputs, filter: readFilter, last: last)
-    try tell(follower.unreadable)
+    try report(follower.unreadable)
     var pause = Self.pauses.lowerBound
     while budget > 0, sink.hasReader {
       if let item = follower.next() {
@@ -71,11 +71,11 @@ struct Decoder {
     return status
   }
 
-  private mutating func tell(_ errors: [LogError]) throws {
+  private mutating func report(_ errors: [LogError]) throws {
     for error in errors {
       try sink.take(unreadable: error)
       Command.decode.report(error.message.escapedForTerminal)
-      status = .damageOrLoss
+      status = .corruptionOrLoss
     }
   }
 
@@ -124,7 +124,7 @@ struct Decoder {
 
   private mutating func report(_ item: LogItem) throws {
     guard let report = Report(item, settings.filter, settings.zone) else { return }
-    if report.isDamageOrLoss { status = .damageOrLoss }
+    if report.isCorruptionOrLoss { status = .corruptionOrLoss }
     // What was read before it is to be seen before it.
     try sink.flush()
     Command.decode.report(report.sentence.escapedForTerminal)

@@ -22,7 +22,7 @@ struct SessionList {
         try output.append("  \(line)".escapedForTerminal + "\n")
       }
     }
-    return sessions.contains { !$0.losses.isEmpty } ? .damageOrLoss : .success
+    return sessions.contains { !$0.losses.isEmpty } ? .corruptionOrLoss : .success
   }
 
   private mutating func line(_ overview: SessionOverview) -> String {

@@ -4,8 +4,8 @@ import MMLogReader
 ///
 /// Each kind is made from the command line by ``OutputOptions``. Used by one thread.
 protocol ItemSink {
-  /// Takes the next item: a record, or what else there is to know in its place. What is told on
-  /// standard error, the ``Decoder`` tells; a sink may pass over everything but records.
+  /// Takes the next item: a record, or what else there is to know in its place. What is reported on
+  /// standard error, the ``Decoder`` reports; a sink may pass over everything but records.
   mutating func take(_ item: LogItem) throws
 
   /// Takes records that follow one another, as ``take(_:)-(LogItem)`` would take each.

@@ -3,7 +3,7 @@ import MMLogReader
 /// Spans that had begun and not ended when their process died, a line for each.
 struct OpenSpanLines {
   /// So many are listed; of others, how many they are.
-  private static let most = 20
+  private static let maximum = 20
   private var time: RecordTime
 
   init(_ zone: LogTimeZone) { time = RecordTime(zone: zone) }
@@ -11,7 +11,7 @@ struct OpenSpanLines {
   /// None if there was nothing in flight.
   mutating func lines(_ spans: OpenSpans) -> [String] {
     var lines: [String] = []
-    for span in spans.list.prefix(Self.most) { lines.append(line(span)) }
+    for span in spans.list.prefix(Self.maximum) { lines.append(line(span)) }
     let others = spans.count - lines.count
     if others > 0 { lines.append("in flight when it died: \(count(others, "more span"))") }
     return lines

@@ -29,7 +29,8 @@ struct Prune {
     self.output = output
   }
 
-  /// - Returns: `damageOrLoss` if something could not be read or deleted, or a limit is not reached.
+  /// - Returns: `corruptionOrLoss` if something could not be read or deleted, or a limit is not
+  ///   reached.
   func run() throws -> Program.Status {
     var isComplete = true
     for directory in directories {
@@ -38,25 +39,26 @@ struct Prune {
         Command.decode.report(problem)
       }
     }
-    return isComplete ? .success : .damageOrLoss
+    return isComplete ? .success : .corruptionOrLoss
   }
 
   private func prune(
     _ pruning: Pruning, _ directory: String, _ complain: (String) -> Void
   ) throws {
     do {
-      var judgement = try pruning.judge(retention, store: store, problem: complain)
+      var judgment = try pruning.judge(retention, store: store, problem: complain)
       if isDry {
-        for verdict in judgement.verdicts { try tell("would go", verdict) }
+        for verdict in judgment.verdicts { try report("would go", verdict) }
       } else {
         try pruning.delete(
-          judgement.verdicts, deleted: { try? tell("deleted ", $0) }, failed: { complain("\($0)") })
-        // Something may have been held since.
-        judgement = try pruning.judge(retention, store: store, problem: { _ in })
+          judgment.verdicts, deleted: { try? report("deleted ", $0) }, failed: { complain("\($0)") }
+        )
+        // Something may have been pinned since.
+        judgment = try pruning.judge(retention, store: store, problem: { _ in })
       }
-      try tellRest(judgement)
-      for (store, rule) in judgement.unmet {
-        complain("\(directory): \(rule.shortfall) for \(store), \(judgement.reasons(store))")
+      try reportRest(judgment)
+      for (store, rule) in judgment.unmet {
+        complain("\(directory): \(rule.shortfall) for \(store), \(judgment.reasons(store))")
       }
     } catch {
       complain("\(error)")
@@ -64,15 +66,16 @@ struct Prune {
   }
 
   /// Says what is deleted, and by which limit.
-  private func tell(_ what: String, _ verdict: Pruning.Verdict) throws {
+  private func report(_ what: String, _ verdict: Pruning.Verdict) throws {
     guard let rule = verdict.rule else { return }
     try output.append("\(what)  \(verdict.archive.line): \(rule.sentence)\n")
   }
 
-  /// Says what stays, and why: everything if asked for; where a limit is not reached, what keeps it from that.
-  private func tellRest(_ judgement: Pruning.Judgement) throws {
-    let short = Set(judgement.unmet.map(\.store))
-    for verdict in judgement.verdicts where verdict.rule == nil {
+  /// Says what stays, and why: everything if asked for; where a limit is not reached, what keeps it
+  /// from that.
+  private func reportRest(_ judgment: Pruning.Judgment) throws {
+    let short = Set(judgment.unmet.map(\.store))
+    for verdict in judgment.verdicts where verdict.rule == nil {
       let isToBlame = verdict.obstacle != nil && short.contains(verdict.archive.storeName)
       if explains || isToBlame {
         try output.append("stays     \(verdict.archive.line): \(verdict.whyItStays)\n")
@@ -100,7 +103,7 @@ extension RetentionRule {
   }
 }
 
-extension Pruning.Judgement {
+extension Pruning.Judgment {
   /// What keeps limits from being reached, in a few words.
   fileprivate func reasons(_ store: String) -> String {
     let kept = verdicts.filter { $0.archive.storeName == store }.compactMap(\.obstacle)
@@ -118,7 +121,7 @@ extension RetentionObstacle {
   fileprivate var words: String {
     switch self {
     case .active: "being written by a process"
-    case .held: "held"
+    case .pinned: "pinned"
     case .unrecovered: "needed to recover a session that died (--recover)"
     case .aroundCrash: "around one of the newest crashes (--keep-crashes)"
     case .newest: "among the newest, of which 64 MiB stay whatever is free"
@@ -133,8 +136,8 @@ extension ArchiveInfo {
 
 extension Pruning.Verdict {
   fileprivate var whyItStays: String {
-    if obstacle == .held, let reason = archive.state.held, !reason.isEmpty {
-      return "it is held: \(reason)"
+    if obstacle == .pinned, let reason = archive.state.pinned, !reason.isEmpty {
+      return "it is pinned: \(reason)"
     }
     if let obstacle { return "it is \(obstacle.words)" }
     return archive.state.isUploaded

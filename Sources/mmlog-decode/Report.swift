@@ -6,36 +6,36 @@ struct Report {
   /// What more there is to say, a line each.
   var details: [String] = []
   /// Whether something that was logged is missing.
-  let isDamageOrLoss: Bool
+  let isCorruptionOrLoss: Bool
 
   /// Nil for what is as it should be, and for the end of a session that ended before the time asked
   /// for, or began after it.
   init?(_ item: LogItem, _ filter: LogFilter, _ zone: LogTimeZone) {
     switch item {
     case .record, .sessionStarted: return nil
-    case .damage(let damage):
-      sentence = "\(damage.path): damaged: \(damage.summary)"
-      isDamageOrLoss = true
+    case .corruption(let corruption):
+      sentence = "\(corruption.path): corrupted: \(corruption.summary)"
+      isCorruptionOrLoss = true
     case .gap(let gap):
       sentence = "\(gap.session.title): \(gap.summary)"
-      isDamageOrLoss = gap.isLoss
+      isCorruptionOrLoss = gap.isLoss
     case .unfinished(let record):
       sentence = "\(record.session.title): \(record.summary)"
-      isDamageOrLoss = false
+      isCorruptionOrLoss = false
     case .crashed(let session, let crash):
       guard session.isWithin(filter, crash.time) else { return nil }
       sentence = "\(session.title): \(crash.summary)"
       details = crash.details
-      isDamageOrLoss = false
+      isCorruptionOrLoss = false
     case .losses(let session, let ledger):
       sentence = "\(session.title): \(ledger)"
-      isDamageOrLoss = true
+      isCorruptionOrLoss = true
     case .sessionEnded(let session, let ending, let lastTime):
       guard let summary = ending.summary(zone), session.isWithin(filter, lastTime) else {
         return nil
       }
       sentence = "\(session.title): \(summary)"
-      isDamageOrLoss = false
+      isCorruptionOrLoss = false
     }
   }
 }

@@ -20,7 +20,7 @@ enum TruthJob {
     for error in files.unreadable { Command.decode.report(error.message.escapedForTerminal) }
     if files.fileCount == 0 { return .nothingReadable }
     let status = try run(files, settings, output)
-    return files.unreadable.isEmpty ? status : .damageOrLoss
+    return files.unreadable.isEmpty ? status : .corruptionOrLoss
   }
 
   private func run(
@@ -40,17 +40,17 @@ enum TruthJob {
     var status = Program.Status.success
     for report in files.verify(progress: { _ in output.hasReader }) {
       try output.append(report.verdict.escapedForTerminal + "\n")
-      for damage in report.damage {
-        try output.append("  \(damage.summary)\n")
+      for corruption in report.corruption {
+        try output.append("  \(corruption.summary)\n")
       }
       try output.flush()
-      if !report.damage.isEmpty { status = .damageOrLoss }
+      if !report.corruption.isEmpty { status = .corruptionOrLoss }
     }
     let sessions = files.overview()
-    if report(sessions.flatMap(\.gaps)) { status = .damageOrLoss }
+    if report(sessions.flatMap(\.gaps)) { status = .corruptionOrLoss }
     for overview in sessions where !overview.losses.isEmpty {
       Command.decode.report("\(overview.session.title): \(overview.losses)")
-      status = .damageOrLoss
+      status = .corruptionOrLoss
     }
     return status
   }
@@ -69,15 +69,15 @@ enum TruthJob {
     Interruption.watch()
     let result = try LogRepair.write(files, to: directory) { Interruption.isRequested }
     guard let result else { Interruption.end() }
-    for damage in result.damage {
+    for corruption in result.corruption {
       Command.decode.report(
-        "\(damage.path): damaged: \(damage.summary)".escapedForTerminal)
+        "\(corruption.path): corrupted: \(corruption.summary)".escapedForTerminal)
     }
     try output.append(
       "\(directory): \(result.recordCount) records of \(count(result.sessionCount, "session"))\n"
         .escapedControls)
     let isLoss = report(result.gaps)
-    return result.damage.isEmpty && !isLoss ? .success : .damageOrLoss
+    return result.corruption.isEmpty && !isLoss ? .success : .corruptionOrLoss
   }
 
   private func recover(
@@ -86,7 +86,7 @@ enum TruthJob {
     var status = Program.Status.success
     let sessions = try LogRecovery.recover(directory, archiveDirectory: archives) { error in
       Command.decode.report(error.message.escapedForTerminal)
-      status = .damageOrLoss
+      status = .corruptionOrLoss
     }
     for session in sessions {
       let title =
@@ -94,9 +94,9 @@ enum TruthJob {
       try output.append(
         "\(title): \(count(session.recordCount, "record")) moved from its ring to an archive\n"
           .escapedControls)
-      for damage in session.damage {
-        Command.decode.report("\(title): damaged: \(damage)".escapedForTerminal)
-        status = .damageOrLoss
+      for corruption in session.corruption {
+        Command.decode.report("\(title): corrupted: \(corruption)".escapedForTerminal)
+        status = .corruptionOrLoss
       }
     }
     if sessions.isEmpty { Command.decode.report("\(directory) has no ring of a dead process") }
@@ -118,7 +118,7 @@ extension FileReport {
     let kind = isRing ? "ring" : "archive \(number)"
     let size =
       "\(count(recordCount, "record")) in \(count(parts.count, isRing ? "segment" : "frame"))"
-    let word = damage.isEmpty ? "good" : "DAMAGED in \(count(damage.count, "place"))"
+    let word = corruption.isEmpty ? "good" : "CORRUPTED in \(count(corruption.count, "place"))"
     return "\(path): \(word): \(kind) of session \(identity.session), \(state), \(size)"
   }
 }

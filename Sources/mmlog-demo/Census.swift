@@ -38,7 +38,7 @@ struct Census {
       }
       if order < threads[thread].largest { misplaced += 1 }
       if !threads[thread].insert(order) { duplicated += 1 }
-    case .damage(let damage): complaints.append("\(damage.path): \(damage.what)")
+    case .corruption(let corruption): complaints.append("\(corruption.path): \(corruption.what)")
     case .losses(_, let ledger): complaints.append("counted as lost: \(ledger)")
     case .gap, .unfinished, .crashed, .sessionStarted, .sessionEnded: break
     }

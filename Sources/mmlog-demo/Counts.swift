@@ -1,7 +1,8 @@
 import CMMLog
 import MMLogSystem
 
-/// How many log calls of each of the service's threads have returned, in a page that outlives the service.
+/// How many log calls of each of the service's threads have returned, in a page that outlives the
+/// service.
 ///
 /// Proof of `@unchecked Sendable`: its words are touched by atomic operations only.
 final class Counts: @unchecked Sendable {

@@ -3,7 +3,7 @@ import Glibc
 import MMLog
 import MMLogSystem
 
-/// Kills a service, and looks for what it had logged.
+/// Kills a service, and searches for what it had logged.
 struct Demo {
   private let directory: String
   private let output: StandardOutput
@@ -18,7 +18,7 @@ struct Demo {
     try recover()
     let census = Census(in: logs, acknowledged: acknowledged)
     try showEnd(census)
-    return try tell(census, acknowledged.reduce(0, +))
+    return try report(census, acknowledged.reduce(0, +))
   }
 
   private var logs: String { Service.logs(in: directory) }
@@ -78,7 +78,7 @@ struct Demo {
       + "T\(two(date.tm_hour)):\(two(date.tm_min)):\(two(date.tm_sec)).\(fraction)Z"
   }
 
-  private func tell(_ census: Census, _ acknowledged: Int) throws -> Program.Status {
+  private func report(_ census: Census, _ acknowledged: Int) throws -> Program.Status {
     for complaint in census.complaints.prefix(10) { try say("not as it should be: \(complaint)") }
     if census.misplaced > 0 {
       try say("\(census.misplaced) records are not in their thread's order")

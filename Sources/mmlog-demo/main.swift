@@ -13,7 +13,7 @@ let command = Command(
   name: "mmlog-demo", version: "0.1.0",
   description: [
     "Starts a service whose four threads log orders at full speed and count what they have logged, "
-      + "kills it with SIGKILL, starts the store again, and looks for every record."
+      + "kills it with SIGKILL, starts the store again, and searches for every record."
   ],
   options: [.directory, .duration, .service],
   exitStatuses: [

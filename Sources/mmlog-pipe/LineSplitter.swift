@@ -1,13 +1,14 @@
 import Glibc
 
-/// Collects what was read until there is a line end, in one buffer that grows up to the longest line.
+/// Collects what was read until there is a line end, in one buffer that grows up to the longest
+/// line.
 struct LineSplitter: ~Copyable {
   private var buffer: UnsafeMutableRawBufferPointer
   /// What of the buffer is filled.
   private var filled = 0
   /// What has been taken of that.
   private var taken = 0
-  /// Where a line end has not been looked for yet.
+  /// Where a line end has not been searched for yet.
   private var searched = 0
   private let longest: Int
 

@@ -28,7 +28,8 @@ struct Pipe {
   /// Records lines until the input ends or a signal asks to stop.
   ///
   /// - Parameter tee: Where the input is passed on to, after it has been recorded.
-  /// - Throws: what kept the input from being read to its end, or passed on; what was read is kept then too.
+  /// - Throws: what kept the input from being read to its end, or passed on; what was read is kept
+  ///   then too.
   func run(tee: StandardOutput?) throws -> Program.Status {
     let input = try StoppableInput()
     var lines = LineSplitter(longest: Logger.longestLine)
@@ -58,7 +59,7 @@ struct Pipe {
   private func close() throws {
     try store.close()
     if store.losses.isEmpty { return }
-    StandardError.write("mmlog-pipe: records were lost or cut; mmlog-decode tells how many\n")
+    StandardError.write("mmlog-pipe: records were lost or cut; mmlog-decode says how many\n")
   }
 
   private func record(_ line: UnsafeRawBufferPointer, isTerminated: Bool) {

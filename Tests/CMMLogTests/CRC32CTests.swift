@@ -1,4 +1,5 @@
-// `mmlog_crc32c_in_hardware` is a C variable, which Swift must be told never changes after main starts.
+// `mmlog_crc32c_in_hardware` is a C variable, which Swift must be declared never changes after main
+// starts.
 @preconcurrency import CMMLog
 import Testing
 

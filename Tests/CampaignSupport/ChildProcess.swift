@@ -39,8 +39,8 @@ package final class ChildProcess {
   ///   - input: What it reads: a file, or a pipe with a name.
   ///   - output: The file that gets what it prints; nil: where this process prints.
   ///   - errors: The file that gets its complaints; nil: where it prints.
-  ///   - hasFamily: Whether it may have children of its own, which ``killFamily()`` and ``waitForFamily(seconds:)``
-  ///     are about.
+  ///   - hasFamily: Whether it may have children of its own, which ``killFamily()`` and
+  ///     ``waitForFamily(seconds:)`` are about.
   package init(
     _ path: String, _ arguments: [String], input: String = "/dev/null",
     output: String? = "/dev/null", errors: String? = nil, hasFamily: Bool = false
@@ -160,7 +160,8 @@ package final class ChildProcess {
     if hasFamilyLeft { _ = Glibc.kill(-id, SIGKILL) }
   }
 
-  /// Waits until all its children have ended too; false, and they are killed, if they take too long.
+  /// Waits until all its children have ended too; false, and they are killed, if they take too
+  /// long.
   package func waitForFamily(seconds: UInt64) -> Bool {
     let start = Clock.monotonic()
     while hasFamilyLeft {
@@ -186,7 +187,8 @@ package final class ChildProcess {
     guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
       throw Failure("socketpair: errno \(errno)")
     }
-    // Another number than the one that the child gets it by: dup2 to itself would leave it to be closed.
+    // Another number than the one that the child gets it by: dup2 to itself would leave it to be
+    // closed.
     let its = fcntl(ends[1], F_DUPFD_CLOEXEC, 4)
     close(ends[1])
     guard its >= 0 else {

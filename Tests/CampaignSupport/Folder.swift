@@ -1,7 +1,8 @@
 import Glibc
 import MMLogSystem
 
-/// A unique folder that goes away with everything in it; and what tests and campaigns do with files themselves.
+/// A unique folder that goes away with everything in it; and what tests and campaigns do with files
+/// themselves.
 package final class Folder {
   package let path: String
 

@@ -44,10 +44,10 @@ import Testing
   }
 
   @Test(arguments: [(1, "P is missing; name one"), (3, "P is missing; name 3")])
-  func aMissingOperandIsNamed(least: Int, sentence: String) {
+  func aMissingOperandIsNamed(minimum: Int, sentence: String) {
     let command = Command(
       name: "x", version: "1", description: [], options: [],
-      operands: Operands("P", count: least...9, ""))
+      operands: Operands("P", count: minimum...9, ""))
     #expect(throws: UsageError(sentence)) { try command.parse([]) }
   }
 

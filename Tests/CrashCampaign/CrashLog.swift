@@ -42,7 +42,7 @@ package final class CrashLog {
     }
   }
 
-  /// What a process tells, and its children by fork.
+  /// What a process reports, and its children by fork.
   func pages(ofFamily process: Int) -> [CountPage] {
     (process...process + settings.forks).compactMap { pages[$0] }
   }
@@ -65,7 +65,7 @@ package final class CrashLog {
     let paths = [self("store")] + (settings.hasRingsElsewhere ? [self("rings")] : [])
     try process.child.wait {
       Sleep.nanoseconds(100_000_000)
-      // A limit may delete the archive with the record before somebody has looked.
+      // A limit may delete the archive with the record before somebody has checked.
       let deleted = ledger?.deleted(from: self("store")) ?? []
       return LogReader(paths: paths + deleted.map(\.path), filter: filter).contains { item in
         guard case .record(let record) = item else { return false }
@@ -166,7 +166,7 @@ package final class CrashLog {
   package func findings(in store: String = "store", isRecovered: Bool = true) throws -> Findings {
     var paths = [self(store)]
     if settings.hasRingsElsewhere { paths.append(self("rings")) }
-    // A folder without a log in it, if a process died early, is told to be unreadable.
+    // A folder without a log in it, if a process died early, is reported to be unreadable.
     let withLogs = paths.filter { path in
       (try? Folder.names(path))?.contains { $0.hasSuffix(".ring") || $0.hasSuffix(".mmlog") }
         ?? false
@@ -176,7 +176,7 @@ package final class CrashLog {
       in: withLogs + deleted.map(\.path), settings, pages, crashes: crashes, ends: ends,
       survivors: survivors, isRecovered: isRecovered)
     if let ledger, let keep = settings.keep {
-      let check = KeepingCheck(of: self(store), ledger, deleted, keep: keep, settings)
+      let check = MaintenanceCheck(of: self(store), ledger, deleted, keep: keep, settings)
       for problem in check.problems(isRecovered: isRecovered) { findings.note(problem) }
     }
     if isRecovered {
@@ -192,7 +192,7 @@ package final class CrashLog {
   }
 }
 
-/// A child of a campaign, and what it tells.
+/// A child of a campaign, and what it reports.
 package struct LoggingProcess {
   package let child: ChildProcess
   package let page: CountPage

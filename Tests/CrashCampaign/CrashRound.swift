@@ -152,7 +152,7 @@ package struct CrashRound {
   }
 
   private mutating func death(at point: TestPoint) -> Death {
-    .at(point, random.scaled(1...point.mostTimes))
+    .at(point, random.scaled(1...point.maximumTimes))
   }
 
   /// Ends one of those that log, and its children, which may go on for a while.

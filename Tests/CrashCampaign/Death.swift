@@ -8,19 +8,19 @@ package enum Death {
   case after(UInt32)
   /// One of its threads has a fatal signal, after so many microseconds.
   case ofSignal(CInt, UInt32)
-  /// It is told to end, after so many microseconds, and does not handle that.
+  /// It is instructed to end, after so many microseconds, and does not handle that.
   case terminated(UInt32)
   /// It dies when it has come to a test point so many times.
   case at(TestPoint, Int)
   /// It dies in place of one of its system calls, with writes of so many bytes at most.
-  case inCall(Int, mostWritten: Int?)
+  case inCall(Int, maximumWritten: Int?)
 
   var arguments: [String] {
     switch self {
     case .after, .ofSignal, .terminated: []
     case .at(let point, let count): ["--die-at", "\(point):\(count)"]
-    case .inCall(let call, let most):
-      ["--die-at-call", "\(call)"] + (most.map { ["--short-writes", "\($0)"] } ?? [])
+    case .inCall(let call, let maximum):
+      ["--die-at-call", "\(call)"] + (maximum.map { ["--short-writes", "\($0)"] } ?? [])
     }
   }
 
@@ -42,7 +42,7 @@ package enum Death {
     #if DEBUG
       if !random.oneIn(3) { return instant }
       let call = random.scaled(1...(isLogging ? 200 : 120))
-      return .inCall(call, mostWritten: random.pick(nil, random.scaled(1...4096)))
+      return .inCall(call, maximumWritten: random.pick(nil, random.scaled(1...4096)))
     #else
       return instant
     #endif
@@ -65,14 +65,14 @@ extension TestPoint {
   }
 
   /// Whether it is where archives are deleted and marked.
-  package var isOfKeeping: Bool {
+  package var isOfMaintenance: Bool {
     (TestPoint.retentionBegins.rawValue...TestPoint.stateNoted.rawValue).contains(rawValue)
   }
 
   /// The highest count that is worth a try: how often a process comes to it in a tenth of a second.
-  package var mostTimes: Int {
+  package var maximumTimes: Int {
     switch self {
-    case .ringCreated, .ringLocked, .ringMapped, .ringHeadWritten, .ringNamed: 1
+    case .ringCreated, .ringLocked, .ringMapped, .ringHeaderWritten, .ringNamed: 1
     case .closeBegun, .closeSealed, .closeMarked, .closeDrained, .closeFinished, .closeRingRemoved:
       1
     case .recoveryLocked, .recoveryUnfinishedRemoved, .recoveryCutOff, .recoveryLossesWritten,
@@ -82,9 +82,9 @@ extension TestPoint {
     case .forkDetached, .forkReopened, .archiveResumed: 1
     case .forkPrepared: 3
     case .dictionaryAdding, .recordBuilt: 6
-    case .archiveCreated, .archiveHeadWritten, .archiveNamed: 6
+    case .archiveCreated, .archiveHeaderWritten, .archiveNamed: 6
     case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: 6
-    case _ where isOfKeeping: 6
+    case _ where isOfMaintenance: 6
     default: 60
     }
   }

@@ -40,7 +40,7 @@ package struct Findings {
   }
 
   /// - Parameters:
-  ///   - pages: What the processes tell that logged, by their numbers. All are dead.
+  ///   - pages: What the processes say that logged, by their numbers. All are dead.
   ///   - crashes: The signals that they died of, if they were to record them.
   ///   - ends: How they ended, if they were not killed.
   ///   - survivors: Those that have survived a fatal signal before.
@@ -73,7 +73,7 @@ package struct Findings {
   private mutating func take(_ item: LogItem) {
     switch item {
     case .record(let record): take(record)
-    case .damage(let damage): note("damage: \(damage)")
+    case .corruption(let corruption): note("corruption: \(corruption)")
     case .losses(let session, let ledger): take(ledger, of: session)
     case .sessionEnded(let session, let ending, _):
       guard let process = process(of: session) else { return }
@@ -195,7 +195,7 @@ package struct Findings {
       return note("\(total) losses of a process that logged nothing")
     }
     if counted.updateValue(total, forKey: process) != nil {
-      note("the losses of process \(process) are told twice")
+      note("the losses of process \(process) are reported twice")
     }
     let expected: Set<LossCause> =
       settings.policy == .overwrite ? [.overwritten, .ringFull] : [.ringFull]
@@ -225,16 +225,16 @@ package struct Findings {
     let counted = counted[process] ?? 0
     // Such as found no place in the ring are losses, too.
     let forgotten = lanes[first..<first + CountPage.laneCount].reduce(0) { $0 + $1.forgotten }
-    let most = missing + forgotten + (page.isQuiet ? 0 : settings.mostUncertain)
-    if !(missing...most).contains(counted) {
+    let maximum = missing + forgotten + (page.isQuiet ? 0 : settings.maximumUncertain)
+    if !(missing...maximum).contains(counted) {
       note(
         "\(missing) records of process \(process) are missing, and \(counted) counted as lost; "
-          + (page.isQuiet ? "none was under way" : "at most \(most) may be"))
+          + (page.isQuiet ? "none was under way" : "at most \(maximum) may be"))
     }
   }
 
-  /// Each record that numbers say is missing was counted as lost, before the next one was logged. Of one that was
-  /// overwritten each piece has a number, and the record counts once.
+  /// Each record that numbers say is missing was counted as lost, before the next one was logged.
+  /// Of one that was overwritten each piece has a number, and the record counts once.
   private mutating func compareNumbers(_ process: Int) {
     if settings.policy == .overwrite { return }
     let (missing, counted) = (numberedMissing[process] ?? 0, counted[process] ?? 0)
@@ -245,8 +245,8 @@ package struct Findings {
     }
   }
 
-  /// What a process died of is told once, if it recorded that; as it closes its store, it may not
-  /// any more.
+  /// What a process died of is reported once, if it recorded that; as it closes its store, it may
+  /// not any more.
   private mutating func compareCrash(_ process: Int, _ page: CountPage, _ signal: CInt?) {
     let report = reports[process]
     guard let signal else {

@@ -24,11 +24,12 @@ package struct Settings {
   package var hasRingsElsewhere = false
   /// How many archives are kept; nil: all. Debug builds only: else nobody knows what was deleted.
   package var keep: Int?
-  /// Whether archives are claimed, marked, held and removed meanwhile.
+  /// Whether archives are leased, marked, pinned and removed meanwhile.
   package var hasHands = false
   /// Whether a session's first archive goes into the file of the last one.
   package var resumes = false
-  /// Whether a process opens the store with other limits, and sets those that count before it logs or forks.
+  /// Whether a process opens the store with other limits, and sets those that count before it logs
+  /// or forks.
   package var changesLimits = false
   /// Whether what is noted about archives is in files beside them.
   package var hasSidecars = false
@@ -100,7 +101,8 @@ package struct Settings {
     // Where the oldest records make room for new ones, the record of a survived signal may, too.
     survives = recordsCrashes && records == nil && policy != .overwrite && random.oneIn(3)
     if survives {
-      // It lives for seconds: of small archives, there would be thousands, which are all read again and again.
+      // It lives for seconds: of small archives, there would be thousands, which are all read again
+      // and again.
       archive = 256
     }
   }
@@ -110,7 +112,7 @@ package struct Settings {
     switch point {
     case .closeBegun, .closeSealed, .closeMarked, .closeDrained, .closeFinished, .closeRingRemoved:
       records = records ?? 40
-    case .discardClaimed, .discardCounted: policy = .overwrite
+    case .discardAcquired, .discardCounted: policy = .overwrite
     case .discardFragmentCounted: (policy, sizes, segment) = (.overwrite, 0...20_000, 4)
     case .segmentRetained: flight = flight ?? Flight.none
     case .flightBeforeFrame, .flightAfterFrame, .flightNoted: flight = .error
@@ -123,13 +125,13 @@ package struct Settings {
       (records, sizes, policy) = (40, 0...500, .wait)
     case .stateAttributeSet: (keep, archive, hasHands, hasSidecars) = (3, 4, true, false)
     case .stateSidecarWritten: (keep, archive, hasHands, hasSidecars) = (3, 4, true, true)
-    case _ where point.isOfKeeping: (keep, archive, hasHands) = (3, 4, true)
+    case _ where point.isOfMaintenance: (keep, archive, hasHands) = (3, 4, true)
     default: break
     }
     // Some steps take several processes, limits, an end of their own.
     (changesLimits, leavesOpen, survives) = (false, false, false)
     switch point {
-    case .discardClaimed, .discardFragmentCounted, .discardCounted, .fragmentWritten,
+    case .discardAcquired, .discardFragmentCounted, .discardCounted, .fragmentWritten,
       .overflowLocked,
       _ where point.isOfRecovery:
       records = nil
@@ -149,8 +151,8 @@ package struct Settings {
 
   var logArguments: [String] {
     var arguments = [
-      "--seed", "\(seed)", "--threads", "\(threads)", "--least", "\(sizes.lowerBound)",
-      "--most", "\(sizes.upperBound)", "--labels", "\(labels)", "--policy", policy.rawValue,
+      "--seed", "\(seed)", "--threads", "\(threads)", "--minimum", "\(sizes.lowerBound)",
+      "--maximum", "\(sizes.upperBound)", "--labels", "\(labels)", "--policy", policy.rawValue,
       "--forks", "\(forks)",
     ]
     if let burst { arguments += ["--burst", "\(burst)"] }
@@ -176,8 +178,8 @@ package struct Settings {
   /// Whether a record of that lane may be dropped, though counted: its call does not wait for long.
   func mayDrop(_ lane: Int) -> Bool { policy != .wait || lane % 2 == 1 }
 
-  /// Whether a record of a lane may be given up without being a loss: it is at the level `debug`, as `Lane.log` says, and not one that
-  /// another is logged in.
+  /// Whether a record of a lane may be evicted without being a loss: it is at the level `debug`, as
+  /// `Lane.log` says, and not one that another is logged in.
   func isFlight(_ lane: Int, _ sequence: Int) -> Bool {
     flight != nil && sequence % 4 == 2 && !isHandler(lane) && !isOuter(lane, sequence)
   }
@@ -203,10 +205,11 @@ package struct Settings {
     isNested && lane % 2 == 0 && Lane.isOuter(sequence)
   }
 
-  /// How many records may be counted as lost and there all the same, or not acknowledged, if a process is killed in
-  /// the middle of log calls: with a policy that drops the record at hand, one for each call that is under way; a segment's
-  /// where whole segments are given up, which are counted before they are emptied.
-  var mostUncertain: Int {
+  /// How many records may be counted as lost and there all the same, or not acknowledged, if a
+  /// process is killed in the middle of log calls: with a policy that drops the record at hand, one
+  /// for each call that is under way; a segment's where whole segments are evicted, which are
+  /// counted before they are emptied.
+  var maximumUncertain: Int {
     let calls = threads + (hasSignals ? 2 : 0)
     // The shortest record has three leading words, two numbers and an empty text.
     return policy == .overwrite ? calls * (segment << 10) / 48 : calls

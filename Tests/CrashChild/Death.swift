@@ -48,7 +48,8 @@ enum Death {
       let counter = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
       counter.initialize(to: 0)
       let counted = UInt(bitPattern: counter)
-      // Neither allocates nor locks, but where archives are deleted: it may be called in a signal handler.
+      // Neither allocates nor locks, but where archives are deleted: it may be called in a signal
+      // handler.
       TestPoint.handler = { reached in
         if reached == .retentionBeforeDelete, let ledger { link(directory, ledger) }
         guard reached.rawValue == expected,
@@ -63,7 +64,8 @@ enum Death {
     /// How many archives can be deleted before one is that has no other name yet.
     private static let linkedAhead = Guarded(0)
 
-    /// Gives archives another name before one is deleted: not before each if there are thousands, since the oldest go first.
+    /// Gives archives another name before one is deleted: not before each if there are thousands,
+    /// since the oldest go first.
     private static func link(_ directory: String, _ ledger: ArchiveLedger) {
       linkedAhead.withLock { ahead in
         ahead -= 1

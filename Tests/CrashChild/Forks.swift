@@ -2,8 +2,8 @@ import CommandLineTool
 import CrashRecords
 import Glibc
 
-/// The children that a process forks while it logs: each is a process with a number and a page of its own, made
-/// beforehand.
+/// The children that a process forks while it logs: each is a process with a number and a page of
+/// its own, made beforehand.
 struct Forks: Sendable {
   let pages: [CountPage]
   private let process: Int
@@ -19,7 +19,8 @@ struct Forks: Sendable {
 
   func firstLane(of number: Int) -> Int { (process + 1 + number) * CountPage.laneCount }
 
-  /// Ends a child that lives too long. Neither its parent's timer nor its signal mask are of use to it.
+  /// Ends a child that lives too long. Neither its parent's timer nor its signal mask are of use to
+  /// it.
   func limitLife() {
     signal(SIGALRM, SIG_DFL)
     var alone = sigset_t()

@@ -4,15 +4,17 @@ import MMLog
 import MMLogSystem
 import MMLogTestFiles
 
-/// Does with archives what uploaders and operators do, in any order: closes, claims, marks, holds and removes them.
+/// Does with archives what uploaders and operators do, in any order: closes, leases, marks, pins
+/// and removes them.
 ///
-/// Others do so at the same time, and delete what is too much: an archive that is gone is nothing to complain of.
+/// Others do so at the same time, and delete what is too much: an archive that is gone is nothing
+/// to complain of.
 struct Hands {
   private let store: LogStore
   private let ledger: ArchiveLedger
   private let owner = "process \(CurrentProcess.id)"
   private var random: SeededGenerator
-  private var held: ArchiveInfo?
+  private var pinned: ArchiveInfo?
 
   init(_ store: LogStore, _ ledger: ArchiveLedger, seed: UInt64) {
     (self.store, self.ledger) = (store, ledger)
@@ -25,7 +27,7 @@ struct Hands {
       switch random.scaled(1...6) {
       case 1, 2: _ = try store.rotate(within: .seconds(100))
       case 3, 4: return try upload()
-      case 5: try hold()
+      case 5: try pin()
       default:
         if random.oneIn(2) { try store.applyRetention(within: .seconds(100)) }
         _ = try store.removeUploaded(store.uploaded())
@@ -41,21 +43,21 @@ struct Hands {
   /// Sends an archive, if nobody else does.
   private mutating func upload() throws -> String? {
     guard let archive = try store.needingUpload().randomElement(using: &random),
-      let lease = try store.claim(archive, by: owner, for: .milliseconds(50))
+      let lease = try store.acquireLease(on: archive, by: owner, for: .milliseconds(50))
     else { return nil }
     let name = archive.fileName
-    let other = ledger.text(.claimed, name)
+    let other = ledger.text(.leased, name)
     let isMine = Clock.realtime() < lease.expiry
-    ledger.note(.claimed, name, "\(lease.expiry) \(owner)")
+    ledger.note(.leased, name, "\(lease.expiry) \(owner)")
     if isMine, let other, let expiry = Int64(other.prefix { $0 != " " }),
       expiry >= lease.expiry - 50_000_000
     {
-      return "\(name) is claimed by \(owner) and, until \(expiry), by \(other)"
+      return "\(name) is leased by \(owner) and, until \(expiry), by \(other)"
     }
     usleep(UInt32(random.scaled(1...2000)))
-    ledger.forget(.claimed, name)
+    ledger.forget(.leased, name)
     if random.oneIn(3) {
-      try store.giveUp(lease, on: archive)
+      try store.release(lease, on: archive)
     } else {
       try store.markUploaded(archive)
       ledger.note(.uploaded, name)
@@ -64,22 +66,22 @@ struct Hands {
   }
 
   /// Holds an archive until the next time.
-  private mutating func hold() throws {
-    if let held {
-      ledger.forget(.held, held.fileName)
-      self.held = nil
-      return try store.release(held)
+  private mutating func pin() throws {
+    if let pinned {
+      ledger.forget(.pinned, pinned.fileName)
+      self.pinned = nil
+      return try store.unpin(pinned)
     }
     guard let archive = try store.archives().randomElement(using: &random),
-      // Else two might hold it, and the first to release it end the other's hold.
-      ledger.note(.held, archive.fileName, isFirst: true)
+      // Else two might pin it, and the first to unpin it end the other's pin.
+      ledger.note(.pinned, archive.fileName, isFirst: true)
     else { return }
     do throws(LogError) {
-      try store.hold(archive, because: owner)
-      ledger.note(.held, archive.fileName, "yes")
-      held = archive
+      try store.pin(archive, because: owner)
+      ledger.note(.pinned, archive.fileName, "yes")
+      pinned = archive
     } catch {
-      ledger.forget(.held, archive.fileName)
+      ledger.forget(.pinned, archive.fileName)
       throw error
     }
   }

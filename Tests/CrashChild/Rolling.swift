@@ -2,7 +2,8 @@ import CommandLineTool
 import CrashRecords
 import MMLog
 
-/// Logs a record, closes its archive, marks some as uploaded, and so on: a life of years in seconds.
+/// Logs a record, closes its archive, marks some as uploaded, and so on: a life of years in
+/// seconds.
 struct Rolling {
   private let page: CountPage
   private let store: LogStore

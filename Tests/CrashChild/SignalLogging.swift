@@ -4,7 +4,8 @@ import Glibc
 import MMLog
 import MMLogC
 
-/// A handler of SIGALRM that logs, wherever in a log call the main thread is. Its lane is the last one.
+/// A handler of SIGALRM that logs, wherever in a log call the main thread is. Its lane is the last
+/// one.
 enum SignalLogging {
   nonisolated(unsafe) private static var logger: Logger?
   nonisolated(unsafe) private static var page: CountPage?
@@ -12,7 +13,8 @@ enum SignalLogging {
   nonisolated(unsafe) private static var sequence = 0
   nonisolated(unsafe) private static var parent: pid_t = 0
 
-  /// Sets the handler, and runs it once by hand, in both of its ways, so that everything that it needs has been made.
+  /// Sets the handler, and runs it once by hand, in both of its ways, so that everything that it
+  /// needs has been made.
   static func prepare(_ logger: Logger, _ page: CountPage, firstLane: Int) {
     (self.logger, self.page, parent) = (logger, page, getppid())
     lane = firstLane + CountPage.laneCount - 1

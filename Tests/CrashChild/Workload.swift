@@ -36,9 +36,9 @@ final class Workload: Sendable {
     let process = try arguments.integer(of: .process, in: 0...1000) ?? 0
     firstLane = process * CountPage.laneCount
     threads = try arguments.integer(of: .threads, in: 1...30) ?? 4
-    let least = try arguments.integer(of: .least, in: 0...Lane.longestText) ?? 0
-    let most = try arguments.integer(of: .most, in: least...Lane.longestText) ?? least
-    sizes = least...most
+    let minimum = try arguments.integer(of: .minimum, in: 0...Lane.longestText) ?? 0
+    let maximum = try arguments.integer(of: .maximum, in: minimum...Lane.longestText) ?? minimum
+    sizes = minimum...maximum
     seed = UInt64(arguments.required(.seed)) ?? 1
     isNested = arguments.isSet(.nested)
     hasSpans = arguments.isSet(.spans)

@@ -24,8 +24,8 @@ extension Option {
     "burst", value: "N", "How many records a thread logs before another takes over.")
   static let records = Option(
     "records", value: "N", "How many records a lane has; then the store is closed.")
-  static let least = Option("least", value: "BYTES", default: "0", "The shortest text.")
-  static let most = Option("most", value: "BYTES", default: "200", "The longest text.")
+  static let minimum = Option("minimum", value: "BYTES", default: "0", "The shortest text.")
+  static let maximum = Option("maximum", value: "BYTES", default: "200", "The longest text.")
   static let nested = Option("nested", "Log inside log calls too.")
   static let signals = Option("signals", "Log in a signal handler too.")
   static let labels = Option("labels", value: "N", default: "1", "How many labels there are.")
@@ -42,7 +42,7 @@ extension Option {
   static let survive = Option("survive", "Have a handler of SIGABRT that returns.")
   static let setLimits = Option(
     "set-limits", "Open the store with other limits, and set those that count before logging.")
-  static let hands = Option("hands", "Claim, mark, hold and remove archives beside logging.")
+  static let hands = Option("hands", "Lease, mark, pin and remove archives beside logging.")
   static let prune = Option("prune", "Only delete what is too much, as mmlog-decode --prune does.")
   static let ledger = Option(
     "ledger", value: "DIR", "Where to note what happens to archives, and link those that may go.")
@@ -69,7 +69,8 @@ let command = Command(
   name: "mmlog-crash-child", version: "0",
   description: ["Logs until it is killed, for the crash tests."],
   options: [
-    .directory, .rings, .page, .process, .recover, .seed, .threads, .burst, .records, .least, .most,
+    .directory, .rings, .page, .process, .recover, .seed, .threads, .burst, .records, .minimum,
+    .maximum,
     .nested,
     .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
     .point, .call, .short, .fail,
@@ -85,8 +86,8 @@ func prune(_ arguments: Arguments) throws {
     of: arguments.required(.directory), rings: arguments.value(of: .rings))
   var problems: [String] = []
   let retention = try LogStore.Configuration(arguments).retention
-  let judgement = try pruning.judge(retention, store: "crash") { problems.append($0) }
-  try pruning.delete(judgement.verdicts, deleted: { _ in }, failed: { problems.append("\($0)") })
+  let judgment = try pruning.judge(retention, store: "crash") { problems.append($0) }
+  try pruning.delete(judgment.verdicts, deleted: { _ in }, failed: { problems.append("\($0)") })
   if let problem = problems.first { throw UsageError(problem) }
 }
 

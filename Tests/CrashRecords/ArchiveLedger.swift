@@ -1,18 +1,18 @@
 import Glibc
 
-/// What processes did with archives before they died, in a folder that outlives them: so that who looks afterwards knows what limits
-/// deleted, and what was promised to somebody.
+/// What processes did with archives before they died, in a folder that outlives them: so that who
+/// checks afterwards knows what limits deleted, and what was promised to somebody.
 ///
 /// Its calls are not the logger's: none of them is made to fail, or counted.
 package struct ArchiveLedger: Sendable {
-  /// What a process may have been told about an archive.
+  /// What a process may have been notified of an archive.
   package enum Fact: String, CaseIterable, Sendable {
-    /// It is marked as uploaded, and nobody takes that back.
+    /// It is uploaded, and nobody takes that back.
     case uploaded
-    /// It is held.
-    case held
+    /// It is pinned.
+    case pinned
     /// Somebody has the lease on it.
-    case claimed
+    case leased
   }
 
   /// An archive that was there once.
@@ -34,7 +34,8 @@ package struct ArchiveLedger: Sendable {
 
   // MARK: - Archives
 
-  /// Gives each archive in `directory` another name here, by which it can be read when it was deleted there.
+  /// Gives each archive in `directory` another name here, by which it can be read when it was
+  /// deleted there.
   ///
   /// - Returns: How many there are.
   @discardableResult

@@ -1,8 +1,8 @@
 import CMMLog
 import MMLogSystem
 
-/// What a process that will be killed tells, in a file that it shares with who kills it: above all how many
-/// records each of its lanes has logged whose call has returned.
+/// What a process that will be killed reports, in a file that it shares with who kills it: above
+/// all how many records each of its lanes has logged whose call has returned.
 ///
 /// Proof of `@unchecked Sendable`: its words are touched by atomic operations only.
 package final class CountPage: @unchecked Sendable {
@@ -24,7 +24,7 @@ package final class CountPage: @unchecked Sendable {
     set { mmlog_store_release_u64(word(0), newValue ? 1 : 0) }
   }
 
-  /// The process's number; 0 if it has not told.
+  /// The process's number; 0 if it has not reported.
   package var processID: UInt32 {
     get { UInt32(truncatingIfNeeded: mmlog_load_acquire_u64(word(1))) }
     set { mmlog_store_release_u64(word(1), UInt64(newValue)) }
@@ -42,7 +42,8 @@ package final class CountPage: @unchecked Sendable {
     set { mmlog_store_release_u64(word(3), newValue ? 1 : 0) }
   }
 
-  /// The test point that it died at, as a number; nil if it did not. Setting it is async-signal-safe.
+  /// The test point that it died at, as a number; nil if it did not. Setting it is
+  /// async-signal-safe.
   package var deathPoint: UInt8? {
     get {
       let value = mmlog_load_acquire_u64(word(4))

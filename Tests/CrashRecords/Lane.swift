@@ -1,5 +1,6 @@
-/// One after the other, the records of a thread, or of several of which one logs after the other: what they
-/// say follows from a seed, the lane's number and the record's, so that any of them can be checked byte for byte.
+/// One after the other, the records of a thread, or of several of which one logs after the other:
+/// what they say follows from a seed, the lane's number and the record's, so that any of them can
+/// be checked byte for byte.
 package struct Lane: Sendable {
   /// The longest text that there may be, in bytes.
   package static let longestText = 1 << 17
@@ -15,7 +16,8 @@ package struct Lane: Sendable {
     self.seed = seed
   }
 
-  /// Makes what all texts are parts of. Before a fork: its child may find it half made, and wait for ever.
+  /// Makes what all texts are parts of. Before a fork: its child may find it half made, and wait
+  /// for ever.
   package static func prepare() { _ = Pattern.bytes }
 
   /// What follows lane and number in a record's message. Valid for as long as the process.
@@ -43,7 +45,8 @@ package struct Lane: Sendable {
     case begins, ends
   }
 
-  /// Whether a record begins a span, or ends the one that the record before has begun. None that others are logged in does.
+  /// Whether a record begins a span, or ends the one that the record before has begun. None that
+  /// others are logged in does.
   package func spanEdge(at sequence: Int) -> SpanEdge? {
     if beginsSpan(sequence) { return .begins }
     return beginsSpan(sequence - 1) ? .ends : nil
@@ -96,7 +99,7 @@ package func mix(_ value: UInt64) -> UInt64 {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Compared eight at a time: fast also where nothing is optimised.
+  /// Compared eight at a time: fast also where nothing is optimized.
   fileprivate func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
     guard count == other.count else { return false }
     for offset in stride(from: 0, to: count & ~7, by: 8)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Fast also where nothing is optimised.
+/// Fast also where nothing is optimized.
 func isEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool {
   first.count == second.count
     && first.withUnsafeBytes { first in

@@ -5,8 +5,8 @@ import MMLogStorage
 import Testing
 import MMLogTestFiles
 
-/// How often the tests with random numbers do what they do; MMLOG_CRASH_ROUNDS for more or less. Tools/torture plays
-/// the same rounds by the thousand.
+/// How often the tests with random numbers do what they do; MMLOG_CRASH_ROUNDS for more or less.
+/// Tools/torture plays the same rounds by the thousand.
 private let rounds: Int = {
   if let text = getenv("MMLOG_CRASH_ROUNDS"), let count = Int(String(cString: text)) {
     return count
@@ -14,7 +14,8 @@ private let rounds: Int = {
   return isSanitized ? 20 : 100
 }()
 
-/// What all of it follows from, except for the instants, which are of the clock; MMLOG_CRASH_SEED for others.
+/// What all of it follows from, except for the instants, which are of the clock; MMLOG_CRASH_SEED
+/// for others.
 private let baseSeed: UInt64 = {
   let seed = getenv("MMLOG_CRASH_SEED").flatMap { UInt64(String(cString: $0)) } ?? 20_251_121
   print("crash tests: MMLOG_CRASH_SEED=\(seed) MMLOG_CRASH_ROUNDS=\(rounds)")
@@ -81,7 +82,7 @@ struct KillTests {
         !$0.isOfRecovery && !$0.isOfSuccessor && $0.isReachable
       })
     func testPoints(_ point: TestPoint) throws {
-      for count in [1, 2, 7, 40] where count <= point.mostTimes {
+      for count in [1, 2, 7, 40] where count <= point.maximumTimes {
         var settings = Settings()
         (settings.seed, settings.isNested) = (baseSeed &+ UInt64(count), true)
         settings.labels = 3
@@ -119,7 +120,7 @@ struct KillTests {
           try log.expectEverything(isRecovered: isRecovered, "flight records")
           let findings = try log.findings(isRecovered: isRecovered)
           let lanes = (0..<4).map { findings.flight(ofLane: 2 * $0) }
-          // Of a thread that the system has not let run for a while, all may be given up.
+          // Of a thread that the system has not let run for a while, all may be evicted.
           let isAnyThere = lanes.contains { $0.isThere }
           #expect(isAnyThere && lanes.allSatisfy { $0.gaps == 0 }, "\(lanes)")
         }
@@ -151,7 +152,7 @@ struct KillTests {
       arguments: TestPoint.allCases.filter(\.isOfRecovery))
     func recoveryPoints(_ point: TestPoint) throws {
       let log = try deadLog()
-      for count in 1...point.mostTimes {
+      for count in 1...point.maximumTimes {
         let store = "store \(count)"
         try Folder.copy(log("store"), to: log(store))
         for attempt in 1...2 {

@@ -16,7 +16,8 @@ final class PipeRun {
 
   /// Starts it; what it reads then comes from ``feed(_:_:)``, if not from a file.
   ///
-  /// - Parameter wrapper: The beginning of a command line that starts it; empty: it is started itself.
+  /// - Parameter wrapper: The beginning of a command line that starts it; empty: it is started
+  ///   itself.
   func start(
     by wrapper: [String] = [], input path: String? = nil, _ arguments: [String] = [],
     output: String? = nil
@@ -63,7 +64,8 @@ final class PipeRun {
 
   /// What mmlog-decode prints of the messages.
   ///
-  /// - Parameter isEmpty: Whether nothing was logged: then there is no archive, and nothing to read.
+  /// - Parameter isEmpty: Whether nothing was logged: then there is no archive, and nothing to
+  ///   read.
   func decode(isEmpty: Bool = false) throws -> [UInt8] {
     let child = try ChildProcess(
       ChildProcess.path(of: "mmlog-decode"), ["--format", "message", store],

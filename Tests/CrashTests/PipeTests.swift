@@ -52,7 +52,8 @@ struct PipeTests {
       let ending = child.wait()
       #expect(ending == .killed(SIGKILL) || ending == .exited(0))
       let decoded = try pipe.decode()
-      // Of what has been passed on, all whole lines; and nothing that is not a beginning of the input.
+      // Of what has been passed on, all whole lines; and nothing that is not a beginning of the
+      // input.
       let lines = try Folder.read(pipe.folder("out")).lastIndex(of: 10) ?? 0
       #expect(decoded.count >= lines, "round \(round)")
       #expect(input.starts(with: decoded), "round \(round)")

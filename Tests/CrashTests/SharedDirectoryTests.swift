@@ -7,7 +7,8 @@ import MMLogSystem
 import MMLogTestFiles
 import Testing
 
-/// Two processes that log into one directory, close archives as fast as they can, and both delete what is too much.
+/// Two processes that log into one directory, close archives as fast as they can, and both delete
+/// what is too much.
 @Suite struct SharedDirectoryTests {
   private static let child = ChildProcess.path(of: "mmlog-crash-child")
 
@@ -36,13 +37,14 @@ import Testing
     for item in LogReader(paths: [logs]) {
       switch item {
       case .record(let record): records["\(record.session.id)", default: []].append(record.message)
-      case .damage(let damage): Issue.record("\(damage)")
+      case .corruption(let corruption): Issue.record("\(corruption)")
       default: break
       }
     }
     let count = records.values.reduce(0) { $0 + $1.count }
     #expect((1...20).contains(count), "\(count) records, one in each archive")
-    // What is left of a process is its newest: those that were marked went first, and no other was passed over.
+    // What is left of a process is its newest: those that were marked went first, and no other was
+    // passed over.
     for (session, messages) in records {
       let sequences = messages.compactMap { Int($0.split(separator: " ")[1]) }
       #expect(sequences.last == 500, "\(session): \(sequences)")
@@ -54,7 +56,7 @@ import Testing
   #if DEBUG
     @Test(
       "a death where archives are deleted and marked leaves what the next process makes right",
-      arguments: TestPoint.allCases.filter { $0.isOfKeeping && $0 != .stateSidecarWritten })
+      arguments: TestPoint.allCases.filter { $0.isOfMaintenance && $0 != .stateSidecarWritten })
     func death(at point: TestPoint) throws {
       let folder = TemporaryDirectory()
       let logs = folder("logs")
@@ -65,7 +67,7 @@ import Testing
         Self.child, arguments + ["100", "--die-at", "\(point):3"],
         errors: folder("errors"))
       #expect(dying.wait() == .killed(SIGKILL), "\(dying.complaints)")
-      // One to recover what is left, and another, since the newest crash keeps its neighbours.
+      // One to recover what is left, and another, since the newest crash keeps its neighbors.
       for _ in 0..<2 {
         let next = try ChildProcess(
           Self.child, arguments + ["50"], errors: folder("errors"))
@@ -75,7 +77,7 @@ import Testing
       for item in LogReader(paths: [logs]) {
         switch item {
         case .record: count += 1
-        case .damage(let damage): Issue.record("\(damage)")
+        case .corruption(let corruption): Issue.record("\(corruption)")
         default: break
         }
       }

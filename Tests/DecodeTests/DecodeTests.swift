@@ -90,19 +90,19 @@ import Testing
     #expect(try decode(["--utc", link]).output == lines.joined())
   }
 
-  @Test func damageIsToldInItsPlace() throws {
+  @Test func corruptionIsReportedInItsPlace() throws {
     let log = archive()
-    log.corruptArchive(at: HeadLayout.size + 1)
+    log.corruptArchive(at: FileHeaderLayout.size + 1)
     let path = log.save()[0]
     let run = try decode(["--utc", log.folder.path])
     #expect(run.output == lines.joined())
     #expect(run.status == 1)
-    #expect(run.errors.hasPrefix("mmlog-decode: \(path): damaged: "))
+    #expect(run.errors.hasPrefix("mmlog-decode: \(path): corrupted: "))
     #expect(run.errors.hasSuffix(" bytes at 512: frame 0 is missing\n"))
     #expect(run.errors.split(separator: "\n").count == 1)
   }
 
-  @Test func lossesAndAnUncleanEndAreTold() throws {
+  @Test func lossesAndAnUncleanEndAreReported() throws {
     let log = TestLog()
     log.identity.processName = "evil"
     log.write("one", ticks: 0)

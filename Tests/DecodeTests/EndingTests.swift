@@ -4,7 +4,7 @@ import MMLogSystem
 import MMLogTestFiles
 import Testing
 
-/// How sessions ended, as `mmlog-decode` tells it.
+/// How sessions ended, as `mmlog-decode` reports it.
 @Suite struct EndingTests {
   private static let time = TestLog.epoch + 1_000_000_000
 
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(
-    "an end is told when a log is read, and in the list of sessions; also after its recovery",
+    "an end is reported when a log is read, and in the list of sessions; also after its recovery",
     arguments: [
       (.exited, "exited without closing its store at "),
       (.terminated, "ended by SIGTERM from process 4711 at "),

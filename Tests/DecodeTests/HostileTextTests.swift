@@ -3,7 +3,8 @@ import MMLogFormat
 import MMLogTestFiles
 import Testing
 
-/// Text that would move a terminal's cursor, clear its screen or fake a line, wherever a log can have it.
+/// Text that would move a terminal's cursor, clear its screen or fake a line, wherever a log can
+/// have it.
 @Suite struct HostileTextTests {
   private static let hostile = "\u{1b}]0;t\u{7}\u{1b}[2J\r\nfake\u{9b}31m\u{202e}\u{85}\u{2028}x"
 
@@ -40,7 +41,7 @@ import Testing
     let run = try decode(["--utc", "--format", format, log.folder.path])
     #expect(unsafe(run.output).isEmpty && unsafe(run.errors).isEmpty)
     #expect(run.output.split(separator: "\n").count == 1, "one record, one line")
-    // The session has no end, which is told with the process's name.
+    // The session has no end, which is reported with the process's name.
     #expect(run.errors.contains("(p"))
     #expect(!run.output.contains("\nfake") && !run.errors.contains("\nfake"))
   }

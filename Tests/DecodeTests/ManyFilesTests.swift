@@ -7,7 +7,8 @@ import Testing
   private static let files = 400
   private static let records: UInt64 = 240
 
-  /// Processes that logged at the same time, each with one frame as large as the writer makes them: 100 MiB together.
+  /// Processes that logged at the same time, each with one frame as large as the writer makes them:
+  /// 100 MiB together.
   @Test(.disabled(if: isSanitized, "Sanitizers take memory of their own for each byte."))
   func memoryForFilesOfOneTimeIsBounded() throws {
     let folder = TemporaryDirectory()
@@ -60,7 +61,7 @@ import Testing
       let record = TestRecord(
         ticks: ticks, site: log.textSite, words: ValueWords.argument(.text(text)))
       var row = record.encoded(seed: 0)
-      // The thread's ordinal in place of the check.
+      // The thread's ordinal in place of the checksum.
       row[0] = row[0] & 0xFFFF_FFFF | 1 << 32
       words += row
       summary.add(ticks: ticks, level: record.level)

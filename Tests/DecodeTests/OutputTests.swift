@@ -5,7 +5,8 @@ import Testing
 
 /// Every format and every option of the output, as a whole.
 @Suite struct OutputTests {
-  /// Two sessions of a closed archive each: an order with a field and metadata, and a hostile message.
+  /// Two sessions of a closed archive each: an order with a field and metadata, and a hostile
+  /// message.
   private func log() -> TestLog {
     let log = TestLog()
     log.writesRing = false
@@ -168,7 +169,7 @@ import Testing
       .first == "1763715600000000005 App/Main.swift:7 worker1 1001 42 test tokyo orders info")
   }
 
-  @Test func coloursAreOnlyWhereTheyAreAskedFor() throws {
+  @Test func colorsAreOnlyWhereTheyAreAskedFor() throws {
     #expect(try lines().allSatisfy { !$0.contains("\u{1b}") })
     let colored = try lines("--color", "always")
     #expect(colored[1].contains("\u{1b}[31mERROR\u{1b}[0m"))
@@ -193,7 +194,7 @@ import Testing
     #expect(try String(contentsOfFile: folder("out"), encoding: .utf8).hasPrefix("order"))
   }
 
-  @Test func filesThatCannotBeWrittenAreToldOf() throws {
+  @Test func filesThatCannotBeWrittenAreReported() throws {
     let log = log()
     let folder = TemporaryDirectory()
     let cases = [
@@ -339,12 +340,12 @@ import Testing
       page.contains(#"\u003c/script>\u003cscript>alert(1)"#), "the label is in the page's data")
     #expect(!page.contains("http://") && !page.contains("https://"), "no network")
     #expect(page.contains(#""ending":"powerLost""#))
-    // A file of which nothing could be read is told in the page too.
+    // A file of which nothing could be read is reported in the page too.
     let garbage = folder.put("garbage.mmlog", Array("no log".utf8))
     let other = try decode(["--report", folder("page.html"), log.folder.path, garbage])
     #expect(other.status == 1)
-    let told = try String(contentsOfFile: folder("page.html"), encoding: .utf8)
-    #expect(told.contains("garbage.mmlog") && !page.contains("garbage.mmlog"))
+    let reported = try String(contentsOfFile: folder("page.html"), encoding: .utf8)
+    #expect(reported.contains("garbage.mmlog") && !page.contains("garbage.mmlog"))
   }
 
   @Test func contradictionsAreOneLineThatSaysWhatWouldBeRight() throws {

@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test func whatALimitDoesNotAllowIsDeletedAndTold() throws {
+  @Test func whatALimitDoesNotAllowIsDeletedAndReported() throws {
     let names = archives(4)
     folder.put("orders.txt", [1])
     let arguments = ["--prune", "--max-count", "2", "--explain", folder.path]
@@ -120,10 +120,10 @@ import Testing
     #expect(gone.count == 1 && gone[0].contains(names[1]), "\(spared)")
   }
 
-  @Test func aLimitThatIsNotReachedIsToldWithWhatKeepsItFromThat() throws {
+  @Test func aLimitThatIsNotReachedIsReportedWithWhatKeepsItFromThat() throws {
     let names = archives(5)
-    let catalogue = Catalogue(of: folder.path, store: nil)
-    try catalogue.change(names[0]) { $0.held = "incident 7" }
+    let catalog = Catalog(of: folder.path, store: nil)
+    try catalog.change(names[0]) { $0.pinned = "incident 7" }
     let arguments = ["--prune", "--max-count", "1", folder.path]
     let reached = try decode(arguments)
     #expect(reached.status == 0 && reached.errors.isEmpty, "\(reached)")
@@ -133,10 +133,10 @@ import Testing
       try decode(["--prune", "--max-size", "1", folder.path]),
     ] {
       #expect(run.status == 1 && run.errors.contains("--max-size"), "\(run)")
-      #expect(run.errors.contains("orders") && run.errors.contains("1 held"), "\(run)")
+      #expect(run.errors.contains("orders") && run.errors.contains("1 pinned"), "\(run)")
       let lines = run.output.split(separator: "\n")
       #expect(lines.count == 1 && lines[0].hasPrefix("stays     \(folder(names[0])) ("), "\(run)")
-      #expect(lines[0].hasSuffix(": it is held: incident 7"), "\(run)")
+      #expect(lines[0].hasSuffix(": it is pinned: incident 7"), "\(run)")
     }
   }
 

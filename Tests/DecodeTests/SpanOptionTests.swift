@@ -26,7 +26,7 @@ import Testing
     #"in flight when it died: query\u{1b} (thread worker2, since 2025-11-21T09:00:00.000002000Z, "#
     + "span 0000000000000020, part of 0000000000000010)"
 
-  @Test func whatWasInFlightAtTheLastCrashIsTold() throws {
+  @Test func whatWasInFlightAtTheLastCrashIsReported() throws {
     let log = log()
     let run = try decode(["--last-crash", "1", "--utc", "-f", "message", log.folder.path])
     #expect(run.output == "query\u{1b}\nother\n")

@@ -34,16 +34,16 @@ import Testing
     #expect(lines[1].hasSuffix("closed, 2 records in 7 frames"))
   }
 
-  @Test func damageAndWhatIsMissingAreFound() throws {
+  @Test func corruptionAndWhatIsMissingAreFound() throws {
     let log = log()
     let whole = log.archives
-    for offset in stride(from: HeadLayout.size + 4, to: whole[1].count, by: 37) {
+    for offset in stride(from: FileHeaderLayout.size + 4, to: whole[1].count, by: 37) {
       log.archives = whole
       log.corruptArchive(1, at: offset)
       log.save()
       let run = try decode(["--verify", log.folder.path])
-      // Padding is looked at by nobody.
-      let isSeen = run.status == 1 && run.output.contains(": DAMAGED in ")
+      // Padding is inspected by nobody.
+      let isSeen = run.status == 1 && run.output.contains(": CORRUPTED in ")
       let records = try decode(["-f", "message", log.folder.path])
       #expect(
         isSeen || records.output == "record 0\nrecord 1\nrecord 2\nrecord 3\n", "byte \(offset)")
@@ -92,7 +92,7 @@ import Testing
         "segment 0, open, generation 1, of thread 1001 worker1, 4 archived, 4 records"))
   }
 
-  @Test func aRepairHasEverythingReadableAndTheDamage() throws {
+  @Test func aRepairHasEverythingReadableAndTheCorruption() throws {
     let log = log()
     // The payload of the first frame of records of the first archive.
     let frames = try ArchiveFrames.offsets(log.archives[0])
@@ -107,7 +107,7 @@ import Testing
     let after = try decode(["--utc", out])
     #expect(after.status == 0 && after.errors.isEmpty)
     let lines = after.output.split(separator: "\n")
-    #expect(lines.count == 4 && lines[0].contains("ERROR    mmlog.repair: damaged: "))
+    #expect(lines.count == 4 && lines[0].contains("ERROR    mmlog.repair: corrupted: "))
     #expect(lines.dropFirst().joined(separator: "\n") + "\n" == before.output)
     #expect(try decode(["--verify", out]).status == 0)
     // Nothing else is left there, and it is not written to twice.
@@ -265,7 +265,7 @@ import Testing
 private enum ArchiveFrames {
   static func offsets(_ archive: [UInt8]) throws -> [Int] {
     archive.withUnsafeBytes { bytes in
-      stride(from: HeadLayout.size, through: bytes.count - FrameLayout.size, by: 8).filter {
+      stride(from: FileHeaderLayout.size, through: bytes.count - FrameLayout.size, by: 8).filter {
         FrameHeader.size(bytes.slice($0, bytes.count - $0)) != nil
       }
     }

@@ -57,7 +57,7 @@ private func putCrashes(_ corpus: String) {
 
 private func putRing(_ bytes: [UInt8], _ corpus: String, _ name: String) {
   put(Ring.shortened(bytes), "\(corpus)/ring/\(name)")
-  putMendable(bytes, corpus, name)
+  putCorrectable(bytes, corpus, name)
 }
 
 private func putArchive(_ bytes: [UInt8], _ corpus: String, _ name: String) {
@@ -76,24 +76,28 @@ private func put(_ bytes: [UInt8], _ path: String) {
   }
 }
 
-/// Head, area table, dictionary and a segment's header.
-private func putMendable(_ ring: [UInt8], _ corpus: String, _ name: String) {
-  guard let head = try? ring.withUnsafeBytes({ try RingHead($0) }) else { return }
-  let geometry = head.geometry
-  put(Array(ring.prefix(HeadLayout.size)), "\(corpus)/mending/\(name)-head")
-  put(Array(ring[HeadLayout.size..<RingLayout.headSize]), "\(corpus)/mending/\(name)-areas")
+/// File header, area table, dictionary and a segment's header.
+private func putCorrectable(_ ring: [UInt8], _ corpus: String, _ name: String) {
+  guard let fileHeader = try? ring.withUnsafeBytes({ try RingHeader($0) }) else { return }
+  let geometry = fileHeader.geometry
+  put(Array(ring.prefix(FileHeaderLayout.size)), "\(corpus)/correction/\(name)-header")
+  put(
+    Array(ring[FileHeaderLayout.size..<RingLayout.fileHeaderSize]),
+    "\(corpus)/correction/\(name)-areas")
   put(
     Array(ring[geometry.dictionaryOffset..<geometry.segmentsOffset]),
-    "\(corpus)/mending/\(name)-dictionary")
+    "\(corpus)/correction/\(name)-dictionary")
   put(
     Array(ring[geometry.segmentsOffset...].prefix(2 * SegmentLayout.size)),
-    "\(corpus)/mending/\(name)-segment")
+    "\(corpus)/correction/\(name)-segment")
 }
 
 /// Frames, and of them columns and dictionaries.
 private func putPayloads(of archive: [UInt8], _ corpus: String, _ name: String) {
   archive.withUnsafeBytes { bytes in
-    for offset in stride(from: HeadLayout.size, through: bytes.count - FrameLayout.size, by: 8) {
+    for offset in stride(
+      from: FileHeaderLayout.size, through: bytes.count - FrameLayout.size, by: 8)
+    {
       let rest = bytes.slice(offset, bytes.count - offset)
       guard let size = FrameHeader.size(rest), size <= rest.count,
         let header = FrameHeader(rest.slice(0, size)), header.frameSize <= rest.count

@@ -8,46 +8,51 @@ import MMLogTestFiles
 enum Target: String, CaseIterable {
   /// u32 size in rows, u32 count of records, payload in columns.
   case columns
-  /// Dictionary entries; their checks are mended.
+  /// Dictionary entries; their checksums are fixed.
   case entries
-  /// A frame: header, ranges and payload; its checks are mended.
+  /// A frame: header, ranges and payload; its checksums are fixed.
   case frame
-  /// A ring's head and dictionary, and a segment's header, as they are: what mends wrong bits sees them.
-  case mending
-  /// The bytes of an archive; its checks are mended.
+  /// A ring's header and dictionary, and a segment's header, as they are: what corrects wrong bits
+  /// sees them.
+  case correction
+  /// The bytes of an archive; its checksums are fixed.
   case archive
-  /// The bytes of a ring without what is between its head and its dictionary; its checks are mended.
+  /// The bytes of a ring without what is between its file header and its dictionary; its checksums
+  /// are fixed.
   case ring
-  /// A byte that chooses what puts records out, and the bytes of an archive, whose checks are mended.
+  /// A byte that chooses what puts records out, and the bytes of an archive, whose checksums are
+  /// fixed.
   case output
-  /// A byte that chooses what is searched for, and the bytes of an archive, whose checks are mended.
+  /// A byte that chooses what is searched for, and the bytes of an archive, whose checksums are
+  /// fixed.
   case search
   /// A line of a person's own making.
   case template
-  /// The report of a crash; its check is mended.
+  /// The report of a crash; its checksum is fixed.
   case crash
-  /// What a running process is asked to set its levels to; its check is mended.
+  /// What a running process is asked to set its levels to; its checksum is fixed.
   case levels
   /// A condition of `--where`, tried on a record.
   case condition
   /// A format of printf(3), as a log statement of C's has it.
   case format
 
-  /// libFuzzer's callback has no place for it; it is set before that begins, and there is one thread.
+  /// libFuzzer's callback has no place for it; it is set before that begins, and there is one
+  /// thread.
   nonisolated(unsafe) static var chosen = Target.columns
 
   func read(_ bytes: UnsafeRawBufferPointer) {
     switch self {
     case .columns: readColumns(bytes)
-    case .entries: readEntries(Mending.entries(Array(bytes), seed: 0))
+    case .entries: readEntries(ChecksumFix.entries(Array(bytes), seed: 0))
     case .frame: readFrame(Array(bytes))
-    case .mending: mend(Array(bytes))
-    case .archive: readFile(Mending.archive(Array(bytes)))
-    case .ring: readFile(Mending.ring(Ring.expanded(bytes)))
-    case .output: putOut(bytes.first ?? 0, Mending.archive(Array(bytes.dropFirst())))
-    case .search: find(bytes.first ?? 0, Mending.archive(Array(bytes.dropFirst())))
+    case .correction: correct(Array(bytes))
+    case .archive: readFile(ChecksumFix.archive(Array(bytes)))
+    case .ring: readFile(ChecksumFix.ring(Ring.expanded(bytes)))
+    case .output: putOut(bytes.first ?? 0, ChecksumFix.archive(Array(bytes.dropFirst())))
+    case .search: find(bytes.first ?? 0, ChecksumFix.archive(Array(bytes.dropFirst())))
     case .template: _ = try? TextTemplate(String(decoding: bytes, as: UTF8.self))
-    case .crash: tellCrash(Array(bytes))
+    case .crash: reportCrash(Array(bytes))
     case .levels: readLevels(Array(bytes))
     case .condition: tryCondition(bytes)
     case .format: takeApart(bytes)
@@ -98,8 +103,8 @@ private func readEntries(_ bytes: [UInt8]) {
 
 /// Decodes a frame as an archive's reader does.
 private func readFrame(_ frame: [UInt8]) {
-  let archive = [UInt8](repeating: 0, count: HeadLayout.size) + frame
-  Mending.archive(archive)[HeadLayout.size...].withUnsafeBytes { bytes in
+  let archive = [UInt8](repeating: 0, count: FileHeaderLayout.size) + frame
+  ChecksumFix.archive(archive)[FileHeaderLayout.size...].withUnsafeBytes { bytes in
     guard let size = FrameHeader.size(bytes), size <= bytes.count,
       let header = FrameHeader(bytes.slice(0, size)), header.frameSize <= bytes.count,
       header.rawSize <= largestRows, let inflater = Inflater()
@@ -124,33 +129,34 @@ private func readFrame(_ frame: [UInt8]) {
   }
 }
 
-/// What is mended is right, and is not mended again.
-private func mend(_ bytes: [UInt8]) {
+/// What is corrected is right, and is not corrected again.
+private func correct(_ bytes: [UInt8]) {
   var bytes = bytes
   bytes.withUnsafeMutableBytes { bytes in
-    if bytes.count >= HeadLayout.size, bytes.mendHead() {
-      precondition(!bytes.mendHead(), "a head was mended twice")
+    if bytes.count >= FileHeaderLayout.size, bytes.correctFileHeader() {
+      precondition(!bytes.correctFileHeader(), "a file header was corrected twice")
     }
-    if bytes.count > SegmentLayout.size, bytes.mendSegmentHeader() {
-      precondition(!bytes.mendSegmentHeader(), "a segment's header was mended twice")
+    if bytes.count > SegmentLayout.size, bytes.correctSegmentHeader() {
+      precondition(!bytes.correctSegmentHeader(), "a segment's header was corrected twice")
     }
-    for entry in bytes.mendEntries(seed: 0) {
+    for entry in bytes.correctEntries(seed: 0) {
       var scanner = EntryScanner(UnsafeRawBufferPointer(rebasing: bytes[entry]), seed: 0)
-      // One of a kind that is not known is passed over, and is no damage.
+      // One of a kind that is not known is passed over, and is no corruption.
       precondition(
-        scanner.next() != nil || scanner.damage.allSatisfy { $0 == 0..<entry.count },
-        "a mended entry is none")
+        scanner.next() != nil || scanner.corruption.allSatisfy { $0 == 0..<entry.count },
+        "a corrected entry is none")
     }
   }
 }
 
-/// A request that is read is written as it was. As a text, it is a list of rules as of the environment.
+/// A request that is read is written as it was. As a text, it is a list of rules as of the
+/// environment.
 private func readLevels(_ bytes: [UInt8]) {
   _ = LevelRule.list(String(decoding: bytes, as: UTF8.self))
   var slot = [UInt8](repeating: 0, count: ControlLayout.levelSlotSize)
   slot.withUnsafeMutableBytes { slot in
     slot.copyBytes(from: bytes.prefix(slot.count))
-    slot.store(levelRequestCheck(UnsafeRawBufferPointer(slot)), LevelRequestLayout.check)
+    slot.store(levelRequestChecksum(UnsafeRawBufferPointer(slot)), LevelRequestLayout.checksum)
   }
   guard let request = slot.withUnsafeBytes({ LevelRequest($0) }) else { return }
   let again = request.encoded.flatMap { bytes in bytes.withUnsafeBytes { LevelRequest($0) } }
@@ -159,18 +165,19 @@ private func readLevels(_ bytes: [UInt8]) {
 }
 
 /// Shorter ones end in zeros.
-private func tellCrash(_ bytes: [UInt8]) {
+private func reportCrash(_ bytes: [UInt8]) {
   let report = CrashReport.bytes { $0.copyBytes(from: bytes.prefix(CrashLayout.size)) }
   guard let crash = report.withUnsafeBytes({ CrashReport($0) }) else { return }
   // What stands beside the state is not of the report.
-  let content = CrashLayout.check...
+  let content = CrashLayout.checksum...
   precondition(crash.encoded[content] == report[content], "a report that is not what was read")
   precondition(crash.details.count <= 140 && !crash.summary.isEmpty, "too many lines")
 }
 
 /// Reads a condition, and tries it on records.
 private func tryCondition(_ bytes: UnsafeRawBufferPointer) {
-  // Repetition and references back make the C library's expressions take what time and memory they like.
+  // Repetition and references back make the C library's expressions take what time and memory they
+  // like.
   let repetitions = bytes.count { "*+?".utf8.contains($0) }
   guard bytes.count < 256, repetitions < 9, !bytes.contains(UInt8(ascii: "{")),
     !bytes.contains(0x5C)
@@ -232,7 +239,8 @@ private func readFile(_ bytes: [UInt8]) {
   _ = files.verify()
 }
 
-/// Puts records out in one of the ways there are: all of them for each input would take as many times as long.
+/// Puts records out in one of the ways there are: all of them for each input would take as many
+/// times as long.
 private func putOut(_ choice: UInt8, _ bytes: [UInt8]) {
   let files = files(of: bytes)
   let way = Int(choice) % (formatters.count + 3)
@@ -276,8 +284,9 @@ nonisolated(unsafe) private var formatters: [any LogFormatter] = {
   return formatters + (template.map { [TemplateFormatter($0)] } ?? [])
 }()
 
-/// What is found without looking into everything is what is found by looking at every record: in each session, since the
-/// times of one may go back, and what is passed over says nothing of when it was.
+/// What is found without inspecting everything is what is found by inspecting every record: in each
+/// session, since the times of one may go back, and what is passed over says nothing of when it
+/// was.
 private func find(_ choice: UInt8, _ bytes: [UInt8]) {
   let filter = filters[Int(choice) % filters.count]
   let files = files(of: bytes)
@@ -294,7 +303,8 @@ private func records(_ reader: LogReader) -> some Sequence<LogRecord> {
   reader.lazy.compactMap { if case .record(let record) = $0 { record } else { nil } }
 }
 
-/// What is asked of contents: frames' headers, of which the rest is asked first, may say what they like.
+/// What is asked of contents: frames' headers, of which the rest is asked first, may say what they
+/// like.
 private let filters: [LogFilter] = {
   var filters = ["a", "b", "n 100", "42", "deadbeef"].map { text in
     filter { $0.text = [TextPattern(literal: text)] }

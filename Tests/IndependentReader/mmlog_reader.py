@@ -4,9 +4,9 @@
     mmlog_reader.py FILE_OR_DIRECTORY...
 
 Prints one JSON object per record to standard output, sessions merged by wall time; a field is a list
-of its name and its value with its type. Damage, losses, unfinished records and how each session
+of its name and its value with its type. Corruption, losses, unfinished records and how each session
 ended go to standard error.
-Exit status: 0 clean, 1 damage or losses, 2 usage, 3 nothing readable.
+Exit status: 0 clean, 1 corruption or losses, 2 usage, 3 nothing readable.
 """
 
 import collections
@@ -33,7 +33,7 @@ MAX_DEPTH = 16
 MAX_ALIGNMENT = 1 << 16     # ours: the page sets no bound; against hostile entries
 CAUSES = ("the ring was full", "overwritten in the ring", "cut because larger than 16 MiB",
           "logged from too deep inside other log calls", "no ring to write into",
-          "damaged in memory", "too large", "cause 7")
+          "corrupted in memory", "too large", "cause 7")
 LEVELS = ("trace", "debug", "info", "notice", "warning", "error", "critical", "level 7")
 NONZERO = re.compile(rb"[^\0]")
 
@@ -43,7 +43,7 @@ class Malformed(Exception):
 
 
 class Report:
-    """Lines for standard error, and whether any of them means damage or losses."""
+    """Lines for standard error, and whether any of them means corruption or losses."""
 
     def __init__(self):
         self.bad = False
@@ -51,7 +51,7 @@ class Report:
     def note(self, text):
         print("mmlog_reader: " + text, file=sys.stderr)
 
-    def damage(self, text):
+    def corruption(self, text):
         self.bad = True
         self.note(text)
 
@@ -126,22 +126,22 @@ class Cursor:
     def text(self):
         return self.string().decode("utf-8", "replace")
 
-    def count(self, least_words):
+    def count(self, minimum_words):
         """A number of elements that take at least so many words each."""
         count = self.word()
-        if count * least_words * 8 > self.end - self.position:
+        if count * minimum_words * 8 > self.end - self.position:
             raise Malformed("impossible count")
         return count
 
 
 # --- Records and entries in memory (§3, §4, §6) ----------------------------------------
 
-def record_check(data, at, size, seed):
+def record_checksum(data, at, size, seed):
     register = shift(seed, data[at + 24:at + size])
     return shift(shift(register, data[at + 8:at + 24]), data[at:at + 4])
 
 
-def entry_check(data, at, size, seed):
+def entry_checksum(data, at, size, seed):
     return shift(shift(seed, data[at + 8:at + size]), data[at:at + 4])
 
 
@@ -152,8 +152,8 @@ def framed(data, at, end, kinds):
     return size if word >> 24 in kinds and 24 <= size <= end - at else 0
 
 
-def scan(data, start, end, seed, kinds, check, past_zero, damage):
-    """Yields (offset, size) of what is valid; looks for the next valid one after anything else."""
+def scan(data, start, end, seed, kinds, check, past_zero, corruption):
+    """Yields (offset, size) of what is valid; searches for the next valid one after anything else."""
     at, bad, stopped = start, None, False
     budget = 16 * (end - start) + (1 << 20)     # bounds the search in hostile bytes
     while at + 8 <= end:
@@ -164,7 +164,7 @@ def scan(data, start, end, seed, kinds, check, past_zero, damage):
                 break
         if size and check(data, at, size, seed) == u32(data, at + 4):
             if bad is not None:
-                damage(bad, at)
+                corruption(bad, at)
             bad, stopped = None, False
             yield at, size
             at += size
@@ -179,7 +179,7 @@ def scan(data, start, end, seed, kinds, check, past_zero, damage):
             bad = at if bad is None else bad
             at += 8
     if bad is not None and not stopped:
-        damage(bad, end)
+        corruption(bad, end)
 
 
 class Piece(NamedTuple):
@@ -200,7 +200,7 @@ class CallSite(NamedTuple):
 
 
 def parse_entry(data):
-    """A dictionary entry whose check has been verified: a CallSite or (id, label)."""
+    """A dictionary entry whose checksum has been verified: a CallSite or (id, label)."""
     cursor = Cursor(data, 8)
     first = cursor.word()
     if data[3] == LABEL:
@@ -372,7 +372,7 @@ def json_value(value):
     return "%s %s" % (name, shown) if shown else name
 
 
-# --- Heads and sessions (§2, §5, §7) ---------------------------------------------------
+# --- File headers and sessions (§2, §5, §7) ---------------------------------------------------
 
 class Clock(NamedTuple):
     ticks: int
@@ -423,21 +423,21 @@ class Session:
         self.frames, self.segments = [], {}         # items; {generation: (items, drained, captured)}
         self.ranges = {}                            # (generation, of flight records): [(from, to)]
         self.archive_level = 0                      # of the ring: below it, flight records
-        self.lowest, self.archive_damage = 0, False
+        self.lowest, self.archive_corruption = 0, False
         self.losses, self.ring_losses = [0] * 64, None
         self.ring_state, self.end, self.numbers = None, None, set()
         self.newest = 0                             # archive that a dead session's ring names
         self.newest_frames = 0                      # how many frames it has at least
 
-    def add_entries(self, data, past_zero, damage):
+    def add_entries(self, data, past_zero, corruption):
         for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
-                             entry_check, past_zero, damage):
+                             entry_checksum, past_zero, corruption):
             if data[at + 3] not in (CALL_SITE, LABEL):
                 continue
             try:
                 entry = parse_entry(data[at:at + size])
             except Malformed:
-                damage(at, at + size)
+                corruption(at, at + size)
                 continue
             if isinstance(entry, CallSite):
                 self.sites[entry.id] = entry
@@ -445,14 +445,14 @@ class Session:
                 self.labels[entry[0]] = entry[1]
 
     def already_archived(self, generation, item, drained, captured):
-        """Whether an archive has it, or it was given up by a capture or when the session was closed."""
+        """Whether an archive has it, or it was evicted by a capture or when the session was closed."""
         offset, is_flight = item.offset, min(item_level(item), 6) < self.archive_level
         ranges = self.ranges.get((generation, is_flight), ())
         if is_flight:
             return (self.ring_state == 2 or any(start <= offset < end for start, end in ranges)
-                    or (not self.archive_damage and offset < captured))
+                    or (not self.archive_corruption and offset < captured))
         return (any(start <= offset < end for start, end in ranges)
-                or (not self.archive_damage and (offset < drained or generation < self.lowest)))
+                or (not self.archive_corruption and (offset < drained or generation < self.lowest)))
 
     def items(self):
         """The records and fragments of all frames and segments, merged."""
@@ -499,7 +499,7 @@ class Session:
         try:
             yield wall, self.record(item, wall, body)
         except Malformed as error:
-            self.report.damage("%s: a record of thread %d cannot be shown: %s"
+            self.report.corruption("%s: a record of thread %d cannot be shown: %s"
                                % (self.name, item.thread, error))
 
     def record(self, item, wall, body):
@@ -548,15 +548,15 @@ class Session:
             raise Malformed("impossible entry")
         entry = body[cursor.end:cursor.end + size]
         if (framed(entry, 0, size, (CALL_SITE,)) != size
-                or entry_check(entry, 0, size, self.entry_seed) != u32(entry, 4)):
-            raise Malformed("damaged entry")
+                or entry_checksum(entry, 0, size, self.entry_seed) != u32(entry, 4)):
+            raise Malformed("corrupted entry")
         return parse_entry(entry)
 
     def summarize(self):
         self.report_missing_archives()
         for number, count in enumerate(self.ring_losses or self.losses):
             if count:
-                self.report.damage("%s: %d lost (%s): %s"
+                self.report.corruption("%s: %d lost (%s): %s"
                                    % (self.name, count, LEVELS[number % 8], CAUSES[number // 8]))
         if self.end:
             self.report.note("%s: %s, at %d" % ((self.name,) + self.end))
@@ -575,8 +575,8 @@ class Session:
             expected = number + 1
         if self.newest >= expected:
             was_sealed = self.newest_frames >> 31       # or may have been
-            tell = self.report.note if was_sealed else self.report.damage
-            tell("%s: archive %d is not here" % (self.name, self.newest))
+            report = self.report.note if was_sealed else self.report.corruption
+            report("%s: archive %d is not here" % (self.name, self.newest))
 
 
 ENDINGS = {1: "closed", 2: "killed", 3: "exited", 4: "ended by signal %d from process %d",
@@ -584,7 +584,7 @@ ENDINGS = {1: "closed", 2: "killed", 3: "exited", 4: "ended by signal %d from pr
 
 
 def crash_end(data):
-    """The end of a session that a report of a crash tells of; None if there is none."""
+    """The end of a session that a report of a crash states; None if there is none."""
     if data[0] not in (2, 4) or crc32c(data[8:]) != u32(data, 4):
         return None
     return ENDINGS[5] % (u32(data, 8), u32(data, 20)), i64(data, 48)
@@ -602,26 +602,26 @@ def session_end(data):
     return text, i64(data, 16)
 
 
-class Head(NamedTuple):
+class FileHeader(NamedTuple):
     session: bytes
     boot: bytes
     started: int
 
 
-def parse_head(data):
+def parse_file_header(data):
     if len(data) < 512:
-        raise Malformed("too short for a head")
+        raise Malformed("too short for a file header")
     if u32(data, 8) > 2:
         raise Malformed("written by a newer mmlog")
     if crc32c(data[:508]) != u32(data, 508):
-        raise Malformed("damaged head")
+        raise Malformed("corrupted file header")
     if u64(data, 24):
         raise Malformed("written by a newer mmlog")
     if u32(data, 8) < 2:
         raise Malformed("written by an mmlog from before the first release")
     if u32(data, 12) != 512 or u32(data, 32) != 0x01020304:
-        raise Malformed("impossible head")
-    return Head(data[40:56], data[56:72], i64(data, 80))
+        raise Malformed("impossible file header")
+    return FileHeader(data[40:56], data[56:72], i64(data, 80))
 
 
 def running_boot():
@@ -643,7 +643,7 @@ USUAL_AREAS = {STATE: (1024, 64), CLOCKS: (1088, 96), LEDGER: (1536, 512), CONTR
 def parse_areas(table, limit):
     """The areas that a table names; limit is where the dictionary begins."""
     if crc32c(table[:508]) != u32(table, 508):
-        raise Malformed("its check is wrong")
+        raise Malformed("its checksum is wrong")
     areas, end = {}, 1024
     for at in range(0, 504, 24):
         kind, _, offset, size = struct.unpack_from("<2I2Q", table, at)
@@ -663,12 +663,12 @@ def parse_areas(table, limit):
     return areas
 
 
-def ring_areas(data, limit, damage):
+def ring_areas(data, limit, corruption):
     """A ring's areas; if its table cannot be read, the usual ones."""
     try:
         return parse_areas(data[512:1024], limit)
     except Malformed as error:
-        damage("area table: %s; the areas are taken to be in their usual places" % error)
+        corruption("area table: %s; the areas are taken to be in their usual places" % error)
         return USUAL_AREAS
 
 
@@ -703,7 +703,7 @@ def read_segment(file, offset, size):
             return None
         if right:
             return data
-    raise Malformed("a segment's header is damaged")
+    raise Malformed("a segment's header is corrupted")
 
 
 def is_locked(file):
@@ -713,13 +713,13 @@ def is_locked(file):
 
 
 def read_ring(path, sessions, report):
-    def damage(text):
-        report.damage("%s: %s" % (path, text))
+    def corruption(text):
+        report.corruption("%s: %s" % (path, text))
 
     with open(path, "rb") as stream:
         file = stream.fileno()
         data = os.pread(file, 1024, 0)
-        head, actual = parse_head(data), os.fstat(file).st_size
+        file_header, actual = parse_file_header(data), os.fstat(file).st_size
         data = data.ljust(1024, b"\0")
         (size, dictionary, dictionary_size, first, segment_size, count,
          header_size, _, uses) = struct.unpack_from("<5Q2I2Q", data, 408)
@@ -729,9 +729,9 @@ def read_ring(path, sessions, report):
                 or uses % 8 or uses < dictionary + dictionary_size or uses + 8 * count > first):
             raise Malformed("impossible layout")
         if actual < size:
-            damage("cut off at %d of %d bytes" % (actual, size))
-        session = sessions.open(head)
-        areas = ring_areas(data, dictionary, damage)
+            corruption("cut off at %d of %d bytes" % (actual, size))
+        session = sessions.open(file_header)
+        areas = ring_areas(data, dictionary, corruption)
 
         def area(kind):
             size = USUAL_AREAS[kind][1]
@@ -746,8 +746,8 @@ def read_ring(path, sessions, report):
         if CRASH in areas:
             session.end = crash_end(area(CRASH)) or session.end
         session.archive_level = data[456]
-        same_boot = any(head.boot) and head.boot == running_boot()
-        clock = ring_clock(clocks, head.started)
+        same_boot = any(file_header.boot) and file_header.boot == running_boot()
+        clock = ring_clock(clocks, file_header.started)
         words = os.pread(file, 8 * count, uses)
         for number in range(count if actual > first else 0):
             try:
@@ -756,26 +756,26 @@ def read_ring(path, sessions, report):
                 seed = seed_of(session.uuid, u64(segment, 0)) if segment else None
                 if (same_boot and contradicts(use, segment_size, seed)
                         and os.pread(file, 8, uses + 8 * number) == use):
-                    damage("segment %d: the ring notes another use of it" % number)
+                    corruption("segment %d: the ring notes another use of it" % number)
                 if segment:
                     add_segment(segment, segment_size, session, clock, same_boot, not is_locked(file), use,
-                                lambda text: damage("segment %d: %s" % (number, text)))
+                                lambda text: corruption("segment %d: %s" % (number, text)))
             except Malformed as error:
-                damage("segment %d: %s" % (number, error))
+                corruption("segment %d: %s" % (number, error))
         entries = os.pread(file, dictionary_size, dictionary)   # read after the records
-        session.add_entries(entries, not same_boot, lambda start, end: damage(
-            "dictionary: %d bytes damaged at %d" % (end - start, dictionary + start)))
+        session.add_entries(entries, not same_boot, lambda start, end: corruption(
+            "dictionary: %d bytes corrupted at %d" % (end - start, dictionary + start)))
         session.ring_losses = list(struct.unpack("<64Q", losses))
         if CRASH in areas and not is_locked(file):
-            session.ring_losses[LEVELS.index("critical")] += survived_signals(file, areas[CRASH][0], damage)
+            session.ring_losses[LEVELS.index("critical")] += survived_signals(file, areas[CRASH][0], corruption)
 
 
-def survived_signals(file, place, damage):
+def survived_signals(file, place, corruption):
     """How many signals the process had survived of which it had made no record."""
     _, count, copy, _ = os.pread(file, 4, place).ljust(4, b"\0")
     if count == copy:
         return count
-    damage("the number of survived signals is damaged")
+    corruption("the number of survived signals is corrupted")
     return 0
 
 
@@ -798,7 +798,7 @@ def contradicts(word, size, seed):
     return any(word) and (seed is None or captured_place(word, size, seed) is None)
 
 
-def add_segment(data, size, session, clock, same_boot, past_zero, place, damage):
+def add_segment(data, size, session, clock, same_boot, past_zero, place, corruption):
     generation, _, drained, thread, tid = struct.unpack_from("<Q4I", data)
     end, name = u32(data, 40), text_field(data[24:40])
     if not is_place(drained, u32(data, 56), size):
@@ -809,16 +809,16 @@ def add_segment(data, size, session, clock, same_boot, past_zero, place, damage)
     session.thread_names[thread] = name
     items, latest, seed = [], 0, seed_of(session.uuid, generation)
 
-    def damaged(start, stop):
-        damage("%d bytes damaged at %d" % (stop - start, start))
+    def corrupted(start, stop):
+        corruption("%d bytes corrupted at %d" % (stop - start, start))
 
-    for at, length in scan(data, 128, limit, seed, (RECORD, FRAGMENT), record_check,
-                           past_zero, damaged):
+    for at, length in scan(data, 128, limit, seed, (RECORD, FRAGMENT), record_checksum,
+                           past_zero, corrupted):
         try:
             items.append(make_item(data, at, length, latest, clock, thread, tid, name))
             latest = items[-1].ticks
         except Malformed as error:
-            damage("record at %d: %s" % (at, error))
+            corruption("record at %d: %s" % (at, error))
     captured = captured_place(place, size, seed) or 128
     session.segments[generation] = (items, drained, captured) if same_boot else (items, 0, 0)
 
@@ -866,7 +866,7 @@ def parse_frame(data, at, limit):
 def payload_of(frame):
     header, size = frame.header, u32(frame.header, 20)
     if crc32c(frame.stored) != u32(header, 24):
-        raise Malformed("damaged payload")
+        raise Malformed("corrupted payload")
     if size > MAX_PAYLOAD:
         raise Malformed("impossible size")
     payload = frame.stored
@@ -891,17 +891,17 @@ def decompressed(data, size):
     return data
 
 
-def frames_of(data, limit, archive, damage, note):
-    """Yields the archive's frames with right headers; looks for the next one after anything else."""
+def frames_of(data, limit, archive, corruption, note):
+    """Yields the archive's frames with right headers; searches for the next one after anything else."""
     at, bad, budget = 512, None, 16 * limit
     while at < limit and budget > 0:
         frame = parse_frame(data, at, limit)
         is_foreign = frame is not None and frame.archive != archive
         if bad is not None and (is_foreign or frame and frame.stored is not None):
-            damage("%d bytes damaged at %d" % (at - bad, bad))
+            corruption("%d bytes corrupted at %d" % (at - bad, bad))
             bad = None
         if is_foreign:
-            damage("a frame of session %s, archive %d, at %d"
+            corruption("a frame of session %s, archive %d, at %d"
                    % (frame.archive[:16].hex(), u32(frame.archive, 16), at))
         elif frame and frame.stored is not None:
             yield frame
@@ -920,10 +920,10 @@ def frames_of(data, limit, archive, damage, note):
         if torn:
             note("torn write: %d bytes at %d" % (limit - bad, bad))
         else:
-            damage("%d bytes damaged at %d" % (limit - bad, bad))
+            corruption("%d bytes corrupted at %d" % (limit - bad, bad))
 
 
-def in_order(frames, count, damage):
+def in_order(frames, count, corruption):
     """The frames by rising ordinal, each header once; count is how many there should be, or 0."""
     ordered, headers = [], {}
     for frame in frames:
@@ -932,21 +932,21 @@ def in_order(frames, count, damage):
             headers[frame.header] = len(ordered)
             ordered.append(frame)
             continue
-        damage("frame %d at %d is there already" % (frame.ordinal, frame.at))
+        corruption("frame %d at %d is there already" % (frame.ordinal, frame.at))
         if crc32c(ordered[other].stored) != u32(frame.header, 24):
             ordered[other] = frame
     if any(frame.ordinal > later.ordinal for frame, later in zip(ordered, ordered[1:])):
-        damage("frames are out of order")
+        corruption("frames are out of order")
     ordered.sort(key=lambda frame: frame.ordinal)
     expected = 0
     for frame in ordered:
         if frame.ordinal > expected:
-            damage("frames %d to %d are missing" % (expected, frame.ordinal - 1))
+            corruption("frames %d to %d are missing" % (expected, frame.ordinal - 1))
         elif frame.ordinal < expected:
-            damage("two frames %d" % frame.ordinal)
+            corruption("two frames %d" % frame.ordinal)
         expected = frame.ordinal + 1
     if count > expected:
-        damage("frames %d to %d are missing" % (expected, count - 1))
+        corruption("frames %d to %d are missing" % (expected, count - 1))
     return ordered
 
 
@@ -963,7 +963,7 @@ def has_trailer(data):
 
 
 def end_of_archive(data):
-    """Where the archive ends that a file begins with: behind its trailer, or where another's head is."""
+    """Where the archive ends that a file begins with: behind its trailer, or where another's file header is."""
     at = len(data) if has_trailer(data) else 512
     while at + 80 <= len(data):
         frame = parse_frame(data, at, len(data))
@@ -991,8 +991,8 @@ def read_archives(path, sessions, report):
 
 
 def read_archive(path, data, sessions, report):
-    head, number = parse_head(data), u32(data, 408)
-    session = sessions.open(head)
+    file_header, number = parse_file_header(data), u32(data, 408)
+    session = sessions.open(file_header)
     if number in session.numbers:
         report.note("%s: another copy of archive %d, left out" % (path, number))
         return
@@ -1001,58 +1001,58 @@ def read_archive(path, data, sessions, report):
     def note(text):
         report.note("%s: %s" % (path, text))
 
-    def damage(text):
-        session.archive_damage = True
-        report.damage("%s: %s" % (path, text))
+    def corruption(text):
+        session.archive_corruption = True
+        report.corruption("%s: %s" % (path, text))
 
     closed = has_trailer(data)
     limit = len(data) - 80 if closed else len(data)
-    found = list(frames_of(data, limit, archive_id(data), damage, note))
+    found = list(frames_of(data, limit, archive_id(data), corruption, note))
     frames = []
-    for frame in in_order(found, u32(data, limit + 40) if closed else 0, damage):
+    for frame in in_order(found, u32(data, limit + 40) if closed else 0, corruption):
         try:
-            add_frame(frame, frames, session, damage)
+            add_frame(frame, frames, session, corruption)
         except Malformed as error:
-            damage("frame at %d: %s" % (frame.at, error))
+            corruption("frame at %d: %s" % (frame.at, error))
         frames.append(frame)
     there = frames[-1].ordinal + 1 if frames else 0
     if number == session.newest and not closed and (
             session.newest_frames == 0xFFFFFFFF or there < session.newest_frames & 0x7FFFFFFF):
-        damage("the end is missing: %d frames are here" % there)
-    if closed and not session.archive_damage:
+        corruption("the end is missing: %d frames are here" % there)
+    if closed and not session.archive_corruption:
         dictionary, index, records, _, count = struct.unpack_from("<4QI", data, limit + 8)
         last = [(frame.header[8], frame.at) for frame in frames[-2:]]
         counted = sum(u32(frame.header, 28) for frame in frames if frame.header[8] == 2)
         expected = [(1, dictionary), (5, index)] if dictionary else [(5, index)]
         if last[-len(expected):] != expected or (records, count) != (counted, len(frames)):
-            damage("the trailer does not fit the frames")
+            corruption("the trailer does not fit the frames")
 
 
-def add_frame(frame, frames, session, damage):
+def add_frame(frame, frames, session, corruption):
     """Takes what a frame holds into its session; frames are those before it."""
     header, kind = frame.header, frame.header[8]
     if kind not in (1, 2, 3, 4, 5, 6) or header[9] not in ((0x00, 0x01, 0x10) if kind == 2 else (0x00, 0x10)):
         return
     payload = payload_of(frame)
 
-    def damaged(start, end):
-        damage("frame at %d: %d bytes damaged at %d of its payload"
+    def corrupted(start, end):
+        corruption("frame at %d: %d bytes corrupted at %d of its payload"
                % (frame.at, end - start, start))
 
     if kind == 1:
-        session.add_entries(payload, True, damaged)
+        session.add_entries(payload, True, corrupted)
     elif kind == 2:
-        add_rows(payload, header, session, damaged)
+        add_rows(payload, header, session, corrupted)
     elif kind == 3 and len(payload) >= 512:
         session.losses = struct.unpack("<64Q", payload[:512])
     elif kind == 4 and session_end(payload):
         session.end = session_end(payload)
     elif kind == 5:
         entries = b"".join(each.index_entry() for each in frames if each.header[8] != 1)
-        if payload != entries and not session.archive_damage:
-            damage("frame at %d: the index does not fit the frames" % frame.at)
+        if payload != entries and not session.archive_corruption:
+            corruption("frame at %d: the index does not fit the frames" % frame.at)
         if header[97] and u32(header, 28) != sum(u32(each.header, 28) for each in frames if each.header[8] == 2):
-            damage("frame at %d: the index does not count the records" % frame.at)
+            corruption("frame at %d: the index does not count the records" % frame.at)
     elif kind in (3, 4) or (kind == 6 and len(payload) >= 3416 and crc32c(payload[8:3416]) != u32(payload, 4)):
         raise Malformed("too short")
     for offset in range(160, len(header), 40):
@@ -1063,7 +1063,7 @@ def add_frame(frame, frames, session, damage):
         session.lowest = max(session.lowest, u64(header, 88))
 
 
-def add_rows(payload, header, session, damaged):
+def add_rows(payload, header, session, corrupted):
     at = 8 + 24 * u32(payload, 0)
     if at > len(payload):
         raise Malformed("impossible number of threads")
@@ -1075,14 +1075,14 @@ def add_rows(payload, header, session, damaged):
     while at < len(payload):
         size = framed(payload, at, len(payload), (RECORD, FRAGMENT))
         if not size:
-            damaged(at, len(payload))
+            corrupted(at, len(payload))
             return
         try:
             latest, ordinal = items[-1].ticks if items else 0, u32(payload, at + 4)
             items.append(make_item(payload, at, size, latest, clock, ordinal,
                                    *threads.get(ordinal, (0, ""))))
         except Malformed:
-            damaged(at, at + size)
+            corrupted(at, at + size)
         at += size
     if len(items) != u32(header, 28):
         raise Malformed("another number of records")
@@ -1127,9 +1127,9 @@ class Columns:
         number = self.varint()
         return (number >> 1) ^ -(number & 1) & MASK
 
-    def count(self, most):
+    def count(self, maximum):
         count = self.varint()
-        if count > most:
+        if count > maximum:
             raise Malformed("impossible count in a column")
         return count
 
@@ -1246,13 +1246,13 @@ class Columns:
         counts = [skeleton.count(0) for skeleton in skeletons]
         if sum(counts) > MAX_NUMBERS_IN_TEXT:
             raise Malformed("too many numbers in strings")
-        least, groups = self.varint(), {}
-        if indexes is not None and least:
+        minimum, groups = self.varint(), {}
+        if indexes is not None and minimum:
             for place, index in enumerate(indexes):
                 groups.setdefault(index, []).append(place)
         numbers = [[] for _ in skeletons]
         for _, places in sorted(groups.items()):
-            if len(places) >= least:
+            if len(places) >= minimum:
                 for _ in range(counts[places[0]]):
                     for place, number in zip(places, self.integers(len(places))):
                         numbers[place].append(number)
@@ -1357,10 +1357,10 @@ class Sessions(dict):
         super().__init__()
         self.report = report
 
-    def open(self, head):
-        if head.session not in self:
-            self[head.session] = Session(head.session, head.started, self.report)
-        return self[head.session]
+    def open(self, file_header):
+        if file_header.session not in self:
+            self[file_header.session] = Session(file_header.session, file_header.started, self.report)
+        return self[file_header.session]
 
 
 def find_files(arguments, report):
@@ -1375,14 +1375,14 @@ def find_files(arguments, report):
             seen.add(os.path.realpath(path))
             try:
                 with open(path, "rb") as file:
-                    head = file.read(412)
+                    file_header = file.read(412)
             except OSError as error:
-                report.damage("%s: %s" % (path, error.strerror))
+                report.corruption("%s: %s" % (path, error.strerror))
                 continue
-            if head[:8] in found:
-                found[head[:8]].append((head[40:56], u32(head, 408), path))
+            if file_header[:8] in found:
+                found[file_header[:8]].append((file_header[40:56], u32(file_header, 408), path))
             elif not inside or path.endswith((".ring", ".mmlog")):
-                report.damage("%s: neither a ring nor an archive" % path)
+                report.corruption("%s: neither a ring nor an archive" % path)
     return {magic: [path for _, _, path in sorted(files)] for magic, files in found.items()}
 
 
@@ -1399,9 +1399,9 @@ def main(arguments):
                 read(path, sessions, report)
                 readable = True
             except Malformed as error:
-                report.damage("%s: %s" % (path, error))
+                report.corruption("%s: %s" % (path, error))
             except (OSError, MemoryError) as error:
-                report.damage("%s: cannot be read: %s" % (path, error))
+                report.corruption("%s: cannot be read: %s" % (path, error))
     if not readable:
         report.note("nothing readable")
         return 3

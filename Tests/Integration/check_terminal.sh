@@ -53,7 +53,7 @@ sees 'ready>' "a shell"
 type_line "mmlog-decode --follow --grep 'mark [0-9]+' $log"
 echo 'mark 1 by the first' >&3
 sees 'first: mark 1 by the first' "follow shows a record"
-check "a terminal gets colours" 'screen -e | grep "mark 1" | grep -q $'"'"'\e\[3[0-9]m'"'"
+check "a terminal gets colors" 'screen -e | grep "mark 1" | grep -q $'"'"'\e\[3[0-9]m'"'"
 
 # What does not pack, until the archive has been changed twice.
 for _ in 1 2 3; do head -c 1200000 /dev/urandom | base64 -w 100 >&3; done
@@ -73,7 +73,7 @@ sees 'alive: 42' "an interruption ends follow"
 check "the terminal echoes after it" 'screen | grep -qx " echo *"'
 
 type_line "clear; mmlog-decode -o $work/out.txt --format json $log $work/missing; echo \"status: \$?\""
-sees 'status: 1' "a file that is missing is told, and the rest is written"
+sees 'status: 1' "a file that is missing is reported, and the rest is written"
 check "the output has its name" '[[ -s $work/out.txt && -z $(ls "$work" | grep unfinished) ]]'
 rm "$work/out.txt"
 archives=("$log"/first-*.mmlog)

@@ -25,7 +25,8 @@ struct ServiceTests {
     return (String(decoding: bytes, as: UTF8.self), process.terminationStatus)
   }
 
-  /// Lets the service run, and gives what the decoder shows of its log, a dictionary for each record.
+  /// Lets the service run, and gives what the decoder shows of its log, a dictionary for each
+  /// record.
   private func records(_ orders: Int, _ end: String, status: Int32) throws -> [[String: Any]] {
     let folder = TemporaryDirectory()
     #expect(try run("mmlog-c-service", [folder.path, "\(orders)", end]).status == status)

@@ -8,8 +8,9 @@ import MMLogTestFiles
 import Synchronization
 import Testing
 
-/// Runs the handler once with a store that is of no further interest: what debug builds look up at run time they look up under
-/// a lock, when a line runs for the first time, and that is not to be in the middle of a signal.
+/// Runs the handler once with a store that is of no further interest: what debug builds look up at
+/// run time they look up under a lock, when a line runs for the first time, and that is not to be
+/// in the middle of a signal.
 private func rehearse(_ signal: CInt, text: UnsafePointer<CChar>? = nil) throws {
   let rehearsal = try CStore { $0.serves_signal_handlers = true }
   ccalls_handle(signal, rehearsal.log)

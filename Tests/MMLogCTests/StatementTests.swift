@@ -115,7 +115,7 @@ struct StatementTests {
     #expect(try test.closeAndRead().messages == ["1"])
   }
 
-  @Test("a wrapper's statements are told apart by their texts, which may change afterwards")
+  @Test("a wrapper's statements are distinguished by their texts, which may change afterwards")
   func wrapped() throws {
     let test = try CStore()
     for number in 0..<3 {

@@ -22,7 +22,7 @@ struct CStore {
   }
 }
 
-/// A failure that C was told of.
+/// A failure that C was notified of.
 struct CFailure: Error, CustomStringConvertible {
   let code: mmlog_failure_code
   let description: String
@@ -75,7 +75,7 @@ struct CContents {
     for item in reader {
       switch item {
       case .record(let record): records.append(record)
-      case .damage(let damage): problems.append("\(damage)")
+      case .corruption(let corruption): problems.append("\(corruption)")
       case .unfinished(let record): problems.append("\(record)")
       case .gap(let gap): problems.append("\(gap)")
       case .losses(_, let ledger): lost += ledger.counts.reduce(0, +)

@@ -22,7 +22,7 @@ struct SurvivalTests {
       while waits && CContents(path).records.count < 2 { usleep(10_000) }
       let main = CurrentProcess.threadID()
       try MMLogSystem.Thread(name: "other") {
-        // Until the kernel can tell where its stack is.
+        // Until the kernel can determine where its stack is.
         while isRunning(main) { sched_yield() }
         UnsafeMutablePointer<UInt64>(bitPattern: 16)?.pointee = 1
       }.join()

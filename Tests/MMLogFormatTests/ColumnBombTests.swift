@@ -59,16 +59,17 @@ import Testing
     #expect(isRefused(payload(count, [1], skeletons), count))
   }
 
-  /// A number without digits would take no room in the rows, so that nothing bounded how many there are.
+  /// A number without digits would take no room in the rows, so that nothing bounded how many there
+  /// are.
   @Test func skeletonsWithMoreNumbersThanTheRowsHaveBytesAreRefused() {
     let (count, placeholders) = (1 << 10, 1 << 10)
     let size = 8 + count * 32 + 1000
     let skeleton = ColumnBytes(text: [UInt8](repeating: 0, count: placeholders))
     let own = ColumnBytes(numbers: (0..<placeholders).flatMap { _ in [0, 2] as [UInt8] })
-    for leastUses in [0, 1] {
+    for minimumUses in [0, 1] {
       let column =
         .bytes(2, 1, 1) + .constant(UInt64(placeholders)) + .constant(0) + skeleton
-        + .varint(leastUses) + own
+        + .varint(minimumUses) + own
       #expect(isRefused(payload(count, [1], column), count, size: size))
       #expect(isRefused(payload(count, [1], column), count))
     }

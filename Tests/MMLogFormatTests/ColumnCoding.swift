@@ -23,7 +23,8 @@ func decoded(_ bytes: [UInt8], count: Int) throws -> [UInt64] {
   }
 }
 
-/// A column of strings as the encoder writes it, from where records have them: at a word's edge, and padded.
+/// A column of strings as the encoder writes it, from where records have them: at a word's edge,
+/// and padded.
 func encoded(_ strings: [[UInt8]]) -> ColumnBytes {
   let padded = strings.map { $0 + [UInt8](repeating: 0, count: -$0.count & 7) }
   let starts = padded.reduce(into: [0]) { $0.append(($0.last ?? 0) + $1.count) }
@@ -88,7 +89,7 @@ struct ColumnRecords {
     let memory = AlignedBytes(words: Array(records.joined()))
     withExtendedLifetime(memory) {
       var builder = RowBuilder()
-      var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, looksBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, scansBehindZeros: false)
       while case .record(let view, _) = scanner.next() {
         let ordinal = UInt32(builder.summary.count) / 3 % threads + 1
         let thread = ThreadIdentity(ordinal: ordinal, id: 1000 + ordinal, name: "t\(ordinal)")

@@ -3,7 +3,8 @@ import MMLogTestFiles
 import Testing
 
 @Suite struct ColumnRecordTests {
-  /// What is asked before a frame is turned into rows: it decides whether a search for letters may pass it over.
+  /// What is asked before a frame is turned into rows: it decides whether a search for letters may
+  /// pass it over.
   @Test(
     arguments: [
       ([], false), ([("k", Value.text("dead"))], false), ([("k", .hash(0xDEAD))], true),
@@ -148,7 +149,7 @@ import Testing
       let memory = AlignedBytes(words: words)
       try withExtendedLifetime(memory) {
         var builder = RowBuilder()
-        var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, looksBehindZeros: false)
+        var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, scansBehindZeros: false)
         while case .record(let view, _) = scanner.next() {
           builder.add(view, thread: ThreadIdentity(ordinal: 1, id: 2, name: ""), ticks: view.ticks)
         }

@@ -49,13 +49,13 @@ import Testing
   }
 
   @Test func anyCountOfNumbersInAStringComesBack() throws {
-    for most in [1, 14, 15, 16, 17, 18, 40, 300] {
+    for maximum in [1, 14, 15, 16, 17, 18, 40, 300] {
       try check(
-        (0..<100).map { (0...$0 * most / 99).map { "\($0 * 7)" }.joined(separator: ",") },
-        "up to \(most)")
+        (0..<100).map { (0...$0 * maximum / 99).map { "\($0 * 7)" }.joined(separator: ",") },
+        "up to \(maximum)")
       try check(
-        (0..<100).map { index in (0..<most).map { "\($0 * index)" }.joined(separator: "/") },
-        "\(most)")
+        (0..<100).map { index in (0..<maximum).map { "\($0 * index)" }.joined(separator: "/") },
+        "\(maximum)")
     }
   }
 
@@ -90,12 +90,12 @@ import Testing
     let skeletons: [[UInt8]] = (0..<50).map { $0 % 3 == 0 ? [0] : $0 % 3 == 1 ? [97, 0, 0] : [98] }
     let numbers = skeletons.map { $0.filter { $0 == 0 }.map { _ in 1042 as UInt64 } }
     let expected = skeletons.map { $0.flatMap { $0 == 0 ? Array("042".utf8) : [$0] } }
-    for leastUses in [0, 1, 16, 17, 18, 1000] {
+    for minimumUses in [0, 1, 16, 17, 18, 1000] {
       for areDictionary in [false, true] {
         let column = ColumnBytes.skeletons(
-          skeletons, numbers, areDictionary: areDictionary, leastUses: leastUses)
+          skeletons, numbers, areDictionary: areDictionary, minimumUses: minimumUses)
         let found = try decoded(column, count: skeletons.count)
-        #expect(found == expected, "\(leastUses) uses, dictionary: \(areDictionary)")
+        #expect(found == expected, "\(minimumUses) uses, dictionary: \(areDictionary)")
       }
     }
   }

@@ -52,6 +52,6 @@ import Testing
       $0.store(1 as UInt8, CrashLayout.moduleCount)
       $0.store(UInt32.max, CrashLayout.modules + CrashLayout.buildIDSize)
     }
-    #expect(try #require(Self.report(bytes)).modules[0].buildID.count == CrashLayout.mostBuildID)
+    #expect(try #require(Self.report(bytes)).modules[0].buildID.count == CrashLayout.maximumBuildID)
   }
 }

@@ -3,7 +3,7 @@ import MMLogTestFiles
 import Testing
 
 @Suite struct DictionaryTests {
-  private let seed = checkSeed(session: SessionID(words: (1, 2)), generation: 0)
+  private let seed = checksumSeed(session: SessionID(words: (1, 2)), generation: 0)
   private let site = CallSite(
     file: "Module/Fïle.swift", function: "f(_:)", line: .max, column: 7,
     pieces: [
@@ -18,12 +18,12 @@ import Testing
     entries.flatMap { $0.encoded(seed: seed) }.withUnsafeBytes { Array($0) }
   }
 
-  private func scan(_ bytes: [UInt8]) -> (entries: [DictionaryEntry], damage: [Range<Int>]) {
+  private func scan(_ bytes: [UInt8]) -> (entries: [DictionaryEntry], corruption: [Range<Int>]) {
     bytes.read {
       var scanner = EntryScanner($0, seed: seed)
       var entries: [DictionaryEntry] = []
       while let next = scanner.next() { entries.append(next.entry) }
-      return (entries, scanner.damage)
+      return (entries, scanner.corruption)
     }
   }
 
@@ -33,7 +33,7 @@ import Testing
       .callSite(id: .max, CallSite(file: "", function: "", line: 0, column: 0, pieces: [])),
     ]
     let bytes = entries.flatMap { $0.encoded(seed: seed) }.withUnsafeBytes { Array($0) }
-    #expect(scan(bytes).entries == entries && scan(bytes).damage.isEmpty)
+    #expect(scan(bytes).entries == entries && scan(bytes).corruption.isEmpty)
     #expect(scan(bytes + [UInt8](repeating: 0, count: 80)).entries == entries)
   }
 
@@ -45,14 +45,14 @@ import Testing
     #expect(UInt32(words[0] >> 32) == covered.read { crc32cState(seed, $0) })
   }
 
-  @Test func aDamagedEntryCostsItselfOnly() {
+  @Test func aCorruptedEntryCostsItselfOnly() {
     let (first, second, third) = (
       bytes(.label(id: 1, "a")), bytes(.callSite(id: 2, site)), bytes(.label(id: 3, "c"))
     )
     for bit in 0..<second.count * 8 {
       let found = scan(first + second.flipping(bit: bit) + third)
       #expect(found.entries == [.label(id: 1, "a"), .label(id: 3, "c")], "bit \(bit)")
-      #expect(found.damage == [first.count..<first.count + second.count], "bit \(bit)")
+      #expect(found.corruption == [first.count..<first.count + second.count], "bit \(bit)")
     }
   }
 
@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test func anotherSessionsEntriesAreNone() {
-    let other = checkSeed(session: SessionID(words: (1, 3)), generation: 0)
+    let other = checksumSeed(session: SessionID(words: (1, 3)), generation: 0)
     let words = DictionaryEntry.label(id: 3, "ab").encoded(seed: other)
     #expect(scan(words.withUnsafeBytes { Array($0) }).entries.isEmpty)
   }
@@ -76,12 +76,13 @@ import Testing
   @Test func ofTwoEntriesWithTheSameNumberTheLaterCounts() {
     var dictionary = LogDictionary()
     let bytes = bytes(.label(id: 1, "a"), .callSite(id: 1, site), .label(id: 1, "b"))
-    let damage = bytes.read { dictionary.insert(entriesIn: $0, seed: seed) }
-    #expect(dictionary.labels == [1: "b"] && dictionary.callSites == [1: site] && damage.isEmpty)
+    let corruption = bytes.read { dictionary.insert(entriesIn: $0, seed: seed) }
+    #expect(
+      dictionary.labels == [1: "b"] && dictionary.callSites == [1: site] && corruption.isEmpty)
   }
 
   /// The check is right, what it covers is not.
-  @Test func entriesWithHostileContentsAreDamage() {
+  @Test func entriesWithHostileContentsAreCorruption() {
     let contents: [[UInt64]] = [
       [1, .max], [1, 9, 0], [1 << 40, 1 << 32, 0, 0], [1, 1 << 32, 0, 0, 2],
       [1, 0xFFFF << 32, 0, 0],
@@ -90,8 +91,8 @@ import Testing
     for kind in [RecordLayout.callSiteKind, RecordLayout.labelKind, 9 << 24] {
       for content in contents where kind != RecordLayout.labelKind || content.count < 4 {
         var words = [UInt64(content.count + 1) | kind] + content
-        let check = words.withUnsafeBytes { entryCheck($0, seed: seed) }
-        words[0] |= UInt64(check) << 32
+        let checksum = words.withUnsafeBytes { entryChecksum($0, seed: seed) }
+        words[0] |= UInt64(checksum) << 32
         let found = scan(words.withUnsafeBytes { Array($0) } + bytes(.label(id: 2, "next")))
         #expect(
           found.entries == [.label(id: 2, "next")] || kind == RecordLayout.labelKind, "\(content)")
@@ -110,7 +111,7 @@ import Testing
     let found = scan(words.withUnsafeBytes { Array($0) })
     // What may be checked is spent after some of them; without a bound, this would take minutes.
     #expect(found.entries.count > 10 && found.entries.count < size / 4)
-    #expect(!found.damage.isEmpty)
+    #expect(!found.corruption.isEmpty)
   }
 
   @Test func anEntryThatDoesNotFitIsNotWritten() {

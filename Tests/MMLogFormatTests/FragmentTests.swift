@@ -19,7 +19,7 @@ import Testing
   private func assemble(_ fragments: [[UInt64]]) -> [[UInt8]?] {
     let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + fragments.flatMap { $0 })
     return withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, looksBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, scansBehindZeros: false)
       var assembler = FragmentAssembler()
       var answers: [[UInt8]?] = []
       while case .record(let view, _) = scanner.next() { answers.append(assembler.add(view)) }
@@ -33,8 +33,8 @@ import Testing
     var words = fragment
     change(&words)
     words[0] = UInt64(words.count) | 2 << 24
-    let check = words.withUnsafeBytes { recordCheck($0, seed: 0) }
-    words[0] |= UInt64(check) << 32
+    let checksum = words.withUnsafeBytes { recordChecksum($0, seed: 0) }
+    words[0] |= UInt64(checksum) << 32
     return words
   }
 
@@ -95,7 +95,7 @@ import Testing
     let parts = fragments()
     let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + parts.flatMap { $0 })
     withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, looksBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, scansBehindZeros: false)
       var assembler = FragmentAssembler()
       #expect(!assembler.isUnfinished)
       guard case .record(let view, _) = scanner.next() else { return #expect(Bool(false)) }

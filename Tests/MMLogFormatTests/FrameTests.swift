@@ -5,7 +5,7 @@ import Testing
 @Suite struct FrameTests {
   private var header: FrameHeader {
     var header = FrameHeader(.records, codec: FrameCodec(.rows, .zlib))
-    (header.payloadSize, header.rawSize, header.payloadCheck) = (41, 99, 0xDEAD_BEEF)
+    (header.payloadSize, header.rawSize, header.payloadChecksum) = (41, 99, 0xDEAD_BEEF)
     header.summary.add(ticks: 900, level: .error)
     header.summary.add(ticks: 100, level: .trace)
     (header.summary.firstWall, header.summary.lastWall) = (-7, .max)
@@ -35,8 +35,8 @@ import Testing
     var bytes = encoded(header)
     bytes.withUnsafeMutableBytes {
       change($0)
-      $0.store(UInt32(0), FrameLayout.check)
-      $0.store(crc32c(UnsafeRawBufferPointer($0)), FrameLayout.check)
+      $0.store(UInt32(0), FrameLayout.checksum)
+      $0.store(crc32c(UnsafeRawBufferPointer($0)), FrameLayout.checksum)
     }
     return bytes
   }
@@ -140,7 +140,7 @@ import Testing
     }
     let memory = AlignedBytes(words: words)
     return withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 64, seed: 5, looksBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: 5, scansBehindZeros: false)
       var rows = RowBuilder()
       while case .record(let view, _) = scanner.next() {
         rows.add(view, thread: threads[Int(view.ticks) % 2], ticks: view.ticks * 10)

@@ -7,23 +7,26 @@ import Testing
     for (name, (offset, literal)) in pins { #expect(offset == literal, "\(name)") }
   }
 
-  @Test func theHeadIsAsTheFormatSays() {
-    typealias Head = HeadLayout
+  @Test func theFileHeaderIsAsTheFormatSays() {
+    typealias FileHeader = FileHeaderLayout
     check([
-      "magic": (Head.magic, 0), "version": (Head.version, 8), "head size": (Head.headSize, 12),
-      "compatible": (Head.compatibleFeatures, 16), "incompatible": (Head.incompatibleFeatures, 24),
-      "probe": (Head.byteOrderProbe, 32), "page size": (Head.pageSize, 36),
-      "session": (Head.session, 40), "boot": (Head.bootID, 56), "process": (Head.processID, 72),
-      "start": (Head.startTime, 80), "process name": (Head.processName, 88),
-      "process name's size": (Head.processNameSize, 64), "host": (Head.hostName, 152),
-      "host's size": (Head.hostNameSize, 64), "zone": (Head.timeZone, 216),
-      "zone's size": (Head.timeZoneSize, 64), "store": (Head.storeName, 280),
-      "store's size": (Head.storeNameSize, 128), "specific": (Head.specific, 408),
-      "check": (Head.check, 508), "size": (Head.size, 512),
-      "probe value": (Int(Head.byteOrderProbeValue), 0x0102_0304),
+      "magic": (FileHeader.magic, 0), "version": (FileHeader.version, 8),
+      "file header size": (FileHeader.fileHeaderSize, 12),
+      "compatible": (FileHeader.compatibleFeatures, 16),
+      "incompatible": (FileHeader.incompatibleFeatures, 24),
+      "probe": (FileHeader.byteOrderProbe, 32), "page size": (FileHeader.pageSize, 36),
+      "session": (FileHeader.session, 40), "boot": (FileHeader.bootID, 56),
+      "process": (FileHeader.processID, 72),
+      "start": (FileHeader.startTime, 80), "process name": (FileHeader.processName, 88),
+      "process name's size": (FileHeader.processNameSize, 64), "host": (FileHeader.hostName, 152),
+      "host's size": (FileHeader.hostNameSize, 64), "zone": (FileHeader.timeZone, 216),
+      "zone's size": (FileHeader.timeZoneSize, 64), "store": (FileHeader.storeName, 280),
+      "store's size": (FileHeader.storeNameSize, 128), "specific": (FileHeader.specific, 408),
+      "checksum": (FileHeader.checksum, 508), "size": (FileHeader.size, 512),
+      "probe value": (Int(FileHeader.byteOrderProbeValue), 0x0102_0304),
       "format": (Int(formatVersion), 2),
     ])
-    #expect("\(Head.ringMagic)" == "MMLOGRNG" && "\(Head.archiveMagic)" == "MMLOGARC")
+    #expect("\(FileHeader.ringMagic)" == "MMLOGRNG" && "\(FileHeader.archiveMagic)" == "MMLOGARC")
   }
 
   @Test func theRingIsAsTheFormatSays() {
@@ -34,7 +37,7 @@ import Testing
       "segment size": (Ring.segmentSize, 440), "count": (Ring.segmentCount, 448),
       "header size": (Ring.segmentHeaderSize, 452), "archive level": (Ring.archiveLevel, 456),
       "uses": (Ring.usesOffset, 464),
-      "head and table": (Ring.headSize, 1024),
+      "file header and table": (Ring.fileHeaderSize, 1024),
       "state": (Ring.state, 1024),
       "newest archive": (Ring.newestArchive, 1028), "resumed": (Ring.resumed, 1032),
       "newest archive's frames": (Ring.newestFrames, 1052),
@@ -46,7 +49,7 @@ import Testing
       "control": (Ring.control, 2048), "open": (Int(Ring.stateOpen), 1),
       "closed": (Int(Ring.stateClosed), 2), "ticks": (ClockPairLayout.ticks, 0),
       "wall": (ClockPairLayout.wall, 8), "monotonic": (ClockPairLayout.monotonic, 16),
-      "ordinal": (ClockPairLayout.ordinal, 24), "pair's check": (ClockPairLayout.check, 28),
+      "ordinal": (ClockPairLayout.ordinal, 24), "pair's checksum": (ClockPairLayout.checksum, 28),
       "pair": (ClockPairLayout.size, 32),
     ])
   }
@@ -56,7 +59,8 @@ import Testing
     let usual = RingAreas.usual
     check([
       "kind": (Table.kind, 0), "offset": (Table.offset, 8), "area's size": (Table.areaSize, 16),
-      "entry": (Table.entrySize, 24), "most": (Table.mostEntries, 21), "check": (Table.check, 508),
+      "entry": (Table.entrySize, 24), "maximum": (Table.maximumEntries, 21),
+      "checksum": (Table.checksum, 508),
       "size": (Table.size, 512),
     ])
     #expect(usual.sessionState == 1024..<1088 && usual.clocks == 1088..<1184)
@@ -67,16 +71,16 @@ import Testing
   @Test func theReportOfACrashIsAsTheFormatSays() {
     typealias Crash = CrashLayout
     check([
-      "place": (RingLayout.crash, 4608), "state": (Crash.state, 0), "check": (Crash.check, 4),
+      "place": (RingLayout.crash, 4608), "state": (Crash.state, 0), "checksum": (Crash.checksum, 4),
       "signal": (Crash.signal, 8), "code": (Crash.code, 12), "thread": (Crash.thread, 16),
       "sender": (Crash.sender, 20), "name": (Crash.threadName, 24),
       "address": (Crash.address, 40), "wall": (Crash.wall, 48), "ticks": (Crash.ticks, 56),
       "machine": (Crash.machine, 64), "registers' number": (Crash.registerCount, 66),
       "modules' number": (Crash.moduleCount, 67), "frames' number": (Crash.frameCount, 68),
       "flags": (Crash.flags, 70), "registers": (Crash.registers, 72),
-      "most registers": (Crash.mostRegisters, 34), "frames": (Crash.frames, 344),
-      "most frames": (Crash.mostFrames, 128), "modules": (Crash.modules, 1368),
-      "most modules": (Crash.mostModules, 16), "size": (Crash.size, 3416),
+      "maximum registers": (Crash.maximumRegisters, 34), "frames": (Crash.frames, 344),
+      "maximum frames": (Crash.maximumFrames, 128), "modules": (Crash.modules, 1368),
+      "maximum modules": (Crash.maximumModules, 16), "size": (Crash.size, 3416),
       "module's end": (Crash.moduleEnd, 8), "build id's size": (Crash.buildIDSize, 16),
       "build id": (Crash.buildID, 20), "path": (Crash.modulePath, 40),
       "path's size": (Crash.modulePathSize, 88), "module's size": (Crash.moduleSize, 128),
@@ -93,7 +97,7 @@ import Testing
       "their number": (Control.labelCount, 576), "size": (Control.size, 2560),
       "level": (Int(Control.levelMask), 15),
       "overridden": (Int(Control.overridden), 128), "ordinal": (LevelRequestLayout.ordinal, 0),
-      "check": (LevelRequestLayout.check, 4), "count": (LevelRequestLayout.count, 8),
+      "checksum": (LevelRequestLayout.checksum, 4), "count": (LevelRequestLayout.count, 8),
       "rules": (LevelRequestLayout.rules, 16),
     ])
   }
@@ -105,8 +109,9 @@ import Testing
       "drained": (Segment.drained, 12), "thread": (Segment.threadOrdinal, 16),
       "thread id": (Segment.threadID, 20), "name": (Segment.threadName, 24),
       "name's size": (Segment.threadNameSize, 16), "end": (Segment.end, 40),
-      "check": (Segment.check, 44), "first": (Segment.firstNumber, 48),
-      "drained's check": (Segment.drainedCheck, 56), "end's check": (Segment.endCheck, 60),
+      "checksum": (Segment.checksum, 44), "first": (Segment.firstNumber, 48),
+      "drained's checksum": (Segment.drainedChecksum, 56),
+      "end's checksum": (Segment.endChecksum, 60),
       "writer": (Segment.writer, 64), "size": (Segment.size, 128),
       "free": (Int(Segment.stateFree), 0),
       "open": (Int(Segment.stateOpen), 1), "sealed": (Int(Segment.stateSealed), 2),
@@ -124,7 +129,7 @@ import Testing
       "key set": (Int(Record.keySetKind >> 24), 5),
       "label shift": (Int(Record.labelShift), 32), "level shift": (Int(Record.levelShift), 48),
       "flags shift": (Int(Record.flagsShift), 56), "value": (Record.longestValue, 16 << 20),
-      "body's most": (Record.longestBody, 17 << 20),
+      "body's maximum": (Record.longestBody, 17 << 20),
       "metadata": (Int(RecordFlags.metadata.rawValue), 1),
       "thread": (Int(RecordFlags.thread.rawValue), 2), "cut": (Int(RecordFlags.cut.rawValue), 4),
       "unterminated": (Int(RecordFlags.unterminated.rawValue), 8),
@@ -144,7 +149,7 @@ import Testing
     ]
     #expect(types.map(\.rawValue) == Array(1...14))
     let causes: [LossCause] = [
-      .ringFull, .overwritten, .cut, .tooDeep, .noRing, .damaged, .tooLarge,
+      .ringFull, .overwritten, .cut, .tooDeep, .noRing, .corrupted, .tooLarge,
     ]
     #expect(causes == LossCause.allCases && causes.map(\.rawValue) == Array(0...6))
     let levels: [Level] = [.trace, .debug, .info, .notice, .warning, .error, .critical]
@@ -159,7 +164,7 @@ import Testing
       "marker": (Frame.marker, 0), "type": (Frame.type, 8), "codec": (Frame.codec, 9),
       "header": (Frame.headerSize, 12), "payload": (Frame.payloadSize, 16),
       "raw": (Frame.rawSize, 20),
-      "payload's check": (Frame.payloadCheck, 24), "count": (Frame.count, 28),
+      "payload's checksum": (Frame.payloadChecksum, 24), "count": (Frame.count, 28),
       "first ticks": (Frame.firstTicks, 32), "last ticks": (Frame.lastTicks, 40),
       "first wall": (Frame.firstWall, 48), "last wall": (Frame.lastWall, 56),
       "clock's ticks": (Frame.clockTicks, 64), "clock's wall": (Frame.clockWall, 72),
@@ -167,13 +172,13 @@ import Testing
       "levels": (Frame.levels, 96), "ranges": (Frame.rangeCount, 100),
       "ordinal": (Frame.ordinal, 104),
       "archive": (Frame.archive, 112), "archive's number": (ArchiveIDLayout.number, 16),
-      "check": (Frame.check, 132), "size": (Frame.size, 160),
+      "checksum": (Frame.checksum, 132), "size": (Frame.size, 160),
       "generation": (Frame.rangeGeneration, 0),
       "from": (Frame.rangeFrom, 8), "to": (Frame.rangeTo, 12), "segment": (Frame.rangeSegment, 16),
       "writer": (Frame.rangeWriter, 20),
       "first number": (Frame.rangeFirstNumber, 24), "entries": (Frame.rangeEntries, 32),
       "range's thread": (Frame.rangeThread, 36), "range": (Frame.rangeSize, 40),
-      "most": (Frame.largestPayload, 64 << 20),
+      "maximum": (Frame.largestPayload, 64 << 20),
       "thread's ordinal": (ThreadLayout.ordinal, 0), "thread's id": (ThreadLayout.threadID, 4),
       "thread's name": (ThreadLayout.name, 8), "thread": (ThreadLayout.size, 24),
     ])
@@ -191,12 +196,12 @@ import Testing
       "last wall": (Entry.lastWall, 40), "raw": (Entry.rawSize, 48), "frame": (Entry.frameSize, 52),
       "entry": (Entry.size, 64), "how": (SessionEndLayout.how, 0),
       "signal": (SessionEndLayout.signal, 4), "sender": (SessionEndLayout.sender, 8),
-      "its check": (SessionEndLayout.check, 12), "time": (SessionEndLayout.time, 16),
+      "its checksum": (SessionEndLayout.checksum, 12), "time": (SessionEndLayout.time, 16),
       "recovered": (SessionEndLayout.recovered, 24),
       "end": (SessionEndLayout.size, 32), "magic": (End.magic, 0),
       "dictionary": (End.dictionaryOffset, 8), "index": (End.indexOffset, 16),
       "records": (End.recordCount, 24), "file": (End.fileSize, 32), "frames": (End.frameCount, 40),
-      "archive": (End.archive, 44), "check": (End.check, 76), "trailer": (End.size, 80),
+      "archive": (End.archive, 44), "checksum": (End.checksum, 76), "trailer": (End.size, 80),
     ])
     #expect("\(End.magicValue)" == "MMLOGEND")
   }

@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  /// With a right check, too.
+  /// With a right checksum, too.
   @Test func hostileRequestsAreNoneOrRead() throws {
     var random = SeededGenerator(seed: 11)
     for _ in 0..<20_000 {
@@ -79,10 +79,10 @@ import Testing
       for _ in 0..<random.scaled(1...4) {
         bytes[random.scaled(8...120)] = random.oneIn(2) ? 255 : UInt8(random.scaled(0...255))
       }
-      let check = bytes.withUnsafeBytes {
+      let checksum = bytes.withUnsafeBytes {
         ~crc32cState(crc32cState(.max, $0.slice(0, 4)), $0.slice(8, $0.count - 8))
       }
-      bytes.withUnsafeMutableBytes { $0.store(check, 4) }
+      bytes.withUnsafeMutableBytes { $0.store(checksum, 4) }
       let read = bytes.withUnsafeBytes { LevelRequest($0) }
       #expect((read?.overrides.count ?? 0) < 100)
     }

@@ -17,7 +17,7 @@ struct LossTextTests {
     #expect("\(LossLedger())" == "no losses")
   }
 
-  @Test("counts what a newer version or damage has put where no cause is")
+  @Test("counts what a newer version or corruption has put where no cause is")
   func unknown() {
     var ledger = LossLedger()
     ledger[.cut, .info] = 1

@@ -7,17 +7,17 @@ import Testing
 
   /// What is read of the table that the ring has.
   private func read() throws -> (areas: RingAreas, problem: String?) {
-    let head = try log.ring.read { try RingHead($0) }
-    return (head.areas, head.areaProblem)
+    let fileHeader = try log.ring.read { try RingHeader($0) }
+    return (fileHeader.areas, fileHeader.areaProblem)
   }
 
   @Test func itIsReadAsItWasWritten() throws {
     var areas = RingAreas.usual
     (areas.control, areas.crash) = (nil, nil)
     (areas.sessionState, areas.clocks) = (4096..<4160, 4160..<4256)
-    let head = RingHead(identity: anyIdentity, geometry: log.geometry, areas: areas)
-    let found = try head.encoded(pageSize: 4096).read { try RingHead($0) }
-    #expect(found == head && found.areaProblem == nil)
+    let fileHeader = RingHeader(identity: anyIdentity, geometry: log.geometry, areas: areas)
+    let found = try fileHeader.encoded(pageSize: 4096).read { try RingHeader($0) }
+    #expect(found == fileHeader && found.areaProblem == nil)
     #expect(found.areas.clockPairs == [4160, 4192, 4224])
   }
 
@@ -82,11 +82,11 @@ import Testing
       log.ring = ring.flipping(bit: bit)
       let found = try read()
       #expect(found.areas == .usual, "bit \(bit)")
-      #expect(found.problem == "one bit was wrong, and is put right", "bit \(bit)")
+      #expect(found.problem == "one bit was wrong, and is corrected", "bit \(bit)")
     }
   }
 
-  @Test func aTableThatIsCutOrHasAnotherCheckIsReported() throws {
+  @Test func aTableThatIsCutOrHasAnotherChecksumIsReported() throws {
     var generator = SeededGenerator(seed: 5)
     let ring = log.ring
     for _ in 0..<1000 {

@@ -22,17 +22,18 @@ import Testing
     [UInt64](repeating: 7, count: 8) + words + [UInt64](repeating: 0, count: zeros)
   }
 
-  /// Ticks of records and ranges of damage, in order.
+  /// Ticks of records and ranges of corruption, in order.
   private func scan(_ segment: [UInt64], behindZeros: Bool = false) -> [String] {
     let memory = AlignedBytes(words: segment)
     return withExtendedLifetime(memory) {
       var scanner = RecordScanner(
-        memory.bytes, from: 64, seed: seed, looksBehindZeros: behindZeros)
+        memory.bytes, from: 64, seed: seed, scansBehindZeros: behindZeros)
       var found: [String] = []
       while let item = scanner.next() {
         switch item {
         case .record(let view, let offset): found.append("\(view.ticks)@\(offset / 8)")
-        case .damage(let range): found.append("\(range.lowerBound / 8)..<\(range.upperBound / 8)")
+        case .corruption(let range):
+          found.append("\(range.lowerBound / 8)..<\(range.upperBound / 8)")
         }
       }
       #expect(scanner.next() == nil, "the end stays the end")
@@ -50,8 +51,9 @@ import Testing
     #expect(scan(segment([]), behindZeros: true) == [])
   }
 
-  /// The writer goes on when its last record has been seen, so that the scanner mostly looks where the next will be.
-  @Test func aRecordIsNoDamageThatIsCommittedWhileItIsLookedFor() throws {
+  /// The writer goes on when its last record has been seen, so that the scanner mostly checks where
+  /// the next will be.
+  @Test func aRecordIsNoCorruptionThatIsCommittedDuringTheScan() throws {
     let (count, record) = (3000, TestRecord(ticks: 1, words: [2, 3]).encoded(seed: seed))
     let memory = AlignedBytes(
       words: segment([UInt64](repeating: 0, count: count * record.count)) + [0])
@@ -70,39 +72,39 @@ import Testing
     }
     var scanner = RecordScanner(
       UnsafeRawBufferPointer(rebasing: memory.bytes.dropLast(8)), from: 64,
-      seed: seed, looksBehindZeros: false)
-    var (found, damage) = (0, 0)
-    while found + damage < count {
+      seed: seed, scansBehindZeros: false)
+    var (found, corruption) = (0, 0)
+    while found + corruption < count {
       switch scanner.next() {
       case .record: found += 1
-      case .damage: damage = count
+      case .corruption: corruption = count
       case nil: continue
       }
       UnsafeMutablePointer<UInt64>(bitPattern: seen).map {
-        mmlog_store_release_u64($0, UInt64(found + damage))
+        mmlog_store_release_u64($0, UInt64(found + corruption))
       }
     }
     writer.join()
     withExtendedLifetime(memory) {}
-    #expect(found == count && damage == 0)
+    #expect(found == count && corruption == 0)
   }
 
   @Test func aFlippedBitCostsOneRecordWhereverItIs() {
     let words = segment(records.flatMap { $0 })
     let starts = [8, 12, 17, 23, 30, 38]
     for bit in (8 * 64)..<(38 * 64) {
-      var damaged = words
-      damaged[bit / 64] ^= 1 << (bit % 64)
+      var corrupted = words
+      corrupted[bit / 64] ^= 1 << (bit % 64)
       let index = starts.lastIndex { $0 <= bit / 64 } ?? 0
       var expected = whole
-      // The last one's damage reaches to the end: nothing says where it stops.
+      // The last one's corruption reaches to the end: nothing says where it stops.
       let end = index == 4 ? words.count : starts[index + 1]
       expected[index] = "\(starts[index])..<\(end)"
-      #expect(scan(damaged) == expected, "bit \(bit)")
+      #expect(scan(corrupted) == expected, "bit \(bit)")
     }
   }
 
-  @Test func damageAtStartMiddleAndEndIsToldWithItsPlace() {
+  @Test func corruptionAtStartMiddleAndEndIsReportedWithItsPlace() {
     let junk: [UInt64] = [.max, 1, 0, 1 << 24 | 3]
     let (first, second) = (records[0], records[1])
     #expect(scan(segment(junk + first + second)) == ["8..<12", "1@12", "2@16"])
@@ -116,7 +118,7 @@ import Testing
     #expect(scan(words) == ["1@8"])
     #expect(scan(words, behindZeros: true) == ["1@8", "12..<15", "2@15", "20..<21", "3@21"])
     let unfinished = segment(records[0] + [0, 77, 78])
-    #expect(scan(unfinished, behindZeros: true) == ["1@8"], "an unfinished record is no damage")
+    #expect(scan(unfinished, behindZeros: true) == ["1@8"], "an unfinished record is no corruption")
   }
 
   @Test func aRecordOfAnotherGenerationIsNone() {
@@ -131,13 +133,13 @@ import Testing
       as [(UInt64, UInt64)]
     {
       var words: [UInt64] = [length | kind << 24, 1, 2, 3]
-      let check = words.withUnsafeBytes { recordCheck($0, seed: seed) }
-      words[0] |= UInt64(check) << 32
+      let checksum = words.withUnsafeBytes { recordChecksum($0, seed: seed) }
+      words[0] |= UInt64(checksum) << 32
       #expect(
         scan(segment(words + records[0])) == ["8..<12", "1@12"], "\(length) words of kind \(kind)")
     }
-    let least = TestRecord(ticks: 6).encoded(seed: seed)
-    #expect(least.count == 3 && scan(segment(least)) == ["6@8"])
+    let minimum = TestRecord(ticks: 6).encoded(seed: seed)
+    #expect(minimum.count == 3 && scan(segment(minimum)) == ["6@8"])
   }
 
   @Test func aRecordCutByTheEndIsNone() {
@@ -147,7 +149,7 @@ import Testing
     }
   }
 
-  @Test func theCheckIsOfTheWordsInTheFormatsOrder() {
+  @Test func theChecksumIsOfTheWordsInTheFormatsOrder() {
     let record = TestRecord(ticks: 6, site: 4, words: [8, 9]).encoded(seed: seed)
     let bytes = record.withUnsafeBytes { Array($0) }
     let ordered = Array(bytes[24...] + bytes[8..<24] + bytes[0..<4])
@@ -157,7 +159,7 @@ import Testing
   @Test func theSeedIsOfSessionAndGeneration() {
     let session = SessionID(words: (0x0706_0504_0302_0100, 0x0F0E_0D0C_0B0A_0908))
     let bytes: [UInt8] = Array(0..<16) + [5, 0, 0, 0, 0, 0, 0, 0x80]
-    #expect(checkSeed(session: session, generation: 5 | 0x80 << 56) == bytes.read { crc32c($0) })
+    #expect(checksumSeed(session: session, generation: 5 | 0x80 << 56) == bytes.read { crc32c($0) })
     #expect(Array("123456789".utf8).read { crc32c($0) } == 0xE306_9283)
   }
 
@@ -185,7 +187,7 @@ import Testing
       words: [3 | 1003 << 32])
     let memory = AlignedBytes(words: segment(record.encoded(seed: seed)))
     withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 64, seed: seed, looksBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: seed, scansBehindZeros: false)
       guard case .record(let view, 64) = scanner.next() else { return #expect(Bool(false)) }
       #expect(
         view.ticks == 77 && view.callSite == 9 && view.label == 0xFFFF && view.level == .error)

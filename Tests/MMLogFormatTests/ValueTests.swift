@@ -22,7 +22,8 @@ import Testing
     }
   }
 
-  /// Reads it and walks over it in place: both throw, or neither does and both end at the same word.
+  /// Reads it and walks over it in place: both throw, or neither does and both end at the same
+  /// word.
   private func checkHostile(_ words: [UInt64], _ type: UInt8, _ what: String) {
     let memory = AlignedBytes(words: words)
     withExtendedLifetime(memory) {

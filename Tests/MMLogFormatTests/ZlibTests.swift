@@ -53,12 +53,12 @@ import Testing
     #expect(inflate([0x78, 0x9C], 64 << 20, inflater) == nil, "64 MiB of two bytes")
   }
 
-  @Test func aDamagedStreamIsRefusedOrGivesSomething() throws {
+  @Test func aCorruptedStreamIsRefusedOrGivesSomething() throws {
     let (deflater, inflater) = (try deflater(), try inflater())
     let packed = try #require(deflater.compress(text(500)))
     for bit in 0..<packed.count * 8 {
       let result = inflate(packed.flipping(bit: bit), 500, inflater)
-      #expect(result == nil || result == text(500), "bit \(bit): its own check is wrong")
+      #expect(result == nil || result == text(500), "bit \(bit): its own checksum is wrong")
     }
     for count in 0..<packed.count {
       #expect(inflate(Array(packed.prefix(count)), 500, inflater) == nil, "\(count) bytes")

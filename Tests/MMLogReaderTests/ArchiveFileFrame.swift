@@ -8,7 +8,7 @@ struct ArchiveFileFrame: Equatable {
   /// The frames of an undamaged archive without a trailer.
   static func all(_ archive: [UInt8]) throws -> [ArchiveFileFrame] {
     var frames: [ArchiveFileFrame] = []
-    var offset = HeadLayout.size
+    var offset = FileHeaderLayout.size
     while offset < archive.count {
       let size = archive.withUnsafeBytes { bytes in
         let rest = bytes.slice(offset, bytes.count - offset)
@@ -23,13 +23,13 @@ struct ArchiveFileFrame: Equatable {
 
   /// Makes the check of a header right again.
   static func resign(_ archive: inout [UInt8], at offset: Int) {
-    let check = offset + FrameLayout.check
+    let checksum = offset + FrameLayout.checksum
     archive.withUnsafeMutableBytes { bytes in
-      bytes.store(UInt32(0), check)
+      bytes.store(UInt32(0), checksum)
       let all = UnsafeRawBufferPointer(bytes)
       let size = Int(all.load(offset + FrameLayout.headerSize, as: UInt32.self))
       let header = all.slice(offset, size)
-      bytes.store(crc32c(header), check)
+      bytes.store(crc32c(header), checksum)
     }
   }
 }

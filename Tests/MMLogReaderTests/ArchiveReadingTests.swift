@@ -42,31 +42,31 @@ import Testing
     #expect(log.read().messages == ["a", "b", "c", "d"])
   }
 
-  @Test func aDamagedPayloadCostsItsFrame() throws {
+  @Test func aCorruptedPayloadCostsItsFrame() throws {
     writeThree()
     let frame = try frames()[3]
     log.corruptArchive(at: frame.offset + FrameLayout.size + FrameLayout.rangeSize + 6)
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "!", "c", ">"])
-    #expect(reading.damage.map(\.offset) == [frame.offset])
-    #expect(reading.damage.map(\.size) == [frame.size])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.size) == [frame.size])
   }
 
-  @Test func aDamagedHeaderCostsItsFrame() throws {
+  @Test func aCorruptedHeaderCostsItsFrame() throws {
     writeThree()
     let frame = try frames()[3]
     log.corruptArchive(at: frame.offset + FrameLayout.count)
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "!", "c", "_", ">"])
-    #expect(reading.damage.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
   }
 
-  @Test func aDamagedFrameOfCallSitesIsMadeUpForByAnother() throws {
+  @Test func aCorruptedFrameOfCallSitesIsMadeUpForByAnother() throws {
     writeThree()
     log.corruptArchive(at: try frames()[0].offset + FrameLayout.size + 30)
     let reading = log.read()
     #expect(reading.messages == ["a", "b", "c"])
-    #expect(reading.damage.count == 1)
+    #expect(reading.corruption.count == 1)
   }
 
   @Test func aTruncatedArchiveGivesWhatIsThere() throws {
@@ -75,36 +75,36 @@ import Testing
     log.archives[0].removeLast(8)
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "b", "!", ">"])
-    #expect(reading.damage.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
   }
 
-  @Test func aDamagedHeadCostsNoRecord() {
+  @Test func aCorruptedFileHeaderCostsNoRecord() {
     writeThree()
     log.corruptArchive(at: 100)
     let reading = log.read()
     #expect(reading.messages == ["a", "b", "c"] && reading.unreadable.isEmpty)
-    #expect(reading.damage.map(\.offset) == [0] && reading.damage.map(\.size) == [512])
+    #expect(reading.corruption.map(\.offset) == [0] && reading.corruption.map(\.size) == [512])
   }
 
-  @Test func aDamagedHeadWithoutFramesIsToldWithItsReason() {
+  @Test func aCorruptedFileHeaderWithoutFramesIsReportedWithItsReason() {
     log.beginArchive()
     log.corruptArchive(at: 100)
     let reading = log.read()
     #expect(reading.trace.isEmpty)
-    #expect(reading.unreadable.map(\.code) == [.damagedFile])
+    #expect(reading.unreadable.map(\.code) == [.corruptedFile])
   }
 
   @Test func aNewerVersionIsRefused() {
     writeThree()
-    log.archives[0][HeadLayout.version] = 9
+    log.archives[0][FileHeaderLayout.version] = 9
     #expect(log.read().unreadable.map(\.code) == [.newerFormat])
   }
 
   /// Version 1 was never released.
   @Test func anOlderVersionIsRefusedWithASentence() {
     writeThree()
-    log.archives[0][HeadLayout.version] = 1
-    log.archives[0] = Mending.archive(log.archives[0])
+    log.archives[0][FileHeaderLayout.version] = 1
+    log.archives[0] = ChecksumFix.archive(log.archives[0])
     let unreadable = log.read().unreadable
     #expect(unreadable.map(\.code) == [.olderFormat])
     #expect(unreadable.first?.message.contains("before the first release") == true)
@@ -128,11 +128,13 @@ import Testing
     log.archives[0].replaceSubrange(place, with: other[place])
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "!", "c", "_", ">"])
-    #expect(reading.damage.map(\.offset) == [frame.offset])
-    #expect(reading.damage.map(\.size) == [frame.size])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.size) == [frame.size])
     let session = SessionID(words: (2, 0))
     #expect(
-      reading.damage.map(\.what) == ["frame 3 is missing: a frame of session \(session), archive 1"]
+      reading.corruption.map(\.what) == [
+        "frame 3 is missing: a frame of session \(session), archive 1"
+      ]
     )
   }
 
@@ -152,12 +154,13 @@ import Testing
     let reading = log.read()
     #expect(reading.messages == ["a", "b", "c", "d", "f"])
     #expect(
-      reading.damage.map(\.what) == [
+      reading.corruption.map(\.what) == [
         "frame 3 is missing: a frame of an older archive of the same session, number 1"
       ])
   }
 
-  /// Where blocks are misdirected, the length that a frame of another session claims says nothing of this file.
+  /// Where blocks are misdirected, the length that a frame of another session claims says nothing
+  /// of this file.
   @Test func whatStandsBehindTheBeginningOfAnotherSessionsFrameIsRead() throws {
     writeThree()
     let (frame, other) = (try frames()[3], twin(session: 2))
@@ -172,7 +175,7 @@ import Testing
     ArchiveFileFrame.resign(&log.archives[0], at: frame.offset)
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "!", "c", "_", ">"])
-    #expect(reading.damage.map(\.size) == [frame.size])
+    #expect(reading.corruption.map(\.size) == [frame.size])
   }
 
   @Test func aFrameOfAnUnknownTypeIsPassedOver() throws {
@@ -213,7 +216,7 @@ import Testing
 
   @Test func filtersPassOverFramesWithoutReadingThem() throws {
     writeThree()
-    // Damage in a frame that is not wanted is not met.
+    // Corruption in a frame that is not wanted is not met.
     log.corruptArchive(at: try frames()[1].offset + FrameLayout.size + FrameLayout.rangeSize + 6)
     var filter = LogFilter()
     filter.minimumLevel = .error
@@ -238,7 +241,7 @@ import Testing
     #expect(log.read().losses == [ledger])
   }
 
-  @Test func recoveryIsTold() {
+  @Test func recoveryIsReported() {
     writeThree()
     log.close(.killed)
     #expect(log.read().ends == [.ended(SessionEnd(.killed, time: TestLog.epoch + 999))])
@@ -271,30 +274,30 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func theRingsCopyStandsInForADamagedFrame(isPublished: Bool) throws {
+  func theRingsCopyStandsInForACorruptedFrame(isPublished: Bool) throws {
     writeOverlap(isPublished: isPublished)
     let frame = try ArchiveFileFrame.all(log.archives[0])[3]
     log.corruptArchive(at: frame.offset + frame.size - 12)
     let reading = log.read()
     #expect(reading.messages == ["a", "b", "c"])
-    #expect(reading.damage.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
   }
 
   @Test(arguments: [true, false])
-  func theRingsCopyStandsInForADamagedHeader(isPublished: Bool) throws {
+  func theRingsCopyStandsInForACorruptedHeader(isPublished: Bool) throws {
     writeOverlap(isPublished: isPublished)
     log.corruptArchive(at: try ArchiveFileFrame.all(log.archives[0])[3].offset + 1)
     let reading = log.read()
     #expect(reading.messages == ["a", "b", "c"])
-    #expect(reading.damage.count == 1)
+    #expect(reading.corruption.count == 1)
   }
 
-  @Test func aTornFrameIsNoDamageWhileTheRingIsThere() {
+  @Test func aTornFrameIsNoCorruptionWhileTheRingIsThere() {
     writeOverlap(isPublished: false)
     log.archives[0].removeLast(24)
     let reading = log.read()
     #expect(reading.messages == ["a", "b", "c"])
-    #expect(reading.damage.isEmpty)
+    #expect(reading.corruption.isEmpty)
   }
 
   @Test func aFileGivenTwiceCountsOnce() {
@@ -313,7 +316,7 @@ import Testing
     }
     log.archives.removeLast()
     log.archives[0].replaceSubrange(
-      0..<HeadLayout.size, with: log.archives[1].prefix(HeadLayout.size))
+      0..<FileHeaderLayout.size, with: log.archives[1].prefix(FileHeaderLayout.size))
     log.save()
     let reader = LogReader(paths: [log.folder.path])
     #expect(reader.unreadable.count == 1)

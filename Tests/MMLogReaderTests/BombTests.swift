@@ -30,7 +30,7 @@ struct BombTests {
       for _ in 0..<11 { log.archives[0] += Self.next(&frame) }
       precondition(log.archives[0].count < 2 << 20, "that is no bomb")
       let (records, others) = countItems(log.save())
-      precondition(records == 13 && others == 0, "\(records) records, \(others) times damage")
+      precondition(records == 13 && others == 0, "\(records) records, \(others) times corruption")
       // What may be open at a time, and what one more takes while it is opened.
       precondition(peakMemory() < 640 << 20, "\(peakMemory() >> 20) MiB")
     }
@@ -60,8 +60,9 @@ struct BombTests {
         let words = DictionaryEntry.callSite(id: id, site).encoded(seed: log.seed(0))
         log.addFrame(.dictionary, words.withUnsafeBytes { Array($0) })
       }
-      let (records, damage) = countItems(log.save())
-      precondition(records == 1 && damage == 10, "\(records) records, \(damage) times damage")
+      let (records, corruption) = countItems(log.save())
+      precondition(
+        records == 1 && corruption == 10, "\(records) records, \(corruption) times corruption")
       precondition(peakMemory() < 1 << 30, "\(peakMemory() >> 20) MiB")
     }
   }
@@ -78,22 +79,24 @@ struct BombTests {
         geometry: RingGeometry(dictionarySize: 4096, segmentSize: 4096, segmentCount: 1))
       small.write("here", ticks: 1)
       let start = small.geometry.segmentsOffset
-      let head = RingHead(identity: small.identity, geometry: geometry).encoded(pageSize: 4096)
-      folder.put("sparse.ring", head + small.ring[head.count..<start])
+      let fileHeader = RingHeader(identity: small.identity, geometry: geometry).encoded(
+        pageSize: 4096)
+      folder.put("sparse.ring", fileHeader + small.ring[fileHeader.count..<start])
       let descriptor = open(path, O_WRONLY)
       var segment = Array(small.ring[start...])
       for index in 0..<geometry.segmentCount {
         // Each has a generation of its own, and something at its end, which is no record.
         segment[0] = UInt8(index + 1)
-        segment = Mending.segment(segment, of: small.identity.session)
+        segment = ChecksumFix.segment(segment, of: small.identity.session)
         let place = geometry.offset(ofSegment: index)
         precondition(pwrite(descriptor, segment, segment.count, off_t(place)) == segment.count)
         precondition(
           pwrite(descriptor, "x", 1, off_t(place + geometry.segmentSize - 1)) == 1)
       }
       close(descriptor)
-      let (records, damage) = countItems([path])
-      precondition(records == 16 && damage == 0, "\(records) records, \(damage) times damage")
+      let (records, corruption) = countItems([path])
+      precondition(
+        records == 16 && corruption == 0, "\(records) records, \(corruption) times corruption")
       precondition(peakMemory() < 96 << 20, "\(peakMemory() >> 20) MiB")
     }
   }
@@ -110,16 +113,20 @@ struct BombTests {
       let paths = log.save()
       precondition(truncate(paths[0], 1 << 43) == 0, "errno \(errno)")
       let files = LogFiles([.path(paths[0])])
-      let (records, damage) = LogReader(files).reduce(into: (0, [Int]())) { found, item in
+      let (records, corruption) = LogReader(files).reduce(into: (0, [Int]())) { found, item in
         if case .record = item { found.0 += 1 }
-        if case .damage(let damage) = item { found.1.append(damage.offset + damage.size) }
+        if case .corruption(let corruption) = item {
+          found.1.append(corruption.offset + corruption.size)
+        }
       }
-      precondition(records == 1 && damage == [1 << 43], "\(records) records, damage \(damage)")
+      precondition(
+        records == 1 && corruption == [1 << 43], "\(records) records, corruption \(corruption)")
       precondition(files.verify().map(\.recordCount) == [1])
     }
   }
 
-  /// A million, as many as the largest ring has room for, and an archive of as many; each unused but one.
+  /// A million, as many as the largest ring has room for, and an archive of as many; each unused
+  /// but one.
   @Test func manyCallSitesTakeBoundedMemory() async {
     await #expect(processExitsWith: .success) {
       let geometry = RingGeometry(
@@ -134,7 +141,7 @@ struct BombTests {
         entries += words
         entries[entries.count - words.count + 1] = id
       }
-      let bytes = Mending.entries(entries.withUnsafeBytes { Array($0) }, seed: log.seed(0))
+      let bytes = ChecksumFix.entries(entries.withUnsafeBytes { Array($0) }, seed: log.seed(0))
       log.archive()
       log.write("two", ticks: 2)
       let known = log.geometry.dictionaryOffset + log.dictionarySize
@@ -146,7 +153,7 @@ struct BombTests {
       for item in reader {
         switch item {
         case .record(let record): messages.append(record.message)
-        case .damage: others += 1
+        case .corruption: others += 1
         default: break
         }
       }
@@ -159,21 +166,21 @@ struct BombTests {
   @Test func aDictionaryTakesNoMoreThanAMillionCallSites() {
     var dictionary = LogDictionary()
     let site = CallSite(file: "", function: "", line: 0, column: 0, pieces: [])
-    let most = UInt32(LogDictionary.mostCallSites)
-    for id in 1...most where !dictionary.insert(.callSite(id: id, site)) {
+    let maximum = UInt32(LogDictionary.maximumCallSites)
+    for id in 1...maximum where !dictionary.insert(.callSite(id: id, site)) {
       Issue.record("\(id)")
       return
     }
-    let another = dictionary.insert(.callSite(id: most + 1, site))
-    let again = dictionary.insert(.callSite(id: most, site))
+    let another = dictionary.insert(.callSite(id: maximum + 1, site))
+    let again = dictionary.insert(.callSite(id: maximum, site))
     #expect(!another && again)
   }
 }
 
-/// How many records reading these files gives, and how often damage.
-private func countItems(_ paths: [String]) -> (records: Int, damage: Int) {
+/// How many records reading these files gives, and how often corruption.
+private func countItems(_ paths: [String]) -> (records: Int, corruption: Int) {
   LogReader(paths: paths).reduce(into: (0, 0)) { counts, item in
     if case .record = item { counts.0 += 1 }
-    if case .damage = item { counts.1 += 1 }
+    if case .corruption = item { counts.1 += 1 }
   }
 }

@@ -26,7 +26,7 @@ import Testing
           bytes.store(time, offset + FrameLayout.clockWall)
         }
       }
-      log.archives[0] = Mending.archive(log.archives[0])
+      log.archives[0] = ChecksumFix.archive(log.archives[0])
     }
     return log
   }

@@ -4,7 +4,8 @@ import MMLogSystem
 import MMLogTestFiles
 import Testing
 
-/// Single wrong bits, wherever they cost more than one record unless something is done. `mmlog-torture flips` flips all.
+/// Single wrong bits, wherever they cost more than one record unless something is done.
+/// `mmlog-torture flips` flips all.
 @Suite struct FlippedBitTests {
   private static func log(_ count: UInt64 = 6) -> TestLog {
     let log = TestLog(bootID: Host.bootID())
@@ -15,26 +16,26 @@ import Testing
 
   private static let whole = (0..<6).map { "record \($0)" }
 
-  /// The head, and the table of the areas behind it.
-  @Test(arguments: Array(0..<1024)) func inARingsHeadCostsNothing(byte: Int) {
+  /// The file header, and the table of the areas behind it.
+  @Test(arguments: Array(0..<1024)) func inARingsHeaderCostsNothing(byte: Int) {
     let log = Self.log()
     log.ring[byte] ^= 1 << UInt8(byte % 8)
     let reading = log.read()
     #expect(reading.messages == Self.whole)
-    #expect(reading.damage.map(\.size) == [HeadLayout.size])
+    #expect(reading.corruption.map(\.size) == [FileHeaderLayout.size])
   }
 
-  @Test(arguments: Array(0..<512)) func inAnArchivesHeadCostsNothing(byte: Int) {
+  @Test(arguments: Array(0..<512)) func inAnArchivesHeaderCostsNothing(byte: Int) {
     let log = Self.log()
     log.archive()
     log.writesRing = false
     log.archives[0][byte] ^= 1 << UInt8(byte % 8)
     let reading = log.read()
     #expect(reading.messages == Self.whole)
-    #expect(reading.damage.map(\.size) == [HeadLayout.size])
+    #expect(reading.corruption.map(\.size) == [FileHeaderLayout.size])
   }
 
-  /// Its state, what of it is archived, and where it ends are not under its check.
+  /// Its state, what of it is archived, and where it ends are not under its checksum.
   @Test(arguments: Array(0..<512)) func inASegmentsHeaderCostsNothing(bit: Int) {
     let log = Self.log()
     log.storePlaces(ofSegment: 0)
@@ -52,7 +53,7 @@ import Testing
       log.ring[byte] ^= 1 << UInt8(byte % 8)
       let reading = log.read()
       #expect(reading.messages == Self.whole, "byte \(byte - start)")
-      #expect(!reading.damage.isEmpty, "byte \(byte - start)")
+      #expect(!reading.corruption.isEmpty, "byte \(byte - start)")
     }
   }
 }
@@ -62,8 +63,8 @@ extension TestLog {
   fileprivate func storePlaces(ofSegment index: Int) {
     let start = geometry.offset(ofSegment: index)
     for (offset, complement) in [
-      (SegmentLayout.drained, SegmentLayout.drainedCheck),
-      (SegmentLayout.end, SegmentLayout.endCheck),
+      (SegmentLayout.drained, SegmentLayout.drainedChecksum),
+      (SegmentLayout.end, SegmentLayout.endChecksum),
     ] {
       let place = ring.withUnsafeBytes { $0.load(start + offset, as: UInt32.self) }
       store(~place, at: start + complement)

@@ -5,14 +5,14 @@ import MMLogSystem
 import MMLogTestFiles
 import Testing
 
-/// What a follower gives when looked at again and again while a log is written byte by byte.
+/// What a follower gives when inspected again and again while a log is written byte by byte.
 @Suite struct FollowTests {
   private func trace(_ follower: LogFollower) -> [String] {
     var trace: [String] = []
     while let item = follower.next() {
       switch item {
       case .record(let record): trace.append(record.message)
-      case .damage: trace.append("!")
+      case .corruption: trace.append("!")
       case .gap: trace.append("_")
       case .unfinished: trace.append("?")
       case .losses: trace.append("$")

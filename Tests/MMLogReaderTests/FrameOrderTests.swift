@@ -7,7 +7,8 @@ import Testing
 @Suite struct FrameOrderTests {
   let log = TestLog()
 
-  /// Pairs of frames, of call sites and of one record, with the ordinals 0 and 1, 2 and 3, and so on.
+  /// Pairs of frames, of call sites and of one record, with the ordinals 0 and 1, 2 and 3, and so
+  /// on.
   init() {
     log.writesRing = false
     for (index, text) in ["a", "b", "c", "d"].enumerated() {
@@ -37,8 +38,8 @@ import Testing
   /// What reading and verifying found, which has to be the same.
   private func read() -> Reading {
     let reading = log.read()
-    let verified = LogFiles([.path(log.folder.path)]).verify().flatMap(\.damage)
-    #expect(verified == reading.damage)
+    let verified = LogFiles([.path(log.folder.path)]).verify().flatMap(\.corruption)
+    #expect(verified == reading.corruption)
     return reading
   }
 
@@ -53,15 +54,15 @@ import Testing
     try remove(ordinals)
     let reading = read()
     #expect(reading.messages == left)
-    #expect(reading.damage.map(\.what) == [what])
-    #expect(reading.damage.map(\.offset) == [place] && reading.damage.map(\.size) == [0])
+    #expect(reading.corruption.map(\.what) == [what])
+    #expect(reading.corruption.map(\.offset) == [place] && reading.corruption.map(\.size) == [0])
   }
 
   @Test func framesThatAreMissingBeforeTheTrailerAreReported() throws {
     let frames = try frames()
     log.close()
     log.archives[0].removeSubrange(frames[6].lowerBound..<frames[7].upperBound)
-    #expect(!read().damage.isEmpty)
+    #expect(!read().corruption.isEmpty)
   }
 
   @Test func aRepeatedFrameIsPrintedOnce() throws {
@@ -70,7 +71,8 @@ import Testing
     log.archives[0].insert(contentsOf: copy, at: place)
     let reading = read()
     #expect(reading.messages == ["a", "b", "c", "d"])
-    #expect(reading.damage.map(\.offset) == [place] && reading.damage.map(\.size) == [copy.count])
+    #expect(
+      reading.corruption.map(\.offset) == [place] && reading.corruption.map(\.size) == [copy.count])
   }
 
   @Test func ofARepeatedFrameTheIntactOneCounts() throws {
@@ -79,7 +81,7 @@ import Testing
     log.corruptArchive(at: frames[3].upperBound - 12)
     let reading = read()
     #expect(reading.messages == ["a", "b", "c", "d"])
-    #expect(reading.damage.map(\.offset) == [frames[3].lowerBound])
+    #expect(reading.corruption.map(\.offset) == [frames[3].lowerBound])
   }
 
   @Test func swappedFramesAreReadInTheirOrderAndReported() throws {
@@ -88,14 +90,15 @@ import Testing
     try replace(5, by: third)
     let reading = read()
     #expect(reading.messages == ["a", "b", "c", "d"])
-    #expect(reading.damage.map(\.what) == [4, 3].map { "frame \($0) stands behind later ones" })
+    #expect(
+      reading.corruption.map(\.what) == [4, 3].map { "frame \($0) stands behind later ones" })
   }
 
   @Test func aFrameUnderACopyOfAnotherIsMissingAndTheOtherIsPrintedOnce() throws {
     try replace(5, by: try bytes(of: 3))
     let reading = read()
     #expect(reading.messages == ["a", "b", "d"])
-    #expect(reading.damage.contains { $0.what.contains("frame 5 is missing") })
+    #expect(reading.corruption.contains { $0.what.contains("frame 5 is missing") })
   }
 
   /// A block in the wrong place: what its header says of its length is not true here.
@@ -108,7 +111,7 @@ import Testing
     log.archives[0].replaceSubrange(frames[5], with: header)
     let reading = read()
     #expect(reading.messages.map(\.first) == ["a", "b", "d", "l"])
-    #expect(reading.damage.count == 1)
+    #expect(reading.corruption.count == 1)
   }
 
   @Test func theSamePartOfTheRingIsPrintedOnce() throws {
@@ -118,18 +121,18 @@ import Testing
     ArchiveFileFrame.resign(&log.archives[0], at: start)
     let reading = read()
     #expect(reading.messages == ["a", "b", "c", "d"])
-    #expect(reading.damage.map(\.offset) == [start])
+    #expect(reading.corruption.map(\.offset) == [start])
   }
 
   @Test func aFollowerReportsThemToo() throws {
     try remove(3...3)
     log.save()
     let follower = LogFollower(paths: [log.folder.path])
-    var (messages, damage) = ([String](), [LogDamage]())
+    var (messages, corruption) = ([String](), [LogCorruption]())
     while let item = follower.next() {
       if case .record(let record) = item { messages.append(record.message) }
-      if case .damage(let found) = item { damage.append(found) }
+      if case .corruption(let found) = item { corruption.append(found) }
     }
-    #expect(messages == ["a", "c", "d"] && damage.map(\.what) == ["frame 3 is missing"])
+    #expect(messages == ["a", "c", "d"] && corruption.map(\.what) == ["frame 3 is missing"])
   }
 }

@@ -6,14 +6,15 @@ import MMLogSystem
 import MMLogTestFiles
 import Testing
 
-/// Lengths, counts and places that nothing can have, with all checks right: they cost what they are of, and nothing else.
+/// Lengths, counts and places that nothing can have, with all checks right: they cost what they are
+/// of, and nothing else.
 @Suite struct HostileLengthTests {
   @Test func inAnArchiveCostWhatTheyAreOf() async {
     await #expect(processExitsWith: .success) {
       let (archive, fields) = HostileFile.archive()
       for field in fields {
         for value in field.values {
-          let bytes = Mending.archive(field.put(value, into: archive.archives[0]))
+          let bytes = ChecksumFix.archive(field.put(value, into: archive.archives[0]))
           archive.check(
             bytes, "test-20251121T090000Z-\(archive.identity.session)-000001.mmlog",
             expecting: field.kept,
@@ -29,7 +30,7 @@ import Testing
       let (ring, fields) = HostileFile.ring()
       for field in fields {
         for value in field.values {
-          let bytes = Mending.ring(field.put(value, into: ring.ring))
+          let bytes = ChecksumFix.ring(field.put(value, into: ring.ring))
           ring.check(bytes, "a.ring", expecting: field.kept, "\(field.name): \(value)")
         }
       }
@@ -54,8 +55,8 @@ extension TestLog {
     for case .record(let record) in LogReader(files) { messages.insert(record.message) }
     precondition(messages.isSuperset(of: kept), "\(what): \(messages)")
     _ = (files.verify(), files.overview(), files.lastRecords(1).next())
-    let catalogue = Catalogue(of: folder.path, store: nil)
-    do { _ = try catalogue.look() } catch { preconditionFailure("\(what): \(error)") }
+    let catalog = Catalog(of: folder.path, store: nil)
+    do { _ = try catalog.scan() } catch { preconditionFailure("\(what): \(error)") }
   }
 }
 
@@ -107,14 +108,14 @@ private enum HostileFile {
     log.close()
     let bytes = log.archives[0]
     var fields = [
-      LengthField(name: "head size", offset: HeadLayout.headSize),
+      LengthField(name: "file header size", offset: FileHeaderLayout.fileHeaderSize),
       // Then its frames are another archive's.
       LengthField(name: "number", offset: ArchiveLayout.number),
     ]
     let names = [
       "call sites", "columns", "call sites again", "rows", "end", "all call sites", "index",
     ]
-    var offset = HeadLayout.size
+    var offset = FileHeaderLayout.size
     // What comes before the frame.
     var before: Set<String> = []
     for name in names {
@@ -148,7 +149,7 @@ private enum HostileFile {
     return (log, fields)
   }
 
-  /// A frame whose check is right is believed how long it is, so that it may hide what follows.
+  /// A frame whose checksum is right is believed how long it is, so that it may hide what follows.
   private static func frameFields(
     _ name: String, _ offset: Int, _ kept: Set<String>, before: Set<String>
   ) -> [LengthField] {
@@ -163,7 +164,8 @@ private enum HostileFile {
       }
   }
 
-  /// A segment of each of three threads: with records, with fragments, and with what each kind of value has.
+  /// A segment of each of three threads: with records, with fragments, and with what each kind of
+  /// value has.
   static func ring() -> (TestLog, [LengthField]) {
     let log = TestLog(
       geometry: RingGeometry(dictionarySize: 4096, segmentSize: 4096, segmentCount: 4))
@@ -177,7 +179,7 @@ private enum HostileFile {
     log.writeFragments(
       TestRecord(ticks: 4, site: log.textSite, words: long), thread: 3, partWords: 9)
     var fields = [
-      LengthField(name: "head size", offset: HeadLayout.headSize),
+      LengthField(name: "file header size", offset: FileHeaderLayout.fileHeaderSize),
       LengthField(name: "segments", offset: RingLayout.segmentCount),
       LengthField(name: "segment header", offset: RingLayout.segmentHeaderSize),
     ]
@@ -194,7 +196,7 @@ private enum HostileFile {
       let kept = index < 2 ? whole.subtracting(["r", "s"]).union(kept) : Set(kept)
       for (name, offset) in [
         ("drained", SegmentLayout.drained), ("end", SegmentLayout.end),
-        ("drained again", SegmentLayout.drainedCheck), ("end again", SegmentLayout.endCheck),
+        ("drained again", SegmentLayout.drainedChecksum), ("end again", SegmentLayout.endChecksum),
         ("thread", SegmentLayout.threadOrdinal),
       ] {
         fields.append(

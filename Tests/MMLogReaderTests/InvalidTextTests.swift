@@ -4,7 +4,7 @@ import MMLogReader
 import MMLogTestFiles
 import Testing
 
-/// Bytes that are not UTF-8: the same number of U+FFFD wherever they are shown or looked for, and
+/// Bytes that are not UTF-8: the same number of U+FFFD wherever they are shown or searched for, and
 /// that which Swift's `String(decoding:as:)` has.
 @Suite struct InvalidTextTests {
   /// Bytes that begin characters, go on with them, and break them off.
@@ -13,8 +13,8 @@ import Testing
     0xEF, 0xBB, 0xF0, 0x9F, 0x98, 0x90, 0xF1, 0xF4, 0x8F, 0xF5, 0xFF,
   ]
 
-  private func bytes(_ generator: inout SeededGenerator, _ most: Int) -> [UInt8] {
-    (0..<Int.random(in: 0...most, using: &generator)).map { _ in
+  private func bytes(_ generator: inout SeededGenerator, _ maximum: Int) -> [UInt8] {
+    (0..<Int.random(in: 0...maximum, using: &generator)).map { _ in
       Self.pieces.randomElement(using: &generator) ?? 0
     }
   }

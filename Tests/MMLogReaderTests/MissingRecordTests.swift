@@ -30,7 +30,7 @@ import Testing
     #expect(log.read().gaps.isEmpty)
   }
 
-  @Test func whatAThreadLostIsToldWithItsPlaceInTime() throws {
+  @Test func whatAThreadLostIsReportedWithItsPlaceInTime() throws {
     log.write("a", ticks: 100)
     log.lose(12)
     log.write("b", ticks: 500)
@@ -57,12 +57,12 @@ import Testing
   }
 
   /// Its ring has what came later.
-  @Test func anArchiveCutBehindItsHeadLacksWhatItsRingDoesNotHave() throws {
+  @Test func anArchiveCutBehindItsFileHeaderLacksWhatItsRingDoesNotHave() throws {
     for index in 0..<17 { log.write("\(index)", ticks: UInt64(index)) }
     log.seal(1)
     log.archive()
     log.write("later", ticks: 100)
-    log.archives[0].removeSubrange(HeadLayout.size...)
+    log.archives[0].removeSubrange(FileHeaderLayout.size...)
     let segment = log.geometry.offset(ofSegment: 0)
     log.put([UInt8](repeating: 0, count: log.geometry.segmentSize), at: segment)
     let found = missing(log.read())

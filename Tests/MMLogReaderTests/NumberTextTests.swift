@@ -56,10 +56,10 @@ import Testing
       #expect(
         text { $0.append(decimal: UInt64(bitPattern: number)) } == "\(UInt64(bitPattern: number))")
     }
-    #expect(text { $0.append(decimal: UInt64(7), least: 9) } == "000000007")
+    #expect(text { $0.append(decimal: UInt64(7), minimum: 9) } == "000000007")
   }
 
-  /// The fast look by words, and the exact one byte by byte, at every place of a word.
+  /// The fast scan by words, and the exact one byte by byte, at every place of a word.
   @Test func everyByteIsEscapedWhereverItStands() {
     for byte in UInt8(0)...255 {
       for place in 0..<18 {
@@ -98,7 +98,7 @@ import Testing
 
   @Test func bucketsOfTimeStayFewAndLoseNothing() {
     var generator = SeededGenerator(seed: 13)
-    var buckets = TimeBuckets(most: 64)
+    var buckets = TimeBuckets(maximum: 64)
     for round in 0..<5000 {
       let time = Int64.random(in: -1_000_000_000_000...9_000_000_000_000_000, using: &generator)
       buckets.add(round == 7 ? .min : round == 8 ? .max : time, .info)

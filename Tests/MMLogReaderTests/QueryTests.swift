@@ -3,7 +3,7 @@ import MMLogReader
 import MMLogTestFiles
 import Testing
 
-/// A log whose records are told apart by what filters ask for.
+/// A log whose records are distinguished by what filters ask for.
 private func log() -> TestLog {
   let log = TestLog()
   let order = log.site(

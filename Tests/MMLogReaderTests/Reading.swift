@@ -4,14 +4,14 @@ import MMLogTestFiles
 /// What reading gave, in few words each.
 struct Reading: Equatable {
   var records: [LogRecord] = []
-  var damage: [LogDamage] = []
+  var corruption: [LogCorruption] = []
   var ends: [SessionEnding] = []
   var losses: [LossLedger] = []
   var gaps: [LogGap] = []
   var unfinished: [UnfinishedRecord] = []
   var unreadable: [LogError] = []
-  /// The order of everything: messages, and `!` for damage, `?` for an unfinished record, `_` for a gap, `$` for
-  /// losses, `<` and `>` for sessions.
+  /// The order of everything: messages, and `!` for corruption, `?` for an unfinished record, `_`
+  /// for a gap, `$` for losses, `<` and `>` for sessions.
   var trace: [String] = []
 
   var messages: [String] { records.map(\.message) }
@@ -27,8 +27,8 @@ struct Reading: Equatable {
     case .record(let record):
       records.append(record)
       trace.append(record.message)
-    case .damage(let found):
-      damage.append(found)
+    case .corruption(let found):
+      corruption.append(found)
       trace.append("!")
     case .gap(let gap):
       gaps.append(gap)
@@ -48,7 +48,7 @@ struct Reading: Equatable {
   }
 
   static func == (a: Reading, b: Reading) -> Bool {
-    a.trace == b.trace && a.damage == b.damage && a.ends == b.ends
+    a.trace == b.trace && a.corruption == b.corruption && a.ends == b.ends
   }
 }
 

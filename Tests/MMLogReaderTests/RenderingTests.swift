@@ -105,17 +105,17 @@ extension TestLog {
     #expect(record.messageBytes == [0xFF, 0] + Array("\u{FFFD}".utf8))
   }
 
-  @Test func argumentsThatEndTooEarlyAreDamage() {
+  @Test func argumentsThatEndTooEarlyAreCorruption() {
     let piece = CallSite.Piece.argument(type: .string)
     #expect(log([piece], [1 << 40, 0]).read().trace == ["<", "!", ">"])
     #expect(log([.argument(type: .array)], [1 << 60]).read().trace == ["<", "!", ">"])
   }
 
-  @Test func whatNestsTooDeepIsDamage() {
+  @Test func whatNestsTooDeepIsCorruption() {
     let deep = (0..<16).reduce(Value.int(1)) { value, _ in .array([value]) }
     let piece = CallSite.Piece.argument(type: .array)
-    #expect(log([piece], ValueWords.argument(deep)).read().damage.isEmpty)
-    #expect(log([piece], ValueWords.argument(.array([deep]))).read().damage.count == 1)
+    #expect(log([piece], ValueWords.argument(deep)).read().corruption.isEmpty)
+    #expect(log([piece], ValueWords.argument(.array([deep]))).read().corruption.count == 1)
   }
 }
 

@@ -4,7 +4,7 @@ import MMLogSystem
 import MMLogTestFiles
 import Testing
 
-/// Rings of other writers, and rings whose table of areas is damaged.
+/// Rings of other writers, and rings whose table of areas is corrupted.
 @Suite struct RingAreaReadingTests {
   private static let messages = (1...3).map { "record \($0)" }
 
@@ -48,7 +48,7 @@ import Testing
     log.put([UInt8](repeating: 0xEE, count: 168), at: 8024)
     let reading = log.read()
     Self.check(reading)
-    #expect(reading.damage.isEmpty)
+    #expect(reading.corruption.isEmpty)
   }
 
   @Test func areasAreReadWhereTheTableSays() {
@@ -59,7 +59,7 @@ import Testing
     Self.fillAreas(of: log)
     let reading = log.read()
     Self.check(reading)
-    #expect(reading.damage.isEmpty)
+    #expect(reading.corruption.isEmpty)
     log.put(CrashReport.bytes(frames: [], registers: 0, module: "/bin/orders"), at: 12000)
     #expect(log.read().trace.contains("#"))
   }
@@ -67,7 +67,7 @@ import Testing
   enum Fault: CaseIterable { case zeros, garbage, overlap, outside }
 
   @Test(arguments: Fault.allCases)
-  func aDamagedTableIsReportedAndCostsNothing(fault: Fault) {
+  func aCorruptedTableIsReportedAndCostsNothing(fault: Fault) {
     let log = Self.log()
     Self.fillAreas(of: log)
     switch fault {
@@ -78,7 +78,7 @@ import Testing
     }
     let reading = log.read()
     Self.check(reading)
-    #expect(reading.damage.map(\.offset) == [512] && reading.damage.map(\.size) == [512])
-    #expect(reading.damage.first?.what.hasPrefix("area table: ") == true)
+    #expect(reading.corruption.map(\.offset) == [512] && reading.corruption.map(\.size) == [512])
+    #expect(reading.corruption.first?.what.hasPrefix("area table: ") == true)
   }
 }

@@ -8,7 +8,7 @@ import Testing
   let log = TestLog()
 
   /// Its header says how far they went.
-  @Test func missingRecordsAtTheEndOfASealedSegmentAreDamage() {
+  @Test func missingRecordsAtTheEndOfASealedSegmentAreCorruption() {
     log.write("a", ticks: 1)
     let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
     log.seal(1)
@@ -16,8 +16,8 @@ import Testing
     log.put([UInt8](repeating: 0, count: place.count), at: place.lowerBound)
     let reading = log.read()
     #expect(reading.messages == ["a", "b"])
-    #expect(reading.damage.map(\.offset) == [place.lowerBound])
-    #expect(reading.damage.map(\.size) == [place.count])
+    #expect(reading.corruption.map(\.offset) == [place.lowerBound])
+    #expect(reading.corruption.map(\.size) == [place.count])
   }
 
   @Test func recordsOfTwoThreadsComeInTheOrderOfTheirTicks() {
@@ -27,10 +27,10 @@ import Testing
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "b", "c", ">"])
     #expect(reading.ends.map(\.how) == [.powerLost])
-    #expect(reading.damage.isEmpty)
+    #expect(reading.corruption.isEmpty)
   }
 
-  @Test func aRecordTellsWhereItComesFrom() throws {
+  @Test func aRecordSaysWhereItComesFrom() throws {
     let label = log.label("matching")
     log.write(
       TestRecord(
@@ -70,27 +70,27 @@ import Testing
     log.corruptRing(at: place.lowerBound + 33)
     let reading = log.read()
     #expect(reading.trace == ["<", "a", "!", "c", ">"])
-    #expect(reading.damage.map(\.offset) == [place.lowerBound])
-    #expect(reading.damage.map(\.size) == [place.count])
+    #expect(reading.corruption.map(\.offset) == [place.lowerBound])
+    #expect(reading.corruption.map(\.size) == [place.count])
   }
 
-  @Test func anUnknownCallSiteIsDamage() {
+  @Test func anUnknownCallSiteIsCorruption() {
     let place = log.write(TestRecord(ticks: 2, site: 99, words: []))
     log.write("b", ticks: 3)
     let reading = log.read()
     #expect(reading.trace == ["<", "!", "b", ">"])
-    #expect(reading.damage.first?.what.contains("99") == true)
-    #expect(reading.damage.first?.offset == place.lowerBound)
+    #expect(reading.corruption.first?.what.contains("99") == true)
+    #expect(reading.corruption.first?.offset == place.lowerBound)
   }
 
-  @Test func aDamagedEntryOfTheDictionaryCostsItsRecords() {
+  @Test func aCorruptedEntryOfTheDictionaryCostsItsRecords() {
     let site = log.site(.literal("lost"))
     log.write("kept", ticks: 1)
     log.write(TestRecord(ticks: 2, site: site))
     log.corruptRing(at: log.geometry.dictionaryOffset + 24)
     let reading = log.read()
     #expect(reading.messages == ["kept"])
-    #expect(reading.damage.count == 2)
+    #expect(reading.corruption.count == 2)
   }
 
   @Test func aRecordCanCarryItsCallSite() {
@@ -120,21 +120,21 @@ import Testing
     log.ring.removeLast(log.ring.count - log.geometry.offset(ofSegment: 1) - 16)
     let reading = log.read()
     #expect(reading.messages == ["a"])
-    #expect(reading.damage.count == 1)
+    #expect(reading.corruption.count == 1)
   }
 
-  @Test func aDamagedSegmentHeaderCostsThatSegment() {
+  @Test func aCorruptedSegmentHeaderCostsThatSegment() {
     log.write("a", ticks: 1, thread: 1)
     log.write("b", ticks: 2, thread: 2)
     log.corruptRing(at: log.geometry.offset(ofSegment: 0) + SegmentLayout.threadID)
     let reading = log.read()
     #expect(reading.messages == ["b"])
-    #expect(reading.damage.map(\.size) == [log.geometry.segmentSize])
+    #expect(reading.corruption.map(\.size) == [log.geometry.segmentSize])
   }
 
   /// The first pair, and a slot of each parity; the other slots are used.
   @Test(arguments: RingAreas.usual.clockPairs)
-  func aClockReadingWithAWrongCheckIsReported(place: Int) {
+  func aClockReadingWithAWrongChecksumIsReported(place: Int) {
     log.write("a", ticks: 1)
     for ordinal in 1...2 as ClosedRange<UInt32> {
       let pair = ClockPair(ticks: 0, wall: TestLog.epoch, monotonic: 0, ordinal: ordinal)
@@ -145,19 +145,19 @@ import Testing
 
     let reading = log.read()
 
-    #expect(reading.damage.map(\.offset) == [place])
-    #expect(reading.damage.map(\.size) == [ClockPairLayout.size])
+    #expect(reading.corruption.map(\.offset) == [place])
+    #expect(reading.corruption.map(\.size) == [ClockPairLayout.size])
     #expect(reading.records.map(\.time) == [TestLog.epoch + 1])
   }
 
-  @Test func aClockReadingThatADeathCutOffIsNoDamage() {
+  @Test func aClockReadingThatADeathCutOffIsNoCorruption() {
     log.write("a", ticks: 1)
     log.put([1, 2, 3, 4], at: RingLayout.clockPairSlots + ClockPairLayout.wall)
     let reading = log.read()
-    #expect(reading.messages == ["a"] && reading.damage.isEmpty)
+    #expect(reading.messages == ["a"] && reading.corruption.isEmpty)
   }
 
-  @Test func lossesAreToldAtTheEnd() {
+  @Test func lossesAreReportedAtTheEnd() {
     var ledger = LossLedger()
     ledger[.ringFull, .info] = 3
     log.put(ledger.encoded, at: RingLayout.ledger)
@@ -211,8 +211,9 @@ import Testing
     #expect(log.read().trace == ["<", "?", "after", ">"])
   }
 
-  /// The beginning of a flight record may be captured, and the rest given up: that says nothing of its thread.
-  @Test func aFlightRecordWithoutItsRestIsToldAsOne() throws {
+  /// The beginning of a flight record may be captured, and the rest evicted: that says nothing of
+  /// its thread.
+  @Test func aFlightRecordWithoutItsRestIsReportedAsOne() throws {
     let log = TestLog(archiveLevel: .info)
     let record = TestRecord(
       ticks: 5, site: log.textSite, level: .debug, words: ValueWords.argument(.text(text)))
@@ -229,7 +230,7 @@ import Testing
   @Suite struct UnreadableFileTests {
     /// What a file system refuses once, and gives the next time.
     @Test(arguments: [SystemCall.pread, .openat, .fstat, .readdir])
-    func whatCannotBeReadIsToldAndNothingComesTwice(call: SystemCall) throws {
+    func whatCannotBeReadIsReportedAndNothingComesTwice(call: SystemCall) throws {
       let log = TestLog(bootID: Host.bootID())
       for index in 0..<20 {
         log.write("record \(index)", ticks: UInt64(index))
@@ -244,8 +245,8 @@ import Testing
         let reading = Reading([log.folder.path])
         ForcedFault.clear(under: log.folder.path)
         #expect(Set(reading.messages).count == reading.messages.count, "\(onCall)")
-        let isTold = !reading.unreadable.isEmpty || !reading.damage.isEmpty
-        #expect(reading.messages == all || isTold, "\(onCall)")
+        let isReported = !reading.unreadable.isEmpty || !reading.corruption.isEmpty
+        #expect(reading.messages == all || isReported, "\(onCall)")
       }
     }
   }

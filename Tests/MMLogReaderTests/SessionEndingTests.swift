@@ -37,13 +37,13 @@ import Testing
   @Test func survivedSignalsWithoutARecordAreLosses() {
     log.put([0, 2, 2], at: RingLayout.crash)
     let reading = log.read()
-    #expect(reading.losses.map { $0[.ringFull, .critical] } == [2] && reading.damage.isEmpty)
+    #expect(reading.losses.map { $0[.ringFull, .critical] } == [2] && reading.corruption.isEmpty)
     for bit in 8..<24 {
       let log = TestLog()
       log.put([0, 0, 0], at: RingLayout.crash)
       log.ring[RingLayout.crash + bit / 8] ^= 1 << (bit % 8)
       let reading = log.read()
-      #expect(reading.losses.isEmpty && reading.damage.count == 1, "bit \(bit)")
+      #expect(reading.losses.isEmpty && reading.corruption.count == 1, "bit \(bit)")
     }
   }
 

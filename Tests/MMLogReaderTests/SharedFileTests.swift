@@ -5,7 +5,7 @@ import MMLogSystem
 import MMLogTestFiles
 import Testing
 
-/// Files with the archives of several sessions, damaged where one begins.
+/// Files with the archives of several sessions, corrupted where one begins.
 @Suite struct SharedFileTests {
   private let folder = TemporaryDirectory()
   private let logs = (1...3).map { TestLog(session: UInt64($0)) }
@@ -47,28 +47,29 @@ import Testing
 
   @Test func anIntactFileHasNoCorruption() {
     let reading = read()
-    #expect(reading.messages == all && reading.damage.isEmpty && isRightlyAttributed(reading))
+    #expect(reading.messages == all && reading.corruption.isEmpty && isRightlyAttributed(reading))
   }
 
-  @Test mutating func aBadSectorOverTrailerAndHeadCostsNoRecord() {
+  @Test mutating func aBadSectorOverTrailerAndFileHeaderCostsNoRecord() {
     file.replaceSubrange(
       starts[1] - 100..<starts[1] + 412, with: [UInt8](repeating: 0xA5, count: 512))
     let reading = read()
     #expect(reading.messages == all && isRightlyAttributed(reading))
-    #expect(reading.damage.contains { ($0.offset..<$0.offset + $0.size).contains(starts[1]) })
+    #expect(reading.corruption.contains { ($0.offset..<$0.offset + $0.size).contains(starts[1]) })
     #expect(reading.unreadable.isEmpty)
   }
 
-  @Test mutating func eightBadBytesInAHeadHideNoSession() {
+  @Test mutating func eightBadBytesInAFileHeaderHideNoSession() {
     for offset in 0..<8 { file[starts[1] + 40 + offset] ^= 0xFF }
     let reading = read()
     #expect(reading.messages == all && isRightlyAttributed(reading))
-    #expect(reading.damage.map(\.offset) == [starts[1]] && reading.damage.map(\.size) == [512])
-    #expect(reading.damage.first?.what.contains("head") == true)
+    #expect(
+      reading.corruption.map(\.offset) == [starts[1]] && reading.corruption.map(\.size) == [512])
+    #expect(reading.corruption.first?.what.contains("file header") == true)
     #expect(reading.records.dropFirst(3).first?.session.identity.processName == "")
   }
 
-  @Test mutating func theIdentityBehindALostHeadIsTakenFromOtherFilesOfItsSession() {
+  @Test mutating func theIdentityBehindALostFileHeaderIsTakenFromOtherFilesOfItsSession() {
     for offset in 0..<8 { file[starts[1] + offset] = 0 }
     folder.put("test.\(logs[1].identity.session).ring", logs[1].ring)
     let reading = read()
@@ -76,32 +77,32 @@ import Testing
     #expect(reading.records.dropFirst(3).first?.session.identity.processName == "orders")
   }
 
-  @Test mutating func oneWrongBitInAHeadIsPutRight() {
+  @Test mutating func oneWrongBitInAFileHeaderIsCorrected() {
     file[starts[1] + 2] ^= 4
     let reading = read()
     #expect(reading.messages == all && isRightlyAttributed(reading))
     #expect(reading.records.dropFirst(3).first?.session.identity.processName == "service2")
-    #expect(reading.damage.map(\.offset) == [starts[1]])
+    #expect(reading.corruption.map(\.offset) == [starts[1]])
   }
 
   @Test(arguments: [0..<8, 40..<48, 0..<512])
-  mutating func framesBehindAnUnreadableFirstHeadAreRead(bad: Range<Int>) {
+  mutating func framesBehindAnUnreadableFirstFileHeaderAreRead(bad: Range<Int>) {
     for offset in bad { file[offset] ^= 0x3C }
     let reading = read()
     #expect(reading.unreadable.isEmpty && reading.messages == all && isRightlyAttributed(reading))
-    #expect(reading.damage.map(\.offset) == [0] && reading.damage.map(\.size) == [512])
+    #expect(reading.corruption.map(\.offset) == [0] && reading.corruption.map(\.size) == [512])
   }
 
-  @Test mutating func whatFollowsTheLastTrailerAndIsNoHeadIsReported() {
+  @Test mutating func whatFollowsTheLastTrailerAndIsNoFileHeaderIsReported() {
     let end = file.count
     file += [UInt8](repeating: 0x77, count: 600)
     let reading = read()
     #expect(reading.messages == all)
-    #expect(reading.damage.map(\.offset) == [end] && reading.damage.map(\.size) == [600])
+    #expect(reading.corruption.map(\.offset) == [end] && reading.corruption.map(\.size) == [600])
   }
 
   @Test mutating func aBlockOfAnotherArchiveInTheMiddleCostsWhatItCovers() {
-    // The second session's beginning, head included, over frames of the third.
+    // The second session's beginning, file header included, over frames of the third.
     let block = file[starts[1]..<starts[1] + 512 + 400]
     let place = starts[2] + 512 + 64
     file.replaceSubrange(place..<place + block.count, with: block)
@@ -109,7 +110,7 @@ import Testing
     #expect(Set(reading.messages).count == reading.messages.count && isRightlyAttributed(reading))
     #expect(Set(all).subtracting(reading.messages).allSatisfy { $0.hasPrefix("3") })
     #expect(reading.messages.contains("3c"))
-    #expect(!reading.damage.isEmpty)
+    #expect(!reading.corruption.isEmpty)
   }
 
   @Test mutating func aRepairHasEachRecordInItsSession() throws {
@@ -120,14 +121,14 @@ import Testing
     _ = try LogRepair.write(LogFiles([.path(folder.path)]), to: out)
     let reading = Reading([out])
     let own = reading.records.filter { $0.label != "mmlog.repair" }
-    #expect(own.map(\.message) == all && reading.damage.isEmpty)
+    #expect(own.map(\.message) == all && reading.corruption.isEmpty)
     #expect(own.allSatisfy { $0.session.id.description.hasPrefix("0\($0.message.prefix(1))") })
   }
 
   @Test mutating func verifyingAgrees() {
     for offset in 0..<8 { file[starts[1] + 40 + offset] ^= 0xFF }
     let reading = read()
-    let verified = LogFiles([.path(folder.path)]).verify().flatMap(\.damage)
-    #expect(verified == reading.damage)
+    let verified = LogFiles([.path(folder.path)]).verify().flatMap(\.corruption)
+    #expect(verified == reading.corruption)
   }
 }

@@ -24,7 +24,8 @@ extension TestLog {
 
 private let end: UInt64 = 1 << 63
 
-/// A span of 1.5 ms in which another one begins that never ends, and an end of a span of another session.
+/// A span of 1.5 ms in which another one begins that never ends, and an end of a span of another
+/// session.
 private func log() -> TestLog {
   let log = TestLog()
   log.span("order 7", [0x10, 0], ticks: 1000)
@@ -200,11 +201,11 @@ private func log() -> TestLog {
 
   /// A flag without its words, words that say anything.
   @Test(arguments: [[], [1]] as [[UInt64]])
-  func missingWordsAreDamage(words: [UInt64]) {
+  func missingWordsAreCorruption(words: [UInt64]) {
     let log = TestLog()
     log.span("x", words, ticks: 1)
     let reading = log.read()
-    #expect(reading.records.isEmpty && reading.damage.count == 1)
+    #expect(reading.records.isEmpty && reading.corruption.count == 1)
   }
 
   @Test func anyTicksAreAccepted() {

@@ -8,7 +8,8 @@ import Testing
 @Suite struct TornFrameTests {
   let log = TestLog(bootID: Host.bootID())
 
-  /// `a` in a whole frame, `b` and `c` in the last one, which is not published; `d` in the ring only.
+  /// `a` in a whole frame, `b` and `c` in the last one, which is not published; `d` in the ring
+  /// only.
   init() {
     log.write("a", ticks: 1)
     log.archive()
@@ -27,10 +28,10 @@ import Testing
     log.put([UInt8](repeating: 0, count: log.geometry.segmentSize), at: start)
   }
 
-  @Test(arguments: [24, 200]) func aTornFrameWhoseRecordsTheRingHasIsNoDamage(cut: Int) {
+  @Test(arguments: [24, 200]) func aTornFrameWhoseRecordsTheRingHasIsNoCorruption(cut: Int) {
     log.archives[0].removeLast(cut)
     let reading = log.read()
-    #expect(reading.messages == ["a", "b", "c", "d"] && reading.damage.isEmpty)
+    #expect(reading.messages == ["a", "b", "c", "d"] && reading.corruption.isEmpty)
   }
 
   @Test func whatATornFrameWasToHoldAndTheRingLacksIsReported() throws {
@@ -39,11 +40,11 @@ import Testing
     free(segment: 1)
     let reading = log.read()
     #expect(reading.messages == ["a", "d"])
-    #expect(reading.damage.map(\.offset) == [frame.offset])
-    #expect(reading.damage.map(\.size) == [frame.size - 24])
-    #expect(reading.damage.first?.what.contains("2 records") == true, "\(reading.damage)")
-    let verified = LogFiles([.path(log.folder.path)]).verify().flatMap(\.damage)
-    #expect(verified == reading.damage)
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.size) == [frame.size - 24])
+    #expect(reading.corruption.first?.what.contains("2 records") == true, "\(reading.corruption)")
+    let verified = LogFiles([.path(log.folder.path)]).verify().flatMap(\.corruption)
+    #expect(verified == reading.corruption)
   }
 
   /// The ring does not have its records any more, and no later ones of its thread.
@@ -51,14 +52,14 @@ import Testing
   func framesThatTheRingKnowsOfAndAreCutOffAreReported(sealing: UInt32) throws {
     log.store(1, at: RingLayout.newestArchive)
     log.store(UInt32(log.frameCount) | sealing, at: RingLayout.newestFrames)
-    #expect(log.read().damage.isEmpty)
+    #expect(log.read().corruption.isEmpty)
     let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
     log.archives[0].removeSubrange(frame.offset...)
     free(segment: 1)
     let reading = log.read()
     #expect(reading.messages == ["a", "d"])
-    #expect(reading.damage.map(\.offset) == [frame.offset])
-    #expect(reading.damage.map(\.what) == ["frame \(log.frameCount - 1) is missing"])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.what) == ["frame \(log.frameCount - 1) is missing"])
   }
 
   /// An archive gets its trailer before the next one is begun.
@@ -68,7 +69,7 @@ import Testing
     let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
     log.archives[0].removeSubrange(frame.offset...)
     let what = "the end is missing, though the session has a later archive"
-    #expect(log.read().damage.map(\.what) == [what])
+    #expect(log.read().corruption.map(\.what) == [what])
   }
 
   @Test func theNewestArchiveOfADeadSessionIsMissed() {
@@ -84,7 +85,7 @@ import Testing
   }
 
   /// A limit may have deleted it while the process lived.
-  @Test func aSealedArchiveThatIsNotHereIsToldAndNoLoss() {
+  @Test func aSealedArchiveThatIsNotHereIsReportedAndNoLoss() {
     log.close(nil)
     log.archives = []
     let gaps = log.read().gaps
@@ -101,12 +102,12 @@ import Testing
     log.archive()
     let reading = log.read()
     #expect(reading.messages == ["a", "b"])
-    #expect(reading.damage.map(\.offset) == [end] && reading.damage.map(\.size) == [0])
+    #expect(reading.corruption.map(\.offset) == [end] && reading.corruption.map(\.size) == [0])
   }
 
   @Test func anArchiveThatIsThereIsNotMissed() {
     log.store(1, at: RingLayout.newestArchive)
     let reading = log.read()
-    #expect(reading.damage.isEmpty && reading.gaps.isEmpty)
+    #expect(reading.corruption.isEmpty && reading.gaps.isEmpty)
   }
 }

@@ -25,8 +25,8 @@ import Testing
     try writer.append(SessionEnd(.closed, time: 77))
     try writer.close(dictionary: fixture.dictionary.bytes)
     let archive = try fixture.read(writer.path)
-    #expect(archive.isClosed && archive.damage.isEmpty && archive.tornBytes == 0)
-    #expect(archive.head == ArchiveHead(identity: fixture.identity, number: 1, created: 0))
+    #expect(archive.isClosed && archive.corruptedRanges.isEmpty && archive.tornBytes == 0)
+    #expect(archive.fileHeader == ArchiveHeader(identity: fixture.identity, number: 1, created: 0))
     let types: [FrameType] = [
       .dictionary, .records, .records, .losses, .sessionEnd, .dictionary, .index,
     ]
@@ -53,7 +53,7 @@ import Testing
     #expect(
       trailer
         == Trailer(
-          of: archive.head.id, dictionaryOffset: UInt64(archive.frames[3].offset),
+          of: archive.fileHeader.id, dictionaryOffset: UInt64(archive.frames[3].offset),
           indexOffset: UInt64(archive.frames[4].offset), recordCount: 3,
           fileSize: UInt64(bytes.count), frameCount: 5))
   }
@@ -71,17 +71,17 @@ import Testing
     #expect(entries == Array(fixture.dictionary.bytes))
   }
 
-  @Test func aFrameTornAtAnyByteIsNoDamage() throws {
+  @Test func aFrameTornAtAnyByteIsNoCorruption() throws {
     let (bytes, whole) = try open()
     let last = whole.range(3)
     for cut in last {
       let archive = try fixture.read(Array(bytes.prefix(cut)))
-      #expect(archive.frames.count == 3 && archive.damage.isEmpty, "cut at \(cut)")
+      #expect(archive.frames.count == 3 && archive.corruptedRanges.isEmpty, "cut at \(cut)")
       #expect(archive.end == last.lowerBound && archive.tornBytes == cut - last.lowerBound)
       let zeros = [UInt8](repeating: 0, count: bytes.count - cut)
       guard cut == last.lowerBound else { continue }
       let neverWritten = try fixture.read(bytes.prefix(cut) + zeros)
-      #expect(neverWritten.damage.isEmpty && neverWritten.tornBytes == last.count)
+      #expect(neverWritten.corruptedRanges.isEmpty && neverWritten.tornBytes == last.count)
     }
   }
 
@@ -96,7 +96,7 @@ import Testing
       try fixture.append([9], to: writer)
       try writer.close(dictionary: fixture.dictionary.bytes)
       let archive = try fixture.read(path)
-      #expect(archive.isClosed && archive.damage.isEmpty, "cut at \(cut)")
+      #expect(archive.isClosed && archive.corruptedRanges.isEmpty, "cut at \(cut)")
       #expect(try archive.ticks() == [[1, 2], [3], [9]], "cut at \(cut)")
       #expect(archive.frames.map(\.header.ordinal) == Array(0..<7).map { UInt64($0) })
       let trailer = Array(try fixture.contents(path).suffix(TrailerLayout.size)).withUnsafeBytes {
@@ -106,31 +106,31 @@ import Testing
     }
   }
 
-  @Test func aDamagedHeaderCostsItsFrame() throws {
+  @Test func aCorruptedHeaderCostsItsFrame() throws {
     let (bytes, whole) = try open()
     for index in 0..<4 {
       let range = whole.range(index)
       for offset in range.lowerBound..<range.lowerBound + whole.frames[index].header.headerSize {
-        var damaged = bytes
-        damaged[offset] ^= 0x10
-        let archive = try fixture.read(damaged)
+        var corrupted = bytes
+        corrupted[offset] ^= 0x10
+        let archive = try fixture.read(corrupted)
         #expect(archive.frames.count == 3, "byte \(offset)")
         // What the last one's header says of its own size may make it a torn one.
-        if index < 3 { #expect(archive.damage == [range], "byte \(offset)") }
-        #expect(archive.damage.isEmpty == (archive.tornBytes > 0), "byte \(offset)")
+        if index < 3 { #expect(archive.corruptedRanges == [range], "byte \(offset)") }
+        #expect(archive.corruptedRanges.isEmpty == (archive.tornBytes > 0), "byte \(offset)")
       }
     }
   }
 
-  @Test func aDamagedPayloadCostsItsFrame() throws {
+  @Test func aCorruptedPayloadCostsItsFrame() throws {
     let (bytes, whole) = try open()
     for index in 0..<4 {
       let start = whole.frames[index].offset + whole.frames[index].header.headerSize
       for offset in start..<start + whole.frames[index].header.payloadSize {
-        var damaged = bytes
-        damaged[offset] ^= 1
-        let archive = try fixture.read(damaged)
-        #expect(archive.frames.count == 4 && archive.damage.isEmpty, "byte \(offset)")
+        var corrupted = bytes
+        corrupted[offset] ^= 1
+        let archive = try fixture.read(corrupted)
+        #expect(archive.frames.count == 4 && archive.corruptedRanges.isEmpty, "byte \(offset)")
         for (other, frame) in archive.frames.enumerated() {
           #expect(((try? archive.payload(of: frame)) == nil) == (other == index), "byte \(offset)")
         }
@@ -144,14 +144,14 @@ import Testing
     newer[8] = 9
     let cases: [([UInt8], LogError.Code)] = [
       ([], .foreignFile), (Array("garbage".utf8), .foreignFile), (newer, .newerFormat),
-      (Array(bytes.prefix(511)), .damagedFile), (Array(bytes.prefix(8)), .damagedFile),
+      (Array(bytes.prefix(511)), .corruptedFile), (Array(bytes.prefix(8)), .corruptedFile),
     ]
     for (contents, code) in cases {
       let error = #expect(throws: LogError.self) { try fixture.read(contents) }
       #expect(error?.code == code && error?.message.contains("copy.mmlog") == true)
     }
     let empty = try fixture.read(Array(bytes.prefix(512)))
-    #expect(empty.frames.isEmpty && empty.damage.isEmpty && !empty.isClosed)
+    #expect(empty.frames.isEmpty && empty.corruptedRanges.isEmpty && !empty.isClosed)
   }
 
   @Test func anArchiveThatLacksItsEndIsNotClosed() throws {
@@ -164,10 +164,11 @@ import Testing
       #expect(!archive.isClosed && archive.frames.count == 4, "\(cut) bytes missing")
     }
     let longer = try fixture.read(bytes + bytes.suffix(TrailerLayout.size))
-    #expect(longer.isClosed && longer.damage == [bytes.count..<bytes.count + TrailerLayout.size])
+    #expect(
+      longer.isClosed && longer.corruptedRanges == [bytes.count..<bytes.count + TrailerLayout.size])
     // What its trailer says of size and frames has to be there.
     let shorter = try fixture.read(bytes.prefix(512) + bytes.suffix(TrailerLayout.size))
-    #expect(shorter.isClosed && shorter.damage.count == 2)
+    #expect(shorter.isClosed && shorter.corruptedRanges.count == 2)
   }
 
   /// As a follower may find it whose file is copied anew.
@@ -178,10 +179,10 @@ import Testing
       #expect(truncate(archive.path, size) == 0)
       #expect(try archive.refresh() == count, "\(size) bytes")
     }
-    #expect(archive.frames.count == count && archive.damage.isEmpty)
+    #expect(archive.frames.count == count && archive.corruptedRanges.isEmpty)
   }
 
-  @Test func aHoleInAClosedArchiveIsDamageWhateverIsInIt() throws {
+  @Test func aHoleInAClosedArchiveIsCorruptionWhateverIsInIt() throws {
     let writer = try fixture.writer()
     try fixture.append([1], to: writer)
     try writer.close(dictionary: fixture.dictionary.bytes)
@@ -189,7 +190,7 @@ import Testing
     let index = try fixture.read(bytes).range(3)
     bytes.replaceSubrange(index, with: repeatElement(0, count: index.count))
     let archive = try fixture.read(bytes)
-    #expect(archive.isClosed && archive.damage == [index] && archive.tornBytes == 0)
+    #expect(archive.isClosed && archive.corruptedRanges == [index] && archive.tornBytes == 0)
   }
 
   /// Every eighth byte begins a header that claims to be long.
@@ -203,27 +204,30 @@ import Testing
     }
     for _ in 0..<(1 << 13) { bytes += header }
     let archive = try fixture.read(bytes)
-    #expect(archive.frames.isEmpty && archive.damage.count + (archive.tornBytes > 0 ? 1 : 0) == 1)
+    #expect(
+      archive.frames.isEmpty && archive.corruptedRanges.count + (archive.tornBytes > 0 ? 1 : 0) == 1
+    )
   }
 
-  @Test func randomDamageNeverTraps() throws {
+  @Test func randomCorruptionNeverTraps() throws {
     let (bytes, _) = try open()
     for seed in 0..<300 {
       var generator = SeededGenerator(seed: UInt64(seed))
-      var damaged = bytes
+      var corrupted = bytes
       for _ in 0..<4 {
-        let at = Int.random(in: 512..<damaged.count, using: &generator)
-        let run = Int.random(in: 1...min(40, damaged.count - at), using: &generator)
+        let at = Int.random(in: 512..<corrupted.count, using: &generator)
+        let run = Int.random(in: 1...min(40, corrupted.count - at), using: &generator)
         for offset in at..<at + run {
-          damaged[offset] = UInt8(truncatingIfNeeded: generator.next())
+          corrupted[offset] = UInt8(truncatingIfNeeded: generator.next())
         }
       }
-      damaged.removeLast(Int.random(in: 0..<40, using: &generator))
-      let archive = try fixture.read(damaged)
+      corrupted.removeLast(Int.random(in: 0..<40, using: &generator))
+      let archive = try fixture.read(corrupted)
       let read = archive.frames.filter { (try? archive.payload(of: $0)) != nil }
       #expect(
-        read.count < 4 || damaged.count < bytes.count || archive.frames.count == 4, "seed \(seed)")
-      #expect(archive.end <= damaged.count, "seed \(seed)")
+        read.count < 4 || corrupted.count < bytes.count || archive.frames.count == 4, "seed \(seed)"
+      )
+      #expect(archive.end <= corrupted.count, "seed \(seed)")
     }
   }
 

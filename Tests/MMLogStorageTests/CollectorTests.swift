@@ -18,8 +18,8 @@ import Testing
     private static func header(_ generation: UInt64) -> [UInt64] {
       var words: [UInt64] = [generation, 1 | 128 << 32, generation, 0, 0, 0, 10 * generation, 0]
       words += [generation + 3, 0, 0, 0, 0, 0, 0, 0]
-      let check = words.withUnsafeBytes { segmentCheck($0) }
-      words[5] |= UInt64(check) << 32
+      let checksum = words.withUnsafeBytes { segmentChecksum($0) }
+      words[5] |= UInt64(checksum) << 32
       return words
     }
 
@@ -30,7 +30,7 @@ import Testing
         SegmentRun(
           index: index, header: try SegmentHeader(memory.bytes),
           scanner: RecordScanner(
-            memory.bytes, from: 128, seed: UInt32(index), looksBehindZeros: false),
+            memory.bytes, from: 128, seed: UInt32(index), scansBehindZeros: false),
           number: 10 * UInt64(index + 1), lastTicks: lastTicks,
           fate: { isArchived($1) ? .archived : .taken })
       }
@@ -160,7 +160,7 @@ import Testing
       SegmentRun(
         index: 0, header: run.header,
         scanner: RecordScanner(
-          segments.memory[0].bytes, from: 128, seed: 0, looksBehindZeros: false),
+          segments.memory[0].bytes, from: 128, seed: 0, scansBehindZeros: false),
         number: 10, fate: { record, _ in record.ticks % 2 == 0 ? .taken : .left })
     }
     var collector = FrameCollector(runs)
@@ -178,7 +178,7 @@ import Testing
     let segments = Segments([[]])
     let run = SegmentRun(
       index: 0, header: try SegmentHeader(segments.memory[0].bytes),
-      scanner: RecordScanner(memory.bytes, from: 128, seed: 0, looksBehindZeros: false))
+      scanner: RecordScanner(memory.bytes, from: 128, seed: 0, scansBehindZeros: false))
     var builder = RowBuilder()
     withExtendedLifetime(memory) {
       var collector = FrameCollector([run])
@@ -193,7 +193,7 @@ import Testing
   private func segment(_ generation: UInt64, drained: Int = 128) throws -> SegmentHeader {
     var words: [UInt64] =
       [generation, 1 | UInt64(drained) << 32] + [UInt64](repeating: 0, count: 62)
-    words[5] |= UInt64(words.withUnsafeBytes { segmentCheck($0) }) << 32
+    words[5] |= UInt64(words.withUnsafeBytes { segmentChecksum($0) }) << 32
     return try AlignedBytes(words: words).read { try SegmentHeader($0) }
   }
 
@@ -234,13 +234,13 @@ import Testing
     #expect(try !coverage.contains(segment(1, drained: 192), offset: 184, trustsDrained: false))
   }
 
-  @Test func afterDamageOnlyRangesCount() throws {
+  @Test func afterCorruptionOnlyRangesCount() throws {
     let (first, second) = (header([(1, 128..<160)], lowest: 9), header([(2, 128..<160)], lowest: 9))
     var coverage = Coverage()
     coverage.add(first)
     coverage.add(second)
     coverage.remove(first)
-    #expect(coverage.hasDamage)
+    #expect(coverage.hasCorruption)
     #expect(try !coverage.contains(segment(1, drained: 192), offset: 128, trustsDrained: true))
     #expect(try coverage.contains(segment(2), offset: 128, trustsDrained: true))
     #expect(try !coverage.contains(segment(3), offset: 128, trustsDrained: true))
@@ -251,19 +251,20 @@ import Testing
     #expect(try distrusted.contains(segment(2), offset: 128, trustsDrained: true))
   }
 
-  @Test func whatADamagedFrameHeldMayBeInAnotherFrameToo() throws {
+  @Test func whatACorruptedFrameHeldMayBeInAnotherFrameToo() throws {
     // As after a power cut, and a recovery from it that was cut off before it removed the ring.
-    let (damaged, recovered) = (header([(1, 128..<160)]), header([(1, 128..<160)]))
+    let (corrupted, recovered) = (header([(1, 128..<160)]), header([(1, 128..<160)]))
     var coverage = Coverage()
-    coverage.add(damaged)
+    coverage.add(corrupted)
     coverage.add(recovered)
-    coverage.remove(damaged)
+    coverage.remove(corrupted)
     #expect(try coverage.contains(segment(1), offset: 128, trustsDrained: false))
     coverage.remove(recovered)
     #expect(try !coverage.contains(segment(1), offset: 128, trustsDrained: false))
   }
 
-  /// As many as a hostile frame may have; to look through all of them for each record would take minutes.
+  /// As many as a hostile frame may have; to check through all of them for each record would take
+  /// minutes.
   @Test func rangesMayOverlapAndBeMany() throws {
     var coverage = Coverage()
     let many = (0..<100_000 as Range<UInt32>).map { (5 as UInt64, 8 * $0..<8 * $0 + 800) }
@@ -301,20 +302,20 @@ import Testing
     #expect(try coverage.contains(segment(1), offset: 128, trustsDrained: false))
   }
 
-  @Test func damageOfAnArchiveCountsAndATornFrameIsNone() throws {
+  @Test func corruptionOfAnArchiveCountsAndATornFrameIsNone() throws {
     let fixture = Fixture()
     let writer = try fixture.writer()
     for ticks in [1, 2] as [UInt64] { try fixture.append([ticks], generation: 5, to: writer) }
     let bytes = try fixture.contents(writer.path)
     var torn = Coverage()
     torn.add(try fixture.read(bytes.dropLast(9)))
-    #expect(!torn.hasDamage)
+    #expect(!torn.hasCorruption)
     #expect(try torn.contains(segment(4), offset: 128, trustsDrained: false))
-    var damaged = bytes
-    damaged[try fixture.read(writer.path).frames[1].offset + 40] ^= 1
+    var corrupted = bytes
+    corrupted[try fixture.read(writer.path).frames[1].offset + 40] ^= 1
     var coverage = Coverage()
-    coverage.add(try fixture.read(damaged))
-    #expect(coverage.hasDamage)
+    coverage.add(try fixture.read(corrupted))
+    #expect(coverage.hasCorruption)
     #expect(try !coverage.contains(segment(4), offset: 128, trustsDrained: false))
     #expect(
       try coverage.contains(segment(5), offset: 128, trustsDrained: false), "the other frame's")

@@ -16,7 +16,7 @@ struct Fixture {
       session: SessionID(words: (session, 9)), bootID: Host.bootID(), processID: 42, startTime: 1,
       processName: "orders", hostName: "tokyo", timeZone: "UTC", storeName: "test")
     self.identity = identity
-    let seed = checkSeed(session: identity.session, generation: 0)
+    let seed = checksumSeed(session: identity.session, generation: 0)
     dictionary = AlignedBytes(
       words: (1...40).flatMap { DictionaryEntry.label(id: $0, "label \($0)").encoded(seed: seed) })
   }
@@ -25,7 +25,7 @@ struct Fixture {
 
   func writer(compressionLevel: Int = 0) throws -> ArchiveWriter {
     try ArchiveWriter(
-      in: directory(), ArchiveHead(identity: identity, number: 1, created: 0),
+      in: directory(), ArchiveHeader(identity: identity, number: 1, created: 0),
       compressionLevel: compressionLevel)
   }
 
@@ -38,7 +38,7 @@ struct Fixture {
     let words = ticks.flatMap { TestRecord(ticks: $0, words: [$0, 0, 0]).encoded(seed: 0) }
     let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + words)
     return withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, looksBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, scansBehindZeros: false)
       var rows = RowBuilder()
       while case .record(let view, _) = scanner.next() {
         rows.add(view, thread: ThreadIdentity(ordinal: 1, id: 7, name: "t"), ticks: view.ticks)
@@ -104,7 +104,7 @@ func locked(_ folder: String, _ name: String) throws -> LockedFile {
 
 extension ArchiveFile {
   /// Where anything of it is corrupted, up to the end of its file.
-  var damage: [Range<Int>] {
+  var corruptedRanges: [Range<Int>] {
     corruption.map(\.range) + (tail.corruption.map { [$0.range] } ?? [])
   }
 

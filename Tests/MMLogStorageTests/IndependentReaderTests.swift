@@ -3,7 +3,7 @@ import MMLogSystem
 import MMLogTestFiles
 import Testing
 
-/// What the independent reader reports of damage, against ours.
+/// What the independent reader reports of corruption, against ours.
 @Suite struct IndependentReaderTests {
   private let log = TestLog(bootID: Host.bootID())
 

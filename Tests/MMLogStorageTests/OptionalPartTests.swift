@@ -46,7 +46,7 @@ import Testing
     try check("in columns")
   }
 
-  @Test func moreOptionalWordsThanTheRecordHasAreDamage() {
+  @Test func moreOptionalWordsThanTheRecordHasAreCorruption() {
     log.write(
       TestRecord(
         ticks: 1, site: log.textSite, flags: .extensions,

@@ -34,7 +34,7 @@ struct OwnershipTests {
     try File.open(path, .read).bytes(at: 0, count: 1 << 20)
   }
 
-  @Test func aRingOfAnotherIsLeftAloneAndTold() throws {
+  @Test func aRingOfAnotherIsLeftAloneAndReported() throws {
     let ring = log.save()[0]
     give([ring])
     let (sessions, problems) = try recover()
@@ -72,8 +72,8 @@ struct OwnershipTests {
     let (sessions, problems) = try recover()
     #expect(sessions.map(\.recordCount) == [6] && problems.isEmpty)
     #expect(try contents(paths[1]) == log.archives[0] && contents(unfinished) == [1, 2, 3])
-    let own = Catalogue(of: folder.path, store: nil)
-    #expect(try own.look().map(\.number) == [2])
+    let own = Catalog(of: folder.path, store: nil)
+    #expect(try own.scan().map(\.number) == [2])
   }
 
   @Test func theLockOfAnotherIsNotWaitedFor() throws {
@@ -82,7 +82,7 @@ struct OwnershipTests {
     let archive = String(log.save()[1].split(separator: "/").last ?? "")
     give([folder.put(".mmlog-lock", [])])
     let error = #expect(throws: LogError.self) {
-      try Catalogue(of: folder.path, store: nil).delete([archive], if: { _ in true }) { _, _ in }
+      try Catalog(of: folder.path, store: nil).delete([archive], if: { _ in true }) { _, _ in }
     }
     #expect(error?.code == .foreignOwner && error?.path == folder(".mmlog-lock"))
     #expect(access(folder(archive), F_OK) == 0)
@@ -94,9 +94,9 @@ struct OwnershipTests {
     let archive = String(log.save()[1].split(separator: "/").last ?? "")
     try #require(mkdir(folder(".mmlog-trash"), 0o777) == 0)
     give([folder(".mmlog-trash")])
-    let catalogue = Catalogue(of: folder.path, store: nil)
+    let catalog = Catalog(of: folder.path, store: nil)
     var deleted: [String] = []
-    try catalogue.delete([archive], if: { _ in true }) { name, _ in deleted.append(name) }
+    try catalog.delete([archive], if: { _ in true }) { name, _ in deleted.append(name) }
     #expect(deleted == [archive] && access(folder(archive), F_OK) != 0)
     #expect(try Directory.open(folder(".mmlog-trash")).names().isEmpty)
   }
@@ -106,9 +106,9 @@ struct OwnershipTests {
     log.close()
     let archive = String(log.save()[1].split(separator: "/").last ?? "")
     let note = folder.put("\(archive).state", Array("held because I say so\n".utf8))
-    let catalogue = Catalogue(of: folder.path, store: nil)
-    #expect(try catalogue.look().map(\.state.isHeld) == [true])
+    let catalog = Catalog(of: folder.path, store: nil)
+    #expect(try catalog.scan().map(\.state.isPinned) == [true])
     give([note])
-    #expect(try Catalogue(of: folder.path, store: nil).look().map(\.state.isHeld) == [false])
+    #expect(try Catalog(of: folder.path, store: nil).scan().map(\.state.isPinned) == [false])
   }
 }

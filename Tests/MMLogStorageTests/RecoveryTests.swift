@@ -62,7 +62,7 @@ import Testing
     #expect(outcome.problems.isEmpty)
     #expect(outcome.sessions.map(\.recordCount) == [20])
     #expect(outcome.sessions.map(\.identity) == [log.identity])
-    #expect(outcome.sessions[0].damage.isEmpty)
+    #expect(outcome.sessions[0].corruption.isEmpty)
     #expect(names.count == 1 && names[0].hasSuffix(".mmlog"))
     #expect(messages() == (0..<40).map { "record \($0)" })
     #expect(readHere([log.folder.path]).records == before.records)
@@ -90,15 +90,15 @@ import Testing
     #expect(names.count == 1)
   }
 
-  @Test func aDamagedTableOfAreasIsReportedAndEveryRecordRecovered() throws {
+  @Test func aCorruptedTableOfAreasIsReportedAndEveryRecordRecovered() throws {
     writeOverlap()
-    log.put([UInt8](repeating: 0xA5, count: 512), at: HeadLayout.size)
+    log.put([UInt8](repeating: 0xA5, count: 512), at: FileHeaderLayout.size)
     log.save()
     #expect(try readInPython([log.folder.path]).hasTrouble)
     let sessions = try recover().sessions
     #expect(sessions.map(\.recordCount) == [20])
-    let damage = sessions.flatMap(\.damage)
-    #expect(damage.count == 1 && damage[0].contains("area table"), "\(damage)")
+    let corruption = sessions.flatMap(\.corruption)
+    #expect(corruption.count == 1 && corruption[0].contains("area table"), "\(corruption)")
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
@@ -201,7 +201,8 @@ import Testing
           ArchiveSeries.Settings(archiveSize: 4096, compressionLevel: 0)
         ) { _ in }
       }
-      // The first archive has its size after one frame. The second, for the session's end, cannot be made.
+      // The first archive has its size after one frame. The second, for the session's end, cannot
+      // be made.
       ForcedFault.force(
         .openat, errno: ENOSPC, onCall: 2, under: log.folder("test-"))
       #expect(recover().isEmpty)
@@ -234,7 +235,7 @@ import Testing
     #expect(!readHere([log.folder.path]).hasTrouble)
   }
 
-  @Test func aDamagedFramesRecordsAreTakenFromTheRing() throws {
+  @Test func aCorruptedFramesRecordsAreTakenFromTheRing() throws {
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
@@ -246,7 +247,7 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
-  @Test func aDamagedPayloadsRecordsAreTakenFromTheRing() throws {
+  @Test func aCorruptedPayloadsRecordsAreTakenFromTheRing() throws {
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
@@ -268,7 +269,7 @@ import Testing
     #expect(messages() == ["a"])
   }
 
-  @Test func recordsThatCannotBeReadAreTold() throws {
+  @Test func recordsThatCannotBeReadAreReported() throws {
     log.write("a", ticks: 1)
     let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
     log.write("c", ticks: 3)
@@ -277,14 +278,14 @@ import Testing
     let session = try #require(try recover().sessions.first)
     #expect(session.recordCount == 2)
     #expect(
-      session.damage == ["records in segment 0 at \(place.lowerBound), \(place.count) bytes"])
+      session.corruption == ["records in segment 0 at \(place.lowerBound), \(place.count) bytes"])
   }
 
   @Test func theRingStandsInForAnArchiveThatCannotBeRead() throws {
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
-    // Its head, and the headers of all frames.
+    // Its file header, and the headers of all frames.
     for place in stride(from: 100, to: bytes.count, by: 96) { bytes[place] ^= 3 }
     log.folder.put(name, bytes)
     #expect(try recover().sessions.map(\.recordCount) == [40])
@@ -305,7 +306,7 @@ import Testing
 
   @Test func aRingOfANewerVersionIsLeftAlone() throws {
     writeOverlap()
-    log.ring[HeadLayout.version] = 9
+    log.ring[FileHeaderLayout.version] = 9
     log.save()
     let other = TestLog(session: 2, bootID: Host.bootID())
     other.write("other", ticks: 1)
@@ -329,19 +330,19 @@ import Testing
   }
 
   /// The machine may go down before a ring's first page is on the disk.
-  @Test func aRingWithoutAHeadIsToldOfOnceAndPutAside() throws {
+  @Test func aRingWithoutAFileHeaderIsReportedOnceAndPutAside() throws {
     writeOverlap()
-    let zeros = [UInt8](repeating: 0, count: HeadLayout.size)
-    var damaged = log.ring
-    damaged[HeadLayout.size - 20] ^= 3
+    let zeros = [UInt8](repeating: 0, count: FileHeaderLayout.size)
+    var corrupted = log.ring
+    corrupted[FileHeaderLayout.size - 20] ^= 3
     for ring in [
-      [], zeros, zeros + log.ring.dropFirst(zeros.count), Array(log.ring.prefix(300)), damaged,
+      [], zeros, zeros + log.ring.dropFirst(zeros.count), Array(log.ring.prefix(300)), corrupted,
     ] {
       for name in names { unlink(log.folder(name)) }
       log.folder.put(ringName, ring)
       let outcome = try recover()
       let newName = ringName + FileNames.unreadableSuffix
-      #expect(outcome.sessions.isEmpty && outcome.problems.map(\.code) == [.damagedFile])
+      #expect(outcome.sessions.isEmpty && outcome.problems.map(\.code) == [.corruptedFile])
       #expect(outcome.problems.first?.path == log.folder(newName))
       #expect(outcome.problems.first?.message.contains(log.folder(ringName)) == true)
       #expect(contents(newName) == ring && names == [newName])
@@ -455,8 +456,8 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
-  /// A name that is another's, and no head.
-  @Test func anArchiveIsKnownByItsFramesIfItsHeadIsLost() throws {
+  /// A name that is another's, and no file header.
+  @Test func anArchiveIsKnownByItsFramesIfItsFileHeaderIsLost() throws {
     writeOverlap()
     let mine = log.save().filter { $0.hasSuffix(".mmlog") }
     log.archives[0].replaceSubrange(0..<512, with: [UInt8](repeating: 0, count: 512))
@@ -517,7 +518,8 @@ import Testing
       #expect(!names.contains(ringName))
     }
 
-    /// Then payloads are read too, to see whether they reached the disk: not to be able to is no sign that they did not.
+    /// Then payloads are read too, to see whether they reached the disk: not to be able to is no
+    /// sign that they did not.
     @Test func aFailureAfterAPowerCutLeavesEverythingForTheNextStart() throws {
       let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
       for index in 0..<40 {
@@ -552,7 +554,8 @@ import Testing
       #expect(messages() == (0..<40).map { "record \($0)" })
     }
 
-    /// What a process wrote that was killed, or a recovery that was, may still be on its way to the disk.
+    /// What a process wrote that was killed, or a recovery that was, may still be on its way to the
+    /// disk.
     @Test(arguments: [SystemCall.fdatasync, .fsync])
     func aRingIsNotRemovedBeforeWhatStandsInForItIsOnTheDisk(call: SystemCall) throws {
       writeOverlap()
@@ -579,7 +582,8 @@ import Testing
         TestPoint.handler = { [path = test.log.folder.path] in
           guard $0.rawValue == point, bystander < 0 else { return }
           bystander = fork()
-          // It stays, and does nothing: no child goes on with what another thread of its parent was at.
+          // It stays, and does nothing: no child goes on with what another thread of its parent was
+          // at.
           if bystander == 0 { while true { pause() } }
           let call = $0 == .recoveryLocked ? SystemCall.pread : .fsync
           ForcedFault.force(call, errno: EIO, times: .max, under: path)

@@ -66,21 +66,22 @@ import Testing
     #expect(archives.count == 2)
   }
 
-  @Test(arguments: ["age", "hook", "uploaded", "held", "claimed", "writing", "unsealed"])
+  @Test(arguments: ["age", "hook", "uploaded", "pinned", "leased", "writing", "unsealed"])
   func aNewOneIsBegunWhere(reason: String) throws {
     let store = try live("a")
     let archive = try #require(try store.archives().first)
     var other: LogStore?
     switch reason {
     case "uploaded": try store.markUploaded(archive)
-    case "held": try store.hold(archive)
-    case "claimed": _ = try store.claim(archive, by: "u", for: .seconds(600))
+    case "pinned": try store.pin(archive)
+    case "leased": _ = try store.acquireLease(on: archive, by: "u", for: .seconds(600))
     case "age":
-      // As if it had been begun yesterday: an archive's name counts for its order, its head for its age.
+      // As if it had been begun yesterday: an archive's name counts for its order, its file header
+      // for its age.
       var changed = try bytes(archive.fileName)
-      let head = try changed.withUnsafeBytes { try ArchiveHead($0) }
-      let old = ArchiveHead(
-        identity: head.identity, number: 1, created: head.created - 86_400_000_000_000)
+      let fileHeader = try changed.withUnsafeBytes { try ArchiveHeader($0) }
+      let old = ArchiveHeader(
+        identity: fileHeader.identity, number: 1, created: fileHeader.created - 86_400_000_000_000)
       changed.replaceSubrange(0..<512, with: old.encoded(pageSize: 4096))
       folder.put(archive.fileName, changed)
     case "writing":
@@ -96,25 +97,25 @@ import Testing
     try other?.close()
   }
 
-  /// The head of the session in the middle, and bytes behind the last trailer.
+  /// The file header of the session in the middle, and bytes behind the last trailer.
   @Test(arguments: [true, false])
-  func nothingIsPutBehindBytesThatCannotBeRead(isHead: Bool) throws {
+  func nothingIsPutBehindBytesThatCannotBeRead(isFileHeader: Bool) throws {
     try live("a")
     let start = try bytes(archives[0]).count
     try live("b")
     let name = archives[0]
-    var damaged = try bytes(name)
-    if isHead {
-      for offset in 40..<48 { damaged[start + offset] ^= 0xFF }
+    var corrupted = try bytes(name)
+    if isFileHeader {
+      for offset in 40..<48 { corrupted[start + offset] ^= 0xFF }
     } else {
-      damaged += [UInt8](repeating: 0x77, count: 600)
+      corrupted += [UInt8](repeating: 0x77, count: 600)
     }
-    folder.put(name, damaged)
+    folder.put(name, corrupted)
 
     try live("c")
 
     #expect(archives.count == 2 && Set(messages()) == ["a", "b", "c"])
-    #expect(try bytes(name) == damaged)
+    #expect(try bytes(name) == corrupted)
   }
 
   @Test func sizeAndAgeCountFromTheFilesBeginning() throws {
@@ -131,10 +132,10 @@ import Testing
     let next = try open()
     next.logger(label: "l").info("b")
     try next.flush(.archive)
-    // An uploader that did not claim what it sent.
+    // An uploader that had no lease on what it sent.
     let error = #expect(throws: LogError.self) { try next.markUploaded(archive) }
     #expect(error?.code == .changedArchive)
-    #expect(try next.claim(archive, by: "u", for: .seconds(60)) == nil)
+    #expect(try next.acquireLease(on: archive, by: "u", for: .seconds(60)) == nil)
     try next.close()
     #expect(throws: LogError.self) { try next.markUploaded(archive) }
     let now = try #require(try next.archives().first)
@@ -164,7 +165,7 @@ import Testing
     let result = readHere([copy.path])
     #expect(result.records.map(\.message) == ["a", "b", "c"] && !result.hasTrouble)
     #expect(try directory.names().filter { $0.hasSuffix(".mmlog") } == archives)
-    let info = try Catalogue(of: copy.path, store: nil).look()
+    let info = try Catalog(of: copy.path, store: nil).scan()
     #expect(info.map(\.isSealed) == [true] && info.first?.contents?.ending == .killed)
   }
 
@@ -191,7 +192,9 @@ import Testing
     #expect(numbers.count > 1 && numbers.filter { $0 == 1 }.count == 1, "\(numbers)")
   }
 
-  @Test(arguments: [1, 100, 511]) func aHeadThatWasTornLeavesTheFileReadable(count: Int) throws {
+  @Test(arguments: [1, 100, 511]) func aFileHeaderThatWasTornLeavesTheFileReadable(count: Int)
+    throws
+  {
     try live("a")
     let name = archives[0]
     let whole = try bytes(name)
@@ -203,7 +206,7 @@ import Testing
     #expect(messages() == ["a", "b"])
   }
 
-  @Test func aRecoveryCutsOffAHeadThatItsProcessWasWriting() throws {
+  @Test func aRecoveryCutsOffAFileHeaderThatItsProcessWasWriting() throws {
     let store = try live("a")
     let archive = try #require(try store.archives().first)
     let before = try bytes(archive.fileName)
@@ -231,7 +234,7 @@ import Testing
       try live("a")
       let before = try bytes(archives[0])
       let store = try open()
-      // A disk that takes a part of the head, then nothing for a while.
+      // A disk that takes a part of the file header, then nothing for a while.
       ForcedFault.forceShort(.pwrite, count: 100, under: folder(archives[0]))
       ForcedFault.force(.pwrite, errno: ENOSPC, onCall: 2, under: folder(archives[0]))
       store.logger(label: "l").info("b")
@@ -242,17 +245,17 @@ import Testing
     }
   #endif
 
-  @Test func recordsBehindADamagedEndAreStillThoseOfTheirOwnSession() throws {
+  @Test func recordsBehindACorruptedEndAreStillThoseOfTheirOwnSession() throws {
     try live("a")
     let end = try bytes(archives[0]).count
     try live("b")
     let whole = readHere([folder.path])
     // The first archive's trailer, and its last frame.
     for place in [end - 10, end - 70] {
-      var damaged = try bytes(archives[0])
-      damaged[place] ^= 0x55
+      var corrupted = try bytes(archives[0])
+      corrupted[place] ^= 0x55
       let copy = TemporaryDirectory()
-      copy.put("damaged.mmlog", damaged)
+      copy.put("corrupted.mmlog", corrupted)
       let result = readHere([copy.path])
       #expect(result.records == whole.records, "\(place)")
     }
@@ -268,7 +271,7 @@ import Testing
       }
     }
     take()
-    // Ended before the follower looks again: its ring was never seen.
+    // Ended before the follower checks again: its ring was never seen.
     try live("b")
     take()
     try live("c")

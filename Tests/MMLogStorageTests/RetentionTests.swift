@@ -6,7 +6,8 @@ import Testing
   private typealias Archive = RetentionPlan.Archive
   private static let second: Int64 = 1_000_000_000
 
-  /// Ten archives of 100 bytes, the last of which is being written: their last records are 10, 9, … 1 s old at second 1000.
+  /// Ten archives of 100 bytes, the last of which is being written: their last records are 10, 9, …
+  /// 1 s old at second 1000.
   private func archives(_ change: (inout [Archive]) -> Void = { _ in }) -> [Archive] {
     var archives = (0..<10).map {
       Archive(allocated: 100, lastTime: (990 + Int64($0)) * Self.second)
@@ -41,7 +42,7 @@ import Testing
       case .count: $0.count = 7
       case .totalSize: $0.totalSize = 699
       case .age: $0.age = .milliseconds(5500)
-      default: ($0.freeSpace, $0.leastSize) = (.fraction(0.05), 0)
+      default: ($0.freeSpace, $0.minimumSize) = (.fraction(0.05), 0)
       }
     }
     let plan = plan(retention, archives(), space: (free: 300, total: 10_000))
@@ -68,8 +69,8 @@ import Testing
     #expect(plan(limits { $0.count = 4 }, archives).deletions.map(\.index) == [0, 1, 2, 3])
   }
 
-  @Test func whatIsHeldStaysAndCounts() {
-    let archives = archives { for index in 0...3 { $0[index].obstacle = .held } }
+  @Test func whatIsPinnedStaysAndCounts() {
+    let archives = archives { for index in 0...3 { $0[index].obstacle = .pinned } }
     #expect(plan(limits { $0.count = 7 }, archives).deletions.map(\.index) == [4, 5, 6])
     let tight = plan(limits { $0.count = 3 }, archives)
     #expect(tight.deletions.map(\.index) == [4, 5, 6, 7, 8] && tight.unmet == [.count])
@@ -98,13 +99,13 @@ import Testing
   }
 
   @Test func aDiskFilledByOthersLeavesTheNewestArchives() {
-    let retention = limits { ($0.freeSpace, $0.leastSize) = (.bytes(1 << 40), 350) }
+    let retention = limits { ($0.freeSpace, $0.minimumSize) = (.bytes(1 << 40), 350) }
     let plan = plan(retention, archives(), space: (free: 0, total: 1 << 41))
     #expect(plan.deletions.map(\.index) == Array(0..<7) && plan.unmet == [.freeSpace])
   }
 
   @Test func spaceThatOtherRulesMakeFreeCounts() {
-    let retention = limits { ($0.count, $0.freeSpace, $0.leastSize) = (8, .bytes(300), 0) }
+    let retention = limits { ($0.count, $0.freeSpace, $0.minimumSize) = (8, .bytes(300), 0) }
     let plan = plan(retention, archives(), space: (free: 0, total: 1000))
     #expect(plan.deletions.map(\.rule) == [.count, .count, .freeSpace])
   }
@@ -125,7 +126,7 @@ import Testing
         var archive = Archive(
           allocated: .random(in: 0...5, using: &random) * 4096, lastTime: Int64(index))
         archive.isUploaded = .random(using: &random)
-        archive.obstacle = Int.random(in: 0..<5, using: &random) == 0 ? .held : nil
+        archive.obstacle = Int.random(in: 0..<5, using: &random) == 0 ? .pinned : nil
         return archive
       }
       let retention = limits {

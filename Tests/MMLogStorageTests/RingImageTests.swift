@@ -21,7 +21,7 @@ import Testing
   /// Ticks of all records, by segment.
   private func ticks(_ image: RingImage) -> [[UInt64]] {
     image.segments.map { segment in
-      var scanner = image.scanner(of: segment, looksBehindZeros: false)
+      var scanner = image.scanner(of: segment, scansBehindZeros: false)
       var ticks: [UInt64] = []
       while let item = scanner.next() {
         if case .record(let view, _) = item { ticks.append(view.ticks) }
@@ -43,8 +43,8 @@ import Testing
 
   @Test func aWholeRingIsReadAsItIs() throws {
     let image = try image(log.ring)
-    #expect(image.head.identity == log.identity && image.head.geometry == log.geometry)
-    #expect(image.damage.isEmpty && !image.isClosedCleanly && image.losses.isEmpty)
+    #expect(image.fileHeader.identity == log.identity && image.fileHeader.geometry == log.geometry)
+    #expect(image.corruption.isEmpty && !image.isClosedCleanly && image.losses.isEmpty)
     #expect(image.dictionary.callSites.count == 1 && image.entries.count == 1)
     #expect(
       image.segments.map(\.header.generation) == (1...UInt64(image.segments.count)).map { $0 })
@@ -69,8 +69,8 @@ import Testing
     #expect(image.dictionary.callSites.count == 2)
   }
 
-  /// While one header is looked at, a thread goes on in a segment that was free when it was looked at, and from there in
-  /// one that is still to come.
+  /// While one header is inspected, a thread goes on in a segment that was free when it was
+  /// inspected, and from there in one that is still to come.
   @Test func whereASegmentOfAThreadIsThereSoAreAllBeforeIt() throws {
     let log = TestLog()
     for index in 1...3 {
@@ -100,7 +100,7 @@ import Testing
     let step = 712
     for size in stride(from: 512, to: log.ring.count, by: step) {
       let image = try image(Array(log.ring.prefix(size)))
-      #expect(image.damage.map(\.range).contains(size..<log.ring.count), "\(size) bytes")
+      #expect(image.corruption.map(\.range).contains(size..<log.ring.count), "\(size) bytes")
       for (segment, found) in zip(image.segments, ticks(image)) {
         let all = whole[Int(segment.header.generation) - 1]
         #expect(Array(all.prefix(found.count)) == found, "\(size) bytes")
@@ -119,12 +119,12 @@ import Testing
     #expect(image.segments.map(\.index) == [0])
     let found = ticks(image)[0]
     #expect(found.count > 10 && found == Array(whole[0].prefix(found.count)))
-    #expect(image.damage.count == 1)
+    #expect(image.corruption.count == 1)
   }
 
   @Test func aLongerRingIsReadAsItSays() throws {
     let image = try image(log.ring + [UInt8](repeating: 0xAA, count: 10_000))
-    #expect(image.damage.isEmpty && ticks(image).flatMap { $0 }.count == 100)
+    #expect(image.corruption.isEmpty && ticks(image).flatMap { $0 }.count == 100)
   }
 
   @Test func aFileThatIsNoRingIsRefusedWithItsReason() throws {
@@ -133,9 +133,9 @@ import Testing
     hostile[450] ^= 3
     let cases: [([UInt8], LogError.Code)] = [
       ([], .foreignFile), (Array("garbage".utf8), .foreignFile), (newer, .newerFormat),
-      (hostile, .damagedFile), (Array(log.ring.prefix(511)), .damagedFile),
+      (hostile, .corruptedFile), (Array(log.ring.prefix(511)), .corruptedFile),
       (
-        ArchiveHead(identity: log.identity, number: 1, created: 0).encoded(pageSize: 1),
+        ArchiveHeader(identity: log.identity, number: 1, created: 0).encoded(pageSize: 1),
         .foreignFile
       ),
     ]
@@ -145,17 +145,19 @@ import Testing
     }
   }
 
-  @Test func aHeadThatClaimsMoreThanIsThereCostsNoMemory() throws {
+  @Test func aFileHeaderThatClaimsMoreThanIsThereCostsNoMemory() throws {
     var geometry = log.geometry
     (geometry.segmentSize, geometry.segmentCount) = (16 << 20, 500)
     var bytes = log.ring
     bytes.replaceSubrange(
-      0..<1024, with: RingHead(identity: log.identity, geometry: geometry).encoded(pageSize: 4096))
+      0..<1024, with: RingHeader(identity: log.identity, geometry: geometry).encoded(pageSize: 4096)
+    )
     let image = try image(bytes)
-    #expect(image.damage.count >= 1)
+    #expect(image.corruption.count >= 1)
     geometry.segmentCount = 513
     bytes.replaceSubrange(
-      0..<1024, with: RingHead(identity: log.identity, geometry: geometry).encoded(pageSize: 4096))
+      0..<1024, with: RingHeader(identity: log.identity, geometry: geometry).encoded(pageSize: 4096)
+    )
     #expect(throws: LogError.self) { try self.image(bytes) }
   }
 
@@ -175,16 +177,16 @@ import Testing
     #expect(try image(log.ring).clock == TickClock(ticks: 0, wall: TestLog.epoch, rate: 1 << 32))
   }
 
-  @Test func aDamagedEntryAndADamagedSegmentAreToldWithTheirPlace() throws {
+  @Test func aCorruptedEntryAndACorruptedSegmentAreReportedWithTheirPlace() throws {
     log.site(.literal("second"))
     let dictionary = log.geometry.dictionaryOffset
     log.corruptRing(at: dictionary + 9)
     log.corruptRing(at: log.geometry.offset(ofSegment: 1) + SegmentLayout.threadOrdinal)
     let image = try image(log.ring)
-    #expect(image.damage.count == 2)
-    #expect(image.damage.contains { $0.range.lowerBound == dictionary })
+    #expect(image.corruption.count == 2)
+    #expect(image.corruption.contains { $0.range.lowerBound == dictionary })
     let segment = log.geometry.offset(ofSegment: 1)
-    #expect(image.damage.contains { $0.range == segment..<segment + log.geometry.segmentSize })
+    #expect(image.corruption.contains { $0.range == segment..<segment + log.geometry.segmentSize })
     #expect(!image.segments.contains { $0.index == 1 } && image.dictionary.callSites.count == 1)
   }
 
@@ -202,7 +204,7 @@ import Testing
       default: Array(log.ring[other..<other + SegmentLayout.size])
       }
     log.put(bytes, at: lost)
-    #expect(try image(log.ring).damage.map(\.range) == [lost..<lost + log.geometry.segmentSize])
+    #expect(try image(log.ring).corruption.map(\.range) == [lost..<lost + log.geometry.segmentSize])
     log.save()
     #expect(try readInPython([log.folder.path]).hasTrouble)
   }
@@ -214,11 +216,11 @@ import Testing
       log.write("record", ticks: 1)
       let place = log.geometry.offset(ofSegment: 0)
       log.put([UInt8](repeating: 0, count: SegmentLayout.size), at: place)
-      #expect(try image(log.ring).damage.count == (boot == Host.bootID() ? 1 : 0))
+      #expect(try image(log.ring).corruption.count == (boot == Host.bootID() ? 1 : 0))
     }
   }
 
-  @Test func randomDamageNeverTrapsAndNeverGivesAWrongRecord() throws {
+  @Test func randomCorruptionNeverTrapsAndNeverGivesAWrongRecord() throws {
     for seed in 0..<300 {
       var generator = SeededGenerator(seed: UInt64(seed))
       var bytes = log.ring
@@ -226,7 +228,7 @@ import Testing
         // Most of the file is empty: aim at what is not.
         let at =
           Bool.random(using: &generator)
-          ? Int.random(in: HeadLayout.size..<RingLayout.control, using: &generator)
+          ? Int.random(in: FileHeaderLayout.size..<RingLayout.control, using: &generator)
           : Int.random(in: 8192..<log.geometry.offset(ofSegment: 3), using: &generator)
         bytes[at] = UInt8(truncatingIfNeeded: generator.next())
       }

@@ -3,7 +3,8 @@ import MMLogSystem
 import Testing
 
 @Suite struct RotationTests {
-  /// 2026-03-28 12:00:00 UTC, a Saturday; Berlin's clocks go forward in the coming night, at 01:00 UTC.
+  /// 2026-03-28 12:00:00 UTC, a Saturday; Berlin's clocks go forward in the coming night, at 01:00
+  /// UTC.
   private static let noon: Int64 = 1_774_699_200
   /// 2026-10-24 12:00:00 UTC; Berlin's clocks go back in the coming night, at 01:00 UTC.
   private static let autumnNoon: Int64 = 1_792_843_200
@@ -36,7 +37,8 @@ import Testing
         #expect(try times(calendar, after: start, 30) == expected, "\(zone) from \(start)")
       }
     }
-    // Where clocks differ by half an hour, and change by half an hour: on 4 April 2026 at 15:00 UTC, from +11 to +10:30.
+    // Where clocks differ by half an hour, and change by half an hour: on 4 April 2026 at 15:00
+    // UTC, from +11 to +10:30.
     let lord = CalendarRotation.hourly(in: "Australia/Lord_Howe")
     let times = try times(lord, after: 1_775_311_200, 3)
     #expect(times == [5400, 9000, 12600], "\(times)")
@@ -110,7 +112,7 @@ import Testing
     #expect(next.reason(daily, size: 1, now: midnight) == .calendar)
   }
 
-  @Test func ageCountsFromTheHeadAcrossARestart() {
+  @Test func ageCountsFromTheFileHeaderAcrossARestart() {
     var timer = RotationTimer(created: 1000 * Self.second, now: moment(1050, 5))
     let rotation = Rotation(size: 0, age: .seconds(60))
     #expect(timer.reason(rotation, size: 1, now: moment(1059, 14)) == nil)

@@ -22,7 +22,7 @@ import Testing
 
   private func archives() throws -> [ArchiveFile] {
     try fixture.names.map { try fixture.read(fixture.folder($0)) }
-      .sorted { $0.head.number < $1.head.number }
+      .sorted { $0.fileHeader.number < $1.fileHeader.number }
   }
 
   @Test func anArchiveOfItsSizeIsClosedAndTheNextBegun() throws {
@@ -33,8 +33,8 @@ import Testing
     try series.end(SessionEnd(.closed, time: 1), dictionary: fixture.dictionary.bytes)
     let archives = try archives()
     #expect(archives.count > 3 && archives.map(\.path) == closed)
-    #expect(archives.map(\.head.number) == (1...UInt32(archives.count)).map { $0 })
-    #expect(archives.allSatisfy { $0.isClosed && $0.damage.isEmpty })
+    #expect(archives.map(\.fileHeader.number) == (1...UInt32(archives.count)).map { $0 })
+    #expect(archives.allSatisfy { $0.isClosed && $0.corruptedRanges.isEmpty })
     // Each has all that it needs.
     #expect(archives.dropLast().allSatisfy { $0.frames.first?.header.type == .dictionary })
     #expect(try archives.flatMap { try $0.ticks() }.flatMap { $0 } == Array(1...200))
@@ -78,12 +78,12 @@ import Testing
       let error = #expect(throws: SystemError.self) { try append([2, 3], to: series) }
       #expect(error?.isOutOfSpace == true)
       let torn = try archives()[0]
-      #expect(torn.end == end && torn.damage.isEmpty && torn.tornBytes == written)
+      #expect(torn.end == end && torn.corruptedRanges.isEmpty && torn.tornBytes == written)
       try append([2, 3], to: series)
       try series.close(dictionary: fixture.dictionary.bytes)
       let archive = try archives()[0]
       #expect(try archive.ticks() == [[1], [2, 3]])
-      #expect(archive.isClosed && archive.damage.isEmpty)
+      #expect(archive.isClosed && archive.corruptedRanges.isEmpty)
       #expect(archive.frames.map(\.header.ordinal) == Array(0..<5).map { UInt64($0) })
     }
 
@@ -95,7 +95,7 @@ import Testing
       #expect(throws: SystemError.self) { try append([1], to: series) }
       #expect(fixture.names.isEmpty)
       try append([1], to: series)
-      #expect(try archives().map(\.head.number) == [1])
+      #expect(try archives().map(\.fileHeader.number) == [1])
     }
 
     @Test func anArchiveOfWhichSomethingIsLeftCanBeBegunAgain() throws {
@@ -107,7 +107,7 @@ import Testing
       #expect(throws: SystemError.self) { try append([1], to: series) }
       #expect(fixture.names.count == 1)
       try append([1], to: series)
-      #expect(try fixture.names.count == 1 && archives().map(\.head.number) == [1])
+      #expect(try fixture.names.count == 1 && archives().map(\.fileHeader.number) == [1])
     }
 
     @Test func anArchiveWhoseCloseFailedIsClosedAgain() throws {
@@ -118,7 +118,9 @@ import Testing
         #expect(throws: SystemError.self) { try series.close(dictionary: fixture.dictionary.bytes) }
         try series.close(dictionary: fixture.dictionary.bytes)
         let archive = try archives()[0]
-        #expect(archive.isClosed && archive.frames.count == 4 && archive.damage.isEmpty, "\(call)")
+        #expect(
+          archive.isClosed && archive.frames.count == 4 && archive.corruptedRanges.isEmpty,
+          "\(call)")
         for name in fixture.names { try fixture.directory().remove(name) }
       }
     }
@@ -139,7 +141,7 @@ import Testing
       try series.sync()
       ForcedFault.clear(under: fixture.folder.path)
       let archive = try archives()[0]
-      #expect(try archive.ticks() == [[1], [2], [3]] && archive.damage.isEmpty)
+      #expect(try archive.ticks() == [[1], [2], [3]] && archive.corruptedRanges.isEmpty)
     }
 
     @Test func anArchiveOfWhichTheDiskLostAPartIsLeftAndAnotherBegun() throws {
@@ -149,8 +151,8 @@ import Testing
         try append([2], to: series)
         ForcedFault.force(.fdatasync, errno: EIO, under: fixture.folder.path)
         #expect(throws: SystemError.self) { try series.sync() }
-        let damaged = try archives()[0]
-        try overwrite(damaged.path, at: damaged.end - 8)
+        let corrupted = try archives()[0]
+        try overwrite(corrupted.path, at: corrupted.end - 8)
         let error = #expect(throws: SystemError.self) {
           if isClosing { try series.close(dictionary: fixture.dictionary.bytes) }
           try series.sync()

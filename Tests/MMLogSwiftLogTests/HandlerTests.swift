@@ -103,7 +103,7 @@
       }
     }
 
-    @Test("tells where the call was, and its source if one was given")
+    @Test("says where the call was, and its source if one was given")
     func place() throws {
       let test = try HandlerStore()
       let logger = test.logger("orders.matching")

@@ -4,8 +4,8 @@
   import Testing
 
   @Suite("System calls that are watched", .serialized) struct CallObserverTests {
-    /// What was told of the calls about one path.
-    private final class Told: Sendable {
+    /// What was reported of the calls about one path.
+    private final class Reported: Sendable {
       private let list = Guarded<[String]>([])
 
       init(about path: String) {
@@ -20,29 +20,29 @@
       }
     }
 
-    @Test("a call is told when it begins and when it has ended")
+    @Test("a call is reported when it begins and when it has ended")
     func beginAndEnd() throws {
       let folder = TemporaryDirectory()
       let path = folder.path + "/file"
-      let told = Told(about: path)
+      let reported = Reported(about: path)
       let file = try File.open(path, [.write, .create])
       try file.syncData()
       #expect(throws: SystemError.self) { _ = try File.open(path, [.create, .exclusive]) }
       let calls = ["open begins", "open succeeded", "fdatasync begins", "fdatasync succeeded"]
-      #expect(told.end() == calls + ["open begins", "open failed"])
+      #expect(reported.end() == calls + ["open begins", "open failed"])
     }
 
-    @Test("a call in whose place a fault was forced is not told, and none after the end")
-    func notTold() throws {
+    @Test("a call in whose place a fault was forced is not reported, and none after the end")
+    func notReported() throws {
       let folder = TemporaryDirectory()
       let path = folder.path + "/file"
       let file = try File.open(path, [.write, .create])
       ForcedFault.force(.fdatasync, errno: EIO, under: path)
-      let told = Told(about: path)
+      let reported = Reported(about: path)
       #expect(throws: SystemError.self) { try file.syncData() }
-      #expect(told.end().isEmpty)
+      #expect(reported.end().isEmpty)
       try file.syncData()
-      #expect(told.end().isEmpty)
+      #expect(reported.end().isEmpty)
     }
 
     @Test("an observer leaves the error number of a failed call alone")

@@ -16,7 +16,7 @@ extension File {
   }
 }
 
-/// Everything in a file whose length the kernel does not tell, such as one below /proc.
+/// Everything in a file whose length the kernel does not report, such as one below /proc.
 func kernelText(_ path: String) throws -> String {
   let file = try File.open(path, .read)
   let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65536, alignment: 1)

@@ -42,7 +42,7 @@ struct LockTests {
   }
 
   @Test("a locked file gives its lock up, whoever else has it open")
-  func givenUp() throws {
+  func evicted() throws {
     let path = folder.put("file")
     let other = try File.open(path, .write)
     // As a process has one that is being started.
@@ -73,8 +73,8 @@ struct LockTests {
       }
       var status: CInt = 0
       while waitpid(child, &status, 0) < 0 && errno == EINTR {}
-      let isHeld = try File.open(path, .write).isLockedByAnother()
-      _exit(status == 0 && isHeld && folder.contents("file") == [] ? 0 : 1)
+      let isPinned = try File.open(path, .write).isLockedByAnother()
+      _exit(status == 0 && isPinned && folder.contents("file") == [] ? 0 : 1)
     }
   }
 }

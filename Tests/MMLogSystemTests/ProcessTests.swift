@@ -20,7 +20,8 @@ struct ProcessTests {
 
   @Test("a barrier in all threads works once it is registered")
   func barrier() async {
-    // In a process of its own, since a fork's child can use only what no other thread was about to set up.
+    // In a process of its own, since a fork's child can use only what no other thread was about to
+    // set up.
     await #expect(processExitsWith: .success) {
       let registered = MemoryBarrier.register()
       #expect(MemoryBarrier.allThreads() == registered)

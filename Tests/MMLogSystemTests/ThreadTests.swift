@@ -155,7 +155,7 @@ struct FutexTests {
     #expect(!mutex.tryLock())
     mutex.unlock()
     #expect(mutex.tryLock())
-    mutex.reinitialise()
+    mutex.reinitialize()
     #expect(mutex.tryLock())
   }
 

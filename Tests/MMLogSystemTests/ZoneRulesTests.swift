@@ -8,7 +8,8 @@ import Testing
     "Africa/Casablanca", "America/Santiago", "Pacific/Apia", "Asia/Tokyo",
   ]
 
-  /// Another implementation answers the same, at the hour of every day for forty years, past the last that is listed.
+  /// Another implementation answers the same, at the hour of every day for forty years, past the
+  /// last that is listed.
   @Test(arguments: zones) func offsetsAreThoseOfFoundation(name: String) throws {
     let rules = try #require(ZoneRules(named: name))
     let zone = try #require(TimeZone(identifier: name))
@@ -31,7 +32,8 @@ import Testing
 
   @Test func aTimeIsShownOnceTwiceOrSkipped() throws {
     let berlin = try #require(ZoneRules(named: "Europe/Berlin"))
-    // 2026-07-01 02:30; 2026-10-25 02:30, twice; 2026-03-29 02:30, not at all: at 01:00 UTC clocks go forward.
+    // 2026-07-01 02:30; 2026-10-25 02:30, twice; 2026-03-29 02:30, not at all: at 01:00 UTC clocks
+    // go forward.
     #expect(berlin.moments(showing: 1_782_873_000) == [1_782_865_800])
     #expect(berlin.moments(showing: 1_792_895_400) == [1_792_888_200, 1_792_891_800])
     #expect(berlin.moments(showing: 1_774_751_400) == [1_774_746_000])
@@ -50,7 +52,7 @@ import Testing
     }
   }
 
-  @Test func aDamagedFileIsRefusedOrReadAndNeverATrap() throws {
+  @Test func aCorruptedFileIsRefusedOrReadAndNeverATrap() throws {
     let whole = Array(
       try Data(contentsOf: URL(fileURLWithPath: "/usr/share/zoneinfo/Europe/Berlin")))
     #expect(ZoneRules(file: whole) != nil)

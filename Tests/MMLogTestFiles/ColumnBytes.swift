@@ -138,19 +138,20 @@ extension ColumnBytes {
 
   /// - Parameters:
   ///   - skeletons: With a zero byte for each number of that string.
-  ///   - leastUses: From how many strings on an entry of a dictionary has columns of its own; 0: never.
+  ///   - minimumUses: From how many strings on an entry of a dictionary has columns of its own; 0:
+  ///     never.
   package static func skeletons(
-    _ skeletons: [[UInt8]], _ numbers: [[UInt64]], areDictionary: Bool, leastUses: Int = 0,
+    _ skeletons: [[UInt8]], _ numbers: [[UInt64]], areDictionary: Bool, minimumUses: Int = 0,
     column: Numbers = packed
   ) -> ColumnBytes {
     func append(_ found: [UInt64]) { if !found.isEmpty { result = result + column(found) } }
     var result = bytes(2) + (areDictionary ? dictionary(skeletons) : plain(skeletons))
-    result = result + varint(leastUses)
+    result = result + varint(minimumUses)
     var shared = Array(skeletons.indices)
-    if areDictionary, leastUses > 0 {
+    if areDictionary, minimumUses > 0 {
       for entry in skeletons.distinct {
         let users = skeletons.indices.filter { skeletons[$0] == entry }
-        guard users.count >= leastUses else { continue }
+        guard users.count >= minimumUses else { continue }
         for position in 0..<entry.count(where: { $0 == 0 }) {
           append(users.map { numbers[$0][position] })
         }
@@ -178,7 +179,8 @@ extension Array where Element: Hashable {
 extension ColumnBytes {
   /// The whole payload.
   ///
-  /// - Parameter isDeflated: Whether its two parts go through zlib, which here makes them no smaller.
+  /// - Parameter isDeflated: Whether its two parts go through zlib, which here makes them no
+  ///   smaller.
   package func payload(isDeflated: Bool = false) -> [UInt8] {
     let stored = isDeflated ? (Self.deflated(numbers), Self.deflated(text)) : (numbers, text)
     let sizes = [stored.0.count, numbers.count, stored.1.count, text.count]

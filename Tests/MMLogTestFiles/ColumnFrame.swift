@@ -51,8 +51,8 @@ package struct ColumnFrame {
   package private(set) var summary = RecordSummary()
 
   /// - Parameters:
-  ///   - ticks: Of the first record; each has 1001 more than the one before, and those of a group alternate
-  ///     with those of the others.
+  ///   - ticks: Of the first record; each has 1001 more than the one before, and those of a group
+  ///     alternate with those of the others.
   package init(
     _ groups: [Group], threads: [ThreadIdentity], ticks first: UInt64 = 1_000_001
   ) {
@@ -92,8 +92,8 @@ package struct ColumnFrame {
 
   /// The group of each record: one of each in turn, while it has any.
   private static func order(_ groups: [Group]) -> [Int] {
-    let most = groups.map(\.identities.count).max() ?? 0
-    return (0..<most).flatMap { index in
+    let maximum = groups.map(\.identities.count).max() ?? 0
+    return (0..<maximum).flatMap { index in
       groups.indices.filter { groups[$0].identities.count > index }
     }
   }

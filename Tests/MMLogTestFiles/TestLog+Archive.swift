@@ -23,7 +23,7 @@ extension TestLog {
       let from = areFlight ? SegmentLayout.size : header.drained
       let seed = seed(header.generation)
       var scanner = RecordScanner(
-        bytes, from: SegmentLayout.size, seed: seed, looksBehindZeros: false)
+        bytes, from: SegmentLayout.size, seed: seed, scansBehindZeros: false)
       var (first, count) = (header.firstNumber, UInt32(0))
       while case .record(let view, let offset) = scanner.next() {
         let isFlight = view.level < archiveLevel
@@ -82,9 +82,9 @@ extension TestLog {
 
   /// Begins another archive.
   package func beginArchive() {
-    let head = ArchiveHead(
+    let fileHeader = ArchiveHeader(
       identity: identity, number: UInt32(archives.count + 1), created: Self.epoch)
-    archives.append(head.encoded(pageSize: 4096))
+    archives.append(fileHeader.encoded(pageSize: 4096))
     (frameCount, recordCount, builtFrames) = (0, 0, [])
   }
 
@@ -118,7 +118,7 @@ extension TestLog {
     if archives.isEmpty { beginArchive() }
     var header = FrameHeader(type, codec: FrameCodec(arrangement, compression))
     (header.payloadSize, header.rawSize) = (stored.count, rawSize)
-    header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
+    header.payloadChecksum = stored.withUnsafeBytes { crc32c($0) }
     header.summary = summary
     header.clock = TickClock(ticks: 0, wall: Self.epoch, rate: 1 << 32)
     (header.ordinal, header.isFlight) = (frameCount, areFlight)

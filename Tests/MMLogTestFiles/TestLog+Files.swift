@@ -13,7 +13,7 @@ extension TestLog {
     return paths
   }
 
-  /// Flips two bits of the ring: one may be put right.
+  /// Flips two bits of the ring: one may be corrected.
   package func corruptRing(at offset: Int) { ring[offset] ^= 5 }
 
   /// Flips two bits of an archive.

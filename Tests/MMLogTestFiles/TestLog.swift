@@ -1,6 +1,6 @@
 package import MMLogFormat
 
-/// A session's ring and archives, made byte by byte, damaged, and read again.
+/// A session's ring and archives, made byte by byte, corrupted, and read again.
 ///
 /// One tick is one nanosecond; tick 0 is ``epoch``.
 package final class TestLog {
@@ -48,9 +48,9 @@ package final class TestLog {
       processName: "orders", hostName: "tokyo", timeZone: "UTC", storeName: "test")
     dictionaryEnd = geometry.dictionaryOffset
     ring = [UInt8](repeating: 0, count: geometry.fileSize)
-    let head = RingHead(
+    let fileHeader = RingHeader(
       identity: identity, geometry: geometry, archiveLevel: archiveLevel, areas: areas)
-    put(head.encoded(pageSize: 4096), at: 0)
+    put(fileHeader.encoded(pageSize: 4096), at: 0)
     putState(RingLayout.stateOpen)
     let pair = ClockPair(ticks: 0, wall: Self.epoch, monotonic: 0, ordinal: 0)
     put(pair.encoded, at: areas.clocks.lowerBound + ClocksLayout.first)
@@ -67,12 +67,12 @@ package final class TestLog {
 
   /// Writes an entry of the table of the ring's areas, and makes the table's check right.
   package func putArea(_ index: Int, kind: UInt32, offset: UInt64, size: UInt64) {
-    let entry = HeadLayout.size + index * AreaTableLayout.entrySize
+    let entry = FileHeaderLayout.size + index * AreaTableLayout.entrySize
     store(kind, at: entry + AreaTableLayout.kind)
     put([offset, size], at: entry + AreaTableLayout.offset)
     ring.withUnsafeMutableBytes {
-      let table = UnsafeRawBufferPointer($0).slice(HeadLayout.size, AreaTableLayout.check)
-      $0.store(crc32c(table), HeadLayout.size + AreaTableLayout.check)
+      let table = UnsafeRawBufferPointer($0).slice(FileHeaderLayout.size, AreaTableLayout.checksum)
+      $0.store(crc32c(table), FileHeaderLayout.size + AreaTableLayout.checksum)
     }
   }
 
@@ -81,7 +81,7 @@ package final class TestLog {
   }
 
   package func seed(_ generation: UInt64) -> UInt32 {
-    checkSeed(session: identity.session, generation: generation)
+    checksumSeed(session: identity.session, generation: generation)
   }
 
   /// Adds a call site to the ring's dictionary.
@@ -117,8 +117,8 @@ package final class TestLog {
   /// Adds an entry to the ring's dictionary of a kind that nobody knows.
   package func putUnknownEntry() {
     var words: [UInt64] = [3 | RecordLayout.keySetKind, 1, 2]
-    let check = words.withUnsafeBytes { entryCheck($0, seed: seed(0)) }
-    words[0] |= UInt64(check) << 32
+    let checksum = words.withUnsafeBytes { entryChecksum($0, seed: seed(0)) }
+    words[0] |= UInt64(checksum) << 32
     put(words, at: dictionaryEnd)
     dictionaryEnd += words.count * 8
   }
@@ -198,9 +198,11 @@ package final class TestLog {
     put("worker\(thread)".utf8, at: start + SegmentLayout.threadName)
     store(thread * 4, at: start + SegmentLayout.writer)
     put([numbers[thread] ?? 0], at: start + SegmentLayout.firstNumber)
-    let check = ring[start..<start + geometry.segmentSize].withUnsafeBytes { segmentCheck($0) }
-    store(check, at: start + SegmentLayout.check)
-    let seed = checkSeed(session: identity.session, generation: segment.generation)
+    let checksum = ring[start..<start + geometry.segmentSize].withUnsafeBytes {
+      segmentChecksum($0)
+    }
+    store(checksum, at: start + SegmentLayout.checksum)
+    let seed = checksumSeed(session: identity.session, generation: segment.generation)
     put(
       [SegmentUse.word(SegmentLayout.size, seed: seed)],
       at: geometry.use(ofSegment: segment.index))

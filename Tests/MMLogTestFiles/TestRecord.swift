@@ -24,7 +24,7 @@ package struct TestRecord {
       | UInt64(flags.rawValue) << RecordLayout.flagsShift
   }
 
-  /// The record's words with their check.
+  /// The record's words with their checksum.
   package func encoded(seed: UInt32) -> [UInt64] {
     finish([0, ticks, identity] + words, kind: RecordLayout.recordKind, seed: seed)
   }
@@ -51,8 +51,8 @@ package struct TestRecord {
   private func finish(_ words: [UInt64], kind: UInt64, seed: UInt32) -> [UInt64] {
     var words = words
     words[0] = UInt64(words.count) | kind
-    let check = words.withUnsafeBytes { recordCheck($0, seed: seed) }
-    words[0] |= UInt64(check) << 32
+    let checksum = words.withUnsafeBytes { recordChecksum($0, seed: seed) }
+    words[0] |= UInt64(checksum) << 32
     return words
   }
 }

@@ -112,7 +112,8 @@ struct BadWorldTests {
     #expect(error?.message.contains(folder("small")) == true)
     #expect(error?.message.contains("Free some space, or make the ring smaller") == true)
 
-    // One that fits, on a disk that is then full of archives: nothing is lost that the ring can hold.
+    // One that fits, on a disk that is then full of archives: nothing is lost that the ring can
+    // hold.
     var configuration = LogStore.Configuration()
     configuration.makeTiny()
     configuration.compressionLevel = 0
@@ -135,7 +136,7 @@ struct BadWorldTests {
     let losses = store.losses
     #expect(logError { try store.close() }?.code == .outOfSpace)
     let contents = Contents(folder("small"))
-    #expect(contents.damage.isEmpty)
+    #expect(contents.corruption.isEmpty)
     #expect(contents.records.count + Int(losses.total(.ringFull)) == count)
     #expect(losses.total(.ringFull) > 200)
   }
@@ -190,7 +191,7 @@ struct BadWorldTests {
                 let contents = Contents(folder("d"))
                 require(
                   contents.messages.sorted() == ["alive", "dead"], "\(what): \(contents.messages)")
-                require(contents.damage.isEmpty, what)
+                require(contents.corruption.isEmpty, what)
               } catch {
                 for prefix in prefixes { ForcedFault.clear(under: prefix) }
                 failures += 1
@@ -261,14 +262,14 @@ struct BadWorldTests {
         test.log.info("\(17) \(text) \(18) \(text)")
         let contents = try test.closeAndRead()
         let record = try require(value: contents.records.last)
-        require(record.isCut && contents.damage.isEmpty)
+        require(record.isCut && contents.corruption.isEmpty)
         require(record.message.hasPrefix("17 t"), record.message)
         require(record.message.hasSuffix(" 18 " + text), record.message)
         require(contents.losses.map { $0.total(.cut) } == [1])
       }
     }
 
-    @Test("what a thread loses that has no memory to log with is told by the files too")
+    @Test("what a thread loses that has no memory to log with is reported by the files too")
     func noMemoryForAThread() async {
       await #expect(processExitsWith: .success) {
         let test = try TestStore()

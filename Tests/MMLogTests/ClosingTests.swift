@@ -167,7 +167,7 @@ struct ClosingTests {
       #expect(store.losses.total(.noRing) > losses)
       isOver.value = 1
       for thread in threads { thread.join() }
-      #expect(Contents(test.folder.path).damage.isEmpty)
+      #expect(Contents(test.folder.path).corruption.isEmpty)
     }
   }
 
@@ -195,7 +195,7 @@ struct ClosingTests {
       let next = try LogStore(directory: test.folder.path, name: "test")
       try next.close()
       let kept = Contents(test.folder.path).messages.count
-      #expect(Contents(test.folder.path).damage.isEmpty)
+      #expect(Contents(test.folder.path).corruption.isEmpty)
       let losses = test.store.losses
       #expect(
         losses.total(.ringFull) + losses.total(.noRing) == UInt64(300 - kept), "\(losses) \(kept)")
@@ -242,7 +242,9 @@ struct ClosingTests {
     }
   }
 
-  @Test("the first who listens is told what happened before, and others what happens from then on")
+  @Test(
+    "the first who listens is notified of what happened before, and others what happens from then on"
+  )
   func firstListener() async throws {
     let test = try TestStore()
     test.log.info("text")

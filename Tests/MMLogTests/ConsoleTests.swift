@@ -68,7 +68,7 @@ struct ConsoleTests {
     #expect(objects[2]["duration_nano"] as? Int ?? -1 >= 0)
   }
 
-  @Test("colours are for terminals, unless they are asked for")
+  @Test("colors are for terminals, unless they are asked for")
   func colors() throws {
     let log = { (test: TestStore) in test.log.error("red") }
     let automatic = try shown(Console()) { log($0) }
@@ -77,7 +77,7 @@ struct ConsoleTests {
     #expect(always.contains("\u{1b}[31mERROR\u{1b}[0m"))
   }
 
-  @Test("a terminal gets colours, and none with NO_COLOR")
+  @Test("a terminal gets colors, and none with NO_COLOR")
   func terminal() async {
     await #expect(processExitsWith: .success) {
       for value in ["", "1"] {
@@ -113,7 +113,7 @@ struct ConsoleTests {
     for index in 0..<200 { #expect(lines[index + 1].contains("site \(index) ")) }
   }
 
-  @Test("whoever does not read keeps nobody waiting, and is told how much is missing")
+  @Test("whoever does not read keeps nobody waiting, and is notified how much is missing")
   func blocked() throws {
     var ends: [CInt] = [0, 0]
     try #require(pipe(&ends) == 0)

@@ -11,7 +11,7 @@ import Testing
 
 /// What is known of a process that a fatal signal has ended.
 @Suite(.serialized) struct CrashRecorderTests {
-  /// Ways to die, each in a function of a name that can be looked for.
+  /// Ways to die, each in a function of a name that can be searched for.
   enum Death: String, Codable, CaseIterable {
     case noMemory, trap, abort, bus, sent, stackOverflow
 
@@ -61,7 +61,8 @@ import Testing
   }
 
   @Test(
-    "a fatal signal is told with its thread, its cause and its functions", arguments: Death.allCases
+    "a fatal signal is reported with its thread, its cause and its functions",
+    arguments: Death.allCases
   )
   func report(death: Death) async throws {
     let folder = TemporaryDirectory()
@@ -126,7 +127,7 @@ import Testing
     #expect(Contents(folder.path).crashes.first?.signal == Death.trap.signal)
   }
 
-  @Test("a crash of the handler before is not told in place of the first one")
+  @Test("a crash of the handler before is not reported in place of the first one")
   func crashInHandler() async throws {
     let folder = TemporaryDirectory()
     await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
@@ -267,7 +268,7 @@ import Testing
       log.info("before")
       _ = try MMLogSystem.Thread(name: "worker") { raise(SIGABRT) }
       while Contents(path).crashes.isEmpty { usleep(10_000) }
-      // As a backtracer does. Three looks of the drainer.
+      // As a backtracer does. Three scans of the drainer.
       sleep(4)
       kill(getpid(), SIGKILL)
     }
@@ -353,7 +354,7 @@ import Testing
     typealias Layout = CrashLayout
     let offsets: [(Int?, Int)] = [
       (MemoryLayout<Report>.offset(of: \.state), Layout.state),
-      (MemoryLayout<Report>.offset(of: \.check), Layout.check),
+      (MemoryLayout<Report>.offset(of: \.checksum), Layout.checksum),
       (MemoryLayout<Report>.offset(of: \.signal), Layout.signal),
       (MemoryLayout<Report>.offset(of: \.code), Layout.code),
       (MemoryLayout<Report>.offset(of: \.thread), Layout.thread),
@@ -385,7 +386,7 @@ import Testing
       (MemoryLayout<mmlog_ending>.offset(of: \.how), SessionEndLayout.how),
       (MemoryLayout<mmlog_ending>.offset(of: \.signal), SessionEndLayout.signal),
       (MemoryLayout<mmlog_ending>.offset(of: \.sender), SessionEndLayout.sender),
-      (MemoryLayout<mmlog_ending>.offset(of: \.check), SessionEndLayout.check),
+      (MemoryLayout<mmlog_ending>.offset(of: \.checksum), SessionEndLayout.checksum),
       (MemoryLayout<mmlog_ending>.offset(of: \.time), SessionEndLayout.time),
       (MemoryLayout<mmlog_ending>.offset(of: \.recovered), SessionEndLayout.recovered),
       (MemoryLayout<mmlog_ending>.size, SessionEndLayout.size),
@@ -405,7 +406,8 @@ import Testing
   }
 }
 
-// Not inlined, so that they are in the backtrace; each goes on behind what ends it, so that it is no tail call.
+// Not inlined, so that they are in the backtrace; each goes on behind what ends it, so that it is
+// no tail call.
 
 @inline(never) private func dieOfNoMemory() {
   UnsafeMutablePointer<UInt64>(bitPattern: 16)?.pointee = 1

@@ -104,7 +104,7 @@ struct EndingTests {
       exit(0)
     }
     let contents = Contents(folder.path)
-    #expect(contents.damage.isEmpty && contents.losses.isEmpty && contents.unreadable.isEmpty)
+    #expect(contents.corruption.isEmpty && contents.losses.isEmpty && contents.unreadable.isEmpty)
     #expect(contents.records.count > 1000)
     #expect(contents.messages == contents.records.indices.map { "\($0)" })
   }

@@ -7,7 +7,8 @@ import MMLogStorage
 import MMLogSystem
 import Testing
 
-/// Records below the archives' level: they stay in the ring, and are captured when something happens.
+/// Records below the archives' level: they stay in the ring, and are captured when something
+/// happens.
 @Suite("Flight recorder")
 struct FlightTests {
   private static let patience: Int64 = 300_000_000_000
@@ -82,7 +83,7 @@ struct FlightTests {
     #expect(contents.endings.allSatisfy { $0.how == .closed })
   }
 
-  @Test("a capture that the program asks for says why, and an event tells of it")
+  @Test("a capture that the program asks for says why, and an event reports it")
   func captureByProgram() async throws {
     let test = try recorder { $0.captureLevel = nil }
     var events = test.store.events.makeAsyncIterator()
@@ -90,18 +91,18 @@ struct FlightTests {
     test.log.critical("captures nothing")
     try test.store.capture(reason: "a test")
     try test.store.capture(reason: "again")
-    var told: [Int] = []
-    while told.count < 2, let event = await events.next() {
-      if case .captured(let count, .program) = event { told.append(count) }
+    var reported: [Int] = []
+    while reported.count < 2, let event = await events.next() {
+      if case .captured(let count, .program) = event { reported.append(count) }
     }
-    #expect(told == [10, 0])
+    #expect(reported == [10, 0])
     let contents = try test.closeAndRead()
     let reasons = ["captured: a test", "captured: again"]
     #expect(contents.messages == (0..<10).map { "t \($0)" } + ["captures nothing"] + reasons)
     #expect(contents.records.last?.label == "mmlog")
   }
 
-  @Test("a capture goes no further back than it is told to")
+  @Test("a capture goes no further back than it is instructed to")
   func span() throws {
     let test = try recorder { $0.captureTime = .milliseconds(1) }
     test.log.debug("old")
@@ -163,7 +164,8 @@ struct FlightTests {
     // Half of the ring at the least: 256 KiB, of which a record takes 40 bytes.
     #expect(kept.count > 2000)
     #expect(kept.last == count - 1 && zip(kept, kept.dropFirst()).allSatisfy(<))
-    // Whoever overwrites does not wait for the drainer to be done with the oldest segment, but takes the next one.
+    // Whoever overwrites does not wait for the drainer to be done with the oldest segment, but
+    // takes the next one.
     if policy != .overwriteOldest { #expect(kept.first == count - kept.count) }
     let counts = test.store.flightCounts
     #expect(counts.captured == 0 && counts.forgotten + kept.count == count)
@@ -189,7 +191,7 @@ struct FlightTests {
         == archived.filter { !$0.hasPrefix("debug") })
     let flight = before.records.filter(\.isFlight).map(\.message)
     #expect(Array(flight.prefix(20)) == (0..<20).map { "debug \($0)" })
-    // The rest is a suffix: the oldest were given up first.
+    // The rest is a suffix: the oldest were evicted first.
     let rest = flight.dropFirst(20)
     #expect(rest.count > 20 && Array(rest) == ((2020 - rest.count)..<2020).map { "debug \($0)" })
     let recovered = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
@@ -254,11 +256,11 @@ struct FlightTests {
       signal(SIGUSR1) { _ in LogStore.captureAll() }
       // To the process: the thread that runs this may have all signals blocked.
       kill(getpid(), SIGUSR1)
-      var told: [String] = []
-      while told.count < 2, let event = await events.next() {
-        if case .captured(let count, let reason) = event { told.append("\(count) \(reason)") }
+      var reported: [String] = []
+      while reported.count < 2, let event = await events.next() {
+        if case .captured(let count, let reason) = event { reported.append("\(count) \(reason)") }
       }
-      require(told == ["1 request", "1 signal"], "\(told)")
+      require(reported == ["1 request", "1 signal"], "\(reported)")
       require(try test.closeAndRead().messages == ["one", "two"])
     }
   }
@@ -282,7 +284,7 @@ struct FlightTests {
 
   #if DEBUG
     @Test(
-      "of a record in fragments the first is given up first, though the drainer stands still in between"
+      "of a record in fragments the first is evicted first, though the drainer stands still in between"
     )
     func oldestFirst() async {
       await #expect(processExitsWith: .success) {
@@ -303,10 +305,12 @@ struct FlightTests {
         TestPoint.handler = { point in
           guard point == .segmentRetained, isDraining.value == 0, logged.value >= 50 else { return }
           isDraining.value = 1
-          // Until the thread that logs has taken every place that there is, this one too, and has to wait for more.
+          // Until the thread that logs has taken every place that there is, this one too, and has
+          // to wait for more.
           for _ in 0..<1000 where logged.value < 56 { usleep(100) }
         }
-        // Nearly all of the ring, and then what else has room in it while the drainer stands still, with one segment retained.
+        // Nearly all of the ring, and then what else has room in it while the drainer stands still,
+        // with one segment retained.
         log(0..<50)
         let flush = try Thread(name: "flush") { try? test.store.flush(.archive) }
         while isDraining.value == 0 { sched_yield() }

@@ -7,10 +7,10 @@ import Testing
 
 @Suite("Following a living store")
 struct FollowTests {
-  /// Threads log at full speed into a ring so small, and archives so small, that records are moved and archives rotated
-  /// while they are read.
-  @Test("every record is given once, in the order of its thread, across the hand-over and rotation")
-  func handOver() throws {
+  /// Threads log at full speed into a ring so small, and archives so small, that records are moved
+  /// and archives rotated while they are read.
+  @Test("every record is given once, in the order of its thread, across the handoff and rotation")
+  func handoff() throws {
     let test = try TestStore {
       $0.makeTiny()
       $0.archiveSize = 4 << 10
@@ -43,7 +43,7 @@ struct FollowTests {
         case .sessionStarted: others.append("<")
         case .sessionEnded(_, let ending, _):
           if ending.how == .closed { others.append(">") }
-        case .damage(let damage): others.append("\(damage)")
+        case .corruption(let corruption): others.append("\(corruption)")
         case .losses, .gap, .unfinished: others.append("loss")
         }
       }

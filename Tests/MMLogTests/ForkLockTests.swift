@@ -27,11 +27,11 @@
             if forkProcess() > 0 { kill(getpid(), SIGKILL) }
             lifeline.holdOn()
           }
-          if let archive { try store.hold(archive) }
+          if let archive { try store.pin(archive) }
         }
         require(waitFor(parent) == SIGKILL)
         let store = try LogStore(directory: path, name: "fork")
-        for archive in try store.archives() where archive.isSealed { try store.hold(archive) }
+        for archive in try store.archives() where archive.isSealed { try store.pin(archive) }
         try store.close()
       }
     }
@@ -50,7 +50,7 @@
           kill(getpid(), SIGKILL)
         }
         require(waitFor(parent) == SIGKILL)
-        let archives = try Catalogue(of: path, store: nil).look()
+        let archives = try Catalog(of: path, store: nil).scan()
         require(archives.count == 1 && !archives[0].isActive)
       }
     }
@@ -68,12 +68,13 @@
           let store = try LogStore(directory: path, name: "fork", configuration: configuration)
           store.logger(label: "l").info("\(message)")
           try store.flush(.archive)
-          // Without them, as a process that is being started: it has all files until its program is loaded.
+          // Without them, as a process that is being started: it has all files until its program is
+          // loaded.
           let child = hasHandlers ? forkProcess() : forkWithoutHandlers()
           if child == 0 { lifeline.holdOn() }
           try store.close()
         }
-        require(try Catalogue(of: path, store: nil).look().count == 1)
+        require(try Catalog(of: path, store: nil).scan().count == 1)
       }
       #expect(Contents(folder.path).messages == ["first", "second"])
     }

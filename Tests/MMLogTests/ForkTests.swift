@@ -72,20 +72,20 @@ struct ForkTests {
   }
 
   #if DEBUG
-    @Test("a child that has no thread to look after archives at first opens no second ring")
-    func childWithoutKeeper() async throws {
+    @Test("a child that has no thread to maintain archives at first opens no second ring")
+    func childWithoutMaintenance() async throws {
       let folder = TemporaryDirectory()
       await #expect(processExitsWith: .success) { [path = folder.path as String] in
         let store = try LogStore(directory: path, name: "fork")
         let log = store.logger(label: "l")
         let child = forkProcess()
         if child == 0 {
-          ForcedFault.force(.pthreadCreate, errno: EAGAIN, under: "mmlog-keeper")
+          ForcedFault.force(.pthreadCreate, errno: EAGAIN, under: "mmlog-maintain")
           log.info("child")
           try store.flush(.archive)
           require(!Contents(path).records.isEmpty)
           // A second later, a thread that has not logged before has it tried again.
-          while !Self.hasThread(named: "mmlog-keeper") {
+          while !Self.hasThread(named: "mmlog-maintain") {
             try MMLogSystem.Thread(name: "new") { log.info("try") }.join()
           }
           try store.close()
@@ -218,7 +218,8 @@ struct ForkTests {
           barrier.wait()
           for index in 0..<50 { log.info("\(thread) \(index)") }
         }
-        // Nobody waits longer than a second for the thread that opens the ring: on a busy machine that can be too short.
+        // Nobody waits longer than a second for the thread that opens the ring: on a busy machine
+        // that can be too short.
         let wasLong = start.duration(to: .now) >= .seconds(1)
         try store.close()
         _exit(store.losses.isEmpty || wasLong ? 0 : 3)
@@ -396,7 +397,8 @@ func forkProcess() -> pid_t {
   return child
 }
 
-/// Forks as a process does that starts another program: without the functions that are called around fork(2).
+/// Forks as a process does that starts another program: without the functions that are called
+/// around fork(2).
 func forkWithoutHandlers() -> pid_t {
   typealias Fork = @convention(c) () -> pid_t
   let child = unsafeBitCast(dlsym(nil, "_Fork"), to: Fork?.self)?() ?? -1

@@ -79,7 +79,7 @@
       let losses = test.store.losses
       let contents = try test.closeAndRead()
       let kept = numbers(contents)
-      #expect(contents.damage.isEmpty && contents.unfinished.isEmpty)
+      #expect(contents.corruption.isEmpty && contents.unfinished.isEmpty)
       #expect(kept == kept.sorted() && Set(kept).count == kept.count)
       #expect(kept.starts(with: 0..<150))
       #expect(kept.suffix(50) == Array(600..<650)[...])
@@ -105,7 +105,7 @@
       let losses = test.store.losses
       let contents = try test.closeAndRead()
       let kept = numbers(contents)
-      #expect(contents.damage.isEmpty && contents.unfinished.isEmpty)
+      #expect(contents.corruption.isEmpty && contents.unfinished.isEmpty)
       #expect(kept == kept.sorted() && Set(kept).count == kept.count)
       #expect(losses.total(.overwritten) == UInt64(total - kept.count))
       #expect(losses.total(.ringFull) == 0)
@@ -129,7 +129,7 @@
       }
       let contents = try test.closeAndRead()
       let losses = test.store.losses
-      #expect(contents.damage.isEmpty && contents.unreadable.isEmpty)
+      #expect(contents.corruption.isEmpty && contents.unreadable.isEmpty)
       let kept = numbers(contents)
       #expect(Set(kept).count == kept.count)
       let lost = losses.total(.overwritten) + losses.total(.ringFull)
@@ -153,7 +153,7 @@
       let contents = try test.closeAndRead()
       #expect(numbers(contents) == Array(0..<10))
       #expect(test.store.losses[.overwritten, .notice] == 1)
-      #expect(contents.damage.isEmpty)
+      #expect(contents.corruption.isEmpty)
     }
 
     @Test("a log call leaves errno as it was, also one that waits in vain")
@@ -205,7 +205,8 @@
       }
       let contents = Contents(folder.path)
       #expect(!contents.records.contains { $0.level == .critical })
-      // Twice, since the thread that stopped did not come to see that another had counted it too; not never.
+      // Twice, since the thread that stopped did not come to see that another had counted it too;
+      // not never.
       let counted = try #require(contents.losses.first)[.overwritten, .critical]
       #expect((1...2).contains(counted))
     }
@@ -239,7 +240,8 @@
         $0.makeTiny()
         $0.fullRing = .dropNewest
       }
-      // Forty failures are half a minute of trying at longer and longer intervals, or a moment without them.
+      // Forty failures are half a minute of trying at longer and longer intervals, or a moment
+      // without them.
       ForcedFault.force(.pwrite, errno: ENOSPC, times: 40, under: test.folder.path)
       for index in 0..<20_000 { test.log.info("\(index) \(filler)") }
       #expect(logError { try test.store.flush(.archive) }?.code == .outOfSpace)
@@ -249,7 +251,7 @@
       #expect(UInt64(try test.closeAndRead().records.count) + losses.total(.ringFull) == 20_000)
     }
 
-    @Test("events tell of drops and of each archive that is closed")
+    @Test("events report drops and of each archive that is closed")
     func events() async throws {
       let test = try TestStore {
         $0.makeTiny()

@@ -3,7 +3,7 @@ import MMLog
 import MMLogReader
 import Testing
 
-// Serialised: there is one default store in a process.
+// Serialized: there is one default store in a process.
 @Suite("The habits of os.Logger", .serialized)
 struct HabitTests {
   private let order = LimitOrder(id: 42, user: "alice", price: 1234.5, flags: 255)
@@ -17,7 +17,7 @@ struct HabitTests {
     let service = records.filter { $0.label == "com.example.orders.service" }
     #expect(
       service.map { "\($0.level) \($0.message)" } == [
-        "notice accepting 42", "error as told: 000042", "trace trace 0xFF", "debug debug 377",
+        "notice accepting 42", "error as reported: 000042", "trace trace 0xFF", "debug debug 377",
         "info by <private>", "notice alice   |", "warning    1234.50",
         "error rejected(code: 7) order 42 of alice", "critical 1.234e+03", "critical 1234.5",
       ])
@@ -33,7 +33,8 @@ struct HabitTests {
     #expect(network[2] == "user <private>")
   }
 
-  @Test("auto means for texts what the store is told, and is never more open where it masks")
+  @Test(
+    "auto means for texts what the store is configured with, and is never more open where it masks")
   func autoPrivacy() throws {
     let expected: [(Privacy, String, String)] = [
       (.public, "bob", "bob"), (.private, "<private>", "<hash:"),

@@ -48,17 +48,17 @@ struct LevelControlTests {
     #expect(try test.closeAndRead().messages == ["seen"])
   }
 
-  @Test("levels go back by themselves when their time is over, and an event tells")
+  @Test("levels go back by themselves when their time is over, and an event reports it")
   func expiry() async throws {
     let test = try TestStore { $0.level = .info }
     let log = test.store.logger(label: "db")
     var events = test.store.events.makeAsyncIterator()
     try set(try ring(test.folder), "db=trace", for: 2)
-    var told: [[LevelRule]] = []
-    while told.count < 2, let event = await events.next() {
-      if case .levelsSet(let rules) = event { told.append(rules) }
+    var reported: [[LevelRule]] = []
+    while reported.count < 2, let event = await events.next() {
+      if case .levelsSet(let rules) = event { reported.append(rules) }
     }
-    #expect(told == [[LevelRule(.trace, for: "db")], []])
+    #expect(reported == [[LevelRule(.trace, for: "db")], []])
     #expect(log.level == .info)
     try test.store.close()
   }
@@ -133,7 +133,7 @@ struct LevelControlTests {
     try test.store.close()
   }
 
-  @Test("the environment sets levels when a store is opened; what is wrong is told")
+  @Test("the environment sets levels when a store is opened; what is wrong is reported")
   func environment() async {
     await #expect(processExitsWith: .success) {
       setenv("MMLOG_LEVEL", "info,db.*=trace,web=loud", 1)

@@ -40,7 +40,7 @@ struct LiteralTests {
     #expect(losses.isEmpty, "\(losses)", sourceLocation: location)
     let contents = try test.closeAndRead()
     #expect(contents.messages == messages, sourceLocation: location)
-    #expect(contents.isClean, "\(contents.damage)", sourceLocation: location)
+    #expect(contents.isClean, "\(contents.corruption)", sourceLocation: location)
   }
 
   @Test("a function's parameter is logged after what the function logs first")
@@ -212,7 +212,7 @@ struct LiteralTests {
     let literal = try #require(kept)
     test.log.error(literal)
     test.log.info("after")
-    #expect(test.store.losses[.damaged, .error] == 1)
+    #expect(test.store.losses[.corrupted, .error] == 1)
     let contents = try test.closeAndRead()
     #expect(contents.messages == ["kept 1", "between", "after"])
     #expect(contents.isWhole)
@@ -234,7 +234,7 @@ struct LiteralTests {
         let contents = try test.closeAndRead()
         let digits = (0..<200).map { "\($0 % 10)" }.joined()
         require(contents.messages == ["before", digits], "\(contents.messages)")
-        require(contents.isWhole, "\(contents.damage)")
+        require(contents.isWhole, "\(contents.corruption)")
       }
     }
   #endif

@@ -6,7 +6,7 @@ import MMLogSystem
 import Testing
 
 /// The ring's file belongs to the store, but others have hands too.
-@Suite("Rings that others damage or take away")
+@Suite("Rings that others corrupt or take away")
 struct LostRingTests {
   private let test: TestStore
   private var folder: TemporaryDirectory { test.folder }
@@ -24,7 +24,7 @@ struct LostRingTests {
     for number in numbers { test.log.info("record \(number)") }
   }
 
-  /// What is told until the store goes on in another ring.
+  /// What is reported until the store goes on in another ring.
   private func eventsUntilResumed(_ events: AsyncStream<LogEvent>) async -> [LogError] {
     var errors: [LogError] = []
     for await event in events {
@@ -40,7 +40,7 @@ struct LostRingTests {
   private func messages(_ numbers: ClosedRange<Int>) -> [String] { numbers.map { "record \($0)" } }
 
   @Test(
-    "a ring that is cut under those who log costs what was in it, is told, and another is begun",
+    "a ring that is cut under those who log costs what was in it, is reported, and another is begun",
     arguments: [0, 4096, 100_000])
   func cut(size: Int) async throws {
     let events = test.store.events
@@ -52,13 +52,13 @@ struct LostRingTests {
     let errors = await eventsUntilResumed(events)
     log(3001...4000)
     let contents = try test.closeAndRead()
-    #expect(errors.map(\.code) == [.damagedFile])
+    #expect(errors.map(\.code) == [.corruptedFile])
     #expect(errors[0].message.contains("cut"))
     #expect(Array(contents.messages.prefix(1000)) == messages(1...1000))
     #expect(Array(contents.messages.suffix(1000)) == messages(3001...4000))
     #expect(Set(contents.messages).count == contents.messages.count)
-    #expect(contents.damage.isEmpty && contents.unreadable.isEmpty)
-    let counted = test.store.losses.total(.damaged)
+    #expect(contents.corruption.isEmpty && contents.unreadable.isEmpty)
+    let counted = test.store.losses.total(.corrupted)
     #expect(contents.messages.count == 4000 || counted > 0)
     #expect(try folder.names(ending: ".ring").isEmpty)
   }
@@ -109,7 +109,8 @@ struct LostRingTests {
   }
 
   #if DEBUG
-    @Test("where no new ring can be made, that is told once, and the old one is used until it can")
+    @Test(
+      "where no new ring can be made, that is reported once, and the old one is used until it can")
     func noRoom() async throws {
       let events = test.store.events
       ForcedFault.force(.fallocate, errno: ENOSPC, times: 3, under: folder.path)
@@ -118,13 +119,14 @@ struct LostRingTests {
       let errors = await eventsUntilResumed(events)
       log(1001...2000)
       let contents = try test.closeAndRead()
-      #expect(errors.map(\.code) == [.damagedFile, .outOfSpace])
+      #expect(errors.map(\.code) == [.corruptedFile, .outOfSpace])
       #expect(Array(contents.messages.suffix(1000)) == messages(1001...2000))
     }
 
     @Test(
-      "what was lost for want of a ring is told by the session that took it, not by its successors")
-    func lossesAreToldOnce() async {
+      "what was lost for want of a ring is reported by the session that took it, not by its successors"
+    )
+    func lossesAreReportedOnce() async {
       await #expect(processExitsWith: .success) {
         let test = try TestStore()
         test.loseWithoutMemory()

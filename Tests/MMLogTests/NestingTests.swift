@@ -46,7 +46,7 @@ struct NestingTests {
     #expect(contents.messages == expected + expected + expected)
     // One that is too deep is not evaluated, and so neither are those in it.
     #expect(losses.total(.tooDeep) == (last > 4 ? 3 : 0))
-    #expect(contents.damage.isEmpty && contents.unfinished.isEmpty)
+    #expect(contents.corruption.isEmpty && contents.unfinished.isEmpty)
   }
 
   @Test("nested calls to another store, and back, go where they belong")
@@ -93,14 +93,15 @@ struct NestingTests {
     arguments: ["same", "other", "first"])
   func signals(mode: String) async throws {
     await #expect(processExitsWith: .success) { [mode = mode as String] in
-      // Small segments, so that signals meet their changes; room for all, since a handler waits for none.
+      // Small segments, so that signals meet their changes; room for all, since a handler waits for
+      // none.
       func make() throws -> TestStore {
         try TestStore { ($0.segmentSize, $0.ringSize) = (4 << 10, 32 << 20) }
       }
       let (test, second) = (try make(), try make())
       Handler.install()
-      // What debug builds look up at run time (the types of generic calls) they look up under a lock,
-      // when a line runs for the first time: not in the middle of a signal.
+      // What debug builds look up at run time (the types of generic calls) they look up under a
+      // lock, when a line runs for the first time: not in the middle of a signal.
       let rehearsal = try make()
       Handler.log = rehearsal.log
       Self.logLine(0, to: rehearsal.log)
@@ -155,7 +156,7 @@ struct NestingTests {
       second.log.info("-1 of the other")
       let one = try test.closeAndRead()
       let two = try second.closeAndRead()
-      require(one.isClean && two.isClean, "\(one.damage) \(one.unfinished) \(two.damage)")
+      require(one.isClean && two.isClean, "\(one.corruption) \(one.unfinished) \(two.corruption)")
       let all = one.messages + two.messages
       let own = all.filter { !$0.hasPrefix("signal") && !$0.hasPrefix("-1") }
         .compactMap { Int($0.prefix { $0 != " " }) }

@@ -34,7 +34,8 @@ private struct Numbers {
 struct NumberTests {
   private let filler = String(repeating: "f", count: 1000)
 
-  /// Logs from several threads at once: small records, large ones in fragments, calls in calls, flight records.
+  /// Logs from several threads at once: small records, large ones in fragments, calls in calls,
+  /// flight records.
   private func logMuch(_ log: Logger) throws {
     let filler = filler
     let threads = try (0..<4).map { number in

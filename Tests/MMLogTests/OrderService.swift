@@ -1,4 +1,5 @@
-// A source file as it is written for os.Logger, with another import: that it compiles is half of what it is for.
+// A source file as it is written for os.Logger, with another import: that it compiles is half of
+// what it is for.
 import MMLog
 
 struct LimitOrder: CustomStringConvertible {
@@ -22,7 +23,7 @@ struct OrderService {
 
   func accept(_ order: LimitOrder, level: OSLogType = .default) {
     logger.log("accepting \(order.id)")
-    logger.log(level: level, "as told: \(order.id, format: .decimal(minDigits: 6))")
+    logger.log(level: level, "as reported: \(order.id, format: .decimal(minDigits: 6))")
     logger.trace("trace \(order.flags, format: .hex(includePrefix: true, uppercase: true))")
     logger.debug("debug \(order.flags, format: .octal)")
     logger.info("by \(order.user, privacy: .private)")

@@ -101,17 +101,17 @@ import Testing
     let test = try TestStore()
     try await roll(test.store, "x")
     var iterator = test.store.pendingArchives.makeAsyncIterator()
-    func lookAtNext() async throws {
+    func scanNext() async throws {
       let archive = try #require(await iterator.next())
       #expect(archive.info.isSealed)
-      let claims = try test.store.archives().map { $0.state.claim }
-      #expect(claims.count == 1 && claims[0] != nil)
+      let leases = try test.store.archives().map { $0.state.lease }
+      #expect(leases.count == 1 && leases[0] != nil)
     }
-    try await lookAtNext()
-    try await lookAtNext()
+    try await scanNext()
+    try await scanNext()
     try test.store.close()
-    let claims = try test.store.archives().filter { $0.number == 1 }.map { $0.state.claim }
-    #expect(claims == [nil])
+    let leases = try test.store.archives().filter { $0.number == 1 }.map { $0.state.lease }
+    #expect(leases == [nil])
   }
 
   @Test("an archive that was given back once comes again after a second")
@@ -119,13 +119,14 @@ import Testing
     let test = try TestStore()
     test.log.info("x")
     try test.store.close()
-    let catalogue = Catalogue(of: test.folder.path, store: "test")
+    let catalog = Catalog(of: test.folder.path, store: "test")
     let (events, calls) = (EventHub(startup: [], observer: nil), EventCount())
-    let queue = UploadQueue(catalogue, events, crashed: [], calls: calls)
-    /// Serves the next one who asks; nil: with an archive, else says how long it is until there is one.
+    let queue = UploadQueue(catalog, events, crashed: [], calls: calls)
+    /// Serves the next one who asks; nil: with an archive, else says how long it is until there is
+    /// one.
     func serve(after seen: UInt32) async throws -> Int64? {
       while calls.current == seen { await Task.yield() }
-      return queue.serve(try catalogue.look())
+      return queue.serve(try catalog.scan())
     }
     async let first = queue.next(leasedFor: .seconds(60))
     #expect(try await serve(after: 0) == nil)
@@ -145,13 +146,13 @@ import Testing
     let test = try TestStore()
     try await roll(test.store, "x")
     let archive = try #require(try test.store.archives().first)
-    _ = try test.store.claim(archive, by: "another", for: .milliseconds(300))
+    _ = try test.store.acquireLease(on: archive, by: "another", for: .milliseconds(300))
     var iterator = test.store.pendingArchives.leased(for: .seconds(60)).makeAsyncIterator()
     #expect(await iterator.next()?.path == archive.path)
     try test.store.close()
   }
 
-  @Test("several loops never have the same archive, and cancelling one ends it")
+  @Test("several loops never have the same archive, and canceling one ends it")
   func several() async throws {
     let test = try TestStore()
     for index in 0..<20 { try await roll(test.store, "\(index)") }

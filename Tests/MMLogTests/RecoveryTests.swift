@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Recovery at start")
 struct RecoveryTests {
-  @Test("what a killed process logged is recovered once, and told")
+  @Test("what a killed process logged is recovered once, and reported")
   func killedProcess() async throws {
     let folder = TemporaryDirectory()
     let path = folder.path
@@ -29,15 +29,15 @@ struct RecoveryTests {
     let session = try #require(store.recoveredSessions.first)
     #expect(store.recoveredSessions.count == 1 && store.recoveryFailures.isEmpty)
     #expect(session.recordCount > 0 && session.recordCount <= 5001)
-    #expect(session.losses.isEmpty && session.damage.isEmpty)
+    #expect(session.losses.isEmpty && session.corruption.isEmpty)
     #expect(session.identity.storeName == "dead" && session.identity.processID != UInt32(getpid()))
-    var isTold = false
+    var isReported = false
     let events = store.events
     try store.close()
-    for await case .recovered(let told) in events {
-      isTold = told.identity.session == session.identity.session
+    for await case .recovered(let reported) in events {
+      isReported = reported.identity.session == session.identity.session
     }
-    #expect(isTold)
+    #expect(isReported)
     #expect(try folder.names(ending: ".ring").isEmpty)
 
     let again = try LogStore(directory: path, name: "dead")
@@ -121,7 +121,7 @@ struct RecoveryTests {
     try test.store.close()
   }
 
-  @Test("a ring of a newer version stays, is told, and the service starts")
+  @Test("a ring of a newer version stays, is reported, and the service starts")
   func newerRing() throws {
     var (name, bytes, test) = try ring()
     bytes[8] = 200

@@ -13,7 +13,7 @@ import Testing
     let before = Contents(test.folder.path)
     let folder = TemporaryDirectory()
     let result = try LogRepair.write(LogFiles([.path(test.folder.path)]), to: folder.path)
-    #expect(result?.damage.isEmpty == true)
+    #expect(result?.corruption.isEmpty == true)
     let after = Contents(folder.path)
     #expect(after.messages == before.messages && after.isClean)
     #expect(after.records.map(\.isFlight) == before.records.map(\.isFlight))

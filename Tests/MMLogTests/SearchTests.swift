@@ -3,8 +3,9 @@ import MMLogReader
 import MMLogSystem
 import Testing
 
-/// What is not looked into when a text is looked for has nothing of it: frames and records are passed over by what call sites
-/// and values say, and every record that has the text is found all the same.
+/// What is not inspected when a text is searched for has nothing of it: frames and records are
+/// passed over by what call sites and values say, and every record that has the text is found all
+/// the same.
 @Suite struct SearchTests {
   /// Records of many shapes in frames of an archive, and the last of them in the ring.
   private func log() throws -> TestStore {
@@ -58,13 +59,14 @@ import Testing
       let found = LogReader(paths: [made.folder.path], filter: filter).compactMap { item in
         if case .record(let record) = item { record.ticks } else { nil }
       }
-      // Of each record by itself: its message and pairs are made, and looked into.
+      // Of each record by itself: its message and pairs are made, and inspected.
       let expected = all.filter { filter.matchesContent(of: $0) }.map(\.ticks)
       #expect(found == expected, "'\(pattern)': \(found.count) instead of \(expected.count)")
     }
   }
 
-  /// Letters that a hash in metadata could show: frames that can have none are passed over by their text.
+  /// Letters that a hash in metadata could show: frames that can have none are passed over by their
+  /// text.
   @Test func lettersOfAHashAreFoundInTextAndMetadata() throws {
     let made = try TestStore()
     for index in 0..<600 {

@@ -16,9 +16,9 @@ struct SegmentPoolTests {
     let pool = SegmentPool(count: 8)
     for _ in 0..<4 {
       let index = try sealed(in: pool)
-      #expect(pool.claim(index))
-      let thread = try Thread(name: "discarder") { pool.unclaim(index) }
-      #expect(pool.claimInTurn(index) && pool.status(index) == .claimed)
+      #expect(pool.acquire(index))
+      let thread = try Thread(name: "discarder") { pool.release(index) }
+      #expect(pool.acquireInTurn(index) && pool.status(index) == .acquired)
       thread.join()
       pool.give(back: index)
     }
@@ -29,12 +29,12 @@ struct SegmentPoolTests {
     let pool = SegmentPool(count: 8)
     for isTaken in [false, true] {
       let index = try sealed(in: pool)
-      #expect(pool.claimUnpinned(index))
+      #expect(pool.acquireUnpinned(index))
       let thread = try Thread(name: "discarder") {
         pool.give(back: index)
         if isTaken { _ = pool.take() }
       }
-      #expect(!pool.claimInTurn(index))
+      #expect(!pool.acquireInTurn(index))
       thread.join()
     }
   }
@@ -45,8 +45,8 @@ struct SegmentPoolTests {
     let index = try #require(pool.take())
     #expect(pool.pinOpen(index))
     pool.seal(index)
-    #expect(!pool.claimUnpinned(index) && pool.status(index) == .sealed)
+    #expect(!pool.acquireUnpinned(index) && pool.status(index) == .sealed)
     pool.unpin(index)
-    #expect(!pool.pinOpen(index) && pool.claimUnpinned(index))
+    #expect(!pool.pinOpen(index) && pool.acquireUnpinned(index))
   }
 }

@@ -62,7 +62,7 @@ struct SegmentTests {
     test.log.info("\(1) \(value, name: "v") \(2)", ["after": 3])
     test.log.info("after")
     let contents = try test.closeAndRead()
-    #expect(contents.damage.isEmpty && contents.unfinished.isEmpty && contents.losses.isEmpty)
+    #expect(contents.corruption.isEmpty && contents.unfinished.isEmpty && contents.losses.isEmpty)
     #expect(contents.records.count == 3)
     let record = try #require(contents.records.dropFirst().first)
     #expect(record.fields.first?.value == .bytes(value))
@@ -112,10 +112,10 @@ struct SegmentTests {
     let contents = try test.closeAndRead()
     #expect(contents.messages == ["next"])
     #expect(test.store.losses.total(.tooLarge) == 1)
-    #expect(contents.damage.isEmpty)
+    #expect(contents.corruption.isEmpty)
   }
 
-  @Test("a dropped large record leaves nothing that looks like damage")
+  @Test("a dropped large record leaves nothing that looks like corruption")
   func droppedInPlace() throws {
     let test = try TestStore {
       $0.makeTiny()
@@ -124,12 +124,13 @@ struct SegmentTests {
     let text = String(repeating: "f", count: 3000)
     let huge = pattern(400_000)
     for index in 0..<200 {
-      // Begun in the segment, then moved to private memory, then dropped: it is larger than the ring.
+      // Begun in the segment, then moved to private memory, then dropped: it is larger than the
+      // ring.
       test.log.info("big \(text) \(huge, name: "huge")")
       test.log.info("\(index)")
     }
     let contents = try test.closeAndRead()
-    #expect(contents.damage.isEmpty && contents.unreadable.isEmpty)
+    #expect(contents.corruption.isEmpty && contents.unreadable.isEmpty)
     let big = contents.records.filter { $0.fields.count == 1 }.count
     #expect(contents.records.count + Int(test.store.losses.total(.ringFull)) == 400)
     #expect(big < 200)
@@ -233,7 +234,7 @@ struct SegmentTests {
         let contents = try test.closeAndRead()
         let kept = contents.messages.filter { !$0.allSatisfy { $0 == "t" } }
         require(kept == ["one", "two 1", "three \(text)"], "\(kept.map { $0.prefix(20) })")
-        require(contents.damage.isEmpty && contents.unfinished.isEmpty)
+        require(contents.corruption.isEmpty && contents.unfinished.isEmpty)
       #endif
     }
   }

@@ -101,7 +101,7 @@ struct SessionEndTests {
   }
 
   @Test(
-    "each way to end is told apart, in the ring and after its recovery", arguments: Way.allCases)
+    "each way to end is distinguished, in the ring and after its recovery", arguments: Way.allCases)
   func ways(way: Way) async throws {
     await run(way)
     let end = try #require(ends().first)
@@ -137,7 +137,7 @@ struct SessionEndTests {
     #expect(files.overview().contains { $0.ending.how == .terminated })
   }
 
-  @Test("all open stores are told of a signal, and without the setting none is handled")
+  @Test("all open stores are notified of a signal, and without the setting none is handled")
   func stores() async throws {
     await #expect(processExitsWith: .signal(SIGTERM)) { [path = folder.path as String] in
       Way.term.prepare()

@@ -88,7 +88,7 @@ import Testing
         CallObserver.observe { call, _, _ in if call == .fcntlLock { tries.value += 1 } }
         let failure = Guarded<LogError?>(nil)
         let waiting = try Thread(name: "waits") {
-          let error = logError { if let archive { try test.store.hold(archive) } }
+          let error = logError { if let archive { try test.store.pin(archive) } }
           failure.withLock { $0 = error }
         }
         while tries.value < 10 { usleep(1000) }

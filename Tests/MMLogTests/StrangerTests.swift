@@ -39,7 +39,7 @@ import Testing
 
   private static let kinds = ["fifo", "directory", "socket"] + (geteuid() == 0 ? ["file"] : [])
 
-  @Test("limits hold whatever has a ring's name, and it is told once", arguments: kinds)
+  @Test("limits hold whatever has a ring's name, and it is reported once", arguments: kinds)
   func retention(kind: String) async throws {
     let test = try TestStore { $0.retention.count = 1 }
     chmod(test.folder.path, 0o1777)
@@ -56,7 +56,7 @@ import Testing
     #expect(access(test.folder(name), F_OK) == 0)
   }
 
-  @Test("a store opens whatever has a ring's name, and tells of it", arguments: kinds)
+  @Test("a store opens whatever has a ring's name, and reports it", arguments: kinds)
   func opening(kind: String) throws {
     let folder = TemporaryDirectory()
     chmod(folder.path, 0o1777)
@@ -67,7 +67,7 @@ import Testing
     #expect(access(folder(name), F_OK) == 0)
   }
 
-  /// All that a closed store has told of failures.
+  /// All that a closed store has reported of failures.
   private func failures(_ events: AsyncStream<LogEvent>) async -> [LogError] {
     var failures: [LogError] = []
     for await event in events { if case .failed(let error) = event { failures.append(error) } }
@@ -77,7 +77,7 @@ import Testing
   #if DEBUG
     @Test(
       "a process that dies while it makes its ring leaves nothing",
-      arguments: [TestPoint.ringCreated, .ringLocked, .ringMapped, .ringHeadWritten])
+      arguments: [TestPoint.ringCreated, .ringLocked, .ringMapped, .ringHeaderWritten])
     func deathWhileOpening(point: TestPoint) async throws {
       let folder = TemporaryDirectory()
       await #expect(processExitsWith: .signal(SIGKILL)) {

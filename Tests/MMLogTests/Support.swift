@@ -49,7 +49,7 @@ final class TemporaryDirectory: Sendable {
 /// Everything that reading a folder gives.
 struct Contents {
   var records: [LogRecord] = []
-  var damage: [LogDamage] = []
+  var corruption: [LogCorruption] = []
   var unfinished: [UnfinishedRecord] = []
   var endings: [SessionEnding] = []
   var losses: [LossLedger] = []
@@ -62,7 +62,7 @@ struct Contents {
     for item in reader {
       switch item {
       case .record(let record): records.append(record)
-      case .damage(let found): damage.append(found)
+      case .corruption(let found): corruption.append(found)
       case .unfinished(let record): unfinished.append(record)
       case .losses(_, let ledger): losses.append(ledger)
       case .crashed(_, let report): crashes.append(report)
@@ -75,7 +75,7 @@ struct Contents {
   var messages: [String] { records.map(\.message) }
 
   /// All that is there could be read; what was lost is another matter.
-  var isWhole: Bool { damage.isEmpty && unfinished.isEmpty && unreadable.isEmpty }
+  var isWhole: Bool { corruption.isEmpty && unfinished.isEmpty && unreadable.isEmpty }
 
   /// Nothing but records.
   var isClean: Bool { isWhole && losses.isEmpty }
@@ -111,8 +111,8 @@ struct TestStore {
   }
 
   #if DEBUG
-    /// Logs a record that is lost for want of a ring: its thread, which has not logged before, gets no memory for it. Nor does
-    /// anybody else meanwhile: for exit tests.
+    /// Logs a record that is lost for want of a ring: its thread, which has not logged before, gets
+    /// no memory for it. Nor does anybody else meanwhile: for exit tests.
     func loseWithoutMemory() {
       ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
       log.info("lost")

@@ -45,7 +45,7 @@ struct TurnTests {
     #expect(try test.closeAndRead().messages == ["a", "b", "c"])
   }
 
-  @Test("within an interval repeats are counted, and the next turn tells how many there were")
+  @Test("within an interval repeats are counted, and the next turn says how many there were")
   func everyInterval() throws {
     let test = try TestStore()
     func say(_ interval: Duration) {
@@ -59,7 +59,7 @@ struct TurnTests {
     #expect(try test.closeAndRead().messages == ["0", "always 0", "always 0", "always 0"])
   }
 
-  @Test("what was skipped in an interval is told after it")
+  @Test("what was skipped in an interval is reported after it")
   func skipped() throws {
     let test = try TestStore()
     var last: UInt64?
@@ -76,7 +76,7 @@ struct TurnTests {
     try test.store.close()
   }
 
-  @Test("repeats become one record, and the next one tells how many there were")
+  @Test("repeats become one record, and the next one says how many there were")
   func collapse() throws {
     let test = try TestStore()
     var evaluations = 0
@@ -101,7 +101,7 @@ struct TurnTests {
       try test.closeAndRead().messages == ["failure 0", "always 0", "always 1", "always 2"])
   }
 
-  @Test("what was collapsed in an interval is told by the record after it, as a field")
+  @Test("what was collapsed in an interval is reported by the record after it, as a field")
   func collapsedCount() throws {
     let test = try TestStore()
     var isDone = false

@@ -1,4 +1,5 @@
-// What the documentation's samples take for granted: the names that a reader imagines. Never run. Tools/check-samples
+// What the documentation's samples take for granted: the names that a reader imagines. Never run.
+// Tools/check-samples
 #if canImport(Logging)
   import Logging
 #endif

@@ -1,6 +1,7 @@
 public import MMLog
 
-/// A library that forwards messages to mmlog, as the guide "Functions that forward messages" has it.
+/// A library that forwards messages to mmlog, as the guide "Functions that forward messages" has
+/// it.
 public struct AuditLog: Sendable {
   @usableFromInline let log: Logger
 

@@ -28,7 +28,7 @@ void floor_clear(floor_ring *ring) {
 
 #if defined(__x86_64__)
 static inline uint64_t ticks(void) { return __builtin_ia32_rdtsc(); }
-static inline uint64_t check_word(uint64_t crc, uint64_t word) {
+static inline uint64_t checksum_word(uint64_t crc, uint64_t word) {
   __asm__("crc32q %1, %0" : "+r"(crc) : "r"(word));
   return crc;
 }
@@ -38,7 +38,7 @@ static inline uint64_t ticks(void) {
   __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
   return t;
 }
-static inline uint64_t check_word(uint64_t crc, uint64_t word) {
+static inline uint64_t checksum_word(uint64_t crc, uint64_t word) {
   __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %1" : "+r"(crc) : "r"(word));
   return crc;
 }
@@ -46,12 +46,12 @@ static inline uint64_t check_word(uint64_t crc, uint64_t word) {
 
 typedef struct cursor {
   uint64_t *next;
-  uint64_t check;
+  uint64_t checksum;
 } cursor;
 
 static inline void put(cursor *c, uint64_t word) {
   *c->next++ = word;
-  c->check = check_word(c->check, word);
+  c->checksum = checksum_word(c->checksum, word);
 }
 
 static inline void put_text(cursor *c, const char *text, size_t length) {
@@ -71,10 +71,10 @@ static inline void commit(floor_ring *ring, uint64_t *start, cursor *c, uint64_t
   uint64_t t = ticks();
   start[1] = t;
   start[2] = identity;
-  uint64_t check = check_word(check_word(c->check, t), identity);
+  uint64_t checksum = checksum_word(checksum_word(c->checksum, t), identity);
   uint64_t header = (uint64_t)(c->next - start) | 1u << 24;
-  check = check_word(check, header);
-  __atomic_store_n(start, header | check << 32, __ATOMIC_RELEASE);
+  checksum = checksum_word(checksum, header);
+  __atomic_store_n(start, header | checksum << 32, __ATOMIC_RELEASE);
   ring->used = (size_t)((unsigned char *)c->next - ring->memory);
 }
 

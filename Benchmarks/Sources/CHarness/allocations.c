@@ -1,5 +1,5 @@
-// Counts allocations by standing in front of the C library's own functions, which it offers under other names.
-// A count for each thread: a shared one would slow those down that allocate.
+// Counts allocations by standing in front of the C library's own functions, which it offers under
+// other names. A count for each thread: a shared one would slow those down that allocate.
 
 #include "CHarness.h"
 

@@ -1,8 +1,9 @@
 import CStatements
 public import MMLog
 
-/// A function for each workload, with mmlog's log call and nothing else: what is timed, and whose instructions
-/// are counted. None is inlined, so that each costs a call, as other loggers' functions do.
+/// A function for each workload, with mmlog's log call and nothing else: what is timed, and whose
+/// instructions are counted. None is inlined, so that each costs a call, as other loggers'
+/// functions do.
 public struct MMLogCalls: Sendable {
   private let log: Logger
   private let sample = Sample()

@@ -1,7 +1,7 @@
 import Foundation
 
-// Measures mmlog beside a C floor and other loggers. `Benchmarks/run` is the way to start it; it starts itself again for what
-// needs a process of its own.
+// Measures mmlog beside a C floor and other loggers. `Benchmarks/run` is the way to start it; it
+// starts itself again for what needs a process of its own.
 
 func runAll(_ settings: Settings) throws {
   var results = Results(settings)
@@ -17,7 +17,7 @@ func runAll(_ settings: Settings) throws {
   if settings.wants(.sustained) { try Sustained(settings).run(&results) }
   if settings.wants(.decode) { try Decode(settings).run(&results) }
   if settings.wants(.queries) { try Queries(settings).run(&results) }
-  if settings.wants(.keeping) { try Keeping(settings).run(&results) }
+  if settings.wants(.maintenance) { try Maintenance(settings).run(&results) }
   if let path = settings.json { try results.write(to: path) }
 }
 

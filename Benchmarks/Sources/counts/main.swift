@@ -4,8 +4,8 @@ import Glibc
 import MMLog
 import MMLogCalls
 
-// Makes each log call a number of times, for `check-counts`, which has callgrind count the instructions. What it
-// prints is how often the allocator was called.
+// Makes each log call a number of times, for `check-counts`, which has callgrind count the
+// instructions. What it prints is how often the allocator was called.
 
 guard CommandLine.arguments.count == 3, let calls = Int(CommandLine.arguments[2]) else {
   print("counts: give a directory for the log, and a number of calls")

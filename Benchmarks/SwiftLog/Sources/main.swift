@@ -1,5 +1,5 @@
-// What a call through swift-log costs with MMLogHandler, beside the same call into a handler that does nothing, and beside
-// the same statement of mmlog's own logger.
+// What a call through swift-log costs with MMLogHandler, beside the same call into a handler that
+// does nothing, and beside the same statement of mmlog's own logger.
 //
 //   Benchmarks/swift-log [--rounds N] [WORKLOAD]
 import CHarness

@@ -1,5 +1,5 @@
-// The crash recorder: at a fatal signal, its handler writes what happened into the ring, where it is found after the
-// process's death, and goes on to the handler that was there before.
+// The crash recorder: at a fatal signal, its handler writes what happened into the ring, where it
+// is found after the process's death, and goes on to the handler that was there before.
 
 #ifndef MMLOG_CRASH_H
 #define MMLOG_CRASH_H
@@ -30,7 +30,7 @@ typedef struct {
 // What stands in the ring. docs/FORMAT.md has it field by field.
 typedef struct {
   uint32_t state;  // one of those below, or 0: nothing; and survivals. Stored last
-  uint32_t check;  // CRC32C of all that follows
+  uint32_t checksum;  // CRC32C of all that follows
   uint32_t signal;
   int32_t code;     // si_code
   uint32_t thread;  // its id
@@ -43,7 +43,7 @@ typedef struct {
   uint8_t register_count;
   uint8_t module_count;
   uint16_t frame_count;
-  uint16_t flags;  // 1: there were more frames; 2: some were found by looking for them
+  uint16_t flags;  // 1: there were more frames; 2: some were found by searching for them
   uint64_t registers[MMLOG_CRASH_REGISTERS];
   uint64_t frames[MMLOG_CRASH_FRAMES];  // where it happened, then return addresses
   mmlog_crash_module modules[MMLOG_CRASH_MODULES];
@@ -63,11 +63,11 @@ enum {
 // always one or the other.
 enum {
   MMLOG_CRASH_SURVIVAL = 0x010100,  // one of them
-  MMLOG_CRASH_MOST_SURVIVALS = 15,
+  MMLOG_CRASH_MAXIMUM_SURVIVALS = 15,
 };
 
-// Sets handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS, the first time; not from two threads at
-// once. 0, or -1 and errno.
+// Sets handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS, the first time;
+// not from two threads at once. 0, or -1 and errno.
 int mmlog_crash_start(void);
 
 // Has crashes written to a place in a mapped ring, from now on; false if there are too many.
@@ -91,18 +91,19 @@ void mmlog_crash_noted(mmlog_crash_report *place);
 // In a child of fork(2), before anything else: another thread of its parent may have been crashing.
 void mmlog_crash_forked(void);
 
-// Notes which programs and libraries are loaded, if others are than the last time, and handlers are set. Not in a
-// handler.
+// Notes which programs and libraries are loaded, if others are than the last time, and handlers are
+// set. Not in a handler.
 void mmlog_crash_read_modules(void);
 
-// Gives the calling thread a stack for handlers, if it has none and handlers are set: without, an overflow of its
-// own stack ends the process at once. Async-signal-safe.
+// Gives the calling thread a stack for handlers, if it has none and handlers are set: without, an
+// overflow of its own stack ends the process at once. Async-signal-safe.
 void mmlog_crash_guard_thread(void);
 
 // Takes that away: at the thread's end.
 void mmlog_crash_leave_thread(void);
 
-// The name of one of Swift's functions as the source has it, to be freed; null if it is no such name. In Swift's runtime.
+// The name of one of Swift's functions as the source has it, to be freed; null if it is no such
+// name. In Swift's runtime.
 char *_Nullable swift_demangle(
     const char *_Nullable name, size_t length, char *_Nullable buffer, size_t *_Nullable size, uint32_t flags);
 

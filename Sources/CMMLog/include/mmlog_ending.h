@@ -13,7 +13,7 @@ typedef struct {
   uint32_t how;     // one of those below
   int32_t signal;   // that ended it, or 0
   uint32_t sender;  // the process that sent the signal, or 0
-  uint32_t check;   // CRC32C of all, with 0 in its own place
+  uint32_t checksum;   // CRC32C of all, with 0 in its own place
   int64_t time;     // nanoseconds since 1970
   int64_t recovered;  // 0: that is said by whoever recovers the ring
 } mmlog_ending;
@@ -30,9 +30,9 @@ void mmlog_ending_remove(mmlog_ending *place);
 // the signal in the rings, and then has the default action taken.
 void mmlog_ending_handle_signals(void);
 
-// Tells that the process lives. If a signal was to end it a second ago, it did not (as of process 1
-// of a container, which the default action of signals does not end): takes back what was noted, and
-// sets the handler again. Not in a handler.
+// Reports that the process lives. If a signal was to end it a second ago, it did not (as of process
+// 1 of a container, which the default action of signals does not end): takes back what was noted,
+// and sets the handler again. Not in a handler.
 void mmlog_ending_deny(void);
 
 // In a child of fork(2), before anything else: another thread of its parent may have been writing.

@@ -1,5 +1,5 @@
-// The formats of printf(3), taken apart: what a log statement of C's has as literals and what as arguments, so that
-// these are recorded as they are and become text when somebody reads them.
+// The formats of printf(3), taken apart: what a log statement of C's has as literals and what as
+// arguments, so that these are recorded as they are and become text when somebody reads them.
 
 #ifndef MMLOG_FORMAT_H
 #define MMLOG_FORMAT_H
@@ -39,20 +39,24 @@ typedef struct mmlog_directive {
   uint8_t width;
   uint32_t format;
   uint32_t alignment;
-  uint32_t longest;  // the most bytes of a string, or UINT32_MAX
+  uint32_t longest;  // the maximum number of bytes of a string, or UINT32_MAX
 } mmlog_directive;
 
-// Reads what stands at the beginning of `*format`, and moves it behind that; false at the end. Async-signal-safe.
+// Reads what stands at the beginning of `*format`, and moves it behind that; false at the end.
+// Async-signal-safe.
 bool mmlog_next_directive(const char *_Nonnull *_Nonnull format, mmlog_directive *directive);
 
-// An argument by itself: a directive's kind in the low 5 bits, above them the most bytes of a string plus 1, or 0.
+// An argument by itself: a directive's kind in the low 5 bits, above them the maximum number of
+// bytes of a string plus 1, or 0.
 typedef uint16_t mmlog_planned;
 #define MMLOG_PLAN_SHIFT 5u
 #define MMLOG_PLANNED 16
 
-// The arguments of a format in their order, and how many pieces it has, literals included. Async-signal-safe.
+// The arguments of a format in their order, and how many pieces it has, literals included.
+// Async-signal-safe.
 //
-// Returns how many arguments there are; -1 if one cannot be deferred, or there are more than MMLOG_PLANNED.
+// Returns how many arguments there are; -1 if one cannot be deferred, or there are more than
+// MMLOG_PLANNED.
 int mmlog_plan(const char *format, mmlog_planned plan[_Nonnull MMLOG_PLANNED], uint32_t *pieces);
 
 // An argument's value: a word, or so many bytes.

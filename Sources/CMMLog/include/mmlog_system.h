@@ -14,8 +14,9 @@
 
 // Files.
 
-// pwrite(2), ftruncate(2), and fallocate(2) in mode 0 (the range has blocks and the file reaches its end). Beyond
-// RLIMIT_FSIZE they fail with EFBIG, and raise no SIGXFSZ, which would end the process.
+// pwrite(2), ftruncate(2), and fallocate(2) in mode 0 (the range has blocks and the file reaches
+// its end). Beyond RLIMIT_FSIZE they fail with EFBIG, and raise no SIGXFSZ, which would end the
+// process.
 ptrdiff_t mmlog_pwrite(int descriptor, const void *bytes, size_t count, int64_t offset);
 int mmlog_ftruncate(int descriptor, int64_t size);
 int mmlog_fallocate(int descriptor, int64_t offset, int64_t count);
@@ -23,16 +24,17 @@ int mmlog_fallocate(int descriptor, int64_t offset, int64_t count);
 // openat(2) with O_TMPFILE, for writing.
 int mmlog_open_unnamed(int directory, unsigned mode);
 
-// lseek(2) SEEK_DATA: the first place from `offset` on that is not in a hole. Moves the file's own position.
+// lseek(2) SEEK_DATA: the first place from `offset` on that is not in a hole. Moves the file's own
+// position.
 int64_t mmlog_next_data(int descriptor, int64_t offset);
 
-// fcntl(2) F_OFD_SETLK: an exclusive lock on the whole file, without waiting. It belongs to the open
-// file, not to the process: a second open in this process meets it, a child of fork shares it.
+// fcntl(2) F_OFD_SETLK: an exclusive lock on the whole file, without waiting. It belongs to the
+// open file, not to the process: a second open in this process meets it, a child of fork shares it.
 int mmlog_lock(int descriptor);
 int mmlog_unlock(int descriptor);
 
-// Closes descriptors, and has their numbers open nothing, so that whoever still uses one does no harm: open(2) O_PATH, dup3(2).
-// Async-signal-safe.
+// Closes descriptors, and has their numbers open nothing, so that whoever still uses one does no
+// harm: open(2) O_PATH, dup3(2). Async-signal-safe.
 void mmlog_give_up_descriptors(const int *descriptors, ptrdiff_t count);
 
 // flock(2), without waiting: an exclusive lock on a directory, which F_OFD_SETLK does not lock.
@@ -51,7 +53,8 @@ int mmlog_remove_attribute(int descriptor, const char *name);
 // madvise(2) MADV_POPULATE_WRITE (Linux 5.14): EINVAL where the kernel does not know it.
 int mmlog_populate_for_writing(void *base, size_t count);
 
-// The same by storing to each page what it holds, atomically; SIGBUS where a page has no room on the disk.
+// The same by storing to each page what it holds, atomically; SIGBUS where a page has no room on
+// the disk.
 void mmlog_touch_pages(void *base, size_t count, size_t page_size);
 
 // madvise(2) MADV_DONTDUMP.

@@ -1,4 +1,5 @@
-// What log statements that are not recorded each time remember, in static memory: no lock, no allocation.
+// What log statements that are not recorded each time remember, in static memory: no lock, no
+// allocation.
 
 #ifndef MMLOG_TURNS_H
 #define MMLOG_TURNS_H
@@ -16,7 +17,8 @@ typedef struct mmlog_turn {
 
 #define MMLOG_TURNS 4096u
 
-// The statement's place, taken if it had none; null if all are taken. `key` is not 0. Async-signal-safe.
+// The statement's place, taken if it had none; null if all are taken. `key` is not 0.
+// Async-signal-safe.
 mmlog_turn *_Nullable mmlog_turn_of(uint64_t key);
 
 #pragma clang assume_nonnull end

@@ -27,7 +27,7 @@ typedef struct mmlog_writer {
   const void *_Nullable gate;   // equal to the gate of its store's labels; null: none
   uint8_t *cursor;              // the next free byte; a multiple of 8
   uint8_t *limit;               // the end of the memory that it may write to
-  uint64_t seed;                // where a record's check starts
+  uint64_t seed;                // where a record's checksum starts
   mmlog_site_slot *sites;       // MMLOG_SITE_SLOTS places, or as many empty ones
   uint64_t last_span;           // the number of the last span that was begun here
   uint64_t is_asked;            // 1 while the next literal is to be built here: mmlog_ask
@@ -52,8 +52,8 @@ typedef struct mmlog_writer {
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;
 
-// A writer's `busy`. Atomic, since whoever closes the store looks at it too; the fences are for signal handlers on
-// the same thread, and for membarrier(2) on others.
+// A writer's `busy`. Atomic, since whoever closes the store inspects it too; the fences are for
+// signal handlers on the same thread, and for membarrier(2) on others.
 static inline bool mmlog_is_busy_here(const mmlog_writer *writer) {
   return __atomic_load_n(&writer->busy, __ATOMIC_RELAXED) != 0;
 }
@@ -65,7 +65,7 @@ static inline void mmlog_begin_busy(mmlog_writer *writer) {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 // For a writer that any thread may take: true if it was free, and is the caller's now.
-static inline bool mmlog_claim(mmlog_writer *writer) {
+static inline bool mmlog_acquire(mmlog_writer *writer) {
   uint64_t free = 0;
   return __atomic_compare_exchange_n(&writer->busy, &free, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
@@ -115,8 +115,8 @@ _Static_assert(offsetof(mmlog_label, level) == 0, "mmlog_logger in mmlog.h begin
 
 #define MMLOG_OVERRIDDEN (1u << 8)
 
-// `level` and `own_level` are changed as one word, so that nobody needs a lock: the program may set a level while
-// its drainer sets or takes back another one for somebody outside.
+// `level` and `own_level` are changed as one word, so that nobody needs a lock: the program may set
+// a level while its drainer sets or takes back another one for somebody outside.
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "level is the low half of the word");
 typedef uint64_t __attribute__((may_alias)) mmlog_levels;
 
@@ -130,7 +130,8 @@ static inline void mmlog_change_levels(mmlog_label *label, uint32_t mask, uint32
   } while (!__atomic_compare_exchange_n(levels, &old, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-// Sets the level as the program wants it. As long as there is another from outside, it comes to nothing yet.
+// Sets the level as the program wants it. As long as there is another from outside, it comes to
+// nothing yet.
 static inline void mmlog_set_level(mmlog_label *label, uint32_t level) {
   mmlog_change_levels(label, MMLOG_OVERRIDDEN - 1, level, false, 0);
 }
@@ -151,7 +152,8 @@ static inline bool mmlog_is_overridden(const mmlog_label *label) {
 extern _Thread_local mmlog_writer *mmlog_tls_writer MMLOG_TLS;
 extern _Thread_local mmlog_thread *_Nullable mmlog_tls_threads MMLOG_TLS;
 
-// What threads have that have none: always busy, never asked, never written to. So the hot path tests no pointer.
+// What threads have that have none: always busy, never asked, never written to. So the hot path
+// tests no pointer.
 extern mmlog_writer mmlog_no_writer;
 
 // The writer that this thread used last.
@@ -160,11 +162,12 @@ static inline void mmlog_set_current_writer(mmlog_writer *writer) { mmlog_tls_wr
 static inline mmlog_writer *mmlog_nobody(void) { return &mmlog_no_writer; }
 static inline void mmlog_forget_current_writer(void) { mmlog_tls_writer = mmlog_nobody(); }
 
-// A log call asks for the literal of its message: the first one that its thread builds from here on is built where the
-// call's writer stands. One that was not asked for must not touch a writer that others commit with.
+// A log call asks for the literal of its message: the first one that its thread builds from here on
+// is built where the call's writer stands. One that was not asked for must not touch a writer that
+// others commit with.
 //
-// Plain accesses, so that the compiler sees through both where a message is inlined into its call. A signal handler's
-// log call has a writer of its own, and asks that.
+// Plain accesses, so that the compiler sees through both where a message is inlined into its call.
+// A signal handler's log call has a writer of its own, and asks that.
 static inline void mmlog_ask(mmlog_writer *writer) { writer->is_asked = 1; }
 static inline bool mmlog_take_asked(mmlog_writer *writer) {
   bool is_asked = writer->is_asked;

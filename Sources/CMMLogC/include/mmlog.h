@@ -1,22 +1,23 @@
 // mmlog for C and C++: a log that survives the death of the process.
 //
-//     mmlog_options options = {.size = sizeof options, .directory = "/var/log/orders", .name = "orders"};
-//     mmlog_failure failure;
-//     mmlog_store *store = mmlog_open(&options, &failure);
-//     if (store == NULL) { fprintf(stderr, "%s\n", failure.message); exit(1); }
-//     mmlog_logger *log = mmlog_get_logger(store, "orders.matching");
+//     mmlog_options options = {.size = sizeof options, .directory = "/var/log/orders", .name =
+//     "orders"}; mmlog_failure failure; mmlog_store *store = mmlog_open(&options, &failure); if
+//     (store == NULL) { fprintf(stderr, "%s\n", failure.message); exit(1); } mmlog_logger *log =
+//     mmlog_get_logger(store, "orders.matching");
 //
 //     mmlog_info(log, "order %d accepted for %s in %.2f ms", id, user, elapsed);
 //
 //     mmlog_close(store, NULL);
 //
-// A log statement writes its arguments, in binary, into a mapped file whose pages the kernel owns: when it returns, the
-// record outlives the process. No text is made of it; mmlog-decode does that, later. Below the logger's level a statement
-// costs a load and a branch, and its arguments are not evaluated.
+// A log statement writes its arguments, in binary, into a mapped file whose pages the kernel owns:
+// when it returns, the record outlives the process. No text is made of it; mmlog-decode does that,
+// later. Below the logger's level a statement costs a load and a branch, and its arguments are not
+// evaluated.
 //
-// Unless a comment says otherwise, functions may be called from any thread at any time, leave errno as it was if they
-// return nothing, and must not be called in signal handlers. Text is UTF-8; what is not, is shown as U+FFFD. Strings that
-// are passed are copied, if they are needed after the call.
+// Unless a comment says otherwise, functions may be called from any thread at any time, leave errno
+// as it was if they return nothing, and must not be called in signal handlers. Text is UTF-8; what
+// is not, is shown as U+FFFD. Strings that are passed are copied, if they are needed after the
+// call.
 //
 // Needs GCC or Clang, C11 or C++11. `pkg-config --cflags --libs mmlog` has what to build with.
 
@@ -32,7 +33,8 @@
 extern "C" {
 #endif
 
-// Levels, from the least important on. 0 stands for the default where a level can be left out; it is no level of a record.
+// Levels, from the least important on. 0 stands for the default where a level can be left out; it
+// is no level of a record.
 typedef enum mmlog_level {
   MMLOG_LEVEL_DEFAULT = 0,
   MMLOG_TRACE = 1,
@@ -61,7 +63,7 @@ typedef enum mmlog_failure_code {
 typedef struct mmlog_failure {
   mmlog_failure_code code;
   int system_error;    // the error number of the system call behind it, or 0
-  char message[1008];  // what failed and how to mend it, for people; it names the path
+  char message[1008];  // what failed and how to fix it, for people; it names the path
 } mmlog_failure;
 
 // ---- Stores
@@ -69,14 +71,16 @@ typedef struct mmlog_failure {
 // A directory of logs, and this process's place in it.
 typedef struct mmlog_store mmlog_store;
 
-// What a log statement does when the ring is full: the archive cannot be written as fast as records come.
+// What a log statement does when the ring is full: the archive cannot be written as fast as records
+// come.
 typedef enum mmlog_full_ring {
   MMLOG_FULL_WAIT = 0,       // wait for space, full_ring_wait_ms at most; then drop the record, and count it
   MMLOG_FULL_DROP = 1,       // drop the record, and count it
   MMLOG_FULL_OVERWRITE = 2,  // give up the oldest records, and count them
 } mmlog_full_ring;
 
-// How a store works. Set `size`, `directory` and `name`; whatever is 0 has its default. docs/OPERATIONS.md has more about each.
+// How a store works. Set `size`, `directory` and `name`; whatever is 0 has its default.
+// docs/OPERATIONS.md has more about each.
 typedef struct mmlog_options {
   size_t size;                 // sizeof(mmlog_options): which members this program knows
   const char *directory;       // where the archives are; made with mode 0700 if it is not there
@@ -104,19 +108,20 @@ typedef struct mmlog_options {
   bool leaves_termination_signals;  // no handler notes SIGTERM, SIGINT and SIGHUP, which then look as SIGKILL does
 } mmlog_options;
 
-// Opens a store: makes the directory, moves what dead processes of this name left in their rings to archives, and maps a ring.
-// Takes some milliseconds. Several processes may use one directory and one name; a child of fork(2) gets a ring of its own with
-// its first record.
+// Opens a store: makes the directory, moves what dead processes of this name left in their rings to
+// archives, and maps a ring. Takes some milliseconds. Several processes may use one directory and
+// one name; a child of fork(2) gets a ring of its own with its first record.
 //
-// options  see there; may be freed afterwards
-// failure  if not NULL: what went wrong
-// Returns the store, or NULL. A process that ends without mmlog_close loses nothing: the next one recovers it.
+// options  see there; may be freed afterwards failure  if not NULL: what went wrong Returns the
+// store, or NULL. A process that ends without mmlog_close loses nothing: the next one recovers it.
 mmlog_store *mmlog_open(const mmlog_options *options, mmlog_failure *failure);
 
-// Ends the session: moves all records to archives, syncs these, removes the ring. Loggers stay valid; what they get afterwards is
-// dropped. The store is gone in any case, and must not be used again. NULL: does nothing.
+// Ends the session: moves all records to archives, syncs these, removes the ring. Loggers stay
+// valid; what they get afterwards is dropped. The store is gone in any case, and must not be used
+// again. NULL: does nothing.
 //
-// Returns 0; or -1 if the archive could not be written: the next mmlog_open recovers what is not in it.
+// Returns 0; or -1 if the archive could not be written: the next mmlog_open recovers what is not in
+// it.
 int mmlog_close(mmlog_store *store, mmlog_failure *failure);
 
 typedef enum mmlog_durability {
@@ -124,36 +129,41 @@ typedef enum mmlog_durability {
   MMLOG_FLUSH_DISK = 2,     // synced to the disk: safe from a power cut
 } mmlog_durability;
 
-// Waits until every record written before this call is as safe as asked for. Safe from the death of the process it is anyway.
+// Waits until every record written before this call is as safe as asked for. Safe from the death of
+// the process it is anyway.
 //
 // timeout_ms  how long to wait at most; 0: 30 seconds
 // Returns 0 or -1; the records are still in the ring then.
 int mmlog_flush(mmlog_store *store, mmlog_durability durability, uint32_t timeout_ms, mmlog_failure *failure);
 
-// How many records were lost since the store was opened, for whatever reason. mmlog-decode tells them by cause and level.
+// How many records were lost since the store was opened, for whatever reason. mmlog-decode reports
+// them by cause and level.
 uint64_t mmlog_lost_records(mmlog_store *store);
 
-// Closes the archive of each store of the process, and looks for its directory again: for SIGHUP after files were moved. Returns
-// at once; the stores' own threads do it. Async-signal-safe.
+// Closes the archive of each store of the process, and searches for its directory again: for SIGHUP
+// after files were moved. Returns at once; the stores' own threads do it. Async-signal-safe.
 void mmlog_reopen_all(void);
 
 // ---- Loggers
 
-// Writes records under a label. Belongs to the process, is never freed, and not to be copied. Only functions and macros of
-// this file look into it.
+// Writes records under a label. Belongs to the process, is never freed, and not to be copied. Only
+// functions and macros of this file inspect it.
 typedef struct mmlog_logger {
   uint32_t level;  // the lowest level that is recorded, less one; changes at any time
 } mmlog_logger;
 
-// The logger of a label, such as "orders.matching", which names a part of the service: the same for the same label. At most 65,535
-// labels are told apart. Takes a lock: keep what it returns. Never NULL.
+// The logger of a label, such as "orders.matching", which names a part of the service: the same for
+// the same label. At most 65,535 labels are distinguished. Takes a lock: keep what it returns.
+// Never NULL.
 mmlog_logger *mmlog_get_logger(mmlog_store *store, const char *label);
 
-// Sets the lowest level that a logger records; MMLOG_LEVEL_DEFAULT leaves it as it is. Async-signal-safe. As long as somebody
-// outside has set another one (mmlog-decode --set-level), that one holds.
+// Sets the lowest level that a logger records; MMLOG_LEVEL_DEFAULT leaves it as it is.
+// Async-signal-safe. As long as somebody outside has set another one (mmlog-decode --set-level),
+// that one holds.
 void mmlog_set_level(mmlog_logger *logger, mmlog_level level);
 
-// The same for all labels that a pattern matches, now and later: `*` stands for any characters, `?` for any one.
+// The same for all labels that a pattern matches, now and later: `*` stands for any characters, `?`
+// for any one.
 void mmlog_set_levels(mmlog_store *store, const char *pattern, mmlog_level level);
 
 // Whether a record of this level would be made. Async-signal-safe.
@@ -168,18 +178,22 @@ static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level leve
 //     mmlog_log(log, level, "order %d accepted", id);
 //     mmlog_error(log, "cannot open %s: %m", path);
 //
-// The format is a literal, of printf(3), and checked by the compiler. Numbers and strings are stored as what they are (JSON
-// and filters have them so), and shown as printf does, with these differences: zeros that fill up a negative decimal number do
-// not make room for its sign (%05d), %#x shows 0 as 0x0, and %p shows NULL so. A NULL for %s is "(null)"; widths count characters.
+// The format is a literal, of printf(3), and checked by the compiler. Numbers and strings are
+// stored as what they are (JSON and filters have them so), and shown as printf does, with these
+// differences: zeros that fill up a negative decimal number do not make room for its sign (%05d),
+// %#x shows 0 as 0x0, and %p shows NULL so. A NULL for %s is "(null)"; widths count characters.
 //
-// Nothing is allocated, formatted or locked, and no system call made, with up to 16 arguments of the conversions d i u x X o b f F
-// e E g G c s p m. What readers could not show the same way (%a, %Lf, %ls, %n, '*' as a width or a number's precision, zeros
-// before floating-point numbers, the flags space and ', %#o, %#X) has the message formatted by the caller and recorded as text.
+// Nothing is allocated, formatted or locked, and no system call made, with up to 16 arguments of
+// the conversions d i u x X o b f F e E g G c s p m. What readers could not show the same way (%a,
+// %Lf, %ls, %n, '*' as a width or a number's precision, zeros before floating-point numbers, the
+// flags space and ', %#o, %#X) has the message formatted by the caller and recorded as text.
 //
-// What is passed is stored as it is; nothing is private. See mmlog_field_private for what must not be.
+// What is passed is stored as it is; nothing is private. See mmlog_field_private for what must not
+// be.
 //
-// Async-signal-safe if nothing has to be formatted and there are at most 11 arguments, on a thread that has logged before; in a full
-// ring, or where that cannot be said, use mmlog_signal_write. Leaves errno as it was; %m shows it.
+// Async-signal-safe if nothing has to be formatted and there are at most 11 arguments, on a thread
+// that has logged before; in a full ring, or where that cannot be said, use mmlog_signal_write.
+// Leaves errno as it was; %m shows it.
 #define mmlog_log(logger, level, ...) MMLOG_STATEMENT(logger, level, mmlog_record(MMLOG_HERE, "" __VA_ARGS__))
 
 #define mmlog_trace(logger, ...) mmlog_log(logger, MMLOG_TRACE, __VA_ARGS__)
@@ -228,18 +242,22 @@ typedef struct mmlog_field {
 
 // Records a message in a signal handler of the program's own.
 //
-//     static void handle(int signal) { mmlog_signal_write(log, MMLOG_CRITICAL, "ended by signal %d", signal); _exit(1); }
+//     static void handle(int signal) { mmlog_signal_write(log, MMLOG_CRITICAL, "ended by signal
+//     %d", signal); _exit(1); }
 //
-// The store needs the option serves_signal_handlers. Formats and arguments are as for mmlog_log, with at most 11 arguments and 1024
-// bytes of text in all of them (what is longer is cut); a format that would have to be formatted here is recorded as it
-// stands, without its arguments. The value of the expression is true if there is a record, which then survives the process.
+// The store needs the option serves_signal_handlers. Formats and arguments are as for mmlog_log,
+// with at most 11 arguments and 1024 bytes of text in all of them (what is longer is cut); a format
+// that would have to be formatted here is recorded as it stands, without its arguments. The value
+// of the expression is true if there is a record, which then survives the process.
 //
-// Async-signal-safe whatever the signal interrupted: nothing of the thread is touched, be it in the middle of a log statement, or
-// one that has never logged. No lock, no allocation, no waiting, and errno is left as it was. In a full ring there is room for
-// it: half a segment at least, 64 KiB by default, of which a record takes some 200 bytes and its text. Records stand in the order
-// of their time. Four handlers can write at the same moment; one that finds all four places taken looks again for some
-// microseconds. What cannot be recorded is counted as lost: too many at once, no room, before a fork's child has logged for
-// the first time, after mmlog_close. Needs some 8 KiB of stack.
+// Async-signal-safe whatever the signal interrupted: nothing of the thread is touched, be it in the
+// middle of a log statement, or one that has never logged. No lock, no allocation, no waiting, and
+// errno is left as it was. In a full ring there is room for it: half a segment at least, 64 KiB by
+// default, of which a record takes some 200 bytes and its text. Records stand in the order of their
+// time. Four handlers can write at the same moment; one that finds all four places taken tries
+// again for some microseconds. What cannot be recorded is counted as lost: too many at once, no
+// room, before a fork's child has logged for the first time, after mmlog_close. Needs some 8 KiB of
+// stack.
 #define mmlog_signal_write(logger, level, ...) \
   mmlog_signal_record(logger, level, MMLOG_FILE, __LINE__, __func__, "" __VA_ARGS__)
 
@@ -252,7 +270,8 @@ typedef struct mmlog_field {
 
 #define MMLOG_ARGUMENTS 16
 
-// What is known of a log statement. Static; begins as MMLOG_SITE; the rest is filled in by its first record, from any thread.
+// What is known of a log statement. Static; begins as MMLOG_SITE; the rest is filled in by its
+// first record, from any thread.
 typedef struct mmlog_site {
   const char *file;
   const char *function;
@@ -275,8 +294,8 @@ typedef struct mmlog_site {
   } while (0)
 #define MMLOG_HERE mmlog_logger_, mmlog_level_, &mmlog_site_
 
-// What the macros call, whatever the logger's level, but for mmlog_signal_record, which looks. Each site has one format, always
-// the same, which lasts as long as the process.
+// What the macros call, whatever the logger's level, but for mmlog_signal_record, which checks.
+// Each site has one format, always the same, which lasts as long as the process.
 void mmlog_record(mmlog_logger *logger, mmlog_level level, mmlog_site *site, const char *format, ...)
     __attribute__((format(printf, 4, 5), nonnull(1, 3, 4)));
 void mmlog_vrecord(mmlog_logger *logger, mmlog_level level, mmlog_site *site, const mmlog_field *fields,
@@ -289,14 +308,15 @@ bool mmlog_signal_record(mmlog_logger *logger, mmlog_level level, const char *fi
                          const char *function, const char *format, ...)
     __attribute__((format(printf, 6, 7), nonnull(1, 3, 5, 6)));
 
-// Records a message whose place and format are known at run time only, if its level is recorded: for functions with formats
-// of their own. The texts may change afterwards. Statements are told apart by their bytes, which takes some ten nanoseconds more.
+// Records a message whose place and format are known at run time only, if its level is recorded:
+// for functions with formats of their own. The texts may change afterwards. Statements are
+// distinguished by their bytes, which takes some ten nanoseconds more.
 void mmlog_vlog(mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line, const char *function,
                 const char *format, va_list arguments)
     __attribute__((format(printf, 6, 0), nonnull(1, 3, 5, 6)));
 
-// ---- Making fields. The name and the text have to last until the statement is done; a name that is NULL is "(null)".
-// Async-signal-safe.
+// ---- Making fields. The name and the text have to last until the statement is done; a name that
+// is NULL is "(null)". Async-signal-safe.
 
 static inline mmlog_field mmlog_field_int(const char *name, int64_t value) {
   mmlog_field field = {name, MMLOG_FIELD_INT, 0, {value}};
@@ -339,8 +359,8 @@ static inline mmlog_field mmlog_field_private(const char *name) {
   return field;
 }
 
-// Text of which a hash is written, keyed with a secret of the process: equal texts of a session can be recognised, and not guessed.
-// Allocates.
+// Text of which a hash is written, keyed with a secret of the process: equal texts of a session can
+// be recognized, and not guessed. Allocates.
 static inline mmlog_field mmlog_field_hash(const char *name, const char *text) {
   mmlog_field field = mmlog_field_text(name, text);
   field.kind = MMLOG_FIELD_HASH;

@@ -7,19 +7,20 @@ extension LogCall {
   /// Commits a record whose call site is not in the writer's cache, or that is not yet in the ring.
   ///
   /// - Parameters:
-  ///   - writer, start, next, check: The ``RecordCursor`` of a record of which all but the leading words are written.
+  ///   - writer, start, next, checksum: The ``RecordCursor`` of a record of which all but the
+  ///     leading words are written.
   ///   - tail: Its identity word without the call site.
   ///   - site: The log statement.
   @usableFromInline @inline(never)
   static func commit(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, _ check: UInt64, _ tail: UInt64,
+    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64,
     _ site: UnsafePointer<NewCallSite>
   ) {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     let flags = UInt8(truncatingIfNeeded: tail >> RecordLayout.flagsShift)
-    let cursor = RecordCursor(writer, start, next, check: check, flags: flags)
+    let cursor = RecordCursor(writer, start, next, checksum: checksum, flags: flags)
     defer { leave(writer) }
     guard let session = Session.of(writer.pointee.thread) else { return }
     let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
@@ -64,8 +65,8 @@ extension LogCall {
     sites[index] = mmlog_site_slot(hash: hash, site: site)
   }
 
-  /// Puts a record that was built in private memory into the ring: into the thread's own segment or the
-  /// shared one, whole or in fragments.
+  /// Puts a record that was built in private memory into the ring: into the thread's own segment or
+  /// the shared one, whole or in fragments.
   private static func place(
     _ record: UnfinishedRecord, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
     _ session: Session
@@ -79,9 +80,9 @@ extension LogCall {
 
   /// Counts a record that its writer could not keep.
   ///
-  /// It has a number, so that a reader can tell where it is missing. The next record's number then is not
-  /// the next of the segment, so it goes into another segment: there is little room left in this one, or
-  /// none for what was lost; and sealed, it is the sooner free for others.
+  /// It has a number, so that a reader can determine where it is missing. The next record's number
+  /// then is not the next of the segment, so it goes into another segment: there is little room
+  /// left in this one, or none for what was lost; and sealed, it is the sooner free for others.
   private static func lose(
     _ cause: LossCause, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
     _ session: Session
@@ -105,25 +106,27 @@ struct UnfinishedRecord {
   mutating func appendCallSite(
     _ site: UnsafePointer<NewCallSite>, of session: SessionID
   ) -> Bool {
-    let most = site.pointee.largestEntry + wordSize
+    let maximum = site.pointee.largestEntry + wordSize
     let writer = cursor.writer
-    if UnsafeMutableRawPointer(cursor.next) + most > UnsafeMutableRawPointer(writer.pointee.limit) {
+    if UnsafeMutableRawPointer(cursor.next) + maximum
+      > UnsafeMutableRawPointer(writer.pointee.limit)
+    {
       let place = WriterRoom.within(
-        writer, cursor.start, cursor.next, cursor.flags, value: most, beside: wordSize)
-      guard writer.pointee.lost == 0, place.longest >= most else { return false }
+        writer, cursor.start, cursor.next, cursor.flags, value: maximum, beside: wordSize)
+      guard writer.pointee.lost == 0, place.longest >= maximum else { return false }
       cursor = place.cursor
     }
     let target = cursor.next
-    var entry = EntryWriter(into: UnsafeMutableRawBufferPointer(start: target, count: most))
+    var entry = EntryWriter(into: UnsafeMutableRawBufferPointer(start: target, count: maximum))
     site.pointee.write(into: &entry, id: 0)
-    let seed = checkSeed(session: session, generation: 0)
+    let seed = checksumSeed(session: session, generation: 0)
     guard let end = entry.finish(kind: RecordLayout.callSiteKind, seed: seed) else { return false }
     target.pointee = end.header
     let words = end.size / wordSize
     target[words] = UInt64(words)
-    cursor.check = UInt64(
+    cursor.checksum = UInt64(
       mmlog_crc32c_bytes(
-        UInt32(truncatingIfNeeded: cursor.check), target, end.size + wordSize))
+        UInt32(truncatingIfNeeded: cursor.checksum), target, end.size + wordSize))
     cursor.next += words + 1
     identity |= UInt64(RecordFlags.inlineCallSite.rawValue) << RecordLayout.flagsShift
     return true
@@ -133,7 +136,7 @@ struct UnfinishedRecord {
   func finishInPlace() {
     TestPoint.reach(.recordBuilt)
     LeadingWords(kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: identity)
-      .store(at: cursor.start, words: cursor.next - cursor.start, check: cursor.check)
+      .store(at: cursor.start, words: cursor.next - cursor.start, checksum: cursor.checksum)
     cursor.writer.pointee.cursor =
       UnsafeMutableRawPointer(cursor.next).assumingMemoryBound(to: UInt8.self)
     mmlog_number_entry(cursor.writer, LeadingWords.level(ofIdentity: identity))
@@ -172,8 +175,9 @@ extension Piece {
 extension Session {
   /// The number of a call site, which is added to the dictionary if it is new.
   ///
-  /// - Parameter isNested: Whether the thread may itself hold the lock, which is then not waited for. It may
-  ///   in other cases too, as when a signal handler runs while a label is added: hence never for long.
+  /// - Parameter isNested: Whether the thread may itself hold the lock, which is then not waited
+  ///   for. It may in other cases too, as when a signal handler runs while a label is added: hence
+  ///   never for long.
   /// - Returns: nil if there is no room for it, or the lock is not to be had.
   func number(of site: UnsafePointer<NewCallSite>, isNested: Bool) -> UInt64? {
     let hash = site.pointee.hash

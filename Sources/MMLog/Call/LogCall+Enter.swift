@@ -3,12 +3,12 @@ public import MMLogFormat
 import MMLogSystem
 import Synchronization
 
-/// The outlined twins of a log call: everything that is not the usual case. Async-signal-safe throughout, and therefore
-/// they leave errno as it was.
+/// The outlined twins of a log call: everything that is not the usual case. Async-signal-safe
+/// throughout, and therefore they leave errno as it was.
 @usableFromInline
 enum LogCall {
-  /// Finds a writer for a log call whose thread has none at hand: its first call, a change of stores, a
-  /// call inside another, a store that is closed or was left behind by `fork()`.
+  /// Finds a writer for a log call whose thread has none at hand: its first call, a change of
+  /// stores, a call inside another, a store that is closed or was left behind by `fork()`.
   ///
   /// - Returns: False if there is to be no record; it is then counted.
   @usableFromInline @inline(never)
@@ -47,7 +47,8 @@ enum LogCall {
 
   /// The first of a thread's writers that is not in the middle of a call, made busy.
   private static func freeWriter(of block: ThreadBlock) -> UnsafeMutablePointer<mmlog_writer>? {
-    // Not `for in`: where nothing is optimised, an iterator allocates, and this may be a signal handler.
+    // Not `for in`: where nothing is optimized, an iterator allocates, and this may be a signal
+    // handler.
     var depth: UInt32 = 0
     while depth < MMLOG_DEPTHS {
       let writer = mmlog_writer_at(block, depth)
@@ -74,8 +75,8 @@ enum LogCall {
     writer.pointee.is_asked = 0
     writer.pointee.lost = 0
     writer.pointee.gate = session.gate
-    // A call inside another always comes to the outlined commit, which goes back to the outer writer;
-    // and it must not change the outer one's cache between two of its loads.
+    // A call inside another always comes to the outlined commit, which goes back to the outer
+    // writer; and it must not change the outer one's cache between two of its loads.
     writer.pointee.sites =
       interrupted == nil ? mmlog_sites_of(writer.pointee.thread) : mmlog_no_sites()
     if writer.pointee.has_segment == 0 && !WriterRoom.nextSegment(writer, session) {

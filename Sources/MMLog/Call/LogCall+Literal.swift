@@ -2,11 +2,12 @@ public import CMMLog
 import MMLogFormat
 import MMLogSystem
 
-// How a log call gets the record of its message. A literal is built where the call's writer stands if the call has asked
-// for it, and beside the ring if it has not: then it was evaluated before the call, or is the second one in its message.
+// How a log call gets the record of its message. A literal is built where the call's writer stands
+// if the call has asked for it, and beside the ring if it has not: then it was evaluated before the
+// call, or is the second one in its message.
 
 extension LogCall {
-  /// Evaluates the message of a call that has claimed the thread's current writer.
+  /// Evaluates the message of a call that has acquired the thread's current writer.
   @inlinable @inline(__always)
   static func record(of message: () -> LogLiteral) -> LiteralRecord {
     let writer = mmlog_current_writer()
@@ -36,7 +37,8 @@ extension LogCall {
     return record
   }
 
-  /// Copies the record of a literal that another call has asked for. If that call is over, there is nothing to copy.
+  /// Copies the record of a literal that another call has asked for. If that call is over, there is
+  /// nothing to copy.
   ///
   /// - Parameters:
   ///   - asked, start, next, flags: The literal's ``RecordCursor``, of the other call's writer.
@@ -47,8 +49,8 @@ extension LogCall {
     _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, _ pieces: FurtherPieces,
     _ writer: UnsafeMutablePointer<mmlog_writer>
   ) -> (RecordCursor, MorePieces) {
-    let cursor = RecordCursor(asked, start, next, check: 0, flags: flags)
-    let loss = isOpen(cursor, around: writer) ? nil : LossCause.damaged
+    let cursor = RecordCursor(asked, start, next, checksum: 0, flags: flags)
+    let loss = isOpen(cursor, around: writer) ? nil : LossCause.corrupted
     return copy(cursor, pieces, unless: loss, to: writer)
   }
 
@@ -59,7 +61,8 @@ extension LogCall {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     if !mmlog_take_asked(writer) { eraseAbandoned(writer) }
-    // No call site is found in its cache, so that the commit comes to the outlined part, and looks whether the record is lost.
+    // No call site is found in its cache, so that the commit comes to the outlined part, and checks
+    // whether the record is lost.
     writer.pointee.sites = mmlog_no_sites()
     var copy = RecordCursor(writer, reserving: RecordLayout.bodyWord * wordSize)
     if let loss {
@@ -83,7 +86,8 @@ extension LogCall {
     return false
   }
 
-  /// Zeros what a literal has left that was built for the call and is not its message: readers expect zeros behind the last record.
+  /// Zeros what a literal has left that was built for the call and is not its message: readers
+  /// expect zeros behind the last record.
   private static func eraseAbandoned(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     if writer.pointee.in_scratch != 0 { return }
     let count = writer.pointee.limit - writer.pointee.cursor

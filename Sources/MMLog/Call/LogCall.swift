@@ -4,9 +4,10 @@ public import MMLogFormat
 extension Logger {
   /// Every log call: one straight path for the usual case, everything else in outlined twins.
   ///
-  /// The order of the steps is what makes it safe against signals, `fork()` and `close()` without a lock:
-  /// the writer is made busy before the gate is read, so that whoever closes the gate and then issues
-  /// a barrier on all threads (membarrier(2)) sees every call that may still be on its way.
+  /// The order of the steps is what makes it safe against signals, `fork()` and `close()` without a
+  /// lock: the writer is made busy before the gate is read, so that whoever closes the gate and
+  /// then issues a barrier on all threads (membarrier(2)) sees every call that may still be on its
+  /// way.
   @inlinable @inline(__always)
   func log(
     _ level: Level, _ message: () -> LogLiteral, _ metadata: () -> Metadata?,
@@ -14,7 +15,7 @@ extension Logger {
     flags: RecordFlags = RecordFlags(rawValue: 0)
   ) {
     guard UInt32(level.rawValue) >= mmlog_load_relaxed_u32(&label.pointee.level) else { return }
-    if !claimWriter() { guard LogCall.enter(label, level) else { return } }
+    if !acquireWriter() { guard LogCall.enter(label, level) else { return } }
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
     record.commit(label, level, file, function, line, column, flags)
@@ -22,12 +23,12 @@ extension Logger {
 
   /// Makes the thread's current writer busy, if it is free and writes for this logger's store.
   @inlinable @inline(__always)
-  func claimWriter() -> Bool {
+  func acquireWriter() -> Bool {
     let writer = mmlog_current_writer()
     if mmlog_is_busy_here(writer) { return false }
     mmlog_begin_busy(writer)
-    // The second look at the current writer is for a signal handler that came between the first and the store,
-    // and logged to another store.
+    // The second check of the current writer is for a signal handler that came between the first
+    // and the store, and logged to another store.
     if mmlog_gate_is_open(label, writer), mmlog_current_writer() == writer {
       return true
     }
@@ -37,7 +38,8 @@ extension Logger {
 }
 
 extension LiteralRecord {
-  /// Completes the record of a log statement, and stores its first word, with which it is acknowledged.
+  /// Completes the record of a log statement, and stores its first word, with which it is
+  /// acknowledged.
   @inlinable @inline(__always)
   mutating func commit(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ file: StaticString,
@@ -55,7 +57,8 @@ extension LiteralRecord {
     }
   }
 
-  /// Completes a record, after everything that tells its call site from others is mixed into the hash.
+  /// Completes a record, after everything that distinguishes its call site from others is mixed
+  /// into the hash.
   ///
   /// - Parameter site: Makes the call site, if it is not in the writer's cache.
   @inlinable @inline(__always)
@@ -96,11 +99,11 @@ extension RecordCursor {
       // Copied here and now: a value whose address is taken nowhere else stays out of memory on
       // the usual path.
       let site = site()
-      return withUnsafePointer(to: site) { LogCall.commit(writer, start, next, check, tail, $0) }
+      return withUnsafePointer(to: site) { LogCall.commit(writer, start, next, checksum, tail, $0) }
     }
     LeadingWords(
       kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: tail | slot.pointee.site
-    ).store(at: start, words: next - start, check: check)
+    ).store(at: start, words: next - start, checksum: checksum)
     writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
     mmlog_number_entry(writer, UInt32(level.rawValue))
     mmlog_end_busy(writer)
@@ -130,20 +133,21 @@ struct LeadingWords {
   /// Stores them, the first one last and with release order: that commits the record, and whoever
   /// sees it sees all of the record.
   ///
-  /// - Parameter check: The seeded check of the words behind them.
+  /// - Parameter checksum: The seeded checksum of the words behind them.
   @inlinable @inline(__always)
-  func store(at start: UnsafeMutablePointer<UInt64>, words: Int, check: UInt64) {
+  func store(at start: UnsafeMutablePointer<UInt64>, words: Int, checksum: UInt64) {
     start[RecordLayout.ticksWord] = ticks
     start[RecordLayout.identityWord] = identity
-    var check = mmlog_crc32c_word(check, ticks)
-    check = mmlog_crc32c_word(check, identity)
+    var checksum = mmlog_crc32c_word(checksum, ticks)
+    checksum = mmlog_crc32c_word(checksum, identity)
     let header = kind | UInt64(truncatingIfNeeded: words)
-    check = mmlog_crc32c_half(check, UInt32(truncatingIfNeeded: header))
-    mmlog_store_release_u64(start, header | check << 32)
+    checksum = mmlog_crc32c_half(checksum, UInt32(truncatingIfNeeded: header))
+    mmlog_store_release_u64(start, header | checksum << 32)
   }
 }
 
-/// A log statement as the outlined commit gets it, which may see it for the first time. Its texts live at least as long as the call.
+/// A log statement as the outlined commit gets it, which may see it for the first time. Its texts
+/// live at least as long as the call.
 @frozen
 public struct NewCallSite {
   @usableFromInline let hash: UInt64

@@ -20,8 +20,8 @@ struct RecordCopier {
 
   /// Writes the record where `writer` stands.
   ///
-  /// - Returns: False if the ring has no place for it; fragments that were written are then unfinished,
-  ///   and nobody shows them.
+  /// - Returns: False if the ring has no place for it; fragments that were written are then
+  ///   unfinished, and nobody shows them.
   func copy(to writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session) -> Bool {
     let size = record.cursor.size + (threadWord == nil ? 0 : wordSize)
     guard size > session.ring.largestRecord else { return copyWhole(size, to: writer, session) }
@@ -51,18 +51,20 @@ struct RecordCopier {
     let body = record.cursor.start + RecordLayout.identityWord
     body.pointee = record.identity
     let words = record.cursor.next - body
-    // Not taken before: in a shared segment, under its lock, so that ticks rise from record to record.
+    // Not taken before: in a shared segment, under its lock, so that ticks rise from record to
+    // record.
     let ticks = mmlog_ticks()
     var done = 0
     var index: UInt64 = 0
     while done < words {
       // Fills what is left of the segment, if that is worth a fragment.
-      guard Self.makeRoom((FragmentLayout.mostLeadingWords + 8) * wordSize, writer, session) else {
+      guard Self.makeRoom((FragmentLayout.maximumLeadingWords + 8) * wordSize, writer, session)
+      else {
         if index > 0 { abandonFragments(ticks, writer, session) }
         return false
       }
       var target = Target(writer)
-      let room = target.roomInWords(writer) - FragmentLayout.mostLeadingWords
+      let room = target.roomInWords(writer) - FragmentLayout.maximumLeadingWords
       let part = min(room, words - done)
       if let threadWord { target.append(threadWord) }
       target.append(UInt64(words * wordSize))
@@ -108,13 +110,13 @@ struct RecordCopier {
     private let writer: UnsafeMutablePointer<mmlog_writer>
     private let start: UnsafeMutablePointer<UInt64>
     private var next: UnsafeMutablePointer<UInt64>
-    private var check: UInt64
+    private var checksum: UInt64
 
     init(_ writer: UnsafeMutablePointer<mmlog_writer>) {
       self.writer = writer
       start = UnsafeMutableRawPointer(writer.pointee.cursor).assumingMemoryBound(to: UInt64.self)
       next = start + RecordLayout.bodyWord
-      check = writer.pointee.seed
+      checksum = writer.pointee.seed
     }
 
     func roomInWords(_ writer: UnsafeMutablePointer<mmlog_writer>) -> Int {
@@ -124,18 +126,18 @@ struct RecordCopier {
     mutating func append(_ word: UInt64) {
       next.pointee = word
       next += 1
-      check = mmlog_crc32c_word(check, word)
+      checksum = mmlog_crc32c_word(checksum, word)
     }
 
     mutating func append(_ words: UnsafePointer<UInt64>, words count: Int) {
       next.update(from: words, count: count)
-      check = UInt64(
-        mmlog_crc32c_bytes(UInt32(truncatingIfNeeded: check), words, count * wordSize))
+      checksum = UInt64(
+        mmlog_crc32c_bytes(UInt32(truncatingIfNeeded: checksum), words, count * wordSize))
       next += count
     }
 
     func commit(_ lead: LeadingWords) {
-      lead.store(at: start, words: next - start, check: check)
+      lead.store(at: start, words: next - start, checksum: checksum)
       writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
       mmlog_number_entry(writer, LeadingWords.level(ofIdentity: lead.identity))
     }

@@ -3,8 +3,9 @@ public import MMLogFormat
 
 /// Where a record is being built: in its thread's segment, past the last committed record.
 ///
-/// The optimizer keeps it in registers. Five words are one too many for Swift to pass it to a function there, so the outlined
-/// functions that a hot path may call take its fields, each by itself: else every log call would store them.
+/// The optimizer keeps it in registers. Five words are one too many for Swift to pass it to a
+/// function there, so the outlined functions that a hot path may call take its fields, each by
+/// itself: else every log call would store them.
 @frozen
 public struct RecordCursor {
   /// The thread's writer, which the log call has made busy.
@@ -14,7 +15,7 @@ public struct RecordCursor {
   /// The next word to be written.
   @usableFromInline var next: UnsafeMutablePointer<UInt64>
   /// The check of the words behind the three leading ones, so far.
-  @usableFromInline var check: UInt64
+  @usableFromInline var checksum: UInt64
   @usableFromInline var flags: UInt8
 
   /// Begins a record with room for so many bytes.
@@ -26,17 +27,17 @@ public struct RecordCursor {
     }
     start = UnsafeMutableRawPointer(writer.pointee.cursor).assumingMemoryBound(to: UInt64.self)
     next = start + RecordLayout.bodyWord
-    check = writer.pointee.seed
+    checksum = writer.pointee.seed
     flags = 0
   }
 
   /// Puts together what a function was passed by fields.
   init(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, check: UInt64, flags: UInt8
+    _ next: UnsafeMutablePointer<UInt64>, checksum: UInt64, flags: UInt8
   ) {
     (self.writer, self.start, self.next) = (writer, start, next)
-    (self.check, self.flags) = (check, flags)
+    (self.checksum, self.flags) = (checksum, flags)
   }
 
   /// Whether it is what a writer would commit next.
@@ -54,7 +55,7 @@ public struct RecordCursor {
   mutating func append(_ word: UInt64) {
     next.pointee = word
     next += 1
-    check = mmlog_crc32c_word(check, word)
+    checksum = mmlog_crc32c_word(checksum, word)
   }
 
   /// A word for which there may be no room yet.
@@ -101,7 +102,8 @@ public struct RecordCursor {
   /// Text: as its bytes in UTF-8.
   @inlinable @inline(__always)
   mutating func append(_ text: some StringProtocol, reserving reserve: Int) {
-    // On a copy: what a closure captures stays in memory, and that must not be the pieces of the whole message.
+    // On a copy: what a closure captures stays in memory, and that must not be the pieces of the
+    // whole message.
     var cursor = self
     let done: Void? = text.utf8.withContiguousStorageIfAvailable {
       cursor.append(UnsafeRawBufferPointer($0), reserving: reserve)

@@ -4,15 +4,16 @@ import MMLogSystem
 
 /// Where signal handlers write their records: a few writers that belong to no thread.
 ///
-/// Nothing of the interrupted thread is touched, so it does not matter what the signal came in the middle of, nor whether the
-/// thread has ever logged. A lane is claimed by one atomic operation; whoever finds it taken tries the next, and
-/// nobody waits for another's lane. The first one always has a segment, and takes a fresh one as soon as half of it is used:
-/// if there is none, because the ring is full, that half is left. The others take theirs when they are needed.
+/// Nothing of the interrupted thread is touched, so it does not matter what the signal came in the
+/// middle of, nor whether the thread has ever logged. A lane is acquired by one atomic operation;
+/// whoever finds it taken tries the next, and nobody waits for another's lane. The first one always
+/// has a segment, and takes a fresh one as soon as half of it is used: if there is none, because
+/// the ring is full, that half is left. The others take theirs when they are needed.
 ///
-/// Proof of `@unchecked Sendable`: a lane is touched by whoever has claimed it only. The block is never freed, since a handler
-/// may look at it after the session's end.
+/// Proof of `@unchecked Sendable`: a lane is touched by whoever has acquired it only. The block is
+/// never freed, since a handler may inspect it after the session's end.
 final class SignalLanes: @unchecked Sendable {
-  /// The most bytes of text in one record.
+  /// The maximum number of bytes of text in one record.
   static let longestText = 1024
   /// How often all lanes are tried.
   private static let rounds: UInt32 = 64
@@ -54,8 +55,8 @@ final class SignalLanes: @unchecked Sendable {
       + site.pointee.largestEntry
     guard room <= session.ring.largestRecord else { return .tooLarge }
     let lane: UnsafeMutablePointer<mmlog_writer>
-    switch claim(room, label, session) {
-    case .lane(let claimed): lane = claimed
+    switch acquire(room, label, session) {
+    case .lane(let acquired): lane = acquired
     case .refused(let cause): return cause
     }
     defer { mmlog_end_busy(lane) }
@@ -75,32 +76,33 @@ final class SignalLanes: @unchecked Sendable {
     return nil
   }
 
-  /// Not `Result`: where nothing is optimised, a generic type is looked up under a lock.
-  private enum Claim {
+  /// Not `Result`: where nothing is optimized, a generic type is looked up under a lock.
+  private enum Acquisition {
     case lane(UnsafeMutablePointer<mmlog_writer>)
     case refused(LossCause)
   }
 
   /// A lane with so much room.
-  private func claim(
+  private func acquire(
     _ room: Int, _ label: UnsafeMutablePointer<mmlog_label>, _ session: Session
-  ) -> Claim {
+  ) -> Acquisition {
     guard let block else { return .refused(.noRing) }
     var wasTaken = false
     // Not `for in`: see LogCall.freeWriter.
     var turn: UInt32 = 0
     while turn < Self.rounds * MMLOG_DEPTHS {
       let depth = turn % MMLOG_DEPTHS
-      // Each has been looked at, and has no room: that does not change in this time.
+      // Each has been inspected, and has no room: that does not change in this time.
       if depth == 0 && turn > 0 && !wasTaken { return .refused(.ringFull) }
       if depth == 0 { wasTaken = false }
       turn += 1
       let lane = mmlog_writer_at(block, depth)
-      guard mmlog_claim(lane) else {
+      guard mmlog_acquire(lane) else {
         wasTaken = true
         continue
       }
-      // After the claim: whoever closes the store changes the gate first, and then looks for claims.
+      // After that: whoever closes the store changes the gate first, and then searches for acquired
+      // lanes.
       if mmlog_load_gate(label) != session.gate {
         mmlog_end_busy(lane)
         return .refused(.noRing)
@@ -111,7 +113,8 @@ final class SignalLanes: @unchecked Sendable {
     return .refused(.tooDeep)
   }
 
-  /// Gives a lane a fresh segment if half of its own is used; false if there is less room than asked for.
+  /// Gives a lane a fresh segment if half of its own is used; false if there is less room than
+  /// asked for.
   private static func makeRoom(
     _ room: Int, _ lane: UnsafeMutablePointer<mmlog_writer>, _ session: Session
   ) -> Bool {

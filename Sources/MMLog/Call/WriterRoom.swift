@@ -2,14 +2,14 @@ public import CMMLog
 import MMLogFormat
 import MMLogSystem
 
-/// Finds memory for a record that does not fit where its thread writes: the outlined twin of the hot path's
-/// bounds tests. Everything here is async-signal-safe, and leaves errno as it was.
+/// Finds memory for a record that does not fit where its thread writes: the outlined twin of the
+/// hot path's bounds tests. Everything here is async-signal-safe, and leaves errno as it was.
 @usableFromInline
 enum WriterRoom {
   /// Where a record goes on.
   @usableFromInline
   struct Place {
-    /// The record's place, its check recomputed for there.
+    /// The record's place, its checksum recomputed for there.
     @usableFromInline let cursor: RecordCursor
     /// How many bytes of a value there is room for.
     @usableFromInline let longest: Int
@@ -32,7 +32,7 @@ enum WriterRoom {
   /// Makes room in the middle of a record: moves it to a fresh segment, or to private memory.
   ///
   /// - Parameters:
-  ///   - writer, start, next, flags: The record's ``RecordCursor``. Its check is made anew.
+  ///   - writer, start, next, flags: The record's ``RecordCursor``. Its checksum is made anew.
   ///   - value: How many bytes the next value has.
   ///   - beside: How many bytes are needed beside it.
   @usableFromInline @inline(never)
@@ -42,7 +42,7 @@ enum WriterRoom {
   ) -> Place {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    let cursor = RecordCursor(writer, start, next, check: 0, flags: flags)
+    let cursor = RecordCursor(writer, start, next, checksum: 0, flags: flags)
     // The rest goes over its beginning.
     if writer.pointee.lost != 0 { return place(cursor, RecordLayout.bodyWord * wordSize, beside) }
     let used = cursor.size
@@ -56,8 +56,8 @@ enum WriterRoom {
     let wasInScratch = writer.pointee.in_scratch != 0
     moveToScratch(writer, cursor.start, used: used, size: size)
     let room = writer.pointee.limit - writer.pointee.cursor - used
-    // Cut to nothing, a value is only its length. For that there is room in what was reserved for it when the
-    // record began in this memory.
+    // Cut to nothing, a value is only its length. For that there is room in what was reserved for
+    // it when the record began in this memory.
     if room >= beside || wasInScratch && room >= 2 * wordSize { return place(cursor, used, beside) }
     // As large as a record gets, or no memory.
     lose(writer, .tooLarge)
@@ -83,7 +83,7 @@ enum WriterRoom {
     var cursor = old
     cursor.start = start.assumingMemoryBound(to: UInt64.self)
     cursor.next = (start + used).assumingMemoryBound(to: UInt64.self)
-    cursor.check = UInt64(
+    cursor.checksum = UInt64(
       mmlog_crc32c_bytes(
         UInt32(truncatingIfNeeded: writer.pointee.seed), start + body, used - body))
     let room = writer.pointee.limit - writer.pointee.cursor - used - beside
@@ -103,7 +103,7 @@ enum WriterRoom {
   /// Makes a writer one that has no segment: its first record asks for room.
   static func prepare(_ writer: UnsafeMutablePointer<mmlog_writer>, of thread: ThreadBlock) {
     writer.pointee.thread = thread
-    // Not where it is so: whoever closes the session may be looking at it.
+    // Not where it is so: whoever closes the session may be inspecting it.
     if writer.pointee.has_segment != 0 { writer.pointee.has_segment = 0 }
     writer.pointee.in_scratch = 0
     writer.pointee.cursor = mmlog_emergency_of(writer)
@@ -145,8 +145,8 @@ enum WriterRoom {
     return true
   }
 
-  /// Opens a segment for the calling thread's next record, unless the thread has one with room for it.
-  /// To be followed by ``giveUp(_:)``.
+  /// Opens a segment for the calling thread's next record, unless the thread has one with room for
+  /// it. To be followed by ``giveUp(_:)``.
   ///
   /// - Returns: False if none can be had at once.
   static func reserve(_ size: Int, _ session: Session) -> Bool {
@@ -175,8 +175,8 @@ enum WriterRoom {
     block.pointee.ordinal == 0 && block.pointee.in_use == 0
   }
 
-  /// How long a log call may wait for a free segment: not long inside another, where it may itself hold what
-  /// others wait for, and only once.
+  /// How long a log call may wait for a free segment: not long inside another, where it may itself
+  /// hold what others wait for, and only once.
   static func patience(of writer: UnsafeMutablePointer<mmlog_writer>) -> Session.Patience {
     if writer.pointee.has_waited != 0 { return .none }
     return writer.pointee.outer == nil ? .full : .little
@@ -194,7 +194,8 @@ enum WriterRoom {
     (0..<MMLOG_DEPTHS).contains { mmlog_is_busy(mmlog_writer_at(block, $0)) }
   }
 
-  /// Closes a block's writers. One in the middle of a call is left alone: its thread may go on with it at any moment.
+  /// Closes a block's writers. One in the middle of a call is left alone: its thread may go on with
+  /// it at any moment.
   static func closeIdle(_ block: ThreadBlock, _ ring: Ring) {
     for depth in 0..<MMLOG_DEPTHS {
       let writer = mmlog_writer_at(block, depth)
@@ -226,8 +227,9 @@ enum WriterRoom {
     growScratch(writer, size)
   }
 
-  /// Lets the writer build its next record where it is lost: there is no memory for its arguments, more than the 169 without strings
-  /// for which there is room in what is built in. The dump has room for more than a compiler takes in one statement.
+  /// Lets the writer build its next record where it is lost: there is no memory for its arguments,
+  /// more than the 169 without strings for which there is room in what is built in. The dump has
+  /// room for more than a compiler takes in one statement.
   private static func useDump(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     writer.pointee.cursor = mmlog_dump()
     writer.pointee.limit = writer.pointee.cursor + Int(MMLOG_DUMP_SIZE)
@@ -269,8 +271,8 @@ enum WriterRoom {
     copy(
       from: start, min(used, writer.pointee.limit - writer.pointee.cursor),
       to: writer.pointee.cursor)
-    // Should the record be dropped or go elsewhere, nothing of it may stand where the next one's first
-    // word is looked for.
+    // Should the record be dropped or go elsewhere, nothing of it may stand where the next one's
+    // first word is searched for.
     UnsafeMutableRawPointer(start).initializeMemory(as: UInt8.self, repeating: 0, count: used)
   }
 
@@ -279,7 +281,8 @@ enum WriterRoom {
     var capacity = max(1 << 14, present)
     while capacity < size { capacity *= 2 }
     if capacity > present, let memory = resized(writer.pointee.scratch, present, capacity) {
-      // There may have been no memory for the record's beginning, which then stands in what is built in.
+      // There may have been no memory for the record's beginning, which then stands in what is
+      // built in.
       if present == 0 {
         memory.copyMemory(from: mmlog_emergency_of(writer), byteCount: Int(MMLOG_EMERGENCY_SIZE))
       }

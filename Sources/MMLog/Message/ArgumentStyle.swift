@@ -9,9 +9,10 @@ public struct Privacy: Equatable, Sendable {
   /// Nothing of the value is ever on disk; `<private>` is shown in its place.
   @inlinable public static var `private`: Privacy { Privacy(code: 1) }
   /// Only a hash is written, keyed with a secret of the process: equal values of a session can be
-  /// recognised, and not guessed from the file.
+  /// recognized, and not guessed from the file.
   @inlinable public static var hash: Privacy { Privacy(code: 2) }
-  /// Numbers and Booleans are written, and everything else as ``LogStore/Configuration/autoPrivacy`` says.
+  /// Numbers and Booleans are written, and everything else as
+  /// ``LogStore/Configuration/autoPrivacy`` says.
   @inlinable public static var auto: Privacy { Privacy(code: 3) }
   /// The same as `private`.
   @inlinable public static var sensitive: Privacy { .private }
@@ -204,7 +205,7 @@ public struct FloatFormat: Equatable, Sendable {
   }
 }
 
-/// The least width of an argument in the message, and the side that spaces go to.
+/// The minimum width of an argument in the message, and the side that spaces go to.
 @frozen
 public struct Alignment: Equatable, Sendable {
   @usableFromInline let word: UInt64
@@ -214,14 +215,14 @@ public struct Alignment: Equatable, Sendable {
   @inlinable public static var none: Alignment { Alignment(word: 0) }
   /// The argument at the left, spaces after it.
   ///
-  /// - Parameter columns: The least number of characters.
+  /// - Parameter columns: The minimum number of characters.
   @inlinable @inline(__always)
   public static func left(columns: Int) -> Alignment {
     Alignment(word: 1 | UInt64(UInt16(clamping: columns)) << 8)
   }
   /// The argument at the right, spaces before it.
   ///
-  /// - Parameter columns: The least number of characters.
+  /// - Parameter columns: The minimum number of characters.
   @inlinable @inline(__always)
   public static func right(columns: Int) -> Alignment {
     Alignment(word: 2 | UInt64(UInt16(clamping: columns)) << 8)

@@ -2,8 +2,8 @@ public import MMLogFormat
 
 /// What a message's interpolation can do: the arguments it takes, and how each is stored.
 ///
-/// There are two conforming types, ``LogLiteral/StringInterpolation``, which writes into the ring, and
-/// ``LogMessage/StringInterpolation``, which keeps the message on the heap.
+/// There are two conforming types, ``LogLiteral/StringInterpolation``, which writes into the ring,
+/// and ``LogMessage/StringInterpolation``, which keeps the message on the heap.
 public protocol LogInterpolation: StringInterpolationProtocol
 where StringLiteralType == StaticString {
   /// Adds a piece of the static part.
@@ -31,7 +31,7 @@ extension LogInterpolation {
   ///   - value: The value; stored as a 64-bit word, or as two if it is wider.
   ///   - name: Makes it a field of that name as well.
   ///   - format: How it is shown.
-  ///   - align: The least width.
+  ///   - align: The minimum width.
   ///   - privacy: Whether it is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation<T: FixedWidthInteger>(
@@ -60,7 +60,7 @@ extension LogInterpolation {
   ///   - value: The value, stored with all its bits.
   ///   - name: Makes it a field of that name as well.
   ///   - format: How it is shown.
-  ///   - align: The least width.
+  ///   - align: The minimum width.
   ///   - privacy: Whether it is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
@@ -112,7 +112,7 @@ extension LogInterpolation {
   /// - Parameters:
   ///   - value: The value, shown as `true` or `false`.
   ///   - name: Makes it a field of that name as well.
-  ///   - align: The least width.
+  ///   - align: The minimum width.
   ///   - privacy: Whether it is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
@@ -138,7 +138,7 @@ extension LogInterpolation {
   /// - Parameters:
   ///   - value: The text; its bytes are copied, without allocating.
   ///   - name: Makes it a field of that name as well.
-  ///   - align: The least width.
+  ///   - align: The minimum width.
   ///   - privacy: Whether it is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
@@ -212,7 +212,7 @@ extension LogInterpolation {
   /// - Parameters:
   ///   - error: The error.
   ///   - name: Makes it a field of that name as well.
-  ///   - align: The least width.
+  ///   - align: The minimum width.
   ///   - privacy: Whether it is written to disk.
   @inlinable
   public mutating func appendInterpolation(
@@ -230,7 +230,7 @@ extension LogInterpolation {
   /// - Parameters:
   ///   - value: The value.
   ///   - name: Makes it a field of that name as well.
-  ///   - align: The least width.
+  ///   - align: The minimum width.
   ///   - privacy: Whether it is written to disk.
   @_disfavoredOverload
   @inlinable

@@ -1,11 +1,13 @@
 public import CMMLog
 import MMLogFormat
 
-/// The message of a log call, as written between its parentheses: `log.info("order \(id) accepted")`.
+/// The message of a log call, as written between its parentheses: `log.info("order \(id)
+/// accepted")`.
 ///
-/// A string literal in a log call becomes one: while the literal is evaluated, its arguments are stored straight into the
-/// thread's place in the ring. You name this type in one place only, in functions that forward messages to a logger. They
-/// take an `@autoclosure () -> LogLiteral`, as the guide <doc:Wrappers> shows:
+/// A string literal in a log call becomes one: while the literal is evaluated, its arguments are
+/// stored straight into the thread's place in the ring. You name this type in one place only, in
+/// functions that forward messages to a logger. They take an `@autoclosure () -> LogLiteral`, as
+/// the guide <doc:Wrappers> shows:
 ///
 /// ```swift
 /// func audit(
@@ -16,14 +18,15 @@ import MMLogFormat
 /// }
 /// ```
 ///
-/// A literal that is evaluated outside a log call, such as a variable or a parameter that is no closure, is kept in memory
-/// of its own, on the heap, and copied into the ring by each call that logs it; ``Privacy/auto`` is private in it. It may be
-/// logged any number of times. If one of its arguments throws, that memory, 4.2 KiB or what a longer message needs, is never
-/// freed: evaluate what may throw before the literal. For messages that are made elsewhere, ``LogMessage`` does the same, and
-/// is `Sendable`.
+/// A literal that is evaluated outside a log call, such as a variable or a parameter that is no
+/// closure, is kept in memory of its own, on the heap, and copied into the ring by each call that
+/// logs it; ``Privacy/auto`` is private in it. It may be logged any number of times. If one of its
+/// arguments throws, that memory, 4.2 KiB or what a longer message needs, is never freed: evaluate
+/// what may throw before the literal. For messages that are made elsewhere, ``LogMessage`` does the
+/// same, and is `Sendable`.
 ///
-/// A literal must not outlive the log call in whose message it was evaluated: a later call that logs it finds its
-/// memory in use by others; its record is lost, and counted as damaged.
+/// A literal must not outlive the log call in whose message it was evaluated: a later call that
+/// logs it finds its memory in use by others; its record is lost, and counted as corrupted.
 @frozen
 public struct LogLiteral: ExpressibleByStringInterpolation {
   /// Where its record is.
@@ -102,7 +105,8 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
   }
 }
 
-/// A literal's record, and what is known of its call site. Trivial, so that the optimizer keeps it in registers.
+/// A literal's record, and what is known of its call site. Trivial, so that the optimizer keeps it
+/// in registers.
 @frozen
 public struct LiteralRecord {
   @usableFromInline var cursor: RecordCursor
@@ -115,7 +119,8 @@ public struct LiteralRecord {
   }
 }
 
-/// A literal that no log call has asked for, with the writer that has built it. Freed with its last copy.
+/// A literal that no log call has asked for, with the writer that has built it. Freed with its last
+/// copy.
 @usableFromInline
 final class LiteralMemory {
   let record: LiteralRecord

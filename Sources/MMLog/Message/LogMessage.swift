@@ -1,7 +1,7 @@
 /// A message that is made in one place and logged in another.
 ///
-/// A literal in a log call is written straight into the ring; a `LogMessage` keeps its arguments on the
-/// heap until it is logged, any number of times, from any thread.
+/// A literal in a log call is written straight into the ring; a `LogMessage` keeps its arguments on
+/// the heap until it is logged, any number of times, from any thread.
 ///
 /// ```swift
 /// let message: LogMessage = "retry \(attempt) of \(limit)"

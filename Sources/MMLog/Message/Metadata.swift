@@ -73,14 +73,16 @@ extension Logger.MetadataValue: ExpressibleByStringLiteral, ExpressibleByStringI
 extension RecordCursor {
   /// Adds a record's metadata.
   ///
-  /// Inlined, so that the optimiser sees that the literal's array goes nowhere, and puts it on the stack.
+  /// Inlined, so that the optimizer sees that the literal's array goes nowhere, and puts it on the
+  /// stack.
   @inlinable @inline(__always)
   mutating func append(_ metadata: Logger.Metadata) {
     beginMetadata(pairs: metadata.pairs.count)
     for (key, value) in metadata.pairs { self = appending(key, value) }
   }
 
-  /// The record with a pair added. Outlined: it would be by far the largest part of a log statement.
+  /// The record with a pair added. Outlined: it would be by far the largest part of a log
+  /// statement.
   @usableFromInline @inline(never)
   func appending(_ key: String, _ value: Logger.MetadataValue) -> RecordCursor {
     var cursor = self
@@ -141,7 +143,8 @@ extension RecordCursor {
     append(text, reserving: 0)
   }
 
-  /// Adds a value of one word, or the count of an array's or dictionary's elements, which have to follow.
+  /// Adds a value of one word, or the count of an array's or dictionary's elements, which have to
+  /// follow.
   @inline(__always)
   package mutating func append(_ type: ValueType, _ word: UInt64) {
     append(checked: UInt64(type.rawValue))

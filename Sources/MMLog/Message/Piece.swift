@@ -1,6 +1,6 @@
 /// A part of a message's static text: a literal, or what is known of an argument at compile time.
 ///
-/// Three words, so that the optimiser keeps the pieces of a log statement as constants: they are
+/// Three words, so that the optimizer keeps the pieces of a log statement as constants: they are
 /// only put into memory when a call site is seen for the first time.
 @frozen
 public struct Piece: BitwiseCopyable, Sendable {
@@ -43,8 +43,8 @@ public struct Piece: BitwiseCopyable, Sendable {
 
 /// The pieces of one message and a hash of them.
 ///
-/// The hash is Σ xᵢ·kⁱ over the words of all pieces, modulo 2⁶⁴: the addresses of literals are the only
-/// words that the compiler does not know, so all others melt into one constant.
+/// The hash is Σ xᵢ·kⁱ over the words of all pieces, modulo 2⁶⁴: the addresses of literals are the
+/// only words that the compiler does not know, so all others melt into one constant.
 @frozen
 public struct Pieces: Sendable {
   /// More pieces than this are kept on the heap: a message with more than eleven arguments.
@@ -59,8 +59,8 @@ public struct Pieces: Sendable {
 
   @inlinable @inline(__always)
   init() {
-    // A literal, because `init(repeating:)` becomes a call, and everything a call gets the address of stays in
-    // memory: with it a log call took twice as long wherever a module had several.
+    // A literal, because `init(repeating:)` becomes a call, and everything a call gets the address
+    // of stays in memory: with it a log call took twice as long wherever a module had several.
     let none = Piece(text: 0, detail: 0, appearance: 0)
     first = [
       none, none, none, none, none, none, none, none, none, none, none, none, none, none, none,

@@ -6,8 +6,8 @@ import MMLogSystem
 ///
 /// A fixed table with open addressing, its memory from mmap, so that a signal handler can use it.
 ///
-/// Proof of `@unchecked Sendable`: a slot's site is written before its hash is stored with release order,
-/// and never changes afterwards.
+/// Proof of `@unchecked Sendable`: a slot's site is written before its hash is stored with release
+/// order, and never changes afterwards.
 final class CallSiteTable: @unchecked Sendable {
   private let slots: UnsafeMutablePointer<mmlog_site_slot>
   private let capacity: Int

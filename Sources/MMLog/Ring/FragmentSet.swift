@@ -1,9 +1,11 @@
 import CMMLog
 import MMLogSystem
 
-/// Remembers some thousand fragmented records, each by its thread and ticks. Lock-free and async-signal-safe.
+/// Remembers some thousand fragmented records, each by its thread and ticks. Lock-free and
+/// async-signal-safe.
 ///
-/// A newer one may take an older one's place: this is for exact counts, not for anything that could be wrong.
+/// A newer one may take an older one's place: this is for exact counts, not for anything that could
+/// be wrong.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
 final class FragmentSet: @unchecked Sendable {
@@ -28,8 +30,8 @@ final class FragmentSet: @unchecked Sendable {
     let key = (ticks ^ UInt64(thread) << 40) &* 0x9E37_79B9_7F4A_7C15 | 1
     let bucket = words + Int(key >> (64 - Self.bucketBits)) * Self.ways
     while true {
-      // Which word it takes follows from the key and the bucket: of two threads that add the same, one finds it
-      // taken and looks again.
+      // Which word it takes follows from the key and the bucket: of two threads that add the same,
+      // one finds it taken and checks again.
       var chosen = bucket + Int(key >> 20) & (Self.ways - 1)
       var old = mmlog_load_acquire_u64(chosen)
       for way in (0..<Self.ways).reversed() {

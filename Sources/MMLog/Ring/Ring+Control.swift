@@ -4,7 +4,7 @@ import MMLogFormat
 /// The control page: what somebody outside asks the process for, and what it answers.
 extension Ring {
   /// The first words of both slots for level requests: equal ones, equal requests.
-  var levelRequestHeads: (UInt64, UInt64) {
+  var levelRequestHeaders: (UInt64, UInt64) {
     (
       mmlog_load_acquire_u64(address(LevelRequest.offset(ofSlot: 0))),
       mmlog_load_acquire_u64(address(LevelRequest.offset(ofSlot: 1)))
@@ -51,7 +51,7 @@ extension Ring {
     mmlog_store_release_u32(address(ControlLayout.capturesDone), captures)
   }
 
-  /// Counts flight records that were given up. Lock-free and async-signal-safe.
+  /// Counts flight records that were evicted. Lock-free and async-signal-safe.
   func forget(_ count: UInt64) {
     if count > 0 { add(count, ControlLayout.forgottenRecords) }
   }

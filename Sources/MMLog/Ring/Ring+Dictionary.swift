@@ -24,7 +24,7 @@ extension Ring {
     guard area.count >= wordSize else { return false }
     var writer = EntryWriter(into: area)
     write(&writer)
-    let seed = checkSeed(session: identity.session, generation: 0)
+    let seed = checksumSeed(session: identity.session, generation: 0)
     guard let entry = writer.finish(kind: kind, seed: seed), let start = area.baseAddress else {
       // What was written of it must not look like entries to whoever reads the area.
       area.initializeMemory(as: UInt8.self, repeating: 0)

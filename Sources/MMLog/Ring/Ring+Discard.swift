@@ -9,8 +9,8 @@ extension Ring {
   func discardOldest() -> Bool {
     var youngerThan: UInt64 = 0
     while let candidate = oldest(.sealed, youngerThan: youngerThan) {
-      if pool.claimUnpinned(candidate.index) {
-        TestPoint.reach(.discardClaimed)
+      if pool.acquireUnpinned(candidate.index) {
+        TestPoint.reach(.discardAcquired)
         countRecordsAsOverwritten(candidate.index)
         TestPoint.reach(.discardCounted)
         free(segment: candidate.index)
@@ -21,14 +21,15 @@ extension Ring {
     return false
   }
 
-  /// Gives up the oldest segment that only flight records are left in. They are no losses. Async-signal-safe.
+  /// Gives up the oldest segment that only flight records are left in. They are no losses.
+  /// Async-signal-safe.
   ///
   /// - Returns: False if there is none.
   @discardableResult
   func recycleOldest() -> Bool {
     var youngerThan: UInt64 = 0
     while let candidate = oldest(.retained, youngerThan: youngerThan) {
-      if pool.claimRetained(candidate.index) {
+      if pool.acquireRetained(candidate.index) {
         free(segment: candidate.index)
         return true
       }
@@ -50,8 +51,8 @@ extension Ring {
     return oldest
   }
 
-  /// Before the segment is emptied: a crash in between counts them although they are still there, which
-  /// is better than the other way round.
+  /// Before the segment is emptied: a crash in between counts them although they are still there,
+  /// which is better than the other way round.
   private func countRecordsAsOverwritten(_ index: Int) {
     guard let header = header(ofSegment: index) else { return }
     let end = header.end == 0 ? geometry.segmentSize : header.end
@@ -65,15 +66,16 @@ extension Ring {
       countLoss(.overwritten, record.level)
       guard record.isFragment else { continue }
       TestPoint.reach(.discardFragmentCounted)
-      // With any of its fragments a record is lost, once. Counted first: another thread that finds it settled may empty
-      // the next of its segments, and then it has to be counted, even if this thread comes to nothing more.
+      // With any of its fragments a record is lost, once. Counted first: another thread that finds
+      // it settled may empty the next of its segments, and then it has to be counted, even if this
+      // thread comes to nothing more.
       let ordinal = record.sharedThread?.ordinal ?? header.thread.ordinal
       if !settledFragments.insert(thread: ordinal, ticks: record.ticks) { uncount(record.level) }
     }
   }
 
-  /// Says that fragments which were written make no record, since the rest found no place. The caller counts it, or
-  /// writes it elsewhere.
+  /// Says that fragments which were written make no record, since the rest found no place. The
+  /// caller counts it, or writes it elsewhere.
   func abandonFragments(thread: UInt32, ticks: UInt64, _ level: Level) {
     if !settledFragments.insert(thread: thread, ticks: ticks) { uncount(level) }
   }

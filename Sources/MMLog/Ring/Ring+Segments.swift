@@ -50,7 +50,8 @@ extension Ring {
     RecordScanner(bytes(ofSegment: index), header, of: identity.session, from: offset, to: end)
   }
 
-  /// Copies a segment as it stands now, by way of the file: its thread may be writing to it, the drainer be emptying it.
+  /// Copies a segment as it stands now, by way of the file: its thread may be writing to it, the
+  /// drainer be emptying it.
   ///
   /// - Parameter copy: As large as a segment.
   /// - Returns: Whether all of it could be read.
@@ -58,7 +59,7 @@ extension Ring {
     readFile(into: copy, at: geometry.offset(ofSegment: index)) == copy.count
   }
 
-  /// The most bytes that one record can have without being fragmented.
+  /// The maximum number of bytes that one record can have without being fragmented.
   var largestRecord: Int { geometry.segmentSize - SegmentLayout.size }
 
   /// Opens a free segment for a thread, or gives nil if there is none. Async-signal-safe.
@@ -68,16 +69,16 @@ extension Ring {
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
     store(generation: generation, ofSegment: index)
     store(
-      place: SegmentLayout.size, SegmentLayout.drained, check: SegmentLayout.drainedCheck,
+      place: SegmentLayout.size, SegmentLayout.drained, checksum: SegmentLayout.drainedChecksum,
       ofSegment: index)
     thread.write(into: segment)
-    store(place: 0, SegmentLayout.end, check: SegmentLayout.endCheck, ofSegment: index)
-    let check = segmentCheck(bytes(ofSegment: index))
-    segment.storeBytes(of: check, toByteOffset: SegmentLayout.check, as: UInt32.self)
+    store(place: 0, SegmentLayout.end, checksum: SegmentLayout.endChecksum, ofSegment: index)
+    let checksum = segmentChecksum(bytes(ofSegment: index))
+    segment.storeBytes(of: checksum, toByteOffset: SegmentLayout.checksum, as: UInt32.self)
     TestPoint.reach(.segmentOpening)
     store(state: SegmentLayout.stateOpen, ofSegment: index)
     // Behind the header and before the first record: where it stands, there was a header.
-    let seed = checkSeed(session: identity.session, generation: generation)
+    let seed = checksumSeed(session: identity.session, generation: generation)
     store(use: SegmentUse.word(SegmentLayout.size, seed: seed), ofSegment: index)
     generationsPublished.add(1, ordering: .acquiringAndReleasing)
     let memory = segment.assumingMemoryBound(to: UInt8.self)
@@ -92,7 +93,7 @@ extension Ring {
   func seal(segment index: Int, end: UnsafeMutablePointer<UInt8>) {
     let segment = address(ofSegment: index)
     let offset = UnsafeMutableRawPointer(end) - segment
-    store(place: offset, SegmentLayout.end, check: SegmentLayout.endCheck, ofSegment: index)
+    store(place: offset, SegmentLayout.end, checksum: SegmentLayout.endChecksum, ofSegment: index)
     TestPoint.reach(.segmentSealing)
     store(state: SegmentLayout.stateSealed, ofSegment: index)
     pool.seal(index)
@@ -101,20 +102,23 @@ extension Ring {
 
   /// Notes that all records before `offset` are in an archive.
   func publish(drained offset: Int, ofSegment index: Int) {
-    // A crash between the two leaves a place that cannot be told; which records are archived, frames say too.
+    // A crash between the two leaves a place that cannot be determined; which records are archived,
+    // frames say too.
     store(
-      place: offset, SegmentLayout.drained, check: SegmentLayout.drainedCheck, ofSegment: index)
+      place: offset, SegmentLayout.drained, checksum: SegmentLayout.drainedChecksum,
+      ofSegment: index)
   }
 
-  /// Notes that the flight records before `offset` of a generation are in an archive, or too old for one.
+  /// Notes that the flight records before `offset` of a generation are in an archive, or too old
+  /// for one.
   func publish(captured offset: Int, ofSegment index: Int, generation: UInt64) {
-    let seed = checkSeed(session: identity.session, generation: generation)
+    let seed = checksumSeed(session: identity.session, generation: generation)
     store(use: SegmentUse.word(offset, seed: seed), ofSegment: index)
   }
 
   /// Up to where that was noted of a generation; where its first record is, if it was not.
   func captured(ofSegment index: Int, generation: UInt64) -> Int {
-    let seed = checkSeed(session: identity.session, generation: generation)
+    let seed = checksumSeed(session: identity.session, generation: generation)
     return SegmentUse.captured(
       mmlog_load_acquire_u64(use(ofSegment: index)), seed: seed, segmentSize: geometry.segmentSize)
       ?? SegmentLayout.size
@@ -128,17 +132,19 @@ extension Ring {
     (base + geometry.use(ofSegment: index)).assumingMemoryBound(to: UInt64.self)
   }
 
-  /// Stores one of the places that change while the rest of a segment's header stays, and its complement.
-  private func store(place: Int, _ offset: Int, check: Int, ofSegment index: Int) {
+  /// Stores one of the places that change while the rest of a segment's header stays, and its
+  /// complement.
+  private func store(place: Int, _ offset: Int, checksum: Int, ofSegment index: Int) {
     let segment = address(ofSegment: index)
     let place = UInt32(place)
     mmlog_store_release_u32((segment + offset).assumingMemoryBound(to: UInt32.self), place)
-    mmlog_store_release_u32((segment + check).assumingMemoryBound(to: UInt32.self), ~place)
+    mmlog_store_release_u32((segment + checksum).assumingMemoryBound(to: UInt32.self), ~place)
   }
 
-  /// Empties a segment that was claimed, and gives it back.
+  /// Empties a segment that was acquired, and gives it back.
   ///
-  /// Writing zeros takes the page faults that a write-back has made due, in place of the next caller.
+  /// Writing zeros takes the page faults that a write-back has made due, in place of the next
+  /// caller.
   func free(segment index: Int) {
     let segment = address(ofSegment: index)
     forget(UInt64(pool.takeFlightCount(index)))
@@ -154,8 +160,8 @@ extension Ring {
     space.segmentFreed()
   }
 
-  /// The lowest generation that is not wholly archived, given the segments that are about to be freed;
-  /// nil if that cannot be told at this moment.
+  /// The lowest generation that is not wholly archived, given the segments that are about to be
+  /// freed; nil if that cannot be determined at this moment.
   func lowestGeneration(besides finished: (Int) -> Bool) -> UInt64? {
     let published = generationsPublished.load(ordering: .acquiring)
     let started = generationsStarted.load(ordering: .acquiring)

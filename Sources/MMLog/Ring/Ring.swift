@@ -6,12 +6,13 @@ import Synchronization
 
 /// The ring file of a session, made and mapped by the process that writes it.
 ///
-/// Proof of `@unchecked Sendable`: the map's words are written by the thread that owns their segment, by
-/// atomic operations, or under the lock named where they are declared.
+/// Proof of `@unchecked Sendable`: the map's words are written by the thread that owns their
+/// segment, by atomic operations, or under the lock named where they are declared.
 final class Ring: @unchecked Sendable {
   let identity: SessionIdentity
   let geometry: RingGeometry
-  /// Records below it are flight records: they stay in the ring until they are captured, or their place is needed.
+  /// Records below it are flight records: they stay in the ring until they are captured, or their
+  /// place is needed.
   let archiveLevel: Level
   let fileName: String
   let pool: SegmentPool
@@ -30,20 +31,24 @@ final class Ring: @unchecked Sendable {
   /// Generations given out, and those whose segment header is written. Equal: none is on its way.
   let generationsStarted = Atomic<UInt64>(0)
   let generationsPublished = Atomic<UInt64>(0)
-  /// Fragmented records that are counted as lost, or are not to be, though fragments of them may still be there.
+  /// Fragmented records that are counted as lost, or are not to be, though fragments of them may
+  /// still be there.
   let settledFragments = FragmentSet()
   private let firstPair: ClockPair
   private let newestPair: Guarded<ClockPair>
 
   /// Makes, allocates, locks and maps the ring of a new session.
   ///
-  /// The file gets its name when it is complete, so that nobody ever sees a ring without a lock or a head. Until then it has none, so
-  /// that a crash leaves nothing; where the file system has no such files, what a crash leaves is swept, see ``UnfinishedRings``.
+  /// The file gets its name when it is complete, so that nobody ever sees a ring without a lock or
+  /// a file header. Until then it has none, so that a crash leaves nothing; where the file system
+  /// has no such files, what a crash leaves is swept, see ``UnfinishedRings``.
   ///
   /// - Parameters:
   ///   - archiveLevel: See ``archiveLevel``.
-  ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment has been started.
-  ///   - recordsCrashes: Whether a fatal signal is to be recorded in it. If so, its handlers have been set.
+  ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment
+  ///     has been started.
+  ///   - recordsCrashes: Whether a fatal signal is to be recorded in it. If so, its handlers have
+  ///     been set.
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
@@ -61,10 +66,11 @@ final class Ring: @unchecked Sendable {
         let mapping = try Self.map(unfinished.file, geometry)
         base = mapping.base
         self.mapping = consume mapping
-        let head = RingHead(identity: identity, geometry: geometry, archiveLevel: archiveLevel)
-        Self.writeHead(at: base, head)
+        let fileHeader = RingHeader(
+          identity: identity, geometry: geometry, archiveLevel: archiveLevel)
+        Self.writeFileHeader(at: base, fileHeader)
         Self.write(firstPair, at: base + RingLayout.firstClockPair)
-        TestPoint.reach(.ringHeadWritten)
+        TestPoint.reach(.ringHeaderWritten)
         try unfinished.finish(in: directory)
         TestPoint.reach(.ringNamed)
       } catch {
@@ -89,8 +95,8 @@ final class Ring: @unchecked Sendable {
   private static func map(
     _ file: borrowing File, _ geometry: RingGeometry
   ) throws(SystemError) -> Mapping {
-    // Allocated, because a store to a sparse page on a full disk would be a SIGBUS; populated, because
-    // the first store to a page would cost the caller a fault.
+    // Allocated, because a store to a sparse page on a full disk would be a SIGBUS; populated,
+    // because the first store to a page would cost the caller a fault.
     try file.allocate(offset: 0, count: geometry.fileSize)
     let mapping = try Mapping(file, count: geometry.fileSize, writable: true)
     try mapping.populateForWriting(offset: 0, count: geometry.fileSize)
@@ -98,14 +104,14 @@ final class Ring: @unchecked Sendable {
     return mapping
   }
 
-  private static func writeHead(at base: UnsafeMutableRawPointer, _ head: RingHead) {
-    let bytes = head.encoded(pageSize: UInt32(Host.pageSize))
+  private static func writeFileHeader(at base: UnsafeMutableRawPointer, _ fileHeader: RingHeader) {
+    let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
     base.copyMemory(from: bytes, byteCount: bytes.count)
     base.storeBytes(of: RingLayout.stateOpen, toByteOffset: RingLayout.state, as: UInt32.self)
   }
 
-  /// Writes a pair in three steps, so that a reader can tell one that a death cut off from one that is
-  /// corrupted: the last word is zero while the others change, and it is stored last.
+  /// Writes a pair in three steps, so that a reader can distinguish one that a death cut off from
+  /// one that is corrupted: the last word is zero while the others change, and it is stored last.
   private static func write(_ pair: ClockPair, at address: UnsafeMutableRawPointer) {
     let bytes = pair.encoded
     let end = (address + ClockPairLayout.ordinal).assumingMemoryBound(to: UInt64.self)
@@ -118,7 +124,8 @@ final class Ring: @unchecked Sendable {
 
   // MARK: - Clocks
 
-  /// Reads the clocks and writes them into the ring, in the slot that does not hold the newest pair.
+  /// Reads the clocks and writes them into the ring, in the slot that does not hold the newest
+  /// pair.
   func readClocks() {
     newestPair.withLock { newest in
       newest = ClockReading.take(ordinal: newest.ordinal &+ 1)
@@ -161,8 +168,8 @@ final class Ring: @unchecked Sendable {
   /// Whether a fatal signal was recorded whose handler has returned: see ``takeSurvivedSignal()``.
   var hasSurvivedSignal: Bool { crashPlace?.hasReturned() ?? false }
 
-  /// Takes the report of such a signal out of the ring, where it would look like the cause of death.
-  /// The ring says that one is to become a record, until ``noteSurvival()``.
+  /// Takes the report of such a signal out of the ring, where it would look like the cause of
+  /// death. The ring says that one is to become a record, until ``noteSurvival()``.
   func takeSurvivedSignal() -> CrashReport? {
     crashPlace?.take()?.withUnsafeBytes { CrashReport($0) }
   }
@@ -172,18 +179,20 @@ final class Ring: @unchecked Sendable {
 
   // MARK: - What others do to the file
 
-  /// Whether pages of the map are gone, and private memory is in their place: the file was cut, or its disk fails.
+  /// Whether pages of the map are gone, and private memory is in their place: the file was cut, or
+  /// its disk fails.
   var hasLostPages: Bool { (containment?.lostPages ?? 0) > 0 }
 
   /// Why the file does not keep records safe any more; nil as long as it does. Some system calls.
   func problem() -> LogError? {
     if hasLostPages {
-      return problem(.damagedFile, "was cut short, or its disk fails: a part of it is lost")
+      return problem(.corruptedFile, "was cut short, or its disk fails: a part of it is lost")
     }
     // What cannot be asked is no reason to give up a ring that works.
     guard let status = try? file?.file.status() else { return nil }
     if status.size < geometry.fileSize {
-      return problem(.damagedFile, "was cut to \(status.size) bytes: what was behind them is lost")
+      return problem(
+        .corruptedFile, "was cut to \(status.size) bytes: what was behind them is lost")
     }
     return isInPlace ? nil : problem(.system, "was removed, renamed or replaced")
   }
@@ -223,13 +232,14 @@ final class Ring: @unchecked Sendable {
 
   // MARK: - The end
 
-  /// Says that the session was closed in order. The ring is removed next, unless records are left in it.
+  /// Says that the session was closed in order. The ring is removed next, unless records are left
+  /// in it.
   func markClosed() {
     base.storeBytes(of: RingLayout.stateClosed, toByteOffset: RingLayout.state, as: UInt32.self)
   }
 
-  /// Notes the number of the newest archive, and how many frames it has, when these are written and before anything of
-  /// them leaves the ring.
+  /// Notes the number of the newest archive, and how many frames it has, when these are written and
+  /// before anything of them leaves the ring.
   func noteArchive(_ number: UInt32, frames: UInt32) {
     let newest = (base + RingLayout.newestArchive).assumingMemoryBound(to: UInt32.self)
     let count = (base + RingLayout.newestFrames).assumingMemoryBound(to: UInt32.self)
@@ -247,13 +257,16 @@ final class Ring: @unchecked Sendable {
     (base + RingLayout.resumed).copyMemory(from: bytes, byteCount: bytes.count)
   }
 
-  /// Leaves the file, and with it the lock, to others. Stores to the ring's memory go nowhere from now on, and are no faults.
+  /// Leaves the file, and with it the lock, to others. Stores to the ring's memory go nowhere from
+  /// now on, and are no faults.
   ///
-  /// For when someone may still be in the middle of one, as in a child of fork somebody will be for ever. Async-signal-safe.
+  /// For when someone may still be in the middle of one, as in a child of fork somebody will be for
+  /// ever. Async-signal-safe.
   func detach() {
     crashPlace?.detach()
     endingPlace?.detach()
-    // The map keeps the file open, too, and so the lock: in a child of fork, where the lock is the parent's.
+    // The map keeps the file open, too, and so the lock: in a child of fork, where the lock is the
+    // parent's.
     Mapping.replaceWithPrivateMemory(base, count: geometry.fileSize)
     file = nil
   }

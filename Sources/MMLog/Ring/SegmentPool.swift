@@ -2,32 +2,33 @@ import CMMLog
 import MMLogSystem
 import Synchronization
 
-/// Which segments are free, open, sealed or being read: the process's own memory of it, which decides;
-/// the ring's headers only tell others.
+/// Which segments are free, open, sealed or being read: the process's own memory of it, which
+/// decides; the ring's headers only inform others.
 ///
-/// Taking and giving back is lock-free and async-signal-safe: a stack of Treiber's kind, its head tagged
-/// against reuse (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986). Last in, first out,
-/// so that a quiet service lives in a few warm pages.
+/// Taking and giving back is lock-free and async-signal-safe: a stack of Treiber's kind, its head
+/// tagged against reuse (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986). Last
+/// in, first out, so that a quiet service lives in a few warm pages.
 ///
-/// Proof of `@unchecked Sendable`: all words behind the pointers are touched by atomic operations only.
+/// Proof of `@unchecked Sendable`: all words behind the pointers are touched by atomic operations
+/// only.
 final class SegmentPool: @unchecked Sendable {
   enum Status: UInt32 {
     case free
     case open
     case sealed
-    /// Sealed, and being drained or discarded by whoever claimed it.
-    case claimed
+    /// Sealed, and being drained or discarded by whoever acquired it.
+    case acquired
     /// Archived but for its flight records, for whose sake it is kept until its place is needed.
     case retained
   }
 
   let count: Int
   /// How many writers may have a segment of their own, so that some are left to go round.
-  private let mostHolders: Int
+  private let maximumHolders: Int
   private let holders = Atomic<Int>(0)
   private let statuses: UnsafeMutablePointer<UInt32>
   private let nexts: UnsafeMutablePointer<UInt32>
-  /// 1 for segments that the drainer is reading although it has no claim on them.
+  /// 1 for segments that the drainer is reading although it has not acquired them.
   private let pins: UnsafeMutablePointer<UInt32>
   /// How many flight records of each segment were passed over, and not captured yet.
   private let flightCounts: UnsafeMutablePointer<UInt32>
@@ -37,7 +38,7 @@ final class SegmentPool: @unchecked Sendable {
 
   init(count: Int) {
     self.count = count
-    mostHolders = max(1, count - max(2, count / 4))
+    maximumHolders = max(1, count - max(2, count / 4))
     statuses = .allocate(capacity: count)
     nexts = .allocate(capacity: count)
     pins = .allocate(capacity: count)
@@ -60,12 +61,13 @@ final class SegmentPool: @unchecked Sendable {
 
   /// Counts a writer that is about to get its first segment; false if there are as many as may be.
   ///
-  /// Counted before it has one: were it the other way round, many threads at once could open all segments, and
-  /// none would ever become free.
+  /// Counted before it has one: were it the other way round, many threads at once could open all
+  /// segments, and none would ever become free.
   ///
-  /// - Parameter isShared: Whether it is the writer for those who have no segment, which always may.
+  /// - Parameter isShared: Whether it is the writer for those who have no segment, which always
+  ///   may.
   func addHolder(isShared: Bool) -> Bool {
-    if holders.add(1, ordering: .relaxed).newValue <= mostHolders || isShared { return true }
+    if holders.add(1, ordering: .relaxed).newValue <= maximumHolders || isShared { return true }
     removeHolder()
     return false
   }
@@ -88,7 +90,7 @@ final class SegmentPool: @unchecked Sendable {
     }
   }
 
-  /// Gives a segment back that was claimed, or open and never used.
+  /// Gives a segment back that was acquired, or open and never used.
   func give(back index: Int) {
     set(index, .free)
     var old = mmlog_load_acquire_u64(head)
@@ -105,42 +107,45 @@ final class SegmentPool: @unchecked Sendable {
     set(index, .sealed)
   }
 
-  /// Claims a sealed segment for draining or discarding; false if another has it.
-  func claim(_ index: Int) -> Bool {
+  /// Acquires a sealed segment for draining or discarding; false if another has it.
+  func acquire(_ index: Int) -> Bool {
     var expected = Status.sealed.rawValue
-    guard mmlog_compare_exchange_u32(statuses + index, &expected, Status.claimed.rawValue) else {
+    guard mmlog_compare_exchange_u32(statuses + index, &expected, Status.acquired.rawValue) else {
       return false
     }
     sealedCount.subtract(1, ordering: .relaxed)
     return true
   }
 
-  /// Claims a sealed segment for the drainer; false if it is not sealed.
+  /// Acquires a sealed segment for the drainer; false if it is not sealed.
   ///
-  /// A thread that has claimed it is waited for, but not for ever: mostly it finds a pin, and gives the segment back. Were that
-  /// passed over, and a younger one of its thread not, the fragments of a record could change their order.
-  func claimInTurn(_ index: Int) -> Bool {
+  /// A thread that has acquired it is waited for, but not for ever: mostly it finds a pin, and
+  /// gives the segment back. Were that passed over, and a younger one of its thread not, the
+  /// fragments of a record could change their order.
+  func acquireInTurn(_ index: Int) -> Bool {
     for _ in 0..<10_000 {
       switch status(index) {
-      case .sealed: if claim(index) { return true }
-      case .claimed: Sleep.nanoseconds(50_000)
+      case .sealed: if acquire(index) { return true }
+      case .acquired: Sleep.nanoseconds(50_000)
       case .free, .open, .retained: return false
       }
     }
     return false
   }
 
-  /// Claims a sealed segment for discarding; false if another has it, or the drainer is reading it.
-  func claimUnpinned(_ index: Int) -> Bool {
-    guard claim(index) else { return false }
-    // Claim, then look at the pin; the drainer pins, then looks for a claim. Both are sequentially
-    // consistent: one of the two sees the other.
+  /// Acquires a sealed segment for discarding; false if another has it, or the drainer is reading
+  /// it.
+  func acquireUnpinned(_ index: Int) -> Bool {
+    guard acquire(index) else { return false }
+    // Acquire, then inspect the pin; the drainer pins, then checks whether it is acquired. Both are
+    // sequentially consistent: one of the two sees the other.
     if mmlog_load_acquire_u32(pins + index) == 0 { return true }
-    unclaim(index)
+    release(index)
     return false
   }
 
-  /// Keeps an open segment from being discarded, should it be sealed, until ``unpin(_:)``; false if it is not open.
+  /// Keeps an open segment from being discarded, should it be sealed, until ``unpin(_:)``; false if
+  /// it is not open.
   func pinOpen(_ index: Int) -> Bool {
     guard status(index) == .open else { return false }
     _ = mmlog_exchange_u32(pins + index, 1)
@@ -153,21 +158,21 @@ final class SegmentPool: @unchecked Sendable {
   /// Lets a pinned segment be discarded.
   func unpin(_ index: Int) { _ = mmlog_exchange_u32(pins + index, 0) }
 
-  /// Gives up a claim: the segment is sealed as before.
-  func unclaim(_ index: Int) {
+  /// Gives an acquired segment back: the segment is sealed as before.
+  func release(_ index: Int) {
     sealedCount.add(1, ordering: .relaxed)
     set(index, .sealed)
   }
 
   // MARK: - Flight records
 
-  /// Keeps a claimed segment for its flight records.
+  /// Keeps an acquired segment for its flight records.
   func retain(_ index: Int) { set(index, .retained) }
 
-  /// Claims a retained segment; false if another has it.
-  func claimRetained(_ index: Int) -> Bool {
+  /// Acquires a retained segment; false if another has it.
+  func acquireRetained(_ index: Int) -> Bool {
     var expected = Status.retained.rawValue
-    return mmlog_compare_exchange_u32(statuses + index, &expected, Status.claimed.rawValue)
+    return mmlog_compare_exchange_u32(statuses + index, &expected, Status.acquired.rawValue)
   }
 
   /// Counts flight records that stay in a segment, or with a negative number such as were captured.

@@ -1,14 +1,15 @@
 import CMMLog
 import MMLogSystem
 
-/// How threads that wait and the drainer wake each other: words that count events, and futexes on them.
+/// How threads that wait and the drainer wake each other: words that count events, and futexes on
+/// them.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
 final class SpaceSignal: @unchecked Sendable {
   /// Counts segments that became free.
   private let freed: UnsafeMutablePointer<UInt32>
   private let waiters: UnsafeMutablePointer<UInt32>
-  /// Counts reasons for the drainer to look.
+  /// Counts reasons for the drainer to check.
   private let requests: UnsafeMutablePointer<UInt32>
   /// 1 while the drainer sleeps.
   private let isDrainerAsleep: UnsafeMutablePointer<UInt32>
@@ -29,13 +30,14 @@ final class SpaceSignal: @unchecked Sendable {
 
   deinit { freed.deallocate() }
 
-  /// Tells waiting threads that a segment is free.
+  /// Informs waiting threads that a segment is free.
   func segmentFreed() {
     _ = mmlog_fetch_add_u32(freed, 1)
     if mmlog_load_acquire_u32(waiters) > 0 { Futex.wake(freed) }
   }
 
-  /// What ``wakeDrainer()`` counts up: for those that can do no more than that, and wake who waits for it.
+  /// What ``wakeDrainer()`` counts up: for those that can do no more than that, and wake who waits
+  /// for it.
   var requestWord: UnsafeMutablePointer<UInt32> { requests }
 
   /// Lets nobody wait any longer: the store is being closed.
@@ -62,26 +64,27 @@ final class SpaceSignal: @unchecked Sendable {
     }
   }
 
-  /// Makes the drainer look now. One system call if it sleeps, none if not.
+  /// Makes the drainer check now. One system call if it sleeps, none if not.
   func wakeDrainer() {
     _ = mmlog_fetch_add_u32(requests, 1)
     if mmlog_exchange_u32(isDrainerAsleep, 0) == 1 { Futex.wake(requests) }
   }
 
-  /// Makes the drainer look now, even if it has just failed: somebody waits for the answer. One system call or two.
+  /// Makes the drainer check now, even if it has just failed: somebody waits for the answer. One
+  /// system call or two.
   func callDrainer() {
     _ = mmlog_fetch_add_u32(calls, 1)
     Futex.wake(calls)
     wakeDrainer()
   }
 
-  /// How often the drainer has been called. To be read before looking.
+  /// How often the drainer has been called. To be read before checking.
   var callCount: UInt32 { mmlog_load_acquire_u32(calls) }
 
-  /// How often the drainer has been asked to look. To be read before looking.
+  /// How often the drainer has been asked to check. To be read before checking.
   var requestCount: UInt32 { mmlog_load_acquire_u32(requests) }
 
-  /// Lets the drainer sleep until it is asked to look, or the time is over.
+  /// Lets the drainer sleep until it is asked to check, or the time is over.
   ///
   /// - Parameter seen: The ``requestCount`` of which everything has been done.
   func drainerSleeps(atMost nanoseconds: Int64, unlessAskedSince seen: UInt32) {
@@ -93,8 +96,8 @@ final class SpaceSignal: @unchecked Sendable {
     mmlog_store_release_u32(isDrainerAsleep, 0)
   }
 
-  /// Lets the drainer rest after a failure, until it is called, or the time is over. Other requests neither wake it nor
-  /// cost a system call.
+  /// Lets the drainer rest after a failure, until it is called, or the time is over. Other requests
+  /// neither wake it nor cost a system call.
   ///
   /// - Parameter seen: The ``callCount`` of which everything has been done.
   func drainerRests(atMost nanoseconds: Int64, unlessCalledSince seen: UInt32) {

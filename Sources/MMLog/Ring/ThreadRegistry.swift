@@ -6,11 +6,11 @@ import Synchronization
 /// What one thread has for one session: its writers and its cache of call sites.
 typealias ThreadBlock = UnsafeMutablePointer<mmlog_thread>
 
-/// The blocks of a session's threads: made at a thread's first log call, left behind at its exit for a later
-/// thread.
+/// The blocks of a session's threads: made at a thread's first log call, left behind at its exit
+/// for a later thread.
 ///
-/// Proof of `@unchecked Sendable`: the list only grows while the session lasts, by compare-and-exchange; a block
-/// belongs to the thread that set its `in_use`.
+/// Proof of `@unchecked Sendable`: the list only grows while the session lasts, by
+/// compare-and-exchange; a block belongs to the thread that set its `in_use`.
 final class ThreadRegistry: @unchecked Sendable {
   private let head: UnsafeMutablePointer<UInt64>
   private let ordinals = Atomic<UInt32>(0)
@@ -36,7 +36,8 @@ final class ThreadRegistry: @unchecked Sendable {
     return nil
   }
 
-  /// Makes what the calling thread needs for `session`. Async-signal-safe; nil if there is no memory.
+  /// Makes what the calling thread needs for `session`. Async-signal-safe; nil if there is no
+  /// memory.
   func attach(to session: UnsafeRawPointer) -> ThreadBlock? {
     guard let block = reuse() ?? link(BlockPool.take()) else { return nil }
     block.pointee.ordinal = nextOrdinal()
@@ -69,7 +70,8 @@ final class ThreadRegistry: @unchecked Sendable {
     }
   }
 
-  /// The calling thread's ordinal in a session; one of its own if it has not logged for it yet. Async-signal-safe.
+  /// The calling thread's ordinal in a session; one of its own if it has not logged for it yet.
+  /// Async-signal-safe.
   func ordinal(in session: UnsafeRawPointer) -> UInt32 {
     if let block = Self.find(session) { return block.pointee.ordinal }
     return nextOrdinal()
@@ -138,9 +140,11 @@ final class ThreadRegistry: @unchecked Sendable {
   }
 }
 
-/// The blocks of the process that no session has, and what happens to a thread's blocks at its exit.
+/// The blocks of the process that no session has, and what happens to a thread's blocks at its
+/// exit.
 enum BlockPool {
-  /// Guards the free list, and keeps a session from ending while a thread that exits seals its segments.
+  /// Guards the free list, and keeps a session from ending while a thread that exits seals its
+  /// segments.
   static let lock = SystemMutex()
   nonisolated(unsafe) private static var free: ThreadBlock?
 
@@ -149,8 +153,8 @@ enum BlockPool {
   /// Makes what would else be made by the first log call.
   static func prepare() { _ = (lock, exitHook) }
 
-  /// A block without a session: one that this thread has left over, one of the free ones, or a new one.
-  /// Async-signal-safe: where the lock is taken, it takes new memory.
+  /// A block without a session: one that this thread has left over, one of the free ones, or a new
+  /// one. Async-signal-safe: where the lock is taken, it takes new memory.
   fileprivate static func take() -> ThreadBlock? {
     var own = mmlog_threads()
     while let block = own {

@@ -1,8 +1,9 @@
 import MMLogStorage
 import MMLogSystem
 
-/// A ring's file until it is complete: locked, and without a name where the file system has such files, so that it goes away with the
-/// process. Elsewhere it has another name until then; see ``UnfinishedRings`` for what a crash leaves.
+/// A ring's file until it is complete: locked, and without a name where the file system has such
+/// files, so that it goes away with the process. Elsewhere it has another name until then; see
+/// ``UnfinishedRings`` for what a crash leaves.
 struct UnfinishedRing: ~Copyable {
   private let lock: LockedFile
   private let name: String
@@ -12,7 +13,8 @@ struct UnfinishedRing: ~Copyable {
   /// The file, to be filled.
   var file: File { _read { yield lock.file } }
 
-  /// Makes the file, and locks it for as long as the process lives: it is how others know that a ring is not a dead one's.
+  /// Makes the file, and locks it for as long as the process lives: it is how others know that a
+  /// ring is not a dead one's.
   ///
   /// - Parameter name: The name that it is to get.
   static func make(

@@ -1,20 +1,25 @@
 import MMLogFormat
 
 extension LogStore.Statistics {
-  /// The numbers in Prometheus's text format (version 0.0.4), for an endpoint of the service: `Content-Type: text/plain; version=0.0.4`.
+  /// The numbers in Prometheus's text format (version 0.0.4), for an endpoint of the service:
+  /// `Content-Type: text/plain; version=0.0.4`.
   ///
-  /// Sizes are in bytes, times in seconds; counters end in `_total`, and begin anew with each process. docs/OPERATIONS.md lists all names.
+  /// Sizes are in bytes, times in seconds; counters end in `_total`, and begin anew with each
+  /// process. docs/OPERATIONS.md lists all names.
   ///
-  /// - Parameter labels: Labels that all samples get, such as `["store": "orders"]`. Values may be any text.
-  /// - Precondition: Labels' names are letters, digits and `_`, begin with neither a digit nor `__`, differ from each other, and are not
-  ///   `level` or `cause`.
+  /// - Parameter labels: Labels that all samples get, such as `["store": "orders"]`. Values may be
+  ///   any text.
+  /// - Precondition: Labels' names are letters, digits and `_`, begin with neither a digit nor
+  ///   `__`, differ from each other, and are not `level` or `cause`.
   public func prometheusText(labels: KeyValuePairs<String, String> = [:]) -> String {
     Self.prometheusText(of: [(self, labels)])
   }
 
-  /// The numbers of several stores in one text: the format wants all samples of a name in one place.
+  /// The numbers of several stores in one text: the format wants all samples of a name in one
+  /// place.
   ///
-  /// - Parameter stores: Each store's numbers, and labels that tell it from the others; see ``prometheusText(labels:)``.
+  /// - Parameter stores: Each store's numbers, and labels that distinguish it from the others; see
+  ///   ``prometheusText(labels:)``.
   public static func prometheusText(
     of stores: [(statistics: LogStore.Statistics, labels: KeyValuePairs<String, String>)]
   ) -> String {
@@ -175,10 +180,10 @@ private let metrics: [Metric] = [
   },
   Metric(.gauge, "mmlog_archives", "Archives of the store's name on the disk.") { $0.archives },
   Metric(.gauge, "mmlog_archive_bytes", "Space that they take.") { $0.archiveBytes },
-  Metric(.gauge, "mmlog_pending_bytes", "Space of those sealed and not marked as uploaded.") {
+  Metric(.gauge, "mmlog_pending_bytes", "Space of those sealed and not uploaded.") {
     $0.pendingBytes
   },
-  Metric(.gauge, "mmlog_uploaded_bytes", "Space of those marked as uploaded.") { $0.uploadedBytes },
+  Metric(.gauge, "mmlog_uploaded_bytes", "Space of those uploaded.") { $0.uploadedBytes },
   Metric(.counter, "mmlog_missed_events_total", "Events that listeners did not keep up with.") {
     $0.missedEvents
   },

@@ -3,15 +3,17 @@ public import MMLogFormat
 extension LogStore {
   /// What the store has done since it was opened, and how it is at this moment.
   ///
-  /// Nothing of it costs a log call anything: what was archived, the drainer has counted when it moved it; what waits is read
-  /// from the ring.
+  /// Nothing of it costs a log call anything: what was archived, the drainer has counted when it
+  /// moved it; what waits is read from the ring.
   ///
-  /// - Complexity: O(bytes in the ring that are not archived yet): some microseconds for a ring that is nearly empty, a
-  ///   millisecond for one of 8 MiB that is full. Reads the ring's file (pread(2)), and waits for nothing that the disk does.
+  /// - Complexity: O(bytes in the ring that are not archived yet): some microseconds for a ring
+  ///   that is nearly empty, a millisecond for one of 8 MiB that is full. Reads the ring's file
+  ///   (pread(2)), and waits for nothing that the disk does.
   public var statistics: Statistics { core.statistics() }
 
-  /// Numbers about a store; see ``LogStore/statistics``. Counts are of this process, since the store was opened, also across a ring that
-  /// was lost and replaced; in a fork's child, since the fork.
+  /// Numbers about a store; see ``LogStore/statistics``. Counts are of this process, since the
+  /// store was opened, also across a ring that was lost and replaced; in a fork's child, since the
+  /// fork.
   public struct Statistics: Equatable, Sendable {
     /// Records and their sizes, by level.
     public struct Records: Equatable, Sendable {
@@ -26,7 +28,8 @@ extension LogStore {
         sizes[Int(level.rawValue)] &+= bytes
       }
 
-      /// How many records of a level there are. One that was large enough to be stored in pieces counts once.
+      /// How many records of a level there are. One that was large enough to be stored in pieces
+      /// counts once.
       public func count(_ level: Level) -> UInt64 { counts[Int(level.rawValue)] }
 
       /// How many bytes the records of a level take in the ring.
@@ -41,17 +44,18 @@ extension LogStore {
 
     /// What was moved from the ring to archives.
     public internal(set) var archived = Records()
-    /// What is in the ring and not in an archive yet. A record that is moved at this moment may be in ``archived`` already, too. Those
-    /// below ``Configuration/archiveLevel`` wait for nothing, and are not counted.
+    /// What is in the ring and not in an archive yet. A record that is moved at this moment may be
+    /// in ``archived`` already, too. Those below ``Configuration/archiveLevel`` wait for nothing,
+    /// and are not counted.
     public internal(set) var waiting = Records()
-    /// How long ago the oldest record was logged that is in no archive yet; nil if there is none. Without trouble it is less than
-    /// ``Configuration/drainInterval``, and the time of a pass.
+    /// How long ago the oldest record was logged that is in no archive yet; nil if there is none.
+    /// Without trouble it is less than ``Configuration/drainInterval``, and the time of a pass.
     public internal(set) var oldestWaiting: Duration?
     /// What was lost, as ``LogStore/losses``.
     public internal(set) var losses = LossLedger()
 
-    /// The size of the ring's segments together, in bytes; 0 if there is no ring: the store is closed, or a fork's child has
-    /// not logged yet.
+    /// The size of the ring's segments together, in bytes; 0 if there is no ring: the store is
+    /// closed, or a fork's child has not logged yet.
     public internal(set) var ringBytes = 0
     /// How many segments the ring has.
     public internal(set) var segments = 0
@@ -60,29 +64,32 @@ extension LogStore {
 
     /// The size of what was archived before it was compressed, in bytes.
     public internal(set) var rawBytes: UInt64 = 0
-    /// How many bytes it takes in archives, with what readers need to understand it; heads, indexes and trailers apart.
+    /// How many bytes it takes in archives, with what readers need to understand it; file headers,
+    /// indexes and trailers apart.
     public internal(set) var writtenBytes: UInt64 = 0
-    /// How often the drainer has looked for records, and moved them.
+    /// How often the drainer has searched for records, and moved them.
     public internal(set) var passes: UInt64 = 0
     /// How many of these passes failed: records stayed in the ring.
     public internal(set) var failedPasses: UInt64 = 0
-    /// When the last pass ended that did not fail, in nanoseconds since 1970; nil if there was none.
+    /// When the last pass ended that did not fail, in nanoseconds since 1970; nil if there was
+    /// none.
     public internal(set) var lastPass: Int64?
-    /// How long ago the drainer gave its last sign of life, which it does at least once a second as long as the disk answers; nil without a
-    /// ring. See ``LogEvent/stalled(_:)``.
+    /// How long ago the drainer gave its last sign of life, which it does at least once a second as
+    /// long as the disk answers; nil without a ring. See ``LogEvent/stalled(_:)``.
     public internal(set) var drainerSilence: Duration?
     /// How often archives were made safe from a power cut.
     public internal(set) var syncs: UInt64 = 0
     /// How often that failed.
     public internal(set) var failedSyncs: UInt64 = 0
 
-    /// How many archives of this store's name there are, of all processes, when the store last looked; see ``LogStore/pendingBytes``.
+    /// How many archives of this store's name there are, of all processes, when the store last
+    /// scanned; see ``LogStore/pendingBytes``.
     public internal(set) var archives = 0
     /// The space that they take, in bytes.
     public internal(set) var archiveBytes = 0
-    /// The space that those take which are sealed and not marked as uploaded, in bytes.
+    /// The space that those take which are sealed and not uploaded, in bytes.
     public internal(set) var pendingBytes = 0
-    /// The space that those take which are marked as uploaded, in bytes.
+    /// The space that those take which are uploaded, in bytes.
     public internal(set) var uploadedBytes = 0
 
     /// How many events listeners and the observer have missed, as ``LogStore/missedEvents``.
@@ -90,7 +97,8 @@ extension LogStore {
 
     init() {}
 
-    /// How many times smaller archives are than what is in them; nil if there is nothing in them yet.
+    /// How many times smaller archives are than what is in them; nil if there is nothing in them
+    /// yet.
     public var compressionRatio: Double? {
       writtenBytes == 0 ? nil : Double(rawBytes) / Double(writtenBytes)
     }

@@ -8,7 +8,7 @@ extension StoreCore {
     statistics.losses = losses
     statistics.drainerSilence = counters.silence
     statistics.missedEvents = events.missedCount
-    let totals = catalogue.totals
+    let totals = catalog.totals
     statistics.archives = totals.count
     statistics.archiveBytes = totals.size
     statistics.pendingBytes = totals.pending
@@ -25,7 +25,8 @@ extension StoreCore {
     return statistics
   }
 
-  /// Reads the ring segment by segment: a ring must not go away meanwhile, and nobody is to wait for more than one.
+  /// Reads the ring segment by segment: a ring must not go away meanwhile, and nobody is to wait
+  /// for more than one.
   private func waitingRecords() -> WaitingRecords {
     var waiting = WaitingRecords(archiveLevel: configuration.archiveLevel)
     let size = geometry.segmentSize

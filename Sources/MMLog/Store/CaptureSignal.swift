@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Counts how often the process was asked to capture its flight records. One word, so that a signal handler can.
+/// Counts how often the process was asked to capture its flight records. One word, so that a signal
+/// handler can.
 enum CaptureSignal {
   private static let requests = Atomic<UInt32>(0)
 

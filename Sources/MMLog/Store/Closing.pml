@@ -1,5 +1,5 @@
 /* Closing a store while others log, for spin: a log call makes its writer busy and then reads the gate; closing changes the
- * gate, makes a barrier on all threads, and then looks who is busy. Tools/torture model checks it.
+ * gate, makes a barrier on all threads, and then checks who is busy. Tools/torture model checks it.
  *
  *   Caller      the hot path of Logger, mmlog_begin_busy, mmlog_gate_is_open, mmlog_end_busy
  *   Closer      StoreCore.close, LabelTable.setGates, Session.waitForWriters, Session.shutDown

@@ -2,8 +2,8 @@ public import MMLogFormat
 public import MMLogStorage
 import MMLogSystem
 
-/// What a log call does when no segment of the ring is free: the archive cannot be written as fast as
-/// records come, or not at all.
+/// What a log call does when no segment of the ring is free: the archive cannot be written as fast
+/// as records come, or not at all.
 public enum FullRingPolicy: Equatable, Sendable {
   /// Wait for a free segment, so long at most; then drop the record and count it.
   ///
@@ -11,8 +11,8 @@ public enum FullRingPolicy: Equatable, Sendable {
   case wait(upTo: Duration)
   /// Drop the record, and count it.
   case dropNewest
-  /// Give up the oldest segment that is not being archived at the moment, and count its records as lost: a
-  /// flight recorder.
+  /// Give up the oldest segment that is not being archived at the moment, and count its records as
+  /// lost: a flight recorder.
   case overwriteOldest
 }
 
@@ -20,45 +20,51 @@ extension LogStore {
   /// How a store works. Every setting has a default that suits a service; all are checked before
   /// anything is allocated.
   public struct Configuration: Sendable {
-    /// Size of the mapped file that records are written into, in bytes, rounded up to whole segments. From 256 KiB
-    /// to 4 GiB; default 8 MiB.
+    /// Size of the mapped file that records are written into, in bytes, rounded up to whole
+    /// segments. From 256 KiB to 4 GiB; default 8 MiB.
     ///
     /// What the ring holds is what the service can log while the disk stands still.
     public var ringSize = 8 << 20
 
-    /// Size of a segment of the ring, in bytes: a multiple of 4096, from 4 KiB to 16 MiB; nil (the default): a 64th of
-    /// the ring, from 4 KiB to 256 KiB.
+    /// Size of a segment of the ring, in bytes: a multiple of 4096, from 4 KiB to 16 MiB; nil (the
+    /// default): a 64th of the ring, from 4 KiB to 256 KiB.
     ///
-    /// A log call that takes a new segment takes some ten times as long as others: with large segments, few do. But each
-    /// thread that logs holds one. Three quarters of the segments can be held so; further threads share one,
-    /// under a lock. The ring must have room for eight segments.
+    /// A log call that takes a new segment takes some ten times as long as others: with large
+    /// segments, few do. But each thread that logs holds one. Three quarters of the segments can be
+    /// held so; further threads share one, under a lock. The ring must have room for eight
+    /// segments.
     public var segmentSize: Int?
 
-    /// Size of the part of the ring that holds the static parts of log statements, in bytes: a multiple of
-    /// 4096, from 4 KiB to 64 MiB; default 256 KiB, enough for about two thousand log statements.
+    /// Size of the part of the ring that holds the static parts of log statements, in bytes: a
+    /// multiple of 4096, from 4 KiB to 64 MiB; default 256 KiB, enough for about two thousand log
+    /// statements.
     ///
     /// When it is full, records carry their static part themselves: larger and slower, not lost.
     public var dictionarySize = 256 << 10
 
     /// Where the ring is, if not beside the archives. Default: nil.
     ///
-    /// On a tmpfs such as `/dev/shm` no write-back ever disturbs a log call, and the ring survives the process but
-    /// not the machine.
+    /// On a tmpfs such as `/dev/shm` no write-back ever disturbs a log call, and the ring survives
+    /// the process but not the machine.
     public var ringDirectory: String?
 
-    /// When an archive is closed and the next begun. Default: at 64 MiB or 24 hours. See ``LogStore/setRotation(_:)``.
+    /// When an archive is closed and the next begun. Default: at 64 MiB or 24 hours. See
+    /// ``LogStore/setRotation(_:)``.
     public var rotation = Rotation()
 
-    /// Whether the first archive of a session goes behind what the last archive of the store's directory holds already, in the same
-    /// file. Default: false, so that what is sealed never changes.
+    /// Whether the first archive of a session goes behind what the last archive of the store's
+    /// directory holds already, in the same file. Default: false, so that what is sealed never
+    /// changes.
     ///
-    /// For programs that start often and log little, which else would leave a file each time. It is done if that archive is
-    /// sealed, has room and time left by ``rotation``, and is neither marked as uploaded, held nor claimed; and if ``shouldSeal`` does
-    /// not object. An uploader has to claim what it sends; see ``LogStore/claim(_:by:for:)``.
+    /// For programs that start often and log little, which else would leave a file each time. It is
+    /// done if that archive is sealed, has room and time left by ``rotation``, and is neither
+    /// uploaded, pinned nor leased; and if ``shouldSeal`` does not object. An uploader has to
+    /// acquire a lease on what it sends; see ``LogStore/acquireLease(on:by:for:)``.
     public var resumeLastArchive = false
 
-    /// With ``resumeLastArchive``: whether an archive is to stay as it is, so that a new one is begun. Default: nil, no. Called once for
-    /// each session, by the store's own thread, before its first record is archived; should not take long.
+    /// With ``resumeLastArchive``: whether an archive is to stay as it is, so that a new one is
+    /// begun. Default: nil, no. Called once for each session, by the store's own thread, before its
+    /// first record is archived; should not take long.
     public var shouldSeal: (@Sendable (ArchiveInfo) -> Bool)?
 
     /// The same as ``Rotation/size`` of ``rotation``.
@@ -71,76 +77,86 @@ extension LogStore {
     /// ``LogStore/setRetention(_:)``.
     public var retention = Retention()
 
-    /// How many bytes of archives that are not marked as uploaded are told by ``LogEvent/pendingReached(_:)``. 0, the
-    /// default: none.
+    /// How many bytes of archives that are not uploaded are reported by
+    /// ``LogEvent/pendingReached(_:)``. 0, the default: none.
     public var pendingThreshold = 0
 
-    /// How many bytes of archives are told by ``LogEvent/sizeReached(_:)``. 0, the default: none.
+    /// How many bytes of archives are reported by ``LogEvent/sizeReached(_:)``. 0, the default:
+    /// none.
     public var sizeThreshold = 0
 
-    /// Is told what the store does, from its opening on, and keeps archives from being deleted. Default: nobody. Held until the
-    /// store is closed.
+    /// Is notified of what the store does, from its opening on, and keeps archives from being
+    /// deleted. Default: nobody. Held until the store is closed.
     public var observer: (any LogStoreObserver)?
 
-    /// How hard archives are compressed: 0 (not at all), or by column and with zlib from 1 (fastest) to 9 (smallest).
-    /// Default 1, with which one processor keeps up with several busy threads; more than that pays for text only.
+    /// How hard archives are compressed: 0 (not at all), or by column and with zlib from 1
+    /// (fastest) to 9 (smallest). Default 1, with which one processor keeps up with several busy
+    /// threads; more than that pays for text only.
     public var compressionLevel = 1
 
     /// What to do when the ring is full. Default: wait up to a second.
     public var fullRing = FullRingPolicy.wait(upTo: .seconds(1))
 
-    /// How long a record may stay in the ring before it is moved to the archive: from 10 ms to an hour; default
-    /// one second. Nothing of a process's death depends on it.
+    /// How long a record may stay in the ring before it is moved to the archive: from 10 ms to an
+    /// hour; default one second. Nothing of a process's death depends on it.
     public var drainInterval = Duration.seconds(1)
 
-    /// How often the archive is made safe from a power cut, if there is anything new: at least ``drainInterval``; nil
-    /// (the default): only by ``LogStore/flush(_:within:)`` and when an archive is closed.
+    /// How often the archive is made safe from a power cut, if there is anything new: at least
+    /// ``drainInterval``; nil (the default): only by ``LogStore/flush(_:within:)`` and when an
+    /// archive is closed.
     public var syncInterval: Duration?
 
-    /// From which level on a record's archive frame is made safe from a power cut as soon as it is written, which is
-    /// within ``drainInterval``; nil (the default): none.
+    /// From which level on a record's archive frame is made safe from a power cut as soon as it is
+    /// written, which is within ``drainInterval``; nil (the default): none.
     public var syncLevel: Level?
 
     /// Who is shown records besides; nil: nobody. Other modules have names for it.
     package var echo: (any RecordEchoSettings)?
 
     /// How often limits are applied if nothing else is a reason to. A minute, but in tests.
-    package var keepingInterval = Duration.seconds(60)
+    package var maintenanceInterval = Duration.seconds(60)
 
-    /// After how long without a sign of life the drainer is said to stand still. Five seconds, but in tests.
+    /// After how long without a sign of life the drainer is said to stand still. Five seconds, but
+    /// in tests.
     package var stallTime = Duration.seconds(5)
 
     /// Whether SIGBUS is handled in the ring's memory. Default: true.
     ///
-    /// The kernel raises it when a mapped page cannot be had: somebody has cut the ring's file, or its disk fails. With this, such a
-    /// page becomes ordinary memory, the caller goes on, and the store moves to a new ring; without it, the process dies. The
-    /// handler is set when the first store is opened, and goes on to the one that was set before; a handler that is set later has to do
-    /// likewise.
+    /// The kernel raises it when a mapped page cannot be had: somebody has cut the ring's file, or
+    /// its disk fails. With this, such a page becomes ordinary memory, the caller goes on, and the
+    /// store moves to a new ring; without it, the process dies. The handler is set when the first
+    /// store is opened, and goes on to the one that was set before; a handler that is set later has
+    /// to do likewise.
     public var containsFaults = true
 
-    /// Whether fatal signals are recorded: SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS. Default: false.
+    /// Whether fatal signals are recorded: SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and
+    /// SIGSYS. Default: false.
     ///
-    /// Their handler writes signal, address, registers and return addresses into the ring, with the build ids of the programs that they
-    /// are in, and calls the handler that was there before, Swift's own included. `mmlog-decode --last-crash` shows it. The handlers
-    /// are set when the first store that asks for it is opened; handlers that are set later have to go on to them. Threads that log
-    /// get 64 KiB of stack for them, unless they have some. Of the stores of a process the first eight to be opened get a record.
+    /// Their handler writes signal, address, registers and return addresses into the ring, with the
+    /// build ids of the programs that they are in, and calls the handler that was there before,
+    /// Swift's own included. `mmlog-decode --last-crash` shows it. The handlers are set when the
+    /// first store that asks for it is opened; handlers that are set later have to go on to them.
+    /// Threads that log get 64 KiB of stack for them, unless they have some. Of the stores of a
+    /// process the first eight to be opened get a record.
     public var recordsCrashes = false
 
     /// Whether SIGTERM, SIGINT and SIGHUP are noted in the ring when they end the process. Default:
     /// true.
     ///
-    /// So a service that is stopped by them does not look like one that crashed. A handler is set for
-    /// each of them whose action is the default one when a store is opened. It notes signal, sender
-    /// and time in the rings of all open stores, restores the default action, and raises the signal
-    /// again: the process ends as it would without it. A service that handles or ignores a signal
-    /// itself, sooner or later, is not disturbed; a handler that is set later, and calls this one,
-    /// decides alone what happens.
+    /// So a service that is stopped by them does not look like one that crashed. A handler is set
+    /// for each of them whose action is the default one when a store is opened. It notes signal,
+    /// sender and time in the rings of all open stores, restores the default action, and raises the
+    /// signal again: the process ends as it would without it. A service that handles or ignores a
+    /// signal itself, sooner or later, is not disturbed; a handler that is set later, and calls
+    /// this one, decides alone what happens.
     public var recordsTermination = true
 
-    /// Whether the ring has a place for ``Logger/recordInSignalHandler(_:_:number:file:function:line:)`` and C's `mmlog_signal_write`.
-    /// Default: false; nothing can be recorded by these then.
+    /// Whether the ring has a place for
+    /// ``Logger/recordInSignalHandler(_:_:number:file:function:line:)`` and C's
+    /// `mmlog_signal_write`. Default: false; nothing can be recorded by these then.
     ///
-    /// It takes one segment, of which half at least is kept free, so that a handler can write though the ring is full.
+    /// It takes one segment, of which half at least is kept free, so that a handler can write
+    /// though the ring is full.
     public var servesSignalHandlers = false
 
     /// The level of labels for which nothing else is set. Default: `info`.
@@ -148,27 +164,33 @@ extension LogStore {
 
     /// From which level on records go into archives. Default: `trace`, all.
     ///
-    /// With a higher one than ``level``, the ring is a flight recorder: records below it cost their callers the same and survive the process
-    /// too, but they stay in the ring, where the newest take the oldest ones' place. No archive has them, unless they are *captured*: by
-    /// a record of ``captureLevel``, by ``LogStore/capture(reason:within:)``, or because the process dies. The decoder marks them. The ring should have
-    /// room for what is logged in ``captureTime``.
+    /// With a higher one than ``level``, the ring is a flight recorder: records below it cost their
+    /// callers the same and survive the process too, but they stay in the ring, where the newest
+    /// take the oldest ones' place. No archive has them, unless they are *captured*: by a record of
+    /// ``captureLevel``, by ``LogStore/capture(reason:within:)``, or because the process dies. The
+    /// decoder marks them. The ring should have room for what is logged in ``captureTime``.
     public var archiveLevel = Level.trace
 
-    /// The level from which on a record has what led to it captured, within ``drainInterval``. Default: `error`; nil: none has.
+    /// The level from which on a record has what led to it captured, within ``drainInterval``.
+    /// Default: `error`; nil: none has.
     public var captureLevel: Level? = .error
 
-    /// How far back a capture goes, and how long a record below ``archiveLevel`` is kept at all: from 1 ms to a day; default one
-    /// minute. After a crash, all that is left in the ring counts; what a capture found too old is not.
+    /// How far back a capture goes, and how long a record below ``archiveLevel`` is kept at all:
+    /// from 1 ms to a day; default one minute. After a crash, all that is left in the ring counts;
+    /// what a capture found too old is not.
     public var captureTime = Duration.seconds(60)
 
-    /// What ``Privacy/auto`` means for values that are neither numbers nor Booleans: `public`, `private` (the default) or `hash`.
+    /// What ``Privacy/auto`` means for values that are neither numbers nor Booleans: `public`,
+    /// `private` (the default) or `hash`.
     public var autoPrivacy = Privacy.private
 
-    /// Whether the store's directories may belong to another user, or let every user make and remove files.
+    /// Whether the store's directories may belong to another user, or let every user make and
+    /// remove files.
     ///
-    /// Default: false. Then they have to belong to the process's user or to root, and if every user can write to them, they
-    /// have to be sticky, as `/tmp` and `/dev/shm` are: anyone else could remove logs, or plant some. Group members count as
-    /// trusted, and so does the way to the directory. See `chmod(1)`.
+    /// Default: false. Then they have to belong to the process's user or to root, and if every user
+    /// can write to them, they have to be sticky, as `/tmp` and `/dev/shm` are: anyone else could
+    /// remove logs, or plant some. Group members count as trusted, and so does the way to the
+    /// directory. See `chmod(1)`.
     public var allowsUntrustedDirectory = false
 
     /// A configuration with all defaults.

@@ -6,8 +6,8 @@ import Synchronization
 
 /// The store's one background thread: moves records from the ring to archives.
 ///
-/// Proof of `@unchecked Sendable`: what is not atomic or under a lock belongs to the drainer's thread, and to
-/// whoever closes the store after that thread has ended.
+/// Proof of `@unchecked Sendable`: what is not atomic or under a lock belongs to the drainer's
+/// thread, and to whoever closes the store after that thread has ended.
 final class Drainer: @unchecked Sendable {
   private struct RotationRequests {
     var waiting: [@Sendable (Result<ArchiveInfo?, LogError>) -> Void] = []
@@ -24,7 +24,8 @@ final class Drainer: @unchecked Sendable {
   private let syncInterval: Int64?
   private let syncLevels: UInt8
   private var rows = RowBuilder()
-  /// How far each segment's present use is taken: the greatest ticks, and the number of the next entry.
+  /// How far each segment's present use is taken: the greatest ticks, and the number of the next
+  /// entry.
   private var progress: [UInt64: (ticks: UInt64, number: UInt64)] = [:]
   private var lowestGeneration: UInt64 = 0
   /// Segments that were opened later are left for the next pass.
@@ -41,7 +42,7 @@ final class Drainer: @unchecked Sendable {
   private var lastSync: UInt64 = 0
   private var needsSync = false
   private var retryDelay: Int64 = 0
-  /// Told of each archive that was closed, with its path.
+  /// Receives each archive that was closed, with its path.
   private let archiveClosed: @Sendable (String) -> Void
   private let settings: StoreSettings
   private let rotations = Guarded(RotationRequests())
@@ -49,7 +50,7 @@ final class Drainer: @unchecked Sendable {
   private var taken: [@Sendable (Result<ArchiveInfo?, LogError>) -> Void] = []
   /// ``Reopening/count`` when the files were opened.
   private var reopened = Reopening.count
-  /// Paths of archives that the store has not been told of.
+  /// Paths of archives that the store has not been notified of.
   private var newlyClosed: [String] = []
   private var isFilling = false
 
@@ -97,17 +98,18 @@ final class Drainer: @unchecked Sendable {
     }
   }
 
-  /// Taken during a pass. A fork waits for it a little: a child whose parent was in the middle of one may
-  /// find a lock of the Swift runtime taken for ever.
+  /// Taken during a pass. A fork waits for it a little: a child whose parent was in the middle of
+  /// one may find a lock of the Swift runtime taken for ever.
   let passLock = SystemMutex()
 
   /// Starts the thread.
   ///
   /// - Parameters:
   ///   - first: What the thread does before anything else.
-  ///   - survived: Called when a record is to be made of a fatal signal that the process has survived.
-  ///   - ringIsLost: Told why the ring cannot be used any more, at most once a second; whether another has come in its
-  ///     place, so that there is no need to ask again.
+  ///   - survived: Called when a record is to be made of a fatal signal that the process has
+  ///     survived.
+  ///   - ringIsLost: Receives why the ring cannot be used any more, at most once a second; whether
+  ///     another has come in its place, so that there is no need to ask again.
   func start(
     first: @escaping @Sendable () -> Void = {},
     survived: @escaping @Sendable () -> Void = {},
@@ -166,10 +168,10 @@ final class Drainer: @unchecked Sendable {
     thread?.join()
   }
 
-  /// Moves everything, says that the session is closed, and closes the last archive. After ``stop()``, when no
-  /// one logs any more.
+  /// Moves everything, says that the session is closed, and closes the last archive. After
+  /// ``stop()``, when no one logs any more.
   func finish() throws(LogError) {
-    defer { tellClosed() }
+    defer { reportClosed() }
     do {
       // Whatever their ticks: processors' counters may differ by a little.
       try drain(until: .max)
@@ -194,14 +196,16 @@ final class Drainer: @unchecked Sendable {
   /// Has what follows written where the store's path leads now.
   func expectMove() { series.expectMove() }
 
-  /// Counts one loss for each segment of which something is left that cannot be read. How many records it was, nobody knows.
+  /// Counts one loss for each segment of which something is left that cannot be read. How many
+  /// records it was, nobody knows.
   private func countLostSegments() {
     guard session.ring.hasLostPages else { return }
     let left = session.ring.pool.busyCount
-    if left > 0 { session.ring.countLoss(.damaged, .critical, UInt64(left)) }
+    if left > 0 { session.ring.countLoss(.corrupted, .critical, UInt64(left)) }
   }
 
-  /// Answers those who still wait for a flush, and ends the echo. After ``finish()``, or its failure.
+  /// Answers those who still wait for a flush, and ends the echo. After ``finish()``, or its
+  /// failure.
   func settle(_ failure: LogError?) {
     let waiting = rotations.withLock { requests in
       defer { requests = RotationRequests(isOver: true) }
@@ -224,8 +228,8 @@ final class Drainer: @unchecked Sendable {
     defer { counters.endSigns() }
     while true {
       counters.giveSign()
-      levels.look()
-      if lookAroundIfDue() {
+      levels.poll()
+      if checkIfDue() {
         // The loop goes on with a lost ring: threads may still wait for a segment.
         if !isReplaced, let problem = session.ring.problem() { isReplaced = ringIsLost(problem) }
         collectSurvivedSignal()
@@ -266,7 +270,7 @@ final class Drainer: @unchecked Sendable {
     if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
     session.ring.take(lossesWithoutRing)
     series.settings.rotation = settings.current.rotation
-    tellFilling()
+    reportFilling()
     var failure: LogError?
     do {
       try drain(until: mmlog_ticks())
@@ -285,7 +289,7 @@ final class Drainer: @unchecked Sendable {
       if let failure { answerRotations(.failure(failure)) }
       retryDelay = min(max(retryDelay * 2, 50_000_000), 1_000_000_000)
     }
-    tellClosed()
+    reportClosed()
     reportLosses()
     counters.endPass(failed: failure != nil)
     flushes.serve(ticket, failure)
@@ -293,8 +297,8 @@ final class Drainer: @unchecked Sendable {
 
   /// Once a second, and when pages of the ring are lost for the first time: reads the clocks.
   ///
-  /// - Returns: Whether it is time to look after the ring.
-  private func lookAroundIfDue() -> Bool {
+  /// - Returns: Whether it is time to check the ring.
+  private func checkIfDue() -> Bool {
     let now = Clock.monotonic()
     let isNews = session.ring.hasLostPages && !knowsOfLostPages
     guard now &- lastReading >= 1_000_000_000 || isNews else { return false }
@@ -330,7 +334,7 @@ final class Drainer: @unchecked Sendable {
     answerRotations(.success(archive))
   }
 
-  private func tellClosed() {
+  private func reportClosed() {
     for path in newlyClosed { archiveClosed(path) }
     newlyClosed = []
   }
@@ -340,8 +344,8 @@ final class Drainer: @unchecked Sendable {
     taken = []
   }
 
-  /// Tells once that the ring is three quarters full, until it is less than half full.
-  private func tellFilling() {
+  /// Reports once that the ring is three quarters full, until it is less than half full.
+  private func reportFilling() {
     let pool = session.ring.pool
     let part = Double(pool.busyCount) / Double(pool.count)
     if part >= 0.75 && !isFilling { events.send(.ringFilling(part)) }
@@ -381,19 +385,20 @@ final class Drainer: @unchecked Sendable {
 
   /// Moves all records that are committed now, frame by frame.
   ///
-  /// - Parameter cutoff: Later ones are left, so that frames overlap as little as possible, and no record is
-  ///   taken whose thread has an earlier one that was committed just after its segment was looked at.
+  /// - Parameter cutoff: Later ones are left, so that frames overlap as little as possible, and no
+  ///   record is taken whose thread has an earlier one that was committed just after its segment
+  ///   was inspected.
   private func drain(until cutoff: UInt64) throws(SystemError) {
-    // Segments are looked at one after the other, and meanwhile a thread may go on in one that was passed over
-    // as free, and then in one that is still to come. The fragments of a record have the same ticks: only this
-    // keeps their order.
+    // Segments are inspected one after the other, and meanwhile a thread may go on in one that was
+    // passed over as free, and then in one that is still to come. The fragments of a record have
+    // the same ticks: only this keeps their order.
     newestGeneration = session.ring.generationsStarted.load(ordering: .acquiring)
     let limit = session.policy == .overwriteOldest ? session.ring.pool.count / 4 : .max
     while true {
-      if try moveFrame(cutoff, mostClaims: limit) { continue }
+      if try moveFrame(cutoff, maximumAcquired: limit) { continue }
       if limit == .max { break }
       // What is left may be in younger segments.
-      if try !moveFrame(cutoff, mostClaims: .max) { break }
+      if try !moveFrame(cutoff, maximumAcquired: .max) { break }
     }
     // What was discarded is not freed here.
     if progress.count > 2 * session.ring.pool.count {
@@ -403,22 +408,25 @@ final class Drainer: @unchecked Sendable {
 
   /// Moves one frame's worth of records, and frees the segments that are then empty.
   ///
-  /// - Parameter mostClaims: How many sealed segments it may keep from being discarded meanwhile.
+  /// - Parameter maximumAcquired: How many sealed segments it may keep from being discarded
+  ///   meanwhile.
   /// - Returns: Whether it moved any.
-  private func moveFrame(_ cutoff: UInt64, mostClaims: Int) throws(SystemError) -> Bool {
+  private func moveFrame(_ cutoff: UInt64, maximumAcquired: Int) throws(SystemError) -> Bool {
     counters.giveSign()
-    var claimed: Set<Int> = []
+    var acquired: Set<Int> = []
     var pinned: [Int] = []
     defer {
       for index in pinned { session.ring.pool.unpin(index) }
-      for index in claimed { session.ring.pool.unclaim(index) }
+      for index in acquired { session.ring.pool.release(index) }
     }
-    var collector = FrameCollector(runs(&claimed, &pinned, atMost: mostClaims), cutoff: cutoff)
+    var collector = FrameCollector(
+      runs(&acquired, &pinned, atMost: maximumAcquired), cutoff: cutoff)
     rows.removeAll()
     var fields = FrameHeader(.records)
     fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
-    // The oldest first: of those that are retained for flight records, threads may take the oldest at any moment.
-    let finished = collector.runs.filter { $0.isEmpty && claimed.contains($0.index) }
+    // The oldest first: of those that are retained for flight records, threads may take the oldest
+    // at any moment.
+    let finished = collector.runs.filter { $0.isEmpty && acquired.contains($0.index) }
       .sorted { $0.header.generation < $1.header.generation }
     let emptied = Set(finished.map(\.index))
     if !rows.isEmpty {
@@ -437,17 +445,17 @@ final class Drainer: @unchecked Sendable {
     }
     publish(collector)
     TestPoint.reach(.drainerPublished)
-    claimed.subtract(emptied)
+    acquired.subtract(emptied)
     for run in finished { free(run) }
     TestPoint.reach(.drainerFreed)
     try series.rotateIfDue(dictionary: session.ring.dictionary)
     return !rows.isEmpty
   }
 
-  /// What is to be moved, from where the last frame ended. Sealed segments are claimed, so that nobody discards
-  /// them meanwhile; open ones are pinned, should they be sealed meanwhile.
+  /// What is to be moved, from where the last frame ended. Sealed segments are acquired, so that
+  /// nobody discards them meanwhile; open ones are pinned, should they be sealed meanwhile.
   private func runs(
-    _ claimed: inout Set<Int>, _ pinned: inout [Int], atMost limit: Int
+    _ acquired: inout Set<Int>, _ pinned: inout [Int], atMost limit: Int
   ) -> [SegmentRun] {
     let ring = session.ring
     let newest = generationLimit(limit)
@@ -456,17 +464,17 @@ final class Drainer: @unchecked Sendable {
       if ring.pool.pinOpen(index) {
         pinned.append(index)
       } else {
-        guard ring.pool.claimInTurn(index) else { continue }
-        claimed.insert(index)
+        guard ring.pool.acquireInTurn(index) else { continue }
+        acquired.insert(index)
       }
-      let run = run(index, isSealed: claimed.contains(index))
+      let run = run(index, isSealed: acquired.contains(index))
       if let run, run.header.generation <= newest { runs.append(run) }
     }
     return runs
   }
 
-  /// The newest generation that may be in a frame which claims so many sealed segments at most: a flight recorder
-  /// needs others that it can discard, however long the disk stands still.
+  /// The newest generation that may be in a frame that acquires so many sealed segments at most: a
+  /// flight recorder needs others that it can discard, however long the disk stands still.
   private func generationLimit(_ limit: Int) -> UInt64 {
     let ring = session.ring
     if limit >= ring.pool.count { return newestGeneration }
@@ -491,7 +499,8 @@ final class Drainer: @unchecked Sendable {
 
   private func publish(_ collector: borrowing FrameCollector) {
     for run in collector.runs where run.taken > run.header.drained {
-      // Before a crash could leave them to be forgotten without being counted: it is the other way round that is none.
+      // Before a crash could leave them to be forgotten without being counted: it is the other way
+      // round that is none.
       flight?.note(run)
       session.ring.publish(drained: run.taken, ofSegment: run.index)
       progress[run.header.generation] = (run.lastTicks, run.number ?? 0)
@@ -500,8 +509,8 @@ final class Drainer: @unchecked Sendable {
 
   private func free(_ run: SegmentRun) {
     progress[run.header.generation] = nil
-    if !run.damage.isEmpty {
-      session.ring.countLoss(.damaged, .critical, UInt64(run.damage.count))
+    if !run.corruption.isEmpty {
+      session.ring.countLoss(.corrupted, .critical, UInt64(run.corruption.count))
     }
     if flight?.retain(run.index) != true { session.ring.free(segment: run.index) }
   }

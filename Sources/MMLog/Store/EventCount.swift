@@ -14,7 +14,7 @@ final class EventCount: @unchecked Sendable {
 
   deinit { word.deallocate() }
 
-  /// To be read before one looks whether there is anything to do.
+  /// To be read before one checks whether there is anything to do.
   var current: UInt32 { mmlog_load_acquire_u32(word) }
 
   /// Wakes those who wait.
@@ -23,7 +23,8 @@ final class EventCount: @unchecked Sendable {
     Futex.wake(word)
   }
 
-  /// Waits until there was another event since `seen`, for so many nanoseconds at most; now and then less.
+  /// Waits until there was another event since `seen`, for so many nanoseconds at most; now and
+  /// then less.
   func wait(since seen: UInt32, atMost nanoseconds: Int64) {
     _ = Futex.wait(word, expected: seen, timeout: nanoseconds)
   }

@@ -20,11 +20,11 @@ final class EventHub: Sendable {
   }
 
   /// So many events wait for a listener.
-  private static let most = 256
+  private static let maximum = 256
 
   /// - Parameters:
   ///   - startup: What happened before anyone could listen.
-  ///   - observer: Is told of these, too.
+  ///   - observer: Is notified of these, too.
   init(startup: [LogEvent], observer: (any LogStoreObserver)?) {
     self.startup = startup
     self.observer = observer.map { ObserverQueue($0) }
@@ -36,16 +36,17 @@ final class EventHub: Sendable {
     missedByStreams.load(ordering: .relaxed) + (observer?.missedCount ?? 0)
   }
 
-  /// A stream of what happened at the start, and of all events from now on; the first one begins with all since the start. A
-  /// listener that does not keep up misses the oldest.
+  /// A stream of what happened at the start, and of all events from now on; the first one begins
+  /// with all since the start. A listener that does not keep up misses the oldest.
   func stream() -> AsyncStream<LogEvent> {
-    AsyncStream(bufferingPolicy: .bufferingNewest(Self.most)) { continuation in
+    AsyncStream(bufferingPolicy: .bufferingNewest(Self.maximum)) { continuation in
       let key = nextKey.add(1, ordering: .relaxed).newValue
       continuation.onTermination = { [weak self] _ in
         self?.state.withLock { _ = $0.listeners?.removeValue(forKey: key) }
       }
       let isOpen = state.withLock { state in
-        // Under the lock, so that what comes next comes behind it. Nobody has the stream yet, to end it meanwhile.
+        // Under the lock, so that what comes next comes behind it. Nobody has the stream yet, to
+        // end it meanwhile.
         for event in startup + (state.unheard ?? []) { continuation.yield(event) }
         state.unheard = nil
         state.listeners?[key] = continuation
@@ -57,7 +58,7 @@ final class EventHub: Sendable {
 
   func send(_ event: LogEvent) {
     let listeners = state.withLock { state in
-      if let unheard = state.unheard { state.unheard = unheard.suffix(Self.most - 1) + [event] }
+      if let unheard = state.unheard { state.unheard = unheard.suffix(Self.maximum - 1) + [event] }
       return state.all
     }
     // Not under the lock: a listener may end inside `yield`.

@@ -3,8 +3,8 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Leaves records below the archives' level in the ring, and captures them: moves those of the last time into an archive, in
-/// frames of their own.
+/// Leaves records below the archives' level in the ring, and captures them: moves those of the last
+/// time into an archive, in frames of their own.
 ///
 /// For one thread at a time: the drainer's.
 final class FlightRecorder {
@@ -42,7 +42,7 @@ final class FlightRecorder {
     newestTicks[run.header.generation] = run.lastTicks
   }
 
-  /// Keeps a claimed segment if there are flight records in it; false if it is to be freed.
+  /// Keeps an acquired segment if there are flight records in it; false if it is to be freed.
   func retain(_ index: Int) -> Bool {
     guard ring.pool.flightCount(index) > 0 else { return false }
     ring.pool.retain(index)
@@ -56,7 +56,7 @@ final class FlightRecorder {
     var reserve = ring.pool.count / 4 - ring.pool.freeCount
     for index in 0..<ring.pool.count where ring.pool.status(index) == .retained {
       let generation = ring.generation(ofSegment: index)
-      if newestTicks[generation] ?? 0 < oldest, ring.pool.claimRetained(index) {
+      if newestTicks[generation] ?? 0 < oldest, ring.pool.acquireRetained(index) {
         ring.free(segment: index)
         reserve -= 1
       }
@@ -90,7 +90,8 @@ final class FlightRecorder {
 
   // MARK: - Capturing
 
-  /// Moves flight records of the last time into archives, if there is a reason to. All that they stand between is archived already.
+  /// Moves flight records of the last time into archives, if there is a reason to. All that they
+  /// stand between is archived already.
   ///
   /// - Returns: Why it did, and how many records it were; nil if there was no reason.
   func captureIfDue(to series: ArchiveSeries) throws(SystemError) -> (
@@ -129,16 +130,16 @@ final class FlightRecorder {
     var (open, sealed, retained) = ([Int](), [Int](), [Int]())
     defer {
       for index in retained { pool.retain(index) }
-      for index in sealed { pool.unclaim(index) }
+      for index in sealed { pool.release(index) }
       for index in open { pool.unpin(index) }
     }
     // In the order of what becomes of a segment, so that none is passed over while it does.
     for index in batch {
       if pool.pinOpen(index) {
         open.append(index)
-      } else if pool.claimInTurn(index) {
+      } else if pool.acquireInTurn(index) {
         sealed.append(index)
-      } else if pool.claimRetained(index) {
+      } else if pool.acquireRetained(index) {
         retained.append(index)
       }
     }
@@ -150,7 +151,8 @@ final class FlightRecorder {
     return count
   }
 
-  /// What is to be captured of a segment: no more than what has been drained, so that what is archived of it is in an earlier frame.
+  /// What is to be captured of a segment: no more than what has been drained, so that what is
+  /// archived of it is in an earlier frame.
   private func run(_ index: Int, since oldest: UInt64) -> SegmentRun? {
     guard ring.state(ofSegment: index) != SegmentLayout.stateFree,
       let header = ring.header(ofSegment: index), !header.isFree,
@@ -166,7 +168,7 @@ final class FlightRecorder {
       })
   }
 
-  /// Archives runs, frame by frame. What they passed over is too old, and is given up.
+  /// Archives runs, frame by frame. What they passed over is too old, and is evicted.
   private func move(
     _ runs: [SegmentRun], to series: ArchiveSeries
   ) throws(SystemError) -> Int {

@@ -6,8 +6,8 @@ import MMLogSystem
 ///
 /// A label's state lives as long as the process, since loggers are plain values that point to it.
 ///
-/// Proof of `@unchecked Sendable`: list and rules are touched under the lock; what a label points to is touched by
-/// atomic operations once it is published.
+/// Proof of `@unchecked Sendable`: list and rules are touched under the lock; what a label points
+/// to is touched by atomic operations once it is published.
 final class LabelTable: @unchecked Sendable {
   typealias Pointer = LabelList.Pointer
   typealias Label = LabelList.Label
@@ -31,7 +31,8 @@ final class LabelTable: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - store: The store, as its labels point to it.
-  ///   - session: The one that goes on, into whose ring a new label is entered; nil if there is none.
+  ///   - session: The one that goes on, into whose ring a new label is entered; nil if there is
+  ///     none.
   func state(of name: String, store: UnsafeRawPointer, _ session: Session?) -> Pointer {
     lock.withLock {
       if let known = labels[name] { return known }
@@ -41,7 +42,8 @@ final class LabelTable: @unchecked Sendable {
     }
   }
 
-  /// Takes over a label that was made without a store, or belonged to one that is closed. It may be here already: then there are two of that name.
+  /// Takes over a label that was made without a store, or belonged to one that is closed. It may be
+  /// here already: then there are two of that name.
   func adopt(_ label: Label, store: UnsafeRawPointer, _ session: Session?) {
     lock.withLock { add(label, store, session) }
   }
@@ -86,8 +88,8 @@ final class LabelTable: @unchecked Sendable {
   /// What somebody outside says now.
   var overrides: [LevelOverride] { lock.withLock { outsideRules } }
 
-  /// Sets levels as somebody outside wants them, of labels to come too. Where no rule says anything, labels have the level that the
-  /// program has set.
+  /// Sets levels as somebody outside wants them, of labels to come too. Where no rule says
+  /// anything, labels have the level that the program has set.
   ///
   /// - Returns: Whether that is something new.
   func override(_ new: [LevelOverride]) -> Bool {

@@ -2,17 +2,19 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Has levels be what somebody outside asks for in the ring's control page, for as long as that says.
+/// Has levels be what somebody outside asks for in the ring's control page, for as long as that
+/// says.
 ///
 /// For one thread at a time: the drainer's.
 final class LevelControl {
   private let ring: Ring
   private let labels: LabelTable
   private let events: EventHub
-  /// The request that holds, and when something of it ends: nanoseconds since the machine was started.
+  /// The request that holds, and when something of it ends: nanoseconds since the machine was
+  /// started.
   private var request: LevelRequest
   private var nextExpiry = UInt64.max
-  private var knownHeads: (UInt64, UInt64)?
+  private var knownHeaders: (UInt64, UInt64)?
   private var lastPublishing: UInt64 = 0
 
   /// Takes along what holds already, into the ring of a session that comes in another's place.
@@ -26,15 +28,15 @@ final class LevelControl {
   }
 
   /// Does what is asked for, and ends what is over. Some loads if there is nothing to do.
-  func look() {
-    let heads = ring.levelRequestHeads
-    let isKnown = knownHeads.map { $0 == heads } ?? false
+  func poll() {
+    let fileHeaders = ring.levelRequestHeaders
+    let isKnown = knownHeaders.map { $0 == fileHeaders } ?? false
     if !isKnown, let newest = ring.newestLevelRequest(), newest.ordinal != request.ordinal {
       request = newest
       apply()
-      knownHeads = heads
-    } else if !isKnown, heads.0 | heads.1 == 0 {
-      knownHeads = heads
+      knownHeaders = fileHeaders
+    } else if !isKnown, fileHeaders.0 | fileHeaders.1 == 0 {
+      knownHeaders = fileHeaders
     }
     if Clock.sinceBoot() >= nextExpiry { apply() }
     publishIfDue()
@@ -46,7 +48,7 @@ final class LevelControl {
     let isNews = labels.override(active)
     nextExpiry = Self.nextExpiry(of: active)
     labels.publishLevels(in: ring)
-    // Last: whoever waits for it looks at the levels next.
+    // Last: whoever waits for it inspects the levels next.
     ring.acknowledge(levelRequest: request.ordinal)
     if isNews { events.send(.levelsSet(active.map(\.rule))) }
   }
@@ -55,7 +57,7 @@ final class LevelControl {
     overrides.map(\.expiry).filter { $0 > 0 }.min() ?? .max
   }
 
-  /// Once a second: programs change levels without telling.
+  /// Once a second: programs change levels without notice.
   private func publishIfDue() {
     let now = Clock.monotonic()
     guard now &- lastPublishing >= 1_000_000_000 else { return }

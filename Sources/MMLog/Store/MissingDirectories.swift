@@ -1,6 +1,7 @@
 import MMLogSystem
 
-/// The directories on some paths that are not there: those that a store makes, and removes again should it not open.
+/// The directories on some paths that are not there: those that a store makes, and removes again
+/// should it not open.
 struct MissingDirectories {
   /// The deepest first.
   private var paths: [String] = []
@@ -8,7 +9,8 @@ struct MissingDirectories {
   init(above wanted: [String]) {
     for path in wanted {
       var rest = path
-      // What is not there cannot be opened; what cannot be opened for another reason is not made either.
+      // What is not there cannot be opened; what cannot be opened for another reason is not made
+      // either.
       while !rest.isEmpty, Self.isMissing(rest) {
         paths.append(rest)
         let parent = Self.parent(of: rest)

@@ -2,17 +2,18 @@ public import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// Is told what a store does, one thing after the other, on a thread of its own: it may call any method of the store, and
-/// take its time. When 1024 events wait for it, it misses the oldest.
+/// Is notified of what a store does, one thing after the other, on a thread of its own: it may call
+/// any method of the store, and take its time. When 1024 events wait for it, it misses the oldest.
 public protocol LogStoreObserver: AnyObject, Sendable {
   /// Something happened.
   func handle(_ event: LogEvent)
 
   /// Whether a limit may delete an archive. If not, it is asked again the next time.
   ///
-  /// Who needs longer than a second for the answer is taken to agree, so that an observer that hangs cannot fill the disk:
-  /// to be sure to keep an archive, ``LogStore/hold(_:because:)``. Deletions that the program asks for are not asked about. While the
-  /// store is being closed, nobody is asked and no limit deletes anything: the next start goes on with that.
+  /// Who needs longer than a second for the answer is taken to agree, so that an observer that
+  /// hangs cannot fill the disk: to be sure to keep an archive, ``LogStore/pin(_:because:)``.
+  /// Deletions that the program asks for are not asked about. While the store is being closed,
+  /// nobody is asked and no limit deletes anything: the next start goes on with that.
   func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool
 }
 
@@ -21,11 +22,11 @@ extension LogStoreObserver {
   public func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool { true }
 }
 
-/// What an observer has still to be told, and the thread that tells it.
+/// What an observer has still to be notified of, and the thread that notifies it.
 final class ObserverQueue: Sendable {
   private enum Item {
     case event(LogEvent)
-    case question(ArchiveInfo, RetentionRule, Answer<Bool>)
+    case question(ArchiveInfo, RetentionRule, Promise<Bool>)
   }
 
   private struct State {
@@ -52,10 +53,11 @@ final class ObserverQueue: Sendable {
 
   func send(_ event: LogEvent) { put(.event(event)) }
 
-  /// The observer's answer; true if it does not come in time, and false if nobody is to wait for it any more.
+  /// The observer's answer; true if it does not come in time, and false if nobody is to wait for it
+  /// any more.
   func ask(_ archive: ArchiveInfo, _ rule: RetentionRule) -> Bool {
     guard isAsking.load(ordering: .acquiring) else { return false }
-    let answer = Answer<Bool>()
+    let answer = Promise<Bool>()
     put(.question(archive, rule, answer))
     let deadline = Clock.monotonic() &+ UInt64(Self.patience)
     while isAsking.load(ordering: .acquiring) {
@@ -70,7 +72,8 @@ final class ObserverQueue: Sendable {
 
   func stopAsking() { isAsking.store(false, ordering: .releasing) }
 
-  /// Lets the thread end when everything has been told. Does not wait for it: the observer may be who calls.
+  /// Lets the thread end when everything has been reported. Does not wait for it: the observer may
+  /// be who calls.
   func finish() {
     state.withLock { $0.isOver = true }
     calls.advance()
@@ -84,7 +87,8 @@ final class ObserverQueue: Sendable {
         state.items.removeFirst()
         missed.add(1, ordering: .relaxed)
       }
-      // At the first event, and in a fork's child again. If there can be no thread now, the next event tries.
+      // At the first event, and in a fork's child again. If there can be no thread now, the next
+      // event tries.
       if state.thread == nil {
         state.thread = try? Thread(name: "mmlog-observer") { [self] in run() }
       }
@@ -103,7 +107,7 @@ final class ObserverQueue: Sendable {
         switch item {
         case .event(let event): observer.handle(event)
         case .question(let archive, let rule, let answer):
-          answer.give(observer.mayDelete(archive, for: rule))
+          answer.fulfill(observer.mayDelete(archive, for: rule))
         }
       }
       if !items.isEmpty { continue }

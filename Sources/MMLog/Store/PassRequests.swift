@@ -2,7 +2,8 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// What is asked of a thread that works in passes, and how far it has come: who asks waits for a pass that begins afterwards.
+/// What is asked of a thread that works in passes, and how far it has come: who asks waits for a
+/// pass that begins afterwards.
 final class PassRequests: Sendable {
   private let newest = Atomic<UInt64>(0)
   private let served = Guarded<(ticket: UInt64, failure: LogError?)>((0, nil))
@@ -19,13 +20,13 @@ final class PassRequests: Sendable {
   ///
   /// - Parameters:
   ///   - ticket: The newest request when it began; `.max` if there will be no other.
-  ///   - failure: What they are to be told.
+  ///   - failure: What they get.
   func serve(_ ticket: UInt64, _ failure: LogError?) {
     served.withLock { $0 = (ticket, failure) }
     passes.advance()
   }
 
-  /// Lets nobody wait any longer: they are told what the last pass told.
+  /// Lets nobody wait any longer: they get what the last pass reported.
   func end() {
     served.withLock { $0.ticket = .max }
     passes.advance()
@@ -35,7 +36,7 @@ final class PassRequests: Sendable {
   ///
   /// - Parameters:
   ///   - limit: How long to wait at most, in nanoseconds.
-  ///   - call: Makes the thread look.
+  ///   - call: Makes the thread check.
   /// - Throws: what the pass failed with, or `timedOut`, which says that it took longer.
   func wait(
     atMost limit: Int64, for call: () -> Void, else timedOut: @autoclosure () -> String

@@ -6,7 +6,8 @@ package protocol RecordEchoSettings: Sendable {
   func begin(_ identity: SessionIdentity) -> any RecordEcho
 }
 
-/// Shows a session's records. This module only gives them away: what makes text of them lies above it.
+/// Shows a session's records. This module only gives them away: what makes text of them lies above
+/// it.
 ///
 /// Called on the drainer's thread, which must not be kept from its work.
 package protocol RecordEcho: AnyObject {
@@ -14,7 +15,8 @@ package protocol RecordEcho: AnyObject {
   ///
   /// - Parameters:
   ///   - rows: The records. To be copied.
-  ///   - dictionary: The session's call sites and labels: the same as the last time, and maybe more behind them.
+  ///   - dictionary: The session's call sites and labels: the same as the last time, and maybe more
+  ///     behind them.
   ///   - clock: Turns the records' ticks into time.
   func take(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ clock: TickClock)

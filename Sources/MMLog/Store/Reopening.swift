@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Counts how often all files of the process were asked to be reopened. One word, so that a signal handler can.
+/// Counts how often all files of the process were asked to be reopened. One word, so that a signal
+/// handler can.
 enum Reopening {
   private static let requests = Atomic<UInt32>(0)
 

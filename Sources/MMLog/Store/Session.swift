@@ -6,9 +6,9 @@ import Synchronization
 
 /// One life of a store in one process: its ring, who writes into it, and who drains it.
 ///
-/// A store has one from its opening to its closing; a child of `fork()` gets its own at its first log call.
-/// A session's object is never deallocated: a log call may have found it just before its end. What is large in
-/// it is freed by ``shutDown()``; some three kilobytes are left.
+/// A store has one from its opening to its closing; a child of `fork()` gets its own at its first
+/// log call. A session's object is never deallocated: a log call may have found it just before its
+/// end. What is large in it is freed by ``shutDown()``; some three kilobytes are left.
 final class Session: Sendable {
   let ring: Ring
   let sites: CallSiteTable
@@ -41,7 +41,8 @@ final class Session: Sendable {
     signalLanes?.reserve(self)
   }
 
-  /// Frees the map and the tables, when no log call works with them any more, and gives up the lock.
+  /// Frees the map and the tables, when no log call works with them any more, and gives up the
+  /// lock.
   func shutDown() {
     sites.free()
     overflow.free()
@@ -49,9 +50,9 @@ final class Session: Sendable {
   }
 
   /// Makes locks free that a thread may have had which a fork's child does not have.
-  func reinitialiseLocks() {
-    ring.dictionaryLock.reinitialise()
-    overflow.lock.reinitialise()
+  func reinitializeLocks() {
+    ring.dictionaryLock.reinitialize()
+    overflow.lock.reinitialize()
   }
 
   /// How long a thread may wait for a free segment.
@@ -103,15 +104,16 @@ final class Session: Sendable {
   ///
   /// - Returns: False if one still is after a second: it may be stopped, or be the caller itself.
   func waitForWriters() -> Bool {
-    let canTell = MemoryBarrier.allThreads()
-    // Without it, what the others have stored is seen at some time, and this is far more than it takes.
-    if !canTell { Sleep.nanoseconds(10_000_000) }
+    let hasBarrier = MemoryBarrier.allThreads()
+    // Without it, what the others have stored is seen at some time, and this is far more than it
+    // takes.
+    if !hasBarrier { Sleep.nanoseconds(10_000_000) }
     for round in 0..<1000 {
       // Half of the time is for the ring to get space.
       if round == 500 { ring.space.endWaiting() }
       var busy = signalLanes?.isBusy ?? false
       threads.forEach { busy = busy || WriterRoom.isBusy($0) }
-      if !busy { return canTell }
+      if !busy { return hasBarrier }
       Sleep.nanoseconds(1_000_000)
     }
     return false

@@ -4,10 +4,11 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// What a store is, behind ``LogStore`` and its loggers. It lives as long as the process, because loggers
-/// are plain values that point to it; what is large in it goes away with its session.
+/// What a store is, behind ``LogStore`` and its loggers. It lives as long as the process, because
+/// loggers are plain values that point to it; what is large in it goes away with its session.
 ///
-/// Proof of `@unchecked Sendable`: `open` is changed under `lock`, or in a fork's child by its only thread.
+/// Proof of `@unchecked Sendable`: `open` is changed under `lock`, or in a fork's child by its only
+/// thread.
 final class StoreCore: @unchecked Sendable {
   /// A session and what serves it, from opening to closing.
   struct Open {
@@ -22,26 +23,26 @@ final class StoreCore: @unchecked Sendable {
   let labels: LabelTable
   let settings: StoreSettings
   /// Another one in a fork's child.
-  private(set) var catalogue: Catalogue
+  private(set) var catalog: Catalog
   private(set) var events: EventHub
   private(set) var counters = DrainCounters()
   /// Nil in a fork's child until it is needed, and after the store's end. Under `lock`.
-  private var openKeeper: Keeper?
+  private var openMaintenance: Maintenance?
   let recovered: [RecoveredSession]
   let lock = SystemMutex()
   private(set) var open: Open?
   /// Sessions that come to their end: log calls do not find them any more. Under `lock`.
   private var ending: [Session] = []
   private var isDrainerPaused = false
-  private var isKeeperPaused = false
+  private var isMaintenancePaused = false
   /// Whether a lost ring could not be replaced at the last try. Under `lock`.
   private var isReplacementFailing = false
   /// The store that was opened before this one: see ``StoreRegistry``.
   var older: StoreCore?
   /// The open session again, for log calls, which cannot take a lock: its address, or 0.
   ///
-  /// A call may read it just before the store is closed, and use it just after. Therefore a session's object
-  /// stays for ever, and ``Session/shutDown()`` frees what is large in it.
+  /// A call may read it just before the store is closed, and use it just after. Therefore a
+  /// session's object stays for ever, and ``Session/shutDown()`` frees what is large in it.
   private let sessionAddress = Atomic<UInt>(0)
   private var isClosed = false
   /// Set in a fork's child: the next log call opens a ring of its own.
@@ -49,7 +50,8 @@ final class StoreCore: @unchecked Sendable {
   private let nextReopening = Atomic<UInt64>(0)
   /// Records that were lost while there was no ring to count them in. The next ring takes them.
   private let lossesWithoutRing = LossCounters()
-  /// What sessions that have ended counted, for those who ask: their archives tell it, no others. Under `lock`.
+  /// What sessions that have ended counted, for those who ask: their archives report it, no others.
+  /// Under `lock`.
   private var earlierLosses = LossLedger()
   /// The thread that is opening a ring, or 0: a signal handler on top of it must not wait for it.
   private let reopener = Atomic<Int32>(0)
@@ -61,7 +63,7 @@ final class StoreCore: @unchecked Sendable {
     self.name = name
     self.configuration = configuration
     settings = StoreSettings(configuration)
-    catalogue = Catalogue(of: directory, store: name)
+    catalog = Catalog(of: directory, store: name)
     geometry = try Self.check(directory, name, configuration)
     if configuration.containsFaults { try StoreRegistry.prepareContainment() }
     if configuration.recordsCrashes { try StoreRegistry.prepareCrashRecorder() }
@@ -76,7 +78,7 @@ final class StoreCore: @unchecked Sendable {
           + (problems + wrong.map(Self.error(ofLevelRule:))).map { .failed($0) },
         observer: configuration.observer)
       publish(try makeSession())
-      try startKeeper()
+      try startMaintenance()
     } catch {
       missing.removeAgain()
       throw error
@@ -135,7 +137,8 @@ final class StoreCore: @unchecked Sendable {
 
   /// Makes a ring and starts a drainer for it. Leaves nothing behind if it fails.
   ///
-  /// - Parameter old: A session in whose place it comes, and which its drainer first brings to an end.
+  /// - Parameter old: A session in whose place it comes, and which its drainer first brings to an
+  ///   end.
   private func makeSession(after old: Open? = nil) throws(LogError) -> Open {
     let identity = try Self.makeIdentity(name)
     let rings = try Self.openDirectory(
@@ -149,12 +152,12 @@ final class StoreCore: @unchecked Sendable {
       let series = ArchiveSeries(
         in: try Self.openDirectory(directory, configuration), identity,
         configuration.archiveSettings)
-      let keeper = lockedKeeper()
-      keeper.begin(identity.session)
+      let maintenance = lockedMaintenance()
+      maintenance.begin(identity.session)
       let drainer = Drainer(
         session, series, events, LevelControl(ring, labels, events), configuration, settings,
         lossesWithoutRing, counters
-      ) { keeper.archiveClosed($0) }
+      ) { maintenance.archiveClosed($0) }
       try drainer.start(
         first: { [self] in if let old { retire(old) } },
         survived: { [self] in noteSurvivedSignals(of: session, waits: false) },
@@ -168,24 +171,24 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
-  /// The store's keeper; the caller has the lock.
-  private func lockedKeeper() -> Keeper {
-    if let openKeeper { return openKeeper }
-    let new = Keeper(
-      catalogue, configuration, settings, events, counters, recovered: recovered, known: problems)
-    openKeeper = new
+  /// The store's maintenance thread; the caller has the lock.
+  private func lockedMaintenance() -> Maintenance {
+    if let openMaintenance { return openMaintenance }
+    let new = Maintenance(
+      catalog, configuration, settings, events, counters, recovered: recovered, known: problems)
+    openMaintenance = new
     return new
   }
 
-  /// What looks after the archives.
-  var keeper: Keeper { lock.withLock { lockedKeeper() } }
+  /// What maintains the archives.
+  var maintenance: Maintenance { lock.withLock { lockedMaintenance() } }
 
   /// Who hands archives on; nil once the store is closed.
-  var uploads: UploadQueue? { lock.withLock { isClosed ? nil : lockedKeeper().uploads } }
+  var uploads: UploadQueue? { lock.withLock { isClosed ? nil : lockedMaintenance().uploads } }
 
-  private func startKeeper() throws(LogError) {
+  private func startMaintenance() throws(LogError) {
     do throws(LogError) {
-      try lockedKeeper().start()
+      try lockedMaintenance().start()
     } catch {
       try? close()
       throw error
@@ -278,13 +281,13 @@ final class StoreCore: @unchecked Sendable {
     }
     guard needsReopening.load(ordering: .acquiring), !isClosed else { return }
     do {
-      // It is there already if only the keeper could not be started.
+      // It is there already if only the maintenance thread could not be started.
       if open == nil {
         let new = try makeSession()
         TestPoint.reach(.forkReopened)
         publish(new)
       }
-      try lockedKeeper().start()
+      try lockedMaintenance().start()
       needsReopening.store(false, ordering: .releasing)
     } catch {
       nextReopening.store(Clock.monotonic() + 1_000_000_000, ordering: .relaxed)
@@ -312,7 +315,8 @@ final class StoreCore: @unchecked Sendable {
 
   /// The shared state of a label's loggers.
   func label(_ name: String) -> LabelTable.Pointer {
-    // All under the lock: a label must not come with the gate of a session that is closed meanwhile.
+    // All under the lock: a label must not come with the gate of a session that is closed
+    // meanwhile.
     lock.withLock { labels.state(of: name, store: address, open?.session) }
   }
 
@@ -352,12 +356,12 @@ final class StoreCore: @unchecked Sendable {
     }
     guard let open = beginClosing() else { return }
     defer {
-      let keeper = lock.withLock {
-        defer { openKeeper = nil }
-        return openKeeper
+      let maintenance = lock.withLock {
+        defer { openMaintenance = nil }
+        return openMaintenance
       }
-      keeper?.stop()
-      catalogue.forget()
+      maintenance?.stop()
+      catalog.forget()
       events.finish()
     }
     try end(open)
@@ -365,7 +369,8 @@ final class StoreCore: @unchecked Sendable {
 
   /// Ends a session that log calls do not find any more.
   ///
-  /// - Parameter isReplaced: Whether the store goes on with another, because the ring or all of the directory was lost.
+  /// - Parameter isReplaced: Whether the store goes on with another, because the ring or all of the
+  ///   directory was lost.
   private func end(_ open: Open, isReplaced: Bool = false) throws(LogError) {
     let session = open.session
     TestPoint.reach(.closeBegun)
@@ -384,14 +389,16 @@ final class StoreCore: @unchecked Sendable {
       if isQuiet {
         session.shutDown()
       } else {
-        // Someone is in the middle of a log call, and may be for long: it ends in memory of no meaning.
+        // Someone is in the middle of a log call, and may be for long: it ends in memory of no
+        // meaning.
         session.ring.detach()
       }
     }
     session.ring.markClosed()
     TestPoint.reach(.closeMarked)
     do {
-      // What is there now may be another's. Not before the thread that works in the directory has ended.
+      // What is there now may be another's. Not before the thread that works in the directory has
+      // ended.
       if isReplaced {
         _ = try Self.openDirectory(directory, configuration)
         open.drainer.expectMove()
@@ -425,8 +432,8 @@ final class StoreCore: @unchecked Sendable {
 
   // MARK: - Fatal signals
 
-  /// Makes ordinary records of fatal signals that did not end the process, so that they are not taken
-  /// for what does later.
+  /// Makes ordinary records of fatal signals that did not end the process, so that they are not
+  /// taken for what does later.
   ///
   /// - Parameter waits: Whether for room in the ring. The drainer makes that room, and must not.
   private func noteSurvivedSignals(of session: Session, waits: Bool) {
@@ -447,8 +454,8 @@ final class StoreCore: @unchecked Sendable {
 
   // MARK: - A ring that is lost
 
-  /// Opens another ring in place of one that somebody has damaged or taken away; on the drainer's thread of the old one. The new
-  /// one's drainer will bring the old session to its end.
+  /// Opens another ring in place of one that somebody has corrupted or taken away; on the drainer's
+  /// thread of the old one. The new one's drainer will bring the old session to its end.
   ///
   /// - Returns: Whether there is another. If not, it is to be tried again later.
   private func replaceSession(_ session: Session, because problem: LogError) -> Bool {
@@ -468,7 +475,8 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
-  /// Brings a session to its end that another has come in place of; on the drainer's thread of the new one.
+  /// Brings a session to its end that another has come in place of; on the drainer's thread of the
+  /// new one.
   private func retire(_ old: Open) {
     do throws(LogError) {
       try end(old, isReplaced: true)
@@ -495,7 +503,7 @@ final class StoreCore: @unchecked Sendable {
     try settings.change(body)
     lock.withLock {
       open?.drainer.settingsChanged()
-      openKeeper?.settingsChanged()
+      openMaintenance?.settingsChanged()
     }
   }
 
@@ -508,7 +516,7 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
-  func archives() throws(LogError) -> [ArchiveInfo] { try keeper.archives() }
+  func archives() throws(LogError) -> [ArchiveInfo] { try maintenance.archives() }
 
   /// Deletes archives because the program asks for it.
   func remove(
@@ -521,7 +529,7 @@ final class StoreCore: @unchecked Sendable {
     let isFree = { (archive: ArchiveInfo) in
       !needed.contains(archive.session) && mayGo(archive)
     }
-    try catalogue.delete(archives.map(\.fileName), if: isFree) { _, outcome in
+    try catalog.delete(archives.map(\.fileName), if: isFree) { _, outcome in
       switch outcome {
       case .deleted(let archive):
         removed.append(archive)
@@ -530,7 +538,7 @@ final class StoreCore: @unchecked Sendable {
       case .spared: break
       }
     }
-    try catalogue.emptyTrash()
+    try catalog.emptyTrash()
     if let failure { throw failure }
     return removed
   }
@@ -540,22 +548,23 @@ final class StoreCore: @unchecked Sendable {
   /// Lets the drainer end its pass, if that is soon, and begin no other. The caller has the lock.
   func pauseDrainer() {
     isDrainerPaused = open?.drainer.passLock.tryLock(atMost: 100_000_000) ?? false
-    isKeeperPaused = openKeeper?.passLock.tryLock(atMost: 100_000_000) ?? false
+    isMaintenancePaused = openMaintenance?.passLock.tryLock(atMost: 100_000_000) ?? false
   }
 
   /// Lets the drainer go on. In the parent, by the thread that forked.
   func resumeDrainer() {
     if isDrainerPaused { open?.drainer.passLock.unlock() }
-    if isKeeperPaused { openKeeper?.passLock.unlock() }
-    (isDrainerPaused, isKeeperPaused) = (false, false)
+    if isMaintenancePaused { openMaintenance?.passLock.unlock() }
+    (isDrainerPaused, isMaintenancePaused) = (false, false)
   }
 
   /// Gives up the parent's session, in the child of a fork. The caller has taken the labels' lock.
   func detachInChild() {
-    lock.reinitialise()
-    settings.lock.reinitialise()
+    lock.reinitialize()
+    settings.lock.reinitialize()
     reopener.store(0, ordering: .relaxed)
-    // Should the parent die before it has closed them: whoever recovers their rings must not wait for this process.
+    // Should the parent die before it has closed them: whoever recovers their rings must not wait
+    // for this process.
     for session in ending { session.ring.detach() }
     ending = []
     guard let old = open else { return }
@@ -564,20 +573,20 @@ final class StoreCore: @unchecked Sendable {
     lossesWithoutRing.clear()
     // Stores of a log call that forked in its middle, and of nobody else, end in private memory.
     old.session.ring.detach()
-    old.session.reinitialiseLocks()
+    old.session.reinitializeLocks()
     labels.setGatesLocked(nil)
     // Its threads are gone, maybe in the middle of something: it is never touched again.
     _ = Unmanaged.passRetained(old.drainer)
-    if let openKeeper { _ = Unmanaged.passRetained(openKeeper) }
+    if let openMaintenance { _ = Unmanaged.passRetained(openMaintenance) }
     _ = Unmanaged.passRetained(events)
     _ = Unmanaged.passRetained(counters)
-    _ = Unmanaged.passRetained(catalogue)
-    openKeeper = nil
+    _ = Unmanaged.passRetained(catalog)
+    openMaintenance = nil
     open = nil
     sessionAddress.store(0, ordering: .releasing)
     events = EventHub(startup: [], observer: configuration.observer)
     counters = DrainCounters()
-    catalogue = Catalogue(of: directory, store: name)
+    catalog = Catalog(of: directory, store: name)
     if !isClosed { needsReopening.store(true, ordering: .releasing) }
     TestPoint.reach(.forkDetached)
   }

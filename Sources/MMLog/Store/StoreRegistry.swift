@@ -4,9 +4,10 @@ import MMLogSystem
 
 /// All stores of the process: keeps them alive, and takes them through `fork()`.
 ///
-/// In a fork's child, Swift's runtime must not be asked for the type of anything: another thread may have been
-/// asking when the process was copied, and its lock is never released. Hence a list made by hand, not an array:
-/// what goes over an array is generic, and in a debug build looks its types up.
+/// In a fork's child, Swift's runtime must not be asked for the type of anything: another thread
+/// may have been asking when the process was copied, and its lock is never released. Hence a list
+/// made by hand, not an array: what goes over an array is generic, and in a debug build looks its
+/// types up.
 enum StoreRegistry {
   private static let lock = SystemMutex()
   nonisolated(unsafe) private static var newest: StoreCore?
@@ -36,18 +37,19 @@ enum StoreRegistry {
   /// back meanwhile.
   static func prepareTermination() { lock.withLock { EndingPlace.handleSignals() } }
 
-  /// Once: registers the process with the kernel's membarrier, and the stores' handlers with fork, and makes what log calls
-  /// need. Again, if it failed.
+  /// Once: registers the process with the kernel's membarrier, and the stores' handlers with fork,
+  /// and makes what log calls need. Again, if it failed.
   static func prepare() throws(LogError) {
     do throws(SystemError) {
       try lock.withLock { () throws(SystemError) in
         if isPrepared { return }
         _ = MemoryBarrier.register()
-        // Not in a log call: a fork's child that finds something half made would wait for it for ever, and so would a
-        // signal handler.
+        // Not in a log call: a fork's child that finds something half made would wait for it for
+        // ever, and so would a signal handler.
         BlockPool.prepare()
         PrivateHash.prepare()
-        // First, so that a child has let go of its parent's locks before anything else happens there.
+        // First, so that a child has let go of its parent's locks before anything else happens
+        // there.
         try SharedDescriptors.prepare()
         try ForkHandlers.install(
           prepare: { StoreRegistry.beforeFork() }, parent: { StoreRegistry.afterForkInParent() },
@@ -66,7 +68,8 @@ enum StoreRegistry {
     }
   }
 
-  // What a child needs whole is locked while the process is copied; all other locks are made anew there.
+  // What a child needs whole is locked while the process is copied; all other locks are made anew
+  // there.
 
   private static func beforeFork() {
     DefaultStore.lock.lock()
@@ -98,19 +101,19 @@ enum StoreRegistry {
   }
 
   private static func afterForkInChild() {
-    CrashPlace.reinitialise()
-    EndingPlace.reinitialise()
+    CrashPlace.reinitialize()
+    EndingPlace.reinitialize()
     // The one thread of the child starts afresh: what it had belongs to the parent's sessions.
     mmlog_forget_current_writer()
     mmlog_set_threads(nil)
     var next = newest
     while let store = next {
       store.detachInChild()
-      store.labels.lock.reinitialise()
+      store.labels.lock.reinitialize()
       next = store.older
     }
-    BlockPool.lock.reinitialise()
-    lock.reinitialise()
-    DefaultStore.lock.reinitialise()
+    BlockPool.lock.reinitialize()
+    lock.reinitialize()
+    DefaultStore.lock.reinitialize()
   }
 }

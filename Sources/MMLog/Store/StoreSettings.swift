@@ -1,8 +1,8 @@
 import MMLogStorage
 import MMLogSystem
 
-/// What of a store's configuration can change while it is open: the one place for the store, its threads, and a child of fork, which goes
-/// on with what was set before.
+/// What of a store's configuration can change while it is open: the one place for the store, its
+/// threads, and a child of fork, which goes on with what was set before.
 ///
 /// Proof of `@unchecked Sendable`: `values` is touched under `lock` only.
 final class StoreSettings: @unchecked Sendable {

@@ -2,8 +2,9 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Reports of fatal signals that the process has survived, and that are to become records when there
-/// is room for them. As long as they are here, the ring counts them, so that none is lost silently.
+/// Reports of fatal signals that the process has survived, and that are to become records when
+/// there is room for them. As long as they are here, the ring counts them, so that none is lost
+/// silently.
 final class SurvivedSignals: Sendable {
   private let ring: Ring
   private let reports = Guarded([CrashReport]())

@@ -3,28 +3,30 @@ import Synchronization
 
 /// An archive to be handed on, given to one uploader: see ``LogStore/pendingArchives``.
 ///
-/// It is leased to whoever has this object. When the last reference goes away, and nothing was said of the archive, it is given back.
+/// It is leased to whoever has this object. When the last reference goes away, and nothing was said
+/// of the archive, it is given back.
 public final class PendingArchive: Sendable {
   /// What is known of the archive. It does not change while the lease lasts.
   public let info: ArchiveInfo
   /// Where it is.
   public var path: String { info.path }
-  let lease: UploadClaim
+  let lease: UploadLease
   private let queue: UploadQueue
   private let isSettled = Atomic<Bool>(false)
 
-  init(_ info: ArchiveInfo, _ lease: UploadClaim, _ queue: UploadQueue) {
+  init(_ info: ArchiveInfo, _ lease: UploadLease, _ queue: UploadQueue) {
     (self.info, self.lease, self.queue) = (info, lease, queue)
   }
 
   deinit { giveBack() }
 
-  /// Sends the archive, and marks it as uploaded when that is done. If it fails, the archive is given back, and
-  /// ``LogEvent/notUploaded(_:_:)`` says why: nothing ends because of it.
+  /// Sends the archive, and marks it as uploaded when that is done. If it fails, the archive is
+  /// given back, and ``LogEvent/notUploaded(_:_:)`` says why: nothing ends because of it.
   ///
   /// - Parameters:
   ///   - isolation: Where `send` runs: where the caller does.
-  ///   - send: Is given the path of the file, and returns when the archive is where it should be. Should take no longer than the lease.
+  ///   - send: Is given the path of the file, and returns when the archive is where it should be.
+  ///     Should take no longer than the lease.
   public func upload(
     isolation: isolated (any Actor)? = #isolation, _ send: (String) async throws -> Void
   ) async {
@@ -37,7 +39,8 @@ public final class PendingArchive: Sendable {
     }
   }
 
-  /// Marks it as uploaded: it is not given to anybody again, and is the first to be deleted when a limit asks for it.
+  /// Marks it as uploaded: it is not given to anybody again, and is the first to be deleted when a
+  /// limit asks for it.
   ///
   /// - Throws: ``LogError``: as ``LogStore/markUploaded(_:)``. It is given back then.
   public func markUploaded() async throws(LogError) {
@@ -45,8 +48,8 @@ public final class PendingArchive: Sendable {
     try await queue.markUploaded(info, lease)
   }
 
-  /// Gives it back at once: it comes again after a while. Does nothing once it is marked. Waits for nothing while the store is open;
-  /// afterwards, for the lock of its directory.
+  /// Gives it back at once: it comes again after a while. Does nothing once it is marked. Waits for
+  /// nothing while the store is open; afterwards, for the lock of its directory.
   public func giveBack() {
     if isSettled.exchange(true, ordering: .acquiringAndReleasing) { return }
     queue.giveBack(info, lease)

@@ -1,6 +1,7 @@
 import MMLogSystem
 
-/// The archives that are to be handed on, one after the other, for as long as the store is open: see ``LogStore/pendingArchives``.
+/// The archives that are to be handed on, one after the other, for as long as the store is open:
+/// see ``LogStore/pendingArchives``.
 public struct PendingArchives: AsyncSequence, Sendable {
   /// An archive, leased to whoever takes it.
   public typealias Element = PendingArchive
@@ -27,7 +28,7 @@ public struct PendingArchives: AsyncSequence, Sendable {
     let core: StoreCore
     let lease: Duration
 
-    /// Waits for the next archive. Nil when the store is closed, or the task is cancelled.
+    /// Waits for the next archive. Nil when the store is closed, or the task is canceled.
     public mutating func next() async -> PendingArchive? {
       await core.uploads?.next(leasedFor: lease)
     }
@@ -35,8 +36,9 @@ public struct PendingArchives: AsyncSequence, Sendable {
 }
 
 extension LogStore {
-  /// The archives that are to be handed on, each leased to whoever takes it: first those of sessions that crashed, then what earlier runs
-  /// left, then new ones as they are sealed; and again, after a while, what was given back, or not settled before its lease ended.
+  /// The archives that are to be handed on, each leased to whoever takes it: first those of
+  /// sessions that crashed, then what earlier runs left, then new ones as they are sealed; and
+  /// again, after a while, what was given back, or not settled before its lease ended.
   ///
   /// ```swift
   /// for await archive in store.pendingArchives {
@@ -44,8 +46,9 @@ extension LogStore {
   /// }
   /// ```
   ///
-  /// Ends when the store is closed, and not before: no error ends it. What is sealed by closing the store comes at the next start.
-  /// An archive that fails comes again after a second, then after twice as long each time, up to five minutes, and behind all that
-  /// have not been tried. Any number of loops may run at once, in any processes that share the directory.
+  /// Ends when the store is closed, and not before: no error ends it. What is sealed by closing the
+  /// store comes at the next start. An archive that fails comes again after a second, then after
+  /// twice as long each time, up to five minutes, and behind all that have not been tried. Any
+  /// number of loops may run at once, in any processes that share the directory.
   public var pendingArchives: PendingArchives { PendingArchives(core: core) }
 }

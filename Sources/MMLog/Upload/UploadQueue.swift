@@ -2,8 +2,8 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Who waits for archives to hand on, and what is to be noted of those that were given out. The keeper's thread does the work, because
-/// the directory's lock may have to be waited for.
+/// Who waits for archives to hand on, and what is to be noted of those that were given out. The
+/// maintenance thread does the work, because the directory's lock may have to be waited for.
 final class UploadQueue: Sendable {
   private struct Request {
     let key: Int
@@ -25,7 +25,8 @@ final class UploadQueue: Sendable {
       return nextKey
     }
 
-    /// Notes that an archive was given out: it is behind those that never were, should it come again.
+    /// Notes that an archive was given out: it is behind those that never were, should it come
+    /// again.
     mutating func noteGiven(_ name: String) { retries[name] = retries[name] ?? Self.retry }
 
     /// Notes that an archive came back.
@@ -35,24 +36,24 @@ final class UploadQueue: Sendable {
   }
 
   let events: EventHub
-  private let catalogue: Catalogue
+  private let catalog: Catalog
   private let crashed: Set<SessionID>
   private let state = Guarded(State())
-  /// What the keeper waits for.
+  /// What the maintenance thread waits for.
   private let calls: EventCount
 
   /// - Parameters:
   ///   - crashed: Sessions that were recovered.
-  ///   - calls: What has the keeper serve it.
+  ///   - calls: What has the maintenance thread serve it.
   init(
-    _ catalogue: Catalogue, _ events: EventHub, crashed: Set<SessionID>, calls: EventCount
+    _ catalog: Catalog, _ events: EventHub, crashed: Set<SessionID>, calls: EventCount
   ) {
-    (self.catalogue, self.events, self.crashed, self.calls) = (catalogue, events, crashed, calls)
+    (self.catalog, self.events, self.crashed, self.calls) = (catalog, events, crashed, calls)
   }
 
   // MARK: - Asking
 
-  /// The next archive; nil at the store's end, or when the task is cancelled.
+  /// The next archive; nil at the store's end, or when the task is canceled.
   func next(leasedFor lease: Duration) async -> PendingArchive? {
     let key = state.withLock { $0.makeKey() }
     return await withTaskCancellationHandler {
@@ -83,11 +84,11 @@ final class UploadQueue: Sendable {
   }
 
   /// Notes that an archive was uploaded.
-  func markUploaded(_ archive: ArchiveInfo, _ lease: UploadClaim) async throws(LogError) {
+  func markUploaded(_ archive: ArchiveInfo, _ lease: UploadLease) async throws(LogError) {
     let result: Result<Void, LogError> = await withCheckedContinuation { answer in
       perform { [self] in
         do throws(LogError) {
-          try catalogue.markUploaded(archive)
+          try catalog.markUploaded(archive)
           answer.resume(returning: .success(()))
         } catch {
           takeBack(archive, lease)
@@ -99,17 +100,17 @@ final class UploadQueue: Sendable {
   }
 
   /// Notes that nobody has an archive any more.
-  func giveBack(_ archive: ArchiveInfo, _ lease: UploadClaim) {
+  func giveBack(_ archive: ArchiveInfo, _ lease: UploadLease) {
     perform { [self] in takeBack(archive, lease) }
   }
 
-  private func takeBack(_ archive: ArchiveInfo, _ lease: UploadClaim) {
+  private func takeBack(_ archive: ArchiveInfo, _ lease: UploadLease) {
     state.withLock { $0.putOff(archive.fileName) }
     // If that fails, the lease ends by itself.
-    try? catalogue.end(lease, on: archive)
+    try? catalog.release(lease, on: archive)
   }
 
-  /// Has the keeper do something; after the store's end, does it here.
+  /// Has the maintenance thread do something; after the store's end, does it here.
   private func perform(_ job: @escaping @Sendable () -> Void) {
     let isOver = state.withLock { state in
       if !state.isOver { state.jobs.append(job) }
@@ -118,7 +119,7 @@ final class UploadQueue: Sendable {
     if isOver { job() } else { calls.advance() }
   }
 
-  // MARK: - Serving, by the keeper's thread
+  // MARK: - Serving, by the maintenance thread
 
   /// Does what is to be noted.
   func doJobs() {
@@ -131,7 +132,8 @@ final class UploadQueue: Sendable {
 
   /// Gives archives to those who wait.
   ///
-  /// - Returns: After how many nanoseconds there may be another for those who still wait; nil if nobody does.
+  /// - Returns: After how many nanoseconds there may be another for those who still wait; nil if
+  ///   nobody does.
   func serve(_ archives: [ArchiveInfo]) -> Int64? {
     let names = Set(archives.map(\.fileName))
     let retries = state.withLock { state in
@@ -143,7 +145,7 @@ final class UploadQueue: Sendable {
       guard let archive = take(from: &rest, for: request.lease) else {
         return delay(archives, retries)
       }
-      // It may have been cancelled meanwhile: then the archive goes back by itself.
+      // It may have been canceled meanwhile: then the archive goes back by itself.
       let isWaiting = state.withLock { state in
         let index = state.requests.firstIndex { $0.key == request.key }
         if let index { state.requests.remove(at: index) }
@@ -161,9 +163,10 @@ final class UploadQueue: Sendable {
     let now = Clock.realtime()
     let ready = archives.filter { archive in
       archive.isSealed && !archive.state.isUploaded && retries[archive.fileName]?.isDue != false
-        && archive.state.claim?.isInForce(at: now) != true
+        && archive.state.lease?.isInForce(at: now) != true
     }
-    // New ones before those that were given out before; of these, crashed sessions' first; then by age.
+    // New ones before those that were given out before; of these, crashed sessions' first; then by
+    // age.
     let ranks = ready.enumerated().map { place, archive in
       (retries[archive.fileName] == nil ? 0 : 1, crashed.contains(archive.session) ? 0 : 1, place)
     }
@@ -171,15 +174,15 @@ final class UploadQueue: Sendable {
   }
 
   /// The first that can be had.
-  private func take(from archives: inout [ArchiveInfo], for lease: Duration) -> PendingArchive? {
+  private func take(from archives: inout [ArchiveInfo], for duration: Duration) -> PendingArchive? {
     while !archives.isEmpty {
       let archive = archives.removeFirst()
       let name = archive.fileName
       do throws(LogError) {
-        let claim = try catalogue.claim(archive, by: owner, for: lease)
-        guard let claim else { continue }
+        let lease = try catalog.acquireLease(on: archive, by: owner, for: duration)
+        guard let lease else { continue }
         state.withLock { $0.noteGiven(name) }
-        return PendingArchive(archive, claim, self)
+        return PendingArchive(archive, lease, self)
       } catch {
         // One that a limit has deleted is nobody's trouble.
         if error.code == .missingArchive { continue }
@@ -203,8 +206,8 @@ final class UploadQueue: Sendable {
   private func delay(_ archives: [ArchiveInfo], _ retries: [String: Retry]) -> Int64 {
     let now = Clock.realtime()
     let leases = archives.compactMap { archive -> Int64? in
-      guard let claim = archive.state.claim, claim.isInForce(at: now) else { return nil }
-      return claim.expiry &- now
+      guard let lease = archive.state.lease, lease.isInForce(at: now) else { return nil }
+      return lease.expiry &- now
     }
     return (leases + retries.values.map(\.delay)).filter { $0 > 0 }.min() ?? .max
   }

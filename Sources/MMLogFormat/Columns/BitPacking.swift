@@ -6,12 +6,13 @@ func bitWidth(_ value: UInt64) -> Int { 64 &- value.leadingZeroBitCount }
 @inline(__always)
 func packedSize(_ count: Int, width: Int) -> Int { (count &* width &+ 7) >> 3 }
 
-/// Writes the lowest `width` bits of `values[i] − least`, one after the other, the lowest bit first.
+/// Writes the lowest `width` bits of `values[i] − minimum`, one after the other, the lowest bit
+/// first.
 ///
 /// Writes whole words: up to seven bytes more than ``packedSize(_:width:)``.
 @inline(__always)
 func pack(
-  _ values: UnsafePointer<UInt64>, count: Int, least: UInt64, width: Int,
+  _ values: UnsafePointer<UInt64>, count: Int, minimum: UInt64, width: Int,
   to output: UnsafeMutableRawPointer
 ) {
   var word: UInt64 = 0
@@ -20,7 +21,7 @@ func pack(
   var index = 0
   let mask: UInt64 = width == 64 ? .max : (1 << UInt64(width)) &- 1
   while index < count {
-    let value = (values[index] &- least) & mask
+    let value = (values[index] &- minimum) & mask
     word |= value &<< UInt64(truncatingIfNeeded: filled)
     filled &+= width
     if filled >= 64 {
@@ -35,10 +36,11 @@ func pack(
   if filled > 0 { next.storeBytes(of: word.littleEndian, as: UInt64.self) }
 }
 
-/// Reads what ``pack(_:count:least:width:to:)`` wrote; `input` has 8 bytes more than that, of any value.
+/// Reads what ``pack(_:count:minimum:width:to:)`` wrote; `input` has 8 bytes more than that, of any
+/// value.
 @inline(__always)
 func unpack(
-  _ input: UnsafeRawPointer, count: Int, least: UInt64, width: Int,
+  _ input: UnsafeRawPointer, count: Int, minimum: UInt64, width: Int,
   to values: UnsafeMutablePointer<UInt64>
 ) {
   let mask: UInt64 = width == 64 ? .max : (1 << UInt64(width)) &- 1
@@ -51,7 +53,7 @@ func unpack(
       let high = input.loadUnaligned(fromByteOffset: offset &+ 8, as: UInt8.self)
       value |= UInt64(high) &<< (64 &- shift)
     }
-    values[index] = (value & mask) &+ least
+    values[index] = (value & mask) &+ minimum
     bit &+= width
   }
 }

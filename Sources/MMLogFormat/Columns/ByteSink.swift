@@ -70,8 +70,8 @@ struct ByteSink: ~Copyable {
 
   /// Lets `body` write up to `most` bytes at the end; it returns how many it wrote.
   @inline(__always)
-  mutating func append(most: Int, _ body: (UnsafeMutableRawPointer) -> Int) {
-    reserve(most)
+  mutating func append(maximum: Int, _ body: (UnsafeMutableRawPointer) -> Int) {
+    reserve(maximum)
     count &+= body(base + count)
   }
 

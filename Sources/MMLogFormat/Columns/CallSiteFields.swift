@@ -30,7 +30,8 @@ package struct CallSiteFields {
 
   private mutating func add(_ id: UInt32, _ site: CallSite) {
     count += 1
-    // Writers count from 1. A number far above that is not known here: a hostile one would cost memory.
+    // Writers count from 1. A number far above that is not known here: a hostile one would cost
+    // memory.
     guard Int(id) < nearNumbers(count) else { return }
     while shapes.count <= Int(id) { shapes.append(Shape()) }
     var isFixed = true

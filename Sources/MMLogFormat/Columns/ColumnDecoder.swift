@@ -1,4 +1,5 @@
-/// What of a frame in columns is known before it is turned into rows. It has only whole records which are as their call sites say.
+/// What of a frame in columns is known before it is turned into rows. It has only whole records
+/// which are as their call sites say.
 package struct FrameText {
   /// The text of all strings, in which digits may be missing.
   package let bytes: UnsafeRawBufferPointer
@@ -11,7 +12,7 @@ package struct ColumnDecoder: ~Copyable {
   /// The payload in rows, as large as the frame's header says.
   ///
   /// - Parameters:
-  ///   - payload: The payload as stored; its check has been found right.
+  ///   - payload: The payload as stored; its checksum has been found right.
   ///   - size: How large it is in rows.
   ///   - count: How many records it has.
   /// - Throws: if it is anything but such a payload.
@@ -26,7 +27,8 @@ package struct ColumnDecoder: ~Copyable {
 
   /// The same, or nil for a payload that is not wanted.
   ///
-  /// - Parameter mayPass: Asked of a payload that has only whole records which are as their call sites say.
+  /// - Parameter mayPass: Asked of a payload that has only whole records which are as their call
+  ///   sites say.
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ inflater: Inflater,
     ifWanted mayPass: (FrameText) -> Bool
@@ -83,9 +85,9 @@ package struct ColumnDecoder: ~Copyable {
     ticks = WordBuffer(capacity: count)
   }
 
-  /// - Parameter mayPass: Told whether records may have metadata that is no string.
+  /// - Parameter mayPass: Receives whether records may have metadata that is no string.
   private mutating func rows(ifWanted mayPass: (Bool) -> Bool) throws -> [UInt8]? {
-    let threadCount = try numbers.count(most: size / ThreadLayout.size)
+    let threadCount = try numbers.count(maximum: size / ThreadLayout.size)
     let threads = try numbers.take(threadCount * ThreadLayout.size)
     try readGroups()
     if groups.allSatisfy({ $0.isOfWholeRecords }),
@@ -101,7 +103,7 @@ package struct ColumnDecoder: ~Copyable {
       throw FormatError.invalid("thread")
     }
     // Before any memory is taken for columns.
-    let words = try leastWords()
+    let words = try minimumWords()
     columns.grow(for: words)
     let rowSize = try readColumns()
     guard numbers.isAtEnd, strings.isAtEnd, rowSize == size - wordSize - threads.count else {
@@ -120,9 +122,9 @@ package struct ColumnDecoder: ~Copyable {
   // MARK: - Groups
 
   private mutating func readGroups() throws(FormatError) {
-    for _ in 0..<(try numbers.count(most: count)) {
+    for _ in 0..<(try numbers.count(maximum: count)) {
       let kind = try numbers.byte()
-      let found = try numbers.take(try numbers.count(most: size / wordSize))
+      let found = try numbers.take(try numbers.count(maximum: size / wordSize))
       for byte in found { fields.append(try Self.field(byte)) }
       let group = RowGroup(kind: kind, fields.suffix(found.count))
       guard found.count <= 1 || !fields[group.fields].contains(.rest) else {
@@ -149,9 +151,9 @@ package struct ColumnDecoder: ~Copyable {
     guard groups.allSatisfy({ $0.count > 0 }) else { throw .invalid("group") }
   }
 
-  /// How many words all columns of the groups take, and each gets its place among them: word 2 and each field of
-  /// each record is a word, a rest included.
-  private mutating func leastWords() throws(FormatError) -> Int {
+  /// How many words all columns of the groups take, and each gets its place among them: word 2 and
+  /// each field of each record is a word, a rest included.
+  private mutating func minimumWords() throws(FormatError) -> Int {
     var words = 0
     for index in groups.indices {
       groups[index].first = words

@@ -32,7 +32,7 @@ package final class ColumnEncoder {
     text.removeAll()
     numbers.append(varint: rows.threads.count)
     for thread in rows.threads {
-      numbers.append(most: ThreadLayout.size) {
+      numbers.append(maximum: ThreadLayout.size) {
         let output = UnsafeMutableRawBufferPointer(start: $0, count: ThreadLayout.size)
         thread.encode(into: output, at: 0)
         return ThreadLayout.size
@@ -155,8 +155,8 @@ package final class ColumnEncoder {
     return payload
   }
 
-  /// Packed numbers seldom get much smaller, and zlib is slowest where nothing does: after a try that failed, only
-  /// now and then. Who asks for speed gets it unless a fourth is saved.
+  /// Packed numbers seldom get much smaller, and zlib is slowest where nothing does: after a try
+  /// that failed, only now and then. Who asks for speed gets it unless a fourth is saved.
   private func deflatedNumbers(_ deflater: Deflater?) -> [UInt8]? {
     guard let deflater else { return nil }
     if skipped > 0, numbers.count > Self.alwaysTried {
@@ -182,7 +182,7 @@ package final class ColumnEncoder {
     let sample = text.bytes.slice(0, Self.textSample)
     let slow = deflater.compress(sample)?.count ?? sample.count
     let fast = deflater.compress(sample, .frequencies)?.count ?? sample.count
-    // Few repetitions, as in random identifiers, are not worth looking for to who asks for speed.
+    // Few repetitions, as in random identifiers, are not worth searching for to who asks for speed.
     let limit = deflater.level > Self.fastest ? slow : slow + slow / 8
     textMethod = fast < limit ? .frequencies : .repetitions
     textMethodHolds = Self.triedEvery

@@ -1,4 +1,5 @@
-/// How the numbers of a column are written. Raw values stand on disk; FORMAT.md, 10, describes them.
+/// How the numbers of a column are written. Raw values stand on disk; FORMAT.md, 10, describes
+/// them.
 enum NumberEncoding: UInt8 {
   case constant
   case packed
@@ -22,7 +23,7 @@ enum ColumnField: UInt8 {
   case string
   /// All that follows in the record.
   case rest
-  /// A word that is a floating-point number. Only the encoder tells it from ``word``.
+  /// A word that is a floating-point number. Only the encoder distinguishes it from ``word``.
   case double
 
   /// As it is written.
@@ -44,11 +45,11 @@ enum ColumnLayout {
   /// In a skeleton, stands for digits that were taken out.
   static let placeholder: UInt8 = 0
   /// Digits that become one number, with a 1 before them.
-  static let mostDigits = 18
+  static let maximumDigits = 18
   /// Numbers of a string that have columns of their own; later ones share the last.
-  static let mostPositions = 16
+  static let maximumPositions = 16
   /// Numbers that are taken out of the strings of one column: more are not read.
-  static let mostNumbers = 1 << 20
+  static let maximumNumbers = 1 << 20
   /// The largest exponent of decimals: 10²² is the last power of ten that a double holds exactly.
   static let largestExponent = 22
 }

@@ -1,8 +1,8 @@
 /// Doubles that are decimals of few digits, as whole numbers and one exponent for all.
 enum Decimals {
-  /// Numbers looked at to find the exponent.
+  /// Numbers inspected to find the exponent.
   private static let sampleSize = 32
-  /// Larger exponents are rare, and not looked for.
+  /// Larger exponents are rare, and not searched for.
   private static let likelyExponents = 0...9
   /// Adding and subtracting it rounds a double below 2⁵¹ to a whole number, to even.
   private static let roundingConstant = 6_755_399_441_055_744.0
@@ -17,7 +17,8 @@ enum Decimals {
     return (whole / power).bitPattern == bits ? Int64(whole) : nil
   }
 
-  /// The bits of the double that was written as a whole number; nil for one that a double does not hold exactly.
+  /// The bits of the double that was written as a whole number; nil for one that a double does not
+  /// hold exactly.
   @inline(__always)
   static func double(_ whole: UInt64, _ power: Double) -> UInt64? {
     let whole = Int64(bitPattern: whole)
@@ -25,7 +26,7 @@ enum Decimals {
     return (Double(whole) / power).bitPattern
   }
 
-  /// The least exponent with which nearly all of a sample are whole numbers, or nil.
+  /// The lowest exponent with which nearly all of a sample are whole numbers, or nil.
   static func exponent(_ values: UnsafePointer<UInt64>, count: Int) -> Int? {
     let step = max(1, count / sampleSize)
     let sample = stride(from: 0, to: count, by: step)

@@ -1,19 +1,21 @@
-/// Numbers the different things of a column, in the order in which they first occur: a hash table of those numbers.
+/// Numbers the different things of a column, in the order in which they first occur: a hash table
+/// of those numbers.
 final class DistinctTable {
   /// More are not worth a dictionary.
-  static let most = 4096
-  private static let slots = 2 * most
+  static let maximum = 4096
+  private static let slots = 2 * maximum
   /// The entries' numbers plus one; 0 for none.
   private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: slots)
   private(set) var count = 0
 
   deinit { table.deallocate() }
 
-  /// Writes the number of each thing's entry to `indexes`, unless there are too many different ones.
+  /// Writes the number of each thing's entry to `indexes`, unless there are too many different
+  /// ones.
   ///
   /// - Parameters:
-  ///   - total: How many things to look at.
-  ///   - limit: Gives up when there are more; at most ``most``.
+  ///   - total: How many things to inspect.
+  ///   - limit: Gives up when there are more; at most ``maximum``.
   ///   - hash: The hash of a thing.
   ///   - isEntry: Whether an entry, by number, is a thing of that hash.
   ///   - add: Makes a thing of that hash an entry, of that number.

@@ -1,7 +1,7 @@
 /// Finds the different numbers of a column, in the order in which they first occur.
 final class DistinctWords {
   private let table = DistinctTable()
-  let values = UnsafeMutablePointer<UInt64>.allocate(capacity: DistinctTable.most)
+  let values = UnsafeMutablePointer<UInt64>.allocate(capacity: DistinctTable.maximum)
   var count: Int { table.count }
 
   deinit { values.deallocate() }

@@ -1,5 +1,5 @@
-/// Finds out which fields the words of a record are. A record that is not what its call site says is no error
-/// here: it is written as it is.
+/// Finds out which fields the words of a record are. A record that is not what its call site says
+/// is no error here: it is written as it is.
 struct FieldWalker {
   private let record: RowWords
   private let count: Int

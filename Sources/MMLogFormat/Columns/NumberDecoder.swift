@@ -39,9 +39,9 @@ struct NumberDecoder: ~Copyable {
   }
 
   /// A number of things, of which there can be at most `most`.
-  mutating func count(most: Int) throws(FormatError) -> Int {
+  mutating func count(maximum: Int) throws(FormatError) -> Int {
     let count = try varint()
-    guard count <= UInt64(most) else { throw .invalid("count in a column") }
+    guard count <= UInt64(maximum) else { throw .invalid("count in a column") }
     return Int(count)
   }
 
@@ -78,16 +78,16 @@ struct NumberDecoder: ~Copyable {
   private mutating func packed(
     _ count: Int, _ values: UnsafeMutablePointer<UInt64>, isPatched: Bool
   ) throws(FormatError) {
-    var least: UInt64 = 0
+    var minimum: UInt64 = 0
     for start in stride(from: 0, to: count, by: ColumnLayout.block) {
       let size = min(ColumnLayout.block, count - start)
-      least &+= try signed()
+      minimum &+= try signed()
       let width = Int(try byte())
       let exceptions = isPatched ? Int(try byte()) : 0
       guard width <= 64, width < 64 || exceptions == 0 else { throw .invalid("width in a column") }
       let packed = try take(packedSize(size, width: width))
       guard let input = packed.baseAddress else { throw .truncated }
-      unpack(input, count: size, least: least, width: width, to: values + start)
+      unpack(input, count: size, minimum: minimum, width: width, to: values + start)
       for _ in 0..<exceptions {
         let position = Int(try byte())
         guard position < size else { throw .invalid("position in a column") }
@@ -111,7 +111,7 @@ struct NumberDecoder: ~Copyable {
   private mutating func dictionary(
     _ count: Int, _ values: UnsafeMutablePointer<UInt64>, _ depth: Int
   ) throws(FormatError) {
-    let entryCount = try self.count(most: count)
+    let entryCount = try self.count(maximum: count)
     let entries = buffer(0, depth, entryCount)
     try column(entryCount, to: entries, depth: depth + 1)
     try column(count, to: values, depth: depth + 1)
@@ -132,7 +132,7 @@ struct NumberDecoder: ~Copyable {
       guard let bits = Decimals.double(values[index], power) else { throw .invalid("decimal") }
       values[index] = bits
     }
-    let exceptionCount = try self.count(most: count)
+    let exceptionCount = try self.count(maximum: count)
     let positions = buffer(0, depth, exceptionCount)
     let exceptions = buffer(1, depth, exceptionCount)
     try column(exceptionCount, to: positions, depth: depth + 1)
@@ -146,7 +146,7 @@ struct NumberDecoder: ~Copyable {
   private mutating func runs(
     _ count: Int, _ values: UnsafeMutablePointer<UInt64>, _ depth: Int
   ) throws(FormatError) {
-    let runCount = try self.count(most: count)
+    let runCount = try self.count(maximum: count)
     let (firsts, lengths) = (buffer(0, depth, runCount), buffer(1, depth, runCount))
     try column(runCount, to: firsts, depth: depth + 1)
     try column(runCount, to: lengths, depth: depth + 1)

@@ -1,7 +1,8 @@
-/// Writes columns of numbers, each in the cheapest of a few ways. FORMAT.md, 10, says what they are.
+/// Writes columns of numbers, each in the cheapest of a few ways. FORMAT.md, 10, says what they
+/// are.
 ///
-/// Works on words: signed and unsigned numbers, and the bits of floating-point ones. Allocates nothing once
-/// its buffers are large enough.
+/// Works on words: signed and unsigned numbers, and the bits of floating-point ones. Allocates
+/// nothing once its buffers are large enough.
 final class NumberEncoder {
   /// For what encodings within encodings make, two for each depth.
   private let scratch = (0..<2 * ColumnLayout.deepest).map { _ in WordBuffer() }
@@ -62,8 +63,8 @@ final class NumberEncoder {
       last = block.base
       let countAt = sink.count
       if isPatched { sink.append(0) }
-      sink.append(most: packedSize(size, width: width) + wordSize) {
-        pack(values + start, count: size, least: block.base, width: width, to: $0)
+      sink.append(maximum: packedSize(size, width: width) + wordSize) {
+        pack(values + start, count: size, minimum: block.base, width: width, to: $0)
         return packedSize(size, width: width)
       }
       guard isPatched, width < block.width else { continue }
@@ -118,15 +119,15 @@ final class NumberEncoder {
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
     into sink: inout ByteSink
   ) -> Bool {
-    // A hash costs a nanosecond or two for each number: not where little can be gained, and not where the first
-    // numbers are all different.
+    // A hash costs a nanosecond or two for each number: not where little can be gained, and not
+    // where the first numbers are all different.
     guard count >= 32, cost > count * 3 / 4 else { return false }
     let indexes = buffer(0, depth, count)
     let sample = min(count, 256)
     guard distinct.index(values, count: sample, limit: sample * 3 / 4, indexes) else {
       return false
     }
-    let limit = min(count / 2, DistinctTable.most)
+    let limit = min(count / 2, DistinctTable.maximum)
     guard distinct.index(values, count: count, limit: limit, indexes) else { return false }
     let number = distinct.count
     let indexSize = packedSize(count, width: bitWidth(UInt64(number - 1)))

@@ -1,4 +1,5 @@
-/// What a column of numbers would cost in the ways that need no trying, in bytes: an estimate from a few blocks.
+/// What a column of numbers would cost in the ways that need no trying, in bytes: an estimate from
+/// a few blocks.
 struct NumberProfile {
   /// How often a number differs from the one before it.
   private(set) var changes = 0
@@ -7,10 +8,10 @@ struct NumberProfile {
   /// Of the differences, packed or patched.
   private(set) var differences = 0
 
-  /// Blocks that are looked at.
+  /// Blocks that are inspected.
   private static let sampleSize = 4
 
-  /// Looks at `count` numbers, at least one.
+  /// Inspects `count` numbers, at least one.
   init(_ values: UnsafePointer<UInt64>, count: Int) {
     let blocks = (count + ColumnLayout.block - 1) / ColumnLayout.block
     let sample = min(blocks, Self.sampleSize)

@@ -19,21 +19,22 @@ struct PackedBlock {
 
   /// - Parameters:
   ///   - count: At least 1, at most ``ColumnLayout/block``.
-  ///   - isPatched: Whether to look for the best ``patchedWidth``.
+  ///   - isPatched: Whether to search for the best ``patchedWidth``.
   init(_ values: UnsafePointer<UInt64>, count: Int, isPatched: Bool = true) {
     self.count = count
-    var (least, greatest) = (Int64.max, Int64.min)
+    var (minimum, maximum) = (Int64.max, Int64.min)
     for index in 0..<count {
       let value = Int64(bitPattern: values[index])
-      (least, greatest) = (min(least, value), max(greatest, value))
+      (minimum, maximum) = (min(minimum, value), max(maximum, value))
     }
-    base = UInt64(bitPattern: least)
-    width = bitWidth(UInt64(bitPattern: greatest &- least))
+    base = UInt64(bitPattern: minimum)
+    width = bitWidth(UInt64(bitPattern: maximum &- minimum))
     (patchedWidth, patchedExtra) = (width, 0)
     if isPatched, width > 1 { choosePatchedWidth(values) }
   }
 
-  /// Tries every width: with what does not fit, each a position and the bits above in seven bits a byte.
+  /// Tries every width: with what does not fit, each a position and the bits above in seven bits a
+  /// byte.
   private mutating func choosePatchedWidth(_ values: UnsafePointer<UInt64>) {
     withUnsafeTemporaryAllocation(of: UInt16.self, capacity: 65) { ofWidth in
       ofWidth.initialize(repeating: 0)

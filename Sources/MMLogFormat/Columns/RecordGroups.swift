@@ -11,7 +11,8 @@ final class RecordGroups {
   private(set) var fields: [ColumnField] = []
   /// The group of each record.
   let ofRecord = WordBuffer()
-  /// Of each call site, the group of its records that hold nothing but arguments of fixed fields, or −1.
+  /// Of each call site, the group of its records that hold nothing but arguments of fixed fields,
+  /// or −1.
   private var fixedGroups: [Int32] = []
   private var byHash: [UInt64: Int] = [:]
   private var found: [ColumnField] = []

@@ -7,10 +7,11 @@ struct RowGroup {
   let hasStrings: Bool
   /// Whether they are no fragments, and all that is in them is in fields.
   let isOfWholeRecords: Bool
-  /// Whether they may have metadata with a value that is no string: such a one is a name, a type and a word at least.
+  /// Whether they may have metadata with a value that is no string: such a one is a name, a type
+  /// and a word at least.
   let mayHaveOtherMetadata: Bool
   /// How long a record is, in words, without the bytes of its strings.
-  let leastWords: Int
+  let minimumWords: Int
   /// How many records it has, and how many of them have been written.
   var (count, written) = (0, 0)
   /// Where its columns begin.
@@ -19,7 +20,7 @@ struct RowGroup {
   init(kind: UInt8, _ fields: ArraySlice<ColumnField>) {
     (self.kind, self.fields) = (kind, fields.indices)
     hasStrings = fields.contains { $0 != .word }
-    leastWords = RecordLayout.bodyWord + fields.count { $0 != .rest }
+    minimumWords = RecordLayout.bodyWord + fields.count { $0 != .rest }
     isOfWholeRecords = kind == RowWords.recordKind && !fields.contains(.rest)
     mayHaveOtherMetadata = fields.indices.dropLast(2).contains {
       fields[$0] == .string && fields[$0 + 1] != .string && fields[$0 + 2] != .string
@@ -55,7 +56,7 @@ struct RowWriter {
   ) throws(FormatError) {
     let identity = columns + group.first + group.written
     group.written &+= 1
-    var size = group.leastWords &* wordSize
+    var size = group.minimumWords &* wordSize
     if group.hasStrings { size &+= stringSize(group, identity) }
     // No payload is so large that a record's length would not fit its 24 bits.
     let words = UInt64(truncatingIfNeeded: size / wordSize)

@@ -1,7 +1,7 @@
 /// The numbers that were taken out of the strings of a column, read from hostile bytes.
 final class SkeletonNumbers {
   /// Of 2⁶⁴ − 1, less the first.
-  static let mostDigits = 19
+  static let maximumDigits = 19
 
   /// The numbers of all strings, one string after the other.
   private let numbers = WordBuffer(capacity: 1)
@@ -39,14 +39,14 @@ final class SkeletonNumbers {
   ///
   /// - Parameter indexes: The skeleton of each string; nil if each has its own.
   func addUp(
-    _ indexes: UnsafePointer<UInt64>?, _ count: Int, most: Int
+    _ indexes: UnsafePointer<UInt64>?, _ count: Int, maximum: Int
   ) throws(FormatError) {
     firsts.grow(for: count + 1)
     var total: UInt64 = 0
     for string in 0..<count {
       firsts.base[string] = total
       total += counts.base[indexes.map { Int($0[string]) } ?? string]
-      guard total <= UInt64(most) else { throw .invalid("count of numbers") }
+      guard total <= UInt64(maximum) else { throw .invalid("count of numbers") }
     }
     firsts.base[count] = total
     numbers.grow(for: Int(total))
@@ -55,22 +55,23 @@ final class SkeletonNumbers {
   /// Reads the numbers of `count` strings.
   ///
   /// - Parameters:
-  ///   - entries: How many skeletons there are, each string's in `indexes`; 0 if each string has its own.
-  ///   - leastUses: How often a skeleton occurs that has columns of its own; 0 if none has.
+  ///   - entries: How many skeletons there are, each string's in `indexes`; 0 if each string has
+  ///     its own.
+  ///   - minimumUses: How often a skeleton occurs that has columns of its own; 0 if none has.
   func read(
-    _ count: Int, _ entries: Int, _ indexes: UnsafePointer<UInt64>, leastUses: UInt64,
+    _ count: Int, _ entries: Int, _ indexes: UnsafePointer<UInt64>, minimumUses: UInt64,
     _ input: inout NumberDecoder
   ) throws(FormatError) {
     column.grow(for: count)
     order.grow(for: count)
     var shared = 0
-    if entries == 0 || leastUses == 0 {
+    if entries == 0 || minimumUses == 0 {
       for string in 0..<count { order.base[string] = UInt64(string) }
       shared = count
     } else {
       sort(count, entries, indexes)
-      try readOwn(entries, leastUses, &input)
-      for string in 0..<count where uses(Int(indexes[string])) < leastUses {
+      try readOwn(entries, minimumUses, &input)
+      for string in 0..<count where uses(Int(indexes[string])) < minimumUses {
         order.base[shared] = UInt64(string)
         shared += 1
       }
@@ -97,9 +98,9 @@ final class SkeletonNumbers {
   }
 
   private func readOwn(
-    _ entries: Int, _ leastUses: UInt64, _ input: inout NumberDecoder
+    _ entries: Int, _ minimumUses: UInt64, _ input: inout NumberDecoder
   ) throws(FormatError) {
-    for entry in 0..<entries where uses(entry) >= leastUses {
+    for entry in 0..<entries where uses(entry) >= minimumUses {
       let (start, count) = (start(entry), uses(entry))
       for position in 0..<Int(counts.base[entry]) {
         try input.column(count, to: column.base)
@@ -115,7 +116,7 @@ final class SkeletonNumbers {
   ///
   /// - Parameter count: How many strings there are, at the beginning of ``order``.
   private func readShared(_ count: Int, _ input: inout NumberDecoder) throws(FormatError) {
-    let last = ColumnLayout.mostPositions - 1
+    let last = ColumnLayout.maximumPositions - 1
     var remaining = count
     for position in 0...last {
       let size = dropShort(&remaining, position, width: position == last ? .max : 1)
@@ -152,13 +153,13 @@ final class SkeletonNumbers {
 
   // MARK: - Digits
 
-  private static let powers = (0..<mostDigits).reduce(into: [1 as UInt64]) { powers, index in
+  private static let powers = (0..<maximumDigits).reduce(into: [1 as UInt64]) { powers, index in
     powers.append(powers[index] * 10)
   }
 
   /// Writes the digits of a number but the first, which has to be a 1.
   ///
-  /// - Returns: How many they are: 1 to ``mostDigits``.
+  /// - Returns: How many they are: 1 to ``maximumDigits``.
   @inline(__always)
   static func write(
     _ number: UInt64, to output: UnsafeMutableRawPointer

@@ -1,7 +1,7 @@
 /// Takes the numbers out of strings: what is left, their skeletons, is often the same.
 ///
-/// Up to ``ColumnLayout/mostDigits`` digits in a row become one number, with a 1 before them that keeps leading
-/// zeros; a zero byte takes their place.
+/// Up to ``ColumnLayout/maximumDigits`` digits in a row become one number, with a 1 before them
+/// that keeps leading zeros; a zero byte takes their place.
 final class Skeletons {
   let strings = StringList()
   /// The numbers of all strings, one string after the other.
@@ -61,7 +61,7 @@ final class Skeletons {
         output[length] = byte
         index &+= 1
       } else {
-        let end = min(string.count, index &+ ColumnLayout.mostDigits)
+        let end = min(string.count, index &+ ColumnLayout.maximumDigits)
         var number: UInt64 = 1
         while index < end, string[index] &- Self.zero <= 9 {
           number = number &* 10 &+ UInt64(string[index] &- Self.zero)

@@ -21,7 +21,8 @@ struct StringDecoder: ~Copyable {
   var base: UnsafeRawPointer { UnsafeRawPointer(bytes.base) }
   var isAtEnd: Bool { next == textSize }
 
-  /// Writes the places of a column of `count` strings to `places`, which has room for them: words as of ``StringPlace``.
+  /// Writes the places of a column of `count` strings to `places`, which has room for them: words
+  /// as of ``StringPlace``.
   mutating func column(
     _ count: Int, to places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
   ) throws(FormatError) {
@@ -56,7 +57,7 @@ struct StringDecoder: ~Copyable {
   private mutating func dictionary(
     _ count: Int, _ places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
   ) throws(FormatError) -> Int {
-    let entryCount = try input.count(most: count)
+    let entryCount = try input.count(maximum: count)
     entries.grow(for: entryCount)
     indexes.grow(for: count)
     let (entries, indexes) = (entries.base, indexes.base)
@@ -79,16 +80,16 @@ struct StringDecoder: ~Copyable {
     case .skeletons: throw .invalid("encoding of a column")
     }
     // Each number is a byte, at least, of what is put together.
-    let most = min(ColumnLayout.mostNumbers, budget)
+    let maximum = min(ColumnLayout.maximumNumbers, budget)
     if entryCount > 0 {
       numbers.count(entries.base, entryCount, in: base)
-      try numbers.addUp(indexes.base, count, most: most)
+      try numbers.addUp(indexes.base, count, maximum: maximum)
     } else {
       numbers.count(places, count, in: base)
-      try numbers.addUp(nil, count, most: most)
+      try numbers.addUp(nil, count, maximum: maximum)
     }
-    let leastUses = try input.varint()
-    try numbers.read(count, entryCount, indexes.base, leastUses: leastUses, &input)
+    let minimumUses = try input.varint()
+    try numbers.read(count, entryCount, indexes.base, minimumUses: minimumUses, &input)
     for index in 0..<count { places[index] = try fill(StringPlace(places[index]), index).word }
   }
 
@@ -98,7 +99,7 @@ struct StringDecoder: ~Copyable {
   ) throws(FormatError) -> StringPlace {
     let range = numbers.range(of: string)
     guard skeleton.length - range.count <= budget else { throw .invalid("length of a string") }
-    bytes.reserve(skeleton.length + range.count * SkeletonNumbers.mostDigits)
+    bytes.reserve(skeleton.length + range.count * SkeletonNumbers.maximumDigits)
     let output = bytes.base + bytes.count
     let input = UnsafeRawPointer(bytes.base) + skeleton.start
     var (length, number) = (0, range.lowerBound)
@@ -115,7 +116,7 @@ struct StringDecoder: ~Copyable {
     budget -= length
     guard budget >= 0 else { throw .invalid("length of a string") }
     let start = bytes.count
-    bytes.append(most: 0) { _ in length }
+    bytes.append(maximum: 0) { _ in length }
     return StringPlace(start, length)
   }
 }

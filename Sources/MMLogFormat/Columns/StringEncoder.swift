@@ -2,10 +2,10 @@
 ///
 /// Allocates nothing once its buffers are large enough.
 final class StringEncoder {
-  /// Strings looked at before all are.
+  /// Strings inspected before all are.
   private static let sampleSize = 256
   /// Skeletons that occur so often have columns of their own for their numbers.
-  private static let mostShared = 32
+  private static let maximumShared = 32
 
   private let numbers: NumberEncoder
   private let distinct = DistinctStrings()
@@ -39,18 +39,19 @@ final class StringEncoder {
     for index in 0..<strings.count { text.append(strings[index]) }
   }
 
-  /// - Returns: How many entries the dictionary has; 0 if it was not worth one, and nothing was written.
+  /// - Returns: How many entries the dictionary has; 0 if it was not worth one, and nothing was
+  ///   written.
   private func encodeDictionary(
     _ strings: StringList, into sink: inout ByteSink, text: inout ByteSink
   ) -> Int {
     let count = strings.count
     indexes.grow(for: count)
     let sample = min(count, Self.sampleSize)
-    let most = min(count / 2, DistinctTable.most)
+    let maximum = min(count / 2, DistinctTable.maximum)
     // First a part of them: where those are all different, the rest will be.
     guard distinct.index(strings, count: sample, limit: (sample * 3 + 3) / 4, indexes.base),
-      count == sample || distinct.index(strings, count: count, limit: most, indexes.base),
-      distinct.count <= max(most, 1)
+      count == sample || distinct.index(strings, count: count, limit: maximum, indexes.base),
+      distinct.count <= max(maximum, 1)
     else { return 0 }
     entries.fill(distinct.count) { number in
       let string = strings[distinct.first(number)]
@@ -67,17 +68,17 @@ final class StringEncoder {
     _ strings: StringList, into sink: inout ByteSink, text: inout ByteSink
   ) -> Bool {
     let sample = min(strings.count, Self.sampleSize)
-    guard strings.size <= ColumnLayout.mostNumbers, haveDigits(strings),
+    guard strings.size <= ColumnLayout.maximumNumbers, haveDigits(strings),
       skeletons.make(from: strings, count: sample), areAlike(sample) || numbersPay(strings, sample),
       sample == strings.count || skeletons.make(from: strings, count: strings.count)
     else { return false }
     sink.append(StringEncoding.skeletons.rawValue)
     let entries = encodeDictionary(skeletons.strings, into: &sink, text: &text)
     if entries == 0 { encodePlain(skeletons.strings, into: &sink, text: &text) }
-    let leastUses = entries == 0 ? 0 : Self.mostShared
-    sink.append(varint: leastUses)
+    let minimumUses = entries == 0 ? 0 : Self.maximumShared
+    sink.append(varint: minimumUses)
     sortBySkeleton(count: strings.count, entries: max(entries, 1), isSorted: entries > 0)
-    encodeNumbers(entries: entries, leastUses: leastUses, count: strings.count, into: &sink)
+    encodeNumbers(entries: entries, minimumUses: minimumUses, count: strings.count, into: &sink)
     return true
   }
 
@@ -93,20 +94,20 @@ final class StringEncoder {
   /// Whether at most half of the first skeletons are different.
   private func areAlike(_ sample: Int) -> Bool {
     indexes.grow(for: sample)
-    let most = max(sample / 2, 1)
-    return distinct.index(skeletons.strings, count: sample, limit: most, indexes.base)
+    let maximum = max(sample / 2, 1)
+    return distinct.index(skeletons.strings, count: sample, limit: maximum, indexes.base)
   }
 
-  /// Whether columns of numbers are smaller than zlib makes digits among random text: of hashes and the like, they
-  /// are not.
+  /// Whether columns of numbers are smaller than zlib makes digits among random text: of hashes and
+  /// the like, they are not.
   private func numbersPay(_ strings: StringList, _ sample: Int) -> Bool {
     var digits = 0
     for index in 0..<sample {
       digits += strings[index].count - skeletons.strings[index].count + skeletons.count(of: index)
     }
     var cost = 0
-    for position in 0..<ColumnLayout.mostPositions {
-      let used = gatherShared(position, count: sample, leastUses: 0)
+    for position in 0..<ColumnLayout.maximumPositions {
+      let used = gatherShared(position, count: sample, minimumUses: 0)
       if used == 0 { break }
       let profile = NumberProfile(column.base, count: used)
       cost += min(profile.packed, profile.patched, profile.differences)
@@ -117,7 +118,8 @@ final class StringEncoder {
   /// Bits that zlib needs for a digit.
   private static let deflatedDigitBits = 4
 
-  /// Puts the strings' numbers in `order`, those of a skeleton together, and into `uses` where those of each end.
+  /// Puts the strings' numbers in `order`, those of a skeleton together, and into `uses` where
+  /// those of each end.
   private func sortBySkeleton(count: Int, entries: Int, isSorted: Bool) {
     order.grow(for: count)
     uses.grow(for: entries + 1)
@@ -140,14 +142,14 @@ final class StringEncoder {
   }
 
   private func encodeNumbers(
-    entries: Int, leastUses: Int, count: Int, into sink: inout ByteSink
+    entries: Int, minimumUses: Int, count: Int, into sink: inout ByteSink
   ) {
     column.grow(for: count)
     var start = 0
     for entry in 0..<entries {
       let end = Int(uses.base[entry])
       defer { start = end }
-      guard end - start >= leastUses else { continue }
+      guard end - start >= minimumUses else { continue }
       for position in 0..<skeletons.count(of: Int(order.base[start])) {
         for index in start..<end {
           column.base[index &- start] = skeletons.number(of: Int(order.base[index]), position)
@@ -155,17 +157,17 @@ final class StringEncoder {
         numbers.encode(column.base, count: end - start, into: &sink)
       }
     }
-    encodeSharedNumbers(hasOwn: leastUses, count: count, into: &sink)
+    encodeSharedNumbers(hasOwn: minimumUses, count: count, into: &sink)
   }
 
   /// The numbers of the other skeletons, by their position in the string.
-  private func encodeSharedNumbers(hasOwn leastUses: Int, count: Int, into sink: inout ByteSink) {
+  private func encodeSharedNumbers(hasOwn minimumUses: Int, count: Int, into sink: inout ByteSink) {
     var positions = 0
-    for string in 0..<count where !hasOwnColumns(string, leastUses) {
+    for string in 0..<count where !hasOwnColumns(string, minimumUses) {
       positions = max(positions, skeletons.count(of: string))
     }
-    for position in 0..<min(positions, ColumnLayout.mostPositions) {
-      let used = gatherShared(position, count: count, leastUses: leastUses)
+    for position in 0..<min(positions, ColumnLayout.maximumPositions) {
+      let used = gatherShared(position, count: count, minimumUses: minimumUses)
       numbers.encode(column.base, count: used, into: &sink)
     }
   }
@@ -173,11 +175,11 @@ final class StringEncoder {
   /// Collects a shared column.
   ///
   /// - Returns: How many numbers it has.
-  private func gatherShared(_ position: Int, count: Int, leastUses: Int) -> Int {
+  private func gatherShared(_ position: Int, count: Int, minimumUses: Int) -> Int {
     // The last column has all that follow, too.
-    let width = position == ColumnLayout.mostPositions - 1 ? Int.max : 1
+    let width = position == ColumnLayout.maximumPositions - 1 ? Int.max : 1
     var used = 0
-    for string in 0..<count where !hasOwnColumns(string, leastUses) {
+    for string in 0..<count where !hasOwnColumns(string, minimumUses) {
       let rest = min(width, skeletons.count(of: string) - position)
       guard rest > 0 else { continue }
       column.grow(for: used + rest, keeping: used)
@@ -189,10 +191,10 @@ final class StringEncoder {
     return used
   }
 
-  private func hasOwnColumns(_ string: Int, _ leastUses: Int) -> Bool {
-    guard leastUses > 0 else { return false }
+  private func hasOwnColumns(_ string: Int, _ minimumUses: Int) -> Bool {
+    guard minimumUses > 0 else { return false }
     let entry = Int(indexes.base[string])
     let start = entry == 0 ? 0 : uses.base[entry - 1]
-    return uses.base[entry] - start >= leastUses
+    return uses.base[entry] - start >= minimumUses
   }
 }

@@ -1,4 +1,5 @@
-/// The strings of a column, where they stand: each at a word's edge, with zeros behind it up to the next one.
+/// The strings of a column, where they stand: each at a word's edge, with zeros behind it up to the
+/// next one.
 final class StringList {
   private let starts = WordBuffer()
   let lengths = WordBuffer()
@@ -8,8 +9,8 @@ final class StringList {
 
   /// Replaces all strings.
   ///
-  /// - Parameter string: Start and length of each of the `count` new ones, which stay where they are until the
-  ///   column is written; nil for none after all.
+  /// - Parameter string: Start and length of each of the `count` new ones, which stay where they
+  ///   are until the column is written; nil for none after all.
   /// - Returns: Whether none was nil.
   @inline(__always)
   @discardableResult
@@ -53,9 +54,9 @@ final class StringList {
 /// Finds the different strings of a column, in the order in which they first occur.
 final class DistinctStrings {
   private let table = DistinctTable()
-  private let hashes = UnsafeMutablePointer<UInt64>.allocate(capacity: DistinctTable.most)
-  /// The entries' numbers among the strings looked at.
-  private let firsts = UnsafeMutablePointer<UInt32>.allocate(capacity: DistinctTable.most)
+  private let hashes = UnsafeMutablePointer<UInt64>.allocate(capacity: DistinctTable.maximum)
+  /// The entries' numbers among the strings inspected.
+  private let firsts = UnsafeMutablePointer<UInt32>.allocate(capacity: DistinctTable.maximum)
   var count: Int { table.count }
 
   deinit {

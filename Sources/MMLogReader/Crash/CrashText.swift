@@ -1,10 +1,12 @@
 public import MMLogFormat
 
 extension CrashReport {
-  /// The functions that were under way, the innermost first, and the registers; a line each. Not escaped.
+  /// The functions that were under way, the innermost first, and the registers; a line each. Not
+  /// escaped.
   ///
-  /// The names of functions are those of the programs and libraries, where these are still there and of the same
-  /// build; without, the place in the file is told, for `addr2line(1)`. A debug file in `/usr/lib/debug` is used, too.
+  /// The names of functions are those of the programs and libraries, where these are still there
+  /// and of the same build; without, the place in the file is reported, for `addr2line(1)`. A debug
+  /// file in `/usr/lib/debug` is used, too.
   ///
   /// - Complexity: O(symbols of the programs × frames).
   public var details: [String] {
@@ -15,7 +17,7 @@ extension CrashReport {
     }
     if hasMoreFrames { lines.append("     and more") }
     if isGuessed {
-      lines.append("     some were found by looking for them, and may be missing or wrong")
+      lines.append("     some were found by searching for them, and may be missing or wrong")
     }
     return lines + registerLines
   }

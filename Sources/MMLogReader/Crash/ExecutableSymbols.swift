@@ -2,9 +2,11 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// The functions of a program or library, by the addresses that its own file gives them (ELF, 64 bit).
+/// The functions of a program or library, by the addresses that its own file gives them (ELF, 64
+/// bit).
 ///
-/// What stands in the file may be anything: everything is checked against the file's size before it is used.
+/// What stands in the file may be anything: everything is checked against the file's size before it
+/// is used.
 struct ExecutableSymbols: ~Copyable {
   /// A function that an address is in.
   struct Function: Equatable {
@@ -29,7 +31,7 @@ struct ExecutableSymbols: ~Copyable {
     static let sectionsOffset = 40
     static let sectionSize = 58
     static let sectionCount = 60
-    static let leastSectionSize = 64
+    static let minimumSectionSize = 64
     static let symbolSize = 24
     static let symbolTable: UInt32 = 2
     static let notes: UInt32 = 7
@@ -104,7 +106,7 @@ struct ExecutableSymbols: ~Copyable {
         Int($0.load(Layout.sectionCount, as: UInt16.self))
       )
     }
-    guard each >= Layout.leastSectionSize, offset <= size,
+    guard each >= Layout.minimumSectionSize, offset <= size,
       let table = try? file.bytes(at: Int(offset), count: each * count),
       table.count == each * count
     else { return nil }

@@ -6,11 +6,12 @@ import MMLogSystem
 struct FollowedPlaces {
   private var directories: [String: Place] = [:]
   private let trees: Set<String>
-  /// Files that were given by name, and which each was when it was last opened: another one that gets the name is read too.
+  /// Files that were given by name, and which each was when it was last opened: another one that
+  /// gets the name is read too.
   private var files: [String: FileStatus.Identity?] = [:]
   /// Files that could not be read yet, and how large they were then.
   private var pending: [String: Int] = [:]
-  /// What could not be read when it was first looked at, one entry each.
+  /// What could not be read when it was first inspected, one entry each.
   private(set) var problems: [LogError] = []
 
   private struct Place {
@@ -19,7 +20,8 @@ struct FollowedPlaces {
     var names: Set<String> = []
   }
 
-  /// The finest that file systems and kernels tell two changes apart by, generously, in nanoseconds.
+  /// The finest that file systems and kernels distinguish two changes by, generously, in
+  /// nanoseconds.
   private static let coarsestClock: Int64 = 100_000_000
 
   init(_ inputs: [LogInput]) {
@@ -44,8 +46,8 @@ struct FollowedPlaces {
     case archive(ArchiveFile)
   }
 
-  /// Looks for new files, and gives each to `body` once.
-  mutating func look(_ body: (consuming Found) -> Void) {
+  /// Searches for new files, and gives each to `body` once.
+  mutating func scan(_ body: (consuming Found) -> Void) {
     for path in directories.keys.sorted() { list(path) }
     for (path, known) in files {
       if let known, let status = try? File.openFollowingLinks(path).status(),
@@ -90,7 +92,7 @@ struct FollowedPlaces {
         files[path] = nil
         directories[path] = Place()
         list(path)
-        // What is in it is looked at at once, in the order of names.
+        // What is in it is inspected at once, in the order of names.
         for (path, size) in pending.sorted(by: { $0.key < $1.key })
         where size == -1 && !directories.keys.contains(path) { open(path, knownSize: size, body) }
         return
@@ -98,7 +100,7 @@ struct FollowedPlaces {
       // What was no log may become one by growing: it is being copied, say.
       guard status.isRegularFile, status.size != knownSize else { return }
       pending[path] = status.size
-      let start = try file.bytes(at: 0, count: HeadLayout.size)
+      let start = try file.bytes(at: 0, count: FileHeaderLayout.size)
       switch start.withUnsafeBytes({ FileKind($0, named: path) }) {
       case .ring: body(.ring(file))
       case .archive:

@@ -10,18 +10,18 @@ final class FollowedSession {
   private var image: RingImage?
   /// How far the ring's dictionary has been read, in bytes.
   private var dictionarySize = 0
-  /// Whether more may come from the ring: until a look has found its process gone, and one more has
+  /// Whether more may come from the ring: until a scan has found its process gone, and one more has
   /// been made.
   private var isRunning = true
   private var wasLocked = true
-  /// When the look began by which ``image`` was made, by the counter that the session's records are
+  /// When the scan began by which ``image`` was made, by the counter that the session's records are
   /// stamped with.
-  private var lookTicks: UInt64 = 0
+  private var scanTicks: UInt64 = 0
   /// Whether that counter and ours are one.
   private var hasOurTicks = true
   private var archives: [Archive] = []
   private var hasEnded = false
-  private let given = GivenSegments()
+  private let emitted = EmittedSegments()
   private let memory: FrameMemory
 
   private struct Archive {
@@ -39,44 +39,44 @@ final class FollowedSession {
   func add(ring: consuming File) { self.ring = consume ring }
 
   func add(_ archive: ArchiveFile) {
-    let number = archive.head.number
-    let index = archives.firstIndex { $0.file.head.number >= number } ?? archives.count
+    let number = archive.fileHeader.number
+    let index = archives.firstIndex { $0.file.fileHeader.number >= number } ?? archives.count
     // A copy of one that is known.
-    if index < archives.count, archives[index].file.head.number == number { return }
+    if index < archives.count, archives[index].file.fileHeader.number == number { return }
     archives.insert(Archive(file: archive), at: index)
   }
 
-  /// Copies what is new in the ring. To be done for all sessions before anybody looks for new archives and frames: what
-  /// is moved meanwhile is then in one of both, or in both.
+  /// Copies what is new in the ring. To be done for all sessions before anybody searches for new
+  /// archives and frames: what is moved meanwhile is then in one of both, or in both.
   ///
-  /// - Parameter ticks: What ``Clock/ticks()`` was when the look began, which copies rings.
+  /// - Parameter ticks: What ``Clock/ticks()`` was when the scan began, which copies rings.
   func readRing(at ticks: UInt64) {
     guard ring != nil else { return }
-    lookTicks = ticks
+    scanTicks = ticks
     // Before the copy: of a process that is gone, that has everything. But others may have logged
-    // between the look's beginning and its end: so that ends by the next look.
+    // between the scan's beginning and its end: so that ends by the next scan.
     let isLocked = (try? ring?.isLockedByAnother()) ?? false
     isRunning = isLocked || wasLocked
     wasLocked = isLocked
     image = readImage()
   }
 
-  /// Up to which ticks everything is there that has been logged: what was committed before the look
+  /// Up to which ticks everything is there that has been logged: what was committed before the scan
   /// began is in the copy of the ring, or in an archive. Of archives alone that is not known, nor
   /// of the ring of another machine.
   private var horizon: UInt64 {
-    ring != nil && isRunning && hasOurTicks ? lookTicks : .max
+    ring != nil && isRunning && hasOurTicks ? scanTicks : .max
   }
 
   private func readImage() -> RingImage? {
     switch ring {
     case .some(let ring):
-      try? RingImage(ring, knownDictionary: dictionarySize) { given.end(of: $0) }
+      try? RingImage(ring, knownDictionary: dictionarySize) { emitted.end(of: $0) }
     case .none: nil
     }
   }
 
-  /// Looks for frames that were appended.
+  /// Searches for frames that were appended.
   func readArchives() {
     for archive in archives where !archive.file.isClosed { _ = try? archive.file.refresh() }
   }
@@ -92,12 +92,12 @@ final class FollowedSession {
   /// A reader of what is new, or nil if nothing is.
   func load(_ filter: LogFilter) -> SessionReader? {
     let held = reader?.heldTicks
-    // What the look before this one has seen was logged before this one began.
-    if let held, held > lookTicks { hasOurTicks = false }
+    // What the scan before this one has seen was logged before this one began.
+    if let held, held > scanTicks { hasOurTicks = false }
     let batch = takeBatch()
     let ends = ring != nil && !isRunning && !hasEnded
     guard reader == nil || held != nil || !batch.isEmpty || ends else { return nil }
-    let reader = reader ?? SessionReader(following: identity, filter, memory, given)
+    let reader = reader ?? SessionReader(following: identity, filter, memory, emitted)
     self.reader = reader
     reader.load(batch, until: horizon)
     if ends || (ring == nil && !hasEnded && reader.endMark != nil) {

@@ -16,22 +16,22 @@ import MMLogSystem
 ///
 /// In a task, ``LogReader/follow(_:filter:last:)`` does the waiting.
 ///
-/// A record that was committed is given at the next look, from the ring or from the archive that it
+/// A record that was committed is given at the next scan, from the ring or from the archive that it
 /// has been moved to: once, and in order with the others of its thread. Writers are not disturbed:
 /// rings are copied with pread(2), and nothing is locked.
 ///
 /// **Order.** Of processes that run on this machine, a record comes before every other one whose
-/// log call began after that of the first had returned, whatever threads they are of: a look gives
-/// what was logged up to its beginning, and holds back what is later, until the next look at most.
-/// Calls that overlapped are in the order of their ticks if one look has seen both, else in either
+/// log call began after that of the first had returned, whatever threads they are of: a scan gives
+/// what was logged up to its beginning, and holds back what is later, until the next scan at most.
+/// Calls that overlapped are in the order of their ticks if one scan has seen both, else in either
 /// order. Between processes it is the same up to how exactly two clocks are turned into wall time,
 /// about a microsecond. Where there are archives without their ring, or a ring of another machine,
-/// what one look finds is merged by time.
+/// what one scan finds is merged by time.
 ///
 /// For one thread at a time.
 public final class LogFollower {
-  /// Files and directories that could not be read when they were first looked at, and why. One that is not there yet is
-  /// waited for.
+  /// Files and directories that could not be read when they were first inspected, and why. One that
+  /// is not there yet is waited for.
   public private(set) var unreadable: [LogError] = []
   private var filter: LogFilter
   private var places: FollowedPlaces
@@ -45,14 +45,14 @@ public final class LogFollower {
   /// Begins to follow.
   ///
   /// - Parameters:
-  ///   - inputs: Files and directories. A file is followed by itself; a process's next archive appears in a directory.
-  ///     ``LogInput/standardInput`` is passed over.
+  ///   - inputs: Files and directories. A file is followed by itself; a process's next archive
+  ///     appears in a directory. ``LogInput/standardInput`` is passed over.
   ///   - filter: Which records are wanted.
   ///   - last: How many of those that are there already are given first; nil for all.
   public init(_ inputs: [LogInput], filter: LogFilter = LogFilter(), last: Int? = nil) {
     places = FollowedPlaces(inputs)
     self.filter = filter
-    look()
+    scan()
     unreadable = places.problems
     if let last {
       let files = LogFiles(sessions: sessions.map(\.files))
@@ -74,7 +74,7 @@ public final class LogFollower {
   ///   taken; or was held back.
   public func next() -> LogItem? {
     if let item = take() { return item }
-    look()
+    scan()
     load()
     return take()
   }
@@ -85,8 +85,9 @@ public final class LogFollower {
     return item
   }
 
-  /// Rings first, then archives (FORMAT.md, 5). An archive that is found with a ring is looked at again after it.
-  private func look() {
+  /// Rings first, then archives (FORMAT.md, 5). An archive that is found with a ring is inspected
+  /// again after it.
+  private func scan() {
     find()
     // One moment for all: a record that another one was logged after is not missed in a ring that
     // was copied before.
@@ -97,10 +98,10 @@ public final class LogFollower {
   }
 
   private func find() {
-    places.look { found in
+    places.scan { found in
       switch consume found {
       case .ring(let file):
-        guard let identity = (try? RingImage(file) { _ in 0 })?.head.identity else { return }
+        guard let identity = (try? RingImage(file) { _ in 0 })?.fileHeader.identity else { return }
         session(identity)?.add(ring: file)
       case .archive(let archive):
         add(archive)
@@ -114,7 +115,7 @@ public final class LogFollower {
     }
   }
 
-  private func add(_ archive: ArchiveFile) { session(archive.head.identity)?.add(archive) }
+  private func add(_ archive: ArchiveFile) { session(archive.fileHeader.identity)?.add(archive) }
 
   /// Nil for a session that is not wanted.
   private func session(_ identity: SessionIdentity) -> FollowedSession? {
@@ -135,7 +136,7 @@ public final class LogFollower {
   }
 }
 
-/// What a ``LogFollower`` gives, as it comes: it ends when its task is cancelled.
+/// What a ``LogFollower`` gives, as it comes: it ends when its task is canceled.
 public struct LogItems: AsyncSequence, Sendable {
   let inputs: [LogInput]
   let filter: LogFilter
@@ -146,14 +147,14 @@ public struct LogItems: AsyncSequence, Sendable {
     Iterator(follower: LogFollower(inputs, filter: filter, last: last))
   }
 
-  /// Looks for new records, and waits for them.
+  /// Searches for new records, and waits for them.
   public struct Iterator: AsyncIteratorProtocol {
     let follower: LogFollower
 
-    /// How long it waits between two looks, in nanoseconds.
+    /// How long it waits between two scans, in nanoseconds.
     static let pause: UInt64 = 20_000_000
 
-    /// The next item, as soon as there is one; nil once the task is cancelled.
+    /// The next item, as soon as there is one; nil once the task is canceled.
     public mutating func next() async -> LogItem? {
       while !Task.isCancelled {
         if let item = follower.next() { return item }

@@ -1,13 +1,14 @@
 import MMLogFormat
 
-/// Trace events in JSON, as Perfetto (ui.perfetto.dev) and `chrome://tracing` open them: each record an
-/// instant on its thread's track, and each span a bar on a track of its own, from its beginning to its end. One whose beginning is not
-/// among the records begins when its end says.
+/// Trace events in JSON, as Perfetto (ui.perfetto.dev) and `chrome://tracing` open them: each
+/// record an instant on its thread's track, and each span a bar on a track of its own, from its
+/// beginning to its end. One whose beginning is not among the records begins when its end says.
 ///
 /// A session is a process of the trace, numbered from 1 (two sessions may have had the same process
-/// id), and named with its store, process id and host; threads have their ordinals. The category is the
-/// label; the arguments are level, fields, place and time. Time stamps count from the first record, since
-/// programs read them as floating-point numbers, which have no room for nanoseconds since 1970.
+/// id), and named with its store, process id and host; threads have their ordinals. The category is
+/// the label; the arguments are level, fields, place and time. Time stamps count from the first
+/// record, since programs read them as floating-point numbers, which have no room for nanoseconds
+/// since 1970.
 public struct ChromeFormatter: LogFormatter {
   private var processes: [ObjectIdentifier: Process] = [:]
   private var last: Process?
@@ -163,7 +164,7 @@ public struct ChromeFormatter: LogFormatter {
     if time < 0 { output.append(UInt8(ascii: "-")) }
     output.append(decimal: whole)
     output.append(UInt8(ascii: "."))
-    output.append(decimal: fraction, least: 3)
+    output.append(decimal: fraction, minimum: 3)
   }
 
   /// What open spans began with. Of more than some thousand, others' ends stand for them.

@@ -3,8 +3,8 @@ import MMLogFormat
 /// One JSON object on a line for each record (RFC 8259), for programs. Valid whatever was logged.
 ///
 /// Names are those of OpenTelemetry: of the fields of its log records as OTLP has them, and of its
-/// semantic conventions with `_` in place of dots, as Prometheus and Loki write them too. So they need no
-/// quotes in jq or SQL.
+/// semantic conventions with `_` in place of dots, as Prometheus and Loki write them too. So they
+/// need no quotes in jq or SQL.
 ///
 /// | key | value |
 /// | - | - |
@@ -26,9 +26,10 @@ import MMLogFormat
 /// | `session_id` | whose record it is |
 /// | `cut`, `flight`, `unterminated` | `true`, only if so |
 ///
-/// Values of attributes: integers are numbers if 64 signed bits hold them and strings otherwise, since
-/// other programs refuse larger ones; floating point is a number, or `"NaN"`, `"Infinity"`, `"-Infinity"`; bytes are
-/// `{"base64":"…"}`; redacted values are `"<private>"` and hashed ones `"<hash:…>"`; nil is `null`.
+/// Values of attributes: integers are numbers if 64 signed bits hold them and strings otherwise,
+/// since other programs refuse larger ones; floating point is a number, or `"NaN"`, `"Infinity"`,
+/// `"-Infinity"`; bytes are `{"base64":"…"}`; redacted values are `"<private>"` and hashed ones
+/// `"<hash:…>"`; nil is `null`.
 public struct JSONFormatter: LogFormatter {
   private var timestamp: Timestamp
   private var threads = ObjectTexts<LogThread>()

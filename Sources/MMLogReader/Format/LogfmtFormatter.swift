@@ -2,13 +2,15 @@ import MMLogFormat
 
 /// One line of `key=value` for each record: what logfmt tools, Loki and lnav read.
 ///
-///     time=2026-11-21T09:00:00.123456789Z level=info label=orders msg="order 7 accepted" id=7 source=Orders/Book.swift:42 thread=worker1 service=orders pid=42 session=0123…
+///     time=2026-11-21T09:00:00.123456789Z level=info label=orders msg="order 7 accepted" id=7
+///     source=Orders/Book.swift:42 thread=worker1 service=orders pid=42 session=0123…
 ///
-/// What begins a span has `span=NUMBER span_event=begin`, and `parent_span` if it is a part of another; what ends it has `span_event=end`
-/// and `duration_ns`. Keys are those that logfmt is usually written with. Values that have a space, `=`, a quote or a
-/// control character in them stand between quotes, with backslashes as in text. Keys consist of letters,
-/// digits and `_ - . / # @`; anything else in a field's name becomes `_`. A record's own keys come first
-/// and last; a field that is called like one of them gets `#2`.
+/// What begins a span has `span=NUMBER span_event=begin`, and `parent_span` if it is a part of
+/// another; what ends it has `span_event=end` and `duration_ns`. Keys are those that logfmt is
+/// usually written with. Values that have a space, `=`, a quote or a control character in them
+/// stand between quotes, with backslashes as in text. Keys consist of letters, digits and `_ - . /
+/// # @`; anything else in a field's name becomes `_`. A record's own keys come first and last; a
+/// field that is called like one of them gets `#2`.
 public struct LogfmtFormatter: LogFormatter {
   private var timestamp: Timestamp
   private var ends = ObjectTexts<LogSession>()

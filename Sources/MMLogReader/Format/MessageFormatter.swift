@@ -6,8 +6,8 @@ public struct MessageFormatter: LogFormatter {
 
   /// Makes a formatter.
   ///
-  /// - Parameter isEscaping: Whether what could move a terminal's cursor is escaped, for showing the
-  ///   messages on one.
+  /// - Parameter isEscaping: Whether what could move a terminal's cursor is escaped, for showing
+  ///   the messages on one.
   public init(isEscaping: Bool = false) { form = isEscaping ? .plain : .raw }
 
   /// Appends the message's bytes.

@@ -1,19 +1,20 @@
 import MMLogFormat
 
 /// OpenTelemetry log records: lines of OTLP in JSON, each an `ExportLogsServiceRequest` with up to
-/// ``most`` records of one session, as the collector's file receiver reads them, and as they may be
-/// posted to `/v1/logs`.
+/// ``maximum`` records of one session, as the collector's file receiver reads them, and as they may
+/// be posted to `/v1/logs`.
 ///
 /// The session is the resource (`service.name`, `service.instance.id`, `process.pid`,
 /// `process.executable.name`, `host.name`), the label is the scope's name, the named arguments and
 /// metadata are attributes, beside `code.file.path`, `code.line.number`, `code.function.name`,
-/// `thread.id`, `thread.name`. Body and strings that are not UTF-8 have U+FFFD in the place of what is
-/// not; `log.record.original` then has the body's bytes in base64. Numbers that 64 bits do not hold are
-/// strings. What begins or ends a span has `spanId`, the session as `traceId`, and the attributes `span.event` (`begin`, `end`),
-/// `span.parent_id`, `span.start_time_unix_nano` and `span.duration_nano`.
+/// `thread.id`, `thread.name`. Body and strings that are not UTF-8 have U+FFFD in the place of what
+/// is not; `log.record.original` then has the body's bytes in base64. Numbers that 64 bits do not
+/// hold are strings. What begins or ends a span has `spanId`, the session as `traceId`, and the
+/// attributes `span.event` (`begin`, `end`), `span.parent_id`, `span.start_time_unix_nano` and
+/// `span.duration_nano`.
 public struct OTLPFormatter: LogFormatter {
   /// So many records are in a line at most.
-  public static let most = 512
+  public static let maximum = 512
 
   /// Bytes of a line after which the next begins; a record may go beyond.
   private static let longest = 1 << 20
@@ -34,7 +35,7 @@ public struct OTLPFormatter: LogFormatter {
   /// Appends the record, in the line that is open or in a new one.
   public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
     let start = output.count
-    if count == Self.most || bytes >= Self.longest || open?.session !== record.session {
+    if count == Self.maximum || bytes >= Self.longest || open?.session !== record.session {
       pause(&output)
     }
     if open == nil {

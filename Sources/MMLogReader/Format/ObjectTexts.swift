@@ -6,7 +6,7 @@ struct ObjectTexts<Object: AnyObject> {
   private var all: [ObjectIdentifier: (object: Object, text: [UInt8])] = [:]
 
   /// More than are met at one time. Then it is begun anew.
-  private static var most: Int { 1024 }
+  private static var maximum: Int { 1024 }
 
   /// Appends the text of an object; `make` makes it if it is not known yet.
   @inline(__always)
@@ -27,7 +27,7 @@ struct ObjectTexts<Object: AnyObject> {
     let key = ObjectIdentifier(object)
     // The object is kept, so that no other gets its address.
     if let entry = all[key] { return entry }
-    if all.count >= Self.most { all.removeAll() }
+    if all.count >= Self.maximum { all.removeAll() }
     var buffer = TextBuffer()
     make(&buffer)
     let entry = (object, buffer.withUnsafeBytes { Array($0) })

@@ -3,9 +3,10 @@ import MMLogFormat
 /// A table with a line for each record, and one of names before them: CSV (RFC 4180) or
 /// tab-separated values, for spreadsheets and databases.
 ///
-/// Columns are called as in ``JSONFormatter``; `attributes` is the same JSON object as there. In CSV every
-/// text stands between quotes, quotes in it are doubled, and lines end with CR and LF. Control
-/// characters are escaped as in text, so that each record is one line in both; what is not UTF-8 too.
+/// Columns are called as in ``JSONFormatter``; `attributes` is the same JSON object as there. In
+/// CSV every text stands between quotes, quotes in it are doubled, and lines end with CR and LF.
+/// Control characters are escaped as in text, so that each record is one line in both; what is not
+/// UTF-8 too.
 ///
 /// Spreadsheets take what begins with `=`, `+`, `-`, `@`, or one of these in full width, for a
 /// formula, quotes or not. Where others than you can log, ask for `isFormulaSafe`: then such a text

@@ -11,7 +11,7 @@ public struct TemplateFormatter: LogFormatter {
   /// - Parameters:
   ///   - template: What a line is made of.
   ///   - zone: Where times are shown in.
-  ///   - colors: Whether levels get colours.
+  ///   - colors: Whether levels get colors.
   public init(_ template: TextTemplate, zone: LogTimeZone = .local, colors: Bool = false) {
     self.template = template
     timestamp = Timestamp(zone)

@@ -21,7 +21,7 @@ public struct TextFormatter: LogFormatter {
   ///
   /// - Parameters:
   ///   - zone: Where times are shown in.
-  ///   - colors: Whether levels, times and places get colours (ECMA-48, SGR), for a terminal.
+  ///   - colors: Whether levels, times and places get colors (ECMA-48, SGR), for a terminal.
   public init(zone: LogTimeZone = .local, colors: Bool = false) {
     timestamp = Timestamp(zone)
     style = LevelStyle(colors: colors)
@@ -89,7 +89,7 @@ public struct TextFormatter: LogFormatter {
   }
 }
 
-/// The levels as a line of text has them: in capitals, in one width, in colours.
+/// The levels as a line of text has them: in capitals, in one width, in colors.
 struct LevelStyle {
   let colors: Bool
 
@@ -122,8 +122,8 @@ struct LevelStyle {
   }
 }
 
-/// "Select graphic rendition" of ECMA-48: colours that people have chosen for their terminal, so that
-/// they can be told from its background, be it light or dark.
+/// "Select graphic rendition" of ECMA-48: colors that people have chosen for their terminal, so
+/// that they can be distinguished from its background, be it light or dark.
 enum SGR {
   static let reset: StaticString = "\u{1b}[0m"
   static let faint: StaticString = "\u{1b}[2m"
@@ -153,8 +153,8 @@ extension TextBuffer {
     }
   }
 
-  /// Appends what `body` appends in ``TextForm/quoted``, in quotes if it would not be told from what is
-  /// beside it.
+  /// Appends what `body` appends in ``TextForm/quoted``, in quotes if it would not be distinguished
+  /// from what is beside it.
   mutating func appendQuoting<Failure: Error>(
     _ body: (inout TextBuffer) throws(Failure) -> Void
   ) throws(Failure) {

@@ -20,9 +20,9 @@ import MMLogFormat
 /// | `duration`, `duration_ns` | of what ends a span: how long it took, as `1.234 ms`; in nanoseconds |
 /// | `service`, `process`, `pid`, `host`, `session` | |
 ///
-/// `{name:N}` puts spaces before it, up to N characters; `{name:-N}` behind it. `{{` and `}}` are braces,
-/// `\n`, `\t` and `\\` a line end, a tab and a backslash. A line end follows each record. Control
-/// characters in what is put in are escaped, as ``TextFormatter`` does.
+/// `{name:N}` puts spaces before it, up to N characters; `{name:-N}` behind it. `{{` and `}}` are
+/// braces, `\n`, `\t` and `\\` a line end, a tab and a backslash. A line end follows each record.
+/// Control characters in what is put in are escaped, as ``TextFormatter`` does.
 public struct TextTemplate: Sendable {
   enum Name: String, CaseIterable {
     case time, date, clock, unix, level, LEVEL, label, message, file, line, function, place, fields

@@ -32,7 +32,7 @@ struct Timestamp {
     let fraction = prepare(for: time)
     output.append(start)
     output.append(UInt8(ascii: "."))
-    output.append(decimal: fraction, least: 9)
+    output.append(decimal: fraction, minimum: 9)
     output.append(end)
   }
 
@@ -49,7 +49,7 @@ struct Timestamp {
       case .clock:
         output.append(UnsafeRawBufferPointer(rebasing: start[(date + 1)...]))
         output.append(UInt8(ascii: "."))
-        output.append(decimal: fraction, least: 9)
+        output.append(decimal: fraction, minimum: 9)
       }
     }
   }
@@ -70,14 +70,14 @@ struct Timestamp {
     self.second = second
     let offset = offset(at: second)
     let (nanoseconds, overflow) = (second + offset).multipliedReportingOverflow(by: 1_000_000_000)
-    // The last hours of what 64 bits can say, which only a damaged clock does.
+    // The last hours of what 64 bits can say, which only a corrupted clock does.
     let civil = UTCTime(nanoseconds: overflow ? (second < 0 ? .min : .max) : nanoseconds)
     var text = TextBuffer()
     for (value, width, after) in [
       (civil.year, 4, "-"), (civil.month, 2, "-"), (civil.day, 2, "T"), (civil.hour, 2, ":"),
       (civil.minute, 2, ":"), (civil.second, 2, ""),
     ] {
-      text.append(decimal: UInt64(value.magnitude), least: width)
+      text.append(decimal: UInt64(value.magnitude), minimum: width)
       text.append(text: after)
     }
     start = text.withUnsafeBytes { Array($0) }
@@ -88,9 +88,9 @@ struct Timestamp {
     if case .utc = zone { return [UInt8(ascii: "Z")] }
     var text = TextBuffer()
     text.append(UInt8(ascii: offset < 0 ? "-" : "+"))
-    text.append(decimal: (offset / 3600).magnitude, least: 2)
+    text.append(decimal: (offset / 3600).magnitude, minimum: 2)
     text.append(UInt8(ascii: ":"))
-    text.append(decimal: (offset / 60 % 60).magnitude, least: 2)
+    text.append(decimal: (offset / 60 % 60).magnitude, minimum: 2)
     return text.withUnsafeBytes { Array($0) }
   }
 

@@ -3,7 +3,7 @@ import MMLogStorage
 import MMLogSystem
 
 extension FileKind {
-  /// How many bytes it takes to tell.
+  /// How many bytes it takes to report.
   static let size = 8
 
   /// The kind of a file; nil if it is neither.
@@ -14,16 +14,17 @@ extension FileKind {
     self = isArchive ? .archive : kind
   }
 
-  /// Whether an archive, as its name says, begins with a block of a ring: the file is shorter than the
-  /// ring.
+  /// Whether an archive, as its name says, begins with a block of a ring: the file is shorter than
+  /// the ring.
   private static func isOverwrittenArchive(_ file: borrowing File) throws(SystemError) -> Bool {
-    guard file.path.hasSuffix(FileNames.archiveSuffix), let head = try? RingImage.head(of: file)
+    guard file.path.hasSuffix(FileNames.archiveSuffix),
+      let fileHeader = try? RingImage.fileHeader(of: file)
     else { return false }
-    return try file.status().size < head.geometry.fileSize
+    return try file.status().size < fileHeader.geometry.fileSize
   }
 
-  /// The kind that a file's first bytes say, or, if they are of neither, its name: an archive's frames can be read
-  /// without its head.
+  /// The kind that a file's first bytes say, or, if they are of neither, its name: an archive's
+  /// frames can be read without its file header.
   init?(_ start: UnsafeRawBufferPointer, named path: String) {
     let named: FileKind? = path.hasSuffix(FileNames.archiveSuffix) ? .archive : nil
     guard let kind = FileKind(start) ?? named else { return nil }

@@ -20,7 +20,7 @@ extension LogInput {
   package static let deepestTree = 100
 }
 
-/// The files behind inputs: opened, told apart by their first bytes, each taken once.
+/// The files behind inputs: opened, distinguished by their first bytes, each taken once.
 struct InputFiles {
   private(set) var rings: [RingInput] = []
   private(set) var archives: [ArchiveFile] = []
@@ -126,8 +126,8 @@ struct InputFiles {
     try take(file, status, isArchive ? .archive : .ring)
   }
 
-  /// Takes a file if it is of the kind that is looked for now; a file of neither kind is looked at
-  /// together with the rings.
+  /// Takes a file if it is of the kind that is searched for now; a file of neither kind is
+  /// inspected together with the rings.
   private mutating func take(
     _ file: consuming File, _ status: FileStatus, _ kind: FileKind
   ) throws(SystemError) {

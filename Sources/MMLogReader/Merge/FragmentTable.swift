@@ -6,11 +6,12 @@ struct FragmentTable {
   private var starts: [UInt32: Start] = [:]
   private var pendingBytes = 0
 
-  /// What all threads together may have in pieces: more than any process has, and no burden if it is
-  /// a lie.
-  private static let mostPending = 256 << 20
+  /// What all threads together may have in pieces: more than any process has, and no burden if it
+  /// is a lie.
+  private static let maximumPending = 256 << 20
 
-  /// When a record was logged, as its first fragment says (FORMAT.md, 4), and whether it is a flight record.
+  /// When a record was logged, as its first fragment says (FORMAT.md, 4), and whether it is a
+  /// flight record.
   struct Start {
     let ticks: UInt64
     let wall: Int64
@@ -43,7 +44,7 @@ struct FragmentTable {
     let before = isFirst ? end(thread) : nil
     guard isFirst || assemblers[thread] != nil else { return .incomplete }
     if isFirst { starts[thread] = start }
-    if pendingBytes > Self.mostPending {
+    if pendingBytes > Self.maximumPending {
       return .unfinished(end(thread) ?? unfinished(thread, size: 0))
     }
     var assembler = assemblers[thread] ?? FragmentAssembler()

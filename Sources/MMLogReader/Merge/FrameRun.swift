@@ -1,8 +1,8 @@
 import MMLogFormat
 import MMLogStorage
 
-/// The records of a frame that may pass the filter. It is read and decompressed when the merge arrives at its first
-/// ticks; where many frames are open, for each part of it anew.
+/// The records of a frame that may pass the filter. It is read and decompressed when the merge
+/// arrives at its first ticks; where many frames are open, for each part of it anew.
 final class FrameRun: Run {
   private let archive: ArchiveFile
   private let frame: ArchiveFile.Frame
@@ -10,7 +10,7 @@ final class FrameRun: Run {
   private let filter: SessionFilter
   private let memory: FrameMemory
   /// Of a frame that has records which were given before, from the ring: which.
-  private var given: GivenRecords?
+  private var emitted: EmittedRecords?
   /// Some of its rows, and how many bytes they take.
   private var part: FramePart?
   private var held = 0
@@ -21,18 +21,18 @@ final class FrameRun: Run {
   /// What the next step gives.
   private var row: RecordView?
   private var lastThread: (ordinal: UInt32, thread: Unmanaged<LogThread>)?
-  private var failure: LogDamage?
+  private var failure: LogCorruption?
 
   init(
     _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ threads: ThreadTable,
-    _ filter: SessionFilter, _ memory: FrameMemory, given: GivenRecords? = nil
+    _ filter: SessionFilter, _ memory: FrameMemory, emitted: EmittedRecords? = nil
   ) {
     self.archive = archive
     self.frame = frame
     self.threads = FrameThreads(threads)
     self.filter = filter
     self.memory = memory
-    self.given = given
+    self.emitted = emitted
     super.init(
       path: archive.path, ticks: frame.header.summary.firstTicks, clock: frame.header.clock,
       flightLevel: frame.header.isFlight ? .max : 0)
@@ -52,7 +52,7 @@ final class FrameRun: Run {
 
   @inline(never)
   private func stepWithoutRow() -> RunStep {
-    // One part is let go before the next one is there: whoever looks at records of it keeps it.
+    // One part is let go before the next one is there: whoever inspects records of it keeps it.
     if part != nil {
       letGo()
       return .nothing
@@ -61,9 +61,9 @@ final class FrameRun: Run {
       readPart()
       return .nothing
     }
-    damage = failure
+    corruption = failure
     failure = nil
-    return damage == nil ? .end : .damage
+    return corruption == nil ? .end : .corruption
   }
 
   override func thread(of view: RecordView) -> Unmanaged<LogThread> {
@@ -126,7 +126,8 @@ final class FrameRun: Run {
       while let row = try reader.next() {
         // A record's time does not depend on whether those before it are wanted.
         move(to: row.ticks)
-        if given != nil, given?.take(row, ticks: row.ticks, thread: row.threadOrdinalOfRow) == true
+        if emitted != nil,
+          emitted?.take(row, ticks: row.ticks, thread: row.threadOrdinalOfRow) == true
         {
           continue
         }
@@ -141,7 +142,7 @@ final class FrameRun: Run {
   }
 
   private func fail(_ what: String, _ error: any Error) {
-    failure = damage(
+    failure = corruption(
       frame.offset, frame.header.frameSize,
       "\(what) of \(frame.header.summary.count) records: \(error)")
   }
@@ -181,18 +182,18 @@ private final class FrameThreads {
 
 /// What frames that are open at once have in memory.
 ///
-/// Each takes at most an eighth of what is left. So *n* of them come to have 1/(*n* + 8) of it each, whenever they are opened,
-/// and few have all that they need.
+/// Each takes at most an eighth of what is left. So *n* of them come to have 1/(*n* + 8) of it
+/// each, whenever they are opened, and few have all that they need.
 final class FrameMemory {
   private var left = 24 << 20
 
   /// The writer's frames are smaller. To decompress a larger one again and again would take long.
   private static let largestInParts = 1 << 20
-  private static let mostParts = 16
+  private static let maximumParts = 16
 
   /// How much of a frame's rows may be read at once, in bytes.
   func share(of size: Int) -> Int {
-    size > Self.largestInParts ? size : max(left / 8, size / Self.mostParts)
+    size > Self.largestInParts ? size : max(left / 8, size / Self.maximumParts)
   }
 
   func take(_ size: Int) { left -= size }

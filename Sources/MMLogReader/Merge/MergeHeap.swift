@@ -1,5 +1,5 @@
-/// A binary heap of things to be merged: the one with the least key is at the front, and of equal
-/// ones that with the least order.
+/// A binary heap of things to be merged: the one with the smallest key is at the front, and of
+/// equal ones that with the smallest order.
 struct MergeHeap<Key: Comparable & BitwiseCopyable, Element> {
   struct Place: BitwiseCopyable {
     let key: Key
@@ -10,8 +10,8 @@ struct MergeHeap<Key: Comparable & BitwiseCopyable, Element> {
     }
   }
 
-  /// A place, and where among the elements the one stands that has it: these stay where they are, so that no reference is
-  /// counted while places move.
+  /// A place, and where among the elements the one stands that has it: these stay where they are,
+  /// so that no reference is counted while places move.
   private struct Entry: BitwiseCopyable {
     let place: Place
     let slot: Int

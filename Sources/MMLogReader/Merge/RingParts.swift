@@ -38,7 +38,7 @@ struct RingParts {
     }
     let isIntact = holder.isIntact ?? (holder.archive.problem(of: holder.frame) == nil)
     holders[key]?.isIntact = isIntact
-    if isIntact { return "frame \(known.ordinal) of archive \(holder.archive.head.number)" }
+    if isIntact { return "frame \(known.ordinal) of archive \(holder.archive.fileHeader.number)" }
     holders[key] = Holder(archive: archive, index: index)
     return nil
   }

@@ -1,8 +1,10 @@
 package import MMLogFormat
 
-/// Gives the records of a session that goes on, from what its own process has of them: rows, and the dictionary's entries.
+/// Gives the records of a session that goes on, from what its own process has of them: rows, and
+/// the dictionary's entries.
 ///
-/// What cannot be read is left out: nothing but a defect of the process can be the reason. For one thread at a time.
+/// What cannot be read is left out: nothing but a defect of the process can be the reason. For one
+/// thread at a time.
 package final class RowsReader {
   private let session: LogSession
   private let seed: UInt32
@@ -12,7 +14,7 @@ package final class RowsReader {
 
   package init(_ identity: SessionIdentity) {
     session = LogSession(identity)
-    seed = checkSeed(session: identity.session, generation: 0)
+    seed = checksumSeed(session: identity.session, generation: 0)
   }
 
   /// Takes in new entries of the dictionary, before the rows that refer to them.

@@ -2,8 +2,8 @@ import MMLogFormat
 
 /// A part of a session in the order of its ticks: a frame, a segment, or a note between them.
 ///
-/// A step makes the item that was next the current one. What a run holds of a record is valid until its next step,
-/// and as long as ``owner`` is kept.
+/// A step makes the item that was next the current one. What a run holds of a record is valid until
+/// its next step, and as long as ``owner`` is kept.
 class Run {
   /// Where the next item belongs. It rises only: a record whose ticks are before those of the one
   /// before it takes those (FORMAT.md, 5).
@@ -32,7 +32,8 @@ class Run {
   /// Goes on to the next item.
   func step() -> RunStep { .end }
 
-  /// The thread of a record that the run has just given; kept by ``owner``, or by the session's ``ThreadTable``.
+  /// The thread of a record that the run has just given; kept by ``owner``, or by the session's
+  /// ``ThreadTable``.
   func thread(of view: RecordView) -> Unmanaged<LogThread> {
     preconditionFailure("a run without records")
   }
@@ -40,41 +41,42 @@ class Run {
   /// What keeps the memory of its records.
   var owner: AnyObject { self }
 
-  /// The damage that the run has just come upon.
-  final var damage: LogDamage?
+  /// The corruption that the run has just come upon.
+  final var corruption: LogCorruption?
 
   /// Moves on to the ticks of the item that is next now.
   @inline(__always)
   final func move(to ticks: UInt64) { if ticks > self.ticks { self.ticks = ticks } }
 
-  final func damage(_ offset: Int, _ size: Int, _ what: String) -> LogDamage {
-    LogDamage(path: path, offset: offset, size: size, what: what)
+  final func corruption(_ offset: Int, _ size: Int, _ what: String) -> LogCorruption {
+    LogCorruption(path: path, offset: offset, size: size, what: what)
   }
 }
 
 /// What a run has come to.
 enum RunStep {
-  /// A record or a fragment; ``offset`` is where it, or the frame that it is in, begins in the file.
+  /// A record or a fragment; ``offset`` is where it, or the frame that it is in, begins in the
+  /// file.
   case record(RecordView, ticks: UInt64, offset: Int)
-  /// ``Run/damage`` says what.
-  case damage
+  /// ``Run/corruption`` says what.
+  case corruption
   /// None this time: the run has got ready, and its first item may come later than it seemed.
   case nothing
   case end
 }
 
-/// Damage that stands between frames or segments.
+/// Corruption that stands between frames or segments.
 final class NoteRun: Run {
-  private var isGiven = false
+  private var isEmitted = false
 
-  init(_ damage: LogDamage, ticks: UInt64, clock: TickClock) {
-    super.init(path: damage.path, ticks: ticks, clock: clock)
-    self.damage = damage
+  init(_ corruption: LogCorruption, ticks: UInt64, clock: TickClock) {
+    super.init(path: corruption.path, ticks: ticks, clock: clock)
+    self.corruption = corruption
   }
 
   override func step() -> RunStep {
-    defer { isGiven = true }
-    return isGiven ? .end : .damage
+    defer { isEmitted = true }
+    return isEmitted ? .end : .corruption
   }
 }
 
@@ -83,8 +85,8 @@ final class ThreadTable {
   private var threads: [ThreadIdentity: LogThread] = [:]
   private var names: [UInt32: String] = [:]
 
-  /// The thread with that identity. Where the identity has no name, as in segments that threads share,
-  /// it gets the one that the thread's ordinal had elsewhere.
+  /// The thread with that identity. Where the identity has no name, as in segments that threads
+  /// share, it gets the one that the thread's ordinal had elsewhere.
   func thread(_ identity: ThreadIdentity) -> LogThread {
     if let thread = threads[identity] { return thread }
     if !identity.name.isEmpty { names[identity.ordinal] = identity.name }

@@ -7,11 +7,11 @@ struct RingView {
   let coverage: Coverage
   /// Whether the machine has been running since the ring was written.
   let isOfThisBoot: Bool
-  /// Whether its process may be writing to it while it is copied: what stands behind a zero word may
-  /// then have been written after that was copied. Otherwise it is real, and the zeros are not.
+  /// Whether its process may be writing to it while it is copied: what stands behind a zero word
+  /// may then have been written after that was copied. Otherwise it is real, and the zeros are not.
   let isRunning: Bool
 
-  /// Whether an archive has a record, or it is given up.
+  /// Whether an archive has a record, or it is evicted.
   func isDone(_ segment: RingImage.Segment, _ record: RecordView, _ offset: Int) -> Bool {
     image.isDone(record, segment, offset: offset, coverage, trustsDrained: isOfThisBoot)
   }
@@ -31,7 +31,7 @@ final class SegmentRun: Run {
   private let threads: ThreadTable
   private let filter: SessionFilter
   /// Where the session is followed: what is given is noted here.
-  private let given: GivenSegments?
+  private let emitted: EmittedSegments?
   private var scanner: RecordScanner
   private var item: RecordScanner.Item?
   /// Where ``item`` ends.
@@ -41,21 +41,21 @@ final class SegmentRun: Run {
 
   init(
     _ ring: RingView, _ segment: RingImage.Segment, _ threads: ThreadTable, _ filter: SessionFilter,
-    given: GivenSegments? = nil
+    emitted: EmittedSegments? = nil
   ) {
     self.ring = ring
     self.segment = segment
     self.threads = threads
     self.filter = filter
-    self.given = given
-    start = ring.image.head.geometry.offset(ofSegment: segment.index)
+    self.emitted = emitted
+    start = ring.image.fileHeader.geometry.offset(ofSegment: segment.index)
     ownThread = threads.thread(segment.header.thread)
     scanner = ring.image.scanner(
-      of: segment, from: given?.end(of: segment.header.generation) ?? SegmentLayout.size,
-      looksBehindZeros: !ring.isRunning)
+      of: segment, from: emitted?.end(of: segment.header.generation) ?? SegmentLayout.size,
+      scansBehindZeros: !ring.isRunning)
     super.init(
       path: ring.image.path, ticks: 0, clock: ring.image.clock,
-      flightLevel: ring.image.head.archiveLevel.rawValue)
+      flightLevel: ring.image.fileHeader.archiveLevel.rawValue)
     advance()
   }
 
@@ -65,9 +65,10 @@ final class SegmentRun: Run {
     note(item, ticks: ticks, end: itemEnd)
     advance()
     switch item {
-    case .damage(let range):
-      damage = damage(start + range.lowerBound, range.count, "records in segment \(segment.index)")
-      return .damage
+    case .corruption(let range):
+      corruption = corruption(
+        start + range.lowerBound, range.count, "records in segment \(segment.index)")
+      return .corruption
     case .record(let view, let offset):
       return .record(view, ticks: ticks, offset: start + offset)
     }
@@ -82,9 +83,9 @@ final class SegmentRun: Run {
   private func advance() {
     let generation = segment.header.generation
     while let next = scanner.next() {
-      if case .damage(let range) = next, given != nil, ring.isRunning {
-        // It may only have been copied while it was written: it is looked at again.
-        given?.move(generation, to: range.lowerBound)
+      if case .corruption(let range) = next, emitted != nil, ring.isRunning {
+        // It may only have been copied while it was written: it is inspected again.
+        emitted?.move(generation, to: range.lowerBound)
         break
       }
       if case .record(let view, _) = next {
@@ -92,7 +93,7 @@ final class SegmentRun: Run {
         move(to: view.ticks)
       }
       if isDone(next) {
-        given?.move(generation, to: scanner.offset)
+        emitted?.move(generation, to: scanner.offset)
         continue
       }
       if case .record(let view, _) = next, !filter.mayPass(view, isFlight: isFlight(view)) {
@@ -107,12 +108,12 @@ final class SegmentRun: Run {
 
   /// Notes that an item has been given, or passed over for good.
   private func note(_ item: RecordScanner.Item, ticks: UInt64, end: Int) {
-    guard let given else { return }
+    guard let emitted else { return }
     let generation = segment.header.generation
-    given.move(generation, to: end)
+    emitted.move(generation, to: end)
     guard case .record(let view, let offset) = item else { return }
     let thread = view.sharedThread?.ordinal ?? segment.header.thread.ordinal
-    given.add(
+    emitted.add(
       view, ticks: ticks, thread: thread, isFlight: isFlight(view), generation: generation,
       offset: offset)
   }
@@ -120,7 +121,7 @@ final class SegmentRun: Run {
   private func isDone(_ item: RecordScanner.Item) -> Bool {
     switch item {
     case .record(let view, let offset): ring.isDone(segment, view, offset)
-    case .damage(let range): ring.isDone(segment, range)
+    case .corruption(let range): ring.isDone(segment, range)
     }
   }
 }

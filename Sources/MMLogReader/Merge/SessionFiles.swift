@@ -10,17 +10,19 @@ struct SessionFiles {
   /// Why files are not read that are of the same ring or archive as another, and no copies of it.
   private(set) var rivals: [LogError] = []
 
-  /// Sorts files by session. A copy of a file that is there already is left out: of each ring the one
-  /// that goes further counts, and so of each archive.
+  /// Sorts files by session. A copy of a file that is there already is left out: of each ring the
+  /// one that goes further counts, and so of each archive.
   static func group(_ files: InputFiles) -> [SessionFiles] {
     var sessions: [SessionID: SessionFiles] = [:]
     for ring in files.rings {
-      let identity = ring.image.head.identity
+      let identity = ring.image.fileHeader.identity
       sessions[identity.session, default: SessionFiles(identity: identity)].add(ring)
     }
-    // Where a head is lost, other files of its session say who that is.
-    for archive in files.archives.filter({ !$0.isHeadLost }) + files.archives.filter(\.isHeadLost) {
-      let identity = archive.head.identity
+    // Where a file header is lost, other files of its session say who that is.
+    for archive in files.archives.filter({ !$0.isFileHeaderLost })
+      + files.archives.filter(\.isFileHeaderLost)
+    {
+      let identity = archive.fileHeader.identity
       sessions[identity.session, default: SessionFiles(identity: identity)].add(archive)
     }
     return sessions.values.sorted {
@@ -50,9 +52,9 @@ struct SessionFiles {
   }
 
   mutating func add(_ new: ArchiveFile) {
-    let number = new.head.number
-    let index = archives.firstIndex { $0.head.number >= number } ?? archives.count
-    guard index < archives.count, archives[index].head.number == number else {
+    let number = new.fileHeader.number
+    let index = archives.firstIndex { $0.fileHeader.number >= number } ?? archives.count
+    guard index < archives.count, archives[index].fileHeader.number == number else {
       archives.insert(new, at: index)
       return
     }
@@ -65,7 +67,7 @@ struct SessionFiles {
   private mutating func leaveOut(_ path: String, for other: String, _ name: String) {
     rivals.append(
       LogError(
-        .damagedFile,
+        .corruptedFile,
         "\(path) is not read: it and \(other) both say that they are \(name) of session "
           + "\(identity.session), and they differ; to see what is in it, read it alone",
         path: path))
@@ -73,17 +75,18 @@ struct SessionFiles {
 }
 
 extension RingImage {
-  /// Which of two of one session is read: one without corruption, and then the one that goes further.
+  /// Which of two of one session is read: one without corruption, and then the one that goes
+  /// further.
   fileprivate var rank: (Int, UInt64) {
     (isSound ? 1 : 0, segments.last?.header.generation ?? 0)
   }
 
   /// Whether all that is in it can be read.
   fileprivate var isSound: Bool {
-    damage.isEmpty
+    corruption.isEmpty
       && segments.allSatisfy { segment in
-        var scanner = scanner(of: segment, looksBehindZeros: false)
-        while let item = scanner.next() { if case .damage = item { return false } }
+        var scanner = scanner(of: segment, scansBehindZeros: false)
+        while let item = scanner.next() { if case .corruption = item { return false } }
         return true
       }
   }

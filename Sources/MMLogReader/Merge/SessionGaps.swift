@@ -35,7 +35,7 @@ struct SessionGaps {
   }
 
   private mutating func add(_ archive: ArchiveFile) {
-    let number = Int(archive.head.number)
+    let number = Int(archive.fileHeader.number)
     if number > next {
       add(.archivesNotHere(next...number - 1))
       end()
@@ -54,7 +54,7 @@ struct SessionGaps {
   private mutating func add(_ ring: RingView) {
     for segment in ring.image.segments {
       var (count, ticks) = (UInt32(0), UInt64.max...UInt64.max)
-      var scanner = ring.image.scanner(of: segment, looksBehindZeros: true)
+      var scanner = ring.image.scanner(of: segment, scansBehindZeros: true)
       while let item = scanner.next() {
         guard case .record(let view, _) = item, !ring.image.isFlight(view) else { continue }
         ticks = count == 0 ? view.ticks...view.ticks : ticks.extended(to: view.ticks)

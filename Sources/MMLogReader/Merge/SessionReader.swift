@@ -26,7 +26,7 @@ final class SessionReader {
   private var segments: [SegmentRun] = []
   private var fragments = FragmentTable()
   private var summary = SessionSummary()
-  private let given: GivenSegments?
+  private let emitted: EmittedSegments?
   /// Nothing later than these ticks is given: of a session that is followed, earlier records may
   /// not have been seen.
   private var horizon = UInt64.max
@@ -35,11 +35,11 @@ final class SessionReader {
   /// When the session logged last, as far as is known.
   private var lastTime: Int64
 
-  /// So many records, and bytes of them, are read ahead: they stay in the processor's caches, and where many sessions take
-  /// turns, they are few.
+  /// So many records, and bytes of them, are read ahead: they stay in the processor's caches, and
+  /// where many sessions take turns, they are few.
   private var ahead = aheads.lowerBound
   private static let aheads = 16...256
-  private static let mostBytes = 64 << 10
+  private static let maximumBytes = 64 << 10
 
   /// - Parameters:
   ///   - files: All that there is to read.
@@ -49,23 +49,24 @@ final class SessionReader {
     self.files = files
   }
 
-  /// For a session that is followed: it is told what to read by ``load(_:)``, and that it has ended by ``end(_:)``.
+  /// For a session that is followed: it is given what to read by ``load(_:)``, and that it has
+  /// ended by ``end(_:)``.
   ///
-  /// - Parameter given: Where what was given from the ring is noted.
+  /// - Parameter emitted: Where what was given from the ring is noted.
   convenience init(
     following identity: SessionIdentity, _ filter: LogFilter, _ memory: FrameMemory,
-    _ given: GivenSegments
+    _ emitted: EmittedSegments
   ) {
-    self.init(identity, filter, memory, given)
+    self.init(identity, filter, memory, emitted)
   }
 
   private init(
     _ identity: SessionIdentity, _ filter: LogFilter, _ memory: FrameMemory,
-    _ given: GivenSegments?
+    _ emitted: EmittedSegments?
   ) {
     self.memory = memory
     self.filter = SessionFilter(filter, sites)
-    self.given = given
+    self.emitted = emitted
     session = LogSession(identity)
     noOwner = RecordOwner(session, TickClock(ticks: 0, wall: 0, rate: 0), keeping: [])
     owner = noOwner
@@ -77,7 +78,8 @@ final class SessionReader {
   /// Where the next item belongs among those of other sessions, in nanoseconds since 1970.
   var time: Int64 { records.first?.time ?? itemTime }
 
-  /// How much of the archives is still to be read, in bytes; more than that, before they are opened.
+  /// How much of the archives is still to be read, in bytes; more than that, before they are
+  /// opened.
   var laterBytes: Int { files?.recordBytes ?? runs?.laterBytes ?? 0 }
 
   /// The next item; nil if none was found this time.
@@ -126,13 +128,14 @@ final class SessionReader {
     var runs = SessionRuns(threads, filter, memory)
     for (index, archive) in files.archives.enumerated() {
       runs.add(
-        archive, archive.frames[...], summary.damage[index] ?? [],
+        archive, archive.frames[...], summary.corruption[index] ?? [],
         besides: summary.skipped[index] ?? []
       ) { _ in .nothing }
       for frame in archive.frames { lastTime = max(lastTime, frame.header.summary.lastWall) }
     }
     if let ring = summary.ring {
-      segments = runs.add(ring, ring.image.segments, damage: ring.image.logDamage, given: nil)
+      segments = runs.add(
+        ring, ring.image.segments, corruption: ring.image.logCorruption, emitted: nil)
     }
     runs.start()
     self.runs = runs
@@ -163,7 +166,7 @@ final class SessionReader {
   /// - Parameter horizon: Ticks up to which everything is there that has been logged; nothing later
   ///   is given now.
   func load(_ batch: SessionBatch, until horizon: UInt64) {
-    guard let given else { return }
+    guard let emitted else { return }
     self.horizon = horizon
     let notes = batch.frames.map {
       summary.read($0.archive, frames: $0.range, corruption: $0.corruption)
@@ -176,9 +179,9 @@ final class SessionReader {
     runs.makeRoom()
     for (part, notes) in zip(batch.frames, notes) {
       runs.add(
-        part.archive, part.archive.frames[part.range], notes.damage, besides: notes.repeats
+        part.archive, part.archive.frames[part.range], notes.corruption, besides: notes.repeats
       ) {
-        given.takeShare(of: $0.header)
+        emitted.takeShare(of: $0.header)
       }
       for frame in part.archive.frames[part.range] {
         lastTime = max(lastTime, frame.header.summary.lastWall)
@@ -189,8 +192,8 @@ final class SessionReader {
         image: ring.image, coverage: summary.settledCoverage(), isOfThisBoot: ring.isOfThisBoot,
         isRunning: ring.isRunning)
       // Of a ring in use, parts may be about to be written.
-      let damage = ring.isRunning ? [] : ring.image.logDamage
-      segments = runs.add(view, ring.image.segments, damage: damage, given: given)
+      let corruption = ring.isRunning ? [] : ring.image.logCorruption
+      segments = runs.add(view, ring.image.segments, corruption: corruption, emitted: emitted)
     }
     runs.start()
     self.runs = runs
@@ -200,7 +203,7 @@ final class SessionReader {
   /// How the session ended, if an archive says so.
   var endMark: SessionEnd? { summary.end }
 
-  /// After the last ``load(_:)``: tells of the session's end.
+  /// After the last ``load(_:)``: reports the session's end.
   ///
   /// - Parameter ring: Its ring, if it has one.
   func end(_ ring: InputFiles.RingInput?) {
@@ -224,7 +227,7 @@ final class SessionReader {
     runs = nil
     noteTimes()
     // The rest of a record may come later.
-    if given != nil && closing.isEmpty { return }
+    if emitted != nil && closing.isEmpty { return }
     for record in fragments.unfinished.reversed() { closing.append(item(record)) }
   }
 
@@ -236,7 +239,7 @@ final class SessionReader {
     var places: [RecordPlace] = []
     var size = 0
     var owner = run.owner
-    while run.ticks <= limit, places.count < ahead, size < Self.mostBytes, queue.isEmpty {
+    while run.ticks <= limit, places.count < ahead, size < Self.maximumBytes, queue.isEmpty {
       switch run.step() {
       case .record(let view, let ticks, let offset):
         guard let place = take(view, ticks: ticks, offset: offset, of: run) else { continue }
@@ -246,7 +249,7 @@ final class SessionReader {
         itemTime = place.time
         size &+= view.bytes.count
         continue
-      case .damage: if let damage = run.damage { queue.append(.damage(damage)) }
+      case .corruption: if let corruption = run.corruption { queue.append(.corruption(corruption)) }
       case .nothing where places.isEmpty:
         owner = run.owner
         continue
@@ -263,7 +266,8 @@ final class SessionReader {
     records = places[...]
   }
 
-  /// - Returns: nil for a record that does not pass, and where ``queue`` has what comes in its place.
+  /// - Returns: nil for a record that does not pass, and where ``queue`` has what comes in its
+  ///   place.
   @inline(__always)
   private func take(
     _ view: RecordView, ticks: UInt64, offset: Int, of run: Run
@@ -285,7 +289,7 @@ final class SessionReader {
       }
       return place
     } catch {
-      queueDamage(view, offset, time, run, error)
+      queueCorruption(view, offset, time, run, error)
       return nil
     }
   }
@@ -330,7 +334,7 @@ final class SessionReader {
         queueRecord(place, run.clock, keeping: kept)
       }
     } catch {
-      queueDamage(view, offset, start.wall, run, error)
+      queueCorruption(view, offset, start.wall, run, error)
     }
   }
 
@@ -343,11 +347,11 @@ final class SessionReader {
     itemTime = place.time
   }
 
-  private func queueDamage(
+  private func queueCorruption(
     _ view: RecordView, _ offset: Int, _ time: Int64, _ run: Run, _ error: FormatError
   ) {
     itemTime = time
-    queue.insert(.damage(run.damage(offset, view.bytes.count, "a record: \(error)")), at: 0)
+    queue.insert(.corruption(run.corruption(offset, view.bytes.count, "a record: \(error)")), at: 0)
   }
 
   private func item(_ record: FragmentTable.Unfinished) -> LogItem {

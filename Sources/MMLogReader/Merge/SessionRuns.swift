@@ -28,14 +28,14 @@ struct SessionRuns {
     let order: Int
     let archive: ArchiveFile
     let frame: ArchiveFile.Frame
-    let given: GivenRecords?
+    let emitted: EmittedRecords?
 
     var place: Place { Place(key: ticks, order: order) }
   }
 
   /// What opened frames may take. Only a file that lies about its times comes near; its records are
   /// then given later than they should.
-  private static let mostOpenBytes = 256 << 20
+  private static let maximumOpenBytes = 256 << 20
 
   /// - Parameter memory: What is shared with other sessions that are read at the same time.
   init(_ threads: ThreadTable, _ filter: SessionFilter, _ memory: FrameMemory = FrameMemory()) {
@@ -93,13 +93,13 @@ struct SessionRuns {
       if let first = heap.firstPlace, first < next.place { return }
       later.removeLast()
       laterBytes -= next.frame.header.payloadSize
-      let run = FrameRun(next.archive, next.frame, threads, filter, memory, given: next.given)
+      let run = FrameRun(next.archive, next.frame, threads, filter, memory, emitted: next.emitted)
       heap.insert(run, key: run.ticks, order: next.order)
     }
   }
 
   private mutating func mustWait(_ frame: FrameRun) -> Bool {
-    if openBytes > 0 && openBytes + frame.size > Self.mostOpenBytes {
+    if openBytes > 0 && openBytes + frame.size > Self.maximumOpenBytes {
       waiting.append(frame)
       return true
     }
@@ -123,57 +123,57 @@ struct SessionRuns {
     heap.removeAll { $0 is SegmentRun }
   }
 
-  /// Adds frames of an archive, and all damage between them.
+  /// Adds frames of an archive, and all corruption between them.
   ///
   /// - Parameters:
   ///   - skipped: Where frames are that are not to be read.
   ///   - share: What of a frame was given before.
   mutating func add(
-    _ archive: ArchiveFile, _ frames: ArraySlice<ArchiveFile.Frame>, _ damage: [LogDamage],
-    besides skipped: Set<Int> = [], share: (ArchiveFile.Frame) -> GivenSegments.Share
+    _ archive: ArchiveFile, _ frames: ArraySlice<ArchiveFile.Frame>, _ corruption: [LogCorruption],
+    besides skipped: Set<Int> = [], share: (ArchiveFile.Frame) -> EmittedSegments.Share
   ) {
-    var damage = damage.sorted { $0.offset > $1.offset }
-    var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: archive.head.created, rate: 0))
+    var corruption = corruption.sorted { $0.offset > $1.offset }
+    var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: archive.fileHeader.created, rate: 0))
     for frame in frames where frame.header.type == .records {
       (ticks, clock) = (frame.header.summary.firstTicks, frame.header.clock)
-      while let note = damage.last, note.offset <= frame.offset {
+      while let note = corruption.last, note.offset <= frame.offset {
         insert(NoteRun(note, ticks: ticks, clock: clock))
-        damage.removeLast()
+        corruption.removeLast()
       }
       if !skipped.contains(frame.offset) { add(archive, frame, share(frame)) }
       ticks = frame.header.summary.lastTicks
     }
-    for note in damage.reversed() { insert(NoteRun(note, ticks: ticks, clock: clock)) }
+    for note in corruption.reversed() { insert(NoteRun(note, ticks: ticks, clock: clock)) }
   }
 
   private mutating func add(
-    _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ share: GivenSegments.Share
+    _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ share: EmittedSegments.Share
   ) {
     guard filter.mayPass(frame.header.summary, isFlight: frame.header.isFlight) else { return }
-    var given: GivenRecords?
+    var emitted: EmittedRecords?
     switch share {
     case .everything: return
     case .nothing: break
-    case .some(let records): given = records
+    case .some(let records): emitted = records
     }
     laterBytes += frame.header.payloadSize
     later.append(
       LaterFrame(
         ticks: frame.header.summary.firstTicks, order: count, archive: archive, frame: frame,
-        given: given))
+        emitted: emitted))
     count += 1
   }
 
-  /// Adds the segments of a ring, and the damage of it.
+  /// Adds the segments of a ring, and the corruption of it.
   ///
   /// - Returns: The segments' runs.
   mutating func add(
-    _ ring: RingView, _ segments: [RingImage.Segment], damage: [LogDamage],
-    given: GivenSegments?
+    _ ring: RingView, _ segments: [RingImage.Segment], corruption: [LogCorruption],
+    emitted: EmittedSegments?
   ) -> [SegmentRun] {
     let image = ring.image
-    for note in damage { insert(NoteRun(note, ticks: 0, clock: image.clock)) }
-    let runs = segments.map { SegmentRun(ring, $0, threads, filter, given: given) }
+    for note in corruption { insert(NoteRun(note, ticks: 0, clock: image.clock)) }
+    let runs = segments.map { SegmentRun(ring, $0, threads, filter, emitted: emitted) }
     for run in runs { insert(run) }
     return runs
   }

@@ -9,9 +9,10 @@ struct SessionSummary {
   private(set) var crash: CrashReport?
   private(set) var coverage = Coverage()
   /// Corruption that is not in a frame of records, by the archive's index.
-  private(set) var damage: [Int: [LogDamage]] = [:]
-  /// Frames of records that are not to be read, by archive and offset: those that repeat others, and those in whose place
-  /// the ring's copies are used. Should such a frame be readable the next time, its records would be there twice.
+  private(set) var corruption: [Int: [LogCorruption]] = [:]
+  /// Frames of records that are not to be read, by archive and offset: those that repeat others,
+  /// and those in whose place the ring's copies are used. Should such a frame be readable the next
+  /// time, its records would be there twice.
   private(set) var skipped: [Int: Set<Int>] = [:]
   /// The ring, if there is one, and what of it the archives have.
   private(set) var ring: RingView?
@@ -23,13 +24,14 @@ struct SessionSummary {
   mutating func read(_ files: SessionFiles) {
     for (index, archive) in files.archives.enumerated() { read(archive, index) }
     if let ring = files.ring { read(ring, files.archives) }
-    let newest = max(files.archives.last?.head.number ?? 0, files.ring?.image.newestArchive ?? 0)
+    let newest = max(
+      files.archives.last?.fileHeader.number ?? 0, files.ring?.image.newestArchive ?? 0)
     for (index, archive) in files.archives.enumerated() {
-      let isNewest = archive.head.number == newest
+      let isNewest = archive.fileHeader.number == newest
       if !isNewest { checkEnd(archive, index) }
       // The newest may have been written to when its process died; then the ring has it all.
       let ring = isNewest ? files.ring : nil
-      if let torn = tornFrame(archive, ring) { damage[index, default: []].append(torn) }
+      if let torn = tornFrame(archive, ring) { corruption[index, default: []].append(torn) }
     }
   }
 
@@ -47,7 +49,7 @@ struct SessionSummary {
     }
     coverage.settle()
     // Of a process that lives, a limit may have deleted it since it was noted.
-    let isMissing = !ring.isRunning && image.newestArchive > archives.last?.head.number ?? 0
+    let isMissing = !ring.isRunning && image.newestArchive > archives.last?.fileHeader.number ?? 0
     missingArchive = isMissing ? image.newestArchive : nil
     self.ring = RingView(
       image: image, coverage: coverage, isOfThisBoot: ring.isOfThisBoot, isRunning: ring.isRunning)
@@ -56,7 +58,7 @@ struct SessionSummary {
   /// Where bytes are left of what is missing, these have been reported.
   private mutating func note(_ lack: Corruption, atEndOf archive: ArchiveFile, _ index: Int) {
     if archive.tail.corruption != nil { return }
-    damage[index, default: []].append(LogDamage(lack, in: archive.path))
+    corruption[index, default: []].append(LogCorruption(lack, in: archive.path))
   }
 
   /// What the archives have of the ring, ready to be asked much.
@@ -69,12 +71,12 @@ struct SessionSummary {
   private mutating func checkEnd(_ archive: ArchiveFile, _ index: Int) {
     guard !archive.isClosed, archive.isSound, archive.tail == .nothing else { return }
     let what = "the end is missing, though the session has a later archive"
-    damage[index, default: []].append(
-      LogDamage(Corruption(archive.end..<archive.end, what), in: archive.path))
+    corruption[index, default: []].append(
+      LogCorruption(Corruption(archive.end..<archive.end, what), in: archive.path))
   }
 
   /// An unfinished frame at the end of an archive, unless the ring has what it was to hold.
-  private func tornFrame(_ archive: ArchiveFile, _ ring: InputFiles.RingInput?) -> LogDamage? {
+  private func tornFrame(_ archive: ArchiveFile, _ ring: InputFiles.RingInput?) -> LogCorruption? {
     guard case .frame(let range, let header) = archive.tail else { return nil }
     var (lost, sentence) = (header, "or the file is truncated")
     if let ring {
@@ -84,7 +86,7 @@ struct SessionSummary {
       sentence = "and the ring does not have what was to be in it"
     }
     let frame = lost.map { "a frame of \($0.summary.title)" } ?? "a frame"
-    return LogDamage(
+    return LogCorruption(
       Corruption(range, "the end: \(frame) was not written whole, \(sentence)"), in: archive.path)
   }
 
@@ -92,38 +94,40 @@ struct SessionSummary {
     let tail = archive.tail.corruption.map { [$0] } ?? []
     let notes = read(
       archive, frames: archive.frames.indices, corruption: archive.corruption + tail)
-    (damage[index], skipped[index]) = (notes.damage, notes.repeats)
-    if archive.head.isMended {
-      let head = archive.start..<archive.start + HeadLayout.size
-      damage[index, default: []].append(
-        LogDamage(
-          Corruption(head, "head: one bit was wrong, and is put right"), in: archive.path))
+    (corruption[index], skipped[index]) = (notes.corruption, notes.repeats)
+    if archive.fileHeader.isCorrected {
+      let fileHeader = archive.start..<archive.start + FileHeaderLayout.size
+      corruption[index, default: []].append(
+        LogCorruption(
+          Corruption(fileHeader, "file header: one bit was wrong, and is corrected"),
+          in: archive.path))
     }
   }
 
   /// Takes in some frames of an archive.
   ///
   /// - Parameter corruption: What is wrong between them.
-  /// - Returns: All corruption, but that in frames of records, and where frames are that repeat others.
+  /// - Returns: All corruption, but that in frames of records, and where frames are that repeat
+  ///   others.
   mutating func read(
     _ archive: ArchiveFile, frames: Range<Int>, corruption: [Corruption]
-  ) -> (damage: [LogDamage], repeats: Set<Int>) {
-    var notes = corruption.map { LogDamage($0, in: archive.path) }
+  ) -> (corruption: [LogCorruption], repeats: Set<Int>) {
+    var notes = corruption.map { LogCorruption($0, in: archive.path) }
     var repeats: Set<Int> = []
-    if !corruption.isEmpty || archive.isHeadLost { coverage.distrust() }
+    if !corruption.isEmpty || archive.isFileHeaderLost { coverage.distrust() }
     for index in frames {
       let frame = archive.frames[index]
       if frame.header.type == .records {
         coverage.add(frame.header)
         guard let first = parts.add(index, of: archive) else { continue }
         repeats.insert(frame.offset)
-        notes.append(archive.damage(of: frame, "it repeats \(first)"))
+        notes.append(archive.corruption(of: frame, "it repeats \(first)"))
         continue
       }
       do {
-        try read(frame.header.type, archive.payload(of: frame), archive.head.identity.session)
+        try read(frame.header.type, archive.payload(of: frame), archive.fileHeader.identity.session)
       } catch {
-        notes.append(archive.damage(of: frame, "\(error)"))
+        notes.append(archive.corruption(of: frame, "\(error)"))
       }
     }
     return (notes, repeats)
@@ -135,7 +139,7 @@ struct SessionSummary {
     let isRead = payload.withUnsafeBytes { bytes -> Bool in
       switch type {
       case .dictionary:
-        let seed = checkSeed(session: session, generation: 0)
+        let seed = checksumSeed(session: session, generation: 0)
         return dictionary.insert(entriesIn: bytes, seed: seed).isEmpty
       case .losses:
         guard let ledger = LossLedger(bytes) else { return false }
@@ -166,13 +170,13 @@ struct SessionSummary {
       if let problem = archive.problem(of: frame) {
         coverage.remove(frame.header)
         skipped[index, default: []].insert(frame.offset)
-        damage[index, default: []].append(archive.damage(of: frame, problem))
+        corruption[index, default: []].append(archive.corruption(of: frame, problem))
       }
     }
   }
 }
 
-extension LogDamage {
+extension LogCorruption {
   init(_ corruption: Corruption, in path: String) {
     self.init(
       path: path, offset: corruption.range.lowerBound, size: corruption.range.count,
@@ -182,7 +186,7 @@ extension LogDamage {
 
 extension RingImage {
   /// What of it could not be read.
-  var logDamage: [LogDamage] { damage.map { LogDamage($0, in: path) } }
+  var logCorruption: [LogCorruption] { corruption.map { LogCorruption($0, in: path) } }
 }
 
 extension RecordSummary {
@@ -200,8 +204,8 @@ extension LossLedger {
 }
 
 extension ArchiveFile {
-  func damage(of frame: Frame, _ what: String) -> LogDamage {
-    LogDamage(
+  func corruption(of frame: Frame, _ what: String) -> LogCorruption {
+    LogCorruption(
       path: path, offset: frame.offset, size: frame.header.frameSize,
       what: "\(frame.header.type.name): \(what)")
   }

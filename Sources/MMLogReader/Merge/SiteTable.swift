@@ -1,7 +1,7 @@
 import MMLogFormat
 
-/// The call sites and labels of a session, by number. It grows where a session is followed, and forgets nothing: what it
-/// has given is valid for as long as it is.
+/// The call sites and labels of a session, by number. It grows where a session is followed, and
+/// forgets nothing: what it has given is valid for as long as it is.
 final class SiteTable {
   /// Those that were asked for: there may be a million, of which few are used.
   private var sites = NumberTable<Unmanaged<CallSiteInfo>>()
@@ -70,8 +70,8 @@ final class SiteTable {
     return try RecordContent(parts, site)
   }
 
-  /// Throws for a record of which anything could not be shown. Of a record in fragments, only the call
-  /// site is looked for, with the first one.
+  /// Throws for a record of which anything could not be shown. Of a record in fragments, only the
+  /// call site is searched for, with the first one.
   func check(_ view: RecordView) throws(FormatError) {
     if view.isFragment { return try checkSite(FragmentAssembler.beginning(view)) }
     var kept: CallSiteInfo?

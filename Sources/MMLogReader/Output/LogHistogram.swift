@@ -5,12 +5,12 @@ import MMLogFormat
 ///     2026-11-21T09:00:00Z      1,204 ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
 ///     2026-11-21T09:00:05Z         17 ━▪
 ///
-/// Each line is a span of time, as wide as it takes for all to fit. A bar is as long as its span has
-/// records, in proportion to the fullest; warnings and what is worse are at its end, never less than a
-/// column of them. Memory is bounded. For one thread at a time.
+/// Each line is a span of time, as wide as it takes for all to fit. A bar is as long as its span
+/// has records, in proportion to the fullest; warnings and what is worse are at its end, never less
+/// than a column of them. Memory is bounded. For one thread at a time.
 public struct LogHistogram {
   private var timestamp: Timestamp
-  private var buckets = TimeBuckets(most: 4096)
+  private var buckets = TimeBuckets(maximum: 4096)
   private let rows: Int
   private let columns: Int
   private let colors: Bool
@@ -21,7 +21,7 @@ public struct LogHistogram {
   ///   - zone: Where times are shown in.
   ///   - rows: It has so many lines at most.
   ///   - columns: How wide lines are at most.
-  ///   - colors: Whether parts of the bars get their level's colour, rather than another character.
+  ///   - colors: Whether parts of the bars get their level's color, rather than another character.
   public init(
     zone: LogTimeZone = .local, rows: Int = 40, columns: Int = 100, colors: Bool = false
   ) {
@@ -41,22 +41,22 @@ public struct LogHistogram {
     guard let first = filled.first?.start, let last = filled.last?.start else {
       return output.append("no records\n")
     }
-    let greatest = filled.map(\.counts.total).max() ?? 1
+    let maximum = filled.map(\.counts.total).max() ?? 1
     let byStart = Dictionary(uniqueKeysWithValues: filled.map { ($0.start, $0.counts) })
     var start = first
     while start <= last {
-      append(start, byStart[start] ?? TimeBuckets.Counts(repeating: 0), greatest, &output)
+      append(start, byStart[start] ?? TimeBuckets.Counts(repeating: 0), maximum, &output)
       let (next, overflow) = start.addingReportingOverflow(buckets.width)
       if overflow { break }
       start = next
     }
     output.append(text: "each line: \(duration(buckets.width)); ")
     output.append(
-      colors ? "colours: levels\n" : "━ below warning, ▪ warning, ▓ error, █ critical\n")
+      colors ? "colors: levels\n" : "━ below warning, ▪ warning, ▓ error, █ critical\n")
   }
 
   private mutating func append(
-    _ start: Int64, _ counts: TimeBuckets.Counts, _ greatest: UInt64, _ output: inout TextBuffer
+    _ start: Int64, _ counts: TimeBuckets.Counts, _ maximum: UInt64, _ output: inout TextBuffer
   ) {
     let line = output.count
     timestamp.append(start, to: &output)
@@ -65,18 +65,18 @@ public struct LogHistogram {
     output.append(text: total)
     output.append(" ")
     let room = max(10, columns - (output.count - line))
-    appendBar(counts, room, greatest, &output)
+    appendBar(counts, room, maximum, &output)
     output.append("\n")
   }
 
   /// Every level that has a record has a column; the rest goes by proportion.
   private func appendBar(
-    _ counts: TimeBuckets.Counts, _ room: Int, _ greatest: UInt64, _ output: inout TextBuffer
+    _ counts: TimeBuckets.Counts, _ room: Int, _ maximum: UInt64, _ output: inout TextBuffer
   ) {
     for level in Level.allCases {
       let count = counts[Int(level.rawValue)]
       if count == 0 { continue }
-      let columns = max(1, Int(Double(count) / Double(greatest) * Double(room)))
+      let columns = max(1, Int(Double(count) / Double(maximum) * Double(room)))
       if colors { output.append(level == .critical ? "\u{1b}[35m" : SGR.color(of: level)) }
       for _ in 0..<columns { output.append(colors ? "━" : Self.mark(level)) }
       if colors { output.append(SGR.reset) }

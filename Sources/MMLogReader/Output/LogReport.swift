@@ -1,33 +1,34 @@
 import MMLogFormat
 
 /// One page for a browser on everything that was read: what happened when, at which level, in which
-/// session, how sessions ended, what was lost or damaged, which call sites logged most, and the records
-/// themselves, to be searched.
+/// session, how sessions ended, what was lost or corrupted, which call sites logged most, and the
+/// records themselves, to be searched.
 ///
-/// The page stands alone: no network, no other file; it may be opened from a disk and sent around. What was
-/// logged is data in it and never markup or script, whatever it contains. Every record is counted; at most
-/// 200,000 are in the table: the last ones, a quarter of the room for warnings and worse.
+/// The page stands alone: no network, no other file; it may be opened from a disk and sent around.
+/// What was logged is data in it and never markup or script, whatever it contains. Every record is
+/// counted; at most 200,000 are in the table: the last ones, a quarter of the room for warnings and
+/// worse.
 ///
 /// Memory is bounded. For one thread at a time.
 public struct LogReport {
   private var timestamp: Timestamp
   private var records = ReportRecords()
-  private var buckets = TimeBuckets(most: 4096)
+  private var buckets = TimeBuckets(maximum: 4096)
   private var sites = SiteTallies()
   private var labels = Numbered<String>()
   private var threads = Numbered<ThreadKey>()
   private var sessions: [Session] = []
   private var sessionNumbers: [ObjectIdentifier: Int] = [:]
   private var lastSession: (session: LogSession, number: Int)?
-  private var damage: [Damage] = []
-  private var damageCount = 0
+  private var corruption: [Corruption] = []
+  private var corruptionCount = 0
   private var levels = [UInt64](repeating: 0, count: Level.allCases.count)
   /// From when on the zone is so many seconds ahead of UTC.
   private var offsets: [(from: Int64, seconds: Int64)] = []
   private var lastTime: Int64?
 
-  /// So much damage is listed; all of it is counted.
-  private static let mostDamage = 5000
+  /// So much corruption is listed; all of it is counted.
+  private static let maximumCorruption = 5000
 
   private struct ThreadKey: Hashable {
     let id: UInt32
@@ -45,7 +46,7 @@ public struct LogReport {
     var crash: CrashReport?
   }
 
-  private struct Damage {
+  private struct Corruption {
     let path: String
     let sentence: String
     let time: Int64?
@@ -65,13 +66,13 @@ public struct LogReport {
       let number = number(of: session)
       sessions[number].ending = ending
       sessions[number].last = max(sessions[number].last, lastTime)
-    case .damage(let damage):
-      add(Damage(path: damage.path, sentence: damage.summary, time: lastTime))
+    case .corruption(let corruption):
+      add(Corruption(path: corruption.path, sentence: corruption.summary, time: lastTime))
     case .gap(let gap):
-      add(Damage(path: "session \(gap.session.id)", sentence: gap.summary, time: lastTime))
+      add(Corruption(path: "session \(gap.session.id)", sentence: gap.summary, time: lastTime))
     case .unfinished(let record):
       add(
-        Damage(
+        Corruption(
           path: "session \(record.session.id)", sentence: record.summary, time: lastTime))
     @unknown default: return
     }
@@ -79,12 +80,12 @@ public struct LogReport {
 
   /// Adds a file that could not be read at all, and why.
   public mutating func add(unreadable path: String, _ reason: String) {
-    add(Damage(path: path, sentence: reason, time: nil))
+    add(Corruption(path: path, sentence: reason, time: nil))
   }
 
-  private mutating func add(_ new: Damage) {
-    damageCount += 1
-    if damage.count < Self.mostDamage { damage.append(new) }
+  private mutating func add(_ new: Corruption) {
+    corruptionCount += 1
+    if corruption.count < Self.maximumCorruption { corruption.append(new) }
   }
 
   private mutating func add(_ record: LogRecord) {
@@ -150,7 +151,7 @@ public struct LogReport {
     output.append(PackageResources.report_html)
     output.append(#"<script type="application/json" id="data">"#)
     let head = output.count
-    appendHead(made, &output)
+    appendFileHeader(made, &output)
     output.escapeLessThan(from: head)
     output.append("</script>\n")
     records.append(to: &output)
@@ -159,7 +160,7 @@ public struct LogReport {
     output.append("</script>\n</body>\n</html>\n")
   }
 
-  private mutating func appendHead(_ made: Int64, _ output: inout TextBuffer) {
+  private mutating func appendFileHeader(_ made: Int64, _ output: inout TextBuffer) {
     buckets.widen(toSpan: 1 << 20)
     output.append(#"{"made":""#)
     timestamp.append(made, to: &output)
@@ -194,13 +195,13 @@ public struct LogReport {
     }
     output.append(#"],"sessions":["#)
     output.appendList(sessions) { Self.append($1, &$0) }
-    output.append(text: #"],"damageCount":\#(damageCount),"damage":["#)
-    output.appendList(damage) { output, damage in
+    output.append(text: #"],"corruptionCount":\#(corruptionCount),"corruption":["#)
+    output.appendList(corruption) { output, corruption in
       output.append("[")
-      output.append(json: damage.path)
+      output.append(json: corruption.path)
       output.append(",")
-      output.append(json: damage.sentence)
-      output.append(text: ",\(damage.time.map { "\(inMilliseconds($0))" } ?? "null")]")
+      output.append(json: corruption.sentence)
+      output.append(text: ",\(corruption.time.map { "\(inMilliseconds($0))" } ?? "null")]")
     }
     output.append("]}")
   }
@@ -245,13 +246,13 @@ private struct Numbered<Element: Hashable> {
   private var last: (element: Element, number: Int)?
 
   /// More are taken for one, the first.
-  private static var most: Int { 100_000 }
+  private static var maximum: Int { 100_000 }
 
   mutating func number(of element: Element) -> Int {
     if let last, last.element == element { return last.number }
     var number = numbers[element] ?? all.count
     if number == all.count {
-      if all.count >= Self.most {
+      if all.count >= Self.maximum {
         number = 0
       } else {
         numbers[element] = number
@@ -293,8 +294,8 @@ extension TextBuffer {
     append("]")
   }
 
-  /// Makes JSON that was appended from `start` on one that no HTML parser sees an end tag or a comment
-  /// in. `<` is only within its strings.
+  /// Makes JSON that was appended from `start` on one that no HTML parser sees an end tag or a
+  /// comment in. `<` is only within its strings.
   fileprivate mutating func escapeLessThan(from start: Int) {
     let text = withBytes(from: start) { Array($0) }
     cut(to: start)

@@ -2,18 +2,18 @@ import MMLogFormat
 
 /// What fills a log: records and bytes by level, label, call site and time.
 ///
-/// Bytes are those of records before an archive compresses them: that is what a ring holds, and how parts
-/// of an archive compare with each other.
+/// Bytes are those of records before an archive compresses them: that is what a ring holds, and how
+/// parts of an archive compare with each other.
 ///
-/// Memory is bounded: by the number of labels and call sites, at most 50,000 of each, and 20,000 spans of
-/// time. For one thread at a time.
+/// Memory is bounded: by the number of labels and call sites, at most 50,000 of each, and 20,000
+/// spans of time. For one thread at a time.
 public struct LogStatistics {
   private var timestamp: Timestamp
   private var total = Tally()
   private var levels = [Tally](repeating: Tally(), count: Level.allCases.count)
   private var labels: [String: Tally] = [:]
   private var sites = SiteTallies()
-  private var minutes = TimeBuckets(most: 20_000, least: 60_000_000_000)
+  private var minutes = TimeBuckets(maximum: 20_000, minimum: 60_000_000_000)
   private var times: ClosedRange<Int64>?
   private var sessions = 0
   private var spans = OpenSpans()
@@ -38,14 +38,14 @@ public struct LogStatistics {
     total.add(record)
     levels[Int(record.level.rawValue)].add(record)
     let label = record.label
-    if labels.count < SiteTallies.most || labels[label] != nil {
+    if labels.count < SiteTallies.maximum || labels[label] != nil {
       labels[label, default: Tally()].add(record)
     }
     sites.add(record)
     minutes.add(record.time, record.level)
     if let span = record.span { add(span, record) }
-    let (least, greatest) = (times?.lowerBound ?? record.time, times?.upperBound ?? record.time)
-    times = min(least, record.time)...max(greatest, record.time)
+    let (minimum, maximum) = (times?.lowerBound ?? record.time, times?.upperBound ?? record.time)
+    times = min(minimum, record.time)...max(maximum, record.time)
   }
 
   private mutating func add(_ span: LogSpan, _ record: LogRecord) {

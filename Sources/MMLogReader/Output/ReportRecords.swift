@@ -2,13 +2,13 @@ import MMLogFormat
 
 /// The records of a report: in columns, compressed in chunks, as many as a page can show.
 ///
-/// Of all records those are kept that came last; of warnings and what is worse a quarter of the room is
-/// for those that came before. Memory is bounded.
+/// Of all records those are kept that came last; of warnings and what is worse a quarter of the
+/// room is for those that came before. Memory is bounded.
 struct ReportRecords {
   /// So many records in all.
-  static let most = 200_000
+  static let maximum = 200_000
   /// Bytes of their texts in all.
-  static let mostBytes = 128 << 20
+  static let maximumBytes = 128 << 20
   /// Bytes of a message, and of the fields of a record; what is longer is cut.
   static let longest = 8192
 
@@ -72,18 +72,19 @@ struct ReportRecords {
   }
 
   private var isTooMuch: Bool {
-    lanes.reduce(0) { $0 + $1.count } > Self.most
-      || lanes.reduce(0) { $0 + $1.chunks.reduce(0) { $0 + $1.size } } > Self.mostBytes
+    lanes.reduce(0) { $0 + $1.count } > Self.maximum
+      || lanes.reduce(0) { $0 + $1.chunks.reduce(0) { $0 + $1.size } } > Self.maximumBytes
   }
 
   private mutating func dropOldest() {
-    let severe = lanes[1].count > Self.most / 4 || lanes[0].chunks.isEmpty
+    let severe = lanes[1].count > Self.maximum / 4 || lanes[0].chunks.isEmpty
     _ = lanes[severe ? 1 : 0].chunks.popFirst()
   }
 }
 
-/// A chunk that is being filled: one column for each field, so that it compresses well. Numbers have
-/// seven bits a byte, lowest first, and are differences where they rise (report.js reads them).
+/// A chunk that is being filled: one column for each field, so that it compresses well. Numbers
+/// have seven bits a byte, lowest first, and are differences where they rise (report.js reads
+/// them).
 private struct OpenChunk {
   private(set) var count = 0
   private var columns = (0..<10).map { _ in [UInt8]() }
@@ -91,10 +92,10 @@ private struct OpenChunk {
   private var lastOrdinal: UInt64 = 0
   private var lastMillisecond: Int64 = 0
 
-  private static let most = 4096
-  private static let mostBytes = 1 << 20
+  private static let maximum = 4096
+  private static let maximumBytes = 1 << 20
 
-  var isFull: Bool { count >= Self.most || texts.count >= Self.mostBytes }
+  var isFull: Bool { count >= Self.maximum || texts.count >= Self.maximumBytes }
 
   mutating func add(
     _ record: LogRecord, _ references: ReportRecords.References, _ ordinal: UInt64

@@ -12,7 +12,8 @@ struct Tally {
   }
 }
 
-/// Call sites with their tallies: one entry for each place and text, whatever sessions it was met in.
+/// Call sites with their tallies: one entry for each place and text, whatever sessions it was met
+/// in.
 struct SiteTallies {
   struct Key: Hashable {
     let file: String
@@ -34,7 +35,7 @@ struct SiteTallies {
   private var last: (site: CallSiteInfo, index: Int)?
 
   /// More are taken for one, the first: only a file that was made for it has so many.
-  static let most = 50_000
+  static let maximum = 50_000
 
   /// Adds a record.
   ///
@@ -56,7 +57,7 @@ struct SiteTallies {
       found = known.index
     } else {
       found = entry(for: site)
-      if isLasting, byObject.count < 8 * Self.most {
+      if isLasting, byObject.count < 8 * Self.maximum {
         byObject[ObjectIdentifier(site)] = (site, found)
       }
     }
@@ -68,7 +69,7 @@ struct SiteTallies {
     let template = site.template
     let key = Key(file: site.file, line: site.line, template: template)
     if let index = byKey[key] { return index }
-    if entries.count >= Self.most { return 0 }
+    if entries.count >= Self.maximum { return 0 }
     byKey[key] = entries.count
     entries.append(Entry(site: site, template: template))
     return entries.count - 1

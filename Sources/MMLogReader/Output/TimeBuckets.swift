@@ -1,15 +1,15 @@
 import MMLogFormat
 import MMLogStorage
 
-/// Counts of records over time, by level, in buckets that get wider as the time that they span grows:
-/// there are never more than so many.
+/// Counts of records over time, by level, in buckets that get wider as the time that they span
+/// grows: there are never more than so many.
 struct TimeBuckets {
   typealias Counts = [7 of UInt64]
 
   /// How wide a bucket is, in nanoseconds.
   private(set) var width: Int64
   private(set) var buckets: [Int64: Counts] = [:]
-  private let most: Int
+  private let maximum: Int
   private var last: (index: Int64, counts: Counts)?
 
   private static let millisecond: Int64 = 1_000_000
@@ -22,11 +22,11 @@ struct TimeBuckets {
     ].map { $0 * second }
 
   /// - Parameters:
-  ///   - most: So many buckets at most.
-  ///   - least: The least width in nanoseconds: one of the widths.
-  init(most: Int, least: Int64 = 1_000_000) {
-    self.most = most
-    width = least
+  ///   - maximum: So many buckets at most.
+  ///   - minimum: The minimum width in nanoseconds: one of the widths.
+  init(maximum: Int, minimum: Int64 = 1_000_000) {
+    self.maximum = maximum
+    width = minimum
   }
 
   mutating func add(_ time: Int64, _ level: Level) {
@@ -44,19 +44,19 @@ struct TimeBuckets {
     guard let (index, counts) = last else { return }
     buckets[index] = counts
     last = nil
-    while buckets.count > most { widen() }
+    while buckets.count > maximum { widen() }
   }
 
-  /// Goes on to wider buckets until there are no more than so many from the first to the last, those
-  /// without a record included.
-  mutating func widen(toSpan most: Int) {
+  /// Goes on to wider buckets until there are no more than so many from the first to the last,
+  /// those without a record included.
+  mutating func widen(toSpan maximum: Int) {
     settle()
-    while let span, span > most { widen() }
+    while let span, span > maximum { widen() }
   }
 
   private var span: Int64? {
-    guard let least = buckets.keys.min(), let greatest = buckets.keys.max() else { return nil }
-    return greatest - least + 1
+    guard let minimum = buckets.keys.min(), let maximum = buckets.keys.max() else { return nil }
+    return maximum - minimum + 1
   }
 
   private mutating func widen() {

@@ -11,7 +11,8 @@ public struct CallSitePattern: Hashable, Sendable, CustomStringConvertible {
 
   /// Reads `Book.swift`, `Orders/Book.swift:42`, `*.swift:40-50`, or gives nil for what is none.
   ///
-  /// A file is `Module/File.swift` or its last part alone; `*` stands for any bytes and `?` for one.
+  /// A file is `Module/File.swift` or its last part alone; `*` stands for any bytes and `?` for
+  /// one.
   public init?(_ text: String) {
     description = text
     var file = text[...]

@@ -1,7 +1,7 @@
 import MMLogFormat
 
-/// Looks into records for what a filter's ``LogFilter/text`` and ``LogFilter/conditions`` ask for. One for each thread:
-/// it remembers memory.
+/// Inspects records for what a filter's ``LogFilter/text`` and ``LogFilter/conditions`` ask for.
+/// One for each thread: it remembers memory.
 struct ContentSearch: ~Copyable {
   private let patterns: [TextPattern]
   private let isInverted: Bool

@@ -10,16 +10,20 @@ import MMLogFormat
 /// value      = number | "text" | 'text' | true | false | nil | LEVEL
 /// ```
 ///
-/// - A **NAME** is that of a named argument or of metadata. Where it has others than letters, digits, `_`, `-`
-///   and `.`, it stands in quotes. `request.path` is the field of that name, or `path` in the dictionary `request`.
-/// - `@level`, `@label`, `@message`, `@thread` (its name), `@threadID`, `@file`, `@line` and `@function` stand for the record's own; `@span`
-///   for the span that it begins or ends, in 16 hexadecimal digits, as a text: `@span == "0000000000400004"`; other records have none. A
-///   LEVEL is for `@level` alone: `@level >= warning`.
+/// - A **NAME** is that of a named argument or of metadata. Where it has others than letters,
+///   digits, `_`, `-` and `.`, it stands in quotes. `request.path` is the field of that name, or
+///   `path` in the dictionary `request`.
+/// - `@level`, `@label`, `@message`, `@thread` (its name), `@threadID`, `@file`, `@line` and
+///   `@function` stand for the record's own; `@span` for the span that it begins or ends, in 16
+///   hexadecimal digits, as a text: `@span == "0000000000400004"`; other records have none. A LEVEL
+///   is for `@level` alone: `@level >= warning`.
 /// - Alone, a name is true if the record has the field, and it is neither `false` nor nil.
-/// - A comparison with a field that the record does not have is false, `!=` too. Of fields with the same name, one has to fit.
-/// - Compared with a number, a text that is one counts as that number. Compared with a text, any value counts as the text
-///   that it is shown as; `<` compares byte by byte.
-/// - `~` looks for a regular expression (see ``TextPattern``), `!~` is true where it is not found.
+/// - A comparison with a field that the record does not have is false, `!=` too. Of fields with the
+///   same name, one has to fit.
+/// - Compared with a number, a text that is one counts as that number. Compared with a text, any
+///   value counts as the text that it is shown as; `<` compares byte by byte.
+/// - `~` searches for a regular expression (see ``TextPattern``), `!~` is true where it is not
+///   found.
 /// - In quotes, a backslash before a quote or a backslash stands for that.
 ///
 /// Any thread.

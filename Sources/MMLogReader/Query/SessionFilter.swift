@@ -1,17 +1,17 @@
 import MMLogFormat
 import MMLogSystem
 
-/// A filter made ready for the records of one session: what can be told from a record's first words is looked up
-/// in tables.
+/// A filter made ready for the records of one session: what can be determined from a record's first
+/// words is looked up in tables.
 final class SessionFilter {
   private let filter: LogFilter
   private let sites: SiteTable
-  private let leastLevel: UInt8
-  /// Whether anything but the level is to be looked at before a record's values.
-  private let looksAtIdentity: Bool
-  /// Whether values have to be looked at.
-  private let looksAtContent: Bool
-  private let looksAtThread: Bool
+  private let minimumLevel: UInt8
+  /// Whether anything but the level is to be inspected before a record's values.
+  private let checksIdentity: Bool
+  /// Whether values have to be inspected.
+  private let checksContent: Bool
+  private let checksThread: Bool
   private var labels: [UInt32: Bool] = [:]
   private var decisions = NumberTable<SiteDecision>()
   /// What decisions refer to.
@@ -23,11 +23,11 @@ final class SessionFilter {
   init(_ filter: LogFilter, _ sites: SiteTable) {
     self.filter = filter
     self.sites = sites
-    leastLevel = filter.minimumLevel.rawValue
-    looksAtContent = !filter.text.isEmpty || !filter.conditions.isEmpty
-    looksAtThread = !filter.threads.isEmpty
-    looksAtIdentity =
-      !filter.labels.isEmpty || !filter.callSites.isEmpty || looksAtContent || filter.spansOnly
+    minimumLevel = filter.minimumLevel.rawValue
+    checksContent = !filter.text.isEmpty || !filter.conditions.isEmpty
+    checksThread = !filter.threads.isEmpty
+    checksIdentity =
+      !filter.labels.isEmpty || !filter.callSites.isEmpty || checksContent || filter.spansOnly
     search = ContentSearch(filter)
   }
 
@@ -45,8 +45,8 @@ final class SessionFilter {
   /// False for a record, or a fragment of one, that does not pass whatever its values are.
   @inline(__always)
   func mayPass(_ view: RecordView) -> Bool {
-    if view.level.rawValue < leastLevel { return false }
-    return looksAtIdentity ? identityPasses(view) : true
+    if view.level.rawValue < minimumLevel { return false }
+    return checksIdentity ? identityPasses(view) : true
   }
 
   /// The same for a record of a ring, where flight records stand between others.
@@ -112,7 +112,7 @@ final class SessionFilter {
 
   private func decision(of number: UInt32) -> SiteDecision {
     if let known = decisions[number] { return known }
-    // What is unknown is damage, and told when it is looked into.
+    // What is unknown is corruption, and reported when it is inspected.
     guard let site = sites[number] else { return .unknown }
     let decision = SiteDecision(filter, site.takeUnretainedValue()) { needs.append($0) }
     decisions.insert(decision, number, of: sites.count)
@@ -121,7 +121,7 @@ final class SessionFilter {
 
   @inline(__always)
   func passes(_ thread: Unmanaged<LogThread>) -> Bool {
-    looksAtThread ? threadPasses(thread.takeUnretainedValue()) : true
+    checksThread ? threadPasses(thread.takeUnretainedValue()) : true
   }
 
   @inline(never)
@@ -137,7 +137,7 @@ final class SessionFilter {
   func passes(
     _ content: RecordContent, _ label: Unmanaged<PreparedText>, _ thread: Unmanaged<LogThread>
   ) -> Bool {
-    guard looksAtIdentity else { return true }
+    guard checksIdentity else { return true }
     return contentPasses(
       content, label: label.takeUnretainedValue().string, thread: thread.takeUnretainedValue())
   }
@@ -151,7 +151,7 @@ final class SessionFilter {
       ? SiteDecision(filter, content.site) { _ in } : decision(of: content.callSite)
     if decision.isNever { return false }
     if decision.needsMetadata, !content.flags.contains(.metadata) { return false }
-    guard looksAtContent else { return true }
+    guard checksContent else { return true }
     return search.passes(content, label: label, thread: thread, isTextFound: decision.hasText)
   }
 }

@@ -1,12 +1,12 @@
 import MMLogFormat
 
-/// What a filter can say of a call site's records before their values are looked at.
+/// What a filter can say of a call site's records before their values are inspected.
 struct SiteDecision {
   /// None of them passes.
   var isNever = false
   /// Only one with metadata may pass.
   var needsMetadata = false
-  /// What the filter's text looks for is in the static text: it is in every record.
+  /// What the filter's text searches for is in the static text: it is in every record.
   var hasText = false
 
   /// What has to be among a record's values.
@@ -62,8 +62,8 @@ extension CallSiteInfo {
       }
   }
 
-  /// Whether no message can have the pattern in it: it needs a byte that neither the static text has nor the text of
-  /// a number.
+  /// Whether no message can have the pattern in it: it needs a byte that neither the static text
+  /// has nor the text of a number.
   fileprivate func cannotShow(_ pattern: TextPattern) -> Bool {
     var bytes = Set(Self.bytesOfNumbers)
     for piece in pieces {

@@ -1,8 +1,8 @@
 import MMLogFormat
 import MMLogSystem
 
-/// What of a pattern has to stand within single values of a call site's records for them to match: it is looked for where
-/// the values are, which takes much less than making messages.
+/// What of a pattern has to stand within single values of a call site's records for them to match:
+/// it is searched for where the values are, which takes much less than making messages.
 final class ValueNeed {
   /// Has to be within a string, and has no digit; empty if nothing has to.
   let text: [UInt8]
@@ -34,8 +34,8 @@ final class ValueNeed {
     return hasMetadata ? true : digits?.isMet(by: view) ?? true
   }
 
-  /// Neither a digit nor what is beside a value of metadata, in a container, or in a number; nor part of a character that
-  /// may stand in place of what is not UTF-8.
+  /// Neither a digit nor what is beside a value of metadata, in a container, or in a number; nor
+  /// part of a character that may stand in place of what is not UTF-8.
   private static func isOfText(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x21...0x7E: !"0123456789+-.<>:[],=".utf8.contains(byte)
@@ -57,12 +57,12 @@ final class ValueNeed {
   private static let words = ["true", "false", "nil", "private", "hash", "inf", "snan(", "e"]
 }
 
-/// Digits that are looked for in values.
+/// Digits that are searched for in values.
 struct DigitSearch: ~Copyable {
   private let digits: StableArray<UInt8>
   private let number: UInt64
-  /// The least number of so many digits.
-  private let least: UInt64
+  /// The minimum number of so many digits.
+  private let minimum: UInt64
   /// Of the arguments.
   private let kinds: StableArray<Kind>
 
@@ -85,7 +85,7 @@ struct DigitSearch: ~Copyable {
     self.digits = StableArray(Array(digits))
     self.kinds = StableArray(kinds)
     number = digits.reduce(0) { $0 * 10 + UInt64($1 - 48) }
-    least = (1..<digits.count).reduce(1) { power, _ in power * 10 }
+    minimum = (1..<digits.count).reduce(1) { power, _ in power * 10 }
   }
 
   private static func kind(_ type: UInt8) -> Kind? {
@@ -100,7 +100,8 @@ struct DigitSearch: ~Copyable {
     }
   }
 
-  /// Of a record without metadata. One that cannot be read may be what is looked for: that is told when it is looked into.
+  /// Of a record without metadata. One that cannot be read may be what is searched for: that is
+  /// reported when it is inspected.
   fileprivate func isMet(by view: RecordView) -> Bool {
     do {
       var reader = WordReader(try RecordParts(view.body).values)
@@ -130,8 +131,8 @@ struct DigitSearch: ~Copyable {
   }
 
   private func mayShow(_ number: UInt64) -> Bool {
-    if number < least { return false }
-    return number / 10 < least ? number == self.number : true
+    if number < minimum { return false }
+    return number / 10 < minimum ? number == self.number : true
   }
 
   private func mayShow(_ number: Double) -> Bool {
@@ -143,8 +144,9 @@ struct DigitSearch: ~Copyable {
 }
 
 extension CallSiteInfo {
-  /// Whether text may be in the static text, or begin or end in it, or be in a number with a style, or, if it is
-  /// hexadecimal, in a value in metadata's manner: false if it can only be within one string or plain number.
+  /// Whether text may be in the static text, or begin or end in it, or be in a number with a style,
+  /// or, if it is hexadecimal, in a value in metadata's manner: false if it can only be within one
+  /// string or plain number.
   fileprivate func mayShow(_ text: ArraySlice<UInt8>, isHex: Bool) -> Bool {
     var isBehindArgument = false
     for piece in pieces {

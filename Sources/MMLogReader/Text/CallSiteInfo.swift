@@ -57,7 +57,7 @@ struct ValueStyle: BitwiseCopyable, Sendable {
   let showsSign: Bool
   let showsPrefix: Bool
   let isUpperCase: Bool
-  let leastDigits: Int
+  let minimumDigits: Int
   /// Bits of the integer; 0 if not known.
   let width: Int
   /// Whether it changes nothing.
@@ -81,14 +81,14 @@ struct ValueStyle: BitwiseCopyable, Sendable {
     showsSign = word >> 16 & 1 != 0
     showsPrefix = word >> 17 & 1 != 0
     isUpperCase = word >> 18 & 1 != 0
-    leastDigits = Int(UInt8(truncatingIfNeeded: word >> 24))
+    minimumDigits = Int(UInt8(truncatingIfNeeded: word >> 24))
     self.width = Int(width)
     isPlain =
-      base == 10 && float == nil && !showsSign && !showsPrefix && !isUpperCase && leastDigits <= 1
+      base == 10 && float == nil && !showsSign && !showsPrefix && !isUpperCase && minimumDigits <= 1
   }
 }
 
-/// The least width of an argument, and where the spaces go.
+/// The minimum width of an argument, and where the spaces go.
 struct Alignment: BitwiseCopyable, Sendable {
   enum Side: UInt8, Sendable {
     case none
@@ -100,10 +100,10 @@ struct Alignment: BitwiseCopyable, Sendable {
   let columns: Int
 
   /// More than any terminal has, and no burden if it is a lie.
-  static let most = 1 << 16
+  static let maximum = 1 << 16
 
   init(_ word: UInt64) {
     side = Side(rawValue: UInt8(truncatingIfNeeded: word)) ?? .none
-    columns = min(Int(word >> 8 & 0xFF_FFFF), Self.most)
+    columns = min(Int(word >> 8 & 0xFF_FFFF), Self.maximum)
   }
 }

@@ -17,7 +17,7 @@ enum DecodedCharacter {
 
 extension UnsafeRawBufferPointer {
   /// What stands at `index`, which must be within: the table of Unicode 15, 3.9 (no overlong forms,
-  /// no surrogates, nothing above U+10FFFF). Nothing else tells what is UTF-8, and what is not.
+  /// no surrogates, nothing above U+10FFFF). Nothing else says what is UTF-8, and what is not.
   func character(at index: Int) -> DecodedCharacter {
     let first = self[index]
     if first < 0x80 { return .scalar(UInt32(first), count: 1) }

@@ -20,8 +20,8 @@ extension RecordContent {
   /// Whether it has named arguments or metadata.
   var hasFields: Bool { site.hasNames || flags.contains(.metadata) }
 
-  /// Gives the named arguments and then the metadata to `body`, which has to take or to pass over the
-  /// elements of a container. No name comes twice: one that is there again gets `#2`, `#3` …
+  /// Gives the named arguments and then the metadata to `body`, which has to take or to pass over
+  /// the elements of a container. No name comes twice: one that is there again gets `#2`, `#3` …
   ///
   /// - Parameter form: What the names are wanted in.
   func forEachField(
@@ -106,7 +106,8 @@ extension RecordContent {
   }
 }
 
-/// Hashes of the names of a record's fields: what is not there twice by its hash is not there twice.
+/// Hashes of the names of a record's fields: what is not there twice by its hash is not there
+/// twice.
 struct FieldNames {
   private var hashes = [32 of UInt64](repeating: 0)
   private var count = 0

@@ -75,8 +75,8 @@ extension TextBuffer {
     append(UInt8(ascii: "}"))
   }
 
-  /// Many a program that reads JSON takes the whole line for invalid where a number does not fit into
-  /// a signed word.
+  /// Many a program that reads JSON takes the whole line for invalid where a number does not fit
+  /// into a signed word.
   private mutating func append<T: FixedWidthInteger>(
     jsonWide value: T
   ) where T.Magnitude: FixedWidthInteger & UnsignedInteger {
@@ -100,7 +100,7 @@ extension TextBuffer {
   /// Appends bytes in base64 (RFC 4648, 4).
   mutating func append(base64 bytes: UnsafeRawBufferPointer) {
     let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    append(most: (bytes.count + 2) / 3 * 4) { place in
+    append(maximum: (bytes.count + 2) / 3 * 4) { place in
       var (bits, waiting, count) = (UInt32(0), 0, 0)
       let put = { (value: UInt32) in
         place[count] = alphabet.utf8Start[Int(value & 63)]

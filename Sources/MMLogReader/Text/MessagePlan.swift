@@ -1,7 +1,7 @@
 import MMLogFormat
 
-/// What of a call site's message is known before it has arguments, made ready to be put out: nothing of
-/// it is looked up, counted or escaped for each record.
+/// What of a call site's message is known before it has arguments, made ready to be put out:
+/// nothing of it is looked up, counted or escaped for each record.
 struct MessagePlan: ~Copyable, Sendable {
   /// A literal, and the argument behind it.
   struct Step: BitwiseCopyable, Sendable {

@@ -10,11 +10,11 @@ private let twoDigits: StaticString = """
 extension TextBuffer {
   /// Appends a number in decimal: two digits a division.
   ///
-  /// - Parameter least: Zeros are put before it up to so many digits, at most 20.
+  /// - Parameter minimum: Zeros are put before it up to so many digits, at most 20.
   @inline(__always)
-  mutating func append(decimal value: UInt64, least: Int = 1) {
-    append(most: 20) { place in
-      let count = max(least, value.decimalDigits)
+  mutating func append(decimal value: UInt64, minimum: Int = 1) {
+    append(maximum: 20) { place in
+      let count = max(minimum, value.decimalDigits)
       var (rest, index) = (value, count)
       while rest >= 100 {
         let (quotient, pair) = rest.quotientAndRemainder(dividingBy: 100)
@@ -46,7 +46,7 @@ extension TextBuffer {
 
   /// Appends the digits of a number, with zeros before them up to a least count.
   mutating func append<T: UnsignedInteger & FixedWidthInteger>(
-    digits value: T, base: UInt8 = 10, least: Int = 1, upperCase: Bool = false
+    digits value: T, base: UInt8 = 10, minimum: Int = 1, upperCase: Bool = false
   ) {
     let letters = UInt8(ascii: upperCase ? "A" : "a") - 10
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: T.bitWidth) { digits in
@@ -58,7 +58,7 @@ extension TextBuffer {
         digits[start] = UInt8(digit) + (digit < 10 ? UInt8(ascii: "0") : letters)
         rest = quotient
       } while rest != 0
-      append(UInt8(ascii: "0"), count: least - (digits.count - start))
+      append(UInt8(ascii: "0"), count: minimum - (digits.count - start))
       append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(digits)[start...]))
     }
   }
@@ -79,7 +79,7 @@ extension TextBuffer {
     }
     if style.showsPrefix { appendPrefix(style.base) }
     append(
-      digits: magnitude, base: style.base, least: style.leastDigits,
+      digits: magnitude, base: style.base, minimum: style.minimumDigits,
       upperCase: style.isUpperCase)
   }
 
@@ -116,11 +116,11 @@ extension TextBuffer {
     return text.withText(value, precision: style.precision) { append($0) } != nil
   }
 
-  /// Appends a number with so many digits after the point, rounded as C does: exactly, and a half to
-  /// the even neighbour. In integers, ten times faster than snprintf(3).
+  /// Appends a number with so many digits after the point, rounded as C does: exactly, and a half
+  /// to the even neighbor. In integers, ten times faster than snprintf(3).
   ///
-  /// - Returns: false for a number or a precision that integers of 128 bits do not hold; nothing was
-  ///   appended then.
+  /// - Returns: false for a number or a precision that integers of 128 bits do not hold; nothing
+  ///   was appended then.
   private mutating func append(_ value: Double, fixed precision: Int) -> Bool {
     // So the significand, of 53 bits, times a power of ten, of 30, has no more than 83.
     guard precision <= 9, value.magnitude < 0x1p53, value.magnitude >= 0x1p-60 || value == 0 else {
@@ -144,7 +144,7 @@ extension TextBuffer {
     let (whole, fraction) = scaled.quotientAndRemainder(dividingBy: UInt128(power))
     append(decimal: UInt64(whole))
     append(UInt8(ascii: "."))
-    append(decimal: UInt64(fraction), least: precision)
+    append(decimal: UInt64(fraction), minimum: precision)
     return true
   }
 
@@ -160,8 +160,8 @@ extension TextBuffer {
 
   /// The same for numbers with up to four digits after the point, which most in logs are.
   ///
-  /// A decimal of at most 15 digits that reads back as the number is the shortest one, but for zeros
-  /// at its end: no two of those read back as the same number.
+  /// A decimal of at most 15 digits that reads back as the number is the shortest one, but for
+  /// zeros at its end: no two of those read back as the same number.
   private mutating func append(shortDecimal value: Double) -> Bool {
     let magnitude = value.magnitude
     guard magnitude >= 0.001, magnitude < 1e10 else { return false }
@@ -176,7 +176,7 @@ extension TextBuffer {
       fraction /= 10
       digits -= 1
     }
-    append(decimal: fraction, least: digits)
+    append(decimal: fraction, minimum: digits)
     return true
   }
 }

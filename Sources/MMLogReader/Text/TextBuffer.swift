@@ -1,5 +1,5 @@
-/// Bytes that grow at their end, for formatters to write to: in memory of its own that stays for the
-/// next record, without what an array does at each append.
+/// Bytes that grow at their end, for formatters to write to: in memory of its own that stays for
+/// the next record, without what an array does at each append.
 ///
 /// For one thread at a time.
 public struct TextBuffer: ~Copyable {
@@ -30,12 +30,12 @@ public struct TextBuffer: ~Copyable {
 
   /// Drops everything.
   ///
-  /// - Parameter most: Memory beyond so many bytes is given back.
-  public mutating func removeAll(keeping most: Int = .max) {
+  /// - Parameter maximum: Memory beyond so many bytes is given back.
+  public mutating func removeAll(keeping maximum: Int = .max) {
     count = 0
-    guard capacity > most else { return }
+    guard capacity > maximum else { return }
     base.deallocate()
-    capacity = max(most, 64)
+    capacity = max(maximum, 64)
     base = .allocate(capacity: capacity)
   }
 
@@ -76,7 +76,7 @@ public struct TextBuffer: ~Copyable {
   /// Appends a byte so many times.
   mutating func append(_ byte: UInt8, count: Int) {
     guard count > 0 else { return }
-    append(most: count) { place in
+    append(maximum: count) { place in
       place.update(repeating: byte, count: count)
       return count
     }
@@ -84,8 +84,8 @@ public struct TextBuffer: ~Copyable {
 
   /// Lets `body` write up to `most` bytes at the end; it returns how many it wrote.
   @inline(__always)
-  mutating func append(most: Int, _ body: (UnsafeMutablePointer<UInt8>) -> Int) {
-    reserve(most)
+  mutating func append(maximum: Int, _ body: (UnsafeMutablePointer<UInt8>) -> Int) {
+    reserve(maximum)
     count &+= body(base + count)
   }
 

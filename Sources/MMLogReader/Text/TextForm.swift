@@ -17,7 +17,7 @@ enum TextForm: Int, CaseIterable, BitwiseCopyable {
 extension TextBuffer {
   /// Appends text from a log in a form.
   ///
-  /// - Returns: Whether all of it is UTF-8; true in ``TextForm/raw``, where nobody looks.
+  /// - Returns: Whether all of it is UTF-8; true in ``TextForm/raw``, where nobody checks.
   @discardableResult
   mutating func append(_ bytes: UnsafeRawBufferPointer, _ form: TextForm) -> Bool {
     guard let start = bytes.baseAddress else { return true }
@@ -36,14 +36,14 @@ extension TextBuffer {
     text.withUTF8 { _ = append(UnsafeRawBufferPointer($0), form) }
   }
 
-  /// Appends as many bytes as are the same in every form: printable ASCII without `"` and `\`, looked
-  /// at by words.
+  /// Appends as many bytes as are the same in every form: printable ASCII without `"` and `\`,
+  /// inspected by words.
   ///
   /// - Returns: How many.
   @inline(__always)
   private mutating func appendPlain(_ source: UnsafeRawPointer, _ size: Int) -> Int {
     var index = 0
-    append(most: size) { place in
+    append(maximum: size) { place in
       let target = UnsafeMutableRawPointer(place)
       while index &+ 8 <= size {
         let word = source.loadUnaligned(fromByteOffset: index, as: UInt64.self)
@@ -109,7 +109,7 @@ extension TextBuffer {
     if form == .json { return append("\u{FFFD}") }
     for byte in bytes {
       append("\\x")
-      append(digits: byte, base: 16, least: 2)
+      append(digits: byte, base: 16, minimum: 2)
     }
   }
 
@@ -117,7 +117,7 @@ extension TextBuffer {
     if form == .json {
       // All that is unsafe to show is below U+10000: no surrogates needed.
       append(UInt8(ascii: "u"))
-      return append(digits: scalar, base: 16, least: 4)
+      return append(digits: scalar, base: 16, minimum: 4)
     }
     append("u{")
     append(digits: scalar, base: 16)
@@ -144,8 +144,8 @@ extension UInt8 {
 }
 
 extension UInt64 {
-  /// Whether one of its eight bytes is special. The tests for a byte below, equal, or above are those
-  /// of "Bit Twiddling Hacks" (S. E. Anderson).
+  /// Whether one of its eight bytes is special. The tests for a byte below, equal, or above are
+  /// those of "Bit Twiddling Hacks" (S. E. Anderson).
   @inline(__always)
   fileprivate var hasSpecialByte: Bool {
     let ones: UInt64 = 0x0101_0101_0101_0101

@@ -45,7 +45,7 @@ extension TextBuffer {
   /// Appends the hash of a private value: `<hash:0123456789abcdef>`.
   mutating func append(hash: UInt64) {
     append("<hash:")
-    append(digits: hash, base: 16, least: 16)
+    append(digits: hash, base: 16, minimum: 16)
     append(UInt8(ascii: ">"))
   }
 

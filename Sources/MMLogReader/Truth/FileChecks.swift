@@ -1,17 +1,18 @@
 import MMLogFormat
 import MMLogStorage
 
-/// Looks at everything in an archive that can be looked at: as if it had to stand alone.
+/// Inspects everything in an archive that can be inspected: as if it had to stand alone.
 struct ArchiveCheck {
   private let archive: ArchiveFile
   private let sites = SiteTable()
-  private var damage: [LogDamage] = []
+  private var corruption: [LogCorruption] = []
   private var index: [IndexEntry] = []
 
   init(_ archive: ArchiveFile) { self.archive = archive }
 
-  /// What is wrong in frames of records and in the index. All else is told by ``SessionSummary``.
-  mutating func run() -> [LogDamage] {
+  /// What is wrong in frames of records and in the index. All else is reported by
+  /// ``SessionSummary``.
+  mutating func run() -> [LogCorruption] {
     for frame in archive.frames {
       switch frame.header.type {
       case .dictionary: learn(frame)
@@ -23,13 +24,13 @@ struct ArchiveCheck {
         index.append(IndexEntry(offset: frame.offset - archive.start, header: frame.header))
       }
     }
-    return damage
+    return corruption
   }
 
   private mutating func learn(_ frame: ArchiveFile.Frame) {
     guard let payload = try? archive.payload(of: frame) else { return }
     var dictionary = LogDictionary()
-    let seed = checkSeed(session: archive.head.identity.session, generation: 0)
+    let seed = checksumSeed(session: archive.fileHeader.identity.session, generation: 0)
     _ = payload.withUnsafeBytes { dictionary.insert(entriesIn: $0, seed: seed) }
     sites.add(dictionary)
   }
@@ -80,11 +81,11 @@ struct ArchiveCheck {
   }
 
   private mutating func note(_ frame: ArchiveFile.Frame, _ what: String) {
-    damage.append(archive.damage(of: frame, what))
+    corruption.append(archive.corruption(of: frame, what))
   }
 }
 
-/// Looks at everything in a ring.
+/// Inspects everything in a ring.
 struct RingCheck {
   private let ring: InputFiles.RingInput
   private let view: RingView?
@@ -97,28 +98,28 @@ struct RingCheck {
     sites.add(summary.dictionary)
   }
 
-  func run() -> [LogDamage] {
+  func run() -> [LogCorruption] {
     let image = ring.image
-    var damage = image.logDamage
+    var corruption = image.logCorruption
     for segment in image.segments {
-      let start = image.head.geometry.offset(ofSegment: segment.index)
-      var scanner = image.scanner(of: segment, looksBehindZeros: !ring.isRunning)
+      let start = image.fileHeader.geometry.offset(ofSegment: segment.index)
+      var scanner = image.scanner(of: segment, scansBehindZeros: !ring.isRunning)
       while let item = scanner.next() {
         switch item {
-        case .damage(let range):
+        case .corruption(let range):
           if view?.isDone(segment, range) == true { continue }
-          damage.append(
+          corruption.append(
             note(
               start + range.lowerBound..<start + range.upperBound,
               "records in segment \(segment.index)"))
         case .record(let view, let offset):
           guard let problem = problem(view) else { continue }
           let place = start + offset
-          damage.append(note(place..<place + view.bytes.count, "a record: \(problem)"))
+          corruption.append(note(place..<place + view.bytes.count, "a record: \(problem)"))
         }
       }
     }
-    return damage
+    return corruption
   }
 
   private func problem(_ view: RecordView) -> FormatError? {
@@ -131,7 +132,7 @@ struct RingCheck {
     }
   }
 
-  private func note(_ range: Range<Int>, _ what: String) -> LogDamage {
-    LogDamage(path: ring.image.path, offset: range.lowerBound, size: range.count, what: what)
+  private func note(_ range: Range<Int>, _ what: String) -> LogCorruption {
+    LogCorruption(path: ring.image.path, offset: range.lowerBound, size: range.count, what: what)
   }
 }

@@ -5,8 +5,8 @@ extension FileReport {
   init(_ archive: ArchiveFile) {
     path = archive.path
     isRing = false
-    identity = archive.head.identity
-    number = Int(archive.head.number)
+    identity = archive.fileHeader.identity
+    number = Int(archive.fileHeader.number)
     state =
       archive.isClosed
       ? "closed"
@@ -20,7 +20,7 @@ extension FileReport {
     let image = ring.image
     path = image.path
     isRing = true
-    identity = image.head.identity
+    identity = image.fileHeader.identity
     number = 0
     state =
       ring.isRunning
@@ -47,11 +47,11 @@ extension FileReport.Part {
 
   fileprivate init(_ segment: RingImage.Segment, of image: RingImage, isRunning: Bool) {
     let header = segment.header
-    offset = image.head.geometry.offset(ofSegment: segment.index)
-    size = image.head.geometry.segmentSize
+    offset = image.fileHeader.geometry.offset(ofSegment: segment.index)
+    size = image.fileHeader.geometry.segmentSize
     var (count, archived) = (0, 0)
     var ticks: (first: UInt64, last: UInt64) = (.max, 0)
-    var scanner = image.scanner(of: segment, looksBehindZeros: !isRunning)
+    var scanner = image.scanner(of: segment, scansBehindZeros: !isRunning)
     while let item = scanner.next() {
       guard case .record(let view, let offset) = item else { continue }
       count += 1

@@ -17,7 +17,7 @@ public struct FileReport: Sendable {
   /// What it consists of: an archive's frames, or a ring's segments in use.
   public let parts: [Part]
   /// What of it cannot be read or cannot be right. Only from ``LogFiles/verify(progress:)``.
-  public internal(set) var damage: [LogDamage] = []
+  public internal(set) var corruption: [LogCorruption] = []
 
   /// A frame or a segment.
   public struct Part: Sendable {
@@ -35,7 +35,7 @@ public struct FileReport: Sendable {
 }
 
 extension LogFiles {
-  /// Heads, frames and segments of all files, by session; no frame is decompressed.
+  /// File headers, frames and segments of all files, by session; no frame is decompressed.
   ///
   /// - Complexity: O(frames + size of the rings).
   public func inspect() -> [FileReport] {
@@ -44,9 +44,10 @@ extension LogFiles {
     }
   }
 
-  /// The same, with every checksum, order and count looked at.
+  /// The same, with every checksum, order and count inspected.
   ///
-  /// - Parameter progress: Is told of each file when it is begun; false ends the work before that.
+  /// - Parameter progress: Is notified of each file when it is begun; false ends the work before
+  ///   that.
   /// - Complexity: O(size of the files).
   public func verify(progress: (String) -> Bool = { _ in true }) -> [FileReport] {
     var reports: [FileReport] = []
@@ -57,15 +58,15 @@ extension LogFiles {
         guard progress(archive.path) else { return reports }
         var report = FileReport(archive)
         var check = ArchiveCheck(archive)
-        let known = summary.damage[index] ?? []
-        report.damage = known + check.run().filter { !known.contains($0) }
-        report.damage.sort { $0.offset < $1.offset }
+        let known = summary.corruption[index] ?? []
+        report.corruption = known + check.run().filter { !known.contains($0) }
+        report.corruption.sort { $0.offset < $1.offset }
         reports.append(report)
       }
       if let ring = session.ring {
         guard progress(ring.image.path) else { return reports }
         var report = FileReport(ring)
-        report.damage = RingCheck(ring, summary).run()
+        report.corruption = RingCheck(ring, summary).run()
         reports.append(report)
       }
     }

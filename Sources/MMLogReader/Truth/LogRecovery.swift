@@ -4,14 +4,16 @@ import MMLogSystem
 
 /// Adopts rings of processes that died, as the next start of their service would.
 public enum LogRecovery {
-  /// Moves what dead rings hold into the archives of their sessions, exactly once, and removes the rings.
+  /// Moves what dead rings hold into the archives of their sessions, exactly once, and removes the
+  /// rings.
   ///
-  /// Rings of living processes are left alone; whoever has a ring's lock does it, so that it may be called at any time.
+  /// Rings of living processes are left alone; whoever has a ring's lock does it, so that it may be
+  /// called at any time.
   ///
   /// - Parameters:
   ///   - directory: Where the rings are.
   ///   - archiveDirectory: Where the archives are; default: beside the rings.
-  ///   - problem: Is told of each ring that could not be recovered; it is left as it is.
+  ///   - problem: Is notified of each ring that could not be recovered; it is left as it is.
   /// - Returns: The sessions that were recovered.
   /// - Throws: if a directory cannot be opened.
   public static func recover(
@@ -31,6 +33,6 @@ public enum LogRecovery {
 }
 
 extension ArchiveSeries.Settings {
-  /// As of a store that is not told otherwise.
+  /// As of a store that is not configured otherwise.
   static let usual = ArchiveSeries.Settings(archiveSize: 64 << 20, compressionLevel: 1)
 }

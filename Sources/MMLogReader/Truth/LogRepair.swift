@@ -4,17 +4,19 @@ import MMLogSystem
 
 /// Writes clean archives of everything that can be read, whatever the files are that it comes from.
 ///
-/// Each session keeps its identity and its records as they are, with their threads, times, fragments and losses. Each
-/// damage becomes a record in its place, of level `error` and with the label `mmlog.repair`.
+/// Each session keeps its identity and its records as they are, with their threads, times,
+/// fragments and losses. Each corruption becomes a record in its place, of level `error` and with
+/// the label `mmlog.repair`.
 public struct LogRepair {
   /// What was written.
   public struct Result: Sendable {
     /// How many sessions have anything.
     public internal(set) var sessionCount = 0
-    /// How many records were written; of a large one each part counts. Those about damage are not counted.
+    /// How many records were written; of a large one each part counts. Those about corruption are
+    /// not counted.
     public internal(set) var recordCount = 0
     /// What could not be read.
-    public internal(set) var damage: [LogDamage] = []
+    public internal(set) var corruption: [LogCorruption] = []
     /// What is missing.
     public internal(set) var gaps: [LogGap] = []
   }
@@ -25,12 +27,13 @@ public struct LogRepair {
 
   /// Writes archives of `files` into a directory.
   ///
-  /// They are written in a folder of their own in it, and get their places when all of them are whole: an interruption
-  /// leaves none of them.
+  /// They are written in a folder of their own in it, and get their places when all of them are
+  /// whole: an interruption leaves none of them.
   ///
   /// - Parameters:
   ///   - files: What is read.
-  ///   - directory: Where they go; made if it is not there. It may not have archives or rings in it.
+  ///   - directory: Where they go; made if it is not there. It may not have archives or rings in
+  ///     it.
   ///   - isStopped: Is asked now and then; true ends the work, and nothing is left of it.
   /// - Returns: What was written; nil if it was stopped.
   /// - Throws: if something cannot be written.
@@ -82,7 +85,7 @@ public struct LogRepair {
 
   /// Removes the folders of those that were killed: whoever still writes has the directory locked.
   private func discardLeftovers(in directory: borrowing Directory) throws {
-    // Without locks, as on some network file systems, it cannot be told who still writes.
+    // Without locks, as on some network file systems, it cannot be determined who still writes.
     guard let isOurs = try? directory.tryLock() else { return }
     guard isOurs else {
       throw LogError(
@@ -114,21 +117,23 @@ public struct LogRepair {
       clock = run.clock
       switch step {
       case .record(let view, let ticks, let offset):
-        if let damage = try writer.add(view, ticks: ticks, offset: offset, of: run) {
-          result.damage.append(damage)
+        if let corruption = try writer.add(view, ticks: ticks, offset: offset, of: run) {
+          result.corruption.append(corruption)
         } else {
           result.recordCount += 1
         }
-      case .damage:
-        guard let damage = run.damage else { continue }
-        result.damage.append(damage)
-        try writer.add(damage, ticks: run.ticks, clock: run.clock)
+      case .corruption:
+        guard let corruption = run.corruption else { continue }
+        result.corruption.append(corruption)
+        try writer.add(corruption, ticks: run.ticks, clock: run.clock)
       case .nothing, .end: continue
       }
       if result.recordCount & 0xFFF == 0, isStopped() { return false }
     }
     let gaps = SessionGaps(session, summary, of: LogSession(session.identity)).gaps
-    for gap in gaps where gap.isLoss { try writer.add(session.damage(gap), ticks: 0, clock: clock) }
+    for gap in gaps where gap.isLoss {
+      try writer.add(session.corruption(gap), ticks: 0, clock: clock)
+    }
     result.gaps += gaps
     try writer.finish(session.ending(summary.end), summary.losses, summary.crash)
     result.sessionCount += 1
@@ -137,10 +142,10 @@ public struct LogRepair {
 }
 
 extension SessionFiles {
-  /// A gap, told of the session's first file: no byte of it is where the records are missing.
-  fileprivate func damage(_ gap: LogGap) -> LogDamage {
+  /// A gap, reported the session's first file: no byte of it is where the records are missing.
+  fileprivate func corruption(_ gap: LogGap) -> LogCorruption {
     let path = archives.first?.path ?? ring?.image.path ?? ""
-    return LogDamage(path: path, offset: 0, size: 0, what: gap.summary)
+    return LogCorruption(path: path, offset: 0, size: 0, what: gap.summary)
   }
 }
 
@@ -152,12 +157,12 @@ extension SessionRuns {
     self.init(ThreadTable(), SessionFilter(LogFilter(), sites))
     for (index, archive) in session.archives.enumerated() {
       add(
-        archive, archive.frames[...], summary.damage[index] ?? [],
+        archive, archive.frames[...], summary.corruption[index] ?? [],
         besides: summary.skipped[index] ?? []
       ) { _ in .nothing }
     }
     if let ring = summary.ring {
-      _ = add(ring, ring.image.segments, damage: ring.image.logDamage, given: nil)
+      _ = add(ring, ring.image.segments, corruption: ring.image.logCorruption, emitted: nil)
     }
     start()
   }
@@ -168,8 +173,8 @@ private struct SessionWriter: ~Copyable {
   private let series: ArchiveSeries
   private let dictionary: [UInt8]
   private let sites = SiteTable()
-  private let damageSite: UInt32
-  private let damageLabel: UInt32
+  private let corruptionSite: UInt32
+  private let corruptionLabel: UInt32
   private var frames: [OpenFrame] = []
   private var ticks: UInt64 = 0
 
@@ -184,7 +189,7 @@ private struct SessionWriter: ~Copyable {
   }
 
   /// So many are open at once.
-  private static let mostOpen = 16
+  private static let maximumOpen = 16
 
   init(
     _ identity: SessionIdentity, _ summary: SessionSummary, _ directory: consuming Directory
@@ -192,25 +197,25 @@ private struct SessionWriter: ~Copyable {
     series = ArchiveSeries(in: directory, identity, .usual)
     var entries = summary.dictionary
     // Numbers rise from 1. The last ones are of no record whose entry is lost.
-    damageSite = (1...UInt32.max).last { entries.callSites[$0] == nil } ?? 0
+    corruptionSite = (1...UInt32.max).last { entries.callSites[$0] == nil } ?? 0
     // Sixteen bits, as in a record.
-    damageLabel = (1...UInt32(UInt16.max)).last { entries.labels[$0] == nil } ?? 0
-    entries.insert(.callSite(id: damageSite, .damage))
-    if damageLabel > 0 { entries.insert(.label(id: damageLabel, "mmlog.repair")) }
+    corruptionLabel = (1...UInt32(UInt16.max)).last { entries.labels[$0] == nil } ?? 0
+    entries.insert(.callSite(id: corruptionSite, .corruption))
+    if corruptionLabel > 0 { entries.insert(.label(id: corruptionLabel, "mmlog.repair")) }
     sites.add(entries)
-    dictionary = entries.encoded(seed: checkSeed(session: identity.session, generation: 0))
+    dictionary = entries.encoded(seed: checksumSeed(session: identity.session, generation: 0))
   }
 
   /// Adds a record, or what is wrong with it.
   mutating func add(
     _ view: RecordView, ticks: UInt64, offset: Int, of run: Run
-  ) throws -> LogDamage? {
+  ) throws -> LogCorruption? {
     do throws(FormatError) {
       try sites.check(view)
     } catch {
-      let damage = run.damage(offset, view.bytes.count, "a record: \(error)")
-      try add(damage, ticks: ticks, clock: run.clock)
-      return damage
+      let corruption = run.corruption(offset, view.bytes.count, "a record: \(error)")
+      try add(corruption, ticks: ticks, clock: run.clock)
+      return corruption
     }
     let thread = run.thread(of: view).takeUnretainedValue()
     let identity = ThreadIdentity(ordinal: thread.ordinal, id: thread.id, name: thread.name)
@@ -218,18 +223,18 @@ private struct SessionWriter: ~Copyable {
     return nil
   }
 
-  /// Adds a record about damage.
-  mutating func add(_ damage: LogDamage, ticks: UInt64, clock: TickClock) throws {
+  /// Adds a record about corruption.
+  mutating func add(_ corruption: LogCorruption, ticks: UInt64, clock: TickClock) throws {
     var words = WordWriter()
     words.append(0)
     words.append(max(ticks, self.ticks))
     words.append(
-      UInt64(damageSite) | UInt64(damageLabel) << RecordLayout.labelShift
+      UInt64(corruptionSite) | UInt64(corruptionLabel) << RecordLayout.labelShift
         | UInt64(Level.error.rawValue) << RecordLayout.levelShift)
-    words.append(UInt64(damage.size))
-    words.append(UInt64(damage.offset))
-    words.append(damage.path)
-    words.append(damage.what)
+    words.append(UInt64(corruption.size))
+    words.append(UInt64(corruption.offset))
+    words.append(corruption.path)
+    words.append(corruption.what)
     words.set(UInt64(words.words.count) | RecordLayout.recordKind, at: 0)
     // A payload without threads, of one row.
     let payload = ([0] + words.words).withUnsafeBytes { Payload($0) }
@@ -254,7 +259,7 @@ private struct SessionWriter: ~Copyable {
     if let frame = frames.first(where: { $0.clock == clock && $0.isFlight == isFlight }) {
       return frame
     }
-    if frames.count == Self.mostOpen { try writeFrames() }
+    if frames.count == Self.maximumOpen { try writeFrames() }
     let frame = OpenFrame(clock, isFlight: isFlight)
     frames.append(frame)
     return frame
@@ -296,11 +301,11 @@ private struct SessionWriter: ~Copyable {
 }
 
 extension CallSite {
-  /// `damaged: 512 bytes at 4096 of a.mmlog: between frames`
-  fileprivate static let damage = CallSite(
+  /// `corrupted: 512 bytes at 4096 of a.mmlog: between frames`
+  fileprivate static let corruption = CallSite(
     file: "", function: "", line: 0, column: 0,
     pieces: [
-      .literal("damaged: "), .named("size", .int), .literal(" bytes at "), .named("offset", .int),
+      .literal("corrupted: "), .named("size", .int), .literal(" bytes at "), .named("offset", .int),
       .literal(" of "), .named("path", .string), .literal(": "), .named("what", .string),
     ])
 }

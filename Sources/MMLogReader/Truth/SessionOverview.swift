@@ -8,14 +8,15 @@ public struct SessionOverview: Sendable {
   public let ending: SessionEnding
   /// What its process died of, if that was recorded.
   public let crash: CrashReport?
-  /// When it logged last, as far as its files tell, in nanoseconds since 1970; nil if it has no records.
+  /// When it logged last, as far as its files say, in nanoseconds since 1970; nil if it has no
+  /// records.
   public let lastTime: Int64?
   /// How many records there are, each once; of a large one each part counts.
   public let recordCount: Int
   /// What could not be kept.
   public let losses: LossLedger
-  /// What is missing among its files: archives, which retention may have deleted, and records between
-  /// others.
+  /// What is missing among its files: archives, which retention may have deleted, and records
+  /// between others.
   public let gaps: [LogGap]
   /// How many archives there are.
   public let archiveCount: Int
@@ -64,7 +65,7 @@ extension SessionRuns {
   /// How many records of a ring are in no archive, and when the last was logged.
   static func segments(of ring: RingView) -> (count: Int, lastTime: Int64?) {
     var runs = SessionRuns(ThreadTable(), SessionFilter(LogFilter(), SiteTable()))
-    _ = runs.add(ring, ring.image.segments, damage: [], given: nil)
+    _ = runs.add(ring, ring.image.segments, corruption: [], emitted: nil)
     runs.start()
     var (count, last) = (0, Int64?.none)
     while let step = runs.step() {

@@ -1,11 +1,11 @@
 import MMLogFormat
 
-/// Something in an archive's file whose check is right: what it is, where it stands, and which archive
-/// it names.
+/// Something in an archive's file whose checksum is right: what it is, where it stands, and which
+/// archive it names.
 struct ArchiveElement {
   enum Kind {
-    // Heads are large and rare.
-    indirect case head(ArchiveHead)
+    // File headers are large and rare.
+    indirect case fileHeader(ArchiveHeader)
     case frame(FrameHeader)
     case trailer(Trailer)
   }
@@ -18,7 +18,7 @@ struct ArchiveElement {
 
   var archive: ArchiveID {
     switch kind {
-    case .head(let head): head.id
+    case .fileHeader(let fileHeader): fileHeader.id
     case .frame(let header): header.archive
     case .trailer(let trailer): trailer.archive
     }
@@ -27,7 +27,7 @@ struct ArchiveElement {
   /// What it is, in words.
   var name: String {
     switch kind {
-    case .head: "the head"
+    case .fileHeader: "the file header"
     case .frame: "a frame"
     case .trailer: "the trailer"
     }
@@ -37,14 +37,14 @@ struct ArchiveElement {
     if case .trailer = kind { true } else { false }
   }
 
-  var head: ArchiveHead? {
-    if case .head(let head) = kind { head } else { nil }
+  var fileHeader: ArchiveHeader? {
+    if case .fileHeader(let fileHeader) = kind { fileHeader } else { nil }
   }
 
   /// Where its archive begins, of a trailer that says a possible size.
   var archiveStart: Int? {
     guard case .trailer(let trailer) = kind, let size = Int(exactly: trailer.fileSize),
-      size >= HeadLayout.size + self.size, size <= end
+      size >= FileHeaderLayout.size + self.size, size <= end
     else { return nil }
     return end - size
   }

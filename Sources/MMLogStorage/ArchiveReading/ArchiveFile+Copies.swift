@@ -14,8 +14,8 @@ extension ArchiveFile {
 
   /// Of archives of one session those that are read, by rising number: one of each number.
   package static func read(of archives: [ArchiveFile]) -> [ArchiveFile] {
-    Dictionary(grouping: archives, by: \.head.number).values
+    Dictionary(grouping: archives, by: \.fileHeader.number).values
       .compactMap { $0.max { $0.rank < $1.rank } }
-      .sorted { $0.head.number < $1.head.number }
+      .sorted { $0.fileHeader.number < $1.fileHeader.number }
   }
 }

@@ -4,7 +4,7 @@ package import MMLogSystem
 extension ArchiveFile {
   /// The payload of a frame, checked and decompressed.
   ///
-  /// - Throws: ``FormatError`` if it is damaged, ``SystemError`` if it cannot be read.
+  /// - Throws: ``FormatError`` if it is corrupted, ``SystemError`` if it cannot be read.
   package func payload(of frame: Frame) throws -> [UInt8] {
     guard let payload = try payload(of: frame, ifWanted: { _ in true }) else {
       throw FormatError.truncated
@@ -14,7 +14,8 @@ extension ArchiveFile {
 
   /// The same, or nil for a frame in columns that is not wanted.
   ///
-  /// - Parameter mayPass: Asked of a frame that has only whole records which are as their call sites say.
+  /// - Parameter mayPass: Asked of a frame that has only whole records which are as their call
+  ///   sites say.
   package func payload(
     of frame: Frame, ifWanted mayPass: (FrameText) -> Bool
   ) throws -> [UInt8]? {
@@ -22,8 +23,8 @@ extension ArchiveFile {
     let stored = try scanner.file.bytes(
       at: frame.offset + header.headerSize, count: header.payloadSize)
     guard stored.count == header.payloadSize else { throw FormatError.truncated }
-    guard stored.withUnsafeBytes({ crc32c($0) }) == header.payloadCheck else {
-      throw FormatError.wrongCheck
+    guard stored.withUnsafeBytes({ crc32c($0) }) == header.payloadChecksum else {
+      throw FormatError.wrongChecksum
     }
     // Not one for each archive: there may be thousands, and it takes less than a frame does.
     guard let inflater = Inflater() else { throw FormatError.invalid("size: zlib has no memory") }

@@ -1,10 +1,11 @@
 package import MMLogFormat
 package import MMLogSystem
 
-/// An archive opened for reading: its head, where its frames are, and what of it is corrupted.
+/// An archive opened for reading: its file header, where its frames are, and what of it is
+/// corrupted.
 ///
-/// A file may hold several, one after the other: a store that goes on with the last archive there appends its own. All offsets
-/// count from the start of the file.
+/// A file may hold several, one after the other: a store that goes on with the last archive there
+/// appends its own. All offsets count from the start of the file.
 package final class ArchiveFile {
   package struct Frame: Sendable {
     package let offset: Int
@@ -12,10 +13,10 @@ package final class ArchiveFile {
   }
 
   package let path: String
-  /// Its head. If that is lost, it says what the frames tell: the session, and the number.
-  package let head: ArchiveHead
-  /// Whether its head cannot be read.
-  package let isHeadLost: Bool
+  /// Its file header. If that is lost, it says what the frames say: the session, and the number.
+  package let fileHeader: ArchiveHeader
+  /// Whether its file header cannot be read.
+  package let isFileHeaderLost: Bool
   /// Where in the file it begins.
   package let start: Int
   /// Whether it is the last archive in its file.
@@ -31,14 +32,16 @@ package final class ArchiveFile {
 
   /// Every frame whose header is right, by rising ordinal, each once.
   package var frames: [Frame] { sequence.frames }
-  /// What is wrong up to ``end``: bytes that are no frame of its own, and frames that are missing, repeated or out of order.
+  /// What is wrong up to ``end``: bytes that are no frame of its own, and frames that are missing,
+  /// repeated or out of order.
   package var corruption: [Corruption] { sequence.corruption }
   /// How long it is up to ``end``.
   package var length: Int { end - start }
-  /// True if the trailer is there and right: the archive was closed, and nothing of its end is missing.
+  /// True if the trailer is there and right: the archive was closed, and nothing of its end is
+  /// missing.
   package var isClosed: Bool { closedEnd != nil }
   /// Whether everything of it can be read, so that more may be put behind it.
-  package var isSound: Bool { !isHeadLost && corruption.isEmpty && tail.corruption == nil }
+  package var isSound: Bool { !isFileHeaderLost && corruption.isEmpty && tail.corruption == nil }
 
   /// What is missing of so many frames; nil if nothing is. A trailer says that itself.
   ///
@@ -53,15 +56,15 @@ package final class ArchiveFile {
 
   /// Opens all archives in `file`, in their order; at least one.
   ///
-  /// Reads heads, headers of frames and trailers, not payloads. Where a head cannot be read, the frames say whose
-  /// archive it is.
+  /// Reads file headers, headers of frames and trailers, not payloads. Where a file header cannot
+  /// be read, the frames say whose archive it is.
   ///
   /// - Throws: ``LogError`` if there is no archive in it, a newer one, or it cannot be read.
   /// - Complexity: O(frames) if nothing is corrupted; bounded by the file's size otherwise.
   package static func all(in file: consuming File) throws(LogError) -> [ArchiveFile] {
     let (path, scanner) = (file.path, ArchiveScanner(file))
     do {
-      let problem = try scanner.problemOfFirstHead()
+      let problem = try scanner.problemOfFirstFileHeader()
       try scanner.scan()
       let archives = try archives(scanner, from: 0)
       if archives.isEmpty { throw problem ?? .truncated }
@@ -106,22 +109,22 @@ package final class ArchiveFile {
     path = scanner.file.path
     start = part.start
     end = part.place
-    let found = part.elements.first { $0.offset == part.start && $0.archive == part.id }?.head
-    isHeadLost = found == nil
-    head = found ?? ArchiveHead(attributed: part, in: path)
+    let found = part.elements.first { $0.offset == part.start && $0.archive == part.id }?.fileHeader
+    isFileHeaderLost = found == nil
+    fileHeader = found ?? ArchiveHeader(attributed: part, in: path)
     try take(part.elements)
     if !isLast && !isClosed {
       sequence.report(Corruption(end..<end, "the end is missing, though another archive follows"))
     }
   }
 
-  /// Looks for frames that were appended since the archive was opened, or looked at like this.
+  /// Searches for frames that were appended since the archive was opened, or inspected like this.
   ///
   /// - Returns: How many frames there were before.
   package func refresh() throws(SystemError) -> Int {
     let known = frames.count
     guard isLast, !isClosed, try scanner.scan() else { return known }
-    try take(scanner.takeElements { $0.isTrailer && $0.archive == self.head.id }[...])
+    try take(scanner.takeElements { $0.isTrailer && $0.archive == self.fileHeader.id }[...])
     return known
   }
 
@@ -130,9 +133,9 @@ package final class ArchiveFile {
     var gaps: [Int: ArchiveGap] = [:]
     var (frames, stray) = ([Frame](), ArchiveElement?.none)
     for element in elements {
-      let isHead = element.head != nil
-      guard element.archive == head.id, !isClosed, element.offset >= start,
-        !isHead || element.offset == start
+      let isFileHeader = element.fileHeader != nil
+      guard element.archive == fileHeader.id, !isClosed, element.offset >= start,
+        !isFileHeader || element.offset == start
       else {
         stray = stray ?? element
         continue
@@ -140,7 +143,7 @@ package final class ArchiveFile {
       if element.offset > end { gaps[element.offset] = gap(end..<element.offset, stray) }
       (stray, end) = (nil, element.end)
       switch element.kind {
-      case .head:
+      case .fileHeader:
         if let gap = gaps[element.offset] { sequence.report(gap) }
       case .frame(let header): frames.append(Frame(offset: element.offset, header: header))
       case .trailer(let trailer):
@@ -150,7 +153,9 @@ package final class ArchiveFile {
       }
     }
     take(frames, gaps)
-    if isLast { tail = try scanner.tail(from: closedEnd ?? end, behind: isClosed ? nil : head.id) }
+    if isLast {
+      tail = try scanner.tail(from: closedEnd ?? end, behind: isClosed ? nil : fileHeader.id)
+    }
   }
 
   private func take(_ frames: [Frame], _ gaps: [Int: ArchiveGap]) {
@@ -164,7 +169,7 @@ package final class ArchiveFile {
     end = element.offset
     sequence.end(trailer, at: element.offset, gaps: gaps)
     let size = element.end - start
-    if trailer.fileSize != UInt64(size), !isHeadLost {
+    if trailer.fileSize != UInt64(size), !isFileHeaderLost {
       let what = "the archive has \(size) bytes, and its trailer says \(trailer.fileSize)"
       sequence.report(Corruption(element.offset..<element.end, what))
     }
@@ -172,8 +177,8 @@ package final class ArchiveFile {
 
   /// What stands between two elements of its own.
   private func gap(_ range: Range<Int>, _ stray: ArchiveElement?) -> ArchiveGap {
-    if isHeadLost, frames.isEmpty, range.lowerBound <= start {
-      return ArchiveGap(range: range, content: "the head of \(head.id)")
+    if isFileHeaderLost, frames.isEmpty, range.lowerBound <= start {
+      return ArchiveGap(range: range, content: "the file header of \(fileHeader.id)")
     }
     let content = range.upperBound <= start ? "between archives" : nil
     return ArchiveGap(range: range, content: stray.map { description(of: $0) } ?? content)
@@ -181,16 +186,16 @@ package final class ArchiveFile {
 
   private func description(of stray: ArchiveElement) -> String {
     let id = stray.archive
-    if id.session != head.id.session || id.number == head.id.number {
+    if id.session != fileHeader.id.session || id.number == fileHeader.id.number {
       return "\(stray.name) of \(id)"
     }
-    let age = id.number < head.id.number ? "an older" : "a newer"
+    let age = id.number < fileHeader.id.number ? "an older" : "a newer"
     return "\(stray.name) of \(age) archive of the same session, number \(id.number)"
   }
 }
 
-extension ArchiveHead {
-  /// What can be told of an archive whose head is lost.
+extension ArchiveHeader {
+  /// What can be determined of an archive whose file header is lost.
   fileprivate init(attributed part: ArchivePart, in path: String) {
     let times = part.elements.lazy.compactMap { element -> Int64? in
       guard case .frame(let header) = element.kind, header.type == .records,

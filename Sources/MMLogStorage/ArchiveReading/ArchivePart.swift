@@ -3,19 +3,20 @@ import MMLogFormat
 /// The part of a file that is one archive.
 struct ArchivePart {
   let id: ArchiveID
-  /// Where it begins; if its head is lost, as its trailer says, or where the one before it ends.
+  /// Where it begins; if its file header is lost, as its trailer says, or where the one before it
+  /// ends.
   let start: Int
   /// Where the part before it ends.
   let place: Int
   /// From the first that is its own to the last, and what stands before and between by a fault.
   var elements: ArraySlice<ArchiveElement>
 
-  /// Tells the archives of a file apart.
+  /// Distinguishes the archives of a file.
   ///
-  /// An archive begins with its head. Where a trailer says that its archive began just there, or at the
-  /// end of the archive before, all up to the trailer is that archive. Without such a trailer it reaches to the last
-  /// element that names it before the next one that has one. Frames whose head is lost are an archive
-  /// where there is room for what they lack.
+  /// An archive begins with its file header. Where a trailer says that its archive began just
+  /// there, or at the end of the archive before, all up to the trailer is that archive. Without
+  /// such a trailer it reaches to the last element that names it before the next one that has one.
+  /// Frames whose file header is lost are an archive where there is room for what they lack.
   ///
   /// - Parameters:
   ///   - elements: What the file has from `place` on.
@@ -28,13 +29,13 @@ struct ArchivePart {
   }
 }
 
-/// The work of telling archives apart.
+/// The work of distinguishing archives.
 private struct Division {
   private(set) var parts: [ArchivePart] = []
   private let elements: [ArchiveElement]
   /// Trailers, by where their archives begin.
   private var trailers: [Int: Int] = [:]
-  /// Heads that have such a trailer, the first one last.
+  /// File headers that have such a trailer, the first one last.
   private var closed: [Int] = []
   /// The elements of each archive; made when it is needed.
   private lazy var indices = Dictionary(grouping: elements.indices) { elements[$0].archive }
@@ -51,11 +52,11 @@ private struct Division {
     }
     if elements.isEmpty || trailers.isEmpty { return }
     closed = elements.indices.reversed().filter {
-      elements[$0].head != nil && trailer(ofHead: $0) != nil
+      elements[$0].fileHeader != nil && trailer(ofFileHeader: $0) != nil
     }
   }
 
-  private func trailer(ofHead index: Int) -> Int? {
+  private func trailer(ofFileHeader index: Int) -> Int? {
     trailers[elements[index].offset].flatMap {
       $0 > index && elements[$0].archive == elements[index].archive ? $0 : nil
     }
@@ -77,9 +78,9 @@ private struct Division {
 
   private mutating func add(to last: Int) {
     let (first, id) = (elements[index], elements[last].archive)
-    let isHead = first.head != nil && first.archive == id
-    var start = isHead ? first.offset : place
-    if !isHead, let said = elements[last].archiveStart, said > place, said <= first.offset {
+    let isFileHeader = first.fileHeader != nil && first.archive == id
+    var start = isFileHeader ? first.offset : place
+    if !isFileHeader, let said = elements[last].archiveStart, said > place, said <= first.offset {
       start = said
     }
     parts.append(
@@ -93,19 +94,20 @@ private struct Division {
   /// The last element of the archive that begins here; nil if none does.
   private mutating func lastIndex() -> Int? {
     let first = elements[index]
-    if first.head != nil, let trailer = trailer(ofHead: index) { return trailer }
+    if first.fileHeader != nil, let trailer = trailer(ofFileHeader: index) { return trailer }
     if let trailer = trailers[place], trailer >= index, first.offset > place { return trailer }
     guard !seen.contains(first.archive), isBeginning(first) else { return nil }
     return lastOfOpenArchive()
   }
 
-  /// Whether an archive may begin with it: it is a head, or there is room for the head and frames before it.
+  /// Whether an archive may begin with it: it is a file header, or there is room for the file
+  /// header and frames before it.
   private func isBeginning(_ element: ArchiveElement) -> Bool {
     switch element.kind {
-    case .head: return true
+    case .fileHeader: return true
     case .trailer: return false
     case .frame(let header):
-      let room = element.offset - place - HeadLayout.size
+      let room = element.offset - place - FileHeaderLayout.size
       return room >= 0 && header.ordinal <= UInt64(room / FrameLayout.size)
     }
   }

@@ -1,12 +1,12 @@
 import MMLogFormat
 import MMLogSystem
 
-/// Finds what stands in an archive's file: heads, frames and trailers whose checks are right, of
-/// whatever archive, in the order of the file.
+/// Finds what stands in an archive's file: file headers, frames and trailers whose checksums are
+/// right, of whatever archive, in the order of the file.
 ///
-/// The length in a frame's header is believed where that frame has to come. Of any other, such as the
-/// beginning of a block in the wrong place, the payload must be there, too: what stands behind it would be
-/// passed over.
+/// The length in a frame's header is believed where that frame has to come. Of any other, such as
+/// the beginning of a block in the wrong place, the payload must be there, too: what stands behind
+/// it would be passed over.
 final class ArchiveScanner {
   let file: File
   private(set) var size = 0
@@ -60,7 +60,7 @@ final class ArchiveScanner {
   func hasPayload(_ header: FrameHeader, at offset: Int) throws(SystemError) -> Bool {
     let stored = try file.bytes(at: offset + header.headerSize, count: header.payloadSize)
     return stored.count == header.payloadSize
-      && stored.withUnsafeBytes { crc32c($0) } == header.payloadCheck
+      && stored.withUnsafeBytes { crc32c($0) } == header.payloadChecksum
   }
 
   private func take(_ element: ArchiveElement) {
@@ -69,7 +69,7 @@ final class ArchiveScanner {
     isBehindTrailer = element.isTrailer
     expected =
       switch element.kind {
-      case .head(let head): (head.id, 0)
+      case .fileHeader(let fileHeader): (fileHeader.id, 0)
       case .frame(let header): (header.archive, header.ordinal &+ 1)
       case .trailer: nil
       }
@@ -78,7 +78,7 @@ final class ArchiveScanner {
   // MARK: - Elements
 
   private static let trailerMarker = word(TrailerLayout.magicValue)
-  private static let headMarker = word(HeadLayout.archiveMagic)
+  private static let fileHeaderMarker = word(FileHeaderLayout.archiveMagic)
 
   private static func word(_ magic: StaticString) -> UInt64 {
     magic.withUTF8Buffer { UnsafeRawBufferPointer($0).load(0, as: UInt64.self) }
@@ -89,18 +89,18 @@ final class ArchiveScanner {
     switch bytes.withUnsafeBytes({ $0.load(0, as: UInt64.self) }) {
     case FrameLayout.markerValue: return try frame(at: offset)
     case Self.trailerMarker: return try trailer(at: offset)
-    case Self.headMarker: return try head(at: offset)
-    // Where a head has to be, one bit of its marker may be wrong.
-    default: return offset == end && isBehindTrailer ? try head(at: offset) : nil
+    case Self.fileHeaderMarker: return try fileHeader(at: offset)
+    // Where a file header has to be, one bit of its marker may be wrong.
+    default: return offset == end && isBehindTrailer ? try fileHeader(at: offset) : nil
     }
   }
 
-  private func head(at offset: Int) throws(SystemError) -> ArchiveElement? {
-    let size = HeadLayout.size
+  private func fileHeader(at offset: Int) throws(SystemError) -> ArchiveElement? {
+    let size = FileHeaderLayout.size
     guard budget.spend(size), let bytes = try bytes(at: offset, count: size),
-      let head = bytes.withUnsafeBytes({ try? ArchiveHead($0) })
+      let fileHeader = bytes.withUnsafeBytes({ try? ArchiveHeader($0) })
     else { return nil }
-    return ArchiveElement(kind: .head(head), offset: offset, size: size)
+    return ArchiveElement(kind: .fileHeader(fileHeader), offset: offset, size: size)
   }
 
   private func trailer(at offset: Int) throws(SystemError) -> ArchiveElement? {
@@ -144,7 +144,7 @@ final class ArchiveScanner {
         stride(from: 0, to: bytes.count, by: wordSize).first {
           let word = bytes.load($0, as: UInt64.self)
           return word == FrameLayout.markerValue || word == Self.trailerMarker
-            || word == Self.headMarker
+            || word == Self.fileHeaderMarker
         }
       }
       if let found { return offset + found }

@@ -4,11 +4,12 @@ import MMLogSystem
 /// What follows the last element of an archive's file.
 package enum ArchiveTail: Equatable, Sendable {
   case nothing
-  /// The beginning of a frame that was being written when its process died, with its header if that is whole; or
-  /// bytes that never reached the disk.
+  /// The beginning of a frame that was being written when its process died, with its header if that
+  /// is whole; or bytes that never reached the disk.
   case frame(Range<Int>, FrameHeader?)
-  /// Behind a trailer, the beginning of another archive's head, or bytes that never reached the disk.
-  case head(Range<Int>)
+  /// Behind a trailer, the beginning of another archive's header, or bytes that never reached the
+  /// disk.
+  case fileHeader(Range<Int>)
   case corrupted(Corruption)
 
   /// What is neither.
@@ -33,8 +34,8 @@ extension ArchiveScanner {
     // Elements that stand there by a fault were found, and passed over.
     let isKnown = end > start
     guard let archive else {
-      let isHead = try isTornHead(rest)
-      if isHead && !isKnown { return .head(rest) }
+      let isFileHeader = try isTornFileHeader(rest)
+      if isFileHeader && !isKnown { return .fileHeader(rest) }
       return .corrupted(Corruption(rest, "behind the end of the archive"))
     }
     let corrupted = ArchiveTail.corrupted(Corruption(rest, "behind the last frame"))
@@ -51,23 +52,23 @@ extension ArchiveScanner {
     return .frame(rest, header)
   }
 
-  private func isTornHead(_ rest: Range<Int>) throws(SystemError) -> Bool {
+  private func isTornFileHeader(_ rest: Range<Int>) throws(SystemError) -> Bool {
     let count = min(wordSize, rest.count)
     guard let bytes = try bytes(at: rest.lowerBound, count: count) else { return true }
     if bytes.allSatisfy({ $0 == 0 }) { return true }
-    let isBeginning = HeadLayout.archiveMagic.withUTF8Buffer {
+    let isBeginning = FileHeaderLayout.archiveMagic.withUTF8Buffer {
       bytes.elementsEqual($0.prefix(count))
     }
-    return isBeginning && rest.count < HeadLayout.size
+    return isBeginning && rest.count < FileHeaderLayout.size
   }
 
-  /// Why the head that the file begins with cannot be read; nil if it can.
+  /// Why the file header that the file begins with cannot be read; nil if it can.
   ///
   /// - Throws: ``FormatError`` if it is of another version: then nothing of the file can be read.
-  func problemOfFirstHead() throws -> FormatError? {
-    let bytes = try file.bytes(at: 0, count: HeadLayout.size)
+  func problemOfFirstFileHeader() throws -> FormatError? {
+    let bytes = try file.bytes(at: 0, count: FileHeaderLayout.size)
     do {
-      _ = try bytes.withUnsafeBytes { try ArchiveHead($0) }
+      _ = try bytes.withUnsafeBytes { try ArchiveHeader($0) }
       return nil
     } catch let error as FormatError {
       if error == .newerFormat || error == .olderFormat { throw error }

@@ -1,7 +1,8 @@
 import MMLogFormat
 import MMLogSystem
 
-/// Reads parts of a file through one buffer, so that small parts close together cost one call, and far apart little.
+/// Reads parts of a file through one buffer, so that small parts close together cost one call, and
+/// far apart little.
 struct FileWindow {
   private let size: Int
   private var buffer: [UInt8] = []

@@ -48,7 +48,8 @@ struct FrameSequence {
     next = max(next, ordinal == .max ? ordinal : ordinal + 1)
   }
 
-  /// Whether a frame has the last one's ordinal, but is not the same: nothing says which of them is wrong.
+  /// Whether a frame has the last one's ordinal, but is not the same: nothing says which of them is
+  /// wrong.
   private func isAnother(_ frame: ArchiveFile.Frame) -> Bool {
     guard let last = frames.last?.header else { return false }
     return last.ordinal == frame.header.ordinal && last != frame.header
@@ -64,12 +65,13 @@ struct FrameSequence {
     }
   }
 
-  /// What is missing of so many frames behind the last one, which ends at an offset; nil if nothing is.
+  /// What is missing of so many frames behind the last one, which ends at an offset; nil if nothing
+  /// is.
   func end(ofFrames count: UInt64, at offset: Int) -> Corruption? {
     Self.sentence(next..<max(next, count)).map { Corruption(offset..<offset, $0) }
   }
 
-  /// Takes in what stands before the head.
+  /// Takes in what stands before the file header.
   mutating func report(_ gap: ArchiveGap) { report(gap, missing: 0..<0, before: 0) }
 
   /// Takes in something else that is wrong.
@@ -110,7 +112,7 @@ struct FrameSequence {
     for index in sorted.indices.dropLast() {
       let ordinal = sorted[index].header.ordinal
       defer { last = ordinal }
-      // All but the first of them were looked into when they were found.
+      // All but the first of them were inspected when they were found.
       if ordinal != last, ordinal == sorted[index + 1].header.ordinal, !isIntact(sorted[index]) {
         sorted.swapAt(index, index + 1)
       }

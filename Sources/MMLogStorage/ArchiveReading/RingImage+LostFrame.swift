@@ -1,10 +1,11 @@
 package import MMLogFormat
 
 extension RingImage {
-  /// A frame that was not written whole, of which the ring lacks what it was to hold, and other frames, too.
+  /// A frame that was not written whole, of which the ring lacks what it was to hold, and other
+  /// frames, too.
   ///
-  /// A process notes in its ring that records are archived after their frame was written. So a ring that lacks them says that the
-  /// frame was whole once.
+  /// A process notes in its ring that records are archived after their frame was written. So a ring
+  /// that lacks them says that the frame was whole once.
   ///
   /// - Parameters:
   ///   - tail: What follows the last frame of the session's last archive.
@@ -18,13 +19,14 @@ extension RingImage {
     return isLost ? header : nil
   }
 
-  /// What is missing at the end of the newest archive, of the frames that the process has noted in its ring: the file was
-  /// cut. Of a process that lives, the archive may have been read before the ring.
+  /// What is missing at the end of the newest archive, of the frames that the process has noted in
+  /// its ring: the file was cut. Of a process that lives, the archive may have been read before the
+  /// ring.
   ///
   /// - Parameter archives: The session's, by rising number.
   /// - Returns: Which archive it is, and what it lacks; nil if it is whole, or not there.
   package func lostEnd(of archives: [ArchiveFile]) -> (index: Int, lack: Corruption)? {
-    guard let index = archives.lastIndex(where: { $0.head.number == newestArchive }),
+    guard let index = archives.lastIndex(where: { $0.fileHeader.number == newestArchive }),
       let lack = archives[index].lack(ofFrames: newestFrames)
     else { return nil }
     return (index, lack)

@@ -12,7 +12,7 @@ package struct Pruning {
   }
 
   /// What the limits say of all archives.
-  package struct Judgement {
+  package struct Judgment {
     /// Store by store, the oldest first.
     package fileprivate(set) var verdicts: [Verdict] = []
     /// The limits that would not hold though all was deleted that may be, by store.
@@ -20,14 +20,14 @@ package struct Pruning {
   }
 
   private let rings: String
-  private let catalogue: Catalogue
+  private let catalog: Catalog
 
   /// - Parameters:
   ///   - directory: Where the archives are.
   ///   - rings: Where the rings of processes that died are; nil: there, too.
   package init(of directory: String, rings: String? = nil) {
     self.rings = rings ?? directory
-    catalogue = Catalogue(of: directory, store: nil)
+    catalog = Catalog(of: directory, store: nil)
   }
 
   /// Judges each archive.
@@ -35,44 +35,44 @@ package struct Pruning {
   /// - Parameters:
   ///   - retention: Holds for each store's archives; free space for all together.
   ///   - store: Whose archives; nil for all.
-  ///   - problem: Told of what cannot be read.
+  ///   - problem: Receives what cannot be read.
   package func judge(
     _ retention: Retention, store: String?, problem: (String) -> Void
-  ) throws(LogError) -> Judgement {
-    let all = try catalogue.look { problem("\($0)") }
+  ) throws(LogError) -> Judgment {
+    let all = try catalog.scan { problem("\($0)") }
     var space: (free: Int, total: Int)?
     do throws(SystemError) {
-      space = try catalogue.space()
+      space = try catalog.space()
     } catch {
       problem("\(error)")
     }
-    var judgement = Judgement()
+    var judgment = Judgment()
     for name in Set(all.map(\.storeName)).sorted() where store == nil || name == store {
       let archives = all.filter { $0.storeName == name }
       let plan = try RetentionPlan(
         retention, archives, ringDirectory: rings, space: space, strange: { problem("\($0)") })
       let rules = Dictionary(uniqueKeysWithValues: plan.deletions.map { ($0.index, $0.rule) })
       for (index, archive) in archives.enumerated() {
-        judgement.verdicts.append(
+        judgment.verdicts.append(
           Verdict(archive: archive, rule: rules[index], obstacle: plan.kept[index]))
         if rules[index] != nil { space?.free += archive.allocatedSize }
       }
-      judgement.unmet += plan.unmet.map { (name, $0) }
+      judgment.unmet += plan.unmet.map { (name, $0) }
     }
-    return judgement
+    return judgment
   }
 
   /// Deletes what no limit allows.
   ///
   /// - Parameters:
-  ///   - deleted: Told of each that was deleted. What is held or written by now is spared.
-  ///   - failed: Told of each that could not be.
+  ///   - deleted: Receives each that was deleted. What is pinned or written by now is spared.
+  ///   - failed: Receives each that could not be.
   package func delete(
     _ verdicts: [Verdict], deleted: (Verdict) -> Void, failed: (LogError) -> Void
   ) throws(LogError) {
     for verdict in verdicts where verdict.rule != nil {
       let name = verdict.archive.fileName
-      try catalogue.delete([name], if: { !$0.state.isHeld }) { _, outcome in
+      try catalog.delete([name], if: { !$0.state.isPinned }) { _, outcome in
         switch outcome {
         case .deleted: deleted(verdict)
         case .failed(let error): failed(error)
@@ -80,7 +80,7 @@ package struct Pruning {
         }
       }
     }
-    try catalogue.emptyTrash()
-    try catalogue.removeStraySidecars()
+    try catalog.emptyTrash()
+    try catalog.removeStraySidecars()
   }
 }

@@ -1,33 +1,37 @@
 /// What is kept of a store's archives: limits that all hold at once, at any time.
 ///
-/// What is over a limit is deleted archive by archive: those first that are marked as uploaded, then the oldest. Never deleted are archives
-/// that are being written, that are held, or that lie around a crash; they count, though, so that a limit may be exceeded by them.
+/// What is over a limit is deleted archive by archive: those first that are uploaded, then the
+/// oldest. Never deleted are archives that are being written, that are pinned, or that lie around a
+/// crash; they count, though, so that a limit may be exceeded by them.
 public struct Retention: Equatable, Sendable {
-  /// The greatest number of archives, the one being written included; one without records, that only says how a session ended, does
-  /// not count. 0, the default: any, because their size is what a disk
-  /// runs out of.
+  /// The greatest number of archives, the one being written included; one without records, that
+  /// only says how a session ended, does not count. 0, the default: any, because their size is what
+  /// a disk runs out of.
   public var count = 0
 
-  /// The most space that archives take on the disk together, in bytes (allocated blocks). 0: any; default 1 GiB: some days of a busy
-  /// service, and nothing that a disk of this time would miss.
+  /// The maximum space that archives take on the disk together, in bytes (allocated blocks). 0:
+  /// any; default 1 GiB: some days of a busy service, and nothing that a disk of this time would
+  /// miss.
   public var totalSize = 1 << 30
 
-  /// How old an archive may become, counted from its last record. Zero, the default: any age, because old records cost nothing
-  /// but the space that is limited already.
+  /// How old an archive may become, counted from its last record. Zero, the default: any age,
+  /// because old records cost nothing but the space that is limited already.
   public var age = Duration.zero
 
-  /// The space that is left free on the file system. Default: 5 % of it, so that logs are never what fills a disk up.
+  /// The space that is left free on the file system. Default: 5 % of it, so that logs are never
+  /// what fills a disk up.
   ///
-  /// For the sake of this limit the newest archives are not deleted as far as ``leastSize`` goes: when others fill
-  /// the disk, one wants to read what happened.
+  /// For the sake of this limit the newest archives are not deleted as far as ``minimumSize`` goes:
+  /// when others fill the disk, one wants to read what happened.
   public var freeSpace = FreeSpace.fraction(0.05)
 
   /// How many bytes of the newest archives ``freeSpace`` leaves alone. Default 64 MiB, one archive.
-  public var leastSize = 64 << 20
+  public var minimumSize = 64 << 20
 
   /// For how many crashes, counted from the one that happened last, the archive before and the one
-  /// after it are kept. Default 1. They take up to twice an archive's size each. A session that exited,
-  /// or was ended by SIGTERM, SIGINT or SIGHUP, has not crashed: ``SessionEnd/How/isCrash``.
+  /// after it are kept. Default 1. They take up to twice an archive's size each. A session that
+  /// exited, or was ended by SIGTERM, SIGINT or SIGHUP, has not crashed:
+  /// ``SessionEnd/How/isCrash``.
   public var crashes = 1
 
   /// Space on a file system.
@@ -59,7 +63,7 @@ public struct Retention: Equatable, Sendable {
 
   /// Why these limits cannot be used, or nil if they can.
   package var problem: String? {
-    let numbers = [count, totalSize, leastSize, crashes]
+    let numbers = [count, totalSize, minimumSize, crashes]
     if numbers.contains(where: { $0 < 0 }) || age < .zero {
       return "a limit of retention is negative"
     }

@@ -4,15 +4,15 @@ import MMLogSystem
 extension RetentionPlan {
   /// Finds out which of these archives are to be deleted now.
   ///
-  /// Those of a dead session whose ring is still to be recovered are spared: its recovery looks into them for what it need not archive
-  /// again, and completes the last.
+  /// Those of a dead session whose ring is still to be recovered are spared: its recovery inspects
+  /// them for what it need not archive again, and completes the last.
   ///
   /// - Parameters:
   ///   - archives: All of a store, the oldest first.
   ///   - ringDirectory: Where rings are.
   ///   - space: What is free on the file system, and all there is, in bytes; nil if unknown.
-  ///   - strange: Told of each file that has a ring's name, and is none of ours.
-  /// - Throws: ``LogError`` if the rings cannot be looked at: then nothing may be deleted.
+  ///   - strange: Receives each file that has a ring's name, and is none of ours.
+  /// - Throws: ``LogError`` if the rings cannot be inspected: then nothing may be deleted.
   package init(
     _ retention: Retention, _ archives: [ArchiveInfo], ringDirectory: String,
     space: (free: Int, total: Int)?, strange: (LogError) -> Void = { _ in }
@@ -20,7 +20,7 @@ extension RetentionPlan {
     var summaries = archives.map { archive in
       var summary = Archive(allocated: archive.allocatedSize, lastTime: archive.lastTime)
       summary.isUploaded = archive.state.isUploaded
-      summary.obstacle = archive.isActive ? .active : archive.state.isHeld ? .held : nil
+      summary.obstacle = archive.isActive ? .active : archive.state.isPinned ? .pinned : nil
       summary.isEmpty = archive.contents?.count == 0
       if let contents = archive.contents, contents.ending?.isCrash == true {
         summary.crashTime = contents.endTime

@@ -11,8 +11,8 @@ package struct RetentionPlan: Sendable {
     package var isUploaded = false
     /// Why it may not be deleted, whatever the limits; nil: it may.
     package var obstacle: RetentionObstacle?
-    /// Whether it holds no record, but how a session ended. It does not count as one of a number, or the end of a session would
-    /// cost the oldest records.
+    /// Whether it holds no record, but how a session ended. It does not count as one of a number,
+    /// or the end of a session would cost the oldest records.
     package var isEmpty = false
     /// When the session crashed that ends in it, in nanoseconds since 1970; nil if none did.
     package var crashTime: Int64?
@@ -47,7 +47,8 @@ package struct RetentionPlan: Sendable {
   /// - Parameters:
   ///   - archives: All archives, the oldest first.
   ///   - now: Nanoseconds since 1970.
-  ///   - space: What is free on the file system, and all there is, in bytes. Nil if unknown: nothing is deleted for its sake.
+  ///   - space: What is free on the file system, and all there is, in bytes. Nil if unknown:
+  ///     nothing is deleted for its sake.
   /// - Complexity: O(*n*).
   package init(
     _ retention: Retention, _ archives: [Archive], now: Int64, space: (free: Int, total: Int)?
@@ -106,7 +107,7 @@ package struct RetentionPlan: Sendable {
     let before = size + deletions.reduce(0) { $0 + archives[$1.index].allocated }
     let isShort = { (plan: Self) in space.free + (before - plan.size) < wanted }
     guard isShort(self) else { return }
-    let newest = newest(retention.leastSize)
+    let newest = newest(retention.minimumSize)
     for index in candidates where index >= newest { kept[index] = .newest }
     candidates.removeAll { $0 >= newest }
     apply(.freeSpace, while: isShort)

@@ -1,13 +1,14 @@
 import MMLogSystem
 
-/// Where archives go that are deleted: a folder in their directory. A name goes there at once, however large the file is; its
-/// space is given back by ``empty(in:)``, which takes its time.
+/// Where archives go that are deleted: a folder in their directory. A name goes there at once,
+/// however large the file is; its space is given back by ``empty(in:)``, which takes its time.
 enum Trash {
   static let folder = ".mmlog-trash"
 
   /// Takes a file of the directory away.
   ///
-  /// Where there can be no such folder (the disk is full, it belongs to someone else), the file is removed at once.
+  /// Where there can be no such folder (the disk is full, it belongs to someone else), the file is
+  /// removed at once.
   static func take(_ name: String, from directory: borrowing Directory) throws(SystemError) {
     do throws(SystemError) {
       try directory.makeDirectory(folder)

@@ -1,7 +1,8 @@
 import MMLogFormat
 import MMLogSystem
 
-/// Going on with the last archive of a store that another session has closed, in place of a new one.
+/// Going on with the last archive of a store that another session has closed, in place of a new
+/// one.
 package struct Resumption: Sendable {
   /// Whether an archive is to be left as it is, and a new one begun.
   private let shouldSeal: @Sendable (ArchiveInfo) -> Bool
@@ -13,27 +14,29 @@ package struct Resumption: Sendable {
   /// How long to wait for others who work on the directory, in nanoseconds.
   private static let patience: Int64 = 1_000_000_000
 
-  /// Begins an archive behind the last one, if that is closed, and limits, those who handle it and the store's user allow it.
+  /// Begins an archive behind the last one, if that is closed, and limits, those who handle it and
+  /// the store's user allow it.
   ///
-  /// While the directory is locked, so that nobody marks or claims the file meanwhile.
+  /// While the directory is locked, so that nobody marks or leases the file meanwhile.
   ///
-  /// - Parameter note: Told which it is, as its file's name says, before anything is changed: whoever
-  ///   recovers the session has to know.
+  /// - Parameter note: Receives which it is, as its file's name says, before anything is changed:
+  ///   whoever recovers the session has to know.
   /// - Returns: Nil if a new one is to be begun.
   func begin(
-    _ head: ArchiveHead, in directory: borrowing Directory, _ settings: ArchiveSeries.Settings,
+    _ fileHeader: ArchiveHeader, in directory: borrowing Directory,
+    _ settings: ArchiveSeries.Settings,
     note: (ArchiveID) throws(SystemError) -> Void
   ) throws(SystemError) -> ArchiveWriter? {
     var (writer, failure) = (ArchiveWriter?.none, SystemError?.none)
     do throws(LogError) {
       try DirectoryLock.withLock(on: directory, within: Self.patience) { () throws(LogError) in
         do throws(SystemError) {
-          guard let last = try last(of: head.identity.storeName, directory),
+          guard let last = try last(of: fileHeader.identity.storeName, directory),
             let file = try take(last, directory, settings.rotation)
           else { return }
           try note(ArchiveID(session: last.session, number: last.number))
           writer = try ArchiveWriter(
-            head, behind: last, in: file, compressionLevel: settings.compressionLevel)
+            fileHeader, behind: last, in: file, compressionLevel: settings.compressionLevel)
         } catch {
           failure = error
         }
@@ -58,7 +61,7 @@ package struct Resumption: Sendable {
       if parts.start > start { (newest, start) = ([], parts.start) }
       newest.append((name, parts))
     }
-    // Names tell seconds apart.
+    // Names distinguish seconds.
     var last: ArchiveInfo?
     for archive in newest {
       guard let info = try ArchiveInfo.read(archive.parts, archive.fileName, in: directory) else {
@@ -77,8 +80,8 @@ package struct Resumption: Sendable {
     let now = Moment.now
     var timer = RotationTimer(created: archive.created, now: now)
     let state = archive.state
-    let isClaimed = state.claim?.isInForce(at: now.wall) ?? false
-    guard archive.isSealed, archive.contents != nil, !state.isUploaded, !state.isHeld, !isClaimed,
+    let isLeased = state.lease?.isInForce(at: now.wall) ?? false
+    guard archive.isSealed, archive.contents != nil, !state.isUploaded, !state.isPinned, !isLeased,
       timer.reason(rotation, size: archive.size, now: now) == nil, !shouldSeal(archive)
     else { return nil }
     let lock = try LockedFile { () throws(SystemError) in
@@ -90,7 +93,8 @@ package struct Resumption: Sendable {
     return lock
   }
 
-  /// Whether all archives in a file can be read: what is put behind bytes that cannot be would be hard to find.
+  /// Whether all archives in a file can be read: what is put behind bytes that cannot be would be
+  /// hard to find.
   private func isSound(
     _ archive: ArchiveInfo, _ directory: borrowing Directory
   ) throws(SystemError) -> Bool {

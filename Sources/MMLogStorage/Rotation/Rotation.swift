@@ -1,18 +1,22 @@
 package import MMLogSystem
 
-/// When an archive is closed and the next begun: whichever limit is reached first. Each archive starts afresh.
+/// When an archive is closed and the next begun: whichever limit is reached first. Each archive
+/// starts afresh.
 ///
-/// An archive also ends with its session. One without records is never begun, whatever the limits say.
+/// An archive also ends with its session. One without records is never begun, whatever the limits
+/// say.
 public struct Rotation: Equatable, Sendable {
-  /// The size in bytes at which an archive is closed, exceeded by one frame and the archive's index at most. 0: never. Else
-  /// from 4 KiB; default 64 MiB: some millions of records, which a tool reads and an uploader sends in one go.
+  /// The size in bytes at which an archive is closed, exceeded by one frame and the archive's index
+  /// at most. 0: never. Else from 4 KiB; default 64 MiB: some millions of records, which a tool
+  /// reads and an uploader sends in one go.
   public var size = 64 << 20
 
-  /// How old an archive may become, counted from when it was begun, across restarts. Zero: any age. Else from 1 second; default 24 hours, so
-  /// that what a quiet service logs is handed on within a day.
+  /// How old an archive may become, counted from when it was begun, across restarts. Zero: any age.
+  /// Else from 1 second; default 24 hours, so that what a quiet service logs is handed on within a
+  /// day.
   ///
-  /// A change of the wall clock does not count; time in which the machine was suspended does. An archive is closed
-  /// when it is old enough even if nothing is logged.
+  /// A change of the wall clock does not count; time in which the machine was suspended does. An
+  /// archive is closed when it is old enough even if nothing is logged.
   public var age = Duration.seconds(86400)
 
   /// A time of the hour, day or week at which archives are closed. Default: none.
@@ -72,16 +76,18 @@ public struct CalendarRotation: Equatable, Sendable {
   let period: Period
   let hour: Int
   let minute: Int
-  /// The zone whose clocks say what time it is: `UTC`, or a name of the system's database such as `Europe/Berlin`.
+  /// The zone whose clocks say what time it is: `UTC`, or a name of the system's database such as
+  /// `Europe/Berlin`.
   public let zone: String
 
-  /// So many minutes after each full hour by the zone's clocks, also in the hour that they show twice.
+  /// So many minutes after each full hour by the zone's clocks, also in the hour that they show
+  /// twice.
   public static func hourly(minute: Int = 0, in zone: String = "UTC") -> Self {
     Self(period: .hour, hour: 0, minute: minute, zone: zone)
   }
 
-  /// At this time of each day. A time that clocks show twice on a day counts once, the first time; for one that they skip counts the
-  /// moment at which they do.
+  /// At this time of each day. A time that clocks show twice on a day counts once, the first time;
+  /// for one that they skip counts the moment at which they do.
   public static func daily(hour: Int = 0, minute: Int = 0, in zone: String = "UTC") -> Self {
     Self(period: .day, hour: hour, minute: minute, zone: zone)
   }
@@ -109,7 +115,8 @@ public struct CalendarRotation: Equatable, Sendable {
   package func next(after moment: Int64, _ rules: ZoneRules) -> Int64 {
     let step: Int64 = period == .hour ? 3600 : 86400
     let local = moment + rules.offset(at: moment)
-    // Two steps back: the offset may have changed by a day at most, between then and the time looked for.
+    // Two steps back: the offset may have changed by a day at most, between then and the time
+    // searched for.
     var unit = local.flooredQuotient(by: step) - 2 * 86400 / step
     while true {
       if isDue(onDay: unit) {

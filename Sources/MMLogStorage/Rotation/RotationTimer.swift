@@ -15,20 +15,21 @@ package struct Moment: Equatable, Sendable {
   package static var now: Moment { Moment(wall: Clock.realtime(), elapsed: Clock.sinceBoot()) }
 }
 
-/// Tells when an archive has reached its age or its time by the calendar.
+/// Reports when an archive has reached its age or its time by the calendar.
 package struct RotationTimer: Sendable {
   private let begun: Moment
   /// How old the archive was when the timer was started, in nanoseconds.
   private let ageBefore: Int64
-  /// From when on the next time by the calendar is looked for, in nanoseconds since 1970.
+  /// From when on the next time by the calendar is searched for, in nanoseconds since 1970.
   private var anchor: Int64
   private var boundary: (calendar: CalendarRotation, time: Int64)?
 
   /// Starts the timer of an archive.
   ///
   /// - Parameters:
-  ///   - created: When the archive was begun, as its head says.
-  ///   - now: When the timer is started: later, if an archive is continued that another process began.
+  ///   - created: When the archive was begun, as its file header says.
+  ///   - now: When the timer is started: later, if an archive is continued that another process
+  ///     began.
   package init(created: Int64, now: Moment) {
     begun = now
     // The clock may have been set back since.

@@ -70,7 +70,7 @@ enum FilterOptions {
   ) throws(UsageError) {
     for option in [Option.fixedStrings, .ignoreCase, .invertMatch]
     where arguments.isSet(option) && !arguments.isSet(.grep) {
-      throw UsageError("--\(option.long) says how --grep looks for something; give --grep too")
+      throw UsageError("--\(option.long) says how --grep searches for something; give --grep too")
     }
     filter.isTextInverted = arguments.isSet(.invertMatch)
     let ignoresCase = arguments.isSet(.ignoreCase)
@@ -82,7 +82,7 @@ enum FilterOptions {
       do {
         filter.text.append(try TextPattern(text, ignoresCase: ignoresCase))
       } catch {
-        throw UsageError("\(error); to look for it as it is, add --fixed-strings")
+        throw UsageError("\(error); to search for it as it is, add --fixed-strings")
       }
     }
   }
@@ -119,7 +119,7 @@ extension Option {
   fileprivate static let level = Option(
     "level", short: "l",
     oneOf: ["trace", "debug", "info", "notice", "warning", "error", "critical"], default: "trace",
-    "The least level that is printed.")
+    "The lowest level that is printed.")
   fileprivate static let flight = Option(
     "flight",
     """
@@ -154,11 +154,11 @@ extension Option {
     backslash by itself is \\\\, in brackets as well.
     """)
   fileprivate static let fixedStrings = Option(
-    "fixed-strings", "Look for --grep's PATTERN as it is: nothing in it is special.")
+    "fixed-strings", "Search for --grep's PATTERN as it is: nothing in it is special.")
   fileprivate static let ignoreCase = Option(
     "ignore-case", short: "i", "Let --grep take upper and lower case of ASCII letters as the same.")
   fileprivate static let invertMatch = Option(
-    "invert-match", short: "v", "Print only records without what --grep looks for.")
+    "invert-match", short: "v", "Print only records without what --grep searches for.")
   fileprivate static let context = Option(
     "context", short: "C", value: "N",
     "Print N records before and after each that --grep and --where find, too.")

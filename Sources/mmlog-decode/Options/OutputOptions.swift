@@ -77,16 +77,16 @@ enum OutputOptions {
         "--follow has no end, and --\(other.long) is complete only then; leave one of them away"
           + (other.long == "output" ? ", or add > FILE" : ""))
     }
-    let looking = [Option.stats, .histogram, .report].filter { arguments.isSet($0) }
-    if looking.count > 1 {
+    let scanning = [Option.stats, .histogram, .report].filter { arguments.isSet($0) }
+    if scanning.count > 1 {
       throw UsageError(
-        "--\(looking[0].long) and --\(looking[1].long) contradict each other; give one of them")
+        "--\(scanning[0].long) and --\(scanning[1].long) contradict each other; give one of them")
     }
-    if let looking = looking.first {
+    if let scanning = scanning.first {
       let others =
-        [Option.template, .splitBy] + (looking.long == "report" ? [.output, .format] : [])
+        [Option.template, .splitBy] + (scanning.long == "report" ? [.output, .format] : [])
       if let other = others.first(where: { arguments.isSet($0) }) {
-        throw UsageError("--\(other.long) has no meaning with --\(looking.long); leave it away")
+        throw UsageError("--\(other.long) has no meaning with --\(scanning.long); leave it away")
       }
     }
     if arguments.isSet(.stats) || arguments.isSet(.histogram),
@@ -210,7 +210,7 @@ extension Option {
     """)
   fileprivate static let color = Option(
     "color", oneOf: ["auto", "always", "never"], default: "auto",
-    "Whether text has colours; auto: on a terminal, unless NO_COLOR is set.")
+    "Whether text has colors; auto: on a terminal, unless NO_COLOR is set.")
   fileprivate static let output = Option(
     "output", short: "o", value: "FILE",
     """
@@ -227,7 +227,7 @@ extension Option {
   fileprivate static let report = Option(
     "report", value: "FILE",
     """
-    Write a page for a browser: timeline, sessions, crashes, losses, damage, call sites, and a table to \
+    Write a page for a browser: timeline, sessions, crashes, losses, corruption, call sites, and a table to \
     search in. It is one file and needs no network.
     """)
 }

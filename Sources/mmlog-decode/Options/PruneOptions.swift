@@ -7,7 +7,7 @@ enum PruneOptions {
     "prune",
     """
     Print nothing of the log: delete the archives of PATH, which are directories, that a limit \
-    does not allow. Safe beside running services; what is being written or held stays. Status 1 \
+    does not allow. Safe beside running services; what is being written or pinned stays. Status 1 \
     and what stays, with reasons, if a limit cannot be reached.
     """)
   static let dryRun = Option("dry-run", "With --prune: delete nothing, say what would be.")
@@ -37,8 +37,8 @@ enum PruneOptions {
 
   /// Whether archives are to be deleted.
   ///
-  /// - Throws: for options that would have no effect beside this one, or without it: whoever gives one expects something else of what is
-  ///   deleted.
+  /// - Throws: for options that would have no effect beside this one, or without it: whoever gives
+  ///   one expects something else of what is deleted.
   static func isAskedFor(_ arguments: Arguments) throws(UsageError) -> Bool {
     guard arguments.isSet(prune) else {
       if let option = all.first(where: { arguments.isSet($0) }) {

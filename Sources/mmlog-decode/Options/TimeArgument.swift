@@ -3,7 +3,8 @@ import MMLogSystem
 
 /// A time on the command line.
 enum TimeArgument {
-  /// Reads a time: `now`, `today`, `yesterday`, `boot`, `-15m`, or ISO 8601 with as much as is known of date, time, fraction, zone.
+  /// Reads a time: `now`, `today`, `yesterday`, `boot`, `-15m`, or ISO 8601 with as much as is
+  /// known of date, time, fraction, zone.
   ///
   /// - Parameters:
   ///   - zone: The zone of a time that names none.

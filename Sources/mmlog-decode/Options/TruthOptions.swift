@@ -52,14 +52,14 @@ extension Option {
     "sessions", "List sessions instead: process, start, last record, how it ended, records, losses."
   )
   fileprivate static let info = Option(
-    "info", "Describe files instead: their heads, and each frame or segment.")
+    "info", "Describe files instead: their file headers, and each frame or segment.")
   fileprivate static let verify = Option(
     "verify",
-    "Look at every checksum, order and count instead, and print a line for each file.")
+    "Check every checksum, order and count instead, and print a line for each file.")
   fileprivate static let repair = Option(
     "repair", value: "OUT",
     """
-    Write clean archives of everything that can be read into the directory OUT instead. What is damaged \
+    Write clean archives of everything that can be read into the directory OUT instead. What is corrupted \
     has a record in its place there, with the label mmlog.repair.
     """)
   fileprivate static let recover = Option(

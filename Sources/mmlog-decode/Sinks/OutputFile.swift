@@ -11,7 +11,8 @@ final class OutputFile: OutputTarget {
   private let output: StandardOutput
 
   /// - Parameter places: What is read, and not to be overwritten.
-  /// - Throws: ``UsageError`` for a name that cannot be a file's, ``SystemError`` if it cannot be made.
+  /// - Throws: ``UsageError`` for a name that cannot be a file's, ``SystemError`` if it cannot be
+  ///   made.
   init(_ path: String, besides places: ReadPlaces) throws {
     let slash = path.lastIndex(of: "/")
     let name = slash.map { String(path[path.index(after: $0)...]) } ?? path

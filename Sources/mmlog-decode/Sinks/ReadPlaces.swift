@@ -12,7 +12,7 @@ struct ReadPlaces {
   /// Where files are that were given by themselves.
   private var parents: Set<FileStatus.Identity> = []
 
-  /// Looks where `inputs` are, and opens none of them. What cannot be looked at is told by who
+  /// Checks where `inputs` are, and opens none of them. What cannot be inspected is reported by who
   /// reads it.
   init(_ inputs: [LogInput]) {
     for input in inputs {

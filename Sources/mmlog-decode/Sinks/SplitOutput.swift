@@ -2,12 +2,13 @@ import CommandLineTool
 import MMLogReader
 import MMLogSystem
 
-/// Files in a directory: one for each session, label or hour, each with the records that belong there.
+/// Files in a directory: one for each session, label or hour, each with the records that belong
+/// there.
 ///
 /// They have their names only once all is written.
 final class SplitOutput: ItemSink {
   /// More are taken for a mistake.
-  static let mostFiles = 4096
+  static let maximumFiles = 4096
 
   /// Bytes of all files together that are collected before they are written.
   private static let capacity = 8 << 20
@@ -81,9 +82,9 @@ final class SplitOutput: ItemSink {
   }
 
   private func newPart(_ key: String) throws -> Part {
-    guard parts.count < Self.mostFiles else {
+    guard parts.count < Self.maximumFiles else {
       throw UsageError(
-        "there would be more than \(Self.mostFiles) files; select fewer records, or split by "
+        "there would be more than \(Self.maximumFiles) files; select fewer records, or split by "
           + "something else")
     }
     let name = name(of: key) + suffix
@@ -122,7 +123,7 @@ final class SplitOutput: ItemSink {
   }
 }
 
-/// What records are told apart by.
+/// What records are distinguished by.
 enum SplitKey {
   case session
   case label

@@ -1,8 +1,8 @@
 import CommandLineTool
 import MMLogReader
 
-/// Prints what all items together come to, when there are no more: what fills the log, how many records there were when, a page
-/// for a browser.
+/// Prints what all items together come to, when there are no more: what fills the log, how many
+/// records there were when, a page for a browser.
 final class SummaryOutput<Summary>: ItemSink {
   private var summary: Summary
   private let target: any OutputTarget

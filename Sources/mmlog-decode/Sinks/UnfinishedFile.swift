@@ -1,10 +1,11 @@
 import Glibc
 import MMLogSystem
 
-/// A file that gets its name once it is whole. Until then it has none, and goes away with the process, however that ends.
+/// A file that gets its name once it is whole. Until then it has none, and goes away with the
+/// process, however that ends.
 ///
-/// On a file system without such files, and where very many are open, it has another name beside until then, and
-/// stays if the process is killed.
+/// On a file system without such files, and where very many are open, it has another name beside
+/// until then, and stays if the process is killed.
 final class UnfinishedFile {
   private let name: String
   /// Nil for one that has another name.

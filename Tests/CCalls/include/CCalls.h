@@ -28,7 +28,8 @@ void ccalls_log_fields(mmlog_logger *_Nonnull log);
 // Returns how often the argument was evaluated.
 int ccalls_log_below_level(mmlog_logger *_Nonnull log);
 
-// Logs "<format> <number>" by way of a function that takes a va_list, with a format in memory that changes afterwards.
+// Logs "<format> <number>" by way of a function that takes a va_list, with a format in memory that
+// changes afterwards.
 void ccalls_log_wrapped(mmlog_logger *_Nonnull log, const char *_Nonnull format, int number);
 
 // Returns errno after a statement that shows it.
@@ -43,7 +44,8 @@ void ccalls_log_lane(
 // The same without a text, in a handler. Returns whether it is recorded.
 bool ccalls_signal_lane(mmlog_logger *_Nonnull log, long lane, long sequence);
 
-// Sets a handler of the signal that writes "signal <number> at <what was counted>" with this logger.
+// Sets a handler of the signal that writes "signal <number> at <what was counted>" with this
+// logger.
 void ccalls_handle(int signal, mmlog_logger *_Nonnull log);
 
 // The text that the handler writes besides; NULL: none.

@@ -13,7 +13,7 @@ struct GoldenArchive {
   init(_ identity: SessionIdentity, compresses: Bool = false) {
     self.identity = identity
     deflater = compresses ? Deflater(level: 9) : nil
-    bytes = ArchiveHead(identity: identity, number: 1, created: GoldenFiles.epoch).encoded(
+    bytes = ArchiveHeader(identity: identity, number: 1, created: GoldenFiles.epoch).encoded(
       pageSize: 4096)
   }
 
@@ -39,7 +39,7 @@ struct GoldenArchive {
     let start = bytes.count
     var header = fields
     header.payloadSize = stored.count
-    header.payloadCheck = stored.withUnsafeBytes { crc32c($0) }
+    header.payloadChecksum = stored.withUnsafeBytes { crc32c($0) }
     (header.archive, header.ordinal) = (id, UInt64(frameCount))
     frameCount += 1
     if header.type != .dictionary { index.append(IndexEntry(offset: start, header: header)) }
@@ -108,7 +108,7 @@ struct GoldenArchive {
       let taken = segment.offset(range.lowerBound)..<segment.offset(range.upperBound)
       var scanner = RecordScanner(
         memory.bytes, from: SegmentLayout.size,
-        seed: GoldenFiles.seed(identity, segment.generation), looksBehindZeros: false)
+        seed: GoldenFiles.seed(identity, segment.generation), scansBehindZeros: false)
       var ticks: UInt64 = 0
       while case .record(let view, let offset) = scanner.next() {
         ticks = max(ticks, view.ticks)

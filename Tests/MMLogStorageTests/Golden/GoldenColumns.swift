@@ -116,7 +116,7 @@ enum GoldenColumns {
 
   /// A field of strings as skeletons, and the strings themselves.
   private static func field(
-    _ skeletons: [[UInt8]], areDictionary: Bool, leastUses: Int = 0
+    _ skeletons: [[UInt8]], areDictionary: Bool, minimumUses: Int = 0
   ) -> ColumnFrame.Field {
     let numbers = skeletons.enumerated().map { index, skeleton in
       (0..<skeleton.count(where: { $0 == 0 })).map { number(index, $0) }
@@ -128,17 +128,17 @@ enum GoldenColumns {
       }
     }
     let column = ColumnBytes.skeletons(
-      skeletons, numbers, areDictionary: areDictionary, leastUses: leastUses)
+      skeletons, numbers, areDictionary: areDictionary, minimumUses: minimumUses)
     return .string(strings, column)
   }
 
   private static let stringFields: [ColumnFrame.Field] = [
     .string(texts, .plain(texts)), .string(texts, .dictionary(texts)),
-    field(skeletons, areDictionary: false), field(skeletons, areDictionary: false, leastUses: 1),
-    field(skeletons, areDictionary: true), field(skeletons, areDictionary: true, leastUses: 1),
-    field(skeletons, areDictionary: true, leastUses: 6), field(manyNumbers, areDictionary: false),
-    field(manyNumbers, areDictionary: true, leastUses: 2),
-    field(manyNumbers.reversed(), areDictionary: true, leastUses: 1),
+    field(skeletons, areDictionary: false), field(skeletons, areDictionary: false, minimumUses: 1),
+    field(skeletons, areDictionary: true), field(skeletons, areDictionary: true, minimumUses: 1),
+    field(skeletons, areDictionary: true, minimumUses: 6), field(manyNumbers, areDictionary: false),
+    field(manyNumbers, areDictionary: true, minimumUses: 2),
+    field(manyNumbers.reversed(), areDictionary: true, minimumUses: 1),
   ]
   /// With zero bytes, which a skeleton cannot have.
   private static let bytesField: ColumnFrame.Field = {

@@ -4,14 +4,17 @@ import MMLogTestFiles
 /// The files of `Tests/Golden/v2`, made anew.
 ///
 /// - ring: what a process left that died; session A.
-/// - torn: an archive of session A that has some of the ring's records and one more, and a torn tail.
-/// - closed: session B, the same records in two frames, fragments spread over both, losses, its end.
+/// - torn: an archive of session A that has some of the ring's records and one more, and a torn
+///   tail.
+/// - closed: session B, the same records in two frames, fragments spread over both, losses, its
+///   end.
 /// - compressed: session C, with zlib; its bytes depend on zlib's version.
 /// - columns: session D, records in columns written by hand, with every encoding.
 /// - encoded: session E, the records of closed, as an encoder of columns once wrote them.
 /// - resumed: sessions F and G, as closed, one behind the other in one file.
 /// - flight: session H, a ring with flight records, of which some are captured.
-/// - later, later-archive: what a later writer may add, in a ring and in an archive: ``GoldenLater``.
+/// - later, later-archive: what a later writer may add, in a ring and in an archive:
+///   ``GoldenLater``.
 enum GoldenFiles {
   static let epoch: Int64 = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
 
@@ -24,7 +27,7 @@ enum GoldenFiles {
   }
 
   static func seed(_ identity: SessionIdentity, _ generation: UInt64 = 0) -> UInt32 {
-    checkSeed(session: identity.session, generation: generation)
+    checksumSeed(session: identity.session, generation: generation)
   }
 
   static func dictionary(_ identity: SessionIdentity, _ range: Range<Int>? = nil) -> [UInt8] {
@@ -57,8 +60,8 @@ enum GoldenFiles {
   ) -> [UInt8] {
     let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 6)
     var ring = GoldenBytes(count: geometry.fileSize)
-    let head = RingHead(identity: identity, geometry: geometry, archiveLevel: archiveLevel)
-    ring.put(head.encoded(pageSize: 4096), at: 0)
+    let fileHeader = RingHeader(identity: identity, geometry: geometry, archiveLevel: archiveLevel)
+    ring.put(fileHeader.encoded(pageSize: 4096), at: 0)
     ring.put([UInt8(RingLayout.stateOpen)], at: RingLayout.state)
     for (index, pair) in pairs.enumerated() {
       ring.put(pair.encoded, at: RingLayout.firstClockPair + index * ClockPairLayout.size)
@@ -195,7 +198,7 @@ extension GoldenSegment {
       bytes.store(isSealed ? UInt32(bytes.count) : 0, SegmentLayout.end)
       bytes.store(generation / 2, SegmentLayout.firstNumber)
       bytes.store(UInt32(generation) + 3, SegmentLayout.writer)
-      bytes.store(segmentCheck(UnsafeRawBufferPointer(bytes)), SegmentLayout.check)
+      bytes.store(segmentChecksum(UnsafeRawBufferPointer(bytes)), SegmentLayout.checksum)
     }
     for (index, item) in items.enumerated() {
       out.put(item.words(seed: seed).withUnsafeBytes { Array($0) }, at: offset(index))

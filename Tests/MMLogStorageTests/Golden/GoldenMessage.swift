@@ -49,10 +49,10 @@ struct GoldenMessage {
 /// A format word, by FORMAT.md, 6.
 private func format(
   _ style: UInt64, _ precision: UInt64 = 255, sign: Bool = false, prefix: Bool = false,
-  upper: Bool = false, least: UInt64 = 0
+  upper: Bool = false, minimum: UInt64 = 0
 ) -> UInt64 {
   style | precision << 8 | (sign ? 1 << 16 : 0) | (prefix ? 1 << 17 : 0) | (upper ? 1 << 18 : 0)
-    | least << 24
+    | minimum << 24
 }
 
 extension GoldenMessage {
@@ -88,13 +88,13 @@ extension GoldenMessage {
   ])
 
   static let integers = GoldenMessage.barred([
-    Part(.int(-1), width: 8, format: format(2, prefix: true, upper: true, least: 4)),
+    Part(.int(-1), width: 8, format: format(2, prefix: true, upper: true, minimum: 4)),
     Part(.int(255), width: 16, format: format(2)),
     Part(.uint(8), width: 64, format: format(3, prefix: true)),
-    Part(.int(5), width: 64, format: format(4, least: 8)),
+    Part(.int(5), width: 64, format: format(4, minimum: 8)),
     Part(.int(-1), width: 32, format: format(3)),
     Part(.int(5), width: 64, format: format(1, sign: true)),
-    Part(.int(-5), width: 64, format: format(1, sign: true, least: 3)),
+    Part(.int(-5), width: 64, format: format(1, sign: true, minimum: 3)),
     Part(.int(7), width: 8, format: format(2, sign: true, prefix: true)),
     Part(.int128(-1), width: 128, format: format(2)),
     Part(.uint(3), width: 8, format: format(5, 2)),

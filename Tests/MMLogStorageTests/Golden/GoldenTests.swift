@@ -5,8 +5,9 @@ import Testing
 
 /// Files of format version 2, a draft until release 1.0, under `Tests/Golden/v2`.
 ///
-/// After a change that is meant: `MMLOG_WRITE_GOLDEN=1 swift test --filter GoldenTests`, and look at the difference. If the
-/// bytes around the payloads change, delete the one of ``madeOnce`` before.
+/// After a change that is meant: `MMLOG_WRITE_GOLDEN=1 swift test --filter GoldenTests`, and
+/// inspect the difference. If the bytes around the payloads change, delete the one of ``madeOnce``
+/// before.
 @Suite struct GoldenTests {
   private static let session = GoldenFiles.identity(10).session
   private static let files: [(name: String, make: @Sendable () -> [UInt8])] = [
@@ -98,7 +99,7 @@ import Testing
     let expected = try ReadRecord.parse(contents("\(reading.name).jsonl"))
     let result = try readInPython(paths(reading))
     #expect(result.records == expected)
-    // Only closed archives have losses, and one record a key set; a torn tail is no damage.
+    // Only closed archives have losses, and one record a key set; a torn tail is no corruption.
     #expect(result.hasTrouble == !Set(reading.files).isDisjoint(with: [2, 6, 8, 9]))
   }
 

@@ -2,7 +2,7 @@ import Foundation
 import MMLogReader
 import MMLogTestFiles
 
-/// What a reader makes of files: records, and whether it found damage or losses.
+/// What a reader makes of files: records, and whether it found corruption or losses.
 struct ReadResult: Equatable {
   var records: [ReadRecord] = []
   var hasTrouble = false
@@ -27,7 +27,7 @@ func readHere(_ paths: [String]) -> ReadResult {
   for item in reader {
     switch item {
     case .record(let record): result.records.append(ReadRecord(record))
-    case .damage, .losses: result.hasTrouble = true
+    case .corruption, .losses: result.hasTrouble = true
     case .gap(let gap): if gap.isLoss { result.hasTrouble = true }
     case .unfinished, .crashed, .sessionStarted, .sessionEnded: break
     }

@@ -15,9 +15,9 @@ enum Crash {
         + "a test point, in its turn, or in the middle of a system call. Others recover what they left, and are killed too. "
         + "At the end every acknowledged record has to be there, once, in its thread's order, byte for byte, or be counted as lost, where "
         + "the policy allows that.",
-      "In some rounds limits delete archives meanwhile, others claim, mark, hold and remove them, and a process prunes. What was deleted "
-        + "can still be read by another name, so that it has to be right too; leases, marks and holds have to outlive whoever made them.",
-      "Sessions are closed, or end by exit, SIGTERM, a fatal signal or SIGKILL, and each has to be told as what it was; some "
+      "In some rounds limits delete archives meanwhile, others lease, mark, pin and remove them, and a process prunes. What was deleted "
+        + "can still be read by another name, so that it has to be right too; leases, marks and pins have to outlive whoever made them.",
+      "Sessions are closed, or end by exit, SIGTERM, a fatal signal or SIGKILL, and each has to be reported as what it was; some "
         + "survive a fatal signal before, also while the ring is full. Messages go through functions, and limits are set before forks.",
       "In so many rounds that every test point has had four turns, eight times as many as there are, at each a process must have died, "
         + "and each of these things must have happened.",

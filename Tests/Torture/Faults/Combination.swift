@@ -33,7 +33,7 @@ struct Combination: Hashable {
 
   /// Whether a store has to get over it without a word.
   var isNoLoss: Bool {
-    // One that looks whether a directory is there, before it is made.
+    // One that checks whether a directory is there, before it is made.
     if call == .open && duration == .once { return true }
     return code.map(call.isNoLoss) ?? true
   }

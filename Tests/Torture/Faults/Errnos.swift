@@ -2,8 +2,8 @@ import Glibc
 import MMLogSystem
 
 extension SystemCall {
-  /// The errors that the call's manual page lists and that can happen for what mmlog asks of it, with those that
-  /// file systems, security modules and old kernels are known to add.
+  /// The errors that the call's manual page lists and that can happen for what mmlog asks of it,
+  /// with those that file systems, security modules and old kernels are known to add.
   ///
   /// Not those that only a wrong argument gives (EBADF, EFAULT of an address, ENAMETOOLONG).
   var errnos: [CInt] {

@@ -4,7 +4,7 @@ import MMLog
 import MMLogSystem
 import Synchronization
 
-/// What a store's events told, for those who wait for one.
+/// What a store's events reported, for those who wait for one.
 final class EventCounts: Sendable {
   private struct State {
     var failures: [String] = []
@@ -41,9 +41,10 @@ final class EventCounts: Sendable {
   }
 
   /// The failures.
-  var told: [String] { state.withLock { $0.failures } }
+  var reported: [String] { state.withLock { $0.failures } }
 
-  /// Waits until the drainer has got over what it told: by itself, for nobody asks for anything.
+  /// Waits until the drainer has got over what it reported: by itself, for nobody asks for
+  /// anything.
   ///
   /// A failure at the start is not the drainer's, and has no end.
   func waitForResumption(_ problems: inout [String]) {
@@ -56,11 +57,12 @@ final class EventCounts: Sendable {
     if !hasResumed { problems.append("it does not resume by itself") }
   }
 
-  /// Waits until more failures are told than there were when this was called last; false if none is.
+  /// Waits until more failures are reported than there were when this was called last; false if
+  /// none is.
   func waitForFailure() -> Bool {
-    let isTold = wait { state.withLock { $0.failures.count > $0.expectedFailures } }
+    let isReported = wait { state.withLock { $0.failures.count > $0.expectedFailures } }
     state.withLock { $0.expectedFailures = $0.failures.count }
-    return isTold
+    return isReported
   }
 
   func waitForEnd() { wait { state.withLock { $0.isOver } } }

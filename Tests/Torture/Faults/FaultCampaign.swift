@@ -4,7 +4,8 @@ import Glibc
 import MMLogSystem
 import MMLogTestFiles
 
-/// Every way for every system call of the scenarios to fail, each in a process of its own: it must not trap or hang.
+/// Every way for every system call of the scenarios to fail, each in a process of its own: it must
+/// not trap or hang.
 struct FaultCampaign {
   private struct Job: Hashable {
     let side: Faults.Side
@@ -82,7 +83,8 @@ struct FaultCampaign {
     if ending != .success {
       throw Failure("a run without fault \(ending):\n\(try text(run.report))")
     }
-    // With the dead session's archives as its recovery left them, so that its ring says the same again.
+    // With the dead session's archives as its recovery left them, so that its ring says the same
+    // again.
     let rings = beginnings[.write, default: []].filter { $0.name.hasSuffix(".ring") }
     beginnings[.read] = try files(of: run.folder) + rings
     for name in [dead, "\(dead).report"] { Folder.remove(name) }

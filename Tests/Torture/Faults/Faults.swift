@@ -10,7 +10,7 @@ enum Faults {
     description: [
       "First by force: every system call of a store's life, and of reading its files, fails in every way that it can, "
         + "each time that it is made: once, or until the store has been at work for a while, or until it is closed. "
-        + "The process has to live and go on, every record to be there once or counted, and the failure to be told.",
+        + "The process has to live and go on, every record to be there once or counted, and the failure to be reported.",
       "Then really: disks that are full or turn read-only, files and directories that are deleted or cut, "
         + "limits of the process, a wall clock that is set. Only root can mount what some of them need.",
       "fault is what is started in a process of its own.",
@@ -89,7 +89,7 @@ enum Faults {
     } else {
       try output.append("took \(milliseconds) \(outcome.isStruck ? "struck" : "missed")\n")
     }
-    for text in outcome.told { try output.append("  told: \(text)\n") }
+    for text in outcome.reported { try output.append("  reported: \(text)\n") }
     for problem in outcome.problems { try output.append("  wrong: \(problem)\n") }
     return outcome.problems.isEmpty ? .success : .failure
   }

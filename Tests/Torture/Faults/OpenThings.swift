@@ -2,7 +2,7 @@ import CampaignSupport
 import Glibc
 import MMLogSystem
 
-/// The files that the process has open or mapped, as /proc tells.
+/// The files that the process has open or mapped, as /proc says.
 struct OpenThings {
   private var descriptors: [String] = []
   private var mappings: [String] = []

@@ -2,7 +2,8 @@ import CrashRecords
 import Glibc
 import MMLogSystem
 
-/// A folder with archives, and with a ring and archives of a session that died, is read while a system call fails.
+/// A folder with archives, and with a ring and archives of a session that died, is read while a
+/// system call fails.
 enum ReadScenario {
   static func run(_ combination: Combination?, _ folder: String) -> Scenario.Outcome {
     let whole = Reading(folder, Scenario.lanes)
@@ -18,15 +19,15 @@ enum ReadScenario {
     outcome.problems =
       reading.problems + OpenThings(in: folder).beyond(before).map { "still open: \($0)" }
     let missing = zip(whole.counts, reading.counts).map { $0 - $1 }
-    // A file that goes before it is opened is elsewhere, or was deleted: nothing to tell.
-    let isTold =
+    // A file that goes before it is opened is elsewhere, or was deleted: nothing to report.
+    let isReported =
       !reading.complaints.isEmpty || combination?.call == .openat && combination?.code == ENOENT
-    if missing.contains(where: { $0 != 0 }) && !isTold {
+    if missing.contains(where: { $0 != 0 }) && !isReported {
       outcome.problems.append(
-        "\(missing) records of the lanes are missing, and nothing is told of it")
+        "\(missing) records of the lanes are missing, and nothing reports it")
     }
-    if whole.crashCount != reading.crashCount && !isTold {
-      outcome.problems.append("what a session died of is not told")
+    if whole.crashCount != reading.crashCount && !isReported {
+      outcome.problems.append("what a session died of is not reported")
     }
     return outcome
   }

@@ -7,13 +7,13 @@ import MMLogStorage
 struct Reading {
   /// What is wrong, whatever happened: records that nobody logged, or twice, or out of order.
   private(set) var problems: [String] = []
-  /// What the reader tells of things that it could not read.
+  /// What the reader reports of things that it could not read.
   private(set) var complaints: [String] = []
   /// How many records of each lane there are.
   private(set) var counts: [Int]
   /// Which they are.
   private(set) var found: [Set<Int>]
-  /// How many sessions tell what signal they died of.
+  /// How many sessions say what signal they died of.
   private(set) var crashCount = 0
   /// How many records the sessions themselves say were lost.
   private(set) var losses = 0
@@ -33,8 +33,9 @@ struct Reading {
     for item in reader {
       switch item {
       case .record(let record): take(record)
-      case .damage(let damage): complaints.append("\(damage)")
-      // One that found no room for its last fragments: it is counted as lost, or was kept in a segment that threads share.
+      case .corruption(let corruption): complaints.append("\(corruption)")
+      // One that found no room for its last fragments: it is counted as lost, or was kept in a
+      // segment that threads share.
       case .unfinished, .gap: break
       case .losses(_, let ledger): losses += ledger.lostCount
       case .crashed: crashCount += 1

@@ -46,7 +46,8 @@ extension RealFault {
     #endif
   }
 
-  /// Every record has a time that some clock showed, and a thread's records their order: reading has checked that.
+  /// Every record has a time that some clock showed, and a thread's records their order: reading
+  /// has checked that.
   private static func checkTimes(_ folder: String, _ first: Int64, _ last: Int64) -> [String] {
     let slack: Int64 = 5_000_000_000
     var wrong = 0

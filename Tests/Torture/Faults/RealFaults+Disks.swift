@@ -33,8 +33,9 @@ extension RealFault {
     },
   ]
 
-  /// The administrator remounts the file system of the archives read-only, and later writable again. The kernel lets him while no
-  /// archive is open: between two of them, and with the ring elsewhere.
+  /// The administrator remounts the file system of the archives read-only, and later writable
+  /// again. The kernel lets him while no archive is open: between two of them, and with the ring
+  /// elsewhere.
   private static func remountReadOnly(_ disk: Disk, rings: String) throws -> [String] {
     var problems: [String] = []
     var configuration = Service.configuration

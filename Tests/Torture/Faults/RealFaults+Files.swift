@@ -28,7 +28,8 @@ extension RealFault {
         rename("\(place)/foreign", archive)
       }
     },
-    // Whoever deletes the ring of a process that lives, deletes what a crash would need; closing does not.
+    // Whoever deletes the ring of a process that lives, deletes what a crash would need; closing
+    // does not.
     RealFault("ring-deleted") { place in
       try meddle(place, suffix: FileNames.ringSuffix) { unlink($0) }
     },
@@ -64,7 +65,8 @@ extension RealFault {
     return problems + othersWork(in: service.folder)
   }
 
-  /// The directory goes away with everything in it. What was in it is gone, and nothing else is harmed.
+  /// The directory goes away with everything in it. What was in it is gone, and nothing else is
+  /// harmed.
   private static func deleteDirectory(_ place: String, isMadeAgain: Bool) throws -> [String] {
     var problems: [String] = []
     let service = try Service(in: "\(place)/store")

@@ -30,8 +30,8 @@ extension RealFault {
     },
     RealFault("limit-while-opening") { place in
       var problems: [String] = []
-      for (kind, most) in [(Limit.Kind.fileSize, 100_000), (.openFiles, 3)] {
-        let limit = Limit(kind, most)
+      for (kind, maximum) in [(Limit.Kind.fileSize, 100_000), (.openFiles, 3)] {
+        let limit = Limit(kind, maximum)
         var message = "nothing"
         do throws(LogError) {
           _ = try LogStore(
@@ -48,13 +48,14 @@ extension RealFault {
     },
   ]
 
-  private static func withLimit(_ place: String, _ kind: Limit.Kind, _ most: Int) throws -> [String]
+  private static func withLimit(_ place: String, _ kind: Limit.Kind, _ maximum: Int) throws
+    -> [String]
   {
     var problems: [String] = []
     let service = try Service(in: "\(place)/store")
     for _ in 0..<2 {
       service.logOn(100)
-      let limit = Limit(kind, most)
+      let limit = Limit(kind, maximum)
       service.waitForFailure(&problems)
       limit.lift()
       service.waitForResumption(&problems)
@@ -74,7 +75,7 @@ private struct Limit {
   private let resource: __rlimit_resource_t
   private let before: rlimit
 
-  init(_ kind: Kind, _ most: Int) {
+  init(_ kind: Kind, _ maximum: Int) {
     let number =
       switch kind {
       case .fileSize: RLIMIT_FSIZE
@@ -85,7 +86,7 @@ private struct Limit {
     var limit = rlimit()
     getrlimit(resource, &limit)
     before = limit
-    limit.rlim_cur = rlim_t(most)
+    limit.rlim_cur = rlim_t(maximum)
     setrlimit(resource, &limit)
   }
 

@@ -7,10 +7,11 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// One life of a store, from the recovery of one that died to its closing, during which a system call fails.
+/// One life of a store, from the recovery of one that died to its closing, during which a system
+/// call fails.
 final class Scenario: Sendable {
-  /// Lane 0 is the dead session's; 1 and 2 are threads'; 3 is the main thread's. Flight records: 4 the main thread's, 5 the
-  /// dead session's.
+  /// Lane 0 is the dead session's; 1 and 2 are threads'; 3 is the main thread's. Flight records: 4
+  /// the main thread's, 5 the dead session's.
   static let lanes = (0...5).map {
     Lane($0, sizes: (1...3).contains($0) ? 100...12_000 : 20...200, seed: 7)
   }
@@ -75,13 +76,13 @@ final class Scenario: Sendable {
     var struckPaths: Set<String> = []
     /// Whether the dead session was recovered.
     var isRecovered = false
-    /// What was told of it: thrown, or as an event.
-    var told: [String] = []
+    /// What was reported of it: thrown, or as an event.
+    var reported: [String] = []
   }
 
   /// Makes the dead session, and dies as it, of a signal that it records. Does not return.
   ///
-  /// It does not know its boot, so that its recovery has to look more closely.
+  /// It does not know its boot, so that its recovery has to check more closely.
   static func dieLogging(in folder: String) throws {
     #if DEBUG
       ForcedFault.force(.open, errno: EACCES, under: "/proc/")
@@ -116,7 +117,7 @@ final class Scenario: Sendable {
     order(.max)
     for thread in threads { thread.join() }
     outcome.problems += OpenThings(in: folder).beyond(before).map { "still open: \($0)" }
-    checkTelling(&outcome)
+    checkReporting(&outcome)
     return outcome
   }
 
@@ -128,7 +129,7 @@ final class Scenario: Sendable {
     } catch {
       noteStruck(&outcome)
       endFault()
-      outcome.told.append(error.message)
+      outcome.reported.append(error.message)
       checkOpening(error, files, &outcome)
     }
     do {
@@ -157,7 +158,7 @@ final class Scenario: Sendable {
   }
 
   private func live(_ store: LogStore, _ outcome: inout Outcome) throws {
-    outcome.told += store.recoveryFailures.map(\.message)
+    outcome.reported += store.recoveryFailures.map(\.message)
     events.listen(to: store)
     logger.withLock { $0 = store.logger(label: "alive") }
     // More at once than the ring holds.
@@ -188,7 +189,7 @@ final class Scenario: Sendable {
     do {
       try store.flush(durability, within: .seconds(10))
     } catch {
-      outcome.told.append(error.message)
+      outcome.reported.append(error.message)
       if mustSucceed {
         outcome.problems.append("flushing fails though nothing else does: \(error)")
       }
@@ -205,12 +206,14 @@ final class Scenario: Sendable {
       attempt(&outcome) {
         let archives = try store.needingUpload()
         guard archives.count > index else { return }
-        try store.hold(archives[index], because: "it is being sent")
-        if let lease = try store.claim(archives[index], by: "scenario", for: .seconds(60)) {
-          try store.giveUp(lease, on: archives[index])
+        try store.pin(archives[index], because: "it is being sent")
+        if let lease = try store.acquireLease(
+          on: archives[index], by: "scenario", for: .seconds(60))
+        {
+          try store.release(lease, on: archives[index])
         }
         try store.markUploaded(archives[index])
-        try store.release(archives[index])
+        try store.unpin(archives[index])
       }
     }
     attempt(&outcome) { try store.applyRetention(within: .seconds(10)) }
@@ -220,11 +223,11 @@ final class Scenario: Sendable {
     var complaints: [String] = []
     attempt(&outcome) {
       let pruning = Pruning(of: folder)
-      let judgement = try pruning.judge(retention, store: "store") { complaints.append($0) }
+      let judgment = try pruning.judge(retention, store: "store") { complaints.append($0) }
       try pruning.delete(
-        judgement.verdicts, deleted: { _ in }, failed: { complaints.append($0.message) })
+        judgment.verdicts, deleted: { _ in }, failed: { complaints.append($0.message) })
     }
-    outcome.told += complaints
+    outcome.reported += complaints
   }
 
   /// What others ask for through the ring: other levels, and that flight records be captured.
@@ -248,9 +251,9 @@ final class Scenario: Sendable {
         _ = try ring.askForLevels { _ in [] }
       }
     }
-    outcome.told += complaints
+    outcome.reported += complaints
     if combination == nil, captured.withLock({ $0 }) == nil {
-      outcome.problems.append("nothing is captured: \(outcome.told)")
+      outcome.problems.append("nothing is captured: \(outcome.reported)")
     }
   }
 
@@ -260,7 +263,7 @@ final class Scenario: Sendable {
     } catch let error as LogError {
       // A limit may have deleted it.
       if error.code == .missingArchive { return }
-      outcome.told.append(error.message)
+      outcome.reported.append(error.message)
       // Somebody else may have the lock for long.
       if error.code == .timedOut && combination?.call != .fcntlLock {
         outcome.problems.append("handing on hangs: \(error)")
@@ -274,7 +277,7 @@ final class Scenario: Sendable {
     do {
       try store.close()
     } catch {
-      outcome.told.append(error.message)
+      outcome.reported.append(error.message)
       if combination == nil || combination?.duration == .awhile {
         outcome.problems.append("closing fails though nothing else does: \(error)")
       }
@@ -283,7 +286,7 @@ final class Scenario: Sendable {
     noteStruck(&outcome)
     endFault()
     events.waitForEnd()
-    outcome.told += events.told
+    outcome.reported += events.reported
   }
 
   // MARK: - What there is afterwards
@@ -310,10 +313,11 @@ final class Scenario: Sendable {
       if name == ".mmlog-trash", (try? Folder.names("\(folder)/\(name)")) == [] { continue }
       outcome.problems.append("\(name) is left for ever")
     }
-    if store.losses.lostCount > 0 { outcome.told.append("\(store.losses.lostCount) losses") }
+    if store.losses.lostCount > 0 { outcome.reported.append("\(store.losses.lostCount) losses") }
   }
 
-  /// - Parameter isClosed: Whether a session's ring is gone: then its archives have to know everything, and be whole.
+  /// - Parameter isClosed: Whether a session's ring is gone: then its archives have to know
+  ///   everything, and be whole.
   private func check(
     _ moment: String, _ losses: LossLedger, isClosed: Bool, _ outcome: inout Outcome
   ) {
@@ -334,7 +338,7 @@ final class Scenario: Sendable {
       wrong.append("\(count) records are missing, and \(lost - lostFlight) are counted as lost")
     }
     if reading.losses != lost && isClosed {
-      wrong.append("the reader tells \(reading.losses) losses of \(lost)")
+      wrong.append("the reader reports \(reading.losses) losses of \(lost)")
     }
     if reading.cutCount > losses.total(.cut) { wrong.append("\(reading.cutCount) records are cut") }
     outcome.problems += wrong.map { "\(moment): \($0)" }
@@ -346,7 +350,7 @@ final class Scenario: Sendable {
       problems.append("of the dead session's flight records there are \(reading.found[5].sorted())")
     }
     if reading.crashCount != 1 {
-      problems.append("what the dead session died of is told \(reading.crashCount) times")
+      problems.append("what the dead session died of is reported \(reading.crashCount) times")
     }
     let found = reading.found[4]
     if let captured = captured.withLock({ $0 }),
@@ -360,18 +364,19 @@ final class Scenario: Sendable {
     return problems
   }
 
-  private func checkTelling(_ outcome: inout Outcome) {
-    guard let combination, !combination.isNoLoss, outcome.told.isEmpty else { return }
-    // A store at work looks whether its ring is still there, and sweeps before it begins an archive; it leaves it at that
-    // if it cannot. Whoever has the answer to a request does not need to know whether the process runs.
-    // And whoever looks after archives, or at rings, looks again the next time.
+  private func checkReporting(_ outcome: inout Outcome) {
+    guard let combination, !combination.isNoLoss, outcome.reported.isEmpty else { return }
+    // A store at work checks whether its ring is still there, and sweeps before it begins an
+    // archive; it leaves it at that if it cannot. Whoever has the answer to a request does not need
+    // to know whether the process runs. And whoever maintains archives, or inspects rings, checks
+    // again the next time.
     let isOnce = combination.duration == .once
-    let onlyLooks =
+    let onlyReads =
       [.readdir, .open, .fstat, .fstatat, .unlinkat, .fcntlGetLock].contains(combination.call)
       || isOnce && [.openat, .pread, .fgetxattr].contains(combination.call)
-    if outcome.isHarmful && !(onlyLooks && outcome.isRecovered) {
+    if outcome.isHarmful && !(onlyReads && outcome.isRecovered) {
       outcome.problems.append(
-        "nothing was told of it, at \(outcome.struckPaths.sorted().joined(separator: ", "))")
+        "nothing reported it, at \(outcome.struckPaths.sorted().joined(separator: ", "))")
     }
   }
 
@@ -384,13 +389,14 @@ final class Scenario: Sendable {
       outcome.isStruck = !paths.isEmpty
       outcome.struckPaths = paths
       // Memory about no file is for large records and more threads, whose losses are counted.
-      let mustTell = combination?.call != .mmap && combination?.call != .mremap
+      let mustReport = combination?.call != .mmap && combination?.call != .mremap
       outcome.isHarmful = paths.contains {
-        // Without the trash, what is deleted is removed at once; other names are given to unfinished files.
+        // Without the trash, what is deleted is removed at once; other names are given to
+        // unfinished files.
         let isTrash =
           $0.hasPrefix("\(folder)/.mmlog-trash")
           || combination?.call == .renameat && !$0.hasSuffix(FileNames.unfinishedSuffix)
-        return $0.isEmpty && mustTell || $0 == "mmlog-drainer" || $0.hasPrefix(folder) && !isTrash
+        return $0.isEmpty && mustReport || $0 == "mmlog-drainer" || $0.hasPrefix(folder) && !isTrash
       }
     #endif
   }

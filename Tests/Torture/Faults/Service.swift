@@ -68,9 +68,9 @@ final class Service: Sendable {
     try body()
   }
 
-  /// Waits until a failure is told that was not told before.
+  /// Waits until a failure is reported that was not reported before.
   func waitForFailure(_ problems: inout [String]) {
-    if !events.waitForFailure() { problems.append("no failure is told") }
+    if !events.waitForFailure() { problems.append("no failure is reported") }
   }
 
   func waitForResumption(_ problems: inout [String]) { events.waitForResumption(&problems) }

@@ -14,7 +14,7 @@ struct FlipCheck {
   struct Counts {
     var cases = 0
     var withLoss = 0
-    var mostLost = 0
+    var maximumLost = 0
   }
 
   var counts: Counts { count }
@@ -74,7 +74,7 @@ struct FlipCheck {
 
   private mutating func read(allowed: Set<Int>) throws -> String? {
     let reader = LogReader(paths: specimen.files.map { "\(folder)/\($0.name)" })
-    var isTold = !reader.unreadable.isEmpty
+    var isReported = !reader.unreadable.isEmpty
     var (next, missing) = (0, [Int]())
     for item in reader {
       switch item {
@@ -89,18 +89,18 @@ struct FlipCheck {
         }
         missing += start..<next
         next += 1
-      case .damage, .gap, .unfinished: isTold = true
+      case .corruption, .gap, .unfinished: isReported = true
       default: break
       }
     }
     missing += next..<specimen.records.count
     if missing.isEmpty { return nil }
     count.withLoss += 1
-    count.mostLost = max(count.mostLost, missing.count)
+    count.maximumLost = max(count.maximumLost, missing.count)
     let unexpected = missing.filter { !allowed.contains($0) }
     if !unexpected.isEmpty {
       return "\(missing.count) records are missing, \(unexpected.count) of which must be there"
     }
-    return isTold ? nil : "\(missing.count) records are missing, and nothing is told"
+    return isReported ? nil : "\(missing.count) records are missing, and nothing is reported"
   }
 }

@@ -10,7 +10,7 @@ enum Flips {
     "flips", "Flips bits of files: nothing wrong is read, and only what the bit was in is missing.",
     description: [
       "Each bit of an archive and of the smallest ring, one at a time, and random ones of larger files, some at a time. "
-        + "A bit costs one record of a ring or one frame of an archive at most, and that is told; one in a head, a "
+        + "A bit costs one record of a ring or one frame of an archive at most, and that is reported; one in a file header, a "
         + "segment's header or a dictionary costs nothing.",
       "flip is what is started in processes of their own. What ends one is left in its folder.",
     ],
@@ -72,7 +72,7 @@ enum Flips {
       }
     }
     let counts = check.counts
-    try output.append("\(counts.cases) \(counts.withLoss) \(counts.mostLost) \(problems)\n")
+    try output.append("\(counts.cases) \(counts.withLoss) \(counts.maximumLost) \(problems)\n")
     return problems == 0 ? .success : .failure
   }
 }

@@ -1,7 +1,7 @@
 import CampaignSupport
 import MMLogFormat
 
-/// A part of a file, and which records damage to it may cost, by their numbers.
+/// A part of a file, and which records corruption of it may cost, by their numbers.
 struct Part {
   let range: Range<Int>
   /// What one wrong bit may cost.
@@ -13,12 +13,13 @@ struct Part {
 
   private static let (dictionary, whole) = (-1, -2)
 
-  /// The parts of an archive of one thread: of each frame all records between its first and its last ticks.
+  /// The parts of an archive of one thread: of each frame all records between its first and its
+  /// last ticks.
   static func ofArchive(_ bytes: [UInt8], _ records: [LoggedRecord]) throws -> [Part] {
     let all = Array(records.indices)
-    var parts = [Part(range: 0..<HeadLayout.size, several: all, group: whole)]
+    var parts = [Part(range: 0..<FileHeaderLayout.size, several: all, group: whole)]
     try bytes.withUnsafeBytes { bytes in
-      var offset = HeadLayout.size
+      var offset = FileHeaderLayout.size
       while offset < bytes.count - TrailerLayout.size {
         let rest = bytes.slice(offset, bytes.count - offset)
         guard let size = FrameHeader.size(rest), let header = FrameHeader(rest.slice(0, size))
@@ -46,29 +47,30 @@ struct Part {
   static func ofRing(_ bytes: [UInt8], _ numbers: [UInt64: Int]) throws -> [Part] {
     let all = Array(0..<numbers.count)
     return try bytes.withUnsafeBytes { bytes in
-      let head = try RingHead(bytes)
-      let geometry = head.geometry
+      let fileHeader = try RingHeader(bytes)
+      let geometry = fileHeader.geometry
       let dictionary = geometry.dictionaryOffset..<geometry.segmentsOffset
       var parts = [
-        Part(range: 0..<HeadLayout.size, several: all, group: whole),
+        Part(range: 0..<FileHeaderLayout.size, several: all, group: whole),
         Part(range: dictionary, several: all, group: self.dictionary),
       ]
       for index in 0..<geometry.segmentCount {
         let start = geometry.offset(ofSegment: index)
-        parts += ofSegment(bytes.slice(start, geometry.segmentSize), at: start, head, numbers)
+        parts += ofSegment(bytes.slice(start, geometry.segmentSize), at: start, fileHeader, numbers)
       }
       return parts
     }
   }
 
   private static func ofSegment(
-    _ segment: UnsafeRawBufferPointer, at start: Int, _ head: RingHead, _ numbers: [UInt64: Int]
+    _ segment: UnsafeRawBufferPointer, at start: Int, _ fileHeader: RingHeader,
+    _ numbers: [UInt64: Int]
   ) -> [Part] {
     guard let header = try? SegmentHeader(segment), !header.isFree else { return [] }
     var scanner = RecordScanner(
       segment, from: SegmentLayout.size,
-      seed: checkSeed(session: head.identity.session, generation: header.generation),
-      looksBehindZeros: false)
+      seed: checksumSeed(session: fileHeader.identity.session, generation: header.generation),
+      scansBehindZeros: false)
     var parts: [Part] = []
     while case .record(let record, let offset) = scanner.next() {
       // None, if an archive has it.

@@ -48,7 +48,8 @@ struct Specimen {
 
   /// Logs, and leaves a folder with the files of one kind of specimen.
   ///
-  /// - Throws: what making them needs and does not get; ``Failure`` if reading them does not give what was logged.
+  /// - Throws: what making them needs and does not get; ``Failure`` if reading them does not give
+  ///   what was logged.
   static func make(_ kind: Kind, in folder: String) throws {
     let (store, rings) = ("\(folder).store", "\(folder).rings")
     defer {
@@ -64,7 +65,8 @@ struct Specimen {
     configuration.dictionarySize = 4 << 10
     let log = try LogStore(directory: store, name: "flips", configuration: configuration)
     if kind == .ring {
-      // Nothing can be archived then: where there was nothing, the store would make its directory anew.
+      // Nothing can be archived then: where there was nothing, the store would make its directory
+      // anew.
       Folder.remove(store)
       try Folder.write([], to: store)
     }

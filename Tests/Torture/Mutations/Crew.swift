@@ -3,7 +3,7 @@ import MMLog
 import MMLogSystem
 import Synchronization
 
-/// Threads that log when they are told to, and rest without ending.
+/// Threads that log when they are instructed to, and rest without ending.
 final class Crew: Sendable {
   /// What they log, a lane each.
   let lanes: [Lane]

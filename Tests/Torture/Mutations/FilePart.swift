@@ -1,13 +1,13 @@
 import MMLogFormat
 
-/// A piece of a log's file with an end of its own: where damage is aimed at.
+/// A piece of a log's file with an end of its own: where corruption is aimed at.
 struct FilePart: Sendable {
   enum Kind: Equatable, Sendable {
-    case head
+    case fileHeader
     /// A frame, with its type as it stands on disk.
     case frame(UInt8)
     case trailer
-    /// A part of a ring: its head, its dictionary or a segment that is in use.
+    /// A part of a ring: its file header, its dictionary or a segment that is in use.
     case area
   }
 
@@ -26,13 +26,13 @@ struct FilePart: Sendable {
   }
 
   private static func ofRing(_ bytes: UnsafeRawBufferPointer) -> [FilePart] {
-    guard let head = try? RingHead(bytes) else { return [] }
-    let geometry = head.geometry
+    guard let fileHeader = try? RingHeader(bytes) else { return [] }
+    let geometry = fileHeader.geometry
     let used = (0..<geometry.segmentCount).map { geometry.offset(ofSegment: $0) }.filter {
       bytes.load($0 + SegmentLayout.generation, as: UInt64.self) != 0
     }
     return [
-      FilePart(kind: .head, range: 0..<geometry.dictionaryOffset),
+      FilePart(kind: .fileHeader, range: 0..<geometry.dictionaryOffset),
       FilePart(kind: .area, range: geometry.dictionaryOffset..<geometry.segmentsOffset),
     ] + used.map { FilePart(kind: .area, range: $0..<$0 + geometry.segmentSize) }
   }
@@ -40,7 +40,7 @@ struct FilePart: Sendable {
   private static func ofArchives(_ bytes: UnsafeRawBufferPointer) -> [FilePart] {
     var (parts, offset, archive) = ([FilePart](), 0, -1)
     while let (kind, size) = part(UnsafeRawBufferPointer(rebasing: bytes[offset...])) {
-      if kind == .head { archive += 1 }
+      if kind == .fileHeader { archive += 1 }
       parts.append(FilePart(kind: kind, range: offset..<offset + size, archive: archive))
       offset += size
     }
@@ -49,7 +49,7 @@ struct FilePart: Sendable {
 
   /// What begins here, and how large it is. The file is whole but for a torn frame at its end.
   private static func part(_ rest: UnsafeRawBufferPointer) -> (Kind, Int)? {
-    if begins(rest, HeadLayout.archiveMagic) { return (.head, HeadLayout.size) }
+    if begins(rest, FileHeaderLayout.archiveMagic) { return (.fileHeader, FileHeaderLayout.size) }
     if begins(rest, TrailerLayout.magicValue) { return (.trailer, TrailerLayout.size) }
     guard let header = FrameHeader.size(rest) else { return nil }
     let payload = Int(rest.load(FrameLayout.payloadSize, as: UInt32.self))

@@ -14,8 +14,8 @@ struct FoundLog {
 
   /// - Parameters:
   ///   - paths: What is read.
-  ///   - most: How many items there may be.
-  init(_ paths: [String], most: Int = .max) {
+  ///   - maximum: How many items there may be.
+  init(_ paths: [String], maximum: Int = .max) {
     let reader = LogReader(paths: paths)
     for error in reader.unreadable { reports.add(path: error.path, "\(error)") }
     unreadable = Set(reader.unreadable.map(\.path))
@@ -23,7 +23,7 @@ struct FoundLog {
     for item in reader {
       take(item)
       count += 1
-      if count > most {
+      if count > maximum {
         isBounded = false
         return
       }
@@ -33,8 +33,8 @@ struct FoundLog {
   private mutating func take(_ item: LogItem) {
     switch item {
     case .record(let record): records.append((LoggedRecord(record), record.time))
-    case .damage(let damage):
-      reports.add(path: damage.path, "\(damage)")
+    case .corruption(let corruption):
+      reports.add(path: corruption.path, "\(corruption)")
     case .losses(let session, let ledger):
       reports.add(session.id, "losses: \(ledger)", isSevere: true)
     case .sessionEnded(let session, let ending, _): endings[session.id] = ending
@@ -46,9 +46,9 @@ struct FoundLog {
   }
 }
 
-/// What somebody who reads is told beside the records.
+/// What somebody who reads gets beside the records.
 struct Reports {
-  /// One thing that is told, about a file or about a session.
+  /// One thing that is reported, about a file or about a session.
   private struct Report {
     let text: String
     var path: String?
@@ -62,7 +62,7 @@ struct Reports {
   var isEmpty: Bool { reports.isEmpty }
   var paths: Set<String> { Set(reports.compactMap(\.path)) }
   var sessions: Set<SessionID> { Set(reports.compactMap(\.session)) }
-  /// Whether something was found damaged or lost: what an exit status tells.
+  /// Whether something was found corrupted or lost: what an exit status reports.
   var isSevere: Bool { reports.contains(where: \.isSevere) }
 
   /// Adds what is said about a file.

@@ -14,28 +14,29 @@ struct LogFile: Sendable {
     (self.name, self.bytes) = (name, bytes)
     let isRing = name.hasSuffix(".ring")
     parts = FilePart.all(of: bytes, isRing: isRing)
-    sections = parts.filter { $0.kind == .head }.map { part in
-      let head = bytes[part.range]
-      let session = head.withUnsafeBytes {
+    sections = parts.filter { $0.kind == .fileHeader }.map { part in
+      let fileHeader = bytes[part.range]
+      let session = fileHeader.withUnsafeBytes {
         SessionID(
           words: (
-            $0.load(HeadLayout.session, as: UInt64.self),
-            $0.load(HeadLayout.session + 8, as: UInt64.self)
+            $0.load(FileHeaderLayout.session, as: UInt64.self),
+            $0.load(FileHeaderLayout.session + 8, as: UInt64.self)
           ))
       }
-      let number = head.withUnsafeBytes { $0.load(ArchiveLayout.number, as: UInt32.self) }
+      let number = fileHeader.withUnsafeBytes { $0.load(ArchiveLayout.number, as: UInt32.self) }
       return (session, isRing ? 0 : Int(number))
     }
   }
 
   var isRing: Bool { name.hasSuffix(".ring") }
   var frames: [FilePart] { parts.filter(\.isFrame) }
-  var heads: [FilePart] { parts.filter { $0.kind == .head } }
+  var fileHeaders: [FilePart] { parts.filter { $0.kind == .fileHeader } }
   var trailers: [FilePart] { parts.filter { $0.kind == .trailer } }
 
   /// Whether it is a ring, and the machine was started anew since.
   var isOfOtherBoot: Bool {
-    isRing && !bytes[HeadLayout.bootID..<HeadLayout.bootID + 16].elementsEqual(Host.bootID())
+    isRing
+      && !bytes[FileHeaderLayout.bootID..<FileHeaderLayout.bootID + 16].elementsEqual(Host.bootID())
   }
 
   func has(_ session: SessionID) -> Bool { sections.contains { $0.session == session } }

@@ -2,7 +2,7 @@ import MMLogFormat
 import MMLogTestFiles
 
 extension Mutation {
-  /// Damages what tells what a file, or a part of it, is.
+  /// Corrupts what says what a file, or a part of it, is.
   func applyToHeaders(
     of files: inout MutatedFiles, _ random: inout SeededGenerator
   ) -> String? {
@@ -21,7 +21,7 @@ extension Mutation {
   private func isFor(_ files: MutatedFiles, _ index: Int) -> Bool {
     switch self {
     case .clockPairBad, .segmentHeaderBad, .ringAreasBad: files.isRing(index)
-    case .headLost, .headerBytesBad: true
+    case .fileHeaderLost, .headerBytesBad: true
     default: !files.isRing(index)
     }
   }
@@ -30,21 +30,22 @@ extension Mutation {
     in files: MutatedFiles, _ target: Int, _ random: inout SeededGenerator
   ) -> Range<Int>? {
     let parts = files.parts(target)
-    let (heads, trailers) = (
-      parts.filter { $0.kind == .head }, parts.filter { $0.kind == .trailer }
+    let (fileHeaders, trailers) = (
+      parts.filter { $0.kind == .fileHeader }, parts.filter { $0.kind == .trailer }
     )
     switch self {
-    case .headLost: return 0..<HeadLayout.size
-    case .laterHeadLost: return heads.dropFirst().randomElement(using: &random)?.range
+    case .fileHeaderLost: return 0..<FileHeaderLayout.size
+    case .laterFileHeaderLost: return fileHeaders.dropFirst().randomElement(using: &random)?.range
     case .trailerLost: return trailers.randomElement(using: &random)?.range
-    case .trailerAndHeadLost:
+    case .trailerAndFileHeaderLost:
       // The sectors that the two are in.
       guard let trailer = trailers.randomElement(using: &random)?.range else { return nil }
-      let end = min(trailer.upperBound + HeadLayout.size, files.files[target].bytes.count)
+      let end = min(trailer.upperBound + FileHeaderLayout.size, files.files[target].bytes.count)
       return trailer.lowerBound / 512 * 512..<end
     case .headerBytesBad:
       guard let part = parts.randomElement(using: &random) else { return nil }
-      let size = min(part.kind == .head ? HeadLayout.size : FrameLayout.size, part.range.count)
+      let size = min(
+        part.kind == .fileHeader ? FileHeaderLayout.size : FrameLayout.size, part.range.count)
       let offset = part.range.lowerBound + Int.random(in: 0..<size / 8, using: &random) * 8
       return offset..<offset + 8
     case .clockPairBad:

@@ -8,8 +8,8 @@ enum Mutation: String, CaseIterable {
   // The same by frames.
   case frameOfOtherSession, frameOfOtherArchive, frameOfDeletedArchive
   case frameRemoved, frameCopied, frameMoved, framesSwapped, frameRepeated
-  // What tells what a file is goes bad.
-  case headLost, laterHeadLost, trailerLost, trailerAndHeadLost, headerBytesBad
+  // What says what a file is goes bad.
+  case fileHeaderLost, laterFileHeaderLost, trailerLost, trailerAndFileHeaderLost, headerBytesBad
   case clockPairBad, segmentHeaderBad, ringAreasBad
   // Files end early, go, or get another's name.
   case cutAnywhere, cutAtFrame
@@ -27,7 +27,8 @@ enum Mutation: String, CaseIterable {
     case .frameOfOtherSession, .frameOfOtherArchive, .frameOfDeletedArchive, .frameRemoved,
       .frameCopied, .frameMoved, .framesSwapped, .frameRepeated:
       applyToFrames(of: &files, &random)
-    case .headLost, .laterHeadLost, .trailerLost, .trailerAndHeadLost, .headerBytesBad,
+    case .fileHeaderLost, .laterFileHeaderLost, .trailerLost, .trailerAndFileHeaderLost,
+      .headerBytesBad,
       .clockPairBad, .segmentHeaderBad, .ringAreasBad:
       applyToHeaders(of: &files, &random)
     case .cutAnywhere, .cutAtFrame, .oldestArchiveRemoved, .middleArchiveRemoved,

@@ -24,11 +24,11 @@ struct MutationRun {
   /// - Parameters:
   ///   - numbers: Which.
   ///   - every: One of so many is also verified, repaired, recovered and decoded by a process.
-  ///   - most: After how many findings to end.
-  mutating func run(_ numbers: Range<Int>, sampling every: Int, most: Int) throws {
+  ///   - maximum: After how many findings to end.
+  mutating func run(_ numbers: Range<Int>, sampling every: Int, maximum: Int) throws {
     for number in numbers {
       try run(number, isSample: number % every == 0)
-      if tally.findings >= most { return }
+      if tally.findings >= maximum { return }
     }
   }
 
@@ -48,7 +48,7 @@ struct MutationRun {
     try copy.put(files)
     // Printed before, should reading be the end of this process.
     try Folder.write(Array("copy \(number): \(story)\n".utf8), to: "\(folder)/under-way")
-    let found = FoundLog([copy.path], most: 4 * scene.records.count + 10_000)
+    let found = FoundLog([copy.path], maximum: 4 * scene.records.count + 10_000)
     let verdict = Verdict(found, of: files, in: copy.path)
     var problems = verdict.problems
     if isSample, problems.isEmpty {

@@ -32,7 +32,7 @@ struct MutationSample {
 
   private func problemsOfVerifying() throws -> [String] {
     let files = LogFiles([.path(path)])
-    let isGood = files.unreadable.isEmpty && files.verify().allSatisfy(\.damage.isEmpty)
+    let isGood = files.unreadable.isEmpty && files.verify().allSatisfy(\.corruption.isEmpty)
     return isGood && !found.reports.paths.isEmpty
       ? ["verifying finds nothing, and reading does: \(found.reports.texts.prefix(2))"] : []
   }
@@ -122,7 +122,7 @@ struct MutationSample {
 
   /// How it may end.
   private var expected: [Ending] {
-    // Without a file that can be read; nil cannot be told from nothing in them.
+    // Without a file that can be read; nil cannot be distinguished from nothing in them.
     if LogFiles([.path(path)]).fileCount == 0 { return [.exited(3)] }
     return [.exited(found.reports.isSevere ? 1 : 0)]
   }

@@ -35,7 +35,7 @@ enum Mutations {
       Example("A full run", "mmlog-torture mutations --copies 50000"),
       Example(
         "What a report names",
-        "mmlog-torture mutations run --seed 4711 --copies 18 --from 17 --folder /tmp/look"),
+        "mmlog-torture mutations run --seed 4711 --copies 18 --from 17 --folder /tmp/check"),
     ],
     quick: ["--copies", "1000"], brief: ["--copies", "200"]
   ) { arguments, seed, output in
@@ -54,7 +54,7 @@ enum Mutations {
   private static let copiesForAll = 5000
   /// What a process may need, in bytes of memory and in seconds of a processor: many times what it
   /// needs.
-  private static let (mostMemory, mostWork) = (4 << 30, 600)
+  private static let (maximumMemory, maximumWork) = (4 << 30, 600)
 
   private static func runAll(
     _ arguments: Arguments, _ seed: UInt64, _ output: StandardOutput
@@ -97,11 +97,11 @@ enum Mutations {
     let first = try arguments.integer(of: .first, in: 0...copies) ?? 0
     try Folder.make(folder)
     // A reader that asks for more than any log of this size can need ends here.
-    limit(RLIMIT_AS, mostMemory)
-    limit(RLIMIT_CPU, mostWork)
+    limit(RLIMIT_AS, maximumMemory)
+    limit(RLIMIT_CPU, maximumWork)
     var run = try MutationRun(seed: seed, in: folder, output)
-    let most = try arguments.integer(of: .findings, in: 1...1_000_000) ?? 1
-    try run.run(first..<copies, sampling: sampling, most: most)
+    let maximum = try arguments.integer(of: .findings, in: 1...1_000_000) ?? 1
+    try run.run(first..<copies, sampling: sampling, maximum: maximum)
     try output.append("\(run.tally.text)\n")
     return run.tally.findings == 0 ? .success : .failure
   }

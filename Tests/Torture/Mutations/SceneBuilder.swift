@@ -19,7 +19,7 @@ struct SceneBuilder {
   /// How many records of each lane were logged until its process ended.
   private(set) var logged: [Int: Int] = [:]
   private(set) var lanes: [Int: Lane] = [:]
-  /// The lanes whose debug records are flight records, which may be given up.
+  /// The lanes whose debug records are flight records, which may be evicted.
   private(set) var flightLanes: Set<Int> = []
   /// The lanes of which limits may have deleted archives.
   private(set) var limitedLanes: Set<Int> = []
@@ -107,7 +107,7 @@ struct SceneBuilder {
     if !random.oneIn(3) {
       let step = random.pick(
         TestPoint.drainerBeforeFrame, .drainerAfterFrame, .drainerAfterFrame, .drainerPublished,
-        .segmentFreeing, .archiveHeadWritten, .archiveFrameWritten, .archiveTrailerWritten)
+        .segmentFreeing, .archiveHeaderWritten, .archiveFrameWritten, .archiveTrailerWritten)
       let moment = StepImage(step, of: place)
       try store.flush(.archive)
       image = moment.image ?? image

@@ -77,7 +77,7 @@ struct Verdict {
       }
       newest[key.lane] = key.sequence
       guard let number = scene.numbers[key] else {
-        // It was given up, or deleted, before the end.
+        // It was evicted, or deleted, before the end.
         if !others.insert(key).inserted { note(.wrong, "\(name), an old one, comes twice") }
         continue
       }
@@ -99,9 +99,9 @@ struct Verdict {
     }
   }
 
-  /// Whether a ring of the session may have another clock, from which a record that stands elsewhere,
-  /// too, now has its time: something is said about it, or a pair is as it was once, or was being
-  /// written.
+  /// Whether a ring of the session may have another clock, from which a record that stands
+  /// elsewhere, too, now has its time: something is said about it, or a pair is as it was once, or
+  /// was being written.
   private func hasOtherClock(_ session: SessionID) -> Bool {
     files.files.contains { file in
       let original = scene.files[file.origin]
@@ -199,8 +199,8 @@ struct Verdict {
       scene.files[index].has(session) && !isUnfinished(scene.files[index].name)
         && !kept.contains { $0.origin == index }
     }
-    // A ring may have one still, of which later archives say that it is archived. Of one with fragments
-    // in several files, no file alone gives it.
+    // A ring may have one still, of which later archives say that it is archived. Of one with
+    // fragments in several files, no file alone gives it.
     let isRemoved = missing.allSatisfy { number in
       let files = scene.records[number].files
       let archives = files.filter { !scene.files[$0].isRing }
@@ -212,14 +212,14 @@ struct Verdict {
       return .asRetained
     }
     let isOlder = missing.allSatisfy { isOlderState(scene.records[$0]) }
-    // Of a closed one somebody can tell. Of one whose end is not known, it is always told that its last
-    // records may be missing.
+    // Of a closed one somebody knows. Of one whose end is not known, it is always reported that its
+    // last records may be missing.
     let isClosed = found.endings[session]?.how == .closed
     return isOlder && !isClosed ? .asBefore : .silent
   }
 
-  /// Whether nobody reads a file: by its name it is not finished, or it is reported and nothing of it
-  /// is used.
+  /// Whether nobody reads a file: by its name it is not finished, or it is reported and nothing of
+  /// it is used.
   private func isUnread(_ file: MutatedFiles.File) -> Bool {
     isUnfinished(file.name) || found.unreadable.contains("\(folder)/\(file.name)")
   }
@@ -231,14 +231,14 @@ struct Verdict {
       .map(\.number)
   }
 
-  /// Whether a file shows that something of a session was in it: a head of it is there, or something is
-  /// said about the file.
+  /// Whether a file shows that something of a session was in it: a file header of it is there, or
+  /// something is said about the file.
   private func shows(_ file: MutatedFiles.File, _ session: SessionID) -> Bool {
     let original = scene.files[file.origin]
     return original.has(session) && isReported(file)
-      || zip(original.heads, original.sections).contains { head, section in
-        section.session == session && file.bytes.count >= head.range.upperBound
-          && file.bytes[head.range] == original.bytes[head.range]
+      || zip(original.fileHeaders, original.sections).contains { fileHeader, section in
+        section.session == session && file.bytes.count >= fileHeader.range.upperBound
+          && file.bytes[fileHeader.range] == original.bytes[fileHeader.range]
       }
   }
 

@@ -32,23 +32,23 @@ struct Campaign {
     }
     let start = Clock.monotonic()
     let runs = (images + Self.imagesOfRun - 1) / Self.imagesOfRun
-    let most = min(images, Self.imagesOfRun)
+    let maximum = min(images, Self.imagesOfRun)
     var outcome = SimulatedCuts.Outcome()
     try batches.run((0..<runs).map { seed &+ UInt64($0) }) { run in
-      ["power", "run", "--seed", "\(run.seed)", "--images", "\(most)", "--folder", run.folder]
+      ["power", "run", "--seed", "\(run.seed)", "--images", "\(maximum)", "--folder", run.folder]
     } done: { run in
       let counts = run.report.split(separator: "\n").last?.split(separator: " ")
         .compactMap { Int($0) }
       guard let counts, counts.count == 3 else { return }
       outcome.images += counts[0]
-      outcome.damaged += counts[1]
+      outcome.corrupted += counts[1]
       outcome.silentHoles += counts[2]
     }
     let seconds = (Clock.monotonic() - start) / 1_000_000_000
     try output.append(
       """
       \(outcome.images) images of \(runs) runs in \(seconds) s: \(batches.failures) runs failed
-      \(outcome.damaged) images with damage told, \(outcome.silentHoles) with holes of which nothing tells
+      \(outcome.corrupted) images with corruption reported, \(outcome.silentHoles) with holes that nothing reports
 
       """)
     return batches.failures == 0

@@ -5,7 +5,7 @@ import MMLogReader
 struct Check {
   private(set) var problems: [String] = []
   private(set) var hasSilentHole = false
-  private(set) var hasDamage = false
+  private(set) var hasCorruption = false
   private let folder: String
   private let plan: Plan
   private let expected: Expectation
@@ -14,7 +14,7 @@ struct Check {
     (self.folder, self.expected) = (folder, expected)
     plan = Plan(seed: expected.seed)
     let found = read("before recovery")
-    (hasSilentHole, hasDamage) = (found.hasSilentHole, found.damageCount > 0)
+    (hasSilentHole, hasCorruption) = (found.hasSilentHole, found.corruptionCount > 0)
     recover()
     let kept = read("after recovery")
     if found.lanes != kept.lanes {
@@ -53,7 +53,7 @@ struct Check {
     var configuration = plan.configuration
     configuration.fullRing = .wait(upTo: .seconds(1))
     let store = try LogStore(directory: folder, name: "torture", configuration: configuration)
-    // A ring without a head is left: nothing of it can be read.
+    // A ring without a file header is left: nothing of it can be read.
     for problem in store.recoveryFailures where problem.systemErrorNumber != 0 { throw problem }
     whenRecovered()
     try store.close()

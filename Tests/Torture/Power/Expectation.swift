@@ -2,7 +2,8 @@ import CampaignSupport
 import CrashRecords
 import MMLogFormat
 
-/// What is to be found after a cut. It is kept beside an image that failed, so that it can be checked again.
+/// What is to be found after a cut. It is kept beside an image that failed, so that it can be
+/// checked again.
 struct Expectation {
   /// What the plan follows from.
   var seed: UInt64

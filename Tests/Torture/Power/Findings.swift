@@ -8,8 +8,8 @@ struct Findings {
   private(set) var problems: [String] = []
   /// The numbers of the records of each lane, in the order in which they are given.
   private(set) var lanes: [[Int]]
-  /// How many places were told to be damaged, files that cannot be read included.
-  private(set) var damageCount = 0
+  /// How many places were reported to be corrupted, files that cannot be read included.
+  private(set) var corruptionCount = 0
   private let plan: Plan
   private let expected: Expectation
 
@@ -17,26 +17,28 @@ struct Findings {
     (self.plan, self.expected) = (plan, expected)
     lanes = expected.begun.map { _ in [] }
     let reader = LogReader(paths: [folder])
-    damageCount = reader.unreadable.count
+    corruptionCount = reader.unreadable.count
     for item in reader { take(item) }
     checkRequired()
   }
 
-  /// Whether records are missing between others, and nothing was told.
+  /// Whether records are missing between others, and nothing was reported.
   var hasSilentHole: Bool {
-    damageCount == 0 && !plan.mayLose && lanes.contains { ($0.last ?? 0) != $0.count }
+    corruptionCount == 0 && !plan.mayLose && lanes.contains { ($0.last ?? 0) != $0.count }
   }
 
   private mutating func take(_ item: LogItem) {
     switch item {
     case .record(let record): take(record)
-    case .damage(let damage):
-      damageCount += 1
-      if damage.size < 0 || damage.offset < 0 { note("damage at no place: \(damage)") }
+    case .corruption(let corruption):
+      corruptionCount += 1
+      if corruption.size < 0 || corruption.offset < 0 {
+        note("corruption at no place: \(corruption)")
+      }
     case .losses(_, let ledger):
       let total = LossCause.allCases.reduce(0) { $0 + Int(clamping: ledger.total($1)) }
       if total > expected.losses {
-        note("\(total) losses are told, and there were \(expected.losses)")
+        note("\(total) losses are reported, and there were \(expected.losses)")
       }
     case .sessionStarted, .sessionEnded, .unfinished, .gap, .crashed: break
     }

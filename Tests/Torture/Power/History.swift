@@ -43,7 +43,8 @@ final class RecordedFile {
   static let pageSize = 4096
   typealias Page = [UInt8]
 
-  /// Kept open, so that nobody gets its inode and what it holds can be read when it has no name any more.
+  /// Kept open, so that nobody gets its inode and what it holds can be read when it has no name any
+  /// more.
   let descriptor: CInt
   let inode: ino_t
   let isRing: Bool
@@ -59,7 +60,7 @@ final class RecordedFile {
   deinit { close(descriptor) }
 
   /// Notes what has changed since the last time.
-  func look(_ time: Int) {
+  func scan(_ time: Int) {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { fatalError("fstat: errno \(errno)") }
     let size = Int(status.st_size)
@@ -71,10 +72,10 @@ final class RecordedFile {
     defer { buffer.deallocate() }
     buffer.initializeMemory(as: UInt8.self, repeating: 0)
     guard pread(descriptor, buffer.baseAddress, size, 0) <= size else { return }
-    for index in 0..<count { look(index, buffer, time) }
+    for index in 0..<count { scan(index, buffer, time) }
   }
 
-  private func look(_ index: Int, _ buffer: UnsafeMutableRawBufferPointer, _ time: Int) {
+  private func scan(_ index: Int, _ buffer: UnsafeMutableRawBufferPointer, _ time: Int) {
     let start = index * Self.pageSize
     let page = UnsafeRawBufferPointer(rebasing: buffer[start..<start + Self.pageSize])
     let isSame = pages[index].last?.value.withUnsafeBytes { last in

@@ -21,7 +21,8 @@ struct Image {
 
   /// What is in a folder.
   ///
-  /// - Parameter isRebooted: Whether the machine is to seem to have been started since it was written.
+  /// - Parameter isRebooted: Whether the machine is to seem to have been started since it was
+  ///   written.
   init(reading folder: String, isRebooted: Bool = true) throws {
     // Rings first: what is archived meanwhile is then in both, not in neither.
     let names = try Folder.names(folder)
@@ -39,7 +40,8 @@ struct Image {
     for (name, bytes) in files { try Folder.write(bytes, to: "\(folder)/\(name)") }
   }
 
-  /// One of the versions that may have survived: of those from the floor to the time, mostly the last.
+  /// One of the versions that may have survived: of those from the floor to the time, mostly the
+  /// last.
   static func choose<Value>(
     _ versions: [History.Version<Value>], _ floor: Int, _ time: Int,
     _ random: inout SeededGenerator
@@ -55,12 +57,12 @@ struct Image {
 
   /// Has a file say that it was written before the machine was started.
   static func reboot(_ bytes: UnsafeMutableRawBufferPointer) {
-    guard bytes.count >= HeadLayout.size else { return }
-    let head = UnsafeRawBufferPointer(rebasing: bytes[..<HeadLayout.check])
-    let check = UnsafeRawBufferPointer(bytes).load(HeadLayout.check, as: UInt32.self)
-    // One that is damaged stays so.
-    guard crc32c(head) == check else { return }
-    for index in 0..<16 { bytes[HeadLayout.bootID + index] = UInt8(0xA0 + index) }
-    bytes.store(crc32c(head), HeadLayout.check)
+    guard bytes.count >= FileHeaderLayout.size else { return }
+    let fileHeader = UnsafeRawBufferPointer(rebasing: bytes[..<FileHeaderLayout.checksum])
+    let checksum = UnsafeRawBufferPointer(bytes).load(FileHeaderLayout.checksum, as: UInt32.self)
+    // One that is corrupted stays so.
+    guard crc32c(fileHeader) == checksum else { return }
+    for index in 0..<16 { bytes[FileHeaderLayout.bootID + index] = UInt8(0xA0 + index) }
+    bytes.store(crc32c(fileHeader), FileHeaderLayout.checksum)
   }
 }

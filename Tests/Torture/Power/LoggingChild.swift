@@ -3,7 +3,8 @@ import CrashRecords
 import Glibc
 import MMLog
 
-/// Logs and flushes until its file system is cut off and it is killed, and tells elsewhere how far it is.
+/// Logs and flushes until its file system is cut off and it is killed, and reports elsewhere how
+/// far it is.
 enum LoggingChild {
   static func run(_ arguments: Arguments, _ seed: UInt64) throws -> Program.Status {
     // Not for ever, if nobody kills it.

@@ -48,7 +48,7 @@ struct Plan {
   /// What the lane with that number logs.
   func lane(_ number: Int) -> Lane { Lane(number, sizes: sizes, seed: seed) }
 
-  /// Whether a record that was logged may have been given up, and counted.
+  /// Whether a record that was logged may have been evicted, and counted.
   var mayLose: Bool {
     if case .wait = configuration.fullRing { false } else { true }
   }

@@ -12,7 +12,7 @@ enum Power {
         + "moment: of what was not synced, any page, size or name may be old, missing, new or torn. Then, "
         + "for root, a real file system is shut down under a process that logs. "
         + "Nothing else is to be read than what was logged.",
-      "check: looks again at an image that failed, in the folder where it was kept; on a copy of it. "
+      "check: inspects again an image that failed, in the folder where it was kept; on a copy of it. "
         + "run and log are what is started in processes of their own.",
     ],
     options: [.images, .rounds, .page],
@@ -57,7 +57,7 @@ enum Power {
     let outcome = try SimulatedCuts.run(seed: seed, images: images, in: folder)
     if !outcome.failures.isEmpty { try output.append("  \(Plan(seed: seed))\n") }
     for failure in outcome.failures { try output.append("  \(failure)\n") }
-    try output.append("\(outcome.images) \(outcome.damaged) \(outcome.silentHoles)\n")
+    try output.append("\(outcome.images) \(outcome.corrupted) \(outcome.silentHoles)\n")
     return outcome.failures.isEmpty ? .success : .failure
   }
 

@@ -9,7 +9,7 @@
       case .openat, .renameat, .linkat, .unlinkat: if phase != .begins { changeNames(path) }
       case .pwrite, .ftruncate, .fallocate, .mmap:
         step()
-        file(path)?.look(history.now)
+        file(path)?.scan(history.now)
       case .fsync, .fdatasync: sync(path, phase)
       default: break
       }
@@ -17,7 +17,7 @@
 
     private func changeNames(_ path: String) {
       step()
-      lookAtNames()
+      scanNames()
       let name = String(path.dropFirst(folder.utf8.count + 1))
       if let id = history.names.last?.value[name] { opened[path] = id }
     }
@@ -30,7 +30,7 @@
         }
         nameSyncBegan = phase == .begins ? history.now : nil
       } else if let file = file(path) {
-        file.look(history.now)
+        file.scan(history.now)
         if phase == .succeeded, let began = file.syncBegan {
           file.syncs.append(.init(began: began, ended: history.now))
         }

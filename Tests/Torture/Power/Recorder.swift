@@ -1,8 +1,8 @@
 import Glibc
 import MMLogSystem
 
-/// Records what becomes of the files of a folder, and which of it is synced. Debug builds only: in others nobody
-/// is told of system calls.
+/// Records what becomes of the files of a folder, and which of it is synced. Debug builds only: in
+/// others nobody is notified of system calls.
 ///
 /// Proof of `@unchecked Sendable`: all that changes is touched under `lock`.
 final class Recorder: @unchecked Sendable {
@@ -15,12 +15,12 @@ final class Recorder: @unchecked Sendable {
 
   /// Begins to record.
   ///
-  /// - Parameter isSafe: Whether what is there already is on the disk; else only older archives than the newest are,
-  ///   since they were closed.
+  /// - Parameter isSafe: Whether what is there already is on the disk; else only older archives
+  ///   than the newest are, since they were closed.
   init(_ folder: String, isSafe: Bool = true) {
     self.folder = folder
     history.now = isSafe ? 0 : 1
-    lookAtNames()
+    scanNames()
     if !isSafe { keepClosed() }
     #if DEBUG
       CallObserver.observe { [self] call, path, phase in
@@ -49,9 +49,9 @@ final class Recorder: @unchecked Sendable {
     }
   }
 
-  /// Looks at the rings, which change without calls, and gives the time.
+  /// Inspects the rings, which change without calls, and gives the time.
   @discardableResult
-  func look() -> Int {
+  func scan() -> Int {
     lock.withLock {
       step()
       return history.now
@@ -69,11 +69,11 @@ final class Recorder: @unchecked Sendable {
   /// The time goes on. The caller has the lock, as below.
   func step() {
     history.now += 1
-    for file in history.files where file.isRing { file.look(history.now) }
+    for file in history.files where file.isRing { file.scan(history.now) }
   }
 
   /// Notes the names that there are, and gets to know new files.
-  func lookAtNames() {
+  func scanNames() {
     guard let stream = opendir(folder) else { return }
     defer { closedir(stream) }
     var names: [String: Int] = [:]
@@ -98,7 +98,7 @@ final class Recorder: @unchecked Sendable {
     }
     let isRing = name.contains(".ring")
     let file = RecordedFile(descriptor: descriptor, inode: status.st_ino, isRing: isRing)
-    file.look(history.now)
+    file.scan(history.now)
     history.files.append(file)
     return history.files.count - 1
   }

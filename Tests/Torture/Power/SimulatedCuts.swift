@@ -6,12 +6,13 @@ import MMLogFormat
 import MMLogSystem
 import MMLogTestFiles
 
-/// One run of a store that is recorded, and images of what power cuts at any of its moments may leave.
+/// One run of a store that is recorded, and images of what power cuts at any of its moments may
+/// leave.
 struct SimulatedCuts {
   /// What came of the images.
   struct Outcome {
     var images = 0
-    var damaged = 0
+    var corrupted = 0
     var silentHoles = 0
     var failures: [String] = []
   }
@@ -41,7 +42,8 @@ struct SimulatedCuts {
 
   // MARK: - Recording
 
-  /// - Returns: What happened, what is to be found, and what there would be if the process had died at the end.
+  /// - Returns: What happened, what is to be found, and what there would be if the process had died
+  ///   at the end.
   private mutating func record() throws -> (History, Expectation, dead: Image) {
     let store = "\(folder)/store"
     try Folder.make(store)
@@ -75,7 +77,7 @@ struct SimulatedCuts {
     switch random.pick(0, 1, 2, 2) {
     case 0: try flush(workload, recorder, .disk)
     case 1: try flush(workload, recorder, .archive)
-    default: recorder.look()
+    default: recorder.scan()
     }
   }
 
@@ -105,7 +107,8 @@ struct SimulatedCuts {
 
   /// Cuts the power again while the image is being recovered, or after that.
   ///
-  /// - Parameter isSafe: Whether the image is all on the disk; else the process alone has died so far.
+  /// - Parameter isSafe: Whether the image is all on the disk; else the process alone has died so
+  ///   far.
   private mutating func cutRecovery(
     _ image: Image, _ expected: Expectation, isSafe: Bool = true
   ) throws {
@@ -115,7 +118,7 @@ struct SimulatedCuts {
     let recorder = Recorder(folder, isSafe: isSafe)
     var recovered = Int.max
     do {
-      try Check.recover(folder, plan) { recovered = recorder.look() }
+      try Check.recover(folder, plan) { recovered = recorder.scan() }
     } catch {
       outcome.failures.append("recovery: \(error)")
     }
@@ -138,7 +141,7 @@ struct SimulatedCuts {
     try Folder.write(Array(expected.text.utf8), to: "\(folder)/expected")
     let check = Check(store, expected)
     outcome.images += 1
-    if check.hasDamage { outcome.damaged += 1 }
+    if check.hasCorruption { outcome.corrupted += 1 }
     if check.hasSilentHole { outcome.silentHoles += 1 }
     Folder.remove(store)
     if check.problems.isEmpty { return }

@@ -7,9 +7,10 @@ import MMLogReader
 import MMLogSystem
 import Synchronization
 
-/// A store that logs at a steady pace for long, with archives that are closed and deleted: nothing grows, and nothing is lost.
+/// A store that logs at a steady pace for long, with archives that are closed and deleted: nothing
+/// grows, and nothing is lost.
 struct Soak {
-  /// What is looked at every so often.
+  /// What is inspected every so often.
   struct Sample {
     let second: Int
     let residentKiB: Int
@@ -32,7 +33,7 @@ struct Soak {
     "soak",
     "Logs at a steady pace for long: memory, descriptors and disk use stay, nothing is lost.",
     description: [
-      "Two threads log, archives rotate, and the store deletes old ones, of which each is read before. Every second the process is looked at; the "
+      "Two threads log, archives rotate, and the store deletes old ones, of which each is read before. Every second the process is inspected; the "
         + "greatest values of the first third of the samples and of the last are compared, the first tenth left out."
     ],
     options: [.seconds, .rate],
@@ -58,7 +59,8 @@ struct Soak {
   private init(in folder: String, records: Int, seed: UInt64) throws {
     self.folder = folder
     var configuration = LogStore.Configuration()
-    // As many as are kept are there after a tenth of the time: from then on, what is on the disk stays.
+    // As many as are kept are there after a tenth of the time: from then on, what is on the disk
+    // stays.
     let share = records * Self.bytesOfRecord / (10 * Self.keptArchives)
     configuration.archiveSize = min(max(share, 64 << 10), 4 << 20)
     configuration.retention = .unlimited
@@ -82,15 +84,15 @@ struct Soak {
     var lost: [String] = []
     try output.append("second    records   resident KiB  descriptors   disk KiB\n")
     let start = end - UInt64(seconds) * 1_000_000_000
-    var told = 0
+    var reported = 0
     while Clock.monotonic() < end {
       usleep(1_000_000)
       try check(&read, &lost)
       let second = Int((Clock.monotonic() - start) / 1_000_000_000)
       let sample = try Sample(second: second, in: folder, logged: counts.total)
       samples.append(sample)
-      if second >= told + seconds / 60 {
-        told = second
+      if second >= reported + seconds / 60 {
+        reported = second
         try output.append("\(sample)\n")
         try output.flush()
       }
@@ -111,7 +113,8 @@ struct Soak {
     return lost + Trend.problems(samples)
   }
 
-  /// Reads archives that were closed since the last time, which go on where those before them ended; then they may be deleted.
+  /// Reads archives that were closed since the last time, which go on where those before them
+  /// ended; then they may be deleted.
   private func check(_ read: inout [Int], _ lost: inout [String]) throws {
     let new = try store.archives().filter { $0.isSealed && !checked.contains($0) }
     for archive in new where lost.count < 10 {
@@ -134,7 +137,7 @@ struct Soak {
           lost.append("lane \(lane): record \(sequence) comes after \(read[lane])")
         }
         read[lane] = sequence
-      case .damage(let damage): lost.append("\(damage)")
+      case .corruption(let corruption): lost.append("\(corruption)")
       case .losses(_, let losses): lost.append("losses: \(losses)")
       default: break
       }
@@ -228,7 +231,8 @@ private enum Trend {
     func problem(
       _ what: String, _ slack: Int, _ value: (Soak.Sample) -> Int
     ) -> String? {
-      // The greatest of each third: what grows, grows there too, and rotation makes it go up and down.
+      // The greatest of each third: what grows, grows there too, and rotation makes it go up and
+      // down.
       let (before, after) = (first.map(value).max() ?? 0, last.map(value).max() ?? 0)
       return after > before + slack
         ? "\(what) grew from \(before) in the first third to \(after) in the last" : nil

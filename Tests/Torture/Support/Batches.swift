@@ -2,8 +2,8 @@ import CampaignSupport
 import CommandLineTool
 import MMLogSystem
 
-/// Runs, each following from a seed of its own, some in each process and some processes at a time: what is found may
-/// end or hang a process, and the others go on.
+/// Runs, each following from a seed of its own, some in each process and some processes at a time:
+/// what is found may end or hang a process, and the others go on.
 struct Batches {
   /// One process's share.
   struct Batch {
@@ -34,7 +34,8 @@ struct Batches {
   /// - Parameters:
   ///   - seeds: The first seed of each.
   ///   - goesOn: Whether more may be begun; default: always.
-  ///   - arguments: The command line for one of them, for this very program. Status 0: nothing was found.
+  ///   - arguments: The command line for one of them, for this very program. Status 0: nothing was
+  ///     found.
   ///   - done: Is given each that has ended, however it did.
   mutating func run(
     _ seeds: [UInt64], while goesOn: () -> Bool = { true }, _ arguments: (Batch) -> [String],

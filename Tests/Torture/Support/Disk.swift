@@ -45,7 +45,8 @@ final class Disk {
     try ChildProcess.run("mount", ["-o", options, folder], output: output)
   }
 
-  /// Tells the kernel that there is an error in the file system: it does what `errors=` said when it was mounted.
+  /// Informs the kernel that there is an error in the file system: it does what `errors=` said when
+  /// it was mounted.
   func breakIt() throws {
     var status = stat()
     guard stat(folder, &status) == 0 else { throw Failure("\(folder): errno \(errno)") }
@@ -60,7 +61,8 @@ final class Disk {
     try Array("torture".utf8).withUnsafeBytes { try file.writeFully($0) }
   }
 
-  /// Nothing that is not on the disk gets there any more: ioctl(2) FS_IOC_SHUTDOWN without flushing the log.
+  /// Nothing that is not on the disk gets there any more: ioctl(2) FS_IOC_SHUTDOWN without flushing
+  /// the log.
   func cutOff() throws {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw Failure("\(folder): errno \(errno)") }

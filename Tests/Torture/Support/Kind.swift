@@ -21,9 +21,10 @@ struct Kind: Sendable {
   let body: Body
 
   /// - Parameters:
-  ///   - description: What it does, and what it looks for: paragraphs of its own help.
+  ///   - description: What it does, and what it searches for: paragraphs of its own help.
   ///   - options: All but `--seed`, `--jobs` and `--folder`, which every kind has.
-  ///   - steps: What it starts in processes of its own, as in `mmlog-torture power log`: the operand.
+  ///   - steps: What it starts in processes of its own, as in `mmlog-torture power log`: the
+  ///     operand.
   ///   - quick: Its arguments in a quick run; a minute or two with two processors.
   ///   - brief: Its arguments in a brief run; twenty seconds.
   init(

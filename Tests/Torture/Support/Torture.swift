@@ -31,7 +31,7 @@ enum Torture {
     Command(
       name: "mmlog-torture", version: version,
       description: [
-        "Tortures stores in every way that a machine may, and looks whether they keep what they promise."
+        "Tortures stores in every way that a machine may, and checks whether they keep what they promise."
       ] + kinds.map { "\($0.name): \($0.summary) See mmlog-torture \($0.name) --help." },
       options: [.quick, .brief, .seed, .jobs],
       operands: Operands(

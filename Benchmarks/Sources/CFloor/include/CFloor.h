@@ -1,5 +1,6 @@
-// What a record costs at the very least: the same stores, ticks, CRC32C and release store as mmlog's hot path, in C,
-// and nothing else: no level, no call site, no thread-local state, no full segment.
+// What a record costs at the very least: the same stores, ticks, CRC32C and release store as
+// mmlog's hot path, in C, and nothing else: no level, no call site, no thread-local state, no full
+// segment.
 
 #ifndef CFLOOR_H
 #define CFLOOR_H
@@ -26,7 +27,8 @@ void floor_order(floor_ring *ring, uint64_t id, const char *user, size_t length,
 // A record with one text.
 void floor_text(floor_ring *ring, const char *text, size_t length);
 
-// A record with a text that is constant, and five pairs of a name and a value: two texts, an integer, a double, a Boolean.
+// A record with a text that is constant, and five pairs of a name and a value: two texts, an
+// integer, a double, a Boolean.
 void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length);
 
 #endif

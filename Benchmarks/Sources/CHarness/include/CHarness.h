@@ -1,5 +1,5 @@
-// What the harness needs of the machine and Swift cannot say: serialised reads of the processor's counter, pinning,
-// shared counters, and a count of allocations.
+// What the harness needs of the machine and Swift cannot say: serialized reads of the processor's
+// counter, pinning, shared counters, and a count of allocations.
 
 #ifndef CHARNESS_H
 #define CHARNESS_H
@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Reads the counter after everything before it has been done, and before anything behind it begins: so that
-// no part of a measured call moves out from between two reads, and no part of the harness moves in.
+// Reads the counter after everything before it has been done, and before anything behind it begins:
+// so that no part of a measured call moves out from between two reads, and no part of the harness
+// moves in.
 static inline uint64_t harness_ticks(void) {
 #if defined(__x86_64__)
   uint32_t low, high;
@@ -35,8 +36,8 @@ uint64_t harness_thread_clock(void);
 
 // How many processors this process may use.
 int harness_processors(void);
-// Binds the calling thread to the last processor but `number` (modulo their number): 0 is the one that interrupts
-// prefer least. Threads it starts inherit that.
+// Binds the calling thread to the last processor but `number` (modulo their number): 0 is the one
+// that interrupts prefer least. Threads it starts inherit that.
 void harness_pin(int number);
 // Lets the calling thread run anywhere again.
 void harness_unpin(void);

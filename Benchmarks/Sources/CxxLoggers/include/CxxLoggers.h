@@ -1,5 +1,6 @@
-// spdlog and glog behind C functions, one for each workload. What is measured is the call of such a function, which does
-// nothing but the logger's own call; the harness's null call shows what calling a C function costs.
+// spdlog and glog behind C functions, one for each workload. What is measured is the call of such a
+// function, which does nothing but the logger's own call; the harness's null call shows what
+// calling a C function costs.
 
 #ifndef CXXLOGGERS_H
 #define CXXLOGGERS_H
@@ -12,8 +13,8 @@ extern "C" {
 
 typedef struct spdlog_logger spdlog_logger;
 
-// `queue`: places in the queue of the background thread, which is full with so many messages and then blocks callers;
-// 0: synchronous. Null if the file cannot be made.
+// `queue`: places in the queue of the background thread, which is full with so many messages and
+// then blocks callers; 0: synchronous. Null if the file cannot be made.
 spdlog_logger *spdlog_open(const char *path, uint64_t queue);
 void spdlog_order(spdlog_logger *, uint64_t id, const char *user, double elapsed, uint64_t quantity);
 void spdlog_text(spdlog_logger *, const char *text);

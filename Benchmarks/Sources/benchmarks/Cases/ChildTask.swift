@@ -12,7 +12,7 @@ enum ChildTask {
       try FileHandle.standardOutput.write(contentsOf: JSONEncoder().encode(result))
     case ("many", 3): try Queries.logToManyStores(arguments[1], Int(arguments[2]) ?? 0)
     case ("peak", 3): try Queries.printPeak(of: arguments[1], [arguments[2]])
-    case ("neighbour", 2): try Neighbour.run(in: arguments[1])
+    case ("neighbor", 2): try Neighbor.run(in: arguments[1])
     default: throw BenchmarkError("a child was started wrongly: \(arguments)")
     }
   }

@@ -46,5 +46,5 @@ struct Decode {
     results.add(table)
   }
 
-  private let decoder = Child.neighbour("mmlog-decode")
+  private let decoder = Child.neighbor("mmlog-decode")
 }

@@ -1,6 +1,7 @@
 import CHarness
 
-/// What a call costs: paced and back to back, for every contender and workload, in alternating rounds.
+/// What a call costs: paced and back to back, for every contender and workload, in alternating
+/// rounds.
 struct Latency {
   private let settings: Settings
   private var samples: [Key: Samples] = [:]
@@ -36,7 +37,7 @@ struct Latency {
     for workload in Workload.allCases {
       let takers = opened.filter { $0.0.workloads.contains(workload) }
       for round in 0...settings.rounds {
-        // Each has each neighbour before it as often.
+        // Each has each neighbor before it as often.
         for (contestant, logger) in round % 2 == 0 ? takers : takers.reversed() {
           try measure(contestant, logger, workload, keep: round > 0)
         }
@@ -50,7 +51,8 @@ struct Latency {
     show(&results)
   }
 
-  /// A round of one contender. The first is not kept: it meets every call site and page for the first time.
+  /// A round of one contender. The first is not kept: it meets every call site and page for the
+  /// first time.
   private mutating func measure(
     _ contestant: Contestant, _ logger: Opened, _ workload: Workload, keep: Bool
   ) throws {
@@ -94,7 +96,7 @@ struct Latency {
       columns: [
         "mean of lower 99 %", "less null call", "p50", "p99", "p99.9", "p99.9 / p50", "max",
       ],
-      note: "Median of rounds (least–greatest); max of all rounds.")
+      note: "Median of rounds (minimum–maximum); max of all rounds.")
     guard let null = samples[Key(name: NullCall.name, workload: .order)] else { return table }
     for contestant in Contestant.all {
       guard let own = samples[Key(name: contestant.name, workload: .order)] else { continue }

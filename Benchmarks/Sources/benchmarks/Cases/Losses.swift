@@ -13,18 +13,18 @@ struct Losses {
         "Order messages from one thread, killed after 100 to 500 ms. Acknowledged: its call has returned."
     )
     for contestant in Contestant.loggers {
-      var (acknowledged, lost, most) = (0, 0, 0)
+      var (acknowledged, lost, maximum) = (0, 0, 0)
       for kill in 0..<settings.kills {
         let (had, left) = try killed(contestant, after: 100_000 + UInt32(kill * 137_000 % 400_000))
         acknowledged += had
         lost += max(0, had - left)
-        most = max(most, had - left)
+        maximum = max(maximum, had - left)
       }
       table.add(
         contestant.name,
         [
           .number(Double(settings.kills), digits: 0), .number(Double(acknowledged), digits: 0),
-          .number(Double(lost), digits: 0), .number(Double(most), digits: 0),
+          .number(Double(lost), digits: 0), .number(Double(maximum), digits: 0),
           .number(100 * Double(lost) / Double(max(1, acknowledged)), digits: 2),
         ])
     }

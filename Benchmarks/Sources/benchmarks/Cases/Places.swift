@@ -1,6 +1,7 @@
 import CHarness
 
-/// The order message with the ring on a disk and in memory, alone and beside a process that writes and syncs.
+/// The order message with the ring on a disk and in memory, alone and beside a process that writes
+/// and syncs.
 struct Places {
   private static let folders = ["null", "floor", "disk", "memory", "async", "sync"]
   private let settings: Settings
@@ -20,7 +21,7 @@ struct Places {
       for index in places.indices { try measure(places[index].logger, &places[index].quiet) }
       // Where it runs is its own affair; what is pinned is the producer.
       harness_unpin()
-      try Neighbour.with(in: settings.directory) {
+      try Neighbor.with(in: settings.directory) {
         harness_pin(0)
         for index in places.indices { try measure(places[index].logger, &places[index].noisy) }
       }
@@ -38,7 +39,8 @@ struct Places {
     func folder(_ name: String) throws -> String {
       try Files.folder("\(settings.directory)/\(name)")
     }
-    // The first two for what the neighbour does to calls that have nothing to do with a disk, or with a drainer.
+    // The first two for what the neighbor does to calls that have nothing to do with a disk, or
+    // with a drainer.
     var places = [
       Place(
         name: NullCall.name, logger: Opened(try NullCall(directory: folder("null"), for: .service))),

@@ -1,7 +1,8 @@
 import Foundation
 import MMLog
 
-/// Questions to mmlog-decode, beside the usual tools on the same text in a gzip file; and what it takes for files without end.
+/// Questions to mmlog-decode, beside the usual tools on the same text in a gzip file; and what it
+/// takes for files without end.
 struct Queries {
   private let settings: Settings
   private let directory: String
@@ -112,5 +113,5 @@ struct Queries {
     print(usage.ru_maxrss, terminator: "")
   }
 
-  private let decoder = Child.neighbour("mmlog-decode")
+  private let decoder = Child.neighbor("mmlog-decode")
 }

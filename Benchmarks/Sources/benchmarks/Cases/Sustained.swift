@@ -4,13 +4,13 @@ import MMLogCalls
 
 /// How many records a second a logger keeps up, until all are written and synced.
 struct Sustained {
-  /// What a child is told to do.
+  /// What a child is instructed to do.
   struct Job: Codable {
     let workload: String
     let records: Int
     let threads: Int
-    /// Whether the numbers in order messages are at random instead of rising, and texts all different instead of one:
-    /// those need next to no room in an archive.
+    /// Whether the numbers in order messages are at random instead of rising, and texts all
+    /// different instead of one: those need next to no room in an archive.
     var isRandom = false
   }
 
@@ -23,7 +23,8 @@ struct Sustained {
     func make(_ index: Int) { contender.line(lines[index], lines.c(index)) }
   }
 
-  /// Order messages whose numbers are at random: an id of 20 bits, a time of as many, a quantity of 7.
+  /// Order messages whose numbers are at random: an id of 20 bits, a time of as many, a quantity of
+  /// 7.
   private struct RandomOrderCall<C: Contender>: Call {
     let contender: C
 

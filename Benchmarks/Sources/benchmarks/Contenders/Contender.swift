@@ -1,10 +1,12 @@
 /// What is logged.
 enum Workload: String, CaseIterable {
-  /// `order 17 accepted for trader-17 in 4.25 ms, quantity 17`: two integers, a text, a floating-point number.
+  /// `order 17 accepted for trader-17 in 4.25 ms, quantity 17`: two integers, a text, a
+  /// floating-point number.
   case order
   /// A text of 100 bytes that is known at run time only.
   case text
-  /// A constant message and five pairs of a name and a value. A logger that knows no metadata puts them into the message.
+  /// A constant message and five pairs of a name and a value. A logger that knows no metadata puts
+  /// them into the message.
   case pairs
   /// One of 20 call sites after the other, with an integer and a text.
   case sites
@@ -31,10 +33,11 @@ enum Purpose {
   case service
 }
 
-/// A logger, or what stands in for one, with one function for each workload. These are what is measured; none is inlined, so
-/// that each costs a call.
+/// A logger, or what stands in for one, with one function for each workload. These are what is
+/// measured; none is inlined, so that each costs a call.
 ///
-/// A protocol only for the compiler to specialise by: nothing measured goes through a witness table.
+/// A protocol only for the compiler to specialize by: nothing measured goes through a witness
+/// table.
 protocol Contender: Sendable {
   static var name: String { get }
   static var workloads: [Workload] { get }

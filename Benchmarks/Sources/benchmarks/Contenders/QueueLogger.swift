@@ -1,7 +1,8 @@
 import Foundation
 import MMLogCalls
 
-/// A serial queue that formats, seeks to the end and writes, for each message: CocoaLumberjack's DDFileLogger.
+/// A serial queue that formats, seeks to the end and writes, for each message: CocoaLumberjack's
+/// DDFileLogger.
 struct QueueFile: QueueContender {
   static let name = "queue + FileHandle"
   let log: QueueLogger
@@ -11,7 +12,8 @@ struct QueueFile: QueueContender {
   }
 }
 
-/// The same behind a buffer in memory, which is written when it is full: CocoaLumberjack's DDBufferedProxy.
+/// The same behind a buffer in memory, which is written when it is full: CocoaLumberjack's
+/// DDBufferedProxy.
 struct QueueBuffer: QueueContender {
   static let name = "queue + buffer"
   let log: QueueLogger

@@ -1,7 +1,8 @@
 import CxxLoggers
 import MMLogCalls
 
-/// spdlog with a background thread: callers put messages, formatted, into a queue, and wait when it is full.
+/// spdlog with a background thread: callers put messages, formatted, into a queue, and wait when it
+/// is full.
 ///
 /// Proof of `@unchecked Sendable`: the logger is one of spdlog's "mt" kind, for many threads.
 struct SpdlogAsync: SpdlogContender, @unchecked Sendable {

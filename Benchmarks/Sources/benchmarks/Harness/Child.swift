@@ -20,7 +20,7 @@ struct Child {
   }
 
   /// A program that was built with this one.
-  static func neighbour(_ name: String) -> String {
+  static func neighbor(_ name: String) -> String {
     own.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/\(name)"
   }
 
@@ -47,7 +47,8 @@ struct Child {
   }
 }
 
-/// Runs a line of the shell. Returns the moment that it ends; a ``Child`` is looked after twenty times a second.
+/// Runs a line of the shell. Returns the moment that it ends; a ``Child`` is checked twenty times a
+/// second.
 func shell(_ line: String) throws {
   let status = system(line)
   guard status == 0 else { throw BenchmarkError("'\(line)' ended with status \(status >> 8)") }

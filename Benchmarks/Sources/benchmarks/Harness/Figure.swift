@@ -14,21 +14,21 @@ struct Figure: Encodable {
     return sorted.count % 2 == 1 ? middle : (middle + sorted[sorted.count / 2 - 1]) / 2
   }
 
-  var least: Double { values.min() ?? .nan }
-  var greatest: Double { values.max() ?? .nan }
+  var minimum: Double { values.min() ?? .nan }
+  var maximum: Double { values.max() ?? .nan }
 
   /// Round by round: rounds that the machine disturbed disturb both sides.
   func ratio(to other: Figure) -> Figure { Figure(zip(values, other.values).map { $0 / $1 }) }
 
   func minus(_ other: Figure) -> Figure { Figure(zip(values, other.values).map { $0 - $1 }) }
 
-  private enum Key: CodingKey { case median, least, greatest, rounds }
+  private enum Key: CodingKey { case median, minimum, maximum, rounds }
 
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Key.self)
     try container.encode(median, forKey: .median)
-    try container.encode(least, forKey: .least)
-    try container.encode(greatest, forKey: .greatest)
+    try container.encode(minimum, forKey: .minimum)
+    try container.encode(maximum, forKey: .maximum)
     try container.encode(values.count, forKey: .rounds)
   }
 }

@@ -11,7 +11,8 @@ enum Files {
 
   static func remove(_ path: String) { try? FileManager.default.removeItem(atPath: path) }
 
-  /// Paths of the files in a folder whose names end so, in the order of names; symbolic links left out.
+  /// Paths of the files in a folder whose names end so, in the order of names; symbolic links left
+  /// out.
   static func list(_ folder: String, suffix: String = "") -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     return names.sorted().filter { $0.hasSuffix(suffix) }.map { "\(folder)/\($0)" }.filter {
@@ -35,7 +36,7 @@ enum Files {
     close(file)
   }
 
-  /// How many lines there are, told by their ends: the last one, cut by a kill, does not count.
+  /// How many lines there are, known by their ends: the last one, cut by a kill, does not count.
   static func lines(in path: String) -> Int {
     guard let data = try? Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
     else { return 0 }

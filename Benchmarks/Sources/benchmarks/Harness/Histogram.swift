@@ -1,6 +1,7 @@
 import CHarness
 
-/// Counts of latencies, in ticks: exact below 256, then 128 buckets for each doubling, which is to 0.8 %.
+/// Counts of latencies, in ticks: exact below 256, then 128 buckets for each doubling, which is to
+/// 0.8 %.
 struct Histogram {
   private static let exactBits = 8
   private static let half = 1 << (exactBits - 1)
@@ -32,7 +33,8 @@ struct Histogram {
     return 0
   }
 
-  /// The mean of the lowest 99 %, in nanoseconds: what calls cost, without what the machine did meanwhile.
+  /// The mean of the lowest 99 %, in nanoseconds: what calls cost, without what the machine did
+  /// meanwhile.
   var lowMean: Double {
     let wanted = max(1, total * 99 / 100)
     var (seen, sum) = (0, 0.0)

@@ -1,7 +1,8 @@
 import CHarness
 
-/// One measured call. Generic all the way down, so that the compiler makes a loop of its own for each logger and
-/// workload: a call through a closure or a protocol would cost as much as a good part of what is measured.
+/// One measured call. Generic all the way down, so that the compiler makes a loop of its own for
+/// each logger and workload: a call through a closure or a protocol would cost as much as a good
+/// part of what is measured.
 protocol Call: Sendable {
   func make(_ index: Int)
 }
@@ -22,22 +23,23 @@ enum Measure {
   /// Times every single call, with a pause of one to two microseconds before each.
   @inline(__always)
   static func paced(_ call: some Call, calls: Int, into histogram: inout Histogram) {
-    let least = Clock.ticks(nanoseconds: pause.lowerBound)
-    let spread = Clock.ticks(nanoseconds: pause.upperBound) - least
+    let minimum = Clock.ticks(nanoseconds: pause.lowerBound)
+    let spread = Clock.ticks(nanoseconds: pause.upperBound) - minimum
     var random: UInt64 = 0x9e37_79b9_7f4a_7c15
     for index in 0..<calls {
       // xorshift: Marsaglia, 2003.
       random ^= random << 13
       random ^= random >> 7
       random ^= random << 17
-      harness_spin_until(harness_ticks() + least + random % spread)
+      harness_spin_until(harness_ticks() + minimum + random % spread)
       let start = harness_ticks()
       call.make(index)
       histogram.add(harness_ticks() - start)
     }
   }
 
-  /// What the benchmark of the logger quill does: bursts of 20 calls with 2 ms between them; the sample is a burst's mean.
+  /// What the benchmark of the logger quill does: bursts of 20 calls with 2 ms between them; the
+  /// sample is a burst's mean.
   ///
   /// - Parameter histogram: Gets ticks of whole bursts.
   @inline(__always)

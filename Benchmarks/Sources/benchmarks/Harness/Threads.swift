@@ -46,7 +46,8 @@ enum Threads {
     return result
   }
 
-  /// Proof of `@unchecked Sendable`: one thread writes the result, and others read it once that thread has been joined.
+  /// Proof of `@unchecked Sendable`: one thread writes the result, and others read it once that
+  /// thread has been joined.
   private final class Run: @unchecked Sendable {
     let body: @Sendable () -> Result
     var result = Result()

@@ -20,7 +20,7 @@ struct Table: Encodable {
 }
 
 enum Cell: Encodable {
-  /// The median of rounds, with the least and the greatest.
+  /// The median of rounds, with the minimum and the maximum.
   case figure(Figure, digits: Int)
   /// The median alone.
   case median(Figure, digits: Int)
@@ -41,7 +41,7 @@ enum Cell: Encodable {
   var text: String {
     switch self {
     case .figure(let figure, let digits):
-      "\(decimal(figure.median, digits)) (\(decimal(figure.least, digits))–\(decimal(figure.greatest, digits)))"
+      "\(decimal(figure.median, digits)) (\(decimal(figure.minimum, digits))–\(decimal(figure.maximum, digits)))"
     case .median(let figure, let digits): decimal(figure.median, digits)
     case .number(let number, let digits): decimal(number, digits)
     case .text(let text): text

@@ -527,7 +527,7 @@ function drawSessions(pen, x, width, color) {
     if (hasDied(session)) mark(pen, "✖", Math.min(width - 8, x(session.end)), y + 7, color("--l5"));
     if (lost) mark(pen, "▲", Math.min(width - 8, x(session.end)) - 12, y + 7, color("--l4"));
   });
-  for (const [, , time] of head.damage) {
+  for (const [, , time] of head.corruption) {
     if (time !== null && time >= range.from && time <= range.to) mark(pen, "◆", x(time), BARS - 2, color("--l5"));
   }
 }
@@ -688,7 +688,7 @@ const endings = {
 // How a session ended, and of what its process died, if that was recorded.
 const ended = (session) => session.crash ? `${session.crash}; ${endings[session.ending][0]}` : endings[session.ending][0];
 
-const TABS = ["records", "sites", "sessions", "damage"];
+const TABS = ["records", "sites", "sessions", "corruption"];
 
 function tab(name) {
   for (const other of TABS) {
@@ -738,19 +738,19 @@ function fillSessions() {
     })));
 }
 
-function fillDamage() {
+function fillCorruption() {
   const losses = head.sessions.flatMap((session) => session.losses.map(([cause, level, count]) =>
     [`${session.service}, pid ${session.pid}`, cause, make("td", { class: `level v${level}` }, LEVELS[level]), group(count)]));
   const parts = [make("h2", {}, "Records that could not be kept")];
   parts.push(losses.length ? tableOf([["Session"], ["Cause"], ["Level"], ["Records", "n"]], losses)
     : make("p", { class: "none" }, "None were lost."));
   parts.push(make("h2", {}, "What could not be read"));
-  parts.push(head.damage.length ? tableOf([["File", "mono"], ["What"], ["Near"]], head.damage.map(([path, what, time]) =>
+  parts.push(head.corruption.length ? tableOf([["File", "mono"], ["What"], ["Near"]], head.corruption.map(([path, what, time]) =>
     [path, what, time === null ? "" : fullTime(Math.floor(time), 0).slice(0, 23)])) : make("p", { class: "none" }, "Everything was read."));
-  if (head.damageCount > head.damage.length) {
-    parts.push(make("p", {}, `and ${group(head.damageCount - head.damage.length)} more`));
+  if (head.corruptionCount > head.corruption.length) {
+    parts.push(make("p", {}, `and ${group(head.corruptionCount - head.corruption.length)} more`));
   }
-  $("damage").replaceChildren(...parts);
+  $("corruption").replaceChildren(...parts);
 }
 
 function fillHeader() {
@@ -765,8 +765,8 @@ function fillHeader() {
     fact(total, "record", "records"), fact(head.levels[5] + head.levels[6], "error or worse", "errors or worse", true),
     fact(head.levels[4], "warning", "warnings"), fact(head.sessions.length, "session", "sessions"),
     fact(crashes, "crash", "crashes", true), fact(lost, "record lost", "records lost", true),
-    fact(head.damageCount, "place damaged", "places damaged", true));
-  $("tab-damage").append(lost + head.damageCount ? ` (${group(lost + head.damageCount)})` : "");
+    fact(head.corruptionCount, "place corrupted", "places corrupted", true));
+  $("tab-corruption").append(lost + head.corruptionCount ? ` (${group(lost + head.corruptionCount)})` : "");
   $("tab-sessions").append(` (${group(head.sessions.length)})`);
   $("tab-sites").append(` (${group(head.sites.length)})`);
   document.title = `${$("title").textContent || "mmlog"}: log report`;
@@ -828,7 +828,7 @@ async function start() {
   drawLegend();
   fillSites();
   fillSessions();
-  fillDamage();
+  fillCorruption();
   watchTimeline();
   watchKeys();
   drawTimeline();

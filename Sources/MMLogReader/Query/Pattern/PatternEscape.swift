@@ -77,7 +77,7 @@ enum PatternEscape {
       throw reader.refusal(
         "\\\(letter) is unknown; write \\ before what is special, or give --fixed-strings",
         at: start)
-    case "0": throw reader.refusal("a zero byte cannot be looked for", at: start)
+    case "0": throw reader.refusal("a zero byte cannot be searched for", at: start)
     case "c":
       throw reader.refusal(#"\c is unknown; write the character's number, as \x01"#, at: start)
     default:
@@ -93,18 +93,18 @@ enum PatternEscape {
   ) throws(TextPattern.Invalid) -> Unicode.Scalar {
     let isBraced = reader.take("{")
     var left = isBraced ? 8 : letter == "x" ? 2 : 4
-    let (least, wanted) = (isBraced ? 1 : left, left)
+    let (minimum, wanted) = (isBraced ? 1 : left, left)
     let digits = reader.take {
       left -= 1
       return left >= 0 && $0.isASCII && $0.properties.isASCIIHexDigit
     }
-    guard digits.utf8.count >= least, digits.utf8.count <= wanted,
+    guard digits.utf8.count >= minimum, digits.utf8.count <= wanted,
       !isBraced || reader.take("}"),
       let value = UInt32(digits, radix: 16), let scalar = Unicode.Scalar(value)
     else {
       throw reader.refusal(#"a number of a character is written \x41, \u00e9 or \u{e9}"#, at: start)
     }
-    if value == 0 { throw reader.refusal("a zero byte cannot be looked for", at: start) }
+    if value == 0 { throw reader.refusal("a zero byte cannot be searched for", at: start) }
     if letter == "x", !isBraced, value >= 0x80 {
       throw reader.refusal(
         "a byte above 7f is no character; write \\u{\(digits)} for the character of that number",

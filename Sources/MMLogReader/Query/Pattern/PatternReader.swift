@@ -40,7 +40,7 @@ struct PatternReader {
 
   mutating func skip(_ count: Int) { position += count }
 
-  /// An error that says where: what begins at `start`, counted from 0, is told as people count.
+  /// An error that says where: what begins at `start`, counted from 0, is reported as people count.
   func refusal(_ what: String, at start: Int) -> TextPattern.Invalid {
     TextPattern.Invalid(
       description: "'\(pattern)' is not understood at character \(start + 1): \(what)")

@@ -73,14 +73,14 @@ struct PatternTranslation {
     addSpecial("(")
   }
 
-  private static let noLooking =
+  private static let noLookaround =
     "nothing can be said of what is before or behind; say it in another --grep or --where"
 
   private func refusedGroup(_ start: Int) -> TextPattern.Invalid {
     switch reader.peek(1) {
-    case "=", "!": reader.refusal(Self.noLooking, at: start)
+    case "=", "!": reader.refusal(Self.noLookaround, at: start)
     case "<" where "=!".unicodeScalars.contains(reader.peek(2) ?? " "):
-      reader.refusal(Self.noLooking, at: start)
+      reader.refusal(Self.noLookaround, at: start)
     case "i":
       reader.refusal("(?i) is unknown; give --grep --ignore-case too, or write [Ee]", at: start)
     default: reader.refusal("(? is unknown; write a group as (a|b)", at: start)
@@ -90,13 +90,13 @@ struct PatternTranslation {
   /// A count as `{2,3}`; any other brace stands for itself.
   private mutating func addBrace() {
     let rest = reader
-    let least = reader.take { ("0"..."9").contains($0) }
-    let most = reader.take(",") ? reader.take { ("0"..."9").contains($0) } : nil
-    guard reader.take("}"), !least.isEmpty || !(most ?? "").isEmpty else {
+    let minimum = reader.take { ("0"..."9").contains($0) }
+    let maximum = reader.take(",") ? reader.take { ("0"..."9").contains($0) } : nil
+    guard reader.take("}"), !minimum.isEmpty || !(maximum ?? "").isEmpty else {
       reader = rest
       return add("{")
     }
-    addRepetition("{\(least.isEmpty ? "0" : least)\(most.map { ",\($0)" } ?? "")}")
+    addRepetition("{\(minimum.isEmpty ? "0" : minimum)\(maximum.map { ",\($0)" } ?? "")}")
   }
 
   /// A sign of repetition. Others behind it are passed over, which the C library would take twice

@@ -1,7 +1,7 @@
 import MMLogFormat
 import MMLogSystem
 
-/// What is looked for in the text of records: bytes as they are, or a regular expression.
+/// What is searched for in the text of records: bytes as they are, or a regular expression.
 ///
 /// Regular expressions are POSIX extended ones, as of `grep -E`, with what people are used to from
 /// elsewhere: `\d`, `\w`, `\s`, their opposites `\D`, `\W`, `\S`, `\b`, `\B`, `\<`, `\>`, `\A`,
@@ -27,7 +27,7 @@ public struct TextPattern: Sendable {
     public let description: String
   }
 
-  /// A text that is looked for as it is.
+  /// A text that is searched for as it is.
   ///
   /// - Parameters:
   ///   - text: The text.

@@ -3,20 +3,20 @@ package import MMLogSystem
 
 /// The archives in a directory: what there is, what is noted about each, and deleting them.
 ///
-/// What was found out about an archive is remembered as long as the file system says that the file did not change, so that looking again
-/// costs one system call for each.
+/// What was found out about an archive is remembered as long as the file system says that the file
+/// did not change, so that checking again costs one system call for each.
 ///
-/// Proof of `@unchecked Sendable`: `entries`, `currentTotals` and `hasStraySidecars` are touched under `lock` only, and the rest is a
-/// lock or never changes.
-package final class Catalogue: @unchecked Sendable {
+/// Proof of `@unchecked Sendable`: `entries`, `currentTotals` and `hasStraySidecars` are touched
+/// under `lock` only, and the rest is a lock or never changes.
+package final class Catalog: @unchecked Sendable {
   /// Sizes of all archives, in bytes on the disk.
   package struct Totals: Equatable, Sendable {
     package var count = 0
     /// Of all.
     package var size = 0
-    /// Of those that are sealed and not marked as uploaded.
+    /// Of those that are sealed and not uploaded.
     package var pending = 0
-    /// Of those that are marked as uploaded.
+    /// Of those that are uploaded.
     package var uploaded = 0
   }
 
@@ -36,23 +36,26 @@ package final class Catalogue: @unchecked Sendable {
   package let path: String
   /// Nil: archives of all stores.
   package let store: String?
-  /// Held while files are looked at, which may take long. Those who wait for the directory's lock do not have it.
+  /// Held while files are inspected, which may take long. Those who wait for the directory's lock
+  /// do not have it.
   private let lock = SystemMutex()
   private var entries: [String: Entry] = [:]
   private var currentTotals = Totals()
   /// As of the last operation's end, for those who must not wait.
   private let knownTotals = Guarded(Totals())
-  /// Whether the last look found sidecars without an archive, or unfinished.
+  /// Whether the last scan found sidecars without an archive, or unfinished.
   private var hasStraySidecars = false
 
   /// - Parameters:
-  ///   - path: The directory. It is opened anew for each operation: what has this path then is what counts.
+  ///   - path: The directory. It is opened anew for each operation: what has this path then is what
+  ///     counts.
   ///   - store: Whose archives; nil for all.
   package init(of path: String, store: String?) {
     (self.path, self.store) = (path, store)
   }
 
-  /// Sizes as of the last look, and what was changed through this catalogue since. Waits for nobody who works with files.
+  /// Sizes as of the last scan, and what was changed through this catalog since. Waits for nobody
+  /// who works with files.
   package var totals: Totals { knownTotals.withLock { $0 } }
 
   /// Gives back the memory that what is known of archives takes.
@@ -74,32 +77,34 @@ package final class Catalogue: @unchecked Sendable {
     return try body()
   }
 
-  // MARK: - Looking
+  // MARK: - Scanning
 
   /// All archives, the oldest first.
   ///
-  /// Files that vanish meanwhile are left out, and so is what only looks like an archive by its name.
+  /// Files that vanish meanwhile are left out, and so is what only looks like an archive by its
+  /// name.
   ///
   /// - Parameters:
-  ///   - own: A session that is going on. If the clock was set back, so that there are archives from the future, its archives are
-  ///     the newest whatever they say.
-  ///   - problem: Told of each archive that cannot be read. It is left out.
+  ///   - own: A session that is going on. If the clock was set back, so that there are archives
+  ///     from the future, its archives are the newest whatever they say.
+  ///   - problem: Receives each archive that cannot be read. It is left out.
   /// - Complexity: one system call for each archive that is known, some ten for each new one.
-  package func look(
+  package func scan(
     own: SessionID? = nil, problem: (SystemError) -> Void = { _ in }
   ) throws(LogError) -> [ArchiveInfo] {
-    try look(own: own, while: { true }, problem: problem) ?? []
+    try scan(own: own, while: { true }, problem: problem) ?? []
   }
 
-  /// As ``look(own:problem:)``; nil if it was to go on no longer. What was found until then is remembered.
-  package func look(
+  /// As ``scan(own:problem:)``; nil if it was to go on no longer. What was found until then is
+  /// remembered.
+  package func scan(
     own: SessionID?, while goesOn: () -> Bool, problem: (SystemError) -> Void
   ) throws(LogError) -> [ArchiveInfo]? {
     try withEntries { () throws(LogError) in
       do throws(SystemError) {
         guard try refresh(Directory.open(path), while: goesOn, problem) else { return nil }
       } catch {
-        throw LogError(error, while: "Looking for archives failed")
+        throw LogError(error, while: "Searching for archives failed")
       }
       return ArchiveOrder.sorted(entries.values.map(\.info), own: own, now: Clock.realtime())
     }
@@ -178,7 +183,7 @@ package final class Catalogue: @unchecked Sendable {
   }
 
   /// Finds out about one archive anew; nil if it is gone.
-  package func look(at fileName: String) throws(LogError) -> ArchiveInfo? {
+  package func inspect(at fileName: String) throws(LogError) -> ArchiveInfo? {
     try withEntries { () throws(LogError) in
       do throws(SystemError) {
         return try refresh(fileName, Directory.open(path))
@@ -216,7 +221,7 @@ package final class Catalogue: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - size: The archive's size when it was listed.
-  ///   - change: Is told whether it still is sealed, and of this size.
+  ///   - change: Receives whether it still is sealed, and of this size.
   package func change<Answer>(
     _ fileName: String, size: Int, _ change: (inout ArchiveState, _ isSame: Bool) -> Answer
   ) throws(LogError) -> Answer {
@@ -244,7 +249,8 @@ package final class Catalogue: @unchecked Sendable {
     let file = try directory.openFile(fileName, [.read])
     try state.store(of: file, name: fileName, in: directory)
     TestPoint.reach(.stateNoted)
-    // A mark that a power cut takes back would have an archive sent twice, or deleted though held.
+    // A mark that a power cut takes back would have an archive sent twice, or deleted though
+    // pinned.
     try file.sync()
     _ = try refresh(fileName, directory)
   }
@@ -281,8 +287,9 @@ package final class Catalogue: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - fileNames: Which.
-  ///   - mayGo: Whether an archive may be deleted, as it is at the last moment. One that is being written never is.
-  ///   - outcome: Told of each.
+  ///   - mayGo: Whether an archive may be deleted, as it is at the last moment. One that is being
+  ///     written never is.
+  ///   - outcome: Receives each.
   package func delete(
     _ fileNames: [String], if mayGo: (ArchiveInfo) -> Bool,
     _ outcome: (String, Outcome) -> Void
@@ -328,7 +335,8 @@ package final class Catalogue: @unchecked Sendable {
     }
   }
 
-  /// Removes what is noted of archives that are gone, and what a process left unfinished that died while it noted something.
+  /// Removes what is noted of archives that are gone, and what a process left unfinished that died
+  /// while it noted something.
   package func removeStraySidecars() throws(LogError) {
     guard lock.withLock({ hasStraySidecars }) else { return }
     try withDirectory { (directory) throws(LogError) in
@@ -361,14 +369,15 @@ package final class Catalogue: @unchecked Sendable {
     }
   }
 
-  /// The space on the directory's file system: what is free, what deleted archives will give back included, and all.
+  /// The space on the directory's file system: what is free, what deleted archives will give back
+  /// included, and all.
   package func space() throws(SystemError) -> (free: Int, total: Int) {
     let space = try Directory.open(path).freeSpace()
     return (space.available, space.total)
   }
 }
 
-extension Catalogue.Totals {
+extension Catalog.Totals {
   fileprivate mutating func add(_ info: ArchiveInfo, times sign: Int) {
     count += sign
     size += sign * info.allocatedSize

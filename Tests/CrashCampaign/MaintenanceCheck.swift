@@ -4,8 +4,9 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Whether a directory holds of its archives what limits and hands have left, and nothing else of what was there.
-struct KeepingCheck {
+/// Whether a directory holds of its archives what limits and hands have left, and nothing else of
+/// what was there.
+struct MaintenanceCheck {
   private let path: String
   private let ledger: ArchiveLedger
   private let deleted: [ArchiveLedger.Link]
@@ -20,12 +21,13 @@ struct KeepingCheck {
     self.settings = settings
   }
 
-  /// - Parameter isRecovered: Whether a process has opened and closed the store after all others had died.
+  /// - Parameter isRecovered: Whether a process has opened and closed the store after all others
+  ///   had died.
   func problems(isRecovered: Bool) -> [String] {
     // A process may have died before it was made.
     guard (try? Folder.names(path)) != nil else { return [] }
     do {
-      let archives = try Catalogue(of: path, store: nil).look()
+      let archives = try Catalog(of: path, store: nil).scan()
       var problems = problemsOfNotes(archives) + problemsOfNames(archives)
       if settings.changesLimits { problems += problemsOfLimits(archives) }
       if isRecovered {
@@ -43,10 +45,10 @@ struct KeepingCheck {
     var problems: [String] = []
     let there = Dictionary(uniqueKeysWithValues: archives.map { ($0.fileName, $0.state) })
     for name in ledger.all(.uploaded) where there[name]?.isUploaded == false {
-      problems.append("\(name) is not marked as uploaded any more")
+      problems.append("\(name) is not uploaded any more")
     }
-    for name in ledger.all(.held) where ledger.text(.held, name) == "yes" {
-      if there[name]?.isHeld != true { problems.append("\(name) is not held any more") }
+    for name in ledger.all(.pinned) where ledger.text(.pinned, name) == "yes" {
+      if there[name]?.isPinned != true { problems.append("\(name) is not pinned any more") }
     }
     return problems
   }
@@ -59,19 +61,20 @@ struct KeepingCheck {
     }
   }
 
-  /// Limits that were set count, also in a child by fork, and not those that the store was opened with.
+  /// Limits that were set count, also in a child by fork, and not those that the store was opened
+  /// with.
   private func problemsOfLimits(_ archives: [ArchiveInfo]) -> [String] {
     // A frame and an index more.
-    let most = (settings.archive << 10) + 4 * RowBuilder.targetSize
+    let maximum = (settings.archive << 10) + 4 * RowBuilder.targetSize
     return deleted.map { "\($0.fileName) was deleted, and no limit that is set asks for it" }
-      + archives.filter { $0.size > most }.map {
+      + archives.filter { $0.size > maximum }.map {
         "\($0.fileName) has \($0.size) bytes, and \(settings.archive) KiB were set"
       }
   }
 
   private func problemsOfCount(_ archives: [ArchiveInfo]) -> [String] {
     // What is around a crash is spared.
-    let spared = 2 + archives.count { $0.state.isHeld }
+    let spared = 2 + archives.count { $0.state.isPinned }
     let count = archives.count { $0.contents?.count != 0 }
     return count > keep + spared
       ? ["\(count) archives are there, and \(keep) are to be kept; \(spared) may be spared"] : []

@@ -1,22 +1,23 @@
 package import MMLogFormat
 
 /// Makes checksums right again, so that what is behind them is reached.
-package enum Mending {
+package enum ChecksumFix {
   package static func entries(_ bytes: [UInt8], seed: UInt32) -> [UInt8] {
     var bytes = bytes
-    bytes.withUnsafeMutableBytes { mend($0, 0..<$0.count, seed: seed, entryCheck) }
+    bytes.withUnsafeMutableBytes { fix($0, 0..<$0.count, seed: seed, entryChecksum) }
     return bytes
   }
 
   package static func archive(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     bytes.withUnsafeMutableBytes { bytes in
-      guard mendHead(bytes) else { return }
-      for offset in stride(from: HeadLayout.size, through: bytes.count - FrameLayout.size, by: 8)
+      guard fixFileHeader(bytes) else { return }
+      for offset in stride(
+        from: FileHeaderLayout.size, through: bytes.count - FrameLayout.size, by: 8)
       where load(bytes, offset, as: UInt64.self) == FrameLayout.markerValue {
-        mendFrame(bytes, offset)
+        fixFrame(bytes, offset)
       }
-      mendTrailer(Bytes(rebasing: bytes.suffix(TrailerLayout.size)))
+      fixTrailer(Bytes(rebasing: bytes.suffix(TrailerLayout.size)))
     }
     return bytes
   }
@@ -24,19 +25,19 @@ package enum Mending {
   package static func ring(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     bytes.withUnsafeMutableBytes { bytes in
-      guard mendHead(bytes), bytes.count >= RingLayout.dictionary else { return }
-      _ = mendHead(Bytes(rebasing: bytes[HeadLayout.size..<RingLayout.headSize]))
+      guard fixFileHeader(bytes), bytes.count >= RingLayout.dictionary else { return }
+      _ = fixFileHeader(Bytes(rebasing: bytes[FileHeaderLayout.size..<RingLayout.fileHeaderSize]))
       let session = session(bytes)
-      mend(
+      fix(
         bytes, RingLayout.dictionary..<bytes.count,
-        seed: checkSeed(session: session, generation: 0), entryCheck)
+        seed: checksumSeed(session: session, generation: 0), entryChecksum)
       let first = load(bytes, RingLayout.segmentsOffset, as: UInt64.self)
       let size = load(bytes, RingLayout.segmentSize, as: UInt64.self)
       guard first < UInt64(bytes.count),
         (UInt64(SegmentLayout.size + wordSize)...UInt64(bytes.count)).contains(size)
       else { return }
       for offset in stride(from: Int(first), through: bytes.count - Int(size), by: Int(size)) {
-        mendSegment(bytes, offset..<offset + Int(size), session)
+        fixSegment(bytes, offset..<offset + Int(size), session)
       }
     }
     return bytes
@@ -57,19 +58,19 @@ package enum Mending {
   private static func session(_ bytes: Bytes) -> SessionID {
     SessionID(
       words: (
-        load(bytes, HeadLayout.session, as: UInt64.self),
-        load(bytes, HeadLayout.session + 8, as: UInt64.self)
+        load(bytes, FileHeaderLayout.session, as: UInt64.self),
+        load(bytes, FileHeaderLayout.session + 8, as: UInt64.self)
       ))
   }
 
   /// Of a file, or of a ring's area table.
-  private static func mendHead(_ bytes: Bytes) -> Bool {
-    guard bytes.count >= HeadLayout.size else { return false }
-    bytes.store(crc32c(slice(bytes, 0..<HeadLayout.check)), HeadLayout.check)
+  private static func fixFileHeader(_ bytes: Bytes) -> Bool {
+    guard bytes.count >= FileHeaderLayout.size else { return false }
+    bytes.store(crc32c(slice(bytes, 0..<FileHeaderLayout.checksum)), FileHeaderLayout.checksum)
     return true
   }
 
-  private static func mendFrame(_ bytes: Bytes, _ start: Int) {
+  private static func fixFrame(_ bytes: Bytes, _ start: Int) {
     let rest = bytes.count - start
     let ranges = Int(load(bytes, start + FrameLayout.rangeCount, as: UInt32.self))
     let size = FrameLayout.size + ranges * FrameLayout.rangeSize
@@ -78,42 +79,42 @@ package enum Mending {
     bytes.store(UInt32(size), start + FrameLayout.headerSize)
     if stored <= rest - size {
       let payload = slice(bytes, start + size..<start + size + stored)
-      bytes.store(crc32c(payload), start + FrameLayout.payloadCheck)
+      bytes.store(crc32c(payload), start + FrameLayout.payloadChecksum)
     }
-    bytes.store(UInt32(0), start + FrameLayout.check)
-    bytes.store(crc32c(slice(bytes, start..<start + size)), start + FrameLayout.check)
+    bytes.store(UInt32(0), start + FrameLayout.checksum)
+    bytes.store(crc32c(slice(bytes, start..<start + size)), start + FrameLayout.checksum)
   }
 
   /// One segment by itself.
   package static func segment(_ bytes: [UInt8], of session: SessionID) -> [UInt8] {
     var bytes = bytes
-    bytes.withUnsafeMutableBytes { mendSegment($0, 0..<$0.count, session) }
+    bytes.withUnsafeMutableBytes { fixSegment($0, 0..<$0.count, session) }
     return bytes
   }
 
-  private static func mendTrailer(_ bytes: Bytes) {
+  private static func fixTrailer(_ bytes: Bytes) {
     guard UnsafeRawBufferPointer(bytes).starts(with: TrailerLayout.magicValue) else { return }
-    bytes.store(crc32c(slice(bytes, 0..<TrailerLayout.check)), TrailerLayout.check)
+    bytes.store(crc32c(slice(bytes, 0..<TrailerLayout.checksum)), TrailerLayout.checksum)
   }
 
-  private static func mendSegment(_ bytes: Bytes, _ range: Range<Int>, _ session: SessionID) {
+  private static func fixSegment(_ bytes: Bytes, _ range: Range<Int>, _ session: SessionID) {
     let segment = Bytes(rebasing: bytes[range])
-    segment.store(segmentCheck(UnsafeRawBufferPointer(segment)), SegmentLayout.check)
-    let seed = checkSeed(
+    segment.store(segmentChecksum(UnsafeRawBufferPointer(segment)), SegmentLayout.checksum)
+    let seed = checksumSeed(
       session: session, generation: load(segment, SegmentLayout.generation, as: UInt64.self))
-    mend(segment, SegmentLayout.size..<segment.count, seed: seed, recordCheck)
+    fix(segment, SegmentLayout.size..<segment.count, seed: seed, recordChecksum)
   }
 
-  /// Mends what is framed like a record, one after the other.
-  private static func mend(
+  /// Corrects what is framed like a record, one after the other.
+  private static func fix(
     _ bytes: Bytes, _ range: Range<Int>, seed: UInt32,
-    _ check: (UnsafeRawBufferPointer, UInt32) -> UInt32
+    _ checksum: (UnsafeRawBufferPointer, UInt32) -> UInt32
   ) {
     var offset = range.lowerBound
     while offset + 8 <= range.upperBound {
       let length = Int(load(bytes, offset, as: UInt32.self) & 0xFF_FFFF) * 8
       guard length >= 24, length <= range.upperBound - offset else { return }
-      bytes.store(check(slice(bytes, offset..<offset + length), seed), offset + 4)
+      bytes.store(checksum(slice(bytes, offset..<offset + length), seed), offset + 4)
       offset += length
     }
   }

@@ -21,8 +21,9 @@ public struct ArchiveInfo: Equatable, Sendable {
   public let size: Int
   /// The space that it takes on the disk, in bytes.
   public let allocatedSize: Int
-  /// Whether it is complete. It never changes again then, unless a store goes on with it whose `resumeLastArchive` is set: which it does
-  /// with none that is marked, held or claimed. If not, it is being written, or was when its process died.
+  /// Whether it is complete. It never changes again then, unless a store goes on with it whose
+  /// `resumeLastArchive` is set: which it does with none that is uploaded, pinned or leased. If
+  /// not, it is being written, or was when its process died.
   public let isSealed: Bool
   /// Whether a process is writing it now.
   public let isActive: Bool
@@ -45,8 +46,8 @@ public struct ArchiveInfo: Equatable, Sendable {
     /// How many records there are of a level.
     public func count(_ level: Level) -> Int { Int(counts[Int(level.rawValue)]) }
 
-    /// How many records there are whose level is not known: those written before a crash, after which the archive was
-    /// continued. Parts of a record count each.
+    /// How many records there are whose level is not known: those written before a crash, after
+    /// which the archive was continued. Parts of a record count each.
     public var countOfUnknownLevel: Int { Int(counts[counts.count - 1]) }
 
     /// How many records there are.
@@ -59,10 +60,10 @@ public struct ArchiveInfo: Equatable, Sendable {
 
     private init(_ first: Contents, _ second: Contents) {
       let ranges = [first.times, second.times].compactMap { $0 }
-      let (least, greatest) = (ranges.map(\.lowerBound).min(), ranges.map(\.upperBound).max())
-      times = if let least, let greatest { least...greatest } else { nil }
+      let (minimum, maximum) = (ranges.map(\.lowerBound).min(), ranges.map(\.upperBound).max())
+      times = if let minimum, let maximum { minimum...maximum } else { nil }
       counts = zip(first.counts, second.counts).map { UInt32(clamping: Int($0) + Int($1)) }
-      // The archives around a crash are looked for by this.
+      // The archives around a crash are searched for by this.
       let crash = [second, first].first { $0.ending?.isCrash == true } ?? second
       (ending, endTime) = (crash.ending, crash.endTime)
     }
@@ -80,32 +81,33 @@ public struct ArchiveInfo: Equatable, Sendable {
   package var lastTime: Int64 { contents?.times?.upperBound ?? created }
 }
 
-/// What is noted about an archive, for all processes: in extended attributes `user.mmlog.*` of its file, or, where the file
-/// system has none, in a file beside it.
+/// What is noted about an archive, for all processes: in extended attributes `user.mmlog.*` of its
+/// file, or, where the file system has none, in a file beside it.
 public struct ArchiveState: Equatable, Sendable {
-  /// When it was marked as uploaded, in nanoseconds since 1970; nil: it was not.
+  /// When it was uploaded, in nanoseconds since 1970; nil: it was not.
   public package(set) var uploaded: Int64?
-  /// Why it is held, so that no limit deletes it; nil: it is not.
-  public package(set) var held: String?
+  /// Why it is pinned, so that no limit deletes it; nil: it is not.
+  public package(set) var pinned: String?
   /// Who is uploading it, if anyone is.
-  public package(set) var claim: UploadClaim?
+  public package(set) var lease: UploadLease?
 
   init() {}
 
-  /// Whether it is marked as uploaded.
+  /// Whether it is uploaded.
   public var isUploaded: Bool { uploaded != nil }
-  /// Whether it is held.
-  public var isHeld: Bool { held != nil }
+  /// Whether it is pinned.
+  public var isPinned: Bool { pinned != nil }
 }
 
 /// A lease on an archive: who has it uploads the archive, and nobody else does before it ends.
-public struct UploadClaim: Equatable, Sendable {
-  /// Who has it: any text that tells uploaders apart.
+public struct UploadLease: Equatable, Sendable {
+  /// Who has it: any text that distinguishes uploaders.
   public let owner: String
   /// When it ends by itself, in nanoseconds since 1970.
   public let expiry: Int64
 
-  /// The longest lease that there is: a day. One that claims to end later, since the clock was set back, has ended.
+  /// The longest lease that there is: a day. One that claims to end later, since the clock was set
+  /// back, has ended.
   public static let longest = Duration.seconds(86400)
 
   package init(owner: String, expiry: Int64) {

@@ -2,8 +2,9 @@ import MMLogFormat
 import MMLogTestFiles
 import Testing
 
-/// What no encoder writes: it is refused, or rows of the announced size, and neither traps nor takes long.
-@Suite struct ColumnDamageTests {
+/// What no encoder writes: it is refused, or rows of the announced size, and neither traps nor
+/// takes long.
+@Suite struct ColumnCorruptionTests {
   private static let threads = [ThreadIdentity(ordinal: 1, id: 2, name: "main")]
   private static let identity: UInt64 = 1 | 2 << 48
 
@@ -46,7 +47,7 @@ import Testing
         .word(doubles.dropLast() + [7]) { _ in .decimals(1, [3, 3, 3, 9, 15, 0], [(5, 7)]) },
         string(texts, .plain(texts.map { Array($0.utf8) })),
         string(texts, .dictionary(texts.map { Array($0.utf8) })),
-        string(texts, .skeletons(skeletons, numbers, areDictionary: true, leastUses: 3)),
+        string(texts, .skeletons(skeletons, numbers, areDictionary: true, minimumUses: 3)),
       ])
   }()
 
@@ -99,15 +100,15 @@ import Testing
   }
 
   @Test func aColumnThatBreaksARuleIsRefused() throws {
-    let least = [0] + [UInt8](repeating: 0xFF, count: 9) + [1]  // the constant −2⁶³
+    let minimum = [0] + [UInt8](repeating: 0xFF, count: 9) + [1]  // the constant −2⁶³
     let many = ColumnBytes.constant(1 << 53 + 1).numbers
     let sixteen = [UInt8](repeating: 1, count: 16)
     let wrong: [[UInt8]] = [
       [7], [255], [1, 0, 65] + sixteen, [6, 0, 64, 1] + sixteen + [0, 1], [6, 0, 0, 1, 2, 1],
-      [3, 3, 0, 0, 0, 0], [3, 0, 0, 0], [3, 1, 0, 0, 0, 2], [3] + least.dropFirst(),
-      [4, 23, 0, 0, 0], [4, 0] + many + [0], [4, 0] + least + [0], [4, 0, 0, 0, 3],
+      [3, 3, 0, 0, 0, 0], [3, 0, 0, 0], [3, 1, 0, 0, 0, 2], [3] + minimum.dropFirst(),
+      [4, 23, 0, 0, 0], [4, 0] + many + [0], [4, 0] + minimum + [0], [4, 0, 0, 0, 3],
       [4, 0, 0, 0, 1, 0, 4, 0, 0], [5, 0], [5, 1, 0, 0, 0, 2], [5, 2, 0, 0, 0, 1],
-      [5, 2, 0, 0] + least, [5, 3, 0, 0, 0, 0], [0] + [UInt8](repeating: 0xFF, count: 9) + [2],
+      [5, 2, 0, 0] + minimum, [5, 3, 0, 0, 0, 0], [0] + [UInt8](repeating: 0xFF, count: 9) + [2],
       [0] + [UInt8](repeating: 0x80, count: 12) + [0],
     ]
     for (index, numbers) in wrong.enumerated() {
@@ -145,9 +146,9 @@ import Testing
         #expect((try? decode(frame, size: size)) == nil, "\(number)")
       }
     }
-    let least = [0] + [UInt8](repeating: 0xFF, count: 9) + [1]
+    let minimum = [0] + [UInt8](repeating: 0xFF, count: 9) + [1]
     let wrong: [[UInt8]] = [
-      [3], [2, 2], [2, 2, 0], [2, 3], [0, 0, 2], [0, 0, 1], [0] + least, [1, 3, 0, 0, 0, 0],
+      [3], [2, 2], [2, 2, 0], [2, 3], [0, 0, 2], [0, 0, 1], [0] + minimum, [1, 3, 0, 0, 0, 0],
       [1, 0, 0, 0], [1, 1, 0, 0, 0, 2], [0, 0, 0, 0],
     ]
     for (index, column)

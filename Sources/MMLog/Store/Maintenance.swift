@@ -3,14 +3,15 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// The store's second thread: looks after the archives that are there. It applies the limits of retention, empties the trash, and tells
-/// of sizes that were reached.
+/// The store's second thread: maintains the archives that are there. It applies the limits of
+/// retention, empties the trash, and reports sizes that were reached.
 ///
-/// Not the drainer's work: looking at a hundred thousand archives, or unlinking a large one, takes longer than a ring has room for.
+/// Not the drainer's work: inspecting a hundred thousand archives, or unlinking a large one, takes
+/// longer than a ring has room for.
 ///
-/// Proof of `@unchecked Sendable`: what is not atomic or a lock belongs to the keeper's thread.
-final class Keeper: @unchecked Sendable {
-  let catalogue: Catalogue
+/// Proof of `@unchecked Sendable`: what is not atomic or a lock belongs to the maintenance thread.
+final class Maintenance: @unchecked Sendable {
+  let catalog: Catalog
   private let ringDirectory: String
   private let events: EventHub
   private let thresholds: (pending: Int, size: Int)
@@ -23,10 +24,10 @@ final class Keeper: @unchecked Sendable {
   private let session = Guarded<SessionID?>(nil)
   private let requests = PassRequests()
   private let isStopping = Atomic<Bool>(false)
-  /// Counts reasons to look.
+  /// Counts reasons to check.
   private let calls = EventCount()
   private let thread = Guarded<Thread?>(nil)
-  private let watch: StallWatch
+  private let watch: Watchdog
   /// Those who hand archives on.
   let uploads: UploadQueue
   /// After how many nanoseconds there may be something for them.
@@ -34,7 +35,7 @@ final class Keeper: @unchecked Sendable {
 
   /// When what could not be deleted is tried again, by the archive's name.
   private var retries: [String: Retry] = [:]
-  // What has been told already.
+  // What has been reported already.
   private let unreadable = Guarded<Set<String>>([])
   private var strange: Set<String>
   private var exceeded: Set<RetentionRule> = []
@@ -51,42 +52,42 @@ final class Keeper: @unchecked Sendable {
 
   /// - Parameters:
   ///   - recovered: The sessions that were recovered.
-  ///   - known: What has been told of rings already.
+  ///   - known: What has been reported of rings already.
   init(
-    _ catalogue: Catalogue, _ configuration: LogStore.Configuration, _ settings: StoreSettings,
+    _ catalog: Catalog, _ configuration: LogStore.Configuration, _ settings: StoreSettings,
     _ events: EventHub, _ counters: DrainCounters, recovered: [RecoveredSession], known: [LogError]
   ) {
-    watch = StallWatch(counters, events, after: configuration.stallTime)
+    watch = Watchdog(counters, events, after: configuration.stallTime)
     uploads = UploadQueue(
-      catalogue, events, crashed: Set(recovered.map(\.identity.session)), calls: calls)
-    self.catalogue = catalogue
-    ringDirectory = configuration.ringDirectory ?? catalogue.path
+      catalog, events, crashed: Set(recovered.map(\.identity.session)), calls: calls)
+    self.catalog = catalog
+    ringDirectory = configuration.ringDirectory ?? catalog.path
     self.events = events
     self.settings = settings
     strange = Set(known.map(\.path))
     thresholds = (configuration.pendingThreshold, configuration.sizeThreshold)
-    interval = configuration.keepingInterval.nanoseconds
+    interval = configuration.maintenanceInterval.nanoseconds
   }
 
   /// Starts the thread, and the one that watches the drainer. May be called again if it failed.
   func start() throws(LogError) {
     do throws(SystemError) {
       try watch.start()
-      let new = try Thread(name: "mmlog-keeper") { [self] in run() }
+      let new = try Thread(name: "mmlog-maintain") { [self] in run() }
       thread.withLock { $0 = new }
     } catch {
-      throw LogError(error, while: "Starting the keeper's thread failed")
+      throw LogError(error, while: "Starting the maintenance thread failed")
     }
   }
 
   /// Has settings count at once.
   func settingsChanged() { calls.advance() }
 
-  /// The archives that there are, the oldest first. What cannot be read is left out, and told.
+  /// The archives that there are, the oldest first. What cannot be read is left out, and reported.
   func archives() throws(LogError) -> [ArchiveInfo] {
     var problems: [SystemError] = []
-    let archives = try catalogue.look(own: session.withLock { $0 }) { problems.append($0) }
-    tell(unreadable: problems)
+    let archives = try catalog.scan(own: session.withLock { $0 }) { problems.append($0) }
+    report(unreadable: problems)
     return archives
   }
 
@@ -103,10 +104,11 @@ final class Keeper: @unchecked Sendable {
   func apply(within limit: Int64) throws(LogError) {
     try requests.wait(
       atMost: limit, for: { calls.advance() },
-      else: "Looking after the archives took longer than allowed")
+      else: "Maintaining the archives took longer than allowed")
   }
 
-  /// How long the store's closing waits for a last pass, in nanoseconds. What is left is for the next start.
+  /// How long the store's closing waits for a last pass, in nanoseconds. What is left is for the
+  /// next start.
   private static let patience: UInt64 = 1_000_000_000
 
   /// Makes a last pass and ends the thread.
@@ -138,11 +140,11 @@ final class Keeper: @unchecked Sendable {
     uploads.doJobs()
     var failure: LogError?
     do throws(LogError) {
-      try look(isAsked: ticket > requests.servedTicket)
+      try scan(isAsked: ticket > requests.servedTicket)
       hasFailed = false
     } catch {
       failure = error
-      // Once, until it works again: an archive that cannot be written is told by the drainer.
+      // Once, until it works again: an archive that cannot be written is reported by the drainer.
       if !hasFailed { events.send(.failed(error)) }
       hasFailed = true
     }
@@ -155,17 +157,17 @@ final class Keeper: @unchecked Sendable {
     return deadline == .max || Clock.monotonic() < deadline
   }
 
-  private func look(isAsked: Bool) throws(LogError) {
+  private func scan(isAsked: Bool) throws(LogError) {
     let new = closed.withLock { closed in
       defer { closed = [] }
       return closed
     }
     var problems: [SystemError] = []
-    let archives = try catalogue.look(own: session.withLock { $0 }, while: { goesOn }) {
+    let archives = try catalog.scan(own: session.withLock { $0 }, while: { goesOn }) {
       problems.append($0)
     }
     guard let archives else { return }
-    tell(unreadable: problems)
+    report(unreadable: problems)
     if !new.isEmpty {
       let new = Set(new)
       for archive in archives where new.contains(archive.path) {
@@ -174,13 +176,13 @@ final class Keeper: @unchecked Sendable {
     }
     TestPoint.reach(.retentionBegins)
     // Space that is in the trash already is not missing.
-    try? catalogue.emptyTrash(while: { goesOn })
+    try? catalog.emptyTrash(while: { goesOn })
     uploadDelay = uploads.serve(archives)
     try apply(settings.current.retention, to: archives, isAsked: isAsked)
     sweepRings()
-    try catalogue.emptyTrash(while: { goesOn })
-    try catalogue.removeStraySidecars()
-    tellThresholds()
+    try catalog.emptyTrash(while: { goesOn })
+    try catalog.removeStraySidecars()
+    reportThresholds()
   }
 
   private func apply(
@@ -189,7 +191,7 @@ final class Keeper: @unchecked Sendable {
     let space = space()
     let plan = try RetentionPlan(
       retention, archives, ringDirectory: ringDirectory, space: space,
-      strange: { tell(strange: $0) })
+      strange: { report(strange: $0) })
     var vetoed: [RetentionRule: Int] = [:]
     for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) where goesOn {
       if !isAsked, let retry = retries[archives[index].fileName], !retry.isDue { continue }
@@ -209,13 +211,14 @@ final class Keeper: @unchecked Sendable {
         events.send(.limitExceeded(rule, kept: kept))
       }
     }
-    tellSpace(retention, space)
+    reportSpace(retention, space)
   }
 
-  /// What the limit of free space goes by; nil if nobody can tell, which is told once, until somebody can.
+  /// What the limit of free space goes by; nil if it is unknown, which is reported once, until it
+  /// is known.
   private func space() -> (free: Int, total: Int)? {
     do throws(SystemError) {
-      let space = try catalogue.space()
+      let space = try catalog.space()
       knowsSpace = true
       return space
     } catch {
@@ -232,7 +235,7 @@ final class Keeper: @unchecked Sendable {
 
   private func delete(_ archive: ArchiveInfo, _ rule: RetentionRule) throws(LogError) {
     events.send(.willDelete(archive, rule))
-    try catalogue.delete([archive.fileName], if: { !$0.state.isHeld }) { name, outcome in
+    try catalog.delete([archive.fileName], if: { !$0.state.isPinned }) { name, outcome in
       switch outcome {
       case .deleted(let archive):
         retries[name] = nil
@@ -245,8 +248,9 @@ final class Keeper: @unchecked Sendable {
     }
   }
 
-  /// An archive that cannot be read is not there for any limit. Told once, until it can be read.
-  private func tell(unreadable problems: [SystemError]) {
+  /// An archive that cannot be read is not there for any limit. Reported once, until it can be
+  /// read.
+  private func report(unreadable problems: [SystemError]) {
     let new = unreadable.withLock { known in
       defer { known = Set(problems.map(\.path)) }
       return problems.filter { !known.contains($0.path) }
@@ -254,31 +258,31 @@ final class Keeper: @unchecked Sendable {
     for problem in new {
       events.send(
         .failed(
-          LogError(problem, while: "Looking at an archive failed; no limit deletes it meanwhile")))
+          LogError(problem, while: "Inspecting an archive failed; no limit deletes it meanwhile")))
     }
   }
 
-  /// A file that has a ring's name and is none of ours stands for nothing. Told once.
-  private func tell(strange error: LogError) {
+  /// A file that has a ring's name and is none of ours stands for nothing. Reported once.
+  private func report(strange error: LogError) {
     if strange.insert(error.path).inserted { events.send(.failed(error)) }
   }
 
   private func sweepRings() {
     guard let directory = try? Directory.open(ringDirectory) else { return }
-    UnfinishedRings.sweep(of: catalogue.store, in: directory)
+    UnfinishedRings.sweep(of: catalog.store, in: directory)
   }
 
   // MARK: - Thresholds
 
-  private func tellSpace(_ retention: Retention, _ space: (free: Int, total: Int)?) {
+  private func reportSpace(_ retention: Retention, _ space: (free: Int, total: Int)?) {
     guard let space else { return }
     let isLow = space.free < retention.freeSpace.bytes(ofTotal: space.total)
     if isLow && !self.isLow { events.send(.lowSpace(available: space.free)) }
     self.isLow = isLow
   }
 
-  private func tellThresholds() {
-    let totals = catalogue.totals
+  private func reportThresholds() {
+    let totals = catalog.totals
     let now = (
       pending: thresholds.pending > 0 && totals.pending >= thresholds.pending,
       size: thresholds.size > 0 && totals.size >= thresholds.size

@@ -6,8 +6,9 @@ import MMLogSystem
 import MMLogTestFiles
 import Testing
 
-/// Does anything to a log directory, in any order, and compares what is there with a simple model of what must be.
-@Suite struct KeepingModelTests {
+/// Does anything to a log directory, in any order, and compares what is there with a simple model
+/// of what must be.
+@Suite struct MaintenanceModelTests {
   @Test(arguments: [1, 2, 3] as [UInt64]) func whatIsThereIsWhatMustBe(seed: UInt64) async throws {
     // More steps for whoever has the time.
     let steps = Int(ProcessInfo.processInfo.environment["MMLOG_MODEL_STEPS"] ?? "") ?? 250
@@ -37,7 +38,7 @@ private struct Model {
     var size: Int
     var died = false
     var isUploaded = false
-    var isHeld = false
+    var isPinned = false
     /// Of the store that goes on.
     var isOwn = false
   }
@@ -81,8 +82,8 @@ private struct Model {
     case 5, 6: return try addArchiveOfAnother()
     case 7: return try change("mark", { try store.markUploaded($0) }) { $0.isUploaded = true }
     case 8: return try change("unmark", { try store.unmarkUploaded($0) }) { $0.isUploaded = false }
-    case 9: return try change("hold", { try store.hold($0) }) { $0.isHeld = true }
-    case 10: return try change("release", { try store.release($0) }) { $0.isHeld = false }
+    case 9: return try change("pin", { try store.pin($0) }) { $0.isPinned = true }
+    case 10: return try change("unpin", { try store.unpin($0) }) { $0.isPinned = false }
     case 11: return try deleteBehindItsBack()
     case 12: return try changeLimits()
     default: return try removeUploaded()
@@ -115,7 +116,7 @@ private struct Model {
       processName: "another", hostName: "", timeZone: "UTC", storeName: "test")
     let writer = try ArchiveWriter(
       in: Directory.open(folder.path),
-      ArchiveHead(identity: identity, number: 1, created: begun), compressionLevel: 0)
+      ArchiveHeader(identity: identity, number: 1, created: begun), compressionLevel: 0)
     let died = Bool.random(using: &random)
     try writer.append(LossLedger())
     try writer.append(SessionEnd(died ? .killed : .closed, time: begun))
@@ -166,7 +167,7 @@ private struct Model {
     let some = all.filter { _ in Bool.random(using: &random) }
     let removed = Set(try store.removeUploaded(some).map(\.fileName))
     let must = Set(some.map(\.fileName)).intersection(
-      archives.filter { $0.isUploaded && !$0.isHeld }.map(\.name))
+      archives.filter { $0.isUploaded && !$0.isPinned }.map(\.name))
     #expect(removed == must)
     archives.removeAll { removed.contains($0.name) }
     try applyLimits()
@@ -187,11 +188,12 @@ private struct Model {
       let (a, b) = (isSetBack && $0.isOwn, isSetBack && $1.isOwn)
       return a == b ? ($0.begun, $0.name) < ($1.begun, $1.name) : !a
     }
-    // One that is being written counts. There is none: nothing is moved into an archive but by rolling.
+    // One that is being written counts. There is none: nothing is moved into an archive but by
+    // rolling.
     let crashes = archives.indices.filter { archives[$0].died }.suffix(retention.crashes)
     let spared = Set(
       crashes.flatMap { [$0, $0 + 1] }.filter { $0 < archives.count }.map { archives[$0].name })
-    let mayGo = { (archive: Archive) in !archive.isHeld && !spared.contains(archive.name) }
+    let mayGo = { (archive: Archive) in !archive.isPinned && !spared.contains(archive.name) }
     if retention.age > .zero {
       let limit = now - retention.age.components.seconds * 1_000_000_000
       archives.removeAll { mayGo($0) && $0.lastTime < limit }

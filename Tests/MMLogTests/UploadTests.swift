@@ -6,8 +6,8 @@ import MMLogStorage
 import MMLogSystem
 import Testing
 
-/// What archives are handed on by, and what the store tells of it.
-@Suite(.timeLimit(.minutes(2))) struct HandOffTests {
+/// What archives are handed on by, and what the store reports it.
+@Suite(.timeLimit(.minutes(2))) struct UploadTests {
   /// Logs `text` and closes the archive.
   @discardableResult
   private func roll(_ test: TestStore, _ text: String = "x") async throws -> ArchiveInfo {
@@ -15,42 +15,43 @@ import Testing
     return try #require(try await test.store.rotate())
   }
 
-  /// Closes the store and gives all that it told, in short.
+  /// Closes the store and gives all that it reported, in short.
   private func close(_ store: LogStore, _ events: AsyncStream<LogEvent>) async throws -> [String] {
     try store.close()
-    var told: [String] = []
+    var reported: [String] = []
     for await event in events {
       switch event {
-      case .willRotate(_, let reason): told.append("will rotate: \(reason)")
-      case .rotated: told.append("rotated")
-      case .sealed(let archive): told.append("sealed \(archive.number)")
-      case .willDelete(let archive, let rule): told.append("will delete \(archive.number): \(rule)")
-      case .deleted(let archive, let rule): told.append("deleted \(archive.number): \(rule)")
-      case .limitExceeded(let rule, _): told.append("exceeded: \(rule)")
-      case .lowSpace: told.append("low space")
-      case .sizeReached: told.append("size")
+      case .willRotate(_, let reason): reported.append("will rotate: \(reason)")
+      case .rotated: reported.append("rotated")
+      case .sealed(let archive): reported.append("sealed \(archive.number)")
+      case .willDelete(let archive, let rule):
+        reported.append("will delete \(archive.number): \(rule)")
+      case .deleted(let archive, let rule): reported.append("deleted \(archive.number): \(rule)")
+      case .limitExceeded(let rule, _): reported.append("exceeded: \(rule)")
+      case .lowSpace: reported.append("low space")
+      case .sizeReached: reported.append("size")
       default: break
       }
     }
-    return told
+    return reported
   }
 
   // MARK: - Events
 
-  @Test func aRollAndADeletionAreToldBeforeAndAfter() async throws {
+  @Test func aRollAndADeletionAreReportedBeforeAndAfter() async throws {
     let test = try TestStore { $0.retention.count = 1 }
     let events = test.store.events
     for _ in 0..<2 {
       try await roll(test)
       try test.store.applyRetention()
     }
-    let told = try await close(test.store, events)
+    let reported = try await close(test.store, events)
     #expect(
-      Array(told.prefix(7)) == [
+      Array(reported.prefix(7)) == [
         "will rotate: request", "rotated", "sealed 1", "will rotate: request", "rotated",
         "sealed 2", "will delete 1: count",
       ])
-    #expect(told.dropFirst(7).first == "deleted 1: count", "\(told)")
+    #expect(reported.dropFirst(7).first == "deleted 1: count", "\(reported)")
   }
 
   @Test func everyDeletionSaysItsRule() async throws {
@@ -69,7 +70,7 @@ import Testing
     try test.store.setRetention(retention)
     try test.store.applyRetention()
     retention = .unlimited
-    (retention.freeSpace, retention.leastSize) = (.fraction(1), archives[0].allocatedSize)
+    (retention.freeSpace, retention.minimumSize) = (.fraction(1), archives[0].allocatedSize)
     try test.store.setRetention(retention)
     try test.store.applyRetention()
     retention = .unlimited
@@ -77,22 +78,22 @@ import Testing
     try test.store.setRetention(retention)
     try test.store.applyRetention()
     try test.store.setRetention(.unlimited)
-    let told = try await close(test.store, events).filter { $0.hasPrefix("deleted") }
+    let reported = try await close(test.store, events).filter { $0.hasPrefix("deleted") }
     #expect(
-      told == [
+      reported == [
         "deleted 6: request", "deleted 1: count", "deleted 2: totalSize", "deleted 3: freeSpace",
         "deleted 4: freeSpace", "deleted 5: age",
       ])
   }
 
-  @Test func lowSpaceAndSizesAreToldOncePerCrossing() async throws {
+  @Test func lowSpaceAndSizesAreReportedOncePerCrossing() async throws {
     let test = try TestStore {
       $0.retention = .unlimited
       $0.sizeThreshold = 1
     }
     let events = test.store.events
     var low = Retention.unlimited
-    (low.freeSpace, low.leastSize) = (.fraction(1), 1 << 40)
+    (low.freeSpace, low.minimumSize) = (.fraction(1), 1 << 40)
     for _ in 0..<2 {
       try await roll(test)
       for retention in [low, low, .unlimited] {
@@ -102,9 +103,11 @@ import Testing
       try test.store.removeAll()
       try test.store.applyRetention()
     }
-    let told = try await close(test.store, events)
+    let reported = try await close(test.store, events)
     // The last for the archive that says that the store was closed.
-    #expect(told.count { $0 == "low space" } == 2 && told.count { $0 == "size" } == 3, "\(told)")
+    #expect(
+      reported.count { $0 == "low space" } == 2 && reported.count { $0 == "size" } == 3,
+      "\(reported)")
   }
 
   @Test func whatAListenerMissesIsCounted() async throws {
@@ -113,9 +116,9 @@ import Testing
     let events = test.store.events
     for _ in 0..<100 { try await roll(test) }
     try test.store.applyRetention()
-    let told = try await close(test.store, events)
-    #expect(test.store.missedEvents > 0 && told.count <= 256)
-    #expect(told.last == "sealed 101", "the oldest are missed: \(told.suffix(3))")
+    let reported = try await close(test.store, events)
+    #expect(test.store.missedEvents > 0 && reported.count <= 256)
+    #expect(reported.last == "sealed 101", "the oldest are missed: \(reported.suffix(3))")
   }
 
   // MARK: - Retention
@@ -146,7 +149,8 @@ import Testing
       let store = stores[index]
       do {
         for archive in try store.needingUpload() {
-          let lease = try store.claim(archive, by: "uploader \(index)", for: .seconds(3600))
+          let lease = try store.acquireLease(
+            on: archive, by: "uploader \(index)", for: .seconds(3600))
           guard lease != nil else { continue }
           sent.withLock { $0.append(archive.number) }
           try store.markUploaded(archive)
@@ -163,7 +167,7 @@ import Testing
     let test = try TestStore()
     let archive = try await roll(test)
     try test.store.markUploaded(archive)
-    try test.store.hold(archive, because: "incident 7")
+    try test.store.pin(archive, because: "incident 7")
     try test.store.close()
     let copy = TemporaryDirectory()
     let process = try Process.run(
@@ -171,7 +175,7 @@ import Testing
     process.waitUntilExit()
     let store = try LogStore(directory: copy.path, name: "test")
     let state = try #require(try store.archives().first?.state)
-    #expect(state.isUploaded && state.held == "incident 7")
+    #expect(state.isUploaded && state.pinned == "incident 7")
     try store.close()
   }
 
@@ -190,14 +194,14 @@ import Testing
       archives.append(try #require(try await store.rotate()))
     }
     try store.markUploaded(archives[0])
-    try store.hold(archives[1], because: "incident 7")
-    #expect(try store.claim(archives[2], by: "a", for: .seconds(60)) != nil)
+    try store.pin(archives[1], because: "incident 7")
+    #expect(try store.acquireLease(on: archives[2], by: "a", for: .seconds(60)) != nil)
     #expect(try folder.names(ending: ".state").count == 3)
     // Another process sees the same.
     let other = try LogStore(directory: folder.path, name: "test", configuration: configuration)
-    #expect(try other.claim(archives[2], by: "b", for: .seconds(60)) == nil)
+    #expect(try other.acquireLease(on: archives[2], by: "b", for: .seconds(60)) == nil)
     #expect(try other.archives().map(\.state.isUploaded).prefix(3) == [true, false, false])
-    #expect(try other.archives()[1].state.held == "incident 7")
+    #expect(try other.archives()[1].state.pinned == "incident 7")
     configuration.retention.count = 1
     try other.setRetention(configuration.retention)
     try other.applyRetention()

@@ -1,11 +1,11 @@
-/* The hand-over of records from the ring to archives, for spin (https://spinroot.com): every interleaving of two writers
+/* The handoff of records from the ring to archives, for spin (https://spinroot.com): every interleaving of two writers
  * and the drainer, killed at any step and recovered. Tools/torture model checks it.
  *
  *   Writer      WriterRoom.nextSegment, Ring.openSegment, Ring.seal, Session.openSegment
  *   take, give  SegmentPool
- *   discard     Ring.discardOldest, SegmentPool.claimUnpinned
+ *   discard     Ring.discardOldest, SegmentPool.acquireUnpinned
  *   recycle     Ring.recycleOldest
- *   Drainer     Drainer.moveFrame, SegmentPool.pinOpen and claimInTurn, Ring.lowestGeneration, Ring.free
+ *   Drainer     Drainer.moveFrame, SegmentPool.pinOpen and acquireInTurn, Ring.lowestGeneration, Ring.free
  *   capture     FlightRecorder.capture
  *   Kill        Coverage.contains, Recovery.moveRecords
  *
@@ -15,7 +15,7 @@
  * all, and what is in the ring's file outlives the process: power cuts are another matter.
  *
  * -DOVERWRITE: the policy that gives up the oldest. -DFLIGHT: records with an even number are flight records; and limits delete
- * archives at any time. -DNO_KILL: looks for those who wait for ever instead. -DBROKEN_…: an error put in on purpose, which has to
+ * archives at any time. -DNO_KILL: searches for those who wait for ever instead. -DBROKEN_…: an error put in on purpose, which has to
  * be found.
  */
 
@@ -33,7 +33,7 @@
 #define FREE 0
 #define OPEN 1
 #define SEALED 2
-#define CLAIMED 3
+#define ACQUIRED 3
 #define RETAINED 4
 
 #ifdef FLIGHT
@@ -81,7 +81,7 @@ byte published;
 byte owner[SEGMENTS]; /* the writer that may store to it, plus one */
 short committed;
 short overwritten;
-short forgotten; /* flight records that were given up */
+short forgotten; /* flight records that were evicted */
 byte writersDone;
 
 #ifdef BROKEN_NO_TAG
@@ -126,12 +126,12 @@ inline give(index) {
   od
 }
 
-/* Ring.free(segment:), of one that is claimed. */
+/* Ring.free(segment:), of one that is acquired. */
 inline clear(index) {
   ring[index].state = FREE;
   ring[index].generation = 0;
   atomic {
-    assert(owner[index] == 0 && status[index] == CLAIMED);
+    assert(owner[index] == 0 && status[index] == ACQUIRED);
     ring[index].record[0] = 0;
     ring[index].record[SLOTS - 1] = 0
   };
@@ -168,7 +168,7 @@ inline recycle() {
   atomic {
     if
     :: found != NONE && status[found] == RETAINED ->
-      status[found] = CLAIMED; flight[found] = false;
+      status[found] = ACQUIRED; flight[found] = false;
       forget(found, 0); forget(found, SLOTS - 1)
     :: else -> found = NONE
     fi
@@ -208,7 +208,7 @@ inline discard() {
     atomic {
       if
       :: found == NONE -> break
-      :: found != NONE && status[found] == SEALED -> status[found] = CLAIMED
+      :: found != NONE && status[found] == SEALED -> status[found] = ACQUIRED
       :: found != NONE && status[found] != SEALED -> youngerThan = oldest; found = NONE
       fi
     };
@@ -323,8 +323,8 @@ inline cover(i) {
 inline considerLowest(i) {
   atomic {
     if
-    :: status[i] != FREE && status[i] != RETAINED && !finished[i] && ring[i].generation > 0 && ring[i].generation < least ->
-      least = ring[i].generation
+    :: status[i] != FREE && status[i] != RETAINED && !finished[i] && ring[i].generation > 0 && ring[i].generation < minimum ->
+      minimum = ring[i].generation
     :: else
     fi
   }
@@ -343,8 +343,8 @@ inline publish(i) {
 /* Drainer.free: keeps a segment for its flight records, or empties it. */
 inline finish(i) {
   if
-  :: finished[i] && flight[i] -> atomic { status[i] = RETAINED; claims[i] = false }
-  :: finished[i] && !flight[i] -> clear(i); claims[i] = false
+  :: finished[i] && flight[i] -> atomic { status[i] = RETAINED; acquired[i] = false }
+  :: finished[i] && !flight[i] -> clear(i); acquired[i] = false
   :: else
   fi
 }
@@ -373,9 +373,9 @@ inline takeForCapture(i) {
     if
     :: flight[i] && status[i] == OPEN -> to[i] = ring[i].drained
     :: flight[i] && status[i] == SEALED ->
-      status[i] = CLAIMED; claims[i] = true; to[i] = ring[i].drained
+      status[i] = ACQUIRED; acquired[i] = true; to[i] = ring[i].drained
     :: flight[i] && status[i] == RETAINED ->
-      status[i] = CLAIMED; claims[i] = true; finished[i] = true; to[i] = ring[i].drained
+      status[i] = ACQUIRED; acquired[i] = true; finished[i] = true; to[i] = ring[i].drained
     :: else
     fi
   };
@@ -448,18 +448,18 @@ inline release(i) {
     :: else
     fi;
     if
-    :: claims[i] -> status[i] = SEALED
+    :: acquired[i] -> status[i] = SEALED
     :: else
     fi;
     from[i] = 0; to[i] = 0; generation[i] = 0;
-    claims[i] = false; pins[i] = false; finished[i] = false; passes[i] = false
+    acquired[i] = false; pins[i] = false; finished[i] = false; passes[i] = false
   }
 }
 
 proctype Drainer() {
-  byte newest, lowest, least, i, old, oldTag;
+  byte newest, lowest, minimum, i, old, oldTag;
   byte from[SEGMENTS], to[SEGMENTS], generation[SEGMENTS];
-  bool claims[SEGMENTS], pins[SEGMENTS], finished[SEGMENTS], passes[SEGMENTS];
+  bool acquired[SEGMENTS], pins[SEGMENTS], finished[SEGMENTS], passes[SEGMENTS];
   short rows;
   do
   :: atomic { writersDone == 2 && !(HAS_MORE(0) || HAS_MORE(1) || HAS_MORE(2)) -> break }
@@ -487,8 +487,8 @@ proctype Drainer() {
       fi;
       atomic {
         if
-        :: status[i] == SEALED -> status[i] = CLAIMED; claims[i] = true
-        :: status[i] != SEALED && status[i] != CLAIMED -> i++; goto passed
+        :: status[i] == SEALED -> status[i] = ACQUIRED; acquired[i] = true
+        :: status[i] != SEALED && status[i] != ACQUIRED -> i++; goto passed
         fi
       };
 read:
@@ -505,7 +505,7 @@ read:
         :: else ->
           generation[i] = ring[i].generation;
           from[i] = ring[i].drained;
-          old = ((claims[i] && ring[i].end > 0) -> ring[i].end : SLOTS);
+          old = ((acquired[i] && ring[i].end > 0) -> ring[i].end : SLOTS);
           to[i] = from[i]
         fi
       };
@@ -514,7 +514,7 @@ read:
         :: to[i] < old && ring[i].record[to[i]] != 0 -> to[i]++
         :: else -> break
         od;
-        finished[i] = claims[i];
+        finished[i] = acquired[i];
         old = 0;
         /* The frame may be full before. */
         if
@@ -532,10 +532,10 @@ passed: skip
     :: rows != 0 ->
       /* Ring.lowestGeneration */
 #ifdef BROKEN_LOWEST
-      atomic { old = started; least = old + 1 };
+      atomic { old = started; minimum = old + 1 };
 #else
       oldTag = published;
-      atomic { old = started; least = old + 1 };
+      atomic { old = started; minimum = old + 1 };
       if
       :: oldTag != old
       :: oldTag == old ->
@@ -546,9 +546,9 @@ passed: skip
         atomic {
           if
 #ifdef BROKEN_LOWEST
-          :: true -> lowest = least
+          :: true -> lowest = minimum
 #else
-          :: started == old -> lowest = least
+          :: started == old -> lowest = minimum
           :: else
 #endif
           fi
@@ -567,7 +567,7 @@ passed: skip
         :: lowest > archivedLowest -> archivedLowest = lowest
         :: else
         fi;
-        rows = 0; old = 0; oldTag = 0; least = 0
+        rows = 0; old = 0; oldTag = 0; minimum = 0
       }
     :: rows == 0
     fi;

@@ -1,10 +1,10 @@
 import Glibc
 
 /// A process that makes the disk busy: writes a megabyte, syncs it, and again.
-enum Neighbour {
+enum Neighbor {
   static func run(in directory: String) throws -> Never {
-    let file = open("\(directory)/neighbour", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw BenchmarkError("the neighbour has no file in \(directory)") }
+    let file = open("\(directory)/neighbor", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw BenchmarkError("the neighbor has no file in \(directory)") }
     let megabyte = [UInt8](repeating: 0x5a, count: 1 << 20)
     var offset = 0
     while true {
@@ -16,10 +16,10 @@ enum Neighbour {
 
   /// Lets one run while `body` does.
   static func with(in directory: String, _ body: () throws -> Void) throws {
-    let child = try Child(nil, ["child", "neighbour", directory])
+    let child = try Child(nil, ["child", "neighbor", directory])
     defer {
       child.kill()
-      Files.remove("\(directory)/neighbour")
+      Files.remove("\(directory)/neighbor")
     }
     usleep(50_000)
     try body()

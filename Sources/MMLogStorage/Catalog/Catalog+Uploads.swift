@@ -1,29 +1,29 @@
 import MMLogSystem
 
 /// Leases and marks: what an uploader notes of an archive.
-extension Catalogue {
+extension Catalog {
   /// Takes a lease on an archive.
   ///
   /// - Parameter archive: The archive, as it was listed.
   /// - Returns: The lease; nil if another has one, the archive is marked, or it is not what it was.
-  package func claim(
-    _ archive: ArchiveInfo, by owner: String, for lease: Duration
-  ) throws(LogError) -> UploadClaim? {
+  package func acquireLease(
+    on archive: ArchiveInfo, by owner: String, for duration: Duration
+  ) throws(LogError) -> UploadLease? {
     let owner = ArchiveState.line(owner)
     return try change(archive.fileName, size: archive.size) { state, isSame in
       let now = Clock.realtime()
       if !isSame || state.isUploaded { return nil }
-      if let other = state.claim, other.owner != owner, other.isInForce(at: now) { return nil }
-      let span = min(max(.zero, lease), UploadClaim.longest).nanoseconds
-      let claim = UploadClaim(owner: owner, expiry: now &+ span)
-      state.claim = claim
-      return claim
+      if let other = state.lease, other.owner != owner, other.isInForce(at: now) { return nil }
+      let span = min(max(.zero, duration), UploadLease.longest).nanoseconds
+      let lease = UploadLease(owner: owner, expiry: now &+ span)
+      state.lease = lease
+      return lease
     }
   }
 
   /// Ends a lease; does nothing if it has passed to another.
-  package func end(_ claim: UploadClaim, on archive: ArchiveInfo) throws(LogError) {
-    try change(archive.fileName) { if $0.claim?.owner == claim.owner { $0.claim = nil } }
+  package func release(_ lease: UploadLease, on archive: ArchiveInfo) throws(LogError) {
+    try change(archive.fileName) { if $0.lease?.owner == lease.owner { $0.lease = nil } }
   }
 
   /// Marks an archive as uploaded, and ends every lease on it.
@@ -33,7 +33,7 @@ extension Catalogue {
     let isMarked = try change(archive.fileName, size: archive.size) { state, isSame in
       if !isSame { return false }
       state.uploaded = state.uploaded ?? Clock.realtime()
-      state.claim = nil
+      state.lease = nil
       return true
     }
     if isMarked { return }

@@ -2,47 +2,48 @@ import MMLogFormat
 import MMLogTestFiles
 import Testing
 
-@Suite struct HeadTests {
+@Suite struct FileHeaderTests {
   private let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 3)
   private var ring: [UInt8] {
-    RingHead(identity: anyIdentity, geometry: geometry).encoded(pageSize: 4096)
+    RingHeader(identity: anyIdentity, geometry: geometry).encoded(pageSize: 4096)
   }
   private var archive: [UInt8] {
-    ArchiveHead(identity: anyIdentity, number: 7, created: 9).encoded(pageSize: 4096)
+    ArchiveHeader(identity: anyIdentity, number: 7, created: 9).encoded(pageSize: 4096)
   }
 
-  /// Changes a head and makes its check right again; not that of a ring's areas.
+  /// Changes a file header and fixes its checksum; not that of a ring's areas.
   private func changed(
-    _ head: [UInt8], _ change: (UnsafeMutableRawBufferPointer) -> Void
+    _ fileHeader: [UInt8], _ change: (UnsafeMutableRawBufferPointer) -> Void
   ) -> [UInt8] {
-    var head = head
-    head.withUnsafeMutableBytes {
+    var fileHeader = fileHeader
+    fileHeader.withUnsafeMutableBytes {
       change($0)
       $0.store(crc32c(UnsafeRawBufferPointer($0).slice(0, 508)), 508)
     }
-    return head
+    return fileHeader
   }
 
   private func error(ofRing bytes: [UInt8]) -> FormatError? {
-    failure { _ = try bytes.read { try RingHead($0) } }
+    failure { _ = try bytes.read { try RingHeader($0) } }
   }
 
-  @Test func headsAreReadAsTheyWereWritten() throws {
-    let (ringHead, archiveHead) = (
-      try ring.read { try RingHead($0) }, try archive.read { try ArchiveHead($0) }
+  @Test func fileHeadersAreReadAsTheyWereWritten() throws {
+    let (ringHeader, archiveHeader) = (
+      try ring.read { try RingHeader($0) }, try archive.read { try ArchiveHeader($0) }
     )
-    #expect(ringHead == RingHead(identity: anyIdentity, geometry: geometry))
-    #expect(archiveHead == ArchiveHead(identity: anyIdentity, number: 7, created: 9))
+    #expect(ringHeader == RingHeader(identity: anyIdentity, geometry: geometry))
+    #expect(archiveHeader == ArchiveHeader(identity: anyIdentity, number: 7, created: 9))
     #expect(ring.count == 1024 && archive.count == 512)
     #expect(Array(ring[40..<56]) == anyIdentity.session.bytes)
   }
 
-  /// One is put right; MendingTests.
+  /// One is corrected; CorrectionTests.
   @Test func flippedBitsAreNoticedWhereverTheyAre() throws {
     let (ring, archive) = (ring, archive)
     for bit in 0..<(512 * 8) {
-      #expect(try ring.flipping(bit: bit).read { try RingHead($0) }.isMended, "bit \(bit)")
-      #expect(try archive.flipping(bit: bit).read { try ArchiveHead($0) }.isMended, "bit \(bit)")
+      #expect(try ring.flipping(bit: bit).read { try RingHeader($0) }.isCorrected, "bit \(bit)")
+      #expect(
+        try archive.flipping(bit: bit).read { try ArchiveHeader($0) }.isCorrected, "bit \(bit)")
       let two = [bit, (bit * 7 + 100) % 4096]
       if two[0] == two[1] { continue }
       #expect(
@@ -50,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func aHeadCutAnywhereIsRefused() {
+  @Test func aFileHeaderCutAnywhereIsRefused() {
     for count in 0..<512 {
       let cut = Array(ring.prefix(count))
       #expect(error(ofRing: cut) == (count < 8 ? .foreign : .truncated), "\(count) bytes")
@@ -60,7 +61,7 @@ import Testing
   @Test func eachReasonHasItsOwnError() {
     #expect(error(ofRing: archive) == .foreign)
     #expect(error(ofRing: changed(ring) { $0.store(UInt32(3), 8) }) == .newerFormat)
-    // A newer version may have its check elsewhere.
+    // A newer version may have its checksum elsewhere.
     var newer = ring
     newer[8] = 9
     #expect(error(ofRing: newer) == .newerFormat)
@@ -70,9 +71,9 @@ import Testing
       #expect(error(ofRing: changed(ring) { $0.store(version, 8) }) == .olderFormat)
     }
     for (offset, value) in [(12, 511), (32, 0x0403_0201)] as [(Int, UInt32)] {
-      #expect(error(ofRing: changed(ring) { $0.store(value, offset) }) == .invalid("head"))
+      #expect(error(ofRing: changed(ring) { $0.store(value, offset) }) == .invalid("file header"))
     }
-    #expect(error(ofRing: ring.flipping(bit: 800).flipping(bit: 900)) == .wrongCheck)
+    #expect(error(ofRing: ring.flipping(bit: 800).flipping(bit: 900)) == .wrongChecksum)
   }
 
   @Test func areasThatDoNotFitAreRefused() {
@@ -100,14 +101,14 @@ import Testing
   @Test func hostileGeometryThrowsOrLiesWithinTheFile() throws {
     var generator = SeededGenerator(seed: 7)
     for round in 0..<2000 {
-      let bytes = changed(ring) { head in
+      let bytes = changed(ring) { fileHeader in
         for offset in [408, 416, 424, 432, 440, 448, 464] where Bool.random(using: &generator) {
           let value = generator.next() >> UInt64.random(in: 0..<64, using: &generator)
-          head.store(value & ~UInt64.random(in: 0...7, using: &generator), offset)
+          fileHeader.store(value & ~UInt64.random(in: 0...7, using: &generator), offset)
         }
       }
-      guard let head = try? bytes.read({ try RingHead($0) }) else { continue }
-      let found = head.geometry
+      guard let fileHeader = try? bytes.read({ try RingHeader($0) }) else { continue }
+      let found = fileHeader.geometry
       #expect(
         found.dictionaryOffset + found.dictionarySize <= found.segmentsOffset, "round \(round)")
       #expect(found.uses.lowerBound >= found.dictionaryOffset + found.dictionarySize)
@@ -122,11 +123,11 @@ import Testing
     identity.processName = String(repeating: "é", count: 60)
     identity.hostName = String(repeating: "x", count: 63) + "é"
     identity.storeName = String(repeating: "s", count: 128)
-    let bytes = ArchiveHead(identity: identity, number: 1, created: 0).encoded(pageSize: 1)
-    let head = try bytes.read { try ArchiveHead($0) }
-    #expect(head.identity.processName == String(repeating: "é", count: 32))
-    #expect(head.identity.hostName == String(repeating: "x", count: 63))
-    #expect(head.identity.storeName == identity.storeName)
+    let bytes = ArchiveHeader(identity: identity, number: 1, created: 0).encoded(pageSize: 1)
+    let fileHeader = try bytes.read { try ArchiveHeader($0) }
+    #expect(fileHeader.identity.processName == String(repeating: "é", count: 32))
+    #expect(fileHeader.identity.hostName == String(repeating: "x", count: 63))
+    #expect(fileHeader.identity.storeName == identity.storeName)
   }
 
   @Test func aSessionIDIsReadFromItsText() throws {
@@ -161,7 +162,7 @@ import Testing
       $0.store(UInt32(192), 40)
       $0.store(UInt64(5), 48)
       $0.store(UInt32(77), 64)
-      $0.store(segmentCheck(UnsafeRawBufferPointer($0)), 44)
+      $0.store(segmentChecksum(UnsafeRawBufferPointer($0)), 44)
     }
     return bytes
   }()
@@ -175,21 +176,22 @@ import Testing
   }
 
   /// CRC32C of bytes 0–7, 16–39, 48–55 and 64–127: FORMAT.md, 3.
-  @Test func itsCheckIsOverWhatDoesNotChange() throws {
+  @Test func itsChecksumIsOverWhatDoesNotChange() throws {
     let covered = Array(segment[0..<8] + segment[16..<40] + segment[48..<56] + segment[64..<128])
-    let check = covered.read { crc32c($0) }
-    #expect(segment.withUnsafeBytes { $0.load(44, as: UInt32.self) } == check)
+    let checksum = covered.read { crc32c($0) }
+    #expect(segment.withUnsafeBytes { $0.load(44, as: UInt32.self) } == checksum)
     for bit in 0..<1024 where covers(bit / 8) {
       let bytes = segment.flipping(bit: bit)
-      #expect(failure { _ = try bytes.read { try SegmentHeader($0) } } == .wrongCheck, "bit \(bit)")
+      #expect(
+        failure { _ = try bytes.read { try SegmentHeader($0) } } == .wrongChecksum, "bit \(bit)")
     }
   }
 
-  /// FORMAT.md, 3: the offset, and the seeded check of these four bytes.
+  /// FORMAT.md, 3: the offset, and the seeded checksum of these four bytes.
   @Test func theUseOfASegmentIsOfOneGenerationAndRightOrNothing() {
     let word = SegmentUse.word(128, seed: 7)
-    let check = [128, 0, 0, 0].read { crc32cState(7, $0) }
-    #expect(word == UInt64(check) << 32 | 128)
+    let checksum = [128, 0, 0, 0].read { crc32cState(7, $0) }
+    #expect(word == UInt64(checksum) << 32 | 128)
     #expect(SegmentUse.captured(word, seed: 7, segmentSize: 256) == 128)
     #expect(SegmentUse.captured(word, seed: 8, segmentSize: 256) == nil)
     for bit in 0..<64 {
@@ -227,10 +229,10 @@ import Testing
 
   @Test func offsetsCountOnlyWithTheirComplements() throws {
     for (offset, complement, unknown) in [(12, 56, 128), (40, 60, 0)] {
-      func read(_ place: UInt32, _ check: UInt32) throws -> Int {
+      func read(_ place: UInt32, _ checksum: UInt32) throws -> Int {
         let header = try header {
           $0.store(place, offset)
-          $0.store(check, complement)
+          $0.store(checksum, complement)
         }
         return offset == 12 ? header.drained : header.end
       }
@@ -242,7 +244,7 @@ import Testing
     }
   }
 
-  @Test func aFreeSegmentNeedsNoCheck() throws {
+  @Test func aFreeSegmentNeedsNoChecksum() throws {
     for offset in [0, 8] {
       let header = try header {
         $0.store(UInt64(0), offset)
@@ -253,7 +255,7 @@ import Testing
   }
 
   /// A wrong bit may have made it look free, or it was just being emptied: what is in it counts.
-  @Test func aSegmentWithARightCheckIsInUseWhateverItsStateSays() throws {
+  @Test func aSegmentWithARightChecksumIsInUseWhateverItsStateSays() throws {
     for state in [0, 3, 1 << 31] as [UInt32] {
       let header = try header {
         $0.store(state, 8)

@@ -2,7 +2,7 @@ import Glibc
 
 extension SystemError {
   /// What whoever runs the service can do about it, as a sentence.
-  package var mend: String {
+  package var fix: String {
     switch errno {
     case EINVAL where call == .fcntlLock, EOPNOTSUPP where call == .fcntlLock, ENOLCK:
       "The file system has no locks: choose a directory on a local one."
@@ -21,7 +21,7 @@ extension SystemError {
     case EFBIG: "Raise the limit of file sizes (RLIMIT_FSIZE)."
     case ENOMEM: "Give the service more memory, or make the ring smaller."
     case ENAMETOOLONG: "Choose a shorter name."
-    case EIO: "The disk reports an error: look at the kernel's log."
+    case EIO: "The disk reports an error: inspect the kernel's log."
     default: "See errno(3)."
     }
   }

@@ -1,15 +1,15 @@
 import MMLogFormat
 import MMLogSystem
 
-/// What the archives of a directory begin with, by their heads: files may have got one another's
-/// names. Each is read once.
-package final class ArchiveHeads {
+/// What the archives of a directory begin with, by their file headers: files may have got one
+/// another's names. Each is read once.
+package final class ArchiveHeaders {
   /// What is known of a file before it is gone through.
   struct Contents {
-    /// What its name and its head say; either may be wrong.
+    /// What its name and its file header say; either may be wrong.
     var first: [ArchiveID]
-    /// Whether its head is damaged, so that only its frames say whose it is.
-    var isHeadLost = false
+    /// Whether its file header is corrupted, so that only its frames say whose it is.
+    var isFileHeaderLost = false
   }
 
   private var known: [String: Contents] = [:]
@@ -21,9 +21,9 @@ package final class ArchiveHeads {
     var contents = Contents(first: [FileNames.Archive(fileName: name)?.id].compactMap { $0 })
     // What may not be read, as another user's, is known by its name.
     if let file = try? directory.openFile(name, [.read, .nonBlocking]) {
-      let head = try? ArchiveInfo.head(of: file)
-      contents.isHeadLost = head == nil
-      if let head { contents.first.append(head.id) }
+      let fileHeader = try? ArchiveInfo.fileHeader(of: file)
+      contents.isFileHeaderLost = fileHeader == nil
+      if let fileHeader { contents.first.append(fileHeader.id) }
     }
     known[name] = contents
     return contents

@@ -2,16 +2,18 @@ import MMLogFormat
 import MMLogSystem
 
 extension ArchiveInfo {
-  /// Finds out about an archive: of its bytes, only head, trailer and the index's header are read.
+  /// Finds out about an archive: of its bytes, only file header, trailer and the index's header are
+  /// read.
   ///
   /// - Parameters:
   ///   - name: Its file name, taken apart.
   ///   - fileName: Its file name.
-  ///   - status: Told what the file system says of it.
-  /// - Returns: nil if it is gone, its contents are not those of an archive of mmlog's, or it may have been planted: that is left alone.
+  ///   - status: Receives what the file system says of it.
+  /// - Returns: nil if it is gone, its contents are not those of an archive of mmlog's, or it may
+  ///   have been planted: that is left alone.
   static func read(
     _ name: FileNames.Archive, _ fileName: String, in directory: borrowing Directory,
-    status told: (FileStatus) -> Void = { _ in }
+    status reported: (FileStatus) -> Void = { _ in }
   ) throws(SystemError) -> ArchiveInfo? {
     let file: File
     do throws(SystemError) {
@@ -21,35 +23,35 @@ extension ArchiveInfo {
     }
     let status = try file.status()
     guard status.isRegularFile, try !Ownership(of: directory).isForeign(status),
-      let head = try head(of: file), head.identity.session == name.session
+      let fileHeader = try fileHeader(of: file), fileHeader.identity.session == name.session
     else { return nil }
-    told(status)
+    reported(status)
     let (isSealed, contents) = try contents(of: file, size: status.size)
     let isActive = isSealed ? false : try file.isLockedByAnother()
     return ArchiveInfo(
       fileName: fileName, directory: directory.path, storeName: name.store, session: name.session,
-      number: name.number, created: head.created, size: status.size,
+      number: name.number, created: fileHeader.created, size: status.size,
       allocatedSize: status.allocatedBytes, isSealed: isSealed, isActive: isActive,
       contents: contents,
       state: try ArchiveState(of: file, name: fileName, in: directory))
   }
 
-  /// The head of an archive's file; nil if it cannot be read.
-  static func head(of file: borrowing File) throws(SystemError) -> ArchiveHead? {
-    let bytes = try file.bytes(at: 0, count: HeadLayout.size)
-    return bytes.withUnsafeBytes { bytes in try? ArchiveHead(bytes) }
+  /// The header of an archive's file; nil if it cannot be read.
+  static func fileHeader(of file: borrowing File) throws(SystemError) -> ArchiveHeader? {
+    let bytes = try file.bytes(at: 0, count: FileHeaderLayout.size)
+    return bytes.withUnsafeBytes { bytes in try? ArchiveHeader(bytes) }
   }
 
   /// More archives than that in one file are not gone through.
-  private static let mostParts = 4096
+  private static let maximumParts = 4096
 
-  /// Whether the file is closed, and what it holds: from the last archive in it back to the first, since a trailer says how far it is
-  /// to its own head.
+  /// Whether the file is closed, and what it holds: from the last archive in it back to the first,
+  /// since a trailer says how far it is to its own file header.
   private static func contents(
     of file: borrowing File, size: Int
   ) throws(SystemError) -> (isSealed: Bool, Contents?) {
     var (sum, end) = (Contents?.none, size)
-    for part in 0..<mostParts {
+    for part in 0..<maximumParts {
       guard let (start, header) = try indexHeader(of: file, endingAt: end) else {
         return (part > 0, nil)
       }
@@ -62,23 +64,24 @@ extension ArchiveInfo {
     return (true, nil)
   }
 
-  /// Where the archive begins that ends there, and the header of the index that its trailer names; nil without a right trailer.
+  /// Where the archive begins that ends there, and the header of the index that its trailer names;
+  /// nil without a right trailer.
   private static func indexHeader(
     of file: borrowing File, endingAt end: Int
   ) throws(SystemError) -> (start: Int, FrameHeader)? {
     let place = end - TrailerLayout.size
-    guard place >= HeadLayout.size else { return nil }
+    guard place >= FileHeaderLayout.size else { return nil }
     let bytes = try file.bytes(at: place, count: TrailerLayout.size)
     guard let trailer = bytes.withUnsafeBytes({ Trailer($0) }),
-      let size = Int(exactly: trailer.fileSize), (HeadLayout.size...end).contains(size),
+      let size = Int(exactly: trailer.fileSize), (FileHeaderLayout.size...end).contains(size),
       let offset = Int(exactly: trailer.indexOffset),
-      (HeadLayout.size..<size).contains(offset)
+      (FileHeaderLayout.size..<size).contains(offset)
     else { return nil }
     let start = end - size
     let header = try file.bytes(
       at: start + offset, count: min(FrameLayout.size, place - start - offset))
     let index = header.withUnsafeBytes { FrameHeader($0) }
-    // A closed archive whose index is damaged is closed all the same.
+    // A closed archive whose index is corrupted is closed all the same.
     guard let index, index.archive == trailer.archive else { return (start, FrameHeader(.index)) }
     return (start, index)
   }

@@ -1,11 +1,12 @@
 import MMLogFormat
 
-/// What was given of a living ring's segments and is not in an archive yet, so that the frame which then has it is
-/// not given again.
+/// What was given of a living ring's segments and is not in an archive yet, so that the frame which
+/// then has it is not given again.
 ///
-/// A frame says which part of which segment it holds, but not of a row where in the segment it stood. So each record
-/// given leaves a key behind; records with equal keys are equal in all that is shown.
-final class GivenSegments {
+/// A frame says which part of which segment it holds, but not of a row where in the segment it
+/// stood. So each record given leaves a key behind; records with equal keys are equal in all that
+/// is shown.
+final class EmittedSegments {
   private var segments: [UInt64: Segment] = [:]
 
   private struct Segment {
@@ -46,12 +47,12 @@ final class GivenSegments {
   enum Share {
     case nothing
     case everything
-    case some(GivenRecords)
+    case some(EmittedRecords)
   }
 
-  /// Tells what of a frame was given before, and forgets it.
+  /// Reports what of a frame was given before, and forgets it.
   func takeShare(of header: FrameHeader) -> Share {
-    var records = GivenRecords()
+    var records = EmittedRecords()
     let kind = header.isFlight ? \Segment.flight : \Segment.records
     for range in header.ranges where range.from < range.to {
       guard var places = segments[range.generation]?[keyPath: kind] else { continue }
@@ -74,7 +75,7 @@ final class GivenSegments {
 }
 
 /// The keys of records that were given.
-struct GivenRecords {
+struct EmittedRecords {
   private var counts: [UInt64: Int] = [:]
   private(set) var count = 0
 
@@ -95,7 +96,7 @@ struct GivenRecords {
   }
 }
 
-/// A number that stands for everything of a record but its check.
+/// A number that stands for everything of a record but its checksum.
 private func recordKey(_ view: RecordView, ticks: UInt64, thread: UInt32) -> UInt64 {
   var key = ticks &+ UInt64(thread) << 40
   let words = view.bytes.count / wordSize

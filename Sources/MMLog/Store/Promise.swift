@@ -3,8 +3,9 @@ import MMLogSystem
 
 /// An answer that one thread gives and another waits for.
 ///
-/// Proof of `@unchecked Sendable`: the word is touched by atomic operations only, the rest never changes.
-final class Answer<Value: Sendable>: @unchecked Sendable {
+/// Proof of `@unchecked Sendable`: the word is touched by atomic operations only, the rest never
+/// changes.
+final class Promise<Value: Sendable>: @unchecked Sendable {
   private let value = Guarded<Value?>(nil)
   /// 1 when there is one.
   private let word: UnsafeMutablePointer<UInt32>
@@ -16,7 +17,7 @@ final class Answer<Value: Sendable>: @unchecked Sendable {
 
   deinit { word.deallocate() }
 
-  func give(_ new: Value) {
+  func fulfill(_ new: Value) {
     value.withLock { $0 = new }
     mmlog_store_release_u32(word, 1)
     Futex.wake(word)

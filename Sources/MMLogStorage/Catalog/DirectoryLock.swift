@@ -1,14 +1,15 @@
 import MMLogSystem
 
-/// Lets one process at a time change what is noted about a directory's archives, and delete them: an open file description lock on a
-/// file there. Writing and reading archives does not need it.
+/// Lets one process at a time change what is noted about a directory's archives, and delete them:
+/// an open file description lock on a file there. Writing and reading archives does not need it.
 enum DirectoryLock {
   /// The file's name. It stays: were it removed, two processes might each lock one of that name.
   static let fileName = ".mmlog-lock"
 
   /// Runs `body` when the directory is locked.
   ///
-  /// - Parameter limit: How long to wait for it at most, in nanoseconds: whoever has it may be stopped.
+  /// - Parameter limit: How long to wait for it at most, in nanoseconds: whoever has it may be
+  ///   stopped.
   /// - Throws: `timedOut`, or what keeps the file from being made.
   static func withLock<Result>(
     on directory: borrowing Directory, within limit: Int64, _ body: () throws(LogError) -> Result

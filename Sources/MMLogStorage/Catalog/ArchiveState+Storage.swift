@@ -1,8 +1,10 @@
 import MMLogSystem
 
-/// Where an archive's state is kept: in extended attributes, or in a sidecar. If there is a sidecar, it alone counts.
+/// Where an archive's state is kept: in extended attributes, or in a sidecar. If there is a
+/// sidecar, it alone counts.
 ///
-/// Both hold the same texts, one for each thing that is noted. What is not in order counts as not noted.
+/// Both hold the same texts, one for each thing that is noted. What is not in order counts as not
+/// noted.
 extension ArchiveState {
   /// The state of the archive in `file`.
   ///
@@ -52,23 +54,24 @@ extension ArchiveState {
 
   private init(_ fields: [String: String]) {
     uploaded = fields["uploaded"].flatMap { Int64($0) }
-    held = fields["held"].map { Self.line($0) }
+    pinned = fields["held"].map { Self.line($0) }
     if let parts = fields["claim"]?.split(separator: " ", maxSplits: 1), parts.count == 2,
       let expiry = Int64(parts[0])
     {
-      claim = UploadClaim(owner: Self.line(String(parts[1])), expiry: expiry)
+      lease = UploadLease(owner: Self.line(String(parts[1])), expiry: expiry)
     }
   }
 
   private var fields: [String: String] {
     var fields: [String: String] = [:]
     fields["uploaded"] = uploaded.map { "\($0)" }
-    fields["held"] = held
-    fields["claim"] = claim.map { "\($0.expiry) \($0.owner)" }
+    fields["held"] = pinned
+    fields["claim"] = lease.map { "\($0.expiry) \($0.owner)" }
     return fields
   }
 
-  /// A text of a caller's, or of whoever wrote the attribute, as it can be kept: in one line, and not too long.
+  /// A text of a caller's, or of whoever wrote the attribute, as it can be kept: in one line, and
+  /// not too long.
   package static func line(_ text: String) -> String {
     var line = ""
     for scalar in text.unicodeScalars {

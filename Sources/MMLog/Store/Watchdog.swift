@@ -1,9 +1,11 @@
 import MMLogSystem
 
-/// Tells when the drainer stands still, as it does in a system call as long as a file system is frozen.
+/// Reports when the drainer stands still, as it does in a system call as long as a file system is
+/// frozen.
 ///
-/// On a thread of its own, which touches no file and takes no lock that is held while one is touched: the keeper may stand still, too.
-final class StallWatch: Sendable {
+/// On a thread of its own, which touches no file and takes no lock that is held while one is
+/// touched: the maintenance thread may stand still, too.
+final class Watchdog: Sendable {
   private let counters: DrainCounters
   private let events: EventHub
   private let limit: Duration
@@ -19,7 +21,7 @@ final class StallWatch: Sendable {
   /// Starts the thread, unless it was started before.
   func start() throws(SystemError) {
     try thread.withLock { (thread) throws(SystemError) in
-      if thread == nil { thread = try Thread(name: "mmlog-watch") { [self] in run() } }
+      if thread == nil { thread = try Thread(name: "mmlog-watchdog") { [self] in run() } }
     }
   }
 

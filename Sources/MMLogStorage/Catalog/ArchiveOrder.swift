@@ -5,7 +5,8 @@ enum ArchiveOrder {
   /// An archive that begins so much later than now, in nanoseconds, comes from the future: an hour.
   private static let future: Int64 = 3_600_000_000_000
 
-  /// The archives, oldest first: by when they were begun, but those of one session always by their numbers.
+  /// The archives, oldest first: by when they were begun, but those of one session always by their
+  /// numbers.
   ///
   /// - Parameter own: The archives of this session come last if there are some from the future.
   /// - Complexity: O(*n* log *n*).

@@ -3,13 +3,14 @@ import MMLogFormat
 import MMLogTestFiles
 import Testing
 
-/// Directories of rings and archives of several sessions, damaged at random: every record that the damage has not touched is
-/// in every output, once, and each output is what its format asks for.
+/// Directories of rings and archives of several sessions, corrupted at random: every record that
+/// the corruption has not touched is in every output, once, and each output is what its format asks
+/// for.
 ///
-/// `MMLOG_DAMAGED_DIRECTORIES=100` makes so many; the seed of each is told where it fails.
-@Suite struct DamagedDirectoryTests {
+/// `MMLOG_CORRUPTED_DIRECTORIES=100` makes so many; the seed of each is reported where it fails.
+@Suite struct CorruptedDirectoryTests {
   private static let count =
-    ProcessInfo.processInfo.environment["MMLOG_DAMAGED_DIRECTORIES"].flatMap { Int($0) } ?? 12
+    ProcessInfo.processInfo.environment["MMLOG_CORRUPTED_DIRECTORIES"].flatMap { Int($0) } ?? 12
 
   private static let outputs:
     [(name: String, arguments: [String], check: @Sendable (String) throws -> Void)] =
@@ -27,7 +28,7 @@ import Testing
 
   @Test(arguments: 0..<count) func everyUndamagedRecordIsInEveryFormat(seed: Int) throws {
     var generator = SeededGenerator(seed: UInt64(seed))
-    let directory = DamagedDirectory(&generator)
+    let directory = CorruptedDirectory(&generator)
     let required = directory.undamaged
     for (name, arguments, check) in Self.outputs {
       let run = try decode(["--utc"] + arguments + [directory.folder.path])
@@ -86,14 +87,14 @@ import Testing
   }
 }
 
-/// Files of three sessions, damaged, and what of them must still be readable.
-private struct DamagedDirectory {
+/// Files of three sessions, corrupted, and what of them must still be readable.
+private struct CorruptedDirectory {
   let folder = TemporaryDirectory()
   /// The numbers of all records that were logged.
   private(set) var all: Set<Int> = []
-  /// What was done, for whoever looks into a failure.
+  /// What was done, for whoever inspects a failure.
   private(set) var story: [String] = []
-  private var files: [DamagedFile] = []
+  private var files: [CorruptedFile] = []
   private var records: [Record] = []
 
   /// A record, and where everything is that has to be whole for it to be read.
@@ -102,14 +103,14 @@ private struct DamagedDirectory {
     let file: Int
     let parts: [Range<Int>]
     /// Of its session's call sites, in any of these places.
-    let dictionaries: [(file: Int, part: Range<Int>, head: Range<Int>)]
+    let dictionaries: [(file: Int, part: Range<Int>, fileHeader: Range<Int>)]
   }
 
   init(_ generator: inout SeededGenerator) {
     for session in 1...3 { add(UInt64(session), &generator) }
     for _ in 0..<Int.random(in: 1...6, using: &generator) {
       let index = Int.random(in: 0..<files.count, using: &generator)
-      story.append(files[index].damage(&generator))
+      story.append(files[index].corruption(&generator))
     }
     for file in files where !file.isDeleted { folder.put(file.name, file.bytes) }
   }
@@ -120,7 +121,7 @@ private struct DamagedDirectory {
       records.filter { record in
         record.parts.allSatisfy { files[record.file].isWhole($0) }
           && record.dictionaries.contains {
-            files[$0.file].isWhole($0.part) && files[$0.file].isWhole($0.head)
+            files[$0.file].isWhole($0.part) && files[$0.file].isWhole($0.fileHeader)
           }
       }.map(\.number))
   }
@@ -151,20 +152,20 @@ private struct DamagedDirectory {
       }
     }
     let archives = log.archives.map(frames)
-    let head = 0..<HeadLayout.size
+    let fileHeader = 0..<FileHeaderLayout.size
     let dictionaries = archives.enumerated().flatMap { index, frames in
-      frames.filter { $0.type == .dictionary }.map { (first + index, $0.place, head) }
+      frames.filter { $0.type == .dictionary }.map { (first + index, $0.place, fileHeader) }
     }
     for (index, frames) in archives.enumerated() {
       for frame in frames where frame.type == .records {
         for number in batches.removeFirst() {
           records.append(
             Record(
-              number: number, file: first + index, parts: [head, frame.place],
+              number: number, file: first + index, parts: [fileHeader, frame.place],
               dictionaries: dictionaries))
         }
       }
-      files.append(DamagedFile(name: "s\(session)-\(index).mmlog", bytes: log.archives[index]))
+      files.append(CorruptedFile(name: "s\(session)-\(index).mmlog", bytes: log.archives[index]))
     }
     let segments = log.geometry.offset(ofSegment: 0)
     for (number, place) in inRing {
@@ -176,12 +177,12 @@ private struct DamagedDirectory {
           parts: [0..<segments, start..<start + SegmentLayout.size, place],
           dictionaries: [(files.count, 0..<segments, 0..<segments)]))
     }
-    files.append(DamagedFile(name: "s\(session).ring", bytes: log.ring))
+    files.append(CorruptedFile(name: "s\(session).ring", bytes: log.ring))
   }
 
   private func frames(_ bytes: [UInt8]) -> [(type: FrameType, place: Range<Int>)] {
     var found: [(FrameType, Range<Int>)] = []
-    var offset = HeadLayout.size
+    var offset = FileHeaderLayout.size
     while offset < bytes.count,
       let header = bytes[offset...].withUnsafeBytes({ FrameHeader($0) })
     {
@@ -193,7 +194,7 @@ private struct DamagedDirectory {
 }
 
 /// A file, and what was done to it.
-private struct DamagedFile {
+private struct CorruptedFile {
   let name: String
   private(set) var bytes: [UInt8]
   private(set) var isDeleted = false
@@ -207,7 +208,7 @@ private struct DamagedFile {
   }
 
   /// - Returns: What was done.
-  mutating func damage(_ generator: inout SeededGenerator) -> String {
+  mutating func corruption(_ generator: inout SeededGenerator) -> String {
     guard !bytes.isEmpty else { return "\(name): nothing" }
     let place = Int.random(in: 0..<bytes.count, using: &generator)
     let kind = Int.random(in: 0..<8, using: &generator)

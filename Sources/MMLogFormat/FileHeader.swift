@@ -1,4 +1,4 @@
-/// Who wrote a file: what the heads of ring and archive have in common.
+/// Who wrote a file: what the file headers of ring and archive have in common.
 public struct SessionIdentity: Equatable, Sendable {
   /// The session.
   public var session: SessionID
@@ -41,49 +41,49 @@ public struct SessionIdentity: Equatable, Sendable {
   fileprivate func encode(
     magic: StaticString, pageSize: UInt32, into out: UnsafeMutableRawBufferPointer
   ) {
-    magic.withUTF8Buffer { out.store(bytes: $0, HeadLayout.magic) }
-    out.store(formatVersion, HeadLayout.version)
-    out.store(UInt32(HeadLayout.size), HeadLayout.headSize)
-    out.store(HeadLayout.byteOrderProbeValue, HeadLayout.byteOrderProbe)
-    out.store(pageSize, HeadLayout.pageSize)
-    out.store(bytes: session.bytes, HeadLayout.session)
-    out.store(bytes: bootID.prefix(16), HeadLayout.bootID)
-    out.store(processID, HeadLayout.processID)
-    out.store(startTime, HeadLayout.startTime)
-    out.store(text: processName, HeadLayout.processName, HeadLayout.processNameSize)
-    out.store(text: hostName, HeadLayout.hostName, HeadLayout.hostNameSize)
-    out.store(text: timeZone, HeadLayout.timeZone, HeadLayout.timeZoneSize)
-    out.store(text: storeName, HeadLayout.storeName, HeadLayout.storeNameSize)
+    magic.withUTF8Buffer { out.store(bytes: $0, FileHeaderLayout.magic) }
+    out.store(formatVersion, FileHeaderLayout.version)
+    out.store(UInt32(FileHeaderLayout.size), FileHeaderLayout.fileHeaderSize)
+    out.store(FileHeaderLayout.byteOrderProbeValue, FileHeaderLayout.byteOrderProbe)
+    out.store(pageSize, FileHeaderLayout.pageSize)
+    out.store(bytes: session.bytes, FileHeaderLayout.session)
+    out.store(bytes: bootID.prefix(16), FileHeaderLayout.bootID)
+    out.store(processID, FileHeaderLayout.processID)
+    out.store(startTime, FileHeaderLayout.startTime)
+    out.store(text: processName, FileHeaderLayout.processName, FileHeaderLayout.processNameSize)
+    out.store(text: hostName, FileHeaderLayout.hostName, FileHeaderLayout.hostNameSize)
+    out.store(text: timeZone, FileHeaderLayout.timeZone, FileHeaderLayout.timeZoneSize)
+    out.store(text: storeName, FileHeaderLayout.storeName, FileHeaderLayout.storeNameSize)
   }
 
   fileprivate init(_ bytes: UnsafeRawBufferPointer) {
-    session = SessionID(bytes, at: HeadLayout.session)
-    bootID = Array(bytes.slice(HeadLayout.bootID, 16))
-    processID = bytes.load(HeadLayout.processID, as: UInt32.self)
-    startTime = bytes.load(HeadLayout.startTime, as: Int64.self)
-    processName = bytes.text(HeadLayout.processName, HeadLayout.processNameSize)
-    hostName = bytes.text(HeadLayout.hostName, HeadLayout.hostNameSize)
-    timeZone = bytes.text(HeadLayout.timeZone, HeadLayout.timeZoneSize)
-    storeName = bytes.text(HeadLayout.storeName, HeadLayout.storeNameSize)
+    session = SessionID(bytes, at: FileHeaderLayout.session)
+    bootID = Array(bytes.slice(FileHeaderLayout.bootID, 16))
+    processID = bytes.load(FileHeaderLayout.processID, as: UInt32.self)
+    startTime = bytes.load(FileHeaderLayout.startTime, as: Int64.self)
+    processName = bytes.text(FileHeaderLayout.processName, FileHeaderLayout.processNameSize)
+    hostName = bytes.text(FileHeaderLayout.hostName, FileHeaderLayout.hostNameSize)
+    timeZone = bytes.text(FileHeaderLayout.timeZone, FileHeaderLayout.timeZoneSize)
+    storeName = bytes.text(FileHeaderLayout.storeName, FileHeaderLayout.storeNameSize)
   }
 }
 
-/// Which kind of mmlog file bytes are, told by their first eight.
+/// Which kind of mmlog file bytes are, known by their first eight.
 package enum FileKind: Sendable {
   case ring
   case archive
 
   package var magic: StaticString {
-    self == .ring ? HeadLayout.ringMagic : HeadLayout.archiveMagic
+    self == .ring ? FileHeaderLayout.ringMagic : FileHeaderLayout.archiveMagic
   }
 
   /// The kind of the file that begins with `bytes`, or nil.
   ///
-  /// One bit of the magic may be wrong: whether it is, the head's check tells.
+  /// One bit of the magic may be wrong: whether it is, the file header's checksum says.
   package init?(_ bytes: UnsafeRawBufferPointer) {
-    if bytes.nearlyStarts(with: HeadLayout.ringMagic) {
+    if bytes.nearlyStarts(with: FileHeaderLayout.ringMagic) {
       self = .ring
-    } else if bytes.nearlyStarts(with: HeadLayout.archiveMagic) {
+    } else if bytes.nearlyStarts(with: FileHeaderLayout.archiveMagic) {
       self = .archive
     } else {
       return nil
@@ -106,19 +106,19 @@ extension UnsafeRawBufferPointer {
   }
 }
 
-/// A head's bytes, checked for what every one must be before any field of it is used.
-private struct CheckedHead {
+/// A file header's bytes, checked for what every one must be before any field of it is used.
+private struct CheckedFileHeader {
   private let bytes: [UInt8]
-  /// Whether one bit was wrong, and was put right.
-  let isMended: Bool
+  /// Whether one bit was wrong, and was corrected.
+  let isCorrected: Bool
 
   init(_ bytes: UnsafeRawBufferPointer, is kind: FileKind) throws(FormatError) {
     guard FileKind(bytes) == kind else { throw .foreign }
-    guard bytes.count >= HeadLayout.size else { throw .truncated }
-    var head = Array(bytes.prefix(HeadLayout.size))
-    isMended = head.withUnsafeMutableBytes { $0.mendHead() }
-    self.bytes = head
-    try read(checkHead)
+    guard bytes.count >= FileHeaderLayout.size else { throw .truncated }
+    var fileHeader = Array(bytes.prefix(FileHeaderLayout.size))
+    isCorrected = fileHeader.withUnsafeMutableBytes { $0.correctFileHeader() }
+    self.bytes = fileHeader
+    try read(checkFileHeader)
   }
 
   /// What `body` makes of the bytes.
@@ -133,36 +133,39 @@ private struct CheckedHead {
   }
 }
 
-private func checkHead(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
-  // Before the check: a newer version may have moved it.
-  guard bytes.load(HeadLayout.version, as: UInt32.self) <= formatVersion else {
+private func checkFileHeader(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
+  // Before the checksum: a newer version may have moved it.
+  guard bytes.load(FileHeaderLayout.version, as: UInt32.self) <= formatVersion else {
     throw .newerFormat
   }
   guard
-    crc32c(bytes.slice(0, HeadLayout.check)) == bytes.load(HeadLayout.check, as: UInt32.self)
-  else { throw .wrongCheck }
-  guard bytes.load(HeadLayout.incompatibleFeatures, as: UInt64.self) == 0 else {
+    crc32c(bytes.slice(0, FileHeaderLayout.checksum))
+      == bytes.load(FileHeaderLayout.checksum, as: UInt32.self)
+  else { throw .wrongChecksum }
+  guard bytes.load(FileHeaderLayout.incompatibleFeatures, as: UInt64.self) == 0 else {
     throw .newerFormat
   }
-  guard bytes.load(HeadLayout.version, as: UInt32.self) == formatVersion else {
+  guard bytes.load(FileHeaderLayout.version, as: UInt32.self) == formatVersion else {
     throw .olderFormat
   }
   guard
-    bytes.load(HeadLayout.headSize, as: UInt32.self) == HeadLayout.size,
-    bytes.load(HeadLayout.byteOrderProbe, as: UInt32.self) == HeadLayout.byteOrderProbeValue
-  else { throw .invalid("head") }
+    bytes.load(FileHeaderLayout.fileHeaderSize, as: UInt32.self) == FileHeaderLayout.size,
+    bytes.load(FileHeaderLayout.byteOrderProbe, as: UInt32.self)
+      == FileHeaderLayout.byteOrderProbeValue
+  else { throw .invalid("file header") }
 }
 
-private func encodeHead(
+private func encodeFileHeader(
   _ kind: FileKind, _ identity: SessionIdentity, pageSize: UInt32,
   specific: (UnsafeMutableRawBufferPointer) -> Void
 ) -> [UInt8] {
-  var bytes = [UInt8](repeating: 0, count: HeadLayout.size)
+  var bytes = [UInt8](repeating: 0, count: FileHeaderLayout.size)
   bytes.withUnsafeMutableBytes { out in
     identity.encode(magic: kind.magic, pageSize: pageSize, into: out)
     specific(out)
     out.store(
-      crc32c(UnsafeRawBufferPointer(out).slice(0, HeadLayout.check)), HeadLayout.check)
+      crc32c(UnsafeRawBufferPointer(out).slice(0, FileHeaderLayout.checksum)),
+      FileHeaderLayout.checksum)
   }
   return bytes
 }
@@ -177,7 +180,7 @@ package struct RingGeometry: Equatable, Sendable {
   package var segmentSize: Int
   package var segmentCount: Int
 
-  /// The geometry of a new ring: dictionary after the head, then the
+  /// The geometry of a new ring: dictionary after the file header, then the
   /// segments' uses, segments at a page's edge after them.
   package init(dictionarySize: Int, segmentSize: Int, segmentCount: Int) {
     dictionaryOffset = RingLayout.dictionary
@@ -216,7 +219,7 @@ package struct RingGeometry: Equatable, Sendable {
       header == SegmentLayout.size, fields[0] >= RingLayout.dictionary,
       fields[0] + fields[1] <= fields[2], fields[1] <= RingLayout.largestDictionary,
       fields[3] > UInt64(SegmentLayout.size), fields[3] <= RingLayout.largestSegment,
-      count > 0, count <= RingLayout.mostSegments, count <= (size - fields[2]) / fields[3],
+      count > 0, count <= RingLayout.maximumSegments, count <= (size - fields[2]) / fields[3],
       uses % 8 == 0, uses >= fields[0] + fields[1], uses <= fields[2],
       count * UInt64(wordSize) <= fields[2] - uses
     else { throw .invalid("geometry") }
@@ -240,8 +243,8 @@ package struct RingGeometry: Equatable, Sendable {
   }
 }
 
-/// What a ring begins with, which never changes: its head, and the table of its areas.
-package struct RingHead: Equatable, Sendable {
+/// What a ring begins with, which never changes: its file header, and the table of its areas.
+package struct RingHeader: Equatable, Sendable {
   package var identity: SessionIdentity
   package var geometry: RingGeometry
   /// Records below this level are flight records: no archive has them before they are captured.
@@ -249,8 +252,8 @@ package struct RingHead: Equatable, Sendable {
   package var areas: RingAreas
   /// What is wrong with the table of the areas, part of a sentence; nil: nothing.
   package let areaProblem: String?
-  /// Whether one bit of the head was wrong when it was read, and was put right.
-  package let isMended: Bool
+  /// Whether one bit of the file header was wrong when it was read, and was corrected.
+  package let isCorrected: Bool
 
   package init(
     identity: SessionIdentity, geometry: RingGeometry, archiveLevel: Level = .trace,
@@ -261,24 +264,24 @@ package struct RingHead: Equatable, Sendable {
     self.archiveLevel = archiveLevel
     self.areas = areas
     areaProblem = nil
-    isMended = false
+    isCorrected = false
   }
 
-  /// The ring's first ``RingLayout/headSize`` bytes.
+  /// The ring's first ``RingLayout/fileHeaderSize`` bytes.
   package func encoded(pageSize: UInt32) -> [UInt8] {
-    encodeHead(.ring, identity, pageSize: pageSize) { out in
+    encodeFileHeader(.ring, identity, pageSize: pageSize) { out in
       geometry.encode(into: out)
       out.store(archiveLevel.rawValue, RingLayout.archiveLevel)
     } + areas.encoded
   }
 
-  /// Reads and checks a head; after that, every offset of its geometry lies within the file size that
-  /// the head states, which the caller compares with the real one, and every area lies before the
-  /// dictionary.
+  /// Reads and checks a file header; after that, every offset of its geometry lies within the file
+  /// size that the file header states, which the caller compares with the real one, and every area
+  /// lies before the dictionary.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
-    let head = try CheckedHead(bytes, is: .ring)
-    isMended = head.isMended
-    (identity, geometry, archiveLevel) = try head.read { (bytes) throws(FormatError) in
+    let fileHeader = try CheckedFileHeader(bytes, is: .ring)
+    isCorrected = fileHeader.isCorrected
+    (identity, geometry, archiveLevel) = try fileHeader.read { (bytes) throws(FormatError) in
       (
         SessionIdentity(bytes), try RingGeometry(checking: bytes),
         Level(fromFile: bytes[RingLayout.archiveLevel])
@@ -288,15 +291,15 @@ package struct RingHead: Equatable, Sendable {
   }
 }
 
-/// The head of an archive.
-package struct ArchiveHead: Equatable, Sendable {
+/// The header of an archive.
+package struct ArchiveHeader: Equatable, Sendable {
   package var identity: SessionIdentity
   /// Counts the session's archives from 1.
   package var number: UInt32
   /// When it was begun, in nanoseconds since 1970.
   package var created: Int64
-  /// Whether one bit of it was wrong when it was read, and was put right.
-  package let isMended: Bool
+  /// Whether one bit of it was wrong when it was read, and was corrected.
+  package let isCorrected: Bool
 
   /// Which archive it begins.
   package var id: ArchiveID { ArchiveID(session: identity.session, number: number) }
@@ -305,20 +308,20 @@ package struct ArchiveHead: Equatable, Sendable {
     self.identity = identity
     self.number = number
     self.created = created
-    isMended = false
+    isCorrected = false
   }
 
   package func encoded(pageSize: UInt32) -> [UInt8] {
-    encodeHead(.archive, identity, pageSize: pageSize) { out in
+    encodeFileHeader(.archive, identity, pageSize: pageSize) { out in
       out.store(number, ArchiveLayout.number)
       out.store(created, ArchiveLayout.created)
     }
   }
 
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
-    let head = try CheckedHead(bytes, is: .archive)
-    isMended = head.isMended
-    (identity, number, created) = try head.read { (bytes) throws(FormatError) in
+    let fileHeader = try CheckedFileHeader(bytes, is: .archive)
+    isCorrected = fileHeader.isCorrected
+    (identity, number, created) = try fileHeader.read { (bytes) throws(FormatError) in
       (
         SessionIdentity(bytes), bytes.load(ArchiveLayout.number, as: UInt32.self),
         bytes.load(ArchiveLayout.created, as: Int64.self)

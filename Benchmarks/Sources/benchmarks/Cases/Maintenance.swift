@@ -3,9 +3,9 @@ import Foundation
 import Glibc
 import MMLog
 
-/// What closing and keeping archives costs: log calls while archives are closed again and again, a roll itself, and a directory with very
-/// many archives.
-struct Keeping {
+/// What closing and maintaining archives costs: log calls while archives are closed again and
+/// again, a roll itself, and a directory with very many archives.
+struct Maintenance {
   private let settings: Settings
   init(_ settings: Settings) { self.settings = settings }
 
@@ -66,7 +66,8 @@ struct Keeping {
 
   /// Closes archives on a thread of its own.
   ///
-  /// Proof of `@unchecked Sendable`: `isOver` is touched by atomic operations only; `count` by the thread, and by others once it is joined.
+  /// Proof of `@unchecked Sendable`: `isOver` is touched by atomic operations only; `count` by the
+  /// thread, and by others once it is joined.
   private final class Roller: @unchecked Sendable {
     private let store: LogStore
     private let isOver = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
@@ -97,7 +98,7 @@ struct Keeping {
 
     private func run() {
       while harness_load_acquire(isOver) == 0 {
-        usleep(Keeping.pause)
+        usleep(Maintenance.pause)
         if let archive = try? store.rotate(within: .seconds(60)), archive.isSealed { count += 1 }
       }
     }
@@ -105,7 +106,8 @@ struct Keeping {
 
   // MARK: - A roll itself
 
-  /// What it takes from the request to the answer when nothing is left to be written but the archive's end.
+  /// What it takes from the request to the answer when nothing is left to be written but the
+  /// archive's end.
   private func rolls() throws -> Table {
     var table = Table(
       "rolls", "Closing an archive into which everything is written already: milliseconds",
@@ -130,7 +132,7 @@ struct Keeping {
         name,
         [
           .number(times.median, digits: 2), .number(sorted[sorted.count * 9 / 10], digits: 2),
-          .number(times.greatest, digits: 2),
+          .number(times.maximum, digits: 2),
         ])
     }
     return table
@@ -144,7 +146,7 @@ struct Keeping {
     try make(count, in: folder)
     var table = Table(
       "many", "A directory with \(decimal(Double(count), 0)) archives: seconds", columns: ["once"],
-      note: "Closing comes while the archives are looked at for the first time.")
+      note: "Closing comes while the archives are inspected for the first time.")
     var configuration = LogStore.Configuration()
     configuration.retention = .unlimited
     func add(_ name: String, _ body: () throws -> Void) rethrows {
@@ -157,7 +159,7 @@ struct Keeping {
     var store = try open()
     try add("closing") { try store.close() }
     try add("start") { store = try open() }
-    try add("first look at all") { try store.applyRetention(within: .seconds(600)) }
+    try add("first scan of all") { try store.applyRetention(within: .seconds(600)) }
     try add("listing") { _ = try store.archives() }
     try add("applying limits that hold") { try store.applyRetention(within: .seconds(600)) }
     var retention = Retention.unlimited

@@ -5,7 +5,7 @@ import MMLogTestFiles
 import Testing
 
 /// What may happen to a file.
-private func damage(_ bytes: inout [UInt8], _ generator: inout SeededGenerator) {
+private func corruption(_ bytes: inout [UInt8], _ generator: inout SeededGenerator) {
   guard !bytes.isEmpty else { return }
   let place = Int.random(in: 0..<bytes.count, using: &generator)
   switch Int.random(in: 0..<6, using: &generator) {
@@ -41,20 +41,20 @@ private func busyLog() -> TestLog {
   return log
 }
 
-@Suite struct RandomDamageTests {
-  /// The seed of every round is told where it fails.
+@Suite struct RandomCorruptionTests {
+  /// The seed of every round is reported where it fails.
   @Test(arguments: 0..<4) func nothingWrongIsEverGiven(part: Int) {
     let log = busyLog()
     let whole = log.read()
     let (ring, archives) = (log.ring, log.archives)
     let known = Set(whole.messages)
-    #expect(whole.damage.isEmpty && known.count == 44 && whole.messages.count == 44)
+    #expect(whole.corruption.isEmpty && known.count == 44 && whole.messages.count == 44)
     for seed in (part * 150)..<(part * 150 + 150) {
       var generator = SeededGenerator(seed: UInt64(seed))
       (log.ring, log.archives) = (ring, archives)
       for _ in 0..<Int.random(in: 1...4, using: &generator) {
-        if Bool.random(using: &generator) { damage(&log.ring, &generator) }
-        if Bool.random(using: &generator) { damage(&log.archives[0], &generator) }
+        if Bool.random(using: &generator) { corruption(&log.ring, &generator) }
+        if Bool.random(using: &generator) { corruption(&log.archives[0], &generator) }
       }
       check(log.read(), known, seed)
     }
@@ -66,9 +66,9 @@ private func busyLog() -> TestLog {
     #expect(Set(messages).count == messages.count, "seed \(seed): a record came twice")
     // What is zeroed at the end of a segment looks as if it had never been written.
     let lost = known.subtracting(messages).subtracting((36..<40).map { "record \($0)" })
-    let isTold =
-      !reading.damage.isEmpty || !reading.unreadable.isEmpty || !reading.unfinished.isEmpty
-    #expect(lost.isEmpty || isTold, "seed \(seed): \(lost)")
+    let isReported =
+      !reading.corruption.isEmpty || !reading.unreadable.isEmpty || !reading.unfinished.isEmpty
+    #expect(lost.isEmpty || isReported, "seed \(seed): \(lost)")
   }
 
   @Test func garbageIsRefused() {
@@ -78,11 +78,11 @@ private func busyLog() -> TestLog {
     folder.put("empty.mmlog", [])
     folder.put("short.mmlog", Array("MMLOGARC".utf8))
     let reading = Reading([folder.path])
-    #expect(reading.unreadable.map(\.code) == [.foreignFile, .foreignFile, .damagedFile])
+    #expect(reading.unreadable.map(\.code) == [.foreignFile, .foreignFile, .corruptedFile])
     #expect(reading.trace.isEmpty)
   }
 
-  @Test func whatIsNotThereIsToldOnce() {
+  @Test func whatIsNotThereIsReportedOnce() {
     let folder = TemporaryDirectory()
     #expect(Reading([folder("nothing")]).unreadable.map(\.systemErrorNumber) == [2])
     #expect(Reading([folder.path]).unreadable.count == 1)

@@ -5,8 +5,8 @@ import MMLogStorage
 import MMLogSystem
 import Testing
 
-/// Rotation, retention and hand-off, as a service sees them.
-@Suite(.timeLimit(.minutes(2))) struct KeepingTests {
+/// Rotation, retention and uploads, as a service sees them.
+@Suite(.timeLimit(.minutes(2))) struct MaintenanceTests {
   /// The next event for which `pick` gives something.
   private func next<Result>(
     _ events: AsyncStream<LogEvent>, _ pick: (LogEvent) -> Result?
@@ -75,7 +75,7 @@ import Testing
     #expect(try test.folder.names() == [])
   }
 
-  @Test func anArchiveExceedsItsSizeByAFrameAndItsIndexAtMost() throws {
+  @Test func anArchiveExceedsItsSizeByAFrameAndItsIndexOnly() throws {
     let test = try TestStore { $0.archiveSize = 32 << 10 }
     for _ in 0..<40_000 { test.log.info("\(UInt64.random(in: 0 ... .max))") }
     try test.store.close()
@@ -127,12 +127,13 @@ import Testing
 
   @Test func limitsAreAppliedAgainAndAgainWithoutAnyOtherReason() async throws {
     let test = try TestStore {
-      $0.keepingInterval = .milliseconds(5)
+      $0.maintenanceInterval = .milliseconds(5)
       $0.retention.age = .seconds(1)
     }
     let events = test.store.events
     let archive = try await roll(test)
-    // Nothing happens until it is too old, and then only the keeper's own look can find that.
+    // Nothing happens until it is too old, and then only the maintenance thread's own scan can find
+    // that.
     for await event in events {
       guard case .deleted(let deleted, let rule) = event else { continue }
       #expect(deleted.path == archive.path && rule == .age)
@@ -163,13 +164,13 @@ import Testing
     var archives: [ArchiveInfo] = []
     for index in 0..<5 { archives.append(try await roll(test, "\(index)")) }
     try test.store.markUploaded(archives[3])
-    try test.store.hold(archives[0], because: "incident 7")
+    try test.store.pin(archives[0], because: "incident 7")
     var retention = test.store.retention
     retention.count = 3
     try test.store.setRetention(retention)
     try test.store.applyRetention()
     #expect(try test.store.archives().map(\.number) == [1, 3, 5])
-    try test.store.release(archives[0])
+    try test.store.unpin(archives[0])
     retention.count = 1
     try test.store.setRetention(retention)
     try test.store.applyRetention()
@@ -227,7 +228,7 @@ import Testing
   }
 
   #if DEBUG
-    @Test func whatCannotBeDeletedIsToldOnceAndTriedAgain() async throws {
+    @Test func whatCannotBeDeletedIsReportedOnceAndTriedAgain() async throws {
       let test = try TestStore { $0.retention.count = 1 }
       let first = try await roll(test, "first")
       for call in [SystemCall.renameat, .unlinkat] {
@@ -240,17 +241,17 @@ import Testing
       try test.store.applyRetention()
       #expect(try test.store.archives().map(\.number) == [2])
       try test.store.close()
-      var told: [String] = []
+      var reported: [String] = []
       for await event in events {
-        if case .notDeleted(let archive, _) = event { told.append("not \(archive.number)") }
-        if case .deleted(let archive, _) = event { told.append("\(archive.number)") }
+        if case .notDeleted(let archive, _) = event { reported.append("not \(archive.number)") }
+        if case .deleted(let archive, _) = event { reported.append("\(archive.number)") }
       }
-      #expect(told == ["not 1", "1"])
+      #expect(reported == ["not 1", "1"])
     }
   #endif
 
   #if DEBUG
-    @Test func anArchiveThatCannotBeReadIsToldOnce() async throws {
+    @Test func anArchiveThatCannotBeReadIsReportedOnce() async throws {
       let test = try TestStore()
       let first = try await roll(test)
       try await roll(test)
@@ -259,22 +260,23 @@ import Testing
       ForcedFault.force(.fstatat, errno: EIO, times: 1, under: first.path)
       #expect(try test.store.archives().count == 1)
       #expect(try test.store.archives().count == 2)
-      // So that it is looked at again.
-      try test.store.hold(first)
+      // So that it is inspected again.
+      try test.store.pin(first)
       ForcedFault.force(.openat, errno: EIO, times: 3, under: first.path)
       ForcedFault.force(.fstatat, errno: EIO, times: 1, under: first.path)
       for _ in 0..<4 { try test.store.applyRetention() }
       #expect(try test.store.archives().count == 2)
       try test.store.close()
-      var told: [LogError] = []
-      for await event in events { if case .failed(let error) = event { told.append(error) } }
+      var reported: [LogError] = []
+      for await event in events { if case .failed(let error) = event { reported.append(error) } }
       #expect(
-        told.map(\.path) == [first.path, first.path], "once by the listing, once by the keeper")
+        reported.map(\.path) == [first.path, first.path],
+        "once by the listing, once by the maintenance thread")
     }
   #endif
 
   #if DEBUG
-    @Test func freeSpaceThatNobodyCanTellIsToldOnceAndOtherLimitsHold() async throws {
+    @Test func unknownFreeSpaceIsReportedOnceAndOtherLimitsHold() async throws {
       let test = try TestStore { $0.retention.count = 1 }
       try await roll(test)
       try test.store.applyRetention()
@@ -284,9 +286,9 @@ import Testing
       for _ in 0..<3 { try test.store.applyRetention() }
       #expect(try test.store.archives().map(\.number) == [2])
       try test.store.close()
-      var told: [LogError] = []
-      for await event in events { if case .failed(let error) = event { told.append(error) } }
-      #expect(told.map(\.systemErrorNumber) == [EIO])
+      var reported: [LogError] = []
+      for await event in events { if case .failed(let error) = event { reported.append(error) } }
+      #expect(reported.map(\.systemErrorNumber) == [EIO])
     }
   #endif
 
@@ -297,25 +299,26 @@ import Testing
     let archive = try await roll(test)
     try await roll(test)
     let other = try LogStore(directory: test.folder.path, name: "test")
-    let lease = try #require(try test.store.claim(archive, by: "a", for: .seconds(60)))
-    #expect(try other.claim(archive, by: "b", for: .seconds(60)) == nil)
-    #expect(try test.store.claim(archive, by: "a", for: .seconds(90)) != nil, "renewed")
-    try other.giveUp(UploadClaim.of("b"), on: archive)
-    #expect(try other.claim(archive, by: "b", for: .seconds(60)) == nil, "a's, still")
-    try test.store.giveUp(lease, on: archive)
-    #expect(try other.claim(archive, by: "b", for: .zero) != nil)
-    #expect(try test.store.claim(archive, by: "a", for: .seconds(60)) != nil, "b's has ended")
+    let lease = try #require(try test.store.acquireLease(on: archive, by: "a", for: .seconds(60)))
+    #expect(try other.acquireLease(on: archive, by: "b", for: .seconds(60)) == nil)
+    #expect(try test.store.acquireLease(on: archive, by: "a", for: .seconds(90)) != nil, "renewed")
+    try other.release(UploadLease.of("b"), on: archive)
+    #expect(try other.acquireLease(on: archive, by: "b", for: .seconds(60)) == nil, "a's, still")
+    try test.store.release(lease, on: archive)
+    #expect(try other.acquireLease(on: archive, by: "b", for: .zero) != nil)
+    #expect(
+      try test.store.acquireLease(on: archive, by: "a", for: .seconds(60)) != nil, "b's has ended")
     #expect(try other.needingUpload().map(\.number) == [1, 2])
     try test.store.markUploaded(archive)
     #expect(try other.needingUpload().map(\.number) == [2])
     #expect(try other.uploaded().map(\.number) == [1])
-    #expect(try other.claim(archive, by: "b", for: .seconds(60)) == nil, "sent already")
+    #expect(try other.acquireLease(on: archive, by: "b", for: .seconds(60)) == nil, "sent already")
     try other.unmarkUploaded(archive)
     #expect(try test.store.removeUploaded([archive]).isEmpty)
     try other.markUploaded(archive)
-    try other.hold(archive)
+    try other.pin(archive)
     #expect(try test.store.removeUploaded([archive]).isEmpty)
-    try other.release(archive)
+    try other.unpin(archive)
     #expect(try test.store.removeUploaded([archive]).map(\.number) == [1])
     let gone = logError { try other.markUploaded(archive) }
     #expect(gone?.code == .missingArchive)
@@ -323,7 +326,7 @@ import Testing
     try test.store.close()
   }
 
-  @Test func bytesAreCountedAndThresholdsToldOncePerCrossing() async throws {
+  @Test func bytesAreCountedAndThresholdsReportedOncePerCrossing() async throws {
     let test = try TestStore { $0.pendingThreshold = 1 }
     let events = test.store.events
     let first = try await roll(test)
@@ -337,18 +340,19 @@ import Testing
     try await roll(test)
     try test.store.applyRetention()
     try test.store.close()
-    var told = 0
-    for await event in events { if case .pendingReached = event { told += 1 } }
-    #expect(told == 2)
+    var reported = 0
+    for await event in events { if case .pendingReached = event { reported += 1 } }
+    #expect(reported == 2)
   }
 
   // MARK: - Observers
 
-  /// Keeps archives whose number is in a set, remembers what it is told, and may do something at each event.
+  /// Keeps archives whose number is in a set, remembers what it is notified of, and may do
+  /// something at each event.
   private final class Observer: LogStoreObserver {
     let kept: Set<UInt32>
     let body: @Sendable (LogEvent) -> Void
-    let told = Guarded<[String]>([])
+    let reported = Guarded<[String]>([])
 
     init(keeping kept: Set<UInt32> = [], _ body: @escaping @Sendable (LogEvent) -> Void = { _ in })
     {
@@ -356,7 +360,7 @@ import Testing
     }
 
     func handle(_ event: LogEvent) {
-      told.withLock { $0.append("\(event)") }
+      reported.withLock { $0.append("\(event)") }
       body(event)
     }
 
@@ -460,14 +464,14 @@ import Testing
     }
   }
 
-  @Test func anArchiveTakenAwayFromAnIdleLogIsToldWhenItsTimeHasCome() async throws {
+  @Test func anArchiveTakenAwayFromAnIdleLogIsReportedWhenItsTimeHasCome() async throws {
     let test = try TestStore { $0.rotation.age = .seconds(1) }
     let events = test.store.events
     test.log.info("alone")
     try test.store.flush(.archive)
     let name = try #require(try test.folder.names(ending: ".mmlog").first)
     unlink(test.folder(name))
-    let isTold = try await next(events) { event -> Bool? in
+    let isReported = try await next(events) { event -> Bool? in
       switch event {
       case .takenAway(let path): path == test.folder(name)
       // It could not have been closed in time by whoever ran so late.
@@ -475,7 +479,7 @@ import Testing
       default: nil
       }
     }
-    #expect(isTold)
+    #expect(isReported)
     try test.store.close()
   }
 
@@ -493,7 +497,7 @@ import Testing
       rename(folder("logs"), folder("old"))
     }
     log.info("second")
-    // The ring is looked after once a second.
+    // The ring is checked once a second.
     _ = try await next(events) { event in
       if case .resumed = event { true } else { nil }
     }
@@ -506,9 +510,9 @@ import Testing
   }
 }
 
-extension UploadClaim {
+extension UploadLease {
   /// A lease that somebody else has made up.
-  fileprivate static func of(_ owner: String) -> UploadClaim {
-    UploadClaim(owner: owner, expiry: 0)
+  fileprivate static func of(_ owner: String) -> UploadLease {
+    UploadLease(owner: owner, expiry: 0)
   }
 }
