@@ -323,6 +323,22 @@ import Testing
     #expect(reader.unreadable.first?.message.contains("archive 2 of session") == true)
   }
 
+  /// Its frames say whose they are.
+  @Test func anArchiveUnderABlockOfARingIsRead() throws {
+    let log = TestLog()
+    for index in 0..<3 {
+      log.write("record \(index)", ticks: UInt64(index))
+      log.archive()
+    }
+    let frames = try ArchiveFileFrame.all(log.archives[0])
+    let block = max(RingLayout.fileHeaderSize, frames[1].offset)
+    log.archives[0].replaceSubrange(0..<block, with: log.ring.prefix(block))
+    let archive = log.folder.put("archive.mmlog", log.archives[0])
+    let reading = Reading([archive])
+    #expect(!reading.corruption.isEmpty)
+    #expect(reading.messages.contains("record 2"))
+  }
+
   @Test func aRingThatSaysItIsAnotherIsReportedAndTheOtherIsRead() throws {
     let (log, other) = (TestLog(), TestLog(session: 2))
     for log in [log, other] { log.write("record", ticks: 1) }

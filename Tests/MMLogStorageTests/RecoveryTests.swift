@@ -102,6 +102,39 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
+  /// The process lived on when the machine did: a zero word is where its records end, but for blocks
+  /// that were overwritten.
+  @Test func whatReadersFindBehindOverwrittenBytesIsRecovered() throws {
+    let log = TestLog(bootID: Host.bootID())
+    log.write("a", ticks: 1)
+    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
+    log.write("c", ticks: 3)
+    log.put([UInt8](repeating: 0, count: place.count), at: place.lowerBound)
+    log.save()
+    let before = readHere([log.folder.path])
+    #expect(before.records.map(\.message) == ["a", "c"])
+    #expect(try recover(in: log.folder).sessions.map(\.recordCount) == [2])
+    #expect(readHere([log.folder.path]).records == before.records)
+  }
+
+  /// The archive stands behind another session's, whose name the ring does not have any more.
+  @Test func recordsAreNotArchivedTwiceIfTheRingNamesAnotherFile() throws {
+    writeOverlap()
+    let other = TestLog(session: 2)
+    other.write("other", ticks: 1)
+    other.archive()
+    other.close()
+    log.store(1, at: RingLayout.newestArchive)
+    log.put([UInt8](repeating: 0xA5, count: ArchiveIDLayout.size), at: RingLayout.resumed)
+    let archive = log.archives.removeFirst()
+    for name in names { try Directory.open(log.folder.path).remove(name) }
+    log.save()
+    log.folder.put(
+      "test-20251121T090000Z-\(other.identity.session)-000001.mmlog", other.archives[0] + archive)
+    #expect(try recover().sessions.map(\.recordCount) == [20])
+    #expect(messages().sorted() == (["other"] + (0..<40).map { "record \($0)" }).sorted())
+  }
+
   @Test func theNewestArchiveIsNotedWhereTheTableOfAreasSays() throws {
     var areas = RingAreas.usual
     areas.sessionState = 8024..<8088
