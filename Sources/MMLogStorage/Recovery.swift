@@ -281,10 +281,10 @@ package struct Recovery: ~Copyable {
         isAnyUnreadable = isAnyUnreadable || isWanted
       }
     }
-    // The newest one is gone, or the ring is corrupted where it says behind which archive it is.
-    let newest = image.newestArchive
-    if image.isStateLost
-      || newest > 0 && !archives.contains(where: { $0.fileHeader.number == newest })
+    // The newest one is gone, or the ring is corrupted where it says which one it is, and behind which
+    // archive.
+    if !archives.contains(where: { $0.fileHeader.number == image.newestArchive }),
+      image.mayHaveArchives
     {
       for name in others { archives += try ownArchives(name, in: directory) ?? [] }
     }

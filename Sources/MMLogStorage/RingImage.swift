@@ -144,6 +144,12 @@ package final class RingImage {
     }
   }
 
+  /// Whether anything says that the session has archives.
+  package var mayHaveArchives: Bool {
+    isStateLost || newestArchive > 0
+      || segments.contains { $0.header.drained > SegmentLayout.size }
+  }
+
   /// Whether the newest archive may have been sealed, so that a limit may have deleted it.
   package var mayNewestBeSealed: Bool { newestFrames & SessionStateLayout.mayBeSealed != 0 }
 

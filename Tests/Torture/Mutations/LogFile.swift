@@ -1,5 +1,4 @@
 import MMLogFormat
-import MMLogSystem
 
 /// A file of a log, in memory.
 struct LogFile: Sendable {
@@ -32,12 +31,6 @@ struct LogFile: Sendable {
   var frames: [FilePart] { parts.filter(\.isFrame) }
   var fileHeaders: [FilePart] { parts.filter { $0.kind == .fileHeader } }
   var trailers: [FilePart] { parts.filter { $0.kind == .trailer } }
-
-  /// Whether it is a ring, and the machine was started anew since.
-  var isOfOtherBoot: Bool {
-    isRing
-      && !bytes[FileHeaderLayout.bootID..<FileHeaderLayout.bootID + 16].elementsEqual(Host.bootID())
-  }
 
   func has(_ session: SessionID) -> Bool { sections.contains { $0.session == session } }
 }

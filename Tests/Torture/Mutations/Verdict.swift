@@ -201,17 +201,18 @@ struct Verdict {
     }
     // A ring may have one still, of which later archives say that it is archived. Of one with
     // fragments in several files, no file alone gives it.
-    let isRemoved = missing.allSatisfy { number in
-      let files = scene.records[number].files
-      let archives = files.filter { !scene.files[$0].isRing }
-      return files.isEmpty || !archives.isEmpty && removed.contains(contentsOf: archives)
-    }
-    if isRemoved, let oldest = numbers(session, kept.map(\.origin)).min(),
+    var left = missing
+    if let oldest = numbers(session, kept.map(\.origin)).min(),
       oldest > numbers(session, removed).max() ?? 0
     {
-      return .asRetained
+      left.removeAll { number in
+        let files = scene.records[number].files
+        let archives = files.filter { !scene.files[$0].isRing }
+        return files.isEmpty || !archives.isEmpty && removed.contains(contentsOf: archives)
+      }
+      if left.isEmpty { return .asRetained }
     }
-    let isOlder = missing.allSatisfy { isOlderState(scene.records[$0]) }
+    let isOlder = left.allSatisfy { isOlderState(scene.records[$0]) }
     // Of a closed one somebody knows. Of one whose end is not known, it is always reported that its
     // last records may be missing.
     let isClosed = found.endings[session]?.how == .closed
@@ -252,8 +253,8 @@ struct Verdict {
       found.session == mine.session && found.ticks > mine.ticks
         && (isInArchive || found.thread == mine.thread && found.isFlight == mine.isFlight)
     }
-    // What the ring of a machine that went down says of its flight records is not believed.
-    let isUnproved = mine.isFlight && record.files.allSatisfy { scene.files[$0].isOfOtherBoot }
+    // Flight records have no numbers: nobody misses one of a segment that is as it was before.
+    let isUnproved = mine.isFlight && record.files.allSatisfy { scene.files[$0].isRing }
     return (isUnproved || !hasLater) && record.files.allSatisfy { isGone(record, from: $0) }
   }
 
