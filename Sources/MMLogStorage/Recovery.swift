@@ -180,7 +180,9 @@ package struct Recovery: ~Copyable {
   private func run(_ directory: borrowing Directory) throws -> RecoveredSession {
     try removeUnfinished(directory)
     TestPoint.reach(.recoveryUnfinishedRemoved)
-    let (archives, isAnyUnreadable) = try archives(in: directory)
+    let (found, isAnyUnreadable) = try archives(in: directory)
+    // Readers believe one of each number: what is only in another has to be archived.
+    let archives = ArchiveFile.read(of: found)
     var coverage = Coverage()
     for archive in archives { coverage.add(archive) }
     if isAnyUnreadable { coverage.distrust() }
@@ -189,7 +191,8 @@ package struct Recovery: ~Copyable {
     try dropCorrupted(archives, &coverage)
     coverage.settle()
     let lost = archives.last.flatMap { image.lostFrame($0.tail, coverage) }
-    let series = try series(archives, isCut: lostEnd != nil, directory)
+    let isTwice = found.count(where: { $0.fileHeader.id == archives.last?.fileHeader.id }) > 1
+    let series = try series(archives, goesOn: lostEnd == nil && !isTwice, directory)
     var sealed: Set<String> = []
     series.report = { if case .closed(let path, _) = $0 { sealed.insert(path) } }
     var noted = image.newestArchive
@@ -253,7 +256,7 @@ package struct Recovery: ~Copyable {
     return min(max(newest, image.newestArchive), UInt32.max - (1 << 20))
   }
 
-  /// The session's archives, by rising number, and whether one is corrupted so far that nothing of
+  /// The session's archives, copies too, and whether one is corrupted so far that nothing of
   /// it can be read: it is left as it is. One that may have been planted has nothing of the
   /// session's, whatever it says.
   ///
@@ -288,8 +291,7 @@ package struct Recovery: ~Copyable {
     {
       for name in others { archives += try ownArchives(name, in: directory) ?? [] }
     }
-    // Readers believe one of each number: what is only in another has to be archived.
-    return (ArchiveFile.read(of: archives), isAnyUnreadable)
+    return (archives, isAnyUnreadable)
   }
 
   /// The session's archives in a file; nil if nothing of the file can be read.
@@ -370,16 +372,14 @@ package struct Recovery: ~Copyable {
 
   /// The session's archives, to be gone on with.
   ///
-  /// - Parameter isCut: Whether the newest lacks frames that the ring says it had.
+  /// - Parameter goesOn: Whether records may go behind those of the newest. They may not if it is
+  ///   there twice: the other has its next ordinals, too. Nor if it was cut: it keeps its end, so that
+  ///   everybody sees it.
   private func series(
-    _ archives: [ArchiveFile], isCut: Bool, _ directory: borrowing Directory
+    _ archives: [ArchiveFile], goesOn: Bool, _ directory: borrowing Directory
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
-    // One that is there twice is not gone on with: the other has its next ordinals, too. One that
-    // was cut keeps its end, so that everybody sees it.
-    if !isCut, let last = archives.last, !last.isClosed, last.isLast, last.isSound,
-      archives.count(where: { $0.fileHeader.id == last.fileHeader.id }) == 1
-    {
+    if goesOn, let last = archives.last, !last.isClosed, last.isLast, last.isSound {
       let name = String(last.path.split(separator: "/").last ?? "")
       let file = try LockedFile { () throws(SystemError) in
         try directory.openFile(name, [.read, .write])

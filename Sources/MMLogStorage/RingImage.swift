@@ -22,7 +22,7 @@ package final class RingImage {
   /// False if the process died, or is alive.
   package let isClosedCleanly: Bool
   /// Whether nothing can be known of the session's state.
-  package let isStateLost: Bool
+  private let isStateLost: Bool
   /// The number of the newest archive that was begun, whether or not it still is there; 0 if there
   /// was none.
   package let newestArchive: UInt32

@@ -12,11 +12,14 @@ package enum Host {
 
   /// The UUID that the kernel gave to this boot; zeros if it cannot be read:
   /// /proc/sys/kernel/random/boot_id.
-  package static func bootID() -> [UInt8] {
+  package static func bootID() -> [UInt8] { currentBootID }
+
+  /// Read once: no process outlives a boot.
+  private static let currentBootID: [UInt8] = {
     let digits = contents(of: "/proc/sys/kernel/random/boot_id").compactMap(\.hexDigitValue)
     if digits.count != 32 { return [UInt8](repeating: 0, count: 16) }
     return stride(from: 0, to: 32, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
-  }
+  }()
 
   /// The local time zone's name, such as `Europe/Berlin`: the variable TZ, else where
   /// /etc/localtime points to, else /etc/timezone, else `UTC`.

@@ -10,8 +10,8 @@ extension FileKind {
   init?(of file: borrowing File) throws(SystemError) {
     let start = try file.bytes(at: 0, count: Self.size)
     guard let kind = start.withUnsafeBytes({ FileKind($0, named: file.path) }) else { return nil }
-    let isArchive = try Self.isOverwrittenArchive(file)
-    self = isArchive ? .archive : kind
+    self = kind
+    if kind == .ring, try Self.isOverwrittenArchive(file) { self = .archive }
   }
 
   /// Whether an archive, as its name says, begins with a block of a ring: the file is shorter than
