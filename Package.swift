@@ -32,7 +32,7 @@ let package = Package(
     .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogSystem"]),
     .target(
       name: "MMLog", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLog"],
-      exclude: ["Ring/Handoff.pml", "Store/Closing.pml"]),
+      exclude: ["Drain/Handoff.pml", "Store/Closing.pml"]),
     .target(
       name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"],
       resources: ["html", "css", "js"].map { .embedInCode("Output/Report/report.\($0)") }),

@@ -49,7 +49,7 @@ extension LogStore {
   /// Makes every store of the process close its archive and go on in a new one within a second, by
   /// path: what has that path then. For a handler of `SIGHUP`, from programs that rename logs.
   /// Async-signal-safe.
-  public static func reopenAll() { Reopening.request() }
+  public static func reopenAll() { ProcessRequests.reopen() }
 
   // MARK: - Retention
 

@@ -53,7 +53,7 @@ extension LogStore {
   ///
   /// signal(SIGUSR1) { _ in LogStore.captureAll() }
   /// ```
-  public static func captureAll() { CaptureSignal.request() }
+  public static func captureAll() { ProcessRequests.capture() }
 
   /// What has become of the flight records since the present ring was made. Any thread.
   public var flightCounts: FlightCounts { core.flightCounts }

@@ -85,7 +85,7 @@ final class Ring: @unchecked Sendable {
     space = SpaceSignal()
     newestPair = Guarded(firstPair)
     if containsFaults {
-      containment = FaultContainment(base, count: geometry.fileSize, waking: space.requestWord)
+      containment = FaultContainment(base, count: geometry.fileSize, waking: space.requests.futex)
     }
     if recordsCrashes { crashPlace = CrashPlace(at: base + RingLayout.crash) }
     endingPlace = EndingPlace(at: base + RingLayout.ending)

@@ -156,12 +156,13 @@ final class StoreCore: @unchecked Sendable {
       maintenance.begin(identity.session)
       let drainer = Drainer(
         session, series, events, LevelControl(ring, labels, events), configuration, settings,
-        lossesWithoutRing, counters
-      ) { maintenance.archiveClosed($0) }
-      try drainer.start(
-        first: { [self] in if let old { retire(old) } },
-        survived: { [self] in noteSurvivedSignals(of: session, waits: false) },
-        ringIsLost: { [self] in replaceSession(session, because: $0) })
+        lossesWithoutRing, counters,
+        Drainer.Callbacks(
+          began: { [self] in if let old { retire(old) } },
+          survivedSignal: { [self] in noteSurvivedSignals(of: session, waits: false) },
+          lostRing: { [self] in replaceSession(session, because: $0) },
+          sealedArchive: { maintenance.archiveClosed($0) }))
+      try drainer.start()
       labels.register(in: session)
       ring.take(lossesWithoutRing)
       return Open(session: session, drainer: drainer)

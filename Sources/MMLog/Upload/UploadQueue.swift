@@ -39,16 +39,17 @@ final class UploadQueue: Sendable {
   private let catalog: Catalog
   private let crashed: Set<SessionID>
   private let state = Guarded(State())
-  /// What the maintenance thread waits for.
-  private let calls: EventCount
+  /// Makes the maintenance thread serve it soon.
+  private let wake: @Sendable () -> Void
 
   /// - Parameters:
   ///   - crashed: Sessions that were recovered.
-  ///   - calls: What has the maintenance thread serve it.
+  ///   - wake: Makes the maintenance thread serve it soon.
   init(
-    _ catalog: Catalog, _ events: EventHub, crashed: Set<SessionID>, calls: EventCount
+    _ catalog: Catalog, _ events: EventHub, crashed: Set<SessionID>,
+    wake: @escaping @Sendable () -> Void
   ) {
-    (self.catalog, self.events, self.crashed, self.calls) = (catalog, events, crashed, calls)
+    (self.catalog, self.events, self.crashed, self.wake) = (catalog, events, crashed, wake)
   }
 
   // MARK: - Asking
@@ -72,7 +73,7 @@ final class UploadQueue: Sendable {
       return state.isOver
     }
     if isOver { return request.answer.resume(returning: nil) }
-    calls.advance()
+    wake()
   }
 
   private func cancel(_ key: Int) {
@@ -116,7 +117,7 @@ final class UploadQueue: Sendable {
       if !state.isOver { state.jobs.append(job) }
       return state.isOver
     }
-    if isOver { job() } else { calls.advance() }
+    if isOver { job() } else { wake() }
   }
 
   // MARK: - Serving, by the maintenance thread

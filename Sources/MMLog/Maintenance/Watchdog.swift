@@ -1,4 +1,5 @@
 import MMLogSystem
+import Synchronization
 
 /// Reports when the drainer stands still, as it does in a system call as long as a file system is
 /// frozen.
@@ -9,9 +10,8 @@ final class Watchdog: Sendable {
   private let counters: DrainCounters
   private let events: EventHub
   private let limit: Duration
-  private let thread = Guarded<Thread?>(nil)
-  /// Counts requests to end.
-  private let stops = EventCount()
+  private let worker = Worker("mmlog-watchdog")
+  private let wasStalled = Atomic<Bool>(false)
 
   /// - Parameter limit: How long the drainer may give no sign of life.
   init(_ counters: DrainCounters, _ events: EventHub, after limit: Duration) {
@@ -20,25 +20,19 @@ final class Watchdog: Sendable {
 
   /// Starts the thread, unless it was started before.
   func start() throws(SystemError) {
-    try thread.withLock { (thread) throws(SystemError) in
-      if thread == nil { thread = try Thread(name: "mmlog-watchdog") { [self] in run() } }
+    try worker.start { [self] _ in
+      check()
+      return min(limit.nanoseconds / 2, 1_000_000_000)
     }
   }
 
-  func stop() {
-    stops.advance()
-    thread.withLock { $0 }?.join()
-  }
+  func stop() { worker.stop() }
 
-  private func run() {
-    let interval = min(limit.nanoseconds / 2, 1_000_000_000)
-    var wasStalled = false
-    while stops.current == 0 {
-      let silence = counters.silence ?? .zero
-      let isStalled = silence >= limit
-      if isStalled != wasStalled { events.send(isStalled ? .stalled(silence) : .resumed) }
-      wasStalled = isStalled
-      stops.wait(since: 0, atMost: interval)
+  private func check() {
+    let silence = counters.silence ?? .zero
+    let isStalled = silence >= limit
+    if wasStalled.exchange(isStalled, ordering: .relaxed) != isStalled {
+      events.send(isStalled ? .stalled(silence) : .resumed)
     }
   }
 }

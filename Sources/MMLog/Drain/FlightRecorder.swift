@@ -19,7 +19,7 @@ final class FlightRecorder {
   /// Why a capture is due.
   private var reason: CaptureReason?
   private var servedRequests: UInt32 = 0
-  private var servedSignals = CaptureSignal.count
+  private var servedSignals = ProcessRequests.captures
 
   /// Nil if nothing stays in the ring.
   init?(_ ring: Ring, _ configuration: LogStore.Configuration) {
@@ -85,7 +85,7 @@ final class FlightRecorder {
 
   /// Whether somebody outside, or a signal handler, has asked.
   var isAsked: Bool {
-    ring.captureRequests != servedRequests || CaptureSignal.count != servedSignals
+    ring.captureRequests != servedRequests || ProcessRequests.captures != servedSignals
   }
 
   // MARK: - Capturing
@@ -97,7 +97,7 @@ final class FlightRecorder {
   func captureIfDue(to series: ArchiveSeries) throws(SystemError) -> (
     reason: CaptureReason, count: Int
   )? {
-    let (requests, signals) = (ring.captureRequests, CaptureSignal.count)
+    let (requests, signals) = (ring.captureRequests, ProcessRequests.captures)
     if signals != servedSignals { ask(.signal) }
     if requests != servedRequests { ask(.request) }
     guard let reason else { return nil }

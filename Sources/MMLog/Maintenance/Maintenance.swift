@@ -23,11 +23,8 @@ final class Maintenance: @unchecked Sendable {
   /// The session that goes on.
   private let session = Guarded<SessionID?>(nil)
   private let requests = PassRequests()
-  private let isStopping = Atomic<Bool>(false)
-  /// Counts reasons to check.
-  private let calls = EventCount()
-  private let thread = Guarded<Thread?>(nil)
-  private let watch: Watchdog
+  private let worker = Worker("mmlog-maintain")
+  private let watchdog: Watchdog
   /// Those who hand archives on.
   let uploads: UploadQueue
   /// After how many nanoseconds there may be something for them.
@@ -57,9 +54,10 @@ final class Maintenance: @unchecked Sendable {
     _ catalog: Catalog, _ configuration: LogStore.Configuration, _ settings: StoreSettings,
     _ events: EventHub, _ counters: DrainCounters, recovered: [RecoveredSession], known: [LogError]
   ) {
-    watch = Watchdog(counters, events, after: configuration.stallTime)
+    watchdog = Watchdog(counters, events, after: configuration.stallTime)
     uploads = UploadQueue(
-      catalog, events, crashed: Set(recovered.map(\.identity.session)), calls: calls)
+      catalog, events, crashed: Set(recovered.map(\.identity.session)),
+      wake: { [worker] in worker.wake() })
     self.catalog = catalog
     ringDirectory = configuration.ringDirectory ?? catalog.path
     self.events = events
@@ -72,16 +70,18 @@ final class Maintenance: @unchecked Sendable {
   /// Starts the thread, and the one that watches the drainer. May be called again if it failed.
   func start() throws(LogError) {
     do throws(SystemError) {
-      try watch.start()
-      let new = try Thread(name: "mmlog-maintain") { [self] in run() }
-      thread.withLock { $0 = new }
+      try watchdog.start()
+      try worker.start { [self] _ in
+        passLock.withLock { pass() }
+        return min(interval, uploadDelay ?? interval)
+      }
     } catch {
       throw LogError(error, while: "Starting the maintenance thread failed")
     }
   }
 
   /// Has settings count at once.
-  func settingsChanged() { calls.advance() }
+  func settingsChanged() { worker.wake() }
 
   /// The archives that there are, the oldest first. What cannot be read is left out, and reported.
   func archives() throws(LogError) -> [ArchiveInfo] {
@@ -97,13 +97,13 @@ final class Maintenance: @unchecked Sendable {
   /// Takes in that the archive of that path was closed.
   func archiveClosed(_ path: String) {
     closed.withLock { $0.append(path) }
-    calls.advance()
+    worker.wake()
   }
 
   /// Applies all limits, and waits until that is done.
   func apply(within limit: Int64) throws(LogError) {
     try requests.wait(
-      atMost: limit, for: { calls.advance() },
+      atMost: limit, for: { worker.wake() },
       else: "Maintaining the archives took longer than allowed")
   }
 
@@ -114,26 +114,14 @@ final class Maintenance: @unchecked Sendable {
   /// Makes a last pass and ends the thread.
   func stop() {
     deadline.store(Clock.monotonic() + Self.patience, ordering: .releasing)
-    isStopping.store(true, ordering: .releasing)
     events.stopAsking()
-    watch.stop()
-    calls.advance()
-    thread.withLock { $0 }?.join()
+    watchdog.stop()
+    worker.stop()
     uploads.end()
     requests.end()
   }
 
   // MARK: - The thread
-
-  private func run() {
-    while true {
-      let seen = calls.current
-      let isLast = isStopping.load(ordering: .acquiring)
-      passLock.withLock { pass() }
-      if isLast { return }
-      calls.wait(since: seen, atMost: min(interval, uploadDelay ?? interval))
-    }
-  }
 
   private func pass() {
     let ticket = requests.newestTicket

@@ -32,7 +32,6 @@ final class ObserverQueue: Sendable {
   private struct State {
     var items: [Item] = []
     var isOver = false
-    var thread: Thread?
   }
 
   /// Most events that wait.
@@ -44,8 +43,7 @@ final class ObserverQueue: Sendable {
   private let state = Guarded(State())
   private let missed = Atomic<Int>(0)
   private let isAsking = Atomic<Bool>(true)
-  /// Counts items and the end.
-  private let calls = EventCount()
+  private let worker = Worker("mmlog-observer")
 
   init(_ observer: any LogStoreObserver) { self.observer = observer }
 
@@ -76,33 +74,30 @@ final class ObserverQueue: Sendable {
   /// be who calls.
   func finish() {
     state.withLock { $0.isOver = true }
-    calls.advance()
+    worker.finish()
   }
 
   private func put(_ item: Item) {
-    state.withLock { state in
-      if state.isOver { return }
-      state.items.append(item)
+    let isOver = state.withLock { state in
+      if !state.isOver { state.items.append(item) }
       if state.items.count > Self.capacity {
         state.items.removeFirst()
         missed.add(1, ordering: .relaxed)
       }
-      // At the first event, and in a fork's child again. If there can be no thread now, the next
-      // event tries.
-      if state.thread == nil {
-        state.thread = try? Thread(name: "mmlog-observer") { [self] in run() }
-      }
+      return state.isOver
     }
-    calls.advance()
+    if isOver { return }
+    // At the first event, and in a fork's child again. If there can be no thread now, the next
+    // event tries.
+    try? worker.start { [self] _ in
+      notify()
+      return 60_000_000_000
+    }
+    worker.wake()
   }
 
-  private func run() {
-    while true {
-      let seen = calls.current
-      let (items, isOver) = state.withLock { state in
-        defer { state.items = [] }
-        return (state.items, state.isOver)
-      }
+  private func notify() {
+    while let items = takeItems() {
       for item in items {
         switch item {
         case .event(let event): observer.handle(event)
@@ -110,9 +105,14 @@ final class ObserverQueue: Sendable {
           answer.fulfill(observer.mayDelete(archive, for: rule))
         }
       }
-      if !items.isEmpty { continue }
-      if isOver { return }
-      calls.wait(since: seen, atMost: 60_000_000_000)
+    }
+  }
+
+  /// What waits; nil if nothing does.
+  private func takeItems() -> [Item]? {
+    state.withLock { state in
+      defer { state.items = [] }
+      return state.items.isEmpty ? nil : state.items
     }
   }
 }

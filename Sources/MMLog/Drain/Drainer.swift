@@ -1,0 +1,348 @@
+import CMMLog
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import Synchronization
+
+/// The store's background thread that moves records from the ring to archives: ``Handoff`` moves
+/// them, ``DrainSchedule`` says when.
+///
+/// Proof of `@unchecked Sendable`: what is not atomic or under a lock belongs to the drainer's
+/// thread, and to whoever closes the store after that thread has ended.
+final class Drainer: @unchecked Sendable {
+  /// What the drainer calls, on its own thread.
+  struct Callbacks {
+    /// Before anything else.
+    var began: @Sendable () -> Void = {}
+    /// When a record is to be made of a fatal signal that the process has survived.
+    var survivedSignal: @Sendable () -> Void
+    /// Receives why the ring cannot be used any more, at most once a second. Returns whether
+    /// another has come in its place, so that there is no need to ask again.
+    var lostRing: @Sendable (LogError) -> Bool
+    /// Receives the path of each archive that was sealed.
+    var sealedArchive: @Sendable (String) -> Void
+  }
+
+  private let session: Session
+  private let series: ArchiveSeries
+  private let events: EventHub
+  private let levels: LevelControl
+  private let settings: StoreSettings
+  private let counters: DrainCounters
+  /// Records that found no way into the ring; they are counted there by the drainer.
+  private let lossesWithoutRing: LossCounters
+  /// Nil if everything is archived.
+  private let flight: FlightRecorder?
+  private let echo: (any RecordEcho)?
+  private let callbacks: Callbacks
+  private var handoff: Handoff
+  private var schedule: DrainSchedule
+  private var syncs: SyncSchedule
+  /// ``ProcessRequests/reopenings`` when the open archive was begun.
+  private var reopened = ProcessRequests.reopenings
+  /// Archives that the store has not been notified of.
+  private var newlySealed: [String] = []
+
+  // What was found out by checks, and reported.
+  private var lastCheck: UInt64 = 0
+  private var knowsOfLostPages = false
+  private var isRingReplaced = false
+  private var isFilling = false
+  private var reportedLosses = LossLedger()
+  /// When it was first seen that the handler of a fatal signal has returned.
+  private var handlerReturned: UInt64?
+
+  private let flushes = PassRequests()
+  private let rotations = RotationRequests()
+  private let syncRequested = Atomic<Bool>(false)
+  private let captureRequested = Atomic<Bool>(false)
+  private let isStopping = Atomic<Bool>(false)
+  private var thread: Thread?
+
+  init(
+    _ session: Session, _ series: ArchiveSeries, _ events: EventHub, _ levels: LevelControl,
+    _ configuration: LogStore.Configuration, _ settings: StoreSettings,
+    _ lossesWithoutRing: LossCounters, _ counters: DrainCounters, _ callbacks: Callbacks
+  ) {
+    (self.session, self.series, self.events, self.levels) = (session, series, events, levels)
+    (self.settings, self.counters, self.callbacks) = (settings, counters, callbacks)
+    self.lossesWithoutRing = lossesWithoutRing
+    flight = FlightRecorder(session.ring, configuration)
+    echo = configuration.echo?.begin(session.ring.identity)
+    handoff = Handoff(session, series, counters, echo, flight)
+    schedule = DrainSchedule(
+      interval: configuration.drainInterval.nanoseconds, now: Clock.monotonic())
+    syncs = SyncSchedule(configuration)
+    series.resumption = configuration.resumption
+    series.noteResumed = { [ring = session.ring] (archive) throws(SystemError) in
+      ring.noteResumed(archive)
+    }
+    series.note = { [ring = session.ring] (number, frames) throws(SystemError) in
+      ring.noteArchive(number, frames: frames)
+    }
+    series.report = { [unowned self] event in
+      switch event {
+      case .willClose(let path, let reason): events.send(.willRotate(archive: path, reason))
+      case .closed(let path, _):
+        events.send(.rotated(archive: path))
+        newlySealed.append(path)
+      case .takenAway(let path): events.send(.takenAway(path: path))
+      case .synced(let failed): counters.endSync(failed: failed)
+      }
+    }
+  }
+
+  /// Taken during a pass. A fork waits for it a little: a child whose parent was in the middle of
+  /// one may find a lock of the Swift runtime taken for ever.
+  let passLock = SystemMutex()
+
+  /// Starts the thread.
+  func start() throws(LogError) {
+    do {
+      thread = try Thread(name: "mmlog-drainer") { [self] in
+        callbacks.began()
+        run()
+      }
+    } catch {
+      throw LogError(error, while: "Starting the drainer's thread failed")
+    }
+  }
+
+  // MARK: - Asking for progress
+
+  /// Waits until everything that was logged before is in an archive.
+  ///
+  /// - Parameters:
+  ///   - syncing: Whether it also has to be safe from a power cut.
+  ///   - limit: How long to wait at most, in nanoseconds.
+  func flush(syncing: Bool, within limit: Int64) throws(LogError) {
+    if syncing { syncRequested.store(true, ordering: .releasing) }
+    try flushes.wait(
+      atMost: limit, for: { session.ring.space.callDrainer() },
+      else: "Flushing took longer than allowed: the disk is slow or stands still. "
+        + "The records are safe in the ring as long as the machine runs.")
+  }
+
+  /// Waits until the flight records are in an archive. See ``flush(syncing:within:)``.
+  func capture(within limit: Int64) throws(LogError) {
+    captureRequested.store(true, ordering: .releasing)
+    try flush(syncing: false, within: limit)
+  }
+
+  /// Has settings count at once.
+  func settingsChanged() { session.ring.space.callDrainer() }
+
+  /// Has the open archive sealed when everything is in it that was logged before.
+  ///
+  /// - Parameter answer: Is given the archive; nil if there is none.
+  func rotate(_ answer: @escaping RotationRequests.Answer) {
+    rotations.add(answer)
+    session.ring.space.callDrainer()
+  }
+
+  // MARK: - The end
+
+  /// Ends the thread. What is left is moved by ``finish()``.
+  func stop() {
+    isStopping.store(true, ordering: .releasing)
+    session.ring.space.callDrainer()
+    thread?.join()
+  }
+
+  /// Moves everything, says that the session is closed, and seals the last archive. After
+  /// ``stop()``, when no one logs any more.
+  func finish() throws(LogError) {
+    defer { reportSealed() }
+    do {
+      // Whatever their ticks: processors' counters may differ by a little.
+      try handoff.moveAll(until: .max)
+      flight?.note(levels: handoff.takeWrittenLevels())
+      try capture()
+      TestPoint.reach(.closeDrained)
+      countLostSegments()
+      session.survivals.giveUp()
+      session.ring.take(lossesWithoutRing)
+      try series.append(session.ring.losses)
+      // Of a session in which nothing was logged nothing is left.
+      if series.isEmpty { return }
+      try series.end(
+        SessionEnd(.closed, time: Clock.realtime()), dictionary: session.ring.dictionary)
+    } catch {
+      throw LogError(
+        error,
+        while: "Closing the archive failed; what is not in it is left in the ring and will be "
+          + "recovered at the next start")
+    }
+  }
+
+  /// Has what follows written where the store's path leads now.
+  func expectMove() { series.expectMove() }
+
+  /// Counts one loss for each segment of which something is left that cannot be read. How many
+  /// records it was, nobody knows.
+  private func countLostSegments() {
+    guard session.ring.hasLostPages else { return }
+    let left = session.ring.pool.busyCount
+    if left > 0 { session.ring.countLoss(.corrupted, .critical, UInt64(left)) }
+  }
+
+  /// Answers those who still wait, and ends the echo. After ``finish()``, or its failure.
+  func settle(_ failure: LogError?) {
+    counters.endSigns()
+    rotations.end(failure ?? StoreCore.closedError)
+    flushes.serve(.max, failure)
+    echo?.finish()
+  }
+
+  // MARK: - The thread
+
+  private func run() {
+    let space = session.ring.space
+    defer { counters.endSigns() }
+    while true {
+      counters.giveSign()
+      levels.poll()
+      checkOnceASecond()
+      // Before the check for work: who asks for something raises the counts last.
+      let counts = DrainSchedule.Counts(
+        requests: space.requests.current, calls: space.calls.current)
+      if isStopping.load(ordering: .acquiring) { return }
+      if schedule.isPassDue(at: Clock.monotonic(), counts, or: isWorkDue) {
+        passLock.withLock { pass(counts) }
+      }
+      // After the pass, which may have freed a segment for the record.
+      if session.survivals.first != nil { callbacks.survivedSignal() }
+      switch schedule.sleep(at: Clock.monotonic()) {
+      case .untilRequested(let seen, let time): space.requests.wait(since: seen, atMost: time)
+      case .untilCalled(let seen, let time): space.calls.wait(since: seen, atMost: time)
+      }
+    }
+  }
+
+  /// Whether there is work that nobody calls for.
+  private var isWorkDue: Bool {
+    series.dueRotation() != nil || isReopeningAsked || flight?.isAsked == true
+  }
+
+  /// Does everything that is due, and reports a failure once, and its end.
+  private func pass(_ counts: DrainSchedule.Counts) {
+    let ticket = flushes.newestTicket
+    rotations.beginPass()
+    let isSyncAsked = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
+    if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
+    session.ring.take(lossesWithoutRing)
+    series.settings.rotation = settings.current.rotation
+    reportFilling()
+    var failure: LogError?
+    do {
+      try move()
+      try capture()
+      flight?.trim()
+      try series.append(session.ring.losses)
+      try rotateIfAsked()
+      try series.rotateIfDue(dictionary: session.ring.dictionary)
+      try syncIfDue(isAsked: isSyncAsked)
+      if schedule.isRetrying { events.send(.resumed) }
+    } catch {
+      if isSyncAsked { syncRequested.store(true, ordering: .releasing) }
+      let error = LogError(error, while: "Writing the archive failed; records stay in the ring")
+      if !schedule.isRetrying { events.send(.failed(error)) }
+      rotations.answer(.failure(error))
+      failure = error
+    }
+    schedule.passEnded(at: Clock.monotonic(), counts, failed: failure != nil)
+    reportSealed()
+    reportLosses()
+    counters.endPass(failed: failure != nil)
+    flushes.serve(ticket, failure)
+  }
+
+  /// Moves what is committed now.
+  private func move() throws(SystemError) {
+    defer {
+      let levels = handoff.takeWrittenLevels()
+      if levels != 0 {
+        syncs.noteWritten(levels: levels)
+        flight?.note(levels: levels)
+      }
+    }
+    try handoff.moveAll(until: mmlog_ticks())
+  }
+
+  /// Archives flight records, if there is a reason to.
+  private func capture() throws(SystemError) {
+    guard let done = try flight?.captureIfDue(to: series) else { return }
+    if done.count > 0 { syncs.noteWritten(levels: 0) }
+    events.send(.captured(done.count, done.reason))
+  }
+
+  /// Whether a signal handler has asked for another archive.
+  private var isReopeningAsked: Bool { ProcessRequests.reopenings != reopened }
+
+  private func rotateIfAsked() throws(SystemError) {
+    let requests = ProcessRequests.reopenings
+    guard rotations.isAsked || requests != reopened else { return }
+    let archive = try series.rotate(dictionary: session.ring.dictionary)
+    reopened = requests
+    rotations.answer(.success(archive))
+  }
+
+  private func syncIfDue(isAsked: Bool) throws(SystemError) {
+    let now = Clock.monotonic()
+    guard isAsked || syncs.isDue(at: now) else { return }
+    try series.sync()
+    syncs.noteSynced(at: now)
+  }
+
+  // MARK: - Checks
+
+  /// Once a second, and when pages of the ring are lost for the first time: reads the clocks, and
+  /// checks the ring and the report of a fatal signal.
+  private func checkOnceASecond() {
+    let now = Clock.monotonic()
+    let isNews = session.ring.hasLostPages && !knowsOfLostPages
+    guard now &- lastCheck >= DrainSchedule.second || isNews else { return }
+    knowsOfLostPages = knowsOfLostPages || isNews
+    lastCheck = now
+    session.ring.readClocks()
+    CrashPlace.readModules()
+    EndingPlace.deny()
+    // The thread goes on with a lost ring: others may still wait for a segment.
+    if !isRingReplaced, let problem = session.ring.problem() {
+      isRingReplaced = callbacks.lostRing(problem)
+    }
+    collectSurvivedSignal(at: now)
+  }
+
+  /// Takes over the report of a fatal signal if the process lives on a second after its handler has
+  /// returned.
+  private func collectSurvivedSignal(at now: UInt64) {
+    guard session.ring.hasSurvivedSignal else {
+      handlerReturned = nil
+      return
+    }
+    let since = handlerReturned ?? now
+    handlerReturned = since
+    if now &- since >= DrainSchedule.second { session.survivals.collect() }
+  }
+
+  private func reportSealed() {
+    for path in newlySealed { callbacks.sealedArchive(path) }
+    newlySealed = []
+  }
+
+  /// Reports once that the ring is three quarters full, until it is less than half full.
+  private func reportFilling() {
+    let pool = session.ring.pool
+    let part = Double(pool.busyCount) / Double(pool.count)
+    if part >= 0.75 && !isFilling { events.send(.ringFilling(part)) }
+    isFilling = part >= (isFilling ? 0.5 : 0.75)
+  }
+
+  private func reportLosses() {
+    let losses = session.ring.losses
+    guard losses != reportedLosses else { return }
+    reportedLosses = losses
+    events.send(.dropped(losses))
+  }
+}

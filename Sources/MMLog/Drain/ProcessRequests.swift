@@ -1,0 +1,20 @@
+import Synchronization
+
+/// Counts what a signal handler has asked of all stores of the process: one word each, because a
+/// handler can do no more than raise it.
+enum ProcessRequests {
+  private static let captureCount = Atomic<UInt32>(0)
+  private static let reopenCount = Atomic<UInt32>(0)
+
+  /// Asks for flight records to be captured.
+  static func capture() { captureCount.add(1, ordering: .releasing) }
+
+  /// Asks for another archive in place of the open one.
+  static func reopen() { reopenCount.add(1, ordering: .releasing) }
+
+  /// How often a capture was asked for.
+  static var captures: UInt32 { captureCount.load(ordering: .acquiring) }
+
+  /// How often another archive was asked for.
+  static var reopenings: UInt32 { reopenCount.load(ordering: .acquiring) }
+}

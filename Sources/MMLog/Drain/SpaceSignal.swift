@@ -1,0 +1,47 @@
+import MMLogSystem
+import Synchronization
+
+/// How threads that wait for a segment and the drainer wake each other.
+final class SpaceSignal: Sendable {
+  /// Segments that became free.
+  private let freed = EventCount()
+  /// Reasons for the drainer to check.
+  let requests = EventCount()
+  /// Requests that do not wait for a failing disk to be tried again.
+  let calls = EventCount()
+  /// Whether nobody is to wait any more.
+  private let isOver = Atomic<Bool>(false)
+
+  /// Informs waiting threads that a segment is free.
+  func segmentFreed() { freed.advance() }
+
+  /// Lets nobody wait any longer: the store is being closed.
+  func endWaiting() {
+    isOver.store(true, ordering: .releasing)
+    freed.advance()
+  }
+
+  /// Calls `take` until it gives something or the time is over. Async-signal-safe if `take` is.
+  ///
+  /// - Parameter nanoseconds: How long to wait at most.
+  func wait<Result>(atMost nanoseconds: Int64, for take: () -> Result?) -> Result? {
+    let deadline = Clock.monotonic() &+ UInt64(max(0, nanoseconds))
+    while true {
+      let seen = freed.current
+      if let result = take() { return result }
+      let now = Clock.monotonic()
+      guard now < deadline, !isOver.load(ordering: .acquiring) else { return nil }
+      wakeDrainer()
+      freed.wait(since: seen, atMost: Int64(deadline - now))
+    }
+  }
+
+  /// Makes the drainer check now. One system call if it sleeps, none if not.
+  func wakeDrainer() { requests.advance() }
+
+  /// Makes the drainer check now, even if it has just failed: somebody waits for the answer.
+  func callDrainer() {
+    calls.advance()
+    requests.advance()
+  }
+}

@@ -1,0 +1,49 @@
+import MMLogSystem
+import Synchronization
+
+/// A background thread that works in passes: when it is woken, and after a while.
+final class Worker: Sendable {
+  private let name: String
+  private let calls = EventCount()
+  private let isStopping = Atomic<Bool>(false)
+  private let thread = Guarded<Thread?>(nil)
+
+  /// - Parameter name: The thread's, for ps and debuggers.
+  init(_ name: String) { self.name = name }
+
+  /// Starts the thread, unless it was started before.
+  ///
+  /// - Parameter pass: Does the work, and returns after how many nanoseconds it is to be called
+  ///   again. A pass that begins after ``finish()`` is the last one, and is called with true.
+  func start(_ pass: @escaping @Sendable (_ isLast: Bool) -> Int64) throws(SystemError) {
+    try thread.withLock { (thread) throws(SystemError) in
+      if thread == nil { thread = try Thread(name: name) { [self] in run(pass) } }
+    }
+  }
+
+  private func run(_ pass: (_ isLast: Bool) -> Int64) {
+    while true {
+      // Both before the pass: what comes during it is for another.
+      let seen = calls.current
+      let isLast = isStopping.load(ordering: .acquiring)
+      let pause = pass(isLast)
+      if isLast { return }
+      calls.wait(since: seen, atMost: pause)
+    }
+  }
+
+  /// Makes the thread begin a pass soon. Any thread.
+  func wake() { calls.advance() }
+
+  /// Lets the thread end with a last pass.
+  func finish() {
+    isStopping.store(true, ordering: .releasing)
+    wake()
+  }
+
+  /// Lets the thread end with a last pass, and waits for it.
+  func stop() {
+    finish()
+    thread.withLock { $0 }?.join()
+  }
+}

@@ -1,0 +1,87 @@
+import Testing
+
+@testable import MMLog
+
+@Suite struct DrainScheduleTests {
+  private typealias Counts = DrainSchedule.Counts
+
+  private let start: UInt64 = 1_000_000_000_000
+  private let millisecond: UInt64 = 1_000_000
+  private let interval: Int64 = 200_000_000
+  private let counts = Counts(requests: 3, calls: 2)
+
+  /// A schedule whose last pass began with `counts` and ended at `start`.
+  private func schedule(failures: Int = 0, interval: Int64? = nil) -> DrainSchedule {
+    var schedule = DrainSchedule(interval: interval ?? self.interval, now: start)
+    schedule.passEnded(at: start, counts, failed: failures > 0)
+    for _ in 1..<max(1, failures) { schedule.passEnded(at: start, counts, failed: true) }
+    return schedule
+  }
+
+  @Test func aPassIsDueWhenTheIntervalIsOverAndNotBefore() {
+    let schedule = schedule()
+    #expect(!schedule.isPassDue(at: start + 199 * millisecond, counts, or: false))
+    #expect(schedule.isPassDue(at: start + 200 * millisecond, counts, or: false))
+  }
+
+  @Test(arguments: [(4, 2), (3, 3)] as [(UInt32, UInt32)])
+  func aPassIsDueWhenSomebodyAsksForOne(requests: UInt32, calls: UInt32) {
+    let new = Counts(requests: requests, calls: calls)
+    #expect(schedule().isPassDue(at: start, new, or: false))
+  }
+
+  @Test func requestsFromBeforeTheStartCount() {
+    let schedule = DrainSchedule(interval: interval, now: start)
+    #expect(schedule.isPassDue(at: start, Counts(requests: 1), or: false))
+    #expect(!schedule.isPassDue(at: start, Counts(), or: false))
+  }
+
+  @Test func aPassIsDueForWorkThatNobodyAsksFor() {
+    #expect(schedule().isPassDue(at: start, counts, or: true))
+  }
+
+  @Test func afterAFailureOnlyCallsAndTimeMakeAPassDue() {
+    let schedule = schedule(failures: 1)
+    let more = Counts(requests: 9, calls: counts.calls)
+    #expect(schedule.isRetrying)
+    #expect(!schedule.isPassDue(at: start + 49 * millisecond, more, or: true))
+    #expect(schedule.isPassDue(at: start + 50 * millisecond, more, or: false))
+    #expect(schedule.isPassDue(at: start, Counts(requests: 3, calls: 3), or: false))
+  }
+
+  @Test(arguments: [(1, 50), (2, 100), (3, 200), (4, 400), (5, 800), (6, 1000), (60, 1000)])
+  func thePauseDoublesWithEachFailureUpToASecond(failures: Int, milliseconds: UInt64) {
+    let schedule = schedule(failures: failures, interval: 60_000_000_000)
+    let end = start + milliseconds * millisecond
+    #expect(!schedule.isPassDue(at: end - 1, counts, or: true))
+    #expect(schedule.isPassDue(at: end, counts, or: false))
+  }
+
+  @Test func theIntervalBoundsThePause() {
+    let schedule = schedule(failures: 10, interval: 70_000_000)
+    #expect(schedule.isPassDue(at: start + 70 * millisecond, counts, or: false))
+  }
+
+  @Test func aPassThatSucceedsEndsThePause() {
+    var schedule = schedule(failures: 3)
+    schedule.passEnded(at: start, counts, failed: false)
+    #expect(!schedule.isRetrying)
+    #expect(!schedule.isPassDue(at: start + 199 * millisecond, counts, or: false))
+  }
+
+  @Test func itSleepsUntilTheNextPassOrARequest() {
+    let sleep = schedule().sleep(at: start + 150 * millisecond)
+    #expect(sleep == .untilRequested(since: 3, 50_000_000))
+  }
+
+  @Test func afterAFailureItSleepsUntilACall() {
+    let sleep = schedule(failures: 1).sleep(at: start)
+    #expect(sleep == .untilCalled(since: 2, 50_000_000))
+  }
+
+  @Test func itNeverSleepsLongerThanASecondOrLessThanNothing() {
+    let schedule = schedule(interval: 3_600_000_000_000)
+    #expect(schedule.sleep(at: start) == .untilRequested(since: 3, 1_000_000_000))
+    #expect(schedule.sleep(at: .max) == .untilRequested(since: 3, 0))
+  }
+}
