@@ -25,7 +25,7 @@ extension LogStore {
   ///   archive is left in the ring.
   public func rotate() async throws(LogError) -> ArchiveInfo? {
     let result: Result<ArchiveInfo?, LogError> = await withCheckedContinuation { continuation in
-      core.rotate { continuation.resume(returning: $0) }
+      requestRotation { continuation.resume(returning: $0) }
     }
     return try result.get()
   }
@@ -36,13 +36,22 @@ extension LogStore {
   /// - Throws: also `timedOut`.
   public func rotate(within limit: Duration) throws(LogError) -> ArchiveInfo? {
     let answer = Promise<Result<ArchiveInfo?, LogError>>()
-    core.rotate { answer.fulfill($0) }
+    requestRotation { answer.fulfill($0) }
     let deadline = Clock.monotonic() &+ UInt64(max(0, limit.nanoseconds))
     while true {
       let now = Clock.monotonic()
       let left = Int64(clamping: deadline - min(deadline, now))
       if let result = answer.wait(atMost: left) { return try result.get() }
       if left == 0 { throw LogError(.timedOut, "Closing the archive took longer than allowed") }
+    }
+  }
+
+  private func requestRotation(_ answer: @escaping RotationRequests.Answer) {
+    do throws(LogError) {
+      guard let open = try core.begunSession() else { return answer(.success(nil)) }
+      open.drainer.rotate(answer)
+    } catch {
+      answer(.failure(error))
     }
   }
 
@@ -81,7 +90,7 @@ extension LogStore {
   ///   left out, and so are those that cannot be read, which an event reports.
   /// - Complexity: one system call for each archive that was seen before, some ten for each new
   ///   one.
-  public func archives() throws(LogError) -> [ArchiveInfo] { try core.archives() }
+  public func archives() throws(LogError) -> [ArchiveInfo] { try core.maintenance.archives() }
 
   /// The sealed archives that are not uploaded, the oldest first; see ``archives()``.
   public func needingUpload() throws(LogError) -> [ArchiveInfo] {
@@ -163,7 +172,7 @@ extension LogStore {
   /// - Returns: Those that were deleted.
   @discardableResult
   public func removeUploaded(_ archives: [ArchiveInfo]) throws(LogError) -> [ArchiveInfo] {
-    try core.remove(archives) { $0.state.isUploaded && !$0.state.isPinned }
+    try core.maintenance.remove(archives) { $0.state.isUploaded && !$0.state.isPinned }
   }
 
   /// Deletes all archives of this store's name in its directory, but those that are pinned, those
@@ -172,6 +181,6 @@ extension LogStore {
   /// - Returns: Those that were deleted.
   @discardableResult
   public func removeAll() throws(LogError) -> [ArchiveInfo] {
-    try core.remove(archives()) { $0.isSealed && !$0.state.isPinned }
+    try core.maintenance.remove(archives()) { $0.isSealed && !$0.state.isPinned }
   }
 }

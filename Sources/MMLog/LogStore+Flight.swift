@@ -41,7 +41,7 @@ extension LogStore {
   ) throws(LogError) {
     logger(label: "mmlog").log(
       level: max(.notice, core.configuration.archiveLevel), "captured: \(reason, privacy: .public)")
-    try core.capture(within: limit.nanoseconds)
+    try core.begunSession()?.drainer.capture(within: limit.nanoseconds)
   }
 
   /// Has every store of the process capture its flight records within a second. For signal
@@ -56,5 +56,8 @@ extension LogStore {
   public static func captureAll() { ProcessRequests.capture() }
 
   /// What has become of the flight records since the present ring was made. Any thread.
-  public var flightCounts: FlightCounts { core.flightCounts }
+  public var flightCounts: FlightCounts {
+    core.lock.withLock { core.open?.session.ring.flightCounts }
+      ?? FlightCounts(captured: 0, forgotten: 0)
+  }
 }

@@ -116,7 +116,8 @@ public final class LogStore: Sendable {
     _ durability: Durability, within limit: Duration = .seconds(30)
   ) throws(LogError) {
     if durability == .ring { return }
-    try core.flush(syncing: durability == .disk, within: limit.nanoseconds)
+    try core.begunSession()?.drainer.flush(
+      syncing: durability == .disk, within: limit.nanoseconds)
   }
 
   /// What this store did and met when it was opened, and does and meets from now on. Each access

@@ -339,6 +339,20 @@ import Testing
     #expect(reading.messages.contains("record 2"))
   }
 
+  /// Recovery finds no archives in it, and readers must not either.
+  @Test func aRingUnderABlockOfAnArchiveIsNotTakenForOne() throws {
+    let log = TestLog()
+    log.write("record", ticks: 1)
+    log.archive()
+    let block = log.archives[0].prefix(4096)
+    var ring = TestLog(session: 2).ring
+    ring.replaceSubrange(0..<block.count, with: block)
+    let path = log.folder.put("test.ring", ring)
+    let reader = LogReader(paths: [path])
+    #expect(reader.unreadable.map(\.path) == [path])
+    #expect(Reading([path]).messages.isEmpty)
+  }
+
   @Test func aRingThatSaysItIsAnotherIsReportedAndTheOtherIsRead() throws {
     let (log, other) = (TestLog(), TestLog(session: 2))
     for log in [log, other] { log.write("record", ticks: 1) }

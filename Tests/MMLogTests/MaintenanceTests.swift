@@ -6,7 +6,7 @@ import MMLogSystem
 import Testing
 
 /// Rotation, retention and uploads, as a service sees them.
-@Suite(.timeLimit(.minutes(2))) struct MaintenanceTests {
+@Suite struct MaintenanceTests {
   /// The next event for which `pick` gives something.
   private func next<Result>(
     _ events: AsyncStream<LogEvent>, _ pick: (LogEvent) -> Result?

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Archives that a loop hands on.
-@Suite("pending archives", .timeLimit(.minutes(2))) struct PendingArchiveTests {
+@Suite("pending archives") struct PendingArchiveTests {
   private struct Failure: Error {}
 
   /// Logs `text` and closes the archive.

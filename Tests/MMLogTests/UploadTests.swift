@@ -7,7 +7,7 @@ import MMLogSystem
 import Testing
 
 /// What archives are handed on by, and what the store reports it.
-@Suite(.timeLimit(.minutes(2))) struct UploadTests {
+@Suite struct UploadTests {
   /// Logs `text` and closes the archive.
   @discardableResult
   private func roll(_ test: TestStore, _ text: String = "x") async throws -> ArchiveInfo {

@@ -7,7 +7,7 @@
   import Testing
 
   /// A drainer that stands still, because the disk does.
-  @Suite("a disk that stands still", .timeLimit(.minutes(2))) struct WatchdogTests {
+  @Suite("a disk that stands still") struct WatchdogTests {
     @Test("events and numbers say that the drainer stands still, and that it goes on")
     func blockedCall() async {
       await #expect(processExitsWith: .success) {

@@ -157,3 +157,15 @@ final class LabelTable: @unchecked Sendable {
       ?? defaultLevel
   }
 }
+
+extension Session {
+  /// Enters a label into the ring's dictionary; false if there is no room.
+  func register(label: String, id: UInt32) -> Bool {
+    var label = label
+    return ring.dictionaryLock.withLock {
+      ring.appendEntry(kind: RecordLayout.labelKind, leaving: 0) { writer in
+        label.withUTF8 { writer.label(id: id, UnsafeRawBufferPointer($0)) }
+      }
+    }
+  }
+}

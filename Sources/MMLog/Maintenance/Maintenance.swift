@@ -91,6 +91,31 @@ final class Maintenance: @unchecked Sendable {
     return archives
   }
 
+  /// Deletes archives because the program asks for it.
+  func remove(
+    _ archives: [ArchiveInfo], if mayGo: (ArchiveInfo) -> Bool
+  ) throws(LogError) -> [ArchiveInfo] {
+    var (removed, failure) = ([ArchiveInfo](), LogError?.none)
+    // Their recovery would take what was in them for what was never archived.
+    let needed = try Recovery.pendingSessions(
+      inRingsAt: ringDirectory)
+    let isFree = { (archive: ArchiveInfo) in
+      !needed.contains(archive.session) && mayGo(archive)
+    }
+    try catalog.delete(archives.map(\.fileName), if: isFree) { _, outcome in
+      switch outcome {
+      case .deleted(let archive):
+        removed.append(archive)
+        events.send(.deleted(archive, .request))
+      case .failed(let error): failure = failure ?? error
+      case .spared: break
+      }
+    }
+    try catalog.emptyTrash()
+    if let failure { throw failure }
+    return removed
+  }
+
   /// Says which session goes on.
   func begin(_ id: SessionID) { session.withLock { $0 = id } }
 

@@ -23,6 +23,8 @@ final class Session: Sendable {
   let autoPrivacy: Privacy
   /// Its address is what the gates of labels and writers are compared by.
   nonisolated(unsafe) let gate: UnsafeRawPointer
+  /// The next of the store's sessions that come to their end. Under the store's lock.
+  nonisolated(unsafe) var nextEnding: Session?
 
   init(ring: Ring, _ configuration: LogStore.Configuration) throws(LogError) {
     // An entry takes 64 bytes at the least.

@@ -25,7 +25,14 @@ extension FileKind {
 
   /// The kind that a file's first bytes say, or, if they are of neither, its name: an archive's
   /// frames can be read without its file header.
+  ///
+  /// A ring, as its name says, stays one under a block of an archive: recovery finds no archives
+  /// there, and readers must not either.
   init?(_ start: UnsafeRawBufferPointer, named path: String) {
+    if path.hasSuffix(FileNames.ringSuffix), FileKind(start) == .archive {
+      self = .ring
+      return
+    }
     let named: FileKind? = path.hasSuffix(FileNames.archiveSuffix) ? .archive : nil
     guard let kind = FileKind(start) ?? named else { return nil }
     self = kind

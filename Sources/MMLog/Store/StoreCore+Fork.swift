@@ -1,0 +1,62 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// What a fork needs of a store: the parent goes on, and the child begins anew.
+extension StoreCore {
+  /// Lets the drainer end its pass, if that is soon, and begin no other. The caller has the lock.
+  func pauseDrainer() {
+    paused.drainer = open?.drainer.passLock.tryLock(atMost: 100_000_000) ?? false
+    paused.maintenance = openMaintenance?.passLock.tryLock(atMost: 100_000_000) ?? false
+  }
+
+  /// Lets the drainer go on. In the parent, by the thread that forked.
+  func resumeDrainer() {
+    if paused.drainer { open?.drainer.passLock.unlock() }
+    if paused.maintenance { openMaintenance?.passLock.unlock() }
+    paused = (false, false)
+  }
+
+  /// Gives up the parent's session, in the child of a fork. The caller has taken the labels' lock.
+  func detachInChild() {
+    lock.reinitialize()
+    settings.lock.reinitialize()
+    childOpening.reinitialize()
+    let wasOpen = open != nil
+    forgetSessions()
+    if !wasOpen { return }
+    labels.setGatesLocked(nil)
+    // Their threads are gone, too.
+    if let openMaintenance { _ = Unmanaged.passRetained(openMaintenance) }
+    openMaintenance = nil
+    _ = Unmanaged.passRetained(events)
+    _ = Unmanaged.passRetained(counters)
+    _ = Unmanaged.passRetained(catalog)
+    events = EventHub(startup: [], observer: configuration.observer)
+    counters = DrainCounters()
+    catalog = Catalog(of: location.directory, store: location.name)
+    if !isClosed { childOpening.request() }
+    TestPoint.reach(.forkDetached)
+  }
+
+  /// Opens a ring of its own for a fork's child. Tries again after a second if that fails.
+  /// Other threads wait for it, so that their first records are not lost.
+  func openInChild() {
+    childOpening.tryOnce(lock) {
+      if isClosed { return }
+      do throws(LogError) {
+        // It is there already if only the maintenance thread could not be started.
+        if open == nil {
+          let new = try makeSession()
+          TestPoint.reach(.forkReopened)
+          publish(new)
+        }
+        try lockedMaintenance().start()
+        childOpening.end()
+      } catch {
+        childOpening.putOff()
+        events.send(.failed(error))
+      }
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// The life of a store's sessions: one is opened with the store, and closed with it; another may
+/// come in between, in place of one whose ring is lost.
+extension StoreCore {
+  // MARK: - Opening
+
+  /// Makes a ring and starts a drainer for it. Leaves nothing behind if it fails.
+  ///
+  /// - Parameter old: A session in whose place it comes, and which its drainer first brings to an
+  ///   end.
+  func makeSession(after old: Open? = nil) throws(LogError) -> Open {
+    let identity = try location.makeIdentity()
+    let rings = try location.openRingDirectory()
+    let ring = try Ring(
+      in: rings, identity: identity, geometry: geometry,
+      archiveLevel: configuration.archiveLevel, containsFaults: configuration.containsFaults,
+      recordsCrashes: configuration.recordsCrashes)
+    do {
+      let session = try Session(ring: ring, configuration)
+      let series = try location.makeArchives(identity)
+      let maintenance = lockedMaintenance()
+      maintenance.begin(identity.session)
+      let drainer = Drainer(
+        session, series, events, LevelControl(ring, labels, events), configuration, settings,
+        lossesWithoutRing, counters,
+        Drainer.Callbacks(
+          began: { [self] in if let old { retire(old) } },
+          survivedSignal: { [self] in noteSurvivedSignals(of: session, waits: false) },
+          lostRing: { [self] in replaceSession(session, because: $0) },
+          sealedArchive: { maintenance.archiveClosed($0) }))
+      try drainer.start()
+      labels.register(in: session)
+      ring.take(lossesWithoutRing)
+      return Open(session: session, drainer: drainer)
+    } catch {
+      try? rings.remove(ring.fileName)
+      throw error
+    }
+  }
+
+  // MARK: - Closing
+
+  /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
+  func close() throws(LogError) {
+    if let session = lock.withLock({ open?.session }) {
+      session.survivals.collect()
+      noteSurvivedSignals(of: session, waits: true)
+    }
+    guard let open = beginClosing() else { return }
+    defer {
+      let maintenance = lock.withLock {
+        defer { openMaintenance = nil }
+        return openMaintenance
+      }
+      maintenance?.stop()
+      catalog.forget()
+      events.finish()
+    }
+    try end(open)
+  }
+
+  /// Ends a session that log calls do not find any more.
+  ///
+  /// - Parameter isReplaced: Whether the store goes on with another, because the ring or all of the
+  ///   directory was lost.
+  private func end(_ open: Open, isReplaced: Bool = false) throws(LogError) {
+    let session = open.session
+    TestPoint.reach(.closeBegun)
+    let isQuiet = session.waitForWriters()
+    open.drainer.stop()
+    session.sealAll()
+    TestPoint.reach(.closeSealed)
+    var failure: LogError?
+    defer {
+      open.drainer.settle(failure)
+      session.threads.dissolve()
+      lock.withLock { noteEnded(session) }
+      if isQuiet {
+        session.shutDown()
+      } else {
+        // Someone is in the middle of a log call, and may be for long: it ends in memory of no
+        // meaning.
+        session.ring.detach()
+      }
+    }
+    session.ring.markClosed()
+    TestPoint.reach(.closeMarked)
+    do {
+      // What is there now may be another's. Not before the thread that works in the directory has
+      // ended.
+      if isReplaced {
+        _ = try location.openDirectory()
+        open.drainer.expectMove()
+      }
+      try open.drainer.finish()
+    } catch {
+      failure = error
+      throw error
+    }
+    TestPoint.reach(.closeFinished)
+    do {
+      try session.ring.remove()
+      TestPoint.reach(.closeRingRemoved)
+    } catch  where !error.isNotFound {
+      throw LogError(error, while: "Removing the ring of the closed store failed")
+    } catch {}
+  }
+
+  private func beginClosing() -> Open? {
+    lock.lock()
+    defer { lock.unlock() }
+    isClosed = true
+    childOpening.end()
+    labels.setGates(nil)
+    defer { publish(nil) }
+    return open
+  }
+
+  // MARK: - A ring that is lost
+
+  /// Opens another ring in place of one that somebody has corrupted or taken away; on the drainer's
+  /// thread of the old one. The new one's drainer will bring the old session to its end.
+  ///
+  /// - Returns: Whether there is another. If not, it is to be tried again later.
+  private func replaceSession(_ session: Session, because problem: LogError) -> Bool {
+    guard lock.tryLock(atMost: 1_000_000_000) else { return false }
+    defer { lock.unlock() }
+    guard let old = open, old.session === session else { return false }
+    if !isReplacementFailing { events.send(.failed(problem)) }
+    do throws(LogError) {
+      try location.makeDirectories()
+      publish(try makeSession(after: old))
+      isReplacementFailing = false
+      return true
+    } catch {
+      if !isReplacementFailing { events.send(.failed(error)) }
+      isReplacementFailing = true
+      return false
+    }
+  }
+
+  /// Brings a session to its end that another has come in place of; on the drainer's thread of the
+  /// new one.
+  private func retire(_ old: Open) {
+    do throws(LogError) {
+      try end(old, isReplaced: true)
+      events.send(.resumed)
+    } catch {
+      events.send(.failed(error))
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import MMLogSystem
+
+extension StoreCore {
+  /// Makes ordinary records of fatal signals that did not end the process, so that they are not
+  /// taken for what does later.
+  ///
+  /// - Parameter waits: Whether for room in the ring. The drainer makes that room, and must not.
+  func noteSurvivedSignals(of session: Session, waits: Bool) {
+    // Besides the text: a call site, a label, the time.
+    let rest = 1024
+    defer { if !waits { WriterRoom.giveUp(session) } }
+    while let report = session.survivals.first {
+      let places = report.places(atMost: session.ring.largestRecord - rest)
+      guard waits || WriterRoom.reserve(places.utf8.count + rest, session) else { return }
+      // Another thread may close the store meanwhile.
+      guard session.survivals.take(report) else { return }
+      Logger(label("mmlog")).critical(
+        "survived \(report.summary, privacy: .public): \(places, privacy: .public)",
+        ["time": .int(report.time)])
+      session.ring.noteSurvival()
+    }
+  }
+}

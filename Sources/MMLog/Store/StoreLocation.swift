@@ -1,0 +1,99 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// Where a store's files are: its directories are made, opened and recovered here.
+struct StoreLocation: Sendable {
+  /// The directory of the archives.
+  let directory: String
+  /// The directory of the rings; the same one unless the configuration has another.
+  let ringDirectory: String
+  /// The store's name.
+  let name: String
+  private let allowsUntrusted: Bool
+  private let archiveSettings: ArchiveSeries.Settings
+
+  /// - Throws: if the directory or the name cannot be one.
+  init(
+    directory: String, name: String, _ configuration: LogStore.Configuration
+  ) throws(LogError) {
+    if let problem = FileNames.problem(withStoreName: name) {
+      throw LogError(
+        .invalidConfiguration,
+        "The store's name \"\(name)\" \(problem). Choose 1 to 100 bytes without slashes and zero bytes; "
+          + "control characters, % and a dot at the beginning are written as three bytes each.")
+    }
+    guard !directory.isEmpty else {
+      throw LogError(.invalidConfiguration, "The store's directory is an empty path: give one.")
+    }
+    (self.directory, self.name) = (directory, name)
+    ringDirectory = configuration.ringDirectory ?? directory
+    allowsUntrusted = configuration.allowsUntrustedDirectory
+    archiveSettings = configuration.archiveSettings
+  }
+
+  /// Makes the directories that are not there.
+  func makeDirectories() throws(LogError) {
+    do {
+      try Directory.create(directory)
+      try Directory.create(ringDirectory)
+    } catch {
+      throw LogError(error, while: "Making the store's directory failed")
+    }
+  }
+
+  /// Opens the directory of the archives.
+  func openDirectory() throws(LogError) -> Directory { try open(directory) }
+
+  /// Opens the directory of the rings.
+  func openRingDirectory() throws(LogError) -> Directory { try open(ringDirectory) }
+
+  private func open(_ path: String) throws(LogError) -> Directory {
+    let problem: String?
+    do {
+      let directory = try Directory.open(path)
+      problem = allowsUntrusted ? nil : try directory.whyNotToTrust()
+      if problem == nil { return directory }
+    } catch {
+      throw LogError(error, while: "Opening the store's directory failed")
+    }
+    throw LogError(
+      .untrustedDirectory,
+      "The store's directory \(path) \(problem ?? ""), "
+        + "or allow it with the setting allowsUntrustedDirectory.", path: path)
+  }
+
+  /// The archives of a session, of which there are none yet.
+  func makeArchives(_ identity: SessionIdentity) throws(LogError) -> ArchiveSeries {
+    ArchiveSeries(in: try openDirectory(), identity, archiveSettings)
+  }
+
+  /// Recovers what dead processes left.
+  ///
+  /// - Returns: The sessions that were recovered, and why others could not be.
+  func recover() throws(LogError) -> ([RecoveredSession], [LogError]) {
+    var problems: [LogError] = []
+    let recovered = Recovery.recoverAll(
+      of: name, ringDirectory: try openRingDirectory(), archiveDirectory: try openDirectory(),
+      archiveSettings
+    ) { problems.append($0) }
+    return (recovered, problems)
+  }
+
+  /// The identity of a session that begins now.
+  func makeIdentity() throws(LogError) -> SessionIdentity {
+    var random: (UInt64, UInt64) = (0, 0)
+    do {
+      try withUnsafeMutableBytes(of: &random) { (bytes) throws(SystemError) in
+        try Random.fill(bytes)
+      }
+    } catch {
+      throw LogError(error, while: "Making a session's identity failed")
+    }
+    return SessionIdentity(
+      session: SessionID(random: random), bootID: Host.bootID(),
+      processID: UInt32(bitPattern: CurrentProcess.id), startTime: Clock.realtime(),
+      processName: CurrentProcess.name, hostName: Host.name(), timeZone: Host.timeZoneName(),
+      storeName: name)
+  }
+}
