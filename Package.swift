@@ -21,24 +21,29 @@ let package = Package(
   dependencies: [.package(url: "https://github.com/apple/swift-log.git", from: "1.13.0")],
   targets: [
     // What the operating system and the processor offer.
-    .target(name: "CMMLog"),
+    .target(name: "CMMLogCore"),
+    .target(name: "CMMLogWriter"),
+    .target(name: "CMMLogSignals", dependencies: ["CMMLogCore"]),
     .systemLibrary(
       name: "CZlib", pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
-    .target(name: "MMLogSystem", dependencies: ["CMMLog"]),
+    .target(name: "MMLogSystem", dependencies: ["CMMLogCore", "CMMLogSignals"]),
 
     // Bytes, then files, then the two sides that use them.
-    .target(name: "MMLogFormat", dependencies: ["CMMLog", "CZlib"]),
+    .target(name: "MMLogFormat", dependencies: ["CMMLogCore", "CZlib"]),
     .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogSystem"]),
     .target(
-      name: "MMLog", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLog"],
+      name: "MMLog",
+      dependencies: [
+        "MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLogWriter", "CMMLogCore",
+      ],
       exclude: ["Ring/Handoff.pml", "Store/Closing.pml"]),
     .target(
       name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"],
       resources: ["html", "css", "js"].map { .embedInCode("Output/Report/report.\($0)") }),
     .target(
       name: "MMLogConsole",
-      dependencies: ["MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "CMMLog"]),
+      dependencies: ["MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "CMMLogCore"]),
     .target(
       name: "MMLogSwiftLog",
       dependencies: [
@@ -48,8 +53,8 @@ let package = Package(
       ]),
 
     // For C: mmlog.h with what is in C of it, and the rest, which C calls.
-    .target(name: "CMMLogC", dependencies: ["CMMLog"]),
-    .target(name: "MMLogC", dependencies: ["CMMLogC", "MMLog", "CMMLog"]),
+    .target(name: "CMMLogC", dependencies: ["CMMLogWriter"]),
+    .target(name: "MMLogC", dependencies: ["CMMLogC", "MMLog", "CMMLogWriter"]),
 
     // Programs.
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
@@ -67,23 +72,23 @@ let package = Package(
     .executableTarget(name: "mmlog-pipe", dependencies: ["MMLog", "CommandLineTool"]),
     .executableTarget(
       name: "mmlog-demo",
-      dependencies: ["MMLog", "MMLogReader", "MMLogSystem", "CMMLog", "CommandLineTool"]),
+      dependencies: ["MMLog", "MMLogReader", "MMLogSystem", "CMMLogCore", "CommandLineTool"]),
 
     // Tests.
-    .testTarget(name: "CMMLogTests", dependencies: ["CMMLog"]),
-    .testTarget(name: "MMLogSystemTests", dependencies: ["MMLogSystem", "CMMLog"]),
+    .testTarget(name: "CMMLogTests", dependencies: ["CMMLogCore"]),
+    .testTarget(name: "MMLogSystemTests", dependencies: ["MMLogSystem", "CMMLogCore"]),
     .testTarget(
       name: "MMLogTests",
       dependencies: [
         "MMLog", "MMLogConsole", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
-        "MMLogTestFiles", "WrapperLibrary", "CMMLog",
+        "MMLogTestFiles", "WrapperLibrary", "CMMLogWriter",
       ]),
     .target(name: "WrapperLibrary", dependencies: ["MMLog"], path: "Tests/WrapperLibrary"),
     .target(
       name: "MMLogTestFiles", dependencies: ["MMLogFormat"], path: "Tests/MMLogTestFiles"),
     .testTarget(
       name: "MMLogFormatTests",
-      dependencies: ["MMLogFormat", "MMLogSystem", "MMLogTestFiles", "CMMLog"]),
+      dependencies: ["MMLogFormat", "MMLogSystem", "MMLogTestFiles", "CMMLogCore"]),
     .testTarget(
       name: "MMLogStorageTests",
       dependencies: [
@@ -121,13 +126,13 @@ let package = Package(
       name: "CampaignSupport", dependencies: ["MMLogSystem"], path: "Tests/CampaignSupport"),
     .target(
       name: "CrashRecords",
-      dependencies: ["MMLog", "MMLogC", "CMMLogC", "CCalls", "MMLogSystem", "CMMLog"],
+      dependencies: ["MMLog", "MMLogC", "CMMLogC", "CCalls", "MMLogSystem", "CMMLogCore"],
       path: "Tests/CrashRecords"),
     .executableTarget(
       name: "mmlog-crash-child",
       dependencies: [
         "CrashRecords", "CCalls", "MMLog", "MMLogC", "CMMLogC", "MMLogStorage", "MMLogSystem",
-        "MMLogTestFiles", "CMMLog", "CommandLineTool",
+        "MMLogTestFiles", "CMMLogCore", "CommandLineTool",
       ],
       path: "Tests/CrashChild"),
     .target(
@@ -160,10 +165,13 @@ if Context.environment["MMLOG_FUZZ"] != nil {
   package.targets.append(
     .executableTarget(
       name: "mmlog-fuzz",
-      dependencies: ["MMLogReader", "MMLogFormat", "MMLogTestFiles", "CMMLog"],
+      dependencies: ["MMLogReader", "MMLogFormat", "MMLogTestFiles", "CMMLogWriter"],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }
 
+let writtenInC: Set = [
+  "CMMLogCore", "CMMLogWriter", "CMMLogSignals", "CMMLogC", "CCalls", "mmlog-c-service",
+]
 let strict = Context.environment["MMLOG_WARNINGS_AS_ERRORS"] != nil
 
 for target in package.targets where target.type != .system {
@@ -175,7 +183,7 @@ for target in package.targets where target.type != .system {
   ]
   if strict {
     target.swiftSettings?.append(.treatAllWarnings(as: .error))
-    if ["CMMLog", "CMMLogC", "CCalls", "mmlog-c-service"].contains(target.name) {
+    if writtenInC.contains(target.name) {
       target.cSettings = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
     }
   }

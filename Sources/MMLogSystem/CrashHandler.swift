@@ -1,4 +1,5 @@
-import CMMLog
+import CMMLogCore
+import CMMLogSignals
 
 /// A place in a mapped ring, to which the process's handlers of fatal signals write what happened:
 /// signal, address, registers, and return addresses with the build ids of the programs that they

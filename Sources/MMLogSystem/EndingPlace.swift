@@ -1,4 +1,5 @@
-import CMMLog
+import CMMLogCore
+import CMMLogSignals
 
 /// A place in a mapped ring, to which the process's end is written: that it exits, or which signal
 /// ends it.

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import MMLogSystem
 
 /// How threads that wait and the drainer wake each other: words that count events, and futexes on

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import MMLogSystem
 
 /// An answer that one thread gives and another waits for.

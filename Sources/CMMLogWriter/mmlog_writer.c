@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "CMMLog.h"
+#include "CMMLogWriter.h"
 
 // Without a session, for writers that have no thread.
 static mmlog_thread no_thread;

@@ -1,4 +1,4 @@
-#include "CMMLog.h"
+#include "CMMLogCore.h"
 
 #include <string.h>
 #if defined(__x86_64__)

@@ -7,17 +7,6 @@
 #include <stdint.h>
 #include <time.h>
 
-// What runs when an access faults: the thread sanitizer may hold a lock of its own while it makes
-// that access.
-#if __has_attribute(disable_sanitizer_instrumentation)
-#define MMLOG_UNSANITIZED __attribute__((disable_sanitizer_instrumentation))
-#else
-#define MMLOG_UNSANITIZED
-#endif
-
-// All signals but those that a fault of the thread itself raises.
-sigset_t mmlog_signals_from_elsewhere(void);
-
 static inline int64_t mmlog_nanoseconds(clockid_t clock) {
   struct timespec time;
   clock_gettime(clock, &time);

@@ -1,4 +1,4 @@
-#include "CMMLog.h"
+#include "CMMLogWriter.h"
 
 static mmlog_turn turns[MMLOG_TURNS];
 

@@ -1,5 +1,4 @@
-#include "CMMLog.h"
-#include "mmlog_signals.h"
+#include "CMMLogCore.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -209,19 +208,19 @@ int mmlog_membarrier(void) {
   return (int)syscall(SYS_membarrier, membarrier_private_expedited, 0, 0);
 }
 
-sigset_t mmlog_signals_from_elsewhere(void) {
+void mmlog_signals_from_elsewhere(void *signals) {
   static const int raised_by_a_fault[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,
                                           SIGTRAP, SIGABRT, SIGSYS};
-  sigset_t set;
-  sigfillset(&set);
+  sigset_t *set = signals;
+  sigfillset(set);
   for (size_t i = 0; i < sizeof raised_by_a_fault / sizeof *raised_by_a_fault; i++)
-    sigdelset(&set, raised_by_a_fault[i]);
-  return set;
+    sigdelset(set, raised_by_a_fault[i]);
 }
 
 int mmlog_thread_start(uintptr_t *thread, void *(*routine)(void *), void *argument) {
-  sigset_t blocked = mmlog_signals_from_elsewhere(), before;
+  sigset_t blocked, before;
   pthread_t created;
+  mmlog_signals_from_elsewhere(&blocked);
   // Before the thread exists: a signal between its start and its own call would find it unblocked.
   // Set, not added: the mask of the thread that happens to start this one is no part of it
   // (libdispatch's workers block SIGABRT).

@@ -1,4 +1,6 @@
-#include "CMMLog.h"
+#include "CMMLogSignals.h"
+
+#include "CMMLogCore.h"
 #include "mmlog_signals.h"
 
 #include <errno.h>

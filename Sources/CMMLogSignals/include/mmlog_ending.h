@@ -4,21 +4,10 @@
 #define MMLOG_ENDING_H
 
 #include <stdbool.h>
-#include <stdint.h>
+
+#include "mmlog_report.h"
 
 #pragma clang assume_nonnull begin
-
-// What stands in the ring. docs/FORMAT.md has it field by field.
-typedef struct {
-  uint32_t how;     // one of those below
-  int32_t signal;   // that ended it, or 0
-  uint32_t sender;  // the process that sent the signal, or 0
-  uint32_t checksum;   // CRC32C of all, with 0 in its own place
-  int64_t time;     // nanoseconds since 1970
-  int64_t recovered;  // 0: that is said by whoever recovers the ring
-} mmlog_ending;
-
-enum { MMLOG_ENDING_EXITED = 3, MMLOG_ENDING_TERMINATED = 4 };
 
 // Has the process's end written to a place in a mapped ring, from now on; false without memory.
 bool mmlog_ending_add(mmlog_ending *place);

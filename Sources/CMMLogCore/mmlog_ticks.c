@@ -1,4 +1,4 @@
-#include "CMMLog.h"
+#include "CMMLogCore.h"
 
 #include <time.h>
 #if defined(__x86_64__)

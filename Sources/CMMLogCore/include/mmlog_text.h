@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // snprintf(3) of `%.*f`, `%.*e` or `%.*g`: `conversion` is one of f, e, g. Returns the length, or
 // -1 if it does not fit into `size` bytes or there is no memory. Any thread.
@@ -25,5 +26,10 @@ struct mmlog_regex *mmlog_regex_compile(
     const char *pattern, bool ignores_case, char *problem, size_t problem_size);
 int mmlog_regex_matches(const struct mmlog_regex *regex, const void *text, size_t count);
 void mmlog_regex_free(struct mmlog_regex *regex);
+
+// The name of one of Swift's functions as the source has it, to be freed; null if it is no such
+// name. In Swift's runtime.
+char *swift_demangle(
+    const char *name, size_t length, char *buffer, size_t *size, uint32_t flags);
 
 #endif

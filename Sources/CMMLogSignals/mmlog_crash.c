@@ -1,4 +1,6 @@
-#include "CMMLog.h"
+#include "CMMLogSignals.h"
+
+#include "CMMLogCore.h"
 #include "mmlog_signals.h"
 
 #include <elf.h>
@@ -169,7 +171,7 @@ static void walk(mmlog_crash_report *report, uintptr_t at) {
   stack_frame frame;
   while (is_frame(at, &frame)) {
     if (report->frame_count == MMLOG_CRASH_FRAMES) {
-      report->flags |= 1;
+      report->flags |= MMLOG_CRASH_MORE_FRAMES;
       return;
     }
     report->frames[report->frame_count++] = frame.address;
@@ -234,7 +236,7 @@ static void note_frames(mmlog_crash_report *report, uintptr_t pc, uintptr_t fram
     uintptr_t caller = find_caller(stack, frame, module_of(first.address));
     if (caller != 0) {
       report->frames[report->frame_count++] = caller;
-      report->flags |= 2;
+      report->flags |= MMLOG_CRASH_GUESSED;
     }
   }
   walk(report, frame);
@@ -243,7 +245,7 @@ static void note_frames(mmlog_crash_report *report, uintptr_t pc, uintptr_t fram
   uintptr_t found = find_frame(stack);
   if (found == 0) return;
   report->frame_count = 1;
-  report->flags |= 2;
+  report->flags |= MMLOG_CRASH_GUESSED;
   walk(report, found);
 }
 

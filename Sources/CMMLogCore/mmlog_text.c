@@ -1,4 +1,4 @@
-#include "CMMLog.h"
+#include "CMMLogCore.h"
 
 #include <locale.h>
 #include <pthread.h>

@@ -1,4 +1,6 @@
-#include "CMMLog.h"
+#include "CMMLogSignals.h"
+
+#include "CMMLogCore.h"
 #include "mmlog_signals.h"
 
 #include <errno.h>
@@ -56,7 +58,8 @@ static uint32_t is_writing;
 // Signals are blocked meanwhile: no handler waits for what it has interrupted.
 static sigset_t lock(void) {
   const struct timespec moment = {.tv_nsec = 1000000};
-  sigset_t blocked = mmlog_signals_from_elsewhere(), before;
+  sigset_t blocked, before;
+  mmlog_signals_from_elsewhere(&blocked);
   pthread_sigmask(SIG_BLOCK, &blocked, &before);
   // Not for ever: it is the end of the process that would wait.
   for (unsigned round = 0; round < 1000; round++) {
@@ -161,7 +164,7 @@ void mmlog_ending_handle_signals(void) {
     if (sigaction(signals[index], NULL, &action) != 0) continue;
     if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL) continue;
     memset(&action, 0, sizeof action);
-    action.sa_mask = mmlog_signals_from_elsewhere();
+    mmlog_signals_from_elsewhere(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     action.sa_sigaction = handle;
     sigaction(signals[index], &action, NULL);

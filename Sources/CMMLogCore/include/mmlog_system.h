@@ -12,6 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// What runs when an access faults: the thread sanitizer may hold a lock of its own while it makes
+// that access.
+#if __has_attribute(disable_sanitizer_instrumentation)
+#define MMLOG_UNSANITIZED __attribute__((disable_sanitizer_instrumentation))
+#else
+#define MMLOG_UNSANITIZED
+#endif
+
 // Files.
 
 // pwrite(2), ftruncate(2), and fallocate(2) in mode 0 (the range has blocks and the file reaches
@@ -83,6 +91,10 @@ int mmlog_futex_wake(uint32_t *word, int count);
 // membarrier(2) MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, MEMBARRIER_CMD_PRIVATE_EXPEDITED.
 int mmlog_membarrier_register(void);
 int mmlog_membarrier(void);
+
+// Fills a sigset_t, which this header must not name, with all signals but those that a fault of the
+// thread itself raises. Async-signal-safe.
+void mmlog_signals_from_elsewhere(void *signals);
 
 // pthread_create(3) with every signal blocked in the new thread, except those that a fault in it
 // raises (SIGSEGV, SIGBUS, …): the host's crash handler is to see them. `thread`: a pthread_t.
