@@ -7,6 +7,8 @@ let package = Package(
   products: [
     .library(name: "MMLog", targets: ["MMLog"]),
     .library(name: "MMLogReader", targets: ["MMLogReader"]),
+    .library(name: "MMLogAnalysis", targets: ["MMLogAnalysis"]),
+    .library(name: "MMLogReport", targets: ["MMLogReport"]),
     .library(name: "MMLogConsole", targets: ["MMLogConsole"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
     // For C; Tools/release makes what others link of it.
@@ -38,9 +40,14 @@ let package = Package(
         "MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLogWriter", "CMMLogCore",
       ],
       exclude: ["Ring/Handoff.pml", "Store/Closing.pml"]),
+    .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
     .target(
-      name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"],
-      resources: ["html", "css", "js"].map { .embedInCode("Output/Report/report.\($0)") }),
+      name: "MMLogAnalysis",
+      dependencies: ["MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
+    .target(
+      name: "MMLogReport",
+      dependencies: ["MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat"],
+      resources: ["html", "css", "js"].map { .embedInCode("Page/report.\($0)") }),
     .target(
       name: "MMLogConsole",
       dependencies: ["MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "CMMLogCore"]),
@@ -61,7 +68,8 @@ let package = Package(
     .executableTarget(
       name: "mmlog-decode",
       dependencies: [
-        "MMLogReader", "MMLogStorage", "MMLogFormat", "CommandLineTool", "MMLogSystem",
+        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
+        "CommandLineTool", "MMLogSystem",
       ]),
     .executableTarget(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
@@ -80,7 +88,8 @@ let package = Package(
     .testTarget(
       name: "MMLogTests",
       dependencies: [
-        "MMLog", "MMLogConsole", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "MMLog", "MMLogConsole", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
+        "MMLogSystem",
         "MMLogTestFiles", "WrapperLibrary", "CMMLogWriter",
       ]),
     .target(name: "WrapperLibrary", dependencies: ["MMLog"], path: "Tests/WrapperLibrary"),
@@ -97,7 +106,18 @@ let package = Package(
     .testTarget(
       name: "MMLogReaderTests",
       dependencies: [
-        "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLogTestFiles",
+        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
+        "MMLogSystem", "MMLogTestFiles",
+      ]),
+    .testTarget(
+      name: "MMLogAnalysisTests",
+      dependencies: [
+        "MMLogAnalysis", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
+      ]),
+    .testTarget(
+      name: "MMLogReportTests",
+      dependencies: [
+        "MMLogReport", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
       ]),
     .testTarget(
       name: "MMLogSwiftLogTests",
@@ -145,7 +165,8 @@ let package = Package(
     .testTarget(
       name: "CrashTests",
       dependencies: [
-        "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogReader", "MMLogStorage",
+        "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogAnalysis", "MMLogReader",
+        "MMLogStorage",
         "MMLogFormat", "MMLogSystem", "MMLogTestFiles", "mmlog-crash-child", "mmlog-pipe",
         "mmlog-decode",
       ]),
@@ -153,7 +174,8 @@ let package = Package(
       name: "mmlog-torture",
       dependencies: [
         "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogTestFiles", "MMLog",
-        "MMLogReader", "MMLogFormat", "MMLogStorage", "MMLogSystem", "CommandLineTool",
+        "MMLogAnalysis", "MMLogReader", "MMLogFormat", "MMLogStorage", "MMLogSystem",
+        "CommandLineTool",
       ],
       path: "Tests/Torture"),
     .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "MMLogSystem"]),
@@ -165,7 +187,10 @@ if Context.environment["MMLOG_FUZZ"] != nil {
   package.targets.append(
     .executableTarget(
       name: "mmlog-fuzz",
-      dependencies: ["MMLogReader", "MMLogFormat", "MMLogTestFiles", "CMMLogWriter"],
+      dependencies: [
+        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
+        "CMMLogWriter",
+      ],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }
 

@@ -1,4 +1,7 @@
+import MMLogAnalysis
 import MMLogFormat
+public import MMLogReader
+import MMLogStorage
 
 /// One page for a browser on everything that was read: what happened when, at which level, in which
 /// session, how sessions ended, what was lost or corrupted, which call sites logged most, and the

@@ -1,10 +1,11 @@
-import MMLogFormat
+package import MMLogFormat
+package import MMLogReader
 
 /// How much there is of something.
-struct Tally {
-  var records: UInt64 = 0
+package struct Tally {
+  package var records: UInt64 = 0
   /// What records take before an archive compresses them.
-  var bytes: UInt64 = 0
+  package var bytes: UInt64 = 0
 
   mutating func add(_ record: LogRecord) {
     records += 1
@@ -14,25 +15,27 @@ struct Tally {
 
 /// Call sites with their tallies: one entry for each place and text, whatever sessions it was met
 /// in.
-struct SiteTallies {
+package struct SiteTallies {
   struct Key: Hashable {
     let file: String
     let line: Int
     let template: String
   }
 
-  struct Entry {
-    let site: CallSiteInfo
-    let template: String
-    var tally = Tally()
-    var level = Level.trace
+  package struct Entry {
+    package let site: CallSiteInfo
+    package let template: String
+    package var tally = Tally()
+    package var level = Level.trace
   }
 
-  private(set) var entries: [Entry] = []
+  package private(set) var entries: [Entry] = []
   private var byKey: [Key: Int] = [:]
   /// Of call sites that stay: those of a session's dictionary.
   private var byObject: [ObjectIdentifier: (site: CallSiteInfo, index: Int)] = [:]
   private var last: (site: CallSiteInfo, index: Int)?
+
+  package init() {}
 
   /// More are taken for one, the first: only a file that was made for it has so many.
   static let maximum = 50_000
@@ -41,7 +44,7 @@ struct SiteTallies {
   ///
   /// - Returns: The index of its entry.
   @discardableResult
-  mutating func add(_ record: LogRecord) -> Int {
+  package mutating func add(_ record: LogRecord) -> Int {
     let index = index(of: record)
     entries[index].tally.add(record)
     entries[index].level = max(entries[index].level, record.level)

@@ -1,4 +1,5 @@
 import MMLogFormat
+public import MMLogReader
 
 /// How many records there were when, by level, as bars in a terminal.
 ///

@@ -1,4 +1,5 @@
 public import MMLogFormat
+public import MMLogReader
 
 /// A session in short.
 public struct SessionOverview: Sendable {
@@ -58,21 +59,5 @@ extension SessionOverview {
       if let time = runs.lastTime { last = max(last ?? .min, time) }
     }
     (recordCount, lastTime) = (count, last)
-  }
-}
-
-extension SessionRuns {
-  /// How many records of a ring are in no archive, and when the last was logged.
-  static func segments(of ring: RingView) -> (count: Int, lastTime: Int64?) {
-    var runs = SessionRuns(ThreadTable(), SessionFilter(LogFilter(), SiteTable()))
-    _ = runs.add(ring, ring.image.segments, corruption: [], emitted: nil)
-    runs.start()
-    var (count, last) = (0, Int64?.none)
-    while let step = runs.step() {
-      guard case .record(_, let ticks, _) = step, let run = runs.current else { continue }
-      count += 1
-      last = max(last ?? .min, run.clock.wall(at: ticks))
-    }
-    return (count, last)
   }
 }

@@ -1,4 +1,6 @@
 import MMLogFormat
+import MMLogReader
+import MMLogStorage
 
 /// The records of a report: in columns, compressed in chunks, as many as a page can show.
 ///

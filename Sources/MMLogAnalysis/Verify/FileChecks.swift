@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogReader
 import MMLogStorage
 
 /// Inspects everything in an archive that can be inspected: as if it had to stand alone.

@@ -1,4 +1,5 @@
 import MMLogFormat
+public import MMLogReader
 
 /// What fills a log: records and bytes by level, label, call site and time.
 ///

@@ -1,5 +1,4 @@
 import MMLogFormat
-public import MMLogStorage
 import MMLogSystem
 
 /// Adopts rings of processes that died, as the next start of their service would.
@@ -34,5 +33,5 @@ public enum LogRecovery {
 
 extension ArchiveSeries.Settings {
   /// As of a store that is not configured otherwise.
-  static let usual = ArchiveSeries.Settings(archiveSize: 64 << 20, compressionLevel: 1)
+  package static let usual = ArchiveSeries.Settings(archiveSize: 64 << 20, compressionLevel: 1)
 }

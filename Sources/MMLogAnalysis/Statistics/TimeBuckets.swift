@@ -1,13 +1,13 @@
-import MMLogFormat
+package import MMLogFormat
 import MMLogStorage
 
 /// Counts of records over time, by level, in buckets that get wider as the time that they span
 /// grows: there are never more than so many.
-struct TimeBuckets {
-  typealias Counts = [7 of UInt64]
+package struct TimeBuckets {
+  package typealias Counts = [7 of UInt64]
 
   /// How wide a bucket is, in nanoseconds.
-  private(set) var width: Int64
+  package private(set) var width: Int64
   private(set) var buckets: [Int64: Counts] = [:]
   private let maximum: Int
   private var last: (index: Int64, counts: Counts)?
@@ -24,12 +24,12 @@ struct TimeBuckets {
   /// - Parameters:
   ///   - maximum: So many buckets at most.
   ///   - minimum: The minimum width in nanoseconds: one of the widths.
-  init(maximum: Int, minimum: Int64 = 1_000_000) {
+  package init(maximum: Int, minimum: Int64 = 1_000_000) {
     self.maximum = maximum
     width = minimum
   }
 
-  mutating func add(_ time: Int64, _ level: Level) {
+  package mutating func add(_ time: Int64, _ level: Level) {
     if last?.index != time.flooredQuotient(by: width) {
       settle()
       // Only now: settling may have made the buckets wider.
@@ -40,7 +40,7 @@ struct TimeBuckets {
   }
 
   /// Puts away what the bucket of the last record has.
-  mutating func settle() {
+  package mutating func settle() {
     guard let (index, counts) = last else { return }
     buckets[index] = counts
     last = nil
@@ -49,7 +49,7 @@ struct TimeBuckets {
 
   /// Goes on to wider buckets until there are no more than so many from the first to the last,
   /// those without a record included.
-  mutating func widen(toSpan maximum: Int) {
+  package mutating func widen(toSpan maximum: Int) {
     settle()
     while let span, span > maximum { widen() }
   }
@@ -75,7 +75,7 @@ struct TimeBuckets {
   }
 
   /// The buckets in the order of time, with where each begins in nanoseconds since 1970.
-  var sorted: [(start: Int64, counts: Counts)] {
+  package var sorted: [(start: Int64, counts: Counts)] {
     buckets.sorted { $0.key < $1.key }.map { index, counts in
       let (start, overflow) = index.multipliedReportingOverflow(by: width)
       return (overflow ? .min : start, counts)

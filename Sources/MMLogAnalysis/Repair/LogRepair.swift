@@ -1,4 +1,5 @@
 import MMLogFormat
+public import MMLogReader
 public import MMLogStorage
 import MMLogSystem
 
@@ -149,25 +150,6 @@ extension SessionFiles {
   }
 }
 
-extension SessionRuns {
-  /// All that a session's files have, unfiltered.
-  fileprivate init(_ session: SessionFiles, _ summary: SessionSummary) {
-    let sites = SiteTable()
-    sites.add(summary.dictionary)
-    self.init(ThreadTable(), SessionFilter(LogFilter(), sites))
-    for (index, archive) in session.archives.enumerated() {
-      add(
-        archive, archive.frames[...], summary.corruption[index] ?? [],
-        besides: summary.skipped[index] ?? []
-      ) { _ in .nothing }
-    }
-    if let ring = summary.ring {
-      _ = add(ring, ring.image.segments, corruption: ring.image.logCorruption, emitted: nil)
-    }
-    start()
-  }
-}
-
 /// Writes the archives of one session.
 private struct SessionWriter: ~Copyable {
   private let series: ArchiveSeries
@@ -237,9 +219,8 @@ private struct SessionWriter: ~Copyable {
     words.append(corruption.what)
     words.set(UInt64(words.words.count) | RecordLayout.recordKind, at: 0)
     // A payload without threads, of one row.
-    let payload = ([0] + words.words).withUnsafeBytes { Payload($0) }
-    var reader = try RowReader(payload.bytes)
-    try withExtendedLifetime(payload) {
+    try ([0] + words.words).withUnsafeBytes { payload in
+      var reader = try RowReader(payload)
       guard let row = try reader.next() else { return }
       try add(row, ThreadIdentity(ordinal: 0, id: 0, name: ""), max(ticks, self.ticks), clock)
     }

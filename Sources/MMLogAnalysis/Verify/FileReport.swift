@@ -1,6 +1,7 @@
 public import MMLogFormat
+public import MMLogReader
 
-/// What is known of one file: what ``LogFiles/inspect()`` and ``LogFiles/verify(progress:)`` found.
+/// What is known of one file: what `LogFiles.inspect()` and `LogFiles.verify(progress:)` found.
 public struct FileReport: Sendable {
   /// The file.
   public let path: String
@@ -16,7 +17,7 @@ public struct FileReport: Sendable {
   public let recordCount: Int
   /// What it consists of: an archive's frames, or a ring's segments in use.
   public let parts: [Part]
-  /// What of it cannot be read or cannot be right. Only from ``LogFiles/verify(progress:)``.
+  /// What of it cannot be read or cannot be right. Only from `LogFiles.verify(progress:)`.
   public internal(set) var corruption: [LogCorruption] = []
 
   /// A frame or a segment.
