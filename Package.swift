@@ -29,15 +29,18 @@ let package = Package(
     .systemLibrary(
       name: "CZlib", pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
-    .target(name: "MMLogSystem", dependencies: ["CMMLogCore", "CMMLogSignals"]),
+    .target(name: "MMLogSystem", dependencies: ["CMMLogCore"]),
 
     // Bytes, then files, then the two sides that use them.
     .target(name: "MMLogFormat", dependencies: ["CMMLogCore", "CZlib"]),
     .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogSystem"]),
     .target(
+      name: "MMLogCrash",
+      dependencies: ["MMLogFormat", "MMLogSystem", "CMMLogSignals", "CMMLogCore"]),
+    .target(
       name: "MMLog",
       dependencies: [
-        "MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLogWriter", "CMMLogCore",
+        "MMLogCrash", "MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLogWriter", "CMMLogCore",
       ],
       exclude: ["Ring/Handoff.pml", "Store/Closing.pml"]),
     .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
@@ -85,6 +88,9 @@ let package = Package(
     // Tests.
     .testTarget(name: "CMMLogTests", dependencies: ["CMMLogCore"]),
     .testTarget(name: "MMLogSystemTests", dependencies: ["MMLogSystem", "CMMLogCore"]),
+    .testTarget(
+      name: "MMLogCrashTests",
+      dependencies: ["MMLogCrash", "MMLogSystem", "MMLogTestFiles"]),
     .testTarget(
       name: "MMLogTests",
       dependencies: [

@@ -1,5 +1,6 @@
 import CMMLogCore
 import CMMLogWriter
+import MMLogCrash
 import MMLogFormat
 import MMLogSystem
 import Synchronization

@@ -1,4 +1,5 @@
 import CMMLogCore
+import MMLogCrash
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -178,7 +179,7 @@ final class Drainer: @unchecked Sendable {
       try capture()
       TestPoint.reach(.closeDrained)
       countLostSegments()
-      session.survivals.giveUp()
+      session.giveUpSurvivedSignals()
       session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
       // Of a session in which nothing was logged nothing is left.
@@ -319,7 +320,7 @@ final class Drainer: @unchecked Sendable {
     }
     let since = handlerReturned ?? lastReading
     handlerReturned = since
-    if lastReading &- since >= 1_000_000_000 { session.survivals.collect() }
+    if lastReading &- since >= 1_000_000_000 { session.collectSurvivedSignal() }
   }
 
   // MARK: - Rotation

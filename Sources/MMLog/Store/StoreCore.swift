@@ -1,5 +1,6 @@
 import CMMLogCore
 import CMMLogWriter
+import MMLogCrash
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -352,7 +353,7 @@ final class StoreCore: @unchecked Sendable {
   /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
   func close() throws(LogError) {
     if let session = lock.withLock({ open?.session }) {
-      session.survivals.collect()
+      session.collectSurvivedSignal()
       noteSurvivedSignals(of: session, waits: true)
     }
     guard let open = beginClosing() else { return }

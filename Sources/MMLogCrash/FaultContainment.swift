@@ -1,4 +1,5 @@
 import CMMLogSignals
+package import MMLogSystem
 
 /// Keeps faults in a mapping from ending the process: SIGBUS, which the kernel raises for a page
 /// that the file does not reach any more because somebody has cut it, or that the disk cannot give.

@@ -1,5 +1,7 @@
 import CMMLogCore
 import CMMLogSignals
+package import MMLogFormat
+package import MMLogSystem
 
 /// A place in a mapped ring, to which the process's handlers of fatal signals write what happened:
 /// signal, address, registers, and return addresses with the build ids of the programs that they
@@ -51,10 +53,10 @@ package struct CrashPlace: ~Copyable, @unchecked Sendable {
 
   /// Takes such a report, frees the place for the next, and counts a survival; nil if there is
   /// none, or too many are counted.
-  package borrowing func take() -> [UInt8]? {
+  package borrowing func take() -> CrashReport? {
     var report = mmlog_crash_report()
     guard mmlog_crash_take(place, &report) else { return nil }
-    return withUnsafeBytes(of: report) { Array($0) }
+    return withUnsafeBytes(of: report) { CrashReport($0) }
   }
 
   /// Says that a report which was taken has become a record, or is counted as a loss.

@@ -1,5 +1,7 @@
 import Glibc
+import MMLogCrash
 import MMLogSystem
+import MMLogTestFiles
 import Testing
 
 /// In processes of their own, because a signal's handler is the whole process's.
