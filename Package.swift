@@ -7,6 +7,8 @@ let package = Package(
   products: [
     .library(name: "MMLog", targets: ["MMLog"]),
     .library(name: "MMLogReader", targets: ["MMLogReader"]),
+    .library(name: "MMLogAnalysis", targets: ["MMLogAnalysis"]),
+    .library(name: "MMLogReport", targets: ["MMLogReport"]),
     .library(name: "MMLogConsole", targets: ["MMLogConsole"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
     // For C; Tools/release makes what others link of it.
@@ -21,24 +23,37 @@ let package = Package(
   dependencies: [.package(url: "https://github.com/apple/swift-log.git", from: "1.13.0")],
   targets: [
     // What the operating system and the processor offer.
-    .target(name: "CMMLog"),
+    .target(name: "CMMLogCore"),
+    .target(name: "CMMLogWriter"),
+    .target(name: "CMMLogSignals", dependencies: ["CMMLogCore"]),
     .systemLibrary(
       name: "CZlib", pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
-    .target(name: "MMLogSystem", dependencies: ["CMMLog"]),
+    .target(name: "MMLogSystem", dependencies: ["CMMLogCore"]),
 
     // Bytes, then files, then the two sides that use them.
-    .target(name: "MMLogFormat", dependencies: ["CMMLog", "CZlib"]),
+    .target(name: "MMLogFormat", dependencies: ["CMMLogCore", "CZlib"]),
     .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogSystem"]),
     .target(
-      name: "MMLog", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLog"],
-      exclude: ["Drain/Handoff.pml", "Store/Closing.pml"]),
+      name: "MMLogCrash",
+      dependencies: ["MMLogFormat", "MMLogSystem", "CMMLogSignals", "CMMLogCore"]),
     .target(
-      name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"],
-      resources: ["html", "css", "js"].map { .embedInCode("Output/Report/report.\($0)") }),
+      name: "MMLog",
+      dependencies: [
+        "MMLogCrash", "MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLogWriter", "CMMLogCore",
+      ],
+      exclude: ["Drain/Handoff.pml", "Store/Closing.pml"]),
+    .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
+    .target(
+      name: "MMLogAnalysis",
+      dependencies: ["MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
+    .target(
+      name: "MMLogReport",
+      dependencies: ["MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat"],
+      resources: ["html", "css", "js"].map { .embedInCode("Page/report.\($0)") }),
     .target(
       name: "MMLogConsole",
-      dependencies: ["MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "CMMLog"]),
+      dependencies: ["MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "CMMLogCore"]),
     .target(
       name: "MMLogSwiftLog",
       dependencies: [
@@ -48,15 +63,16 @@ let package = Package(
       ]),
 
     // For C: mmlog.h with what is in C of it, and the rest, which C calls.
-    .target(name: "CMMLogC", dependencies: ["CMMLog"]),
-    .target(name: "MMLogC", dependencies: ["CMMLogC", "MMLog", "CMMLog"]),
+    .target(name: "CMMLogC", dependencies: ["CMMLogWriter"]),
+    .target(name: "MMLogC", dependencies: ["CMMLogC", "MMLog", "CMMLogWriter"]),
 
     // Programs.
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
     .executableTarget(
       name: "mmlog-decode",
       dependencies: [
-        "MMLogReader", "MMLogStorage", "MMLogFormat", "CommandLineTool", "MMLogSystem",
+        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
+        "CommandLineTool", "MMLogSystem",
       ]),
     .executableTarget(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
@@ -67,23 +83,27 @@ let package = Package(
     .executableTarget(name: "mmlog-pipe", dependencies: ["MMLog", "CommandLineTool"]),
     .executableTarget(
       name: "mmlog-demo",
-      dependencies: ["MMLog", "MMLogReader", "MMLogSystem", "CMMLog", "CommandLineTool"]),
+      dependencies: ["MMLog", "MMLogReader", "MMLogSystem", "CMMLogCore", "CommandLineTool"]),
 
     // Tests.
-    .testTarget(name: "CMMLogTests", dependencies: ["CMMLog"]),
-    .testTarget(name: "MMLogSystemTests", dependencies: ["MMLogSystem", "CMMLog"]),
+    .testTarget(name: "CMMLogTests", dependencies: ["CMMLogCore"]),
+    .testTarget(name: "MMLogSystemTests", dependencies: ["MMLogSystem", "CMMLogCore"]),
+    .testTarget(
+      name: "MMLogCrashTests",
+      dependencies: ["MMLogCrash", "MMLogSystem", "MMLogTestFiles"]),
     .testTarget(
       name: "MMLogTests",
       dependencies: [
-        "MMLog", "MMLogConsole", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
-        "MMLogTestFiles", "WrapperLibrary", "CMMLog",
+        "MMLog", "MMLogConsole", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
+        "MMLogSystem",
+        "MMLogTestFiles", "WrapperLibrary", "CMMLogWriter",
       ]),
     .target(name: "WrapperLibrary", dependencies: ["MMLog"], path: "Tests/WrapperLibrary"),
     .target(
       name: "MMLogTestFiles", dependencies: ["MMLogFormat"], path: "Tests/MMLogTestFiles"),
     .testTarget(
       name: "MMLogFormatTests",
-      dependencies: ["MMLogFormat", "MMLogSystem", "MMLogTestFiles", "CMMLog"]),
+      dependencies: ["MMLogFormat", "MMLogSystem", "MMLogTestFiles", "CMMLogCore"]),
     .testTarget(
       name: "MMLogStorageTests",
       dependencies: [
@@ -92,7 +112,18 @@ let package = Package(
     .testTarget(
       name: "MMLogReaderTests",
       dependencies: [
-        "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLogTestFiles",
+        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
+        "MMLogSystem", "MMLogTestFiles",
+      ]),
+    .testTarget(
+      name: "MMLogAnalysisTests",
+      dependencies: [
+        "MMLogAnalysis", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
+      ]),
+    .testTarget(
+      name: "MMLogReportTests",
+      dependencies: [
+        "MMLogReport", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
       ]),
     .testTarget(
       name: "MMLogSwiftLogTests",
@@ -121,13 +152,13 @@ let package = Package(
       name: "CampaignSupport", dependencies: ["MMLogSystem"], path: "Tests/CampaignSupport"),
     .target(
       name: "CrashRecords",
-      dependencies: ["MMLog", "MMLogC", "CMMLogC", "CCalls", "MMLogSystem", "CMMLog"],
+      dependencies: ["MMLog", "MMLogC", "CMMLogC", "CCalls", "MMLogSystem", "CMMLogCore"],
       path: "Tests/CrashRecords"),
     .executableTarget(
       name: "mmlog-crash-child",
       dependencies: [
         "CrashRecords", "CCalls", "MMLog", "MMLogC", "CMMLogC", "MMLogStorage", "MMLogSystem",
-        "MMLogTestFiles", "CMMLog", "CommandLineTool",
+        "MMLogTestFiles", "CMMLogCore", "CommandLineTool",
       ],
       path: "Tests/CrashChild"),
     .target(
@@ -140,7 +171,8 @@ let package = Package(
     .testTarget(
       name: "CrashTests",
       dependencies: [
-        "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogReader", "MMLogStorage",
+        "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogAnalysis", "MMLogReader",
+        "MMLogStorage",
         "MMLogFormat", "MMLogSystem", "MMLogTestFiles", "mmlog-crash-child", "mmlog-pipe",
         "mmlog-decode",
       ]),
@@ -148,7 +180,8 @@ let package = Package(
       name: "mmlog-torture",
       dependencies: [
         "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogTestFiles", "MMLog",
-        "MMLogReader", "MMLogFormat", "MMLogStorage", "MMLogSystem", "CommandLineTool",
+        "MMLogAnalysis", "MMLogReader", "MMLogFormat", "MMLogStorage", "MMLogSystem",
+        "CommandLineTool",
       ],
       path: "Tests/Torture"),
     .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "MMLogSystem"]),
@@ -160,10 +193,16 @@ if Context.environment["MMLOG_FUZZ"] != nil {
   package.targets.append(
     .executableTarget(
       name: "mmlog-fuzz",
-      dependencies: ["MMLogReader", "MMLogFormat", "MMLogTestFiles", "CMMLog"],
+      dependencies: [
+        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
+        "CMMLogWriter",
+      ],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }
 
+let writtenInC: Set = [
+  "CMMLogCore", "CMMLogWriter", "CMMLogSignals", "CMMLogC", "CCalls", "mmlog-c-service",
+]
 let strict = Context.environment["MMLOG_WARNINGS_AS_ERRORS"] != nil
 
 for target in package.targets where target.type != .system {
@@ -175,7 +214,7 @@ for target in package.targets where target.type != .system {
   ]
   if strict {
     target.swiftSettings?.append(.treatAllWarnings(as: .error))
-    if ["CMMLog", "CMMLogC", "CCalls", "mmlog-c-service"].contains(target.name) {
+    if writtenInC.contains(target.name) {
       target.cSettings = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
     }
   }

@@ -1,4 +1,4 @@
-package import CMMLog
+package import CMMLogWriter
 package import MMLogFormat
 import MMLogSystem
 

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogWriter
 public import MMLogFormat
 
 extension Logger {

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogWriter
 package import MMLogFormat
 
 /// Where in the source code a text was logged, if that is known at run time only. Two places with

@@ -1,4 +1,5 @@
-public import CMMLog
+public import CMMLogCore
+public import CMMLogWriter
 public import MMLogFormat
 
 /// Writes records under a label. A plain value: copy it, pass it, keep it; all loggers of a label

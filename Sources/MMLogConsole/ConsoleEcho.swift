@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import MMLog
 import MMLogFormat
 import MMLogReader

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 
 /// CRC32C as file headers, frames and trailers use it: initial value and complement as in RFC 3720.
 package func crc32c(_ bytes: UnsafeRawBufferPointer) -> UInt32 {

@@ -1,6 +1,8 @@
-// Every byte that mmlog writes to disk is declared here and nowhere else: offsets are chained as
-// previous + size, and a test pins them to literals. `docs/FORMAT.md` says the same in prose;
-// change both together.
+import CMMLogCore
+
+// Every byte that mmlog writes to disk is declared here and nowhere else, but for two structures
+// that C declares, because handlers of signals write them. Offsets are chained as previous + size,
+// and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change both together.
 //
 //   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ] …
 //   areas    [ session state | clock pairs ] [ ledger ] [ control page ] [ report of a crash ]
@@ -368,61 +370,69 @@ package enum IndexEntryLayout {
 }
 
 /// How a session ended: in the ring, written as the process ends, and as a frame's payload. A
-/// handler that writes it is C's, and has a struct of this layout.
+/// handler that writes it is C's, which declares it: mmlog_report.h.
 package enum SessionEndLayout {
-  package static let how = 0
-  package static let signal = how + 4
-  package static let sender = signal + 4
-  package static let checksum = sender + 4
-  package static let time = checksum + 4
-  package static let recovered = time + 8
-  package static let size = recovered + 8
+  package static let how = offset(of: \mmlog_ending.how)
+  package static let signal = offset(of: \mmlog_ending.signal)
+  package static let sender = offset(of: \mmlog_ending.sender)
+  package static let checksum = offset(of: \mmlog_ending.checksum)
+  package static let time = offset(of: \mmlog_ending.time)
+  package static let recovered = offset(of: \mmlog_ending.recovered)
+  package static let size = MemoryLayout<mmlog_ending>.size
 }
 
 /// The report of a crash: in the ring, and as a frame's payload. The handler that writes it is C's,
-/// and has a struct of this layout.
+/// which declares it: mmlog_report.h.
 package enum CrashLayout {
-  package static let state = 0
+  package static let state = offset(of: \mmlog_crash_report.state)
   /// Of the ring's, in bytes of the word that the state is in: see ``CrashReport/survivals(_:)``.
   package static let survivals = state + 1
   package static let survivalsCopy = survivals + 1
-  package static let checksum = state + 4
-  package static let signal = checksum + 4
-  package static let code = signal + 4
-  package static let thread = code + 4
-  package static let sender = thread + 4
-  package static let threadName = sender + 4
-  package static let threadNameSize = 16
-  package static let address = threadName + threadNameSize
-  package static let wall = address + 8
-  package static let ticks = wall + 8
-  package static let machine = ticks + 8
-  package static let registerCount = machine + 2
-  package static let moduleCount = registerCount + 1
-  package static let frameCount = moduleCount + 1
-  package static let flags = frameCount + 2
-  package static let registers = flags + 2
-  package static let maximumRegisters = 34
-  package static let frames = registers + maximumRegisters * 8
-  package static let maximumFrames = 128
-  package static let modules = frames + maximumFrames * 8
-  package static let maximumModules = 16
-  package static let size = modules + maximumModules * moduleSize
+  package static let checksum = offset(of: \mmlog_crash_report.checksum)
+  package static let signal = offset(of: \mmlog_crash_report.signal)
+  package static let code = offset(of: \mmlog_crash_report.code)
+  package static let thread = offset(of: \mmlog_crash_report.thread)
+  package static let sender = offset(of: \mmlog_crash_report.sender)
+  package static let threadName = offset(of: \mmlog_crash_report.thread_name)
+  package static let threadNameSize = address - threadName
+  package static let address = offset(of: \mmlog_crash_report.address)
+  package static let wall = offset(of: \mmlog_crash_report.wall)
+  package static let ticks = offset(of: \mmlog_crash_report.ticks)
+  package static let machine = offset(of: \mmlog_crash_report.machine)
+  package static let registerCount = offset(of: \mmlog_crash_report.register_count)
+  package static let moduleCount = offset(of: \mmlog_crash_report.module_count)
+  package static let frameCount = offset(of: \mmlog_crash_report.frame_count)
+  package static let flags = offset(of: \mmlog_crash_report.flags)
+  package static let registers = offset(of: \mmlog_crash_report.registers)
+  package static let maximumRegisters = MMLOG_CRASH_REGISTERS
+  package static let frames = offset(of: \mmlog_crash_report.frames)
+  package static let maximumFrames = MMLOG_CRASH_FRAMES
+  package static let modules = offset(of: \mmlog_crash_report.modules)
+  package static let maximumModules = MMLOG_CRASH_MODULES
+  package static let size = MemoryLayout<mmlog_crash_report>.size
 
-  package static let moduleBase = 0
-  package static let moduleEnd = moduleBase + 8
-  package static let buildIDSize = moduleEnd + 8
-  package static let buildID = buildIDSize + 4
-  package static let maximumBuildID = 20
-  package static let modulePath = buildID + maximumBuildID
-  package static let modulePathSize = 88
-  package static let moduleSize = modulePath + modulePathSize
+  package static let moduleBase = offset(of: \mmlog_crash_module.base)
+  package static let moduleEnd = offset(of: \mmlog_crash_module.end)
+  package static let buildIDSize = offset(of: \mmlog_crash_module.build_id_size)
+  package static let buildID = offset(of: \mmlog_crash_module.build_id)
+  package static let maximumBuildID = MMLOG_BUILD_ID
+  package static let modulePath = offset(of: \mmlog_crash_module.path)
+  package static let modulePathSize = MMLOG_MODULE_PATH
+  package static let moduleSize = MemoryLayout<mmlog_crash_module>.size
 
-  package static let stateComplete: UInt8 = 2
+  package static let stateComplete = UInt8(MMLOG_CRASH_COMPLETE)
   /// Complete, and the handler has returned.
-  package static let stateReturned: UInt8 = 4
-  package static let hasMoreFrames: UInt16 = 1
-  package static let isGuessed: UInt16 = 2
+  package static let stateReturned = UInt8(MMLOG_CRASH_RETURNED)
+  package static let hasMoreFrames = UInt16(MMLOG_CRASH_MORE_FRAMES)
+  package static let isGuessed = UInt16(MMLOG_CRASH_GUESSED)
+}
+
+/// Where a field of a structure of C's stands.
+private func offset<Structure, Field>(of field: KeyPath<Structure, Field>) -> Int {
+  guard let offset = MemoryLayout<Structure>.offset(of: field) else {
+    preconditionFailure("a field of C is stored")
+  }
+  return offset
 }
 
 package enum TrailerLayout {

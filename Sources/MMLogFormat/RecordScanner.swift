@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 
 /// The length in bytes that the header word at `offset` states, if so many bytes are there.
 package func framedLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int? {

@@ -11,7 +11,7 @@ public final class LogFiles {
   public let unreadable: [LogError]
   /// How many files there are.
   public let fileCount: Int
-  let sessions: [SessionFiles]
+  package let sessions: [SessionFiles]
 
   /// Opens files, reads rings, and reads the headers of archives' frames.
   ///

@@ -82,7 +82,7 @@ public struct LogFilter: Sendable {
   }
 
   /// False for a session of which nothing is wanted.
-  func passes(_ identity: SessionIdentity) -> Bool {
+  package func passes(_ identity: SessionIdentity) -> Bool {
     let isOfProcess =
       processes.isEmpty
       || processes.contains {

@@ -37,7 +37,7 @@ public final class LogSession: Sendable {
   /// Process, host, start time and names.
   public let identity: SessionIdentity
 
-  init(_ identity: SessionIdentity) { self.identity = identity }
+  package init(_ identity: SessionIdentity) { self.identity = identity }
 
   /// The UUID that names it.
   public var id: SessionID { identity.session }
@@ -69,6 +69,10 @@ public struct LogCorruption: Equatable, Sendable {
   public let size: Int
   /// What they should have been, and what is wrong with them: part of a sentence.
   public let what: String
+
+  package init(path: String, offset: Int, size: Int, what: String) {
+    (self.path, self.offset, self.size, self.what) = (path, offset, size, what)
+  }
 
   /// `512 bytes at 4096: between frames`; without any bytes, `at 4096: frame 3 is missing`
   package var summary: String {

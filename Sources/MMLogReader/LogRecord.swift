@@ -43,7 +43,7 @@ public struct LogRecord: Sendable {
   }
 
   /// Valid for as long as the record is.
-  var content: RecordContent { place.content }
+  package var content: RecordContent { place.content }
 
   /// The message with its arguments in it, with U+FFFD for what is not UTF-8.
   ///

@@ -140,7 +140,7 @@ extension TextBuffer {
   /// to three digits behind the point.
   ///
   /// - Parameter duration: In nanoseconds; not negative.
-  mutating func append(duration: Int64) {
+  package mutating func append(duration: Int64) {
     let units: [(size: UInt64, name: StaticString)] = [
       (1_000_000_000, " s"), (1_000_000, " ms"), (1000, " µs"),
     ]

@@ -5,13 +5,13 @@ import MMLogFormat
 /// Nothing in it is counted: it is valid for as long as what it was made from.
 ///
 /// Proof of `@unchecked Sendable`: nobody changes what it points to.
-struct RecordContent: @unchecked Sendable {
+package struct RecordContent: @unchecked Sendable {
   private let siteReference: Unmanaged<CallSiteInfo>
   /// The call site's number; 0 if it is in the record itself.
   let callSite: UInt32
   let label: UInt32
   let level: Level
-  let flags: RecordFlags
+  package let flags: RecordFlags
   private let values: UnsafeRawBufferPointer
 
   /// - Throws: for a record of which anything could not be shown.
@@ -22,7 +22,7 @@ struct RecordContent: @unchecked Sendable {
     try check()
   }
 
-  var site: CallSiteInfo { siteReference.takeUnretainedValue() }
+  package var site: CallSiteInfo { siteReference.takeUnretainedValue() }
 
   /// The texts of the call site, without a reference being counted.
   @inline(__always)
@@ -72,7 +72,7 @@ struct RecordContent: @unchecked Sendable {
   func withValues<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { body(values) }
 
   /// How many bytes its arguments and metadata take before an archive compresses them.
-  var size: Int { values.count }
+  package var size: Int { values.count }
 
   /// Gives each named argument, and then each pair of the metadata, to `body`, which has to take or
   /// to pass over the elements of a container.

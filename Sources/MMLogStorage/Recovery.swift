@@ -5,12 +5,12 @@ package import MMLogSystem
 public struct RecoveredSession: Sendable {
   /// Who it was.
   public let identity: SessionIdentity
-  /// How it ended. Not every end is a crash: see ``SessionEnd/How/isCrash``.
+  /// How it ended. Not every end is a crash: see `SessionEnd.How.isCrash`.
   public let end: SessionEnd
   /// How many records were moved from the ring to an archive, flight records included. Those
   /// archived before are not counted.
   public let recordCount: Int
-  /// How many of them were flight records: below ``LogStore/Configuration/archiveLevel``.
+  /// How many of them were flight records: below `LogStore.Configuration.archiveLevel`.
   public let flightRecordCount: Int
   /// What the session itself had counted as lost.
   public let losses: LossLedger

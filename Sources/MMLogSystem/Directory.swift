@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 /// An open directory: owns a descriptor, and closes it when it goes away.

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 // Open file description locks: they belong to the open file, so that a second open in the same

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 extension File {

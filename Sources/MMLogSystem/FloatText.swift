@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 
 /// How C writes a floating-point number: `%f`, `%e`, `%g`.
 package enum FloatText: UInt8, Sendable {

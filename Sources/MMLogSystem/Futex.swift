@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 /// Waiting for a word in this process's memory to change: futex(2), private form.

@@ -7,7 +7,7 @@ import Glibc
 ///   - body: the call; returns -1 and sets errno where it fails.
 /// - Throws: what errno says.
 @inline(__always)
-func retrying<Result: FixedWidthInteger>(
+package func retrying<Result: FixedWidthInteger>(
   _ call: SystemCall, _ path: @autoclosure () -> String, _ body: () -> Result
 ) throws(SystemError) -> Result {
   try retrying(call, path(), count: 0) { _ in body() }

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 /// A part of a file in memory, shared with everyone who has it mapped: mmap(2) MAP_SHARED.
@@ -9,7 +9,7 @@ import Glibc
 ///
 /// Proof of `@unchecked Sendable`: `base` and `count` never change, so that only the memory behind
 /// them is shared; other processes change that too, and whoever touches it orders its accesses with
-/// atomics (CMMLog) or by protocol.
+/// atomics (CMMLogCore) or by protocol.
 package struct Mapping: ~Copyable, @unchecked Sendable {
   /// Where the range begins in memory; page-aligned.
   package let base: UnsafeMutableRawPointer

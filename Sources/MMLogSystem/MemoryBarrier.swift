@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 
 /// A memory barrier in every running thread of the process at once: membarrier(2), expedited.
 ///

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 /// Anonymous memory of this process's own, straight from the kernel: mmap(2).

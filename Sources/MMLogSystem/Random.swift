@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 /// Random bytes from the kernel.

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 /// A regular expression of the system: regcomp(3), POSIX extended, over bytes.

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 
 /// The descriptors that a child of fork must not keep, because with them it would hold its parent's
 /// locks.

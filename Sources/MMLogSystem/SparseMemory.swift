@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 /// Memory of this process's own that is zero, and takes room only where something else has been

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 /// Names of functions as the linker has them.

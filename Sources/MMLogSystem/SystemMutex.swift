@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 
 /// A lock: one word and futex(2).
 ///

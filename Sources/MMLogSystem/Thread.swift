@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import Glibc
 
 /// A thread of the operating system that runs one closure: pthread_create(3).

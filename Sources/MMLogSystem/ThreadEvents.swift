@@ -1,4 +1,3 @@
-import CMMLog
 import Glibc
 
 /// Functions that run around every fork of the process.

@@ -1,4 +1,5 @@
 import CommandLineTool
+import MMLogAnalysis
 import MMLogReader
 
 /// Lists sessions, one on a line, and behind one whose process died what was in flight then.

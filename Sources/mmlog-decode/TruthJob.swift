@@ -1,4 +1,5 @@
 import CommandLineTool
+import MMLogAnalysis
 import MMLogReader
 import MMLogSystem
 

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import MMLogSystem
 
 /// How many log calls of each of the service's threads have returned, in a page that outlives the

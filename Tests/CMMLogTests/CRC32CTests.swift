@@ -1,6 +1,6 @@
 // `mmlog_crc32c_in_hardware` is a C variable, which Swift must be declared never changes after main
 // starts.
-@preconcurrency import CMMLog
+@preconcurrency import CMMLogCore
 import Testing
 
 @Suite("CRC32C")

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import MMLogSystem
 
 /// What a process that will be killed reports, in a file that it shares with who kills it: above

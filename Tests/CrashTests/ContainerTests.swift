@@ -1,5 +1,6 @@
 import CampaignSupport
 import Glibc
+import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
 import MMLogSystem

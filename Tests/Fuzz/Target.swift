@@ -1,7 +1,9 @@
-import CMMLog
+import CMMLogWriter
 import Glibc
+import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
+import MMLogReport
 import MMLogTestFiles
 
 /// What is fuzzed, by the name that the command line has for it.

@@ -1,5 +1,5 @@
 import CCalls
-import CMMLog
+import CMMLogWriter
 import CMMLogC
 import Glibc
 import MMLogReader

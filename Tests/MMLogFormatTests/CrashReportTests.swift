@@ -1,3 +1,4 @@
+import CMMLogCore
 import MMLogFormat
 import MMLogTestFiles
 import Testing
@@ -53,5 +54,19 @@ import Testing
       $0.store(UInt32.max, CrashLayout.modules + CrashLayout.buildIDSize)
     }
     #expect(try #require(Self.report(bytes)).modules[0].buildID.count == CrashLayout.maximumBuildID)
+  }
+
+  @Test func whatCWritesIsWhatSwiftReads() {
+    let values: [(Int, Int)] = [
+      (MMLOG_ENDING_EXITED, Int(SessionEnd.How.exited.rawValue)),
+      (MMLOG_ENDING_TERMINATED, Int(SessionEnd.How.terminated.rawValue)),
+      (
+        MMLOG_CRASH_SURVIVAL,
+        1 << (8 * CrashLayout.survivals) + 1 << (8 * CrashLayout.survivalsCopy)
+      ),
+    ]
+    for (index, (value, expected)) in values.enumerated() {
+      #expect(value == expected, "value \(index)")
+    }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
 import MMLogTestFiles

@@ -1,5 +1,7 @@
+import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
+import MMLogReport
 import MMLogTestFiles
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
 import MMLogStorage

@@ -95,35 +95,6 @@ import Testing
   private func same(_ value: Any?, _ text: String) -> Bool {
     (value as? String).map { Array($0.utf8) == Array(text.utf8) } ?? false
   }
-
-  @Test func aReportCutsLongTextBetweenCharacters() throws {
-    for padding in 0..<3 {
-      let log = TestLog()
-      let text = String(repeating: "x", count: padding) + String(repeating: "€", count: 3000)
-      log.writeFragments(
-        TestRecord(ticks: 1, site: log.textSite, words: ValueWords.argument(.text(text))),
-        partWords: 60)
-      var report = LogReport(zone: .utc)
-      for record in log.read().records { report.add(.record(record)) }
-      var page = TextBuffer()
-      report.append(made: 0, to: &page)
-
-      let columns = try chunk(of: page.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
-      #expect(columns.suffix(3) == Array("€".utf8)[...], "\(columns.suffix(4))")
-    }
-  }
-
-  /// What the first chunk of a page holds.
-  private func chunk(of page: String) throws -> [UInt8] {
-    let start = try #require(page.range(of: #"class="chunk" data-packed="">"#)).upperBound
-    let data = try #require(Data(base64Encoded: String(page[start...].prefix { $0 != "<" })))
-    let inflater = try #require(Inflater())
-    let bytes = data.withUnsafeBytes { packed in
-      // A page does not say how large they were.
-      (8000..<9000).lazy.compactMap { try? inflater.decompress(packed, size: $0) }.first
-    }
-    return try #require(bytes)
-  }
 }
 
 extension ValueWords {

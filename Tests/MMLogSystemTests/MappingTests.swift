@@ -1,4 +1,3 @@
-import CMMLog
 import Glibc
 import MMLogSystem
 import Testing

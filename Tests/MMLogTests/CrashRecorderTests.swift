@@ -1,4 +1,3 @@
-import CMMLog
 import Foundation
 import Glibc
 import MMLogFormat
@@ -345,64 +344,6 @@ import Testing
       }
       try store.close()
     }
-  }
-
-  @Test("what C writes stands where Swift reads it")
-  func layout() {
-    typealias Report = mmlog_crash_report
-    typealias Module = mmlog_crash_module
-    typealias Layout = CrashLayout
-    let offsets: [(Int?, Int)] = [
-      (MemoryLayout<Report>.offset(of: \.state), Layout.state),
-      (MemoryLayout<Report>.offset(of: \.checksum), Layout.checksum),
-      (MemoryLayout<Report>.offset(of: \.signal), Layout.signal),
-      (MemoryLayout<Report>.offset(of: \.code), Layout.code),
-      (MemoryLayout<Report>.offset(of: \.thread), Layout.thread),
-      (MemoryLayout<Report>.offset(of: \.sender), Layout.sender),
-      (MemoryLayout<Report>.offset(of: \.thread_name), Layout.threadName),
-      (MemoryLayout<Report>.offset(of: \.address), Layout.address),
-      (MemoryLayout<Report>.offset(of: \.wall), Layout.wall),
-      (MemoryLayout<Report>.offset(of: \.ticks), Layout.ticks),
-      (MemoryLayout<Report>.offset(of: \.machine), Layout.machine),
-      (MemoryLayout<Report>.offset(of: \.register_count), Layout.registerCount),
-      (MemoryLayout<Report>.offset(of: \.module_count), Layout.moduleCount),
-      (MemoryLayout<Report>.offset(of: \.frame_count), Layout.frameCount),
-      (MemoryLayout<Report>.offset(of: \.flags), Layout.flags),
-      (MemoryLayout<Report>.offset(of: \.registers), Layout.registers),
-      (MemoryLayout<Report>.offset(of: \.frames), Layout.frames),
-      (MemoryLayout<Report>.offset(of: \.modules), Layout.modules),
-      (MemoryLayout<Module>.offset(of: \.base), Layout.moduleBase),
-      (MemoryLayout<Module>.offset(of: \.end), Layout.moduleEnd),
-      (MemoryLayout<Module>.offset(of: \.build_id_size), Layout.buildIDSize),
-      (MemoryLayout<Module>.offset(of: \.build_id), Layout.buildID),
-      (MemoryLayout<Module>.offset(of: \.path), Layout.modulePath),
-    ]
-    for (index, (offset, expected)) in offsets.enumerated() {
-      #expect(offset == expected, "field \(index)")
-    }
-    #expect(
-      MemoryLayout<Report>.size == Layout.size && MemoryLayout<Module>.size == Layout.moduleSize)
-    let ends: [(Int?, Int)] = [
-      (MemoryLayout<mmlog_ending>.offset(of: \.how), SessionEndLayout.how),
-      (MemoryLayout<mmlog_ending>.offset(of: \.signal), SessionEndLayout.signal),
-      (MemoryLayout<mmlog_ending>.offset(of: \.sender), SessionEndLayout.sender),
-      (MemoryLayout<mmlog_ending>.offset(of: \.checksum), SessionEndLayout.checksum),
-      (MemoryLayout<mmlog_ending>.offset(of: \.time), SessionEndLayout.time),
-      (MemoryLayout<mmlog_ending>.offset(of: \.recovered), SessionEndLayout.recovered),
-      (MemoryLayout<mmlog_ending>.size, SessionEndLayout.size),
-      (MMLOG_ENDING_EXITED, Int(SessionEnd.How.exited.rawValue)),
-      (MMLOG_ENDING_TERMINATED, Int(SessionEnd.How.terminated.rawValue)),
-      (MMLOG_CRASH_COMPLETE, Int(Layout.stateComplete)),
-      (MMLOG_CRASH_RETURNED, Int(Layout.stateReturned)),
-      (
-        Int(MMLOG_CRASH_SURVIVAL),
-        1 << (8 * Layout.survivals) + 1 << (8 * Layout.survivalsCopy)
-      ),
-    ]
-    for (index, (value, expected)) in ends.enumerated() {
-      #expect(value == expected, "value \(index)")
-    }
-    #expect(RingLayout.crash + Layout.size <= RingLayout.dictionary)
   }
 }
 

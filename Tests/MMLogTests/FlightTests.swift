@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import MMLog
+import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
 import MMLogStorage

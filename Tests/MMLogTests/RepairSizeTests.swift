@@ -1,4 +1,5 @@
 import MMLog
+import MMLogAnalysis
 import MMLogReader
 import Testing
 

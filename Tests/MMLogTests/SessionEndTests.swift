@@ -1,5 +1,6 @@
 import Glibc
 import MMLog
+import MMLogAnalysis
 import MMLogReader
 import MMLogTestFiles
 import Testing

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogWriter
 import Glibc
 import MMLog
 import MMLogStorage

@@ -1,4 +1,4 @@
-public import CMMLog
+public import CMMLogWriter
 public import MMLogFormat
 import MMLogSystem
 import Synchronization

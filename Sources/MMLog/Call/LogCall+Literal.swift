@@ -1,4 +1,4 @@
-public import CMMLog
+public import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
 

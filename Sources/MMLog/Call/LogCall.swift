@@ -1,4 +1,5 @@
-public import CMMLog
+public import CMMLogCore
+public import CMMLogWriter
 public import MMLogFormat
 
 extension Logger {

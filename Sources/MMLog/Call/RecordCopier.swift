@@ -1,4 +1,5 @@
-import CMMLog
+import CMMLogCore
+import CMMLogWriter
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem

@@ -1,4 +1,5 @@
-public import CMMLog
+public import CMMLogCore
+public import CMMLogWriter
 public import MMLogFormat
 
 /// Where a record is being built: in its thread's segment, past the last committed record.

@@ -1,4 +1,5 @@
-public import CMMLog
+import CMMLogCore
+public import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
 

@@ -1,4 +1,5 @@
-import CMMLog
+import CMMLogCore
+import MMLogCrash
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -160,7 +161,7 @@ final class Drainer: @unchecked Sendable {
       try capture()
       TestPoint.reach(.closeDrained)
       countLostSegments()
-      session.survivals.giveUp()
+      session.giveUpSurvivedSignals()
       session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
       // Of a session in which nothing was logged nothing is left.
@@ -323,7 +324,7 @@ final class Drainer: @unchecked Sendable {
     }
     let since = handlerReturned ?? now
     handlerReturned = since
-    if now &- since >= DrainSchedule.second { session.survivals.collect() }
+    if now &- since >= DrainSchedule.second { session.collectSurvivedSignal() }
   }
 
   private func reportSealed() {

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import MMLogFormat
 
 /// Counts of lost records in this process's memory. Counting is lock-free and async-signal-safe.

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogWriter
 
 /// Labels in the order in which they were made, and by name. Not thread-safe: its owner has a lock.
 struct LabelList: RandomAccessCollection {

@@ -1,4 +1,4 @@
-public import CMMLog
+public import CMMLogWriter
 import MMLogFormat
 
 /// The message of a log call, as written between its parentheses: `log.info("order \(id)

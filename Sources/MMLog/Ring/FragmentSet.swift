@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import MMLogSystem
 
 /// Remembers some thousand fragmented records, each by its thread and ticks. Lock-free and

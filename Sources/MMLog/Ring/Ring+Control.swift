@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import MMLogFormat
 
 /// The control page: what somebody outside asks the process for, and what it answers.

@@ -1,4 +1,5 @@
-import CMMLog
+import CMMLogCore
+import MMLogCrash
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -171,7 +172,7 @@ final class Ring: @unchecked Sendable {
   /// Takes the report of such a signal out of the ring, where it would look like the cause of
   /// death. The ring says that one is to become a record, until ``noteSurvival()``.
   func takeSurvivedSignal() -> CrashReport? {
-    crashPlace?.take()?.withUnsafeBytes { CrashReport($0) }
+    crashPlace?.take()
   }
 
   /// Says that a report which was taken has become a record, or is counted as a loss.

@@ -1,4 +1,6 @@
-import CMMLog
+import CMMLogCore
+import CMMLogWriter
+import MMLogCrash
 import MMLogFormat
 import MMLogSystem
 import Synchronization

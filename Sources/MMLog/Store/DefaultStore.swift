@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
 

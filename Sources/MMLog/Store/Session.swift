@@ -1,4 +1,5 @@
-import CMMLog
+import CMMLogWriter
+import MMLogCrash
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -15,7 +16,7 @@ final class Session: Sendable {
   let threads: ThreadRegistry
   let overflow: OverflowWriter
   /// What is to be said of fatal signals that did not end the process.
-  let survivals: SurvivedSignals
+  let survivals = SurvivedSignals()
   /// Where signal handlers write; nil if the store is not asked to serve them.
   let signalLanes: SignalLanes?
   let policy: FullRingPolicy
@@ -33,7 +34,6 @@ final class Session: Sendable {
     }
     self.ring = ring
     self.sites = sites
-    survivals = SurvivedSignals(ring)
     policy = configuration.fullRing
     autoPrivacy = configuration.autoPrivacy
     threads = ThreadRegistry(archiveLevel: ring.archiveLevel)
@@ -49,6 +49,19 @@ final class Session: Sendable {
     sites.free()
     overflow.free()
     ring.unmap()
+  }
+
+  /// Takes over the report of a survived signal that is in the ring, if there is one.
+  func collectSurvivedSignal() {
+    if let report = ring.takeSurvivedSignal() { survivals.add(report) }
+  }
+
+  /// Counts the reports that are left as losses: no record is made of them any more.
+  func giveUpSurvivedSignals() {
+    while let report = survivals.first, survivals.take(report) {
+      ring.countLoss(.ringFull, .critical)
+      ring.noteSurvival()
+    }
   }
 
   /// Makes locks free that a thread may have had which a fork's child does not have.

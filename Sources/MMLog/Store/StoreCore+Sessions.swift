@@ -46,7 +46,7 @@ extension StoreCore {
   /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
   func close() throws(LogError) {
     if let session = lock.withLock({ open?.session }) {
-      session.survivals.collect()
+      session.collectSurvivedSignal()
       noteSurvivedSignals(of: session, waits: true)
     }
     guard let open = beginClosing() else { return }

@@ -1,3 +1,4 @@
+import MMLogCrash
 import MMLogSystem
 
 extension StoreCore {

@@ -1,4 +1,5 @@
-import CMMLog
+import CMMLogWriter
+import MMLogCrash
 import MMLogStorage
 import MMLogSystem
 

@@ -1,4 +1,4 @@
-import CMMLog
+import CMMLogCore
 import MMLogSystem
 
 /// Counts events, so that a thread can wait for the next one without missing any.

@@ -159,7 +159,7 @@ extension TextBuffer {
   }
 
   /// Appends the named arguments and the metadata as a JSON object.
-  mutating func append(attributes content: RecordContent) {
+  package mutating func append(attributes content: RecordContent) {
     append(UInt8(ascii: "{"))
     var isFirst = true
     content.forEachField(.json) { (name, value, reader) throws(FormatError) in

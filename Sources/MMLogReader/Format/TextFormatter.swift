@@ -124,12 +124,12 @@ struct LevelStyle {
 
 /// "Select graphic rendition" of ECMA-48: colors that people have chosen for their terminal, so
 /// that they can be distinguished from its background, be it light or dark.
-enum SGR {
-  static let reset: StaticString = "\u{1b}[0m"
+package enum SGR {
+  package static let reset: StaticString = "\u{1b}[0m"
   static let faint: StaticString = "\u{1b}[2m"
   static let cyan: StaticString = "\u{1b}[36m"
 
-  static func color(of level: Level) -> StaticString {
+  package static func color(of level: Level) -> StaticString {
     switch level {
     case .trace, .debug: faint
     case .info: "\u{1b}[32m"

@@ -2,7 +2,7 @@ import MMLogStorage
 import MMLogSystem
 
 /// Writes times as RFC 3339 has them: `2026-11-21T09:00:00.123456789+01:00`.
-struct Timestamp {
+package struct Timestamp {
   private let zone: LogTimeZone
   /// The text of a second: 19 bytes (more after the year 9999), and that of its zone.
   private var second = Int64.min
@@ -12,7 +12,7 @@ struct Timestamp {
   private var quarter = Int64.min
   private var offset: Int64 = 0
 
-  init(_ zone: LogTimeZone) { self.zone = zone }
+  package init(_ zone: LogTimeZone) { self.zone = zone }
 
   /// Which parts of a time are shown.
   enum Parts {
@@ -28,7 +28,7 @@ struct Timestamp {
 
   /// Appends a time, in nanoseconds since 1970.
   @inline(__always)
-  mutating func append(_ time: Int64, to output: inout TextBuffer) {
+  package mutating func append(_ time: Int64, to output: inout TextBuffer) {
     let fraction = prepare(for: time)
     output.append(start)
     output.append(UInt8(ascii: "."))
@@ -95,7 +95,7 @@ struct Timestamp {
   }
 
   /// Seconds ahead of UTC. Zones change at whole quarters of an hour since 1972.
-  mutating func offset(at second: Int64) -> Int64 {
+  package mutating func offset(at second: Int64) -> Int64 {
     guard case .local = zone else { return 0 }
     let quarter = second.flooredQuotient(by: 900)
     if quarter == self.quarter && second > 100_000_000 { return offset }

@@ -21,7 +21,7 @@ extension LogInput {
 }
 
 /// The files behind inputs: opened, distinguished by their first bytes, each taken once.
-struct InputFiles {
+package struct InputFiles {
   private(set) var rings: [RingInput] = []
   private(set) var archives: [ArchiveFile] = []
   private(set) var unreadable: [LogError] = []
@@ -30,15 +30,15 @@ struct InputFiles {
   /// How many names of logs were found in directories.
   private var foundCount = 0
 
-  struct RingInput {
-    let image: RingImage
+  package struct RingInput {
+    package let image: RingImage
     /// Whether its process lived when it was read.
-    let isRunning: Bool
+    package let isRunning: Bool
 
     /// Whether the machine has been running since the ring was written.
     var isOfThisBoot: Bool { image.isOfBoot(Host.bootID()) }
     /// How its session ended, if its process does not live.
-    var end: SessionEnd { image.end(isOfThisBoot: isOfThisBoot) }
+    package var end: SessionEnd { image.end(isOfThisBoot: isOfThisBoot) }
   }
 
   /// Reads all rings before any archive, so that what a living process moves meanwhile is found in

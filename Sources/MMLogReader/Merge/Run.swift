@@ -4,13 +4,13 @@ import MMLogFormat
 ///
 /// A step makes the item that was next the current one. What a run holds of a record is valid until
 /// its next step, and as long as ``owner`` is kept.
-class Run {
+package class Run {
   /// Where the next item belongs. It rises only: a record whose ticks are before those of the one
   /// before it takes those (FORMAT.md, 5).
-  final fileprivate(set) var ticks: UInt64
+  package final fileprivate(set) var ticks: UInt64
 
   /// What turns the ticks into wall time.
-  final let clock: TickClock
+  package final let clock: TickClock
 
   /// The file that it is of.
   final let path: String
@@ -27,14 +27,14 @@ class Run {
 
   /// Whether a record of it is one that stayed in the ring until it was captured.
   @inline(__always)
-  final func isFlight(_ view: RecordView) -> Bool { view.level.rawValue < flightLevel }
+  package final func isFlight(_ view: RecordView) -> Bool { view.level.rawValue < flightLevel }
 
   /// Goes on to the next item.
   func step() -> RunStep { .end }
 
   /// The thread of a record that the run has just given; kept by ``owner``, or by the session's
   /// ``ThreadTable``.
-  func thread(of view: RecordView) -> Unmanaged<LogThread> {
+  package func thread(of view: RecordView) -> Unmanaged<LogThread> {
     preconditionFailure("a run without records")
   }
 
@@ -42,19 +42,19 @@ class Run {
   var owner: AnyObject { self }
 
   /// The corruption that the run has just come upon.
-  final var corruption: LogCorruption?
+  package final var corruption: LogCorruption?
 
   /// Moves on to the ticks of the item that is next now.
   @inline(__always)
   final func move(to ticks: UInt64) { if ticks > self.ticks { self.ticks = ticks } }
 
-  final func corruption(_ offset: Int, _ size: Int, _ what: String) -> LogCorruption {
+  package final func corruption(_ offset: Int, _ size: Int, _ what: String) -> LogCorruption {
     LogCorruption(path: path, offset: offset, size: size, what: what)
   }
 }
 
 /// What a run has come to.
-enum RunStep {
+package enum RunStep {
   /// A record or a fragment; ``offset`` is where it, or the frame that it is in, begins in the
   /// file.
   case record(RecordView, ticks: UInt64, offset: Int)

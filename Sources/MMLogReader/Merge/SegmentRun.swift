@@ -2,8 +2,8 @@ import MMLogFormat
 import MMLogStorage
 
 /// What a session's archives say of its ring.
-struct RingView {
-  let image: RingImage
+package struct RingView {
+  package let image: RingImage
   let coverage: Coverage
   /// Whether the machine has been running since the ring was written.
   let isOfThisBoot: Bool
@@ -12,12 +12,12 @@ struct RingView {
   let isRunning: Bool
 
   /// Whether an archive has a record, or it is evicted.
-  func isDone(_ segment: RingImage.Segment, _ record: RecordView, _ offset: Int) -> Bool {
+  package func isDone(_ segment: RingImage.Segment, _ record: RecordView, _ offset: Int) -> Bool {
     image.isDone(record, segment, offset: offset, coverage, trustsDrained: isOfThisBoot)
   }
 
   /// Nothing is lost where an archive has what stood there.
-  func isDone(_ segment: RingImage.Segment, _ range: Range<Int>) -> Bool {
+  package func isDone(_ segment: RingImage.Segment, _ range: Range<Int>) -> Bool {
     image.isDone(range, segment.header, coverage, trustsDrained: isOfThisBoot)
   }
 }

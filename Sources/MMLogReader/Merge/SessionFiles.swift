@@ -2,11 +2,11 @@ import MMLogFormat
 import MMLogStorage
 
 /// All files of one session.
-struct SessionFiles {
-  let identity: SessionIdentity
-  private(set) var ring: InputFiles.RingInput?
+package struct SessionFiles {
+  package let identity: SessionIdentity
+  package private(set) var ring: InputFiles.RingInput?
   /// By rising number.
-  private(set) var archives: [ArchiveFile] = []
+  package private(set) var archives: [ArchiveFile] = []
   /// Why files are not read that are of the same ring or archive as another, and no copies of it.
   private(set) var rivals: [LogError] = []
 
@@ -94,7 +94,7 @@ extension RingImage {
 
 extension SessionFiles {
   /// How the session ended, as its ring and the last mark of its archives say.
-  func ending(_ mark: SessionEnd?) -> SessionEnding {
+  package func ending(_ mark: SessionEnd?) -> SessionEnding {
     if let ring, ring.isRunning { return .running }
     return SessionEnding(mark, ring?.end)
   }

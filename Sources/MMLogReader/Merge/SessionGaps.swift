@@ -2,7 +2,7 @@ import MMLogFormat
 import MMLogStorage
 
 /// What is missing among the files of a session: whole archives, and numbers of entries.
-struct SessionGaps {
+package struct SessionGaps {
   private let session: LogSession
   /// The number that the next archive has if none is missing before it.
   private var next = 1
@@ -11,14 +11,14 @@ struct SessionGaps {
   /// Whether ``numbers`` begins where the session did, so that each writer's first number is 0.
   private var isFromStart = true
   private var found: [EntryNumbers.Gap] = []
-  private(set) var gaps: [LogGap] = []
+  package private(set) var gaps: [LogGap] = []
 
   /// - Parameters:
   ///   - files: The files of one session.
   ///   - summary: What was read of them.
   ///   - session: Whose gaps they are.
   /// - Complexity: O(*n* log *n*) in the number of frames and of the ring's records.
-  init(_ files: SessionFiles, _ summary: SessionSummary, of session: LogSession) {
+  package init(_ files: SessionFiles, _ summary: SessionSummary, of session: LogSession) {
     self.session = session
     for archive in files.archives { add(archive) }
     if let number = summary.missingArchive {

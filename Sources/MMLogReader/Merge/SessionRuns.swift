@@ -2,11 +2,11 @@ import MMLogFormat
 import MMLogStorage
 
 /// The runs of a session, merged.
-struct SessionRuns {
+package struct SessionRuns {
   private typealias Place = MergeHeap<UInt64, Run>.Place
 
   /// The run that is at the front, taken out of the heap for as long as it is before all others.
-  private(set) var current: Run?
+  package private(set) var current: Run?
   private var currentOrder = 0
   /// How far the current run is before all others: as long as its ticks are not greater.
   private(set) var limit = UInt64.max
@@ -45,7 +45,7 @@ struct SessionRuns {
   }
 
   /// Takes the next step, of the run that is ``current`` then; nil at the end.
-  mutating func step() -> RunStep? {
+  package mutating func step() -> RunStep? {
     while let run = front() {
       switch run.step() {
       case .nothing: continue

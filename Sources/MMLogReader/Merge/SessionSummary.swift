@@ -2,26 +2,28 @@ import MMLogFormat
 import MMLogStorage
 
 /// What of a session's files is not records.
-struct SessionSummary {
-  private(set) var dictionary = LogDictionary()
-  private(set) var losses = LossLedger()
-  private(set) var end: SessionEnd?
-  private(set) var crash: CrashReport?
+package struct SessionSummary {
+  package private(set) var dictionary = LogDictionary()
+  package private(set) var losses = LossLedger()
+  package private(set) var end: SessionEnd?
+  package private(set) var crash: CrashReport?
   private(set) var coverage = Coverage()
   /// Corruption that is not in a frame of records, by the archive's index.
-  private(set) var corruption: [Int: [LogCorruption]] = [:]
+  package private(set) var corruption: [Int: [LogCorruption]] = [:]
   /// Frames of records that are not to be read, by archive and offset: those that repeat others,
   /// and those in whose place the ring's copies are used. Should such a frame be readable the next
   /// time, its records would be there twice.
-  private(set) var skipped: [Int: Set<Int>] = [:]
+  package private(set) var skipped: [Int: Set<Int>] = [:]
   /// The ring, if there is one, and what of it the archives have.
-  private(set) var ring: RingView?
+  package private(set) var ring: RingView?
   /// The number of the newest archive, if the ring says that it is missing.
   private(set) var missingArchive: UInt32?
   private var parts = RingParts()
 
+  package init() {}
+
   /// Takes in all that the files have.
-  mutating func read(_ files: SessionFiles) {
+  package mutating func read(_ files: SessionFiles) {
     for (index, archive) in files.archives.enumerated() { read(archive, index) }
     if let ring = files.ring { read(ring, files.archives) }
     let newest = max(
@@ -177,7 +179,7 @@ struct SessionSummary {
 }
 
 extension LogCorruption {
-  init(_ corruption: Corruption, in path: String) {
+  package init(_ corruption: Corruption, in path: String) {
     self.init(
       path: path, offset: corruption.range.lowerBound, size: corruption.range.count,
       what: corruption.what)
@@ -186,7 +188,7 @@ extension LogCorruption {
 
 extension RingImage {
   /// What of it could not be read.
-  var logCorruption: [LogCorruption] { corruption.map { LogCorruption($0, in: path) } }
+  package var logCorruption: [LogCorruption] { corruption.map { LogCorruption($0, in: path) } }
 }
 
 extension RecordSummary {
@@ -200,11 +202,11 @@ extension RecordSummary {
 
 extension LossLedger {
   /// All that was lost.
-  var total: UInt64 { LossCause.allCases.reduce(0) { $0 &+ total($1) } }
+  package var total: UInt64 { LossCause.allCases.reduce(0) { $0 &+ total($1) } }
 }
 
 extension ArchiveFile {
-  func corruption(of frame: Frame, _ what: String) -> LogCorruption {
+  package func corruption(of frame: Frame, _ what: String) -> LogCorruption {
     LogCorruption(
       path: path, offset: frame.offset, size: frame.header.frameSize,
       what: "\(frame.header.type.name): \(what)")
@@ -225,7 +227,7 @@ extension ArchiveFile {
 }
 
 extension FrameType {
-  var name: String {
+  package var name: String {
     switch self {
     case .dictionary: "a frame of call sites"
     case .records: "a frame of records"

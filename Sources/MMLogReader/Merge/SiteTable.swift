@@ -2,12 +2,14 @@ import MMLogFormat
 
 /// The call sites and labels of a session, by number. It grows where a session is followed, and
 /// forgets nothing: what it has given is valid for as long as it is.
-final class SiteTable {
+package final class SiteTable {
   /// Those that were asked for: there may be a million, of which few are used.
   private var sites = NumberTable<Unmanaged<CallSiteInfo>>()
   private var known: [UInt32: CallSite] = [:]
   private var labels = NumberTable<Unmanaged<PreparedText>>()
   private let noLabel = PreparedText("")
+
+  package init() {}
 
   deinit {
     sites.forEach { $0.release() }
@@ -18,7 +20,7 @@ final class SiteTable {
   var count: Int { known.count }
 
   /// Adds what is new. A number keeps the meaning that it had first.
-  func add(_ dictionary: LogDictionary) {
+  package func add(_ dictionary: LogDictionary) {
     if known.isEmpty {
       known = dictionary.callSites
     } else {
@@ -72,7 +74,7 @@ final class SiteTable {
 
   /// Throws for a record of which anything could not be shown. Of a record in fragments, only the
   /// call site is searched for, with the first one.
-  func check(_ view: RecordView) throws(FormatError) {
+  package func check(_ view: RecordView) throws(FormatError) {
     if view.isFragment { return try checkSite(FragmentAssembler.beginning(view)) }
     var kept: CallSiteInfo?
     defer { withExtendedLifetime(kept) {} }

@@ -1,24 +1,24 @@
 import MMLogFormat
 
 /// A call site, prepared once for showing many records.
-final class CallSiteInfo: Sendable {
-  enum Piece: Sendable {
+package final class CallSiteInfo: Sendable {
+  package enum Piece: Sendable {
     case literal([UInt8])
     case argument(Argument)
   }
 
-  struct Argument: Sendable {
+  package struct Argument: Sendable {
     let type: UInt8
     let style: ValueStyle
     let alignment: Alignment
     /// Empty if it has none.
-    let name: String
+    package let name: String
   }
 
-  let file: String
-  let function: String
-  let line: Int
-  let pieces: [Piece]
+  package let file: String
+  package let function: String
+  package let line: Int
+  package let pieces: [Piece]
   let hasNames: Bool
   /// The same pieces, ready to be put out.
   let message: MessagePlan

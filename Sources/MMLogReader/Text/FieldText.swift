@@ -18,7 +18,7 @@ struct FieldText {
 
 extension RecordContent {
   /// Whether it has named arguments or metadata.
-  var hasFields: Bool { site.hasNames || flags.contains(.metadata) }
+  package var hasFields: Bool { site.hasNames || flags.contains(.metadata) }
 
   /// Gives the named arguments and then the metadata to `body`, which has to take or to pass over
   /// the elements of a container. No name comes twice: one that is there again gets `#2`, `#3` …

@@ -13,7 +13,7 @@ extension TextBuffer {
   }
 
   /// Appends a JSON string.
-  mutating func append(json text: String) {
+  package mutating func append(json text: String) {
     append(UInt8(ascii: "\""))
     append(text, .json)
     append(UInt8(ascii: "\""))
@@ -98,7 +98,7 @@ extension TextBuffer {
   }
 
   /// Appends bytes in base64 (RFC 4648, 4).
-  mutating func append(base64 bytes: UnsafeRawBufferPointer) {
+  package mutating func append(base64 bytes: UnsafeRawBufferPointer) {
     let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     append(maximum: (bytes.count + 2) / 3 * 4) { place in
       var (bits, waiting, count) = (UInt32(0), 0, 0)

@@ -104,7 +104,7 @@ extension RecordContent {
   ///
   /// - Returns: Whether all of it is UTF-8; not known in ``TextForm/raw``.
   @discardableResult
-  func appendMessage(_ form: TextForm, to output: inout TextBuffer) -> Bool {
+  package func appendMessage(_ form: TextForm, to output: inout TextBuffer) -> Bool {
     let start = output.count
     let isUTF8 = appendPieces(form, to: &output)
     if form == .json, !isUTF8 { repairMessage(from: start, &output) }

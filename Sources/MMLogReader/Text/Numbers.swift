@@ -12,7 +12,7 @@ extension TextBuffer {
   ///
   /// - Parameter minimum: Zeros are put before it up to so many digits, at most 20.
   @inline(__always)
-  mutating func append(decimal value: UInt64, minimum: Int = 1) {
+  package mutating func append(decimal value: UInt64, minimum: Int = 1) {
     append(maximum: 20) { place in
       let count = max(minimum, value.decimalDigits)
       var (rest, index) = (value, count)

@@ -74,7 +74,7 @@ public struct TextBuffer: ~Copyable {
   }
 
   /// Appends a byte so many times.
-  mutating func append(_ byte: UInt8, count: Int) {
+  package mutating func append(_ byte: UInt8, count: Int) {
     guard count > 0 else { return }
     append(maximum: count) { place in
       place.update(repeating: byte, count: count)
@@ -105,7 +105,7 @@ public struct TextBuffer: ~Copyable {
   }
 
   /// The bytes from `start` on, as long as `body` runs; it may change them.
-  mutating func withBytes<Result>(
+  package mutating func withBytes<Result>(
     from start: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) -> Result
   ) -> Result {
     precondition(start >= 0 && start <= count)
@@ -131,7 +131,7 @@ public struct TextBuffer: ~Copyable {
   }
 
   /// Drops what was appended after there were `count` bytes.
-  mutating func cut(to count: Int) {
+  package mutating func cut(to count: Int) {
     precondition(count >= 0 && count <= self.count)
     self.count = count
   }

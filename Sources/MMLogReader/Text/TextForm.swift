@@ -1,7 +1,7 @@
 /// What text from a log becomes in an output: which of its characters are escaped, and how.
 ///
 /// In every form but ``raw`` nothing remains that moves a terminal's cursor or ends a line.
-enum TextForm: Int, CaseIterable, BitwiseCopyable {
+package enum TextForm: Int, CaseIterable, BitwiseCopyable {
   /// As it is.
   case raw
   /// For people: `\n`, `\t`, `\r`, `\u{1b}`, and `\xff` for what is not UTF-8.
@@ -31,7 +31,7 @@ extension TextBuffer {
   }
 
   /// The same for a string.
-  mutating func append(_ text: String, _ form: TextForm) {
+  package mutating func append(_ text: String, _ form: TextForm) {
     var text = text
     text.withUTF8 { _ = append(UnsafeRawBufferPointer($0), form) }
   }

@@ -1,6 +1,8 @@
 import CommandLineTool
 import Glibc
+import MMLogAnalysis
 import MMLogReader
+import MMLogReport
 import MMLogSystem
 
 /// What is printed, how, and where.

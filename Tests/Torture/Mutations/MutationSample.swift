@@ -1,6 +1,7 @@
 import CampaignSupport
 import CrashRecords
 import MMLog
+import MMLogAnalysis
 import MMLogReader
 
 /// What verifying, repairing, recovering and decoding make of a mutated directory, beside what

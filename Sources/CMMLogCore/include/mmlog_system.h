@@ -1,0 +1,125 @@
+// Linux calls that Swift's Glibc module does not show, each behind one small function: the GNU-only
+// ones, the variadic ones (fcntl, prctl, syscall) and those glibc has no function for. Unless a
+// comment says otherwise a function returns -1 and sets errno, as the call behind it does.
+//
+// No header here that brings sys/select.h in (pthread.h, sys/types.h, signal.h, …): _GNU_SOURCE
+// changes its fd_set, and Swift refuses a module whose type differs from Glibc's.
+
+#ifndef MMLOG_SYSTEM_H
+#define MMLOG_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// What runs when an access faults: the thread sanitizer may hold a lock of its own while it makes
+// that access.
+#if __has_attribute(disable_sanitizer_instrumentation)
+#define MMLOG_UNSANITIZED __attribute__((disable_sanitizer_instrumentation))
+#else
+#define MMLOG_UNSANITIZED
+#endif
+
+// Files.
+
+// pwrite(2), ftruncate(2), and fallocate(2) in mode 0 (the range has blocks and the file reaches
+// its end). Beyond RLIMIT_FSIZE they fail with EFBIG, and raise no SIGXFSZ, which would end the
+// process.
+ptrdiff_t mmlog_pwrite(int descriptor, const void *bytes, size_t count, int64_t offset);
+int mmlog_ftruncate(int descriptor, int64_t size);
+int mmlog_fallocate(int descriptor, int64_t offset, int64_t count);
+
+// openat(2) with O_TMPFILE, for writing.
+int mmlog_open_unnamed(int directory, unsigned mode);
+
+// lseek(2) SEEK_DATA: the first place from `offset` on that is not in a hole. Moves the file's own
+// position.
+int64_t mmlog_next_data(int descriptor, int64_t offset);
+
+// fcntl(2) F_OFD_SETLK: an exclusive lock on the whole file, without waiting. It belongs to the
+// open file, not to the process: a second open in this process meets it, a child of fork shares it.
+int mmlog_lock(int descriptor);
+int mmlog_unlock(int descriptor);
+
+// Closes descriptors, and has their numbers open nothing, so that whoever still uses one does no
+// harm: open(2) O_PATH, dup3(2). Async-signal-safe.
+void mmlog_give_up_descriptors(const int *descriptors, ptrdiff_t count);
+
+// flock(2), without waiting: an exclusive lock on a directory, which F_OFD_SETLK does not lock.
+int mmlog_lock_directory(int descriptor);
+
+// fcntl(2) F_OFD_GETLK: 1 if another open file holds a lock, 0 if none does.
+int mmlog_locked_by_another(int descriptor);
+
+// fsetxattr(2), fgetxattr(2) (its size alone when `size` is 0), fremovexattr(2).
+int mmlog_set_attribute(int descriptor, const char *name, const void *value, size_t size);
+ptrdiff_t mmlog_get_attribute(int descriptor, const char *name, void *value, size_t size);
+int mmlog_remove_attribute(int descriptor, const char *name);
+
+// Memory. All of it async-signal-safe.
+
+// madvise(2) MADV_POPULATE_WRITE (Linux 5.14): EINVAL where the kernel does not know it.
+int mmlog_populate_for_writing(void *base, size_t count);
+
+// The same by storing to each page what it holds, atomically; SIGBUS where a page has no room on
+// the disk.
+void mmlog_touch_pages(void *base, size_t count, size_t page_size);
+
+// madvise(2) MADV_DONTDUMP.
+int mmlog_exclude_from_core_dumps(void *base, size_t count);
+
+// mmap(2) MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS: zeros of this process's own at the same address.
+int mmlog_replace_with_private_memory(void *base, size_t count);
+
+// mmap(2), munmap(2), mremap(2) MREMAP_MAYMOVE of anonymous private memory. NULL where the kernel
+// refuses. These three leave errno as it was: they are for signal handlers.
+void *mmlog_private_allocate(size_t count);
+// As much as one likes, of which only what is stored to takes memory.
+void *mmlog_sparse_allocate(size_t count);
+void mmlog_private_free(void *base, size_t count);
+void *mmlog_private_resize(void *base, size_t old_count, size_t new_count);
+
+// Threads.
+
+// futex(2) FUTEX_WAIT_PRIVATE: 0, or the error's number. `timeout` in nanoseconds from now,
+// negative for none. Leaves errno as it was.
+int mmlog_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout);
+
+// futex(2) FUTEX_WAKE_PRIVATE: how many were woken. Leaves errno as it was.
+int mmlog_futex_wake(uint32_t *word, int count);
+
+// membarrier(2) MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, MEMBARRIER_CMD_PRIVATE_EXPEDITED.
+int mmlog_membarrier_register(void);
+int mmlog_membarrier(void);
+
+// Fills a sigset_t, which this header must not name, with all signals but those that a fault of the
+// thread itself raises. Async-signal-safe.
+void mmlog_signals_from_elsewhere(void *signals);
+
+// pthread_create(3) with every signal blocked in the new thread, except those that a fault in it
+// raises (SIGSEGV, SIGBUS, …): the host's crash handler is to see them. `thread`: a pthread_t.
+int mmlog_thread_start(uintptr_t *thread, void *(*routine)(void *), void *argument);
+
+// prctl(2) PR_SET_NAME, cut to 15 bytes by the kernel; PR_GET_NAME into 16 bytes, zero-padded.
+// Both leave errno as it was and are async-signal-safe.
+void mmlog_set_thread_name(const char *name);
+void mmlog_get_thread_name(char name[16]);
+
+// gettid(2). Async-signal-safe.
+int32_t mmlog_thread_id(void);
+
+// clock_nanosleep(2) until an absolute CLOCK_MONOTONIC time in nanoseconds.
+int mmlog_sleep_until(uint64_t deadline);
+
+// The rest.
+
+// getrandom(2): at most 256 bytes of it are not cut short by a signal.
+ptrdiff_t mmlog_random(void *bytes, size_t count);
+
+// program_invocation_short_name(3).
+const char *mmlog_program_name(void);
+
+// strerror_r(3), GNU form: the text, in `buffer` or constant.
+const char *mmlog_error_text(int code, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,286 @@
+#include "CMMLogCore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+// Newer than the headers of some distributions that are still in use.
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum {
+  membarrier_private_expedited = 1 << 3,           // linux/membarrier.h
+  membarrier_register_private_expedited = 1 << 4,
+  nanoseconds_per_second = 1000000000,
+};
+
+// Files.
+
+static sigset_t hold_size_signal(void) {
+  sigset_t signal, before;
+  sigemptyset(&signal);
+  sigaddset(&signal, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &signal, &before);
+  return before;
+}
+
+// A blocked SIGXFSZ waits for the thread that caused it, and would end the process later.
+static void release_size_signal(sigset_t before, bool failed) {
+  int saved = errno;
+  if (failed && saved == EFBIG) {
+    const struct timespec none = {0};
+    sigset_t signal;
+    sigemptyset(&signal);
+    sigaddset(&signal, SIGXFSZ);
+    while (sigtimedwait(&signal, NULL, &none) == -1 && errno == EINTR) continue;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = saved;
+}
+
+ptrdiff_t mmlog_pwrite(int descriptor, const void *bytes, size_t count, int64_t offset) {
+  sigset_t before = hold_size_signal();
+  ptrdiff_t written = pwrite(descriptor, bytes, count, offset);
+  release_size_signal(before, written == -1);
+  return written;
+}
+
+int mmlog_ftruncate(int descriptor, int64_t size) {
+  sigset_t before = hold_size_signal();
+  int result = ftruncate(descriptor, size);
+  release_size_signal(before, result == -1);
+  return result;
+}
+
+int mmlog_fallocate(int descriptor, int64_t offset, int64_t count) {
+  sigset_t before = hold_size_signal();
+  int result = fallocate(descriptor, 0, offset, count);
+  release_size_signal(before, result == -1);
+  return result;
+}
+
+int64_t mmlog_next_data(int descriptor, int64_t offset) {
+  return lseek(descriptor, offset, SEEK_DATA);
+}
+
+// The whole file, however long it gets; l_pid must be 0 for the F_OFD commands.
+static struct flock whole_file(short type) {
+  return (struct flock){.l_type = type, .l_whence = SEEK_SET};
+}
+
+int mmlog_lock(int descriptor) {
+  struct flock lock = whole_file(F_WRLCK);
+  return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+
+int mmlog_lock_directory(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB); }
+
+int mmlog_unlock(int descriptor) {
+  struct flock lock = whole_file(F_UNLCK);
+  return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+
+int mmlog_locked_by_another(int descriptor) {
+  struct flock lock = whole_file(F_WRLCK);
+  if (fcntl(descriptor, F_OFD_GETLK, &lock) == -1) return -1;
+  return lock.l_type != F_UNLCK;
+}
+
+int mmlog_set_attribute(int descriptor, const char *name, const void *value, size_t size) {
+  return fsetxattr(descriptor, name, value, size, 0);
+}
+
+ptrdiff_t mmlog_get_attribute(int descriptor, const char *name, void *value, size_t size) {
+  return fgetxattr(descriptor, name, value, size);
+}
+
+int mmlog_remove_attribute(int descriptor, const char *name) {
+  return fremovexattr(descriptor, name);
+}
+
+// Memory.
+
+int mmlog_populate_for_writing(void *base, size_t count) {
+  return madvise(base, count, MADV_POPULATE_WRITE);
+}
+
+void mmlog_touch_pages(void *base, size_t count, size_t page_size) {
+  for (size_t offset = 0; offset < count; offset += page_size)
+    __atomic_fetch_or((char *)base + offset, 0, __ATOMIC_RELAXED);
+}
+
+int mmlog_exclude_from_core_dumps(void *base, size_t count) {
+  return madvise(base, count, MADV_DONTDUMP);
+}
+
+static const int private_memory = MAP_PRIVATE | MAP_ANONYMOUS;
+
+MMLOG_UNSANITIZED int mmlog_replace_with_private_memory(void *base, size_t count) {
+  // MAP_NORESERVE: where memory may not be overcommitted this must still succeed. The plain system
+  // call: mmap(3) is not on POSIX's list of what a handler may call, and sanitizers have one of
+  // their own.
+  long map = syscall(SYS_mmap, base, count, PROT_READ | PROT_WRITE,
+                     private_memory | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  return map == -1 ? -1 : 0;
+}
+
+void *mmlog_private_allocate(size_t count) {
+  int saved = errno;
+  void *map = mmap(NULL, count, PROT_READ | PROT_WRITE, private_memory, -1, 0);
+  errno = saved;
+  return map == MAP_FAILED ? NULL : map;
+}
+
+void *mmlog_sparse_allocate(size_t count) {
+  void *map = mmap(NULL, count, PROT_READ | PROT_WRITE, private_memory | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) return NULL;
+  // A huge page for each small one that is stored to would not be sparse. Kernels without huge
+  // pages refuse.
+  madvise(map, count, MADV_NOHUGEPAGE);
+  return map;
+}
+
+void mmlog_private_free(void *base, size_t count) {
+  int saved = errno;
+  munmap(base, count);
+  errno = saved;
+}
+
+// The thread sanitizer does not know mremap: what another thread gets next in the old place is the
+// same memory to it.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WITHOUT_MREMAP
+#endif
+#endif
+
+void *mmlog_private_resize(void *base, size_t old_count, size_t new_count) {
+#ifdef WITHOUT_MREMAP
+  void *map = mmlog_private_allocate(new_count);
+  if (map == NULL) return NULL;
+  memcpy(map, base, old_count < new_count ? old_count : new_count);
+  mmlog_private_free(base, old_count);
+  return map;
+#else
+  int saved = errno;
+  void *map = mremap(base, old_count, new_count, MREMAP_MAYMOVE);
+  errno = saved;
+  return map == MAP_FAILED ? NULL : map;
+#endif
+}
+
+// Threads.
+
+int mmlog_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout) {
+  struct timespec span = {.tv_sec = timeout / nanoseconds_per_second,
+                          .tv_nsec = timeout % nanoseconds_per_second};
+  int saved = errno, code = 0;
+  if (syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout < 0 ? NULL : &span, NULL, 0))
+    code = errno;
+  errno = saved;
+  return code;
+}
+
+MMLOG_UNSANITIZED int mmlog_futex_wake(uint32_t *word, int count) {
+  int saved = errno;
+  long woken = syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+  errno = saved;
+  return woken < 0 ? 0 : (int)woken;
+}
+
+int mmlog_membarrier_register(void) {
+  return (int)syscall(SYS_membarrier, membarrier_register_private_expedited, 0, 0);
+}
+
+int mmlog_membarrier(void) {
+  return (int)syscall(SYS_membarrier, membarrier_private_expedited, 0, 0);
+}
+
+void mmlog_signals_from_elsewhere(void *signals) {
+  static const int raised_by_a_fault[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,
+                                          SIGTRAP, SIGABRT, SIGSYS};
+  sigset_t *set = signals;
+  sigfillset(set);
+  for (size_t i = 0; i < sizeof raised_by_a_fault / sizeof *raised_by_a_fault; i++)
+    sigdelset(set, raised_by_a_fault[i]);
+}
+
+int mmlog_thread_start(uintptr_t *thread, void *(*routine)(void *), void *argument) {
+  sigset_t blocked, before;
+  pthread_t created;
+  mmlog_signals_from_elsewhere(&blocked);
+  // Before the thread exists: a signal between its start and its own call would find it unblocked.
+  // Set, not added: the mask of the thread that happens to start this one is no part of it
+  // (libdispatch's workers block SIGABRT).
+  int code = pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  if (code == 0) {
+    code = pthread_create(&created, NULL, routine, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  }
+  if (code != 0) {
+    errno = code;
+    return -1;
+  }
+  *thread = (uintptr_t)created;
+  return 0;
+}
+
+void mmlog_set_thread_name(const char *name) {
+  int saved = errno;
+  prctl(PR_SET_NAME, name, 0, 0, 0);
+  errno = saved;
+}
+
+void mmlog_get_thread_name(char name[16]) {
+  int saved = errno;
+  memset(name, 0, 16);
+  prctl(PR_GET_NAME, name, 0, 0, 0);
+  errno = saved;
+}
+
+// Not gettid(3): glibc has it since 2.30 only.
+int32_t mmlog_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+
+int mmlog_sleep_until(uint64_t deadline) {
+  struct timespec time = {.tv_sec = (time_t)(deadline / nanoseconds_per_second),
+                          .tv_nsec = (long)(deadline % nanoseconds_per_second)};
+  int code = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+  if (code == 0) return 0;
+  errno = code;
+  return -1;
+}
+
+// The rest.
+
+ptrdiff_t mmlog_random(void *bytes, size_t count) { return getrandom(bytes, count, 0); }
+
+const char *mmlog_program_name(void) { return program_invocation_short_name; }
+
+const char *mmlog_error_text(int code, char *buffer, size_t size) {
+  return strerror_r(code, buffer, size);
+}
+
+int mmlog_open_unnamed(int directory, unsigned mode) {
+  return openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+}
+
+void mmlog_give_up_descriptors(const int *descriptors, ptrdiff_t count) {
+  // O_PATH: nothing can be read, written or locked with it.
+  int nothing = count > 0 ? open("/", O_PATH | O_CLOEXEC) : -1;
+  for (ptrdiff_t index = 0; index < count; index++) {
+    if (nothing < 0 || dup3(nothing, descriptors[index], O_CLOEXEC) < 0) close(descriptors[index]);
+  }
+  if (nothing >= 0) close(nothing);
+}

@@ -1,0 +1,16 @@
+// Handlers of signals: faults in mapped files that do no harm, reports of fatal signals, and how
+// the process ends.
+
+#ifndef CMMLOGSIGNALS_H
+#define CMMLOGSIGNALS_H
+
+// First, and here: a definition in the package's settings is not seen when Swift imports a header.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+
+#include "mmlog_containment.h"
+#include "mmlog_crash.h"
+#include "mmlog_ending.h"
+
+#endif

@@ -1,0 +1,51 @@
+// The crash recorder: at a fatal signal, its handler writes what happened into the ring, where it
+// is found after the process's death, and goes on to the handler that was there before.
+
+#ifndef MMLOG_CRASH_H
+#define MMLOG_CRASH_H
+
+#include <stdbool.h>
+
+#include "mmlog_report.h"
+
+#pragma clang assume_nonnull begin
+
+// Sets handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS, the first time;
+// not from two threads at once. 0, or -1 and errno.
+int mmlog_crash_start(void);
+
+// Has crashes written to a place in a mapped ring, from now on; false if there are too many.
+bool mmlog_crash_add(mmlog_crash_report *place);
+
+// Ends that. Async-signal-safe.
+void mmlog_crash_remove(mmlog_crash_report *place);
+
+// Whether there is a complete report whose handler has returned, or was left by longjmp or the end
+// of its thread. Not in a handler.
+bool mmlog_crash_has_returned(const mmlog_crash_report *place);
+
+// Takes the report of a signal that the process has survived, frees its place for the next, and
+// counts a survival; false if there is none, or no room to count. Sets the handlers again that gave
+// way to the default action. Not in a handler.
+bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report);
+
+// Says that a survival has become a record, or is counted as a loss.
+void mmlog_crash_noted(mmlog_crash_report *place);
+
+// In a child of fork(2), before anything else: another thread of its parent may have been crashing.
+void mmlog_crash_forked(void);
+
+// Notes which programs and libraries are loaded, if others are than the last time, and handlers are
+// set. Not in a handler.
+void mmlog_crash_read_modules(void);
+
+// Gives the calling thread a stack for handlers, if it has none and handlers are set: without, an
+// overflow of its own stack ends the process at once. Async-signal-safe.
+void mmlog_crash_guard_thread(void);
+
+// Takes that away: at the thread's end.
+void mmlog_crash_leave_thread(void);
+
+#pragma clang assume_nonnull end
+
+#endif

@@ -1,0 +1,124 @@
+#include "CMMLogSignals.h"
+
+#include "CMMLogCore.h"
+#include "mmlog_signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct mmlog_contained {
+  uintptr_t base;  // 0: not in use
+  size_t count;
+  uint32_t *wake;
+  uint64_t lost;
+  uint8_t *replaced;             // one for each page: 1 once its replacement has begun
+  struct mmlog_contained *next;  // never changes once it is in the list
+};
+
+// The base of a place in the list that was taken just now. It lies in no page of a process.
+static const uintptr_t being_prepared = 1;
+
+// A list that only grows: the handler goes over it without a lock.
+static struct mmlog_contained *ranges;
+static struct sigaction previous;
+static uintptr_t page_size;
+
+MMLOG_UNSANITIZED static struct mmlog_contained *range_of(uintptr_t address) {
+  struct mmlog_contained *range = __atomic_load_n(&ranges, __ATOMIC_ACQUIRE);
+  for (; range != NULL; range = range->next) {
+    uintptr_t base = __atomic_load_n(&range->base, __ATOMIC_ACQUIRE);
+    if (base > being_prepared && address - base < range->count) return range;
+  }
+  return NULL;
+}
+
+MMLOG_UNSANITIZED static bool contain(const siginfo_t *info) {
+  uintptr_t address = (uintptr_t)info->si_addr;
+  struct mmlog_contained *range = range_of(address);
+  // Positive: from the kernel, about a fault of this thread. What kill(2) sends has no address.
+  if (range == NULL || info->si_code <= 0) return false;
+  uint8_t *replaced = range->replaced + (address - range->base) / page_size;
+  // Once: what another thread has stored in it since must stay. Until it is there, this one comes
+  // back and back.
+  if (__atomic_exchange_n(replaced, 1, __ATOMIC_ACQ_REL) != 0) return true;
+  if (mmlog_replace_with_private_memory((void *)(address & ~(page_size - 1)), page_size) != 0) {
+    __atomic_store_n(replaced, 0, __ATOMIC_RELEASE);
+    return false;
+  }
+  __atomic_fetch_add(&range->lost, 1, __ATOMIC_ACQ_REL);
+  if (range->wake != NULL) {
+    __atomic_fetch_add(range->wake, 1, __ATOMIC_ACQ_REL);
+    mmlog_futex_wake(range->wake, 1);
+  }
+  return true;
+}
+
+MMLOG_UNSANITIZED static void handle(int signal, siginfo_t *info, void *context) {
+  int saved = errno;
+  if (!contain(info)) mmlog_handle_crash(&previous, signal, info, context);
+  errno = saved;
+}
+
+int mmlog_containment_start(void) {
+  if (page_size != 0) return 0;
+  struct sigaction action;
+  if (sigaction(SIGBUS, NULL, &previous) != 0) return -1;
+  memset(&action, 0, sizeof action);
+  // What the handler before would have blocked is blocked for it.
+  action.sa_mask = previous.sa_mask;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | (previous.sa_flags & (SA_NODEFER | SA_RESTART));
+  action.sa_sigaction = handle;
+  page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+  if (sigaction(SIGBUS, &action, NULL) == 0) return 0;
+  page_size = 0;
+  return -1;
+}
+
+static struct mmlog_contained *reuse(void) {
+  struct mmlog_contained *range = __atomic_load_n(&ranges, __ATOMIC_ACQUIRE);
+  for (; range != NULL; range = range->next) {
+    uintptr_t unused = 0;
+    if (__atomic_compare_exchange_n(&range->base, &unused, being_prepared, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      return range;
+  }
+  return NULL;
+}
+
+static struct mmlog_contained *add(void) {
+  struct mmlog_contained *range = calloc(1, sizeof *range);
+  if (range == NULL) return NULL;
+  range->base = being_prepared;
+  range->next = __atomic_load_n(&ranges, __ATOMIC_ACQUIRE);
+  while (!__atomic_compare_exchange_n(&ranges, &range->next, range, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+  }
+  return range;
+}
+
+mmlog_contained *mmlog_contain(void *base, size_t count, uint32_t *wake) {
+  uint8_t *replaced = calloc(count / page_size + 1, 1);
+  if (replaced == NULL) return NULL;
+  struct mmlog_contained *range = reuse();
+  if (range == NULL) range = add();
+  if (range == NULL) {
+    free(replaced);
+    return NULL;
+  }
+  range->count = count;
+  range->wake = wake;
+  range->lost = 0;
+  range->replaced = replaced;
+  __atomic_store_n(&range->base, (uintptr_t)base, __ATOMIC_RELEASE);
+  return range;
+}
+
+void mmlog_end_containment(mmlog_contained *range) {
+  uint8_t *replaced = range->replaced;
+  __atomic_store_n(&range->base, 0, __ATOMIC_RELEASE);
+  free(replaced);
+}
+
+uint64_t mmlog_lost_pages(const mmlog_contained *range) { return __atomic_load_n(&range->lost, __ATOMIC_ACQUIRE); }

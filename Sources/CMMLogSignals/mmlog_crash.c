@@ -1,0 +1,594 @@
+#include "CMMLogSignals.h"
+
+#include "CMMLogCore.h"
+#include "mmlog_signals.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+// SIGBUS is left to the containment of faults, which calls mmlog_crash_record for those that it
+// does not contain.
+static const int fatal_signals[] = {SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+static struct sigaction previous[NSIG];
+// Set once; read by threads and handlers.
+static bool is_started;
+
+static bool has_started(void) { return __atomic_load_n(&is_started, __ATOMIC_ACQUIRE); }
+
+enum { maximum_places = 8, maximum_modules = 256 };
+static mmlog_crash_report *places[maximum_places];
+
+typedef struct {
+  uintptr_t code;  // where that begins
+  mmlog_crash_module module;
+} loaded_module;
+
+// Two, in turn: a handler may be inspecting the one while the other is made.
+typedef struct {
+  unsigned count;
+  loaded_module modules[maximum_modules];
+} module_table;
+static module_table tables[2];
+static module_table *loaded;
+
+// MARK: - Modules
+
+typedef struct {
+  module_table *table;
+  unsigned long long changes;
+  bool is_known;
+} module_search;
+
+static unsigned long long known_changes;
+
+static void copy_path(mmlog_crash_module *module, const char *name) {
+  char own[4096];
+  if (name[0] == 0) {
+    ssize_t size = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[size > 0 ? size : 0] = 0;
+    name = own;
+  }
+  size_t size = strlen(name);
+  size_t over = size > MMLOG_MODULE_PATH ? size - MMLOG_MODULE_PATH : 0;
+  memcpy(module->path, name + over, size - over);
+}
+
+static void copy_build_id(mmlog_crash_module *module, const uint8_t *notes, size_t size) {
+  size_t at = 0;
+  while (size - at >= sizeof(ElfW(Nhdr))) {
+    const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(notes + at);
+    size_t name = at + sizeof *note;
+    size_t description = name + ((note->n_namesz + 3u) & ~3u);
+    size_t end = description + ((note->n_descsz + 3u) & ~3u);
+    if (end > size) return;
+    if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
+      module->build_id_size = note->n_descsz < MMLOG_BUILD_ID ? note->n_descsz : MMLOG_BUILD_ID;
+      memcpy(module->build_id, notes + description, module->build_id_size);
+      return;
+    }
+    at = end;
+  }
+}
+
+static int add_module(struct dl_phdr_info *info, size_t size, void *search_pointer) {
+  (void)size;
+  module_search *search = search_pointer;
+  search->changes = info->dlpi_adds + info->dlpi_subs;
+  search->is_known = search->changes == known_changes;
+  if (search->is_known || search->table->count == maximum_modules) return 1;
+  loaded_module *entry = &search->table->modules[search->table->count];
+  memset(entry, 0, sizeof *entry);
+  entry->code = UINTPTR_MAX;
+  entry->module.base = info->dlpi_addr;
+  for (unsigned index = 0; index < info->dlpi_phnum; index++) {
+    const ElfW(Phdr) *header = &info->dlpi_phdr[index];
+    uintptr_t start = info->dlpi_addr + header->p_vaddr;
+    if (header->p_type == PT_NOTE && entry->module.build_id_size == 0)
+      copy_build_id(&entry->module, (const uint8_t *)start, header->p_memsz);
+    if (header->p_type != PT_LOAD || (header->p_flags & PF_X) == 0) continue;
+    if (start < entry->code) entry->code = start;
+    if (start + header->p_memsz > entry->module.end) entry->module.end = start + header->p_memsz;
+  }
+  if (entry->module.end == 0) return 0;
+  copy_path(&entry->module, info->dlpi_name);
+  search->table->count++;
+  return 0;
+}
+
+void mmlog_crash_read_modules(void) {
+  static uint32_t is_busy;
+  if (!has_started()) return;
+  if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) != 0) return;
+  module_search search = {.table = loaded == &tables[0] ? &tables[1] : &tables[0]};
+  search.table->count = 0;
+  dl_iterate_phdr(add_module, &search);
+  if (!search.is_known) {
+    known_changes = search.changes;
+    __atomic_store_n(&loaded, search.table, __ATOMIC_RELEASE);
+  }
+  __atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
+}
+
+static const loaded_module *module_of(uintptr_t address) {
+  const module_table *table = __atomic_load_n(&loaded, __ATOMIC_ACQUIRE);
+  for (unsigned index = 0; table != NULL && index < table->count; index++) {
+    const loaded_module *entry = &table->modules[index];
+    if (address >= entry->code && address < entry->module.end) return entry;
+  }
+  return NULL;
+}
+
+static bool is_noted(const mmlog_crash_report *report, const mmlog_crash_module *module) {
+  for (unsigned index = 0; index < report->module_count; index++)
+    if (report->modules[index].base == module->base && report->modules[index].end == module->end) return true;
+  return false;
+}
+
+static void note_modules(mmlog_crash_report *report) {
+  for (unsigned index = 0; index < report->frame_count; index++) {
+    // A return address may be the first behind the code.
+    const loaded_module *entry = module_of(report->frames[index] - (index > 0));
+    if (entry == NULL || is_noted(report, &entry->module)) continue;
+    if (report->module_count == MMLOG_CRASH_MODULES) return;
+    report->modules[report->module_count++] = entry->module;
+  }
+}
+
+// MARK: - The stack
+
+// Memory that may not be there is read by the kernel, which says so.
+static bool read_memory(uintptr_t address, void *bytes, size_t size) {
+  struct iovec to = {bytes, size}, from = {(void *)address, size};
+  return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size;
+}
+
+// A function's first two words, where compilers keep frame pointers: the caller's frame, and the
+// return address.
+typedef struct {
+  uintptr_t caller;
+  uintptr_t address;
+} stack_frame;
+
+enum { largest_frame = 8 << 20, scanned_words = 4096, scanned_at_once = 64 };
+
+static bool is_frame(uintptr_t at, stack_frame *frame) {
+  return at % sizeof(uintptr_t) == 0 && read_memory(at, frame, sizeof *frame) && module_of(frame->address - 1) != NULL;
+}
+
+static void walk(mmlog_crash_report *report, uintptr_t at) {
+  stack_frame frame;
+  while (is_frame(at, &frame)) {
+    if (report->frame_count == MMLOG_CRASH_FRAMES) {
+      report->flags |= MMLOG_CRASH_MORE_FRAMES;
+      return;
+    }
+    report->frames[report->frame_count++] = frame.address;
+    // The stack grows down.
+    if (frame.caller <= at || frame.caller - at > largest_frame) return;
+    at = frame.caller;
+  }
+}
+
+// Code without frame pointers, as the C library's, leaves anything in the register: searches for a
+// frame of which the caller's is one too.
+static uintptr_t find_frame(uintptr_t stack) {
+  uintptr_t words[scanned_at_once + 1];
+  for (unsigned done = 0; done < scanned_words; done += scanned_at_once) {
+    uintptr_t start = stack + done * sizeof(uintptr_t);
+    if (!read_memory(start, words, sizeof words)) return 0;
+    for (unsigned index = 0; index < scanned_at_once; index++) {
+      uintptr_t at = start + index * sizeof(uintptr_t);
+      stack_frame caller;
+      if (words[index] <= at || words[index] - at > largest_frame || module_of(words[index + 1] - 1) == NULL) continue;
+      if (is_frame(words[index], &caller)) return at;
+    }
+  }
+  return 0;
+}
+
+// Whether the instruction before is a call.
+static bool follows_call(uintptr_t address) {
+#if defined(__x86_64__)
+  uint8_t code[7];
+  if (!read_memory(address - sizeof code, code, sizeof code)) return false;
+  // E8 with a distance, or FF /2 with two to seven bytes.
+  if (code[2] == 0xE8) return true;
+  for (unsigned size = 2; size <= sizeof code; size++)
+    if (code[sizeof code - size] == 0xFF && (code[sizeof code - size + 1] & 0x38) == 0x10) return true;
+  return false;
+#else
+  uint32_t instruction;
+  if (!read_memory(address - 4, &instruction, sizeof instruction)) return false;
+  return (instruction & 0xFC000000) == 0x94000000 || (instruction & 0xFFFFFC1F) == 0xD63F0000;
+#endif
+}
+
+// Where one library's code without frame pointers is in the middle of another's call, the register
+// has the caller's frame, and the caller itself is in none: its return address is the last below
+// that frame.
+static uintptr_t find_caller(uintptr_t stack, uintptr_t frame, const loaded_module *module) {
+  enum { maximum_words = 512 };
+  for (uintptr_t at = frame - sizeof(uintptr_t); at >= stack && frame - at < maximum_words * sizeof(uintptr_t);
+       at -= sizeof(uintptr_t)) {
+    uintptr_t word;
+    if (!read_memory(at, &word, sizeof word)) return 0;
+    if (module_of(word) == module && follows_call(word)) return word;
+  }
+  return 0;
+}
+
+static void note_frames(mmlog_crash_report *report, uintptr_t pc, uintptr_t frame, uintptr_t stack) {
+  report->frames[report->frame_count++] = pc;
+  stack_frame first;
+  if (is_frame(frame, &first) && module_of(first.address) != module_of(pc)) {
+    uintptr_t caller = find_caller(stack, frame, module_of(first.address));
+    if (caller != 0) {
+      report->frames[report->frame_count++] = caller;
+      report->flags |= MMLOG_CRASH_GUESSED;
+    }
+  }
+  walk(report, frame);
+  // A process of any use has more than two functions under way.
+  if (report->frame_count > 2) return;
+  uintptr_t found = find_frame(stack);
+  if (found == 0) return;
+  report->frame_count = 1;
+  report->flags |= MMLOG_CRASH_GUESSED;
+  walk(report, found);
+}
+
+#if defined(__x86_64__)
+static const int register_order[] = {
+    REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+    REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP, REG_EFL,
+};
+
+static void note_registers(mmlog_crash_report *report, const ucontext_t *context) {
+  report->machine = EM_X86_64;
+  report->register_count = sizeof register_order / sizeof register_order[0];
+  for (unsigned index = 0; index < report->register_count; index++)
+    report->registers[index] = (uint64_t)context->uc_mcontext.gregs[register_order[index]];
+}
+
+static uintptr_t interrupted_stack(const ucontext_t *context) {
+  return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+}
+
+static void note_backtrace(mmlog_crash_report *report, const ucontext_t *context) {
+  const greg_t *registers = context->uc_mcontext.gregs;
+  note_frames(report, (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RBP], (uintptr_t)registers[REG_RSP]);
+}
+#elif defined(__aarch64__)
+static void note_registers(mmlog_crash_report *report, const ucontext_t *context) {
+  report->machine = EM_AARCH64;
+  report->register_count = MMLOG_CRASH_REGISTERS;
+  memcpy(report->registers, context->uc_mcontext.regs, 31 * sizeof(uint64_t));
+  report->registers[31] = context->uc_mcontext.sp;
+  report->registers[32] = context->uc_mcontext.pc;
+  report->registers[33] = context->uc_mcontext.pstate;
+}
+
+static uintptr_t interrupted_stack(const ucontext_t *context) { return context->uc_mcontext.sp; }
+
+static void note_backtrace(mmlog_crash_report *report, const ucontext_t *context) {
+  note_frames(report, context->uc_mcontext.pc, context->uc_mcontext.regs[29], context->uc_mcontext.sp);
+}
+#else
+#error "mmlog runs on x86-64 and AArch64"
+#endif
+
+// MARK: - The report
+
+static uint32_t check_of(const mmlog_crash_report *report) {
+  size_t start = offsetof(mmlog_crash_report, signal);
+  return ~mmlog_crc32c_bytes(UINT32_MAX, (const uint8_t *)report + start, sizeof *report - start);
+}
+
+static uint32_t load_state(const mmlog_crash_report *place) {
+  return __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
+}
+
+// Goes from one state to another, and adds to the count of survivals; false if the place is not in
+// the first.
+static bool change_state(mmlog_crash_report *place, uint32_t from, uint32_t to, uint32_t more) {
+  uint32_t old = load_state(place);
+  do {
+    if ((old & MMLOG_CRASH_STATE) != from) return false;
+  } while (!__atomic_compare_exchange_n(&place->state, &old, old - from + to + more, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+  return true;
+}
+
+// Goes to a state from any other. The drainer may count survivals meanwhile.
+static void set_state(mmlog_crash_report *place, uint32_t state) {
+  while (!change_state(place, load_state(place) & MMLOG_CRASH_STATE, state, 0)) continue;
+}
+
+static void publish(mmlog_crash_report *report) {
+  report->checksum = check_of(report);
+  for (unsigned index = 0; index < maximum_places; index++) {
+    mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
+    if (place == NULL) continue;
+    set_state(place, MMLOG_CRASH_UNFINISHED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    memcpy(&place->checksum, &report->checksum, sizeof *report - offsetof(mmlog_crash_report, checksum));
+    set_state(place, MMLOG_CRASH_COMPLETE);
+  }
+}
+
+static void note_signal(mmlog_crash_report *report, int signal, const siginfo_t *info) {
+  memset(report, 0, sizeof *report);
+  report->signal = (uint32_t)signal;
+  report->code = info->si_code;
+  report->thread = (uint32_t)syscall(SYS_gettid);
+  // Where the kernel has the sender's id, a fault has its address.
+  if (info->si_code <= 0) {
+    report->sender = (uint32_t)info->si_pid;
+  } else {
+    report->address = (uintptr_t)info->si_addr;
+  }
+  prctl(PR_GET_NAME, report->thread_name);
+  report->wall = mmlog_nanoseconds(CLOCK_REALTIME);
+  report->ticks = mmlog_ticks();
+}
+
+// The thread whose crash is being recorded or passed on, or 0.
+static uint32_t crashing;
+
+// The part of its stack that its handler, and those that this goes on to, run on. Widest while that
+// is not known.
+static struct {
+  uintptr_t low, high;
+} handler_stack = {0, UINTPTR_MAX};
+
+static void set_handler_stack(uintptr_t low, uintptr_t high) {
+  __atomic_store_n(&handler_stack.low, low, __ATOMIC_RELAXED);
+  __atomic_store_n(&handler_stack.high, high, __ATOMIC_RELEASE);
+}
+
+static bool is_on_handler_stack(uintptr_t address) {
+  uintptr_t high = __atomic_load_n(&handler_stack.high, __ATOMIC_ACQUIRE);
+  return address <= high && address >= __atomic_load_n(&handler_stack.low, __ATOMIC_RELAXED);
+}
+
+// From the handler's own frame down: to the end of the stack for handlers, if it runs on that.
+static void note_handler_stack(uintptr_t frame) {
+  stack_t own;
+  bool has_own = sigaltstack(NULL, &own) == 0 && (own.ss_flags & SS_ONSTACK) != 0;
+  set_handler_stack(has_own ? (uintptr_t)own.ss_sp : 0, frame);
+}
+
+// The stack pointer of a thread that sleeps: the last but one of what the kernel says of it. 0: it
+// does not sleep, or that may not be asked.
+static uintptr_t stack_pointer(const char *text) {
+  const char *last = strrchr(text, ' ');
+  if (last == NULL || last == text) return 0;
+  while (last > text && last[-1] != ' ') last--;
+  return strtoull(last, NULL, 16);
+}
+
+// What the kernel says of a thread. Async-signal-safe, as snprintf is not.
+static int open_state(uint32_t thread) {
+  char path[64] = "/proc/self/task/", digits[10];
+  size_t end = strlen(path);
+  unsigned count = 0;
+  for (; thread != 0; thread /= 10) digits[count++] = (char)('0' + thread % 10);
+  while (count > 0) path[end++] = digits[--count];
+  strcpy(path + end, "/syscall");
+  return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+// Whether a thread has left its handler without returning from it: by longjmp, or by its end.
+static bool has_left(uint32_t thread) {
+  char text[256];
+  int file = open_state(thread);
+  if (file < 0) return errno == ENOENT;
+  ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  if (size <= 0) return false;
+  text[size] = 0;
+  uintptr_t stack = stack_pointer(text);
+  return stack != 0 && !is_on_handler_stack(stack);
+}
+
+// The others' crashes end the process, too: not before what is being written is there.
+static void wait_for_other(void) {
+  const struct timespec moment = {.tv_nsec = 1000000};
+  for (unsigned round = 0; round < 1000 && __atomic_load_n(&crashing, __ATOMIC_ACQUIRE) != 0; round++)
+    nanosleep(&moment, NULL);
+}
+
+static bool take(uint32_t from, uint32_t thread) {
+  return __atomic_compare_exchange_n(&crashing, &from, thread, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE);
+}
+
+static bool begin(uintptr_t stack) {
+  uint32_t self = (uint32_t)syscall(SYS_gettid);
+  if (take(0, self)) return true;
+  uint32_t other = __atomic_load_n(&crashing, __ATOMIC_ACQUIRE);
+  if (other == self) return !is_on_handler_stack(stack);
+  if (other != 0 && has_left(other)) {
+    set_handler_stack(0, UINTPTR_MAX);
+    if (take(other, self)) return true;
+  }
+  wait_for_other();
+  return false;
+}
+
+// Says of the reports that their handler has returned: the process may survive.
+static void end(void) {
+  for (unsigned index = 0; index < maximum_places; index++) {
+    mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
+    if (place != NULL) change_state(place, MMLOG_CRASH_COMPLETE, MMLOG_CRASH_RETURNED, 0);
+  }
+  set_handler_stack(0, UINTPTR_MAX);
+  __atomic_store_n(&crashing, 0, __ATOMIC_RELEASE);
+}
+
+static void record(int signal, const siginfo_t *info, const void *context) {
+  static mmlog_crash_report report;
+  note_signal(&report, signal, info);
+  note_registers(&report, context);
+  // What is certain first: the stack may be in no state to be walked.
+  publish(&report);
+  note_backtrace(&report, context);
+  note_modules(&report);
+  publish(&report);
+}
+
+// MARK: - Handlers
+
+// A fault of this thread whose instruction is repeated when its handler returns.
+static bool is_repeated(int signal, const siginfo_t *info) {
+  bool is_fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
+  return is_fault && info->si_code > 0;
+}
+
+static void pass_on(const struct sigaction *to, int signal, siginfo_t *info, void *context) {
+  if (to->sa_flags & SA_SIGINFO) {
+    to->sa_sigaction(signal, info, context);
+  } else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
+    to->sa_handler(signal);
+  } else if (to->sa_handler == SIG_DFL || is_repeated(signal, info)) {
+    // As it was before. A fault comes again, and has its usual end; everything else is sent once
+    // more.
+    sigaction(signal, to, NULL);
+    if (!is_repeated(signal, info)) raise(signal);
+  }
+}
+
+void mmlog_handle_crash(const struct sigaction *to, int signal, siginfo_t *info, void *context) {
+  bool is_first = has_started() && begin(interrupted_stack(context));
+  if (is_first) {
+    note_handler_stack((uintptr_t)__builtin_frame_address(0));
+    record(signal, info, context);
+  }
+  pass_on(to, signal, info, context);
+  if (is_first) end();
+}
+
+static void handle(int signal, siginfo_t *info, void *context) {
+  int saved = errno;
+  mmlog_handle_crash(&previous[signal], signal, info, context);
+  errno = saved;
+}
+
+static int set_handler(int signal) {
+  struct sigaction action;
+  if (sigaction(signal, NULL, &previous[signal]) != 0) return -1;
+  memset(&action, 0, sizeof action);
+  // What the handler before would have blocked is blocked for it. A crash of the handler itself
+  // comes back to it, and is passed on.
+  action.sa_mask = previous[signal].sa_mask;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  action.sa_sigaction = handle;
+  return sigaction(signal, &action, NULL);
+}
+
+int mmlog_crash_start(void) {
+  enum { count = sizeof fatal_signals / sizeof fatal_signals[0] };
+  if (has_started()) return 0;
+  if (mmlog_containment_start() != 0) return -1;
+  for (unsigned index = 0; index < count; index++) {
+    if (set_handler(fatal_signals[index]) == 0) continue;
+    int error = errno;
+    while (index-- > 0) sigaction(fatal_signals[index], &previous[fatal_signals[index]], NULL);
+    errno = error;
+    return -1;
+  }
+  __atomic_store_n(&is_started, true, __ATOMIC_RELEASE);
+  return 0;
+}
+
+// Where the default action did not end the process.
+static void restore_handlers(void) {
+  for (unsigned index = 0; index < sizeof fatal_signals / sizeof fatal_signals[0]; index++) {
+    struct sigaction action;
+    int signal = fatal_signals[index];
+    if (sigaction(signal, NULL, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0) continue;
+    if (action.sa_handler == SIG_DFL && previous[signal].sa_handler == SIG_DFL) set_handler(signal);
+  }
+}
+
+bool mmlog_crash_has_returned(const mmlog_crash_report *place) {
+  uint32_t thread = __atomic_load_n(&crashing, __ATOMIC_ACQUIRE);
+  if (thread != 0 && has_left(thread) && __atomic_load_n(&crashing, __ATOMIC_ACQUIRE) == thread)
+    end();
+  return (load_state(place) & MMLOG_CRASH_STATE) == MMLOG_CRASH_RETURNED;
+}
+
+bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report) {
+  uint32_t state = load_state(place);
+  if ((state & MMLOG_CRASH_STATE) != MMLOG_CRASH_RETURNED) return false;
+  if ((state >> 8 & 0xFF) >= MMLOG_CRASH_MAXIMUM_SURVIVALS) return false;
+  memcpy(report, place, sizeof *report);
+  report->state = MMLOG_CRASH_RETURNED;
+  restore_handlers();
+  return change_state(place, MMLOG_CRASH_RETURNED, 0, MMLOG_CRASH_SURVIVAL);
+}
+
+void mmlog_crash_noted(mmlog_crash_report *place) {
+  __atomic_fetch_sub(&place->state, MMLOG_CRASH_SURVIVAL, __ATOMIC_ACQ_REL);
+}
+
+void mmlog_crash_forked(void) {
+  set_handler_stack(0, UINTPTR_MAX);
+  __atomic_store_n(&crashing, 0, __ATOMIC_RELEASE);
+}
+
+bool mmlog_crash_add(mmlog_crash_report *place) {
+  for (unsigned index = 0; index < maximum_places; index++) {
+    mmlog_crash_report *none = NULL;
+    if (__atomic_compare_exchange_n(&places[index], &none, place, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      return true;
+  }
+  return false;
+}
+
+void mmlog_crash_remove(mmlog_crash_report *place) {
+  for (unsigned index = 0; index < maximum_places; index++) {
+    mmlog_crash_report *old = place;
+    __atomic_compare_exchange_n(&places[index], &old, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+  }
+}
+
+// MARK: - Stacks for handlers
+
+enum { stack_size = 64 << 10, guard_size = 4 << 10 };
+static _Thread_local uint8_t *own_stack;
+
+void mmlog_crash_guard_thread(void) {
+  stack_t old;
+  if (!has_started() || own_stack != NULL || sigaltstack(NULL, &old) != 0 || (old.ss_flags & SS_DISABLE) == 0) return;
+  uint8_t *memory = mmap(NULL, guard_size + stack_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  stack_t new = {.ss_sp = memory + guard_size, .ss_size = stack_size};
+  if (mprotect(new.ss_sp, stack_size, PROT_READ | PROT_WRITE) != 0 || sigaltstack(&new, NULL) != 0) {
+    munmap(memory, guard_size + stack_size);
+    return;
+  }
+  own_stack = memory;
+}
+
+void mmlog_crash_leave_thread(void) {
+  if (own_stack == NULL) return;
+  stack_t old;
+  const stack_t none = {.ss_flags = SS_DISABLE};
+  // Unless somebody has set another one meanwhile.
+  if (sigaltstack(NULL, &old) == 0 && old.ss_sp == own_stack + guard_size) sigaltstack(&none, NULL);
+  munmap(own_stack, guard_size + stack_size);
+  own_stack = NULL;
+}

@@ -1,0 +1,20 @@
+// What handlers of fatal signals have in common.
+
+#ifndef MMLOG_SIGNALS_H
+#define MMLOG_SIGNALS_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <time.h>
+
+static inline int64_t mmlog_nanoseconds(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+// Records a crash, if crashes are recorded, and does what the handler that was there before would
+// have done.
+void mmlog_handle_crash(const struct sigaction *previous, int signal, siginfo_t *info, void *context);
+
+#endif

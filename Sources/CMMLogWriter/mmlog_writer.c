@@ -1,0 +1,37 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "CMMLogWriter.h"
+
+// Without a session, for writers that have no thread.
+static mmlog_thread no_thread;
+
+mmlog_writer mmlog_no_writer = {.busy = 1, .thread = &no_thread};
+
+_Thread_local mmlog_writer *mmlog_tls_writer MMLOG_TLS = &mmlog_no_writer;
+_Thread_local mmlog_thread *_Nullable mmlog_tls_threads MMLOG_TLS;
+
+// Never written to: what it is given to never stores a hit in it.
+static mmlog_site_slot no_sites[MMLOG_SITE_SLOTS];
+
+mmlog_site_slot *mmlog_no_sites(void) { return no_sites; }
+
+static _Alignas(8) uint8_t dump[MMLOG_DUMP_SIZE];
+
+uint8_t *mmlog_dump(void) { return dump; }
+
+mmlog_writer *mmlog_make_lone_writer(void) {
+  mmlog_writer *writer = malloc(sizeof *writer);
+  // As whatever in Swift needs memory.
+  if (writer == NULL) abort();
+  memset(writer, 0, offsetof(mmlog_writer, emergency));
+  writer->busy = 1;
+  writer->cursor = writer->emergency;
+  writer->limit = writer->emergency + MMLOG_EMERGENCY_SIZE;
+  writer->sites = no_sites;
+  writer->thread = &no_thread;
+  writer->in_scratch = 1;
+  return writer;
+}
+
+void mmlog_free_lone_writer(mmlog_writer *writer) { free(writer); }

@@ -1,0 +1,63 @@
+public import MMLogFormat
+public import MMLogReader
+
+/// A session in short.
+public struct SessionOverview: Sendable {
+  /// Process, host, start.
+  public let session: LogSession
+  /// How it ended.
+  public let ending: SessionEnding
+  /// What its process died of, if that was recorded.
+  public let crash: CrashReport?
+  /// When it logged last, as far as its files say, in nanoseconds since 1970; nil if it has no
+  /// records.
+  public let lastTime: Int64?
+  /// How many records there are, each once; of a large one each part counts.
+  public let recordCount: Int
+  /// What could not be kept.
+  public let losses: LossLedger
+  /// What is missing among its files: archives, which retention may have deleted, and records
+  /// between others.
+  public let gaps: [LogGap]
+  /// How many archives there are.
+  public let archiveCount: Int
+  /// Whether its ring is there.
+  public let hasRing: Bool
+}
+
+extension LogFiles {
+  /// All sessions, by their start.
+  ///
+  /// - Complexity: O(*n* log *n*) in the number of frames and the size of the rings.
+  public func overview(filter: LogFilter = LogFilter()) -> [SessionOverview] {
+    sessions.filter { filter.passes($0.identity) }.map { SessionOverview($0) }
+  }
+}
+
+extension SessionOverview {
+  fileprivate init(_ files: SessionFiles) {
+    var summary = SessionSummary()
+    summary.read(files)
+    session = LogSession(files.identity)
+    ending = files.ending(summary.end)
+    losses = summary.losses
+    gaps = SessionGaps(files, summary, of: session).gaps
+    crash = summary.crash
+    archiveCount = files.archives.count
+    hasRing = files.ring != nil
+    var (count, last) = (0, Int64?.none)
+    for (index, archive) in files.archives.enumerated() {
+      for frame in archive.frames where frame.header.type == .records {
+        if summary.skipped[index]?.contains(frame.offset) == true { continue }
+        count += Int(frame.header.summary.count)
+        last = max(last ?? .min, frame.header.summary.lastWall)
+      }
+    }
+    if let ring = summary.ring {
+      let runs = SessionRuns.segments(of: ring)
+      count += runs.count
+      if let time = runs.lastTime { last = max(last ?? .min, time) }
+    }
+    (recordCount, lastTime) = (count, last)
+  }
+}

@@ -1,0 +1,107 @@
+import MMLogFormat
+public import MMLogReader
+
+/// How many records there were when, by level, as bars in a terminal.
+///
+///     2026-11-21T09:00:00Z      1,204 ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+///     2026-11-21T09:00:05Z         17 ━▪
+///
+/// Each line is a span of time, as wide as it takes for all to fit. A bar is as long as its span
+/// has records, in proportion to the fullest; warnings and what is worse are at its end, never less
+/// than a column of them. Memory is bounded. For one thread at a time.
+public struct LogHistogram {
+  private var timestamp: Timestamp
+  private var buckets = TimeBuckets(maximum: 4096)
+  private let rows: Int
+  private let columns: Int
+  private let colors: Bool
+
+  /// Makes an empty histogram.
+  ///
+  /// - Parameters:
+  ///   - zone: Where times are shown in.
+  ///   - rows: It has so many lines at most.
+  ///   - columns: How wide lines are at most.
+  ///   - colors: Whether parts of the bars get their level's color, rather than another character.
+  public init(
+    zone: LogTimeZone = .local, rows: Int = 40, columns: Int = 100, colors: Bool = false
+  ) {
+    timestamp = Timestamp(zone)
+    (self.rows, self.columns, self.colors) = (max(1, rows), columns, colors)
+  }
+
+  /// Adds what a reader gave.
+  public mutating func add(_ item: LogItem) {
+    if case .record(let record) = item { buckets.add(record.time, record.level) }
+  }
+
+  /// Appends its lines.
+  public mutating func append(to output: inout TextBuffer) {
+    buckets.widen(toSpan: rows)
+    let filled = buckets.sorted
+    guard let first = filled.first?.start, let last = filled.last?.start else {
+      return output.append("no records\n")
+    }
+    let maximum = filled.map(\.counts.total).max() ?? 1
+    let byStart = Dictionary(uniqueKeysWithValues: filled.map { ($0.start, $0.counts) })
+    var start = first
+    while start <= last {
+      append(start, byStart[start] ?? TimeBuckets.Counts(repeating: 0), maximum, &output)
+      let (next, overflow) = start.addingReportingOverflow(buckets.width)
+      if overflow { break }
+      start = next
+    }
+    output.append(text: "each line: \(duration(buckets.width)); ")
+    output.append(
+      colors ? "colors: levels\n" : "━ below warning, ▪ warning, ▓ error, █ critical\n")
+  }
+
+  private mutating func append(
+    _ start: Int64, _ counts: TimeBuckets.Counts, _ maximum: UInt64, _ output: inout TextBuffer
+  ) {
+    let line = output.count
+    timestamp.append(start, to: &output)
+    let total = grouped(counts.total)
+    output.append(UInt8(ascii: " "), count: 12 - total.utf8.count)
+    output.append(text: total)
+    output.append(" ")
+    let room = max(10, columns - (output.count - line))
+    appendBar(counts, room, maximum, &output)
+    output.append("\n")
+  }
+
+  /// Every level that has a record has a column; the rest goes by proportion.
+  private func appendBar(
+    _ counts: TimeBuckets.Counts, _ room: Int, _ maximum: UInt64, _ output: inout TextBuffer
+  ) {
+    for level in Level.allCases {
+      let count = counts[Int(level.rawValue)]
+      if count == 0 { continue }
+      let columns = max(1, Int(Double(count) / Double(maximum) * Double(room)))
+      if colors { output.append(level == .critical ? "\u{1b}[35m" : SGR.color(of: level)) }
+      for _ in 0..<columns { output.append(colors ? "━" : Self.mark(level)) }
+      if colors { output.append(SGR.reset) }
+    }
+  }
+
+  private static func mark(_ level: Level) -> StaticString {
+    switch level {
+    case .trace, .debug, .info, .notice: "━"
+    case .warning: "▪"
+    case .error: "▓"
+    case .critical: "█"
+    }
+  }
+}
+
+/// `5 s`, `30 min`, `7 d`
+func duration(_ nanoseconds: Int64) -> String {
+  let units: [(Int64, String)] = [
+    (86_400_000_000_000, "d"), (3_600_000_000_000, "h"), (60_000_000_000, "min"),
+    (1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs"),
+  ]
+  for (unit, name) in units where nanoseconds >= unit && nanoseconds % unit == 0 {
+    return "\(nanoseconds / unit) \(name)"
+  }
+  return "\(nanoseconds) ns"
+}

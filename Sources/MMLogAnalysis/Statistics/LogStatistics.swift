@@ -1,0 +1,230 @@
+import MMLogFormat
+public import MMLogReader
+
+/// What fills a log: records and bytes by level, label, call site and time.
+///
+/// Bytes are those of records before an archive compresses them: that is what a ring holds, and how
+/// parts of an archive compare with each other.
+///
+/// Memory is bounded: by the number of labels and call sites, at most 50,000 of each, and 20,000
+/// spans of time. For one thread at a time.
+public struct LogStatistics {
+  private var timestamp: Timestamp
+  private var total = Tally()
+  private var levels = [Tally](repeating: Tally(), count: Level.allCases.count)
+  private var labels: [String: Tally] = [:]
+  private var sites = SiteTallies()
+  private var minutes = TimeBuckets(maximum: 20_000, minimum: 60_000_000_000)
+  private var times: ClosedRange<Int64>?
+  private var sessions = 0
+  private var spans = OpenSpans()
+  private var longestSpan: (duration: Int64, message: String)?
+
+  /// So many labels, call sites and spans of time are shown.
+  static let rows = 20
+
+  /// Makes statistics of nothing.
+  public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
+
+  /// Adds what a reader gave.
+  public mutating func add(_ item: LogItem) {
+    switch item {
+    case .record(let record): add(record)
+    case .sessionStarted: sessions += 1
+    default: return
+    }
+  }
+
+  private mutating func add(_ record: LogRecord) {
+    total.add(record)
+    levels[Int(record.level.rawValue)].add(record)
+    let label = record.label
+    if labels.count < SiteTallies.maximum || labels[label] != nil {
+      labels[label, default: Tally()].add(record)
+    }
+    sites.add(record)
+    minutes.add(record.time, record.level)
+    if let span = record.span { add(span, record) }
+    let (minimum, maximum) = (times?.lowerBound ?? record.time, times?.upperBound ?? record.time)
+    times = min(minimum, record.time)...max(maximum, record.time)
+  }
+
+  private mutating func add(_ span: LogSpan, _ record: LogRecord) {
+    guard let ended = spans.add(record), case .end(_, let duration) = span.event else { return }
+    if duration > longestSpan?.duration ?? -1 { longestSpan = (duration, ended.message) }
+  }
+
+  // MARK: - As text
+
+  /// Appends tables for people; what is greatest comes first.
+  public mutating func appendText(to output: inout TextBuffer) {
+    appendSummary(&output)
+    let levels = zip(Level.allCases, levels).filter { $0.1.records > 0 }.reversed()
+    appendTable("LEVEL", levels.map { ($0.description, $1) }, &output)
+    appendTable(
+      "LABEL", labels.map { ($0.isEmpty ? "(none)" : $0, $1) }.sortedByBytes, &output)
+    let sites = sites.entries.map { entry in
+      (entry.site.file.isEmpty ? "(none)" : "\(entry.site.file):\(entry.site.line)", entry)
+    }
+    appendTable(
+      "CALL SITE",
+      sites.map { ("\($0)  \($1.template.prefix(60))", $1.tally) }.sortedByBytes, &output)
+    appendBusiest(&output)
+  }
+
+  private mutating func appendSummary(_ output: inout TextBuffer) {
+    output.append(text: "\(grouped(total.records)) records, ")
+    output.append(text: "\(inBytes(total.bytes)) before compression, \(sessions) sessions")
+    if let times {
+      output.append(", ")
+      timestamp.append(times.lowerBound, to: &output)
+      output.append(" to ")
+      timestamp.append(times.upperBound, to: &output)
+    }
+    output.append("\n")
+    if spans.begun > 0 { appendSpans(&output) }
+  }
+
+  private func appendSpans(_ output: inout TextBuffer) {
+    let (begun, ended) = (grouped(UInt64(spans.begun)), grouped(UInt64(spans.ended)))
+    output.append(text: "\(begun) spans begun, \(ended) ended")
+    if let longestSpan {
+      output.append(", the longest after ")
+      output.append(duration: longestSpan.duration)
+      output.append(": ")
+      output.append(longestSpan.message, .plain)
+    }
+    output.append("\n")
+  }
+
+  private func appendTable(
+    _ title: String, _ rows: [(name: String, tally: Tally)], _ output: inout TextBuffer
+  ) {
+    output.append("\n")
+    appendRow(["RECORDS", "%", "BYTES", "%"], title, &output)
+    for (name, tally) in rows.prefix(Self.rows) {
+      let cells = [
+        grouped(tally.records), percent(tally.records, of: total.records), inBytes(tally.bytes),
+        percent(tally.bytes, of: total.bytes),
+      ]
+      appendRow(cells, name, &output)
+    }
+    if rows.count > Self.rows {
+      output.append(text: "  and \(rows.count - Self.rows) more\n")
+    }
+  }
+
+  private mutating func appendBusiest(_ output: inout TextBuffer) {
+    minutes.settle()
+    let all = minutes.sorted.map { ($0.start, $0.counts.total) }.sorted { $0.1 > $1.1 }
+    output.append("\n")
+    let title =
+      minutes.width == 60_000_000_000 ? "MINUTE" : "EVERY \(minutes.width / 60_000_000_000) MINUTES"
+    appendRow(["RECORDS", "%", "", ""], title, &output)
+    for (start, records) in all.prefix(Self.rows) {
+      var time = TextBuffer()
+      timestamp.append(start, to: &time)
+      appendRow(
+        [grouped(records), percent(records, of: total.records), "", ""],
+        time.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }, &output)
+    }
+    if all.count > Self.rows { output.append(text: "  and \(all.count - Self.rows) more\n") }
+  }
+
+  private func appendRow(_ cells: [String], _ name: String, _ output: inout TextBuffer) {
+    for (cell, width) in zip(cells, [15, 7, 12, 7]) {
+      output.append(UInt8(ascii: " "), count: width - cell.utf8.count)
+      output.append(text: cell)
+    }
+    output.append("  ")
+    output.append(name, .plain)
+    output.append("\n")
+  }
+
+  // MARK: - As JSON
+
+  /// Appends one JSON object, for programs: everything, in no order.
+  public mutating func appendJSON(to output: inout TextBuffer) {
+    minutes.settle()
+    output.append(#"{"total":"#)
+    append(total, &output)
+    output.append(text: #","sessions":\#(sessions),"spans":{"begun":\#(spans.begun),"#)
+    output.append(text: #""ended":\#(spans.ended),"longest_nano":"#)
+    output.append(text: longestSpan.map { "\($0.duration)" } ?? "null")
+    output.append(#"},"by_level":"#)
+    let levels = zip(Level.allCases, levels).filter { $0.1.records > 0 }
+    appendObject(levels.map { ($0.description, $1) }, &output)
+    output.append(#","by_label":"#)
+    appendObject(labels.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }, &output)
+    output.append(#","by_call_site":["#)
+    for (index, entry) in sites.entries.enumerated() {
+      output.append(index == 0 ? #"{"code_file_path":"# : #",{"code_file_path":"#)
+      output.append(json: entry.site.file)
+      output.append(text: #","code_line_number":\#(entry.site.line),"template":"#)
+      output.append(json: entry.template)
+      output.append(#","tally":"#)
+      append(entry.tally, &output)
+      output.append("}")
+    }
+    appendTimes(&output)
+  }
+
+  private mutating func appendTimes(_ output: inout TextBuffer) {
+    output.append(text: #"],"seconds_each":\#(minutes.width / 1_000_000_000),"by_time":["#)
+    for (index, (start, counts)) in minutes.sorted.enumerated() {
+      output.append(index == 0 ? #"{"start":""# : #",{"start":""#)
+      timestamp.append(start, to: &output)
+      output.append(text: #"","records":\#(counts.total)}"#)
+    }
+    output.append("]}\n")
+  }
+
+  private func appendObject(_ rows: [(String, Tally)], _ output: inout TextBuffer) {
+    output.append("{")
+    for (index, (name, tally)) in rows.enumerated() {
+      if index > 0 { output.append(",") }
+      output.append(json: name)
+      output.append(":")
+      append(tally, &output)
+    }
+    output.append("}")
+  }
+
+  private func append(_ tally: Tally, _ output: inout TextBuffer) {
+    output.append(text: #"{"records":\#(tally.records),"bytes":\#(tally.bytes)}"#)
+  }
+}
+
+extension [(String, Tally)] {
+  fileprivate var sortedByBytes: [(name: String, tally: Tally)] {
+    sorted { ($0.1.bytes, $1.0) > ($1.1.bytes, $0.0) }.map { ($0.0, $0.1) }
+  }
+}
+
+/// `1,234,567`
+func grouped(_ number: UInt64) -> String {
+  let digits = Array(String(number))
+  var text = ""
+  for (index, digit) in digits.enumerated() {
+    if index > 0, (digits.count - index) % 3 == 0 { text += "," }
+    text.append(digit)
+  }
+  return text
+}
+
+/// `1.5 MB`, in powers of a thousand.
+func inBytes(_ number: UInt64) -> String {
+  var (tenths, unit) = (number.multipliedReportingOverflow(by: 10).partialValue, "B")
+  if number < 1000 { return "\(number) B" }
+  for next in ["kB", "MB", "GB", "TB"] where tenths >= 10_000 {
+    tenths = (tenths + 500) / 1000
+    unit = next
+  }
+  return "\(tenths / 10).\(tenths % 10) \(unit)"
+}
+
+private func percent(_ part: UInt64, of whole: UInt64) -> String {
+  if whole == 0 { return "0.0" }
+  let tenths = Int((Double(part) / Double(whole) * 1000).rounded())
+  return "\(tenths / 10).\(tenths % 10)"
+}

@@ -1,0 +1,97 @@
+package import MMLogFormat
+package import MMLogReader
+
+/// How much there is of something.
+package struct Tally {
+  package var records: UInt64 = 0
+  /// What records take before an archive compresses them.
+  package var bytes: UInt64 = 0
+
+  mutating func add(_ record: LogRecord) {
+    records += 1
+    bytes += UInt64(record.content.encodedSize)
+  }
+}
+
+/// Call sites with their tallies: one entry for each place and text, whatever sessions it was met
+/// in.
+package struct SiteTallies {
+  struct Key: Hashable {
+    let file: String
+    let line: Int
+    let template: String
+  }
+
+  package struct Entry {
+    package let site: CallSiteInfo
+    package let template: String
+    package var tally = Tally()
+    package var level = Level.trace
+  }
+
+  package private(set) var entries: [Entry] = []
+  private var byKey: [Key: Int] = [:]
+  /// Of call sites that stay: those of a session's dictionary.
+  private var byObject: [ObjectIdentifier: (site: CallSiteInfo, index: Int)] = [:]
+  private var last: (site: CallSiteInfo, index: Int)?
+
+  package init() {}
+
+  /// More are taken for one, the first: only a file that was made for it has so many.
+  static let maximum = 50_000
+
+  /// Adds a record.
+  ///
+  /// - Returns: The index of its entry.
+  @discardableResult
+  package mutating func add(_ record: LogRecord) -> Int {
+    let index = index(of: record)
+    entries[index].tally.add(record)
+    entries[index].level = max(entries[index].level, record.level)
+    return index
+  }
+
+  private mutating func index(of record: LogRecord) -> Int {
+    let site = record.content.site
+    if let last, last.site === site { return last.index }
+    let isLasting = !record.content.flags.contains(.inlineCallSite)
+    let found: Int
+    if isLasting, let known = byObject[ObjectIdentifier(site)] {
+      found = known.index
+    } else {
+      found = entry(for: site)
+      if isLasting, byObject.count < 8 * Self.maximum {
+        byObject[ObjectIdentifier(site)] = (site, found)
+      }
+    }
+    last = (site, found)
+    return found
+  }
+
+  private mutating func entry(for site: CallSiteInfo) -> Int {
+    let template = site.template
+    let key = Key(file: site.file, line: site.line, template: template)
+    if let index = byKey[key] { return index }
+    if entries.count >= Self.maximum { return 0 }
+    byKey[key] = entries.count
+    entries.append(Entry(site: site, template: template))
+    return entries.count - 1
+  }
+}
+
+extension RecordContent {
+  /// What the record takes before an archive compresses it, in bytes.
+  var encodedSize: Int { (RecordLayout.identityWord + 1) * wordSize + size }
+}
+
+extension CallSiteInfo {
+  /// The message with `{}` or `{name}` where its arguments belong.
+  var template: String {
+    pieces.map { piece in
+      switch piece {
+      case .literal(let bytes): String(decoding: bytes, as: UTF8.self)
+      case .argument(let argument): "{\(argument.name)}"
+      }
+    }.joined()
+  }
+}

@@ -1,0 +1,88 @@
+package import MMLogFormat
+import MMLogStorage
+
+/// Counts of records over time, by level, in buckets that get wider as the time that they span
+/// grows: there are never more than so many.
+package struct TimeBuckets {
+  package typealias Counts = [7 of UInt64]
+
+  /// How wide a bucket is, in nanoseconds.
+  package private(set) var width: Int64
+  private(set) var buckets: [Int64: Counts] = [:]
+  private let maximum: Int
+  private var last: (index: Int64, counts: Counts)?
+
+  private static let millisecond: Int64 = 1_000_000
+  private static let second: Int64 = 1_000_000_000
+  /// Each divides the next, so that counts can move on without being split.
+  private static let widths: [Int64] =
+    [1, 5, 10, 50, 100, 500].map { $0 * millisecond }
+    + [
+      1, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 7 * 86400,
+    ].map { $0 * second }
+
+  /// - Parameters:
+  ///   - maximum: So many buckets at most.
+  ///   - minimum: The minimum width in nanoseconds: one of the widths.
+  package init(maximum: Int, minimum: Int64 = 1_000_000) {
+    self.maximum = maximum
+    width = minimum
+  }
+
+  package mutating func add(_ time: Int64, _ level: Level) {
+    if last?.index != time.flooredQuotient(by: width) {
+      settle()
+      // Only now: settling may have made the buckets wider.
+      let index = time.flooredQuotient(by: width)
+      last = (index, buckets[index] ?? Counts(repeating: 0))
+    }
+    last?.counts[Int(level.rawValue)] += 1
+  }
+
+  /// Puts away what the bucket of the last record has.
+  package mutating func settle() {
+    guard let (index, counts) = last else { return }
+    buckets[index] = counts
+    last = nil
+    while buckets.count > maximum { widen() }
+  }
+
+  /// Goes on to wider buckets until there are no more than so many from the first to the last,
+  /// those without a record included.
+  package mutating func widen(toSpan maximum: Int) {
+    settle()
+    while let span, span > maximum { widen() }
+  }
+
+  private var span: Int64? {
+    guard let minimum = buckets.keys.min(), let maximum = buckets.keys.max() else { return nil }
+    return maximum - minimum + 1
+  }
+
+  private mutating func widen() {
+    let next = Self.widths.first { $0 > width } ?? (width > .max / 2 ? width : width * 2)
+    let factor = next / width
+    // No two times are further apart than that.
+    if factor <= 1 { return }
+    var wider: [Int64: Counts] = [:]
+    for (index, counts) in buckets {
+      let target = index.flooredQuotient(by: factor)
+      var sum = wider[target] ?? Counts(repeating: 0)
+      for level in counts.indices { sum[level] += counts[level] }
+      wider[target] = sum
+    }
+    (buckets, width) = (wider, next)
+  }
+
+  /// The buckets in the order of time, with where each begins in nanoseconds since 1970.
+  package var sorted: [(start: Int64, counts: Counts)] {
+    buckets.sorted { $0.key < $1.key }.map { index, counts in
+      let (start, overflow) = index.multipliedReportingOverflow(by: width)
+      return (overflow ? .min : start, counts)
+    }
+  }
+}
+
+extension TimeBuckets.Counts {
+  var total: UInt64 { indices.reduce(0) { $0 + self[$1] } }
+}

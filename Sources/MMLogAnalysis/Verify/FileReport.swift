@@ -1,0 +1,76 @@
+public import MMLogFormat
+public import MMLogReader
+
+/// What is known of one file: what `LogFiles.inspect()` and `LogFiles.verify(progress:)` found.
+public struct FileReport: Sendable {
+  /// The file.
+  public let path: String
+  /// Whether it is a ring; else it is an archive.
+  public let isRing: Bool
+  /// Who wrote it.
+  public let identity: SessionIdentity
+  /// In what condition it is, in a few words, such as `closed`.
+  public let state: String
+  /// Of an archive: its number in the session, from 1; of a ring 0.
+  public let number: Int
+  /// How many records it has; of a large one each part counts.
+  public let recordCount: Int
+  /// What it consists of: an archive's frames, or a ring's segments in use.
+  public let parts: [Part]
+  /// What of it cannot be read or cannot be right. Only from `LogFiles.verify(progress:)`.
+  public internal(set) var corruption: [LogCorruption] = []
+
+  /// A frame or a segment.
+  public struct Part: Sendable {
+    /// Where it begins in the file, in bytes.
+    public let offset: Int
+    /// How large it is in the file, in bytes.
+    public let size: Int
+    /// What it is, in a few words.
+    public let what: String
+    /// How many records it has.
+    public let recordCount: Int
+    /// When the first and the last of them were logged, in nanoseconds since 1970; nil without any.
+    public let times: ClosedRange<Int64>?
+  }
+}
+
+extension LogFiles {
+  /// File headers, frames and segments of all files, by session; no frame is decompressed.
+  ///
+  /// - Complexity: O(frames + size of the rings).
+  public func inspect() -> [FileReport] {
+    sessions.flatMap { session in
+      session.archives.map { FileReport($0) } + (session.ring.map { [FileReport($0)] } ?? [])
+    }
+  }
+
+  /// The same, with every checksum, order and count inspected.
+  ///
+  /// - Parameter progress: Is notified of each file when it is begun; false ends the work before
+  ///   that.
+  /// - Complexity: O(size of the files).
+  public func verify(progress: (String) -> Bool = { _ in true }) -> [FileReport] {
+    var reports: [FileReport] = []
+    for session in sessions {
+      var summary = SessionSummary()
+      summary.read(session)
+      for (index, archive) in session.archives.enumerated() {
+        guard progress(archive.path) else { return reports }
+        var report = FileReport(archive)
+        var check = ArchiveCheck(archive)
+        let known = summary.corruption[index] ?? []
+        report.corruption = known + check.run().filter { !known.contains($0) }
+        report.corruption.sort { $0.offset < $1.offset }
+        reports.append(report)
+      }
+      if let ring = session.ring {
+        guard progress(ring.image.path) else { return reports }
+        var report = FileReport(ring)
+        report.corruption = RingCheck(ring, summary).run()
+        reports.append(report)
+      }
+    }
+    return reports
+  }
+}

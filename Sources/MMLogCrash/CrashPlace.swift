@@ -1,0 +1,69 @@
+import CMMLogCore
+import CMMLogSignals
+package import MMLogFormat
+package import MMLogSystem
+
+/// A place in a mapped ring, to which the process's handlers of fatal signals write what happened:
+/// signal, address, registers, and return addresses with the build ids of the programs that they
+/// are in.
+///
+/// It goes away before the ring is unmapped.
+package struct CrashPlace: ~Copyable, @unchecked Sendable {
+  // What changes in it, a handler changes.
+  private let place: UnsafeMutablePointer<mmlog_crash_report>
+
+  /// Has SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS handled from now on, if they
+  /// are not yet: sigaction(2).
+  ///
+  /// The handlers that were set before are called after that. Not from two threads at once.
+  package static func start() throws(SystemError) {
+    _ = try retrying(.sigaction, "") { mmlog_crash_start() }
+    readModules()
+  }
+
+  /// Notes which programs and libraries are loaded: dl_iterate_phdr(3). Any thread, but not in a
+  /// handler; does nothing before ``start()``.
+  ///
+  /// - Complexity: O(1) if they are those of the last time, else O(their number).
+  package static func readModules() { mmlog_crash_read_modules() }
+
+  /// In a child of fork(2), before anything else of this type. Async-signal-safe.
+  package static func reinitialize() { mmlog_crash_forked() }
+
+  /// Gives the calling thread a stack for handlers, if it has none: sigaltstack(2). Without, an
+  /// overflow of its own stack is not recorded. Async-signal-safe; does nothing before ``start()``.
+  package static func guardThread() { mmlog_crash_guard_thread() }
+
+  /// Takes that away, at the thread's end.
+  package static func leaveThread() { mmlog_crash_leave_thread() }
+
+  /// Has crashes written to an address. After ``start()``.
+  ///
+  /// - Parameter address: Where there are 4 KiB.
+  /// - Returns: nil where there are too many already.
+  package init?(at address: UnsafeMutableRawPointer) {
+    place = address.bindMemory(to: mmlog_crash_report.self, capacity: 1)
+    guard mmlog_crash_add(place) else { return nil }
+  }
+
+  /// Whether it has a report whose handler has returned, or was left by its thread: unless the
+  /// process ends now, it has survived. Any thread, but not in a handler; some system calls while
+  /// one runs.
+  package borrowing func hasReturned() -> Bool { mmlog_crash_has_returned(place) }
+
+  /// Takes such a report, frees the place for the next, and counts a survival; nil if there is
+  /// none, or too many are counted.
+  package borrowing func take() -> CrashReport? {
+    var report = mmlog_crash_report()
+    guard mmlog_crash_take(place, &report) else { return nil }
+    return withUnsafeBytes(of: report) { CrashReport($0) }
+  }
+
+  /// Says that a report which was taken has become a record, or is counted as a loss.
+  package borrowing func noteSurvival() { mmlog_crash_noted(place) }
+
+  /// Ends it in a child of fork(2), without giving anything back. Async-signal-safe.
+  package borrowing func detach() { mmlog_crash_remove(place) }
+
+  deinit { mmlog_crash_remove(place) }
+}

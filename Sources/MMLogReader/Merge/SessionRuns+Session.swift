@@ -1,0 +1,34 @@
+import MMLogStorage
+
+extension SessionRuns {
+  /// All that a session's files have, unfiltered.
+  package init(_ session: SessionFiles, _ summary: SessionSummary) {
+    let sites = SiteTable()
+    sites.add(summary.dictionary)
+    self.init(ThreadTable(), SessionFilter(LogFilter(), sites))
+    for (index, archive) in session.archives.enumerated() {
+      add(
+        archive, archive.frames[...], summary.corruption[index] ?? [],
+        besides: summary.skipped[index] ?? []
+      ) { _ in .nothing }
+    }
+    if let ring = summary.ring {
+      _ = add(ring, ring.image.segments, corruption: ring.image.logCorruption, emitted: nil)
+    }
+    start()
+  }
+
+  /// How many records of a ring are in no archive, and when the last was logged.
+  package static func segments(of ring: RingView) -> (count: Int, lastTime: Int64?) {
+    var runs = SessionRuns(ThreadTable(), SessionFilter(LogFilter(), SiteTable()))
+    _ = runs.add(ring, ring.image.segments, corruption: [], emitted: nil)
+    runs.start()
+    var (count, last) = (0, Int64?.none)
+    while let step = runs.step() {
+      guard case .record(_, let ticks, _) = step, let run = runs.current else { continue }
+      count += 1
+      last = max(last ?? .min, run.clock.wall(at: ticks))
+    }
+    return (count, last)
+  }
+}

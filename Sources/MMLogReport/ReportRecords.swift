@@ -1,0 +1,157 @@
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+
+/// The records of a report: in columns, compressed in chunks, as many as a page can show.
+///
+/// Of all records those are kept that came last; of warnings and what is worse a quarter of the
+/// room is for those that came before. Memory is bounded.
+struct ReportRecords {
+  /// So many records in all.
+  static let maximum = 200_000
+  /// Bytes of their texts in all.
+  static let maximumBytes = 128 << 20
+  /// Bytes of a message, and of the fields of a record; what is longer is cut.
+  static let longest = 8192
+
+  private var lanes = [Lane(), Lane()]
+  private var ordinal: UInt64 = 0
+  private let deflater = Deflater(level: 6)
+
+  /// Records of one kind, in the order of time.
+  private struct Lane {
+    var chunks: ArraySlice<Chunk> = []
+    var open = OpenChunk()
+    var count: Int { chunks.reduce(open.count) { $0 + $1.count } }
+  }
+
+  private struct Chunk {
+    let count: Int
+    let size: Int
+    let isPacked: Bool
+    /// Base64, of zlib's format if it is packed.
+    let text: [UInt8]
+  }
+
+  /// What a record refers to, by number.
+  struct References {
+    var site = 0
+    var label = 0
+    var thread = 0
+    var session = 0
+  }
+
+  mutating func add(_ record: LogRecord, _ references: References) {
+    let lane = record.level >= .warning ? 1 : 0
+    lanes[lane].open.add(record, references, ordinal)
+    ordinal += 1
+    if lanes[lane].open.isFull { close(lane) }
+  }
+
+  /// Appends the chunks, each as an element that a script finds and no browser runs.
+  mutating func append(to output: inout TextBuffer) {
+    for lane in lanes.indices { close(lane) }
+    for chunk in lanes.flatMap(\.chunks) {
+      output.append(#"<script type="text/plain" class="chunk""#)
+      output.append(chunk.isPacked ? #" data-packed="">"# : ">")
+      output.append(chunk.text)
+      output.append("</script>\n")
+    }
+  }
+
+  private mutating func close(_ lane: Int) {
+    guard lanes[lane].open.count > 0 else { return }
+    let (count, bytes) = (lanes[lane].open.count, lanes[lane].open.encoded)
+    lanes[lane].open = OpenChunk()
+    let packed = deflater?.compress(bytes)
+    var text = TextBuffer()
+    (packed ?? bytes).withUnsafeBytes { text.append(base64: $0) }
+    lanes[lane].chunks.append(
+      Chunk(
+        count: count, size: bytes.count, isPacked: packed != nil,
+        text: text.withUnsafeBytes { Array($0) }))
+    while isTooMuch { dropOldest() }
+  }
+
+  private var isTooMuch: Bool {
+    lanes.reduce(0) { $0 + $1.count } > Self.maximum
+      || lanes.reduce(0) { $0 + $1.chunks.reduce(0) { $0 + $1.size } } > Self.maximumBytes
+  }
+
+  private mutating func dropOldest() {
+    let severe = lanes[1].count > Self.maximum / 4 || lanes[0].chunks.isEmpty
+    _ = lanes[severe ? 1 : 0].chunks.popFirst()
+  }
+}
+
+/// A chunk that is being filled: one column for each field, so that it compresses well. Numbers
+/// have seven bits a byte, lowest first, and are differences where they rise (report.js reads
+/// them).
+private struct OpenChunk {
+  private(set) var count = 0
+  private var columns = (0..<10).map { _ in [UInt8]() }
+  private var texts: [UInt8] = []
+  private var lastOrdinal: UInt64 = 0
+  private var lastMillisecond: Int64 = 0
+
+  private static let maximum = 4096
+  private static let maximumBytes = 1 << 20
+
+  var isFull: Bool { count >= Self.maximum || texts.count >= Self.maximumBytes }
+
+  mutating func add(
+    _ record: LogRecord, _ references: ReportRecords.References, _ ordinal: UInt64
+  ) {
+    let millisecond = record.time.flooredQuotient(by: 1_000_000)
+    put(ordinal - lastOrdinal, 0)
+    put(zigzag(millisecond - lastMillisecond), 1)
+    // The earliest times of all have their millisecond's beginning outside of what there is.
+    put(UInt64(truncatingIfNeeded: record.time &- millisecond &* 1_000_000), 2)
+    put(UInt64(record.level.rawValue), 3)
+    for (index, number) in [
+      references.site, references.label, references.thread, references.session,
+    ].enumerated() {
+      put(UInt64(number), 4 + index)
+    }
+    (lastOrdinal, lastMillisecond) = (ordinal, millisecond)
+    putText(8) { record.content.appendMessage(.plain, to: &$0) }
+    putText(9) { if record.content.hasFields { $0.append(attributes: record.content) } }
+    count += 1
+  }
+
+  /// The columns with their sizes before them, and the texts.
+  var encoded: [UInt8] {
+    var bytes: [UInt8] = []
+    appendVarint(UInt64(count), &bytes)
+    for column in columns { appendVarint(UInt64(column.count), &bytes) }
+    return bytes + columns.flatMap { $0 } + texts
+  }
+
+  private mutating func putText(_ column: Int, _ body: (inout TextBuffer) -> Void) {
+    var text = TextBuffer()
+    body(&text)
+    text.withUnsafeBytes { bytes in
+      var kept = bytes.prefix(ReportRecords.longest)
+      // Not within a character: what follows begins one.
+      while kept.count < bytes.count, bytes[kept.endIndex] & 0xC0 == 0x80 { kept.removeLast() }
+      texts.append(contentsOf: kept)
+      // An odd number for one that was cut.
+      put(UInt64(kept.count) << 1 | (kept.count < bytes.count ? 1 : 0), column)
+    }
+  }
+
+  private mutating func put(_ value: UInt64, _ column: Int) {
+    appendVarint(value, &columns[column])
+  }
+
+  private func zigzag(_ value: Int64) -> UInt64 { UInt64(bitPattern: value << 1 ^ value >> 63) }
+
+  private func appendVarint(_ value: UInt64, _ bytes: inout [UInt8]) {
+    var rest = value
+    while rest >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(rest))
+  }
+}

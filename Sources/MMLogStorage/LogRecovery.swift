@@ -1,0 +1,37 @@
+import MMLogFormat
+import MMLogSystem
+
+/// Adopts rings of processes that died, as the next start of their service would.
+public enum LogRecovery {
+  /// Moves what dead rings hold into the archives of their sessions, exactly once, and removes the
+  /// rings.
+  ///
+  /// Rings of living processes are left alone; whoever has a ring's lock does it, so that it may be
+  /// called at any time.
+  ///
+  /// - Parameters:
+  ///   - directory: Where the rings are.
+  ///   - archiveDirectory: Where the archives are; default: beside the rings.
+  ///   - problem: Is notified of each ring that could not be recovered; it is left as it is.
+  /// - Returns: The sessions that were recovered.
+  /// - Throws: if a directory cannot be opened.
+  public static func recover(
+    _ directory: String, archiveDirectory: String? = nil, problem: (LogError) -> Void
+  ) throws(LogError) -> [RecoveredSession] {
+    let rings = try open(directory)
+    let archives = try open(archiveDirectory ?? directory)
+    return Recovery.recoverAll(
+      of: nil, ringDirectory: rings, archiveDirectory: archives, .usual, problem: problem)
+  }
+
+  private static func open(_ path: String) throws(LogError) -> Directory {
+    do { return try Directory.open(path) } catch {
+      throw LogError(error, while: "Opening the directory failed")
+    }
+  }
+}
+
+extension ArchiveSeries.Settings {
+  /// As of a store that is not configured otherwise.
+  package static let usual = ArchiveSeries.Settings(archiveSize: 64 << 20, compressionLevel: 1)
+}
