@@ -118,9 +118,9 @@ static uint32_t state_of(int count) { return count < 0 ? AS_TEXT : (uint32_t)cou
 
 // Inspects the format, the first time. Several threads may do that at once: each stores the same.
 static uint32_t prepare(mmlog_site *site, const char *format) {
-  uint32_t pieces;
+  uint32_t parts;
   mmlog_planned plan[MMLOG_PLANNED] = {0};
-  uint32_t state = state_of(mmlog_plan(format, plan, &pieces));
+  uint32_t state = state_of(mmlog_plan(format, plan, &parts));
   for (int index = 0; index < MMLOG_PLANNED; index++)
     __atomic_store_n(&site->plan[index], plan[index], __ATOMIC_RELAXED);
   __atomic_store_n(&site->state, state, __ATOMIC_RELEASE);
@@ -200,9 +200,9 @@ void mmlog_vlog(
     mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line, const char *function, const char *format,
     va_list list) {
   if (!mmlog_is_enabled(logger, level)) return;
-  uint32_t pieces;
+  uint32_t parts;
   mmlog_planned plan[MMLOG_PLANNED];
-  uint32_t state = state_of(mmlog_plan(format, plan, &pieces));
+  uint32_t state = state_of(mmlog_plan(format, plan, &parts));
   uint64_t hash = mix_text(mix_text(mix_text(line, file), function), format) | 1;
   mmlog_statement statement = {hash, format, file, function, line};
   argument_list arguments;
@@ -213,20 +213,20 @@ void mmlog_vlog(
 
 // ---- Signal handlers
 
-// A call site is put together in memory of this many pieces; for more it takes some from the heap.
-#define MAXIMUM_PIECES 23
+// A call site is put together in memory of this many parts; for more it takes some from the heap.
+#define MAXIMUM_PARTS 23
 
 bool mmlog_signal_record(
     mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line, const char *function, const char *format,
     ...) {
   if (!mmlog_is_enabled(logger, level)) return false;
   int error = errno;
-  uint32_t pieces;
+  uint32_t parts;
   mmlog_planned plan[MMLOG_PLANNED];
-  int count = mmlog_plan(format, plan, &pieces);
+  int count = mmlog_plan(format, plan, &parts);
   mmlog_statement statement = {1, format, file, function, line};
   collection collected;
-  if (count < 0 || pieces > MAXIMUM_PIECES) {
+  if (count < 0 || parts > MAXIMUM_PARTS) {
     statement.format = NULL;
     collected.values[0] = string(format, SIZE_MAX);
     count = 1;

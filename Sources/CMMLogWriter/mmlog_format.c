@@ -179,10 +179,10 @@ bool mmlog_next_directive(const char **format, mmlog_directive *directive) {
   return true;
 }
 
-int mmlog_plan(const char *format, mmlog_planned plan[MMLOG_PLANNED], uint32_t *pieces) {
+int mmlog_plan(const char *format, mmlog_planned plan[MMLOG_PLANNED], uint32_t *parts) {
   int count = 0;
   mmlog_directive directive;
-  for (*pieces = 0; mmlog_next_directive(&format, &directive); ++*pieces) {
+  for (*parts = 0; mmlog_next_directive(&format, &directive); ++*parts) {
     if (directive.kind == MMLOG_LITERAL) continue;
     uint32_t longest = directive.longest == UINT32_MAX ? 0 : directive.longest + 1;
     bool fits = count < MMLOG_PLANNED && longest < 1u << (16 - MMLOG_PLAN_SHIFT);

@@ -12,7 +12,7 @@ package struct UsageError: Error, Equatable, Sendable, CustomStringConvertible {
 extension UsageError {
   static func unknown(_ written: String, in command: Command) -> UsageError {
     let names = command.options.map { "--\($0.long)" }
-    guard let near = nearest(to: written, among: names) else {
+    guard let near = suggestion(for: written, among: names) else {
       return UsageError("there is no option '\(written)'; --help lists those there are")
     }
     return UsageError("there is no option '\(written)'; did you mean '\(near)'?")
@@ -66,7 +66,7 @@ extension UsageError {
   }
 
   static func badChoice(_ value: String, of option: Option) -> UsageError {
-    guard let near = nearest(to: value, among: option.choices) else {
+    guard let near = suggestion(for: value, among: option.choices) else {
       return badValue(value, of: option, expected: list(option.choices))
     }
     return UsageError(

@@ -36,7 +36,7 @@ extension Logger {
   ///
   /// - Parameters:
   ///   - level: The level.
-  ///   - statement: What does not change from call to call; at most 23 pieces.
+  ///   - statement: What does not change from call to call; at most 23 parts.
   ///   - values: One for each argument of its format.
   /// - Returns: Whether it is recorded. If not, it is counted as lost.
   package func recordInSignalHandler(
@@ -116,7 +116,7 @@ extension RecordCursor {
 extension NewCallSite {
   fileprivate init(_ statement: mmlog_statement) {
     self.init(
-      hash: statement.hash, pieces: Pieces(format: statement.format),
+      hash: statement.hash, parts: MessageParts(format: statement.format),
       file: UnsafeRawBufferPointer(
         start: statement.file, count: mmlog_text_length(statement.file)),
       function: UnsafeRawBufferPointer(
@@ -125,21 +125,21 @@ extension NewCallSite {
   }
 }
 
-extension Pieces {
-  /// The pieces of a format; of none, one text.
+extension MessageParts {
+  /// The parts of a format; of none, one text.
   fileprivate init(format: UnsafePointer<CChar>?) {
     self.init()
     guard var next = format else {
       let style = ArgumentStyle(privacy: .public, format: 0, align: .none)
-      append(Piece(argument: ValueType.string.rawValue, width: 0, name: nil, style: style))
+      append(MessagePart(argument: ValueType.string.rawValue, width: 0, name: nil, style: style))
       return
     }
     var directive = mmlog_directive()
-    while mmlog_next_directive(&next, &directive) { append(Piece(directive)) }
+    while mmlog_next_directive(&next, &directive) { append(MessagePart(directive)) }
   }
 }
 
-extension Piece {
+extension MessagePart {
   fileprivate init(_ directive: mmlog_directive) {
     guard directive.kind != MMLOG_LITERAL else {
       self.init(

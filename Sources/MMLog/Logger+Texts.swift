@@ -3,7 +3,7 @@ package import MMLogFormat
 
 /// Where in the source code a text was logged, if that is known at run time only. Two places with
 /// the same texts are one.
-package struct SourcePlace {
+package struct SourceLocation {
   /// The source file, as `Module/File.swift`.
   package var file: String
   /// The function.
@@ -28,7 +28,7 @@ extension Logger {
   ///   - metadata: Adds the record's metadata, if it has any. It may log, as a message's arguments
   ///     may.
   package func record(
-    _ text: String, _ level: Level, at place: SourcePlace,
+    _ text: String, _ level: Level, at place: SourceLocation,
     metadata: (inout RecordCursor) -> Void
   ) {
     guard acquireWriter() || LogCall.enter(label, level) else { return }
@@ -44,19 +44,19 @@ extension LogLiteral {
 
 extension LiteralRecord {
   fileprivate mutating func commit(
-    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, at place: SourcePlace
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, at place: SourceLocation
   ) {
     var (file, function) = (place.file, place.function)
     file.withUTF8 { file in
       function.withUTF8 { function in
         let (file, function) = (UnsafeRawBufferPointer(file), UnsafeRawBufferPointer(function))
         // By their bytes: their addresses may be others' tomorrow.
-        pieces.mix(hash(of: file))
-        pieces.mix(hash(of: function))
-        pieces.mix(UInt64(place.line))
-        commit(label, level, []) { hash, pieces in
+        parts.mix(hash(of: file))
+        parts.mix(hash(of: function))
+        parts.mix(UInt64(place.line))
+        commit(label, level, []) { hash, parts in
           NewCallSite(
-            hash: hash, pieces: pieces, file: file, function: function, line: place.line, column: 0)
+            hash: hash, parts: parts, file: file, function: function, line: place.line, column: 0)
         }
       }
     }

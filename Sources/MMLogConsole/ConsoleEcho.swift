@@ -30,12 +30,12 @@ final class ConsoleEcho: RecordEcho, @unchecked Sendable {
   }
 
   /// How long a store's closing waits for what is still to be shown, in nanoseconds.
-  private static let patience: UInt64 = 1_000_000_000
+  private static let timeout: UInt64 = 1_000_000_000
 
   private let console: Console
   private let identity: SessionIdentity
   private let levels: UInt8
-  private let state = Guarded(State())
+  private let state = LockedValue(State())
   private var dictionaryTaken = 0
   /// Counts batches, the end of the session and that of the thread.
   private let signal: UnsafeMutablePointer<UInt32>
@@ -83,7 +83,7 @@ final class ConsoleEcho: RecordEcho, @unchecked Sendable {
       return state.thread != nil
     }
     wake()
-    let deadline = Clock.monotonic() + Self.patience
+    let deadline = Clock.monotonic() + Self.timeout
     while hasThread {
       let seen = mmlog_load_acquire_u32(signal)
       let now = Clock.monotonic()

@@ -8,7 +8,7 @@ package import MMLogSystem
 /// are in.
 ///
 /// It goes away before the ring is unmapped.
-package struct CrashPlace: ~Copyable, @unchecked Sendable {
+package struct CrashArea: ~Copyable, @unchecked Sendable {
   // What changes in it, a handler changes.
   private let place: UnsafeMutablePointer<mmlog_crash_report>
 

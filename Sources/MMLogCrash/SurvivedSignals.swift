@@ -5,7 +5,7 @@ import MMLogSystem
 /// there is room for them. As long as they are here, the ring counts them, so that none is lost
 /// silently.
 package final class SurvivedSignals: Sendable {
-  private let reports = Guarded([CrashReport]())
+  private let reports = LockedValue([CrashReport]())
 
   package init() {}
 
@@ -16,7 +16,7 @@ package final class SurvivedSignals: Sendable {
   package var first: CrashReport? { reports.withLock { $0.first } }
 
   /// Takes out the oldest report, unless another thread has. The ring counts it until
-  /// ``CrashPlace/noteSurvival()``.
+  /// ``CrashArea/noteSurvival()``.
   package func take(_ report: CrashReport) -> Bool {
     reports.withLock { reports in
       guard reports.first == report else { return false }

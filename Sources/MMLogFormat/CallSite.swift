@@ -7,7 +7,7 @@ package enum PrivacyCode: UInt8, Sendable {
 
 /// The static part of a log statement: written once, then referred to by number.
 package struct CallSite: Equatable, Sendable {
-  package enum Piece: Equatable, Sendable {
+  package enum Part: Equatable, Sendable {
     case literal(String)
     case argument(Argument)
   }
@@ -41,14 +41,14 @@ package struct CallSite: Equatable, Sendable {
   package var function: String
   package var line: UInt32
   package var column: UInt32
-  package var pieces: [Piece]
+  package var parts: [Part]
 
-  package init(file: String, function: String, line: UInt32, column: UInt32, pieces: [Piece]) {
+  package init(file: String, function: String, line: UInt32, column: UInt32, parts: [Part]) {
     self.file = file
     self.function = function
     self.line = line
     self.column = column
-    self.pieces = pieces
+    self.parts = parts
   }
 }
 
@@ -69,13 +69,13 @@ package enum DictionaryEntry: Equatable, Sendable {
       let second = try reader.word()
       let file = try reader.text()
       let function = try reader.text()
-      var pieces: [CallSite.Piece] = []
-      for _ in 0..<(second >> 32 & 0xFFFF) { pieces.append(try CallSite.Piece(&reader)) }
+      var parts: [CallSite.Part] = []
+      for _ in 0..<(second >> 32 & 0xFFFF) { parts.append(try CallSite.Part(&reader)) }
       self = .callSite(
         id: id,
         CallSite(
           file: file, function: function, line: UInt32(truncatingIfNeeded: first >> 32),
-          column: UInt32(truncatingIfNeeded: second), pieces: pieces))
+          column: UInt32(truncatingIfNeeded: second), parts: parts))
     default: throw .invalid("entry kind")
     }
   }
@@ -87,7 +87,7 @@ package enum DictionaryEntry: Equatable, Sendable {
   }
 }
 
-extension CallSite.Piece {
+extension CallSite.Part {
   fileprivate init(_ reader: inout WordReader) throws(FormatError) {
     let word = try reader.word()
     switch word & 0xFF {
@@ -101,7 +101,7 @@ extension CallSite.Piece {
           privacy: UInt8(truncatingIfNeeded: word >> 16),
           width: UInt8(truncatingIfNeeded: word >> 24), format: format, alignment: alignment,
           name: try reader.text()))
-    default: throw .invalid("piece")
+    default: throw .invalid("part")
     }
   }
 }
@@ -161,10 +161,10 @@ package struct LogDictionary: Sendable {
 }
 
 extension CallSite {
-  /// About how many bytes its text has, and what each piece takes beside it.
+  /// About how many bytes its text has, and what each part takes beside it.
   fileprivate var size: Int {
-    pieces.reduce(64 + file.utf8.count + function.utf8.count) { size, piece in
-      switch piece {
+    parts.reduce(64 + file.utf8.count + function.utf8.count) { size, part in
+      switch part {
       case .literal(let text): size + 32 + text.utf8.count
       case .argument(let argument): size + 64 + argument.name.utf8.count
       }

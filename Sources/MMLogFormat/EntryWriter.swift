@@ -18,24 +18,24 @@ package struct EntryWriter {
     append(text)
   }
 
-  /// Begins a call site's entry; `pieces` pieces are to follow.
+  /// Begins a call site's entry; `parts` parts are to follow.
   package mutating func callSite(
-    id: UInt32, line: UInt32, column: UInt32, pieces: Int, file: UnsafeRawBufferPointer,
+    id: UInt32, line: UInt32, column: UInt32, parts: Int, file: UnsafeRawBufferPointer,
     function: UnsafeRawBufferPointer
   ) {
     append(UInt64(id) | UInt64(line) << 32)
-    append(UInt64(column) | UInt64(UInt16(truncatingIfNeeded: pieces)) << 32)
+    append(UInt64(column) | UInt64(UInt16(truncatingIfNeeded: parts)) << 32)
     append(file)
     append(function)
   }
 
-  /// Adds a literal piece.
+  /// Adds a literal part.
   package mutating func literal(_ text: UnsafeRawBufferPointer) {
     append(0)
     append(text)
   }
 
-  /// Adds an argument piece; see ``CallSite/Argument``.
+  /// Adds an argument part; see ``CallSite/Argument``.
   package mutating func argument(
     type: UInt8, privacy: UInt8, width: UInt8, format: UInt64, alignment: UInt64,
     name: UnsafeRawBufferPointer
@@ -103,11 +103,11 @@ extension DictionaryEntry {
       withBytes(of: site.file) { file in
         withBytes(of: site.function) { function in
           writer.callSite(
-            id: id, line: site.line, column: site.column, pieces: site.pieces.count, file: file,
+            id: id, line: site.line, column: site.column, parts: site.parts.count, file: file,
             function: function)
         }
       }
-      for piece in site.pieces { piece.write(into: &writer) }
+      for part in site.parts { part.write(into: &writer) }
       return RecordLayout.callSiteKind
     }
   }
@@ -118,7 +118,7 @@ extension DictionaryEntry {
     switch self {
     case .label(_, let label): return 2 * wordSize + size(label)
     case .callSite(_, let site):
-      return site.pieces.reduce(3 * wordSize + size(site.file) + size(site.function)) {
+      return site.parts.reduce(3 * wordSize + size(site.file) + size(site.function)) {
         switch $1 {
         case .literal(let text): $0 + wordSize + size(text)
         case .argument(let argument): $0 + 3 * wordSize + size(argument.name)
@@ -128,7 +128,7 @@ extension DictionaryEntry {
   }
 }
 
-extension CallSite.Piece {
+extension CallSite.Part {
   fileprivate func write(into writer: inout EntryWriter) {
     switch self {
     case .literal(let text): withBytes(of: text) { writer.literal($0) }

@@ -132,7 +132,7 @@ package struct FrameHeader: Equatable, Sendable {
   package var summary = RecordSummary()
   package var clock = TickClock(ticks: 0, wall: 0, rate: 0)
   /// Of an index only, in place of the clock; nil if it does not say.
-  package var tally: ArchiveTally?
+  package var archiveCounts: ArchiveCounts?
   package var lowestGeneration: UInt64 = 0
   /// Whether its records are flight records. Its ranges then say nothing of others, and those of
   /// other frames nothing of these.
@@ -176,7 +176,7 @@ package struct FrameHeader: Equatable, Sendable {
       out.store(lowestGeneration, FrameLayout.lowestGeneration)
       out.store(summary.levels, FrameLayout.levels)
       if isFlight { out.store(FrameLayout.flightFlag, FrameLayout.flags) }
-      tally?.encode(into: out)
+      archiveCounts?.encode(into: out)
       out.store(UInt32(ranges.count), FrameLayout.rangeCount)
       out.store(ordinal, FrameLayout.ordinal)
       archive.encode(into: out, at: FrameLayout.archive)
@@ -227,7 +227,7 @@ package struct FrameHeader: Equatable, Sendable {
       rate: bytes.load(FrameLayout.clockRate, as: UInt64.self))
     lowestGeneration = bytes.load(FrameLayout.lowestGeneration, as: UInt64.self)
     isFlight = type == .records && bytes[FrameLayout.flags] & FrameLayout.flightFlag != 0
-    tally = type == .index ? ArchiveTally(header: bytes) : nil
+    archiveCounts = type == .index ? ArchiveCounts(header: bytes) : nil
     ordinal = bytes.load(FrameLayout.ordinal, as: UInt64.self)
     archive = ArchiveID(bytes, at: FrameLayout.archive)
     guard rawSize <= FrameLayout.largestPayload, payloadSize <= FrameLayout.largestPayload else {

@@ -1,7 +1,7 @@
 /// The records of one segment that are to go into an archive, from where its last frame ended.
 package struct SegmentRun {
   /// What becomes of a record.
-  package enum Fate {
+  package enum Disposition {
     /// It goes into the frame.
     case taken
     /// It stays in the ring, and has no number: a flight record. The frame's range holds it all the
@@ -14,7 +14,7 @@ package struct SegmentRun {
   package let index: Int
   package let header: SegmentHeader
   private var scanner: RecordScanner
-  private let fate: ((RecordView, Int) -> Fate)?
+  private let disposition: ((RecordView, Int) -> Disposition)?
   /// How many records were taken, and how many were passed over because they are not wanted; each
   /// fragment counts.
   package private(set) var takenCount = 0
@@ -38,16 +38,16 @@ package struct SegmentRun {
   ///   - scanner: Stands where the first record that may be taken is.
   ///   - number: The number of the entry there; nil for flight records, which have none.
   ///   - lastTicks: The greatest ticks that an earlier frame took from this segment.
-  ///   - fate: What becomes of a record, at an offset; nil if all are taken.
+  ///   - disposition: What becomes of a record, at an offset; nil if all are taken.
   package init(
     index: Int, header: SegmentHeader, scanner: RecordScanner, number: UInt64? = nil,
-    lastTicks: UInt64 = 0, fate: ((RecordView, Int) -> Fate)? = nil
+    lastTicks: UInt64 = 0, disposition: ((RecordView, Int) -> Disposition)? = nil
   ) {
     self.index = index
     self.header = header
     self.scanner = scanner
     self.number = number
-    self.fate = fate
+    self.disposition = disposition
     ticks = lastTicks
     taken = scanner.offset
     rangeStart = (taken, number)
@@ -63,7 +63,7 @@ package struct SegmentRun {
       case .record(let next, let offset):
         // Ticks of a thread never go back, whatever the processor's counters say.
         ticks = max(ticks, next.ticks)
-        switch fate?(next, offset) ?? .taken {
+        switch disposition?(next, offset) ?? .taken {
         case .taken:
           record = next
           return

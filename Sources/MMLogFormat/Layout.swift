@@ -177,8 +177,8 @@ package enum ClockPairLayout {
 package enum SegmentLayout {
   package static let generation = 0
   package static let state = generation + 8
-  package static let drained = state + 4
-  package static let threadOrdinal = drained + 4
+  package static let archived = state + 4
+  package static let threadOrdinal = archived + 4
   package static let threadID = threadOrdinal + 4
   package static let threadName = threadID + 4
   package static let threadNameSize = 16
@@ -186,9 +186,9 @@ package enum SegmentLayout {
   package static let checksum = end + 4
   /// The number of the segment's first entry among those of its writer.
   package static let firstNumber = checksum + 4
-  /// The complements of ``drained`` and ``end``, which change while the rest stays.
-  package static let drainedChecksum = firstNumber + 8
-  package static let endChecksum = drainedChecksum + 4
+  /// The complements of ``archived`` and ``end``, which change while the rest stays.
+  package static let archivedChecksum = firstNumber + 8
+  package static let endChecksum = archivedChecksum + 4
   /// Who numbers the entries: a thread has several writers, and some belong to no thread.
   package static let writer = endChecksum + 4
   package static let size = 128
@@ -312,14 +312,14 @@ package enum FrameLayout {
   package static let levels = lowestGeneration + 8
   /// How far an index says what the archive holds: of an index only, as are the counts in the
   /// clock's place.
-  package static let tallyState = levels + 1
-  package static let tally = clockTicks
+  package static let countsState = levels + 1
+  package static let counts = clockTicks
   /// When the session ended that ends in the archive: of an index only.
-  package static let tallyEnd = size - 8
+  package static let countsEndTime = size - 8
   /// Bit 0: flight records.
   package static let flags = levels + 2
   package static let flightFlag: UInt8 = 1
-  package static let tallyCounts = 8
+  package static let numberOfCounts = 8
   package static let rangeCount = levels + 4
   package static let ordinal = rangeCount + 4
   /// Which archive the frame belongs to: of a stale or misdirected block, another one.

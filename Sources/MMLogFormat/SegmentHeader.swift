@@ -4,7 +4,7 @@ package struct SegmentHeader: Equatable, Sendable {
   package var state: UInt32
   /// Records before this offset from the segment's start are in an archive. If it cannot be
   /// determined, where the first one is.
-  package var drained: Int
+  package var archived: Int
   package var thread: ThreadIdentity
   /// Where a sealed segment's records end; 0 while it is open, or if it cannot be determined.
   package var end: Int
@@ -30,8 +30,8 @@ package struct SegmentHeader: Equatable, Sendable {
     generation = segment.load(SegmentLayout.generation, as: UInt64.self)
     state = segment.load(SegmentLayout.state, as: UInt32.self)
     let places = SegmentLayout.size...max(segment.count, size ?? 0)
-    drained =
-      segment.place(SegmentLayout.drained, SegmentLayout.drainedChecksum, in: places)
+    archived =
+      segment.place(SegmentLayout.archived, SegmentLayout.archivedChecksum, in: places)
       ?? SegmentLayout.size
     end = segment.place(SegmentLayout.end, SegmentLayout.endChecksum, in: places) ?? 0
     writer = segment.load(SegmentLayout.writer, as: UInt32.self)
@@ -43,7 +43,7 @@ package struct SegmentHeader: Equatable, Sendable {
     let isRight = segmentChecksum(segment) == segment.load(SegmentLayout.checksum, as: UInt32.self)
     // Of writers that store the complements, the generation says it, and a wrong state costs
     // nothing.
-    let saysMore = isRight && segment.load(SegmentLayout.drainedChecksum, as: UInt32.self) != 0
+    let saysMore = isRight && segment.load(SegmentLayout.archivedChecksum, as: UInt32.self) != 0
     isFree = generation == 0 || state == SegmentLayout.stateFree && !saysMore
     if !isFree && !isRight { throw .wrongChecksum }
   }
@@ -96,7 +96,7 @@ package func segmentChecksum(_ segment: UnsafeRawBufferPointer) -> UInt32 {
   func part(_ from: Int, _ to: Int) -> UnsafeRawBufferPointer { segment.slice(from, to - from) }
   var state = crc32cState(.max, part(SegmentLayout.generation, SegmentLayout.state))
   state = crc32cState(state, part(SegmentLayout.threadOrdinal, SegmentLayout.end))
-  state = crc32cState(state, part(SegmentLayout.firstNumber, SegmentLayout.drainedChecksum))
+  state = crc32cState(state, part(SegmentLayout.firstNumber, SegmentLayout.archivedChecksum))
   return ~crc32cState(state, part(SegmentLayout.writer, SegmentLayout.size))
 }
 
@@ -104,7 +104,7 @@ package func segmentChecksum(_ segment: UnsafeRawBufferPointer) -> UInt32 {
 let segmentChecksumParts = [
   SegmentLayout.generation..<SegmentLayout.state,
   SegmentLayout.threadOrdinal..<SegmentLayout.end,
-  SegmentLayout.firstNumber..<SegmentLayout.drainedChecksum,
+  SegmentLayout.firstNumber..<SegmentLayout.archivedChecksum,
   SegmentLayout.writer..<SegmentLayout.size,
 ]
 

@@ -7,7 +7,7 @@ public import MMLogFormat
 public struct LogRecord: Sendable {
   /// Keeps what `place` refers to.
   let owner: RecordOwner
-  var place: RecordPlace
+  var place: UnownedRecord
 
   /// Whose record it is.
   public var session: LogSession { owner.session }
@@ -79,7 +79,7 @@ public struct LogRecord: Sendable {
 /// A record without what keeps it: nothing in it is counted.
 ///
 /// Proof of `@unchecked Sendable`: what it refers to is Sendable.
-struct RecordPlace: @unchecked Sendable {
+struct UnownedRecord: @unchecked Sendable {
   let time: Int64
   let ticks: UInt64
   let thread: Unmanaged<LogThread>
@@ -93,7 +93,7 @@ struct RecordPlace: @unchecked Sendable {
 /// Any thread.
 public struct LogRecords: Sendable {
   let owner: RecordOwner
-  var places: ArraySlice<RecordPlace>
+  var places: ArraySlice<UnownedRecord>
 
   /// How many there are; may be none.
   public var count: Int { places.count }

@@ -91,7 +91,7 @@ package struct RecordContent: @unchecked Sendable {
     _ reader: inout WordReader, _ names: Bool,
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
-    for case .argument(let argument) in site.pieces {
+    for case .argument(let argument) in site.parts {
       let value = try reader.view(ofArgumentType: argument.type)
       if names && !argument.name.isEmpty {
         try body(.argument(argument.name), value, &reader)

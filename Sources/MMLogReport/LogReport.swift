@@ -17,7 +17,7 @@ public struct LogReport {
   private var timestamp: Timestamp
   private var records = ReportRecords()
   private var buckets = TimeBuckets(maximum: 4096)
-  private var sites = SiteTallies()
+  private var sites = CallSiteCounts()
   private var labels = Numbered<String>()
   private var threads = Numbered<ThreadKey>()
   private var sessions: [Session] = []
@@ -193,7 +193,7 @@ public struct LogReport {
         output.append(",")
       }
       output.append(
-        text: "\(entry.site.line),\(entry.tally.records),\(entry.tally.bytes),"
+        text: "\(entry.site.line),\(entry.counts.records),\(entry.counts.bytes),"
           + "\(entry.level.rawValue)]")
     }
     output.append(#"],"sessions":["#)

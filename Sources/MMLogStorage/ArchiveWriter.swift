@@ -34,7 +34,7 @@ package final class ArchiveWriter {
   private var recordCount: UInt64 = 0
   /// What all records have in common, and how many there are of each level.
   private var summary = RecordSummary()
-  private var tally = ArchiveTally()
+  private var archiveCounts = ArchiveCounts()
   /// How many bytes of the session's dictionary the archive has already.
   private var dictionaryWritten = 0
 
@@ -160,7 +160,7 @@ package final class ArchiveWriter {
   private func count(_ frame: RecordSummary, _ levels: LevelCounts) {
     recordCount += UInt64(frame.count)
     summary.add(frame)
-    tally.add(levels)
+    archiveCounts.add(levels)
   }
 
   private func learnCallSites(from dictionary: UnsafeRawBufferPointer) {
@@ -184,7 +184,7 @@ package final class ArchiveWriter {
   /// Appends how the session ended.
   package func append(_ end: SessionEnd) throws(SystemError) {
     try append(FrameHeader(.sessionEnd), end.encoded)
-    tally.add(end)
+    archiveCounts.add(end)
   }
 
   private func append(_ header: FrameHeader, _ payload: [UInt8]) throws(SystemError) {
@@ -199,7 +199,7 @@ package final class ArchiveWriter {
   /// What a catalog would say of it, once it is complete: also if a limit has deleted it since.
   package var info: ArchiveInfo {
     let slash = path.lastIndex(of: "/") ?? path.startIndex
-    let own = ArchiveInfo.Contents(summary, tally)
+    let own = ArchiveInfo.Contents(summary, archiveCounts)
     return ArchiveInfo(
       fileName: fileName, directory: String(path[..<slash]),
       storeName: fileHeader.identity.storeName,
@@ -254,7 +254,7 @@ package final class ArchiveWriter {
     }
     trailer.indexOffset = UInt64(place + batch.bytes.count)
     var header = FrameHeader(.index)
-    (header.summary, header.tally) = (summary, tally)
+    (header.summary, header.archiveCounts) = (summary, archiveCounts)
     batch.add(header, IndexEntry.encode(index), deflater)
     trailer.fileSize = UInt64(place + batch.bytes.count + TrailerLayout.size)
     trailer.frameCount = frameCount + batch.frameCount

@@ -56,29 +56,29 @@ package struct Coverage {
 
   /// Whether the record at `offset` of a segment is in an archive.
   ///
-  /// - Parameter trustsDrained: Whether the machine has been running ever since, so that what the
-  ///   segment's header says was still true when it was read.
-  package func contains(_ segment: SegmentHeader, offset: Int, trustsDrained: Bool) -> Bool {
+  /// - Parameter trustsWatermarks: Whether the machine has been running ever since, so that what
+  ///   the segment's header says was still true when it was read.
+  package func contains(_ segment: SegmentHeader, offset: Int, trustsWatermarks: Bool) -> Bool {
     // What was archived into a corrupted frame may be nowhere but in the ring.
     if !hasCorruption {
-      if trustsDrained && offset < segment.drained { return true }
+      if trustsWatermarks && offset < segment.archived { return true }
       if segment.generation < lowestGeneration { return true }
     }
     return parts[segment.generation]?.contains(offset) ?? false
   }
 
   /// Whether the flight record at `offset` of a segment is in an archive, or was evicted by a
-  /// capture. As ``contains(_:offset:trustsDrained:)``.
+  /// capture. As ``contains(_:offset:trustsWatermarks:)``.
   package func containsFlight(
-    _ segment: SegmentHeader, offset: Int, trustsDrained: Bool
+    _ segment: SegmentHeader, offset: Int, trustsWatermarks: Bool
   ) -> Bool {
-    if trustsDrained && !hasCorruption && !hasFlightCorruption && offset < segment.captured {
+    if trustsWatermarks && !hasCorruption && !hasFlightCorruption && offset < segment.captured {
       return true
     }
     return flightParts[segment.generation]?.contains(offset) ?? false
   }
 
-  /// Makes ``contains(_:offset:trustsDrained:)`` fast, until there is another frame.
+  /// Makes ``contains(_:offset:trustsWatermarks:)`` fast, until there is another frame.
   package mutating func settle() {
     for generation in parts.keys { parts[generation]?.settle() }
     for generation in flightParts.keys { flightParts[generation]?.settle() }

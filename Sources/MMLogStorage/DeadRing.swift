@@ -9,13 +9,13 @@ import MMLogSystem
 final class DeadRing {
   let image: RingImage
   /// Whether what it says of archives is to be believed: not after the machine went down.
-  let trustsDrained: Bool
+  let trustsWatermarks: Bool
   private let ring: LockedFile
 
   init(_ ring: consuming LockedFile) throws(LogError) {
     image = try RingImage(ring.file)
     self.ring = ring
-    trustsDrained = image.isOfBoot(Host.bootID())
+    trustsWatermarks = image.isOfBoot(Host.bootID())
   }
 
   /// The sessions that have a ring, and those of them that nobody works for, though they are not
@@ -100,12 +100,12 @@ final class DeadRing {
   func note(
     _ runs: [SegmentRun], areFlight: Bool = false, _ noted: inout [Int]
   ) throws(SystemError) {
-    guard trustsDrained else { return }
+    guard trustsWatermarks else { return }
     for (place, run) in runs.enumerated() where run.taken > noted[place] {
       if areFlight {
         try note(captured: run.taken, of: run)
       } else {
-        try note(drained: run.taken, ofSegment: run.index)
+        try note(archived: run.taken, ofSegment: run.index)
       }
       noted[place] = run.taken
     }
@@ -120,18 +120,18 @@ final class DeadRing {
   }
 
   /// With one write, so that it is there with its complement, or not at all.
-  private func note(drained: Int, ofSegment index: Int) throws(SystemError) {
-    let start = image.fileHeader.geometry.offset(ofSegment: index) + SegmentLayout.drained
-    let count = SegmentLayout.endChecksum - SegmentLayout.drained
+  private func note(archived: Int, ofSegment index: Int) throws(SystemError) {
+    let start = image.fileHeader.geometry.offset(ofSegment: index) + SegmentLayout.archived
+    let count = SegmentLayout.endChecksum - SegmentLayout.archived
     var bytes = try ring.file.bytes(at: start, count: count)
     // Someone has cut the ring.
     guard bytes.count == count else { return }
-    let value = UInt32(drained)
+    let value = UInt32(archived)
     bytes.withUnsafeMutableBytes {
       $0.storeBytes(of: value.littleEndian, as: UInt32.self)
       $0.storeBytes(
         of: (~value).littleEndian,
-        toByteOffset: SegmentLayout.drainedChecksum - SegmentLayout.drained,
+        toByteOffset: SegmentLayout.archivedChecksum - SegmentLayout.archived,
         as: UInt32.self)
     }
     try ring.file.write(all: bytes, at: start)

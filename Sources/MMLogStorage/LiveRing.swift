@@ -138,7 +138,7 @@ package final class LiveRing {
   // MARK: - What is asked for
 
   /// How long to wait for another who asks for something, in nanoseconds.
-  private static let patience: Int64 = 10_000_000_000
+  private static let timeout: Int64 = 10_000_000_000
 
   /// Asks for other levels. What comes of it, says ``waitForLevels(_:within:)``.
   ///
@@ -147,7 +147,7 @@ package final class LiveRing {
   package func askForLevels(
     _ change: ([LevelOverride]) -> [LevelOverride]
   ) throws(LogError) -> UInt32 {
-    try DirectoryLock.withLock(on: directory, within: Self.patience) { () throws(LogError) in
+    try DirectoryLock.withLock(on: directory, within: Self.timeout) { () throws(LogError) in
       let present = try newestLevelRequest()
       let request = LevelRequest(
         ordinal: (present?.ordinal ?? 0) &+ 1, change(try overrides()))
@@ -188,7 +188,7 @@ package final class LiveRing {
   ///
   /// - Returns: The request's number.
   package func askForCapture() throws(LogError) -> UInt32 {
-    try DirectoryLock.withLock(on: directory, within: Self.patience) { () throws(LogError) in
+    try DirectoryLock.withLock(on: directory, within: Self.timeout) { () throws(LogError) in
       let place = ControlLayout.captureRequests
       let request = try controlPage().withUnsafeBytes { $0.load(place, as: UInt32.self) } &+ 1
       do throws(SystemError) {

@@ -205,7 +205,7 @@ package struct Recovery: ~Copyable {
     let flightCount = image.hasFlight ? try moveFlight(to: series, coverage) : 0
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
-    let end = image.end(isOfThisBoot: ring.trustsDrained).recovered(at: Clock.realtime())
+    let end = image.end(isOfThisBoot: ring.trustsWatermarks).recovered(at: Clock.realtime())
     try finish(series, archives, end)
     // Of one that a recovery has sealed which then died, nobody was notified.
     if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
@@ -284,8 +284,8 @@ package struct Recovery: ~Copyable {
         isAnyUnreadable = isAnyUnreadable || isWanted
       }
     }
-    // The newest one is gone, or the ring is corrupted where it says which one it is, and behind which
-    // archive.
+    // The newest one is gone, or the ring is corrupted where it says which one it is, and behind
+    // which archive.
     if !archives.contains(where: { $0.fileHeader.number == image.newestArchive }),
       image.mayHaveArchives
     {
@@ -373,8 +373,8 @@ package struct Recovery: ~Copyable {
   /// The session's archives, to be gone on with.
   ///
   /// - Parameter goesOn: Whether records may go behind those of the newest. They may not if it is
-  ///   there twice: the other has its next ordinals, too. Nor if it was cut: it keeps its end, so that
-  ///   everybody sees it.
+  ///   there twice: the other has its next ordinals, too. Nor if it was cut: it keeps its end, so
+  ///   that everybody sees it.
   private func series(
     _ archives: [ArchiveFile], goesOn: Bool, _ directory: borrowing Directory
   ) throws -> ArchiveSeries {
@@ -399,11 +399,11 @@ package struct Recovery: ~Copyable {
   private func moveRecords(
     to series: ArchiveSeries, _ coverage: Coverage
   ) throws -> (count: Int, corruption: [Corruption]) {
-    let (image, trustsDrained) = (image, ring.trustsDrained)
+    let (image, trustsWatermarks) = (image, ring.trustsWatermarks)
     let runs = runs { segment, record, offset in
       if image.isFlight(record) { return .left }
       let isArchived = coverage.contains(
-        segment.header, offset: offset, trustsDrained: trustsDrained)
+        segment.header, offset: offset, trustsWatermarks: trustsWatermarks)
       return isArchived ? .archived : .taken
     }
     var collector = FrameCollector(runs)
@@ -416,11 +416,12 @@ package struct Recovery: ~Copyable {
 
   /// Moves the flight records that are left: what led to the end of the process.
   private func moveFlight(to series: ArchiveSeries, _ coverage: Coverage) throws -> Int {
-    let (image, trustsDrained) = (image, ring.trustsDrained)
+    let (image, trustsWatermarks) = (image, ring.trustsWatermarks)
     let runs = runs(areFlight: true) { segment, record, offset in
       let isLeft =
         image.isFlight(record)
-        && !coverage.containsFlight(segment.header, offset: offset, trustsDrained: trustsDrained)
+        && !coverage.containsFlight(
+          segment.header, offset: offset, trustsWatermarks: trustsWatermarks)
       return isLeft ? .taken : .left
     }
     var collector = FrameCollector(runs)
@@ -434,17 +435,17 @@ package struct Recovery: ~Copyable {
 
   /// - Parameters:
   ///   - areFlight: Whether flight records are moved, which have no numbers.
-  ///   - fate: What becomes of a record of a segment, at an offset.
+  ///   - disposition: What becomes of a record of a segment, at an offset.
   private func runs(
     areFlight: Bool = false,
-    _ fate: @escaping (RingImage.Segment, RecordView, Int) -> SegmentRun.Fate
+    _ disposition: @escaping (RingImage.Segment, RecordView, Int) -> SegmentRun.Disposition
   ) -> [SegmentRun] {
     image.segments.map { segment in
       SegmentRun(
         index: segment.index, header: segment.header,
         scanner: image.scanner(of: segment, scansBehindZeros: true),
         number: areFlight ? nil : segment.header.firstNumber,
-        fate: { fate(segment, $0, $1) })
+        disposition: { disposition(segment, $0, $1) })
     }
   }
 
@@ -480,7 +481,9 @@ package struct Recovery: ~Copyable {
   private func corruption(in run: SegmentRun, _ coverage: Coverage) -> [Corruption] {
     let start = image.fileHeader.geometry.offset(ofSegment: run.index)
     return run.corruption.compactMap { range in
-      if image.isDone(range, run.header, coverage, trustsDrained: ring.trustsDrained) { return nil }
+      if image.isDone(range, run.header, coverage, trustsWatermarks: ring.trustsWatermarks) {
+        return nil
+      }
       return Corruption(
         start + range.lowerBound..<start + range.upperBound,
         "records in segment \(run.index)")

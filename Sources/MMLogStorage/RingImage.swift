@@ -124,30 +124,31 @@ package final class RingImage {
   /// Whether an archive has a record, or it is one that is evicted.
   package func isDone(
     _ record: RecordView, _ segment: Segment, offset: Int, _ coverage: Coverage,
-    trustsDrained: Bool
+    trustsWatermarks: Bool
   ) -> Bool {
     if isFlight(record) {
       return !hasFlight
-        || coverage.containsFlight(segment.header, offset: offset, trustsDrained: trustsDrained)
+        || coverage.containsFlight(
+          segment.header, offset: offset, trustsWatermarks: trustsWatermarks)
     }
-    return coverage.contains(segment.header, offset: offset, trustsDrained: trustsDrained)
+    return coverage.contains(segment.header, offset: offset, trustsWatermarks: trustsWatermarks)
   }
 
   /// Whether archives have whatever stood in bytes that cannot be read.
   package func isDone(
-    _ range: Range<Int>, _ segment: SegmentHeader, _ coverage: Coverage, trustsDrained: Bool
+    _ range: Range<Int>, _ segment: SegmentHeader, _ coverage: Coverage, trustsWatermarks: Bool
   ) -> Bool {
     [range.lowerBound, range.upperBound - wordSize].allSatisfy {
-      coverage.contains(segment, offset: $0, trustsDrained: trustsDrained)
+      coverage.contains(segment, offset: $0, trustsWatermarks: trustsWatermarks)
         && (!hasFlight
-          || coverage.containsFlight(segment, offset: $0, trustsDrained: trustsDrained))
+          || coverage.containsFlight(segment, offset: $0, trustsWatermarks: trustsWatermarks))
     }
   }
 
   /// Whether anything says that the session has archives.
   package var mayHaveArchives: Bool {
     isStateLost || newestArchive > 0
-      || segments.contains { $0.header.drained > SegmentLayout.size }
+      || segments.contains { $0.header.archived > SegmentLayout.size }
   }
 
   /// Whether the newest archive may have been sealed, so that a limit may have deleted it.

@@ -29,7 +29,7 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
   case directoryLocked, stateAttributeSet, stateSidecarWritten, stateNoted
 
   // A store is closed.
-  case closeBegun, closeSealed, closeMarked, closeDrained, closeFinished, closeRingRemoved
+  case closeBegun, closeSealed, closeMarked, closeArchived, closeFinished, closeRingRemoved
 
   // A process is copied.
   case forkPrepared, forkDetached, forkReopened

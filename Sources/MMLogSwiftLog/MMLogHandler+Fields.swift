@@ -13,7 +13,7 @@
       of event: Logging.LogEvent, _ provided: Logging.Logger.Metadata?,
       to record: inout RecordCursor
     ) {
-      let (ofEvent, source) = (event.metadata ?? [:], recordsSource ? event.givenSource : nil)
+      let (ofEvent, source) = (event.metadata ?? [:], recordsSource ? event.explicitSource : nil)
       if provided == nil && metadata.isEmpty && source == nil && event.error == nil {
         // As it mostly is: nothing can be passed over.
         return record.append(ofEvent, privacy)

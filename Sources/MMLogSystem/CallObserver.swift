@@ -32,7 +32,7 @@
     }
 
     private static let isObserving = Atomic<Bool>(false)
-    private static let lock = SystemMutex()
+    private static let lock = ForkSafeMutex()
     nonisolated(unsafe) private static var handler: Handler?  // under `lock`
   }
 #endif

@@ -12,7 +12,7 @@
       case errno(CInt)
       case short(Int)
       case death
-      case wait(SystemMutex)
+      case wait(ForkSafeMutex)
     }
 
     /// Makes matching calls fail with `errno`, without being made. EINTR is retried, as a real one.
@@ -36,7 +36,7 @@
     /// Has matching calls wait until a lock is free before they are made, as on a file system that
     /// is frozen.
     package static func block(
-      _ call: SystemCall, on gate: SystemMutex, under pathPrefix: String?
+      _ call: SystemCall, on gate: ForkSafeMutex, under pathPrefix: String?
     ) {
       arm(Fault(call, .wait(gate), pathPrefix, onCall: 1, times: .max))
     }
@@ -85,7 +85,7 @@
 
     nonisolated(unsafe) private static var struck: Set<String> = []  // under `lock`
     private static let armed = Atomic<Int>(0)
-    private static let lock = SystemMutex()
+    private static let lock = ForkSafeMutex()
     nonisolated(unsafe) private static var faults: [Fault] = []  // under `lock`
 
     private static func arm(_ fault: Fault) {

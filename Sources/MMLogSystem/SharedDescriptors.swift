@@ -6,7 +6,7 @@ import CMMLogCore
 /// The child has them replaced by others of the same number that open nothing: what still refers to
 /// one there does no harm.
 package enum SharedDescriptors {
-  private static let lock = SystemMutex()
+  private static let lock = ForkSafeMutex()
   // Under `lock`. By hand, because nothing may be allocated in the child, and Swift's runtime not
   // be asked for types.
   nonisolated(unsafe) private static var list: UnsafeMutablePointer<CInt>?

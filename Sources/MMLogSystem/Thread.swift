@@ -13,7 +13,7 @@ import Glibc
 package final class Thread: @unchecked Sendable {
   private let handle: pthread_t
   private let process = CurrentProcess.id
-  private let mutex = SystemMutex()
+  private let mutex = ForkSafeMutex()
   private var isJoined = false
 
   /// Starts a thread.

@@ -41,7 +41,7 @@ struct Control {
   }
 
   /// How long a process may take to answer, in nanoseconds: it checks once a second.
-  private static let patience: Int64 = 10_000_000_000
+  private static let timeout: Int64 = 10_000_000_000
 
   /// - Returns: `nothingReadable` if no process runs there, `corruptionOrLoss` if something failed.
   func run() throws -> Program.Status {
@@ -91,7 +91,7 @@ struct Control {
     }
     for (ring, ordinal, before) in asked {
       try forEach([ring], complain) { ring in
-        try ring.waitForLevels(ordinal, within: Self.patience)
+        try ring.waitForLevels(ordinal, within: Self.timeout)
         try reportChanges(ring, before)
       }
     }
@@ -122,7 +122,7 @@ struct Control {
     }
     for (ring, request, before) in asked {
       try forEach([ring], complain) { ring in
-        try ring.waitForCapture(request, within: Self.patience)
+        try ring.waitForCapture(request, within: Self.timeout)
         let now = try ring.capturedCount() ?? before
         try say("\(ring.title)  \(count(Int(clamping: now &- before), "flight record")) captured")
       }

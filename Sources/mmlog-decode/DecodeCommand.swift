@@ -26,7 +26,7 @@ extension Command {
       """,
     ],
     options: InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all
-      + TruthOptions.all + PruneOptions.all + ControlOptions.all,
+      + FileJobOptions.all + PruneOptions.all + ControlOptions.all,
     operands: InputOptions.operands,
     examples: [
       Example("Everything of a service", "mmlog-decode /var/log/orders"),

@@ -4,7 +4,7 @@ import MMLogReader
 /// What the command line asks for.
 struct DecodeSettings {
   /// What is done instead of printing records, if anything.
-  let job: TruthJob?
+  let job: FileJob?
   let inputs: [LogInput]
   let filter: LogFilter
   let zone: LogTimeZone
@@ -19,9 +19,9 @@ struct DecodeSettings {
     zone = try ZoneOptions.zone(arguments)
     // Before PATH is missed: a number that was forgotten has taken it.
     part = try InputOptions.part(arguments)
-    job = try TruthOptions.job(arguments, zone)
+    job = try FileJobOptions.job(arguments, zone)
     inputs = InputOptions.inputs(arguments)
-    let places = ReadPlaces(inputs)
+    let places = InputPaths(inputs)
     try places.checkStandardOutput()
     if case .repair(let directory) = job { try places.check(directory: directory) }
     filter = try FilterOptions.filter(arguments, zone)

@@ -16,9 +16,9 @@ struct Demo {
   func run(seconds: Int) throws -> Program.Status {
     let acknowledged = try liveAndDie(seconds)
     try recover()
-    let census = Census(in: logs, acknowledged: acknowledged)
-    try showEnd(census)
-    return try report(census, acknowledged.reduce(0, +))
+    let check = LogCheck(in: logs, acknowledged: acknowledged)
+    try showEnd(check)
+    return try report(check, acknowledged.reduce(0, +))
   }
 
   private var logs: String { Service.logs(in: directory) }
@@ -57,9 +57,9 @@ struct Demo {
   }
 
   /// Has mmlog-decode print the last records, and how the session ended.
-  private func showEnd(_ census: Census) throws {
+  private func showEnd(_ check: LogCheck) throws {
     // A little of the end will do: there are a hundred records in that time.
-    let since = utc(census.lastTime - 100_000)
+    let since = utc(check.lastTime - 100_000)
     let line =
       "'\(Child.path(of: "mmlog-decode"))' --utc --since \(since) '\(logs)' | tail -n 5"
     try say("\nmmlog-decode says of the end:")
@@ -78,29 +78,29 @@ struct Demo {
       + "T\(two(date.tm_hour)):\(two(date.tm_min)):\(two(date.tm_sec)).\(fraction)Z"
   }
 
-  private func report(_ census: Census, _ acknowledged: Int) throws -> Program.Status {
-    for complaint in census.complaints.prefix(10) { try say("not as it should be: \(complaint)") }
-    if census.misplaced > 0 {
-      try say("\(census.misplaced) records are not in their thread's order")
+  private func report(_ check: LogCheck, _ acknowledged: Int) throws -> Program.Status {
+    for complaint in check.complaints.prefix(10) { try say("not as it should be: \(complaint)") }
+    if check.misplaced > 0 {
+      try say("\(check.misplaced) records are not in their thread's order")
     }
-    try say("\n\(try sizes(census))")
+    try say("\n\(try sizes(check))")
     try say(
-      "acknowledged \(acknowledged), recovered \(census.recovered), lost \(census.lost), "
-        + "duplicated \(census.duplicated)")
+      "acknowledged \(acknowledged), recovered \(check.recovered), lost \(check.lost), "
+        + "duplicated \(check.duplicated)")
     let isWell =
-      census.lost == 0 && census.duplicated == 0 && census.misplaced == 0
-      && census.complaints.isEmpty
+      check.lost == 0 && check.duplicated == 0 && check.misplaced == 0
+      && check.complaints.isEmpty
       && acknowledged > 0
     return isWell ? .success : .failure
   }
 
-  private func sizes(_ census: Census) throws -> String {
+  private func sizes(_ check: LogCheck) throws -> String {
     let folder = try Directory.open(logs)
     let files = try folder.names().filter { $0.hasSuffix(".mmlog") }
     let bytes = try files.reduce(0) { try $0 + (folder.status(of: $1)?.size ?? 0) }
-    let each = census.recovered > 0 ? Double(bytes * 10 / census.recovered) / 10 : 0
+    let each = check.recovered > 0 ? Double(bytes * 10 / check.recovered) / 10 : 0
     return
-      "\(files.count) archives with \(bytes) bytes: \(each) for a record, in session \(census.sessionID)"
+      "\(files.count) archives with \(bytes) bytes: \(each) for a record, in session \(check.sessionID)"
   }
 
   private func say(_ text: String) throws {

@@ -69,7 +69,7 @@ import Testing
     ("--le", "--level"), ("--utv", "--utc"), ("--l", nil), ("--x", nil), ("--", nil),
     ("--dog", nil), (String(repeating: "l", count: 5000), nil),
   ])
-  func theNearestNameIsWhatWasMeant(text: String, name: String?) {
-    #expect(nearest(to: text, among: ["--utc", "--level", "--tz"]) == name)
+  func theNameThatWasMeantIsSuggested(text: String, name: String?) {
+    #expect(suggestion(for: text, among: ["--utc", "--level", "--tz"]) == name)
   }
 }

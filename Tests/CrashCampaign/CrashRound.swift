@@ -112,7 +112,7 @@ package struct CrashRound {
   private mutating func insist(on aim: TestPoint) throws {
     for _ in 0..<4 where aim.isReachable && outcome.deaths[aim] == nil {
       try start(aim.isOfRecovery ? .after(&random, isLogging: true) : .at(aim, 1))
-      try endOne(patience: 5_000)
+      try endOne(timeout: 5_000)
       if aim.isOfRecovery { try recoverAndDie(at: .at(aim, 1)) }
     }
   }
@@ -157,9 +157,9 @@ package struct CrashRound {
 
   /// Ends one of those that log, and its children, which may go on for a while.
   ///
-  /// - Parameter patience: How long one that is to die somewhere may take to come there, in
+  /// - Parameter timeout: How long one that is to die somewhere may take to come there, in
   ///   milliseconds.
-  private mutating func endOne(patience: UInt64 = 400) throws {
+  private mutating func endOne(timeout: UInt64 = 400) throws {
     guard let index = living.indices.randomElement(using: &random) else { return }
     let (process, number, death) = living.remove(at: index)
     switch death {
@@ -180,7 +180,7 @@ package struct CrashRound {
       if process.wait() == .killed(SIGTERM) { log.noteEnd(of: number, .terminated) }
     case .at, .inCall:
       // It may never come there.
-      let deadline = Clock.monotonic() + 1_000_000 * (isSanitized ? 10_000 : patience)
+      let deadline = Clock.monotonic() + 1_000_000 * (isSanitized ? 10_000 : timeout)
       while process.child.isRunning && Clock.monotonic() < deadline { usleep(500) }
     }
     let end = random.pick(0, 0, 1)

@@ -73,7 +73,7 @@ extension TestPoint {
   package var maximumTimes: Int {
     switch self {
     case .ringCreated, .ringLocked, .ringMapped, .ringHeaderWritten, .ringNamed: 1
-    case .closeBegun, .closeSealed, .closeMarked, .closeDrained, .closeFinished, .closeRingRemoved:
+    case .closeBegun, .closeSealed, .closeMarked, .closeArchived, .closeFinished, .closeRingRemoved:
       1
     case .recoveryLocked, .recoveryUnfinishedRemoved, .recoveryCutOff, .recoveryLossesWritten,
       .recoveryClosed, .recoveryRingRemoved:

@@ -110,7 +110,7 @@ package struct Settings {
   /// Changes what keeps a child from ever coming to a test point.
   package mutating func suit(_ point: TestPoint) {
     switch point {
-    case .closeBegun, .closeSealed, .closeMarked, .closeDrained, .closeFinished, .closeRingRemoved:
+    case .closeBegun, .closeSealed, .closeMarked, .closeArchived, .closeFinished, .closeRingRemoved:
       records = records ?? 40
     case .discardAcquired, .discardCounted: policy = .overwrite
     case .discardFragmentCounted: (policy, sizes, segment) = (.overwrite, 0...20_000, 4)

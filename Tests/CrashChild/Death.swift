@@ -62,7 +62,7 @@ enum Death {
     }
 
     /// How many archives can be deleted before one is that has no other name yet.
-    private static let linkedAhead = Guarded(0)
+    private static let linkedAhead = LockedValue(0)
 
     /// Gives archives another name before one is deleted: not before each if there are thousands,
     /// since the oldest go first.

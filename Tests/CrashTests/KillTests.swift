@@ -237,7 +237,7 @@ extension CrashLog {
   /// - Parameter isRecovered: False as long as it is in a ring.
   fileprivate func expectEverything(
     in store: String = "store", isRecovered: Bool = true, _ comment: Comment? = nil,
-    _ location: SourceLocation = #_sourceLocation
+    _ location: Testing.SourceLocation = #_sourceLocation
   ) throws {
     let findings = try findings(in: store, isRecovered: isRecovered)
     #expect(findings.problems.isEmpty, comment, sourceLocation: location)

@@ -77,7 +77,8 @@ final class PipeRun {
   }
 
   func expectDecoded(
-    _ expected: [UInt8], _ comment: Comment? = nil, _ location: SourceLocation = #_sourceLocation
+    _ expected: [UInt8], _ comment: Comment? = nil,
+    _ location: Testing.SourceLocation = #_sourceLocation
   ) throws {
     let decoded = try decode(isEmpty: expected.isEmpty)
     // Not the arrays themselves, which may be large.

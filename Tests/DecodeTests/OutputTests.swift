@@ -230,7 +230,8 @@ import Testing
     }
   }
 
-  /// It waits for its input until it has been asked to end, so that nothing depends on how fast it is.
+  /// It waits for its input until it has been asked to end, so that nothing depends on how fast it
+  /// is.
   @Test(arguments: [("TERM", "143\n"), ("KILL", "137\n")])
   func anInterruptionLeavesNoFile(signal: String, expected: String) throws {
     let log = log()
@@ -322,7 +323,7 @@ import Testing
   @Test func aReportIsOnePageInWhichNothingThatWasLoggedIsMarkup() throws {
     let log = TestLog()
     let hostile = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>"
-    let site = log.site(pieces: [.literal(hostile), .argument(type: .string)], file: hostile)
+    let site = log.site(parts: [.literal(hostile), .argument(type: .string)], file: hostile)
     let label = log.label(hostile)
     log.write(
       TestRecord(

@@ -42,7 +42,7 @@ import Testing
 
   @Test func twoThatPruneAtOnceDeleteEachArchiveOnceAndNoMore() throws {
     let names = archives(9)
-    let runs = Guarded<[Run]>([])
+    let runs = LockedValue<[Run]>([])
     DispatchQueue.concurrentPerform(iterations: 3) { _ in
       let run = try? decode(["--prune", "--max-count", "4", folder.path])
       runs.withLock { $0 += run.map { [$0] } ?? [] }

@@ -62,13 +62,13 @@ enum SmallLogs {
       .array([.int(1), .text("two")]), .dictionary([("k", .double(2))]),
     ]
     let names = ["user", "b", "elapsed_ms", "c", "d", "a"]
-    let pieces = values.enumerated().map { index, value in
-      CallSite.Piece.argument(
+    let parts = values.enumerated().map { index, value in
+      CallSite.Part.argument(
         CallSite.Argument(
           type: value.type, privacy: 0, width: 64, format: 0, alignment: index == 5 ? 0x802 : 0,
           name: index < names.count ? names[index] : ""))
     }
-    let site = log.site(pieces: [.literal("v ")] + pieces)
+    let site = log.site(parts: [.literal("v ")] + parts)
     let metadata = ValueWords.metadata([("request", .dictionary([("path", .text("/"))]))])
     let words = values.flatMap { ValueWords.argument($0) } + metadata
     for (ticks, level) in [Level.debug, .warning].enumerated() {

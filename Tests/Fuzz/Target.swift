@@ -196,8 +196,8 @@ private func takeApart(_ bytes: UnsafeRawBufferPointer) {
   text.withUnsafeBytes { text in
     guard let start = text.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
     var plan = [mmlog_planned](repeating: 0, count: Int(MMLOG_PLANNED))
-    var pieces: UInt32 = 0
-    let count = mmlog_plan(start, &plan, &pieces)
+    var parts: UInt32 = 0
+    let count = mmlog_plan(start, &plan, &parts)
     guard count >= 0 else { return }
     var (next, directive, found, arguments) = (start as UnsafePointer, mmlog_directive(), 0, 0)
     while mmlog_next_directive(&next, &directive) {
@@ -207,7 +207,7 @@ private func takeApart(_ bytes: UnsafeRawBufferPointer) {
       precondition(ValueType(rawValue: directive.type) != nil, "an argument of no type")
     }
     precondition(next == start + text.count - 1, "not the whole format")
-    precondition(found == pieces && arguments == count, "another number of pieces or arguments")
+    precondition(found == parts && arguments == count, "another number of parts or arguments")
   }
 }
 

@@ -182,7 +182,7 @@ def scan(data, start, end, seed, kinds, check, past_zero, corruption):
         corruption(bad, end)
 
 
-class Piece(NamedTuple):
+class Part(NamedTuple):
     literal: bytes          # None for an argument
     type: int = 0
     width: int = 0
@@ -196,7 +196,7 @@ class CallSite(NamedTuple):
     line: int
     file: str
     function: str
-    pieces: list
+    parts: list
 
 
 def parse_entry(data):
@@ -206,17 +206,17 @@ def parse_entry(data):
     if data[3] == LABEL:
         return first & 0xFFFFFFFF, cursor.text()
     count = cursor.word() >> 32 & 0xFFFF
-    file, function, pieces = cursor.text(), cursor.text(), []
+    file, function, parts = cursor.text(), cursor.text(), []
     for _ in range(count):
         word = cursor.word()
         if word & 255 == 0:
-            pieces.append(Piece(cursor.string().decode("utf-8", "replace").encode()))
+            parts.append(Part(cursor.string().decode("utf-8", "replace").encode()))
         elif word & 255 == 1:
-            pieces.append(Piece(None, word >> 8 & 255, word >> 24 & 255, cursor.word(),
+            parts.append(Part(None, word >> 8 & 255, word >> 24 & 255, cursor.word(),
                                 cursor.word(), cursor.text()))
         else:
-            raise Malformed("unknown piece")
-    return CallSite(first & 0xFFFFFFFF, first >> 32, file, function, pieces)
+            raise Malformed("unknown part")
+    return CallSite(first & 0xFFFFFFFF, first >> 32, file, function, parts)
 
 
 # --- Values and their texts (§4, §6) ---------------------------------------------------
@@ -420,7 +420,7 @@ class Session:
         self.name = uuid.hex()
         self.entry_seed = seed_of(uuid, 0)
         self.sites, self.labels, self.thread_names = {}, {}, {}
-        self.frames, self.segments = [], {}         # items; {generation: (items, drained, captured)}
+        self.frames, self.segments = [], {}         # items; {generation: (items, archived, captured)}
         self.ranges = {}                            # (generation, of flight records): [(from, to)]
         self.archive_level = 0                      # of the ring: below it, flight records
         self.lowest, self.archive_corruption = 0, False
@@ -444,7 +444,7 @@ class Session:
             else:
                 self.labels[entry[0]] = entry[1]
 
-    def already_archived(self, generation, item, drained, captured):
+    def already_archived(self, generation, item, archived, captured):
         """Whether an archive has it, or it was evicted by a capture or when the session was closed."""
         offset, is_flight = item.offset, min(item_level(item), 6) < self.archive_level
         ranges = self.ranges.get((generation, is_flight), ())
@@ -452,7 +452,7 @@ class Session:
             return (self.ring_state == 2 or any(start <= offset < end for start, end in ranges)
                     or (not self.archive_corruption and offset < captured))
         return (any(start <= offset < end for start, end in ranges)
-                or (not self.archive_corruption and (offset < drained or generation < self.lowest)))
+                or (not self.archive_corruption and (offset < archived or generation < self.lowest)))
 
     def items(self):
         """The records and fragments of all frames and segments, merged."""
@@ -511,14 +511,14 @@ class Session:
         site = self.inline_entry(body, cursor) if flags & HAS_ENTRY else self.sites.get(site_id)
         if site is None:
             raise Malformed("unknown call site %d" % site_id)
-        for piece in site.pieces:
-            if piece.literal is not None:
-                message += piece.literal
+        for part in site.parts:
+            if part.literal is not None:
+                message += part.literal
                 continue
-            value = parse_argument(cursor, piece.type)
-            message += aligned(text_of(value, piece.format, piece.width), piece.alignment)
-            if piece.name:
-                fields.append([piece.name, json_value(value)])
+            value = parse_argument(cursor, part.type)
+            message += aligned(text_of(value, part.format, part.width), part.alignment)
+            if part.name:
+                fields.append([part.name, json_value(value)])
         if flags & HAS_METADATA:
             fields += [[key, json_value(value)] for key, value in parse_pairs(cursor)]
         span = {"span": self.span(item, wall, cursor)} if flags & HAS_SPAN else {}
@@ -780,7 +780,7 @@ def survived_signals(file, place, corruption):
 
 
 def is_place(place, complement, size):
-    """Whether a segment's "drained" or "end" can be believed."""
+    """Whether a segment's "archived" or "end" can be believed."""
     return (complement in (0, place ^ 0xFFFFFFFF)
             and place % 8 == 0 and 128 <= place <= size)
 
@@ -799,10 +799,10 @@ def contradicts(word, size, seed):
 
 
 def add_segment(data, size, session, clock, same_boot, past_zero, place, corruption):
-    generation, _, drained, thread, tid = struct.unpack_from("<Q4I", data)
+    generation, _, archived, thread, tid = struct.unpack_from("<Q4I", data)
     end, name = u32(data, 40), text_field(data[24:40])
-    if not is_place(drained, u32(data, 56), size):
-        drained = 128
+    if not is_place(archived, u32(data, 56), size):
+        archived = 128
     if not is_place(end, u32(data, 60), size):
         end = 0
     limit = min(len(data) // 8 * 8, end or size)
@@ -820,7 +820,7 @@ def add_segment(data, size, session, clock, same_boot, past_zero, place, corrupt
         except Malformed as error:
             corruption("record at %d: %s" % (at, error))
     captured = captured_place(place, size, seed) or 128
-    session.segments[generation] = (items, drained, captured) if same_boot else (items, 0, 0)
+    session.segments[generation] = (items, archived, captured) if same_boot else (items, 0, 0)
 
 
 # --- Archives (§8) ---------------------------------------------------------------------

@@ -95,7 +95,7 @@ struct SignalWriteTests {
       let test = try CStore { $0.serves_signal_handlers = true }
       ccalls_handle(SIGUSR1, test.log)
       let (handled, written) = (ccalls_handled(), ccalls_written())
-      let threadIDs = Guarded<Set<UInt32>>([])
+      let threadIDs = LockedValue<Set<UInt32>>([])
       let threads = try (0..<8).map { index in
         try Thread(name: "never \(index)") {
           threadIDs.withLock { _ = $0.insert(UInt32(CurrentProcess.threadID())) }

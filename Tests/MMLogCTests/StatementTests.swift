@@ -41,8 +41,8 @@ struct StatementTests {
     var seen: [Bool] = []
     for index in 0..<ccalls_count() {
       var plan = [mmlog_planned](repeating: 0, count: Int(MMLOG_PLANNED))
-      var pieces: UInt32 = 0
-      seen.append(mmlog_plan(ccalls_format(index), &plan, &pieces) >= 0)
+      var parts: UInt32 = 0
+      seen.append(mmlog_plan(ccalls_format(index), &plan, &parts) >= 0)
     }
     let firstText = (0..<ccalls_count()).first { String(cString: ccalls_format($0)) == "%a" }
     #expect(seen == (0..<ccalls_count()).map { $0 < firstText ?? 0 })
@@ -53,9 +53,9 @@ struct StatementTests {
     arguments: ["%", "%5", "%-", "%.", "%l", "%1$", "a%"])
   func brokenFormats(format: String) {
     var plan = [mmlog_planned](repeating: 0, count: Int(MMLOG_PLANNED))
-    var pieces: UInt32 = 0
-    #expect(mmlog_plan(format, &plan, &pieces) == -1)
-    #expect(pieces <= 1)
+    var parts: UInt32 = 0
+    #expect(mmlog_plan(format, &plan, &parts) == -1)
+    #expect(parts <= 1)
   }
 
   @Test("random formats are taken apart without reading beyond them")
@@ -74,9 +74,9 @@ struct StatementTests {
       guard var next = memory.baseAddress.map({ UnsafePointer($0) }) else { continue }
       let end = next + count
       var directive = mmlog_directive()
-      var pieces = 0
-      while mmlog_next_directive(&next, &directive) { pieces += 1 }
-      #expect(next == end && pieces <= count, "\(bytes)")
+      var parts = 0
+      while mmlog_next_directive(&next, &directive) { parts += 1 }
+      #expect(next == end && parts <= count, "\(bytes)")
     }
   }
 

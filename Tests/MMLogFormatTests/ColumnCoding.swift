@@ -55,7 +55,7 @@ func decoded(_ column: ColumnBytes, count: Int, limit: Int = 1 << 24) throws -> 
       guard input.isAtEnd, decoder.isAtEnd else { throw FormatError.truncated }
       return withExtendedLifetime(places) {
         (0..<count).map { index in
-          let place = StringPlace(places.base[index])
+          let place = StringRange(places.base[index])
           return Array(
             UnsafeRawBufferPointer(start: decoder.base + place.start, count: place.length))
         }

@@ -12,7 +12,7 @@ import Testing
     ] as [([(String, Value)], Bool)])
   func aFrameSaysWhetherMetadataMayBeNoString(metadata: [(String, Value)], expected: Bool) throws {
     let site = CallSite(
-      file: "f", function: "g", line: 1, column: 1, pieces: [.argument(type: .string)])
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
     let words = ValueWords.argument(.text("some text"))
     let record = TestRecord(
       ticks: 1, site: 1, flags: metadata.isEmpty ? [] : .metadata,
@@ -72,18 +72,18 @@ import Testing
     }
 
     mutating func addSite() {
-      let pieces = (0..<below(7)).map { _ -> CallSite.Piece in
+      let parts = (0..<below(7)).map { _ -> CallSite.Part in
         .argument(type: type(depth: 0), optional: below(4) == 0)
       }
       sites.append(
         CallSite(
           file: "f", function: "g", line: UInt32(sites.count), column: 1,
-          pieces: [.literal("x")] + pieces))
+          parts: [.literal("x")] + parts))
     }
 
     mutating func arguments(_ site: CallSite) -> [UInt64] {
       var words: [UInt64] = []
-      for case .argument(let argument) in site.pieces {
+      for case .argument(let argument) in site.parts {
         let type = ValueType(rawValue: argument.type & ~ValueType.optionalBit) ?? .null
         let isOptional = argument.type & ValueType.optionalBit != 0
         if isOptional, below(2) == 0 {
@@ -162,7 +162,7 @@ import Testing
 
   @Test func aLargeRecordIsTheSameRow() {
     let site = CallSite(
-      file: "f", function: "g", line: 1, column: 1, pieces: [.argument(type: .string)])
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
     for text in [
       String(repeating: "0123456789 ", count: 100_000), String(repeating: "é", count: 1 << 20),
     ] {

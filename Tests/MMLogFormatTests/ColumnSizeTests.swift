@@ -12,7 +12,7 @@ import Testing
     ].map { types in
       CallSite(
         file: "Orders/Book.swift", function: "take(_:)", line: 7, column: 3,
-        pieces: types.map { .argument(type: $0, width: 64) })
+        parts: types.map { .argument(type: $0, width: 64) })
     }
     var ticks: UInt64 = 1 << 50
     let records = (0..<count).map { index -> [UInt64] in
@@ -51,7 +51,7 @@ import Testing
     var random = SeededGenerator(seed: 42)
     let site = CallSite(
       file: "f", function: "g", line: 1, column: 1,
-      pieces: [.argument(type: .uint), .argument(type: .bytes)])
+      parts: [.argument(type: .uint), .argument(type: .bytes)])
     let records = (0..<1000).map { index in
       let values = [Value.uint(random.next()), .bytes(random.bytes(32))]
       return TestRecord(
@@ -66,7 +66,7 @@ import Testing
 
   @Test func aSingleRecordIsNoLargerThanItsRow() {
     let site = CallSite(
-      file: "f", function: "g", line: 1, column: 1, pieces: [.argument(type: .string)])
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
     let record = TestRecord(
       ticks: 1 << 60, site: 1, words: ValueWords.argument(.text("a line of some text, and 7")))
     let found = ColumnRecords([record.encoded(seed: 0)], [site])

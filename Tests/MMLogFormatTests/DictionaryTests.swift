@@ -6,7 +6,7 @@ import Testing
   private let seed = checksumSeed(session: SessionID(words: (1, 2)), generation: 0)
   private let site = CallSite(
     file: "Module/Fïle.swift", function: "f(_:)", line: .max, column: 7,
-    pieces: [
+    parts: [
       .literal("order "),
       .argument(
         CallSite.Argument(
@@ -30,7 +30,7 @@ import Testing
   @Test func entriesAreReadAsTheyWereWritten() {
     let entries: [DictionaryEntry] = [
       .callSite(id: 5, site), .label(id: 65535, "label"), .label(id: 1, ""),
-      .callSite(id: .max, CallSite(file: "", function: "", line: 0, column: 0, pieces: [])),
+      .callSite(id: .max, CallSite(file: "", function: "", line: 0, column: 0, parts: [])),
     ]
     let bytes = entries.flatMap { $0.encoded(seed: seed) }.withUnsafeBytes { Array($0) }
     #expect(scan(bytes).entries == entries && scan(bytes).corruption.isEmpty)

@@ -170,7 +170,7 @@ import Testing
   @Test func itIsReadAsItWasWritten() throws {
     let header = try segment.read { try SegmentHeader($0) }
     #expect(header.generation == 9 && header.state == 2)
-    #expect(header.drained == 136 && header.end == 192)
+    #expect(header.archived == 136 && header.end == 192)
     #expect(header.thread == ThreadIdentity(ordinal: 3, id: 1003, name: "worker"))
     #expect(header.firstNumber == 5 && header.writer == 77 && !header.isFree)
   }
@@ -219,11 +219,11 @@ import Testing
   /// What is in the segment is then to be read from its beginning, and as far as it goes.
   @Test func offsetsOutsideTheSegmentSayNothing() throws {
     for value in [0, 64, 127, 129, 257, 264, .max, 128, 192, 256] as [UInt32] {
-      let drained = try header { $0.store(value, 12) }.drained
+      let archived = try header { $0.store(value, 12) }.archived
       let end = try header { $0.store(value, 40) }.end
       let isPlace = [128, 192, 256].contains(value)
       #expect(
-        drained == (isPlace ? Int(value) : 128) && end == (isPlace ? Int(value) : 0), "\(value)")
+        archived == (isPlace ? Int(value) : 128) && end == (isPlace ? Int(value) : 0), "\(value)")
     }
   }
 
@@ -234,7 +234,7 @@ import Testing
           $0.store(place, offset)
           $0.store(checksum, complement)
         }
-        return offset == 12 ? header.drained : header.end
+        return offset == 12 ? header.archived : header.end
       }
       #expect(try read(192, ~192) == 192 && read(192, 0) == 192)
       for bit in 0..<32 {

@@ -106,11 +106,11 @@ import Testing
     typealias Segment = SegmentLayout
     check([
       "generation": (Segment.generation, 0), "state": (Segment.state, 8),
-      "drained": (Segment.drained, 12), "thread": (Segment.threadOrdinal, 16),
+      "archived": (Segment.archived, 12), "thread": (Segment.threadOrdinal, 16),
       "thread id": (Segment.threadID, 20), "name": (Segment.threadName, 24),
       "name's size": (Segment.threadNameSize, 16), "end": (Segment.end, 40),
       "checksum": (Segment.checksum, 44), "first": (Segment.firstNumber, 48),
-      "drained's checksum": (Segment.drainedChecksum, 56),
+      "archived's checksum": (Segment.archivedChecksum, 56),
       "end's checksum": (Segment.endChecksum, 60),
       "writer": (Segment.writer, 64), "size": (Segment.size, 128),
       "free": (Int(Segment.stateFree), 0),

@@ -147,7 +147,7 @@ import Testing
 
 @Suite struct RecordPartsTests {
   private let site = CallSite(
-    file: "f", function: "g", line: 1, column: 2, pieces: [.argument(type: .int)])
+    file: "f", function: "g", line: 1, column: 2, parts: [.argument(type: .int)])
   private var entry: [UInt64] { DictionaryEntry.callSite(id: 0, site).encoded(seed: 0) }
 
   private func parts<Result>(

@@ -57,7 +57,7 @@ struct BombTests {
       for id in 100..<112 as Range<UInt32> {
         let literal = String(repeating: "x", count: 60 << 20)
         let site = CallSite(
-          file: "", function: "", line: 0, column: 0, pieces: [.literal(literal)])
+          file: "", function: "", line: 0, column: 0, parts: [.literal(literal)])
         let words = DictionaryEntry.callSite(id: id, site).encoded(seed: log.seed(0))
         log.addFrame(.dictionary, words.withUnsafeBytes { Array($0) })
       }
@@ -135,7 +135,7 @@ struct BombTests {
       let log = TestLog(geometry: geometry)
       log.write("one", ticks: 1)
       let entry = DictionaryEntry.callSite(
-        id: 1, CallSite(file: "", function: "", line: 0, column: 0, pieces: []))
+        id: 1, CallSite(file: "", function: "", line: 0, column: 0, parts: []))
       let words = entry.encoded(seed: log.seed(0))
       var entries: [UInt64] = []
       for id in 2..<1_000_000 as Range<UInt64> {
@@ -166,7 +166,7 @@ struct BombTests {
 
   @Test func aDictionaryTakesNoMoreThanAMillionCallSites() {
     var dictionary = LogDictionary()
-    let site = CallSite(file: "", function: "", line: 0, column: 0, pieces: [])
+    let site = CallSite(file: "", function: "", line: 0, column: 0, parts: [])
     let maximum = UInt32(LogDictionary.maximumCallSites)
     for id in 1...maximum where !dictionary.insert(.callSite(id: id, site)) {
       Issue.record("\(id)")

@@ -63,7 +63,7 @@ extension TestLog {
   fileprivate func storePlaces(ofSegment index: Int) {
     let start = geometry.offset(ofSegment: index)
     for (offset, complement) in [
-      (SegmentLayout.drained, SegmentLayout.drainedChecksum),
+      (SegmentLayout.archived, SegmentLayout.archivedChecksum),
       (SegmentLayout.end, SegmentLayout.endChecksum),
     ] {
       let place = ring.withUnsafeBytes { $0.load(start + offset, as: UInt32.self) }

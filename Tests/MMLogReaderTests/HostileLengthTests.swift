@@ -196,8 +196,9 @@ private enum HostileFile {
       let start = log.geometry.offset(ofSegment: index)
       let kept = index < 2 ? whole.subtracting(["r", "s"]).union(kept) : Set(kept)
       for (name, offset) in [
-        ("drained", SegmentLayout.drained), ("end", SegmentLayout.end),
-        ("drained again", SegmentLayout.drainedChecksum), ("end again", SegmentLayout.endChecksum),
+        ("archived", SegmentLayout.archived), ("end", SegmentLayout.end),
+        ("archived again", SegmentLayout.archivedChecksum),
+        ("end again", SegmentLayout.endChecksum),
         ("thread", SegmentLayout.threadOrdinal),
       ] {
         fields.append(

@@ -8,23 +8,23 @@ import Testing
 /// that which Swift's `String(decoding:as:)` has.
 @Suite struct InvalidTextTests {
   /// Bytes that begin characters, go on with them, and break them off.
-  private static let pieces: [UInt8] = [
+  private static let parts: [UInt8] = [
     0x61, 0x22, 0x5C, 0x0A, 0x1B, 0x80, 0xA0, 0xBF, 0xC0, 0xC2, 0xC3, 0xE0, 0xE2, 0x82, 0xAC, 0xED,
     0xEF, 0xBB, 0xF0, 0x9F, 0x98, 0x90, 0xF1, 0xF4, 0x8F, 0xF5, 0xFF,
   ]
 
   private func bytes(_ generator: inout SeededGenerator, _ maximum: Int) -> [UInt8] {
     (0..<Int.random(in: 0...maximum, using: &generator)).map { _ in
-      Self.pieces.randomElement(using: &generator) ?? 0
+      Self.parts.randomElement(using: &generator) ?? 0
     }
   }
 
   /// A log of one record: bytes without a name, a text with one, metadata by the same bytes.
   private func log(_ raw: [[UInt8]], _ text: [UInt8], key: [UInt8]) -> TestLog {
     let log = TestLog()
-    let arguments = raw.map { _ in CallSite.Piece.argument(type: .bytes) }
+    let arguments = raw.map { _ in CallSite.Part.argument(type: .bytes) }
     let site = log.site(
-      pieces: arguments + [.literal("|"), .argument(type: .string, name: "text")])
+      parts: arguments + [.literal("|"), .argument(type: .string, name: "text")])
     let words = raw.flatMap { ValueWords.argument(.bytes($0)) } + ValueWords.argument(.string(text))
     log.write(
       TestRecord(

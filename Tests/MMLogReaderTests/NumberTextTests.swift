@@ -91,7 +91,7 @@ import Testing
       ("\\", "after a backslash"),
     ]
     for (template, text) in cases {
-      let error = #expect(throws: TextTemplate.Mistake.self) { try TextTemplate(template) }
+      let error = #expect(throws: TextTemplate.Invalid.self) { try TextTemplate(template) }
       #expect(error?.description.contains(text) == true, "\(template): \(error?.description ?? "")")
     }
   }

@@ -15,12 +15,12 @@ private func format(
 
 /// A log with one record.
 private func log(
-  _ pieces: [CallSite.Piece], _ words: [UInt64], flags: RecordFlags = [], level: Level = .info,
+  _ parts: [CallSite.Part], _ words: [UInt64], flags: RecordFlags = [], level: Level = .info,
   label: String? = nil, file: String = "App/Main.swift"
 ) -> TestLog {
   let log = TestLog()
   let label = label.map { log.label($0) } ?? 0
-  let id = log.site(pieces: pieces, file: file)
+  let id = log.site(parts: parts, file: file)
   log.write(
     TestRecord(ticks: 123_456_789, site: id, label: label, level: level, flags: flags, words: words)
   )
@@ -76,51 +76,51 @@ extension TestLog {
 
   @Test(arguments: cases.indices) func everyTypeAndFormatIsShown(index: Int) throws {
     let (value, format, width, text) = Self.cases[index]
-    let piece = CallSite.Piece.argument(
+    let part = CallSite.Part.argument(
       .init(type: value.type, privacy: 0, width: width, format: format, alignment: 0, name: "x"))
-    let record = try #require(log([piece], ValueWords.argument(value)).read().records.first)
+    let record = try #require(log([part], ValueWords.argument(value)).read().records.first)
     #expect(record.message == text, "\(value)")
     #expect(record.fields.map(\.value) == [value], "\(value)")
   }
 
   @Test func alignmentPutsSpacesOnOneSide() {
-    let pieces: [CallSite.Piece] = [
+    let parts: [CallSite.Part] = [
       .literal("["), .argument(type: .int, alignment: 2 | 4 << 8), .literal("|"),
       .argument(type: .string, alignment: 1 | 4 << 8), .literal("]"),
     ]
     let words = ValueWords.argument(.int(7)) + ValueWords.argument(.text("é"))
-    #expect(log(pieces, words).read().messages == ["[   7|é   ]"])
+    #expect(log(parts, words).read().messages == ["[   7|é   ]"])
   }
 
   @Test func anOptionalIsNilOrItsValue() {
-    let piece = CallSite.Piece.argument(type: .int, optional: true)
-    #expect(log([piece], [0]).read().messages == ["nil"])
-    #expect(log([piece], [1, 9]).read().messages == ["9"])
+    let part = CallSite.Part.argument(type: .int, optional: true)
+    #expect(log([part], [0]).read().messages == ["nil"])
+    #expect(log([part], [1, 9]).read().messages == ["9"])
   }
 
   @Test func bytesStayAsTheyAreAndTextIsRepaired() throws {
-    let pieces: [CallSite.Piece] = [.argument(type: .bytes), .argument(type: .string)]
+    let parts: [CallSite.Part] = [.argument(type: .bytes), .argument(type: .string)]
     let words = ValueWords.argument(.bytes([0xFF, 0])) + ValueWords.argument(.string([0xFF]))
-    let record = try #require(log(pieces, words).read().records.first)
+    let record = try #require(log(parts, words).read().records.first)
     #expect(record.messageBytes == [0xFF, 0] + Array("\u{FFFD}".utf8))
   }
 
   @Test func argumentsThatEndTooEarlyAreCorruption() {
-    let piece = CallSite.Piece.argument(type: .string)
-    #expect(log([piece], [1 << 40, 0]).read().trace == ["<", "!", ">"])
+    let part = CallSite.Part.argument(type: .string)
+    #expect(log([part], [1 << 40, 0]).read().trace == ["<", "!", ">"])
     #expect(log([.argument(type: .array)], [1 << 60]).read().trace == ["<", "!", ">"])
   }
 
   @Test func whatNestsTooDeepIsCorruption() {
     let deep = (0..<16).reduce(Value.int(1)) { value, _ in .array([value]) }
-    let piece = CallSite.Piece.argument(type: .array)
-    #expect(log([piece], ValueWords.argument(deep)).read().corruption.isEmpty)
-    #expect(log([piece], ValueWords.argument(.array([deep]))).read().corruption.count == 1)
+    let part = CallSite.Part.argument(type: .array)
+    #expect(log([part], ValueWords.argument(deep)).read().corruption.isEmpty)
+    #expect(log([part], ValueWords.argument(.array([deep]))).read().corruption.count == 1)
   }
 }
 
 @Suite struct FormatterTests {
-  private let text: [CallSite.Piece] = [.argument(type: .string)]
+  private let text: [CallSite.Part] = [.argument(type: .string)]
 
   @Test func textIsOneReadableLine() {
     let metadata = ValueWords.metadata([

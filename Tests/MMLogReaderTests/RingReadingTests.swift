@@ -96,7 +96,7 @@ import Testing
   @Test func aRecordCanCarryItsCallSite() {
     let site = CallSite(
       file: "A/B.swift", function: "f", line: 1, column: 1,
-      pieces: [.literal("n = "), .argument(type: .int)])
+      parts: [.literal("n = "), .argument(type: .int)])
     let entry = DictionaryEntry.callSite(id: 0, site).encoded(seed: log.seed(0))
     log.write(
       TestRecord(

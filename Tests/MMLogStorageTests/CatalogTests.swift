@@ -187,7 +187,7 @@ import Testing
 
   @Test func aCorruptedStateCountsAsNone() throws {
     let name = try archive(1, created: 10)
-    for bytes in [[], [0xFF, 10], Array("claim x\nuploaded\nuploaded y\nclaim 1\n\n \n".utf8)] {
+    for bytes in [[], [0xFF, 10], Array("lease x\nuploaded\nuploaded y\nlease 1\n\n \n".utf8)] {
       fixture.folder.put(name + ".state", bytes)
       let state = try #require(try catalog().scan().first?.state)
       #expect(!state.isUploaded && !state.isPinned && state.lease == nil, "\(bytes)")

@@ -32,7 +32,7 @@ import Testing
           scanner: RecordScanner(
             memory.bytes, from: 128, seed: UInt32(index), scansBehindZeros: false),
           number: 10 * UInt64(index + 1), lastTicks: lastTicks,
-          fate: { isArchived($1) ? .archived : .taken })
+          disposition: { isArchived($1) ? .archived : .taken })
       }
     }
   }
@@ -153,7 +153,7 @@ import Testing
     #expect(ranges == [range(1, 1..<2), range(1, 3..<4)])
   }
 
-  /// They stay in the ring; the range is one, so that what was drained is.
+  /// They stay in the ring; the range is one, so that what was archived is.
   @Test func whatIsLeftIsInTheRangeAndHasNoNumber() throws {
     let segments = Segments([[1, 2, 3, 4]])
     let runs = try segments.runs().map { run in
@@ -161,7 +161,7 @@ import Testing
         index: 0, header: run.header,
         scanner: RecordScanner(
           segments.memory[0].bytes, from: 128, seed: 0, scansBehindZeros: false),
-        number: 10, fate: { record, _ in record.ticks % 2 == 0 ? .taken : .left })
+        number: 10, disposition: { record, _ in record.ticks % 2 == 0 ? .taken : .left })
     }
     var collector = FrameCollector(runs)
     var builder = RowBuilder()
@@ -190,9 +190,9 @@ import Testing
 
 /// FORMAT.md, 5: what of a ring is already archived.
 @Suite struct CoverageTests {
-  private func segment(_ generation: UInt64, drained: Int = 128) throws -> SegmentHeader {
+  private func segment(_ generation: UInt64, archived: Int = 128) throws -> SegmentHeader {
     var words: [UInt64] =
-      [generation, 1 | UInt64(drained) << 32] + [UInt64](repeating: 0, count: 62)
+      [generation, 1 | UInt64(archived) << 32] + [UInt64](repeating: 0, count: 62)
     words[5] |= UInt64(words.withUnsafeBytes { segmentChecksum($0) }) << 32
     return try AlignedBytes(words: words).read { try SegmentHeader($0) }
   }
@@ -213,25 +213,25 @@ import Testing
     coverage.add(header([(5, 64..<128), (5, 200..<208)]))
     let cases = [(56, false), (64, true), (120, true), (128, false), (200, true), (208, false)]
     for (offset, isThere) in cases {
-      let found = try coverage.contains(segment(5), offset: offset, trustsDrained: false)
+      let found = try coverage.contains(segment(5), offset: offset, trustsWatermarks: false)
       #expect(found == isThere, "\(offset)")
     }
-    #expect(try !coverage.contains(segment(6), offset: 128, trustsDrained: true))
+    #expect(try !coverage.contains(segment(6), offset: 128, trustsWatermarks: true))
   }
 
   @Test func everyGenerationBelowTheLowestIsThere() throws {
     var coverage = Coverage()
     coverage.add(header([], lowest: 7))
     coverage.add(header([], lowest: 4))
-    #expect(try coverage.contains(segment(6), offset: 128, trustsDrained: false))
-    #expect(try !coverage.contains(segment(7), offset: 128, trustsDrained: false))
+    #expect(try coverage.contains(segment(6), offset: 128, trustsWatermarks: false))
+    #expect(try !coverage.contains(segment(7), offset: 128, trustsWatermarks: false))
   }
 
-  @Test func whatWasDrainedIsThereIfTheMachineWasNotDown() throws {
+  @Test func whatWasArchivedIsThereIfTheMachineWasNotDown() throws {
     let coverage = Coverage()
-    #expect(try coverage.contains(segment(1, drained: 192), offset: 184, trustsDrained: true))
-    #expect(try !coverage.contains(segment(1, drained: 192), offset: 192, trustsDrained: true))
-    #expect(try !coverage.contains(segment(1, drained: 192), offset: 184, trustsDrained: false))
+    #expect(try coverage.contains(segment(1, archived: 192), offset: 184, trustsWatermarks: true))
+    #expect(try !coverage.contains(segment(1, archived: 192), offset: 192, trustsWatermarks: true))
+    #expect(try !coverage.contains(segment(1, archived: 192), offset: 184, trustsWatermarks: false))
   }
 
   @Test func afterCorruptionOnlyRangesCount() throws {
@@ -241,14 +241,14 @@ import Testing
     coverage.add(second)
     coverage.remove(first)
     #expect(coverage.hasCorruption)
-    #expect(try !coverage.contains(segment(1, drained: 192), offset: 128, trustsDrained: true))
-    #expect(try coverage.contains(segment(2), offset: 128, trustsDrained: true))
-    #expect(try !coverage.contains(segment(3), offset: 128, trustsDrained: true))
+    #expect(try !coverage.contains(segment(1, archived: 192), offset: 128, trustsWatermarks: true))
+    #expect(try coverage.contains(segment(2), offset: 128, trustsWatermarks: true))
+    #expect(try !coverage.contains(segment(3), offset: 128, trustsWatermarks: true))
     var distrusted = Coverage()
     distrusted.add(second)
     distrusted.distrust()
-    #expect(try !distrusted.contains(segment(1), offset: 128, trustsDrained: true))
-    #expect(try distrusted.contains(segment(2), offset: 128, trustsDrained: true))
+    #expect(try !distrusted.contains(segment(1), offset: 128, trustsWatermarks: true))
+    #expect(try distrusted.contains(segment(2), offset: 128, trustsWatermarks: true))
   }
 
   @Test func whatACorruptedFrameHeldMayBeInAnotherFrameToo() throws {
@@ -258,9 +258,9 @@ import Testing
     coverage.add(corrupted)
     coverage.add(recovered)
     coverage.remove(corrupted)
-    #expect(try coverage.contains(segment(1), offset: 128, trustsDrained: false))
+    #expect(try coverage.contains(segment(1), offset: 128, trustsWatermarks: false))
     coverage.remove(recovered)
-    #expect(try !coverage.contains(segment(1), offset: 128, trustsDrained: false))
+    #expect(try !coverage.contains(segment(1), offset: 128, trustsWatermarks: false))
   }
 
   /// As many as a hostile frame may have; to check through all of them for each record would take
@@ -277,18 +277,18 @@ import Testing
         (64, true), (799_992, true), (800_784, true), (800_792, false), (899_992, false),
         (900_000, true), (900_008, false),
       ] {
-        let found = coverage.contains(segment, offset: offset, trustsDrained: false)
+        let found = coverage.contains(segment, offset: offset, trustsWatermarks: false)
         #expect(found == isThere, "\(offset)")
       }
       guard isSettled else { continue }
       let found = (0..<100_000).filter {
-        coverage.contains(segment, offset: $0 * 8, trustsDrained: false)
+        coverage.contains(segment, offset: $0 * 8, trustsWatermarks: false)
       }
       #expect(found.count == 100_000)
     }
     coverage.remove(header(many))
-    #expect(try !coverage.contains(segment(5), offset: 128, trustsDrained: false))
-    #expect(try coverage.contains(segment(5), offset: 900_000, trustsDrained: false))
+    #expect(try !coverage.contains(segment(5), offset: 128, trustsWatermarks: false))
+    #expect(try coverage.contains(segment(5), offset: 900_000, trustsWatermarks: false))
   }
 
   @Test func rangesThatAreNoneHoldNothing() throws {
@@ -298,8 +298,8 @@ import Testing
     coverage.add(hostile)
     coverage.add(header([(1, 128..<136)]))
     coverage.remove(hostile)
-    #expect(try !coverage.contains(segment(1), offset: 96, trustsDrained: false))
-    #expect(try coverage.contains(segment(1), offset: 128, trustsDrained: false))
+    #expect(try !coverage.contains(segment(1), offset: 96, trustsWatermarks: false))
+    #expect(try coverage.contains(segment(1), offset: 128, trustsWatermarks: false))
   }
 
   @Test func corruptionOfAnArchiveCountsAndATornFrameIsNone() throws {
@@ -310,15 +310,15 @@ import Testing
     var torn = Coverage()
     torn.add(try fixture.read(bytes.dropLast(9)))
     #expect(!torn.hasCorruption)
-    #expect(try torn.contains(segment(4), offset: 128, trustsDrained: false))
+    #expect(try torn.contains(segment(4), offset: 128, trustsWatermarks: false))
     var corrupted = bytes
     corrupted[try fixture.read(writer.path).frames[1].offset + 40] ^= 1
     var coverage = Coverage()
     coverage.add(try fixture.read(corrupted))
     #expect(coverage.hasCorruption)
-    #expect(try !coverage.contains(segment(4), offset: 128, trustsDrained: false))
+    #expect(try !coverage.contains(segment(4), offset: 128, trustsWatermarks: false))
     #expect(
-      try coverage.contains(segment(5), offset: 128, trustsDrained: false), "the other frame's")
+      try coverage.contains(segment(5), offset: 128, trustsWatermarks: false), "the other frame's")
   }
 }
 

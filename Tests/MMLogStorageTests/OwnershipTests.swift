@@ -105,7 +105,7 @@ struct OwnershipTests {
     log.archive()
     log.close()
     let archive = String(log.save()[1].split(separator: "/").last ?? "")
-    let note = folder.put("\(archive).state", Array("held because I say so\n".utf8))
+    let note = folder.put("\(archive).state", Array("pinned because I say so\n".utf8))
     let catalog = Catalog(of: folder.path, store: nil)
     #expect(try catalog.scan().map(\.state.isPinned) == [true])
     give([note])

@@ -6,7 +6,7 @@
   @Suite("System calls that are watched", .serialized) struct CallObserverTests {
     /// What was reported of the calls about one path.
     private final class Reported: Sendable {
-      private let list = Guarded<[String]>([])
+      private let list = LockedValue<[String]>([])
 
       init(about path: String) {
         CallObserver.observe { [self] call, about, phase in

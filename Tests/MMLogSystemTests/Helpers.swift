@@ -61,8 +61,8 @@ func failure(closing file: consuming File) -> SystemError? {
 
 /// A value that threads share.
 final class Box<Value: Sendable>: Sendable {
-  private let storage: Guarded<Value>
-  init(_ value: Value) { storage = Guarded(value) }
+  private let storage: LockedValue<Value>
+  init(_ value: Value) { storage = LockedValue(value) }
   var value: Value {
     get { storage.withLock { $0 } }
     set { storage.withLock { $0 = newValue } }
@@ -82,5 +82,5 @@ struct SharedWord: @unchecked Sendable {
   }
 
   /// Where the leak checker finds them.
-  private static let addresses = Guarded<[UInt]>([])
+  private static let addresses = LockedValue<[UInt]>([])
 }

@@ -138,7 +138,7 @@ struct FutexTests {
 
   @Test("one thread at a time is between lock and unlock")
   func excludes() throws {
-    let (mutex, sum) = (SystemMutex(), UnsafeCounter())
+    let (mutex, sum) = (ForkSafeMutex(), UnsafeCounter())
     let threads = try (0..<4).map { number in
       try Thread(name: "adder \(number)") {
         for _ in 0..<20_000 { mutex.withLock { sum.value += 1 } }
@@ -150,7 +150,7 @@ struct FutexTests {
 
   @Test("a taken lock is not taken twice, and is free after unlocking or starting anew")
   func tryLock() {
-    let mutex = SystemMutex()
+    let mutex = ForkSafeMutex()
     #expect(mutex.tryLock())
     #expect(!mutex.tryLock())
     mutex.unlock()
@@ -161,7 +161,7 @@ struct FutexTests {
 
   @Test("an error leaves the lock free")
   func errorUnlocks() {
-    let mutex = SystemMutex()
+    let mutex = ForkSafeMutex()
     let error = failure {
       try mutex.withLock { () throws(SystemError) in throw SystemError(call: .read, errno: EIO) }
     }

@@ -20,7 +20,7 @@ extension TestLog {
       let start = geometry.offset(ofSegment: index)
       let bytes = UnsafeRawBufferPointer(copy).slice(start, geometry.segmentSize)
       guard let header = try? SegmentHeader(bytes) else { continue }
-      let from = areFlight ? SegmentLayout.size : header.drained
+      let from = areFlight ? SegmentLayout.size : header.archived
       let seed = seed(header.generation)
       var scanner = RecordScanner(
         bytes, from: SegmentLayout.size, seed: seed, scansBehindZeros: false)
@@ -44,7 +44,7 @@ extension TestLog {
       if areFlight {
         putCaptured(scanner.offset, ofSegment: index, seed)
       } else {
-        store(UInt32(scanner.offset), at: start + SegmentLayout.drained)
+        store(UInt32(scanner.offset), at: start + SegmentLayout.archived)
       }
     }
     for (view, thread) in found.sorted(by: { $0.0.ticks < $1.0.ticks }) {

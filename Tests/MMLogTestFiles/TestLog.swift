@@ -86,17 +86,17 @@ package final class TestLog {
 
   /// Adds a call site to the ring's dictionary.
   @discardableResult
-  package func site(_ pieces: CallSite.Piece..., file: String = "App/Main.swift") -> UInt32 {
-    site(pieces: pieces, file: file)
+  package func site(_ parts: CallSite.Part..., file: String = "App/Main.swift") -> UInt32 {
+    site(parts: parts, file: file)
   }
 
-  /// The same with the pieces in an array.
-  package func site(pieces: [CallSite.Piece], file: String = "App/Main.swift") -> UInt32 {
+  /// The same with the parts in an array.
+  package func site(parts: [CallSite.Part], file: String = "App/Main.swift") -> UInt32 {
     let id = UInt32(entries.count + 1)
     add(
       .callSite(
         id: id,
-        CallSite(file: file, function: "run()", line: 7, column: 3, pieces: pieces)))
+        CallSite(file: file, function: "run()", line: 7, column: 3, parts: parts)))
     return id
   }
 
@@ -192,7 +192,7 @@ package final class TestLog {
     let start = geometry.offset(ofSegment: segment.index)
     put([segment.generation], at: start)
     store(SegmentLayout.stateOpen, at: start + SegmentLayout.state)
-    store(UInt32(SegmentLayout.size), at: start + SegmentLayout.drained)
+    store(UInt32(SegmentLayout.size), at: start + SegmentLayout.archived)
     store(thread, at: start + SegmentLayout.threadOrdinal)
     store(thread + 1000, at: start + SegmentLayout.threadID)
     put("worker\(thread)".utf8, at: start + SegmentLayout.threadName)
@@ -214,7 +214,7 @@ package final class TestLog {
   }
 }
 
-extension CallSite.Piece {
+extension CallSite.Part {
   package static func argument(
     type: ValueType, optional: Bool = false, width: UInt8 = 0, format: UInt64 = 0,
     alignment: UInt64 = 0, name: String = ""

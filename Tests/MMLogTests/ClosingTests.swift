@@ -50,7 +50,7 @@ struct ClosingTests {
         let test = try TestStore()
         test.loseWithoutMemory()
         try test.store.flush(.archive)
-        let counts = Guarded<[UInt64]>([])
+        let counts = LockedValue<[UInt64]>([])
         TestPoint.handler = { [store = test.store] _ in
           counts.withLock { $0.append(store.losses.total(.noRing)) }
         }

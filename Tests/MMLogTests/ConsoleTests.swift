@@ -101,7 +101,8 @@ struct ConsoleTests {
     let text = try shown(Console(from: .info), { $0.makeTiny() }) { test in
       test.log.info("\(long, privacy: .public)")
       for index in 0..<200 {
-        let place = SourcePlace(file: "F/\(index)", function: "a function of some length", line: 1)
+        let place = MMLog.SourceLocation(
+          file: "F/\(index)", function: "a function of some length", line: 1)
         test.log.record("site \(index)", .info, at: place) { _ in }
       }
       let log = test.log

@@ -7,7 +7,7 @@ import Testing
 
 // Functions that C calls have no context; each test's process has these for itself.
 private let log = Logger(label: "ending")
-private let opened = Guarded<LogStore?>(nil)
+private let opened = LockedValue<LogStore?>(nil)
 private let logged = Atomic<Int>(0)
 
 /// Opens the default store of a process that is about to end.

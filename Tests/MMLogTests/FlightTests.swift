@@ -12,7 +12,7 @@ import Testing
 /// happens.
 @Suite("Flight recorder")
 struct FlightTests {
-  private static let patience: Int64 = 300_000_000_000
+  private static let timeout: Int64 = 300_000_000_000
 
   private func recorder(
     _ change: (inout LogStore.Configuration) -> Void = { _ in }

@@ -10,7 +10,7 @@ import Testing
 /// Levels that somebody sets who is not the program.
 @Suite("Levels from outside")
 struct LevelControlTests {
-  private static let patience: Int64 = 300_000_000_000
+  private static let timeout: Int64 = 300_000_000_000
 
   /// The ring of the store in a folder, opened as another process would.
   private func ring(_ folder: TemporaryDirectory) throws -> LiveRing {
@@ -24,7 +24,7 @@ struct LevelControlTests {
     let ordinal = try ring.askForLevels { _ in
       LevelRule.list(list).rules.map { LevelOverride($0, expiry: expiry) }
     }
-    try ring.waitForLevels(ordinal, within: Self.patience)
+    try ring.waitForLevels(ordinal, within: Self.timeout)
   }
 
   @Test("rules hold for labels that are there and those to come, until they are taken back")
@@ -77,7 +77,7 @@ struct LevelControlTests {
     try test.store.close()
     #expect(!ring.isRunning)
     #expect(throws: LogError.self) {
-      try ring.waitForLevels(.max, within: Self.patience)
+      try ring.waitForLevels(.max, within: Self.timeout)
     }
     #expect(try LiveRing.all(in: test.folder.path) { Issue.record("\($0)") }.isEmpty)
   }
@@ -128,7 +128,7 @@ struct LevelControlTests {
       }
     }
     #expect(try ring.overrides().count == 20)
-    try ring.waitForLevels(20, within: Self.patience)
+    try ring.waitForLevels(20, within: Self.timeout)
     #expect(test.store.logger(label: "l3.4").level == .debug)
     try test.store.close()
   }

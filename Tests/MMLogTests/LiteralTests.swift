@@ -34,7 +34,7 @@ struct LiteralTests {
 
   /// Reads everything back, and expects nothing else than these messages.
   private func expect(
-    _ messages: [String], _ test: TestStore, _ location: SourceLocation = #_sourceLocation
+    _ messages: [String], _ test: TestStore, _ location: Testing.SourceLocation = #_sourceLocation
   ) throws {
     let losses = test.store.losses
     #expect(losses.isEmpty, "\(losses)", sourceLocation: location)
@@ -141,7 +141,7 @@ struct LiteralTests {
     try expect(["twice \(long)", "a", "stored 1", "b", "first 1"], test)
   }
 
-  @Test("wrappers that forward an autoclosure: plain, repeated, in turns and spans")
+  @Test("wrappers that forward an autoclosure: plain, repeated, rate limited and in spans")
   func forwarded() throws {
     let test = try TestStore()
     func inSpan(_ message: @autoclosure () -> LogLiteral) {

@@ -352,7 +352,7 @@ import Testing
   private final class Observer: LogStoreObserver {
     let kept: Set<UInt32>
     let body: @Sendable (LogEvent) -> Void
-    let reported = Guarded<[String]>([])
+    let reported = LockedValue<[String]>([])
 
     init(keeping kept: Set<UInt32> = [], _ body: @escaping @Sendable (LogEvent) -> Void = { _ in })
     {
@@ -387,7 +387,7 @@ import Testing
   }
 
   @Test func anObserverMayCallAnyMethodOfTheStore() async throws {
-    let box = Guarded<LogStore?>(nil)
+    let box = LockedValue<LogStore?>(nil)
     let done = AsyncStream<Int>.makeStream()
     let observer = Observer { event in
       guard case .sealed(let archive) = event, archive.number <= 2,
@@ -415,7 +415,7 @@ import Testing
   }
 
   @Test func anObserverThatHangsDelaysNothing() async throws {
-    let gate = SystemMutex()
+    let gate = ForkSafeMutex()
     gate.lock()
     let observer = Observer { _ in
       gate.lock()

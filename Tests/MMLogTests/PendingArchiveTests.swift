@@ -96,7 +96,7 @@ import Testing
     #expect(failures == ["1: Failure()"])
   }
 
-  @Test("an archive that nobody settles is given back, and its lease ends")
+  @Test("an archive that nobody settles is released, and its lease ends")
   func dropped() async throws {
     let test = try TestStore()
     try await roll(test.store, "x")
@@ -114,7 +114,7 @@ import Testing
     #expect(leases == [nil])
   }
 
-  @Test("an archive that was given back once comes again after a second")
+  @Test("an archive that was released once comes again after a second")
   func pause() async throws {
     let test = try TestStore()
     test.log.info("x")
@@ -130,7 +130,7 @@ import Testing
     }
     async let first = queue.next(leasedFor: .seconds(60))
     #expect(try await serve(after: 0) == nil)
-    await first?.giveBack()
+    await first?.release()
     queue.doJobs()
     let seen = calls.current
     async let second = queue.next(leasedFor: .seconds(60))
@@ -156,7 +156,7 @@ import Testing
   func several() async throws {
     let test = try TestStore()
     for index in 0..<20 { try await roll(test.store, "\(index)") }
-    let taken = Guarded<[UInt32]>([])
+    let taken = LockedValue<[UInt32]>([])
     let store = test.store
     let loops = (0..<4).map { _ in
       Task {

@@ -12,7 +12,7 @@ struct SegmentPoolTests {
   }
 
   @Test("the drainer waits for a thread that gives a segment back, having found it pinned")
-  func givenBack() throws {
+  func released() throws {
     let pool = SegmentPool(count: 8)
     for _ in 0..<4 {
       let index = try sealed(in: pool)

@@ -86,7 +86,7 @@ import Testing
         require(try other.tryLock())
         let tries = SharedCount()
         CallObserver.observe { call, _, _ in if call == .fcntlLock { tries.value += 1 } }
-        let failure = Guarded<LogError?>(nil)
+        let failure = LockedValue<LogError?>(nil)
         let waiting = try Thread(name: "waits") {
           let error = logError { if let archive { try test.store.pin(archive) } }
           failure.withLock { $0 = error }

@@ -77,7 +77,7 @@ struct SpanTests {
     // Large: a call inside another one waits for room for a millisecond only.
     let test = try TestStore()
     let log = test.log
-    let handed = Guarded<[Logger.Span]>([])
+    let handed = LockedValue<[Logger.Span]>([])
     try onThreads(6) { thread in
       for number in 0..<500 {
         let span = log.begin("\(thread) \(number)")
@@ -161,7 +161,8 @@ struct SpanTests {
     let span = test.log.begin("\(long, privacy: .public)", ["k": "v"])
     // More texts than the dictionary has room for.
     for index in 0..<200 {
-      let place = SourcePlace(file: "F/\(index)", function: "a function of some length", line: 1)
+      let place = MMLog.SourceLocation(
+        file: "F/\(index)", function: "a function of some length", line: 1)
       test.log.record("x", .info, at: place) { _ in }
     }
     let (part, late) = (test.log.begin("part", in: span), test.log.begin("\(long)", in: span))

@@ -144,7 +144,7 @@ import Testing
     let stores = try (0..<4).map { _ in
       try LogStore(directory: test.folder.path, name: "test")
     }
-    let sent = Guarded<[UInt32]>([])
+    let sent = LockedValue<[UInt32]>([])
     try onThreads(stores.count) { index in
       let store = stores[index]
       do {

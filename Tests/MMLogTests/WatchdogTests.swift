@@ -11,7 +11,7 @@
     @Test("events and numbers say that the drainer stands still, and that it goes on")
     func blockedCall() async {
       await #expect(processExitsWith: .success) {
-        let gate = SystemMutex()
+        let gate = ForkSafeMutex()
         gate.lock()
         let test = try TestStore { $0.stallTime = .milliseconds(50) }
         let events = test.store.events

@@ -11,7 +11,7 @@
 #endif
 
 #include "mmlog_format.h"
-#include "mmlog_turns.h"
+#include "mmlog_rate_limits.h"
 #include "mmlog_writer.h"
 
 #endif

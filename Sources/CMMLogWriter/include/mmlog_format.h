@@ -34,7 +34,7 @@ typedef struct mmlog_directive {
   mmlog_directive_kind kind;
   const char *_Nullable text;  // of a literal
   size_t length;
-  // Of an argument, as docs/FORMAT.md has it in a call site's piece.
+  // Of an argument, as docs/FORMAT.md has it in a call site's part.
   uint8_t type;
   uint8_t width;
   uint32_t format;
@@ -52,12 +52,12 @@ typedef uint16_t mmlog_planned;
 #define MMLOG_PLAN_SHIFT 5u
 #define MMLOG_PLANNED 16
 
-// The arguments of a format in their order, and how many pieces it has, literals included.
+// The arguments of a format in their order, and how many parts it has, literals included.
 // Async-signal-safe.
 //
 // Returns how many arguments there are; -1 if one cannot be deferred, or there are more than
 // MMLOG_PLANNED.
-int mmlog_plan(const char *format, mmlog_planned plan[_Nonnull MMLOG_PLANNED], uint32_t *pieces);
+int mmlog_plan(const char *format, mmlog_planned plan[_Nonnull MMLOG_PLANNED], uint32_t *parts);
 
 // An argument's value: a word, or so many bytes.
 typedef struct mmlog_value {

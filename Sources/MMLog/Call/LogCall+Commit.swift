@@ -25,7 +25,7 @@ extension LogCall {
     defer { leave(writer) }
     guard let session = Session.of(writer.pointee.thread) else { return }
     let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
-    if let cause = WriterRoom.loss(of: writer) { return lose(cause, level, writer, session) }
+    if let cause = WriterSpace.loss(of: writer) { return lose(cause, level, writer, session) }
     var record = UnfinishedRecord(cursor: cursor, identity: tail)
     let isNested = writer.pointee.outer != nil
     if let number = session.number(of: site, isNested: isNested) {
@@ -44,8 +44,8 @@ extension LogCall {
 
   /// Ends a call: back to the interrupted one, if any.
   private static func leave(_ writer: UnsafeMutablePointer<mmlog_writer>) {
-    WriterRoom.leaveScratch(writer)
-    WriterRoom.trimScratch(writer)
+    WriterSpace.leaveScratch(writer)
+    WriterSpace.trimScratch(writer)
     writer.pointee.has_waited = 0
     writer.pointee.lost = 0
     let outer = writer.pointee.outer
@@ -72,7 +72,7 @@ extension LogCall {
     _ record: UnfinishedRecord, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
     _ session: Session
   ) {
-    WriterRoom.leaveScratch(writer)
+    WriterSpace.leaveScratch(writer)
     let copier = RecordCopier(record)
     let isKept =
       copier.copy(to: writer, session) || session.overflow.copy(copier, from: writer, session)
@@ -90,7 +90,7 @@ extension LogCall {
   ) {
     session.ring.countLoss(cause, level)
     if level < session.ring.archiveLevel { return }
-    WriterRoom.close(writer, session.ring)
+    WriterSpace.close(writer, session.ring)
     mmlog_number_entry(writer, UInt32(level.rawValue))
   }
 }
@@ -112,7 +112,7 @@ struct UnfinishedRecord {
     if UnsafeMutableRawPointer(cursor.next) + maximum
       > UnsafeMutableRawPointer(writer.pointee.limit)
     {
-      let place = WriterRoom.within(
+      let place = WriterSpace.reserveValue(
         writer, cursor.start, cursor.next, cursor.flags, value: maximum, beside: wordSize)
       guard writer.pointee.lost == 0, place.longest >= maximum else { return false }
       cursor = place.cursor
@@ -148,19 +148,19 @@ extension NewCallSite {
   /// At least as many bytes as the entry takes.
   var largestEntry: Int {
     var size = 5 * wordSize + paddedSize(file.count) + paddedSize(function.count)
-    pieces.forEach { size += 4 * wordSize + paddedSize(Int($0.detail & 0xFFFF_FFFF)) }
+    parts.forEach { size += 4 * wordSize + paddedSize(Int($0.detail & 0xFFFF_FFFF)) }
     return size
   }
 
   /// Writes the entry. Allocates nothing.
   func write(into writer: inout EntryWriter, id: UInt32) {
     writer.callSite(
-      id: id, line: line, column: column, pieces: pieces.count, file: file, function: function)
-    pieces.forEach { $0.write(into: &writer) }
+      id: id, line: line, column: column, parts: parts.count, file: file, function: function)
+    parts.forEach { $0.write(into: &writer) }
   }
 }
 
-extension Piece {
+extension MessagePart {
   fileprivate func write(into writer: inout EntryWriter) {
     let text = UnsafeRawBufferPointer(
       start: UnsafeRawPointer(bitPattern: text), count: Int(detail & 0xFFFF_FFFF))

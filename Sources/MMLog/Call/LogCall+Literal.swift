@@ -15,10 +15,10 @@ extension LogCall {
     switch message().place {
     case .ring(var record):
       if !record.cursor.stands(at: writer) {
-        // Not all of it: its pieces are constants here.
+        // Not all of it: its parts are constants here.
         let cursor = record.cursor
-        (record.cursor, record.pieces.more) = adopt(
-          cursor.writer, cursor.start, cursor.next, cursor.flags, record.pieces.further, writer)
+        (record.cursor, record.parts.more) = adopt(
+          cursor.writer, cursor.start, cursor.next, cursor.flags, record.parts.further, writer)
       }
       return record
     case .beside(let memory): return adopt(memory, writer)
@@ -31,9 +31,9 @@ extension LogCall {
     _ memory: LiteralMemory, _ writer: UnsafeMutablePointer<mmlog_writer>
   ) -> LiteralRecord {
     var record = memory.record
-    let loss = WriterRoom.loss(of: record.cursor.writer)
-    (record.cursor, record.pieces.more) = copy(
-      record.cursor, record.pieces.further, unless: loss, to: writer)
+    let loss = WriterSpace.loss(of: record.cursor.writer)
+    (record.cursor, record.parts.more) = copy(
+      record.cursor, record.parts.further, unless: loss, to: writer)
     return record
   }
 
@@ -46,18 +46,18 @@ extension LogCall {
   @usableFromInline @inline(never)
   static func adopt(
     _ asked: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, _ pieces: FurtherPieces,
+    _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, _ parts: FurtherParts,
     _ writer: UnsafeMutablePointer<mmlog_writer>
-  ) -> (RecordCursor, MorePieces) {
+  ) -> (RecordCursor, MoreParts) {
     let cursor = RecordCursor(asked, start, next, checksum: 0, flags: flags)
     let loss = isOpen(cursor, around: writer) ? nil : LossCause.corrupted
-    return copy(cursor, pieces, unless: loss, to: writer)
+    return copy(cursor, parts, unless: loss, to: writer)
   }
 
   private static func copy(
-    _ cursor: RecordCursor, _ pieces: FurtherPieces, unless loss: LossCause?,
+    _ cursor: RecordCursor, _ parts: FurtherParts, unless loss: LossCause?,
     to writer: UnsafeMutablePointer<mmlog_writer>
-  ) -> (RecordCursor, MorePieces) {
+  ) -> (RecordCursor, MoreParts) {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     if !mmlog_take_asked(writer) { eraseAbandoned(writer) }
@@ -66,12 +66,12 @@ extension LogCall {
     writer.pointee.sites = mmlog_no_sites()
     var copy = RecordCursor(writer, reserving: RecordLayout.bodyWord * wordSize)
     if let loss {
-      WriterRoom.lose(writer, loss)
-      return (copy, MorePieces())
+      WriterSpace.lose(writer, loss)
+      return (copy, MoreParts())
     }
     copy.flags = cursor.flags
     copy.append(wordsOf: cursor)
-    return (copy, pieces.copy())
+    return (copy, parts.copy())
   }
 
   /// Whether a record is that of a call around this one, in whose message both are evaluated.

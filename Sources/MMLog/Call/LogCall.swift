@@ -46,11 +46,11 @@ extension LiteralRecord {
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ file: StaticString,
     _ function: StaticString, _ line: UInt32, _ column: UInt32, _ flags: RecordFlags
   ) {
-    pieces.mix(UInt64(UInt(bitPattern: file.utf8Start)))
-    pieces.mix(UInt64(line) << 32 | UInt64(column))
-    commit(label, level, flags) { hash, pieces in
+    parts.mix(UInt64(UInt(bitPattern: file.utf8Start)))
+    parts.mix(UInt64(line) << 32 | UInt64(column))
+    commit(label, level, flags) { hash, parts in
       NewCallSite(
-        hash: hash, pieces: pieces,
+        hash: hash, parts: parts,
         file: UnsafeRawBufferPointer(start: file.utf8Start, count: file.utf8CodeUnitCount),
         function: UnsafeRawBufferPointer(
           start: function.utf8Start, count: function.utf8CodeUnitCount),
@@ -65,12 +65,12 @@ extension LiteralRecord {
   @inlinable @inline(__always)
   func commit(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
-    _ site: (UInt64, Pieces) -> NewCallSite
+    _ site: (UInt64, MessageParts) -> NewCallSite
   ) {
     // Never 0, which marks an empty place of the cache.
-    let hash = pieces.hash | 1
-    cursor.commit(label, level, extraFlags, hash: hash) { site(hash, pieces) }
-    pieces.further.free()
+    let hash = parts.hash | 1
+    cursor.commit(label, level, extraFlags, hash: hash) { site(hash, parts) }
+    parts.further.free()
   }
 }
 
@@ -152,7 +152,7 @@ struct LeadingWords {
 @frozen
 public struct NewCallSite {
   @usableFromInline let hash: UInt64
-  @usableFromInline let pieces: Pieces
+  @usableFromInline let parts: MessageParts
   @usableFromInline let file: UnsafeRawBufferPointer
   @usableFromInline let function: UnsafeRawBufferPointer
   @usableFromInline let line: UInt32
@@ -160,11 +160,12 @@ public struct NewCallSite {
 
   @inlinable @inline(__always)
   init(
-    hash: UInt64, pieces: Pieces, file: UnsafeRawBufferPointer, function: UnsafeRawBufferPointer,
+    hash: UInt64, parts: MessageParts, file: UnsafeRawBufferPointer,
+    function: UnsafeRawBufferPointer,
     line: UInt32, column: UInt32
   ) {
     self.hash = hash
-    self.pieces = pieces
+    self.parts = parts
     self.file = file
     self.function = function
     self.line = line

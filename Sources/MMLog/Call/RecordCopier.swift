@@ -103,7 +103,7 @@ struct RecordCopier {
   ) -> Bool {
     let fits =
       writer.pointee.has_segment != 0 && writer.pointee.cursor + size <= writer.pointee.limit
-    return fits || WriterRoom.nextSegment(writer, session)
+    return fits || WriterSpace.nextSegment(writer, session)
   }
 
   /// The record being written in a segment.
@@ -149,7 +149,7 @@ struct RecordCopier {
 ///
 /// Proof of `@unchecked Sendable`: the block is touched under the lock only.
 final class OverflowWriter: @unchecked Sendable {
-  let lock = SystemMutex()
+  let lock = ForkSafeMutex()
   private var block: ThreadBlock?
 
   init(_ threads: ThreadRegistry) { block = threads.makeShared() }
@@ -158,7 +158,7 @@ final class OverflowWriter: @unchecked Sendable {
   func free() {
     lock.withLock {
       guard let old = block else { return }
-      WriterRoom.freeScratch(mmlog_writer_at(old, 0))
+      WriterSpace.freeScratch(mmlog_writer_at(old, 0))
       PrivateMemory.free(old, count: MemoryLayout<mmlog_thread>.stride)
       block = nil
     }
@@ -168,12 +168,12 @@ final class OverflowWriter: @unchecked Sendable {
   func copy(
     _ copier: RecordCopier, from writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
   ) -> Bool {
-    let patience = WriterRoom.patience(of: writer)
-    guard let block, lock.tryLock(atMost: session.waitingTime(patience)) else { return false }
+    let timeout = WriterSpace.timeout(of: writer)
+    guard let block, lock.tryLock(atMost: session.waitingTime(timeout)) else { return false }
     defer { lock.unlock() }
     TestPoint.reach(.overflowLocked)
     let shared = mmlog_writer_at(block, 0)
-    shared.pointee.has_waited = patience == .none ? 1 : 0
+    shared.pointee.has_waited = timeout == .none ? 1 : 0
     shared.pointee.outer = writer.pointee.outer
     return copier.naming(writer.pointee.thread).copy(to: shared, session)
   }
@@ -182,6 +182,6 @@ final class OverflowWriter: @unchecked Sendable {
   func seal(_ ring: Ring) {
     guard lock.tryLock(atMost: 1_000_000_000) else { return }
     defer { lock.unlock() }
-    if let block { WriterRoom.close(mmlog_writer_at(block, 0), ring) }
+    if let block { WriterSpace.close(mmlog_writer_at(block, 0), ring) }
   }
 }

@@ -24,7 +24,7 @@ public struct RecordCursor {
   init(_ writer: UnsafeMutablePointer<mmlog_writer>, reserving reserve: Int) {
     self.writer = writer
     if writer.pointee.cursor + reserve > writer.pointee.limit {
-      WriterRoom.beforeRecord(writer, reserve)
+      WriterSpace.reserveRecord(writer, reserve)
     }
     start = UnsafeMutableRawPointer(writer.pointee.cursor).assumingMemoryBound(to: UInt64.self)
     next = start + RecordLayout.bodyWord
@@ -63,7 +63,7 @@ public struct RecordCursor {
   @inlinable @inline(__always)
   mutating func append(checked word: UInt64) {
     if UnsafeMutableRawPointer(next) + 16 > UnsafeMutableRawPointer(writer.pointee.limit) {
-      self = WriterRoom.within(writer, start, next, flags, value: 0, beside: 16).cursor
+      self = WriterSpace.reserveValue(writer, start, next, flags, value: 0, beside: 16).cursor
     }
     append(word)
   }
@@ -88,7 +88,7 @@ public struct RecordCursor {
     if UnsafeMutableRawPointer(next) + (count &+ 16 &+ reserve)
       > UnsafeMutableRawPointer(writer.pointee.limit)
     {
-      let room = WriterRoom.within(
+      let room = WriterSpace.reserveValue(
         writer, start, next, flags, value: count, beside: 16 &+ reserve)
       self = room.cursor
       if count > room.longest {
@@ -103,7 +103,7 @@ public struct RecordCursor {
   /// Text: as its bytes in UTF-8.
   @inlinable @inline(__always)
   mutating func append(_ text: some StringProtocol, reserving reserve: Int) {
-    // On a copy: what a closure captures stays in memory, and that must not be the pieces of the
+    // On a copy: what a closure captures stays in memory, and that must not be the parts of the
     // whole message.
     var cursor = self
     let done: Void? = text.utf8.withContiguousStorageIfAvailable {

@@ -34,11 +34,11 @@ final class SignalLanes: @unchecked Sendable {
   }
 
   /// Whether somebody is writing.
-  var isBusy: Bool { block.map(WriterRoom.isBusy) ?? false }
+  var isBusy: Bool { block.map(WriterSpace.isBusy) ?? false }
 
   /// Seals the segments. At the session's end.
   func seal(_ ring: Ring) {
-    if let block { WriterRoom.closeIdle(block, ring) }
+    if let block { WriterSpace.closeIdle(block, ring) }
   }
 
   /// Writes a record. Async-signal-safe; no lock, no allocation, no waiting.
@@ -121,6 +121,6 @@ final class SignalLanes: @unchecked Sendable {
     let left = lane.pointee.limit - lane.pointee.cursor
     if left >= max(room, session.ring.largestRecord / 2) { return true }
     lane.pointee.has_waited = 1
-    return WriterRoom.nextSegment(lane, session) || left >= room
+    return WriterSpace.nextSegment(lane, session) || left >= room
   }
 }

@@ -2,20 +2,21 @@
 /// clock and waits for nobody.
 ///
 /// Times are monotonic, in nanoseconds. Two counts say what others want: each *request* wants a
-/// pass soon, and each *call* wants one although the last pass has just failed.
+/// pass soon, and each *urgent request* wants one although the last pass has just failed.
 struct DrainSchedule {
   /// What the drainer sleeps for.
   enum Sleep: Equatable {
     /// A request after those that were counted, or so many nanoseconds.
     case untilRequested(since: UInt32, Int64)
-    /// A call after those that were counted, or so many nanoseconds: requests do not wake it.
-    case untilCalled(since: UInt32, Int64)
+    /// An urgent request after those that were counted, or so many nanoseconds: others do not wake
+    /// it.
+    case untilUrgentlyRequested(since: UInt32, Int64)
   }
 
-  /// The counts of requests and calls, as they were before the drainer checked for work.
+  /// The counts of requests and urgent requests, as they were before the drainer checked for work.
   struct Counts: Equatable {
     var requests: UInt32 = 0
-    var calls: UInt32 = 0
+    var urgentRequests: UInt32 = 0
   }
 
   /// The first pause after a failure. The pause doubles with each further failure.
@@ -46,7 +47,7 @@ struct DrainSchedule {
   func isPassDue(
     at now: UInt64, _ counts: Counts, or isWorkDue: @autoclosure () -> Bool
   ) -> Bool {
-    if counts.calls != served.calls || now >= nextPass { return true }
+    if counts.urgentRequests != served.urgentRequests || now >= nextPass { return true }
     // A disk that fails is tried again after a pause, however many records find no room.
     return !isRetrying && (counts.requests != served.requests || isWorkDue())
   }
@@ -64,6 +65,7 @@ struct DrainSchedule {
   func sleep(at now: UInt64) -> Sleep {
     let time = Int64(min(nextPass &- min(now, nextPass), Self.second))
     return isRetrying
-      ? .untilCalled(since: served.calls, time) : .untilRequested(since: served.requests, time)
+      ? .untilUrgentlyRequested(since: served.urgentRequests, time)
+      : .untilRequested(since: served.requests, time)
   }
 }

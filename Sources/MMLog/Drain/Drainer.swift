@@ -95,7 +95,7 @@ final class Drainer: @unchecked Sendable {
 
   /// Taken during a pass. A fork waits for it a little: a child whose parent was in the middle of
   /// one may find a lock of the Swift runtime taken for ever.
-  let passLock = SystemMutex()
+  let passLock = ForkSafeMutex()
 
   /// Starts the thread.
   func start() throws(LogError) {
@@ -119,7 +119,7 @@ final class Drainer: @unchecked Sendable {
   func flush(syncing: Bool, within limit: Int64) throws(LogError) {
     if syncing { syncRequested.store(true, ordering: .releasing) }
     try flushes.wait(
-      atMost: limit, for: { session.ring.space.callDrainer() },
+      atMost: limit, for: { session.ring.eventCounts.requestUrgently() },
       else: "Flushing took longer than allowed: the disk is slow or stands still. "
         + "The records are safe in the ring as long as the machine runs.")
   }
@@ -131,14 +131,14 @@ final class Drainer: @unchecked Sendable {
   }
 
   /// Has settings count at once.
-  func settingsChanged() { session.ring.space.callDrainer() }
+  func settingsChanged() { session.ring.eventCounts.requestUrgently() }
 
   /// Has the open archive sealed when everything is in it that was logged before.
   ///
   /// - Parameter answer: Is given the archive; nil if there is none.
   func rotate(_ answer: @escaping RotationRequests.Answer) {
     rotations.add(answer)
-    session.ring.space.callDrainer()
+    session.ring.eventCounts.requestUrgently()
   }
 
   // MARK: - The end
@@ -146,7 +146,7 @@ final class Drainer: @unchecked Sendable {
   /// Ends the thread. What is left is moved by ``finish()``.
   func stop() {
     isStopping.store(true, ordering: .releasing)
-    session.ring.space.callDrainer()
+    session.ring.eventCounts.requestUrgently()
     thread?.join()
   }
 
@@ -159,7 +159,7 @@ final class Drainer: @unchecked Sendable {
       try handoff.moveAll(until: .max)
       flight?.note(levels: handoff.takeWrittenLevels())
       try capture()
-      TestPoint.reach(.closeDrained)
+      TestPoint.reach(.closeArchived)
       countLostSegments()
       session.giveUpSurvivedSignals()
       session.ring.take(lossesWithoutRing)
@@ -198,7 +198,7 @@ final class Drainer: @unchecked Sendable {
   // MARK: - The thread
 
   private func run() {
-    let space = session.ring.space
+    let eventCounts = session.ring.eventCounts
     defer { counters.endSigns() }
     while true {
       counters.giveSign()
@@ -206,7 +206,7 @@ final class Drainer: @unchecked Sendable {
       checkOnceASecond()
       // Before the check for work: who asks for something raises the counts last.
       let counts = DrainSchedule.Counts(
-        requests: space.requests.current, calls: space.calls.current)
+        requests: eventCounts.requests.current, urgentRequests: eventCounts.urgentRequests.current)
       if isStopping.load(ordering: .acquiring) { return }
       if schedule.isPassDue(at: Clock.monotonic(), counts, or: isWorkDue) {
         passLock.withLock { pass(counts) }
@@ -214,13 +214,14 @@ final class Drainer: @unchecked Sendable {
       // After the pass, which may have freed a segment for the record.
       if session.survivals.first != nil { callbacks.survivedSignal() }
       switch schedule.sleep(at: Clock.monotonic()) {
-      case .untilRequested(let seen, let time): space.requests.wait(since: seen, atMost: time)
-      case .untilCalled(let seen, let time): space.calls.wait(since: seen, atMost: time)
+      case .untilRequested(let seen, let time): eventCounts.requests.wait(since: seen, atMost: time)
+      case .untilUrgentlyRequested(let seen, let time):
+        eventCounts.urgentRequests.wait(since: seen, atMost: time)
       }
     }
   }
 
-  /// Whether there is work that nobody calls for.
+  /// Whether there is work that nobody requests.
   private var isWorkDue: Bool {
     series.dueRotation() != nil || isReopeningAsked || flight?.isAsked == true
   }
@@ -306,8 +307,8 @@ final class Drainer: @unchecked Sendable {
     knowsOfLostPages = knowsOfLostPages || isNews
     lastCheck = now
     session.ring.readClocks()
-    CrashPlace.readModules()
-    EndingPlace.deny()
+    CrashArea.readModules()
+    EndingArea.deny()
     // The thread goes on with a lost ring: others may still wait for a segment.
     if !isRingReplaced, let problem = session.ring.problem() {
       isRingReplaced = callbacks.lostRing(problem)

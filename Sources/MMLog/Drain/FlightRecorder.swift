@@ -32,7 +32,7 @@ final class FlightRecorder {
   // MARK: - What is left in the ring
 
   /// Whether a record goes into an archive at once.
-  func fate(of record: RecordView) -> SegmentRun.Fate {
+  func disposition(of record: RecordView) -> SegmentRun.Disposition {
     record.level >= ring.archiveLevel ? .taken : .left
   }
 
@@ -151,19 +151,19 @@ final class FlightRecorder {
     return count
   }
 
-  /// What is to be captured of a segment: no more than what has been drained, so that what is
+  /// What is to be captured of a segment: no more than what has been archived, so that what is
   /// archived of it is in an earlier frame.
   private func run(_ index: Int, since oldest: UInt64) -> SegmentRun? {
     guard ring.state(ofSegment: index) != SegmentLayout.stateFree,
       let header = ring.header(ofSegment: index), !header.isFree,
-      header.drained > SegmentLayout.size
+      header.archived > SegmentLayout.size
     else { return nil }
     let scanner = ring.scanner(
-      ofSegment: index, header, from: SegmentLayout.size, to: header.drained)
+      ofSegment: index, header, from: SegmentLayout.size, to: header.archived)
     let done = ring.captured(ofSegment: index, generation: header.generation)
     return SegmentRun(
       index: index, header: header, scanner: scanner,
-      fate: { [archiveLevel = ring.archiveLevel] record, offset in
+      disposition: { [archiveLevel = ring.archiveLevel] record, offset in
         record.level < archiveLevel && record.ticks >= oldest && offset >= done ? .taken : .left
       })
   }

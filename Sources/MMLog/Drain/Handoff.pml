@@ -1,7 +1,7 @@
 /* The handoff of records from the ring to archives, for spin (https://spinroot.com): every interleaving of two writers
  * and the drainer, killed at any step and recovered. Tools/torture model checks it.
  *
- *   Writer      WriterRoom.nextSegment, Ring.openSegment, Ring.seal, Session.openSegment
+ *   Writer      WriterSpace.nextSegment, Ring.openSegment, Ring.seal, Session.openSegment
  *   take, give  SegmentPool
  *   discard     Ring.discardOldest, SegmentPool.acquireUnpinned
  *   recycle     Ring.recycleOldest
@@ -48,7 +48,7 @@
 typedef Segment {
   byte generation;
   byte state;
-  byte drained; /* in records */
+  byte archived; /* in records */
   byte end;     /* 0: open */
   byte record[SLOTS]
 };
@@ -138,7 +138,7 @@ inline clear(index) {
   give(index)
 }
 
-/* WriterRoom.seal, Ring.seal: the writer stores nothing to it any more. */
+/* WriterSpace.seal, Ring.seal: the writer stores nothing to it any more. */
 inline seal(index) {
   ring[index].end = cursor;
   ring[index].state = SEALED;
@@ -195,7 +195,7 @@ inline consider(index) {
 
 inline count(index, slot) {
   if
-  :: slot >= ring[index].drained && slot < ring[index].end ->
+  :: slot >= ring[index].archived && slot < ring[index].end ->
     overwritten = overwritten | (1 << ring[index].record[slot])
   :: else
   fi
@@ -278,7 +278,7 @@ proctype Writer(byte me, last) {
         old = started
       };
       atomic { ring[fresh].generation = old; old = 0 };
-      atomic { ring[fresh].drained = 0; ring[fresh].end = 0 };
+      atomic { ring[fresh].archived = 0; ring[fresh].end = 0 };
       ring[fresh].state = OPEN;
       published++;
       if
@@ -297,8 +297,8 @@ proctype Writer(byte me, last) {
 }
 
 #define HAS_MORE(i) (status[i] == SEALED || \
-  status[i] == OPEN && ring[i].generation > 0 && ring[i].drained < SLOTS && \
-  ring[i].record[ring[i].drained % SLOTS] != 0)
+  status[i] == OPEN && ring[i].generation > 0 && ring[i].archived < SLOTS && \
+  ring[i].record[ring[i].archived % SLOTS] != 0)
 
 /* Reads a record that is to go into the frame. */
 inline copy(slot) {
@@ -335,7 +335,7 @@ inline publish(i) {
   if
   :: to[i] > from[i] ->
     flight[i] = flight[i] || passes[i];
-    ring[i].drained = to[i]
+    ring[i].archived = to[i]
   :: else
   fi
 }
@@ -367,15 +367,15 @@ inline prune() {
   }
 }
 
-/* Takes a segment for a capture, and reads it up to where it is drained. */
+/* Takes a segment for a capture, and reads it up to where it is archived. */
 inline takeForCapture(i) {
   atomic {
     if
-    :: flight[i] && status[i] == OPEN -> to[i] = ring[i].drained
+    :: flight[i] && status[i] == OPEN -> to[i] = ring[i].archived
     :: flight[i] && status[i] == SEALED ->
-      status[i] = ACQUIRED; acquired[i] = true; to[i] = ring[i].drained
+      status[i] = ACQUIRED; acquired[i] = true; to[i] = ring[i].archived
     :: flight[i] && status[i] == RETAINED ->
-      status[i] = ACQUIRED; acquired[i] = true; finished[i] = true; to[i] = ring[i].drained
+      status[i] = ACQUIRED; acquired[i] = true; finished[i] = true; to[i] = ring[i].archived
     :: else
     fi
   };
@@ -504,7 +504,7 @@ read:
         :: ring[i].generation > newest || ring[i].generation == 0 -> i++; goto passed
         :: else ->
           generation[i] = ring[i].generation;
-          from[i] = ring[i].drained;
+          from[i] = ring[i].archived;
           old = ((acquired[i] && ring[i].end > 0) -> ring[i].end : SLOTS);
           to[i] = from[i]
         fi
@@ -606,7 +606,7 @@ end:
               (captured[segment].generation == ring[segment].generation && slot < captured[segment].end ||
                 (flightCovered[ring[segment].generation] & (1 << slot)) != 0)
 #endif
-          :: !IS_FLIGHT(ring[segment].record[slot]) && (slot < ring[segment].drained || ring[segment].generation < archivedLowest ||
+          :: !IS_FLIGHT(ring[segment].record[slot]) && (slot < ring[segment].archived || ring[segment].generation < archivedLowest ||
               (covered[ring[segment].generation] & (1 << slot)) != 0)
           :: else ->
             assert((kept & (1 << ring[segment].record[slot])) == 0); /* not twice */

@@ -5,7 +5,7 @@ import MMLogSystem
 import Synchronization
 
 /// Moves committed records from the ring to the archives, frame by frame, exactly once: a frame is
-/// written, then the ring says how far its segments are drained, then those that are empty are
+/// written, then the ring says how far its segments are archived, then those that are empty are
 /// freed. Handoff.pml is its model.
 ///
 /// For one thread at a time: the drainer's, or that of whoever closes the store after its end.
@@ -148,18 +148,18 @@ struct Handoff: ~Copyable {
     let end = isSealed && header.end > 0 ? header.end : session.ring.geometry.segmentSize
     return SegmentRun(
       index: index, header: header,
-      scanner: session.ring.scanner(ofSegment: index, header, from: header.drained, to: end),
+      scanner: session.ring.scanner(ofSegment: index, header, from: header.archived, to: end),
       number: progress[header.generation]?.number ?? header.firstNumber,
       lastTicks: progress[header.generation]?.ticks ?? 0,
-      fate: flight.map { flight in { record, _ in flight.fate(of: record) } })
+      disposition: flight.map { flight in { record, _ in flight.disposition(of: record) } })
   }
 
   private mutating func publish(_ collector: borrowing FrameCollector) {
-    for run in collector.runs where run.taken > run.header.drained {
+    for run in collector.runs where run.taken > run.header.archived {
       // Before a crash could leave them to be forgotten without being counted: it is the other way
       // round that is none.
       flight?.note(run)
-      session.ring.publish(drained: run.taken, ofSegment: run.index)
+      session.ring.publish(archived: run.taken, ofSegment: run.index)
       progress[run.header.generation] = (run.lastTicks, run.number ?? 0)
     }
   }

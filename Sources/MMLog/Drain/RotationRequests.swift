@@ -13,7 +13,7 @@ final class RotationRequests: Sendable {
     var isOver = false
   }
 
-  private let state = Guarded(State())
+  private let state = LockedValue(State())
 
   /// Takes in a request; answers it at once if there will be no other pass.
   func add(_ answer: @escaping Answer) {

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Hands events to everyone who listens.
 final class EventHub: Sendable {
-  private let state = Guarded(State())
+  private let state = LockedValue(State())
   private let nextKey = Atomic<Int>(0)
   private let missedByStreams = Atomic<Int>(0)
   private let startup: [LogEvent]

@@ -37,10 +37,10 @@ final class ObserverQueue: Sendable {
   /// Most events that wait.
   private static let capacity = 1024
   /// How long to wait for an answer, in nanoseconds.
-  private static let patience: Int64 = 1_000_000_000
+  private static let timeout: Int64 = 1_000_000_000
 
   private let observer: any LogStoreObserver
-  private let state = Guarded(State())
+  private let state = LockedValue(State())
   private let missed = Atomic<Int>(0)
   private let isAsking = Atomic<Bool>(true)
   private let worker = Worker("mmlog-observer")
@@ -57,7 +57,7 @@ final class ObserverQueue: Sendable {
     guard isAsking.load(ordering: .acquiring) else { return false }
     let answer = Promise<Bool>()
     put(.question(archive, rule, answer))
-    let deadline = Clock.monotonic() &+ UInt64(Self.patience)
+    let deadline = Clock.monotonic() &+ UInt64(Self.timeout)
     while isAsking.load(ordering: .acquiring) {
       if let isYes = answer.wait(atMost: 50_000_000) { return isYes }
       if Clock.monotonic() >= deadline {

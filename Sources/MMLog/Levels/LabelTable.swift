@@ -12,7 +12,7 @@ final class LabelTable: @unchecked Sendable {
   typealias Pointer = LabelList.Pointer
   typealias Label = LabelList.Label
 
-  let lock = SystemMutex()
+  let lock = ForkSafeMutex()
   private var labels = LabelList()
   private let defaultLevel: Level
   /// What the environment says.

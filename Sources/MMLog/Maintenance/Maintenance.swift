@@ -19,9 +19,9 @@ final class Maintenance: @unchecked Sendable {
   /// How long it is between passes, when nothing happens, in nanoseconds.
   private let interval: Int64
   /// Archives that were closed since the last pass.
-  private let closed = Guarded<[String]>([])
+  private let closed = LockedValue<[String]>([])
   /// The session that goes on.
-  private let session = Guarded<SessionID?>(nil)
+  private let session = LockedValue<SessionID?>(nil)
   private let requests = PassRequests()
   private let worker = Worker("mmlog-maintain")
   private let watchdog: Watchdog
@@ -31,9 +31,9 @@ final class Maintenance: @unchecked Sendable {
   private var uploadDelay: Int64?
 
   /// When what could not be deleted is tried again, by the archive's name.
-  private var retries: [String: Retry] = [:]
+  private var retries: [String: Backoff] = [:]
   // What has been reported already.
-  private let unreadable = Guarded<Set<String>>([])
+  private let unreadable = LockedValue<Set<String>>([])
   private var strange: Set<String>
   private var exceeded: Set<RetentionRule> = []
   private var knowsSpace = true
@@ -45,7 +45,7 @@ final class Maintenance: @unchecked Sendable {
   private let deadline = Atomic<UInt64>(.max)
 
   /// Taken during a pass; see ``Drainer/passLock``.
-  let passLock = SystemMutex()
+  let passLock = ForkSafeMutex()
 
   /// - Parameters:
   ///   - recovered: The sessions that were recovered.
@@ -134,11 +134,11 @@ final class Maintenance: @unchecked Sendable {
 
   /// How long the store's closing waits for a last pass, in nanoseconds. What is left is for the
   /// next start.
-  private static let patience: UInt64 = 1_000_000_000
+  private static let timeout: UInt64 = 1_000_000_000
 
   /// Makes a last pass and ends the thread.
   func stop() {
-    deadline.store(Clock.monotonic() + Self.patience, ordering: .releasing)
+    deadline.store(Clock.monotonic() + Self.timeout, ordering: .releasing)
     events.stopAsking()
     watchdog.stop()
     worker.stop()
@@ -255,7 +255,7 @@ final class Maintenance: @unchecked Sendable {
         events.send(.deleted(archive, rule))
       case .failed(let error):
         if retries[name] == nil { events.send(.notDeleted(archive, error)) }
-        retries[name, default: Retry(longest: 60_000_000_000)].putOff()
+        retries[name, default: Backoff(longest: 60_000_000_000)].postpone()
       case .spared: retries[name] = nil
       }
     }

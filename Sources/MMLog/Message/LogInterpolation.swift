@@ -6,8 +6,8 @@ public import MMLogFormat
 /// and ``LogMessage/StringInterpolation``, which keeps the message on the heap.
 public protocol LogInterpolation: StringInterpolationProtocol
 where StringLiteralType == StaticString {
-  /// Adds a piece of the static part.
-  mutating func append(_ piece: Piece)
+  /// Adds a part of the message.
+  mutating func append(_ part: MessagePart)
   /// Adds a word of a value. No more than three for an argument.
   mutating func append(word: UInt64)
   /// Adds a length and so many bytes, cut to 16 MiB.
@@ -22,7 +22,7 @@ extension LogInterpolation {
   /// Adds literal text. Called by the compiler.
   @inlinable @inline(__always)
   public mutating func appendLiteral(_ literal: StaticString) {
-    if literal.utf8CodeUnitCount > 0 { append(Piece(literal: literal)) }
+    if literal.utf8CodeUnitCount > 0 { append(MessagePart(literal: literal)) }
   }
 
   /// Adds an integer of any width.
@@ -277,7 +277,7 @@ extension LogInterpolation {
     appendInterpolation(description, name: name, align: align, privacy: privacy)
   }
 
-  /// Adds an argument's piece, and of a private one all that is stored.
+  /// Adds an argument's part, and of a private one all that is stored.
   ///
   /// - Returns: Whether the value is to be added.
   @inlinable @inline(__always)
@@ -286,7 +286,7 @@ extension LogInterpolation {
     _ value: @autoclosure () -> T
   ) -> Bool {
     if style.privacy == .public {
-      append(Piece(argument: type, width: width, name: name, style: style))
+      append(MessagePart(argument: type, width: width, name: name, style: style))
       return true
     }
     beginPrivate(name, style, value())
@@ -311,7 +311,7 @@ extension LogInterpolation {
   ) {
     let hashed = style.privacy == .hash
     let type = hashed ? ValueType.hash : ValueType.redacted
-    append(Piece(argument: type.rawValue, width: 0, name: name, style: style))
+    append(MessagePart(argument: type.rawValue, width: 0, name: name, style: style))
     if hashed { append(word: PrivateHash.of(value())) }
   }
 }

@@ -83,9 +83,9 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
     @inlinable
     public var autoPrivacy: Privacy { LogCall.autoPrivacy(record.cursor.writer) }
 
-    /// Adds a piece of the static part.
+    /// Adds a part of the message.
     @inlinable @inline(__always)
-    public mutating func append(_ piece: Piece) { record.pieces.append(piece) }
+    public mutating func append(_ part: MessagePart) { record.parts.append(part) }
 
     /// Adds a word of a value.
     @inlinable @inline(__always)
@@ -110,12 +110,12 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
 @frozen
 public struct LiteralRecord {
   @usableFromInline var cursor: RecordCursor
-  @usableFromInline var pieces: Pieces
+  @usableFromInline var parts: MessageParts
 
   @inlinable @inline(__always)
   init(cursor: RecordCursor) {
     self.cursor = cursor
-    pieces = Pieces()
+    parts = MessageParts()
   }
 }
 
@@ -129,8 +129,8 @@ final class LiteralMemory {
   init(_ record: LiteralRecord) { self.record = record }
 
   deinit {
-    record.pieces.further.free()
-    WriterRoom.freeScratch(record.cursor.writer)
+    record.parts.further.free()
+    WriterSpace.freeScratch(record.cursor.writer)
     mmlog_free_lone_writer(record.cursor.writer)
   }
 }

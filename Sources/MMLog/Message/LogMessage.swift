@@ -19,16 +19,16 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
     record.appendLiteral(value)
   }
 
-  /// Collects the pieces and values of a ``LogMessage``.
+  /// Collects the parts and values of a ``LogMessage``.
   public struct StringInterpolation: LogInterpolation, Sendable {
     /// A value's next part, as it will be given to the record.
-    enum Part: Sendable {
+    enum ValuePart: Sendable {
       case word(UInt64)
       case bytes([UInt8])
     }
 
-    var pieces: [Piece] = []
-    var parts: [Part] = []
+    var parts: [MessagePart] = []
+    var valueParts: [ValuePart] = []
 
     /// Begins a message. Called by the compiler.
     ///
@@ -36,27 +36,27 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
     ///   - literalCapacity: Not used.
     ///   - interpolationCount: The number of arguments.
     public init(literalCapacity: Int, interpolationCount: Int) {
-      pieces.reserveCapacity(2 * interpolationCount + 1)
-      parts.reserveCapacity(interpolationCount)
+      parts.reserveCapacity(2 * interpolationCount + 1)
+      valueParts.reserveCapacity(interpolationCount)
     }
 
     /// Private: which store it goes to is not known yet.
     public var autoPrivacy: Privacy { .private }
 
-    /// Adds a piece of the static part.
-    public mutating func append(_ piece: Piece) { pieces.append(piece) }
+    /// Adds a part of the message.
+    public mutating func append(_ part: MessagePart) { parts.append(part) }
 
     /// Adds a word of a value.
-    public mutating func append(word: UInt64) { parts.append(.word(word)) }
+    public mutating func append(word: UInt64) { valueParts.append(.word(word)) }
 
     /// Adds a length and so many bytes.
     public mutating func append(bytes: UnsafeRawBufferPointer) {
-      parts.append(.bytes(Array(bytes)))
+      valueParts.append(.bytes(Array(bytes)))
     }
 
     /// Adds text.
     public mutating func append(text: some StringProtocol) {
-      parts.append(.bytes(Array(text.utf8)))
+      valueParts.append(.bytes(Array(text.utf8)))
     }
   }
 }
@@ -66,8 +66,8 @@ extension LogLiteral {
   init(_ message: LogMessage) {
     // Nothing is reserved: it may have any number of values.
     var interpolation = StringInterpolation(literalCapacity: 0, interpolationCount: 0)
-    for piece in message.record.pieces { interpolation.append(piece) }
-    for part in message.record.parts {
+    for part in message.record.parts { interpolation.append(part) }
+    for part in message.record.valueParts {
       switch part {
       case .word(let word): interpolation.record.cursor.append(checked: word)
       case .bytes(let bytes): bytes.withUnsafeBytes { interpolation.append(bytes: $0) }

@@ -56,7 +56,7 @@ extension Ring {
   private func countRecordsAsOverwritten(_ index: Int) {
     guard let header = header(ofSegment: index) else { return }
     let end = header.end == 0 ? geometry.segmentSize : header.end
-    var scanner = scanner(ofSegment: index, header, from: header.drained, to: end)
+    var scanner = scanner(ofSegment: index, header, from: header.archived, to: end)
     while let item = scanner.next() {
       guard case .record(let record, _) = item else { continue }
       if record.level < archiveLevel {

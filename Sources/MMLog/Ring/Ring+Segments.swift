@@ -69,7 +69,7 @@ extension Ring {
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
     store(generation: generation, ofSegment: index)
     store(
-      place: SegmentLayout.size, SegmentLayout.drained, checksum: SegmentLayout.drainedChecksum,
+      place: SegmentLayout.size, SegmentLayout.archived, checksum: SegmentLayout.archivedChecksum,
       ofSegment: index)
     thread.write(into: segment)
     store(place: 0, SegmentLayout.end, checksum: SegmentLayout.endChecksum, ofSegment: index)
@@ -97,15 +97,17 @@ extension Ring {
     TestPoint.reach(.segmentSealing)
     store(state: SegmentLayout.stateSealed, ofSegment: index)
     pool.seal(index)
-    if pool.sealedCount.load(ordering: .relaxed) >= max(1, pool.count / 8) { space.wakeDrainer() }
+    if pool.sealedCount.load(ordering: .relaxed) >= max(1, pool.count / 8) {
+      eventCounts.requestPass()
+    }
   }
 
   /// Notes that all records before `offset` are in an archive.
-  func publish(drained offset: Int, ofSegment index: Int) {
+  func publish(archived offset: Int, ofSegment index: Int) {
     // A crash between the two leaves a place that cannot be determined; which records are archived,
     // frames say too.
     store(
-      place: offset, SegmentLayout.drained, checksum: SegmentLayout.drainedChecksum,
+      place: offset, SegmentLayout.archived, checksum: SegmentLayout.archivedChecksum,
       ofSegment: index)
   }
 
@@ -157,7 +159,7 @@ extension Ring {
       as: UInt8.self, repeating: 0, count: geometry.segmentSize - SegmentLayout.size)
     TestPoint.reach(.segmentFreed)
     pool.give(back: index)
-    space.segmentFreed()
+    eventCounts.segmentFreed()
   }
 
   /// The lowest generation that is not wholly archived, given the segments that are about to be

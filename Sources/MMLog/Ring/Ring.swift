@@ -17,18 +17,18 @@ final class Ring: @unchecked Sendable {
   let archiveLevel: Level
   let fileName: String
   let pool: SegmentPool
-  let space: SpaceSignal
+  let eventCounts: RingEventCounts
   let base: UnsafeMutableRawPointer
   private var mapping: Mapping?
   private var file: LockedFile?
   private var containment: FaultContainment?
-  private var crashPlace: CrashPlace?
-  private var endingPlace: EndingPlace?
+  private var crashArea: CrashArea?
+  private var endingArea: EndingArea?
   /// The file's path, for messages.
   let path: String
   /// Where the next dictionary entry goes, in bytes from the area's start. Under `dictionaryLock`.
   var dictionaryEnd = 0
-  let dictionaryLock = SystemMutex()
+  let dictionaryLock = ForkSafeMutex()
   /// Generations given out, and those whose segment header is written. Equal: none is on its way.
   let generationsStarted = Atomic<UInt64>(0)
   let generationsPublished = Atomic<UInt64>(0)
@@ -36,7 +36,7 @@ final class Ring: @unchecked Sendable {
   /// still be there.
   let settledFragments = FragmentSet()
   private let firstPair: ClockPair
-  private let newestPair: Guarded<ClockPair>
+  private let newestPair: LockedValue<ClockPair>
 
   /// Makes, allocates, locks and maps the ring of a new session.
   ///
@@ -83,13 +83,14 @@ final class Ring: @unchecked Sendable {
       throw LogError(error, while: "Making the ring failed")
     }
     pool = SegmentPool(count: geometry.segmentCount)
-    space = SpaceSignal()
-    newestPair = Guarded(firstPair)
+    eventCounts = RingEventCounts()
+    newestPair = LockedValue(firstPair)
     if containsFaults {
-      containment = FaultContainment(base, count: geometry.fileSize, waking: space.requests.futex)
+      containment = FaultContainment(
+        base, count: geometry.fileSize, waking: eventCounts.requests.futex)
     }
-    if recordsCrashes { crashPlace = CrashPlace(at: base + RingLayout.crash) }
-    endingPlace = EndingPlace(at: base + RingLayout.ending)
+    if recordsCrashes { crashArea = CrashArea(at: base + RingLayout.crash) }
+    endingArea = EndingArea(at: base + RingLayout.ending)
     readClocks()
   }
 
@@ -167,16 +168,16 @@ final class Ring: @unchecked Sendable {
   // MARK: - Fatal signals
 
   /// Whether a fatal signal was recorded whose handler has returned: see ``takeSurvivedSignal()``.
-  var hasSurvivedSignal: Bool { crashPlace?.hasReturned() ?? false }
+  var hasSurvivedSignal: Bool { crashArea?.hasReturned() ?? false }
 
   /// Takes the report of such a signal out of the ring, where it would look like the cause of
   /// death. The ring says that one is to become a record, until ``noteSurvival()``.
   func takeSurvivedSignal() -> CrashReport? {
-    crashPlace?.take()
+    crashArea?.take()
   }
 
   /// Says that a report which was taken has become a record, or is counted as a loss.
-  func noteSurvival() { crashPlace?.noteSurvival() }
+  func noteSurvival() { crashArea?.noteSurvival() }
 
   // MARK: - What others do to the file
 
@@ -264,8 +265,8 @@ final class Ring: @unchecked Sendable {
   /// For when someone may still be in the middle of one, as in a child of fork somebody will be for
   /// ever. Async-signal-safe.
   func detach() {
-    crashPlace?.detach()
-    endingPlace?.detach()
+    crashArea?.detach()
+    endingArea?.detach()
     // The map keeps the file open, too, and so the lock: in a child of fork, where the lock is the
     // parent's.
     Mapping.replaceWithPrivateMemory(base, count: geometry.fileSize)
@@ -276,8 +277,8 @@ final class Ring: @unchecked Sendable {
   func unmap() {
     settledFragments.free()
     containment = nil
-    crashPlace = nil
-    endingPlace = nil
+    crashArea = nil
+    endingArea = nil
     mapping = nil
     file = nil
   }

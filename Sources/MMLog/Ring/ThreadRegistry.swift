@@ -49,7 +49,7 @@ final class ThreadRegistry: @unchecked Sendable {
     block.pointee.name = name
     mmlog_sites_of(block).update(repeating: mmlog_site_slot(), count: Int(MMLOG_SITE_SLOTS))
     Self.prepareWriters(of: block)
-    CrashPlace.guardThread()
+    CrashArea.guardThread()
     mmlog_store_session(block, session)
     BlockPool.linkToThread(block)
     return block
@@ -67,7 +67,7 @@ final class ThreadRegistry: @unchecked Sendable {
     // Not `for in`: see LogCall.freeWriter.
     var depth: UInt32 = 0
     while depth < MMLOG_DEPTHS {
-      WriterRoom.prepare(mmlog_writer_at(block, depth), of: block)
+      WriterSpace.prepare(mmlog_writer_at(block, depth), of: block)
       depth += 1
     }
   }
@@ -98,7 +98,7 @@ final class ThreadRegistry: @unchecked Sendable {
         block = current.pointee.next_of_session
         mmlog_store_session(current, nil)
         // One that a living thread has stays with that thread, for its next session.
-        if mmlog_load_acquire_u32(&current.pointee.in_use) == 0 { BlockPool.giveBack(current) }
+        if mmlog_load_acquire_u32(&current.pointee.in_use) == 0 { BlockPool.release(current) }
       }
       mmlog_store_release_u64(head, 0)
     }
@@ -147,7 +147,7 @@ final class ThreadRegistry: @unchecked Sendable {
 enum BlockPool {
   /// Guards the free list, and keeps a session from ending while a thread that exits seals its
   /// segments.
-  static let lock = SystemMutex()
+  static let lock = ForkSafeMutex()
   nonisolated(unsafe) private static var free: ThreadBlock?
 
   private static let exitHook: ThreadExit? = try? ThreadExit { _ in BlockPool.threadExits() }
@@ -171,8 +171,8 @@ enum BlockPool {
     (0..<MMLOG_DEPTHS).contains { mmlog_is_busy_here(mmlog_writer_at(block, $0)) }
   }
 
-  fileprivate static func giveBack(_ block: ThreadBlock) {
-    for depth in 0..<MMLOG_DEPTHS { WriterRoom.freeScratch(mmlog_writer_at(block, depth)) }
+  fileprivate static func release(_ block: ThreadBlock) {
+    for depth in 0..<MMLOG_DEPTHS { WriterSpace.freeScratch(mmlog_writer_at(block, depth)) }
     block.pointee.next_of_thread = free
     free = block
   }
@@ -213,7 +213,7 @@ enum BlockPool {
   /// Seals what the exiting thread has open, and leaves its blocks to others.
   private static func threadExits() {
     mmlog_forget_current_writer()
-    CrashPlace.leaveThread()
+    CrashArea.leaveThread()
     var own = mmlog_threads()
     mmlog_set_threads(nil)
     lock.withLock {
@@ -221,12 +221,12 @@ enum BlockPool {
         own = block.pointee.next_of_thread
         if let session = Session.of(block) {
           for depth in 0..<MMLOG_DEPTHS {
-            WriterRoom.close(mmlog_writer_at(block, depth), session.ring)
+            WriterSpace.close(mmlog_writer_at(block, depth), session.ring)
           }
           mmlog_store_release_u32(&block.pointee.in_use, 0)
         } else {
           block.pointee.in_use = 0
-          giveBack(block)
+          release(block)
         }
       }
     }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// What drainers have counted, of all sessions of a store in this process.
 final class DrainCounters: Sendable {
-  private let counts = Guarded(LogStore.Statistics())
+  private let counts = LockedValue(LogStore.Statistics())
   /// When the drainer gave its last sign of life, as monotonic time; 0 if there is none at work.
   private let lastSign = Atomic<UInt64>(0)
 

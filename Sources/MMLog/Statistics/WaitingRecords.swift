@@ -16,7 +16,7 @@ struct WaitingRecords {
     oldest.map { max(0, $0.clock.wall(at: mmlog_ticks()) - $0.clock.wall(at: $0.ticks)) }
   }
 
-  /// Counts the records of a segment from where it is drained.
+  /// Counts the records of a segment from where it is archived.
   ///
   /// Of one that was emptied while it was copied, checks do not fit, and nothing is counted.
   ///
@@ -26,8 +26,8 @@ struct WaitingRecords {
   mutating func add(_ segment: UnsafeRawBufferPointer, of session: SessionID, _ clock: TickClock) {
     guard let header = try? SegmentHeader(segment), !header.isFree else { return }
     let end = header.end > 0 ? header.end : segment.count
-    guard header.drained < end else { return }
-    var scanner = RecordScanner(segment, header, of: session, from: header.drained, to: end)
+    guard header.archived < end else { return }
+    var scanner = RecordScanner(segment, header, of: session, from: header.archived, to: end)
     while let item = scanner.next() {
       if case .record(let record, _) = item, record.level >= archiveLevel { add(record, clock) }
     }

@@ -21,13 +21,13 @@ final class ChildOpening: Sendable {
   func end() { needed.store(false, ordering: .releasing) }
 
   /// Has it tried again no earlier than in a second.
-  func putOff() { nextTry.store(Clock.monotonic() + 1_000_000_000, ordering: .relaxed) }
+  func postpone() { nextTry.store(Clock.monotonic() + 1_000_000_000, ordering: .relaxed) }
 
   /// Runs `body` with the lock taken, on one thread at a time; others wait for it a second.
   ///
   /// Not at all if it is too early, or if the caller is a signal handler on top of the thread that
   /// is opening the ring, and must not wait for itself.
-  func tryOnce(_ lock: SystemMutex, _ body: () -> Void) {
+  func tryOnce(_ lock: ForkSafeMutex, _ body: () -> Void) {
     let current = CurrentProcess.threadID()
     guard Clock.monotonic() >= nextTry.load(ordering: .relaxed),
       thread.load(ordering: .relaxed) != current, lock.tryLock(atMost: 1_000_000_000)

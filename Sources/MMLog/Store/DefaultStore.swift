@@ -5,7 +5,7 @@ import MMLogSystem
 /// The store of loggers that were made without one, and their labels, which may be older than it.
 enum DefaultStore {
   /// Before that of a store, if both are taken.
-  static let lock = SystemMutex()
+  static let lock = ForkSafeMutex()
   // Under `lock`, as is the next one.
   nonisolated(unsafe) private static var labels = LabelList()
   nonisolated(unsafe) private static var store: StoreCore?

@@ -71,19 +71,19 @@ final class Session: Sendable {
   }
 
   /// How long a thread may wait for a free segment.
-  enum Patience {
+  enum Timeout {
     case none
     case little
     case full
   }
 
   /// Opens a segment for a thread, as the policy for a full ring says. Async-signal-safe.
-  func openSegment(for owner: SegmentOwner, _ patience: Patience) -> OpenSegment? {
+  func openSegment(for owner: SegmentOwner, _ timeout: Timeout) -> OpenSegment? {
     if let segment = takeSegment(for: owner) { return segment }
-    ring.space.wakeDrainer()
+    ring.eventCounts.requestPass()
     switch policy {
     case .wait:
-      return ring.space.wait(atMost: waitingTime(patience)) { takeSegment(for: owner) }
+      return ring.eventCounts.wait(atMost: waitingTime(timeout)) { takeSegment(for: owner) }
     case .dropNewest: return nil
     case .overwriteOldest:
       // Again if another thread took what was discarded.
@@ -106,9 +106,9 @@ final class Session: Sendable {
   }
 
   /// The longest that a call waits for something that another thread holds, in nanoseconds.
-  func waitingTime(_ patience: Patience) -> Int64 {
+  func waitingTime(_ timeout: Timeout) -> Int64 {
     let limit = if case .wait(let limit) = policy { limit.nanoseconds } else { Int64(1_000_000) }
-    return switch patience {
+    return switch timeout {
     case .none: 0
     case .little: min(limit, 1_000_000)
     case .full: limit
@@ -125,9 +125,9 @@ final class Session: Sendable {
     if !hasBarrier { Sleep.nanoseconds(10_000_000) }
     for round in 0..<1000 {
       // Half of the time is for the ring to get space.
-      if round == 500 { ring.space.endWaiting() }
+      if round == 500 { ring.eventCounts.endWaiting() }
       var busy = signalLanes?.isBusy ?? false
-      threads.forEach { busy = busy || WriterRoom.isBusy($0) }
+      threads.forEach { busy = busy || WriterSpace.isBusy($0) }
       if !busy { return hasBarrier }
       Sleep.nanoseconds(1_000_000)
     }
@@ -139,7 +139,7 @@ final class Session: Sendable {
     // A thread that exits seals its own.
     BlockPool.lock.lock()
     defer { BlockPool.lock.unlock() }
-    threads.forEach { WriterRoom.closeIdle($0, ring) }
+    threads.forEach { WriterSpace.closeIdle($0, ring) }
     overflow.seal(ring)
     signalLanes?.seal(ring)
   }

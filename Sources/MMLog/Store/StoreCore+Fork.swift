@@ -54,7 +54,7 @@ extension StoreCore {
         try lockedMaintenance().start()
         childOpening.end()
       } catch {
-        childOpening.putOff()
+        childOpening.postpone()
         events.send(.failed(error))
       }
     }

@@ -9,10 +9,10 @@ extension StoreCore {
   func noteSurvivedSignals(of session: Session, waits: Bool) {
     // Besides the text: a call site, a label, the time.
     let rest = 1024
-    defer { if !waits { WriterRoom.giveUp(session) } }
+    defer { if !waits { WriterSpace.giveUp(session) } }
     while let report = session.survivals.first {
       let places = report.places(atMost: session.ring.largestRecord - rest)
-      guard waits || WriterRoom.reserve(places.utf8.count + rest, session) else { return }
+      guard waits || WriterSpace.reserve(places.utf8.count + rest, session) else { return }
       // Another thread may close the store meanwhile.
       guard session.survivals.take(report) else { return }
       Logger(label("mmlog")).critical(

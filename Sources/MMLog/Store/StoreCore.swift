@@ -32,7 +32,7 @@ final class StoreCore: @unchecked Sendable {
   var events: EventHub
   var counters = DrainCounters()
 
-  let lock = SystemMutex()
+  let lock = ForkSafeMutex()
   // All under `lock`.
   private(set) var open: Open?
   /// Nil in a fork's child until it is needed, and after the store's end.

@@ -10,7 +10,7 @@ import MMLogSystem
 /// made by hand, not an array: what goes over an array is generic, and in a debug build looks its
 /// types up.
 enum StoreRegistry {
-  private static let lock = SystemMutex()
+  private static let lock = ForkSafeMutex()
   nonisolated(unsafe) private static var newest: StoreCore?
 
   nonisolated(unsafe) private static var isPrepared = false  // under `lock`
@@ -27,8 +27,8 @@ enum StoreRegistry {
   /// Once: has crashes recorded. Again, if it failed.
   static func prepareCrashRecorder() throws(LogError) {
     do throws(SystemError) {
-      try lock.withLock { () throws(SystemError) in try CrashPlace.start() }
-      CrashPlace.guardThread()
+      try lock.withLock { () throws(SystemError) in try CrashArea.start() }
+      CrashArea.guardThread()
     } catch {
       throw LogError(error, while: "Setting handlers for fatal signals failed")
     }
@@ -36,7 +36,7 @@ enum StoreRegistry {
 
   /// Has the signals noted that end the process by default. Each time: a service may have given one
   /// back meanwhile.
-  static func prepareTermination() { lock.withLock { EndingPlace.handleSignals() } }
+  static func prepareTermination() { lock.withLock { EndingArea.handleSignals() } }
 
   /// Once: registers the process with the kernel's membarrier, and the stores' handlers with fork,
   /// and makes what log calls need. Again, if it failed.
@@ -102,8 +102,8 @@ enum StoreRegistry {
   }
 
   private static func afterForkInChild() {
-    CrashPlace.reinitialize()
-    EndingPlace.reinitialize()
+    CrashArea.reinitialize()
+    EndingArea.reinitialize()
     // The one thread of the child starts afresh: what it had belongs to the parent's sessions.
     mmlog_forget_current_writer()
     mmlog_set_threads(nil)

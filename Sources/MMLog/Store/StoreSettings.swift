@@ -12,7 +12,7 @@ final class StoreSettings: @unchecked Sendable {
   }
 
   /// Held for moments only. Taken around a fork.
-  let lock = SystemMutex()
+  let lock = ForkSafeMutex()
   private var values: Values
 
   init(_ configuration: LogStore.Configuration) {

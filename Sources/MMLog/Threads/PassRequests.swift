@@ -6,7 +6,7 @@ import Synchronization
 /// pass that begins afterwards.
 final class PassRequests: Sendable {
   private let newest = Atomic<UInt64>(0)
-  private let served = Guarded<(ticket: UInt64, failure: LogError?)>((0, nil))
+  private let served = LockedValue<(ticket: UInt64, failure: LogError?)>((0, nil))
   /// Counts passes, for those who wait for one.
   private let passes = EventCount()
 

@@ -2,7 +2,7 @@ import MMLogSystem
 
 /// An answer that one thread gives and another waits for.
 final class Promise<Value: Sendable>: Sendable {
-  private let value = Guarded<Value?>(nil)
+  private let value = LockedValue<Value?>(nil)
   private let answers = EventCount()
 
   func fulfill(_ new: Value) {

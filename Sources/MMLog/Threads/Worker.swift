@@ -4,9 +4,9 @@ import Synchronization
 /// A background thread that works in passes: when it is woken, and after a while.
 final class Worker: Sendable {
   private let name: String
-  private let calls = EventCount()
+  private let requests = EventCount()
   private let isStopping = Atomic<Bool>(false)
-  private let thread = Guarded<Thread?>(nil)
+  private let thread = LockedValue<Thread?>(nil)
 
   /// - Parameter name: The thread's, for ps and debuggers.
   init(_ name: String) { self.name = name }
@@ -24,16 +24,16 @@ final class Worker: Sendable {
   private func run(_ pass: (_ isLast: Bool) -> Int64) {
     while true {
       // Both before the pass: what comes during it is for another.
-      let seen = calls.current
+      let seen = requests.current
       let isLast = isStopping.load(ordering: .acquiring)
       let pause = pass(isLast)
       if isLast { return }
-      calls.wait(since: seen, atMost: pause)
+      requests.wait(since: seen, atMost: pause)
     }
   }
 
   /// Makes the thread begin a pass soon. Any thread.
-  func wake() { calls.advance() }
+  func wake() { requests.advance() }
 
   /// Lets the thread end with a last pass.
   func finish() {

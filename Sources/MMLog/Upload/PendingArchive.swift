@@ -4,7 +4,7 @@ import Synchronization
 /// An archive to be handed on, given to one uploader: see ``LogStore/pendingArchives``.
 ///
 /// It is leased to whoever has this object. When the last reference goes away, and nothing was said
-/// of the archive, it is given back.
+/// of the archive, it is released.
 public final class PendingArchive: Sendable {
   /// What is known of the archive. It does not change while the lease lasts.
   public let info: ArchiveInfo
@@ -18,10 +18,10 @@ public final class PendingArchive: Sendable {
     (self.info, self.lease, self.queue) = (info, lease, queue)
   }
 
-  deinit { giveBack() }
+  deinit { release() }
 
   /// Sends the archive, and marks it as uploaded when that is done. If it fails, the archive is
-  /// given back, and ``LogEvent/notUploaded(_:_:)`` says why: nothing ends because of it.
+  /// released, and ``LogEvent/notUploaded(_:_:)`` says why: nothing ends because of it.
   ///
   /// - Parameters:
   ///   - isolation: Where `send` runs: where the caller does.
@@ -35,23 +35,23 @@ public final class PendingArchive: Sendable {
       try await markUploaded()
     } catch {
       queue.events.send(.notUploaded(info, error))
-      giveBack()
+      release()
     }
   }
 
   /// Marks it as uploaded: it is not given to anybody again, and is the first to be deleted when a
   /// limit asks for it.
   ///
-  /// - Throws: ``LogError``: as ``LogStore/markUploaded(_:)``. It is given back then.
+  /// - Throws: ``LogError``: as ``LogStore/markUploaded(_:)``. It is released then.
   public func markUploaded() async throws(LogError) {
     if isSettled.exchange(true, ordering: .acquiringAndReleasing) { return }
     try await queue.markUploaded(info, lease)
   }
 
-  /// Gives it back at once: it comes again after a while. Does nothing once it is marked. Waits for
+  /// Releases it at once: it comes again after a while. Does nothing once it is marked. Waits for
   /// nothing while the store is open; afterwards, for the lock of its directory.
-  public func giveBack() {
+  public func release() {
     if isSettled.exchange(true, ordering: .acquiringAndReleasing) { return }
-    queue.giveBack(info, lease)
+    queue.release(info, lease)
   }
 }

@@ -38,7 +38,7 @@ public struct PendingArchives: AsyncSequence, Sendable {
 extension LogStore {
   /// The archives that are to be handed on, each leased to whoever takes it: first those of
   /// sessions that crashed, then what earlier runs left, then new ones as they are sealed; and
-  /// again, after a while, what was given back, or not settled before its lease ended.
+  /// again, after a while, what was released, or not settled before its lease ended.
   ///
   /// ```swift
   /// for await archive in store.pendingArchives {

@@ -15,7 +15,7 @@ final class UploadQueue: Sendable {
     var requests: [Request] = []
     var jobs: [@Sendable () -> Void] = []
     /// When an archive that was given out may be given out again, by its name.
-    var retries: [String: Retry] = [:]
+    var retries: [String: Backoff] = [:]
     var nextKey = 0
     /// Whether nobody serves it any more.
     var isOver = false
@@ -30,15 +30,15 @@ final class UploadQueue: Sendable {
     mutating func noteGiven(_ name: String) { retries[name] = retries[name] ?? Self.retry }
 
     /// Notes that an archive came back.
-    mutating func putOff(_ name: String) { retries[name, default: Self.retry].putOff() }
+    mutating func postpone(_ name: String) { retries[name, default: Self.retry].postpone() }
 
-    private static let retry = Retry(longest: 300_000_000_000)
+    private static let retry = Backoff(longest: 300_000_000_000)
   }
 
   let events: EventHub
   private let catalog: Catalog
   private let crashed: Set<SessionID>
-  private let state = Guarded(State())
+  private let state = LockedValue(State())
   /// Makes the maintenance thread serve it soon.
   private let wake: @Sendable () -> Void
 
@@ -101,12 +101,12 @@ final class UploadQueue: Sendable {
   }
 
   /// Notes that nobody has an archive any more.
-  func giveBack(_ archive: ArchiveInfo, _ lease: UploadLease) {
+  func release(_ archive: ArchiveInfo, _ lease: UploadLease) {
     perform { [self] in takeBack(archive, lease) }
   }
 
   private func takeBack(_ archive: ArchiveInfo, _ lease: UploadLease) {
-    state.withLock { $0.putOff(archive.fileName) }
+    state.withLock { $0.postpone(archive.fileName) }
     // If that fails, the lease ends by itself.
     try? catalog.release(lease, on: archive)
   }
@@ -158,7 +158,7 @@ final class UploadQueue: Sendable {
   }
 
   /// What may be given out now, those first that come first.
-  private func inOrder(_ archives: [ArchiveInfo], _ retries: [String: Retry]) -> [ArchiveInfo] {
+  private func inOrder(_ archives: [ArchiveInfo], _ retries: [String: Backoff]) -> [ArchiveInfo] {
     let died = archives.filter { $0.contents?.ending?.isCrash == true }.map(\.session)
     let crashed = crashed.union(died)
     let now = Clock.realtime()
@@ -188,7 +188,7 @@ final class UploadQueue: Sendable {
         // One that a limit has deleted is nobody's trouble.
         if error.code == .missingArchive { continue }
         let isNews = state.withLock { state in
-          defer { state.putOff(name) }
+          defer { state.postpone(name) }
           return state.retries[name] == nil
         }
         if isNews { events.send(.notUploaded(archive, error)) }
@@ -204,7 +204,7 @@ final class UploadQueue: Sendable {
   }
 
   /// How long it is until something that is given out now may be had again.
-  private func delay(_ archives: [ArchiveInfo], _ retries: [String: Retry]) -> Int64 {
+  private func delay(_ archives: [ArchiveInfo], _ retries: [String: Backoff]) -> Int64 {
     let now = Clock.realtime()
     let leases = archives.compactMap { archive -> Int64? in
       guard let lease = archive.state.lease, lease.isInForce(at: now) else { return nil }

@@ -285,13 +285,13 @@ extension CallSite {
   /// `corrupted: 512 bytes at 4096 of a.mmlog: between frames`
   fileprivate static let corruption = CallSite(
     file: "", function: "", line: 0, column: 0,
-    pieces: [
+    parts: [
       .literal("corrupted: "), .named("size", .int), .literal(" bytes at "), .named("offset", .int),
       .literal(" of "), .named("path", .string), .literal(": "), .named("what", .string),
     ])
 }
 
-extension CallSite.Piece {
+extension CallSite.Part {
   fileprivate static func named(_ name: String, _ type: ValueType) -> Self {
     .argument(
       CallSite.Argument(

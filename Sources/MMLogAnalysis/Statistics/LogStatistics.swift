@@ -10,10 +10,10 @@ public import MMLogReader
 /// spans of time. For one thread at a time.
 public struct LogStatistics {
   private var timestamp: Timestamp
-  private var total = Tally()
-  private var levels = [Tally](repeating: Tally(), count: Level.allCases.count)
-  private var labels: [String: Tally] = [:]
-  private var sites = SiteTallies()
+  private var total = RecordCounts()
+  private var levels = [RecordCounts](repeating: RecordCounts(), count: Level.allCases.count)
+  private var labels: [String: RecordCounts] = [:]
+  private var sites = CallSiteCounts()
   private var minutes = TimeBuckets(maximum: 20_000, minimum: 60_000_000_000)
   private var times: ClosedRange<Int64>?
   private var sessions = 0
@@ -39,8 +39,8 @@ public struct LogStatistics {
     total.add(record)
     levels[Int(record.level.rawValue)].add(record)
     let label = record.label
-    if labels.count < SiteTallies.maximum || labels[label] != nil {
-      labels[label, default: Tally()].add(record)
+    if labels.count < CallSiteCounts.maximum || labels[label] != nil {
+      labels[label, default: RecordCounts()].add(record)
     }
     sites.add(record)
     minutes.add(record.time, record.level)
@@ -68,7 +68,7 @@ public struct LogStatistics {
     }
     appendTable(
       "CALL SITE",
-      sites.map { ("\($0)  \($1.template.prefix(60))", $1.tally) }.sortedByBytes, &output)
+      sites.map { ("\($0)  \($1.template.prefix(60))", $1.counts) }.sortedByBytes, &output)
     appendBusiest(&output)
   }
 
@@ -98,14 +98,14 @@ public struct LogStatistics {
   }
 
   private func appendTable(
-    _ title: String, _ rows: [(name: String, tally: Tally)], _ output: inout TextBuffer
+    _ title: String, _ rows: [(name: String, counts: RecordCounts)], _ output: inout TextBuffer
   ) {
     output.append("\n")
     appendRow(["RECORDS", "%", "BYTES", "%"], title, &output)
-    for (name, tally) in rows.prefix(Self.rows) {
+    for (name, counts) in rows.prefix(Self.rows) {
       let cells = [
-        grouped(tally.records), percent(tally.records, of: total.records), inBytes(tally.bytes),
-        percent(tally.bytes, of: total.bytes),
+        grouped(counts.records), percent(counts.records, of: total.records), inBytes(counts.bytes),
+        percent(counts.bytes, of: total.bytes),
       ]
       appendRow(cells, name, &output)
     }
@@ -162,8 +162,8 @@ public struct LogStatistics {
       output.append(json: entry.site.file)
       output.append(text: #","code_line_number":\#(entry.site.line),"template":"#)
       output.append(json: entry.template)
-      output.append(#","tally":"#)
-      append(entry.tally, &output)
+      output.append(#","counts":"#)
+      append(entry.counts, &output)
       output.append("}")
     }
     appendTimes(&output)
@@ -179,24 +179,24 @@ public struct LogStatistics {
     output.append("]}\n")
   }
 
-  private func appendObject(_ rows: [(String, Tally)], _ output: inout TextBuffer) {
+  private func appendObject(_ rows: [(String, RecordCounts)], _ output: inout TextBuffer) {
     output.append("{")
-    for (index, (name, tally)) in rows.enumerated() {
+    for (index, (name, counts)) in rows.enumerated() {
       if index > 0 { output.append(",") }
       output.append(json: name)
       output.append(":")
-      append(tally, &output)
+      append(counts, &output)
     }
     output.append("}")
   }
 
-  private func append(_ tally: Tally, _ output: inout TextBuffer) {
-    output.append(text: #"{"records":\#(tally.records),"bytes":\#(tally.bytes)}"#)
+  private func append(_ counts: RecordCounts, _ output: inout TextBuffer) {
+    output.append(text: #"{"records":\#(counts.records),"bytes":\#(counts.bytes)}"#)
   }
 }
 
-extension [(String, Tally)] {
-  fileprivate var sortedByBytes: [(name: String, tally: Tally)] {
+extension [(String, RecordCounts)] {
+  fileprivate var sortedByBytes: [(name: String, counts: RecordCounts)] {
     sorted { ($0.1.bytes, $1.0) > ($1.1.bytes, $0.0) }.map { ($0.0, $0.1) }
   }
 }

@@ -56,7 +56,7 @@ extension FileReport.Part {
     while let item = scanner.next() {
       guard case .record(let view, let offset) = item else { continue }
       count += 1
-      if offset < header.drained { archived += 1 }
+      if offset < header.archived { archived += 1 }
       ticks = (min(ticks.first, view.ticks), max(ticks.last, view.ticks))
     }
     recordCount = count

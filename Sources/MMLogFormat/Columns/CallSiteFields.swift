@@ -36,7 +36,7 @@ package struct CallSiteFields {
     while shapes.count <= Int(id) { shapes.append(Shape()) }
     var isFixed = true
     let (firstType, firstStep) = (types.count, steps.count)
-    for case .argument(let argument) in site.pieces {
+    for case .argument(let argument) in site.parts {
       types.append(argument.type)
       let fields = ValueType(rawValue: argument.type)?.fixedFields
       isFixed = isFixed && fields != nil

@@ -192,7 +192,7 @@ package struct ColumnDecoder: ~Copyable {
   ) throws(FormatError) -> Int {
     var size = isRest ? 0 : count * wordSize
     for index in 0..<count {
-      let place = StringPlace(places[index])
+      let place = StringRange(places[index])
       guard !isRest || place.length % wordSize == 0 else { throw .invalid("rest of a row") }
       size &+= place.paddedLength
     }

@@ -37,7 +37,7 @@ struct RowWriter {
   private let fields: UnsafeBufferPointer<ColumnField>
 
   /// - Parameters:
-  ///   - columns: Numbers, and ``StringPlace``s in `text`, all checked; `fields` says which.
+  ///   - columns: Numbers, and ``StringRange``s in `text`, all checked; `fields` says which.
   init(
     to output: UnsafeMutableRawBufferPointer, _ fields: UnsafeBufferPointer<ColumnField>,
     _ columns: UnsafePointer<UInt64>, _ text: UnsafeRawPointer
@@ -70,9 +70,9 @@ struct RowWriter {
       switch fields[field] {
       case .word, .double: store(column.pointee)
       case .string:
-        store(UInt64(truncatingIfNeeded: StringPlace(column.pointee).length))
-        copy(StringPlace(column.pointee))
-      case .rest: copy(StringPlace(column.pointee))
+        store(UInt64(truncatingIfNeeded: StringRange(column.pointee).length))
+        copy(StringRange(column.pointee))
+      case .rest: copy(StringRange(column.pointee))
       }
     }
   }
@@ -81,7 +81,7 @@ struct RowWriter {
     var (size, column) = (0, identity)
     for field in group.fields {
       column += group.count
-      if fields[field] != .word { size &+= StringPlace(column.pointee).paddedLength }
+      if fields[field] != .word { size &+= StringRange(column.pointee).paddedLength }
     }
     return size
   }
@@ -93,7 +93,7 @@ struct RowWriter {
   }
 
   @inline(__always)
-  private mutating func copy(_ place: StringPlace) {
+  private mutating func copy(_ place: StringRange) {
     guard place.length > 0 else { return }
     let size = place.paddedLength
     // Zeros behind its last byte.

@@ -27,7 +27,7 @@ final class SkeletonNumbers {
   ) {
     counts.grow(for: count)
     for index in 0..<count {
-      let place = StringPlace(skeletons[index])
+      let place = StringRange(skeletons[index])
       let bytes = UnsafeRawBufferPointer(start: text + place.start, count: place.length)
       var found: UInt64 = 0
       for byte in bytes where byte == ColumnLayout.placeholder { found &+= 1 }

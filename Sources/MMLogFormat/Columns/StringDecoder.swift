@@ -22,7 +22,7 @@ struct StringDecoder: ~Copyable {
   var isAtEnd: Bool { next == textSize }
 
   /// Writes the places of a column of `count` strings to `places`, which has room for them: words
-  /// as of ``StringPlace``.
+  /// as of ``StringRange``.
   mutating func column(
     _ count: Int, to places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
   ) throws(FormatError) {
@@ -48,7 +48,7 @@ struct StringDecoder: ~Copyable {
     for index in 0..<count {
       let length = places[index]
       guard length <= UInt64(textSize - next) else { throw .invalid("length of a string") }
-      places[index] = StringPlace(next, Int(length)).word
+      places[index] = StringRange(next, Int(length)).word
       next += Int(length)
     }
   }
@@ -90,13 +90,13 @@ struct StringDecoder: ~Copyable {
     }
     let minimumUses = try input.varint()
     try numbers.read(count, entryCount, indexes.base, minimumUses: minimumUses, &input)
-    for index in 0..<count { places[index] = try fill(StringPlace(places[index]), index).word }
+    for index in 0..<count { places[index] = try fill(StringRange(places[index]), index).word }
   }
 
   /// Puts a skeleton together with the numbers of that string.
   private mutating func fill(
-    _ skeleton: StringPlace, _ string: Int
-  ) throws(FormatError) -> StringPlace {
+    _ skeleton: StringRange, _ string: Int
+  ) throws(FormatError) -> StringRange {
     let range = numbers.range(of: string)
     guard skeleton.length - range.count <= budget else { throw .invalid("length of a string") }
     bytes.reserve(skeleton.length + range.count * SkeletonNumbers.maximumDigits)
@@ -117,12 +117,12 @@ struct StringDecoder: ~Copyable {
     guard budget >= 0 else { throw .invalid("length of a string") }
     let start = bytes.count
     bytes.append(maximum: 0) { _ in length }
-    return StringPlace(start, length)
+    return StringRange(start, length)
   }
 }
 
 /// Where a string stands: offset and length, of 32 bits each, in one word.
-struct StringPlace {
+struct StringRange {
   let word: UInt64
 
   init(_ word: UInt64) { self.word = word }

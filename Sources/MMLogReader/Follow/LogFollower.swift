@@ -34,7 +34,7 @@ public final class LogFollower {
   /// is not there yet is waited for.
   public private(set) var unreadable: [LogError] = []
   private var filter: LogFilter
-  private var places: FollowedPlaces
+  private var places: FollowedPaths
   /// The last archive of each file: a store may go on behind it.
   private var tails: [ArchiveFile] = []
   private var sessions: [FollowedSession] = []
@@ -50,7 +50,7 @@ public final class LogFollower {
   ///   - filter: Which records are wanted.
   ///   - last: How many of those that are there already are given first; nil for all.
   public init(_ inputs: [LogInput], filter: LogFilter = LogFilter(), last: Int? = nil) {
-    places = FollowedPlaces(inputs)
+    places = FollowedPaths(inputs)
     self.filter = filter
     scan()
     unreadable = places.problems

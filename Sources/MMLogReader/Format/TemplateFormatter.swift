@@ -20,9 +20,9 @@ public struct TemplateFormatter: LogFormatter {
 
   /// Appends the record's line.
   public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
-    for piece in template.pieces {
+    for element in template.elements {
       let start = output.count
-      switch piece {
+      switch element {
       case .text(let bytes): output.append(bytes)
       case .name(let name, let alignment):
         append(name, of: record, to: &output)

@@ -30,50 +30,50 @@ public struct TextTemplate: Sendable {
     case span, span_event, parent_span, duration, duration_ns
   }
 
-  enum Piece {
+  enum Element {
     case text([UInt8])
     case name(Name, Alignment)
     case field(String, Alignment)
   }
 
   /// What is wrong with a template: a sentence without capital letter and full stop.
-  public struct Mistake: Error, Equatable, CustomStringConvertible {
+  public struct Invalid: Error, Equatable, CustomStringConvertible {
     /// The sentence.
     public let description: String
   }
 
-  let pieces: [Piece]
+  let elements: [Element]
 
   /// Reads a template.
   ///
   /// - Throws: what is wrong with it, and what would be right.
-  public init(_ text: String) throws(Mistake) {
+  public init(_ text: String) throws(Invalid) {
     var parser = TemplateParser(rest: text[...])
-    pieces = try parser.parse()
+    elements = try parser.parse()
   }
 }
 
 /// Reads a template once.
 private struct TemplateParser {
   var rest: Substring
-  private var pieces: [TextTemplate.Piece] = []
+  private var elements: [TextTemplate.Element] = []
   private var literal: [UInt8] = []
 
   init(rest: Substring) { self.rest = rest }
 
-  mutating func parse() throws(TextTemplate.Mistake) -> [TextTemplate.Piece] {
+  mutating func parse() throws(TextTemplate.Invalid) -> [TextTemplate.Element] {
     while let character = rest.popFirst() {
       switch character {
       case "{" where take("{"): literal.append(UInt8(ascii: "{"))
       case "{": try placeholder()
       case "}" where take("}"): literal.append(UInt8(ascii: "}"))
-      case "}": throw mistake("a '}' has no '{' before it; write '}}' for a brace")
+      case "}": throw invalid("a '}' has no '{' before it; write '}}' for a brace")
       case "\\": try escape()
       default: literal += Array(String(character).utf8)
       }
     }
     endLiteral()
-    return pieces
+    return elements
   }
 
   private mutating func take(_ character: Character) -> Bool {
@@ -82,54 +82,54 @@ private struct TemplateParser {
     return true
   }
 
-  private mutating func escape() throws(TextTemplate.Mistake) {
+  private mutating func escape() throws(TextTemplate.Invalid) {
     switch rest.popFirst() {
     case "n": literal.append(0x0A)
     case "t": literal.append(0x09)
     case "\\": literal.append(0x5C)
-    default: throw mistake("after a backslash stands n, t or another backslash")
+    default: throw invalid("after a backslash stands n, t or another backslash")
     }
   }
 
-  private mutating func placeholder() throws(TextTemplate.Mistake) {
+  private mutating func placeholder() throws(TextTemplate.Invalid) {
     guard let end = rest.firstIndex(of: "}") else {
-      throw mistake("a '{' has no '}' behind it; write '{{' for a brace")
+      throw invalid("a '{' has no '}' behind it; write '{{' for a brace")
     }
     let inside = rest[..<end]
     rest = rest[rest.index(after: end)...]
     endLiteral()
     let parts = inside.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     let alignment = try parts.count > 1 ? alignment(parts[1]) : Alignment(0)
-    pieces.append(try piece(parts.first ?? "", alignment))
+    elements.append(try element(parts.first ?? "", alignment))
   }
 
-  private func piece(
+  private func element(
     _ name: Substring, _ alignment: Alignment
-  ) throws(TextTemplate.Mistake) -> TextTemplate.Piece {
+  ) throws(TextTemplate.Invalid) -> TextTemplate.Element {
     if name.hasPrefix("fields."), name.utf8.count > 7 {
       return .field(String(name.dropFirst(7)), alignment)
     }
     guard let known = TextTemplate.Name(rawValue: String(name)) else {
       let names = TextTemplate.Name.allCases.map(\.rawValue).joined(separator: ", ")
-      throw mistake("there is no '{\(name)}'; there are \(names), fields.NAME")
+      throw invalid("there is no '{\(name)}'; there are \(names), fields.NAME")
     }
     return .name(known, alignment)
   }
 
-  private func alignment(_ text: Substring) throws(TextTemplate.Mistake) -> Alignment {
+  private func alignment(_ text: Substring) throws(TextTemplate.Invalid) -> Alignment {
     guard let columns = Int(text), (1...1000).contains(columns.magnitude) else {
-      throw mistake("'\(text)' is no width; write {name:8} or {name:-8}, up to 1000")
+      throw invalid("'\(text)' is no width; write {name:8} or {name:-8}, up to 1000")
     }
     // As a call site's word for it (FORMAT.md, 6).
     return Alignment(UInt64(columns < 0 ? 1 : 2) | UInt64(columns.magnitude) << 8)
   }
 
   private mutating func endLiteral() {
-    if !literal.isEmpty { pieces.append(.text(literal)) }
+    if !literal.isEmpty { elements.append(.text(literal)) }
     literal = []
   }
 
-  private func mistake(_ text: String) -> TextTemplate.Mistake {
-    TextTemplate.Mistake(description: "in the template, \(text)")
+  private func invalid(_ text: String) -> TextTemplate.Invalid {
+    TextTemplate.Invalid(description: "in the template, \(text)")
   }
 }

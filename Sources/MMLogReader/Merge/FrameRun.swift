@@ -38,7 +38,7 @@ final class FrameRun: Run {
       flightLevel: frame.header.isFlight ? .max : 0)
   }
 
-  deinit { memory.giveBack(held) }
+  deinit { memory.release(held) }
 
   /// What it takes in memory while it is decompressed, in bytes.
   var size: Int { max(frame.header.rawSize, frame.header.payloadSize) }
@@ -85,7 +85,7 @@ final class FrameRun: Run {
 
   private func letGo() {
     (part, reader) = (nil, nil)
-    memory.giveBack(held)
+    memory.release(held)
     held = 0
   }
 
@@ -197,7 +197,7 @@ final class FrameMemory {
   }
 
   func take(_ size: Int) { left -= size }
-  func giveBack(_ size: Int) { left += size }
+  func release(_ size: Int) { left += size }
 }
 
 /// A decompressed payload, which records point into.

@@ -58,7 +58,7 @@ package final class RowsReader {
   ) {
     var kept: [AnyObject] = [payload, sites, thread]
     guard let content = try? sites.content(bytes, keep: { kept.append($0) }) else { return }
-    let place = RecordPlace(
+    let place = UnownedRecord(
       time: start.wall, ticks: start.ticks, thread: .passUnretained(thread),
       label: sites.label(content.label), isFlight: false, content: content)
     body(LogRecord(owner: RecordOwner(session, clock, keeping: kept), place: place))

@@ -66,7 +66,7 @@ package enum RunStep {
 }
 
 /// Corruption that stands between frames or segments.
-final class NoteRun: Run {
+final class CorruptionRun: Run {
   private var isEmitted = false
 
   init(_ corruption: LogCorruption, ticks: UInt64, clock: TickClock) {

@@ -13,12 +13,12 @@ package struct RingView {
 
   /// Whether an archive has a record, or it is evicted.
   package func isDone(_ segment: RingImage.Segment, _ record: RecordView, _ offset: Int) -> Bool {
-    image.isDone(record, segment, offset: offset, coverage, trustsDrained: isOfThisBoot)
+    image.isDone(record, segment, offset: offset, coverage, trustsWatermarks: isOfThisBoot)
   }
 
   /// Nothing is lost where an archive has what stood there.
   package func isDone(_ segment: RingImage.Segment, _ range: Range<Int>) -> Bool {
-    image.isDone(range, segment.header, coverage, trustsDrained: isOfThisBoot)
+    image.isDone(range, segment.header, coverage, trustsWatermarks: isOfThisBoot)
   }
 }
 

@@ -8,7 +8,7 @@ final class SessionReader {
 
   let session: LogSession
   /// What comes next: records that were read ahead.
-  private var records: ArraySlice<RecordPlace> = []
+  private var records: ArraySlice<UnownedRecord> = []
   /// What keeps them.
   private var owner: RecordOwner
   private let noOwner: RecordOwner
@@ -236,7 +236,7 @@ final class SessionReader {
   /// Reads a run for as long as it comes before all others, up to the first item that is no record.
   private func read(_ run: Run) {
     let limit = min(runs?.limit ?? 0, horizon)
-    var places: [RecordPlace] = []
+    var places: [UnownedRecord] = []
     var size = 0
     var owner = run.owner
     while run.ticks <= limit, places.count < ahead, size < Self.maximumBytes, queue.isEmpty {
@@ -271,7 +271,7 @@ final class SessionReader {
   @inline(__always)
   private func take(
     _ view: RecordView, ticks: UInt64, offset: Int, of run: Run
-  ) -> RecordPlace? {
+  ) -> UnownedRecord? {
     let time = run.clock.wall(at: ticks)
     let thread = run.thread(of: view)
     let start = FragmentTable.Start(ticks: ticks, wall: time, isFlight: run.isFlight(view))
@@ -299,11 +299,11 @@ final class SessionReader {
   private func place(
     of body: UnsafeRawBufferPointer, _ thread: Unmanaged<LogThread>, _ start: FragmentTable.Start,
     keep: (CallSiteInfo) -> Void
-  ) throws(FormatError) -> RecordPlace? {
+  ) throws(FormatError) -> UnownedRecord? {
     let content = try sites.content(body, keep: keep)
     let label = sites.label(content.label)
     guard filter.passes(content, label, thread) else { return nil }
-    return RecordPlace(
+    return UnownedRecord(
       time: start.wall, ticks: start.ticks, thread: thread, label: label,
       isFlight: start.isFlight, content: content)
   }
@@ -340,7 +340,7 @@ final class SessionReader {
 
   /// What is queued later comes later: it is put before the rest, of which the last comes first.
   private func queueRecord(
-    _ place: RecordPlace, _ clock: TickClock, keeping kept: [AnyObject]
+    _ place: UnownedRecord, _ clock: TickClock, keeping kept: [AnyObject]
   ) {
     let owner = RecordOwner(session, clock, keeping: kept + [sites, threads])
     queue.insert(.record(LogRecord(owner: owner, place: place)), at: 0)

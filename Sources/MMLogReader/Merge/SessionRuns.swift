@@ -137,13 +137,13 @@ package struct SessionRuns {
     for frame in frames where frame.header.type == .records {
       (ticks, clock) = (frame.header.summary.firstTicks, frame.header.clock)
       while let note = corruption.last, note.offset <= frame.offset {
-        insert(NoteRun(note, ticks: ticks, clock: clock))
+        insert(CorruptionRun(note, ticks: ticks, clock: clock))
         corruption.removeLast()
       }
       if !skipped.contains(frame.offset) { add(archive, frame, share(frame)) }
       ticks = frame.header.summary.lastTicks
     }
-    for note in corruption.reversed() { insert(NoteRun(note, ticks: ticks, clock: clock)) }
+    for note in corruption.reversed() { insert(CorruptionRun(note, ticks: ticks, clock: clock)) }
   }
 
   private mutating func add(
@@ -172,7 +172,7 @@ package struct SessionRuns {
     emitted: EmittedSegments?
   ) -> [SegmentRun] {
     let image = ring.image
-    for note in corruption { insert(NoteRun(note, ticks: 0, clock: image.clock)) }
+    for note in corruption { insert(CorruptionRun(note, ticks: 0, clock: image.clock)) }
     let runs = segments.map { SegmentRun(ring, $0, threads, filter, emitted: emitted) }
     for run in runs { insert(run) }
     return runs

@@ -15,9 +15,9 @@ final class SessionFilter {
   private var labels: [UInt32: Bool] = [:]
   private var decisions = NumberTable<SiteDecision>()
   /// What decisions refer to.
-  private var needs: [ValueNeed] = []
+  private var needs: [RequiredText] = []
   private var threads: [ObjectIdentifier: Bool] = [:]
-  private var textNeeds = TextNeeds()
+  private var requiredTexts = RequiredTexts()
   private var search: ContentSearch
 
   init(_ filter: LogFilter, _ sites: SiteTable) {
@@ -70,7 +70,8 @@ final class SessionFilter {
   /// False for a frame of which no record passes, as the text of all its strings says.
   func mayPass(_ text: FrameText) -> Bool {
     updateTextNeeds()
-    guard let needs = textNeeds.texts, textNeeds.areOfMetadataToo || !text.mayHaveOtherMetadata
+    guard let needs = requiredTexts.texts,
+      requiredTexts.areOfMetadataToo || !text.mayHaveOtherMetadata
     else { return true }
     return needs.contains { need in
       need.withUnsafeBytes { ByteSearch.contains(text.bytes, $0) }
@@ -78,7 +79,7 @@ final class SessionFilter {
   }
 
   /// What has to be in a string of a frame for one of its records to pass.
-  private struct TextNeeds {
+  private struct RequiredTexts {
     /// When there were so many call sites.
     var siteCount = -1
     /// One of them has to be; nil if not all call sites' records need one.
@@ -88,8 +89,8 @@ final class SessionFilter {
   }
 
   private func updateTextNeeds() {
-    if textNeeds.siteCount == sites.count { return }
-    textNeeds = TextNeeds(siteCount: sites.count)
+    if requiredTexts.siteCount == sites.count { return }
+    requiredTexts = RequiredTexts(siteCount: sites.count)
     if filter.text.count != 1 || filter.isTextInverted { return }
     var texts = Set<[UInt8]>()
     for number in sites.numbers {
@@ -97,9 +98,9 @@ final class SessionFilter {
       if decision.isNever { continue }
       guard let need = decision.need?.takeUnretainedValue(), !need.text.isEmpty else { return }
       texts.insert(need.text)
-      if !need.isOfMetadataToo { textNeeds.areOfMetadataToo = false }
+      if !need.isOfMetadataToo { requiredTexts.areOfMetadataToo = false }
     }
-    textNeeds.texts = texts
+    requiredTexts.texts = texts
   }
 
   private func passes(label: UInt32) -> Bool {

@@ -10,14 +10,14 @@ struct SiteDecision {
   var hasText = false
 
   /// What has to be among a record's values.
-  var need: Unmanaged<ValueNeed>?
+  var need: Unmanaged<RequiredText>?
 
   static var unknown: SiteDecision { SiteDecision() }
 
   init() {}
 
   /// - Parameter keep: Takes what has to be kept for as long as the decision.
-  init(_ filter: LogFilter, _ site: CallSiteInfo, keep: (ValueNeed) -> Void) {
+  init(_ filter: LogFilter, _ site: CallSiteInfo, keep: (RequiredText) -> Void) {
     let isOfPlace =
       filter.callSites.isEmpty
       || filter.callSites.contains { $0.matches(file: site.file, line: site.line) }
@@ -36,7 +36,7 @@ struct SiteDecision {
       isNever = filter.isTextInverted
     } else if !filter.isTextInverted {
       needsMetadata = filter.text.allSatisfy { site.cannotShow($0) }
-      if filter.text.count == 1, let need = ValueNeed(filter.text[0], of: site) {
+      if filter.text.count == 1, let need = RequiredText(filter.text[0], of: site) {
         keep(need)
         self.need = .passUnretained(need)
       }
@@ -48,7 +48,7 @@ extension CallSiteInfo {
   /// `request.path` may be in an argument `request`.
   fileprivate func mayHaveArgument(named name: String) -> Bool {
     let first = name.split(separator: ".").first.map(String.init) ?? name
-    return pieces.contains {
+    return parts.contains {
       guard case .argument(let argument) = $0 else { return false }
       return argument.name == name || argument.name == first
     }
@@ -56,7 +56,7 @@ extension CallSiteInfo {
 
   fileprivate func hasInLiterals(_ pattern: TextPattern) -> Bool {
     pattern.isLiteral
-      && pieces.contains {
+      && parts.contains {
         guard case .literal(let text) = $0 else { return false }
         return text.withUnsafeBytes { pattern.matches($0) }
       }
@@ -66,8 +66,8 @@ extension CallSiteInfo {
   /// has nor the text of a number.
   fileprivate func cannotShow(_ pattern: TextPattern) -> Bool {
     var bytes = Set(Self.bytesOfNumbers)
-    for piece in pieces {
-      switch piece {
+    for part in parts {
+      switch part {
       case .literal(let text): bytes.formUnion(text)
       case .argument(let argument):
         guard Self.isNumber(argument.type) else { return false }

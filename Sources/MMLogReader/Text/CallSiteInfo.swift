@@ -2,7 +2,7 @@ import MMLogFormat
 
 /// A call site, prepared once for showing many records.
 package final class CallSiteInfo: Sendable {
-  package enum Piece: Sendable {
+  package enum Part: Sendable {
     case literal([UInt8])
     case argument(Argument)
   }
@@ -18,26 +18,26 @@ package final class CallSiteInfo: Sendable {
   package let file: String
   package let function: String
   package let line: Int
-  package let pieces: [Piece]
+  package let parts: [Part]
   let hasNames: Bool
-  /// The same pieces, ready to be put out.
+  /// The same parts, ready to be put out.
   let message: MessagePlan
 
   init(_ site: CallSite) {
     file = site.file
     function = site.function
     line = Int(site.line)
-    pieces = site.pieces.map(Piece.init)
-    hasNames = pieces.contains {
+    parts = site.parts.map(Part.init)
+    hasNames = parts.contains {
       if case .argument(let argument) = $0 { !argument.name.isEmpty } else { false }
     }
-    message = MessagePlan(pieces, site)
+    message = MessagePlan(parts, site)
   }
 }
 
-extension CallSiteInfo.Piece {
-  fileprivate init(_ piece: CallSite.Piece) {
-    switch piece {
+extension CallSiteInfo.Part {
+  fileprivate init(_ part: CallSite.Part) {
+    switch part {
     case .literal(let text): self = .literal(Array(text.utf8))
     case .argument(let argument):
       self = .argument(

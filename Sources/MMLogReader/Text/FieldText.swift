@@ -90,7 +90,7 @@ extension RecordContent {
     _ body: (FieldText, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
     var names = UniqueNames()
-    for case .argument(let argument) in site.pieces where !argument.name.isEmpty {
+    for case .argument(let argument) in site.parts where !argument.name.isEmpty {
       _ = names.unique(argument.name)
     }
     for _ in 0..<count {

@@ -25,13 +25,13 @@ struct MessagePlan: ~Copyable, Sendable {
   private let functionText: PreparedTexts.Place
   private let fileText: PreparedTexts.Place
 
-  init(_ pieces: [CallSiteInfo.Piece], _ site: CallSite) {
+  init(_ parts: [CallSiteInfo.Part], _ site: CallSite) {
     var texts = PreparedTexts()
     var names = UniqueNames()
     let none = texts.add("")
     var steps = [Step(literal: none, name: none)]
-    for (piece, source) in zip(pieces, site.pieces) {
-      switch (piece, source) {
+    for (part, source) in zip(parts, site.parts) {
+      switch (part, source) {
       case (.argument(let argument), _):
         // A literal follows, be it an empty one.
         let last = steps.count - 1
@@ -106,7 +106,7 @@ extension RecordContent {
   @discardableResult
   package func appendMessage(_ form: TextForm, to output: inout TextBuffer) -> Bool {
     let start = output.count
-    let isUTF8 = appendPieces(form, to: &output)
+    let isUTF8 = appendParts(form, to: &output)
     if form == .json, !isUTF8 { repairMessage(from: start, &output) }
     return isUTF8
   }
@@ -115,13 +115,13 @@ extension RecordContent {
   /// they make.
   private func repairMessage(from start: Int, _ output: inout TextBuffer) {
     var message = TextBuffer()
-    appendPieces(.raw, to: &message)
+    appendParts(.raw, to: &message)
     output.cut(to: start)
     message.withUnsafeBytes { _ = output.append($0, .json) }
   }
 
   @discardableResult
-  private func appendPieces(_ form: TextForm, to output: inout TextBuffer) -> Bool {
+  private func appendParts(_ form: TextForm, to output: inout TextBuffer) -> Bool {
     withPlan { plan in
       withValues { (values) in
         var reader = WordReader(values)

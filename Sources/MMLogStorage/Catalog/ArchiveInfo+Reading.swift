@@ -55,8 +55,8 @@ extension ArchiveInfo {
       guard let (start, header) = try indexHeader(of: file, endingAt: end) else {
         return (part > 0, nil)
       }
-      guard let tally = header.tally else { return (true, nil) }
-      let own = Contents(header.summary, tally)
+      guard let archiveCounts = header.archiveCounts else { return (true, nil) }
+      let own = Contents(header.summary, archiveCounts)
       sum = sum.map { own + $0 } ?? own
       if start == 0 { return (true, sum) }
       end = start

@@ -68,12 +68,12 @@ public struct ArchiveInfo: Equatable, Sendable {
       (ending, endTime) = (crash.ending, crash.endTime)
     }
 
-    init(_ summary: RecordSummary, _ tally: ArchiveTally) {
+    init(_ summary: RecordSummary, _ archiveCounts: ArchiveCounts) {
       let isOrdered = summary.count > 0 && summary.firstWall <= summary.lastWall
       times = isOrdered ? summary.firstWall...summary.lastWall : nil
-      counts = tally.counts
-      ending = tally.ending
-      endTime = tally.ending.map { _ in tally.endTime }
+      counts = archiveCounts.counts
+      ending = archiveCounts.ending
+      endTime = archiveCounts.ending.map { _ in archiveCounts.endTime }
     }
   }
 

@@ -48,14 +48,14 @@ extension ArchiveState {
   // MARK: - Texts
 
   private static let prefix = "user.mmlog."
-  private static let keys = ["uploaded", "held", "claim"]
+  private static let keys = ["uploaded", "pinned", "lease"]
   /// No value is longer, in bytes.
   private static let longestValue = 1024
 
   private init(_ fields: [String: String]) {
     uploaded = fields["uploaded"].flatMap { Int64($0) }
-    pinned = fields["held"].map { Self.line($0) }
-    if let parts = fields["claim"]?.split(separator: " ", maxSplits: 1), parts.count == 2,
+    pinned = fields["pinned"].map { Self.line($0) }
+    if let parts = fields["lease"]?.split(separator: " ", maxSplits: 1), parts.count == 2,
       let expiry = Int64(parts[0])
     {
       lease = UploadLease(owner: Self.line(String(parts[1])), expiry: expiry)
@@ -65,8 +65,8 @@ extension ArchiveState {
   private var fields: [String: String] {
     var fields: [String: String] = [:]
     fields["uploaded"] = uploaded.map { "\($0)" }
-    fields["held"] = pinned
-    fields["claim"] = lease.map { "\($0.expiry) \($0.owner)" }
+    fields["pinned"] = pinned
+    fields["lease"] = lease.map { "\($0.expiry) \($0.owner)" }
     return fields
   }
 

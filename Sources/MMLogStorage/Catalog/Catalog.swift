@@ -38,11 +38,11 @@ package final class Catalog: @unchecked Sendable {
   package let store: String?
   /// Held while files are inspected, which may take long. Those who wait for the directory's lock
   /// do not have it.
-  private let lock = SystemMutex()
+  private let lock = ForkSafeMutex()
   private var entries: [String: Entry] = [:]
   private var currentTotals = Totals()
   /// As of the last operation's end, for those who must not wait.
-  private let knownTotals = Guarded(Totals())
+  private let knownTotals = LockedValue(Totals())
   /// Whether the last scan found sidecars without an archive, or unfinished.
   private var hasStraySidecars = false
 
@@ -205,7 +205,7 @@ package final class Catalog: @unchecked Sendable {
   // MARK: - Changing
 
   /// How long to wait for another process that works on the directory, in nanoseconds.
-  private static let patience: Int64 = 10_000_000_000
+  private static let timeout: Int64 = 10_000_000_000
 
   /// Changes what is noted about an archive, as it is at this moment.
   ///
@@ -259,7 +259,7 @@ package final class Catalog: @unchecked Sendable {
     _ body: (borrowing Directory) throws(LogError) -> Answer
   ) throws(LogError) -> Answer {
     let directory = try openDirectory()
-    return try DirectoryLock.withLock(on: directory, within: Self.patience) {
+    return try DirectoryLock.withLock(on: directory, within: Self.timeout) {
       () throws(LogError) in
       try withEntries { () throws(LogError) in try body(directory) }
     }

@@ -12,7 +12,7 @@ package struct Resumption: Sendable {
   }
 
   /// How long to wait for others who work on the directory, in nanoseconds.
-  private static let patience: Int64 = 1_000_000_000
+  private static let timeout: Int64 = 1_000_000_000
 
   /// Begins an archive behind the last one, if that is closed, and limits, those who handle it and
   /// the store's user allow it.
@@ -29,7 +29,7 @@ package struct Resumption: Sendable {
   ) throws(SystemError) -> ArchiveWriter? {
     var (writer, failure) = (ArchiveWriter?.none, SystemError?.none)
     do throws(LogError) {
-      try DirectoryLock.withLock(on: directory, within: Self.patience) { () throws(LogError) in
+      try DirectoryLock.withLock(on: directory, within: Self.timeout) { () throws(LogError) in
         do throws(SystemError) {
           guard let last = try last(of: fileHeader.identity.storeName, directory),
             let file = try take(last, directory, settings.rotation)

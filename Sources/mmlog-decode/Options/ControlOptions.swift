@@ -66,7 +66,7 @@ enum ControlOptions {
   static func check(_ option: Option, _ arguments: Arguments) throws(UsageError) {
     let others =
       InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all
-      + TruthOptions.all + PruneOptions.all
+      + FileJobOptions.all + PruneOptions.all
     for other in others where arguments.isSet(other) {
       throw UsageError(
         "--\(option.long) prints no records, so that --\(other.long) has no meaning; leave it away")

@@ -16,7 +16,7 @@ enum OutputOptions {
   /// - Parameter places: What is read, and not to be overwritten.
   static func sink(
     _ arguments: Arguments, _ zone: LogTimeZone, _ output: StandardOutput,
-    besides places: ReadPlaces
+    besides places: InputPaths
   ) throws -> any ItemSink {
     try checkContradictions(arguments)
     let format = try OutputFormat(arguments, zone)
@@ -32,7 +32,7 @@ enum OutputOptions {
 
   private static func sink(
     _ arguments: Arguments, _ format: OutputFormat, _ zone: LogTimeZone, _ output: StandardOutput,
-    _ places: ReadPlaces
+    _ places: InputPaths
   ) throws -> any ItemSink {
     if let path = arguments.value(of: .report) {
       return SummaryOutput(
@@ -138,8 +138,8 @@ struct OutputFormat {
     isFormulaSafe = arguments.isSet(.csvSafe)
     isOnTerminal = !arguments.isSet(.output) && Terminal.has(STDOUT_FILENO)
     colors = Self.colors(arguments.required(.color), isOnTerminal)
-    do throws(TextTemplate.Mistake) {
-      template = try arguments.value(of: .template).map { text throws(TextTemplate.Mistake) in
+    do throws(TextTemplate.Invalid) {
+      template = try arguments.value(of: .template).map { text throws(TextTemplate.Invalid) in
         try TextTemplate(text)
       }
     } catch {

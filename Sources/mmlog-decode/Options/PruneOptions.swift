@@ -47,7 +47,8 @@ enum PruneOptions {
       return false
     }
     let others =
-      InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all + TruthOptions.all
+      InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all
+      + FileJobOptions.all
     if let other = others.first(where: { arguments.isSet($0) }) {
       throw UsageError("--\(other.long) has no meaning with --prune; leave it away")
     }

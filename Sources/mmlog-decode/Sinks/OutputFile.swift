@@ -13,7 +13,7 @@ final class OutputFile: OutputTarget {
   /// - Parameter places: What is read, and not to be overwritten.
   /// - Throws: ``UsageError`` for a name that cannot be a file's, ``SystemError`` if it cannot be
   ///   made.
-  init(_ path: String, besides places: ReadPlaces) throws {
+  init(_ path: String, besides places: InputPaths) throws {
     let slash = path.lastIndex(of: "/")
     let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
     let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."

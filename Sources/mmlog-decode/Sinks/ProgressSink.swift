@@ -14,12 +14,12 @@ final class ProgressSink: ItemSink {
   private var isShowing = false
 
   /// Nothing is shown for what ends before, in nanoseconds; and then it is shown anew each quarter.
-  private static let patience: UInt64 = 1_000_000_000
+  private static let timeout: UInt64 = 1_000_000_000
 
   init(_ inner: any ItemSink, zone: LogTimeZone) {
     self.inner = inner
     time = RecordTime(zone: zone)
-    shown = Clock.monotonic() + Self.patience
+    shown = Clock.monotonic() + Self.timeout
   }
 
   var hasReader: Bool { inner.hasReader }
@@ -40,7 +40,7 @@ final class ProgressSink: ItemSink {
   func note(progress: () -> Double) {
     let now = Clock.monotonic()
     guard now >= shown else { return }
-    shown = now + Self.patience / 4
+    shown = now + Self.timeout / 4
     isShowing = true
     let percent = Int(progress() * 100)
     let place = reached.map { ", at \(time.text(of: $0))" } ?? ""

@@ -14,7 +14,7 @@ final class SplitOutput: ItemSink {
   private static let capacity = 8 << 20
 
   private let directory: Directory
-  private let places: ReadPlaces
+  private let places: InputPaths
   private var key: SplitKey
   private let suffix: String
   private let makeFormatter: () -> any LogFormatter
@@ -36,7 +36,7 @@ final class SplitOutput: ItemSink {
   /// - Parameter places: What is read, and not to be overwritten.
   /// - Throws: if the directory can neither be made nor opened.
   init(
-    _ path: String, by key: SplitKey, suffix: String, besides places: ReadPlaces,
+    _ path: String, by key: SplitKey, suffix: String, besides places: InputPaths,
     _ formatter: @escaping () -> any LogFormatter
   ) throws {
     self.places = places

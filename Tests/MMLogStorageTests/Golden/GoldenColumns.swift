@@ -11,10 +11,10 @@ enum GoldenColumns {
   ]
 
   private static func site(_ number: UInt32, _ types: [ValueType]) -> CallSite {
-    let pieces = types.map { [CallSite.Piece.argument(type: $0, width: 64)] }
+    let parts = types.map { [CallSite.Part.argument(type: $0, width: 64)] }
     return CallSite(
       file: "Golden/Columns.swift", function: "columns", line: number, column: 1,
-      pieces: Array(pieces.joined(separator: [.literal("|")])))
+      parts: Array(parts.joined(separator: [.literal("|")])))
   }
 
   private static let threads = [
@@ -151,7 +151,7 @@ enum GoldenColumns {
   private static func rest(_ seed: UInt32) -> ColumnFrame.Group {
     let site = CallSite(
       file: "Golden/Inline.swift", function: "inline", line: 9, column: 1,
-      pieces: [.literal("inline "), .argument(type: .int, width: 64, name: "n")])
+      parts: [.literal("inline "), .argument(type: .int, width: 64, name: "n")])
     let entry = DictionaryEntry.callSite(id: 0, site).encoded(seed: seed)
     let words = [1, 2, 1].map { [$0] + entry + [UInt64(entry.count)] }
     return ColumnFrame.Group(

@@ -191,7 +191,7 @@ extension GoldenSegment {
       bytes.store(generation, SegmentLayout.generation)
       bytes.store(
         isSealed ? SegmentLayout.stateSealed : SegmentLayout.stateOpen, SegmentLayout.state)
-      bytes.store(UInt32(SegmentLayout.size), SegmentLayout.drained)
+      bytes.store(UInt32(SegmentLayout.size), SegmentLayout.archived)
       bytes.store(thread.ordinal, SegmentLayout.threadOrdinal)
       bytes.store(thread.id, SegmentLayout.threadID)
       bytes.store(text: thread.name, SegmentLayout.threadName, SegmentLayout.threadNameSize)

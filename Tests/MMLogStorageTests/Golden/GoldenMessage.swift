@@ -1,32 +1,32 @@
 import MMLogFormat
 import MMLogTestFiles
 
-/// The pieces of a log statement together with the words of one record's values.
+/// The parts of a log statement together with the words of one record's values.
 struct GoldenMessage {
-  var pieces: [CallSite.Piece] = []
+  var messageParts: [CallSite.Part] = []
   var words: [UInt64] = []
 
   init(_ parts: Part...) { self.init(parts) }
 
   init(_ parts: [Part]) {
     for part in parts {
-      pieces.append(part.piece)
+      messageParts.append(part.messagePart)
       words += part.words
     }
   }
 
   /// A literal, or an argument with its value.
   struct Part: ExpressibleByStringLiteral {
-    let piece: CallSite.Piece
+    let messagePart: CallSite.Part
     let words: [UInt64]
 
-    init(stringLiteral text: String) { (piece, words) = (.literal(text), []) }
+    init(stringLiteral text: String) { (messagePart, words) = (.literal(text), []) }
 
     init(
       _ value: Value, width: UInt8 = 0, format: UInt64 = 0, align: UInt64 = 0, name: String = "",
       privacy: PrivacyCode = .public
     ) {
-      piece = .argument(
+      messagePart = .argument(
         .init(
           type: value.type, privacy: privacy.rawValue, width: width, format: format,
           alignment: align, name: name))
@@ -35,7 +35,7 @@ struct GoldenMessage {
 
     /// An optional argument: nil, or a value of the type.
     init(optional value: Value?, _ type: ValueType, name: String = "") {
-      piece = .argument(type: type, optional: true, name: name)
+      messagePart = .argument(type: type, optional: true, name: name)
       words = value.map { [1] + ValueWords.argument($0) } ?? [0]
     }
   }

@@ -39,7 +39,7 @@ enum GoldenRecords {
   private static func site(_ number: UInt32, _ message: GoldenMessage) -> CallSite {
     CallSite(
       file: "Golden/Büro.swift", function: "log(_:\(number))", line: 100 + number, column: number,
-      pieces: message.pieces)
+      parts: message.messageParts)
   }
 
   /// Ticks in the order of their numbers, not multiples of the clock's steps.
@@ -69,7 +69,7 @@ enum GoldenRecords {
   private static func inlineSite(_ seed: UInt32) -> [UInt64] {
     let site = CallSite(
       file: "Golden/Inline.swift", function: "inline", line: 9, column: 1,
-      pieces: [.literal("inline "), .argument(type: .int, width: 64, name: "n")])
+      parts: [.literal("inline "), .argument(type: .int, width: 64, name: "n")])
     let entry = DictionaryEntry.callSite(id: 0, site).encoded(seed: seed)
     return entry + [UInt64(entry.count)]
   }

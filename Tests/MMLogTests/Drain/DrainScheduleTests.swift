@@ -8,7 +8,7 @@ import Testing
   private let start: UInt64 = 1_000_000_000_000
   private let millisecond: UInt64 = 1_000_000
   private let interval: Int64 = 200_000_000
-  private let counts = Counts(requests: 3, calls: 2)
+  private let counts = Counts(requests: 3, urgentRequests: 2)
 
   /// A schedule whose last pass began with `counts` and ended at `start`.
   private func schedule(failures: Int = 0, interval: Int64? = nil) -> DrainSchedule {
@@ -25,8 +25,8 @@ import Testing
   }
 
   @Test(arguments: [(4, 2), (3, 3)] as [(UInt32, UInt32)])
-  func aPassIsDueWhenSomebodyAsksForOne(requests: UInt32, calls: UInt32) {
-    let new = Counts(requests: requests, calls: calls)
+  func aPassIsDueWhenSomebodyAsksForOne(requests: UInt32, urgentRequests: UInt32) {
+    let new = Counts(requests: requests, urgentRequests: urgentRequests)
     #expect(schedule().isPassDue(at: start, new, or: false))
   }
 
@@ -42,11 +42,11 @@ import Testing
 
   @Test func afterAFailureOnlyCallsAndTimeMakeAPassDue() {
     let schedule = schedule(failures: 1)
-    let more = Counts(requests: 9, calls: counts.calls)
+    let more = Counts(requests: 9, urgentRequests: counts.urgentRequests)
     #expect(schedule.isRetrying)
     #expect(!schedule.isPassDue(at: start + 49 * millisecond, more, or: true))
     #expect(schedule.isPassDue(at: start + 50 * millisecond, more, or: false))
-    #expect(schedule.isPassDue(at: start, Counts(requests: 3, calls: 3), or: false))
+    #expect(schedule.isPassDue(at: start, Counts(requests: 3, urgentRequests: 3), or: false))
   }
 
   @Test(arguments: [(1, 50), (2, 100), (3, 200), (4, 400), (5, 800), (6, 1000), (60, 1000)])
@@ -76,7 +76,7 @@ import Testing
 
   @Test func afterAFailureItSleepsUntilACall() {
     let sleep = schedule(failures: 1).sleep(at: start)
-    #expect(sleep == .untilCalled(since: 2, 50_000_000))
+    #expect(sleep == .untilUrgentlyRequested(since: 2, 50_000_000))
   }
 
   @Test func itNeverSleepsLongerThanASecondOrLessThanNothing() {

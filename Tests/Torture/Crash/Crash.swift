@@ -51,8 +51,8 @@ enum Crash {
   ) throws -> Program.Status {
     let folder = try arguments.workFolder(for: "crash rounds", seed, output)
     let start = Clock.monotonic()
-    var tally = Tally()
-    var batches = try Batches(arguments, folder: folder, output, patience: 3600)
+    var counts = CrashCounts()
+    var batches = try Batches(arguments, folder: folder, output, timeout: 3600)
     let seeds = stride(from: 0, to: rounds, by: batchSize).map { seed &+ UInt64($0) }
     try batches.run(seeds) { batch in
       let count = min(batchSize, rounds - Int(batch.seed &- seed))
@@ -60,22 +60,22 @@ enum Crash {
         "crash", "run", "--seed", "\(batch.seed)", "--rounds", "\(count)", "--folder", batch.folder,
       ]
     } done: { batch in
-      tally.add(Tally(report: batch.report))
+      counts.add(CrashCounts(report: batch.report))
     }
     let seconds = Double(Clock.monotonic() - start) / 1e9
-    try output.append(tally.summary(seconds: seconds))
+    try output.append(counts.summary(seconds: seconds))
     // It stays if something is kept in it.
     rmdir(folder)
-    if !tally.missed.isEmpty {
-      let names = tally.missed.map { "\($0)" }.joined(separator: ", ")
+    if !counts.missed.isEmpty {
+      let names = counts.missed.map { "\($0)" }.joined(separator: ", ")
       try output.append("nobody died at \(names)\n")
     }
-    if !tally.idle.isEmpty {
-      let names = tally.idle.map { "\($0)" }.joined(separator: ", ")
+    if !counts.idle.isEmpty {
+      let names = counts.idle.map { "\($0)" }.joined(separator: ", ")
       try output.append("never happened: \(names)\n")
     }
     let isComplete =
-      rounds < roundsForAllPoints || tally.missed.isEmpty && tally.idle.isEmpty
+      rounds < roundsForAllPoints || counts.missed.isEmpty && counts.idle.isEmpty
     return batches.failures == 0 && isComplete ? .success : .failure
   }
 
@@ -85,7 +85,7 @@ enum Crash {
     guard let folder = arguments.value(of: .folder) else {
       throw UsageError("--folder has to be given")
     }
-    var tally = Tally()
+    var counts = CrashCounts()
     for seed in (0..<rounds).map({ seed &+ UInt64($0) }) {
       let path = "\(folder)/round-\(seed)"
       try Folder.make(path)
@@ -93,7 +93,7 @@ enum Crash {
       try Folder.write(Array("\(seed)\n".utf8), to: "\(folder)/under-way")
       var round = try CrashRound(seed: seed, in: path)
       let outcome = try round.run()
-      tally.add(outcome)
+      counts.add(outcome)
       if outcome.problems.isEmpty {
         Folder.remove(path)
       } else {
@@ -101,8 +101,8 @@ enum Crash {
         try output.flush()
       }
     }
-    try output.append("\(tally.text)\n")
-    return tally.failed == 0 ? .success : .failure
+    try output.append("\(counts.text)\n")
+    return counts.failed == 0 ? .success : .failure
   }
 
   private static func report(

@@ -163,9 +163,9 @@ struct FaultCampaign {
     let process = try start(
       ["faults", "fault", "--only", job.text, "--folder", place], output: "\(place).report")
     // Where a lock is never free, several wait for ten seconds, one after the other.
-    let patience: UInt64 = 120_000_000_000
+    let timeout: UInt64 = 120_000_000_000
     return Run(
-      job: job, folder: place, process: process, deadline: Clock.monotonic() + patience)
+      job: job, folder: place, process: process, deadline: Clock.monotonic() + timeout)
   }
 
   private func start(_ arguments: [String], output: String) throws -> ChildProcess {

@@ -13,9 +13,9 @@ final class Service: Sendable {
   private let events = EventCounts()
   private let isOver = Atomic<Bool>(false)
   /// Taken by a thread while it logs a record.
-  private let turns = [SystemMutex(), SystemMutex()]
-  private let logged = Guarded([0, 0])
-  private let threads = Guarded<[Thread]>([])
+  private let turns = [ForkSafeMutex(), ForkSafeMutex()]
+  private let logged = LockedValue([0, 0])
+  private let threads = LockedValue<[Thread]>([])
 
   static let lanes = (0..<2).map { Lane($0, sizes: 20...400, seed: 11) }
 

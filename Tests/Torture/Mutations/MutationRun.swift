@@ -11,7 +11,7 @@ struct MutationRun {
   private let folder: String
   private let output: StandardOutput
   private var copy: CopyFolder
-  private(set) var tally = MutationTally()
+  private(set) var counts = MutationCounts()
 
   init(seed: UInt64, in folder: String, _ output: StandardOutput) throws {
     (self.seed, self.folder, self.output) = (seed, folder, output)
@@ -28,7 +28,7 @@ struct MutationRun {
   mutating func run(_ numbers: Range<Int>, sampling every: Int, maximum: Int) throws {
     for number in numbers {
       try run(number, isSample: number % every == 0)
-      if tally.findings >= maximum { return }
+      if counts.findings >= maximum { return }
     }
   }
 
@@ -54,7 +54,7 @@ struct MutationRun {
     if isSample, problems.isEmpty {
       problems = MutationSample(files, found, copy.path, in: "\(folder)/sample").problems()
     }
-    tally.add(kinds, verdict.outcome, isFinding: !problems.isEmpty, isSample: isSample)
+    counts.add(kinds, verdict.outcome, isFinding: !problems.isEmpty, isSample: isSample)
     if !problems.isEmpty { try report(number, story, problems) }
   }
 

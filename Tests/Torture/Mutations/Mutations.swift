@@ -63,8 +63,8 @@ enum Mutations {
     let seconds = try arguments.integer(of: .atMost, in: 1...1_000_000)
     let folder = try arguments.workFolder(for: "mutated directories", seed, output)
     let start = Clock.monotonic()
-    var batches = try Batches(arguments, folder: folder, output, patience: 3600)
-    var tally = MutationTally()
+    var batches = try Batches(arguments, folder: folder, output, timeout: 3600)
+    var counts = MutationCounts()
     let count = (copies + batchSize - 1) / batchSize
     let isOver = { Clock.monotonic() - start > UInt64(seconds ?? .max >> 30) * 1_000_000_000 }
     try batches.run((0..<count).map { seed &+ UInt64($0) }, while: { !isOver() }) { batch in
@@ -74,12 +74,12 @@ enum Mutations {
         batch.folder,
       ]
     } done: { batch in
-      tally.add(MutationTally(report: batch.report))
+      counts.add(MutationCounts(report: batch.report))
     }
-    try output.append(tally.summary(seconds: Double(Clock.monotonic() - start) / 1e9))
+    try output.append(counts.summary(seconds: Double(Clock.monotonic() - start) / 1e9))
     // It stays if something is kept in it.
     rmdir(folder)
-    let idle = tally.copies >= copiesForAll ? tally.idle : []
+    let idle = counts.copies >= copiesForAll ? counts.idle : []
     if !idle.isEmpty {
       let names = idle.map { "\($0)" }.joined(separator: ", ")
       try output.append("made no difference: \(names)\n")
@@ -102,8 +102,8 @@ enum Mutations {
     var run = try MutationRun(seed: seed, in: folder, output)
     let maximum = try arguments.integer(of: .findings, in: 1...1_000_000) ?? 1
     try run.run(first..<copies, sampling: sampling, maximum: maximum)
-    try output.append("\(run.tally.text)\n")
-    return run.tally.findings == 0 ? .success : .failure
+    try output.append("\(run.counts.text)\n")
+    return run.counts.findings == 0 ? .success : .failure
   }
 
   private static func limit(_ resource: __rlimit_resource, _ value: Int) {

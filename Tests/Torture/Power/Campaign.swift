@@ -13,7 +13,7 @@ struct Campaign {
   init(_ arguments: Arguments, seed: UInt64, folder: String, _ output: StandardOutput) throws {
     images = try arguments.integer(of: .images, in: 0...Int.max) ?? 0
     (self.seed, self.output) = (seed, output)
-    batches = try Batches(arguments, folder: folder, output, patience: 300)
+    batches = try Batches(arguments, folder: folder, output, timeout: 300)
   }
 
   private static var canRecord: Bool {

@@ -7,7 +7,7 @@ import MMLogSystem
 /// Proof of `@unchecked Sendable`: all that changes is touched under `lock`.
 final class Recorder: @unchecked Sendable {
   let folder: String
-  private let lock = SystemMutex()
+  private let lock = ForkSafeMutex()
   var history = History()
   /// The files by the paths that they were opened by, which is what calls are said to be about.
   var opened: [String: Int] = [:]

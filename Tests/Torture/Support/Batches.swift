@@ -20,13 +20,13 @@ struct Batches {
   let folder: String
   let output: StandardOutput
   /// How long a process may take, in seconds.
-  let patience: UInt64
+  let timeout: UInt64
   /// How many have failed. After ten, no more are begun.
   private(set) var failures = 0
 
-  init(_ arguments: Arguments, folder: String, _ output: StandardOutput, patience: UInt64) throws {
+  init(_ arguments: Arguments, folder: String, _ output: StandardOutput, timeout: UInt64) throws {
     jobs = try arguments.integer(of: .jobs, in: 1...256) ?? 1
-    (self.folder, self.output, self.patience) = (folder, output, patience)
+    (self.folder, self.output, self.timeout) = (folder, output, timeout)
   }
 
   /// Runs them all.
@@ -50,7 +50,7 @@ struct Batches {
         try Folder.make(batch.folder)
         let process = try ChildProcess(
           ChildProcess.ownPath, arguments(batch), output: "\(batch.folder)/report")
-        running.append((batch, process, Clock.monotonic() + patience * 1_000_000_000))
+        running.append((batch, process, Clock.monotonic() + timeout * 1_000_000_000))
       }
       Sleep.nanoseconds(2_000_000)
       for index in running.indices.reversed()

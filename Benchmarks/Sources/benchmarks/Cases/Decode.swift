@@ -12,7 +12,7 @@ struct Decode {
     let records = settings.sustainedRecords
     let job = Sustained.Job(
       workload: Workload.order.rawValue, records: records, threads: 1, isRandom: true)
-    _ = try Sustained.start(Contestant(MMLogContender.self), job, in: directory)
+    _ = try Sustained.start(AnyContender(MMLogContender.self), job, in: directory)
     try shell("'\(decoder)' '\(directory)' > '\(text)' && gzip -k '\(text)'")
 
     let commands = [

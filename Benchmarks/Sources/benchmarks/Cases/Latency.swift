@@ -29,8 +29,8 @@ struct Latency {
   init(_ settings: Settings) { self.settings = settings }
 
   mutating func run(_ results: inout Results) throws {
-    let opened = try Contestant.all.map { contestant in
-      (contestant, try contestant.open(Files.folder("\(settings.directory)/\(contestant.name)")))
+    let opened = try AnyContender.all.map { contender in
+      (contender, try contender.open(Files.folder("\(settings.directory)/\(contender.name)")))
     }
     // Loggers' threads are there by now, and are not pinned.
     harness_pin(0)
@@ -38,15 +38,15 @@ struct Latency {
       let takers = opened.filter { $0.0.workloads.contains(workload) }
       for round in 0...settings.rounds {
         // Each has each neighbor before it as often.
-        for (contestant, logger) in round % 2 == 0 ? takers : takers.reversed() {
-          try measure(contestant, logger, workload, keep: round > 0)
+        for (contender, logger) in round % 2 == 0 ? takers : takers.reversed() {
+          try measure(contender, logger, workload, keep: round > 0)
         }
       }
     }
     harness_unpin()
-    for (contestant, logger) in opened {
+    for (contender, logger) in opened {
       try logger.finish()
-      Files.remove("\(settings.directory)/\(contestant.name)")
+      Files.remove("\(settings.directory)/\(contender.name)")
     }
     show(&results)
   }
@@ -54,18 +54,18 @@ struct Latency {
   /// A round of one contender. The first is not kept: it meets every call site and page for the
   /// first time.
   private mutating func measure(
-    _ contestant: Contestant, _ logger: Opened, _ workload: Workload, keep: Bool
+    _ contender: AnyContender, _ logger: Opened, _ workload: Workload, keep: Bool
   ) throws {
     guard let loops = logger.loops[workload] else { return }
     var histogram = Histogram()
     loops.paced(keep ? settings.pacedCalls : 1_000, &histogram)
     try logger.drain()
-    let backToBack = loops.backToBack(contestant.calls)
+    let backToBack = loops.backToBack(contender.calls)
     try logger.drain()
     let allocations = loops.allocations(1_000)
     try logger.drain()
     guard keep else { return }
-    let key = Key(name: contestant.name, workload: workload)
+    let key = Key(name: contender.name, workload: workload)
     samples[key, default: Samples()].add(histogram)
     samples[key]?.backToBack.add(backToBack)
     samples[key]?.allocations = allocations
@@ -98,10 +98,10 @@ struct Latency {
       ],
       note: "Median of rounds (minimum–maximum); max of all rounds.")
     guard let null = samples[Key(name: NullCall.name, workload: .order)] else { return table }
-    for contestant in Contestant.all {
-      guard let own = samples[Key(name: contestant.name, workload: .order)] else { continue }
+    for contender in AnyContender.all {
+      guard let own = samples[Key(name: contender.name, workload: .order)] else { continue }
       table.add(
-        contestant.name,
+        contender.name,
         [
           .figure(own.mean, digits: 1), .median(own.mean.minus(null.mean), digits: 1),
           .figure(own.median, digits: 1), .figure(own.p99, digits: 1), .figure(own.p999, digits: 1),
@@ -117,13 +117,13 @@ struct Latency {
       columns: Workload.allCases.map(\.title) + ["order / floor"],
       note: "Loggers have room for all of a round's calls.")
     let floor = samples[Key(name: Floor.name, workload: .order)]?.backToBack ?? Figure()
-    for contestant in Contestant.all {
+    for contender in AnyContender.all {
       let cells = Workload.allCases.map { workload -> Cell in
-        let own = samples[Key(name: contestant.name, workload: workload)]
+        let own = samples[Key(name: contender.name, workload: workload)]
         return own.map { .figure($0.backToBack, digits: 1) } ?? .none
       }
-      let order = samples[Key(name: contestant.name, workload: .order)]?.backToBack ?? Figure()
-      table.add(contestant.name, cells + [.median(order.ratio(to: floor), digits: 2)])
+      let order = samples[Key(name: contender.name, workload: .order)]?.backToBack ?? Figure()
+      table.add(contender.name, cells + [.median(order.ratio(to: floor), digits: 2)])
     }
     return table
   }
@@ -132,11 +132,11 @@ struct Latency {
     _ id: String, _ title: String, _ note: String, cell: (Samples) -> Cell
   ) -> Table {
     var table = Table(id, title, columns: Workload.allCases.map(\.title), note: note)
-    for contestant in Contestant.all {
+    for contender in AnyContender.all {
       table.add(
-        contestant.name,
+        contender.name,
         Workload.allCases.map {
-          samples[Key(name: contestant.name, workload: $0)].map(cell) ?? .none
+          samples[Key(name: contender.name, workload: $0)].map(cell) ?? .none
         })
     }
     return table

@@ -12,16 +12,16 @@ struct Losses {
       note:
         "Order messages from one thread, killed after 100 to 500 ms. Acknowledged: its call has returned."
     )
-    for contestant in Contestant.loggers {
+    for contender in AnyContender.loggers {
       var (acknowledged, lost, maximum) = (0, 0, 0)
       for kill in 0..<settings.kills {
-        let (had, left) = try killed(contestant, after: 100_000 + UInt32(kill * 137_000 % 400_000))
+        let (had, left) = try killed(contender, after: 100_000 + UInt32(kill * 137_000 % 400_000))
         acknowledged += had
         lost += max(0, had - left)
         maximum = max(maximum, had - left)
       }
       table.add(
-        contestant.name,
+        contender.name,
         [
           .number(Double(settings.kills), digits: 0), .number(Double(acknowledged), digits: 0),
           .number(Double(lost), digits: 0), .number(Double(maximum), digits: 0),
@@ -33,7 +33,7 @@ struct Losses {
 
   /// How many records were acknowledged, and how many can be read.
   private func killed(
-    _ contestant: Contestant, after microseconds: UInt32
+    _ contender: AnyContender, after microseconds: UInt32
   ) throws -> (had: Int, left: Int) {
     let directory = try Files.folder("\(settings.directory)/killed")
     let page = "\(settings.directory)/killed-count"
@@ -42,13 +42,13 @@ struct Losses {
       Files.remove(page)
     }
     let count = try SharedCount(page)
-    let child = try Child(nil, ["child", "flood", contestant.name, directory, page])
+    let child = try Child(nil, ["child", "flood", contender.name, directory, page])
     while count.value == 0 {
-      if child.hasEnded { throw BenchmarkError("\(contestant.name) did not begin") }
+      if child.hasEnded { throw BenchmarkError("\(contender.name) did not begin") }
       usleep(1_000)
     }
     usleep(microseconds)
     child.kill()
-    return (count.value, try contestant.records(directory))
+    return (count.value, try contender.records(directory))
   }
 }

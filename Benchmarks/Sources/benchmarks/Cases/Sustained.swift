@@ -59,7 +59,7 @@ struct Sustained {
   private func show(
     _ workload: Workload, threads: Int, isRandom: Bool = false, _ results: inout Results
   ) throws {
-    let loggers = Contestant.loggers.filter { $0.workloads.contains(workload) }
+    let loggers = AnyContender.loggers.filter { $0.workloads.contains(workload) }
     var found: [String: [Result]] = [:]
     for _ in 0..<settings.sustainedRounds {
       for logger in loggers {
@@ -97,21 +97,21 @@ struct Sustained {
     ]
   }
 
-  private func records(of contestant: Contestant) -> Int {
-    contestant.name == MMLogContender.name ? settings.sustainedRecords : settings.slowRecords
+  private func records(of contender: AnyContender) -> Int {
+    contender.name == MMLogContender.name ? settings.sustainedRecords : settings.slowRecords
   }
 
-  private func run(_ contestant: Contestant, _ job: Job) throws -> Result {
+  private func run(_ contender: AnyContender, _ job: Job) throws -> Result {
     let directory = try Files.folder("\(settings.directory)/sustained")
     defer { Files.remove(directory) }
-    return try Self.start(contestant, job, in: directory)
+    return try Self.start(contender, job, in: directory)
   }
 
   /// Has a child do it.
-  static func start(_ contestant: Contestant, _ job: Job, in directory: String) throws -> Result {
+  static func start(_ contender: AnyContender, _ job: Job, in directory: String) throws -> Result {
     let text = String(decoding: try JSONEncoder().encode(job), as: UTF8.self)
     let child = try Child(
-      nil, ["child", "sustain", contestant.name, directory, text], capturing: true)
+      nil, ["child", "sustain", contender.name, directory, text], capturing: true)
     return try JSONDecoder().decode(Result.self, from: child.finish())
   }
 

@@ -3,7 +3,7 @@ import MMLogStorage
 import MMLogSystem
 
 /// Where new files may appear: the directories and files that are followed.
-struct FollowedPlaces {
+struct FollowedPaths {
   private var directories: [String: Place] = [:]
   private let trees: Set<String>
   /// Files that were given by name, and which each was when it was last opened: another one that
@@ -41,13 +41,13 @@ struct FollowedPlaces {
   }
 
   /// A file that was not there, or not readable, before.
-  enum Found: ~Copyable {
+  enum NewFile: ~Copyable {
     case ring(File)
     case archive(ArchiveFile)
   }
 
   /// Searches for new files, and gives each to `body` once.
-  mutating func scan(_ body: (consuming Found) -> Void) {
+  mutating func scan(_ body: (consuming NewFile) -> Void) {
     for path in directories.keys.sorted() { list(path) }
     for (path, known) in files {
       if let known, let status = try? File.openFollowingLinks(path).status(),
@@ -82,7 +82,7 @@ struct FollowedPlaces {
   }
 
   private mutating func open(
-    _ path: String, knownSize: Int, _ body: (consuming Found) -> Void
+    _ path: String, knownSize: Int, _ body: (consuming NewFile) -> Void
   ) {
     do {
       let file = try File.openFollowingLinks(path)

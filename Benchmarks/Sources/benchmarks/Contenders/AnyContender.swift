@@ -1,7 +1,7 @@
 import CHarness
 
 /// A contender with its type erased: around the measured loops, not inside them.
-struct Contestant: Sendable {
+struct AnyContender: Sendable {
   let name: String
   let workloads: [Workload]
   let calls: Int
@@ -34,10 +34,10 @@ struct Contestant: Sendable {
 
   /// All, in the order of the tables. What is added here takes part in everything.
   static let all = [
-    Contestant(NullCall.self), Contestant(Floor.self), Contestant(MMLogContender.self),
-    Contestant(SpdlogAsync.self), Contestant(SpdlogSync.self), Contestant(Glog.self),
-    Contestant(QueueFile.self), Contestant(QueueBuffer.self), Contestant(Interpolation.self),
-    Contestant(Fwrite.self),
+    AnyContender(NullCall.self), AnyContender(Floor.self), AnyContender(MMLogContender.self),
+    AnyContender(SpdlogAsync.self), AnyContender(SpdlogSync.self), AnyContender(Glog.self),
+    AnyContender(QueueFile.self), AnyContender(QueueBuffer.self), AnyContender(Interpolation.self),
+    AnyContender(Fwrite.self),
   ]
 
   /// Those that write something, and can lose it.
@@ -45,7 +45,7 @@ struct Contestant: Sendable {
     ![NullCall.name, Floor.name, Interpolation.name].contains($0.name)
   }
 
-  static func named(_ name: String) throws -> Contestant {
+  static func named(_ name: String) throws -> AnyContender {
     guard let found = all.first(where: { $0.name == name }) else {
       throw BenchmarkError("there is no contender '\(name)'")
     }

@@ -3,12 +3,12 @@ import CMMLogWriter
 import MMLogSystem
 
 extension Logger {
-  /// A statement's turn to be recorded.
-  public struct Turn: Sendable {
-    /// Records.
-    public let log: Logger
-    /// How often the statement was reached without having its turn, since it had one.
-    public let skipped: UInt64
+  /// A logger for a statement that its rate limit lets through.
+  public struct RateLimited: Sendable {
+    /// The logger.
+    public let logger: Logger
+    /// How often the limit suppressed the statement since it let it through last.
+    public let suppressed: UInt64
   }
 
   /// This logger, the first time that this statement is reached and then every so many times; else
@@ -20,7 +20,7 @@ extension Logger {
   ///
   /// Where it is nil, nothing of the message is evaluated. All threads count together. Any thread
   /// and signal handler; no lock, no allocation. A process has room for 4096 such statements; more
-  /// have their turn each time.
+  /// are recorded each time.
   ///
   /// - Parameters:
   ///   - count: 1 and less mean each time.
@@ -30,10 +30,10 @@ extension Logger {
   public func every(
     _ count: Int, file: StaticString = #fileID, line: UInt32 = #line, column: UInt32 = #column
   ) -> Logger? {
-    turn(every: count, file: file, line: line, column: column)?.log
+    rateLimited(every: count, file: file, line: line, column: column)?.logger
   }
 
-  /// This logger, if the last turn of this statement is so long ago, or it never had one; else nil.
+  /// This logger, if this statement was let through so long ago, or never; else nil.
   /// See ``every(_:file:line:column:)-(Int,_,_,_)``.
   ///
   /// ```swift
@@ -49,7 +49,7 @@ extension Logger {
     _ interval: Duration, file: StaticString = #fileID, line: UInt32 = #line,
     column: UInt32 = #column
   ) -> Logger? {
-    turn(every: interval, file: file, line: line, column: column)?.log
+    rateLimited(every: interval, file: file, line: line, column: column)?.logger
   }
 
   /// This logger, the first time that this statement is reached in the process; else nil. See
@@ -57,52 +57,56 @@ extension Logger {
   public func once(
     file: StaticString = #fileID, line: UInt32 = #line, column: UInt32 = #column
   ) -> Logger? {
-    turn(every: Int.max, file: file, line: line, column: column)?.log
+    rateLimited(every: Int.max, file: file, line: line, column: column)?.logger
   }
 
   /// The same as ``every(_:file:line:column:)-(Int,_,_,_)``, with how often the statement was
-  /// skipped.
-  public func turn(
+  /// suppressed.
+  public func rateLimited(
     every count: Int, file: StaticString = #fileID, line: UInt32 = #line, column: UInt32 = #column
-  ) -> Turn? {
+  ) -> RateLimited? {
     let count = max(1, count)
-    guard let turn = Self.place(file, line, column) else { return Turn(log: self, skipped: 0) }
-    let reached = mmlog_fetch_add_u64(&turn.pointee.state, 1)
+    guard let limit = Self.limit(file, line, column) else {
+      return RateLimited(logger: self, suppressed: 0)
+    }
+    let reached = mmlog_fetch_add_u64(&limit.pointee.state, 1)
     guard reached % UInt64(count) == 0 else { return nil }
-    return Turn(log: self, skipped: reached == 0 ? 0 : UInt64(count - 1))
+    return RateLimited(logger: self, suppressed: reached == 0 ? 0 : UInt64(count - 1))
   }
 
   /// The same as ``every(_:file:line:column:)-(Duration,_,_,_)``, with how often the statement was
-  /// skipped: repeats become one record.
+  /// suppressed: repeats become one record.
   ///
   /// ```swift
-  /// if let turn = log.turn(every: .seconds(10)) {
-  ///   turn.log.error("the disk is full; \(turn.skipped) times more since this was said last")
+  /// if let limited = log.rateLimited(every: .seconds(10)) {
+  ///   limited.logger.error("the disk is full; \(limited.suppressed) times suppressed since")
   /// }
   /// ```
-  public func turn(
+  public func rateLimited(
     every interval: Duration, file: StaticString = #fileID, line: UInt32 = #line,
     column: UInt32 = #column
-  ) -> Turn? {
-    guard let turn = Self.place(file, line, column) else { return Turn(log: self, skipped: 0) }
+  ) -> RateLimited? {
+    guard let limit = Self.limit(file, line, column) else {
+      return RateLimited(logger: self, suppressed: 0)
+    }
     let now = Clock.monotonic()
-    var next = mmlog_load_acquire_u64(&turn.pointee.state)
+    var next = mmlog_load_acquire_u64(&limit.pointee.state)
     let then = now &+ UInt64(clamping: interval.nanoseconds)
-    guard now >= next, mmlog_compare_exchange_u64(&turn.pointee.state, &next, then) else {
-      _ = mmlog_fetch_add_u64(&turn.pointee.skipped, 1)
+    guard now >= next, mmlog_compare_exchange_u64(&limit.pointee.state, &next, then) else {
+      _ = mmlog_fetch_add_u64(&limit.pointee.suppressed, 1)
       return nil
     }
-    return Turn(log: self, skipped: mmlog_exchange_u64(&turn.pointee.skipped, 0))
+    return RateLimited(logger: self, suppressed: mmlog_exchange_u64(&limit.pointee.suppressed, 0))
   }
 
   /// Records a message, but within an interval only the first time that this statement is reached:
   /// repeats become one record.
   ///
   /// ```swift
-  /// log.collapse(.error, within: .seconds(10), "the venue does not answer: \(error)")
+  /// log.rateLimited(.error, every: .seconds(10), "the venue does not answer: \(error)")
   /// ```
   ///
-  /// The next one that is recorded has as its last field, `repeats`, how often the statement was
+  /// The next one that is recorded has as its last field, `suppressed`, how often the statement was
   /// reached meanwhile; of what comes after the last, nobody knows. All threads and labels count
   /// together. For threads, signal handlers and how many such statements there may be, see
   /// ``every(_:file:line:column:)-(Int,_,_,_)``.
@@ -118,30 +122,32 @@ extension Logger {
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
   @inlinable
-  public func collapse(
-    _ level: Level, within interval: Duration, _ message: @autoclosure () -> LogLiteral,
+  public func rateLimited(
+    _ level: Level, every interval: Duration, _ message: @autoclosure () -> LogLiteral,
     _ metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) {
     guard isEnabled(level),
-      let turn = turn(every: interval, file: file, line: line, column: column)
+      let limited = rateLimited(every: interval, file: file, line: line, column: column)
     else { return }
-    if turn.skipped == 0 { return log(level, message, metadata, file, function, line, column) }
+    if limited.suppressed == 0 {
+      return log(level, message, metadata, file, function, line, column)
+    }
     let counted = {
       var counted = metadata() ?? Metadata()
-      counted.append(.uint(turn.skipped), for: "repeats")
+      counted.append(.uint(limited.suppressed), for: "suppressed")
       return counted
     }
     log(level, message, counted, file, function, line, column)
   }
 
-  /// Where the statement's turns are counted; nil if there is no room.
-  private static func place(
+  /// The statement's rate limit; nil if there is no room.
+  private static func limit(
     _ file: StaticString, _ line: UInt32, _ column: UInt32
-  ) -> UnsafeMutablePointer<mmlog_turn>? {
+  ) -> UnsafeMutablePointer<mmlog_rate_limit>? {
     let place = UInt64(line) << 32 | UInt64(column)
     var key = (UInt64(UInt(bitPattern: file.utf8Start)) ^ place) &* 0x9E37_79B9_7F4A_7C15
     key ^= key >> 32
-    return mmlog_turn_of((key ^ place &* 0xD6E8_FEB8_6659_FD93) | 1)
+    return mmlog_rate_limit_of((key ^ place &* 0xD6E8_FEB8_6659_FD93) | 1)
   }
 }

@@ -3,10 +3,10 @@ public import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
 
-/// Finds memory for a record that does not fit where its thread writes: the outlined twin of the
+/// Reserves memory for a record that does not fit where its thread writes: the outlined twin of the
 /// hot path's bounds tests. Everything here is async-signal-safe, and leaves errno as it was.
 @usableFromInline
-enum WriterRoom {
+enum WriterSpace {
   /// Where a record goes on.
   @usableFromInline
   struct Place {
@@ -16,9 +16,9 @@ enum WriterRoom {
     @usableFromInline let longest: Int
   }
 
-  /// Makes room for a record of which nothing is written yet.
+  /// Reserves memory for a record of which nothing is written yet.
   @usableFromInline @inline(never)
-  static func beforeRecord(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
+  static func reserveRecord(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     if let session = Session.of(writer.pointee.thread), writer.pointee.in_scratch == 0,
@@ -30,14 +30,14 @@ enum WriterRoom {
     if writer.pointee.limit - writer.pointee.cursor < size { useDump(writer) }
   }
 
-  /// Makes room in the middle of a record: moves it to a fresh segment, or to private memory.
+  /// Reserves memory in the middle of a record: moves it to a fresh segment, or to private memory.
   ///
   /// - Parameters:
   ///   - writer, start, next, flags: The record's ``RecordCursor``. Its checksum is made anew.
   ///   - value: How many bytes the next value has.
   ///   - beside: How many bytes are needed beside it.
   @usableFromInline @inline(never)
-  static func within(
+  static func reserveValue(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
     _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, value: Int, beside: Int
   ) -> Place {
@@ -130,7 +130,7 @@ enum WriterRoom {
     let owner = SegmentOwner(
       ordinal: thread.pointee.ordinal, threadID: thread.pointee.thread_id,
       name: thread.pointee.name, writer: writer.pointee.id, firstNumber: writer.pointee.number)
-    guard let segment = session.openSegment(for: owner, patience(of: writer)) else {
+    guard let segment = session.openSegment(for: owner, timeout(of: writer)) else {
       writer.pointee.has_waited = 1
       if isFirst { session.ring.pool.removeHolder() }
       return false
@@ -160,7 +160,7 @@ enum WriterRoom {
     if writer.pointee.has_segment != 0, writer.pointee.limit - writer.pointee.cursor >= size {
       return true
     }
-    // No patience is left to one that has waited.
+    // One that has waited waits no more.
     writer.pointee.has_waited = 1
     defer { writer.pointee.has_waited = 0 }
     return nextSegment(writer, session, isBrief: true)
@@ -178,7 +178,7 @@ enum WriterRoom {
 
   /// How long a log call may wait for a free segment: not long inside another, where it may itself
   /// hold what others wait for, and only once.
-  static func patience(of writer: UnsafeMutablePointer<mmlog_writer>) -> Session.Patience {
+  static func timeout(of writer: UnsafeMutablePointer<mmlog_writer>) -> Session.Timeout {
     if writer.pointee.has_waited != 0 { return .none }
     return writer.pointee.outer == nil ? .full : .little
   }

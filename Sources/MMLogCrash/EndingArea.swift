@@ -5,7 +5,7 @@ import CMMLogSignals
 /// ends it.
 ///
 /// It goes away before the ring is unmapped.
-package struct EndingPlace: ~Copyable, @unchecked Sendable {
+package struct EndingArea: ~Copyable, @unchecked Sendable {
   // What changes in it is written by C, under a lock of its own.
   private let place: UnsafeMutablePointer<mmlog_ending>
 

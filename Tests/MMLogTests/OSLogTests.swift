@@ -4,8 +4,8 @@ import MMLogReader
 import Testing
 
 // Serialized: there is one default store in a process.
-@Suite("The habits of os.Logger", .serialized)
-struct HabitTests {
+@Suite("The names of os.Logger", .serialized)
+struct OSLogTests {
   private let order = LimitOrder(id: 42, user: "alice", price: 1234.5, flags: 255)
 
   @Test("a source file written for os.Logger logs what it means, under its subsystem and category")

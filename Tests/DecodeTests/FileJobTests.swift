@@ -4,7 +4,7 @@ import MMLogSystem
 import MMLogTestFiles
 import Testing
 
-@Suite struct TruthTests {
+@Suite struct FileJobTests {
   /// Two archives, closed, with four records, and a ring that has nothing more.
   private func log() -> TestLog {
     let log = TestLog()

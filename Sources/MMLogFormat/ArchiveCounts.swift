@@ -1,9 +1,9 @@
 /// What an archive holds in all, as the header of its index says: known without reading anything
 /// else.
-package struct ArchiveTally: Equatable, Sendable {
+package struct ArchiveCounts: Equatable, Sendable {
   /// Records by level; last, those whose level is not known: fragments counted, written before a
   /// crash.
-  package private(set) var counts = [UInt32](repeating: 0, count: FrameLayout.tallyCounts)
+  package private(set) var counts = [UInt32](repeating: 0, count: FrameLayout.numberOfCounts)
   /// How the session ended, if it ends here.
   package private(set) var ending: SessionEnd.How?
   /// When, in nanoseconds since 1970; 0 if it ends elsewhere.
@@ -26,32 +26,32 @@ package struct ArchiveTally: Equatable, Sendable {
   package mutating func add(_ end: SessionEnd) { (ending, endTime) = (end.how, end.time) }
 
   func encode(into out: UnsafeMutableRawBufferPointer) {
-    out.store(Self.elsewhere + UInt8(ending?.rawValue ?? 0), FrameLayout.tallyState)
-    out.store(endTime, FrameLayout.tallyEnd)
-    for (index, count) in counts.enumerated() { out.store(count, FrameLayout.tally + 4 * index) }
+    out.store(Self.elsewhere + UInt8(ending?.rawValue ?? 0), FrameLayout.countsState)
+    out.store(endTime, FrameLayout.countsEndTime)
+    for (index, count) in counts.enumerated() { out.store(count, FrameLayout.counts + 4 * index) }
   }
 
   /// Nil if the header does not say.
   init?(header: UnsafeRawBufferPointer) {
-    let state = header[FrameLayout.tallyState]
+    let state = header[FrameLayout.countsState]
     guard state >= Self.elsewhere else { return nil }
     ending = SessionEnd.How(rawValue: UInt32(state - Self.elsewhere))
     if ending == nil && state > Self.elsewhere { return nil }
-    endTime = header.load(FrameLayout.tallyEnd, as: Int64.self)
+    endTime = header.load(FrameLayout.countsEndTime, as: Int64.self)
     for index in counts.indices {
-      counts[index] = header.load(FrameLayout.tally + 4 * index, as: UInt32.self)
+      counts[index] = header.load(FrameLayout.counts + 4 * index, as: UInt32.self)
     }
   }
 }
 
 /// Counts records by level.
 package struct LevelCounts: Equatable, Sendable {
-  package private(set) var counts = [UInt32](repeating: 0, count: FrameLayout.tallyCounts)
+  package private(set) var counts = [UInt32](repeating: 0, count: FrameLayout.numberOfCounts)
 
   package init() {}
 
   /// Counts of records whose levels are not known.
-  package init(unknown count: UInt32) { counts[FrameLayout.tallyCounts - 1] = count }
+  package init(unknown count: UInt32) { counts[FrameLayout.numberOfCounts - 1] = count }
 
   mutating func add(_ level: Level) { counts[Int(level.rawValue)] &+= 1 }
 }

@@ -6,8 +6,8 @@ import MMLogStorage
 import MMLogSystem
 import Testing
 
-@Suite("Bad worlds")
-struct BadWorldTests {
+@Suite("Bad environments")
+struct EnvironmentTests {
   let folder = TemporaryDirectory()
 
   /// What opening a store throws; nothing may be left of it.

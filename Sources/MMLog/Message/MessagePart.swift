@@ -1,9 +1,9 @@
 /// A part of a message's static text: a literal, or what is known of an argument at compile time.
 ///
-/// Three words, so that the optimizer keeps the pieces of a log statement as constants: they are
+/// Three words, so that the optimizer keeps the parts of a log statement as constants: they are
 /// only put into memory when a call site is seen for the first time.
 @frozen
-public struct Piece: BitwiseCopyable, Sendable {
+public struct MessagePart: BitwiseCopyable, Sendable {
   /// Address of the literal's text, or of the argument's name; 0 for none.
   @usableFromInline let text: UInt
   /// Length of the text, and for an argument its kind, as ``argumentBit`` and the shifts say.
@@ -41,27 +41,27 @@ public struct Piece: BitwiseCopyable, Sendable {
   }
 }
 
-/// The pieces of one message and a hash of them.
+/// The parts of one message and a hash of them.
 ///
-/// The hash is Σ xᵢ·kⁱ over the words of all pieces, modulo 2⁶⁴: the addresses of literals are the
+/// The hash is Σ xᵢ·kⁱ over the words of all parts, modulo 2⁶⁴: the addresses of literals are the
 /// only words that the compiler does not know, so all others melt into one constant.
 @frozen
-public struct Pieces: Sendable {
-  /// More pieces than this are kept on the heap: a message with more than eleven arguments.
+public struct MessageParts: Sendable {
+  /// More parts than this are kept on the heap: a message with more than eleven arguments.
   @inlinable static var capacity: Int { 23 }
 
-  @usableFromInline var first: InlineArray<23, Piece>
+  @usableFromInline var first: InlineArray<23, MessagePart>
   @usableFromInline var count: Int
   @usableFromInline var hash: UInt64
   @usableFromInline var power: UInt64
-  /// Pieces from ``capacity`` on. Whoever commits the record frees them.
-  @usableFromInline var more: MorePieces
+  /// The parts from ``capacity`` on. Whoever commits the record frees them.
+  @usableFromInline var more: MoreParts
 
   @inlinable @inline(__always)
   init() {
     // A literal, because `init(repeating:)` becomes a call, and everything a call gets the address
     // of stays in memory: with it a log call took twice as long wherever a module had several.
-    let none = Piece(text: 0, detail: 0, appearance: 0)
+    let none = MessagePart(text: 0, detail: 0, appearance: 0)
     first = [
       none, none, none, none, none, none, none, none, none, none, none, none, none, none, none,
       none,
@@ -70,7 +70,7 @@ public struct Pieces: Sendable {
     count = 0
     hash = 0
     power = 0x9E37_79B9_7F4A_7C15
-    more = MorePieces()
+    more = MoreParts()
   }
 
   @inlinable @inline(__always)
@@ -80,53 +80,53 @@ public struct Pieces: Sendable {
   }
 
   @inlinable @inline(__always)
-  mutating func append(_ piece: Piece) {
-    mix(UInt64(piece.text))
-    mix(piece.detail)
-    mix(piece.appearance)
+  mutating func append(_ part: MessagePart) {
+    mix(UInt64(part.text))
+    mix(part.detail)
+    mix(part.appearance)
     if count < Self.capacity {
-      first[unchecked: count] = piece
+      first[unchecked: count] = part
     } else {
-      more = more.appending(piece, at: count - Self.capacity)
+      more = more.appending(part, at: count - Self.capacity)
     }
     count &+= 1
   }
 
-  /// The pieces from ``capacity`` on.
+  /// The parts from ``capacity`` on.
   @inlinable @inline(__always)
-  var further: FurtherPieces { FurtherPieces(memory: more, count: count &- Self.capacity) }
+  var further: FurtherParts { FurtherParts(memory: more, count: count &- Self.capacity) }
 
-  /// Calls `body` with all pieces one after the other.
-  func forEach(_ body: (Piece) -> Void) {
+  /// Calls `body` with all parts one after the other.
+  func forEach(_ body: (MessagePart) -> Void) {
     for index in 0..<min(count, Self.capacity) { body(first[index]) }
     for index in 0..<max(0, count - Self.capacity) { body(more[index]) }
   }
 }
 
-/// Memory for the pieces of unusually long messages, without reference counting.
+/// Memory for the parts of unusually long messages, without reference counting.
 @frozen
-public struct MorePieces: @unchecked Sendable {
+public struct MoreParts: @unchecked Sendable {
   // Sendable: written only while its message is built, by one thread, and then read by the same.
-  @usableFromInline var base: UnsafeMutablePointer<Piece>?
+  @usableFromInline var base: UnsafeMutablePointer<MessagePart>?
 
   @inlinable @inline(__always) init() { base = nil }
 
-  subscript(index: Int) -> Piece {
-    guard let base else { return Piece(text: 0, detail: 0, appearance: 0) }
+  subscript(index: Int) -> MessagePart {
+    guard let base else { return MessagePart(text: 0, detail: 0, appearance: 0) }
     return base[index]
   }
 
-  /// Adds a piece, in new memory each time that a power of two is reached.
+  /// Adds a part, in new memory each time that a power of two is reached.
   @usableFromInline @inline(never)
-  func appending(_ piece: Piece, at index: Int) -> MorePieces {
+  func appending(_ part: MessagePart, at index: Int) -> MoreParts {
     var copy = self
     if index & (index - 1) == 0 {
-      let larger = UnsafeMutablePointer<Piece>.allocate(capacity: max(1, index * 2))
+      let larger = UnsafeMutablePointer<MessagePart>.allocate(capacity: max(1, index * 2))
       if let base { larger.update(from: base, count: index) }
       base?.deallocate()
       copy.base = larger
     }
-    copy.base?[index] = piece
+    copy.base?[index] = part
     return copy
   }
 
@@ -134,15 +134,15 @@ public struct MorePieces: @unchecked Sendable {
   func free() { base?.deallocate() }
 }
 
-/// So many pieces in memory.
+/// So many parts in memory.
 @frozen
 @usableFromInline
-struct FurtherPieces {
-  @usableFromInline let memory: MorePieces
+struct FurtherParts {
+  @usableFromInline let memory: MoreParts
   @usableFromInline let count: Int
 
   @inlinable @inline(__always)
-  init(memory: MorePieces, count: Int) {
+  init(memory: MoreParts, count: Int) {
     self.memory = memory
     self.count = count
   }
@@ -154,8 +154,8 @@ struct FurtherPieces {
     if count > 0 { memory.free() }
   }
 
-  func copy() -> MorePieces {
-    var copy = MorePieces()
+  func copy() -> MoreParts {
+    var copy = MoreParts()
     for index in 0..<max(0, count) { copy = copy.appending(memory[index], at: index) }
     return copy
   }

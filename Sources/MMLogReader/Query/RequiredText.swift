@@ -3,7 +3,7 @@ import MMLogSystem
 
 /// What of a pattern has to stand within single values of a call site's records for them to match:
 /// it is searched for where the values are, which takes much less than making messages.
-final class ValueNeed {
+final class RequiredText {
   /// Has to be within a string, and has no digit; empty if nothing has to.
   let text: [UInt8]
   /// Whether ``text`` has to be in a string of a record with metadata too.
@@ -149,8 +149,8 @@ extension CallSiteInfo {
   /// string or plain number.
   fileprivate func mayShow(_ text: ArraySlice<UInt8>, isHex: Bool) -> Bool {
     var isBehindArgument = false
-    for piece in pieces {
-      switch piece {
+    for part in parts {
+      switch part {
       case .argument where isBehindArgument: return true
       case .argument(let argument):
         isBehindArgument = true

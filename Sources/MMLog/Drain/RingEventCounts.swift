@@ -2,13 +2,13 @@ import MMLogSystem
 import Synchronization
 
 /// How threads that wait for a segment and the drainer wake each other.
-final class SpaceSignal: Sendable {
+final class RingEventCounts: Sendable {
   /// Segments that became free.
   private let freed = EventCount()
   /// Reasons for the drainer to check.
   let requests = EventCount()
   /// Requests that do not wait for a failing disk to be tried again.
-  let calls = EventCount()
+  let urgentRequests = EventCount()
   /// Whether nobody is to wait any more.
   private let isOver = Atomic<Bool>(false)
 
@@ -31,17 +31,17 @@ final class SpaceSignal: Sendable {
       if let result = take() { return result }
       let now = Clock.monotonic()
       guard now < deadline, !isOver.load(ordering: .acquiring) else { return nil }
-      wakeDrainer()
+      requestPass()
       freed.wait(since: seen, atMost: Int64(deadline - now))
     }
   }
 
   /// Makes the drainer check now. One system call if it sleeps, none if not.
-  func wakeDrainer() { requests.advance() }
+  func requestPass() { requests.advance() }
 
   /// Makes the drainer check now, even if it has just failed: somebody waits for the answer.
-  func callDrainer() {
-    calls.advance()
+  func requestUrgently() {
+    urgentRequests.advance()
     requests.advance()
   }
 }

@@ -3,30 +3,30 @@ import MMLogReader
 import Synchronization
 import Testing
 
-@Suite("Statements that are not recorded each time")
-struct TurnTests {
+@Suite("Rate limits")
+struct RateLimitTests {
   @Test("every n-th time means the first and then every n-th, whoever reaches it")
   func everyCount() throws {
     let test = try TestStore()
     let log = test.log
     for index in 0..<10 { log.every(4)?.info("one thread \(index)") }
-    let turns = Atomic<Int>(0)
+    let passed = Atomic<Int>(0)
     try onThreads(4) { _ in
       for _ in 0..<1000 {
-        if let turn = log.turn(every: 100) {
-          turns.add(1, ordering: .relaxed)
-          turn.log.info("threads \(turn.skipped)")
+        if let limited = log.rateLimited(every: 100) {
+          passed.add(1, ordering: .relaxed)
+          limited.logger.info("threads \(limited.suppressed)")
         }
       }
     }
     let messages = try test.closeAndRead().messages
     #expect(messages.filter { $0.hasPrefix("one") } == [0, 4, 8].map { "one thread \($0)" })
-    #expect(turns.load(ordering: .relaxed) == 40)
+    #expect(passed.load(ordering: .relaxed) == 40)
     #expect(messages.filter { $0 == "threads 99" }.count == 39)
     #expect(messages.filter { $0 == "threads 0" }.count == 1)
   }
 
-  @Test("every time is what it means to have a turn every 0 or fewer times")
+  @Test("every 0 or fewer times means every time")
   func everyNone() throws {
     let test = try TestStore()
     for count in [0, -1, Int.min] {
@@ -45,29 +45,33 @@ struct TurnTests {
     #expect(try test.closeAndRead().messages == ["a", "b", "c"])
   }
 
-  @Test("within an interval repeats are counted, and the next turn says how many there were")
+  @Test("within an interval repeats are counted, and the next record says how many there were")
   func everyInterval() throws {
     let test = try TestStore()
     func say(_ interval: Duration) {
-      if let turn = test.log.turn(every: interval) { turn.log.info("\(turn.skipped)") }
+      if let limited = test.log.rateLimited(every: interval) {
+        limited.logger.info("\(limited.suppressed)")
+      }
     }
     for _ in 0..<5 { say(.seconds(3600)) }
     func sayAtOnce() {
-      if let turn = test.log.turn(every: .zero) { turn.log.info("always \(turn.skipped)") }
+      if let limited = test.log.rateLimited(every: .zero) {
+        limited.logger.info("always \(limited.suppressed)")
+      }
     }
     for _ in 0..<3 { sayAtOnce() }
     #expect(try test.closeAndRead().messages == ["0", "always 0", "always 0", "always 0"])
   }
 
-  @Test("what was skipped in an interval is reported after it")
-  func skipped() throws {
+  @Test("what was suppressed in an interval is reported after it")
+  func suppressed() throws {
     let test = try TestStore()
     var last: UInt64?
     var reached: UInt64 = 0
-    // As long as it takes: the statement's second turn, whenever that is.
+    // As long as it takes: the statement's second record, whenever that is.
     while last == nil {
-      if let turn = test.log.turn(every: .milliseconds(5)), reached > 0 {
-        last = turn.skipped
+      if let limited = test.log.rateLimited(every: .milliseconds(5)), reached > 0 {
+        last = limited.suppressed
       } else {
         reached += 1
       }
@@ -77,7 +81,7 @@ struct TurnTests {
   }
 
   @Test("repeats become one record, and the next one says how many there were")
-  func collapse() throws {
+  func repeats() throws {
     let test = try TestStore()
     var evaluations = 0
     func number(_ index: Int) -> Int {
@@ -85,7 +89,7 @@ struct TurnTests {
       return index
     }
     func say(_ index: Int, within interval: Duration) {
-      test.log.collapse(.error, within: interval, "failure \(number(index))", ["path": "/x"])
+      test.log.rateLimited(.error, every: interval, "failure \(number(index))", ["path": "/x"])
     }
     say(0, within: .seconds(3600))
     for index in 1...5 { say(index, within: .seconds(3600)) }
@@ -95,14 +99,14 @@ struct TurnTests {
     #expect(evaluations == 1)
     // A statement of its own, whose interval is always over.
     for index in 0..<3 {
-      test.log.collapse(.info, within: .zero, "always \(index)")
+      test.log.rateLimited(.info, every: .zero, "always \(index)")
     }
     #expect(
       try test.closeAndRead().messages == ["failure 0", "always 0", "always 1", "always 2"])
   }
 
-  @Test("what was collapsed in an interval is reported by the record after it, as a field")
-  func collapsedCount() throws {
+  @Test("what was suppressed in an interval is reported by the record after it, as a field")
+  func suppressedCount() throws {
     let test = try TestStore()
     var isDone = false
     var reached = 0
@@ -113,15 +117,15 @@ struct TurnTests {
         isDone = reached > 1
         return "again"
       }
-      test.log.collapse(.info, within: .milliseconds(5), "\(text())", ["path": "/x"])
+      test.log.rateLimited(.info, every: .milliseconds(5), "\(text())", ["path": "/x"])
     }
     let contents = try test.closeAndRead()
     #expect(contents.messages == ["again", "again"])
-    #expect(contents.records.last?.fields.map(\.name) == ["path", "repeats"])
+    #expect(contents.records.last?.fields.map(\.name) == ["path", "suppressed"])
     #expect(contents.records.last?.fields.last?.value == .uint(UInt64(reached - 2)))
   }
 
-  @Test("where it is not a statement's turn, its message is not evaluated")
+  @Test("the message of a suppressed statement is not evaluated")
   func notEvaluated() throws {
     let test = try TestStore()
     var evaluations = 0

@@ -1,12 +1,12 @@
 import CommandLineTool
 import MMLogReader
 
-/// What is done instead of printing records.
-enum TruthOptions {
+/// What is done with files instead of printing their records.
+enum FileJobOptions {
   static let all = [Option.sessions, .info, .verify, .repair, .recover]
 
   /// Nil where records are printed.
-  static func job(_ arguments: Arguments, _ zone: LogTimeZone) throws(UsageError) -> TruthJob? {
+  static func job(_ arguments: Arguments, _ zone: LogTimeZone) throws(UsageError) -> FileJob? {
     let given = all.filter { arguments.isSet($0) }
     guard let option = given.first else {
       if arguments.operands.isEmpty { throw UsageError("PATH is missing; name one") }

@@ -3,8 +3,8 @@ import MMLogAnalysis
 import MMLogReader
 import MMLogSystem
 
-/// Something else than printing records.
-enum TruthJob {
+/// What is done with files instead of printing their records.
+enum FileJob {
   case sessions(LogTimeZone)
   case info(LogTimeZone)
   case verify

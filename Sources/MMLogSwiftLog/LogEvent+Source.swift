@@ -4,7 +4,7 @@
   extension Logging.LogEvent {
     /// The source, unless it is the module that the file's name begins with, which swift-log takes
     /// where none is given.
-    var givenSource: String? {
+    var explicitSource: String? {
       // Made anew each time that it is asked for.
       let source = source
       let isModule =

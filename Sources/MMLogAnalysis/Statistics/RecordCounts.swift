@@ -2,7 +2,7 @@ package import MMLogFormat
 package import MMLogReader
 
 /// How much there is of something.
-package struct Tally {
+package struct RecordCounts {
   package var records: UInt64 = 0
   /// What records take before an archive compresses them.
   package var bytes: UInt64 = 0
@@ -13,9 +13,9 @@ package struct Tally {
   }
 }
 
-/// Call sites with their tallies: one entry for each place and text, whatever sessions it was met
+/// Call sites with their counts: one entry for each place and text, whatever sessions it was met
 /// in.
-package struct SiteTallies {
+package struct CallSiteCounts {
   struct Key: Hashable {
     let file: String
     let line: Int
@@ -25,7 +25,7 @@ package struct SiteTallies {
   package struct Entry {
     package let site: CallSiteInfo
     package let template: String
-    package var tally = Tally()
+    package var counts = RecordCounts()
     package var level = Level.trace
   }
 
@@ -46,7 +46,7 @@ package struct SiteTallies {
   @discardableResult
   package mutating func add(_ record: LogRecord) -> Int {
     let index = index(of: record)
-    entries[index].tally.add(record)
+    entries[index].counts.add(record)
     entries[index].level = max(entries[index].level, record.level)
     return index
   }
@@ -87,8 +87,8 @@ extension RecordContent {
 extension CallSiteInfo {
   /// The message with `{}` or `{name}` where its arguments belong.
   var template: String {
-    pieces.map { piece in
-      switch piece {
+    parts.map { part in
+      switch part {
       case .literal(let bytes): String(decoding: bytes, as: UTF8.self)
       case .argument(let argument): "{\(argument.name)}"
       }

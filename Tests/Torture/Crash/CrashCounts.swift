@@ -2,7 +2,7 @@ import CrashCampaign
 import MMLogStorage
 
 /// What came of many rounds.
-struct Tally {
+struct CrashCounts {
   private(set) var rounds = 0
   private(set) var failed = 0
   private var records = 0
@@ -31,7 +31,7 @@ struct Tally {
     deaths.merge(outcome.deaths, uniquingKeysWith: +)
   }
 
-  mutating func add(_ other: Tally) {
+  mutating func add(_ other: CrashCounts) {
     rounds += other.rounds
     failed += other.failed
     records += other.records

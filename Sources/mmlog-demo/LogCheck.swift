@@ -1,7 +1,7 @@
 import MMLogReader
 
 /// What is found in the log, compared with what was acknowledged.
-struct Census {
+struct LogCheck {
   private(set) var recovered = 0
   private(set) var lost = 0
   private(set) var duplicated = 0
@@ -12,10 +12,10 @@ struct Census {
   private(set) var sessionID = ""
   /// When the last record was logged, in nanoseconds since 1970.
   private(set) var lastTime: Int64 = 0
-  private var threads: [Set64] = []
+  private var threads: [BitSet] = []
 
   init(in directory: String, acknowledged: [Int]) {
-    threads = acknowledged.map { _ in Set64() }
+    threads = acknowledged.map { _ in BitSet() }
     let reader = LogReader(paths: [directory])
     complaints = reader.unreadable.map(\.message)
     for item in reader { take(item) }
@@ -60,7 +60,7 @@ struct Census {
 }
 
 /// A set of numbers from 1, one bit each.
-private struct Set64 {
+private struct BitSet {
   private var words: [UInt64] = []
   private(set) var largest = 0
 

@@ -6,7 +6,7 @@ import MMLogSystem
 import Testing
 
 /// What others put into a store's directory under names of the store's own files.
-@Suite("strange files") struct StrangerTests {
+@Suite("foreign files") struct ForeignFileTests {
   private static let session = "00000000000000050000000000000005"
   private let name = "test.\(session).ring"
 

@@ -6,7 +6,7 @@ import MMLogSystem
 
 /// The files and directories that are read: nothing is written over them, and nothing into them
 /// that would be read as a log.
-struct ReadPlaces {
+struct InputPaths {
   private var files: Set<FileStatus.Identity> = []
   private var directories: Set<FileStatus.Identity> = []
   /// Where files are that were given by themselves.

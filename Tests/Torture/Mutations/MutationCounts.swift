@@ -1,5 +1,5 @@
 /// What came of many mutated copies.
-struct MutationTally {
+struct MutationCounts {
   private(set) var copies = 0
   private(set) var findings = 0
   private(set) var samples = 0
@@ -29,9 +29,9 @@ struct MutationTally {
     }
   }
 
-  mutating func add(_ other: MutationTally) {
+  mutating func add(_ other: MutationCounts) {
     let numbers = zip(numbers, other.numbers).map { $0 + $1 }
-    self = MutationTally(numbers)
+    self = MutationCounts(numbers)
   }
 
   private var numbers: [Int] { [copies, findings, samples] + totals + outcomes.flatMap { $0 } }
@@ -52,7 +52,8 @@ struct MutationTally {
   init(report: String) {
     let line = report.split(separator: "\n").last ?? ""
     let numbers = line.split(separator: " ").compactMap { Int($0) }
-    self = numbers.count == MutationTally().numbers.count ? MutationTally(numbers) : MutationTally()
+    self =
+      numbers.count == MutationCounts().numbers.count ? MutationCounts(numbers) : MutationCounts()
   }
 
   func summary(seconds: Double) -> String {

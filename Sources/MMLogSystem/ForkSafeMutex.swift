@@ -2,12 +2,17 @@ import CMMLogCore
 
 /// A lock: one word and futex(2).
 ///
+/// Not the standard library's, because a log call may wait for a limited time only, a child of
+/// fork has to free what a thread had that it does not have, another thread may release it, and
+/// because the thread sanitizer does not see the order that the standard library's makes. It is
+/// not generic: in debug builds the types of generic calls are looked up under a lock.
+///
 /// Not recursive, not fair. Free, it costs one atomic operation to take and one to give back.
 /// ``tryLock()`` and ``unlock()`` are async-signal-safe.
 ///
 /// Proof of `@unchecked Sendable`: the pointer never changes, and the word behind it is touched by
 /// atomic operations only.
-package final class SystemMutex: @unchecked Sendable {
+package final class ForkSafeMutex: @unchecked Sendable {
   // U. Drepper, "Futexes Are Tricky", mutex 2: `contended` makes unlock wake one waiter.
   private static let free: UInt32 = 0
   private static let taken: UInt32 = 1
@@ -75,11 +80,11 @@ package final class SystemMutex: @unchecked Sendable {
 
 /// A value that one thread at a time inspects and changes.
 ///
-/// Synchronization has the same, but the thread sanitizer does not see its order.
+/// As the standard library's `Mutex`, but the thread sanitizer sees the order that it makes.
 ///
 /// Proof of `@unchecked Sendable`: the value is touched with the lock taken only.
-package final class Guarded<Value: Sendable>: @unchecked Sendable {
-  private let mutex = SystemMutex()
+package final class LockedValue<Value: Sendable>: @unchecked Sendable {
+  private let mutex = ForkSafeMutex()
   private var value: Value
 
   package init(_ value: Value) { self.value = value }
