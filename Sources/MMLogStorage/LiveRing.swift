@@ -22,7 +22,7 @@ package final class LiveRing {
     in path: String, problem: (LogError) -> Void
   ) throws(LogError) -> [LiveRing] {
     var rings: [LiveRing] = []
-    do throws(SystemError) {
+    try explaining("Searching for running processes failed") { () throws(SystemError) in
       let (folder, names) = try Self.names(path)
       for name in names {
         do throws(LogError) {
@@ -31,8 +31,6 @@ package final class LiveRing {
           problem(error)
         }
       }
-    } catch {
-      throw LogError(error, while: "Searching for running processes failed")
     }
     return rings
   }
@@ -48,10 +46,8 @@ package final class LiveRing {
   }
 
   private static func open(_ path: String) throws(LogError) -> Directory {
-    do throws(SystemError) {
-      return try Directory.open(path)
-    } catch {
-      throw LogError(error, while: "Opening the directory failed")
+    return try explaining("Opening the directory failed") { () throws(SystemError) in
+      try Directory.open(path)
     }
   }
 
@@ -123,11 +119,8 @@ package final class LiveRing {
   }
 
   private func controlPage() throws(LogError) -> [UInt8] {
-    let bytes: [UInt8]
-    do throws(SystemError) {
-      bytes = try file.bytes(at: control.lowerBound, count: control.count)
-    } catch {
-      throw LogError(error, while: "Reading the ring failed")
+    let bytes = try explaining("Reading the ring failed") { () throws(SystemError) in
+      try file.bytes(at: control.lowerBound, count: control.count)
     }
     guard bytes.count == control.count else {
       throw LogError(FormatError.truncated, path: path)
@@ -157,14 +150,12 @@ package final class LiveRing {
           "\(path) has no room for \(request.overrides.count) rules: take some back, or use fewer patterns",
           path: path)
       }
-      do throws(SystemError) {
+      try explaining("Writing into the ring failed") { () throws(SystemError) in
         // What is behind its first words first: so a request that is seen is seen whole.
         let first = LevelRequestLayout.count
         let slot = control.lowerBound + request.offset
         try file.write(all: Array(bytes[first...]), at: slot + first)
         try file.write(all: Array(bytes[..<first]), at: slot)
-      } catch {
-        throw LogError(error, while: "Writing into the ring failed")
       }
       return request.ordinal
     }
@@ -191,12 +182,10 @@ package final class LiveRing {
     try DirectoryLock.withLock(on: directory, within: Self.timeout) { () throws(LogError) in
       let place = ControlLayout.captureRequests
       let request = try controlPage().withUnsafeBytes { $0.load(place, as: UInt32.self) } &+ 1
-      do throws(SystemError) {
+      try explaining("Writing into the ring failed") { () throws(SystemError) in
         try file.write(
           all: withUnsafeBytes(of: request.littleEndian) { Array($0) },
           at: control.lowerBound + place)
-      } catch {
-        throw LogError(error, while: "Writing into the ring failed")
       }
       return request
     }

@@ -91,3 +91,12 @@ extension LogError {
     self.init(code, "\(path) cannot be read: \(error)", path: path)
   }
 }
+
+/// Runs `body`; where the system refuses something in it, the error says what failed.
+///
+/// - Parameter what: A clause such as "Opening the directory failed".
+package func explaining<Result: ~Copyable>(
+  _ what: @autoclosure () -> String, _ body: () throws(SystemError) -> Result
+) throws(LogError) -> Result {
+  do { return try body() } catch { throw LogError(error, while: what()) }
+}

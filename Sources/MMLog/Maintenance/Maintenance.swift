@@ -69,14 +69,12 @@ final class Maintenance: @unchecked Sendable {
 
   /// Starts the thread, and the one that watches the drainer. May be called again if it failed.
   func start() throws(LogError) {
-    do throws(SystemError) {
+    return try explaining("Starting the maintenance thread failed") { () throws(SystemError) in
       try watchdog.start()
       try worker.start { [self] _ in
         passLock.withLock { pass() }
         return min(interval, uploadDelay ?? interval)
       }
-    } catch {
-      throw LogError(error, while: "Starting the maintenance thread failed")
     }
   }
 

@@ -17,20 +17,16 @@ enum StoreRegistry {
 
   /// Once: has faults in rings handled. Again, if it failed.
   static func prepareContainment() throws(LogError) {
-    do throws(SystemError) {
+    try explaining("Setting a handler for SIGBUS failed") { () throws(SystemError) in
       try lock.withLock { () throws(SystemError) in try FaultContainment.start() }
-    } catch {
-      throw LogError(error, while: "Setting a handler for SIGBUS failed")
     }
   }
 
   /// Once: has crashes recorded. Again, if it failed.
   static func prepareCrashRecorder() throws(LogError) {
-    do throws(SystemError) {
+    try explaining("Setting handlers for fatal signals failed") { () throws(SystemError) in
       try lock.withLock { () throws(SystemError) in try CrashArea.start() }
       CrashArea.guardThread()
-    } catch {
-      throw LogError(error, while: "Setting handlers for fatal signals failed")
     }
   }
 
@@ -41,7 +37,7 @@ enum StoreRegistry {
   /// Once: registers the process with the kernel's membarrier, and the stores' handlers with fork,
   /// and makes what log calls need. Again, if it failed.
   static func prepare() throws(LogError) {
-    do throws(SystemError) {
+    return try explaining("Preparing for fork failed") { () throws(SystemError) in
       try lock.withLock { () throws(SystemError) in
         if isPrepared { return }
         _ = MemoryBarrier.register()
@@ -57,8 +53,6 @@ enum StoreRegistry {
           child: { StoreRegistry.afterForkInChild() })
         isPrepared = true
       }
-    } catch {
-      throw LogError(error, while: "Preparing for fork failed")
     }
   }
 

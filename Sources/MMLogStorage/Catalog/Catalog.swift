@@ -185,10 +185,8 @@ package final class Catalog: @unchecked Sendable {
   /// Finds out about one archive anew; nil if it is gone.
   package func inspect(at fileName: String) throws(LogError) -> ArchiveInfo? {
     try withEntries { () throws(LogError) in
-      do throws(SystemError) {
-        return try refresh(fileName, Directory.open(path))
-      } catch {
-        throw LogError(error, while: "Reading about the archive failed")
+      return try explaining("Reading about the archive failed") { () throws(SystemError) in
+        try refresh(fileName, Directory.open(path))
       }
     }
   }
@@ -266,10 +264,8 @@ package final class Catalog: @unchecked Sendable {
   }
 
   private func openDirectory() throws(LogError) -> Directory {
-    do throws(SystemError) {
-      return try Directory.open(path)
-    } catch {
-      throw LogError(error, while: "Opening the directory of archives failed")
+    return try explaining("Opening the directory of archives failed") { () throws(SystemError) in
+      try Directory.open(path)
     }
   }
 
@@ -327,11 +323,9 @@ package final class Catalog: @unchecked Sendable {
   ///
   /// - Parameter goesOn: Asked before each file.
   package func emptyTrash(while goesOn: () -> Bool = { true }) throws(LogError) {
-    do throws(SystemError) {
+    try explaining("Emptying the folder of deleted archives failed") { () throws(SystemError) in
       let directory = try Directory.open(path)
       _ = try Trash.empty(in: directory, while: goesOn)
-    } catch {
-      throw LogError(error, while: "Emptying the folder of deleted archives failed")
     }
   }
 
@@ -340,12 +334,11 @@ package final class Catalog: @unchecked Sendable {
   package func removeStraySidecars() throws(LogError) {
     guard lock.withLock({ hasStraySidecars }) else { return }
     try withDirectory { (directory) throws(LogError) in
-      do throws(SystemError) {
+      try explaining("Removing what was noted of an archive that is gone failed") {
+        () throws(SystemError) in
         // Nobody is at work on one now.
         for name in straySidecars(try directory.names()) { try Trash.remove(name, from: directory) }
         hasStraySidecars = false
-      } catch {
-        throw LogError(error, while: "Removing what was noted of an archive that is gone failed")
       }
     }
   }

@@ -14,6 +14,14 @@ enum DirectoryLock {
   static func withLock<Result>(
     on directory: borrowing Directory, within limit: Int64, _ body: () throws(LogError) -> Result
   ) throws(LogError) -> Result {
+    let lock = try acquire(on: directory, within: limit)
+    return try withExtendedLifetime(lock) { (_) throws(LogError) in try body() }
+  }
+
+  /// The lock, which its end releases. Throws as ``withLock(on:within:_:)``.
+  static func acquire(
+    on directory: borrowing Directory, within limit: Int64
+  ) throws(LogError) -> LockedFile {
     try checkOwner(directory)
     guard let lock = try take(directory, within: limit) else {
       throw LogError(
@@ -22,7 +30,7 @@ enum DirectoryLock {
           + "see with lslocks(8) which it is", path: directory.path)
     }
     TestPoint.reach(.directoryLocked)
-    return try withExtendedLifetime(lock) { (_) throws(LogError) in try body() }
+    return lock
   }
 
   /// Throws if somebody else may have made the file, to keep it locked.
@@ -40,7 +48,7 @@ enum DirectoryLock {
     _ directory: borrowing Directory, within limit: Int64
   ) throws(LogError) -> LockedFile? {
     let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
-    do throws(SystemError) {
+    return try explaining(what) { () throws(SystemError) in
       while true {
         let lock = try LockedFile { () throws(SystemError) in
           try directory.openFile(fileName, [.read, .write, .create])
@@ -49,8 +57,6 @@ enum DirectoryLock {
         if Clock.monotonic() >= deadline { return nil }
         Sleep.nanoseconds(2_000_000)
       }
-    } catch {
-      throw LogError(error, while: what)
     }
   }
 

@@ -27,26 +27,18 @@ package struct Resumption: Sendable {
     _ settings: ArchiveSeries.Settings,
     note: (ArchiveID) throws(SystemError) -> Void
   ) throws(SystemError) -> ArchiveWriter? {
-    var (writer, failure) = (ArchiveWriter?.none, SystemError?.none)
-    do throws(LogError) {
-      try DirectoryLock.withLock(on: directory, within: Self.timeout) { () throws(LogError) in
-        do throws(SystemError) {
-          guard let last = try last(of: fileHeader.identity.storeName, directory),
-            let file = try take(last, directory, settings.rotation)
-          else { return }
-          try note(ArchiveID(session: last.session, number: last.number))
-          writer = try ArchiveWriter(
-            fileHeader, behind: last, in: file, compressionLevel: settings.compressionLevel)
-        } catch {
-          failure = error
-        }
-      }
-    } catch {
-      // Then there is a new one.
+    // Where the directory cannot be locked, a new one is begun.
+    guard let lock = try? DirectoryLock.acquire(on: directory, within: Self.timeout) else {
       return nil
     }
-    if let failure { throw failure }
-    return writer
+    return try withExtendedLifetime(lock) { (_) throws(SystemError) in
+      guard let last = try last(of: fileHeader.identity.storeName, directory),
+        let file = try take(last, directory, settings.rotation)
+      else { return nil }
+      try note(ArchiveID(session: last.session, number: last.number))
+      return try ArchiveWriter(
+        fileHeader, behind: last, in: file, compressionLevel: settings.compressionLevel)
+    }
   }
 
   /// The archive that was begun last.
