@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Small payloads that claim to be large: refused before they cost much.

@@ -1,5 +1,5 @@
 @testable import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 /// A column of numbers as the encoder writes it.
 func encoded(_ values: [UInt64], areDoubles: Bool = false) -> [UInt8] {

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// What no encoder writes: it is refused, or rows of the announced size, and neither traps nor

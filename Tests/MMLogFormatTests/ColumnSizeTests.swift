@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Columns exist to be small: much smaller than rows that zlib has compressed.

@@ -1,5 +1,5 @@
 @testable import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct ColumnStringTests {

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// One wrong bit in what everything else hangs on.

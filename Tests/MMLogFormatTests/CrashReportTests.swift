@@ -1,6 +1,6 @@
 import CMMLogCore
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct CrashReportTests {

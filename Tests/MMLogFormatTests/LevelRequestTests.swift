@@ -1,4 +1,4 @@
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @testable import MMLogFormat

@@ -2,7 +2,7 @@ import CMMLogCore
 import Glibc
 import MMLogFormat
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct ScannerTests {

@@ -3,7 +3,7 @@ import MMLogFormat
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct RecoveryTests {

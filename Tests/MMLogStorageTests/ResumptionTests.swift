@@ -4,7 +4,7 @@ import MMLogFormat
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Stores that go on with the last archive of their directory.

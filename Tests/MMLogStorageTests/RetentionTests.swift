@@ -1,5 +1,5 @@
 import MMLogStorage
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct RetentionTests {

@@ -1,7 +1,7 @@
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct RingImageTests {

@@ -2,7 +2,7 @@ import Glibc
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct SeriesTests {

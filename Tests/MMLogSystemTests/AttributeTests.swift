@@ -1,6 +1,7 @@
 import Glibc
 import MMLogSystem
 import Testing
+import TestSupport
 
 @Suite("Extended attributes", .enabled(if: attributesAreSupported()))
 struct AttributeTests {

@@ -1,6 +1,7 @@
 #if DEBUG
   import Glibc
   import MMLogSystem
+  import TestSupport
   import Testing
 
   @Suite("System calls that are watched", .serialized) struct CallObserverTests {

@@ -1,6 +1,7 @@
 #if DEBUG
   import Glibc
   import MMLogSystem
+  import TestSupport
   import Testing
 
   /// A wrapper and the call behind it, in a folder that holds `file` with eight bytes.

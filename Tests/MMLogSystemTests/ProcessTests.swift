@@ -2,6 +2,7 @@ import CMMLogCore
 import Glibc
 import MMLogSystem
 import Testing
+import TestSupport
 
 // All that is about no path: one after the other, for a fault forced here meets them all.
 @Suite("What is about no path", .serialized)

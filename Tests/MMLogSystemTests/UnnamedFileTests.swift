@@ -1,6 +1,7 @@
 import Glibc
 import MMLogSystem
 import Testing
+import TestSupport
 
 @Suite("Files without a name")
 struct UnnamedFileTests {

@@ -1,6 +1,7 @@
 import Foundation
 import MMLogSystem
 import Testing
+import TestSupport
 
 @Suite struct ZoneRulesTests {
   private static let zones = [
