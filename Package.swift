@@ -41,8 +41,7 @@ let package = Package(
       name: "MMLog",
       dependencies: [
         "MMLogCrash", "MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLogWriter", "CMMLogCore",
-      ],
-      exclude: ["Drain/Handoff.pml", "Store/Closing.pml"]),
+      ]),
     .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
     .target(
       name: "MMLogAnalysis",
