@@ -41,8 +41,7 @@ let package = Package(
       name: "MMLog",
       dependencies: [
         "MMLogCrash", "MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLogWriter", "CMMLogCore",
-      ],
-      exclude: ["Drain/Handoff.pml", "Store/Closing.pml"]),
+      ]),
     .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
     .target(
       name: "MMLogAnalysis",
@@ -85,50 +84,47 @@ let package = Package(
       name: "mmlog-demo",
       dependencies: ["MMLog", "MMLogReader", "MMLogSystem", "CMMLogCore", "CommandLineTool"]),
 
-    // Tests.
-    .testTarget(name: "CMMLogTests", dependencies: ["CMMLogCore"]),
-    .testTarget(name: "MMLogSystemTests", dependencies: ["MMLogSystem", "CMMLogCore"]),
+    // Tests. What several of them, the campaigns and the fuzzer need is in TestSupport.
+    .target(
+      name: "TestSupport", dependencies: ["MMLogFormat", "MMLogSystem"],
+      path: "Tests/TestSupport"),
+    .testTarget(name: "CMMLogTests", dependencies: ["TestSupport", "CMMLogCore"]),
+    .testTarget(
+      name: "MMLogSystemTests", dependencies: ["MMLogSystem", "TestSupport", "CMMLogCore"]),
     .testTarget(
       name: "MMLogCrashTests",
-      dependencies: ["MMLogCrash", "MMLogSystem", "MMLogTestFiles"]),
+      dependencies: ["MMLogCrash", "MMLogSystem", "TestSupport"]),
     .testTarget(
       name: "MMLogTests",
       dependencies: [
         "MMLog", "MMLogConsole", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
-        "MMLogSystem",
-        "MMLogTestFiles", "WrapperLibrary", "CMMLogWriter",
+        "MMLogSystem", "TestSupport", "WrapperLibrary", "CMMLogWriter",
       ]),
     .target(name: "WrapperLibrary", dependencies: ["MMLog"], path: "Tests/WrapperLibrary"),
-    .target(
-      name: "MMLogTestFiles", dependencies: ["MMLogFormat"], path: "Tests/MMLogTestFiles"),
     .testTarget(
       name: "MMLogFormatTests",
-      dependencies: ["MMLogFormat", "MMLogSystem", "MMLogTestFiles", "CMMLogCore"]),
+      dependencies: ["MMLogFormat", "MMLogSystem", "TestSupport", "CMMLogCore"]),
     .testTarget(
       name: "MMLogStorageTests",
       dependencies: [
-        "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLog", "MMLogReader", "MMLogTestFiles",
+        "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLog", "MMLogReader", "TestSupport",
       ]),
     .testTarget(
       name: "MMLogReaderTests",
       dependencies: [
-        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
-        "MMLogSystem", "MMLogTestFiles",
+        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "TestSupport",
       ]),
     .testTarget(
       name: "MMLogAnalysisTests",
-      dependencies: [
-        "MMLogAnalysis", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
-      ]),
+      dependencies: ["MMLogAnalysis", "MMLogReader", "MMLogFormat", "TestSupport"]),
     .testTarget(
       name: "MMLogReportTests",
-      dependencies: [
-        "MMLogReport", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
-      ]),
+      dependencies: ["MMLogReport", "MMLogReader", "MMLogFormat", "TestSupport"]),
     .testTarget(
       name: "MMLogSwiftLogTests",
       dependencies: [
-        "MMLogSwiftLog", "MMLog", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
+        "MMLogSwiftLog", "MMLog", "MMLogReader", "MMLogFormat", "TestSupport",
         .product(
           name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
         .product(
@@ -138,18 +134,16 @@ let package = Package(
     .testTarget(
       name: "MMLogCTests",
       dependencies: [
-        "MMLogC", "CMMLogC", "CCalls", "MMLog", "MMLogReader", "MMLogSystem", "MMLogTestFiles",
+        "MMLogC", "CMMLogC", "CCalls", "MMLog", "MMLogReader", "MMLogSystem", "TestSupport",
         "mmlog-decode", "mmlog-c-service",
       ]),
     .testTarget(
       name: "DecodeTests",
       dependencies: [
-        "mmlog-decode", "MMLog", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLogTestFiles",
+        "mmlog-decode", "MMLog", "MMLogStorage", "MMLogFormat", "MMLogSystem", "TestSupport",
       ]),
     // Processes that are killed: what they log, the campaign that kills them, and what cuts their
     // power.
-    .target(
-      name: "CampaignSupport", dependencies: ["MMLogSystem"], path: "Tests/CampaignSupport"),
     .target(
       name: "CrashRecords",
       dependencies: ["MMLog", "MMLogC", "CMMLogC", "CCalls", "MMLogSystem", "CMMLogCore"],
@@ -158,30 +152,27 @@ let package = Package(
       name: "mmlog-crash-child",
       dependencies: [
         "CrashRecords", "CCalls", "MMLog", "MMLogC", "CMMLogC", "MMLogStorage", "MMLogSystem",
-        "MMLogTestFiles", "CMMLogCore", "CommandLineTool",
+        "TestSupport", "CMMLogCore", "CommandLineTool",
       ],
       path: "Tests/CrashChild"),
     .target(
       name: "CrashCampaign",
       dependencies: [
-        "CampaignSupport", "CrashRecords", "MMLogTestFiles", "MMLogReader", "MMLogStorage",
-        "MMLogFormat", "MMLogSystem",
+        "CrashRecords", "TestSupport", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
       ],
       path: "Tests/CrashCampaign"),
     .testTarget(
       name: "CrashTests",
       dependencies: [
-        "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogAnalysis", "MMLogReader",
-        "MMLogStorage",
-        "MMLogFormat", "MMLogSystem", "MMLogTestFiles", "mmlog-crash-child", "mmlog-pipe",
+        "CrashCampaign", "CrashRecords", "MMLogAnalysis", "MMLogReader", "MMLogStorage",
+        "MMLogFormat", "MMLogSystem", "TestSupport", "mmlog-crash-child", "mmlog-pipe",
         "mmlog-decode",
       ]),
     .executableTarget(
       name: "mmlog-torture",
       dependencies: [
-        "CrashCampaign", "CampaignSupport", "CrashRecords", "MMLogTestFiles", "MMLog",
-        "MMLogAnalysis", "MMLogReader", "MMLogFormat", "MMLogStorage", "MMLogSystem",
-        "CommandLineTool",
+        "CrashCampaign", "CrashRecords", "TestSupport", "MMLog", "MMLogAnalysis", "MMLogReader",
+        "MMLogFormat", "MMLogStorage", "MMLogSystem", "CommandLineTool",
       ],
       path: "Tests/Torture"),
     .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "MMLogSystem"]),
@@ -194,8 +185,7 @@ if Context.environment["MMLOG_FUZZ"] != nil {
     .executableTarget(
       name: "mmlog-fuzz",
       dependencies: [
-        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogFormat", "MMLogTestFiles",
-        "CMMLogWriter",
+        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogFormat", "TestSupport", "CMMLogWriter",
       ],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }

@@ -2,6 +2,7 @@
 // starts.
 @preconcurrency import CMMLogCore
 import Testing
+import TestSupport
 
 @Suite("CRC32C")
 struct CRC32CTests {

@@ -1,4 +1,4 @@
-package import CampaignSupport
+package import TestSupport
 package import CrashRecords
 import Glibc
 import MMLogFormat
@@ -19,13 +19,13 @@ package final class CrashLog {
   private(set) var ends: [Int: SessionEnd.How] = [:]
   /// Those that have survived a fatal signal.
   private(set) var survivors: Set<Int> = []
-  private let owned: Folder?
+  private let owned: TemporaryDirectory?
   /// Nil if everything is kept.
   private let ledger: ArchiveLedger?
 
   /// - Parameter path: An empty folder that stays; nil: one that goes away with this object.
   package init(_ settings: Settings, in path: String? = nil) throws {
-    owned = path == nil ? try Folder() : nil
+    owned = path == nil ? TemporaryDirectory() : nil
     self.path = path ?? owned?.path ?? ""
     self.settings = settings
     ledger = settings.keep == nil ? nil : ArchiveLedger("\(self.path)/ledger")

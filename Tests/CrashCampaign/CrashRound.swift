@@ -1,11 +1,10 @@
-import CampaignSupport
+import TestSupport
 import CrashRecords
 import Glibc
 import MMLogFormat
 import MMLogReader
 package import MMLogStorage
 import MMLogSystem
-import MMLogTestFiles
 
 /// One round of a crash campaign: processes log into one store and die, others recover it and die
 /// too, and in the end everything acknowledged has to be there, once.

@@ -1,6 +1,6 @@
 import Glibc
 package import MMLogStorage
-import MMLogTestFiles
+import TestSupport
 
 /// How a process is to end, apart from coming to its end.
 package enum Death {

@@ -1,7 +1,7 @@
 import CrashRecords
 import Glibc
 package import MMLogStorage
-import MMLogTestFiles
+import TestSupport
 
 /// What a child is asked to do.
 package struct Settings {

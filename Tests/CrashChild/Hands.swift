@@ -2,7 +2,7 @@ import CrashRecords
 import Glibc
 import MMLog
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 
 /// Does with archives what uploaders and operators do, in any order: closes, leases, marks, pins
 /// and removes them.

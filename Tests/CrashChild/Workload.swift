@@ -3,7 +3,7 @@ import CrashRecords
 import Glibc
 import MMLog
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Synchronization
 
 /// Threads that log and count what they have logged, and children that do so too.

@@ -1,10 +1,9 @@
-import CampaignSupport
+import TestSupport
 import Glibc
 import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
 import MMLogSystem
-import MMLogTestFiles
 import Testing
 
 /// A process that no signal ends by its default action.
@@ -15,7 +14,7 @@ struct ContainerTests {
     .enabled(if: getuid() == 0, "unshare(1) makes a process of number 1 for root only"),
     .disabled(if: hasThreadSanitizer, "no signal is handled under it"))
   func outlived() throws {
-    let pipe = try PipeRun()
+    let pipe = PipeRun()
     let child = try pipe.start(
       by: ["unshare", "--pid", "--fork", "--kill-child"], ["--tee"])
     var input = Array("a line\n".utf8)

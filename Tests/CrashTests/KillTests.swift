@@ -1,9 +1,8 @@
-import CampaignSupport
+import TestSupport
 import CrashCampaign
 import Glibc
 import MMLogStorage
 import Testing
-import MMLogTestFiles
 
 /// How often the tests with random numbers do what they do; MMLOG_CRASH_ROUNDS for more or less.
 /// Tools/torture plays the same rounds by the thousand.

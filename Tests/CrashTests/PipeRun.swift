@@ -1,15 +1,13 @@
-import CampaignSupport
+import TestSupport
 import Glibc
 import MMLogSystem
 import Testing
 
 /// Runs of mmlog-pipe in a folder of their own.
 final class PipeRun {
-  let folder: Folder
+  let folder = TemporaryDirectory()
   private var input: File?
   private var runs = 0
-
-  init() throws { folder = try Folder() }
 
   /// Where the log is.
   var store: String { folder("store") }

@@ -1,15 +1,14 @@
-import CampaignSupport
+import TestSupport
 import Glibc
 import MMLogSystem
 import Testing
-import MMLogTestFiles
 
 @Suite("mmlog-pipe")
 struct PipeTests {
   @Test("what mmlog-decode prints is what came in, byte for byte", arguments: Input.all)
   func roundTrip(_ name: Input) throws {
     let input = name.make()
-    let pipe = try PipeRun()
+    let pipe = PipeRun()
     try Folder.write(input, to: pipe.folder("in"))
     let ending = try pipe.start(input: pipe.folder("in"), ["--tee"]).wait()
     #expect(ending == .exited(0))
@@ -21,7 +20,7 @@ struct PipeTests {
   @Test("killed while its input stands still, it has kept the lines that it read, and no more")
   func killed() throws {
     for (seed, count) in [1, 2, 3, 1000, 30_000].enumerated() {
-      let pipe = try PipeRun()
+      let pipe = PipeRun()
       let child = try pipe.start(["--tee", "--ring-size", "1"])
       let input = logText(lines: count, seed: UInt64(seed))
       // The beginning of a line is no line.
@@ -42,7 +41,7 @@ struct PipeTests {
   func killedAtAnyInstant() throws {
     var random = SeededGenerator(seed: 7)
     for round in 0..<20 {
-      let pipe = try PipeRun()
+      let pipe = PipeRun()
       let input = logText(lines: 60_000, seed: UInt64(round))
       try Folder.write(input, to: pipe.folder("input"))
       let child = try pipe.start(input: pipe.folder("input"), ["--tee", "--ring-size", "1"])
@@ -63,7 +62,7 @@ struct PipeTests {
   @Test(
     "SIGTERM and SIGINT end it in order; everything read is kept", arguments: [SIGTERM, SIGINT])
   func stopped(_ signal: CInt) throws {
-    let pipe = try PipeRun()
+    let pipe = PipeRun()
     let child = try pipe.start(["--tee"])
     let input = logText(lines: 500, seed: 8) + Array("and a beginning".utf8)
     try pipe.feed(input, child)
@@ -78,7 +77,7 @@ struct PipeTests {
   @Test("it goes on recording when nobody reads what it passes on, or that cannot be written")
   func brokenTee() throws {
     for output in ["/dev/full", "pipe"] {
-      let pipe = try PipeRun()
+      let pipe = PipeRun()
       let input = logText(lines: 5000, seed: 9)
       try Folder.write(input, to: pipe.folder("input"))
       let path = output == "pipe" ? pipe.folder("unread") : output
@@ -97,7 +96,7 @@ struct PipeTests {
 
   @Test("what is wrong is said on standard error, with an exit status")
   func complaints() throws {
-    let pipe = try PipeRun()
+    let pipe = PipeRun()
     try Folder.write(Array("a file".utf8), to: pipe.folder("file"))
     let cases: [([String], CInt, String)] = [
       ([], 2, "--directory"), (["--directory", pipe.store], 2, "--name"),
@@ -119,7 +118,7 @@ struct PipeTests {
 
   @Test("an input that cannot be read is an error")
   func unreadableInput() throws {
-    let pipe = try PipeRun()
+    let pipe = PipeRun()
     let child = try pipe.start(input: "/")
     let ending = child.wait()
     #expect(ending == .exited(1))

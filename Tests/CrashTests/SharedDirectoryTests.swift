@@ -1,10 +1,9 @@
-import CampaignSupport
+import TestSupport
 import CrashCampaign
 import Glibc
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
-import MMLogTestFiles
 import Testing
 
 /// Two processes that log into one directory, close archives as fast as they can, and both delete

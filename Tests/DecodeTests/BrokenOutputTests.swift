@@ -1,11 +1,10 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Outputs that take nothing, or no more: an error that says so, and nothing that looks whole.
 @Suite struct BrokenOutputTests {
-  private let tool = productsFolder.appendingPathComponent("mmlog-decode").path
 
   /// A log of some hundred kilobytes of text.
   private func log() -> TestLog {

@@ -1,5 +1,5 @@
 import MMLog
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// What running processes are asked for: `mmlog-decode --set-level`, `--levels`.

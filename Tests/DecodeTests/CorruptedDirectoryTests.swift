@@ -1,6 +1,6 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Directories of rings and archives of several sessions, corrupted at random: every record that

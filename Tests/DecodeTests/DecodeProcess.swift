@@ -1,5 +1,5 @@
 import Foundation
-import MMLogTestFiles
+import TestSupport
 
 /// What a run of `mmlog-decode` gave.
 struct Run: Equatable {
@@ -8,12 +8,15 @@ struct Run: Equatable {
   var status: Int32
 }
 
+/// Where the built `mmlog-decode` is.
+let tool = ChildProcess.path(of: "mmlog-decode")
+
 /// Runs the built `mmlog-decode`, which stands beside the tests.
 func decode(
   _ arguments: [String], input: [UInt8]? = nil, environment: [String: String] = ["TZ": "UTC"]
 ) throws -> Run {
   let process = Process()
-  process.executableURL = productsFolder.appendingPathComponent("mmlog-decode")
+  process.executableURL = URL(fileURLWithPath: tool)
   process.arguments = arguments
   process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
   let folder = URL(fileURLWithPath: NSTemporaryDirectory())
@@ -30,10 +33,6 @@ func decode(
     output: try text(folder, "out"), errors: try text(folder, "err"),
     status: process.terminationStatus)
 }
-
-/// The folder that the tests' own program is in.
-let productsFolder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-  .deletingLastPathComponent()
 
 private func handle(_ folder: URL, _ name: String, _ contents: [UInt8]) throws -> FileHandle {
   let url = folder.appendingPathComponent(name)

@@ -1,6 +1,6 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct DecodeTests {
@@ -201,5 +201,4 @@ import Testing
       run.errors == "mmlog-decode: write standard output: Bad file descriptor (EBADF)\n")
   }
 
-  private var tool: String { productsFolder.appendingPathComponent("mmlog-decode").path }
 }

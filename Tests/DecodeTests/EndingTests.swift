@@ -1,7 +1,7 @@
 import Foundation
 import MMLogFormat
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// How sessions ended, as `mmlog-decode` reports it.

@@ -1,7 +1,7 @@
 import Foundation
 import MMLogFormat
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct FileJobTests {
@@ -236,7 +236,7 @@ import Testing
     log.archive()
     log.save()
     let process = Process()
-    process.executableURL = productsFolder.appendingPathComponent("mmlog-decode")
+    process.executableURL = URL(fileURLWithPath: tool)
     process.arguments = ["--follow", "-f", "message", log.folder.path]
     let pipe = Pipe()
     process.standardOutput = pipe

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct FilterTests {

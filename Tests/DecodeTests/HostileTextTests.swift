@@ -1,6 +1,6 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Text that would move a terminal's cursor, clear its screen or fake a line, wherever a log can

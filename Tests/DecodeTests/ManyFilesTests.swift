@@ -1,6 +1,6 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct ManyFilesTests {
@@ -14,7 +14,6 @@ import Testing
     let folder = TemporaryDirectory()
     try write(to: folder)
     let check = folder.put("check.py", Array(checkOrder.utf8))
-    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
     let run = try shell(
       "python3 '\(check)' '\(tool)' '\(folder("logs"))' \(Self.files) \(Self.records)",
       folder: folder)

@@ -1,6 +1,6 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Every format and every option of the output, as a whole.
@@ -236,7 +236,6 @@ import Testing
   func anInterruptionLeavesNoFile(signal: String, expected: String) throws {
     let log = log()
     let folder = TemporaryDirectory()
-    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
     let run = try shell(
       """
       # The threads that tests run on block signals, and a child inherits that.
@@ -271,7 +270,6 @@ import Testing
     log.close()
     log.save()
     log.folder.put("check.py", Array(checkKilled.utf8))
-    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
     let run = try shell(
       "python3 '\(log.folder("check.py"))' '\(tool)' '\(log.folder.path)'", folder: log.folder)
     #expect(run == Run(output: "", errors: "", status: 0))
@@ -396,7 +394,6 @@ import Testing
     log.close()
     log.save()
     log.folder.put("check.py", Array(checkOutputs.utf8))
-    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
     let run = try shell(
       "python3 '\(log.folder("check.py"))' '\(tool)' '\(log.folder.path)'", folder: log.folder)
     #expect(run == Run(output: "150\n", errors: "", status: 0))

@@ -1,6 +1,6 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// What is read is never what is written to, whatever its name on the command line.
@@ -88,7 +88,6 @@ import Testing
 
   @Test func standardOutputThatIsAnInputIsRefused() throws {
     let (log, archive) = log()
-    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
     let folder = TemporaryDirectory()
     let run = try shell("'\(tool)' '\(archive)' >> '\(archive)'; echo $?", folder: folder)
     #expect(run.output == "2\n" && run.errors.contains("standard output"), "\(run.errors)")
@@ -105,14 +104,12 @@ import Testing
   }
 
   @Test func aDeviceAtStandardInputIsRefused() throws {
-    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
     let run = try shell("'\(tool)' - < /dev/zero; echo $?", folder: TemporaryDirectory())
     #expect(run.output == "3\n" && run.errors.contains("is a device"), "\(run.errors)")
   }
 
   /// Nothing of it is kept but its first bytes.
   @Test func aStreamThatIsNoLogIsLeftAtOnce() throws {
-    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
     let run = try shell("yes | '\(tool)' -; echo ${PIPESTATUS[1]}", folder: TemporaryDirectory())
     #expect(run.output == "3\n" && run.errors.contains("standard input"), "\(run.errors)")
   }
@@ -125,7 +122,6 @@ import Testing
     log.archive()
     let archive = log.folder.put("start", log.archives[0])
     let folder = TemporaryDirectory()
-    let tool = productsFolder.appendingPathComponent("mmlog-decode").path
     let run = try shell(
       """
       mkdir '\(folder("tmp"))' && mount -t tmpfs -o size=8m none '\(folder("tmp"))' || exit 77

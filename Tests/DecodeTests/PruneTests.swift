@@ -3,7 +3,7 @@ import Foundation
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// `mmlog-decode --prune`.

@@ -1,6 +1,6 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct SpanOptionTests {

@@ -1,6 +1,6 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Names of files that are made of labels: harmless, and one for each label.

@@ -1,6 +1,6 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 /// Makes a first corpus of each target's own: a small one, and one from logs.
 func writeSeeds(of logs: String, to corpus: String) throws {

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 /// Logs of a kilobyte or two, since small inputs are tried many times as often as large ones.
 enum SmallLogs {

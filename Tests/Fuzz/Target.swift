@@ -4,7 +4,7 @@ import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
 import MMLogReport
-import MMLogTestFiles
+import TestSupport
 
 /// What is fuzzed, by the name that the command line has for it.
 enum Target: String, CaseIterable {

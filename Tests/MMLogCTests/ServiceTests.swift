@@ -1,5 +1,5 @@
 import Foundation
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// `Examples/CService`, as those see it who run it and read its log.
@@ -10,9 +10,7 @@ struct ServiceTests {
     output: String, status: Int32
   ) {
     let process = Process()
-    let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-      .deletingLastPathComponent()
-    process.executableURL = products.appendingPathComponent(program)
+    process.executableURL = URL(fileURLWithPath: ChildProcess.path(of: program))
     process.arguments = arguments
     process.environment = ProcessInfo.processInfo.environment
       .merging(["SWIFT_BACKTRACE": "enable=no", "TZ": "UTC"]) { $1 }

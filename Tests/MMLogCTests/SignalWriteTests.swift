@@ -4,7 +4,7 @@ import Glibc
 import MMLog
 import MMLogReader
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Synchronization
 import Testing
 

@@ -4,7 +4,7 @@ import CMMLogC
 import Glibc
 import MMLogReader
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite("Log statements in C")

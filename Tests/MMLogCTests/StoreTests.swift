@@ -2,7 +2,7 @@ import CCalls
 import CMMLogC
 import Foundation
 import MMLogReader
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite("Stores in C")

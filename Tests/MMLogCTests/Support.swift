@@ -1,7 +1,7 @@
 import CMMLogC
 import Foundation
 import MMLogReader
-import MMLogTestFiles
+import TestSupport
 
 /// A store in a folder of its own, opened as C does it, with a logger.
 struct CStore {
@@ -85,11 +85,4 @@ struct CContents {
   }
 
   var messages: [String] { records.map(\.message) }
-}
-
-/// Ends an exit test's process with a failure if `condition` does not hold.
-func require(_ condition: Bool, _ what: @autoclosure () -> String = "", line: UInt = #line) {
-  if condition { return }
-  FileHandle.standardError.write(Data("line \(line) failed: \(what())\n".utf8))
-  _exit(1)
 }

@@ -3,7 +3,7 @@ import CMMLogC
 import Foundation
 import MMLogReader
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite("A fatal signal whose handler is left by longjmp")

@@ -1,7 +1,7 @@
 import Glibc
 import MMLogCrash
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// In processes of their own, because a signal's handler is the whole process's.

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 extension [UInt8] {
   /// A copy with one bit flipped.

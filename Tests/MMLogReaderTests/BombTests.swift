@@ -3,7 +3,7 @@ import Glibc
 import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Small files that claim to hold much: what reading them takes is bounded.

@@ -1,7 +1,7 @@
 import MMLogFormat
 import MMLogReader
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Single wrong bits, wherever they cost more than one record unless something is done.

@@ -4,7 +4,7 @@ import MMLogFormat
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Lengths, counts and places that nothing can have, with all checks right: they cost what they are

@@ -1,7 +1,7 @@
 import MMLogFormat
 import MMLogReader
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// What may happen to a file.

@@ -1,5 +1,5 @@
 import MMLogReader
-import MMLogTestFiles
+import TestSupport
 
 /// What reading gave, in few words each.
 struct Reading: Equatable {

@@ -2,7 +2,7 @@ import Foundation
 import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 extension TestLog {

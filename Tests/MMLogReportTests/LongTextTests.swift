@@ -2,7 +2,7 @@ import Foundation
 import MMLogFormat
 import MMLogReader
 import MMLogReport
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct LongTextTests {

@@ -1,6 +1,6 @@
 import MMLogFormat
 import MMLogStorage
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 @Suite struct CollectorTests {

@@ -2,7 +2,7 @@ import Foundation
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 
 /// A folder, a session, and what a test writes into its archives.
 struct Fixture {

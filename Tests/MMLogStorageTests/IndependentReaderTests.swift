@@ -1,6 +1,6 @@
 import MMLogFormat
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// What the independent reader reports of corruption, against ours.

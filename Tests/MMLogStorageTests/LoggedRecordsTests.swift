@@ -2,7 +2,7 @@ import Foundation
 import MMLog
 import MMLogFormat
 import MMLogReader
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// What a real store wrote, read by ``LogReader`` and by the independent reader in Python.

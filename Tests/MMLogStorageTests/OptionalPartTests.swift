@@ -1,6 +1,6 @@
 import MMLogFormat
 import MMLogStorage
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// What a later writer may add, and a reader passes over: FORMAT.md, 4 and 6.

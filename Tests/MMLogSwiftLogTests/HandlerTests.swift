@@ -5,7 +5,7 @@
   import MMLog
   import MMLogReader
   import MMLogSwiftLog
-  import MMLogTestFiles
+  import TestSupport
   import Testing
 
   private typealias Logger = Logging.Logger

@@ -1,6 +1,7 @@
 import Glibc
 import MMLogSystem
 import Testing
+import TestSupport
 
 extension File {
   /// Writes text at an offset.

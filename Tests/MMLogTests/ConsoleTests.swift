@@ -6,6 +6,7 @@ import MMLogReader
 import MMLogSystem
 import Synchronization
 import Testing
+import TestSupport
 
 @Suite("Records on a console")
 struct ConsoleTests {

@@ -4,6 +4,7 @@ import MMLogReader
 import MMLogSystem
 import Synchronization
 import Testing
+import TestSupport
 
 @Suite("Following a living store")
 struct FollowTests {

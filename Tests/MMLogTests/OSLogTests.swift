@@ -2,6 +2,7 @@ import Foundation
 import MMLog
 import MMLogReader
 import Testing
+import TestSupport
 
 // Serialized: there is one default store in a process.
 @Suite("The names of os.Logger", .serialized)

@@ -2,6 +2,7 @@ import MMLog
 import MMLogReader
 import Synchronization
 import Testing
+import TestSupport
 
 @Suite("Rate limits")
 struct RateLimitTests {

@@ -2,6 +2,7 @@ import MMLog
 import MMLogAnalysis
 import MMLogReader
 import Testing
+import TestSupport
 
 /// Whatever an archive holds, and however its frames lie in time: a repaired one is about as large.
 @Suite struct RepairSizeTests {

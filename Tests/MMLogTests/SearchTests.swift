@@ -2,6 +2,7 @@ import MMLog
 import MMLogReader
 import MMLogSystem
 import Testing
+import TestSupport
 
 /// What is not inspected when a text is searched for has nothing of it: frames and records are
 /// passed over by what call sites and values say, and every record that has the text is found all

@@ -3,6 +3,7 @@ import MMLog
 import MMLogReader
 import MMLogSystem
 import Testing
+import TestSupport
 
 @Suite("Spans")
 struct SpanTests {

@@ -4,47 +4,7 @@ import MMLogReader
 import MMLogSystem
 import Synchronization
 import Testing
-
-/// A unique folder that goes away with everything in it.
-final class TemporaryDirectory: Sendable {
-  let path: String
-
-  init() {
-    var template = Array("\(NSTemporaryDirectory())mmlog-write.XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { fatalError("mkdtemp: errno \(errno)") }
-    path = template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
-  }
-
-  deinit {
-    try? FileManager.default.removeItem(atPath: path)
-  }
-
-  /// The path of a name in it.
-  func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
-
-  /// The names in it, or in a folder of it, sorted.
-  func names(_ folder: String = "") throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: "\(path)/\(folder)").sorted()
-  }
-
-  /// Names that end so.
-  func names(ending suffix: String) throws -> [String] {
-    try names().filter { $0.hasSuffix(suffix) }
-  }
-
-  /// Puts a file there, without the code under test.
-  @discardableResult
-  func put(_ name: String, _ bytes: [UInt8]) -> String {
-    let isThere = FileManager.default.createFile(atPath: self(name), contents: Data(bytes))
-    precondition(isThere, "cannot make \(self(name))")
-    return self(name)
-  }
-
-  /// A file's bytes, without the code under test.
-  func bytes(_ name: String) throws -> [UInt8] {
-    Array(try Data(contentsOf: URL(fileURLWithPath: self(name))))
-  }
-}
+import TestSupport
 
 /// Everything that reading a folder gives.
 struct Contents {
@@ -171,15 +131,4 @@ func unblockSignals() {
   var none = sigset_t()
   sigemptyset(&none)
   pthread_sigmask(SIG_SETMASK, &none, nil)
-}
-
-/// Ends an exit test's process with a failure if `condition` does not hold.
-func require(_ condition: Bool, _ what: @autoclosure () -> String = "", line: UInt = #line) {
-  if condition { return }
-  FileHandle.standardError.write(Data("line \(line) failed: \(what())\n".utf8))
-  if let path = getenv("MMLOG_TEST_LOG"), let log = fopen(path, "a") {
-    fputs("line \(line) failed: \(what())\n", log)
-    fclose(log)
-  }
-  _exit(1)
 }

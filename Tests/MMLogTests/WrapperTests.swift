@@ -2,6 +2,7 @@ import MMLog
 import MMLogReader
 import Testing
 import WrapperLibrary
+import TestSupport
 
 @Suite("A library that forwards messages")
 struct WrapperTests {

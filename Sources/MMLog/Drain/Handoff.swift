@@ -6,7 +6,7 @@ import Synchronization
 
 /// Moves committed records from the ring to the archives, frame by frame, exactly once: a frame is
 /// written, then the ring says how far its segments are archived, then those that are empty are
-/// freed. Handoff.pml is its model.
+/// freed. Models/Handoff.pml is its model.
 ///
 /// For one thread at a time: the drainer's, or that of whoever closes the store after its end.
 struct Handoff: ~Copyable {

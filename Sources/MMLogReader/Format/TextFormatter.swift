@@ -89,58 +89,6 @@ public struct TextFormatter: LogFormatter {
   }
 }
 
-/// The levels as a line of text has them: in capitals, in one width, in colors.
-struct LevelStyle {
-  let colors: Bool
-
-  @inline(__always)
-  func append(_ level: Level, to output: inout TextBuffer) {
-    if colors { return appendColored(level, to: &output) }
-    output.append(" ")
-    output.append(Self.padded(level))
-  }
-
-  private func appendColored(_ level: Level, to output: inout TextBuffer) {
-    output.append(" ")
-    output.append(SGR.color(of: level))
-    output.append(text: level.description.uppercased())
-    output.append(SGR.reset)
-    output.append(UInt8(ascii: " "), count: 9 - level.description.utf8.count)
-  }
-
-  /// As wide as the longest, and a space.
-  private static func padded(_ level: Level) -> StaticString {
-    switch level {
-    case .trace: "TRACE    "
-    case .debug: "DEBUG    "
-    case .info: "INFO     "
-    case .notice: "NOTICE   "
-    case .warning: "WARNING  "
-    case .error: "ERROR    "
-    case .critical: "CRITICAL "
-    }
-  }
-}
-
-/// "Select graphic rendition" of ECMA-48: colors that people have chosen for their terminal, so
-/// that they can be distinguished from its background, be it light or dark.
-package enum SGR {
-  package static let reset: StaticString = "\u{1b}[0m"
-  static let faint: StaticString = "\u{1b}[2m"
-  static let cyan: StaticString = "\u{1b}[36m"
-
-  package static func color(of level: Level) -> StaticString {
-    switch level {
-    case .trace, .debug: faint
-    case .info: "\u{1b}[32m"
-    case .notice: "\u{1b}[34m"
-    case .warning: "\u{1b}[33m"
-    case .error: "\u{1b}[31m"
-    case .critical: "\u{1b}[1;37;41m"
-    }
-  }
-}
-
 extension TextBuffer {
   /// Appends `begin ` or `end 1.234 ms `.
   fileprivate mutating func append(_ event: LogSpan.Event) {

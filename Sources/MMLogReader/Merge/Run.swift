@@ -64,35 +64,3 @@ package enum RunStep {
   case nothing
   case end
 }
-
-/// Corruption that stands between frames or segments.
-final class CorruptionRun: Run {
-  private var isEmitted = false
-
-  init(_ corruption: LogCorruption, ticks: UInt64, clock: TickClock) {
-    super.init(path: corruption.path, ticks: ticks, clock: clock)
-    self.corruption = corruption
-  }
-
-  override func step() -> RunStep {
-    defer { isEmitted = true }
-    return isEmitted ? .end : .corruption
-  }
-}
-
-/// The threads of a session, each one object.
-final class ThreadTable {
-  private var threads: [ThreadIdentity: LogThread] = [:]
-  private var names: [UInt32: String] = [:]
-
-  /// The thread with that identity. Where the identity has no name, as in segments that threads
-  /// share, it gets the one that the thread's ordinal had elsewhere.
-  func thread(_ identity: ThreadIdentity) -> LogThread {
-    if let thread = threads[identity] { return thread }
-    if !identity.name.isEmpty { names[identity.ordinal] = identity.name }
-    let name = identity.name.isEmpty ? names[identity.ordinal] ?? "" : identity.name
-    let thread = LogThread(ordinal: identity.ordinal, id: identity.id, name: name)
-    threads[identity] = thread
-    return thread
-  }
-}

@@ -57,97 +57,11 @@ final class RequiredText {
   private static let words = ["true", "false", "nil", "private", "hash", "inf", "snan(", "e"]
 }
 
-/// Digits that are searched for in values.
-struct DigitSearch: ~Copyable {
-  private let digits: StableArray<UInt8>
-  private let number: UInt64
-  /// The minimum number of so many digits.
-  private let minimum: UInt64
-  /// Of the arguments.
-  private let kinds: StableArray<Kind>
-
-  private enum Kind: BitwiseCopyable {
-    case int, uint, double, text
-    /// A word that is shown by no digit.
-    case bool
-    /// Not even a word.
-    case redacted
-  }
-
-  /// Nil where something else than one plain number or string may show them.
-  fileprivate init?(_ digits: ArraySlice<UInt8>, of site: CallSiteInfo) {
-    let steps = site.message.steps.filter(\.hasArgument)
-    let kinds = steps.compactMap { $0.isPlain ? Self.kind($0.type) : nil }
-    // More than most floating-point numbers have behind the point, and no more than 64 bits hold.
-    guard (5...18).contains(digits.count), !site.mayShow(digits, isHex: false),
-      kinds.count == steps.count
-    else { return nil }
-    self.digits = StableArray(Array(digits))
-    self.kinds = StableArray(kinds)
-    number = digits.reduce(0) { $0 * 10 + UInt64($1 - 48) }
-    minimum = (1..<digits.count).reduce(1) { power, _ in power * 10 }
-  }
-
-  private static func kind(_ type: UInt8) -> Kind? {
-    switch ValueType(rawValue: type) {
-    case .int: .int
-    case .uint: .uint
-    case .double: .double
-    case .string, .bytes: .text
-    case .bool: .bool
-    case .redacted: .redacted
-    default: nil
-    }
-  }
-
-  /// Of a record without metadata. One that cannot be read may be what is searched for: that is
-  /// reported when it is inspected.
-  fileprivate func isMet(by view: RecordView) -> Bool {
-    do {
-      var reader = WordReader(try RecordParts(view.body).values)
-      for kind in kinds.elements where try mayShow(kind, &reader) { return true }
-      return false
-    } catch {
-      return true
-    }
-  }
-
-  @inline(__always)
-  private func mayShow(_ kind: Kind, _ reader: inout WordReader) throws(FormatError) -> Bool {
-    switch kind {
-    case .int: return mayShow(Int64(bitPattern: try reader.word()).magnitude)
-    case .uint: return mayShow(try reader.word())
-    case .double: return mayShow(Double(bitPattern: try reader.word()).magnitude)
-    case .text:
-      let text = try reader.string()
-      // For short texts, a search for one byte takes much less.
-      return ByteSearch.contains(text, digits.elements[0])
-        && ByteSearch.contains(text, UnsafeRawBufferPointer(digits.elements))
-    case .bool:
-      _ = try reader.word()
-      return false
-    case .redacted: return false
-    }
-  }
-
-  private func mayShow(_ number: UInt64) -> Bool {
-    if number < minimum { return false }
-    return number / 10 < minimum ? number == self.number : true
-  }
-
-  private func mayShow(_ number: Double) -> Bool {
-    guard number < 1e10 else { return true }
-    // With up to four digits behind the point, only those before it are enough.
-    let scaled = UInt64(number * 10_000 + 0.5)
-    return Double(scaled) / 10_000 == number ? mayShow(scaled / 10_000) : true
-  }
-}
-
 extension CallSiteInfo {
   /// Whether text may be in the static text, or begin or end in it, or be in a number with a style,
   /// or, if it is hexadecimal, in a value in metadata's manner: false if it can only be within one
   /// string or plain number.
-  fileprivate func mayShow(_ text: ArraySlice<UInt8>, isHex: Bool) -> Bool {
+  func mayShow(_ text: ArraySlice<UInt8>, isHex: Bool) -> Bool {
     var isBehindArgument = false
     for part in parts {
       switch part {

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 /// An archive, built frame by frame.
 struct GoldenArchive {

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 /// Frames in columns, each column written by hand: every encoding of FORMAT.md, 10, at least once.
 enum GoldenColumns {

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 /// The files of `Tests/Golden/v2`, made anew.
 ///

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 /// What a later writer may add and a reader passes over, and one record with a key set, which it
 /// cannot read.

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 /// The parts of a log statement together with the words of one record's values.
 struct GoldenMessage {

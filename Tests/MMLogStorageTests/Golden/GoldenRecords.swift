@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 /// A record, or a fragment of one, as it stands in a segment.
 struct GoldenItem {

@@ -1,6 +1,6 @@
 import Foundation
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 import Testing
 
 /// Files of format version 2, a draft until release 1.0, under `Tests/Golden/v2`.

@@ -1,6 +1,6 @@
 import Foundation
 import MMLogReader
-import MMLogTestFiles
+import TestSupport
 
 /// What a reader makes of files: records, and whether it found corruption or losses.
 struct ReadResult: Equatable {

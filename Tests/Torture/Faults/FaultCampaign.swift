@@ -1,8 +1,7 @@
-import CampaignSupport
+import TestSupport
 import CommandLineTool
 import Glibc
 import MMLogSystem
-import MMLogTestFiles
 
 /// Every way for every system call of the scenarios to fail, each in a process of its own: it must
 /// not trap or hang.

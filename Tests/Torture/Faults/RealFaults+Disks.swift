@@ -1,4 +1,4 @@
-import CampaignSupport
+import TestSupport
 import Glibc
 import MMLog
 import MMLogSystem

@@ -1,4 +1,4 @@
-import CampaignSupport
+import TestSupport
 import CommandLineTool
 import Glibc
 import MMLogSystem

@@ -1,8 +1,7 @@
-import CampaignSupport
+import TestSupport
 import CommandLineTool
 import Glibc
 import MMLogSystem
-import MMLogTestFiles
 
 /// Wrong bits in files: nothing wrong is read, and no more is missing than what they were in.
 enum Flips {

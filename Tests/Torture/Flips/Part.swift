@@ -1,4 +1,4 @@
-import CampaignSupport
+import TestSupport
 import MMLogFormat
 
 /// A part of a file, and which records corruption of it may cost, by their numbers.

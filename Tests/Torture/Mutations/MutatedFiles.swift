@@ -1,4 +1,4 @@
-import MMLogTestFiles
+import TestSupport
 
 /// The files of a scene while they are mutated.
 struct MutatedFiles {

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 extension Mutation {
   /// Replaces blocks of a disk by others, aligned as they are.

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 extension Mutation {
   /// Cuts, removes or renames files.

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 extension Mutation {
   /// Puts whole frames where they do not belong, or takes them away.

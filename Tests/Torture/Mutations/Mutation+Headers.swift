@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogTestFiles
+import TestSupport
 
 extension Mutation {
   /// Corrupts what says what a file, or a part of it, is.

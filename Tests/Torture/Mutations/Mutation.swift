@@ -1,4 +1,4 @@
-import MMLogTestFiles
+import TestSupport
 
 /// What may happen to the files of a directory behind the back of who wrote them.
 enum Mutation: String, CaseIterable {

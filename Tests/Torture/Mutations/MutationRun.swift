@@ -1,8 +1,7 @@
-import CampaignSupport
+import TestSupport
 import CommandLineTool
 import CrashRecords
 import MMLogSystem
-import MMLogTestFiles
 
 /// One scene, and so many mutated copies of it, each read and judged.
 struct MutationRun {

@@ -1,4 +1,4 @@
-import CampaignSupport
+import TestSupport
 import CrashRecords
 import MMLog
 import MMLogAnalysis

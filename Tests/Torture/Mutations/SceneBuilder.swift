@@ -1,10 +1,9 @@
-import CampaignSupport
+import TestSupport
 import CrashRecords
 import MMLog
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
-import MMLogTestFiles
 
 /// Makes a directory of logs with real stores: sessions that close or die, one after the other or
 /// side by side.

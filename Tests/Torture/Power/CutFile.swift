@@ -1,4 +1,4 @@
-import MMLogTestFiles
+import TestSupport
 
 /// How much of a file a power cut takes, by and large.
 enum CutStyle: CaseIterable {

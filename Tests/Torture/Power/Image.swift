@@ -1,7 +1,6 @@
-import CampaignSupport
+import TestSupport
 import Glibc
 import MMLogFormat
-import MMLogTestFiles
 
 /// The files of a folder as a power cut may leave them.
 struct Image {

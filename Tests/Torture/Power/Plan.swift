@@ -1,6 +1,6 @@
 import CrashRecords
 import MMLog
-import MMLogTestFiles
+import TestSupport
 
 /// How a store is set up and what is logged into it, as it follows from a seed.
 struct Plan {

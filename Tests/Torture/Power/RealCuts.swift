@@ -1,10 +1,9 @@
-import CampaignSupport
+import TestSupport
 import CommandLineTool
 import CrashRecords
 import Glibc
 import MMLogFormat
 import MMLogSystem
-import MMLogTestFiles
 
 /// Cuts off a real file system, in a file of its own, under a process that logs at full rate.
 struct RealCuts {

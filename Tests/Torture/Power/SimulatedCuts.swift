@@ -1,10 +1,9 @@
-import CampaignSupport
+import TestSupport
 import CrashRecords
 import Glibc
 import MMLog
 import MMLogFormat
 import MMLogSystem
-import MMLogTestFiles
 
 /// One run of a store that is recorded, and images of what power cuts at any of its moments may
 /// leave.

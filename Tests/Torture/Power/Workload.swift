@@ -2,7 +2,7 @@ import CrashRecords
 import Glibc
 import MMLog
 import MMLogSystem
-import MMLogTestFiles
+import TestSupport
 
 /// Threads that log by a plan, and count what they have logged.
 final class Workload: Sendable {

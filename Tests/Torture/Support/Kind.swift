@@ -1,4 +1,4 @@
-import CampaignSupport
+import TestSupport
 import CommandLineTool
 import MMLogSystem
 

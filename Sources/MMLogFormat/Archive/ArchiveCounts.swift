@@ -1,0 +1,45 @@
+/// What an archive holds in all, as the header of its index says: known without reading anything
+/// else.
+package struct ArchiveCounts: Equatable, Sendable {
+  /// Records by level; last, those whose level is not known: fragments counted, written before a
+  /// crash.
+  package private(set) var counts = [UInt32](repeating: 0, count: FrameLayout.numberOfCounts)
+  /// How the session ended, if it ends here.
+  package private(set) var ending: SessionEnd.How?
+  /// When, in nanoseconds since 1970; 0 if it ends elsewhere.
+  package private(set) var endTime: Int64 = 0
+
+  /// What stands on disk where the session ends in a later archive; otherwise that and ``ending``.
+  private static let elsewhere: UInt8 = 1
+
+  package init() {}
+
+  /// Adds so many records of each level.
+  package mutating func add(_ more: LevelCounts) {
+    for index in counts.indices {
+      let (sum, overflow) = counts[index].addingReportingOverflow(more.counts[index])
+      counts[index] = overflow ? .max : sum
+    }
+  }
+
+  /// Takes in how the session ended.
+  package mutating func add(_ end: SessionEnd) { (ending, endTime) = (end.how, end.time) }
+
+  func encode(into out: UnsafeMutableRawBufferPointer) {
+    out.store(Self.elsewhere + UInt8(ending?.rawValue ?? 0), FrameLayout.countsState)
+    out.store(endTime, FrameLayout.countsEndTime)
+    for (index, count) in counts.enumerated() { out.store(count, FrameLayout.counts + 4 * index) }
+  }
+
+  /// Nil if the header does not say.
+  init?(header: UnsafeRawBufferPointer) {
+    let state = header[FrameLayout.countsState]
+    guard state >= Self.elsewhere else { return nil }
+    ending = SessionEnd.How(rawValue: UInt32(state - Self.elsewhere))
+    if ending == nil && state > Self.elsewhere { return nil }
+    endTime = header.load(FrameLayout.countsEndTime, as: Int64.self)
+    for index in counts.indices {
+      counts[index] = header.load(FrameLayout.counts + 4 * index, as: UInt32.self)
+    }
+  }
+}

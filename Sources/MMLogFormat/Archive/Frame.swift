@@ -1,0 +1,171 @@
+/// What a frame of an archive holds. Raw values stand on disk.
+package enum FrameType: UInt8, Sendable {
+  /// Of a type that this version does not know: to be passed over.
+  case other
+  case dictionary
+  case records
+  case losses
+  case sessionEnd
+  case index
+  /// What a fatal signal was about: see ``CrashReport``.
+  case crash
+}
+
+/// How a payload is arranged and compressed.
+package struct FrameCodec: Equatable, Sendable {
+  package enum Arrangement: UInt8, Sendable {
+    case rows
+    /// The same rows by column. What of it is compressed says the payload itself.
+    case columns
+  }
+  package enum Compression: UInt8, Sendable {
+    case none
+    case zlib
+  }
+
+  package var arrangement: Arrangement
+  package var compression: Compression
+
+  package init(_ arrangement: Arrangement, _ compression: Compression) {
+    self.arrangement = arrangement
+    self.compression = compression
+  }
+
+  fileprivate init?(rawValue: UInt8) {
+    guard let arrangement = Arrangement(rawValue: rawValue & 15),
+      let compression = Compression(rawValue: rawValue >> 4),
+      arrangement == .rows || compression == .none
+    else { return nil }
+    self.init(arrangement, compression)
+  }
+
+  fileprivate var rawValue: UInt8 { arrangement.rawValue | compression.rawValue << 4 }
+}
+
+/// The header of a frame, with its ranges.
+package struct FrameHeader: Equatable, Sendable {
+  package var type: FrameType
+  package var codec: FrameCodec
+  package var payloadSize = 0
+  package var rawSize = 0
+  package var payloadChecksum: UInt32 = 0
+  package var summary = RecordSummary()
+  package var clock = TickClock(ticks: 0, wall: 0, rate: 0)
+  /// Of an index only, in place of the clock; nil if it does not say.
+  package var archiveCounts: ArchiveCounts?
+  package var lowestGeneration: UInt64 = 0
+  /// Whether its records are flight records. Its ranges then say nothing of others, and those of
+  /// other frames nothing of these.
+  package var isFlight = false
+  package var ordinal: UInt64 = 0
+  /// Which archive it was written into. A frame that stands in another one got there by a fault.
+  package var archive = ArchiveID.none
+  package var ranges: [RingRange] = []
+
+  package init(_ type: FrameType, codec: FrameCodec = FrameCodec(.rows, .none)) {
+    self.type = type
+    self.codec = codec
+  }
+
+  package var headerSize: Int { FrameLayout.size + ranges.count * FrameLayout.rangeSize }
+
+  /// The frame's whole size: header, payload and padding.
+  package var frameSize: Int { paddedSize(headerSize + payloadSize) }
+
+  /// Appends the header's bytes to `bytes`, checksum included.
+  package func encode(into bytes: inout [UInt8]) {
+    let start = bytes.count
+    bytes.append(contentsOf: repeatElement(0, count: headerSize))
+    bytes.withUnsafeMutableBytes { all in
+      let out = UnsafeMutableRawBufferPointer(rebasing: all[start...])
+      out.store(FrameLayout.markerValue, FrameLayout.marker)
+      out.store(type.rawValue, FrameLayout.type)
+      out.store(codec.rawValue, FrameLayout.codec)
+      out.store(UInt32(headerSize), FrameLayout.headerSize)
+      out.store(UInt32(payloadSize), FrameLayout.payloadSize)
+      out.store(UInt32(rawSize), FrameLayout.rawSize)
+      out.store(payloadChecksum, FrameLayout.payloadChecksum)
+      out.store(summary.count, FrameLayout.count)
+      out.store(summary.firstTicks, FrameLayout.firstTicks)
+      out.store(summary.lastTicks, FrameLayout.lastTicks)
+      out.store(summary.firstWall, FrameLayout.firstWall)
+      out.store(summary.lastWall, FrameLayout.lastWall)
+      out.store(clock.ticks, FrameLayout.clockTicks)
+      out.store(clock.wall, FrameLayout.clockWall)
+      out.store(clock.rate, FrameLayout.clockRate)
+      out.store(lowestGeneration, FrameLayout.lowestGeneration)
+      out.store(summary.levels, FrameLayout.levels)
+      if isFlight { out.store(FrameLayout.flightFlag, FrameLayout.flags) }
+      archiveCounts?.encode(into: out)
+      out.store(UInt32(ranges.count), FrameLayout.rangeCount)
+      out.store(ordinal, FrameLayout.ordinal)
+      archive.encode(into: out, at: FrameLayout.archive)
+      for (index, range) in ranges.enumerated() {
+        range.encode(into: out, at: FrameLayout.size + index * FrameLayout.rangeSize)
+      }
+      out.store(headerChecksum(UnsafeRawBufferPointer(out)), FrameLayout.checksum)
+    }
+  }
+
+  /// The size of the header that begins `bytes`, if it can be the header of a frame at all.
+  ///
+  /// - Parameter bytes: At least the fixed part of a header.
+  package static func size(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    guard bytes.count >= FrameLayout.size,
+      bytes.load(FrameLayout.marker, as: UInt64.self) == FrameLayout.markerValue
+    else { return nil }
+    let ranges = Int(bytes.load(FrameLayout.rangeCount, as: UInt32.self))
+    let size = FrameLayout.size + ranges * FrameLayout.rangeSize
+    guard ranges <= FrameLayout.maximumRanges,
+      bytes.load(FrameLayout.headerSize, as: UInt32.self) == size
+    else { return nil }
+    return size
+  }
+
+  /// Reads a header that has just the size that ``size(_:)`` gave, or gives nil if it is corrupted.
+  /// One of a codec that this version does not know is of the type ``FrameType/other``.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    guard Self.size(bytes) == bytes.count,
+      headerChecksum(bytes) == bytes.load(FrameLayout.checksum, as: UInt32.self)
+    else { return nil }
+    let known = FrameCodec(rawValue: bytes[FrameLayout.codec])
+    codec = known ?? FrameCodec(.rows, .none)
+    type = (known == nil ? nil : FrameType(rawValue: bytes[FrameLayout.type])) ?? .other
+    if codec.arrangement == .columns, type != .records { type = .other }
+    payloadSize = Int(bytes.load(FrameLayout.payloadSize, as: UInt32.self))
+    rawSize = Int(bytes.load(FrameLayout.rawSize, as: UInt32.self))
+    payloadChecksum = bytes.load(FrameLayout.payloadChecksum, as: UInt32.self)
+    summary.count = bytes.load(FrameLayout.count, as: UInt32.self)
+    summary.firstTicks = bytes.load(FrameLayout.firstTicks, as: UInt64.self)
+    summary.lastTicks = bytes.load(FrameLayout.lastTicks, as: UInt64.self)
+    summary.firstWall = bytes.load(FrameLayout.firstWall, as: Int64.self)
+    summary.lastWall = bytes.load(FrameLayout.lastWall, as: Int64.self)
+    summary.levels = bytes[FrameLayout.levels]
+    clock = TickClock(
+      ticks: bytes.load(FrameLayout.clockTicks, as: UInt64.self),
+      wall: bytes.load(FrameLayout.clockWall, as: Int64.self),
+      rate: bytes.load(FrameLayout.clockRate, as: UInt64.self))
+    lowestGeneration = bytes.load(FrameLayout.lowestGeneration, as: UInt64.self)
+    isFlight = type == .records && bytes[FrameLayout.flags] & FrameLayout.flightFlag != 0
+    archiveCounts = type == .index ? ArchiveCounts(header: bytes) : nil
+    ordinal = bytes.load(FrameLayout.ordinal, as: UInt64.self)
+    archive = ArchiveID(bytes, at: FrameLayout.archive)
+    guard rawSize <= FrameLayout.largestPayload, payloadSize <= FrameLayout.largestPayload else {
+      return nil
+    }
+    ranges = stride(from: FrameLayout.size, to: bytes.count, by: FrameLayout.rangeSize).map {
+      RingRange(bytes, at: $0)
+    }
+  }
+}
+
+/// The CRC32C of a whole header with its checksum field taken as zero.
+private func headerChecksum(_ header: UnsafeRawBufferPointer) -> UInt32 {
+  var zero: UInt32 = 0
+  return withUnsafeBytes(of: &zero) { zero in
+    let before = crc32cState(0xFFFF_FFFF, header.slice(0, FrameLayout.checksum))
+    let middle = crc32cState(before, zero)
+    let rest = FrameLayout.checksum + 4
+    return ~crc32cState(middle, header.slice(rest, header.count - rest))
+  }
+}

@@ -1,0 +1,136 @@
+/// The records of one segment that are to go into an archive, from where its last frame ended.
+package struct SegmentRun {
+  /// What becomes of a record.
+  package enum Disposition {
+    /// It goes into the frame.
+    case taken
+    /// It stays in the ring, and has no number: a flight record. The frame's range holds it all the
+    /// same.
+    case left
+    /// Another frame has it.
+    case archived
+  }
+
+  package let index: Int
+  package let header: SegmentHeader
+  private var scanner: RecordScanner
+  private let disposition: ((RecordView, Int) -> Disposition)?
+  /// How many records were taken, and how many were passed over because they are not wanted; each
+  /// fragment counts.
+  package private(set) var takenCount = 0
+  package private(set) var passedCount = 0
+  /// The next record, if there is one, and where it begins.
+  private(set) var record: RecordView?
+  private(set) var ticks: UInt64 = 0
+  /// Where the records end that have been taken.
+  package private(set) var taken: Int
+  /// The number of the entry at ``taken``; nil if they are not to be numbered.
+  package private(set) var number: UInt64?
+  /// Where the next range begins, and the number of the entry there.
+  private var rangeStart: (offset: Int, number: UInt64?)
+  /// What was taken since the last time that somebody asked.
+  private var ranges: [RingRange] = []
+  /// Where a run of corrupted bytes was passed over.
+  package private(set) var corruption: [Range<Int>] = []
+
+  /// - Parameters:
+  ///   - index: The segment's number.
+  ///   - scanner: Stands where the first record that may be taken is.
+  ///   - number: The number of the entry there; nil for flight records, which have none.
+  ///   - lastTicks: The greatest ticks that an earlier frame took from this segment.
+  ///   - disposition: What becomes of a record, at an offset; nil if all are taken.
+  package init(
+    index: Int, header: SegmentHeader, scanner: RecordScanner, number: UInt64? = nil,
+    lastTicks: UInt64 = 0, disposition: ((RecordView, Int) -> Disposition)? = nil
+  ) {
+    self.index = index
+    self.header = header
+    self.scanner = scanner
+    self.number = number
+    self.disposition = disposition
+    ticks = lastTicks
+    taken = scanner.offset
+    rangeStart = (taken, number)
+    advance()
+    _ = takeRanges()
+  }
+
+  mutating func advance() {
+    record = nil
+    while let item = scanner.next() {
+      switch item {
+      case .corruption(let range): corruption.append(range)
+      case .record(let next, let offset):
+        // Ticks of a thread never go back, whatever the processor's counters say.
+        ticks = max(ticks, next.ticks)
+        switch disposition?(next, offset) ?? .taken {
+        case .taken:
+          record = next
+          return
+        case .left: pass(isNumbered: false)
+        case .archived:
+          // What another frame has is in no range of this one: were that frame corrupted later, it
+          // would pass for being here.
+          endRange()
+          pass(isNumbered: true)
+          rangeStart = (taken, number)
+        }
+      }
+    }
+  }
+
+  private mutating func pass(isNumbered: Bool) {
+    taken = scanner.offset
+    passedCount += 1
+    if isNumbered { number = number.map { $0 &+ 1 } }
+  }
+
+  private mutating func endRange() {
+    let (from, first) = rangeStart
+    if taken > from {
+      ranges.append(
+        RingRange(
+          generation: header.generation, from: UInt32(from), to: UInt32(taken),
+          segment: UInt32(index), numbers: numbers(from: first)))
+    }
+    rangeStart = (taken, number)
+  }
+
+  private func numbers(from first: UInt64?) -> NumberRange? {
+    guard let first, let number, header.writer != 0 else { return nil }
+    return NumberRange(
+      writer: header.writer, thread: header.thread.ordinal, first: first,
+      count: UInt32(truncatingIfNeeded: number &- first))
+  }
+
+  /// The parts of the segment that were taken since the last call.
+  mutating func takeRanges() -> [RingRange] {
+    endRange()
+    defer { ranges = [] }
+    return ranges
+  }
+
+  /// Takes the next record, and those after it that are earlier than `limit` and not later than
+  /// `cutoff`, until `builder` has reached `size` bytes.
+  mutating func move(
+    to builder: inout RowBuilder, size: Int, before limit: UInt64, cutoff: UInt64
+  ) {
+    while let record {
+      let shared = record.sharedThread
+      builder.add(
+        record, ticks: ticks, threadOrdinal: shared?.ordinal ?? header.thread.ordinal
+      ) { shared ?? header.thread }
+      taken = scanner.offset
+      takenCount += 1
+      number = number.map { $0 &+ 1 }
+      advance()
+      guard ticks < limit, ticks <= cutoff, builder.size < size else { return }
+    }
+  }
+
+  /// The greatest ticks taken so far, or those of the record that is next.
+  package var lastTicks: UInt64 { ticks }
+
+  /// True when there is nothing left to take.
+  package var isEmpty: Bool { record == nil }
+}

@@ -1,0 +1,53 @@
+/// The last bytes of a closed archive.
+package struct Trailer: Equatable, Sendable {
+  package var dictionaryOffset: UInt64
+  package var indexOffset: UInt64
+  package var recordCount: UInt64
+  package var fileSize: UInt64
+  package var frameCount: UInt32
+  /// Which archive ends with it.
+  package var archive: ArchiveID
+
+  package init(
+    of archive: ArchiveID, dictionaryOffset: UInt64, indexOffset: UInt64, recordCount: UInt64,
+    fileSize: UInt64, frameCount: UInt32
+  ) {
+    self.archive = archive
+    self.dictionaryOffset = dictionaryOffset
+    self.indexOffset = indexOffset
+    self.recordCount = recordCount
+    self.fileSize = fileSize
+    self.frameCount = frameCount
+  }
+
+  package var encoded: [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: TrailerLayout.size)
+    bytes.withUnsafeMutableBytes { out in
+      TrailerLayout.magicValue.withUTF8Buffer { out.store(bytes: $0, TrailerLayout.magic) }
+      out.store(dictionaryOffset, TrailerLayout.dictionaryOffset)
+      out.store(indexOffset, TrailerLayout.indexOffset)
+      out.store(recordCount, TrailerLayout.recordCount)
+      out.store(fileSize, TrailerLayout.fileSize)
+      out.store(frameCount, TrailerLayout.frameCount)
+      archive.encode(into: out, at: TrailerLayout.archive)
+      out.store(
+        crc32c(UnsafeRawBufferPointer(out).slice(0, TrailerLayout.checksum)), TrailerLayout.checksum
+      )
+    }
+    return bytes
+  }
+
+  /// Reads the trailer that the last bytes of a file are, or gives nil if they are none.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count == TrailerLayout.size, bytes.starts(with: TrailerLayout.magicValue),
+      crc32c(bytes.slice(0, TrailerLayout.checksum))
+        == bytes.load(TrailerLayout.checksum, as: UInt32.self)
+    else { return nil }
+    dictionaryOffset = bytes.load(TrailerLayout.dictionaryOffset, as: UInt64.self)
+    indexOffset = bytes.load(TrailerLayout.indexOffset, as: UInt64.self)
+    recordCount = bytes.load(TrailerLayout.recordCount, as: UInt64.self)
+    fileSize = bytes.load(TrailerLayout.fileSize, as: UInt64.self)
+    frameCount = bytes.load(TrailerLayout.frameCount, as: UInt32.self)
+    archive = ArchiveID(bytes, at: TrailerLayout.archive)
+  }
+}

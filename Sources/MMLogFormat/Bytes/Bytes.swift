@@ -1,0 +1,39 @@
+/// Numbers at offsets of bytes. The pairs follow STYLE: `load` is for offsets that have been
+/// checked against a fixed-size structure; everything of variable size goes through ``WordReader``.
+extension UnsafeRawBufferPointer {
+  package func load<T: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as type: T.Type) -> T {
+    precondition(offset >= 0 && offset <= count - MemoryLayout<T>.size)
+    return T(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
+  }
+
+  /// The bytes of a range that has been checked to lie within.
+  package func slice(_ offset: Int, _ count: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: self[offset..<offset + count])
+  }
+
+  /// A text field: up to the first zero byte. For up to 15 bytes it allocates nothing.
+  package func text(_ offset: Int, _ size: Int) -> String {
+    var count = 0
+    while count < size, load(offset + count, as: UInt8.self) != 0 { count += 1 }
+    return String(decoding: slice(offset, count), as: UTF8.self)
+  }
+}
+
+extension UnsafeMutableRawBufferPointer {
+  package func store<T: FixedWidthInteger & BitwiseCopyable>(_ value: T, _ offset: Int) {
+    precondition(offset >= 0 && offset <= count - MemoryLayout<T>.size)
+    storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
+  }
+
+  /// A text field: cut to its size at a character's edge, padded with zeros.
+  package func store(text: String, _ offset: Int, _ size: Int) {
+    var cut = text.prefix(size)
+    while cut.utf8.count > size { cut = cut.dropLast() }
+    let bytes = Array(cut.utf8)
+    for index in 0..<size { self[offset + index] = index < bytes.count ? bytes[index] : 0 }
+  }
+
+  package func store(bytes: some Sequence<UInt8>, _ offset: Int) {
+    for (index, byte) in bytes.enumerated() { self[offset + index] = byte }
+  }
+}

@@ -1,0 +1,30 @@
+/// Why bytes could not be read: every decoder of this module throws it, none traps on what it
+/// reads.
+package enum FormatError: Error, Equatable, Sendable {
+  /// The bytes end before what they announce.
+  case truncated
+  /// A checksum does not fit its bytes.
+  case wrongChecksum
+  /// A field has a value that it cannot have.
+  case invalid(String)
+  /// Written by a newer mmlog: a version or a feature that this one does not know.
+  case newerFormat
+  /// Written by an mmlog from before the first release, in a format that nothing reads any more.
+  case olderFormat
+  /// The bytes are not of this kind of file.
+  case foreign
+}
+
+extension FormatError: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .truncated: "it ends too early"
+    case .wrongChecksum: "its checksum is wrong"
+    case .invalid(let what): "it has an impossible \(what)"
+    case .newerFormat: "it was written by a newer version of mmlog; read it with that one"
+    case .olderFormat:
+      "it was written by an mmlog from before the first release; read it with that one"
+    case .foreign: "it is not an mmlog file"
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/// Reads words, strings and bytes one after the other, and throws at the end of its bytes instead
+/// of running over it.
+package struct WordReader {
+  private let bytes: UnsafeRawBufferPointer
+  /// The offset of the next word.
+  package private(set) var offset = 0
+
+  /// Reads from `bytes`, which the caller keeps alive for as long as the reader and what it gave.
+  package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+  package var isAtEnd: Bool { offset >= bytes.count }
+  package var remaining: Int { bytes.count - offset }
+
+  package mutating func word() throws(FormatError) -> UInt64 {
+    guard remaining >= wordSize else { throw .truncated }
+    defer { offset += wordSize }
+    return bytes.load(offset, as: UInt64.self)
+  }
+
+  /// The next `count` bytes.
+  package mutating func take(_ count: Int) throws(FormatError) -> UnsafeRawBufferPointer {
+    guard count >= 0, remaining >= count else { throw .truncated }
+    defer { offset += count }
+    return bytes.slice(offset, count)
+  }
+
+  /// A length in bytes, those bytes, and the padding to the next word.
+  package mutating func string() throws(FormatError) -> UnsafeRawBufferPointer {
+    let length = try word()
+    guard length <= UInt64(remaining) else { throw .truncated }
+    let padded = paddedSize(Int(length))
+    guard padded <= remaining else { throw .truncated }
+    return try take(padded).slice(0, Int(length))
+  }
+
+  package mutating func text() throws(FormatError) -> String {
+    String(decoding: try string(), as: UTF8.self)
+  }
+}

@@ -1,0 +1,49 @@
+/// The call sites and labels of a session, by number.
+package struct LogDictionary: Sendable {
+  package private(set) var callSites: [UInt32: CallSite] = [:]
+  package private(set) var labels: [UInt32: String] = [:]
+
+  /// The maximum number of call sites that a dictionary takes: more than any program has.
+  package static let maximumCallSites = 1 << 20
+  /// What all entries together may have in bytes, twice the largest dictionary of a ring: a
+  /// compressed file of some kilobytes could hold any number of them.
+  package static let maximumBytes = 128 << 20
+  private var size = 0
+
+  package init() {}
+
+  /// Inserts an entry, in place of one with the same number.
+  ///
+  /// - Returns: False if there are too many.
+  @discardableResult
+  package mutating func insert(_ entry: DictionaryEntry) -> Bool {
+    let old =
+      switch entry {
+      case .callSite(let id, _): callSites[id]?.size
+      case .label(let id, _): labels[id]?.utf8.count
+      }
+    let new = size - (old ?? 0) + entry.size
+    guard new <= Self.maximumBytes, old != nil || callSites.count < Self.maximumCallSites else {
+      return false
+    }
+    size = new
+    switch entry {
+    case .callSite(let id, let site): callSites[id] = site
+    case .label(let id, let label): labels[id] = label
+    }
+    return true
+  }
+
+  /// Inserts every entry that follows one another in `bytes`, up to a zero word or their end.
+  ///
+  /// - Returns: The offsets and lengths of what is no valid entry, or was one too many.
+  package mutating func insert(entriesIn bytes: UnsafeRawBufferPointer, seed: UInt32) -> [Range<
+    Int
+  >] {
+    var scanner = EntryScanner(bytes, seed: seed)
+    while let entry = scanner.next() {
+      if !insert(entry.entry) { return scanner.corruption + [scanner.offset..<bytes.count] }
+    }
+    return scanner.corruption
+  }
+}

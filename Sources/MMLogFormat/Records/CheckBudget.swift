@@ -1,0 +1,13 @@
+/// Bounds the work of searching for valid bytes among hostile ones, where every offset could
+/// announce a long record: so many times the size of the whole, and no more.
+package struct CheckBudget {
+  private var left: Int
+
+  package init(_ size: Int) { left = max(size, 4096) * 32 }
+
+  /// True if so many bytes more may be checked.
+  package mutating func spend(_ bytes: Int) -> Bool {
+    left -= bytes
+    return left >= 0
+  }
+}

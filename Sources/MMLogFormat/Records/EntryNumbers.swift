@@ -1,0 +1,75 @@
+/// The numbered entries of a session that its files have, and where some are missing.
+///
+/// Each writer numbers the records and fragments that it commits, and those that it loses, from 0;
+/// so between two that are there, exactly as many are missing as their numbers say. Parts may be
+/// added in any order, and more than once.
+package struct EntryNumbers {
+  /// What has entries beside a gap.
+  package struct Neighbor: Equatable, Sendable {
+    /// The ordinal of the thread; 0 if several shared the segment.
+    package var thread: UInt32
+    /// When its entries were logged, in nanoseconds since 1970; nil if that is not known.
+    package var times: ClosedRange<Int64>?
+  }
+
+  /// Entries that are missing.
+  package struct Gap: Equatable, Sendable {
+    package var writer: UInt32
+    /// The number of the first one that is missing.
+    package var first: UInt64
+    package var count: UInt64
+    /// What has the entry before them; nil if nothing before them is there.
+    package var before: Neighbor?
+    /// What has the entry behind them.
+    package var after: Neighbor
+  }
+
+  private struct Part {
+    var numbers: NumberRange
+    var times: ClosedRange<Int64>?
+
+    var neighbor: Neighbor { Neighbor(thread: numbers.thread, times: times) }
+  }
+
+  private var parts: [UInt32: [Part]] = [:]
+
+  package init() {}
+
+  /// Takes in what a frame has that can be read.
+  package mutating func add(_ header: FrameHeader) {
+    let (first, last) = (header.summary.firstWall, header.summary.lastWall)
+    let times = header.summary.count > 0 && first <= last ? first...last : nil
+    for range in header.ranges { range.numbers.map { add($0, times: times) } }
+  }
+
+  /// Takes in entries that are there.
+  ///
+  /// - Parameter times: When they were logged, in nanoseconds since 1970, if that is known.
+  package mutating func add(_ numbers: NumberRange, times: ClosedRange<Int64>? = nil) {
+    if numbers.count > 0 {
+      parts[numbers.writer, default: []].append(Part(numbers: numbers, times: times))
+    }
+  }
+
+  /// What is missing before and between the entries that are there, by writer and number. What is
+  /// missing behind the last entry of a writer, nothing says.
+  ///
+  /// - Complexity: O(*n* log *n*) in the number of parts.
+  package func gaps() -> [Gap] {
+    parts.sorted { $0.key < $1.key }.flatMap { Self.gaps(in: $0.value) }
+  }
+
+  private static func gaps(in parts: [Part]) -> [Gap] {
+    var (gaps, next, last) = ([Gap](), UInt64(0), Part?.none)
+    for part in parts.sorted(by: { $0.numbers.first < $1.numbers.first }) {
+      if part.numbers.first > next {
+        gaps.append(
+          Gap(
+            writer: part.numbers.writer, first: next, count: part.numbers.first - next,
+            before: last?.neighbor, after: part.neighbor))
+      }
+      if part.numbers.end >= next { (next, last) = (part.numbers.end, part) }
+    }
+    return gaps
+  }
+}

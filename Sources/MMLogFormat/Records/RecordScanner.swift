@@ -1,0 +1,222 @@
+import CMMLogCore
+
+/// The length in bytes that the header word at `offset` states, if so many bytes are there.
+package func framedLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
+  guard bytes.count - offset >= wordSize else { return nil }
+  let header = bytes.load(offset, as: UInt64.self)
+  let length = Int(header & RecordLayout.lengthMask) * wordSize
+  return length >= 2 * wordSize && length <= bytes.count - offset ? length : nil
+}
+
+/// A record or a fragment whose bounds, kind and checksum have been verified.
+package struct RecordView {
+  /// All of its words.
+  package let bytes: UnsafeRawBufferPointer
+
+  /// Takes bytes that are one record, as ``RecordScanner`` and ``RowReader`` do after checking.
+  fileprivate init(checked bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+  /// Its words from the identity word on.
+  package var body: UnsafeRawBufferPointer {
+    let start = RecordLayout.identityWord * wordSize
+    return bytes.slice(start, bytes.count - start)
+  }
+
+  package func word(_ index: Int) -> UInt64 { bytes.load(index * wordSize, as: UInt64.self) }
+
+  package var ticks: UInt64 { word(RecordLayout.ticksWord) }
+  private var identity: UInt64 { word(RecordLayout.identityWord) }
+  package var isFragment: Bool { word(0) & 0xFF00_0000 == RecordLayout.fragmentKind }
+  /// The call site's number, or of a fragment its index.
+  package var callSite: UInt32 { UInt32(truncatingIfNeeded: identity) }
+  package var label: UInt32 {
+    UInt32(truncatingIfNeeded: identity >> RecordLayout.labelShift) & 0xFFFF
+  }
+  package var level: Level {
+    Level(fromFile: UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift))
+  }
+  package var rawFlags: UInt8 { UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift) }
+  package var flags: RecordFlags { RecordFlags(rawValue: rawFlags) }
+  /// What an archive has in place of the checksum.
+  package var threadOrdinalOfRow: UInt32 { UInt32(truncatingIfNeeded: word(0) >> 32) }
+
+  /// The thread that the record itself names, in a segment shared by several.
+  package var sharedThread: ThreadIdentity? {
+    guard rawFlags & RecordFlags.thread.rawValue != 0, bytes.count >= 4 * wordSize else {
+      return nil
+    }
+    let thread = word(RecordLayout.bodyWord)
+    return ThreadIdentity(
+      ordinal: UInt32(truncatingIfNeeded: thread), id: UInt32(thread >> 32), name: "")
+  }
+}
+
+/// Checks that a header word, the bytes it frames and their level make a record. The one place
+/// where a record's bytes begin to be trusted.
+private func recordLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
+  guard let length = framedLength(bytes, offset), length >= RecordLayout.bodyWord * wordSize else {
+    return nil
+  }
+  let kind = bytes.load(offset, as: UInt64.self) & 0xFF00_0000
+  return kind == RecordLayout.recordKind || kind == RecordLayout.fragmentKind ? length : nil
+}
+
+/// Walks over the records of a segment, passing over what is corrupted.
+///
+/// Works on a copy, and on the live map of the own process too: header words are loaded with
+/// acquire, so that a record seen is seen whole.
+package struct RecordScanner {
+  package enum Item {
+    /// A valid record and its offset from the segment's start.
+    case record(RecordView, offset: Int)
+    /// Bytes that are no valid record.
+    case corruption(Range<Int>)
+  }
+
+  private let segment: UnsafeRawBufferPointer
+  private let seed: UInt32
+  private let scansBehindZeros: Bool
+  private let isSealed: Bool
+  private var budget: CheckBudget
+  private var pending: Item?
+  /// Where the next record begins, or would.
+  package private(set) var offset: Int
+
+  /// Walks over the records of a segment that its own process has, which lacks nothing before its
+  /// first zero word.
+  ///
+  /// - Parameters:
+  ///   - segment: All of the segment.
+  ///   - header: Its header.
+  ///   - session: Whose it is.
+  ///   - offset: Where to begin.
+  ///   - end: Where the records end at the latest; before `offset`, there are none.
+  package init(
+    _ segment: UnsafeRawBufferPointer, _ header: SegmentHeader, of session: SessionID,
+    from offset: Int, to end: Int
+  ) {
+    self.init(
+      segment.slice(0, end), from: offset,
+      seed: checksumSeed(session: session, generation: header.generation), scansBehindZeros: false)
+  }
+
+  /// - Parameters:
+  ///   - segment: The segment, header included, cut at its end if it is sealed.
+  ///   - offset: Where to begin; a multiple of 8, not before the first record.
+  ///   - seed: The seed of the segment's generation.
+  ///   - scansBehindZeros: Whether a zero word may be a page that was lost with the machine, so
+  ///     that valid records behind it count.
+  ///   - isSealed: Whether records went on to the segment's end: then zeros there are such a page,
+  ///     too.
+  package init(
+    _ segment: UnsafeRawBufferPointer, from offset: Int, seed: UInt32, scansBehindZeros: Bool,
+    isSealed: Bool = false
+  ) {
+    self.segment = segment
+    self.offset = offset
+    self.seed = seed
+    self.scansBehindZeros = scansBehindZeros
+    self.isSealed = isSealed
+    budget = CheckBudget(segment.count)
+  }
+
+  /// The next record or corruption, or nil at the end of what was committed.
+  package mutating func next() -> Item? {
+    if let item = pending {
+      pending = nil
+      return item
+    }
+    guard segment.count - offset >= wordSize else { return nil }
+    let start = offset
+    // Inspected once: were it zero and then not, because the record is committed in that moment, it
+    // would be taken for corruption and passed over.
+    let atZero = header(at: start) == 0
+    if atZero && !scansBehindZeros { return nil }
+    if !atZero, let item = recordAtOffset() { return item }
+    guard let item = nextBehind(start) else {
+      // Zeros to the end are the usual end, unless records went on; anything else that is no record
+      // is corruption.
+      offset = segment.count
+      return atZero && !isSealed ? nil : .corruption(start..<segment.count)
+    }
+    pending = item.found
+    return .corruption(start..<item.offset)
+  }
+
+  private func header(at offset: Int) -> UInt64 {
+    guard let base = segment.baseAddress else { return 0 }
+    return mmlog_load_acquire_u64((base + offset).assumingMemoryBound(to: UInt64.self))
+  }
+
+  private mutating func recordAtOffset() -> Item? {
+    guard header(at: offset) != 0, let length = recordLength(segment, offset), budget.spend(length)
+    else { return nil }
+    let record = segment.slice(offset, length)
+    guard recordChecksum(record, seed: seed) == record.load(4, as: UInt32.self) else { return nil }
+    defer { offset += length }
+    return .record(RecordView(checked: record), offset: offset)
+  }
+
+  private mutating func nextBehind(_ start: Int) -> (found: Item, offset: Int)? {
+    offset = start + wordSize
+    while segment.count - offset >= wordSize {
+      let at = offset
+      if let item = recordAtOffset() { return (item, at) }
+      offset = at + wordSize
+    }
+    return nil
+  }
+}
+
+/// Walks over the rows of a frame, whose own checksum has been found right.
+package struct RowReader {
+  private let table: UnsafeRawBufferPointer
+  private let rows: UnsafeRawBufferPointer
+  private var offset = 0
+
+  /// Reads the thread table of a decompressed payload.
+  package init(_ payload: UnsafeRawBufferPointer) throws(FormatError) {
+    var reader = WordReader(payload)
+    let count = UInt32(truncatingIfNeeded: try reader.word())
+    guard Int(count) <= reader.remaining / ThreadLayout.size else { throw .truncated }
+    table = try reader.take(Int(count) * ThreadLayout.size)
+    rows = try reader.take(reader.remaining)
+  }
+
+  /// Reads rows alone, as ``rows(from:size:)`` gives them.
+  package init(rows: UnsafeRawBufferPointer) {
+    table = UnsafeRawBufferPointer(start: nil, count: 0)
+    self.rows = rows
+  }
+
+  /// How large all rows are, in bytes.
+  package var size: Int { rows.count }
+
+  /// The rows that begin in so many bytes from an offset at which one begins; at least one, unless
+  /// none begins there. What follows them and is no row is with them.
+  package func rows(from start: Int, size: Int) -> Slice<UnsafeRawBufferPointer> {
+    // Somebody may have changed the file since the offset was found.
+    guard start < rows.count else { return rows[rows.count...] }
+    if size >= rows.count - start { return rows[start...] }
+    var end = start
+    while end - start < size {
+      end += recordLength(rows, end) ?? (rows.count - end)
+    }
+    return rows[start..<end]
+  }
+
+  /// The threads that the rows are of, read anew at each call.
+  package var threads: [ThreadIdentity] {
+    stride(from: 0, to: table.count, by: ThreadLayout.size).map {
+      ThreadIdentity(table.slice($0, ThreadLayout.size))
+    }
+  }
+
+  /// The next row, or nil at the end. Throws for bytes that are no row: nothing after them is read.
+  package mutating func next() throws(FormatError) -> RecordView? {
+    guard offset < rows.count else { return nil }
+    guard let length = recordLength(rows, offset) else { throw .invalid("row") }
+    defer { offset += length }
+    return RecordView(checked: rows.slice(offset, length))
+  }
+}

@@ -1,0 +1,104 @@
+/// A value of a record, as it was logged.
+public indirect enum Value: Equatable, Sendable {
+  /// A signed integer of up to 64 bits.
+  case int(Int64)
+  /// An unsigned integer of up to 64 bits.
+  case uint(UInt64)
+  /// A `Double`.
+  case double(Double)
+  /// A `Float`, or narrower.
+  case float(Float)
+  /// A `Bool`.
+  case bool(Bool)
+  /// Text; its bytes as they were logged, meant to be UTF-8.
+  case string([UInt8])
+  /// Bytes of no known meaning.
+  case bytes([UInt8])
+  /// A signed integer of up to 128 bits.
+  case int128(Int128)
+  /// An unsigned integer of up to 128 bits.
+  case uint128(UInt128)
+  /// Something private, of which nothing was kept.
+  case redacted
+  /// Something private: a keyed hash, equal within a session for equal values.
+  case hash(UInt64)
+  /// Nothing: a nil.
+  case null
+  /// A sequence of values.
+  case array([Value])
+  /// Values by name, in the order in which they were logged.
+  case dictionary([(key: String, value: Value)])
+
+  /// Values are equal if they have the same type and content; doubles by their bits.
+  public static func == (a: Value, b: Value) -> Bool {
+    switch (a, b) {
+    case (.int(let a), .int(let b)): a == b
+    case (.uint(let a), .uint(let b)): a == b
+    case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
+    case (.float(let a), .float(let b)): a.bitPattern == b.bitPattern
+    case (.bool(let a), .bool(let b)): a == b
+    case (.string(let a), .string(let b)), (.bytes(let a), .bytes(let b)): a == b
+    case (.int128(let a), .int128(let b)): a == b
+    case (.uint128(let a), .uint128(let b)): a == b
+    case (.redacted, .redacted), (.null, .null): true
+    case (.hash(let a), .hash(let b)): a == b
+    case (.array(let a), .array(let b)): a == b
+    case (.dictionary(let a), .dictionary(let b)):
+      a.elementsEqual(b) { $0.key == $1.key && $0.value == $1.value }
+    default: false
+    }
+  }
+}
+
+extension WordReader {
+  /// The value of an argument whose type byte, with the optional bit, is `type`.
+  package mutating func value(ofArgumentType type: UInt8) throws(FormatError) -> Value {
+    try value(view(ofArgumentType: type), depth: 0)
+  }
+
+  /// A tagged value.
+  package mutating func taggedValue(depth: Int = 0) throws(FormatError) -> Value {
+    try value(taggedView(), depth: depth)
+  }
+
+  /// The value that a view stands for, with its elements, which follow.
+  package mutating func value(_ view: ValueView, depth: Int = 0) throws(FormatError) -> Value {
+    switch view {
+    case .int(let value): return .int(value)
+    case .uint(let value): return .uint(value)
+    case .double(let value): return .double(value)
+    case .float(let value): return .float(value)
+    case .bool(let value): return .bool(value)
+    case .string(let bytes): return .string(Array(bytes))
+    case .bytes(let bytes): return .bytes(Array(bytes))
+    case .int128(let value): return .int128(value)
+    case .uint128(let value): return .uint128(value)
+    case .redacted: return .redacted
+    case .hash(let value): return .hash(value)
+    case .null: return .null
+    case .array(let count): return .array(try elements(count, depth: depth))
+    case .dictionary(let count):
+      try checkDepth(depth)
+      return .dictionary(try pairs(count, depth: depth + 1))
+    }
+  }
+
+  private mutating func elements(_ count: Int, depth: Int) throws(FormatError) -> [Value] {
+    try checkDepth(depth)
+    var values: [Value] = []
+    for _ in 0..<count { values.append(try taggedValue(depth: depth + 1)) }
+    return values
+  }
+
+  /// So many pairs of string and tagged value.
+  package mutating func pairs(_ count: Int, depth: Int = 0) throws(FormatError)
+    -> [(key: String, value: Value)]
+  {
+    var pairs: [(key: String, value: Value)] = []
+    for _ in 0..<count {
+      let key = try text()
+      pairs.append((key, try taggedValue(depth: depth)))
+    }
+    return pairs
+  }
+}

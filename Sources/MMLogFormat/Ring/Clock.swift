@@ -1,0 +1,49 @@
+/// One reading of the three clocks at (nearly) the same moment.
+package struct ClockPair: Equatable, Sendable {
+  package var ticks: UInt64
+  /// Nanoseconds since 1970, from CLOCK_REALTIME.
+  package var wall: Int64
+  /// Nanoseconds from CLOCK_MONOTONIC, which no one sets.
+  package var monotonic: UInt64
+  /// Counts the pairs of a ring; the newest has the greatest.
+  package var ordinal: UInt32
+
+  package init(ticks: UInt64, wall: Int64, monotonic: UInt64, ordinal: UInt32) {
+    self.ticks = ticks
+    self.wall = wall
+    self.monotonic = monotonic
+    self.ordinal = ordinal
+  }
+
+  /// The bytes as they stand in a ring, checksum included.
+  package var encoded: [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: ClockPairLayout.size)
+    bytes.withUnsafeMutableBytes { out in
+      out.store(ticks, ClockPairLayout.ticks)
+      out.store(wall, ClockPairLayout.wall)
+      out.store(monotonic, ClockPairLayout.monotonic)
+      out.store(ordinal, ClockPairLayout.ordinal)
+      let checksum = crc32c(UnsafeRawBufferPointer(out).slice(0, ClockPairLayout.checksum))
+      out.store(checksum, ClockPairLayout.checksum)
+    }
+    return bytes
+  }
+
+  /// Whether the place of a pair was never written, or its writer died meanwhile: the last word, of
+  /// ordinal and checksum, is zero until the others are there.
+  package static func isUnfinished(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.load(ClockPairLayout.ordinal, as: UInt64.self) == 0
+  }
+
+  /// Reads a pair, or gives nil for one that was never or not wholly written, or is corrupted.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count >= ClockPairLayout.size,
+      crc32c(bytes.slice(0, ClockPairLayout.checksum))
+        == bytes.load(ClockPairLayout.checksum, as: UInt32.self)
+    else { return nil }
+    ticks = bytes.load(ClockPairLayout.ticks, as: UInt64.self)
+    wall = bytes.load(ClockPairLayout.wall, as: Int64.self)
+    monotonic = bytes.load(ClockPairLayout.monotonic, as: UInt64.self)
+    ordinal = bytes.load(ClockPairLayout.ordinal, as: UInt32.self)
+  }
+}

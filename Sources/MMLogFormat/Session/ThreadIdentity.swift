@@ -1,0 +1,30 @@
+/// A thread of the process that logged.
+package struct ThreadIdentity: Hashable, Sendable {
+  /// Counts threads in the order in which they first logged, from 1; 0 where several share a
+  /// segment.
+  package var ordinal: UInt32
+  /// The operating system's id, which it may give again to a later thread.
+  package var id: UInt32
+  /// At most 16 bytes.
+  package var name: String
+
+  package init(ordinal: UInt32, id: UInt32, name: String) {
+    self.ordinal = ordinal
+    self.id = id
+    self.name = name
+  }
+
+  /// Reads an entry of a frame's thread table, of ``ThreadLayout/size`` bytes.
+  init(_ bytes: UnsafeRawBufferPointer) {
+    ordinal = bytes.load(ThreadLayout.ordinal, as: UInt32.self)
+    id = bytes.load(ThreadLayout.threadID, as: UInt32.self)
+    name = bytes.text(ThreadLayout.name, SegmentLayout.threadNameSize)
+  }
+
+  /// Writes an entry of a frame's thread table.
+  func encode(into output: UnsafeMutableRawBufferPointer, at offset: Int) {
+    output.store(ordinal, offset + ThreadLayout.ordinal)
+    output.store(id, offset + ThreadLayout.threadID)
+    output.store(text: name, offset + ThreadLayout.name, SegmentLayout.threadNameSize)
+  }
+}

@@ -1,0 +1,20 @@
+import MMLogFormat
+
+/// "Select graphic rendition" of ECMA-48: colors that people have chosen for their terminal, so
+/// that they can be distinguished from its background, be it light or dark.
+package enum SGR {
+  package static let reset: StaticString = "\u{1b}[0m"
+  static let faint: StaticString = "\u{1b}[2m"
+  static let cyan: StaticString = "\u{1b}[36m"
+
+  package static func color(of level: Level) -> StaticString {
+    switch level {
+    case .trace, .debug: faint
+    case .info: "\u{1b}[32m"
+    case .notice: "\u{1b}[34m"
+    case .warning: "\u{1b}[33m"
+    case .error: "\u{1b}[31m"
+    case .critical: "\u{1b}[1;37;41m"
+    }
+  }
+}

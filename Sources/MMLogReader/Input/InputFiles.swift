@@ -1,0 +1,134 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// The files behind inputs: opened, distinguished by their first bytes, each taken once.
+package struct InputFiles {
+  private(set) var rings: [RingInput] = []
+  private(set) var archives: [ArchiveFile] = []
+  private(set) var unreadable: [LogError] = []
+  private var seen: Set<FileStatus.Identity> = []
+  private var complained: Set<String> = []
+  /// How many names of logs were found in directories.
+  private var foundCount = 0
+
+  package struct RingInput {
+    package let image: RingImage
+    /// Whether its process lived when it was read.
+    package let isRunning: Bool
+
+    /// Whether the machine has been running since the ring was written.
+    var isOfThisBoot: Bool { image.isOfBoot(Host.bootID()) }
+    /// How its session ended, if its process does not live.
+    package var end: SessionEnd { image.end(isOfThisBoot: isOfThisBoot) }
+  }
+
+  /// Reads all rings before any archive, so that what a living process moves meanwhile is found in
+  /// one of them (FORMAT.md, 5).
+  init(_ inputs: [LogInput]) {
+    for kind in [FileKind.ring, .archive] {
+      for input in inputs { add(input, kind) }
+    }
+  }
+
+  private mutating func add(_ input: LogInput, _ kind: FileKind) {
+    do {
+      switch input {
+      // What comes through a pipe comes once.
+      case .standardInput where kind == .archive: return
+      case .standardInput: try takeStream(File.standardInput())
+      case .path(let path): try add(File.openFollowingLinks(path), kind, isTree: false)
+      case .tree(let path): try add(File.openFollowingLinks(path), kind, isTree: true)
+      }
+    } catch {
+      report(LogError(error, while: "Opening failed", path: ""))
+    }
+  }
+
+  private mutating func add(_ file: consuming File, _ kind: FileKind, isTree: Bool) throws {
+    let status = try file.status()
+    if status.isDirectory {
+      try addDirectory(file.path, kind, isTree: isTree)
+    } else if status.isRegularFile {
+      try take(file, status, kind)
+    } else if kind == .ring {
+      try takeStream(file)
+    }
+  }
+
+  private mutating func addDirectory(
+    _ path: String, _ kind: FileKind, isTree: Bool
+  ) throws(SystemError) {
+    let directory = try Directory.open(path)
+    let found = foundCount
+    try add(directory, kind, levels: isTree ? LogInput.deepestTree : 0)
+    if foundCount == found {
+      let place = isTree ? "in it or below" : "there"
+      let message = "\(path) has no log in it: no name \(place) ends in .ring or .mmlog"
+      report(LogError(.system, message, path: path))
+    }
+  }
+
+  private mutating func add(
+    _ directory: borrowing Directory, _ kind: FileKind, levels: Int
+  ) throws(SystemError) {
+    for name in try directory.names().sorted() {
+      do {
+        if name.hasSuffix(FileNames.ringSuffix) || name.hasSuffix(FileNames.archiveSuffix) {
+          foundCount += 1
+          let file = try directory.openFile(name, [.read, .nonBlocking])
+          let status = try file.status()
+          if status.isRegularFile {
+            try take(file, status, kind)
+            continue
+          }
+        }
+        if levels > 0, try directory.status(of: name)?.isDirectory == true {
+          try add(directory.openDirectory(name), kind, levels: levels - 1)
+        }
+      } catch  where error.isNotFound {
+        // Adopted or deleted since the names were listed: what was in it is elsewhere, or gone.
+      } catch {
+        report(LogError(error, while: "Opening failed"))
+      }
+    }
+  }
+
+  /// A pipe: copied first, because it is read here and there.
+  private mutating func takeStream(_ stream: consuming File) throws {
+    if try stream.status().isDevice {
+      throw LogError(
+        .system,
+        "\(stream.path) is a device and may have no end; copy it to a file, and read that",
+        path: stream.path)
+    }
+    let file = try spool(stream)
+    let status = try file.status()
+    let isArchive = try FileKind(of: file) == .archive
+    try take(file, status, isArchive ? .archive : .ring)
+  }
+
+  /// Takes a file if it is of the kind that is searched for now; a file of neither kind is
+  /// inspected together with the rings.
+  private mutating func take(
+    _ file: consuming File, _ status: FileStatus, _ kind: FileKind
+  ) throws(SystemError) {
+    let found = try FileKind(of: file) ?? .ring
+    guard found == kind, seen.insert(status.identity).inserted else { return }
+    do {
+      switch kind {
+      case .ring:
+        let isRunning = (try? file.isLockedByAnother()) ?? false
+        rings.append(RingInput(image: try RingImage(file), isRunning: isRunning))
+      case .archive: archives += try ArchiveFile.all(in: file)
+      }
+    } catch {
+      unreadable.append(error)
+    }
+  }
+
+  /// Once, though the inputs are gone through twice.
+  private mutating func report(_ error: LogError) {
+    if complained.insert(error.path).inserted { unreadable.append(error) }
+  }
+}

@@ -1,0 +1,145 @@
+package import MMLogFormat
+
+/// The names of a store's files: made and taken apart here only. See FORMAT.md, 9.
+package enum FileNames {
+  package static let ringSuffix = ".ring"
+  package static let archiveSuffix = ".mmlog"
+  /// Added to a ring's name until it is complete.
+  package static let unfinishedSuffix = ".new"
+  /// Added to a ring's name when nothing of it can be recovered.
+  package static let unreadableSuffix = ".unreadable"
+
+  /// Whether a name is of the kind that a store's files have, those beside rings and archives too.
+  package static func isOurs(_ name: String) -> Bool {
+    let suffixes = [
+      archiveSuffix, archiveSuffix + ArchiveState.sidecarSuffix, ringSuffix,
+      ringSuffix + unfinishedSuffix, ringSuffix + unreadableSuffix,
+    ]
+    return name.hasPrefix(".mmlog") || suffixes.contains { name.hasSuffix($0) }
+  }
+
+  /// A ring's file name, taken apart.
+  package struct Ring: Hashable, Sendable {
+    package var store: String
+    package var session: SessionID
+
+    package init(store: String, session: SessionID) {
+      self.store = store
+      self.session = session
+    }
+
+    package var fileName: String { "\(escaped(store)).\(session)\(ringSuffix)" }
+
+    /// Takes a name apart, or gives nil if it is not a ring's.
+    package init?(fileName: String) {
+      guard fileName.hasSuffix(ringSuffix) else { return nil }
+      let stem = fileName.dropLast(ringSuffix.count)
+      guard let dot = stem.lastIndex(of: "."), dot != stem.startIndex,
+        let session = SessionID(stem[stem.index(after: dot)...]),
+        let store = unescaped(stem[..<dot])
+      else { return nil }
+      self.init(store: store, session: session)
+    }
+  }
+
+  /// An archive's file name, taken apart.
+  package struct Archive: Hashable, Sendable {
+    package var store: String
+    /// `YYYYMMDDThhmmssZ`.
+    package var start: String
+    package var session: SessionID
+    package var number: UInt32
+
+    package init(store: String, created: Int64, session: SessionID, number: UInt32) {
+      self.store = store
+      self.start = UTCTime(nanoseconds: created).compact
+      self.session = session
+      self.number = number
+    }
+
+    package var fileName: String {
+      let digits = String(number)
+      let padding = String(repeating: "0", count: max(0, 6 - digits.count))
+      return "\(escaped(store))-\(start)-\(session)-\(padding)\(digits)\(archiveSuffix)"
+    }
+
+    /// Takes a name apart, or gives nil if it is not an archive's.
+    package init?(fileName: String) {
+      guard fileName.hasSuffix(archiveSuffix) else { return nil }
+      var rest = fileName.utf8.dropLast(archiveSuffix.utf8.count)
+      let digits = rest.suffix(while: { $0 != UInt8(ascii: "-") })
+      // `-`, the time, `-`, the session, `-`, the number.
+      guard digits.count >= 6, digits.allSatisfy({ (48...57).contains($0) }),
+        let number = UInt32(Substring(digits)), rest.count > digits.count + 51
+      else { return nil }
+      rest = rest.dropLast(digits.count + 1)
+      guard let session = SessionID(Substring(rest.suffix(32))),
+        rest.dropLast(32).last == UInt8(ascii: "-")
+      else { return nil }
+      rest = rest.dropLast(33)
+      let start = rest.suffix(16)
+      guard start.last == UInt8(ascii: "Z"), rest.dropLast(16).last == UInt8(ascii: "-"),
+        let store = unescaped(Substring(rest.dropLast(17)))
+      else { return nil }
+      (self.store, self.session, self.number) = (store, session, number)
+      self.start = String(Substring(start))
+    }
+  }
+
+  /// Why `name` cannot be a store's, in a few words, or nil if it can.
+  package static func problem(withStoreName name: String) -> String? {
+    if name.isEmpty { return "is empty" }
+    if name.utf8.count > 100 { return "is longer than 100 bytes" }
+    if name.utf8.contains(UInt8(ascii: "/")) { return "contains a slash" }
+    if name.utf8.contains(0) { return "contains a zero byte" }
+    return escaped(name).utf8.count > 160 ? "has too many characters that must be escaped" : nil
+  }
+
+  /// A store's name as file names have it: without control characters, which spoil listings, and
+  /// without a dot at its beginning, which hides a file. Such bytes, and `%`, are written as `%`
+  /// and two hexadecimal digits.
+  private static func escaped(_ store: String) -> String {
+    var result = ""
+    for scalar in store.unicodeScalars {
+      let isControl = scalar.value < 32 || (127..<160).contains(scalar.value)
+      if isControl || scalar == "%" || (scalar == "." && result.isEmpty) {
+        for byte in String(scalar).utf8 {
+          result += byte < 16 ? "%0" : "%"
+          result += String(byte, radix: 16, uppercase: true)
+        }
+      } else {
+        result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  /// The store's name that a file's name has in this form, or nil if none has.
+  private static func unescaped(_ text: Substring) -> String? {
+    if text.isEmpty { return nil }
+    guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+    var (bytes, rest) = ([UInt8](), text.utf8)
+    while let byte = rest.popFirst() {
+      if byte != UInt8(ascii: "%") {
+        bytes.append(byte)
+        continue
+      }
+      guard let code = UInt8(Substring(rest.prefix(2)), radix: 16) else { return nil }
+      bytes.append(code)
+      rest = rest.dropFirst(2)
+    }
+    guard let store = String(validating: bytes, as: UTF8.self), escaped(store) == text else {
+      return nil
+    }
+    return store
+  }
+}
+
+extension BidirectionalCollection {
+  /// The longest end of which every element fits.
+  fileprivate func suffix(while fits: (Element) -> Bool) -> SubSequence {
+    var start = endIndex
+    while start > startIndex, fits(self[index(before: start)]) { formIndex(before: &start) }
+    return self[start...]
+  }
+}

@@ -1,0 +1,19 @@
+import MMLogFormat
+import TestSupport
+import Testing
+
+@testable import MMLogAnalysis
+
+@Suite struct TimeBucketsTests {
+  @Test func theyStayFewAndLoseNothing() {
+    var generator = SeededGenerator(seed: 13)
+    var buckets = TimeBuckets(maximum: 64)
+    for round in 0..<5000 {
+      let time = Int64.random(in: -1_000_000_000_000...9_000_000_000_000_000, using: &generator)
+      buckets.add(round == 7 ? .min : round == 8 ? .max : time, .info)
+    }
+    buckets.widen(toSpan: 40)
+    #expect(buckets.buckets.count <= 40)
+    #expect(buckets.buckets.values.reduce(0) { $0 + $1.total } == 5000)
+  }
+}

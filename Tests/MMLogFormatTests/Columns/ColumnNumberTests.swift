@@ -1,0 +1,115 @@
+@testable import MMLogFormat
+import TestSupport
+import Testing
+
+@Suite struct ColumnNumberTests {
+  private static let counts = [1, 2, 127, 128, 129, 255, 256, 257, 4096, 5000]
+  private static let extremes: [UInt64] = [
+    0, 1, .max, 1 << 63, .max >> 1, (1 << 63) + 1, .max - 1, 1 << 32,
+  ]
+
+  private func check(_ values: [UInt64], areDoubles: Bool = false, _ what: String) throws {
+    let bytes = encoded(values, areDoubles: areDoubles)
+    let found = try decoded(bytes, count: values.count)
+    #expect(found == values, "\(what): \(bytes.first ?? 255)")
+    #expect(bytes.count <= values.count * 8 + values.count / 8 + 16, "\(what)")
+  }
+
+  private func encoding(_ values: [UInt64], areDoubles: Bool = false) -> NumberEncoding? {
+    NumberEncoding(rawValue: encoded(values, areDoubles: areDoubles)[0])
+  }
+
+  @Test func noNumbersAreNothing() throws {
+    #expect(encoded([] as [UInt64]).isEmpty)
+    #expect(try decoded([], count: 0).isEmpty)
+  }
+
+  @Test(arguments: counts) func numbersOfEveryWidthComeBack(count: Int) throws {
+    var generator = SeededGenerator(seed: UInt64(count))
+    for width in 0...64 where count < 1000 || width % 9 == 1 {
+      let mask: UInt64 = width == 64 ? .max : (1 << UInt64(width)) - 1
+      let base = generator.next()
+      let values = (0..<count).map { _ in base &+ generator.next() & mask }
+      try check(values, "seed \(count), width \(width)")
+      try check(values.sorted(), "seed \(count), width \(width), sorted")
+    }
+  }
+
+  @Test(arguments: counts) func extremesComeBack(count: Int) throws {
+    for (index, value) in Self.extremes.enumerated() {
+      try check(Array(repeating: value, count: count), "\(value)")
+      for other in Self.extremes[..<index] {
+        try check((0..<count).map { $0 % 3 == 0 ? value : other }, "\(value), \(other)")
+      }
+    }
+    try check((0..<count).map { Self.extremes[$0 * 5 % 8] }, "all")
+  }
+
+  @Test func mixturesComeBack() throws {
+    var generator = SeededGenerator(seed: 11)
+    for round in 0..<60 {
+      let count = Int.random(in: 1...700, using: &generator)
+      var value = generator.next()
+      let values = (0..<count).map { _ -> UInt64 in
+        switch Int.random(in: 0..<12, using: &generator) {
+        case 0: value = generator.next()
+        case 1: value &+= 1 << UInt64.random(in: 0..<64, using: &generator)
+        case 2: value = UInt64(round)
+        case 3...6 where round % 3 == 0: value &+= 7
+        default: break
+        }
+        return value
+      }
+      try check(values, "seed 11, round \(round)")
+      try check(values, areDoubles: true, "seed 11, round \(round), as doubles")
+    }
+  }
+
+  @Test func doublesComeBackBitByBit() throws {
+    let odd: [Double] = [
+      -0.0, 0, .nan, -.nan, .signalingNaN, .infinity, -.infinity, .leastNonzeroMagnitude,
+      .leastNormalMagnitude, .greatestFiniteMagnitude, -.leastNormalMagnitude / 8, 0.1 + 0.2, 1e22,
+      0x1p50, 0x1p53,
+      -0x1p63, .pi,
+    ]
+    try check(odd.map(\.bitPattern), areDoubles: true, "odd ones")
+    var generator = SeededGenerator(seed: 12)
+    for exponent in 0...22 {
+      let power = (0..<exponent).reduce(1.0) { power, _ in power * 10 }
+      for bits in [8, 30, 49, 51, 53] as [Int64] {
+        var values = (0..<300).map { _ in
+          (Double(Int64.random(in: -1 << bits...1 << bits, using: &generator)) / power).bitPattern
+        }
+        try check(values, areDoubles: true, "seed 12, exponent \(exponent), \(bits) bits")
+        for index in odd.indices { values[index * 17] = odd[index].bitPattern }
+        try check(values, areDoubles: true, "seed 12, exponent \(exponent), \(bits) bits, odd")
+      }
+    }
+  }
+
+  @Test func eachEncodingIsChosenWhereItPays() {
+    var generator = SeededGenerator(seed: 13)
+    let random = (0..<1000).map { _ in generator.next() }
+    #expect(encoding(Array(repeating: 5, count: 1000)) == .constant)
+    #expect(encoding(random.map { $0 & 0xFFFF }) == .packed)
+    #expect(encoding(random.indices.map { UInt64($0) * 1000 + random[$0] & 63 }) == .differences)
+    #expect(encoding(random.map { random[Int($0 % 9)] }) == .dictionary)
+    #expect(encoding(random.indices.map { random[$0 / 100] }) == .runs)
+    let prices = random.map { (Double($0 % 100_000) / 100).bitPattern }
+    #expect(encoding(prices, areDoubles: true) == .decimals)
+    #expect(encoding(prices) != .decimals)
+    let spikes = random.indices.map { $0 % 60 == 7 ? random[$0] >> 20 : random[$0] & 15 }
+    #expect(encoding(spikes) == .patched)
+  }
+
+  @Test func columnsWrittenByHandComeBack() throws {
+    let values = (0..<300).map { UInt64($0 * $0 % 77) }
+    for (index, column) in [
+      ColumnBytes.packed(values), .packed(values, width: 64), .packed(values, width: 57),
+      .patched(values, width: 3), .dictionary(values), .differences(values), .runs(values),
+      .dictionary(values, entries: { .differences($0) }, indexes: { .runs($0) }),
+    ].enumerated() {
+      #expect(try decoded(column.numbers, count: 300) == values, "column \(index)")
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import MMLogFormat
+import TestSupport
+import Testing
+
+@Suite struct ColumnRecordTests {
+  /// What is asked before a frame is turned into rows: it decides whether a search for letters may
+  /// pass it over.
+  @Test(
+    arguments: [
+      ([], false), ([("k", Value.text("dead"))], false), ([("k", .hash(0xDEAD))], true),
+      ([("a", .text("b")), ("k", .array([.hash(1)]))], true), ([("k", .null)], false),
+    ] as [([(String, Value)], Bool)])
+  func aFrameSaysWhetherMetadataMayBeNoString(metadata: [(String, Value)], expected: Bool) throws {
+    let site = CallSite(
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
+    let words = ValueWords.argument(.text("some text"))
+    let record = TestRecord(
+      ticks: 1, site: 1, flags: metadata.isEmpty ? [] : .metadata,
+      words: words + (metadata.isEmpty ? [] : ValueWords.metadata(metadata)))
+    let plain = TestRecord(ticks: 2, site: 1, words: words)
+    let made = ColumnRecords([record.encoded(seed: 0), plain.encoded(seed: 0)], [site])
+    let inflater = try #require(Inflater())
+    var said: Bool?
+    let rows = try made.payload.read {
+      try ColumnDecoder.rows($0, size: made.rows.count, count: made.count, inflater) {
+        said = $0.mayHaveOtherMetadata
+        return false
+      }
+    }
+    #expect(said == expected && rows == nil)
+  }
+
+  private static let types: [ValueType] = [
+    .int, .uint, .double, .float, .bool, .string, .bytes, .int128, .uint128, .redacted, .hash,
+    .null, .array, .dictionary,
+  ]
+
+  /// Random records of random call sites, those that fit and those that do not.
+  private struct Maker {
+    var random: SeededGenerator
+    var sites: [CallSite] = []
+
+    init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+
+    mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &random) }
+
+    mutating func type(depth: Int) -> ValueType {
+      types[below(depth > 2 ? types.count - 2 : types.count)]
+    }
+
+    mutating func value(_ type: ValueType, depth: Int = 0) -> Value {
+      switch type {
+      case .int: .int(Int64(below(5000)) - 2500)
+      case .uint: .uint(random.next() >> UInt64(below(64)))
+      case .double: .double(Double(below(10_000)) / 100)
+      case .float: .float(Float(below(100)) / 4)
+      case .bool: .bool(below(2) == 0)
+      case .string:
+        .text(["", "XETR", "order \(below(1000))", "\(below(9)):\(below(99))"][below(4)])
+      case .bytes: .bytes(random.bytes(below(20)))
+      case .int128: .int128(Int128(below(9)) - 4)
+      case .uint128: .uint128(UInt128(random.next()) << 60)
+      case .redacted: .redacted
+      case .hash: .hash(random.next())
+      case .null: .null
+      case .array:
+        .array((0..<below(4)).map { _ in value(self.type(depth: depth), depth: depth + 1) })
+      case .dictionary:
+        .dictionary(
+          (0..<below(3)).map { ("k\($0)", value(self.type(depth: depth), depth: depth + 1)) })
+      }
+    }
+
+    mutating func addSite() {
+      let parts = (0..<below(7)).map { _ -> CallSite.Part in
+        .argument(type: type(depth: 0), optional: below(4) == 0)
+      }
+      sites.append(
+        CallSite(
+          file: "f", function: "g", line: UInt32(sites.count), column: 1,
+          parts: [.literal("x")] + parts))
+    }
+
+    mutating func arguments(_ site: CallSite) -> [UInt64] {
+      var words: [UInt64] = []
+      for case .argument(let argument) in site.parts {
+        let type = ValueType(rawValue: argument.type & ~ValueType.optionalBit) ?? .null
+        let isOptional = argument.type & ValueType.optionalBit != 0
+        if isOptional, below(2) == 0 {
+          words.append(0)
+        } else {
+          words += (isOptional ? [1] : []) + ValueWords.argument(value(type))
+        }
+      }
+      return words
+    }
+
+    /// The words of a record, or of its fragments.
+    mutating func record(ticks: UInt64) -> [UInt64] {
+      var record = TestRecord(ticks: ticks, site: UInt32(below(sites.count) + 1))
+      record.label = UInt32(below(3))
+      record.level = Level(rawValue: UInt8(below(7))) ?? .info
+      record.words = arguments(sites[Int(record.site) - 1])
+      switch below(20) {
+      case 0: record.site = [0, UInt32(sites.count + 1), 1 << 21, .max][below(4)]
+      case 1: record.words = (0..<below(9)).map { _ in random.next() >> UInt64(below(64)) }
+      case 2: record.words.append(random.next())
+      case 3: record.words = Array(record.words.dropLast())
+      case 4: record.flags.insert(.thread)
+      case 5: (record.flags, record.words) = (.thread, [7 | 9 << 32] + record.words)
+      case 6...8:
+        record.flags.insert(.metadata)
+        record.words += ValueWords.metadata([("venue", value(.string)), ("n", value(.array))])
+      case 9:
+        (record.flags, record.site) = (.inlineCallSite, 0)
+        let entry = DictionaryEntry.callSite(id: 0, sites[0]).encoded(seed: 0)
+        record.words = arguments(sites[0]) + entry + [UInt64(entry.count)]
+      case 10: record.flags = [.cut, .unterminated]
+      case 11: return Array(record.fragments(partWords: 1 + below(4), seed: 0).joined())
+      default: break
+      }
+      return record.encoded(seed: 0)
+    }
+  }
+
+  @Test(arguments: 0..<40) func recordsOfAnyKindAreTheSameRows(seed: UInt64) throws {
+    var maker = Maker(seed: seed)
+    for _ in 0...maker.below(12) { maker.addSite() }
+    let count = [1, 2, 3, 40, 127, 128, 129, 400][Int(seed) % 8]
+    let records = (0..<count).map { maker.record(ticks: UInt64($0 * 100 + maker.below(50))) }
+    let deflater = seed % 2 == 0 ? Deflater(level: 1) : nil
+    let found = ColumnRecords(
+      records, maker.sites, threads: UInt32(seed % 4 + 1), deflater: deflater)
+    #expect(found.count >= count)
+    #expect(found.problem == nil, "seed \(seed)")
+  }
+
+  @Test func noRecordsAreRowsToo() {
+    let found = ColumnRecords([], [])
+    #expect(found.problem == nil && found.rows.count == 8)
+  }
+
+  @Test func anEncoderThatIsUsedAgainForgetsTheFrameBefore() throws {
+    let encoder = ColumnEncoder()
+    for seed in [1, 2, 1] as [UInt64] {
+      var maker = Maker(seed: seed)
+      for _ in 0..<5 { maker.addSite() }
+      let words = (0..<200).flatMap { maker.record(ticks: UInt64($0)) }
+      let memory = AlignedBytes(words: words)
+      try withExtendedLifetime(memory) {
+        var builder = RowBuilder()
+        var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, scansBehindZeros: false)
+        while case .record(let view, _) = scanner.next() {
+          builder.add(view, thread: ThreadIdentity(ordinal: 1, id: 2, name: ""), ticks: view.ticks)
+        }
+        let payload = encoder.encode(builder, CallSiteFields(), nil)
+        let found = try rows(payload, size: builder.size, count: Int(builder.summary.count))
+        #expect(found == builder.payload(), "seed \(seed)")
+      }
+    }
+  }
+
+  @Test func aLargeRecordIsTheSameRow() {
+    let site = CallSite(
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
+    for text in [
+      String(repeating: "0123456789 ", count: 100_000), String(repeating: "é", count: 1 << 20),
+    ] {
+      let record = TestRecord(ticks: 1, site: 1, words: ValueWords.argument(.text(text)))
+      let found = ColumnRecords([record.encoded(seed: 0)], [site])
+      #expect(found.count == 1 && found.problem == nil)
+    }
+  }
+}

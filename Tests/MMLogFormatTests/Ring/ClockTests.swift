@@ -1,0 +1,86 @@
+import MMLogFormat
+import TestSupport
+import Testing
+
+@Suite struct ClockTests {
+  @Test func aPairIsReadAsItWasWrittenAndRefusedWithAFlippedBit() {
+    let pair = ClockPair(ticks: .max, wall: .min, monotonic: 77, ordinal: 5)
+    let bytes = pair.encoded
+    #expect(bytes.count == 32 && bytes.read { ClockPair($0) } == pair)
+    for bit in 0..<256 {
+      #expect(bytes.flipping(bit: bit).read { ClockPair($0) } == nil, "bit \(bit)")
+    }
+    for count in 0..<32 { #expect(Array(bytes.prefix(count)).read { ClockPair($0) } == nil) }
+    #expect([UInt8](repeating: 0, count: 32).read { ClockPair($0) } == nil, "never written")
+  }
+
+  private func clock(_ ticks: (UInt64, UInt64), _ monotonic: (UInt64, UInt64)) -> TickClock {
+    TickClock(
+      first: ClockPair(ticks: ticks.0, wall: 0, monotonic: monotonic.0, ordinal: 0),
+      newest: ClockPair(ticks: ticks.1, wall: 1000, monotonic: monotonic.1, ordinal: 1))
+  }
+
+  @Test func aRateIsTheWayBetweenTwoPairs() {
+    #expect(clock((100, 300), (0, 100)).rate == 1 << 31)
+    #expect(clock((0, 3), (0, 1)).rate == (1 << 32) / 3)
+    #expect(clock((0, 1_000_000_000), (0, 4_000_000_000)).rate == 4 << 32)
+    // Half a year at 5 GHz.
+    let seconds: UInt64 = 180 * 86400
+    #expect(
+      clock((7, 7 + seconds * 5_000_000_000), (9, 9 + seconds * 1_000_000_000)).rate == (1 << 32)
+        / 5)
+  }
+
+  @Test func pairsThatMakeNoSenseGiveSomeRate() {
+    #expect(clock((5, 5), (0, 100)).rate == 1 << 32, "no tick passed")
+    #expect(clock((0, 1), (0, .max)).rate == 1 << 32, "more than 64 bits")
+    for ticks in [0, 1, .max] as [UInt64] {
+      for monotonic in [0, 1, .max] as [UInt64] {
+        _ = clock((ticks, 1), (monotonic, 1)).wall(at: 5)
+        _ = clock((1, ticks), (1, monotonic)).wall(at: .max)
+      }
+    }
+  }
+
+  @Test func wallTimeIsRoundedDownOnBothSides() {
+    let clock = TickClock(ticks: 1000, wall: 50, rate: 1 << 31)
+    #expect([1000, 1001, 1002, 999, 998].map { clock.wall(at: $0) } == [50, 50, 51, 49, 49])
+  }
+
+  /// With 128 bits, as FORMAT.md, 7 asks for.
+  @Test func aYearOfTicksIsExact() {
+    let clock = TickClock(ticks: 0, wall: 1_763_715_600_000_000_000, rate: 1 << 30)
+    let year: UInt64 = 365 * 86400 * 4_000_000_000
+    #expect(clock.wall(at: year) == 1_763_715_600_000_000_000 + 365 * 86400 * 1_000_000_000)
+  }
+
+  @Test func whatDoesNotFitIsClamped() {
+    #expect(TickClock(ticks: 0, wall: .max, rate: .max).wall(at: .max) == .max)
+    #expect(TickClock(ticks: .max, wall: .min, rate: .max).wall(at: 0) == .min)
+    #expect(TickClock(ticks: 0, wall: .max, rate: 1 << 32).wall(at: 1) == .max)
+    #expect(TickClock(ticks: 1, wall: .min, rate: 1 << 32).wall(at: 0) == .min)
+    #expect(TickClock(ticks: 0, wall: -5, rate: 0).wall(at: .max) == -5)
+  }
+}
+
+@Suite struct LossLedgerTests {
+  @Test func countsStandWhereTheFormatSays() {
+    var ledger = LossLedger()
+    ledger[.tooLarge, .critical] = 9
+    ledger[.overwritten, .debug] = 3
+    let bytes = ledger.encoded
+    #expect(bytes.count == 512)
+    #expect(bytes[(6 * 8 + 6) * 8] == 9 && bytes[(1 * 8 + 1) * 8] == 3)
+    #expect(bytes.read { LossLedger($0) } == ledger)
+    #expect(LossLedger.offset(.cut, .notice) == (2 * 8 + 3) * 8)
+  }
+
+  @Test func totalsAreOverLevelsAndNeverTrap() {
+    var ledger = LossLedger()
+    #expect(ledger.isEmpty && ledger.total(.ringFull) == 0)
+    ledger[.ringFull, .info] = .max
+    ledger[.ringFull, .error] = 2
+    #expect(ledger.total(.ringFull) == 1 && !ledger.isEmpty)
+    #expect(Array(ledger.encoded.dropLast()).read { LossLedger($0) } == nil)
+  }
+}

@@ -1,0 +1,72 @@
+import CMMLogCore
+import MMLogFormat
+import TestSupport
+import Testing
+
+@Suite struct CrashReportTests {
+  private static func report(_ bytes: [UInt8]) -> CrashReport? {
+    bytes.withUnsafeBytes { CrashReport($0) }
+  }
+
+  @Test func aReportIsReadAsItStands() throws {
+    let bytes = CrashReport.bytes(frames: [0x1100, 0], registers: 18, module: "/bin/true")
+    let report = try #require(Self.report(bytes))
+    #expect(report.signalName == "SIGSEGV" && report.reason == "no memory at this address")
+    #expect(report.frames == [0x1100, 0] && report.registers.count == report.registerNames.count)
+    #expect(report.module(of: 0x1100) == report.modules.first && report.module(of: 0) == nil)
+    #expect(report.encoded == bytes)
+  }
+
+  @Test func oneWithAWrongBitIsNone() {
+    let bytes = CrashReport.bytes { $0.store(11 as UInt32, CrashLayout.signal) }
+    // But for what stands beside it, in the same word as the state.
+    for bit in 0..<bytes.count * 8 where !(8..<32).contains(bit) {
+      var wrong = bytes
+      wrong[bit / 8] ^= 1 << (bit % 8)
+      #expect(Self.report(wrong) == nil, "bit \(bit)")
+    }
+    for count in stride(from: 0, to: bytes.count, by: 7) {
+      #expect(Self.report(Array(bytes.prefix(count))) == nil)
+    }
+  }
+
+  @Test func survivalsBesideItAreNoPartOfIt() {
+    var bytes = CrashReport.bytes(frames: [0x1100, 0], registers: 18, module: "/bin/true")
+    let report = Self.report(bytes)
+    (bytes[CrashLayout.survivals], bytes[CrashLayout.survivalsCopy]) = (3, 3)
+    #expect(Self.report(bytes) == report)
+    #expect(bytes.withUnsafeBytes { CrashReport.survivals($0) } == 3)
+    bytes[CrashLayout.survivalsCopy] = 7
+    #expect(bytes.withUnsafeBytes { CrashReport.survivals($0) } == nil)
+  }
+
+  @Test(arguments: [
+    (CrashLayout.registerCount, 35), (CrashLayout.moduleCount, 17), (CrashLayout.frameCount, 129),
+  ])
+  func numbersThatNothingHasRoomForMakeItNone(offset: Int, number: Int) {
+    #expect(Self.report(CrashReport.bytes { $0.store(UInt8(number), offset) }) == nil)
+    #expect(Self.report(CrashReport.bytes { $0.store(UInt8(number - 1), offset) }) != nil)
+  }
+
+  @Test func sizesOfBuildIDsAreNotBelieved() throws {
+    let bytes = CrashReport.bytes {
+      $0.store(1 as UInt8, CrashLayout.moduleCount)
+      $0.store(UInt32.max, CrashLayout.modules + CrashLayout.buildIDSize)
+    }
+    #expect(try #require(Self.report(bytes)).modules[0].buildID.count == CrashLayout.maximumBuildID)
+  }
+
+  @Test func whatCWritesIsWhatSwiftReads() {
+    let values: [(Int, Int)] = [
+      (MMLOG_ENDING_EXITED, Int(SessionEnd.How.exited.rawValue)),
+      (MMLOG_ENDING_TERMINATED, Int(SessionEnd.How.terminated.rawValue)),
+      (
+        MMLOG_CRASH_SURVIVAL,
+        1 << (8 * CrashLayout.survivals) + 1 << (8 * CrashLayout.survivalsCopy)
+      ),
+    ]
+    for (index, (value, expected)) in values.enumerated() {
+      #expect(value == expected, "value \(index)")
+    }
+  }
+}

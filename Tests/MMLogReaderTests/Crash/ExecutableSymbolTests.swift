@@ -1,0 +1,58 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import MMLogReader
+
+/// Names of functions, from a program's file.
+@Suite struct ExecutableSymbolTests {
+  private let program = "/bin/sh"
+
+  /// The note that holds it is found by its header.
+  private func buildID(_ bytes: [UInt8]) throws -> [UInt8] {
+    let header = [4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0] + Array("GNU\0".utf8) as [UInt8]
+    let start = try #require(bytes.indices.first { bytes[$0...].starts(with: header) })
+    return Array(bytes[(start + header.count)...].prefix(20))
+  }
+
+  private func opens(_ path: String, _ buildID: [UInt8]) -> Bool {
+    if case .some = ExecutableSymbols(path: path, buildID: buildID) { true } else { false }
+  }
+
+  @Test func aFileOfAnotherBuildIsNotUsed() throws {
+    let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: program)))
+    let id = try buildID(bytes)
+    #expect(opens(program, id))
+    #expect(!opens(program, id.reversed()))
+    #expect(!opens(program, []))
+    #expect(!opens("/nowhere", id))
+    #expect(!opens("/dev/zero", id))
+  }
+
+  @Test func aBrokenFileHasNoNamesOrSome() throws {
+    let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: program)))
+    let id = try buildID(bytes)
+    let sections = bytes.withUnsafeBytes {
+      Int($0.loadUnaligned(fromByteOffset: 40, as: UInt64.self))
+    }
+    let folder = TemporaryDirectory()
+    for seed in 1...300 as ClosedRange<UInt64> {
+      var generator = SeededGenerator(seed: seed)
+      var broken = bytes
+      for _ in 0..<Int.random(in: 1...4, using: &generator) {
+        let isInHeader = Bool.random(using: &generator)
+        let range = isInHeader ? 0..<64 : sections..<bytes.count
+        broken[Int.random(in: range, using: &generator)] = UInt8.random(
+          in: 0...255, using: &generator)
+      }
+      if Int.random(in: 0..<4, using: &generator) == 0 {
+        broken.removeLast(Int.random(in: 0..<bytes.count, using: &generator))
+      }
+      let path = folder.put("program", broken)
+      if let symbols = ExecutableSymbols(path: path, buildID: id) {
+        let names = symbols.functions(at: [0, 0x10000, .max]).values.map(\.name)
+        #expect(names.allSatisfy { $0.utf8.count < 65536 }, "seed \(seed)")
+      }
+    }
+  }
+}

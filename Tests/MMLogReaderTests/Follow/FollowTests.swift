@@ -1,0 +1,204 @@
+import Glibc
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// What a follower gives when inspected again and again while a log is written byte by byte.
+@Suite struct FollowTests {
+  private func trace(_ follower: LogFollower) -> [String] {
+    var trace: [String] = []
+    while let item = follower.next() {
+      switch item {
+      case .record(let record): trace.append(record.message)
+      case .corruption: trace.append("!")
+      case .gap: trace.append("_")
+      case .unfinished: trace.append("?")
+      case .losses: trace.append("$")
+      case .crashed: trace.append("#")
+      case .sessionStarted: trace.append("<")
+      case .sessionEnded: trace.append(">")
+      }
+    }
+    return trace
+  }
+
+  /// An archive with one record, which the follower has given.
+  private func followedArchive() -> (TestLog, LogFollower) {
+    let log = TestLog()
+    log.writesRing = false
+    log.write("a", ticks: 1)
+    log.archive()
+    log.save()
+    let follower = LogFollower(paths: [log.folder.path])
+    #expect(trace(follower) == ["<", "a"])
+    return (log, follower)
+  }
+
+  @Test func aFileThatIsReplacedIsOpenedAgain() throws {
+    let (log, _) = followedArchive()
+    let other = TestLog(session: 2)
+    other.writesRing = false
+    other.write("of another session", ticks: 5)
+    other.archive()
+    let (first, second) = (log.save()[0], other.save()[0])
+    let link = log.folder("current")
+    #expect(symlink(first, link) == 0)
+    let follower = LogFollower(paths: [link])
+    #expect(trace(follower) == ["<", "a"])
+    #expect(symlink(second, "\(link).new") == 0 && rename("\(link).new", link) == 0)
+    #expect(trace(follower) == ["<", "of another session"] && trace(follower) == [])
+  }
+
+  @Test func anArchiveThatGrowsIsFollowed() {
+    let (log, follower) = followedArchive()
+    #expect(trace(follower) == [])
+    log.write("b", ticks: 2)
+    log.archive()
+    log.save()
+    #expect(trace(follower) == ["b"])
+    let whole = log.archives[0]
+    log.write("c", ticks: 3)
+    log.archive()
+    let next = log.archives[0]
+    // A frame that is not whole yet is waited for.
+    for count in stride(from: whole.count + 8, to: next.count, by: 56) {
+      log.archives[0] = Array(next[..<count])
+      log.save()
+      #expect(trace(follower) == [], "\(count) of \(next.count) bytes")
+    }
+    log.archives[0] = next
+    log.close()
+    log.save()
+    #expect(trace(follower) == ["c", ">"])
+  }
+
+  @Test func rotationAndNewSessionsAreFollowed() {
+    let (log, follower) = followedArchive()
+    log.close(nil)
+    log.beginArchive()
+    log.write("b", ticks: 2)
+    log.archive()
+    log.save()
+    #expect(trace(follower) == ["b"])
+    let other = TestLog(session: 2)
+    other.write("c", ticks: 3)
+    other.archive()
+    log.folder.put(
+      "other-20251121T090000Z-\(other.identity.session)-000001.mmlog", other.archives[0])
+    #expect(trace(follower) == ["<", "c"])
+  }
+
+  @Test func nothingOfARingIsGivenTwiceOrLostWhenItIsArchived() throws {
+    for seed in 0..<12 as Range<UInt64> {
+      var generator = SeededGenerator(seed: seed)
+      let log = TestLog(bootID: Host.bootID())
+      var (written, given): ([String], [String]) = ([], [])
+      let paths = log.save()
+      // As a process does that lives.
+      let ring = try File.open(paths[0], [.read, .write])
+      #expect(try ring.tryLock())
+      let follower = LogFollower(paths: [log.folder.path])
+      for step in 0..<30 {
+        let name = "\(step)"
+        switch Int.random(in: 0..<6, using: &generator) {
+        case 0: log.archive()
+        case 1, 2: log.seal(UInt32.random(in: 1...2, using: &generator))
+        case 3:
+          log.writeFragments(
+            TestRecord(
+              ticks: UInt64(step & ~1), site: log.textSite,
+              words: ValueWords.argument(.text(name + String(repeating: ".", count: 400)))),
+            thread: 1, partWords: 20)
+          written.append(name)
+        default:
+          // Equal ones too.
+          log.write(
+            "\(step & ~1)", ticks: UInt64(step & ~1),
+            thread: UInt32.random(in: 1...2, using: &generator))
+          written.append("\(step & ~1)")
+        }
+        if Bool.random(using: &generator) { continue }
+        log.save()
+        given += trace(follower)
+      }
+      log.save()
+      given += trace(follower)
+      let messages = given.filter { !["<", ">"].contains($0) }.map {
+        String($0.prefix { $0 != "." })
+      }
+      #expect(messages.sorted() == written.sorted(), "seed \(seed)")
+    }
+  }
+
+  /// A ring whose counter is ahead of ours, as of a machine that was restored: what one scan has
+  /// seen, the next one gives.
+  @Test func nothingIsHeldBackForLongerThanOneScan() throws {
+    let log = TestLog(bootID: Host.bootID())
+    let path = log.save()[0]
+    // As a process does that lives.
+    var ring: File? = try File.open(path, [.read, .write])
+    #expect(try ring?.tryLock() == true)
+    log.write("now", ticks: 1)
+    log.write("later than now", ticks: 1 << 60, thread: 2)
+    log.write("now, too", ticks: 2, thread: 3)
+    log.save()
+    let follower = LogFollower(paths: [log.folder.path])
+    #expect(trace(follower) == ["<", "now", "now, too", "later than now"])
+    log.write("much later", ticks: 1 << 60 | 1)
+    log.archive()
+    log.save()
+    #expect(trace(follower) == ["much later"])
+    ring = nil
+    // One scan finds that its process is gone, and the next one has all that it logged.
+    #expect(trace(follower) == [] && trace(follower) == [">"])
+  }
+
+  @Test func theLastRecordsComeFirst() {
+    let log = TestLog()
+    log.writesRing = false
+    for index in 0..<9 as Range<UInt64> {
+      log.write("\(index)", ticks: index)
+      if index % 3 == 2 { log.archive() }
+    }
+    log.save()
+    #expect(trace(LogFollower(paths: [log.folder.path], last: 4)) == ["<", "5", "6", "7", "8"])
+    #expect(trace(LogFollower(paths: [log.folder.path], last: 0)) == ["<"])
+    var filter = LogFilter()
+    filter.text = [TextPattern(literal: "2"), TextPattern(literal: "7")]
+    #expect(
+      trace(LogFollower(paths: [log.folder.path], filter: filter, last: 2)) == ["<", "2", "7"])
+  }
+
+  @Test func aFileIsWaitedFor() {
+    let log = TestLog()
+    log.writesRing = false
+    log.write("a", ticks: 1)
+    log.archive()
+    let path = log.folder("test-20251121T090000Z-\(log.identity.session)-000001.mmlog")
+    let follower = LogFollower(paths: [path])
+    #expect(follower.unreadable.map(\.systemErrorNumber) == [2])
+    #expect(trace(follower) == [])
+    log.save()
+    #expect(trace(follower) == ["<", "a"])
+  }
+
+  @Test func followingEndsWithItsTask() async {
+    let log = TestLog()
+    log.write("a", ticks: 1)
+    log.save()
+    let path = log.folder.path
+    let task = Task {
+      var messages: [String] = []
+      for await item in LogReader.follow([.path(path)]) {
+        if case .record(let record) = item {
+          messages.append(record.message)
+          withUnsafeCurrentTask { $0?.cancel() }
+        }
+      }
+      return messages
+    }
+    #expect(await task.value == ["a"])
+  }
+}

@@ -1,0 +1,66 @@
+import MMLogAnalysis
+import MMLogFormat
+import MMLogReader
+import MMLogReport
+import TestSupport
+import Testing
+
+/// Files may say any time.
+@Suite struct ExtremeTimeTests {
+  private static let times: [Int64] = [.min, .min + 1, -1, 0, 1, .max - 1, .max]
+
+  /// A record at each time, of a session that started at the first.
+  private func log(_ times: [Int64]) -> TestLog {
+    let log = TestLog()
+    log.writesRing = false
+    log.identity.startTime = times[0]
+    log.write("first", ticks: 1)
+    log.archive()
+    for time in times {
+      log.write("at \(time)", ticks: 2)
+      let start = log.archives[0].count
+      log.archive()
+      log.archives[0].withUnsafeMutableBytes { bytes in
+        for offset in stride(from: start, to: bytes.count, by: 8)
+        where UnsafeRawBufferPointer(bytes).load(offset, as: UInt64.self) == FrameLayout.markerValue
+        {
+          bytes.store(UInt64(2), offset + FrameLayout.clockTicks)
+          bytes.store(time, offset + FrameLayout.clockWall)
+        }
+      }
+      log.archives[0] = ChecksumFix.archive(log.archives[0])
+    }
+    return log
+  }
+
+  @Test func areGoneThroughByAllThatPutsRecordsOut() throws {
+    for times in [Self.times, Self.times.reversed()] {
+      let log = log(times)
+      let files = LogFiles(log.save().map(LogInput.path))
+      var (statistics, histogram, report) = (LogStatistics(), LogHistogram(), LogReport())
+      var formatters: [any LogFormatter] = [
+        TextFormatter(colors: true), JSONFormatter(), LogfmtFormatter(), TableFormatter(.csv),
+        OTLPFormatter(), ChromeFormatter(), MessageFormatter(isEscaping: true),
+        TemplateFormatter(try TextTemplate("{time} {message}")),
+      ]
+      var output = TextBuffer()
+      var seen: [Int64] = []
+      for item in LogReader(files) {
+        statistics.add(item)
+        histogram.add(item)
+        report.add(item)
+        guard case .record(let record) = item else { continue }
+        seen.append(record.time)
+        for index in formatters.indices { formatters[index].append(record, to: &output) }
+      }
+      #expect(Set(seen).isSuperset(of: times), "\(seen)")
+      statistics.appendText(to: &output)
+      statistics.appendJSON(to: &output)
+      histogram.append(to: &output)
+      report.append(made: .min, to: &output)
+      report.append(made: .max, to: &output)
+      withExtendedLifetime(log) {}
+      #expect(files.lastRecords(2).next() != nil && files.overview().count == 1)
+    }
+  }
+}

@@ -1,0 +1,383 @@
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+import TestSupport
+import Testing
+
+@Suite struct ArchiveReadingTests {
+  let log = TestLog()
+
+  init() { log.writesRing = false }
+
+  /// Three frames, each with one record.
+  private func writeThree() {
+    for (index, text) in ["a", "b", "c"].enumerated() {
+      log.write(text, ticks: UInt64(index + 1) * 100, level: index == 1 ? .error : .info)
+      log.archive()
+    }
+  }
+
+  private func frames() throws -> [ArchiveFileFrame] { try ArchiveFileFrame.all(log.archives[0]) }
+
+  @Test func aClosedArchiveIsReadToItsEnd() {
+    writeThree()
+    log.close()
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "c", ">"])
+    #expect(reading.ends == [.ended(SessionEnd(.closed, time: TestLog.epoch + 999))])
+  }
+
+  @Test func anArchiveWithoutAnEndIsOfUnknownFate() {
+    writeThree()
+    #expect(log.read().ends == [.unknown])
+  }
+
+  @Test func framesThatOverlapAreMerged() {
+    log.write("a", ticks: 100, thread: 1)
+    log.write("c", ticks: 300, thread: 1)
+    log.archive()
+    log.write("b", ticks: 200, thread: 2)
+    log.write("d", ticks: 400, thread: 2)
+    log.archive()
+    #expect(log.read().messages == ["a", "b", "c", "d"])
+  }
+
+  @Test func aCorruptedPayloadCostsItsFrame() throws {
+    writeThree()
+    let frame = try frames()[3]
+    log.corruptArchive(at: frame.offset + FrameLayout.size + FrameLayout.rangeSize + 6)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "!", "c", ">"])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.size) == [frame.size])
+  }
+
+  @Test func aCorruptedHeaderCostsItsFrame() throws {
+    writeThree()
+    let frame = try frames()[3]
+    log.corruptArchive(at: frame.offset + FrameLayout.count)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "!", "c", "_", ">"])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+  }
+
+  @Test func aCorruptedFrameOfCallSitesIsMadeUpForByAnother() throws {
+    writeThree()
+    log.corruptArchive(at: try frames()[0].offset + FrameLayout.size + 30)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"])
+    #expect(reading.corruption.count == 1)
+  }
+
+  @Test func aTruncatedArchiveGivesWhatIsThere() throws {
+    writeThree()
+    let frame = try frames()[5]
+    log.archives[0].removeLast(8)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "!", ">"])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+  }
+
+  @Test func aCorruptedFileHeaderCostsNoRecord() {
+    writeThree()
+    log.corruptArchive(at: 100)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"] && reading.unreadable.isEmpty)
+    #expect(reading.corruption.map(\.offset) == [0] && reading.corruption.map(\.size) == [512])
+  }
+
+  @Test func aCorruptedFileHeaderWithoutFramesIsReportedWithItsReason() {
+    log.beginArchive()
+    log.corruptArchive(at: 100)
+    let reading = log.read()
+    #expect(reading.trace.isEmpty)
+    #expect(reading.unreadable.map(\.code) == [.corruptedFile])
+  }
+
+  @Test func aNewerVersionIsRefused() {
+    writeThree()
+    log.archives[0][FileHeaderLayout.version] = 9
+    #expect(log.read().unreadable.map(\.code) == [.newerFormat])
+  }
+
+  /// Version 1 was never released.
+  @Test func anOlderVersionIsRefusedWithASentence() {
+    writeThree()
+    log.archives[0][FileHeaderLayout.version] = 1
+    log.archives[0] = ChecksumFix.archive(log.archives[0])
+    let unreadable = log.read().unreadable
+    #expect(unreadable.map(\.code) == [.olderFormat])
+    #expect(unreadable.first?.message.contains("before the first release") == true)
+  }
+
+  /// The archive of another session, written alike, whose frames have the same sizes and places.
+  private func twin(session: UInt64) -> [UInt8] {
+    let other = TestLog(session: session)
+    for (index, text) in ["x", "y", "z"].enumerated() {
+      other.write(text, ticks: UInt64(index + 1) * 100, level: index == 1 ? .error : .info)
+      other.archive()
+    }
+    return other.archives[0]
+  }
+
+  @Test func aFrameOfAnotherSessionIsReportedAndNotPrinted() throws {
+    writeThree()
+    let (frame, other) = (try frames()[3], twin(session: 2))
+    #expect(try ArchiveFileFrame.all(other)[3] == frame, "another place or size")
+    let place = frame.offset..<frame.offset + frame.size
+    log.archives[0].replaceSubrange(place, with: other[place])
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "!", "c", "_", ">"])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.size) == [frame.size])
+    let session = SessionID(words: (2, 0))
+    #expect(
+      reading.corruption.map(\.what) == [
+        "frame 3 is missing: a frame of session \(session), archive 1"
+      ]
+    )
+  }
+
+  @Test func aFrameOfAnOlderArchiveOfTheSessionIsReportedAndNotPrinted() throws {
+    writeThree()
+    let (older, stale) = (log.archives[0], try frames()[3])
+    log.close(nil)
+    log.beginArchive()
+    for text in ["d", "e", "f"] {
+      log.write(text, ticks: 400)
+      log.archive()
+    }
+    let frame = try ArchiveFileFrame.all(log.archives[1])[3]
+    log.archives[1].replaceSubrange(
+      frame.offset..<frame.offset + frame.size,
+      with: older[stale.offset..<stale.offset + stale.size])
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c", "d", "f"])
+    #expect(
+      reading.corruption.map(\.what) == [
+        "frame 3 is missing: a frame of an older archive of the same session, number 1"
+      ])
+  }
+
+  /// Where blocks are misdirected, the length that a frame of another session claims says nothing
+  /// of this file.
+  @Test func whatStandsBehindTheBeginningOfAnotherSessionsFrameIsRead() throws {
+    writeThree()
+    let (frame, other) = (try frames()[3], twin(session: 2))
+    let header = frame.offset..<frame.offset + FrameLayout.size
+    let payload = header.lowerBound + FrameLayout.payloadSize
+    log.archives[0].replaceSubrange(header, with: other[header])
+    log.archives[0].withUnsafeMutableBytes {
+      $0.store(UInt32(1 << 20), payload)
+      $0.store(UInt32(0), frame.offset + FrameLayout.rangeCount)
+      $0.store(UInt32(FrameLayout.size), frame.offset + FrameLayout.headerSize)
+    }
+    ArchiveFileFrame.resign(&log.archives[0], at: frame.offset)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "!", "c", "_", ">"])
+    #expect(reading.corruption.map(\.size) == [frame.size])
+  }
+
+  @Test func aFrameOfAnUnknownTypeIsPassedOver() throws {
+    writeThree()
+    let frame = log.addFrame(.losses, [1, 2, 3, 4, 5, 6, 7, 8])
+    log.archives[0][frame.lowerBound + FrameLayout.type] = 77
+    ArchiveFileFrame.resign(&log.archives[0], at: frame.lowerBound)
+    log.write("d", ticks: 400)
+    log.archive()
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "c", "d", ">"])
+  }
+
+  @Test func rotatedArchivesOfASessionAreOneStream() {
+    writeThree()
+    log.close(nil)
+    log.beginArchive()
+    log.write("d", ticks: 400)
+    log.archive()
+    log.close()
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "c", "d", ">"])
+  }
+
+  @Test func anArchiveThatIsMissingBetweenOthersIsReported() {
+    for _ in 0..<3 {
+      log.write("x", ticks: 500)
+      log.archive()
+      log.close(nil)
+      log.beginArchive()
+    }
+    log.archives.removeLast()
+    let paths = log.save()
+    #expect(Reading([paths[0], paths[2]]).gaps.map(\.cause) == [.archivesNotHere(2...2)])
+    // That is how retention is meant.
+    #expect(Reading([paths[1], paths[2]]).gaps.isEmpty)
+  }
+
+  @Test func filtersPassOverFramesWithoutReadingThem() throws {
+    writeThree()
+    // Corruption in a frame that is not wanted is not met.
+    log.corruptArchive(at: try frames()[1].offset + FrameLayout.size + FrameLayout.rangeSize + 6)
+    var filter = LogFilter()
+    filter.minimumLevel = .error
+    #expect(log.read(filter).trace == ["<", "b", ">"])
+    filter = LogFilter()
+    filter.since = TestLog.epoch + 200
+    #expect(log.read(filter).trace == ["<", "b", "c", ">"])
+    filter.until = TestLog.epoch + 300
+    #expect(log.read(filter).trace == ["<", "b", ">"])
+  }
+
+  @Test func theLastLedgerCounts() {
+    var ledger = LossLedger()
+    for count in [2, 5] as [UInt64] {
+      ledger[.ringFull, .debug] = count
+      log.addFrame(.losses, ledger.encoded)
+    }
+    #expect(log.read().losses == [ledger])
+    ledger[.ringFull, .debug] = 9
+    log.put(ledger.encoded, at: RingLayout.ledger)
+    log.writesRing = true
+    #expect(log.read().losses == [ledger])
+  }
+
+  @Test func recoveryIsReported() {
+    writeThree()
+    log.close(.killed)
+    #expect(log.read().ends == [.ended(SessionEnd(.killed, time: TestLog.epoch + 999))])
+  }
+}
+
+@Suite struct OverlapTests {
+  let log = TestLog(bootID: Host.bootID())
+
+  /// `a` in the archive only, `b` in both, `c` in the ring only.
+  private func writeOverlap(isPublished: Bool) {
+    log.write("a", ticks: 1)
+    log.archive()
+    log.write("b", ticks: 2)
+    log.archive(isPublished: isPublished)
+    log.write("c", ticks: 3)
+  }
+
+  @Test(arguments: [true, false]) func aRecordInBothIsGivenOnce(isPublished: Bool) {
+    writeOverlap(isPublished: isPublished)
+    #expect(log.read().trace == ["<", "a", "b", "c", ">"])
+  }
+
+  @Test func aRingAloneGivesWhatItHasNotGivenAway() {
+    writeOverlap(isPublished: true)
+    log.archives = []
+    let reading = log.read()
+    #expect(reading.messages == ["c"])
+    #expect(reading.gaps.map(\.cause) == [.newestArchiveNotHere(1)])
+  }
+
+  @Test(arguments: [true, false])
+  func theRingsCopyStandsInForACorruptedFrame(isPublished: Bool) throws {
+    writeOverlap(isPublished: isPublished)
+    let frame = try ArchiveFileFrame.all(log.archives[0])[3]
+    log.corruptArchive(at: frame.offset + frame.size - 12)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+  }
+
+  @Test(arguments: [true, false])
+  func theRingsCopyStandsInForACorruptedHeader(isPublished: Bool) throws {
+    writeOverlap(isPublished: isPublished)
+    log.corruptArchive(at: try ArchiveFileFrame.all(log.archives[0])[3].offset + 1)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"])
+    #expect(reading.corruption.count == 1)
+  }
+
+  @Test func aTornFrameIsNoCorruptionWhileTheRingIsThere() {
+    writeOverlap(isPublished: false)
+    log.archives[0].removeLast(24)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"])
+    #expect(reading.corruption.isEmpty)
+  }
+
+  @Test func aFileGivenTwiceCountsOnce() {
+    writeOverlap(isPublished: true)
+    let paths = log.save()
+    #expect(Reading(paths + [log.folder.path] + paths).messages == ["a", "b", "c"])
+  }
+
+  /// The first block of an archive was overwritten with that of another.
+  @Test func aFileThatSaysItIsAnotherArchiveIsReported() throws {
+    let log = TestLog()
+    for archive in 1...2 {
+      for index in 0..<20 { log.write("record \(archive) \(index)", ticks: UInt64(index)) }
+      log.archive()
+      log.beginArchive()
+    }
+    log.archives.removeLast()
+    log.archives[0].replaceSubrange(
+      0..<FileHeaderLayout.size, with: log.archives[1].prefix(FileHeaderLayout.size))
+    log.save()
+    let reader = LogReader(paths: [log.folder.path])
+    #expect(reader.unreadable.count == 1)
+    #expect(reader.unreadable.first?.message.contains("archive 2 of session") == true)
+  }
+
+  /// Its frames say whose they are.
+  @Test func anArchiveUnderABlockOfARingIsRead() throws {
+    let log = TestLog()
+    for index in 0..<3 {
+      log.write("record \(index)", ticks: UInt64(index))
+      log.archive()
+    }
+    let frames = try ArchiveFileFrame.all(log.archives[0])
+    let block = max(RingLayout.fileHeaderSize, frames[1].offset)
+    log.archives[0].replaceSubrange(0..<block, with: log.ring.prefix(block))
+    let archive = log.folder.put("archive.mmlog", log.archives[0])
+    let reading = Reading([archive])
+    #expect(!reading.corruption.isEmpty)
+    #expect(reading.messages.contains("record 2"))
+  }
+
+  /// Recovery finds no archives in it, and readers must not either.
+  @Test func aRingUnderABlockOfAnArchiveIsNotTakenForOne() throws {
+    let log = TestLog()
+    log.write("record", ticks: 1)
+    log.archive()
+    let block = log.archives[0].prefix(4096)
+    var ring = TestLog(session: 2).ring
+    ring.replaceSubrange(0..<block.count, with: block)
+    let path = log.folder.put("test.ring", ring)
+    let reader = LogReader(paths: [path])
+    #expect(reader.unreadable.map(\.path) == [path])
+    #expect(Reading([path]).messages.isEmpty)
+  }
+
+  @Test func aRingThatSaysItIsAnotherIsReportedAndTheOtherIsRead() throws {
+    let (log, other) = (TestLog(), TestLog(session: 2))
+    for log in [log, other] { log.write("record", ticks: 1) }
+    other.write("later", ticks: 2, thread: 2)
+    other.ring.replaceSubrange(0..<4096, with: log.ring.prefix(4096))
+    log.save()
+    let copy = log.folder.put("mutations.ring", other.ring)
+    let reader = LogReader(paths: [log.folder.path])
+    #expect(reader.unreadable.map(\.path) == [copy])
+    #expect(reader.contains { if case .record = $0 { true } else { false } })
+  }
+
+  @Test func aCopyOfAFileCountsOnce() {
+    writeOverlap(isPublished: true)
+    log.folder.put("copy.mmlog", log.archives[0])
+    log.folder.put("copy.ring", log.ring)
+    #expect(log.read().messages == ["a", "b", "c"])
+  }
+
+  @Test func sessionsAreMergedByTheirTimes() {
+    let other = TestLog(session: 2)
+    log.write("a", ticks: 1)
+    other.write("b", ticks: 2)
+    log.write("c", ticks: 3)
+    let paths = log.save() + other.save()
+    #expect(Reading(paths).messages == ["a", "b", "c"])
+  }
+}

@@ -1,0 +1,106 @@
+import MMLogAnalysis
+import MMLogFormat
+import MMLogReader
+import TestSupport
+import Testing
+
+/// Numbers of records that are left out between others.
+@Suite struct MissingRecordTests {
+  let log = TestLog()
+
+  private func missing(_ reading: Reading) -> [MissingRecords] {
+    reading.gaps.compactMap {
+      if case .recordsMissing(let records) = $0.cause { records } else { nil }
+    }
+  }
+
+  /// Logs, archives, and begins the next archive, so many times.
+  private func writeArchives(_ count: Int) {
+    for index in 0..<count {
+      for record in 0..<3 { log.write("\(index) \(record)", ticks: UInt64(index * 100 + record)) }
+      log.archive()
+      log.close(nil)
+      log.beginArchive()
+    }
+    log.archives.removeLast()
+  }
+
+  @Test func nothingIsMissingInAWholeLog() {
+    writeArchives(3)
+    log.write("last", ticks: 1000)
+    #expect(log.read().gaps.isEmpty)
+  }
+
+  @Test func whatAThreadLostIsReportedWithItsPlaceInTime() throws {
+    log.write("a", ticks: 100)
+    log.lose(12)
+    log.write("b", ticks: 500)
+    log.write("c", ticks: 700, thread: 2)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "c", "_", ">"])
+    let found = try #require(missing(reading).first)
+    #expect(found.count == 12 && found.threads == [1] && reading.gaps[0].isLoss)
+    #expect(found.times == TestLog.epoch + 100...TestLog.epoch + 500)
+  }
+
+  @Test func whatOverlapsInTimeIsOneGap() throws {
+    for thread in 1...3 as ClosedRange<UInt32> {
+      log.write("a", ticks: UInt64(thread), thread: thread)
+      log.lose(UInt64(thread), thread: thread)
+      log.write("b", ticks: 50 + UInt64(thread), thread: thread)
+    }
+    log.write("later", ticks: 1000)
+    log.lose(100)
+    log.write("last", ticks: 2000)
+    let found = missing(log.read())
+    #expect(found.map(\.count) == [106] || found.map(\.count) == [6, 100])
+    #expect(found.first?.threads == [1, 2, 3])
+  }
+
+  /// Its ring has what came later.
+  @Test func anArchiveCutBehindItsFileHeaderLacksWhatItsRingDoesNotHave() throws {
+    for index in 0..<17 { log.write("\(index)", ticks: UInt64(index)) }
+    log.seal(1)
+    log.archive()
+    log.write("later", ticks: 100)
+    log.archives[0].removeSubrange(FileHeaderLayout.size...)
+    let segment = log.geometry.offset(ofSegment: 0)
+    log.put([UInt8](repeating: 0, count: log.geometry.segmentSize), at: segment)
+    let found = missing(log.read())
+    #expect(found.map(\.count) == [17])
+  }
+
+  @Test func whatADeletedArchiveHadIsNoLoss() {
+    writeArchives(5)
+    log.writesRing = false
+    let paths = log.save()
+    let gone = Reading([paths[0], paths[1], paths[4]])
+    #expect(gone.gaps.map(\.cause) == [.archivesNotHere(3...4)])
+    #expect(gone.gaps.allSatisfy { !$0.isLoss })
+    #expect(Reading([paths[2], paths[3]]).gaps.isEmpty)
+  }
+
+  @Test func theOverviewOfASessionHasItsGaps() {
+    writeArchives(3)
+    log.write("a", ticks: 1000)
+    log.lose(12)
+    log.write("b", ticks: 1001)
+    let paths = log.save()
+    let overviews = LogFiles([paths[0], paths[1], paths[3]].map { .path($0) }).overview()
+    #expect(overviews.map { $0.gaps.map(\.isLoss) } == [[false, true]])
+    #expect(overviews[0].gaps.first?.cause == .archivesNotHere(2...2))
+    #expect(overviews[0].gaps.allSatisfy { $0.session === overviews[0].session })
+  }
+
+  @Test func aFilterOfTimePassesOverWhatIsMissingAtOtherTimes() {
+    log.write("a", ticks: 100)
+    log.lose(12)
+    log.write("b", ticks: 500)
+    log.seal(1)
+    log.write("c", ticks: 900)
+    var filter = LogFilter()
+    filter.since = TestLog.epoch + 501
+    let reading = log.read(filter)
+    #expect(reading.messages == ["c"] && reading.gaps.isEmpty)
+  }
+}

@@ -1,0 +1,253 @@
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+import TestSupport
+import Testing
+
+@Suite struct RingReadingTests {
+  let log = TestLog()
+
+  /// Its header says how far they went.
+  @Test func missingRecordsAtTheEndOfASealedSegmentAreCorruption() {
+    log.write("a", ticks: 1)
+    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
+    log.seal(1)
+    log.write("b", ticks: 3, thread: 2)
+    log.put([UInt8](repeating: 0, count: place.count), at: place.lowerBound)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b"])
+    #expect(reading.corruption.map(\.offset) == [place.lowerBound])
+    #expect(reading.corruption.map(\.size) == [place.count])
+  }
+
+  @Test func recordsOfTwoThreadsComeInTheOrderOfTheirTicks() {
+    log.write("a", ticks: 10, thread: 1)
+    log.write("b", ticks: 20, thread: 2)
+    log.write("c", ticks: 30, thread: 1)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "b", "c", ">"])
+    #expect(reading.ends.map(\.how) == [.powerLost])
+    #expect(reading.corruption.isEmpty)
+  }
+
+  @Test func aRecordSaysWhereItComesFrom() throws {
+    let label = log.label("matching")
+    log.write(
+      TestRecord(
+        ticks: 1_500_000_000, site: log.textSite, label: label, level: .warning,
+        flags: [.metadata, .unterminated, .cut],
+        words: ValueWords.argument(.text("hi")) + ValueWords.metadata([("venue", .text("XETR"))])),
+      thread: 3)
+    let record = try #require(log.read().records.first)
+    #expect(record.time == TestLog.epoch + 1_500_000_000)
+    #expect(record.level == .warning && record.label == "matching")
+    #expect(record.thread.ordinal == 3 && record.thread.id == 1003)
+    #expect(record.thread.name == "worker3")
+    #expect(record.file == "App/Main.swift" && record.line == 7 && record.function == "run()")
+    #expect(record.isCut && record.isUnterminated)
+    #expect(record.fields.map(\.name) == ["venue"])
+    #expect(record.session.identity.hostName == "tokyo")
+  }
+
+  @Test func aThreadsOrderIsKeptWhereItsClockGoesBack() {
+    log.write("a", ticks: 50)
+    log.write("b", ticks: 20)
+    log.write("c", ticks: 40, thread: 2)
+    let reading = log.read()
+    #expect(reading.messages == ["c", "a", "b"])
+    #expect(reading.records.map(\.ticks) == [40, 50, 50])
+  }
+
+  @Test func aThreadsRecordsGoOnInItsNextSegment() {
+    for index in 0..<200 { log.write("record \(index)", ticks: UInt64(index)) }
+    #expect(log.read().messages == (0..<200).map { "record \($0)" })
+  }
+
+  @Test func aFlippedBitCostsOneRecord() {
+    log.write("a", ticks: 1)
+    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
+    log.write("c", ticks: 3)
+    log.corruptRing(at: place.lowerBound + 33)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "a", "!", "c", ">"])
+    #expect(reading.corruption.map(\.offset) == [place.lowerBound])
+    #expect(reading.corruption.map(\.size) == [place.count])
+  }
+
+  @Test func anUnknownCallSiteIsCorruption() {
+    let place = log.write(TestRecord(ticks: 2, site: 99, words: []))
+    log.write("b", ticks: 3)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "!", "b", ">"])
+    #expect(reading.corruption.first?.what.contains("99") == true)
+    #expect(reading.corruption.first?.offset == place.lowerBound)
+  }
+
+  @Test func aCorruptedEntryOfTheDictionaryCostsItsRecords() {
+    let site = log.site(.literal("lost"))
+    log.write("kept", ticks: 1)
+    log.write(TestRecord(ticks: 2, site: site))
+    log.corruptRing(at: log.geometry.dictionaryOffset + 24)
+    let reading = log.read()
+    #expect(reading.messages == ["kept"])
+    #expect(reading.corruption.count == 2)
+  }
+
+  @Test func aRecordCanCarryItsCallSite() {
+    let site = CallSite(
+      file: "A/B.swift", function: "f", line: 1, column: 1,
+      parts: [.literal("n = "), .argument(type: .int)])
+    let entry = DictionaryEntry.callSite(id: 0, site).encoded(seed: log.seed(0))
+    log.write(
+      TestRecord(
+        ticks: 1, flags: .inlineCallSite, words: [5] + entry + [UInt64(entry.count)]))
+    #expect(log.read().messages == ["n = 5"])
+  }
+
+  @Test func aRecordOfASharedSegmentNamesItsThread() {
+    log.write("named", ticks: 1, thread: 5)
+    let site = log.textSite
+    log.write(
+      TestRecord(ticks: 2, site: site, flags: .thread, words: [5 | 1005 << 32, 1, 97]), thread: 0)
+    let threads = log.read().records.map(\.thread)
+    #expect(threads.map(\.ordinal) == [5, 5])
+    #expect(threads.map(\.name) == ["worker5", "worker5"])
+  }
+
+  @Test func aTruncatedRingGivesWhatIsThere() {
+    log.write("a", ticks: 1, thread: 1)
+    log.write("b", ticks: 2, thread: 2)
+    log.ring.removeLast(log.ring.count - log.geometry.offset(ofSegment: 1) - 16)
+    let reading = log.read()
+    #expect(reading.messages == ["a"])
+    #expect(reading.corruption.count == 1)
+  }
+
+  @Test func aCorruptedSegmentHeaderCostsThatSegment() {
+    log.write("a", ticks: 1, thread: 1)
+    log.write("b", ticks: 2, thread: 2)
+    log.corruptRing(at: log.geometry.offset(ofSegment: 0) + SegmentLayout.threadID)
+    let reading = log.read()
+    #expect(reading.messages == ["b"])
+    #expect(reading.corruption.map(\.size) == [log.geometry.segmentSize])
+  }
+
+  /// The first pair, and a slot of each parity; the other slots are used.
+  @Test(arguments: RingAreas.usual.clockPairs)
+  func aClockReadingWithAWrongChecksumIsReported(place: Int) {
+    log.write("a", ticks: 1)
+    for ordinal in 1...2 as ClosedRange<UInt32> {
+      let pair = ClockPair(ticks: 0, wall: TestLog.epoch, monotonic: 0, ordinal: ordinal)
+      let slot = Int(ordinal % 2) * ClockPairLayout.size
+      log.put(pair.encoded, at: RingLayout.clockPairSlots + slot)
+    }
+    log.corruptRing(at: place + ClockPairLayout.wall)
+
+    let reading = log.read()
+
+    #expect(reading.corruption.map(\.offset) == [place])
+    #expect(reading.corruption.map(\.size) == [ClockPairLayout.size])
+    #expect(reading.records.map(\.time) == [TestLog.epoch + 1])
+  }
+
+  @Test func aClockReadingThatADeathCutOffIsNoCorruption() {
+    log.write("a", ticks: 1)
+    log.put([1, 2, 3, 4], at: RingLayout.clockPairSlots + ClockPairLayout.wall)
+    let reading = log.read()
+    #expect(reading.messages == ["a"] && reading.corruption.isEmpty)
+  }
+
+  @Test func lossesAreReportedAtTheEnd() {
+    var ledger = LossLedger()
+    ledger[.ringFull, .info] = 3
+    log.put(ledger.encoded, at: RingLayout.ledger)
+    let reading = log.read()
+    #expect(reading.trace == ["<", "$", ">"])
+    #expect(reading.losses == [ledger])
+  }
+
+  @Test func aRingThatIsLockedIsOfALivingProcess() throws {
+    log.write("a", ticks: 1)
+    let file = try File.open(log.save()[0], [.read, .write])
+    let isLocked = try file.tryLock()
+    #expect(isLocked)
+    #expect(Reading([log.folder.path]).ends == [.running])
+    try file.unlock()
+    #expect(Reading([log.folder.path]).ends.map(\.how) == [.powerLost])
+  }
+}
+
+@Suite struct FragmentTests {
+  let log = TestLog()
+  let text = String(repeating: "0123456789", count: 300)
+  var record: TestRecord {
+    TestRecord(ticks: 5, site: log.textSite, words: ValueWords.argument(.text(text)))
+  }
+
+  @Test func fragmentsBecomeOneRecord() {
+    log.writeFragments(record, partWords: 50)
+    log.write("after", ticks: 6)
+    #expect(log.read().messages == [text, "after"])
+  }
+
+  @Test func fragmentsOfTwoThreadsDoNotMix() {
+    for part in 1...2 { log.writeFragments(record, thread: UInt32(part), partWords: 40) }
+    #expect(log.read().messages == [text, text])
+  }
+
+  @Test func fragmentsCrossFramesAndTheRing() {
+    log.writeFragments(record, partWords: 150, range: 0..<1)
+    log.archive()
+    log.writeFragments(record, partWords: 150, range: 1..<2)
+    log.archive()
+    log.writeFragments(record, partWords: 150, range: 2..<3)
+    #expect(log.read().messages == [text])
+  }
+
+  @Test func aRecordWithoutItsLastFragmentIsUnfinished() {
+    log.writeFragments(record, partWords: 50, range: 0..<3)
+    #expect(log.read().unfinished.map(\.size) == [1200])
+    log.write("after", ticks: 6)
+    #expect(log.read().trace == ["<", "?", "after", ">"])
+  }
+
+  /// The beginning of a flight record may be captured, and the rest evicted: that says nothing of
+  /// its thread.
+  @Test func aFlightRecordWithoutItsRestIsReportedAsOne() throws {
+    let log = TestLog(archiveLevel: .info)
+    let record = TestRecord(
+      ticks: 5, site: log.textSite, level: .debug, words: ValueWords.argument(.text(text)))
+    log.writeFragments(record, partWords: 50, range: 0..<3)
+    log.archive(areFlight: true)
+    let unfinished = log.read().unfinished
+    #expect(unfinished.map(\.isFlight) == [true])
+    #expect(
+      unfinished.map(\.summary).allSatisfy { $0.contains("1200 bytes") && !$0.contains("died") })
+  }
+}
+
+#if DEBUG
+  @Suite struct UnreadableFileTests {
+    /// What a file system refuses once, and gives the next time.
+    @Test(arguments: [SystemCall.pread, .openat, .fstat, .readdir])
+    func whatCannotBeReadIsReportedAndNothingComesTwice(call: SystemCall) throws {
+      let log = TestLog(bootID: Host.bootID())
+      for index in 0..<20 {
+        log.write("record \(index)", ticks: UInt64(index))
+        if index == 4 { log.archive() }
+        if index == 9 { log.archive(isPublished: false) }
+      }
+      log.save()
+      let all = (0..<20).map { "record \($0)" }
+      #expect(Reading([log.folder.path]).messages == all)
+      for onCall in 1...40 {
+        ForcedFault.force(call, errno: 5, onCall: onCall, under: log.folder.path)
+        let reading = Reading([log.folder.path])
+        ForcedFault.clear(under: log.folder.path)
+        #expect(Set(reading.messages).count == reading.messages.count, "\(onCall)")
+        let isReported = !reading.unreadable.isEmpty || !reading.corruption.isEmpty
+        #expect(reading.messages == all || isReported, "\(onCall)")
+      }
+    }
+  }
+#endif

@@ -1,0 +1,114 @@
+import MMLogAnalysis
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// The end of an archive whose process died, and the ring that should have what it lacks.
+@Suite struct TornFrameTests {
+  let log = TestLog(bootID: Host.bootID())
+
+  /// `a` in a whole frame, `b` and `c` in the last one, which is not published; `d` in the ring
+  /// only.
+  init() {
+    log.write("a", ticks: 1)
+    log.archive()
+    log.seal(1)
+    log.write("b", ticks: 2)
+    log.write("c", ticks: 3)
+    log.archive(isPublished: false)
+    log.seal(1)
+    log.write("d", ticks: 4)
+  }
+
+  /// As if the segment had been used for something else.
+  private func free(segment index: Int) {
+    let start = log.geometry.offset(ofSegment: index)
+    log.put([UInt8](repeating: 0, count: wordSize), at: log.geometry.use(ofSegment: index))
+    log.put([UInt8](repeating: 0, count: log.geometry.segmentSize), at: start)
+  }
+
+  @Test(arguments: [24, 200]) func aTornFrameWhoseRecordsTheRingHasIsNoCorruption(cut: Int) {
+    log.archives[0].removeLast(cut)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c", "d"] && reading.corruption.isEmpty)
+  }
+
+  @Test func whatATornFrameWasToHoldAndTheRingLacksIsReported() throws {
+    let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
+    log.archives[0].removeLast(24)
+    free(segment: 1)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "d"])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.size) == [frame.size - 24])
+    #expect(reading.corruption.first?.what.contains("2 records") == true, "\(reading.corruption)")
+    let verified = LogFiles([.path(log.folder.path)]).verify().flatMap(\.corruption)
+    #expect(verified == reading.corruption)
+  }
+
+  /// The ring does not have its records any more, and no later ones of its thread.
+  @Test(arguments: [0, SessionStateLayout.mayBeSealed])
+  func framesThatTheRingKnowsOfAndAreCutOffAreReported(sealing: UInt32) throws {
+    log.store(1, at: RingLayout.newestArchive)
+    log.store(UInt32(log.frameCount) | sealing, at: RingLayout.newestFrames)
+    #expect(log.read().corruption.isEmpty)
+    let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
+    log.archives[0].removeSubrange(frame.offset...)
+    free(segment: 1)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "d"])
+    #expect(reading.corruption.map(\.offset) == [frame.offset])
+    #expect(reading.corruption.map(\.what) == ["frame \(log.frameCount - 1) is missing"])
+  }
+
+  /// An archive gets its trailer before the next one is begun.
+  @Test func anArchiveThatIsCutAndHasASuccessorIsReported() throws {
+    log.store(2, at: RingLayout.newestArchive)
+    log.store(SessionStateLayout.allFrames, at: RingLayout.newestFrames)
+    let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
+    log.archives[0].removeSubrange(frame.offset...)
+    let what = "the end is missing, though the session has a later archive"
+    #expect(log.read().corruption.map(\.what) == [what])
+  }
+
+  @Test func theNewestArchiveOfADeadSessionIsMissed() {
+    log.store(2, at: RingLayout.newestArchive)
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c", "d"])
+    #expect(reading.gaps.map(\.cause) == [.newestArchiveNotHere(2)] && reading.gaps[0].isLoss)
+  }
+
+  @Test func theOnlyArchiveOfADeadSessionIsMissed() {
+    log.archives = []
+    #expect(log.read().gaps.map(\.cause) == [.newestArchiveNotHere(1)])
+  }
+
+  /// A limit may have deleted it while the process lived.
+  @Test func aSealedArchiveThatIsNotHereIsReportedAndNoLoss() {
+    log.close(nil)
+    log.archives = []
+    let gaps = log.read().gaps
+    #expect(gaps.map(\.cause) == [.archivesNotHere(1...1)] && gaps.allSatisfy { !$0.isLoss })
+  }
+
+  @Test func anArchiveThatIsCutBeforeALaterOneIsReported() throws {
+    let log = TestLog()
+    log.write("a", ticks: 1)
+    log.archive()
+    let end = log.archives[0].count
+    log.beginArchive()
+    log.write("b", ticks: 2)
+    log.archive()
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b"])
+    #expect(reading.corruption.map(\.offset) == [end] && reading.corruption.map(\.size) == [0])
+  }
+
+  @Test func anArchiveThatIsThereIsNotMissed() {
+    log.store(1, at: RingLayout.newestArchive)
+    let reading = log.read()
+    #expect(reading.corruption.isEmpty && reading.gaps.isEmpty)
+  }
+}

@@ -1,0 +1,206 @@
+import MMLogFormat
+import MMLogReader
+import TestSupport
+import Testing
+
+/// A log whose records are distinguished by what filters ask for.
+private func log() -> TestLog {
+  let log = TestLog()
+  let order = log.site(
+    .literal("order "), .argument(type: .int, name: "id"), .literal(" of "),
+    .argument(type: .string, name: "user"), file: "Orders/Book.swift")
+  let tick = log.site(.literal("tick took "), .argument(type: .double, name: "ms"))
+  let (book, feed) = (log.label("orders.book"), log.label("market.feed"))
+  for index in 0..<4 {
+    log.write(
+      TestRecord(
+        ticks: UInt64(index * 10), site: order, label: book, level: index == 3 ? .error : .info,
+        words: ValueWords.argument(.int(Int64(index))) + ValueWords.argument(.text("user-\(index)"))
+      ), thread: UInt32(1 + index % 2))
+    log.write(
+      TestRecord(
+        ticks: UInt64(index * 10 + 5), site: tick, label: feed, level: .debug, flags: .metadata,
+        words: ValueWords.argument(.double(Double(index) / 2))
+          + ValueWords.metadata([
+            ("venue", .text(index < 2 ? "XETR" : "XLON")), ("size", .text("\(index * 7)")),
+            ("request", .dictionary([("path", .text("/a/\(index)")), ("ok", .bool(index == 1))])),
+          ])))
+    if index == 1 { log.archive() }
+  }
+  return log
+}
+
+@Suite struct QueryTests {
+  /// What passes: `o0` is order 0, `t2` tick 2.
+  private func names(_ change: (inout LogFilter) throws -> Void) rethrows -> String {
+    var filter = LogFilter()
+    try change(&filter)
+    return log().read(filter).records.map { record in
+      let number = record.time % 100 / 10
+      return record.message.hasPrefix("order") ? "o\(number)" : "t\(number)"
+    }.joined(separator: " ")
+  }
+
+  @Test func labelsThreadsAndPlacesSelect() {
+    #expect(names { $0.labels = ["orders.*"] } == "o0 o1 o2 o3")
+    #expect(names { $0.labels = ["nothing", "m*t.f??d"] } == "t0 t1 t2 t3")
+    #expect(names { $0.threads = [NamePattern("1002")] } == "o1 o3")
+    #expect(names { $0.threads = [NamePattern("worker2")] } == "o1 o3")
+    #expect(
+      names { $0.callSites = CallSitePattern("Book.swift:7").map { [$0] } ?? [] } == "o0 o1 o2 o3")
+    #expect(
+      names { $0.callSites = CallSitePattern("App/*:1-9").map { [$0] } ?? [] } == "t0 t1 t2 t3")
+    #expect(names { $0.callSites = CallSitePattern("Book.swift:8").map { [$0] } ?? [] } == "")
+    #expect(names { $0.callSites = CallSitePattern("ook.swift").map { [$0] } ?? [] } == "")
+    for wrong in ["", ":7", "a:b", "a:7-", "a:9-7", "a:-1"] {
+      #expect(CallSitePattern(wrong) == nil)
+    }
+  }
+
+  @Test func processesAndSessionsSelectWholeSessions() {
+    let all = names { _ in }
+    #expect(all == "o0 t0 o1 t1 o2 t2 o3 t3")
+    #expect(names { $0.processes = [NamePattern("ord*")] } == all)
+    #expect(names { $0.processes = [NamePattern("42")] } == all)
+    #expect(names { $0.processes = [NamePattern("43")] } == "")
+    #expect(names { $0.sessions = ["0100"] } == all)
+    var filter = LogFilter()
+    filter.sessions = ["02"]
+    #expect(log().read(filter).trace.isEmpty)
+  }
+
+  @Test(
+    "signs of repetition behind each other are one, at no cost",
+    arguments: [
+      ("use*******************************************r-2$", "o2"), ("use+?r-2$", "o2"),
+      ("us.*?r-2", "o2"),
+      ("us[*+?e**]+r-2", "o2"), ("use??r-2$", "o2"),
+      ("use++++++++++++++++++++++++++++++++++++++r-2", "o2"),
+      (#"us\+*+*e*r-2"#, "o2"),
+    ])
+  func repeatedRepetition(pattern: String, found: String) throws {
+    let text = try TextPattern(pattern)
+    #expect(names { $0.text = [text] } == found)
+  }
+
+  @Test func textIsFoundInMessagesAndMetadata() throws {
+    #expect(names { $0.text = [TextPattern(literal: "user-2")] } == "o2")
+    #expect(names { $0.text = [TextPattern(literal: "USER-2", ignoresCase: true)] } == "o2")
+    #expect(names { $0.text = [TextPattern(literal: "USER-2")] } == "")
+    #expect(names { $0.text = [TextPattern(literal: "tick")] } == "t0 t1 t2 t3")
+    #expect(names { $0.text = [TextPattern(literal: "venue=XETR")] } == "t0 t1")
+    #expect(
+      names { $0.text = [TextPattern(literal: "user-1"), TextPattern(literal: "1.5")] } == "o1 t3")
+    #expect(try names { $0.text = [try TextPattern("^order [12]")] } == "o1 o2")
+    #expect(try names { $0.text = [try TextPattern("took 1\\.[05]$")] } == "t2 t3")
+    #expect(try names { $0.text = [try TextPattern("ORDER (1|3)", ignoresCase: true)] } == "o1 o3")
+    #expect(try names { $0.text = [try TextPattern("^path=")] } == "")
+    #expect(
+      names {
+        $0.text = [TextPattern(literal: "e")]; $0.isTextInverted = true
+      } == "")
+    #expect(
+      names {
+        $0.text = [TextPattern(literal: "order")]; $0.isTextInverted = true
+      } == "t0 t1 t2 t3")
+    #expect(throws: TextPattern.Invalid.self) { try TextPattern("(") }
+    #expect(throws: TextPattern.Invalid.self) {
+      try TextPattern(String(repeating: "a.", count: 4096))
+    }
+  }
+
+  /// The quick search that goes before an expression must not lose anything.
+  @Test func literalsOfExpressionsAreRequired() throws {
+    let cases = [
+      ("abc", "xabcx"), ("ab*c", "ac"), ("ab?c", "ac"), ("a{0}bc", "bc"), ("abc|x", "x"),
+      ("(abc)?d", "d"), ("a[bc]d", "acd"), ("a[]x]d", "a]d"), ("a[[:digit:]]b", "a7b"),
+      ("a\\.b", "a.b"), ("a\\.*b", "ab"), ("a+b", "aab"), ("(a|b)c", "bc"),
+      ("\\bfoo\\b", "a foo b"),
+      ("", "anything"), ("^$", ""), ("a.c", "abc"), ("x[^a]y", "xby"), ("\\(a\\)", "(a)"),
+    ]
+    for (pattern, text) in cases {
+      let found = names(of: text, try TextPattern(pattern))
+      #expect(found, "\(pattern) in \(text)")
+    }
+    #expect(!names(of: "ac", try TextPattern("ab+c")))
+    #expect(!names(of: "abc", try TextPattern("a\\.c")))
+  }
+
+  private func names(of text: String, _ pattern: TextPattern) -> Bool {
+    let log = TestLog()
+    log.write(text, ticks: 1)
+    var filter = LogFilter()
+    filter.text = [pattern]
+    return log.read(filter).messages == [text]
+  }
+
+  @Test(arguments: [
+    ("id == 2", "o2"), ("id != 2", "o0 o1 o3"), ("id >= 2 && id < 3", "o2"), ("id", "o0 o1 o2 o3"),
+    ("!id", "t0 t1 t2 t3"), ("user == 'user-1'", "o1"), ("user == \"user-1\" || ms > 1", "o1 t3"),
+    ("ms > 0.4 && ms < 1.2", "t1 t2"), ("size == 14", "t2"), ("size > 7", "t2 t3"),
+    ("size == '7'", "t1"), ("venue ~ '^X[LM]'", "t2 t3"), ("venue !~ 'ET'", "t2 t3"),
+    ("request.path == '/a/3'", "t3"), ("request.ok", "t1"), ("request.ok == false", "t0 t2 t3"),
+    ("'request' ~ 'path: /a/2'", "t2"), ("@level >= warning", "o3"), ("@level == 'error'", "o3"),
+    ("@label == 'market.feed' && (ms == 0 || ms == 1.5)", "t0 t3"), ("@line == 7 && id == 0", "o0"),
+    ("@thread == 'worker2'", "o1 o3"), ("@threadID == 1002", "o1 o3"),
+    ("@message ~ 'of user-[03]'", "o0 o3"),
+    ("@file == 'Orders/Book.swift' && !(id == 1)", "o0 o2 o3"),
+    ("nothing == nil", ""), ("nothing != 1", ""), ("id == true", ""), ("id == 2.0", "o2"),
+    ("id == -0", "o0"), ("user < 'user-1'", "o0"), ("((((id == 1))))", "o1"),
+    ("!!id", "o0 o1 o2 o3"),
+  ]) func conditionsSelect(condition: String, expected: String) throws {
+    #expect(try names { $0.conditions = [try FieldCondition(condition)] } == expected)
+  }
+
+  @Test(arguments: [
+    ("", "the name of a field is expected"), ("id ==", "a value is expected"),
+    ("id = 2", "equality is =="),
+    ("id == x", "'x' is no number; a text stands in quotes"), ("(id == 2", "a ) is missing"),
+    ("id == 2 id", "goes on with && or ||"), ("user == 'a", "a quote is not closed"),
+    ("@nothing == 1", "@level, @label"), ("@level > loud", "trace, debug"), ("id ~ 3", "in quotes"),
+    ("id ~ '('", "is not a regular expression"), ("&& id", "the name of a field"),
+    ("id == 2 &&", "at its end"),
+    (String(repeating: "(", count: 100_000), "at most 100"),
+    (String(repeating: "!", count: 100_000), "at most 100"),
+  ]) func aWrongConditionIsExplained(condition: String, expected: String) {
+    #expect {
+      try FieldCondition(condition)
+    } throws: { error in
+      "\(error)".contains(expected)
+    }
+  }
+
+  @Test func fragmentsAreSearchedWhole() {
+    let log = TestLog()
+    let long = String(repeating: "x", count: 2000) + "needle" + String(repeating: "y", count: 2000)
+    log.writeFragments(
+      TestRecord(ticks: 5, site: log.textSite, words: ValueWords.argument(.text(long))),
+      partWords: 60)
+    log.write("other", ticks: 9)
+    var filter = LogFilter()
+    filter.text = [TextPattern(literal: "xneedley")]
+    #expect(log.read(filter).messages == [long])
+    filter.text = [TextPattern(literal: "nail")]
+    #expect(log.read(filter).messages == [])
+  }
+
+  /// Of a frame that lies about the order of its records, too.
+  @Test func timesDoNotDependOnWhatIsAskedFor() {
+    let log = TestLog()
+    log.writesRing = false
+    var rows: [UInt64] = [0]
+    for (level, ticks) in [(Level.info, 10), (.debug, 30), (.info, 20)] {
+      var words = TestRecord(ticks: UInt64(ticks), site: log.site(), level: level).encoded(seed: 0)
+      words[0] &= 0xFFFF_FFFF
+      rows += words
+    }
+    var summary = RecordSummary()
+    for level in [Level.info, .debug, .info] { summary.add(ticks: 10, level: level) }
+    log.addFrame(.dictionary, log.dictionaryPayload)
+    log.addFrame(.records, rows.withUnsafeBytes { Array($0) }, summary)
+    #expect(log.read().records.map(\.ticks) == [10, 30, 30])
+    var filter = LogFilter()
+    filter.minimumLevel = .info
+    #expect(log.read(filter).records.map(\.ticks) == [10, 30])
+  }
+}

@@ -1,0 +1,177 @@
+import Glibc
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+@Suite struct SeriesTests {
+  private let fixture = Fixture()
+
+  private func series(archiveSize: Int = 0) throws -> ArchiveSeries {
+    ArchiveSeries(
+      in: try fixture.directory(), fixture.identity,
+      ArchiveSeries.Settings(archiveSize: archiveSize, compressionLevel: 0))
+  }
+
+  private func append(_ ticks: [UInt64], to series: ArchiveSeries) throws {
+    let dictionary = fixture.dictionary.bytes
+    try series.append(fixture.rows(ticks), dictionary: dictionary, fixture.fields(1))
+    try series.rotateIfDue(dictionary: dictionary)
+  }
+
+  private func archives() throws -> [ArchiveFile] {
+    try fixture.names.map { try fixture.read(fixture.folder($0)) }
+      .sorted { $0.fileHeader.number < $1.fileHeader.number }
+  }
+
+  @Test func anArchiveOfItsSizeIsClosedAndTheNextBegun() throws {
+    let series = try series(archiveSize: 4096)
+    var closed: [String] = []
+    series.report = { if case .closed(let path, _) = $0 { closed.append(path) } }
+    for ticks in 1...200 as ClosedRange<UInt64> { try append([ticks], to: series) }
+    try series.end(SessionEnd(.closed, time: 1), dictionary: fixture.dictionary.bytes)
+    let archives = try archives()
+    #expect(archives.count > 3 && archives.map(\.path) == closed)
+    #expect(archives.map(\.fileHeader.number) == (1...UInt32(archives.count)).map { $0 })
+    #expect(archives.allSatisfy { $0.isClosed && $0.corruptedRanges.isEmpty })
+    // Each has all that it needs.
+    #expect(archives.dropLast().allSatisfy { $0.frames.first?.header.type == .dictionary })
+    #expect(try archives.flatMap { try $0.ticks() }.flatMap { $0 } == Array(1...200))
+    for archive in archives.dropLast() {
+      let last = archive.frames.last { $0.header.type == .records }
+      let end = (last?.offset ?? 0) + (last?.header.frameSize ?? 0)
+      #expect((4096..<4096 + 300).contains(end), "\(archive.path)")
+    }
+  }
+
+  @Test func withoutASizeThereIsOneArchiveAndWithoutRecordsNone() throws {
+    let series = try series()
+    try series.close(dictionary: fixture.dictionary.bytes)
+    #expect(fixture.names.isEmpty)
+    for ticks in 1...200 as ClosedRange<UInt64> { try append([ticks], to: series) }
+    #expect(fixture.names.count == 1)
+  }
+
+  @Test func lossesAreWrittenWhenTheyHaveGrown() throws {
+    let series = try series()
+    var losses = LossLedger()
+    try series.append(losses)
+    #expect(fixture.names.isEmpty, "nothing was lost")
+    for count in [1, 1, 2] as [UInt64] {
+      losses[.ringFull, .info] = count
+      try series.append(losses)
+    }
+    #expect(try archives()[0].frames.map(\.header.type) == [.losses, .losses])
+  }
+
+  #if DEBUG
+    /// The call that fails, by its number, and how much of a write came before.
+    @Test(arguments: [0, 1, 100, 200]) func aFailedWriteLeavesTheArchiveAsItWas(written: Int) throws
+    {
+      let series = try series()
+      try append([1], to: series)
+      let end = try archives()[0].end
+      if written > 0 { ForcedFault.forceShort(.pwrite, count: written, under: fixture.folder.path) }
+      ForcedFault.force(
+        .pwrite, errno: ENOSPC, onCall: written > 0 ? 2 : 1, under: fixture.folder.path)
+      let error = #expect(throws: SystemError.self) { try append([2, 3], to: series) }
+      #expect(error?.isOutOfSpace == true)
+      let torn = try archives()[0]
+      #expect(torn.end == end && torn.corruptedRanges.isEmpty && torn.tornBytes == written)
+      try append([2, 3], to: series)
+      try series.close(dictionary: fixture.dictionary.bytes)
+      let archive = try archives()[0]
+      #expect(try archive.ticks() == [[1], [2, 3]])
+      #expect(archive.isClosed && archive.corruptedRanges.isEmpty)
+      #expect(archive.frames.map(\.header.ordinal) == Array(0..<5).map { UInt64($0) })
+    }
+
+    @Test(arguments: [SystemCall.openat, .pwrite]) func anArchiveThatCannotBeBegunLeavesNothing(
+      call: SystemCall
+    ) throws {
+      let series = try series()
+      ForcedFault.force(call, errno: EIO, under: fixture.folder.path + "/")
+      #expect(throws: SystemError.self) { try append([1], to: series) }
+      #expect(fixture.names.isEmpty)
+      try append([1], to: series)
+      #expect(try archives().map(\.fileHeader.number) == [1])
+    }
+
+    @Test func anArchiveOfWhichSomethingIsLeftCanBeBegunAgain() throws {
+      let series = try series()
+      for call in [SystemCall.renameat, .unlinkat] {
+        ForcedFault.force(
+          call, errno: EIO, onCall: call == .unlinkat ? 2 : 1, under: fixture.folder.path + "/")
+      }
+      #expect(throws: SystemError.self) { try append([1], to: series) }
+      #expect(fixture.names.count == 1)
+      try append([1], to: series)
+      #expect(try fixture.names.count == 1 && archives().map(\.fileHeader.number) == [1])
+    }
+
+    @Test func anArchiveWhoseCloseFailedIsClosedAgain() throws {
+      for call in [SystemCall.pwrite, .fdatasync] {
+        let series = try series()
+        try append([1], to: series)
+        ForcedFault.force(call, errno: EIO, under: fixture.folder.path)
+        #expect(throws: SystemError.self) { try series.close(dictionary: fixture.dictionary.bytes) }
+        try series.close(dictionary: fixture.dictionary.bytes)
+        let archive = try archives()[0]
+        #expect(
+          archive.isClosed && archive.frames.count == 4 && archive.corruptedRanges.isEmpty,
+          "\(call)")
+        for name in fixture.names { try fixture.directory().remove(name) }
+      }
+    }
+
+    @Test func whatASyncFailedForIsWrittenAgainByTheNext() throws {
+      let series = try series()
+      try append([1], to: series)
+      try series.sync()
+      try append([2], to: series)
+      ForcedFault.force(.fdatasync, errno: EIO, under: fixture.folder.path)
+      #expect(throws: SystemError.self) { try series.sync() }
+      try append([3], to: series)
+      // The second try has to write, so that this reaches it; the third does it all.
+      ForcedFault.force(.pwrite, errno: EIO, under: fixture.folder.path)
+      #expect(throws: SystemError.self) { try series.sync() }
+      try series.sync()
+      ForcedFault.force(.pwrite, errno: EIO, under: fixture.folder.path)
+      try series.sync()
+      ForcedFault.clear(under: fixture.folder.path)
+      let archive = try archives()[0]
+      #expect(try archive.ticks() == [[1], [2], [3]] && archive.corruptedRanges.isEmpty)
+    }
+
+    @Test func anArchiveOfWhichTheDiskLostAPartIsLeftAndAnotherBegun() throws {
+      for isClosing in [false, true] {
+        let series = try series()
+        try append([1], to: series)
+        try append([2], to: series)
+        ForcedFault.force(.fdatasync, errno: EIO, under: fixture.folder.path)
+        #expect(throws: SystemError.self) { try series.sync() }
+        let corrupted = try archives()[0]
+        try overwrite(corrupted.path, at: corrupted.end - 8)
+        let error = #expect(throws: SystemError.self) {
+          if isClosing { try series.close(dictionary: fixture.dictionary.bytes) }
+          try series.sync()
+        }
+        #expect(error?.errno == EIO)
+        try append([3], to: series)
+        try series.close(dictionary: fixture.dictionary.bytes)
+        let archives = try archives()
+        #expect(archives.count == 2 && archives[1].isClosed)
+        #expect(try archives[1].ticks() == [[3]])
+        for name in fixture.names { try fixture.directory().remove(name) }
+      }
+    }
+
+    /// What a disk does that could not write a page and forgot it.
+    private func overwrite(_ path: String, at offset: Int) throws {
+      let file = try File.open(path, [.read, .write])
+      let byte = try file.bytes(at: offset, count: 1)[0]
+      try file.write(all: [~byte], at: offset)
+    }
+  #endif
+}

@@ -1,0 +1,396 @@
+import Glibc
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+@Suite struct CatalogTests {
+  private let fixture = Fixture()
+  private static let second: Int64 = 1_000_000_000
+
+  private func catalog(store: String? = "test") -> Catalog {
+    Catalog(of: fixture.folder.path, store: store)
+  }
+
+  /// Makes an archive of the session that begins `created` seconds after 1970, closed unless said
+  /// otherwise.
+  @discardableResult
+  private func archive(
+    _ number: UInt32, created: Int64, session: UInt64 = 1, ticks: [UInt64] = [1, 2],
+    end: SessionEnd.How? = nil, closes: Bool = true
+  ) throws -> String {
+    var identity = fixture.identity
+    identity.session = SessionID(words: (session, 9))
+    let fileHeader = ArchiveHeader(
+      identity: identity, number: number, created: created * Self.second)
+    let writer = try ArchiveWriter(in: fixture.directory(), fileHeader, compressionLevel: 1)
+    try fixture.append(ticks, to: writer)
+    if let end { try writer.append(SessionEnd(end, time: 5)) }
+    if closes { try writer.close(dictionary: fixture.dictionary.bytes) }
+    return writer.fileName
+  }
+
+  // MARK: - Scanning
+
+  @Test func archivesAreListedOldestFirstWithWhatTheyHold() throws {
+    try archive(2, created: 20, ticks: [3, 4, 5], end: .killed)
+    try archive(1, created: 10)
+    fixture.folder.put("notes.txt", [1])
+    fixture.folder.put("other-20260101T000000Z-\(fixture.identity.session)-000001.mmlog", [1])
+    let list = try catalog().scan()
+    #expect(list.map(\.number) == [1, 2])
+    #expect(list.allSatisfy { $0.isSealed && !$0.isActive && $0.storeName == "test" })
+    #expect(list.map(\.created) == [10 * Self.second, 20 * Self.second])
+    let contents = try list.map { try #require($0.contents) }
+    #expect(contents.map(\.count) == [2, 3])
+    #expect(contents.map { $0.count(.info) } == [2, 3] && contents[0].countOfUnknownLevel == 0)
+    #expect(contents[1].times == 1003...1005)
+    #expect(contents.map(\.ending) == [nil, .killed])
+    for archive in list {
+      #expect(try archive.size == fixture.contents(archive.path).count)
+      #expect(archive.path == fixture.folder(archive.fileName))
+    }
+  }
+
+  @Test func anArchiveThatIsContinuedAfterACrashCountsWhatItCannotDistinguish() throws {
+    let name = try archive(1, created: 10, closes: false)
+    let file = try fixture.read(fixture.folder(name))
+    let writer = try ArchiveWriter(
+      resuming: file, locked(fixture.folder.path, name), compressionLevel: 1)
+    try fixture.append([7], to: writer)
+    try writer.append(SessionEnd(.killed, time: 5))
+    try writer.close(dictionary: fixture.dictionary.bytes)
+    let contents = try #require(try catalog().scan().first?.contents)
+    #expect(contents.count == 3 && contents.countOfUnknownLevel == 2)
+    #expect(contents.ending == .killed && contents.times == 1001...1007)
+  }
+
+  @Test func anArchiveIsActiveAsLongAsItsWriterIsThere() throws {
+    var writer: ArchiveWriter? = try ArchiveWriter(
+      in: fixture.directory(),
+      ArchiveHeader(identity: fixture.identity, number: 1, created: 0), compressionLevel: 1)
+    let catalog = catalog()
+    var list = try catalog.scan()
+    #expect(list.map(\.isActive) == [true] && list.map(\.isSealed) == [false])
+    #expect(writer != nil)
+    writer = nil
+    list = try catalog.scan()
+    #expect(list.map(\.isActive) == [false] && list.map(\.isSealed) == [false])
+  }
+
+  @Test func whatOnlyLooksLikeAnArchiveIsLeftAlone() throws {
+    let name = "test-20260101T000000Z-\(fixture.identity.session)-000001.mmlog"
+    fixture.folder.put(name, Array(repeating: 7, count: 4096))
+    let real = try archive(2, created: 3)
+    try #require(symlink(fixture.folder(real), fixture.folder(link)) == 0)
+    let catalog = catalog()
+    #expect(try catalog.scan().map(\.fileName) == [real])
+    try catalog.delete([name, link], if: { _ in true }) { _, outcome in
+      if case .spared = outcome { return }
+      Issue.record("\(outcome)")
+    }
+    #expect(fixture.names.contains(name) && fixture.names.contains(link))
+  }
+  private var link: String { "test-20260101T000000Z-\(fixture.identity.session)-000003.mmlog" }
+
+  @Test func aChangeByOthersIsSeen() throws {
+    let name = try archive(1, created: 10)
+    let (a, b) = (catalog(), catalog())
+    #expect(try a.scan().count == 1 && b.scan().count == 1)
+    try a.change(name) { $0.uploaded = 42 }
+    #expect(try b.scan().map(\.state.uploaded) == [42])
+    try archive(2, created: 11)
+    try fixture.directory().remove(name)
+    #expect(try a.scan().map(\.number) == [2])
+    #expect(try a.inspect(at: name) == nil)
+    let error = #expect(throws: LogError.self) { try b.change(name) { $0.pinned = "" } }
+    #expect(error?.code == .missingArchive)
+  }
+
+  #if DEBUG
+    @Test func archivesThatVanishWhileTheyAreListedAreLeftOut() throws {
+      let names = try (1...3 as ClosedRange<UInt32>).map { try archive($0, created: Int64($0)) }
+      let known = catalog()
+      _ = try known.scan()
+      // One that is new to the catalog when it is opened, one that it knows when it is inspected.
+      for (catalog, call) in [(catalog(), SystemCall.openat), (known, .fstatat)] {
+        ForcedFault.force(call, errno: ENOENT, under: fixture.folder(names[1]))
+        var problems: [SystemError] = []
+        let list = try catalog.scan { problems.append($0) }
+        #expect(list.map(\.number) == (call == .openat ? [1, 3] : [1, 2, 3]) && problems.isEmpty)
+      }
+    }
+  #endif
+
+  @Test func theOrderHoldsWhenTheClockWasSetBack() throws {
+    let now = Clock.realtime() / Self.second
+    try archive(1, created: now - 50, session: 1)
+    // In the middle of a session: numbers say.
+    try archive(2, created: now - 500, session: 1)
+    try archive(1, created: now - 10, session: 2)
+    let own = SessionID(words: (3, 9))
+    try archive(1, created: now - 400, session: 3)
+    func order() throws -> [UInt64] { try catalog().scan(own: own).map(\.session.words.0) }
+    #expect(try order() == [3, 1, 1, 2])
+    // A file from the future says that the clock was set back: what is being written is the newest.
+    try archive(1, created: now + 31_536_000, session: 4)
+    #expect(try order() == [1, 1, 2, 4, 3])
+  }
+
+  @Test func anArchiveThatCannotBeReadIsReportedAndTheOthersListed() throws {
+    let names = [try archive(1, created: 10), try archive(2, created: 11)]
+    #if DEBUG
+      ForcedFault.force(.pread, errno: EIO, under: fixture.folder(names[0]))
+      var problems: [SystemError] = []
+      let list = try catalog().scan { problems.append($0) }
+      #expect(list.map(\.number) == [2] && problems.map(\.errno) == [EIO])
+    #endif
+  }
+
+  // MARK: - State
+
+  @Test(arguments: [true, false]) func stateIsKeptInAttributesOrBeside(hasAttributes: Bool) throws {
+    let name = try archive(1, created: 10)
+    #if DEBUG
+      if !hasAttributes { refuseAttributes() }
+      defer { ForcedFault.clear(under: fixture.folder.path) }
+    #endif
+    let catalog = catalog()
+    try catalog.change(name) {
+      $0.uploaded = 42
+      $0.pinned = "an incident, with = and spaces"
+      $0.lease = UploadLease(owner: "host 7 a", expiry: 99)
+    }
+    for catalog in [catalog, self.catalog()] {
+      let state = try #require(try catalog.scan().first?.state)
+      #expect(state.uploaded == 42 && state.pinned == "an incident, with = and spaces")
+      #expect(state.lease == UploadLease(owner: "host 7 a", expiry: 99))
+    }
+    #expect(fixture.names.contains(name + ".state") == !hasAttributes)
+    try catalog.change(name) { ($0.uploaded, $0.pinned, $0.lease) = (nil, nil, nil) }
+    let state = try #require(try self.catalog().scan().first?.state)
+    #expect(!state.isUploaded && !state.isPinned && state.lease == nil)
+    // The sidecar goes with its archive.
+    try catalog.delete([name], if: { _ in true }) { _, _ in }
+    try catalog.emptyTrash()
+    #expect(fixture.names == [".mmlog-lock", ".mmlog-trash"])
+  }
+
+  private func refuseAttributes() {
+    #if DEBUG
+      for call in [SystemCall.fsetxattr, .fgetxattr, .fremovexattr] {
+        ForcedFault.force(call, errno: EOPNOTSUPP, times: .max, under: fixture.folder.path)
+      }
+    #endif
+  }
+
+  @Test func aCorruptedStateCountsAsNone() throws {
+    let name = try archive(1, created: 10)
+    for bytes in [[], [0xFF, 10], Array("lease x\nuploaded\nuploaded y\nlease 1\n\n \n".utf8)] {
+      fixture.folder.put(name + ".state", bytes)
+      let state = try #require(try catalog().scan().first?.state)
+      #expect(!state.isUploaded && !state.isPinned && state.lease == nil, "\(bytes)")
+    }
+  }
+
+  @Test func totalsAreKeptWithoutAScan() throws {
+    let names = try (1...4 as ClosedRange<UInt32>).map { try archive($0, created: Int64($0)) }
+    try archive(5, created: 5, closes: false)
+    let catalog = catalog()
+    let list = try catalog.scan()
+    let size = list[0].allocatedSize
+    #expect(list.prefix(4).allSatisfy { $0.allocatedSize == size })
+    try catalog.change(names[0]) { $0.uploaded = 1 }
+    try catalog.change(names[1]) { $0.uploaded = 1 }
+    #expect(catalog.totals.pending == 2 * size && catalog.totals.uploaded == 2 * size)
+    try catalog.change(names[0]) { $0.uploaded = nil }
+    try catalog.delete([names[1], names[2]], if: { _ in true }) { _, _ in }
+    #expect(catalog.totals.pending == 2 * size && catalog.totals.uploaded == 0)
+    #expect(catalog.totals.count == 3)
+    let before = catalog.totals
+    _ = try catalog.scan()
+    #expect(catalog.totals == before)
+  }
+
+  @Test func archivesThatARecoveryStillNeedsAreSpared() throws {
+    for session in 1...3 as ClosedRange<UInt64> {
+      try archive(1, created: Int64(session), session: session)
+    }
+    let rings = (1...2 as ClosedRange<UInt64>).map { session in
+      FileNames.Ring(store: "test", session: SessionID(words: (session, 9))).fileName
+    }
+    for ring in rings { fixture.folder.put(ring, [UInt8](repeating: 0, count: 4096)) }
+    // The first one's process is alive.
+    let alive = try fixture.directory().openFile(rings[0], [.read, .write])
+    #expect(try alive.tryLock())
+    var retention = Retention.unlimited
+    (retention.count, retention.crashes) = (1, 0)
+    let list = try catalog().scan()
+    let plan = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    #expect(plan.deletions.map(\.index) == [0, 2] && plan.unmet.isEmpty)
+    try alive.unlock()
+    let later = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    #expect(later.deletions.map(\.index) == [2] && later.unmet == [.count])
+  }
+
+  #if DEBUG
+    @Test func whereARingCannotBeInspectedNothingIsDeleted() throws {
+      try archive(1, created: 1, session: 1)
+      try archive(1, created: 2, session: 2)
+      let ring = FileNames.Ring(store: "test", session: SessionID(words: (1, 9))).fileName
+      fixture.folder.put(ring, [UInt8](repeating: 0, count: 4096))
+      var retention = Retention.unlimited
+      (retention.count, retention.crashes) = (1, 0)
+      let list = try catalog().scan()
+      for call in [SystemCall.openat, .pread] {
+        ForcedFault.force(call, errno: EIO, times: 1, under: fixture.folder(ring))
+        #expect(throws: LogError.self) {
+          try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+        }
+      }
+    }
+  #endif
+
+  @Test func anArchiveThatIsJustBeingRecoveredIsSpared() throws {
+    // Its process is dead, and who recovers it has locked the ring, and not yet the archive.
+    try archive(1, created: 1, session: 1, closes: false)
+    try archive(1, created: 2, session: 2)
+    let ring = FileNames.Ring(store: "test", session: SessionID(words: (1, 9))).fileName
+    fixture.folder.put(ring, [UInt8](repeating: 0, count: 4096))
+    let file = try fixture.directory().openFile(ring, [.read, .write])
+    #expect(try file.tryLock())
+    var retention = Retention.unlimited
+    (retention.count, retention.crashes) = (1, 0)
+    let list = try catalog().scan()
+    let plan = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    #expect(plan.deletions.map(\.index) == [1])
+    try file.unlock()
+  }
+
+  @Test func whatIsNotedOfAnArchiveThatIsGoneIsRemoved() throws {
+    let name = try archive(1, created: 10)
+    let gone = "test-20260101T000000Z-\(fixture.identity.session)-000009.mmlog"
+    let other = "other" + gone.dropFirst(4)
+    for sidecar in [name, gone, other, "notes"] { fixture.folder.put(sidecar + ".state", [1]) }
+    // Of a process that died while it noted something.
+    fixture.folder.put(name + ".state.new", [1])
+    let catalog = catalog()
+    _ = try catalog.scan()
+    try catalog.removeStraySidecars()
+    #expect(
+      fixture.names
+        == [
+          ".mmlog-lock", "notes.state", other + ".state", name, name + ".state",
+        ].sorted())
+  }
+
+  @Test func aScanThatIsToGoOnNoLongerStopsAndRemembersWhatItFound() throws {
+    for number in 1...20 as ClosedRange<UInt32> { try archive(number, created: Int64(number)) }
+    let catalog = catalog()
+    var asked = 0
+    let list = try catalog.scan(
+      own: nil,
+      while: {
+        asked += 1; return asked <= 5
+      }
+    ) { _ in }
+    #expect(list == nil && asked == 6 && catalog.totals.count == 5)
+    #expect(try catalog.scan().count == 20)
+    _ = try catalog.scan(own: nil, while: { false }) { _ in }
+    #expect(catalog.totals.count == 20)
+  }
+
+  #if DEBUG
+    @Test func anotherScanTakesOneCallForEachArchive() throws {
+      for number in 1...50 as ClosedRange<UInt32> { try archive(number, created: Int64(number)) }
+      let catalog = catalog()
+      _ = try catalog.scan()
+      // Names come many at a time, though they are counted one by one.
+      let calls = SystemCall.allCases.filter { $0 != .readdir }
+      for call in calls {
+        ForcedFault.force(call, errno: 0, onCall: .max, under: fixture.folder.path)
+      }
+      defer { ForcedFault.clear(under: fixture.folder.path) }
+      #expect(try catalog.scan().count == 50)
+      let made = calls.reduce(0) { $0 + ForcedFault.passed($1, under: fixture.folder.path) }
+      // And some for the directory.
+      #expect((50...65).contains(made), "\(made)")
+    }
+  #endif
+
+  // MARK: - Deleting
+
+  @Test func deletingIsARenameAndTheSpaceIsGivenBackLater() throws {
+    let name = try archive(1, created: 10)
+    let catalog = catalog()
+    var deleted: [String] = []
+    try catalog.delete([name], if: { _ in true }) { _, outcome in
+      if case .deleted(let archive) = outcome { deleted.append(archive.fileName) }
+    }
+    #expect(deleted == [name])
+    let trash = fixture.folder(".mmlog-trash/\(name)")
+    #expect(access(trash, F_OK) == 0 && !fixture.names.contains(name))
+    // What is not ours stays, there too.
+    fixture.folder.put(".mmlog-trash/mine.txt", [1])
+    try self.catalog().emptyTrash()
+    #expect(access(trash, F_OK) != 0)
+    #expect(access(fixture.folder(".mmlog-trash/mine.txt"), F_OK) == 0)
+  }
+
+  @Test func withoutAFolderForTrashTheFileIsRemovedAtOnce() throws {
+    let name = try archive(1, created: 10)
+    fixture.folder.put(".mmlog-trash", [1])
+    try catalog().delete([name], if: { _ in true }) { _, _ in }
+    #expect(fixture.names == [".mmlog-lock", ".mmlog-trash"])
+  }
+
+  @Test func whatChangedAtTheLastMomentIsSpared() throws {
+    let name = try archive(1, created: 10)
+    let catalog = catalog()
+    _ = try catalog.scan()
+    try self.catalog().change(name) { $0.pinned = "now" }
+    try catalog.delete([name], if: { !$0.state.isPinned }) { _, outcome in
+      if case .spared = outcome { return }
+      Issue.record("\(outcome)")
+    }
+    #expect(fixture.names.contains(name))
+  }
+
+  #if DEBUG
+    @Test func whatCannotBeDeletedIsReportedAndStays() throws {
+      let names = [try archive(1, created: 10), try archive(2, created: 11)]
+      for call in [SystemCall.renameat, .unlinkat] {
+        ForcedFault.force(call, errno: EACCES, under: fixture.folder(names[0]))
+      }
+      var (failed, deleted) = ([String](), [String]())
+      try catalog().delete(names, if: { _ in true }) { name, outcome in
+        switch outcome {
+        case .deleted: deleted.append(name)
+        case .failed: failed.append(name)
+        case .spared: break
+        }
+      }
+      #expect(failed == [names[0]] && deleted == [names[1]])
+      #expect(try catalog().scan().map(\.number) == [1])
+    }
+
+    @Test func aReadOnlyDirectoryIsListedAndNotChanged() throws {
+      let name = try archive(1, created: 10)
+      ForcedFault.force(
+        .openat, errno: EROFS, times: .max, under: fixture.folder(".mmlog-lock"))
+      let catalog = catalog()
+      #expect(try catalog.scan().count == 1)
+      let error = #expect(throws: LogError.self) { try catalog.change(name) { $0.pinned = "" } }
+      #expect(error?.message.contains("Mount the file system for writing") == true)
+    }
+  #endif
+
+  @Test func leasesLapseAlsoWhenTheClockWasSetBack() {
+    let day: Int64 = 86400 * Self.second
+    let lease = UploadLease(owner: "a", expiry: 10 * day)
+    #expect(lease.isInForce(at: 10 * day - 1) && !lease.isInForce(at: 10 * day))
+    #expect(lease.isInForce(at: 9 * day) && !lease.isInForce(at: 9 * day - 1))
+    #expect(!UploadLease(owner: "a", expiry: .max).isInForce(at: 0))
+  }
+}

@@ -1,0 +1,639 @@
+import Foundation
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+@Suite struct RecoveryTests {
+  private let log = TestLog(bootID: Host.bootID())
+  private let settings = ArchiveSeries.Settings(archiveSize: 0, compressionLevel: 1)
+
+  private var ringName: String { "test.\(log.identity.session).ring" }
+
+  private struct Outcome {
+    let sessions: [RecoveredSession]
+    let problems: [LogError]
+  }
+
+  /// What a start of a store does first.
+  private func recover(store: String? = "test", in folder: TemporaryDirectory? = nil) throws
+    -> Outcome
+  {
+    let directory = try Directory.open((folder ?? log.folder).path)
+    var problems: [LogError] = []
+    let sessions = Recovery.recoverAll(
+      of: store, ringDirectory: directory, archiveDirectory: directory, settings
+    ) { problems.append($0) }
+    return Outcome(sessions: sessions, problems: problems)
+  }
+
+  private var names: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: log.folder.path)) ?? []).sorted()
+  }
+
+  private func contents(_ name: String) -> [UInt8] {
+    FileManager.default.contents(atPath: log.folder(name)).map { Array($0) } ?? []
+  }
+
+  private func messages() -> [String] { readHere([log.folder.path]).records.map(\.message) }
+
+  private func endings() -> [SessionEnding] {
+    LogReader(paths: [log.folder.path]).compactMap {
+      if case .sessionEnded(_, let ending, _) = $0 { ending } else { nil }
+    }
+  }
+
+  /// 40 records of three threads, 10 archived and published, 10 archived only.
+  private func writeOverlap() {
+    for index in 0..<40 {
+      log.write("record \(index)", ticks: UInt64(index), thread: UInt32(index % 3 + 1))
+      if index == 9 { log.archive() }
+      if index == 19 { log.archive(isPublished: false) }
+    }
+    log.save()
+  }
+
+  @Test func whatIsInTheRingGoesToAnArchiveOnce() throws {
+    writeOverlap()
+    let before = readHere([log.folder.path])
+    let outcome = try recover()
+    #expect(outcome.problems.isEmpty)
+    #expect(outcome.sessions.map(\.recordCount) == [20])
+    #expect(outcome.sessions.map(\.identity) == [log.identity])
+    #expect(outcome.sessions[0].corruption.isEmpty)
+    #expect(names.count == 1 && names[0].hasSuffix(".mmlog"))
+    #expect(messages() == (0..<40).map { "record \($0)" })
+    #expect(readHere([log.folder.path]).records == before.records)
+    guard case .ended(let end) = endings().first else { return #expect(Bool(false)) }
+    #expect(end.how.isCrash && end.recovered != nil)
+  }
+
+  @Test func aSecondRecoveryFindsNothing() throws {
+    writeOverlap()
+    _ = try recover()
+    let files = Dictionary(uniqueKeysWithValues: names.map { ($0, contents($0)) })
+    let outcome = try recover()
+    #expect(outcome.sessions.isEmpty && outcome.problems.isEmpty)
+    #expect(Dictionary(uniqueKeysWithValues: names.map { ($0, contents($0)) }) == files)
+  }
+
+  @Test func aRingThatIsBackAgainGivesNothingTwice() throws {
+    writeOverlap()
+    let ring = contents(ringName)
+    _ = try recover()
+    // As if the process had died before it removed the ring.
+    log.folder.put(ringName, ring)
+    #expect(try recover().sessions.map(\.recordCount) == [0])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+    #expect(names.count == 1)
+  }
+
+  @Test func aCorruptedTableOfAreasIsReportedAndEveryRecordRecovered() throws {
+    writeOverlap()
+    log.put([UInt8](repeating: 0xA5, count: 512), at: FileHeaderLayout.size)
+    log.save()
+    #expect(try readInPython([log.folder.path]).hasTrouble)
+    let sessions = try recover().sessions
+    #expect(sessions.map(\.recordCount) == [20])
+    let corruption = sessions.flatMap(\.corruption)
+    #expect(corruption.count == 1 && corruption[0].contains("area table"), "\(corruption)")
+    #expect(messages() == (0..<40).map { "record \($0)" })
+  }
+
+  /// The process lived on when the machine did: a zero word is where its records end, but for blocks
+  /// that were overwritten.
+  @Test func whatReadersFindBehindOverwrittenBytesIsRecovered() throws {
+    let log = TestLog(bootID: Host.bootID())
+    log.write("a", ticks: 1)
+    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
+    log.write("c", ticks: 3)
+    log.put([UInt8](repeating: 0, count: place.count), at: place.lowerBound)
+    log.save()
+    let before = readHere([log.folder.path])
+    #expect(before.records.map(\.message) == ["a", "c"])
+    #expect(try recover(in: log.folder).sessions.map(\.recordCount) == [2])
+    #expect(readHere([log.folder.path]).records == before.records)
+  }
+
+  /// The archive stands behind another session's, whose name the ring does not have any more.
+  @Test func recordsAreNotArchivedTwiceIfTheRingNamesAnotherFile() throws {
+    writeOverlap()
+    let other = TestLog(session: 2)
+    other.write("other", ticks: 1)
+    other.archive()
+    other.close()
+    log.store(1, at: RingLayout.newestArchive)
+    log.put([UInt8](repeating: 0xA5, count: ArchiveIDLayout.size), at: RingLayout.resumed)
+    let archive = log.archives.removeFirst()
+    for name in names { try Directory.open(log.folder.path).remove(name) }
+    log.save()
+    log.folder.put(
+      "test-20251121T090000Z-\(other.identity.session)-000001.mmlog", other.archives[0] + archive)
+    #expect(try recover().sessions.map(\.recordCount) == [20])
+    #expect(messages().sorted() == (["other"] + (0..<40).map { "record \($0)" }).sorted())
+  }
+
+  @Test func theNewestArchiveIsNotedWhereTheTableOfAreasSays() throws {
+    var areas = RingAreas.usual
+    areas.sessionState = 8024..<8088
+    let log = TestLog(bootID: Host.bootID(), areas: areas)
+    log.write("record 0", ticks: 1)
+    log.store(3, at: areas.sessionState.lowerBound + SessionStateLayout.newestArchive)
+    log.save()
+    _ = try recover(in: log.folder)
+    let names = try Directory.open(log.folder.path).names()
+    #expect(names.map { FileNames.Archive(fileName: $0)?.number } == [4])
+  }
+
+  /// Of this boot, with records at `debug` as flight records.
+  private func flightLog(bootID: [UInt8] = Host.bootID()) -> TestLog {
+    let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 16)
+    return TestLog(bootID: bootID, geometry: geometry, archiveLevel: .info)
+  }
+
+  /// Thirty records at `debug` and at `info`, of which the first twenty are archived and captured.
+  private func writeCaptured(in log: TestLog) -> [String] {
+    for index in 0..<30 {
+      let thread = UInt32(index % 3 + 1)
+      log.write("debug \(index)", ticks: UInt64(2 * index), thread: thread, level: .debug)
+      log.write("info \(index)", ticks: UInt64(2 * index + 1), thread: thread)
+      if index == 19 {
+        log.archive()
+        log.archive(areFlight: true)
+      }
+    }
+    return (0..<30).flatMap { ["debug \($0)", "info \($0)"] }
+  }
+
+  @Test func whatWasCapturedIsNotArchivedAgainWhenItsArchiveIsGone() throws {
+    let log = flightLog()
+    let all = writeCaptured(in: log)
+    log.archives = []
+    log.save()
+    let before = readHere([log.folder.path])
+    #expect(before.records.map(\.message) == Array(all.suffix(20)))
+    #expect(try readInPython([log.folder.path]).records == before.records)
+    let outcome = try recover(in: log.folder)
+    #expect(outcome.sessions.map(\.recordCount) == [20])
+    #expect(outcome.sessions.map(\.flightRecordCount) == [10])
+    #expect(readHere([log.folder.path]).records == before.records)
+  }
+
+  /// What is not known to be in an archive is shown, and recovered.
+  @Test(arguments: ["another boot", "a wrong word", "a wrong frame"])
+  func theRingsWordForWhatWasCapturedIsNotTakenBlindly(reason: String) throws {
+    let log = flightLog(
+      bootID: reason == "another boot" ? [UInt8](repeating: 9, count: 16) : Host.bootID())
+    let all = writeCaptured(in: log)
+    if reason == "a wrong word" { for place in log.geometry.uses { log.ring[place] ^= 1 } }
+    if reason == "a wrong frame" {
+      log.corruptArchive(at: log.archives[0].count - 20)
+    } else {
+      log.archives = []
+    }
+    log.save()
+    let result = readHere([log.folder.path])
+    let infos = all.enumerated().filter { $0.offset % 2 == 1 && $0.offset < 40 }.map(\.element)
+    let isTrusted = reason == "a wrong word"
+    // Of others the ring says, and is believed, that they are in an archive.
+    let expected = isTrusted ? all.filter { !infos.contains($0) } : all
+    #expect(result.records.map(\.message) == expected)
+    #expect(try readInPython([log.folder.path]).records == result.records)
+  }
+
+  @Test func anArchivesNumberIsNeverUsedAgain() throws {
+    log.write("record 0", ticks: 1)
+    log.put([3, 0, 0, 0], at: RingLayout.newestArchive)
+    log.save()
+    let ring = contents(ringName)
+    // All three were handed on, and deleted.
+    _ = try recover()
+    #expect(names.map { FileNames.Archive(fileName: $0)?.number } == [4])
+    // So is that of a recovery that died before it came to its end.
+    try FileManager.default.removeItem(atPath: log.folder(names[0]))
+    log.folder.put(ringName, ring)
+    let notes = try File.open(log.folder(ringName), [.read, .write])
+    try notes.write(all: [4, 0, 0, 0], at: RingLayout.newestArchive)
+    _ = try recover()
+    #expect(names.map { FileNames.Archive(fileName: $0)?.number } == [5])
+  }
+
+  #if DEBUG
+    @Test(arguments: [Level.info, .debug])
+    func whatARecoveryArchivedIsNotArchivedAgainWhenItsArchiveIsGone(level: Level) throws {
+      let log = flightLog()
+      for index in 0..<100 { log.write("record \(index)", ticks: UInt64(index), level: level) }
+      log.save()
+      let names = { try FileManager.default.contentsOfDirectory(atPath: log.folder.path).sorted() }
+      let directory = try Directory.open(log.folder.path)
+      func recover() -> [RecoveredSession] {
+        Recovery.recoverAll(
+          of: "test", ringDirectory: directory, archiveDirectory: directory,
+          ArchiveSeries.Settings(archiveSize: 4096, compressionLevel: 0)
+        ) { _ in }
+      }
+      // The first archive has its size after one frame. The second, for the session's end, cannot
+      // be made.
+      ForcedFault.force(
+        .openat, errno: ENOSPC, onCall: 2, under: log.folder("test-"))
+      #expect(recover().isEmpty)
+      let first = try #require(names().first { $0.hasSuffix(".mmlog") })
+      #expect(readHere([log.folder(first)]).records.count == 100)
+      #expect(try names().contains(ringName))
+      // A limit deletes what is closed.
+      try FileManager.default.removeItem(atPath: log.folder(first))
+      #expect(recover().map(\.recordCount) == [0])
+      #expect(readHere([log.folder.path]).records.isEmpty)
+      #expect(try names().map { FileNames.Archive(fileName: $0)?.number } == [2])
+    }
+
+    @Test func anArchiveThatIsDeletedMeanwhileIsNoReasonToStop() throws {
+      writeOverlap()
+      let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+      ForcedFault.force(.fstatat, errno: ENOENT, times: 2, under: log.folder(name))
+      ForcedFault.force(.openat, errno: ENOENT, under: log.folder(name))
+      #expect(try recover().problems.isEmpty)
+    }
+  #endif
+
+  @Test func anArchiveWithATornFrameGoesOn() throws {
+    writeOverlap()
+    let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+    log.folder.put(name, contents(name).dropLast(24))
+    #expect(try recover().sessions.map(\.recordCount) == [30])
+    #expect(names == [name])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+    #expect(!readHere([log.folder.path]).hasTrouble)
+  }
+
+  @Test func aCorruptedFramesRecordsAreTakenFromTheRing() throws {
+    writeOverlap()
+    let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+    var bytes = contents(name)
+    let archives = try ArchiveFile.all(in: File.open(log.folder(name), .read))
+    let frame = try #require(archives.first).frames[1]
+    bytes[frame.offset + 40] ^= 3
+    log.folder.put(name, bytes)
+    #expect(try recover().sessions.map(\.recordCount) == [30])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+  }
+
+  @Test func aCorruptedPayloadsRecordsAreTakenFromTheRing() throws {
+    writeOverlap()
+    let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+    var bytes = contents(name)
+    let archives = try ArchiveFile.all(in: File.open(log.folder(name), .read))
+    let frame = archives[0].frames[1]
+    bytes[frame.offset + frame.header.headerSize + 5] ^= 3
+    log.folder.put(name, bytes)
+    #expect(try recover().sessions.map(\.recordCount) == [30])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+  }
+
+  @Test func thereIsAnArchiveAfterTheOneWithTheGreatestNumber() throws {
+    log.write("a", ticks: 1)
+    log.save()
+    let last = "test-20251121T090000Z-\(log.identity.session)-4294967295.mmlog"
+    log.folder.put(last, [])
+    #expect(try recover().sessions.map(\.recordCount) == [1])
+    #expect(names.count == 2 && names.contains(last))
+    #expect(messages() == ["a"])
+  }
+
+  @Test func recordsThatCannotBeReadAreReported() throws {
+    log.write("a", ticks: 1)
+    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
+    log.write("c", ticks: 3)
+    log.corruptRing(at: place.lowerBound + 25)
+    log.save()
+    let session = try #require(try recover().sessions.first)
+    #expect(session.recordCount == 2)
+    #expect(
+      session.corruption == ["records in segment 0 at \(place.lowerBound), \(place.count) bytes"])
+  }
+
+  @Test func theRingStandsInForAnArchiveThatCannotBeRead() throws {
+    writeOverlap()
+    let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+    var bytes = contents(name)
+    // Its file header, and the headers of all frames.
+    for place in stride(from: 100, to: bytes.count, by: 96) { bytes[place] ^= 3 }
+    log.folder.put(name, bytes)
+    #expect(try recover().sessions.map(\.recordCount) == [40])
+    #expect(contents(name) == bytes && names.count == 2)
+    #expect(messages() == (0..<40).map { "record \($0)" })
+  }
+
+  @Test func fragmentsAreMovedOneByOne() throws {
+    let text = String(repeating: "0123456789", count: 300)
+    let record = TestRecord(ticks: 5, site: log.textSite, words: ValueWords.argument(.text(text)))
+    log.writeFragments(record, partWords: 150, range: 0..<1)
+    log.archive()
+    log.writeFragments(record, partWords: 150, range: 1..<3)
+    log.save()
+    #expect(try recover().sessions.map(\.recordCount) == [2])
+    #expect(messages() == [text])
+  }
+
+  @Test func aRingOfANewerVersionIsLeftAlone() throws {
+    writeOverlap()
+    log.ring[FileHeaderLayout.version] = 9
+    log.save()
+    let other = TestLog(session: 2, bootID: Host.bootID())
+    other.write("other", ticks: 1)
+    log.folder.put("test.\(other.identity.session).ring", other.ring)
+    let outcome = try recover()
+    #expect(outcome.sessions.map(\.identity) == [other.identity], "the other one is recovered")
+    #expect(outcome.problems.map(\.code) == [.newerFormat])
+    #expect(outcome.problems[0].path == log.folder(ringName))
+    #expect(outcome.problems[0].message.contains("newer version of mmlog"))
+    #expect(contents(ringName) == log.ring)
+  }
+
+  @Test func aRingThatIsNoneIsLeftAlone() throws {
+    let garbage = Array("garbage".utf8)
+    log.folder.put(ringName, garbage)
+    for _ in 0..<2 {
+      let outcome = try recover()
+      #expect(outcome.sessions.isEmpty && outcome.problems.map(\.code) == [.foreignFile])
+      #expect(contents(ringName) == garbage && names == [ringName])
+    }
+  }
+
+  /// The machine may go down before a ring's first page is on the disk.
+  @Test func aRingWithoutAFileHeaderIsReportedOnceAndPutAside() throws {
+    writeOverlap()
+    let zeros = [UInt8](repeating: 0, count: FileHeaderLayout.size)
+    var corrupted = log.ring
+    corrupted[FileHeaderLayout.size - 20] ^= 3
+    for ring in [
+      [], zeros, zeros + log.ring.dropFirst(zeros.count), Array(log.ring.prefix(300)), corrupted,
+    ] {
+      for name in names { unlink(log.folder(name)) }
+      log.folder.put(ringName, ring)
+      let outcome = try recover()
+      let newName = ringName + FileNames.unreadableSuffix
+      #expect(outcome.sessions.isEmpty && outcome.problems.map(\.code) == [.corruptedFile])
+      #expect(outcome.problems.first?.path == log.folder(newName))
+      #expect(outcome.problems.first?.message.contains(log.folder(ringName)) == true)
+      #expect(contents(newName) == ring && names == [newName])
+      let next = try recover()
+      #expect(next.problems.isEmpty && names == [newName])
+      // Never over one that is there.
+      log.folder.put(ringName, zeros)
+      #expect(try recover().problems.map(\.systemErrorNumber) == [EEXIST])
+      #expect(contents(newName) == ring && contents(ringName) == zeros)
+    }
+  }
+
+  @Test func theRingOfALiveProcessIsUntouched() throws {
+    writeOverlap()
+    let holder = try File.open(log.folder(ringName), [.read, .write])
+    #expect(try holder.tryLock())
+    let before = names.map(contents)
+    let outcome = try recover()
+    #expect(outcome.sessions.isEmpty && outcome.problems.isEmpty)
+    #expect(names.map(contents) == before)
+    try holder.unlock()
+    #expect(try recover().sessions.count == 1)
+  }
+
+  @Test func onlyRingsOfTheStoreAreRecovered() throws {
+    writeOverlap()
+    #expect(try recover(store: "tes").sessions.isEmpty)
+    #expect(try recover(store: nil).sessions.count == 1)
+  }
+
+  @Test func unfinishedRingsOfDeadProcessesAreSwept() throws {
+    let session = log.identity.session
+    let (dead, alive) = ("test.\(session).ring.new", "test.\(SessionID(words: (5, 5))).ring.new")
+    let others = ["other.\(session).ring.new", "test.new", "notes.ring.new", "test.\(session).new"]
+    let young = "test.\(SessionID(words: (6, 6))).ring.new"
+    for name in [dead, alive, young] + others {
+      log.folder.put(name, [1, 2, 3])
+      if name == young { continue }
+      // One that has just been made may not be locked yet.
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: log.folder(name))
+    }
+    let holder = try File.open(log.folder(alive), [.read, .write])
+    #expect(try holder.tryLock())
+    let outcome = try recover()
+    #expect(outcome.problems.isEmpty && outcome.sessions.isEmpty)
+    #expect(names == ([alive, young] + others).sorted())
+    _ = try holder.status()
+  }
+
+  @Test func lossesAreTakenAlong() throws {
+    var losses = LossLedger()
+    losses[.ringFull, .warning] = 4
+    log.write("a", ticks: 1)
+    log.put(losses.encoded, at: RingLayout.ledger)
+    log.save()
+    #expect(try recover().sessions.map(\.losses) == [losses])
+    let found = LogReader(paths: [log.folder.path]).compactMap {
+      if case .losses(_, let ledger) = $0 { ledger } else { nil }
+    }
+    #expect(found == [losses])
+  }
+
+  @Test func aRingThatWasClosedIsOfAClosedSession() throws {
+    log.write("a", ticks: 1)
+    log.put([UInt8(RingLayout.stateClosed)], at: RingLayout.state)
+    log.save()
+    #expect(try recover().sessions.count == 1)
+    guard case .ended(let end) = endings().first else { return #expect(Bool(false)) }
+    #expect(end.how == .closed)
+  }
+
+  @Test func afterAPowerCutRecordsBehindALostPageAreFound() throws {
+    let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
+    down.write("first", ticks: 1)
+    let lost = down.write(TestRecord(ticks: 2, site: down.textSite, words: [1, 98]))
+    down.write("last", ticks: 3)
+    down.put([UInt8](repeating: 0, count: lost.count), at: lost.lowerBound)
+    down.save()
+    let outcome = try recover(in: down.folder)
+    #expect(outcome.sessions.map(\.recordCount) == [2])
+    #expect(readHere([down.folder.path]).records.map(\.message) == ["first", "last"])
+  }
+
+  /// As after a disk has lost the end of a file: what the ring still has is not given up.
+  @Test func whatTheRingSaysIsArchivedAndIsNotIsMovedAgain() throws {
+    for index in 0..<30 {
+      log.write("record \(index)", ticks: UInt64(index), thread: UInt32(index % 3 + 1))
+      if index == 9 || index == 19 { log.archive() }
+    }
+    let frames = try ArchiveFile.all(in: File.open(log.save().last ?? "", .read))[0].frames
+    let second = frames.filter { $0.header.type == .records }[1]
+    log.archives[0].removeSubrange(second.offset...)
+    log.save()
+    let before = messages()
+    #expect(before == (0..<30).map { "record \($0)" })
+    #expect(try recover().sessions.map(\.recordCount) == [20])
+    #expect(messages() == before)
+  }
+
+  @Test func anArchiveThatIsThereTwiceIsNotGoneOnWith() throws {
+    writeOverlap()
+    log.save()
+    let end = try #require(
+      ArchiveFile.all(in: File.open(log.save().last ?? "", .read))[0].frames.last?.offset)
+    // Sorted before and behind the whole one.
+    for name in ["aaa.mmlog", "zzz.mmlog"] {
+      log.folder.put(name, Array(log.archives[0].prefix(end)))
+    }
+    #expect(try recover().sessions.map(\.recordCount) == [20])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+  }
+
+  /// A name that is another's, and no file header.
+  @Test func anArchiveIsKnownByItsFramesIfItsFileHeaderIsLost() throws {
+    writeOverlap()
+    let mine = log.save().filter { $0.hasSuffix(".mmlog") }
+    log.archives[0].replaceSubrange(0..<512, with: [UInt8](repeating: 0, count: 512))
+    log.folder.put("other.mmlog", log.archives[0])
+    try FileManager.default.removeItem(atPath: mine[0])
+    #expect(try recover().sessions.map(\.recordCount) == [20])
+    #expect(messages().sorted() == (0..<40).map { "record \($0)" }.sorted())
+  }
+
+  /// Somebody has given two archives each other's names, or one of them any name.
+  @Test(arguments: [true, false])
+  func archivesAreKnownByWhatIsInThem(areSwapped: Bool) throws {
+    writeOverlap()
+    let other = TestLog(session: 2)
+    other.writesRing = false
+    other.write("other", ticks: 1)
+    other.archive()
+    let mine = log.save().filter { $0.hasSuffix(".mmlog") }
+    let (name, otherName) = ((mine[0] as NSString).lastPathComponent, "other.mmlog")
+    let othersName = name.replacing("\(log.identity.session)", with: "\(other.identity.session)")
+    log.folder.put(areSwapped ? othersName : otherName, log.archives[0])
+    log.folder.put(areSwapped ? name : othersName, other.archives[0])
+    if !areSwapped { try FileManager.default.removeItem(atPath: mine[0]) }
+
+    #expect(try recover().sessions.map(\.recordCount) == [20])
+    let expected = (0..<40).map { "record \($0)" } + ["other"]
+    #expect(messages().sorted() == expected.sorted())
+  }
+
+  @Test func recoveryRotatesByItsSize() throws {
+    let text = String(repeating: "x", count: 2000)
+    for index in 0..<16 { log.write(text, ticks: UInt64(index), thread: UInt32(index)) }
+    log.save()
+    let directory = try Directory.open(log.folder.path)
+    let session = try Recovery.recover(
+      ringName, directory, directory, .init(archiveSize: 1, compressionLevel: 0))
+    #expect(session?.recordCount == 16)
+    #expect(names.count == 2, "one for the records and one for the session's end")
+    #expect(messages() == Array(repeating: text, count: 16))
+    let result = readHere([log.folder.path])
+    let difference = try readInPython([log.folder.path]).difference(from: result)
+    #expect(difference == nil)
+  }
+
+  #if DEBUG
+    @Test(arguments: [SystemCall.pwrite, .openat, .fdatasync, .fsync, .unlinkat, .pread])
+    func aFailureLeavesEverythingForTheNextStart(call: SystemCall) throws {
+      writeOverlap()
+      for onCall in 1...(call == .pread ? 50 : 8) {
+        ForcedFault.force(call, errno: 5, onCall: onCall, under: log.folder.path)
+        let outcome = try recover()
+        ForcedFault.clear(under: log.folder.path)
+        #expect(outcome.problems.allSatisfy { $0.systemErrorNumber == 5 }, "\(call) \(onCall)")
+        #expect(messages() == (0..<40).map { "record \($0)" }, "\(call) \(onCall)")
+      }
+      _ = try recover()
+      #expect(messages() == (0..<40).map { "record \($0)" })
+      #expect(!names.contains(ringName))
+    }
+
+    /// Then payloads are read too, to see whether they reached the disk: not to be able to is no
+    /// sign that they did not.
+    @Test func aFailureAfterAPowerCutLeavesEverythingForTheNextStart() throws {
+      let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
+      for index in 0..<40 {
+        down.write("record \(index)", ticks: UInt64(index), thread: UInt32(index % 3 + 1))
+        if index == 19 { down.archive(isPublished: false) }
+      }
+      down.save()
+      for onCall in 1...40 {
+        ForcedFault.force(.pread, errno: EIO, onCall: onCall, under: down.folder.path)
+        let outcome = try recover(in: down.folder)
+        ForcedFault.clear(under: down.folder.path)
+        #expect(outcome.problems.allSatisfy { $0.systemErrorNumber == EIO }, "\(onCall)")
+      }
+      _ = try recover(in: down.folder)
+      #expect(
+        readHere([down.folder.path]).records.map(\.message) == (0..<40).map { "record \($0)" })
+    }
+
+    @Test func aFileThatIsGoneIsNoRingThatIsGone() throws {
+      writeOverlap()
+      for onCall in 1...3 {
+        ForcedFault.force(.readdir, errno: ENOENT, onCall: onCall, under: log.folder.path)
+        let outcome = try recover()
+        ForcedFault.clear(under: log.folder.path)
+        #expect(outcome.problems.map(\.systemErrorNumber) == [ENOENT], "\(onCall)")
+      }
+      // Nor is an archive gone that was listed before, and can be opened.
+      ForcedFault.force(.fstatat, errno: ENOENT, onCall: 6, under: log.folder.path)
+      let outcome = try recover()
+      ForcedFault.clear(under: log.folder.path)
+      #expect(outcome.sessions.map(\.recordCount) == [20])
+      #expect(messages() == (0..<40).map { "record \($0)" })
+    }
+
+    /// What a process wrote that was killed, or a recovery that was, may still be on its way to the
+    /// disk.
+    @Test(arguments: [SystemCall.fdatasync, .fsync])
+    func aRingIsNotRemovedBeforeWhatStandsInForItIsOnTheDisk(call: SystemCall) throws {
+      writeOverlap()
+      let ring = contents(ringName)
+      for _ in 0..<2 {
+        // First in an archive that goes on; then in one that is closed and has everything.
+        ForcedFault.force(call, errno: 5, under: log.folder.path)
+        let outcome = try recover()
+        ForcedFault.clear(under: log.folder.path)
+        #expect(outcome.problems.map(\.systemErrorNumber) == [5])
+        #expect(names.contains(ringName))
+        #expect(try recover().problems.isEmpty)
+        #expect(!names.contains(ringName))
+        log.folder.put(ringName, ring)
+      }
+    }
+
+    /// It has the ring open, and shares its lock.
+    @Test(arguments: [TestPoint.recoveryLocked, .recoveryCutOff])
+    func aChildOfForkKeepsNobodyFromRecoveringLater(point: TestPoint) async {
+      await #expect(processExitsWith: .success) { [point = point.rawValue as UInt8] in
+        let test = RecoveryTests()
+        test.writeOverlap()
+        TestPoint.handler = { [path = test.log.folder.path] in
+          guard $0.rawValue == point, bystander < 0 else { return }
+          bystander = fork()
+          // It stays, and does nothing: no child goes on with what another thread of its parent was
+          // at.
+          if bystander == 0 { while true { pause() } }
+          let call = $0 == .recoveryLocked ? SystemCall.pread : .fsync
+          ForcedFault.force(call, errno: EIO, times: .max, under: path)
+        }
+        let problems = try test.recover().problems.map(\.systemErrorNumber)
+        defer { kill(bystander, SIGKILL) }
+        ForcedFault.clear(under: test.log.folder.path)
+        #expect(problems == [EIO])
+        #expect(test.names.contains(test.ringName))
+        #expect(try test.recover().sessions.count == 1)
+        #expect(!test.names.contains(test.ringName))
+      }
+    }
+  #endif
+}
+
+#if DEBUG
+  /// A process that was forked in the middle of a recovery; -1 before.
+  nonisolated(unsafe) private var bystander: pid_t = -1
+#endif

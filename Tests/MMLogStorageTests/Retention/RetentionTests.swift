@@ -1,0 +1,157 @@
+import MMLogStorage
+import TestSupport
+import Testing
+
+@Suite struct RetentionTests {
+  private typealias Archive = RetentionPlan.Archive
+  private static let second: Int64 = 1_000_000_000
+
+  /// Ten archives of 100 bytes, the last of which is being written: their last records are 10, 9, …
+  /// 1 s old at second 1000.
+  private func archives(_ change: (inout [Archive]) -> Void = { _ in }) -> [Archive] {
+    var archives = (0..<10).map {
+      Archive(allocated: 100, lastTime: (990 + Int64($0)) * Self.second)
+    }
+    archives[9].obstacle = .active
+    change(&archives)
+    return archives
+  }
+
+  private func limits(_ change: (inout Retention) -> Void) -> Retention {
+    var retention = Retention.unlimited
+    change(&retention)
+    return retention
+  }
+
+  private func plan(
+    _ retention: Retention, _ archives: [Archive], space: (free: Int, total: Int)? = nil
+  ) -> RetentionPlan {
+    RetentionPlan(retention, archives, now: 1000 * Self.second, space: space)
+  }
+
+  @Test func withoutLimitsEverythingIsKept() {
+    let plan = plan(.unlimited, archives(), space: (free: 0, total: 1000))
+    #expect(plan.deletions.isEmpty && plan.unmet.isEmpty)
+  }
+
+  @Test(arguments: [
+    (RetentionRule.count, 3), (.totalSize, 4), (.age, 5), (.freeSpace, 2),
+  ]) func eachLimitDeletesTheOldestAndSaysWhich(rule: RetentionRule, count: Int) {
+    let retention = limits {
+      switch rule {
+      case .count: $0.count = 7
+      case .totalSize: $0.totalSize = 699
+      case .age: $0.age = .milliseconds(5500)
+      default: ($0.freeSpace, $0.minimumSize) = (.fraction(0.05), 0)
+      }
+    }
+    let plan = plan(retention, archives(), space: (free: 300, total: 10_000))
+    #expect(plan.deletions.map(\.index) == Array(0..<count))
+    #expect(plan.deletions.allSatisfy { $0.rule == rule } && plan.unmet.isEmpty)
+  }
+
+  @Test func allLimitsHoldTogether() {
+    let retention = limits { ($0.age, $0.count, $0.totalSize) = (.milliseconds(8500), 7, 500) }
+    let deletions = plan(retention, archives()).deletions
+    #expect(deletions.map(\.index) == Array(0..<5))
+    #expect(deletions.map(\.rule) == [.age, .age, .count, .totalSize, .totalSize])
+  }
+
+  @Test func whatIsUploadedGoesFirst() {
+    let archives = archives { for index in [4, 2, 7] { $0[index].isUploaded = true } }
+    #expect(plan(limits { $0.count = 6 }, archives).deletions.map(\.index) == [2, 4, 7, 0])
+  }
+
+  @Test func archivesWithoutRecordsDoNotCountAndGoWithThoseBefore() {
+    let archives = archives { for index in [2, 5, 8] { $0[index].isEmpty = true } }
+    #expect(plan(limits { $0.count = 7 }, archives).deletions.isEmpty)
+    #expect(plan(limits { $0.count = 5 }, archives).deletions.map(\.index) == [0, 1])
+    #expect(plan(limits { $0.count = 4 }, archives).deletions.map(\.index) == [0, 1, 2, 3])
+  }
+
+  @Test func whatIsPinnedStaysAndCounts() {
+    let archives = archives { for index in 0...3 { $0[index].obstacle = .pinned } }
+    #expect(plan(limits { $0.count = 7 }, archives).deletions.map(\.index) == [4, 5, 6])
+    let tight = plan(limits { $0.count = 3 }, archives)
+    #expect(tight.deletions.map(\.index) == [4, 5, 6, 7, 8] && tight.unmet == [.count])
+  }
+
+  @Test func archivesAroundTheNewestCrashesStay() {
+    let archives = archives { for index in [1, 4] { $0[index].crashTime = Int64(index) } }
+    for (crashes, deleted) in [
+      (0, [0, 1, 2, 3, 4, 5, 6]), (1, [0, 1, 2, 3, 6, 7, 8]), (2, [0, 3, 6, 7, 8]),
+    ] {
+      let plan = plan(limits { ($0.count, $0.crashes) = (3, crashes) }, archives)
+      #expect(plan.deletions.map(\.index) == deleted, "\(crashes)")
+      #expect(plan.unmet == (crashes == 2 ? [.count] : []))
+    }
+  }
+
+  @Test func theNewestCrashIsTheOneThatHappenedLast() {
+    let archives = archives { ($0[1].crashTime, $0[4].crashTime) = (9, 8) }
+    let plan = plan(limits { ($0.count, $0.crashes) = (3, 1) }, archives)
+    #expect(plan.deletions.map(\.index) == [0, 3, 4, 5, 6, 7, 8])
+  }
+
+  @Test func aLimitSmallerThanOneArchiveLeavesTheOneBeingWritten() {
+    let plan = plan(limits { $0.totalSize = 1 }, archives())
+    #expect(plan.deletions.map(\.index) == Array(0..<9) && plan.unmet == [.totalSize])
+  }
+
+  @Test func aDiskFilledByOthersLeavesTheNewestArchives() {
+    let retention = limits { ($0.freeSpace, $0.minimumSize) = (.bytes(1 << 40), 350) }
+    let plan = plan(retention, archives(), space: (free: 0, total: 1 << 41))
+    #expect(plan.deletions.map(\.index) == Array(0..<7) && plan.unmet == [.freeSpace])
+  }
+
+  @Test func spaceThatOtherRulesMakeFreeCounts() {
+    let retention = limits { ($0.count, $0.freeSpace, $0.minimumSize) = (8, .bytes(300), 0) }
+    let plan = plan(retention, archives(), space: (free: 0, total: 1000))
+    #expect(plan.deletions.map(\.rule) == [.count, .count, .freeSpace])
+  }
+
+  @Test func archivesFromTheFutureAreNotTooOld() {
+    let archives = archives { $0[3].lastTime = .max }
+    #expect(
+      plan(limits { $0.age = .milliseconds(5500) }, archives).deletions.map(\.index) == [
+        0, 1, 2, 4,
+      ])
+    #expect(plan(limits { $0.age = .seconds(Int64.max / 2) }, archives).deletions.isEmpty)
+  }
+
+  @Test func anythingThatIsPlannedIsNeededAndEnough() {
+    for seed in 1...300 as ClosedRange<UInt64> {
+      var random = SeededGenerator(seed: seed)
+      let archives = (0..<Int.random(in: 0...30, using: &random)).map { index in
+        var archive = Archive(
+          allocated: .random(in: 0...5, using: &random) * 4096, lastTime: Int64(index))
+        archive.isUploaded = .random(using: &random)
+        archive.obstacle = Int.random(in: 0..<5, using: &random) == 0 ? .pinned : nil
+        return archive
+      }
+      let retention = limits {
+        $0.count = .random(in: 0...20, using: &random)
+        $0.totalSize = .random(in: 0...20, using: &random) * 4096
+      }
+      let plan = plan(retention, archives)
+      let deleted = Set(plan.deletions.map(\.index))
+      let kept = archives.indices.filter { !deleted.contains($0) }
+      let size = kept.reduce(0) { $0 + archives[$1].allocated }
+      let isOver =
+        (retention.count > 0 && kept.count > retention.count)
+        || (retention.totalSize > 0 && size > retention.totalSize)
+      #expect(deleted.count == plan.deletions.count, "seed \(seed)")
+      #expect(deleted.allSatisfy { archives[$0].obstacle == nil }, "seed \(seed)")
+      // Over a limit only if nothing is left to delete.
+      #expect(isOver == !plan.unmet.isEmpty, "seed \(seed)")
+      if isOver { #expect(kept.allSatisfy { archives[$0].obstacle != nil }, "seed \(seed)") }
+      // Without the last deletion a limit would not hold.
+      if let last = plan.deletions.last {
+        let before = size + archives[last.index].allocated
+        #expect(
+          last.rule == .count ? kept.count >= retention.count : before > retention.totalSize,
+          "seed \(seed)")
+      }
+    }
+  }
+}

@@ -1,0 +1,281 @@
+import Foundation
+import MMLog
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// Stores that go on with the last archive of their directory.
+@Suite struct ResumptionTests {
+  private let folder = TemporaryDirectory()
+
+  private func open(
+    _ change: (inout LogStore.Configuration) -> Void = { _ in }
+  ) throws -> LogStore {
+    var configuration = LogStore.Configuration()
+    configuration.ringSize = 256 << 10
+    configuration.segmentSize = 4 << 10
+    configuration.dictionarySize = 4 << 10
+    configuration.retention = .unlimited
+    configuration.resumeLastArchive = true
+    change(&configuration)
+    return try LogStore(directory: folder.path, name: "test", configuration: configuration)
+  }
+
+  /// A life of a store that logs one message.
+  @discardableResult
+  private func live(
+    _ message: String, _ change: (inout LogStore.Configuration) -> Void = { _ in }
+  ) throws -> LogStore {
+    let store = try open(change)
+    store.logger(label: message).info("\(message)")
+    try store.close()
+    return store
+  }
+
+  private var archives: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
+      .filter { $0.hasSuffix(".mmlog") }.sorted()
+  }
+
+  private func messages() -> [String] { readHere([folder.path]).records.map(\.message) }
+
+  private func bytes(_ name: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: URL(fileURLWithPath: folder(name))))
+  }
+
+  @Test func sessionsShareAFile() throws {
+    var store = try live("a")
+    store = try live("b")
+    store = try live("c")
+    #expect(archives.count == 1 && messages() == ["a", "b", "c"])
+    let info = try #require(try store.archives().first)
+    #expect(info.isSealed && info.contents?.count == 3 && info.contents?.ending == .closed)
+    #expect(try info.size == bytes(archives[0]).count)
+    let here = readHere([folder.path])
+    #expect(!here.hasTrouble && Set(here.records.map(\.session)).count == 3)
+    #expect(try readInPython([folder.path]) == here)
+    #expect(
+      try ArchiveFile.all(in: File.open(info.path, .read)).map(\.isClosed) == [true, true, true])
+  }
+
+  @Test func withoutTheSettingEachSessionHasAFileOfItsOwn() throws {
+    for message in ["a", "b"] { try live(message) { $0.resumeLastArchive = false } }
+    #expect(archives.count == 2)
+  }
+
+  @Test(arguments: ["age", "hook", "uploaded", "pinned", "leased", "writing", "unsealed"])
+  func aNewOneIsBegunWhere(reason: String) throws {
+    let store = try live("a")
+    let archive = try #require(try store.archives().first)
+    var other: LogStore?
+    switch reason {
+    case "uploaded": try store.markUploaded(archive)
+    case "pinned": try store.pin(archive)
+    case "leased": _ = try store.acquireLease(on: archive, by: "u", for: .seconds(600))
+    case "age":
+      // As if it had been begun yesterday: an archive's name counts for its order, its file header
+      // for its age.
+      var changed = try bytes(archive.fileName)
+      let fileHeader = try changed.withUnsafeBytes { try ArchiveHeader($0) }
+      let old = ArchiveHeader(
+        identity: fileHeader.identity, number: 1, created: fileHeader.created - 86_400_000_000_000)
+      changed.replaceSubrange(0..<512, with: old.encoded(pageSize: 4096))
+      folder.put(archive.fileName, changed)
+    case "writing":
+      other = try open()
+      other?.logger(label: "l").info("of another that goes on with it")
+      try other?.flush(.archive)
+    case "unsealed": folder.put(archive.fileName, try bytes(archive.fileName).dropLast(64))
+    default: break
+    }
+    try live("b") { if reason == "hook" { $0.shouldSeal = { $0.contents?.count == 1 } } }
+    #expect(archives.count == 2)
+    #expect(messages().filter { $0.count == 1 } == ["a", "b"])
+    try other?.close()
+  }
+
+  /// The file header of the session in the middle, and bytes behind the last trailer.
+  @Test(arguments: [true, false])
+  func nothingIsPutBehindBytesThatCannotBeRead(isFileHeader: Bool) throws {
+    try live("a")
+    let start = try bytes(archives[0]).count
+    try live("b")
+    let name = archives[0]
+    var corrupted = try bytes(name)
+    if isFileHeader {
+      for offset in 40..<48 { corrupted[start + offset] ^= 0xFF }
+    } else {
+      corrupted += [UInt8](repeating: 0x77, count: 600)
+    }
+    folder.put(name, corrupted)
+
+    try live("c")
+
+    #expect(archives.count == 2 && Set(messages()) == ["a", "b", "c"])
+    #expect(try bytes(name) == corrupted)
+  }
+
+  @Test func sizeAndAgeCountFromTheFilesBeginning() throws {
+    // A file is closed, and a new one begun, when all sessions in it together have its size.
+    for index in 0..<20 { try live("session \(index)") { $0.archiveSize = 16 << 10 } }
+    #expect((2...8).contains(archives.count), "\(archives.count)")
+    #expect(messages() == (0..<20).map { "session \($0)" })
+    for name in archives { #expect(try bytes(name).count < 24 << 10) }
+  }
+
+  @Test func whatIsGoneOnWithIsNotTakenForSent() throws {
+    let store = try live("a")
+    let archive = try #require(try store.archives().first)
+    let next = try open()
+    next.logger(label: "l").info("b")
+    try next.flush(.archive)
+    // An uploader that had no lease on what it sent.
+    let error = #expect(throws: LogError.self) { try next.markUploaded(archive) }
+    #expect(error?.code == .changedArchive)
+    #expect(try next.acquireLease(on: archive, by: "u", for: .seconds(60)) == nil)
+    try next.close()
+    #expect(throws: LogError.self) { try next.markUploaded(archive) }
+    let now = try #require(try next.archives().first)
+    try next.markUploaded(now)
+    #expect(try next.archives().first?.state.isUploaded == true)
+  }
+
+  @Test func aDeadSessionIsRecoveredIntoTheFileThatItHadGoneOnWith() throws {
+    try live("a")
+    let alive = try open()
+    let log = alive.logger(label: "l")
+    log.info("b")
+    try alive.flush(.archive)
+    log.info("c")
+    // A copy of the directory is that of a process that died.
+    let copy = TemporaryDirectory()
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+      copy.put(name, try bytes(name))
+    }
+    try alive.close()
+    let directory = try Directory.open(copy.path)
+    let sessions = Recovery.recoverAll(
+      of: "test", ringDirectory: directory, archiveDirectory: directory,
+      ArchiveSeries.Settings(archiveSize: 0, compressionLevel: 1)
+    ) { Issue.record($0) }
+    #expect(sessions.map(\.recordCount) == [1])
+    let result = readHere([copy.path])
+    #expect(result.records.map(\.message) == ["a", "b", "c"] && !result.hasTrouble)
+    #expect(try directory.names().filter { $0.hasSuffix(".mmlog") } == archives)
+    let info = try Catalog(of: copy.path, store: nil).scan()
+    #expect(info.map(\.isSealed) == [true] && info.first?.contents?.ending == .killed)
+  }
+
+  @Test func aRecoveryCountsTheArchiveThatIsInAnothersFile() throws {
+    try live("a")
+    let alive = try open { ($0.drainInterval, $0.ringSize) = (.seconds(3600), 8 << 20) }
+    let log = alive.logger(label: "l")
+    log.info("b")
+    try alive.flush(.archive)
+    for index in 0..<200 { log.info("\(index) \(String(repeating: "x", count: index))") }
+    let copy = TemporaryDirectory()
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+      copy.put(name, try bytes(name))
+    }
+    try alive.close()
+    let directory = try Directory.open(copy.path)
+    // So that the recovery closes that one, and begins others.
+    _ = Recovery.recoverAll(
+      of: "test", ringDirectory: directory, archiveDirectory: directory,
+      ArchiveSeries.Settings(archiveSize: 4096, compressionLevel: 0)
+    ) { Issue.record($0) }
+    #expect(readHere([copy.path]).records.count == 202)
+    let numbers = try directory.names().compactMap { FileNames.Archive(fileName: $0)?.number }
+    #expect(numbers.count > 1 && numbers.filter { $0 == 1 }.count == 1, "\(numbers)")
+  }
+
+  @Test(arguments: [1, 100, 511]) func aFileHeaderThatWasTornLeavesTheFileReadable(count: Int)
+    throws
+  {
+    try live("a")
+    let name = archives[0]
+    let whole = try bytes(name)
+    folder.put(name, whole + whole.prefix(count))
+    let result = readHere([folder.path])
+    #expect(result.records.map(\.message) == ["a"] && !result.hasTrouble)
+    #expect(try readInPython([folder.path]) == result)
+    try live("b")
+    #expect(messages() == ["a", "b"])
+  }
+
+  @Test func aRecoveryCutsOffAFileHeaderThatItsProcessWasWriting() throws {
+    let store = try live("a")
+    let archive = try #require(try store.archives().first)
+    let before = try bytes(archive.fileName)
+    folder.put(archive.fileName, before + before.prefix(200))
+    let log = TestLog(bootID: Host.bootID())
+    log.write("b", ticks: 1)
+    let target = ArchiveID(session: archive.session, number: archive.number)
+    log.put(target.encoded, at: RingLayout.resumed)
+    log.save()
+    for name in try Directory.open(log.folder.path).names() {
+      folder.put(
+        name, FileManager.default.contents(atPath: log.folder(name)).map { Array($0) } ?? [])
+    }
+    let directory = try Directory.open(folder.path)
+    let sessions = Recovery.recoverAll(
+      of: "test", ringDirectory: directory, archiveDirectory: directory,
+      ArchiveSeries.Settings(archiveSize: 0, compressionLevel: 1)
+    ) { Issue.record($0) }
+    #expect(sessions.count == 1 && messages().sorted() == ["a", "b"])
+    #expect(try bytes(archive.fileName) == before && archives.count == 2)
+  }
+
+  #if DEBUG
+    @Test func whatCannotBeAppendedIsCutOffAgain() throws {
+      try live("a")
+      let before = try bytes(archives[0])
+      let store = try open()
+      // A disk that takes a part of the file header, then nothing for a while.
+      ForcedFault.forceShort(.pwrite, count: 100, under: folder(archives[0]))
+      ForcedFault.force(.pwrite, errno: ENOSPC, onCall: 2, under: folder(archives[0]))
+      store.logger(label: "l").info("b")
+      #expect(throws: LogError.self) { try store.flush(.archive) }
+      #expect(try bytes(archives[0]) == before)
+      try store.close()
+      #expect(messages() == ["a", "b"] && archives.count == 1)
+    }
+  #endif
+
+  @Test func recordsBehindACorruptedEndAreStillThoseOfTheirOwnSession() throws {
+    try live("a")
+    let end = try bytes(archives[0]).count
+    try live("b")
+    let whole = readHere([folder.path])
+    // The first archive's trailer, and its last frame.
+    for place in [end - 10, end - 70] {
+      var corrupted = try bytes(archives[0])
+      corrupted[place] ^= 0x55
+      let copy = TemporaryDirectory()
+      copy.put("corrupted.mmlog", corrupted)
+      let result = readHere([copy.path])
+      #expect(result.records == whole.records, "\(place)")
+    }
+  }
+
+  @Test func aFollowerGoesOnBehindAnArchiveThatWasClosed() throws {
+    try live("a")
+    let follower = LogFollower(paths: [folder.path])
+    var found: [String] = []
+    func take() {
+      while let item = follower.next() {
+        if case .record(let record) = item { found.append(record.message) }
+      }
+    }
+    take()
+    // Ended before the follower checks again: its ring was never seen.
+    try live("b")
+    take()
+    try live("c")
+    take()
+    #expect(found == ["a", "b", "c"])
+  }
+}

@@ -1,0 +1,125 @@
+import Glibc
+import MMLogSystem
+import Testing
+import TestSupport
+
+@Suite("Mappings")
+struct MappingTests {
+  let folder = TemporaryDirectory()
+  private let page = Host.pageSize
+
+  /// A file of `count` zeros, open for both.
+  private func file(_ count: Int) throws -> File {
+    let file = try File.open(folder("file"), [.read, .write, .create, .exclusive])
+    try file.allocate(offset: 0, count: count)
+    return file
+  }
+
+  @Test("what is stored in a mapping is in the file")
+  func store() throws {
+    let file = try file(3 * page)
+    let map = try Mapping(file, count: 3 * page, writable: true)
+    try map.populateForWriting(offset: 5, count: 2 * page)
+    map.base.storeBytes(of: 0x6f6c_6c65, toByteOffset: page, as: UInt32.self)
+    try map.sync(offset: page + 1, count: 3)
+    #expect(try file.text(4, at: page) == "ello")
+  }
+
+  @Test("a mapping of a part begins there, and shows what is written to the file")
+  func part() throws {
+    let file = try file(2 * page)
+    let map = try Mapping(file, offset: page, count: page, writable: false)
+    try file.write(text: "x", at: page)
+    #expect(map.base.load(as: UInt8.self) == UInt8(ascii: "x"))
+    #expect(map.count == page)
+  }
+
+  @Test("populating keeps what is there")
+  func populate() throws {
+    let file = try file(page)
+    try file.write(text: "kept")
+    let map = try Mapping(file, count: page, writable: true)
+    try map.populateForWriting(offset: 0, count: page)
+    #expect(try file.text(4) == "kept")
+  }
+
+  @Test("populating beyond the end of the file is an error, not a signal")
+  func populateBeyondEnd() throws {
+    let map = try Mapping(try file(page), count: 2 * page, writable: true)
+    #expect(failure { try map.populateForWriting(offset: 0, count: 2 * page) }?.errno == EFAULT)
+  }
+
+  @Test("an offset within a page is refused, and so is a mapping of nothing")
+  func unaligned() throws {
+    let file = try file(page)
+    #expect(failure { _ = try Mapping(file, offset: 1, count: 1, writable: true) }?.errno == EINVAL)
+    #expect(failure { _ = try Mapping(file, count: 0, writable: true) }?.errno == EINVAL)
+  }
+
+  @Test("a mapping goes with its owner, unless it is leaked")
+  func lifetime() throws {
+    let file = try file(page)
+    do {
+      let map = try Mapping(file, count: page, writable: true)
+      #expect(try isMapped(map.path))
+      _ = consume map
+    }
+    #expect(try !isMapped(file.path))
+    let leaked = try Mapping(file, count: page, writable: true)
+    let base = leaked.base
+    leaked.leak()
+    #expect(try isMapped(file.path))
+    munmap(base, page)
+  }
+
+  @Test("a mapping replaced by private memory no longer reaches the file, and reads zero")
+  func replaced() throws {
+    let file = try file(page)
+    try file.write(text: "old")
+    let map = try Mapping(file, count: page, writable: true)
+    let isReplaced = map.replaceWithPrivateMemory()
+    #expect(isReplaced)
+    #expect(map.base.load(as: UInt8.self) == 0)
+    map.base.storeBytes(of: UInt8(ascii: "X"), as: UInt8.self)
+    #expect(try file.text(3) == "old")
+    #expect(try !isMapped(file.path))
+  }
+
+  @Test("a mapping can be left out of core dumps")
+  func coreDumps() throws {
+    let map = try Mapping(try file(page), count: page, writable: true)
+    try map.excludeFromCoreDumps()
+    let lines = try kernelText("/proc/self/smaps").split(separator: "\n")
+    let start = try #require(lines.firstIndex { $0.hasSuffix(map.path) })
+    let flags = try #require(lines[start...].first { $0.hasPrefix("VmFlags:") })
+    #expect(flags.split(separator: " ").contains("dd"))
+  }
+
+  #if DEBUG
+    @Test("a kernel that cannot populate is no error")
+    func oldKernel() throws {
+      let map = try Mapping(try file(page), count: page, writable: true)
+      ForcedFault.force(.madvise, errno: EINVAL, under: folder.path)
+      #expect(throws: Never.self) { try map.populateForWriting(offset: 0, count: page) }
+    }
+  #endif
+
+  #if DEBUG
+    @Test("where the kernel cannot populate pages they are stored to, and keep what they hold")
+    func populateByHand() throws {
+      let folder = TemporaryDirectory()
+      let file = try File.open(folder.path + "/file", [.read, .write, .create])
+      try file.allocate(offset: 0, count: 3 * Host.pageSize)
+      try file.write(text: "here", at: Host.pageSize)
+      let mapping = try Mapping(file, count: 3 * Host.pageSize, writable: true)
+      ForcedFault.force(.madvise, errno: EINVAL, under: folder.path)
+      try mapping.populateForWriting(offset: 0, count: mapping.count)
+      #expect(try file.text(4, at: Host.pageSize) == "here")
+      // Mapped for writing and dirty: as smaps counts.
+      let maps = try kernelText("/proc/self/smaps").split(separator: "\n")
+      let start = try #require(maps.firstIndex { $0.hasSuffix(folder.path + "/file") })
+      let dirty = maps[start...].first { $0.contains("_Dirty") && !$0.hasSuffix(" 0 kB") }
+      #expect(dirty?.hasSuffix(" \(3 * Host.pageSize / 1024) kB") == true)
+    }
+  #endif
+}

@@ -1,0 +1,169 @@
+import Glibc
+import MMLog
+import MMLogReader
+import MMLogSystem
+import Synchronization
+import Testing
+import TestSupport
+
+/// What a signal handler logs with: it cannot capture anything.
+private enum Handler {
+  nonisolated(unsafe) static var log: Logger?
+  static let count = Atomic<Int>(0)
+
+  static func install() {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { _ in
+      let number = Handler.count.add(1, ordering: .relaxed).newValue
+      Handler.log?.warning("signal \(number) \("text")")
+    }
+    action.sa_flags = CInt(SA_RESTART)
+    sigaction(SIGUSR1, &action, nil)
+  }
+
+  static func mask(_ how: CInt) {
+    var set = sigset_t()
+    sigemptyset(&set)
+    sigaddset(&set, SIGUSR1)
+    pthread_sigmask(how, &set, nil)
+  }
+}
+
+@Suite("Log calls inside log calls")
+struct NestingTests {
+  private func nest(_ log: Logger, _ depth: Int, to last: Int) -> Int {
+    log.info("in \(depth) \(depth < last ? nest(log, depth + 1, to: last) : 0) \("end")")
+    return depth
+  }
+
+  @Test("nested calls are kept to the fourth; deeper ones are counted", arguments: 1...6)
+  func depth(last: Int) throws {
+    let test = try TestStore()
+    for _ in 0..<3 { _ = nest(test.log, 1, to: last) }
+    let losses = test.store.losses
+    let contents = try test.closeAndRead()
+    let kept = min(last, 4)
+    let expected = (1...kept).reversed().map { "in \($0) \($0 < last ? $0 + 1 : 0) end" }
+    #expect(contents.messages == expected + expected + expected)
+    // One that is too deep is not evaluated, and so neither are those in it.
+    #expect(losses.total(.tooDeep) == (last > 4 ? 3 : 0))
+    #expect(contents.corruption.isEmpty && contents.unfinished.isEmpty)
+  }
+
+  @Test("nested calls to another store, and back, go where they belong")
+  func otherStore() throws {
+    let (a, b) = (try TestStore(), try TestStore())
+    func inner(_ number: Int) -> String {
+      b.log.info("b \(number) \(a.log.isEnabled(.info) ? innermost(number) : "")")
+      return "b"
+    }
+    func innermost(_ number: Int) -> String {
+      a.log.info("innermost \(number)")
+      return "a"
+    }
+    for number in 0..<100 {
+      a.log.info("a \(number) \(inner(number))")
+      b.log.info("after \(number)")
+    }
+    #expect(
+      try a.closeAndRead().messages
+        == (0..<100).flatMap { ["innermost \($0)", "a \($0) b"] })
+    #expect(
+      try b.closeAndRead().messages == (0..<100).flatMap { ["b \($0) a", "after \($0)"] })
+  }
+
+  @Test("stores that take turns on one thread keep what is theirs")
+  func turns() throws {
+    let stores = try (0..<3).map { _ in try TestStore { $0.makeTiny() } }
+    for number in 0..<3000 { stores[number % 3].log.info("\(number)") }
+    for (index, test) in stores.enumerated() {
+      let contents = try test.closeAndRead()
+      #expect(contents.isClean)
+      #expect(contents.messages == (0..<1000).map { "\($0 * 3 + index)" })
+    }
+  }
+
+  private static func logLine(_ index: Int, to log: Logger) {
+    log.info(
+      "\(index) \(index % 7 == 0 ? String(repeating: "x", count: 200) : "s")",
+      line: UInt32(index % 500))
+  }
+
+  @Test(
+    "a signal handler logs on top of log calls: nothing is lost, nothing stands still",
+    arguments: ["same", "other", "first"])
+  func signals(mode: String) async throws {
+    await #expect(processExitsWith: .success) { [mode = mode as String] in
+      // Small segments, so that signals meet their changes; room for all, since a handler waits for
+      // none.
+      func make() throws -> TestStore {
+        try TestStore { ($0.segmentSize, $0.ringSize) = (4 << 10, 32 << 20) }
+      }
+      let (test, second) = (try make(), try make())
+      Handler.install()
+      // What debug builds look up at run time (the types of generic calls) they look up under a
+      // lock, when a line runs for the first time: not in the middle of a signal.
+      let rehearsal = try make()
+      Handler.log = rehearsal.log
+      Self.logLine(0, to: rehearsal.log)
+      Handler.mask(SIG_UNBLOCK)
+      raise(SIGUSR1)
+      Handler.mask(SIG_BLOCK)
+      Handler.count.store(0, ordering: .relaxed)
+      try rehearsal.store.close()
+      Handler.log = mode == "same" ? test.log : second.log
+      let log = test.log
+      let isDone = Atomic<Bool>(false)
+      let target = Atomic<UInt>(0)
+      let logged = SharedCount()
+      let worker = try Thread(name: "worker") {
+        Handler.mask(SIG_UNBLOCK)
+        if mode == "first" { log.info("-1 ") }
+        target.store(UInt(pthread_self()), ordering: .releasing)
+        var index = 0
+        // Until there were signals enough, but no more than the ring has room for.
+        while index < 40_000
+          || (Handler.count.load(ordering: .relaxed) < 200 && index < 200_000)
+        {
+          Self.logLine(index, to: log)
+          index += 1
+          if index % 200 == 0 { sched_yield() }
+        }
+        logged.value = index
+        isDone.store(true, ordering: .releasing)
+        // Until no signal is on its way any more.
+        while target.load(ordering: .acquiring) != 0 { sched_yield() }
+      }
+      while target.load(ordering: .acquiring) == 0 { sched_yield() }
+      let thread = pthread_t(target.load(ordering: .acquiring))
+      var sent = 0
+      while !isDone.load(ordering: .acquiring) {
+        pthread_kill(thread, SIGUSR1)
+        sent += 1
+        // Signals of one kind that are still pending become one.
+        while Handler.count.load(ordering: .acquiring) < sent && !isDone.load(ordering: .acquiring)
+        {
+          sched_yield()
+        }
+        sent = Handler.count.load(ordering: .acquiring)
+      }
+      target.store(0, ordering: .releasing)
+      worker.join()
+      let count = Handler.count.load(ordering: .acquiring)
+      require(count > 10, "only \(count) signals")
+      require(test.store.losses.isEmpty, "\(test.store.losses)")
+      require(second.store.losses.isEmpty, "\(second.store.losses)")
+      // A store into which nothing was logged leaves nothing to read.
+      second.log.info("-1 of the other")
+      let one = try test.closeAndRead()
+      let two = try second.closeAndRead()
+      require(one.isClean && two.isClean, "\(one.corruption) \(one.unfinished) \(two.corruption)")
+      let all = one.messages + two.messages
+      let own = all.filter { !$0.hasPrefix("signal") && !$0.hasPrefix("-1") }
+        .compactMap { Int($0.prefix { $0 != " " }) }
+      require(own == Array(0..<logged.value), "\(own.count) of \(logged.value)")
+      let signals = all.filter { $0.hasPrefix("signal") }
+      require(signals == (1...count).map { "signal \($0) text" }, "\(signals.count) of \(count)")
+    }
+  }
+}

@@ -1,0 +1,519 @@
+import Foundation
+import MMLog
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import Testing
+import TestSupport
+
+/// Rotation, retention and uploads, as a service sees them.
+@Suite struct MaintenanceTests {
+  /// The next event for which `pick` gives something.
+  private func next<Result>(
+    _ events: AsyncStream<LogEvent>, _ pick: (LogEvent) -> Result?
+  ) async throws -> Result {
+    for await event in events { if let result = pick(event) { return result } }
+    throw Ended()
+  }
+  private struct Ended: Error {}
+
+  /// Logs `text` and closes the archive.
+  @discardableResult
+  private func roll(_ test: TestStore, _ text: String = "x") async throws -> ArchiveInfo {
+    test.log.info("\(text)")
+    return try #require(try await test.store.rotate())
+  }
+
+  // MARK: - Rotation
+
+  @Test func rotatingGivesTheSealedArchive() async throws {
+    let test = try TestStore()
+    #expect(try await test.store.rotate() == nil, "nothing was logged")
+    test.log.info("one")
+    test.log.error("two")
+    let first = try #require(try await test.store.rotate())
+    #expect(first.isSealed && !first.isActive && first.number == 1)
+    #expect(first.contents?.count(.info) == 1 && first.contents?.count(.error) == 1)
+    #expect(Contents(first.path).messages == ["one", "two"])
+    #expect(try await test.store.rotate() == nil, "nothing since")
+    let second = try await roll(test, "three")
+    #expect(second.number == 2)
+    #expect(try test.closeAndRead().messages == ["one", "two", "three"])
+    let error = await #expect(throws: LogError.self) { try await test.store.rotate() }
+    #expect(error?.code == .closed)
+  }
+
+  @Test func anIdleLogRotatesByAge() async throws {
+    let test = try TestStore { $0.rotation.age = .seconds(1) }
+    let events = test.store.events
+    test.log.info("alone")
+    let sealed = try await next(events) { event in
+      if case .sealed(let archive) = event { archive } else { nil }
+    }
+    #expect(sealed.contents?.count == 1)
+    #expect(try test.closeAndRead().messages == ["alone"])
+  }
+
+  @Test func aChangedLimitCountsAtOnce() async throws {
+    let test = try TestStore()
+    for _ in 0..<2000 { test.log.info("\(UInt64.random(in: 0 ... .max))") }
+    try test.store.flush(.archive)
+    let events = test.store.events
+    try test.store.setRotation(Rotation(size: 4096, age: .zero))
+    #expect(test.store.rotation.size == 4096)
+    let reason = try await next(events) { event in
+      if case .willRotate(_, let reason) = event { reason } else { nil }
+    }
+    #expect(reason == .size)
+    let error = logError { try test.store.setRotation(Rotation(size: 1)) }
+    #expect(error?.code == .invalidConfiguration && test.store.rotation.size == 4096)
+    try test.store.close()
+  }
+
+  @Test func aSessionWithoutRecordsLeavesNothing() throws {
+    let test = try TestStore()
+    try test.store.close()
+    #expect(try test.folder.names() == [])
+  }
+
+  @Test func anArchiveExceedsItsSizeByAFrameAndItsIndexOnly() throws {
+    let test = try TestStore { $0.archiveSize = 32 << 10 }
+    for _ in 0..<40_000 { test.log.info("\(UInt64.random(in: 0 ... .max))") }
+    try test.store.close()
+    let archives = try test.store.archives()
+    #expect(archives.count > 2)
+    for archive in archives {
+      // A frame's rows are 256 KiB at the most, before compression.
+      #expect(archive.size < (32 << 10) + (256 << 10), "\(archive.fileName)")
+    }
+  }
+
+  @Test func reopeningGoesOnInANewArchive() async throws {
+    // In a process of its own, because it is for all stores of a process.
+    await #expect(processExitsWith: .success) {
+      let test = try TestStore()
+      let events = test.store.events
+      test.log.info("before")
+      try test.store.flush(.archive)
+      signal(SIGHUP) { _ in LogStore.reopenAll() }
+      // To the process: threads of the concurrency runtime let no signal through.
+      kill(getpid(), SIGHUP)
+      for await event in events { if case .rotated = event { break } }
+      test.log.info("after")
+      require(try test.closeAndRead().messages == ["before", "after"])
+      require(try test.folder.names(ending: ".mmlog").count == 2)
+    }
+  }
+
+  // MARK: - Retention
+
+  @Test func limitsAreAppliedWhenAnArchiveIsClosed() async throws {
+    let test = try TestStore { $0.retention.count = 3 }
+    let events = test.store.events
+    for index in 0..<6 { try await roll(test, "\(index)") }
+    try test.store.applyRetention()
+    #expect(try test.store.archives().map(\.number) == [4, 5, 6])
+    var deleted: [UInt32] = []
+    for await event in events {
+      if case .deleted(let archive, let rule) = event {
+        #expect(rule == .count)
+        deleted.append(archive.number)
+      }
+      if deleted.count == 3 { break }
+    }
+    #expect(deleted == [1, 2, 3])
+    #expect(try test.folder.names(".mmlog-trash") == [])
+    #expect(try test.closeAndRead().messages == ["3", "4", "5"])
+  }
+
+  @Test func limitsAreAppliedAgainAndAgainWithoutAnyOtherReason() async throws {
+    let test = try TestStore {
+      $0.maintenanceInterval = .milliseconds(5)
+      $0.retention.age = .seconds(1)
+    }
+    let events = test.store.events
+    let archive = try await roll(test)
+    // Nothing happens until it is too old, and then only the maintenance thread's own scan can find
+    // that.
+    for await event in events {
+      guard case .deleted(let deleted, let rule) = event else { continue }
+      #expect(deleted.path == archive.path && rule == .age)
+      break
+    }
+    try test.store.close()
+  }
+
+  @Test func aLimitSmallerThanOneArchiveKeepsTheOneBeingWritten() async throws {
+    let test = try TestStore { $0.retention.totalSize = 1 }
+    let events = test.store.events
+    try await roll(test, "old")
+    test.log.info("new")
+    try test.store.flush(.archive)
+    try test.store.applyRetention()
+    #expect(try test.store.archives().map(\.isActive) == [true])
+    let rule = try await next(events) { event in
+      if case .limitExceeded(let rule, _) = event { rule } else { nil }
+    }
+    #expect(rule == .totalSize)
+    // At its end, the session's archive is as good as any other.
+    try test.store.close()
+    #expect(try test.store.archives().isEmpty)
+  }
+
+  @Test func changedLimitsCountAtOnceAndUploadedGoesFirst() async throws {
+    let test = try TestStore()
+    var archives: [ArchiveInfo] = []
+    for index in 0..<5 { archives.append(try await roll(test, "\(index)")) }
+    try test.store.markUploaded(archives[3])
+    try test.store.pin(archives[0], because: "incident 7")
+    var retention = test.store.retention
+    retention.count = 3
+    try test.store.setRetention(retention)
+    try test.store.applyRetention()
+    #expect(try test.store.archives().map(\.number) == [1, 3, 5])
+    try test.store.unpin(archives[0])
+    retention.count = 1
+    try test.store.setRetention(retention)
+    try test.store.applyRetention()
+    #expect(try test.store.archives().map(\.number) == [5])
+    retention.count = -1
+    #expect(throws: LogError.self) { try test.store.setRetention(retention) }
+    try test.store.close()
+  }
+
+  @Test func archivesAroundACrashAreKept() async throws {
+    let test = try TestStore { ($0.retention.count, $0.retention.crashes) = (1, 1) }
+    try await roll(test, "of the session that goes on")
+    try test.store.close()
+    // A copy of a ring is one of a process that died.
+    let dead = TemporaryDirectory()
+    let store = try LogStore(directory: dead.path, name: "test")
+    store.logger(label: "l").info("died")
+    let ring = try #require(try dead.names(ending: ".ring").first)
+    test.folder.put(ring, try dead.bytes(ring))
+    try store.close()
+    let next = try LogStore(
+      directory: test.folder.path, name: "test", configuration: test.configuration)
+    #expect(next.recoveredSessions.count == 1)
+    let log = next.logger(label: "l")
+    for index in 0..<3 {
+      log.info("\(index)")
+      _ = try await next.rotate()
+    }
+    try next.applyRetention()
+    try next.close()
+    // The crash, and what came after it; of the rest nothing.
+    #expect(Contents(test.folder.path).messages == ["died", "0"])
+  }
+
+  @Test func whatOthersPutThereIsNeverTouched() async throws {
+    let test = try TestStore { $0.retention.count = 1 }
+    let session = "000102030405060708090a0b0c0d0e0f"
+    let others = [
+      "notes.txt", "test.mmlog", "test-20200101T000000Z-\(session)-000001.mmlog",
+      "other-20200101T000000Z-\(session)-000001.mmlog",
+    ]
+    for name in others { test.folder.put(name, Array("precious".utf8)) }
+    let elsewhere = try LogStore(directory: test.folder.path, name: "other")
+    elsewhere.logger(label: "l").info("another store's")
+    try elsewhere.close()
+    for _ in 0..<3 { try await roll(test) }
+    try test.store.applyRetention()
+    #expect(try test.store.archives().count == 1)
+    for name in others { #expect(try test.folder.bytes(name) == Array("precious".utf8), "\(name)") }
+    #expect(try elsewhere.archives().count == 1)
+    try test.store.removeAll()
+    #expect(try test.store.archives().isEmpty)
+    for name in others { #expect(try test.folder.bytes(name) == Array("precious".utf8), "\(name)") }
+    try test.store.close()
+  }
+
+  #if DEBUG
+    @Test func whatCannotBeDeletedIsReportedOnceAndTriedAgain() async throws {
+      let test = try TestStore { $0.retention.count = 1 }
+      let first = try await roll(test, "first")
+      for call in [SystemCall.renameat, .unlinkat] {
+        ForcedFault.force(call, errno: EACCES, onCall: 1, times: 2, under: first.path)
+      }
+      let events = test.store.events
+      try await roll(test, "second")
+      try test.store.applyRetention()
+      try test.store.applyRetention()
+      try test.store.applyRetention()
+      #expect(try test.store.archives().map(\.number) == [2])
+      try test.store.close()
+      var reported: [String] = []
+      for await event in events {
+        if case .notDeleted(let archive, _) = event { reported.append("not \(archive.number)") }
+        if case .deleted(let archive, _) = event { reported.append("\(archive.number)") }
+      }
+      #expect(reported == ["not 1", "1"])
+    }
+  #endif
+
+  #if DEBUG
+    @Test func anArchiveThatCannotBeReadIsReportedOnce() async throws {
+      let test = try TestStore()
+      let first = try await roll(test)
+      try await roll(test)
+      try test.store.applyRetention()
+      let events = test.store.events
+      ForcedFault.force(.fstatat, errno: EIO, times: 1, under: first.path)
+      #expect(try test.store.archives().count == 1)
+      #expect(try test.store.archives().count == 2)
+      // So that it is inspected again.
+      try test.store.pin(first)
+      ForcedFault.force(.openat, errno: EIO, times: 3, under: first.path)
+      ForcedFault.force(.fstatat, errno: EIO, times: 1, under: first.path)
+      for _ in 0..<4 { try test.store.applyRetention() }
+      #expect(try test.store.archives().count == 2)
+      try test.store.close()
+      var reported: [LogError] = []
+      for await event in events { if case .failed(let error) = event { reported.append(error) } }
+      #expect(
+        reported.map(\.path) == [first.path, first.path],
+        "once by the listing, once by the maintenance thread")
+    }
+  #endif
+
+  #if DEBUG
+    @Test func unknownFreeSpaceIsReportedOnceAndOtherLimitsHold() async throws {
+      let test = try TestStore { $0.retention.count = 1 }
+      try await roll(test)
+      try test.store.applyRetention()
+      let events = test.store.events
+      ForcedFault.force(.fstatvfs, errno: EIO, times: 2, under: test.folder.path)
+      try await roll(test)
+      for _ in 0..<3 { try test.store.applyRetention() }
+      #expect(try test.store.archives().map(\.number) == [2])
+      try test.store.close()
+      var reported: [LogError] = []
+      for await event in events { if case .failed(let error) = event { reported.append(error) } }
+      #expect(reported.map(\.systemErrorNumber) == [EIO])
+    }
+  #endif
+
+  // MARK: - Uploading
+
+  @Test func archivesAreHandedOnOnce() async throws {
+    let test = try TestStore()
+    let archive = try await roll(test)
+    try await roll(test)
+    let other = try LogStore(directory: test.folder.path, name: "test")
+    let lease = try #require(try test.store.acquireLease(on: archive, by: "a", for: .seconds(60)))
+    #expect(try other.acquireLease(on: archive, by: "b", for: .seconds(60)) == nil)
+    #expect(try test.store.acquireLease(on: archive, by: "a", for: .seconds(90)) != nil, "renewed")
+    try other.release(UploadLease.of("b"), on: archive)
+    #expect(try other.acquireLease(on: archive, by: "b", for: .seconds(60)) == nil, "a's, still")
+    try test.store.release(lease, on: archive)
+    #expect(try other.acquireLease(on: archive, by: "b", for: .zero) != nil)
+    #expect(
+      try test.store.acquireLease(on: archive, by: "a", for: .seconds(60)) != nil, "b's has ended")
+    #expect(try other.needingUpload().map(\.number) == [1, 2])
+    try test.store.markUploaded(archive)
+    #expect(try other.needingUpload().map(\.number) == [2])
+    #expect(try other.uploaded().map(\.number) == [1])
+    #expect(try other.acquireLease(on: archive, by: "b", for: .seconds(60)) == nil, "sent already")
+    try other.unmarkUploaded(archive)
+    #expect(try test.store.removeUploaded([archive]).isEmpty)
+    try other.markUploaded(archive)
+    try other.pin(archive)
+    #expect(try test.store.removeUploaded([archive]).isEmpty)
+    try other.unpin(archive)
+    #expect(try test.store.removeUploaded([archive]).map(\.number) == [1])
+    let gone = logError { try other.markUploaded(archive) }
+    #expect(gone?.code == .missingArchive)
+    try other.close()
+    try test.store.close()
+  }
+
+  @Test func bytesAreCountedAndThresholdsReportedOncePerCrossing() async throws {
+    let test = try TestStore { $0.pendingThreshold = 1 }
+    let events = test.store.events
+    let first = try await roll(test)
+    try test.store.applyRetention()
+    #expect(test.store.pendingBytes == first.allocatedSize && test.store.uploadedBytes == 0)
+    try await roll(test)
+    try test.store.applyRetention()
+    for archive in try test.store.archives() { try test.store.markUploaded(archive) }
+    #expect(test.store.pendingBytes == 0 && test.store.uploadedBytes == 2 * first.allocatedSize)
+    try test.store.applyRetention()
+    try await roll(test)
+    try test.store.applyRetention()
+    try test.store.close()
+    var reported = 0
+    for await event in events { if case .pendingReached = event { reported += 1 } }
+    #expect(reported == 2)
+  }
+
+  // MARK: - Observers
+
+  /// Keeps archives whose number is in a set, remembers what it is notified of, and may do
+  /// something at each event.
+  private final class Observer: LogStoreObserver {
+    let kept: Set<UInt32>
+    let body: @Sendable (LogEvent) -> Void
+    let reported = LockedValue<[String]>([])
+
+    init(keeping kept: Set<UInt32> = [], _ body: @escaping @Sendable (LogEvent) -> Void = { _ in })
+    {
+      (self.kept, self.body) = (kept, body)
+    }
+
+    func handle(_ event: LogEvent) {
+      reported.withLock { $0.append("\(event)") }
+      body(event)
+    }
+
+    func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool {
+      !kept.contains(archive.number)
+    }
+  }
+
+  @Test func anObserverMayKeepAnArchive() async throws {
+    let observer = Observer(keeping: [1])
+    let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
+    for _ in 0..<3 { try await roll(test) }
+    try test.store.applyRetention()
+    #expect(try test.store.archives().map(\.number) == [1, 3])
+    try test.store.close()
+  }
+
+  @Test func nothingIsDeletedUnaskedWhenAStoreIsClosed() async throws {
+    let observer = Observer(keeping: [1, 2, 3])
+    let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
+    for _ in 0..<3 { try await roll(test) }
+    try test.store.close()
+    #expect(try test.folder.names(ending: ".mmlog").count >= 3)
+  }
+
+  @Test func anObserverMayCallAnyMethodOfTheStore() async throws {
+    let box = LockedValue<LogStore?>(nil)
+    let done = AsyncStream<Int>.makeStream()
+    let observer = Observer { event in
+      guard case .sealed(let archive) = event, archive.number <= 2,
+        let store = box.withLock({ $0 })
+      else { return }
+      do {
+        try store.markUploaded(archive)
+        try store.flush(.disk)
+        try store.applyRetention()
+        done.continuation.yield(try store.archives().count)
+        if archive.number == 2 { try store.close() }
+      } catch { Issue.record(error) }
+    }
+    let test = try TestStore { $0.observer = observer }
+    box.withLock { $0 = test.store }
+    for _ in 0..<2 {
+      test.log.info("x")
+      _ = try? await test.store.rotate()
+    }
+    var counts = done.stream.makeAsyncIterator()
+    #expect(await counts.next() == 1)
+    #expect(await counts.next() == 2)
+    try test.store.close()
+    box.withLock { $0 = nil }
+  }
+
+  @Test func anObserverThatHangsDelaysNothing() async throws {
+    let gate = ForkSafeMutex()
+    gate.lock()
+    let observer = Observer { _ in
+      gate.lock()
+      gate.unlock()
+    }
+    let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
+    for _ in 0..<3 { try await roll(test) }
+    try test.store.applyRetention()
+    #expect(try test.store.archives().count == 1)
+    #expect(test.store.missedEvents > 0)
+    try test.store.close()
+    gate.unlock()
+  }
+
+  // MARK: - Outside hands
+
+  @Test(arguments: ["removed", "renamed", "replaced", "cut"])
+  func anArchiveTakenAwayIsNoticedAtTheNextWrite(how: String) async throws {
+    let test = try TestStore()
+    let events = test.store.events
+    test.log.info("first")
+    try test.store.flush(.archive)
+    let path = test.folder(try #require(try test.folder.names(ending: ".mmlog").first))
+    switch how {
+    case "removed": unlink(path)
+    case "renamed": rename(path, test.folder("rotated.mmlog"))
+    case "replaced":
+      rename(path, test.folder("elsewhere"))
+      try Data("something else".utf8).write(to: URL(fileURLWithPath: path))
+    default: truncate(path, 0)
+    }
+    test.log.info("second")
+    try test.store.flush(.archive)
+    let taken = try await next(events) { event in
+      if case .takenAway(let path) = event { path } else { nil }
+    }
+    #expect(taken == path)
+    try test.store.close()
+    let messages = Contents(test.folder.path).messages
+    #expect(messages == (how == "renamed" ? ["first", "second"] : ["second"]))
+    if how == "replaced" {
+      #expect(try String(contentsOfFile: path, encoding: .utf8) == "something else")
+      // What was moved away was completed.
+      rename(test.folder("elsewhere"), test.folder("elsewhere.mmlog"))
+      #expect(Contents(test.folder("elsewhere.mmlog")).messages == ["first"])
+    }
+  }
+
+  @Test func anArchiveTakenAwayFromAnIdleLogIsReportedWhenItsTimeHasCome() async throws {
+    let test = try TestStore { $0.rotation.age = .seconds(1) }
+    let events = test.store.events
+    test.log.info("alone")
+    try test.store.flush(.archive)
+    let name = try #require(try test.folder.names(ending: ".mmlog").first)
+    unlink(test.folder(name))
+    let isReported = try await next(events) { event -> Bool? in
+      switch event {
+      case .takenAway(let path): path == test.folder(name)
+      // It could not have been closed in time by whoever ran so late.
+      case .rotated: false
+      default: nil
+      }
+    }
+    #expect(isReported)
+    try test.store.close()
+  }
+
+  @Test(arguments: ["removed", "renamed"])
+  func aDirectoryTakenAwayIsMadeAnew(how: String) async throws {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder("logs"), name: "test")
+    let events = store.events
+    let log = store.logger(label: "l")
+    log.info("first")
+    try store.flush(.archive)
+    if how == "removed" {
+      try FileManager.default.removeItem(atPath: folder("logs"))
+    } else {
+      rename(folder("logs"), folder("old"))
+    }
+    log.info("second")
+    // The ring is checked once a second.
+    _ = try await next(events) { event in
+      if case .resumed = event { true } else { nil }
+    }
+    log.info("third")
+    try store.close()
+    #expect(Contents(folder("logs")).messages.suffix(1) == ["third"])
+    let old = how == "renamed" ? Contents(folder("old")).messages : []
+    let all = old + Contents(folder("logs")).messages
+    #expect(all == (how == "renamed" ? ["first", "second", "third"] : ["second", "third"]))
+  }
+}
+
+extension UploadLease {
+  /// A lease that somebody else has made up.
+  fileprivate static func of(_ owner: String) -> UploadLease {
+    UploadLease(owner: owner, expiry: 0)
+  }
+}

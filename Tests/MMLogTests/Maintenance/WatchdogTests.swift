@@ -1,0 +1,101 @@
+#if DEBUG
+  import Foundation
+  import Glibc
+  import MMLog
+  import MMLogStorage
+  import MMLogSystem
+  import TestSupport
+  import Testing
+
+  /// A drainer that stands still, because the disk does.
+  @Suite("a disk that stands still") struct WatchdogTests {
+    @Test("events and numbers say that the drainer stands still, and that it goes on")
+    func blockedCall() async {
+      await #expect(processExitsWith: .success) {
+        let gate = ForkSafeMutex()
+        gate.lock()
+        let test = try TestStore { $0.stallTime = .milliseconds(50) }
+        let events = test.store.events
+        ForcedFault.block(.pwrite, on: gate, under: test.folder.path)
+        test.log.info("one")
+        for await event in events { if case .stalled = event { break } }
+        require(test.store.statistics.drainerSilence ?? .zero >= .milliseconds(50))
+        test.log.info("two")
+        gate.unlock()
+        for await event in events { if case .resumed = event { break } }
+        ForcedFault.clear(under: test.folder.path)
+        require(try test.closeAndRead().messages == ["one", "two"])
+        require(test.store.statistics.drainerSilence == nil)
+      }
+    }
+
+    /// With the ring on another file system, as is recommended where snapshots freeze one.
+    @Test("on a frozen file system, log calls, numbers and events go on if the ring is on a tmpfs")
+    func frozen() async {
+      guard FrozenDisk().isThere else {
+        print("SKIPPED  a frozen file system: needs root, loop devices, mkfs.ext4 and fsfreeze")
+        return
+      }
+      // In a process of its own: tests that run beside it would hold its task back for minutes.
+      await #expect(processExitsWith: .success) {
+        let mount = FrozenDisk()
+        let rings = "/dev/shm/mmlog-frozen.\(getpid())"
+        defer { try? FileManager.default.removeItem(atPath: rings) }
+        var configuration = LogStore.Configuration()
+        configuration.ringDirectory = rings
+        configuration.stallTime = .milliseconds(100)
+        let store = try LogStore(
+          directory: mount.path, name: "test", configuration: configuration)
+        let (log, events) = (store.logger(label: "l"), store.events)
+        log.info("before")
+        try store.flush(.archive)
+        require(mount.freeze())
+        for index in 0..<1000 { log.info("\(index)") }
+        // On a busy machine the drainer may have stood still before, too.
+        for await event in events {
+          let silence = store.statistics.drainerSilence ?? .zero
+          if case .stalled = event, silence >= .milliseconds(100) { break }
+        }
+        require(store.statistics.losses.isEmpty)
+        require(mount.thaw())
+        for await event in events { if case .resumed = event { break } }
+        try store.close()
+        require(Contents(mount.path).messages == ["before"] + (0..<1000).map { "\($0)" })
+      }
+    }
+  }
+
+  /// A small file system that can be frozen. It is thawed, whatever becomes of the test.
+  private final class FrozenDisk {
+    private let folder = TemporaryDirectory()
+    var path: String { folder("mount") }
+    private(set) var isThere = false
+
+    init() {
+      guard geteuid() == 0, access("/dev/shm", W_OK) == 0 else { return }
+      mkdir(path, 0o700)
+      let image = folder("image")
+      isThere =
+        run("truncate -s 32M \(image) && mkfs.ext4 -qF \(image) && mount -o loop \(image) \(path)")
+    }
+
+    deinit {
+      _ = thaw()
+      if isThere { _ = run("umount -l \(path)") }
+    }
+
+    func freeze() -> Bool {
+      // Should this process be killed while it is frozen.
+      run(
+        "(sleep 60; fsfreeze -u \(path); umount -l \(path)) > /dev/null 2>&1 &"
+          + " fsfreeze -f \(path)")
+    }
+
+    func thaw() -> Bool { run("fsfreeze -u \(path)") }
+
+    private func run(_ line: String) -> Bool {
+      // Not Foundation's Process: it waits for what runs in the background, too.
+      system("PATH=$PATH:/usr/sbin:/sbin; { \(line); } > /dev/null 2>&1") == 0
+    }
+  }
+#endif

@@ -1,0 +1,136 @@
+import MMLog
+import MMLogFormat
+import MMLogReader
+import Testing
+import TestSupport
+
+@Suite("Metadata and kept messages")
+struct MetadataTests {
+  @Test("values of every kind come back, in their order, beside the named arguments")
+  func kinds() throws {
+    let test = try TestStore()
+    test.log.info(
+      "order \(5, name: "id")",
+      [
+        "s": "text", "i": -3, "u": .uint(.max), "d": 1.5, "b": true, "c": .stringConvertible(42),
+        "a": [1, "x", [2]], "o": ["k": "v", "n": ["deep": false]], "s": "again", "": "",
+      ])
+    let record = try #require(try test.closeAndRead().records.first)
+    func text(_ text: String) -> Value { .string(Array(text.utf8)) }
+    let expected: [(String, Value)] = [
+      ("id", .int(5)), ("s", text("text")), ("i", .int(-3)), ("u", .uint(.max)),
+      ("d", .double(1.5)),
+      ("b", .bool(true)), ("c", text("42")),
+      ("a", .array([.int(1), text("x"), .array([.int(2)])])),
+      ("o", .dictionary([("k", text("v")), ("n", .dictionary([("deep", .bool(false))]))])),
+      ("s", text("again")), ("", text("")),
+    ]
+    #expect(record.fields.map(\.name) == expected.map(\.0))
+    #expect(record.fields.map(\.value) == expected.map(\.1))
+  }
+
+  @Test("a thousand pairs are kept, in segments of 4 KiB and of 64 KiB", arguments: [true, false])
+  func thousandPairs(isTiny: Bool) throws {
+    let test = try TestStore { if isTiny { $0.makeTiny() } }
+    var metadata = Logger.Metadata()
+    for index in 0..<1000 {
+      metadata.append(
+        index % 2 == 0 ? .string("value \(index)") : .int(Int64(index)), for: "key \(index)")
+    }
+    for index in 0..<5 { test.log.info("m \(index)", metadata) }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    #expect(contents.messages == (0..<5).map { "m \($0)" })
+    for record in contents.records {
+      #expect(record.fields.map(\.name) == (0..<1000).map { "key \($0)" })
+      #expect(record.fields[998].value == .string(Array("value 998".utf8)))
+      #expect(record.fields[999].value == .int(999))
+    }
+  }
+
+  @Test("ten thousand pairs, and values of a mebibyte, are kept whole")
+  func large() throws {
+    let test = try TestStore()
+    let long = String(repeating: "x", count: 1 << 20)
+    var metadata = Logger.Metadata()
+    for index in 0..<10_000 { metadata.append(.int(Int64(index)), for: "key \(index)") }
+    test.log.info("many", metadata)
+    test.log.info("long \(long)", ["a": .string(long), "b": .array([.string(long)])])
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    try #require(contents.records.count == 2)
+    let fields = contents.records[0].fields
+    #expect(fields.map(\.name) == (0..<10_000).map { "key \($0)" })
+    #expect(fields.map(\.value) == (0..<10_000).map { .int(Int64($0)) })
+    let text = Value.string(Array(long.utf8))
+    #expect(contents.records[1].message == "long \(long)")
+    #expect(contents.records[1].fields.map(\.value) == [text, .array([text])])
+  }
+
+  @Test("containers deeper than the format allows end in an ellipsis")
+  func depth() throws {
+    let test = try TestStore()
+    var value: Logger.MetadataValue = "bottom"
+    for _ in 0..<20 { value = .array([value]) }
+    test.log.info("deep", ["v": value])
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    var found = try #require(contents.records.first).fields[0].value
+    var depth = 0
+    while case .array(let inner) = found {
+      found = inner[0]
+      depth += 1
+    }
+    #expect(depth == 16)
+    #expect(found == .string(Array("…".utf8)))
+  }
+
+  @Test("messages and metadata of a disabled level are not evaluated")
+  func notEvaluated() throws {
+    let test = try TestStore()
+    test.log.level = .warning
+    var count = 0
+    func touch() -> Int {
+      count += 1
+      return count
+    }
+    test.log.info("\(touch())", ["k": .int(Int64(touch()))])
+    test.log.notice("kept \(touch())" as LogMessage)
+    test.log.log(level: .debug, "\(touch())")
+    #expect(count == 0)
+    test.log.warning("\(touch())", ["k": .int(Int64(touch()))])
+    #expect(count == 2)
+    #expect(try test.closeAndRead().messages == ["1"])
+  }
+
+  @Test("a kept message can be logged again, elsewhere, and in another store")
+  func keptMessage() throws {
+    let (one, two) = (try TestStore(), try TestStore())
+    let name = "a longer text than fits into a word"
+    let message: LogMessage =
+      "\(1) \(name) \(2.5) \(nil as Int?) \(UInt128.max) \(true) \("secret", privacy: .private)"
+    let plain: LogMessage = "plain"
+    for store in [one, two] {
+      store.log.info(message)
+      store.log.error(plain, ["k": 1])
+    }
+    try onThreads(1) { _ in one.log.info(message) }
+    let text = "1 \(name) 2.5 nil \(UInt128.max) true <private>"
+    let first = try one.closeAndRead()
+    #expect(first.messages == [text, "plain", text])
+    #expect(first.records.map(\.thread.ordinal) == [1, 1, 2])
+    #expect(try two.closeAndRead().messages == [text, "plain"])
+  }
+
+  @Test("what a record says of its statement is the statement's")
+  func source() throws {
+    let test = try TestStore()
+    test.log.critical("here"); let line = #line
+    test.store.logger(label: "other").log(level: .notice, "there")
+    let records = try test.closeAndRead().records
+    #expect(records.map(\.level) == [.critical, .notice])
+    #expect(records.map(\.label) == ["test", "other"])
+    #expect(records[0].file == #fileID && records[0].function == #function)
+    #expect(records[0].line == line)
+  }
+}

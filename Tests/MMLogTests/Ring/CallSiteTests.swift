@@ -1,0 +1,110 @@
+import MMLog
+import MMLogReader
+import Testing
+import TestSupport
+
+@Suite("Log statements and labels")
+struct CallSiteTests {
+  private func generic<T: FixedWidthInteger, U>(_ log: Logger, _ number: T, _ other: U) {
+    log.info("n \(number) o \(other)")
+  }
+
+  @Test("one statement with several literals gives each its own text")
+  func conditionalLiterals() throws {
+    let test = try TestStore()
+    var expected: [String] = []
+    for index in 0..<9 {
+      test.log.info(
+        index % 3 == 0 ? "zero \(index)" : index % 3 == 1 ? "one \(index) \("x")" : "two")
+      expected.append(["zero \(index)", "one \(index) x", "two"][index % 3])
+    }
+    #expect(try test.closeAndRead().messages == expected)
+  }
+
+  @Test("one generic statement with several types gives each its own")
+  func genericTypes() throws {
+    let test = try TestStore()
+    for _ in 0..<2 {
+      generic(test.log, -1 as Int8, 1.5)
+      generic(test.log, UInt64.max, "text")
+      generic(test.log, Int128.min, true)
+    }
+    let expected = ["n -1 o 1.5", "n \(UInt64.max) o text", "n \(Int128.min) o true"]
+    #expect(try test.closeAndRead().messages == expected + expected)
+  }
+
+  @Test("statements that find no place in the dictionary travel in their records")
+  func dictionaryPressure() throws {
+    let test = try TestStore {
+      $0.dictionarySize = 4 << 10
+      $0.ringSize = 1 << 20
+    }
+    for round in 0..<2 {
+      for line in 0..<3000 {
+        test.log.info("round \(round) line \(line)", line: UInt32(line))
+      }
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    let expected = (0..<2).flatMap { round in (0..<3000).map { "round \(round) line \($0)" } }
+    #expect(contents.messages == expected)
+    #expect(contents.records.map(\.line) == (0..<6000).map { $0 % 3000 })
+  }
+
+  @Test("statements that travel in their records also do from four threads and tiny segments")
+  func dictionaryPressureFromThreads() throws {
+    let test = try TestStore { $0.makeTiny() }
+    let log = test.log
+    let text = String(repeating: "t", count: 300)
+    try onThreads(4) { thread in
+      for line in 0..<2000 {
+        log.info("thread \(thread) line \(line) \(text)", ["k": .string(text)], line: UInt32(line))
+      }
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    #expect(contents.records.count == 8000)
+    for messages in contents.messagesByThread.values {
+      let thread = messages[0].split(separator: " ")[1]
+      #expect(messages == (0..<2000).map { "thread \(thread) line \($0) \(text)" })
+    }
+  }
+
+  @Test("more statements than a thread's cache has places stay apart")
+  func cachePressure() throws {
+    let test = try TestStore()
+    for round in 0..<3 {
+      for line in 0..<1500 { test.log.info("\(round) \(line)", line: UInt32(line)) }
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    #expect(contents.records.map(\.line) == (0..<4500).map { $0 % 1500 })
+  }
+
+  @Test(
+    "many labels keep their names, also those that the dictionary has no room for lose only theirs")
+  func manyLabels() throws {
+    let test = try TestStore { $0.makeTiny() }
+    for index in 0..<500 { test.store.logger(label: "label \(index)").info("\(index)") }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    #expect(contents.messages == (0..<500).map { "\($0)" })
+    for (index, record) in contents.records.enumerated() {
+      #expect(record.label == "label \(index)" || record.label == "", "\(index)")
+    }
+    #expect(contents.records[0].label == "label 0")
+  }
+
+  @Test("three thousand labels keep their names where the dictionary has room")
+  func thousandsOfLabels() throws {
+    let test = try TestStore {
+      $0.dictionarySize = 8 << 20
+      $0.ringSize = 32 << 20
+    }
+    var loggers: [Logger] = []
+    for index in 0..<3000 { loggers.append(test.store.logger(label: "l\(index)")) }
+    for (index, logger) in loggers.enumerated() { logger.info("\(index)") }
+    let contents = try test.closeAndRead()
+    #expect(contents.records.map(\.label) == (0..<3000).map { "l\($0)" })
+  }
+}

@@ -1,0 +1,283 @@
+#if DEBUG
+  import Glibc
+  import MMLog
+  import MMLogReader
+  import MMLogStorage
+  import MMLogSystem
+  import Synchronization
+  import TestSupport
+  import Testing
+
+  /// What a full ring does while the archive cannot be written.
+  @Suite("A full ring")
+  struct FullRingTests {
+    /// A kibibyte, so that a ring of 256 KiB is full after some two hundred.
+    private let filler = String(repeating: "f", count: 1000)
+
+    private func block(_ test: TestStore) {
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+    }
+
+    private func unblock(_ test: TestStore) { ForcedFault.clear(under: test.folder.path) }
+
+    private func numbers(_ contents: Contents) -> [Int] {
+      contents.messages.compactMap { Int($0.prefix { $0 != " " }) }
+    }
+
+    @Test("those who wait lose nothing if the disk comes back in time")
+    func waitsInTime() async throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .wait(upTo: .seconds(600))
+      }
+      let events = test.store.events
+      block(test)
+      let (log, filler) = (test.log, filler)
+      let progress = Atomic<Int>(0)
+      let thread = try Thread(name: "full") {
+        for index in 0..<2000 {
+          log.info("\(index) \(filler)")
+          progress.store(index, ordering: .relaxed)
+        }
+      }
+      var kinds: [String] = []
+      for await event in events {
+        switch event {
+        case .failed(let error):
+          #expect(error.code == .outOfSpace && error.path.hasPrefix(test.folder.path))
+          kinds.append("failed")
+          #expect(progress.load(ordering: .relaxed) < 300)
+          unblock(test)
+        case .resumed: kinds.append("resumed")
+        case .ringFilling(let part): #expect(part >= 0.75)
+        default: kinds.append("\(event)")
+        }
+        if kinds.last == "resumed" { break }
+      }
+      thread.join()
+      #expect(kinds == ["failed", "resumed"])
+      #expect(test.store.losses.isEmpty)
+      let contents = try test.closeAndRead()
+      #expect(contents.isClean)
+      #expect(numbers(contents) == Array(0..<2000))
+    }
+
+    @Test(
+      "what is dropped is exactly what is counted, and the oldest is what is kept",
+      arguments: [FullRingPolicy.dropNewest, .wait(upTo: .milliseconds(1)), .wait(upTo: .zero)])
+    func dropsNewest(policy: FullRingPolicy) throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = policy
+      }
+      block(test)
+      for index in 0..<600 {
+        test.log.log(level: index % 2 == 0 ? .info : .error, "\(index) \(filler)")
+      }
+      unblock(test)
+      try test.store.flush(.archive)
+      for index in 600..<650 { test.log.info("\(index) \(filler)") }
+      let losses = test.store.losses
+      let contents = try test.closeAndRead()
+      let kept = numbers(contents)
+      #expect(contents.corruption.isEmpty && contents.unfinished.isEmpty)
+      #expect(kept == kept.sorted() && Set(kept).count == kept.count)
+      #expect(kept.starts(with: 0..<150))
+      #expect(kept.suffix(50) == Array(600..<650)[...])
+      let missing = Set(0..<650).subtracting(kept)
+      #expect(losses[.ringFull, .info] == UInt64(missing.filter { $0 % 2 == 0 }.count))
+      #expect(losses[.ringFull, .error] == UInt64(missing.filter { $0 % 2 == 1 }.count))
+      #expect(losses.total(.ringFull) > 300)
+      #expect(contents.losses == [losses])
+      #expect(test.store.losses == losses, "also after the close")
+    }
+
+    @Test("a flight recorder keeps the newest, and counts what it gave up", arguments: [1000, 200])
+    func overwrites(size: Int) throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .overwriteOldest
+      }
+      let filler = String(repeating: "f", count: size)
+      block(test)
+      let total = 3000
+      for index in 0..<total { test.log.info("\(index) \(filler)") }
+      unblock(test)
+      let losses = test.store.losses
+      let contents = try test.closeAndRead()
+      let kept = numbers(contents)
+      #expect(contents.corruption.isEmpty && contents.unfinished.isEmpty)
+      #expect(kept == kept.sorted() && Set(kept).count == kept.count)
+      #expect(losses.total(.overwritten) == UInt64(total - kept.count))
+      #expect(losses.total(.ringFull) == 0)
+      // Half of the ring, at the least, holds the newest.
+      #expect(kept.suffix(60_000 / size) == Array((total - 60_000 / size)..<total)[...])
+      #expect(contents.losses == [losses])
+    }
+
+    @Test(
+      "a flight recorder that writes while it is overwritten counts exactly, also from threads and in fragments"
+    )
+    func overwritesWhileWriting() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .overwriteOldest
+      }
+      let log = test.log
+      let parts = (0..<8).map { String(repeating: "p", count: $0 * $0 * 300) }
+      try onThreads(4) { thread in
+        for index in 0..<1500 { log.info("\(thread * 10_000 + index) \(parts[index % 8])") }
+      }
+      let contents = try test.closeAndRead()
+      let losses = test.store.losses
+      #expect(contents.corruption.isEmpty && contents.unreadable.isEmpty)
+      let kept = numbers(contents)
+      #expect(Set(kept).count == kept.count)
+      let lost = losses.total(.overwritten) + losses.total(.ringFull)
+      #expect(lost == UInt64(6000 - kept.count), "\(losses)")
+      for (_, messages) in contents.messagesByThread {
+        let order = messages.compactMap { Int($0.prefix { $0 != " " }) }
+        #expect(order == order.sorted())
+      }
+    }
+
+    @Test("a record that overwrites its own beginning is counted, not shown")
+    func overwritesItself() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .overwriteOldest
+      }
+      block(test)
+      test.log.notice("\(String(repeating: "x", count: 1 << 20))")
+      for index in 0..<10 { test.log.info("\(index)") }
+      unblock(test)
+      let contents = try test.closeAndRead()
+      #expect(numbers(contents) == Array(0..<10))
+      #expect(test.store.losses[.overwritten, .notice] == 1)
+      #expect(contents.corruption.isEmpty)
+    }
+
+    @Test("a log call leaves errno as it was, also one that waits in vain")
+    func errorNumber() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .wait(upTo: .milliseconds(1))
+      }
+      block(test)
+      var changed = 0
+      for index in 0..<300 {
+        errno = 1234
+        test.log.info("\(index) \(filler)")
+        if errno != 1234 { changed += 1 }
+      }
+      #expect(changed == 0)
+      #expect(test.store.losses.total(.ringFull) > 0)
+      unblock(test)
+      try test.store.close()
+    }
+
+    @Test(
+      "a lost record of several segments is counted, also if the thread that found it comes no further"
+    )
+    func countedByTheDead() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+        let stopped = SharedCount()
+        TestPoint.handler = { point in
+          guard point == .discardFragmentCounted, stopped.value == 0 else { return }
+          stopped.value = 1
+          while true { pause() }
+        }
+        var configuration = LogStore.Configuration()
+        configuration.makeTiny()
+        configuration.fullRing = .overwriteOldest
+        ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: path)
+        let store = try LogStore(directory: path, name: "test", configuration: configuration)
+        let log = store.logger(label: "test")
+        let thread = try Thread(name: "stops") {
+          log.critical("\(String(repeating: "x", count: 10_000))")
+          while true { log.info("\(String(repeating: "y", count: 1000))") }
+        }
+        while stopped.value == 0 { usleep(1000) }
+        // More than the ring holds, so that the rest of the large record goes.
+        for _ in 0..<1000 { log.info("\(String(repeating: "z", count: 1000))") }
+        kill(getpid(), SIGKILL)
+        thread.join()
+      }
+      let contents = Contents(folder.path)
+      #expect(!contents.records.contains { $0.level == .critical })
+      // Twice, since the thread that stopped did not come to see that another had counted it too;
+      // not never.
+      let counted = try #require(contents.losses.first)[.overwritten, .critical]
+      #expect((1...2).contains(counted))
+    }
+
+    @Test(
+      "an archive that cannot be closed has nothing twice",
+      arguments: [SystemCall.pwrite, .fdatasync, .openat])
+    func closingFails(call: SystemCall) throws {
+      for onCall in 1...12 {
+        let test = try TestStore {
+          $0.makeTiny()
+          $0.archiveSize = 8 << 10
+          $0.compressionLevel = 0
+        }
+        ForcedFault.force(call, errno: EIO, onCall: onCall, times: 3, under: test.folder.path)
+        for index in 0..<1000 {
+          test.log.info("\(index) \(filler)")
+          if index % 97 == 0 { _ = logError { try test.store.flush(.disk) } }
+        }
+        unblock(test)
+        try test.store.flush(.disk)
+        let contents = try test.closeAndRead()
+        #expect(contents.isClean, "call \(onCall)")
+        #expect(numbers(contents) == Array(0..<1000), "call \(onCall)")
+      }
+    }
+
+    @Test("a failing disk is not tried again for every record that finds no room")
+    func backOff() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .dropNewest
+      }
+      // Forty failures are half a minute of trying at longer and longer intervals, or a moment
+      // without them.
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: 40, under: test.folder.path)
+      for index in 0..<20_000 { test.log.info("\(index) \(filler)") }
+      #expect(logError { try test.store.flush(.archive) }?.code == .outOfSpace)
+      unblock(test)
+      let losses = test.store.losses
+      #expect(losses.total(.ringFull) > 10_000)
+      #expect(UInt64(try test.closeAndRead().records.count) + losses.total(.ringFull) == 20_000)
+    }
+
+    @Test("events report drops and of each archive that is closed")
+    func events() async throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .dropNewest
+        $0.archiveSize = 4 << 10
+        $0.compressionLevel = 0
+      }
+      let stream = test.store.events
+      block(test)
+      for index in 0..<400 { test.log.info("\(index) \(filler)") }
+      unblock(test)
+      try test.store.flush(.archive)
+      try test.store.close()
+      var archives: [String] = []
+      var dropped: LossLedger?
+      for await event in stream {
+        switch event {
+        case .rotated(let path): archives.append(path)
+        case .dropped(let losses): dropped = losses
+        default: break
+        }
+      }
+      let files = try test.folder.names(ending: ".mmlog").map { test.folder($0) }
+      #expect(archives.sorted() == files && files.count >= 2)
+      #expect(dropped == test.store.losses && dropped?.isEmpty == false)
+    }
+  }
+#endif

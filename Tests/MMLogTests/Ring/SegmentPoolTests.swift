@@ -1,0 +1,53 @@
+import MMLogSystem
+import Testing
+import TestSupport
+
+@testable import MMLog
+
+@Suite("The segments of a ring, as they change hands")
+struct SegmentPoolTests {
+  private func sealed(in pool: SegmentPool) throws -> Int {
+    let index = try #require(pool.take())
+    pool.seal(index)
+    return index
+  }
+
+  @Test("the drainer waits for a thread that gives a segment back, having found it pinned")
+  func released() throws {
+    let pool = SegmentPool(count: 8)
+    for _ in 0..<4 {
+      let index = try sealed(in: pool)
+      #expect(pool.acquire(index))
+      let thread = try Thread(name: "discarder") { pool.release(index) }
+      #expect(pool.acquireInTurn(index) && pool.status(index) == .acquired)
+      thread.join()
+      pool.give(back: index)
+    }
+  }
+
+  @Test("it does not wait for one that was discarded meanwhile, or is in use anew")
+  func discarded() throws {
+    let pool = SegmentPool(count: 8)
+    for isTaken in [false, true] {
+      let index = try sealed(in: pool)
+      #expect(pool.acquireUnpinned(index))
+      let thread = try Thread(name: "discarder") {
+        pool.give(back: index)
+        if isTaken { _ = pool.take() }
+      }
+      #expect(!pool.acquireInTurn(index))
+      thread.join()
+    }
+  }
+
+  @Test("an open segment stays where it is while it is pinned, also when it is sealed")
+  func pinned() throws {
+    let pool = SegmentPool(count: 8)
+    let index = try #require(pool.take())
+    #expect(pool.pinOpen(index))
+    pool.seal(index)
+    #expect(!pool.acquireUnpinned(index) && pool.status(index) == .sealed)
+    pool.unpin(index)
+    #expect(!pool.pinOpen(index) && pool.acquireUnpinned(index))
+  }
+}

@@ -1,0 +1,386 @@
+import Foundation
+import Glibc
+import MMLog
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import Testing
+import TestSupport
+
+@Suite("Bad environments")
+struct EnvironmentTests {
+  let folder = TemporaryDirectory()
+
+  /// What opening a store throws; nothing may be left of it.
+  private func openingError(
+    _ path: String, _ change: (inout LogStore.Configuration) -> Void = { _ in }
+  ) throws -> LogError? {
+    let before = try FileManager.default.subpathsOfDirectory(atPath: folder.path).sorted()
+    var configuration = LogStore.Configuration()
+    change(&configuration)
+    let error = logError {
+      _ = try LogStore(directory: path, name: "bad", configuration: configuration)
+    }
+    let after = try FileManager.default.subpathsOfDirectory(atPath: folder.path).sorted()
+    #expect(before == after)
+    return error
+  }
+
+  @Test("missing directories are made, for the service's user only")
+  func missing() throws {
+    let store = try LogStore(directory: folder("a/b/c"), name: "n")
+    store.logger(label: "l").info("one")
+    try store.close()
+    for path in ["a", "a/b", "a/b/c"] {
+      var status = stat()
+      try #require(stat(folder(path), &status) == 0)
+      #expect(status.st_mode & 0o777 == 0o700)
+    }
+    #expect(try folder.names("a/b/c").count == 1)
+  }
+
+  #if DEBUG
+    @Test("directories that were made for a store that cannot open go away again")
+    func madeInVain() throws {
+      for call in [SystemCall.fallocate, .mmap, .linkat, .openat] {
+        ForcedFault.force(call, errno: ENOSPC, times: .max, under: folder("new"))
+        ForcedFault.force(call, errno: ENOSPC, times: .max, under: folder("rings"))
+        defer { for name in ["new", "rings"] { ForcedFault.clear(under: folder(name)) } }
+        for path in [folder("new"), folder("new/a//b/")] {
+          let error = try openingError(path) { $0.ringDirectory = folder("rings/r") }
+          #expect(error != nil, "\(call)")
+        }
+      }
+    }
+  #endif
+
+  @Test("rings and archives are the user's alone")
+  func modes() throws {
+    let store = try LogStore(directory: folder.path, name: "n")
+    store.logger(label: "l").info("x")
+    try store.flush(.archive)
+    for name in try folder.names() {
+      var status = stat()
+      try #require(stat(folder(name), &status) == 0)
+      #expect(status.st_mode & 0o777 == 0o600, "\(name)")
+    }
+    try store.close()
+  }
+
+  @Test(
+    "a file in the way is named, with what to do", arguments: ["file", "file/below", "file/a/b"])
+  func fileInTheWay(path: String) throws {
+    folder.put("file", [1])
+    let error = try openingError(folder(path))
+    #expect(error?.code == .system && error?.systemErrorNumber == ENOTDIR)
+    #expect(error?.message.contains(folder("file")) == true, "\(String(describing: error))")
+    #expect(error?.message.contains("choose another directory") == true)
+  }
+
+  @Test("links on the way to the directory are followed, ones under our names are not")
+  func links() throws {
+    mkdir(folder("real"), 0o700)
+    symlink("real", folder("link"))
+    let store = try LogStore(directory: folder("link"), name: "n")
+    store.logger(label: "l").info("one")
+    try store.close()
+    #expect(try folder.names("real").count == 1)
+    symlink(folder("target"), folder("real/planted.ring"))
+    let directory = try Directory.open(folder("real"))
+    for options: File.OpenOptions in [
+      [.read], [.read, .write, .create, .exclusive], [.write, .create],
+    ] {
+      do throws(SystemError) {
+        _ = try directory.openFile("planted.ring", options)
+        Issue.record("opened through a link")
+      } catch {
+        #expect(error.errno == ELOOP || error.errno == EEXIST)
+      }
+    }
+    #expect(access(folder("target"), F_OK) != 0)
+    symlink("nowhere", folder("dangling"))
+    #expect(try openingError(folder("dangling"))?.path.contains("dangling") == true)
+  }
+
+  @Test("a real full file system is one error that says so, and leaves nothing")
+  func fullFileSystem() throws {
+    mkdir(folder("small"), 0o700)
+    // For root only, and where mounting is allowed.
+    guard mount("tmpfs", folder("small"), "tmpfs", 0, "size=1m") == 0 else { return }
+    defer { umount2(folder("small"), CInt(MNT_DETACH)) }
+    let error = try openingError(folder("small"))
+    #expect(error?.code == .outOfSpace)
+    #expect(error?.message.contains(folder("small")) == true)
+    #expect(error?.message.contains("Free some space, or make the ring smaller") == true)
+
+    // One that fits, on a disk that is then full of archives: nothing is lost that the ring can
+    // hold.
+    var configuration = LogStore.Configuration()
+    configuration.makeTiny()
+    configuration.compressionLevel = 0
+    configuration.fullRing = .dropNewest
+    let store = try LogStore(
+      directory: folder("small"), name: "full", configuration: configuration)
+    let log = store.logger(label: "l")
+    let filler = String(repeating: "f", count: 1000)
+    var count = 0
+    func logMore(_ records: Int) {
+      for _ in 0..<records {
+        log.info("\(count) \(filler)")
+        count += 1
+      }
+    }
+    while logError({ try store.flush(.archive) }) == nil { logMore(50) }
+    #expect(store.losses.isEmpty)
+    logMore(500)
+    #expect(logError { try store.flush(.archive) }?.code == .outOfSpace)
+    let losses = store.losses
+    #expect(logError { try store.close() }?.code == .outOfSpace)
+    let contents = Contents(folder("small"))
+    #expect(contents.corruption.isEmpty)
+    #expect(contents.records.count + Int(losses.total(.ringFull)) == count)
+    #expect(losses.total(.ringFull) > 200)
+  }
+
+  #if DEBUG
+    @Test("a directory without permission is named, with what to do")
+    func noPermission() throws {
+      mkdir(folder("closed"), 0o700)
+      ForcedFault.force(.openat, errno: EACCES, times: .max, under: folder("closed"))
+      defer { ForcedFault.clear(under: folder("closed")) }
+      let error = try openingError(folder("closed"))
+      #expect(error?.code == .system && error?.systemErrorNumber == EACCES)
+      #expect(error?.message.contains(folder("closed")) == true)
+      #expect(error?.message.contains("permission") == true)
+    }
+
+    @Test("whatever call fails while a store opens, it works or is one error, and nothing is left")
+    func everyCall() async {
+      await #expect(processExitsWith: .success) {
+        let outer = TemporaryDirectory()
+        // The process's own hooks are made once: not what is tested here.
+        try LogStore(directory: outer("first"), name: "n").close()
+        // A ring to be recovered.
+        var configuration = LogStore.Configuration()
+        configuration.makeTiny()
+        let dead = try LogStore(directory: outer("dead"), name: "n", configuration: configuration)
+        dead.logger(label: "l").info("dead")
+        let ring = try require(value: try outer.names("dead").first)
+        let bytes = try outer.bytes("dead/\(ring)")
+        let calls = SystemCall.allCases.filter { $0 != .pthreadAtFork && $0 != .pthreadKeyCreate }
+        let callsWithoutPath: [SystemCall] = [.getrandom, .pthreadCreate, .mmap, .sigaction]
+        var failures = 0
+        for call in calls {
+          for code in [EIO, ENOSPC, EMFILE] {
+            for onCall in 1...3 {
+              let what = "\(call) \(code) \(onCall)"
+              let folder = TemporaryDirectory()
+              mkdir(folder("d"), 0o700)
+              folder.put("d/\(ring)", bytes)
+              let prefixes = [folder.path, "", "mmlog-drainer"]
+              for prefix in prefixes {
+                ForcedFault.force(call, errno: code, onCall: onCall, times: 2, under: prefix)
+              }
+              do {
+                let store = try LogStore(
+                  directory: folder("d"), name: "n", configuration: configuration)
+                for prefix in prefixes { ForcedFault.clear(under: prefix) }
+                store.logger(label: "l").info("alive")
+                try store.close()
+                let next = try LogStore(directory: folder("d"), name: "n")
+                try next.close()
+                let contents = Contents(folder("d"))
+                require(
+                  contents.messages.sorted() == ["alive", "dead"], "\(what): \(contents.messages)")
+                require(contents.corruption.isEmpty, what)
+              } catch {
+                for prefix in prefixes { ForcedFault.clear(under: prefix) }
+                failures += 1
+                require(error is LogError, "\(what): \(error)")
+                let text = "\(error)"
+                require(
+                  text.contains(folder.path) || callsWithoutPath.contains(call), "\(what): \(text)")
+                let left = try folder.names("d").filter { $0 != ring && !$0.hasSuffix(".mmlog") }
+                // A name that cannot be removed stays, for the next start to sweep.
+                require(left.isEmpty || call == .unlinkat, "\(what): \(left)")
+                let next = try LogStore(directory: folder("d"), name: "n")
+                try next.close()
+                require(Contents(folder("d")).messages == ["dead"], what)
+              }
+            }
+          }
+        }
+        require(failures > 20, "\(failures)")
+        try dead.close()
+      }
+    }
+
+    @Test(
+      "without getrandom and membarrier a store works, and keeps no file open when it is closed")
+    func oldKernel() async {
+      await #expect(processExitsWith: .success) {
+        ForcedFault.force(.getrandom, errno: ENOSYS, times: .max, under: "")
+        ForcedFault.force(.membarrier, errno: ENOSYS, times: .max, under: "")
+        let test = try TestStore()
+        test.log.info("works")
+        require(try test.closeAndRead().messages == ["works"])
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+          let target = try? FileManager.default.destinationOfSymbolicLink(
+            atPath: "/proc/self/fd/\(name)")
+          require(target?.contains(test.folder.path) != true, target ?? "")
+        }
+      }
+    }
+
+    @Test("a process that could not prepare for fork can once it has memory")
+    func forkPreparedLater() async {
+      await #expect(processExitsWith: .success) {
+        let folder = TemporaryDirectory()
+        ForcedFault.force(.pthreadAtFork, errno: ENOMEM, under: "")
+        let error = logError { _ = try LogStore(directory: folder.path, name: "n") }
+        require(error?.systemErrorNumber == ENOMEM)
+        try LogStore(directory: folder.path, name: "n").close()
+      }
+    }
+
+    @Test("a directory of which not even the root is there is an error, and no endless search")
+    func noRoot() async {
+      await #expect(processExitsWith: .success) {
+        let folder = TemporaryDirectory()
+        ForcedFault.force(.open, errno: ENOENT, times: .max, under: nil)
+        let error = logError { _ = try LogStore(directory: folder("a"), name: "n") }
+        require(error?.systemErrorNumber == ENOENT)
+      }
+    }
+
+    @Test("a record that outgrew its memory keeps what it has when there is memory again")
+    func memoryComesBack() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore { $0.makeTiny() }
+        let text = String(repeating: "t", count: 6000)
+        test.log.info("warm")
+        ForcedFault.force(.mmap, errno: ENOMEM, under: "")
+        test.log.info("\(17) \(text) \(18) \(text)")
+        let contents = try test.closeAndRead()
+        let record = try require(value: contents.records.last)
+        require(record.isCut && contents.corruption.isEmpty)
+        require(record.message.hasPrefix("17 t"), record.message)
+        require(record.message.hasSuffix(" 18 " + text), record.message)
+        require(contents.losses.map { $0.total(.cut) } == [1])
+      }
+    }
+
+    @Test("what a thread loses that has no memory to log with is reported by the files too")
+    func noMemoryForAThread() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore()
+        test.loseWithoutMemory()
+        try test.store.flush(.archive)
+        require(Contents(test.folder.path).losses.map { $0.total(.noRing) } == [1])
+        test.log.info("kept")
+        let contents = try test.closeAndRead()
+        require(contents.losses.map { $0.total(.noRing) } == [1])
+        require(contents.messages == ["kept"])
+        require(test.store.losses.total(.noRing) == 1)
+      }
+    }
+
+    @Test("whatever call fails while a store works, records are kept or counted, and it goes on")
+    func everyCallAtWork() async {
+      await #expect(processExitsWith: .success) {
+        let calls: [SystemCall] = [
+          .openat, .pwrite, .fdatasync, .fsync, .fstat, .unlinkat, .close, .renameat, .membarrier,
+          .mmap,
+          .mremap, .madvise, .getrandom, .fcntlLock,
+        ]
+        for call in calls {
+          for code in [EIO, ENOSPC, EACCES, ENOMEM] {
+            let test = try TestStore {
+              $0.makeTiny()
+              $0.archiveSize = 4096
+              $0.compressionLevel = 0
+              $0.fullRing = .wait(upTo: .seconds(60))
+            }
+            for prefix in [test.folder.path, ""] {
+              ForcedFault.force(call, errno: code, onCall: 2, times: 3, under: prefix)
+            }
+            for index in 0..<1000 {
+              test.log.info("\(index) \("some text")")
+              if index % 100 == 0 { _ = logError { try test.store.flush(.disk) } }
+            }
+            for prefix in [test.folder.path, ""] { ForcedFault.clear(under: prefix) }
+            let contents = try test.closeAndRead()
+            require(contents.isClean, "\(call) \(code)")
+            require(contents.messages == (0..<1000).map { "\($0) some text" }, "\(call) \(code)")
+          }
+        }
+      }
+    }
+  #endif
+
+  @Test(
+    "the limit of file sizes is an error while a store opens and works, and nothing is lost of it")
+  func limitOfFileSizes() async {
+    await #expect(processExitsWith: .success) {
+      func limit(_ size: rlim_t) {
+        var limit = rlimit(rlim_cur: size, rlim_max: rlim_t.max)
+        setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+      }
+      let folder = TemporaryDirectory()
+      var configuration = LogStore.Configuration()
+      configuration.makeTiny()
+      configuration.compressionLevel = 0
+      limit(100_000)
+      let error = logError {
+        _ = try LogStore(directory: folder("d"), name: "n", configuration: configuration)
+      }
+      require(error?.systemErrorNumber == EFBIG && error?.message.contains("RLIMIT_FSIZE") == true)
+      limit(rlim_t.max)
+      let store = try LogStore(directory: folder("d"), name: "n", configuration: configuration)
+      let log = store.logger(label: "l")
+      limit(8192)
+      for index in 0..<200 { log.info("\(index) \(String(repeating: "x", count: 100))") }
+      require(logError { try store.flush(.archive) }?.systemErrorNumber == EFBIG)
+      // On this thread, not the drainer's.
+      require(logError { try store.close() }?.systemErrorNumber == EFBIG)
+      limit(rlim_t.max)
+      try LogStore(directory: folder("d"), name: "n").close()
+      let contents = Contents(folder("d"))
+      require(contents.isClean && contents.records.count == 200, "\(contents.records.count)")
+    }
+  }
+
+  @Test("files that others delete or cut while a store works are no harm to the process")
+  func deletedFiles() throws {
+    let store = try LogStore(directory: folder.path, name: "n")
+    let log = store.logger(label: "l")
+    log.info("one")
+    try store.flush(.disk)
+    for name in try folder.names() { unlink(folder(name)) }
+    for index in 0..<100 { log.info("\(index)") }
+    try store.flush(.disk)
+    try store.close()
+    let next = try LogStore(directory: folder.path, name: "n")
+    try next.close()
+  }
+
+  @Test(
+    "a directory that is removed while a store works costs what was in archives, and nothing else")
+  func removedDirectory() throws {
+    let store = try LogStore(directory: folder("gone"), name: "n")
+    let log = store.logger(label: "l")
+    log.info("one")
+    try FileManager.default.removeItem(atPath: folder("gone"))
+    for index in 0..<100 { log.info("\(index)") }
+    try store.flush(.archive)
+    try store.close()
+    #expect(Contents(folder("gone")).messages.suffix(100) == (0..<100).map { "\($0)" })
+  }
+}
+
+/// The value, or the end of an exit test's process.
+private func require<T>(value: T?, line: UInt = #line) throws -> T {
+  require(value != nil, line: line)
+  guard let value else { _exit(1) }
+  return value
+}

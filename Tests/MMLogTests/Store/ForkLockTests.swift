@@ -1,0 +1,83 @@
+#if DEBUG
+  import Glibc
+  import MMLog
+  import MMLogReader
+  import MMLogStorage
+  import MMLogSystem
+  import TestSupport
+  import Testing
+
+  /// What a child of fork does with its parent's locks: nothing, and it does not hold them either.
+  @Suite(
+    "locks and fork",
+    .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
+  struct ForkLockTests {
+    @Test("a child forked while the directory is locked holds that lock no longer than its parent")
+    func directory() async {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .success) { [path = folder.path as String] in
+        let lifeline = Lifeline()
+        let parent = forkProcess()
+        if parent == 0 {
+          let store = try LogStore(directory: path, name: "fork")
+          store.logger(label: "l").info("x")
+          let archive = try store.rotate(within: .seconds(60))
+          TestPoint.handler = {
+            guard $0 == .directoryLocked else { return }
+            if forkProcess() > 0 { kill(getpid(), SIGKILL) }
+            lifeline.holdOn()
+          }
+          if let archive { try store.pin(archive) }
+        }
+        require(waitFor(parent) == SIGKILL)
+        let store = try LogStore(directory: path, name: "fork")
+        for archive in try store.archives() where archive.isSealed { try store.pin(archive) }
+        try store.close()
+      }
+    }
+
+    @Test("a child holds no lock of an archive, neither when that is closed nor after a crash")
+    func archive() async {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .success) { [path = folder.path as String] in
+        let lifeline = Lifeline()
+        let parent = forkProcess()
+        if parent == 0 {
+          let store = try LogStore(directory: path, name: "fork")
+          store.logger(label: "l").info("x")
+          try store.flush(.archive)
+          if forkProcess() == 0 { lifeline.holdOn() }
+          kill(getpid(), SIGKILL)
+        }
+        require(waitFor(parent) == SIGKILL)
+        let archives = try Catalog(of: path, store: nil).scan()
+        require(archives.count == 1 && !archives[0].isActive)
+      }
+    }
+
+    @Test(
+      "a session goes on with the last archive whoever else has it open", arguments: [true, false])
+    func resumption(hasHandlers: Bool) async {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .success) {
+        [path = folder.path as String, hasHandlers = hasHandlers as Bool] in
+        let lifeline = Lifeline()
+        var configuration = LogStore.Configuration()
+        configuration.resumeLastArchive = true
+        for message in ["first", "second"] {
+          let store = try LogStore(directory: path, name: "fork", configuration: configuration)
+          store.logger(label: "l").info("\(message)")
+          try store.flush(.archive)
+          // Without them, as a process that is being started: it has all files until its program is
+          // loaded.
+          let child = hasHandlers ? forkProcess() : forkWithoutHandlers()
+          if child == 0 { lifeline.holdOn() }
+          try store.close()
+        }
+        require(try Catalog(of: path, store: nil).scan().count == 1)
+      }
+      #expect(Contents(folder.path).messages == ["first", "second"])
+    }
+  }
+
+#endif

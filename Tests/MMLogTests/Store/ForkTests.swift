@@ -1,0 +1,424 @@
+import Foundation
+import Glibc
+import MMLog
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+@Suite("fork", .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
+struct ForkTests {
+  /// Whether this process has such a thread now.
+  private static func hasThread(named name: String) -> Bool {
+    let tasks = "/proc/self/task"
+    let threads = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
+    return threads.contains {
+      (try? String(contentsOfFile: "\(tasks)/\($0)/comm", encoding: .utf8)) == "\(name)\n"
+    }
+  }
+
+  /// The messages of each session, by their first word.
+  private func sessions(_ contents: Contents) -> [[String]] {
+    Dictionary(grouping: contents.records, by: \.session.id).values.map { $0.map(\.message) }
+  }
+
+  @Test("a child logs into a ring of its own, and the parent's records stay whole")
+  func childLogs() async {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try LogStore(directory: path, name: "fork")
+      let log = store.logger(label: "l")
+      log.info("parent 0")
+      let child = forkProcess()
+      if child == 0 {
+        try store.flush(.disk)
+        for index in 0..<100 { log.info("child \(index)") }
+        store.logger(label: "new").info("child 100")
+        try store.flush(.archive)
+        try store.close()
+        _exit(store.losses.isEmpty ? 0 : 3)
+      }
+      require(waitFor(child) == 0)
+      for index in 1..<100 { log.info("parent \(index)") }
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.isClean)
+    let found = Set(sessions(contents))
+    #expect(found == [(0..<100).map { "parent \($0)" }, (0...100).map { "child \($0)" }])
+    #expect(contents.records.last { $0.message == "child 100" }?.label == "new")
+  }
+
+  @Test("a child that never closes is recovered like any other process")
+  func childDies() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try LogStore(directory: path, name: "fork")
+      let log = store.logger(label: "l")
+      log.info("parent")
+      let child = forkProcess()
+      if child == 0 {
+        for index in 0..<100 { log.info("child \(index)") }
+        kill(getpid(), SIGKILL)
+      }
+      require(waitFor(child) == SIGKILL)
+      try store.close()
+    }
+    let store = try LogStore(directory: folder.path, name: "fork")
+    #expect(store.recoveredSessions.count == 1)
+    try store.close()
+    #expect(Set(sessions(Contents(folder.path))) == [["parent"], (0..<100).map { "child \($0)" }])
+  }
+
+  #if DEBUG
+    @Test("a child that has no thread to maintain archives at first opens no second ring")
+    func childWithoutMaintenance() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .success) { [path = folder.path as String] in
+        let store = try LogStore(directory: path, name: "fork")
+        let log = store.logger(label: "l")
+        let child = forkProcess()
+        if child == 0 {
+          ForcedFault.force(.pthreadCreate, errno: EAGAIN, under: "mmlog-maintain")
+          log.info("child")
+          try store.flush(.archive)
+          require(!Contents(path).records.isEmpty)
+          // A second later, a thread that has not logged before has it tried again.
+          while !Self.hasThread(named: "mmlog-maintain") {
+            try MMLogSystem.Thread(name: "new") { log.info("try") }.join()
+          }
+          try store.close()
+          _exit(0)
+        }
+        require(waitFor(child) == 0)
+        try store.close()
+      }
+      #expect(try folder.names(ending: ".ring").isEmpty)
+      #expect(sessions(Contents(folder.path)).count == 1)
+    }
+  #endif
+
+  @Test(
+    "a child that logs nothing keeps nothing of the parent's open", arguments: ["waits", "execs"])
+  func idleChild(kind: String) async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .signal(SIGKILL)) {
+      [path = folder.path as String, kind = kind as String] in
+      let store = try LogStore(directory: path, name: "fork")
+      let log = store.logger(label: "l")
+      log.info("parent")
+      try store.flush(.archive)
+      let child = forkProcess()
+      if child == 0 {
+        // What the test waits for must not stay open; ours may not have been open to begin with.
+        for descriptor in 0..<256 where !isBelow(path, CInt(descriptor)) { close(CInt(descriptor)) }
+        // Until the test has removed its folder.
+        if kind == "execs" {
+          let script = "while [ -e \(path) ]; do sleep 0.02; done"
+          var arguments: [UnsafeMutablePointer<CChar>?] =
+            (["sh", "-c", script] as [String]).map { strdup($0) }
+          arguments.append(nil)
+          execv("/bin/sh", arguments)
+          _exit(9)
+        }
+        while access(path, F_OK) == 0 { usleep(20_000) }
+        _exit(0)
+      }
+      kill(getpid(), SIGKILL)
+    }
+    let store = try LogStore(directory: folder.path, name: "fork")
+    #expect(store.recoveredSessions.count == 1)
+    try store.close()
+    #expect(Contents(folder.path).messages == ["parent"])
+  }
+
+  #if DEBUG
+    @Test("a first log call makes nothing that a fork or a signal may find half made for ever")
+    func firstCall() async {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .success) { [path = folder.path as String] in
+        let store = try LogStore(directory: path, name: "fork")
+        let log = store.logger(label: "l")
+        let made = SharedCount()
+        CallObserver.observe { call, _, _ in
+          if call == .pthreadKeyCreate || call == .getrandom { made.value += 1 }
+        }
+        log.info("\(1, privacy: .hash)")
+        CallObserver.observe(nil)
+        require(made.value == 0)
+        try store.close()
+      }
+    }
+  #endif
+
+  @Test("children forked while other threads log and wait come up whole")
+  func underLoad() async {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      var configuration = LogStore.Configuration()
+      configuration.makeTiny()
+      configuration.fullRing = .wait(upTo: .seconds(60))
+      let store = try LogStore(directory: path, name: "fork", configuration: configuration)
+      let log = store.logger(label: "l")
+      let isOver = SharedCount()
+      let threads = try (0..<4).map { thread in
+        try Thread(name: "load") {
+          var index = 0
+          while isOver.value == 0 || index < 100 {
+            log.info("load \(thread) \(index)", line: UInt32(index % 300))
+            index += 1
+          }
+        }
+      }
+      for number in 0..<20 {
+        let child = forkProcess()
+        if child == 0 {
+          // Should it hang, it dies, and the parent sees it.
+          alarm(60)
+          for index in 0..<50 { log.info("child \(number) \(index)") }
+          try store.close()
+          _exit(store.losses.isEmpty ? 0 : 3)
+        }
+        let status = waitFor(child)
+        require(status == 0, "child \(number): \(status)")
+      }
+      isOver.value = 1
+      for thread in threads { thread.join() }
+      try store.close()
+      require(store.losses.isEmpty)
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.isClean)
+    let bySession = sessions(contents)
+    #expect(bySession.count == 21)
+    for messages in bySession where messages[0].hasPrefix("child") {
+      let number = messages[0].split(separator: " ")[1]
+      #expect(messages == (0..<50).map { "child \(number) \($0)" })
+    }
+    let parent = bySession.first { $0[0].hasPrefix("load") } ?? []
+    for thread in 0..<4 {
+      let own = parent.filter { $0.hasPrefix("load \(thread) ") }
+      #expect(own == (0..<own.count).map { "load \(thread) \($0)" })
+    }
+  }
+
+  @Test("threads that a child starts all log from its first moment")
+  func childThreads() async {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try LogStore(directory: path, name: "fork")
+      let log = store.logger(label: "l")
+      let child = forkProcess()
+      if child == 0 {
+        alarm(60)
+        let barrier = Barrier(8)
+        let start = ContinuousClock.now
+        try onThreads(8) { thread in
+          barrier.wait()
+          for index in 0..<50 { log.info("\(thread) \(index)") }
+        }
+        // Nobody waits longer than a second for the thread that opens the ring: on a busy machine
+        // that can be too short.
+        let wasLong = start.duration(to: .now) >= .seconds(1)
+        try store.close()
+        _exit(store.losses.isEmpty || wasLong ? 0 : 3)
+      }
+      require(waitFor(child) == 0)
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    let lost = contents.losses.reduce(0) { $0 + Int($1.total(.noRing)) }
+    #expect(contents.isWhole)
+    #expect(contents.records.count + lost == 400)
+  }
+
+  @Test("a fork inside a message leaves the record to the parent", arguments: [false, true])
+  func insideMessage(isKnown: Bool) async {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) {
+      [path = folder.path as String, isKnown = isKnown as Bool] in
+      let store = try LogStore(directory: path, name: "fork")
+      let log = store.logger(label: "l")
+      func message(_ forks: Bool) -> pid_t {
+        guard forks else { return 1 }
+        let child = forkProcess()
+        if child == 0 { log.info("child inside") }
+        if child > 0 { require(waitFor(child) == 0) }
+        return child
+      }
+      let text = String(repeating: "t", count: 100_000)
+      for round in isKnown ? 0..<2 : 1..<2 {
+        let id = message(false)
+        log.info("round \(round) \(id) \(round == 1 ? message(true) : 1) \(round == 1 ? text : "")")
+        if id == 0 { break }
+      }
+      if getppid() == 0 { _exit(1) }
+      if isChild {
+        log.info("child after")
+        try store.close()
+        _exit(0)
+      }
+      log.info("parent after")
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.isClean)
+    let found = sessions(contents).map { $0.map { String($0.prefix(12)) } }.sorted { $0[0] < $1[0] }
+    #expect(found.count == 2)
+    #expect(found.first == ["child inside", "child after"])
+    #expect(found.last?.last == "parent after" && found.last?.count == (isKnown ? 3 : 2))
+  }
+
+  @Test("a fork of a fork is like a fork, and a store that is closed stays closed in a child")
+  func generations() async {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try LogStore(directory: path, name: "fork")
+      let closed = try LogStore(directory: path, name: "closed")
+      let (log, dead) = (store.logger(label: "l"), closed.logger(label: "l"))
+      dead.info("in time")
+      try closed.close()
+      log.info("0")
+      let child = forkProcess()
+      if child == 0 {
+        let grandchild = forkProcess()
+        if grandchild == 0 {
+          log.info("2")
+          dead.info("too late")
+          require(closed.losses.total(.noRing) == 1)
+          try store.close()
+          _exit(0)
+        }
+        require(waitFor(grandchild) == 0)
+        log.info("1")
+        try store.close()
+        _exit(0)
+      }
+      require(waitFor(child) == 0)
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.isClean)
+    #expect(contents.messages.sorted() == ["0", "1", "2", "in time"])
+  }
+
+  #if DEBUG
+    @Test("a child forked while its parent closes keeps nobody from recovering what that leaves")
+    func whileClosing() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .success) { [path = folder.path as String] in
+        let lifeline = Lifeline()
+        let parent = forkProcess()
+        if parent == 0 {
+          let store = try LogStore(directory: path, name: "fork")
+          store.logger(label: "l").info("in time")
+          TestPoint.handler = {
+            guard $0 == .closeSealed else { return }
+            if forkProcess() > 0 { kill(getpid(), SIGKILL) }
+            lifeline.holdOn()
+          }
+          try store.close()
+        }
+        require(waitFor(parent) == SIGKILL)
+        let store = try LogStore(directory: path, name: "fork")
+        require(store.recoveredSessions.count == 1)
+        try store.close()
+      }
+      #expect(Contents(folder.path).messages == ["in time"])
+    }
+  #endif
+
+  @Test("a span that a child ends is none of the child's own")
+  func span() async {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try LogStore(directory: path, name: "fork")
+      let log = store.logger(label: "l")
+      let span = log.begin("parent's")
+      let child = forkProcess()
+      if child == 0 {
+        let own = log.begin("child's", in: span)
+        span.end("by the child")
+        own.end("its own")
+        try store.close()
+        _exit(0)
+      }
+      require(waitFor(child) == 0)
+      span.end("by the parent")
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    let spans = Dictionary(uniqueKeysWithValues: contents.records.map { ($0.message, $0.span) })
+    #expect(spans["by the child"]??.number == nil)
+    #expect(spans["child's"]??.event == .begin(parent: nil))
+    #expect(spans["its own"]??.number == spans["child's"]??.number)
+    #expect(spans["by the parent"]??.number == spans["parent's"]??.number)
+    guard case .end(_, let duration) = spans["by the child"]??.event else {
+      Issue.record("the child's end is none")
+      return
+    }
+    #expect(duration > 0)
+  }
+
+  @Test("a child's numbers begin anew, and the parent's go on")
+  func statistics() async {
+    await #expect(processExitsWith: .success) {
+      let test = try TestStore()
+      test.log.info("parent")
+      try test.store.flush(.archive)
+      let child = forkProcess()
+      if child == 0 {
+        require(test.store.statistics.archived.count == 0)
+        require(test.store.statistics.segments == 0)
+        test.log.info("child 0")
+        test.log.info("child 1")
+        try test.store.flush(.archive)
+        require(test.store.statistics.archived.count == 2)
+        try test.store.close()
+        _exit(0)
+      }
+      require(waitFor(child) == 0)
+      require(test.store.statistics.archived.count == 1)
+      try test.store.close()
+    }
+  }
+}
+
+/// The process that an exit test began as.
+private let original = getpid()
+private var isChild: Bool { getpid() != original }
+
+/// Forks a process that an exit test began.
+func forkProcess() -> pid_t {
+  _ = original
+  let child = fork()
+  require(child >= 0)
+  return child
+}
+
+/// Forks as a process does that starts another program: without the functions that are called
+/// around fork(2).
+func forkWithoutHandlers() -> pid_t {
+  typealias Fork = @convention(c) () -> pid_t
+  let child = unsafeBitCast(dlsym(nil, "_Fork"), to: Fork?.self)?() ?? -1
+  require(child >= 0)
+  return child
+}
+
+/// The exit code of a child, or the signal that ended it.
+func waitFor(_ child: pid_t) -> CInt {
+  var status: CInt = 0
+  while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+  let signal = status & 0x7F
+  return signal == 0 ? status >> 8 & 0xFF : signal
+}
+
+/// Whether a descriptor is of a file in a folder.
+private func isBelow(_ folder: String, _ descriptor: CInt) -> Bool {
+  var buffer = [CChar](repeating: 0, count: 4096)
+  let count = readlink("/proc/self/fd/\(descriptor)", &buffer, buffer.count - 1)
+  guard count > 0 else { return false }
+  return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    .hasPrefix(folder)
+}

@@ -1,0 +1,118 @@
+import Foundation
+import Glibc
+import MMLog
+import MMLogReader
+import Testing
+import TestSupport
+
+/// What others on the machine can do to a store's files, and see of them.
+@Suite struct SecurityTests {
+  private let folder = TemporaryDirectory()
+
+  private func open(
+    rings: String? = nil, _ change: (inout LogStore.Configuration) -> Void = { _ in }
+  ) -> LogError? {
+    logError {
+      var configuration = LogStore.Configuration()
+      configuration.makeTiny()
+      configuration.ringDirectory = rings
+      change(&configuration)
+      try LogStore(directory: folder("log"), name: "n", configuration: configuration).close()
+    }
+  }
+
+  @Test("a directory that every user can write to is refused, unless it is sticky or allowed")
+  func directoryForAll() throws {
+    mkdir(folder("log"), 0o700)
+    chmod(folder("log"), 0o777)
+    let error = try #require(open())
+    #expect(error.code == .untrustedDirectory && error.path == folder("log"))
+    #expect(error.message.contains("chmod o-w") && error.message.contains(folder("log")))
+    #expect(try folder.names("log").isEmpty)
+    #expect(open { $0.allowsUntrustedDirectory = true } == nil)
+    for mode in [0o1777, 0o770, 0o755] as [mode_t] {
+      chmod(folder("log"), mode)
+      #expect(open() == nil, "mode \(String(mode, radix: 8))")
+    }
+  }
+
+  @Test("so is one for the ring") func ringDirectoryForAll() {
+    mkdir(folder("rings"), 0o700)
+    chmod(folder("rings"), 0o777)
+    #expect(open(rings: folder("rings"))?.path == folder("rings"))
+    chmod(folder("rings"), 0o1777)
+    #expect(open(rings: folder("rings")) == nil)
+  }
+
+  @Test("a directory of another user is refused, unless allowed", .enabled(if: geteuid() == 0))
+  func directoryOfAnother() throws {
+    mkdir(folder("log"), 0o700)
+    try #require(chown(folder("log"), 65534, 65534) == 0)
+    let error = try #require(open())
+    #expect(error.code == .untrustedDirectory && error.message.contains("user 65534"))
+    #expect(open { $0.allowsUntrustedDirectory = true } == nil)
+  }
+
+  @Test("files are for their user alone") func permissions() throws {
+    let store = try TestStore { $0.makeTiny() }
+    store.log.info("a record")
+    try store.store.flush(.archive)
+    for name in try store.folder.names() {
+      var status = stat()
+      #expect(stat(store.folder(name), &status) == 0)
+      #expect(status.st_mode & 0o7777 == 0o600, "\(name)")
+    }
+    #expect(try store.folder.names().count == 2)
+    try store.store.close()
+  }
+
+  @Test("a store's name leads nowhere else", arguments: ["../n", "a/b", "/n", "./n", "a\u{0}b"])
+  func names(name: String) throws {
+    let error = logError { _ = try LogStore(directory: folder("log"), name: name) }
+    #expect(error?.code == .invalidConfiguration)
+    #expect(try folder.names().isEmpty)
+  }
+
+  /// Short ones, and ones so long that they are built elsewhere and copied.
+  @Test("private values are nowhere on the disk", arguments: [40, 3000, 100_000])
+  func privateValues(length: Int) throws {
+    let secret = String(repeating: "kX7-secret-Zq9.", count: length / 15 + 1)
+    let needles = [secret.prefix(15), secret.dropFirst(7).prefix(15)].map { Data($0.utf8) }
+    let store = try TestStore {
+      $0.makeTiny()
+      $0.compressionLevel = 0
+      $0.drainInterval = .seconds(3600)
+    }
+    let filler = String(repeating: "x", count: length)
+    store.log.info("a \(secret, privacy: .private) b \(secret, privacy: .hash) \(filler)")
+    store.log.info("\(filler) \(nested(store.log, secret)) \(secret, privacy: .private)")
+    let message: LogMessage = "\(secret, privacy: .private) \(secret, privacy: .hash)"
+    store.log.error(message)
+    func check() throws {
+      for (name, bytes) in try files(of: store) {
+        for needle in needles { #expect(bytes.range(of: needle) == nil, "in \(name)") }
+      }
+    }
+    try check()
+    try store.store.flush(.archive)
+    try check()
+    let contents = try store.closeAndRead()
+    #expect(contents.records.count == 4)
+    try check()
+  }
+
+  /// The files of a store. They are listed again if one gets another name meanwhile, as an archive
+  /// does when it is whole.
+  private func files(of store: TestStore) throws -> [(name: String, bytes: Data)] {
+    while true {
+      do {
+        return try store.folder.names().map { ($0, Data(try store.folder.bytes($0))) }
+      } catch CocoaError.fileReadNoSuchFile {}
+    }
+  }
+
+  private func nested(_ log: Logger, _ secret: String) -> Int {
+    log.notice("inside \(secret, privacy: .private)")
+    return 1
+  }
+}

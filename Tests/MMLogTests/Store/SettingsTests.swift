@@ -1,0 +1,106 @@
+import CMMLogWriter
+import Glibc
+import MMLog
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// Settings that a program changes while its store is open.
+@Suite("settings") struct SettingsTests {
+  @Test(
+    "a fork's child keeps to the limits that were set before the fork",
+    .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
+  func childKeepsLimits() async {
+    await #expect(processExitsWith: .success) {
+      let test = try TestStore { $0.retention.count = 1 }
+      try test.store.setRetention(.unlimited)
+      try test.store.setRotation(Rotation(size: 8 << 20, age: .seconds(3600)))
+      for index in 0..<3 {
+        test.log.info("\(index)")
+        _ = try test.store.rotate(within: .seconds(60))
+      }
+      let child = forkProcess()
+      if child == 0 {
+        require(test.store.retention == .unlimited && test.store.rotation.size == 8 << 20)
+        test.log.info("child")
+        try test.store.applyRetention()
+        try test.store.close()
+        _exit(0)
+      }
+      require(waitFor(child) == 0)
+      require(try test.store.archives().count == 4)
+      try test.store.close()
+    }
+  }
+
+  @Test(
+    "what a fork's child sets before its first record holds",
+    .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
+  func childSetsLimits() async {
+    await #expect(processExitsWith: .success) {
+      let test = try TestStore { $0.retention = .unlimited }
+      for index in 0..<3 {
+        test.log.info("\(index)")
+        _ = try test.store.rotate(within: .seconds(60))
+      }
+      let child = forkProcess()
+      if child == 0 {
+        var retention = Retention.unlimited
+        retention.count = 2
+        try test.store.setRetention(retention)
+        test.log.info("child")
+        try test.store.applyRetention()
+        require(test.store.retention == retention)
+        try test.store.close()
+        _exit(0)
+      }
+      require(waitFor(child) == 0)
+      require(test.store.retention == .unlimited)
+      require(try test.store.archives().count == 2)
+      try test.store.close()
+    }
+  }
+
+  @Test("a closed store still says what was set")
+  func afterClosing() throws {
+    let test = try TestStore()
+    var retention = Retention()
+    retention.count = 7
+    try test.store.setRetention(retention)
+    try test.store.setRotation(Rotation(size: 1 << 20, age: .zero))
+    try test.store.close()
+    #expect(test.store.retention == retention)
+    #expect(test.store.rotation == Rotation(size: 1 << 20, age: .zero))
+  }
+
+  #if DEBUG
+    @Test("numbers wait for no lock of the directory")
+    func numbersDoNotWait() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore()
+        test.log.info("x")
+        let archive = try test.store.rotate(within: .seconds(60))
+        try test.store.applyRetention()
+        let other = try File.open(test.folder(".mmlog-lock"), [.read, .write, .create])
+        require(try other.tryLock())
+        let tries = SharedCount()
+        CallObserver.observe { call, _, _ in if call == .fcntlLock { tries.value += 1 } }
+        let failure = LockedValue<LogError?>(nil)
+        let waiting = try Thread(name: "waits") {
+          let error = logError { if let archive { try test.store.pin(archive) } }
+          failure.withLock { $0 = error }
+        }
+        while tries.value < 10 { usleep(1000) }
+        require(test.store.pendingBytes > 0)
+        require(test.store.statistics.pendingBytes > 0)
+        // Were they to wait, the other would have given up by now.
+        try other.unlock()
+        waiting.join()
+        require(failure.withLock { $0 } == nil)
+        CallObserver.observe(nil)
+        try test.store.close()
+      }
+    }
+  #endif
+}

@@ -1,0 +1,55 @@
+import Glibc
+import MMLogSystem
+
+/// What tests and campaigns do with files and folders themselves.
+package enum Folder {
+  /// Makes a folder, and those above it.
+  package static func make(_ path: String) throws { try Directory.create(path) }
+
+  /// A new folder for many small files that stays: in memory if possible.
+  package static func temporary() throws -> String {
+    let variable = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    let root = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : variable
+    var template = Array("\(root)/mmlog-torture.XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw Failure("mkdtemp in \(root): errno \(errno)") }
+    return template.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
+  }
+
+  package static func names(_ path: String) throws -> [String] {
+    try Directory.open(path).names().filter { $0 != "lost+found" }.sorted()
+  }
+
+  /// Everything in a file.
+  package static func read(_ path: String) throws -> [UInt8] {
+    let file = try File.open(path, .read)
+    let count = try file.status().size
+    return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      filled = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+    }
+  }
+
+  /// Everything in a file, as text; empty if it cannot be read.
+  package static func text(_ path: String) -> String {
+    (try? read(path)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+  }
+
+  package static func write(_ bytes: [UInt8], to path: String) throws {
+    let file = try File.open(path, [.write, .create, .truncate])
+    try bytes.withUnsafeBytes { try file.writeFully($0, at: 0) }
+  }
+
+  /// Copies all files of a folder into another, new one.
+  package static func copy(_ path: String, to target: String) throws {
+    try make(target)
+    for name in try names(path) { try write(read("\(path)/\(name)"), to: "\(target)/\(name)") }
+  }
+
+  /// Removes a folder and everything in it, or a file.
+  package static func remove(_ path: String) {
+    if unlink(path) == 0 { return }
+    if let directory = try? Directory.open(path), let names = try? directory.names() {
+      for name in names { remove("\(path)/\(name)") }
+    }
+    rmdir(path)
+  }
+}
