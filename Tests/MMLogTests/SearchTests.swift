@@ -54,7 +54,7 @@ import Testing
       patterns.append(String(message[start...].prefix(3)) + "q")
     }
     for pattern in patterns where !pattern.isEmpty {
-      var filter = LogFilter()
+      var filter = LogReader.Filter()
       filter.text = [TextPattern(literal: pattern)]
       let found = LogReader(paths: [made.folder.path], filter: filter).compactMap { item in
         if case .record(let record) = item { record.ticks } else { nil }
@@ -79,7 +79,7 @@ import Testing
       if index % 100 == 99 { try made.store.flush(.archive) }
     }
     try made.store.close()
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.text = [TextPattern(literal: "facade")]
     let found = LogReader(paths: [made.folder.path], filter: filter).compactMap { item in
       if case .record(let record) = item { record.message } else { nil }

@@ -34,7 +34,7 @@ package class Run {
 
   /// The thread of a record that the run has just given; kept by ``owner``, or by the session's
   /// ``ThreadTable``.
-  package func thread(of view: RecordView) -> Unmanaged<LogThread> {
+  package func thread(of view: RecordView) -> Unmanaged<LogReader.Thread> {
     preconditionFailure("a run without records")
   }
 
@@ -42,14 +42,15 @@ package class Run {
   var owner: AnyObject { self }
 
   /// The corruption that the run has just come upon.
-  package final var corruption: LogCorruption?
+  package final var corruption: LogReader.Corruption?
 
   /// Moves on to the ticks of the item that is next now.
   @inline(__always)
   final func move(to ticks: UInt64) { if ticks > self.ticks { self.ticks = ticks } }
 
-  package final func corruption(_ offset: Int, _ size: Int, _ what: String) -> LogCorruption {
-    LogCorruption(path: path, offset: offset, size: size, what: what)
+  package final func corruption(_ offset: Int, _ size: Int, _ what: String) -> LogReader.Corruption
+  {
+    LogReader.Corruption(path: path, offset: offset, size: size, what: what)
   }
 }
 
@@ -69,7 +70,7 @@ package enum RunStep {
 final class CorruptionRun: Run {
   private var isEmitted = false
 
-  init(_ corruption: LogCorruption, ticks: UInt64, clock: TickClock) {
+  init(_ corruption: LogReader.Corruption, ticks: UInt64, clock: TickClock) {
     super.init(path: corruption.path, ticks: ticks, clock: clock)
     self.corruption = corruption
   }
@@ -82,16 +83,16 @@ final class CorruptionRun: Run {
 
 /// The threads of a session, each one object.
 final class ThreadTable {
-  private var threads: [ThreadIdentity: LogThread] = [:]
+  private var threads: [ThreadIdentity: LogReader.Thread] = [:]
   private var names: [UInt32: String] = [:]
 
   /// The thread with that identity. Where the identity has no name, as in segments that threads
   /// share, it gets the one that the thread's ordinal had elsewhere.
-  func thread(_ identity: ThreadIdentity) -> LogThread {
+  func thread(_ identity: ThreadIdentity) -> LogReader.Thread {
     if let thread = threads[identity] { return thread }
     if !identity.name.isEmpty { names[identity.ordinal] = identity.name }
     let name = identity.name.isEmpty ? names[identity.ordinal] ?? "" : identity.name
-    let thread = LogThread(ordinal: identity.ordinal, id: identity.id, name: name)
+    let thread = LogReader.Thread(ordinal: identity.ordinal, id: identity.id, name: name)
     threads[identity] = thread
     return thread
   }

@@ -2,19 +2,21 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Where a ``LogReader`` reads from.
-public enum LogInput: Hashable, Sendable {
-  /// A file, or a directory, of which everything that is named `*.ring` or `*.mmlog` is read; or a
-  /// pipe, which is copied as ``standardInput`` is. Devices are refused.
-  case path(String)
-  /// A directory with all directories below it; symbolic links in it are not followed.
-  case tree(String)
-  /// One ring or archive that comes in at standard input: a file or a pipe, but no device. A pipe
-  /// is copied first, into half of the space that is free in `$TMPDIR`, or /tmp, at most.
-  case standardInput
+extension LogReader {
+  /// Where a ``LogReader`` reads from.
+  public enum Input: Hashable, Sendable {
+    /// A file, or a directory, of which everything that is named `*.ring` or `*.mmlog` is read; or
+    /// a pipe, which is copied as ``standardInput`` is. Devices are refused.
+    case path(String)
+    /// A directory with all directories below it; symbolic links in it are not followed.
+    case tree(String)
+    /// One ring or archive that comes in at standard input: a file or a pipe, but no device. A pipe
+    /// is copied first, into half of the space that is free in `$TMPDIR`, or /tmp, at most.
+    case standardInput
+  }
 }
 
-extension LogInput {
+extension LogReader.Input {
   /// How many levels of a ``tree(_:)`` are read: more than any path has room for on the usual
   /// systems, less than descriptors.
   package static let deepestTree = 100
@@ -43,13 +45,13 @@ package struct InputFiles {
 
   /// Reads all rings before any archive, so that what a living process moves meanwhile is found in
   /// one of them (FORMAT.md, 5).
-  init(_ inputs: [LogInput]) {
+  init(_ inputs: [LogReader.Input]) {
     for kind in [FileKind.ring, .archive] {
       for input in inputs { add(input, kind) }
     }
   }
 
-  private mutating func add(_ input: LogInput, _ kind: FileKind) {
+  private mutating func add(_ input: LogReader.Input, _ kind: FileKind) {
     do {
       switch input {
       // What comes through a pipe comes once.
@@ -79,7 +81,7 @@ package struct InputFiles {
   ) throws(SystemError) {
     let directory = try Directory.open(path)
     let found = foundCount
-    try add(directory, kind, levels: isTree ? LogInput.deepestTree : 0)
+    try add(directory, kind, levels: isTree ? LogReader.Input.deepestTree : 0)
     if foundCount == found {
       let place = isTree ? "in it or below" : "there"
       let message = "\(path) has no log in it: no name \(place) ends in .ring or .mmlog"
