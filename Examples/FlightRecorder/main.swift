@@ -25,7 +25,7 @@ func serve(_ directory: String) throws -> Never {
 }
 
 /// Says how many records there are, and how many of them are flight records.
-func report(_ what: String, _ paths: [String]) -> [LogRecord] {
+func report(_ what: String, _ paths: [String]) -> [LogReader.Record] {
   let records = LogReader(paths: paths).compactMap { item in
     if case .record(let record) = item { record } else { nil }
   }

@@ -7,7 +7,7 @@
 import MMLogReader
 
 /// The field of a record as a number, whatever type it was logged with.
-func number(_ field: String, of record: LogRecord) -> Double? {
+func number(_ field: String, of record: LogReader.Record) -> Double? {
   guard let value = record.fields.first(where: { $0.name == field })?.value else { return nil }
   switch value {
   case .int(let value): return Double(value)
@@ -20,8 +20,8 @@ func number(_ field: String, of record: LogRecord) -> Double? {
 }
 
 /// Prints the slowest record of each log statement, the slowest first.
-func printSlowest(_ field: String, _ inputs: [LogInput], _ filter: LogFilter) {
-  var slowest: [String: (time: Double, record: LogRecord)] = [:]
+func printSlowest(_ field: String, _ inputs: [LogReader.Input], _ filter: LogReader.Filter) {
+  var slowest: [String: (time: Double, record: LogReader.Record)] = [:]
   for item in LogReader(inputs, filter: filter) {
     switch item {
     case .record(let record):
@@ -43,7 +43,7 @@ func printSlowest(_ field: String, _ inputs: [LogInput], _ filter: LogFilter) {
 }
 
 /// Prints each record that is slower than all before it, until the task is canceled.
-func follow(_ field: String, _ inputs: [LogInput], _ filter: LogFilter) async {
+func follow(_ field: String, _ inputs: [LogReader.Input], _ filter: LogReader.Filter) async {
   var slowest = -Double.infinity
   for await case .record(let record) in LogReader.follow(inputs, filter: filter, last: 100) {
     guard let time = number(field, of: record), time > slowest else { continue }
@@ -59,8 +59,8 @@ if arguments.count < 2 {
   print("usage: mmlog-slowest [--follow] FIELD PATH...")
 } else {
   let field = arguments[0]
-  let inputs = arguments.dropFirst().map { LogInput.path($0) }
-  var filter = LogFilter()
+  let inputs = arguments.dropFirst().map { LogReader.Input.path($0) }
+  var filter = LogReader.Filter()
   // Frames and records without the field are passed over before their values are inspected.
   filter.conditions = [try FieldCondition("\"\(field)\"")]
   if follows {

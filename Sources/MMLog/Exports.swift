@@ -1,17 +1,26 @@
-// The public types that this module's API is made of, so that one import is enough.
+// The public types that this module's API is made of, so that one import is enough. Those with a
+// general name have a nested one below, which is the name to use.
 @_exported public import enum MMLogFormat.Level
-@_exported public import enum MMLogFormat.LossCause
 @_exported public import struct MMLogFormat.LossLedger
 @_exported public import struct MMLogFormat.SessionEnd
 @_exported public import struct MMLogFormat.SessionID
 @_exported public import struct MMLogFormat.SessionIdentity
+@_exported public import struct MMLogStorage.ArchiveInfo
 @_exported public import struct MMLogStorage.LogError
 @_exported public import struct MMLogStorage.RecoveredSession
-@_exported public import struct MMLogStorage.ArchiveInfo
-@_exported public import struct MMLogStorage.ArchiveState
-@_exported public import struct MMLogStorage.CalendarRotation
 @_exported public import struct MMLogStorage.Retention
-@_exported public import enum MMLogStorage.RetentionRule
 @_exported public import struct MMLogStorage.Rotation
-@_exported public import enum MMLogStorage.RotationReason
 @_exported public import struct MMLogStorage.UploadLease
+
+extension Logger {
+  /// How much a record matters.
+  public typealias Level = MMLogFormat.Level
+}
+
+extension LogStore {
+  /// What is kept of a store's archives.
+  public typealias Retention = MMLogStorage.Retention
+
+  /// When an archive is sealed and the next begun.
+  public typealias Rotation = MMLogStorage.Rotation
+}

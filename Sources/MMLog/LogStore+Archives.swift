@@ -157,7 +157,7 @@ extension LogStore {
   ///   - archive: The archive.
   ///   - reason: For whoever wonders later; kept in one line.
   public func pin(_ archive: ArchiveInfo, because reason: String = "") throws(LogError) {
-    let reason = ArchiveState.line(reason)
+    let reason = ArchiveInfo.State.line(reason)
     try core.catalog.change(archive.fileName) { $0.pinned = reason }
   }
 

@@ -1,30 +1,30 @@
 import MMLogFormat
 import MMLogSystem
 
-/// Why flight records were captured.
-public enum CaptureReason: Sendable {
-  /// A record of ``LogStore/Configuration/captureLevel`` or above.
-  case record
-  /// ``LogStore/capture(reason:within:)``.
-  case program
-  /// ``LogStore/captureAll()``.
-  case signal
-  /// Somebody outside: `mmlog-decode --capture`.
-  case request
-}
-
-/// What has become of a session's flight records: those below
-/// ``LogStore/Configuration/archiveLevel``. Of one that is larger than a segment, each piece
-/// counts.
-public struct FlightCounts: Equatable, Sendable {
-  /// How many were moved into an archive.
-  public let captured: Int
-  /// How many were evicted, because they were too old, or newer ones needed their place. They are
-  /// no losses. What is in neither number is still in the ring, or has just been logged.
-  public let forgotten: Int
-}
-
 extension LogStore {
+  /// Why flight records were captured.
+  public enum CaptureReason: Sendable {
+    /// A record of ``LogStore/Configuration/captureLevel`` or above.
+    case record
+    /// ``LogStore/capture(reason:within:)``.
+    case program
+    /// ``LogStore/captureAll()``.
+    case signal
+    /// Somebody outside: `mmlog-decode --capture`.
+    case request
+  }
+
+  /// What has become of a session's flight records: those below
+  /// ``LogStore/Configuration/archiveLevel``. Of one that is larger than a segment, each piece
+  /// counts.
+  public struct FlightCounts: Equatable, Sendable {
+    /// How many were moved into an archive.
+    public let captured: Int
+    /// How many were evicted, because they were too old, or newer ones needed their place. They are
+    /// no losses. What is in neither number is still in the ring, or has just been logged.
+    public let forgotten: Int
+  }
+
   /// Moves the flight records of the last ``Configuration/captureTime`` into an archive, and waits
   /// for that: what led to this moment.
   ///
@@ -56,8 +56,8 @@ extension LogStore {
   public static func captureAll() { ProcessRequests.capture() }
 
   /// What has become of the flight records since the present ring was made. Any thread.
-  public var flightCounts: FlightCounts {
+  public var flightCounts: LogStore.FlightCounts {
     core.lock.withLock { core.open?.session.ring.flightCounts }
-      ?? FlightCounts(captured: 0, forgotten: 0)
+      ?? LogStore.FlightCounts(captured: 0, forgotten: 0)
   }
 }

@@ -80,19 +80,19 @@ public final class LogStore: Sendable {
   /// What is set last counts. Before that, the environment may have set levels when the store was
   /// opened: `MMLOG_LEVEL=db.*=debug,*=info`, where the most particular pattern counts. As long as
   /// somebody outside has set a level (`mmlog-decode --set-level`), it is that one; see
-  /// ``LogEvent/levelsSet(_:)``.
+  /// ``LogStore/Event/levelsSet(_:)``.
   ///
   /// - Parameters:
   ///   - level: The lowest level that is recorded.
   ///   - pattern: A label, in which `*` stands for any characters and `?` for any one.
-  public func setLevel(_ level: Level, for pattern: String) {
+  public func setLevel(_ level: Logger.Level, for pattern: String) {
     core.labels.setLevel(level, for: pattern)
   }
 
   /// The level of each label that has a logger, as it is now. Any thread; takes a lock.
   ///
   /// - Complexity: O(labels).
-  public var levels: [String: Level] { core.labels.levels }
+  public var levels: [String: Logger.Level] { core.labels.levels }
 
   /// How far records have to have come; see ``flush(_:within:)``.
   public enum Durability: Sendable {
@@ -123,7 +123,7 @@ public final class LogStore: Sendable {
   /// What this store did and met when it was opened, and does and meets from now on. Each access
   /// gives a new stream, the first of which begins with what has happened since the opening; one
   /// that is not read keeps the newest 256 events.
-  public var events: AsyncStream<LogEvent> { core.events.stream() }
+  public var events: AsyncStream<LogStore.Event> { core.events.stream() }
 
   /// How many events listeners of ``events`` and the observer have missed, because they did not
   /// keep up.

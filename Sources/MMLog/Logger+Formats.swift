@@ -1,5 +1,5 @@
 package import CMMLogWriter
-package import MMLogFormat
+import MMLogFormat
 import MMLogSystem
 
 // Messages with formats of printf(3), which are known at run time only: what the C interface

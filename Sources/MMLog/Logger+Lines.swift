@@ -1,4 +1,4 @@
-package import MMLogFormat
+import MMLogFormat
 
 extension Logger {
   /// Records a line, or a piece of one, as the bytes that it is.

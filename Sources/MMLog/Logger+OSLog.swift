@@ -42,10 +42,10 @@ extension Logger {
 }
 
 /// os.Logger's name for a level.
-public typealias OSLogType = Level
+public typealias OSLogType = Logger.Level
 
 /// os.Logger's name for what is known of a value's privacy.
-public typealias OSLogPrivacy = Privacy
+public typealias OSLogPrivacy = Logger.Privacy
 
 extension Level {
   /// os.Logger's name for `notice`.

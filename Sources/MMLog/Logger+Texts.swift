@@ -1,5 +1,5 @@
 import CMMLogWriter
-package import MMLogFormat
+import MMLogFormat
 
 /// Where in the source code a text was logged, if that is known at run time only. Two places with
 /// the same texts are one.

@@ -9,7 +9,7 @@ public import MMLogFormat
 /// the arguments go in binary into memory that the kernel owns, and when the call returns, the
 /// record survives the process. Texts are made by the decoder. No call allocates, locks, counts
 /// references or enters the kernel, except where it says so; a call that meets a full ring does
-/// what ``FullRingPolicy`` says.
+/// what ``LogStore/FullRingPolicy`` says.
 ///
 /// Calls may be made from any thread, inside the message of another log call, in `deinit`, in
 /// destructors of an ending thread's values, in `atexit` handlers, and in signal handlers (with

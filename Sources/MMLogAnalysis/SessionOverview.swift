@@ -4,7 +4,7 @@ public import MMLogReader
 /// A session in short.
 public struct SessionOverview: Sendable {
   /// Process, host, start.
-  public let session: LogSession
+  public let session: LogReader.Session
   /// How it ended.
   public let ending: SessionEnding
   /// What its process died of, if that was recorded.
@@ -18,7 +18,7 @@ public struct SessionOverview: Sendable {
   public let losses: LossLedger
   /// What is missing among its files: archives, which retention may have deleted, and records
   /// between others.
-  public let gaps: [LogGap]
+  public let gaps: [LogReader.Gap]
   /// How many archives there are.
   public let archiveCount: Int
   /// Whether its ring is there.
@@ -29,7 +29,7 @@ extension LogFiles {
   /// All sessions, by their start.
   ///
   /// - Complexity: O(*n* log *n*) in the number of frames and the size of the rings.
-  public func overview(filter: LogFilter = LogFilter()) -> [SessionOverview] {
+  public func overview(filter: LogReader.Filter = LogReader.Filter()) -> [SessionOverview] {
     sessions.filter { filter.passes($0.identity) }.map { SessionOverview($0) }
   }
 }
@@ -38,7 +38,7 @@ extension SessionOverview {
   fileprivate init(_ files: SessionFiles) {
     var summary = SessionSummary()
     summary.read(files)
-    session = LogSession(files.identity)
+    session = LogReader.Session(files.identity)
     ending = files.ending(summary.end)
     losses = summary.losses
     gaps = SessionGaps(files, summary, of: session).gaps

@@ -44,7 +44,7 @@ public struct Console: Sendable {
 
   /// The lowest level that is shown. It adds none to what loggers record; see
   /// ``/MMLog/Logger/level``.
-  public var level: Level
+  public var level: Logger.Level
   /// How a record is shown.
   public var format: Format
   /// Where to: 2, standard error, unless said otherwise. What is open there when something is
@@ -64,7 +64,7 @@ public struct Console: Sendable {
   ///   - descriptor: Where to; standard error unless said otherwise.
   ///   - zone: The zone that times are shown in.
   public init(
-    from level: Level = .warning, as format: Format = .text(), to descriptor: Int32 = 2,
+    from level: Logger.Level = .warning, as format: Format = .text(), to descriptor: Int32 = 2,
     zone: LogTimeZone = .local
   ) {
     self.level = level

@@ -229,7 +229,7 @@ public enum RecordLayout {
   @inlinable public static var flagsShift: UInt64 { 56 }
 
   /// The longest value that a record holds in one piece; longer ones are cut.
-  public static let longestValue = 16 << 20
+  package static let longestValue = 16 << 20
   /// The longest body of a fragmented record: the longest message and something beside it.
   package static let longestBody = longestValue + (1 << 20)
 }
@@ -244,18 +244,18 @@ public struct RecordFlags: OptionSet, Sendable {
   /// Metadata follow the arguments.
   @inlinable public static var metadata: Self { Self(rawValue: 1) }
   /// A word with the thread follows the identity word.
-  public static let thread = Self(rawValue: 2)
+  package static let thread = Self(rawValue: 2)
   /// A value was cut: it was longer than 16 MiB, there was no memory for it, or it was too much for
   /// a signal handler.
   @inlinable public static var cut: Self { Self(rawValue: 4) }
   /// The message is a piece of a line: no line end follows it.
   @inlinable public static var unterminated: Self { Self(rawValue: 8) }
   /// The record carries its call site's entry at its end.
-  public static let inlineCallSite = Self(rawValue: 16)
+  package static let inlineCallSite = Self(rawValue: 16)
   /// Two words behind arguments and metadata say that a span begins or ends.
   @inlinable public static var span: Self { Self(rawValue: 32) }
   /// Optional words follow the thread's: see ``ExtensionLayout``. Nothing writes them yet.
-  public static let extensions = Self(rawValue: 64)
+  package static let extensions = Self(rawValue: 64)
 }
 
 /// The word that says which optional words follow it in a record.

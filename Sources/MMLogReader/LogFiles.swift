@@ -17,7 +17,7 @@ public final class LogFiles {
   ///
   /// - Parameter inputs: Files and directories; one that is given more than once is read once.
   /// - Complexity: O(size of the rings + number of frames).
-  public init(_ inputs: [LogInput]) {
+  public init(_ inputs: [LogReader.Input]) {
     let files = InputFiles(inputs)
     fileCount = files.rings.count + files.archives.count
     sessions = SessionFiles.group(files)
@@ -38,13 +38,14 @@ public final class LogFiles {
   ///   - filter: Which records are wanted.
   /// - Complexity: As reading the time that they are of, twice; where few records pass, a few times
   ///   more.
-  public func lastRecords(_ count: Int, filter: LogFilter = LogFilter()) -> LogReader {
+  public func lastRecords(_ count: Int, filter: LogReader.Filter = LogReader.Filter()) -> LogReader
+  {
     let (narrowed, skipping) = narrowed(toLast: count, filter)
     return LogReader(self, narrowed, skipping)
   }
 
   /// A filter that passes the last records, and some before them that are to be passed over.
-  func narrowed(toLast count: Int, _ filter: LogFilter) -> (LogFilter, RecordSkip) {
+  func narrowed(toLast count: Int, _ filter: LogReader.Filter) -> (LogReader.Filter, RecordSkip) {
     var wanted = count
     while true {
       var narrowed = filter
@@ -64,7 +65,9 @@ public final class LogFiles {
   /// - Parameters:
   ///   - count: How many of each thread at most.
   ///   - filter: Which sessions and records are wanted.
-  public func lastCrash(recordsOfThread count: Int, filter: LogFilter = LogFilter()) -> LogReader? {
+  public func lastCrash(recordsOfThread count: Int, filter: LogReader.Filter = LogReader.Filter())
+    -> LogReader?
+  {
     guard let crashed = lastCrashedSession(filter: filter) else { return nil }
     var narrowed = filter
     narrowed.sessions = [crashed.id.description]
@@ -79,14 +82,16 @@ public final class LogFiles {
   /// ``SessionEnd/How/isCrash``.
   ///
   /// - Parameter filter: Which sessions count.
-  public func lastCrashedSession(filter: LogFilter = LogFilter()) -> LogSession? {
+  public func lastCrashedSession(filter: LogReader.Filter = LogReader.Filter()) -> LogReader
+    .Session?
+  {
     let wanted = sessions.filter { filter.passes($0.identity) }
     let crashes = wanted.compactMap { session in session.crashTime.map { (session, time: $0) } }
-    return crashes.max { $0.time < $1.time }.map { LogSession($0.0.identity) }
+    return crashes.max { $0.time < $1.time }.map { LogReader.Session($0.0.identity) }
   }
 
   /// A time that at least so many records follow if all pass, or nil if there are no more.
-  private func start(ofLast count: Int, _ filter: LogFilter) -> Int64? {
+  private func start(ofLast count: Int, _ filter: LogReader.Filter) -> Int64? {
     var frames: [(last: Int64, first: Int64, count: Int)] = []
     for session in sessions where filter.passes(session.identity) {
       for archive in session.archives {

@@ -34,21 +34,23 @@ public final class LogReader: Sequence, IteratorProtocol {
   ///   - inputs: Files and directories; one that is given more than once is read once.
   ///   - filter: Which records are wanted.
   /// - Complexity: O(size of the rings + number of frames).
-  public convenience init(_ inputs: [LogInput], filter: LogFilter = LogFilter()) {
+  public convenience init(
+    _ inputs: [LogReader.Input], filter: LogReader.Filter = LogReader.Filter()
+  ) {
     self.init(LogFiles(inputs), filter: filter)
   }
 
   /// The same for files and directories by name.
-  public convenience init(paths: [String], filter: LogFilter = LogFilter()) {
-    self.init(paths.map(LogInput.path), filter: filter)
+  public convenience init(paths: [String], filter: LogReader.Filter = LogReader.Filter()) {
+    self.init(paths.map(LogReader.Input.path), filter: filter)
   }
 
   /// Reads files that are open already.
-  public convenience init(_ files: LogFiles, filter: LogFilter = LogFilter()) {
+  public convenience init(_ files: LogFiles, filter: LogReader.Filter = LogReader.Filter()) {
     self.init(files, filter, .none)
   }
 
-  init(_ files: LogFiles, _ filter: LogFilter, _ skipping: RecordSkip) {
+  init(_ files: LogFiles, _ filter: LogReader.Filter, _ skipping: RecordSkip) {
     unreadable = files.unreadable
     fileCount = files.fileCount
     self.skipping = skipping
@@ -72,22 +74,22 @@ public final class LogReader: Sequence, IteratorProtocol {
   /// The next record, or what else is to know at this place; nil at the end.
   ///
   /// - Complexity: O(log of the frames, segments and sessions of that time).
-  public func next() -> LogItem? {
+  public func next() -> LogReader.Item? {
     let item = sessions.next()
     if case .none = skipping { return item }
     return skip(item)
   }
 
   /// The next items at once: as many records as stand together, or something else; nil at the end.
-  /// Together with ``LogRecords/forEach(_:)`` the fastest way to read many records.
+  /// Together with ``LogReader/Records/forEach(_:)`` the fastest way to read many records.
   ///
   /// There may be none in it. So whoever wants few of many records gets to check meanwhile.
-  public func nextChunk() -> LogChunk? {
+  public func nextChunk() -> LogReader.Chunk? {
     if case .none = skipping { return sessions.nextChunk() }
     return next().map { .item($0) }
   }
 
-  private func skip(_ first: LogItem?) -> LogItem? {
+  private func skip(_ first: LogReader.Item?) -> LogReader.Item? {
     var item = first
     while case .record(let record) = item, skipping.takes(record) { item = sessions.next() }
     return item
@@ -103,7 +105,7 @@ enum RecordSkip {
   case firstOfThreads([UInt32: Int])
 
   /// Whether to pass over a record.
-  mutating func takes(_ record: LogRecord) -> Bool {
+  mutating func takes(_ record: LogReader.Record) -> Bool {
     switch self {
     case .none: return false
     case .first(let count):

@@ -22,7 +22,7 @@ public struct LogReport {
   private var threads = Numbered<ThreadKey>()
   private var sessions: [Session] = []
   private var sessionNumbers: [ObjectIdentifier: Int] = [:]
-  private var lastSession: (session: LogSession, number: Int)?
+  private var lastSession: (session: LogReader.Session, number: Int)?
   private var corruption: [Corruption] = []
   private var corruptionCount = 0
   private var levels = [UInt64](repeating: 0, count: Level.allCases.count)
@@ -40,7 +40,7 @@ public struct LogReport {
   }
 
   private struct Session {
-    let session: LogSession
+    let session: LogReader.Session
     var records: UInt64 = 0
     var severe: UInt64 = 0
     var last: Int64
@@ -59,7 +59,7 @@ public struct LogReport {
   public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
 
   /// Adds what a reader gave.
-  public mutating func add(_ item: LogItem) {
+  public mutating func add(_ item: LogReader.Item) {
     switch item {
     case .record(let record): add(record)
     case .sessionStarted(let session): _ = number(of: session)
@@ -91,7 +91,7 @@ public struct LogReport {
     if corruption.count < Self.maximumCorruption { corruption.append(new) }
   }
 
-  private mutating func add(_ record: LogRecord) {
+  private mutating func add(_ record: LogReader.Record) {
     let session = number(of: record.session)
     sessions[session].records += 1
     if record.level >= .error { sessions[session].severe += 1 }
@@ -109,7 +109,7 @@ public struct LogReport {
         thread: threads.number(of: thread), session: session))
   }
 
-  private mutating func number(of session: LogSession) -> Int {
+  private mutating func number(of session: LogReader.Session) -> Int {
     if let lastSession, lastSession.session === session { return lastSession.number }
     let number = sessionNumbers[ObjectIdentifier(session)] ?? sessions.count
     if number == sessions.count {
@@ -228,7 +228,7 @@ public struct LogReport {
     output.append(json: session.crash?.summary ?? "")
     output.append(#","losses":["#)
     var isFirst = true
-    for cause in LossCause.allCases {
+    for cause in LossLedger.Cause.allCases {
       for level in Level.allCases {
         guard let count = session.losses?[cause, level], count > 0 else { continue }
         if !isFirst { output.append(",") }

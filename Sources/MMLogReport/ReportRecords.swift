@@ -41,7 +41,7 @@ struct ReportRecords {
     var session = 0
   }
 
-  mutating func add(_ record: LogRecord, _ references: References) {
+  mutating func add(_ record: LogReader.Record, _ references: References) {
     let lane = record.level >= .warning ? 1 : 0
     lanes[lane].open.add(record, references, ordinal)
     ordinal += 1
@@ -100,7 +100,7 @@ private struct OpenChunk {
   var isFull: Bool { count >= Self.maximum || texts.count >= Self.maximumBytes }
 
   mutating func add(
-    _ record: LogRecord, _ references: ReportRecords.References, _ ordinal: UInt64
+    _ record: LogReader.Record, _ references: ReportRecords.References, _ ordinal: UInt64
   ) {
     let millisecond = record.time.flooredQuotient(by: 1_000_000)
     put(ordinal - lastOrdinal, 0)

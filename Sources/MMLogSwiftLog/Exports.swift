@@ -1,11 +1,13 @@
 #if SwiftLog
   // What a file names that opens a store and bootstraps swift-log: so it imports Logging and this
-  // module. Not MMLog's `Logger` and `LogEvent`, which Logging has, too.
+  // module. Not MMLog's `Logger`, which Logging has, too.
+  public import MMLog
   @_exported public import enum MMLogFormat.Level
   @_exported public import class MMLog.LogStore
-  @_exported public import struct MMLog.Privacy
-  @_exported public import struct MMLogStorage.CalendarRotation
   @_exported public import struct MMLogStorage.LogError
-  @_exported public import struct MMLogStorage.Retention
-  @_exported public import struct MMLogStorage.Rotation
+
+  extension MMLogHandler {
+    /// What is written of a value.
+    public typealias Privacy = MMLog.Logger.Privacy
+  }
 #endif

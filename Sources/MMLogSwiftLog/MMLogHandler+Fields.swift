@@ -87,7 +87,7 @@
     /// Adds a record's metadata, if there is any.
     fileprivate mutating func append(
       _ metadata: Logging.Logger.Metadata,
-      _ privacy: (Logging.Logger.MetadataValueAttributes) -> Privacy
+      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
     ) {
       if metadata.isEmpty { return }
       beginMetadata(pairs: metadata.count)
@@ -101,7 +101,7 @@
     /// Adds a value, with its type where that is one of the usual ones.
     fileprivate mutating func append(
       _ value: consuming Logging.Logger.MetadataValue, depth: Int,
-      _ privacy: (Logging.Logger.MetadataValueAttributes) -> Privacy
+      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
     ) {
       switch consume value {
       case .string(let text): append(string: text)
@@ -121,7 +121,7 @@
 
     private mutating func append(
       _ content: any CustomStringConvertible & Sendable,
-      _ privacy: (Logging.Logger.MetadataValueAttributes) -> Privacy
+      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
     ) {
       switch content {
       case let number as Int: append(.int, UInt64(bitPattern: Int64(number)))

@@ -108,7 +108,8 @@
   /// import Logging
   /// import MMLogSwiftLog
   ///
-  /// logger.info("signed in", metadata: ["user": .attributed("\(user)", attributes: [ValuePrivacy.hash])])
+  /// let hashed = Logger.MetadataValue.attributed("\(user)", attributes: [ValuePrivacy.hash])
+  /// logger.info("signed in", metadata: ["user": hashed])
   /// ```
   public enum ValuePrivacy: Int64, Logging.Logger.MetadataValueAttributes.Attribute {
     /// It is.
@@ -118,7 +119,7 @@
     /// A keyed hash is, which is equal for equal values of a session.
     case hash = 2
 
-    var privacy: Privacy {
+    var privacy: MMLog.Logger.Privacy {
       switch self {
       case .public: .public
       case .private: .private

@@ -2,10 +2,10 @@ import MMLogReader
 
 /// Picks the records that are found, and so many before and after each.
 struct ContextSelection {
-  private let filter: LogFilter
+  private let filter: LogReader.Filter
   private let count: Int
   /// The last records that were not picked, at most ``count``.
-  private var before: [LogRecord] = []
+  private var before: [LogReader.Record] = []
   /// How many after the last one found are still to be picked.
   private var after = 0
   private var hasPicked = false
@@ -13,13 +13,13 @@ struct ContextSelection {
   /// Whether what was given last does not follow what was given before it.
   private(set) var isApart = false
 
-  init(_ filter: LogFilter, _ count: Int) {
+  init(_ filter: LogReader.Filter, _ count: Int) {
     self.filter = filter
     self.count = count
   }
 
   /// Takes the next record, and gives those that are picked now.
-  mutating func take(_ record: LogRecord) -> [LogRecord] {
+  mutating func take(_ record: LogReader.Record) -> [LogReader.Record] {
     isApart = false
     guard filter.matchesContent(of: record) else { return pass(record) }
     let picked = before + [record]
@@ -28,7 +28,7 @@ struct ContextSelection {
     return picked
   }
 
-  private mutating func pass(_ record: LogRecord) -> [LogRecord] {
+  private mutating func pass(_ record: LogReader.Record) -> [LogReader.Record] {
     if after > 0 {
       after -= 1
       return [record]

@@ -5,8 +5,8 @@ import MMLogReader
 struct DecodeSettings {
   /// What is done instead of printing records, if anything.
   let job: FileJob?
-  let inputs: [LogInput]
-  let filter: LogFilter
+  let inputs: [LogReader.Input]
+  let filter: LogReader.Filter
   let zone: LogTimeZone
   let part: InputOptions.Part
   /// Whether to go on with what is logged from now on.

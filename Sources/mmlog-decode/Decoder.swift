@@ -80,7 +80,7 @@ struct Decoder {
   }
 
   /// What the reader leaves out; of records around those that are found, that is decided here.
-  private var readFilter: LogFilter {
+  private var readFilter: LogReader.Filter {
     context == nil ? settings.filter : settings.filter.withoutContent
   }
 
@@ -93,7 +93,7 @@ struct Decoder {
     }
   }
 
-  private mutating func take(_ chunk: LogChunk) throws {
+  private mutating func take(_ chunk: LogReader.Chunk) throws {
     switch chunk {
     case .item(let item): try take(item)
     case .records(let records) where context != nil:
@@ -105,7 +105,7 @@ struct Decoder {
     }
   }
 
-  private mutating func take(_ item: LogItem) throws {
+  private mutating func take(_ item: LogReader.Item) throws {
     guard case .record(let record) = item else {
       try sink.take(item)
       return try report(item)
@@ -116,13 +116,13 @@ struct Decoder {
     for record in found { try print(record) }
   }
 
-  private mutating func print(_ record: LogRecord) throws {
+  private mutating func print(_ record: LogReader.Record) throws {
     guard budget > 0 else { return }
     budget -= 1
     try sink.take(.record(record))
   }
 
-  private mutating func report(_ item: LogItem) throws {
+  private mutating func report(_ item: LogReader.Item) throws {
     guard let report = Report(item, settings.filter, settings.zone) else { return }
     if report.isCorruptionOrLoss { status = .corruptionOrLoss }
     // What was read before it is to be seen before it.

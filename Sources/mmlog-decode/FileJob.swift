@@ -57,7 +57,7 @@ enum FileJob {
   }
 
   /// - Returns: Whether anything is lost.
-  private func report(_ gaps: [LogGap]) -> Bool {
+  private func report(_ gaps: [LogReader.Gap]) -> Bool {
     for gap in gaps {
       Command.decode.report("\(gap.session.title): \(gap.summary)".escapedForTerminal)
     }

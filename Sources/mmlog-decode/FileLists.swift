@@ -13,7 +13,7 @@ struct SessionList {
   }
 
   consuming func print(
-    _ files: LogFiles, _ filter: LogFilter, _ output: StandardOutput
+    _ files: LogFiles, _ filter: LogReader.Filter, _ output: StandardOutput
   ) throws -> Program.Status {
     let sessions = files.overview(filter: filter)
     for session in sessions {

@@ -6,10 +6,10 @@ import MMLogReader
 protocol ItemSink {
   /// Takes the next item: a record, or what else there is to know in its place. What is reported on
   /// standard error, the ``Decoder`` reports; a sink may pass over everything but records.
-  mutating func take(_ item: LogItem) throws
+  mutating func take(_ item: LogReader.Item) throws
 
-  /// Takes records that follow one another, as ``take(_:)-(LogItem)`` would take each.
-  mutating func take(_ records: LogRecords) throws
+  /// Takes records that follow one another, as ``take(_:)-(LogReader.Item)`` would take each.
+  mutating func take(_ records: LogReader.Records) throws
 
   /// Takes a file of which nothing could be read.
   mutating func take(unreadable error: LogError) throws
@@ -33,7 +33,7 @@ protocol ItemSink {
 }
 
 extension ItemSink {
-  mutating func take(_ records: LogRecords) throws {
+  mutating func take(_ records: LogReader.Records) throws {
     try records.forEach { try take(.record($0)) }
   }
   mutating func take(unreadable error: LogError) throws {}

@@ -18,9 +18,9 @@ struct OpenSpanLines {
   }
 
   private mutating func line(_ span: OpenSpans.Open) -> String {
-    let parent = span.parent.map { ", part of \(LogSpan.text(of: $0))" } ?? ""
+    let parent = span.parent.map { ", part of \(LogReader.Span.text(of: $0))" } ?? ""
     let label = span.label.isEmpty ? "" : "\(span.label), "
     return "in flight when it died: \(span.message) (\(label)thread \(span.thread), since "
-      + "\(time.text(of: span.time)), span \(LogSpan.text(of: span.number))\(parent))"
+      + "\(time.text(of: span.time)), span \(LogReader.Span.text(of: span.number))\(parent))"
   }
 }

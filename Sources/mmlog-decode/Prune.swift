@@ -84,7 +84,7 @@ struct Prune {
   }
 }
 
-extension RetentionRule {
+extension Retention.Rule {
   fileprivate var sentence: String {
     switch self {
     case .age: "older than --max-age"
@@ -107,7 +107,7 @@ extension Pruning.Judgment {
   /// What keeps limits from being reached, in a few words.
   fileprivate func reasons(_ store: String) -> String {
     let kept = verdicts.filter { $0.archive.storeName == store }.compactMap(\.obstacle)
-    let parts = RetentionObstacle.allCases.compactMap { obstacle -> String? in
+    let parts = Retention.Obstacle.allCases.compactMap { obstacle -> String? in
       let count = kept.count { $0 == obstacle }
       return count == 0 ? nil : "\(count) \(obstacle.words)"
     }
@@ -116,7 +116,7 @@ extension Pruning.Judgment {
   }
 }
 
-extension RetentionObstacle {
+extension Retention.Obstacle {
   /// What an archive is.
   fileprivate var words: String {
     switch self {

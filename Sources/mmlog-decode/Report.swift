@@ -10,7 +10,7 @@ struct Report {
 
   /// Nil for what is as it should be, and for the end of a session that ended before the time asked
   /// for, or began after it.
-  init?(_ item: LogItem, _ filter: LogFilter, _ zone: LogTimeZone) {
+  init?(_ item: LogReader.Item, _ filter: LogReader.Filter, _ zone: LogTimeZone) {
     switch item {
     case .record, .sessionStarted: return nil
     case .corruption(let corruption):
@@ -40,13 +40,13 @@ struct Report {
   }
 }
 
-extension LogSession {
+extension LogReader.Session {
   /// `session 0123… (orders, pid 42)`
   var title: String {
     "session \(id) (\(identity.processName), pid \(identity.processID))"
   }
 
-  fileprivate func isWithin(_ filter: LogFilter, _ lastTime: Int64) -> Bool {
+  fileprivate func isWithin(_ filter: LogReader.Filter, _ lastTime: Int64) -> Bool {
     if let since = filter.since, lastTime < since { return false }
     if let until = filter.until, identity.startTime >= until { return false }
     return true

@@ -28,7 +28,7 @@ struct LogCheck {
     }
   }
 
-  private mutating func take(_ item: LogItem) {
+  private mutating func take(_ item: LogReader.Item) {
     switch item {
     case .record(let record):
       recovered += 1

@@ -58,7 +58,7 @@ package final class CrashLog {
 
   /// Waits until a process has noted that it survived a signal.
   func waitForSurvival(of number: Int, _ process: LoggingProcess) throws {
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.minimumLevel = .critical
     let id = process.page.processID
     filter.processes = ["\(id)"].compactMap { NamePattern($0) }

@@ -70,7 +70,7 @@ package struct Findings {
     note("process \(process) says \(found) times that it survived, and not \(expected)")
   }
 
-  private mutating func take(_ item: LogItem) {
+  private mutating func take(_ item: LogReader.Item) {
     switch item {
     case .record(let record): take(record)
     case .corruption(let corruption): note("corruption: \(corruption)")
@@ -92,17 +92,17 @@ package struct Findings {
   }
 
   /// Which process logged it; nil for one that only recovered.
-  private func process(of session: LogSession) -> Int? {
+  private func process(of session: LogReader.Session) -> Int? {
     pages.first { $0.value.processID == session.identity.processID }?.key
   }
 
   /// Whether it is a store's own, about a fatal signal that its process has survived. Its label may
   /// have found no room.
-  static func isSurvival(_ record: LogRecord) -> Bool {
+  static func isSurvival(_ record: LogReader.Record) -> Bool {
     record.level == .critical && record.message.hasPrefix("survived ")
   }
 
-  private mutating func take(_ gap: LogGap) {
+  private mutating func take(_ gap: LogReader.Gap) {
     switch gap.cause {
     case .archivesNotHere: break
     case .newestArchiveNotHere: note("session \(gap.session.id): \(gap.summary)")
@@ -114,7 +114,7 @@ package struct Findings {
     }
   }
 
-  private mutating func take(_ record: LogRecord) {
+  private mutating func take(_ record: LogReader.Record) {
     count += 1
     if Self.isSurvival(record), let process = process(of: record.session) {
       survivals[process, default: 0] += 1
@@ -149,7 +149,7 @@ package struct Findings {
     ticks[record.session.id] = record.ticks
   }
 
-  private mutating func checkSpan(_ record: LogRecord, _ lane: Int, _ sequence: Int) {
+  private mutating func checkSpan(_ record: LogReader.Record, _ lane: Int, _ sequence: Int) {
     let begun = lanes[lane].span
     lanes[lane].span = nil
     switch (settings.spanEdge(lane, sequence), record.span?.event) {
@@ -189,17 +189,18 @@ package struct Findings {
     (lanes[lane].gaps, lanes[lane].hasFlight)
   }
 
-  private mutating func take(_ ledger: LossLedger, of session: LogSession) {
-    let total = LossCause.allCases.reduce(0) { $0 + Int(clamping: ledger.total($1)) }
+  private mutating func take(_ ledger: LossLedger, of session: LogReader.Session) {
+    let total = LossLedger.Cause.allCases.reduce(0) { $0 + Int(clamping: ledger.total($1)) }
     guard let process = process(of: session) else {
       return note("\(total) losses of a process that logged nothing")
     }
     if counted.updateValue(total, forKey: process) != nil {
       note("the losses of process \(process) are reported twice")
     }
-    let expected: Set<LossCause> =
+    let expected: Set<LossLedger.Cause> =
       settings.policy == .overwrite ? [.overwritten, .ringFull] : [.ringFull]
-    for cause in LossCause.allCases where ledger.total(cause) > 0 && !expected.contains(cause) {
+    for cause in LossLedger.Cause.allCases
+    where ledger.total(cause) > 0 && !expected.contains(cause) {
       note("process \(process) lost \(ledger.total(cause)) records for this cause: \(cause)")
     }
   }

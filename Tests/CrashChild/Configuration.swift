@@ -29,7 +29,7 @@ extension LogStore.Configuration {
     recordsCrashes = arguments.isSet(.crashes)
     if let flight = arguments.value(of: .flight) {
       archiveLevel = .info
-      captureLevel = Level(name: flight)
+      captureLevel = Logger.Level(name: flight)
     }
   }
 }

@@ -8,7 +8,7 @@ import Testing
 
   @Test func levelsOfRunningProcessesAreSetListedAndTakenBack() throws {
     // Two stores, as of two processes: each has its ring.
-    let stores = try [("orders", Level.info), ("prices", .error)].map { name, level in
+    let stores = try [("orders", Logger.Level.info), ("prices", .error)].map { name, level in
       var configuration = LogStore.Configuration()
       configuration.level = level
       return try LogStore(directory: folder.path, name: name, configuration: configuration)

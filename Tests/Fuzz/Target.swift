@@ -185,7 +185,7 @@ private func tryCondition(_ bytes: UnsafeRawBufferPointer) {
     !bytes.contains(0x5C)
   else { return }
   guard let condition = try? FieldCondition(String(decoding: bytes, as: UTF8.self)) else { return }
-  var filter = LogFilter()
+  var filter = LogReader.Filter()
   filter.conditions = [condition]
   for _ in LogReader(fewRecords, filter: filter) {}
 }
@@ -215,7 +215,7 @@ private func takeApart(_ bytes: UnsafeRawBufferPointer) {
 nonisolated(unsafe) private let fewRecords = {
   let log = SmallLogs.values()
   log.writesRing = false
-  return LogFiles(log.save().map(LogInput.path))
+  return LogFiles(log.save().map(LogReader.Input.path))
 }()
 
 /// A file that is written anew for each input.
@@ -297,17 +297,17 @@ private func find(_ choice: UInt8, _ bytes: [UInt8]) {
   precondition(found == all, "\(found), not \(all)")
 }
 
-private func bySession(_ records: some Sequence<LogRecord>) -> [SessionID: [String]] {
+private func bySession(_ records: some Sequence<LogReader.Record>) -> [SessionID: [String]] {
   records.reduce(into: [:]) { $0[$1.session.id, default: []].append("\($1.ticks) \($1.message)") }
 }
 
-private func records(_ reader: LogReader) -> some Sequence<LogRecord> {
+private func records(_ reader: LogReader) -> some Sequence<LogReader.Record> {
   reader.lazy.compactMap { if case .record(let record) = $0 { record } else { nil } }
 }
 
 /// What is asked of contents: frames' headers, of which the rest is asked first, may say what they
 /// like.
-private let filters: [LogFilter] = {
+private let filters: [LogReader.Filter] = {
   var filters = ["a", "b", "n 100", "42", "deadbeef"].map { text in
     filter { $0.text = [TextPattern(literal: text)] }
   }
@@ -324,8 +324,8 @@ private let filters: [LogFilter] = {
   return filters
 }()
 
-private func filter(_ change: (inout LogFilter) throws -> Void) -> LogFilter {
-  var filter = LogFilter()
+private func filter(_ change: (inout LogReader.Filter) throws -> Void) -> LogReader.Filter {
+  var filter = LogReader.Filter()
   do { try change(&filter) } catch { fatalError("\(error)") }
   return filter
 }

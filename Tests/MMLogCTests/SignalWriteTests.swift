@@ -21,7 +21,7 @@ private func rehearse(_ signal: CInt, text: UnsafePointer<CChar>? = nil) throws 
 }
 
 /// The numbers of the signals whose handler wrote, in the order of the records.
-private func numbers(_ records: [LogRecord]) -> [UInt64] {
+private func numbers(_ records: [LogReader.Record]) -> [UInt64] {
   records.map(\.message).filter { $0.hasPrefix("signal ") }
     .compactMap { $0.split(separator: " ").dropFirst(2).first.flatMap { UInt64($0) } }
 }

@@ -65,7 +65,7 @@ extension mmlog_options {
 
 /// What reading a folder gives.
 struct CContents {
-  var records: [LogRecord] = []
+  var records: [LogReader.Record] = []
   var problems: [String] = []
   var lost: UInt64 = 0
 

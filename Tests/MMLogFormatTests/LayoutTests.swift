@@ -148,10 +148,10 @@ import Testing
       .null, .array, .dictionary,
     ]
     #expect(types.map(\.rawValue) == Array(1...14))
-    let causes: [LossCause] = [
+    let causes: [LossLedger.Cause] = [
       .ringFull, .overwritten, .cut, .tooDeep, .noRing, .corrupted, .tooLarge,
     ]
-    #expect(causes == LossCause.allCases && causes.map(\.rawValue) == Array(0...6))
+    #expect(causes == LossLedger.Cause.allCases && causes.map(\.rawValue) == Array(0...6))
     let levels: [Level] = [.trace, .debug, .info, .notice, .warning, .error, .critical]
     #expect(levels == Level.allCases && levels.map(\.rawValue) == Array(0...6))
     #expect(Level(fromFile: 7) == .critical && Level(fromFile: 255) == .critical)

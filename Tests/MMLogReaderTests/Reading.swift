@@ -3,12 +3,12 @@ import TestSupport
 
 /// What reading gave, in few words each.
 struct Reading: Equatable {
-  var records: [LogRecord] = []
-  var corruption: [LogCorruption] = []
+  var records: [LogReader.Record] = []
+  var corruption: [LogReader.Corruption] = []
   var ends: [SessionEnding] = []
   var losses: [LossLedger] = []
-  var gaps: [LogGap] = []
-  var unfinished: [UnfinishedRecord] = []
+  var gaps: [LogReader.Gap] = []
+  var unfinished: [LogReader.UnfinishedRecord] = []
   var unreadable: [LogError] = []
   /// The order of everything: messages, and `!` for corruption, `?` for an unfinished record, `_`
   /// for a gap, `$` for losses, `<` and `>` for sessions.
@@ -16,13 +16,13 @@ struct Reading: Equatable {
 
   var messages: [String] { records.map(\.message) }
 
-  init(_ paths: [String], _ filter: LogFilter = LogFilter()) {
+  init(_ paths: [String], _ filter: LogReader.Filter = LogReader.Filter()) {
     let reader = LogReader(paths: paths, filter: filter)
     unreadable = reader.unreadable
     for item in reader { add(item) }
   }
 
-  private mutating func add(_ item: LogItem) {
+  private mutating func add(_ item: LogReader.Item) {
     switch item {
     case .record(let record):
       records.append(record)
@@ -54,7 +54,7 @@ struct Reading: Equatable {
 
 extension TestLog {
   /// Saves, and reads the folder.
-  func read(_ filter: LogFilter = LogFilter()) -> Reading {
+  func read(_ filter: LogReader.Filter = LogReader.Filter()) -> Reading {
     save()
     return Reading([folder.path], filter)
   }

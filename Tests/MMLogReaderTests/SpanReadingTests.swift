@@ -165,10 +165,10 @@ private func log() -> TestLog {
   }
 
   @Test func filtersFindThem() throws {
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.spansOnly = true
     #expect(log().read(filter).messages == ["order 7", "query", "", "of the parent"])
-    filter = LogFilter()
+    filter = LogReader.Filter()
     filter.conditions = [try FieldCondition(#"@span == "0000000000000010""#)]
     #expect(log().read(filter).messages == ["order 7", ""])
     filter.conditions = [try FieldCondition("@span")]

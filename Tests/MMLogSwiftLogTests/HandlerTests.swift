@@ -29,7 +29,7 @@
     }
 
     /// Closes the store, and reads what it recorded.
-    func closeAndRead() throws -> [LogRecord] {
+    func closeAndRead() throws -> [LogReader.Record] {
       try store.close()
       return LogReader(paths: [folder.path]).compactMap {
         if case .record(let record) = $0 { record } else { nil }
@@ -55,7 +55,7 @@
     Dictionary(uniqueKeysWithValues: fields.map { ($0, swiftLogValue($1)) })
   }
 
-  extension LogRecord {
+  extension LogReader.Record {
     /// The fields, as swift-log would have them.
     fileprivate var metadata: Logger.Metadata {
       swiftLogMetadata(fields.map { ($0.name, $0.value) })
@@ -328,7 +328,7 @@
       try test.store.close()
       logger.info("after")
       logger.error("after", metadata: ["k": "v"])
-      #expect(LossCause.allCases.reduce(0) { $0 + test.store.losses.total($1) } == 2)
+      #expect(LossLedger.Cause.allCases.reduce(0) { $0 + test.store.losses.total($1) } == 2)
       #expect(try test.closeAndRead().map(\.message) == ["before"])
     }
   }

@@ -61,7 +61,7 @@ struct FollowTests {
   @Test("a process that starts later is found, and its filter and beginning hold")
   func laterStore() throws {
     let folder = TemporaryDirectory()
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.text = [TextPattern(literal: "yes")]
     let follower = LogFollower(paths: [folder.path], filter: filter, last: 0)
     for round in 0..<3 {

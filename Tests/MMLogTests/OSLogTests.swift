@@ -37,7 +37,7 @@ struct OSLogTests {
   @Test(
     "auto means for texts what the store is configured with, and is never more open where it masks")
   func autoPrivacy() throws {
-    let expected: [(Privacy, String, String)] = [
+    let expected: [(Logger.Privacy, String, String)] = [
       (.public, "bob", "bob"), (.private, "<private>", "<hash:"),
       (.hash, "<hash:", "<hash:"),
     ]

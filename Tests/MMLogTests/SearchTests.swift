@@ -55,7 +55,7 @@ import TestSupport
       patterns.append(String(message[start...].prefix(3)) + "q")
     }
     for pattern in patterns where !pattern.isEmpty {
-      var filter = LogFilter()
+      var filter = LogReader.Filter()
       filter.text = [TextPattern(literal: pattern)]
       let found = LogReader(paths: [made.folder.path], filter: filter).compactMap { item in
         if case .record(let record) = item { record.ticks } else { nil }
@@ -80,7 +80,7 @@ import TestSupport
       if index % 100 == 99 { try made.store.flush(.archive) }
     }
     try made.store.close()
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.text = [TextPattern(literal: "facade")]
     let found = LogReader(paths: [made.folder.path], filter: filter).compactMap { item in
       if case .record(let record) = item { record.message } else { nil }

@@ -8,9 +8,9 @@ import TestSupport
 
 /// Everything that reading a folder gives.
 struct Contents {
-  var records: [LogRecord] = []
-  var corruption: [LogCorruption] = []
-  var unfinished: [UnfinishedRecord] = []
+  var records: [LogReader.Record] = []
+  var corruption: [LogReader.Corruption] = []
+  var unfinished: [LogReader.UnfinishedRecord] = []
   var endings: [SessionEnding] = []
   var losses: [LossLedger] = []
   var unreadable: [LogError] = []

@@ -85,7 +85,7 @@ extension LogCall {
   /// then is not the next of the segment, so it goes into another segment: there is little room
   /// left in this one, or none for what was lost; and sealed, it is the sooner free for others.
   private static func lose(
-    _ cause: LossCause, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
+    _ cause: LossLedger.Cause, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
     _ session: Session
   ) {
     session.ring.countLoss(cause, level)

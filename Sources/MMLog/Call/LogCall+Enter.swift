@@ -39,9 +39,9 @@ enum LogCall {
     return true
   }
 
-  /// What ``Privacy/auto`` means for texts in the call that a writer is busy with.
+  /// What ``Logger/Privacy/auto`` means for texts in the call that a writer is busy with.
   @usableFromInline @inline(never)
-  static func autoPrivacy(_ writer: UnsafeMutablePointer<mmlog_writer>) -> Privacy {
+  static func autoPrivacy(_ writer: UnsafeMutablePointer<mmlog_writer>) -> Logger.Privacy {
     Session.of(writer.pointee.thread)?.autoPrivacy ?? .private
   }
 

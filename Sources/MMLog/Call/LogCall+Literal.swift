@@ -50,12 +50,12 @@ extension LogCall {
     _ writer: UnsafeMutablePointer<mmlog_writer>
   ) -> (RecordCursor, MoreParts) {
     let cursor = RecordCursor(asked, start, next, checksum: 0, flags: flags)
-    let loss = isOpen(cursor, around: writer) ? nil : LossCause.corrupted
+    let loss = isOpen(cursor, around: writer) ? nil : LossLedger.Cause.corrupted
     return copy(cursor, parts, unless: loss, to: writer)
   }
 
   private static func copy(
-    _ cursor: RecordCursor, _ parts: FurtherParts, unless loss: LossCause?,
+    _ cursor: RecordCursor, _ parts: FurtherParts, unless loss: LossLedger.Cause?,
     to writer: UnsafeMutablePointer<mmlog_writer>
   ) -> (RecordCursor, MoreParts) {
     let errorNumber = CurrentProcess.errorNumber

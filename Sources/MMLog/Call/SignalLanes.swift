@@ -48,7 +48,7 @@ final class SignalLanes: @unchecked Sendable {
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level,
     _ site: UnsafePointer<NewCallSite>, _ values: UnsafeBufferPointer<mmlog_value>,
     _ session: Session
-  ) -> LossCause? {
+  ) -> LossLedger.Cause? {
     // A length and padding for each value, and a word to spare, with which nothing is moved.
     let room =
       (RecordLayout.bodyWord + 4 + 2 * values.count) * wordSize + Self.longestText
@@ -67,7 +67,8 @@ final class SignalLanes: @unchecked Sendable {
     if cursor.append(values, longestText: Self.longestText) {
       session.ring.countLoss(.cut, level)
     }
-    var record = UnfinishedRecord(cursor: cursor, identity: cursor.identity(label, level, .thread))
+    var record = UnfinishedRecord(
+      cursor: cursor, identity: cursor.identity(label, level, .thread))
     guard record.appendCallSite(site, of: session.ring.identity.session) else {
       // Counted by the caller: a record of a handler has a number only if it is in the ring.
       return .tooLarge
@@ -79,7 +80,7 @@ final class SignalLanes: @unchecked Sendable {
   /// Not `Result`: where nothing is optimized, a generic type is looked up under a lock.
   private enum Acquisition {
     case lane(UnsafeMutablePointer<mmlog_writer>)
-    case refused(LossCause)
+    case refused(LossLedger.Cause)
   }
 
   /// A lane with so much room.

@@ -66,14 +66,14 @@ enum WriterSpace {
   }
 
   /// Has the record dropped and counted when it is committed.
-  static func lose(_ writer: UnsafeMutablePointer<mmlog_writer>, _ cause: LossCause) {
+  static func lose(_ writer: UnsafeMutablePointer<mmlog_writer>, _ cause: LossLedger.Cause) {
     writer.pointee.lost = UInt32(cause.rawValue) + 1
   }
 
   /// Why the record is dropped; nil if it is not.
-  static func loss(of writer: UnsafeMutablePointer<mmlog_writer>) -> LossCause? {
+  static func loss(of writer: UnsafeMutablePointer<mmlog_writer>) -> LossLedger.Cause? {
     writer.pointee.lost == 0
-      ? nil : LossCause(rawValue: UInt8(truncatingIfNeeded: writer.pointee.lost - 1))
+      ? nil : LossLedger.Cause(rawValue: UInt8(truncatingIfNeeded: writer.pointee.lost - 1))
   }
 
   /// A record's place after it has been moved to where its writer stands now.

@@ -17,7 +17,7 @@ final class FlightRecorder {
   /// How old the newest record of a retained segment is, by generation.
   private var newestTicks: [UInt64: UInt64] = [:]
   /// Why a capture is due.
-  private var reason: CaptureReason?
+  private var reason: LogStore.CaptureReason?
   private var servedRequests: UInt32 = 0
   private var servedSignals = ProcessRequests.captures
 
@@ -81,7 +81,7 @@ final class FlightRecorder {
   func note(levels: UInt8) { if levels & captureLevels != 0 { ask(.record) } }
 
   /// Has a capture be due.
-  func ask(_ new: CaptureReason) { reason = reason ?? new }
+  func ask(_ new: LogStore.CaptureReason) { reason = reason ?? new }
 
   /// Whether somebody outside, or a signal handler, has asked.
   var isAsked: Bool {
@@ -95,7 +95,7 @@ final class FlightRecorder {
   ///
   /// - Returns: Why it did, and how many records it were; nil if there was no reason.
   func captureIfDue(to series: ArchiveSeries) throws(SystemError) -> (
-    reason: CaptureReason, count: Int
+    reason: LogStore.CaptureReason, count: Int
   )? {
     let (requests, signals) = (ring.captureRequests, ProcessRequests.captures)
     if signals != servedSignals { ask(.signal) }

@@ -16,7 +16,9 @@ final class LossCounters: @unchecked Sendable {
   deinit { words.deallocate() }
 
   /// Counts one record.
-  func add(_ cause: LossCause, _ level: Level) { _ = mmlog_fetch_add_u64(word(cause, level), 1) }
+  func add(_ cause: LossLedger.Cause, _ level: Level) {
+    _ = mmlog_fetch_add_u64(word(cause, level), 1)
+  }
 
   /// Adds what others count, of which nothing is left there.
   func take(_ others: LossCounters) {
@@ -26,7 +28,7 @@ final class LossCounters: @unchecked Sendable {
   }
 
   /// The count of a cause and level, which is 0 from then on.
-  func take(_ cause: LossCause, _ level: Level) -> UInt64 {
+  func take(_ cause: LossLedger.Cause, _ level: Level) -> UInt64 {
     mmlog_exchange_u64(word(cause, level), 0)
   }
 
@@ -40,7 +42,7 @@ final class LossCounters: @unchecked Sendable {
     return ledger
   }
 
-  private func word(_ cause: LossCause, _ level: Level) -> UnsafeMutablePointer<UInt64> {
+  private func word(_ cause: LossLedger.Cause, _ level: Level) -> UnsafeMutablePointer<UInt64> {
     words + LossLedger.offset(cause, level) / wordSize
   }
 }

@@ -7,16 +7,16 @@ final class EventHub: Sendable {
   private let state = LockedValue(State())
   private let nextKey = Atomic<Int>(0)
   private let missedByStreams = Atomic<Int>(0)
-  private let startup: [LogEvent]
+  private let startup: [LogStore.Event]
   private let observer: ObserverQueue?
 
   private struct State {
     /// Who listens; nil after the store's end.
-    var listeners: [Int: AsyncStream<LogEvent>.Continuation]? = [:]
+    var listeners: [Int: AsyncStream<LogStore.Event>.Continuation]? = [:]
     /// What happened since the start, the newest of it, until somebody listens; nil from then on.
-    var unheard: [LogEvent]? = []
+    var unheard: [LogStore.Event]? = []
 
-    var all: [AsyncStream<LogEvent>.Continuation] { listeners.map { Array($0.values) } ?? [] }
+    var all: [AsyncStream<LogStore.Event>.Continuation] { listeners.map { Array($0.values) } ?? [] }
   }
 
   /// So many events wait for a listener.
@@ -25,7 +25,7 @@ final class EventHub: Sendable {
   /// - Parameters:
   ///   - startup: What happened before anyone could listen.
   ///   - observer: Is notified of these, too.
-  init(startup: [LogEvent], observer: (any LogStoreObserver)?) {
+  init(startup: [LogStore.Event], observer: (any LogStore.Observer)?) {
     self.startup = startup
     self.observer = observer.map { ObserverQueue($0) }
     for event in startup { self.observer?.send(event) }
@@ -38,7 +38,7 @@ final class EventHub: Sendable {
 
   /// A stream of what happened at the start, and of all events from now on; the first one begins
   /// with all since the start. A listener that does not keep up misses the oldest.
-  func stream() -> AsyncStream<LogEvent> {
+  func stream() -> AsyncStream<LogStore.Event> {
     AsyncStream(bufferingPolicy: .bufferingNewest(Self.maximum)) { continuation in
       let key = nextKey.add(1, ordering: .relaxed).newValue
       continuation.onTermination = { [weak self] _ in
@@ -56,7 +56,7 @@ final class EventHub: Sendable {
     }
   }
 
-  func send(_ event: LogEvent) {
+  func send(_ event: LogStore.Event) {
     let listeners = state.withLock { state in
       if let unheard = state.unheard { state.unheard = unheard.suffix(Self.maximum - 1) + [event] }
       return state.all
@@ -69,7 +69,7 @@ final class EventHub: Sendable {
   }
 
   /// Whether the observer lets an archive be deleted; true if there is none, or none that answers.
-  func mayDelete(_ archive: ArchiveInfo, _ rule: RetentionRule) -> Bool {
+  func mayDelete(_ archive: ArchiveInfo, _ rule: Retention.Rule) -> Bool {
     observer?.ask(archive, rule) ?? true
   }
 

@@ -2,31 +2,34 @@ public import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// Is notified of what a store does, one thing after the other, on a thread of its own: it may call
-/// any method of the store, and take its time. When 1024 events wait for it, it misses the oldest.
-public protocol LogStoreObserver: AnyObject, Sendable {
-  /// Something happened.
-  func handle(_ event: LogEvent)
+extension LogStore {
+  /// Is notified of what a store does, one thing after the other, on a thread of its own: it may
+  /// call any method of the store, and take its time. When 1024 events wait for it, it misses the
+  /// oldest.
+  public protocol Observer: AnyObject, Sendable {
+    /// Something happened.
+    func handle(_ event: LogStore.Event)
 
-  /// Whether a limit may delete an archive. If not, it is asked again the next time.
-  ///
-  /// Who needs longer than a second for the answer is taken to agree, so that an observer that
-  /// hangs cannot fill the disk: to be sure to keep an archive, ``LogStore/pin(_:because:)``.
-  /// Deletions that the program asks for are not asked about. While the store is being closed,
-  /// nobody is asked and no limit deletes anything: the next start goes on with that.
-  func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool
+    /// Whether a limit may delete an archive. If not, it is asked again the next time.
+    ///
+    /// Who needs longer than a second for the answer is taken to agree, so that an observer that
+    /// hangs cannot fill the disk: to be sure to keep an archive, ``LogStore/pin(_:because:)``.
+    /// Deletions that the program asks for are not asked about. While the store is being closed,
+    /// nobody is asked and no limit deletes anything: the next start goes on with that.
+    func mayDelete(_ archive: ArchiveInfo, for rule: Retention.Rule) -> Bool
+  }
 }
 
-extension LogStoreObserver {
+extension LogStore.Observer {
   /// Lets all limits delete what they have to.
-  public func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool { true }
+  public func mayDelete(_ archive: ArchiveInfo, for rule: Retention.Rule) -> Bool { true }
 }
 
 /// What an observer has still to be notified of, and the thread that notifies it.
 final class ObserverQueue: Sendable {
   private enum Item {
-    case event(LogEvent)
-    case question(ArchiveInfo, RetentionRule, Promise<Bool>)
+    case event(LogStore.Event)
+    case question(ArchiveInfo, Retention.Rule, Promise<Bool>)
   }
 
   private struct State {
@@ -39,21 +42,21 @@ final class ObserverQueue: Sendable {
   /// How long to wait for an answer, in nanoseconds.
   private static let timeout: Int64 = 1_000_000_000
 
-  private let observer: any LogStoreObserver
+  private let observer: any LogStore.Observer
   private let state = LockedValue(State())
   private let missed = Atomic<Int>(0)
   private let isAsking = Atomic<Bool>(true)
   private let worker = Worker("mmlog-observer")
 
-  init(_ observer: any LogStoreObserver) { self.observer = observer }
+  init(_ observer: any LogStore.Observer) { self.observer = observer }
 
   var missedCount: Int { missed.load(ordering: .relaxed) }
 
-  func send(_ event: LogEvent) { put(.event(event)) }
+  func send(_ event: LogStore.Event) { put(.event(event)) }
 
   /// The observer's answer; true if it does not come in time, and false if nobody is to wait for it
   /// any more.
-  func ask(_ archive: ArchiveInfo, _ rule: RetentionRule) -> Bool {
+  func ask(_ archive: ArchiveInfo, _ rule: Retention.Rule) -> Bool {
     guard isAsking.load(ordering: .acquiring) else { return false }
     let answer = Promise<Bool>()
     put(.question(archive, rule, answer))

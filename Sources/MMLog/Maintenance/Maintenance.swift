@@ -35,7 +35,7 @@ final class Maintenance: @unchecked Sendable {
   // What has been reported already.
   private let unreadable = LockedValue<Set<String>>([])
   private var strange: Set<String>
-  private var exceeded: Set<RetentionRule> = []
+  private var exceeded: Set<Retention.Rule> = []
   private var knowsSpace = true
   private var isLow = false
   private var reached = (pending: false, size: false)
@@ -203,7 +203,7 @@ final class Maintenance: @unchecked Sendable {
     let plan = try RetentionPlan(
       retention, archives, ringDirectory: ringDirectory, space: space,
       strange: { report(strange: $0) })
-    var vetoed: [RetentionRule: Int] = [:]
+    var vetoed: [Retention.Rule: Int] = [:]
     for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) where goesOn {
       if !isAsked, let retry = retries[archives[index].fileName], !retry.isDue { continue }
       if !events.mayDelete(archives[index], rule) {
@@ -212,7 +212,7 @@ final class Maintenance: @unchecked Sendable {
       }
       try delete(archives[index], rule)
     }
-    for rule in RetentionRule.allCases {
+    for rule in Retention.Rule.allCases {
       let isExceeded = plan.unmet.contains(rule) || vetoed[rule] != nil
       if !isExceeded {
         exceeded.remove(rule)
@@ -244,7 +244,7 @@ final class Maintenance: @unchecked Sendable {
     }
   }
 
-  private func delete(_ archive: ArchiveInfo, _ rule: RetentionRule) throws(LogError) {
+  private func delete(_ archive: ArchiveInfo, _ rule: Retention.Rule) throws(LogError) {
     events.send(.willDelete(archive, rule))
     try catalog.delete([archive.fileName], if: { !$0.state.isPinned }) { name, outcome in
       switch outcome {

@@ -14,8 +14,8 @@ where StringLiteralType == StaticString {
   mutating func append(bytes: UnsafeRawBufferPointer)
   /// Adds text, as its bytes in UTF-8.
   mutating func append(text: some StringProtocol)
-  /// What ``Privacy/auto`` means for whatever is no number.
-  var autoPrivacy: Privacy { get }
+  /// What ``Logger/Privacy/auto`` means for whatever is no number.
+  var autoPrivacy: Logger.Privacy { get }
 }
 
 extension LogInterpolation {
@@ -35,8 +35,8 @@ extension LogInterpolation {
   ///   - privacy: Whether it is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation<T: FixedWidthInteger>(
-    _ value: T, name: StaticString? = nil, format: IntegerFormat = .decimal,
-    align: Alignment = .none, privacy: Privacy = .public
+    _ value: T, name: StaticString? = nil, format: Logger.IntegerFormat = .decimal,
+    align: Logger.Alignment = .none, privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(integerType(T.self), T.bitWidth, name, style, value) { append(integer: value) }
@@ -45,8 +45,8 @@ extension LogInterpolation {
   /// Adds an integer of any width, or `nil`. See the form for values that are not optional.
   @inlinable @inline(__always)
   public mutating func appendInterpolation<T: FixedWidthInteger>(
-    _ value: T?, name: StaticString? = nil, format: IntegerFormat = .decimal,
-    align: Alignment = .none, privacy: Privacy = .public
+    _ value: T?, name: StaticString? = nil, format: Logger.IntegerFormat = .decimal,
+    align: Logger.Alignment = .none, privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(optional: integerType(T.self), T.bitWidth, name, style, value), let value {
@@ -64,8 +64,8 @@ extension LogInterpolation {
   ///   - privacy: Whether it is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: Double, name: StaticString? = nil, format: FloatFormat = .shortest,
-    align: Alignment = .none, privacy: Privacy = .public
+    _ value: Double, name: StaticString? = nil, format: Logger.FloatFormat = .shortest,
+    align: Logger.Alignment = .none, privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(ValueType.double.rawValue, 0, name, style, value) { append(word: value.bitPattern) }
@@ -74,8 +74,8 @@ extension LogInterpolation {
   /// Adds a `Double`, or `nil`. See the form for values that are not optional.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: Double?, name: StaticString? = nil, format: FloatFormat = .shortest,
-    align: Alignment = .none, privacy: Privacy = .public
+    _ value: Double?, name: StaticString? = nil, format: Logger.FloatFormat = .shortest,
+    align: Logger.Alignment = .none, privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(optional: ValueType.double.rawValue, 0, name, style, value), let value {
@@ -86,8 +86,8 @@ extension LogInterpolation {
   /// Adds a `Float`. See the form for `Double`.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: Float, name: StaticString? = nil, format: FloatFormat = .shortest,
-    align: Alignment = .none, privacy: Privacy = .public
+    _ value: Float, name: StaticString? = nil, format: Logger.FloatFormat = .shortest,
+    align: Logger.Alignment = .none, privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(ValueType.float.rawValue, 0, name, style, value) {
@@ -98,8 +98,8 @@ extension LogInterpolation {
   /// Adds a `Float`, or `nil`. See the form for `Double`.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: Float?, name: StaticString? = nil, format: FloatFormat = .shortest,
-    align: Alignment = .none, privacy: Privacy = .public
+    _ value: Float?, name: StaticString? = nil, format: Logger.FloatFormat = .shortest,
+    align: Logger.Alignment = .none, privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(optional: ValueType.float.rawValue, 0, name, style, value), let value {
@@ -116,7 +116,8 @@ extension LogInterpolation {
   ///   - privacy: Whether it is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: Bool, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
+    _ value: Bool, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(.public), format: 0, align: align)
     if begin(ValueType.bool.rawValue, 0, name, style, value) { append(word: value ? 1 : 0) }
@@ -125,7 +126,8 @@ extension LogInterpolation {
   /// Adds a `Bool`, or `nil`. See the form for values that are not optional.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: Bool?, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
+    _ value: Bool?, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(.public), format: 0, align: align)
     if begin(optional: ValueType.bool.rawValue, 0, name, style, value), let value {
@@ -142,7 +144,8 @@ extension LogInterpolation {
   ///   - privacy: Whether it is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: String, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
+    _ value: String, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: align)
     if begin(ValueType.string.rawValue, 0, name, style, value) { append(text: value) }
@@ -151,8 +154,8 @@ extension LogInterpolation {
   /// Adds text, or `nil`. See the form for values that are not optional.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: String?, name: StaticString? = nil, align: Alignment = .none,
-    privacy: Privacy = .public
+    _ value: String?, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: align)
     if begin(optional: ValueType.string.rawValue, 0, name, style, value), let value {
@@ -163,8 +166,8 @@ extension LogInterpolation {
   /// Adds a part of a text. See the form for `String`.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: Substring, name: StaticString? = nil, align: Alignment = .none,
-    privacy: Privacy = .public
+    _ value: Substring, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: align)
     if begin(ValueType.string.rawValue, 0, name, style, value) { append(text: value) }
@@ -173,8 +176,8 @@ extension LogInterpolation {
   /// Adds a text known at compile time. See the form for `String`.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: StaticString, name: StaticString? = nil, align: Alignment = .none,
-    privacy: Privacy = .public
+    _ value: StaticString, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: align)
     if begin(ValueType.string.rawValue, 0, name, style, value.description) {
@@ -190,7 +193,7 @@ extension LogInterpolation {
   ///   - privacy: Whether it is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: UnsafeRawBufferPointer, name: StaticString? = nil, privacy: Privacy = .public
+    _ value: UnsafeRawBufferPointer, name: StaticString? = nil, privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: .none)
     if begin(ValueType.bytes.rawValue, 0, name, style, Array(value)) { append(bytes: value) }
@@ -199,7 +202,7 @@ extension LogInterpolation {
   /// Adds bytes of no known meaning, kept as they are. See the form for `UnsafeRawBufferPointer`.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
-    _ value: [UInt8], name: StaticString? = nil, privacy: Privacy = .public
+    _ value: [UInt8], name: StaticString? = nil, privacy: Logger.Privacy = .public
   ) {
     let style = ArgumentStyle(privacy: privacy.resolved(autoPrivacy), format: 0, align: .none)
     if begin(ValueType.bytes.rawValue, 0, name, style, value) {
@@ -216,8 +219,8 @@ extension LogInterpolation {
   ///   - privacy: Whether it is written to disk.
   @inlinable
   public mutating func appendInterpolation(
-    _ error: any Error, name: StaticString? = nil, align: Alignment = .none,
-    privacy: Privacy = .public
+    _ error: any Error, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
   ) {
     let privacy = privacy.resolved(autoPrivacy)
     append(description: privacy == .private ? "" : String(describing: error), name, align, privacy)
@@ -235,7 +238,8 @@ extension LogInterpolation {
   @_disfavoredOverload
   @inlinable
   public mutating func appendInterpolation<T>(
-    _ value: T, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
+    _ value: T, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
   ) {
     let privacy = privacy.resolved(autoPrivacy)
     append(description: privacy == .private ? "" : String(describing: value), name, align, privacy)
@@ -245,7 +249,8 @@ extension LogInterpolation {
   @_disfavoredOverload
   @inlinable
   public mutating func appendInterpolation<T>(
-    _ value: T?, name: StaticString? = nil, align: Alignment = .none, privacy: Privacy = .public
+    _ value: T?, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
   ) {
     let privacy = privacy.resolved(autoPrivacy)
     let text = privacy == .private ? nil : value.map { String(describing: $0) }
@@ -272,7 +277,7 @@ extension LogInterpolation {
 
   @inlinable
   mutating func append(
-    description: String, _ name: StaticString?, _ align: Alignment, _ privacy: Privacy
+    description: String, _ name: StaticString?, _ align: Logger.Alignment, _ privacy: Logger.Privacy
   ) {
     appendInterpolation(description, name: name, align: align, privacy: privacy)
   }

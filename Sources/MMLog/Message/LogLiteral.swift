@@ -20,10 +20,10 @@ import MMLogFormat
 ///
 /// A literal that is evaluated outside a log call, such as a variable or a parameter that is no
 /// closure, is kept in memory of its own, on the heap, and copied into the ring by each call that
-/// logs it; ``Privacy/auto`` is private in it. It may be logged any number of times. If one of its
-/// arguments throws, that memory, 4.2 KiB or what a longer message needs, is never freed: evaluate
-/// what may throw before the literal. For messages that are made elsewhere, ``LogMessage`` does the
-/// same, and is `Sendable`.
+/// logs it; ``Logger/Privacy/auto`` is private in it. It may be logged any number of times. If one
+/// of its arguments throws, that memory, 4.2 KiB or what a longer message needs, is never freed:
+/// evaluate what may throw before the literal. For messages that are made elsewhere, ``LogMessage``
+/// does the same, and is `Sendable`.
 ///
 /// A literal must not outlive the log call in whose message it was evaluated: a later call that
 /// logs it finds its memory in use by others; its record is lost, and counted as corrupted.
@@ -81,7 +81,7 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
 
     /// As the store is configured.
     @inlinable
-    public var autoPrivacy: Privacy { LogCall.autoPrivacy(record.cursor.writer) }
+    public var autoPrivacy: Logger.Privacy { LogCall.autoPrivacy(record.cursor.writer) }
 
     /// Adds a part of the message.
     @inlinable @inline(__always)

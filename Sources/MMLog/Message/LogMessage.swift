@@ -41,7 +41,7 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
     }
 
     /// Private: which store it goes to is not known yet.
-    public var autoPrivacy: Privacy { .private }
+    public var autoPrivacy: Logger.Privacy { .private }
 
     /// Adds a part of the message.
     public mutating func append(_ part: MessagePart) { parts.append(part) }

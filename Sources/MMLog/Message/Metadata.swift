@@ -152,7 +152,7 @@ extension RecordCursor {
   }
 
   /// Adds what stands for a text that is not to be written.
-  package mutating func append(private text: String, _ privacy: Privacy) {
+  package mutating func append(private text: String, _ privacy: Logger.Privacy) {
     switch privacy {
     case .public: append(string: text)
     case .hash: append(.hash, PrivateHash.of(text))

@@ -68,8 +68,8 @@ extension Ring {
   }
 
   /// What has become of the session's flight records.
-  var flightCounts: FlightCounts {
-    FlightCounts(
+  var flightCounts: LogStore.FlightCounts {
+    LogStore.FlightCounts(
       captured: count(ControlLayout.capturedRecords),
       forgotten: count(ControlLayout.forgottenRecords))
   }

@@ -142,7 +142,7 @@ final class Ring: @unchecked Sendable {
   // MARK: - Losses
 
   /// Counts lost records. Lock-free and async-signal-safe.
-  func countLoss(_ cause: LossCause, _ level: Level, _ count: UInt64 = 1) {
+  func countLoss(_ cause: LossLedger.Cause, _ level: Level, _ count: UInt64 = 1) {
     let address = base + RingLayout.ledger + LossLedger.offset(cause, level)
     _ = mmlog_fetch_add_u64(address.assumingMemoryBound(to: UInt64.self), count)
   }

@@ -110,7 +110,7 @@ private struct Metric: Sendable {
   init(losses name: String, _ help: String) {
     (kind, self.name, self.help) = (.counter, name, help)
     samples = { statistics in
-      LossCause.allCases.flatMap { cause in
+      LossLedger.Cause.allCases.flatMap { cause in
         Level.allCases.map { level in
           let labels = [Label("cause", cause.description), Label("level", level.description)]
           return (labels, "\(statistics.losses[cause, level])")

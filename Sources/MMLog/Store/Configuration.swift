@@ -2,21 +2,21 @@ public import MMLogFormat
 public import MMLogStorage
 import MMLogSystem
 
-/// What a log call does when no segment of the ring is free: the archive cannot be written as fast
-/// as records come, or not at all.
-public enum FullRingPolicy: Equatable, Sendable {
-  /// Wait for a free segment, so long at most; then drop the record and count it.
-  ///
-  /// A call inside another log call, as in a signal handler, waits for a millisecond at most.
-  case wait(upTo: Duration)
-  /// Drop the record, and count it.
-  case dropNewest
-  /// Give up the oldest segment that is not being archived at the moment, and count its records as
-  /// lost: a flight recorder.
-  case overwriteOldest
-}
-
 extension LogStore {
+  /// What a log call does when no segment of the ring is free: the archive cannot be written as
+  /// fast as records come, or not at all.
+  public enum FullRingPolicy: Equatable, Sendable {
+    /// Wait for a free segment, so long at most; then drop the record and count it.
+    ///
+    /// A call inside another log call, as in a signal handler, waits for a millisecond at most.
+    case wait(upTo: Duration)
+    /// Drop the record, and count it.
+    case dropNewest
+    /// Give up the oldest segment that is not being archived at the moment, and count its records
+    /// as lost: a flight recorder.
+    case overwriteOldest
+  }
+
   /// How a store works. Every setting has a default that suits a service; all are checked before
   /// anything is allocated.
   public struct Configuration: Sendable {
@@ -78,16 +78,16 @@ extension LogStore {
     public var retention = Retention()
 
     /// How many bytes of archives that are not uploaded are reported by
-    /// ``LogEvent/pendingReached(_:)``. 0, the default: none.
+    /// ``LogStore/Event/pendingReached(_:)``. 0, the default: none.
     public var pendingThreshold = 0
 
-    /// How many bytes of archives are reported by ``LogEvent/sizeReached(_:)``. 0, the default:
-    /// none.
+    /// How many bytes of archives are reported by ``LogStore/Event/sizeReached(_:)``. 0, the
+    /// default: none.
     public var sizeThreshold = 0
 
     /// Is notified of what the store does, from its opening on, and keeps archives from being
     /// deleted. Default: nobody. Held until the store is closed.
-    public var observer: (any LogStoreObserver)?
+    public var observer: (any LogStore.Observer)?
 
     /// How hard archives are compressed: 0 (not at all), or by column and with zlib from 1
     /// (fastest) to 9 (smallest). Default 1, with which one processor keeps up with several busy
@@ -95,7 +95,7 @@ extension LogStore {
     public var compressionLevel = 1
 
     /// What to do when the ring is full. Default: wait up to a second.
-    public var fullRing = FullRingPolicy.wait(upTo: .seconds(1))
+    public var fullRing = LogStore.FullRingPolicy.wait(upTo: .seconds(1))
 
     /// How long a record may stay in the ring before it is moved to the archive: from 10 ms to an
     /// hour; default one second. Nothing of a process's death depends on it.
@@ -108,7 +108,7 @@ extension LogStore {
 
     /// From which level on a record's archive frame is made safe from a power cut as soon as it is
     /// written, which is within ``drainInterval``; nil (the default): none.
-    public var syncLevel: Level?
+    public var syncLevel: Logger.Level?
 
     /// Who is shown records besides; nil: nobody. Other modules have names for it.
     package var echo: (any RecordEchoSettings)?
@@ -160,7 +160,7 @@ extension LogStore {
     public var servesSignalHandlers = false
 
     /// The level of labels for which nothing else is set. Default: `info`.
-    public var level = Level.info
+    public var level = Logger.Level.info
 
     /// From which level on records go into archives. Default: `trace`, all.
     ///
@@ -169,20 +169,20 @@ extension LogStore {
     /// take the oldest ones' place. No archive has them, unless they are *captured*: by a record of
     /// ``captureLevel``, by ``LogStore/capture(reason:within:)``, or because the process dies. The
     /// decoder marks them. The ring should have room for what is logged in ``captureTime``.
-    public var archiveLevel = Level.trace
+    public var archiveLevel = Logger.Level.trace
 
     /// The level from which on a record has what led to it captured, within ``drainInterval``.
     /// Default: `error`; nil: none has.
-    public var captureLevel: Level? = .error
+    public var captureLevel: Logger.Level? = .error
 
     /// How far back a capture goes, and how long a record below ``archiveLevel`` is kept at all:
     /// from 1 ms to a day; default one minute. After a crash, all that is left in the ring counts;
     /// what a capture found too old is not.
     public var captureTime = Duration.seconds(60)
 
-    /// What ``Privacy/auto`` means for values that are neither numbers nor Booleans: `public`,
-    /// `private` (the default) or `hash`.
-    public var autoPrivacy = Privacy.private
+    /// What ``Logger/Privacy/auto`` means for values that are neither numbers nor Booleans:
+    /// `public`, `private` (the default) or `hash`.
+    public var autoPrivacy = Logger.Privacy.private
 
     /// Whether the store's directories may belong to another user, or let every user make and
     /// remove files.

@@ -19,9 +19,9 @@ final class Session: Sendable {
   let survivals = SurvivedSignals()
   /// Where signal handlers write; nil if the store is not asked to serve them.
   let signalLanes: SignalLanes?
-  let policy: FullRingPolicy
-  /// What ``Privacy/auto`` means for texts.
-  let autoPrivacy: Privacy
+  let policy: LogStore.FullRingPolicy
+  /// What ``Logger/Privacy/auto`` means for texts.
+  let autoPrivacy: Logger.Privacy
   /// Its address is what the gates of labels and writers are compared by.
   nonisolated(unsafe) let gate: UnsafeRawPointer
   /// The next of the store's sessions that come to their end. Under the store's lock.

@@ -21,7 +21,7 @@ public final class PendingArchive: Sendable {
   deinit { release() }
 
   /// Sends the archive, and marks it as uploaded when that is done. If it fails, the archive is
-  /// released, and ``LogEvent/notUploaded(_:_:)`` says why: nothing ends because of it.
+  /// released, and ``LogStore/Event/notUploaded(_:_:)`` says why: nothing ends because of it.
   ///
   /// - Parameters:
   ///   - isolation: Where `send` runs: where the caller does.

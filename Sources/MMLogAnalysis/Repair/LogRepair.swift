@@ -17,9 +17,9 @@ public struct LogRepair {
     /// not counted.
     public internal(set) var recordCount = 0
     /// What could not be read.
-    public internal(set) var corruption: [LogCorruption] = []
+    public internal(set) var corruption: [LogReader.Corruption] = []
     /// What is missing.
-    public internal(set) var gaps: [LogGap] = []
+    public internal(set) var gaps: [LogReader.Gap] = []
   }
 
   private let files: LogFiles
@@ -131,7 +131,7 @@ public struct LogRepair {
       }
       if result.recordCount & 0xFFF == 0, isStopped() { return false }
     }
-    let gaps = SessionGaps(session, summary, of: LogSession(session.identity)).gaps
+    let gaps = SessionGaps(session, summary, of: LogReader.Session(session.identity)).gaps
     for gap in gaps where gap.isLoss {
       try writer.add(session.corruption(gap), ticks: 0, clock: clock)
     }
@@ -144,9 +144,9 @@ public struct LogRepair {
 
 extension SessionFiles {
   /// A gap, reported the session's first file: no byte of it is where the records are missing.
-  fileprivate func corruption(_ gap: LogGap) -> LogCorruption {
+  fileprivate func corruption(_ gap: LogReader.Gap) -> LogReader.Corruption {
     let path = archives.first?.path ?? ring?.image.path ?? ""
-    return LogCorruption(path: path, offset: 0, size: 0, what: gap.summary)
+    return LogReader.Corruption(path: path, offset: 0, size: 0, what: gap.summary)
   }
 }
 
@@ -191,7 +191,7 @@ private struct SessionWriter: ~Copyable {
   /// Adds a record, or what is wrong with it.
   mutating func add(
     _ view: RecordView, ticks: UInt64, offset: Int, of run: Run
-  ) throws -> LogCorruption? {
+  ) throws -> LogReader.Corruption? {
     do throws(FormatError) {
       try sites.check(view)
     } catch {
@@ -206,7 +206,7 @@ private struct SessionWriter: ~Copyable {
   }
 
   /// Adds a record about corruption.
-  mutating func add(_ corruption: LogCorruption, ticks: UInt64, clock: TickClock) throws {
+  mutating func add(_ corruption: LogReader.Corruption, ticks: UInt64, clock: TickClock) throws {
     var words = WordWriter()
     words.append(0)
     words.append(max(ticks, self.ticks))

@@ -31,7 +31,7 @@ public struct LogHistogram {
   }
 
   /// Adds what a reader gave.
-  public mutating func add(_ item: LogItem) {
+  public mutating func add(_ item: LogReader.Item) {
     if case .record(let record) = item { buckets.add(record.time, record.level) }
   }
 

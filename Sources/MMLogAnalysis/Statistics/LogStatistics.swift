@@ -27,7 +27,7 @@ public struct LogStatistics {
   public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
 
   /// Adds what a reader gave.
-  public mutating func add(_ item: LogItem) {
+  public mutating func add(_ item: LogReader.Item) {
     switch item {
     case .record(let record): add(record)
     case .sessionStarted: sessions += 1
@@ -35,7 +35,7 @@ public struct LogStatistics {
     }
   }
 
-  private mutating func add(_ record: LogRecord) {
+  private mutating func add(_ record: LogReader.Record) {
     total.add(record)
     levels[Int(record.level.rawValue)].add(record)
     let label = record.label
@@ -49,7 +49,7 @@ public struct LogStatistics {
     times = min(minimum, record.time)...max(maximum, record.time)
   }
 
-  private mutating func add(_ span: LogSpan, _ record: LogRecord) {
+  private mutating func add(_ span: LogReader.Span, _ record: LogReader.Record) {
     guard let ended = spans.add(record), case .end(_, let duration) = span.event else { return }
     if duration > longestSpan?.duration ?? -1 { longestSpan = (duration, ended.message) }
   }

@@ -7,7 +7,7 @@ package struct RecordCounts {
   /// What records take before an archive compresses them.
   package var bytes: UInt64 = 0
 
-  mutating func add(_ record: LogRecord) {
+  mutating func add(_ record: LogReader.Record) {
     records += 1
     bytes += UInt64(record.content.encodedSize)
   }
@@ -44,14 +44,14 @@ package struct CallSiteCounts {
   ///
   /// - Returns: The index of its entry.
   @discardableResult
-  package mutating func add(_ record: LogRecord) -> Int {
+  package mutating func add(_ record: LogReader.Record) -> Int {
     let index = index(of: record)
     entries[index].counts.add(record)
     entries[index].level = max(entries[index].level, record.level)
     return index
   }
 
-  private mutating func index(of record: LogRecord) -> Int {
+  private mutating func index(of record: LogReader.Record) -> Int {
     let site = record.content.site
     if let last, last.site === site { return last.index }
     let isLasting = !record.content.flags.contains(.inlineCallSite)

@@ -6,14 +6,14 @@ import MMLogStorage
 struct ArchiveCheck {
   private let archive: ArchiveFile
   private let sites = SiteTable()
-  private var corruption: [LogCorruption] = []
+  private var corruption: [LogReader.Corruption] = []
   private var index: [IndexEntry] = []
 
   init(_ archive: ArchiveFile) { self.archive = archive }
 
   /// What is wrong in frames of records and in the index. All else is reported by
   /// ``SessionSummary``.
-  mutating func run() -> [LogCorruption] {
+  mutating func run() -> [LogReader.Corruption] {
     for frame in archive.frames {
       switch frame.header.type {
       case .dictionary: learn(frame)
@@ -99,7 +99,7 @@ struct RingCheck {
     sites.add(summary.dictionary)
   }
 
-  func run() -> [LogCorruption] {
+  func run() -> [LogReader.Corruption] {
     let image = ring.image
     var corruption = image.logCorruption
     for segment in image.segments {
@@ -133,7 +133,8 @@ struct RingCheck {
     }
   }
 
-  private func note(_ range: Range<Int>, _ what: String) -> LogCorruption {
-    LogCorruption(path: ring.image.path, offset: range.lowerBound, size: range.count, what: what)
+  private func note(_ range: Range<Int>, _ what: String) -> LogReader.Corruption {
+    LogReader.Corruption(
+      path: ring.image.path, offset: range.lowerBound, size: range.count, what: what)
   }
 }

@@ -18,7 +18,7 @@ public struct FileReport: Sendable {
   /// What it consists of: an archive's frames, or a ring's segments in use.
   public let parts: [Part]
   /// What of it cannot be read or cannot be right. Only from `LogFiles.verify(progress:)`.
-  public internal(set) var corruption: [LogCorruption] = []
+  public internal(set) var corruption: [LogReader.Corruption] = []
 
   /// A frame or a segment.
   public struct Part: Sendable {

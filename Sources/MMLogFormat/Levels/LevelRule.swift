@@ -10,7 +10,7 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
   /// - Parameters:
   ///   - level: The lowest level that is recorded.
   ///   - pattern: A label, in which `*` stands for any bytes and `?` for any one.
-  public init(_ level: Level, for pattern: String) {
+  package init(_ level: Level, for pattern: String) {
     self.level = level
     self.pattern = pattern
   }

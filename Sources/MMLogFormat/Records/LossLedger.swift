@@ -1,32 +1,34 @@
-/// Why a record could not be kept, or not whole. Raw values stand on disk.
-public enum LossCause: UInt8, CaseIterable, Sendable, CustomStringConvertible {
-  /// No segment of the ring was free, for as long as the policy allows to wait.
-  case ringFull
-  /// The policy `overwriteOldest` gave its place to a newer record.
-  case overwritten
-  /// A value was longer than 16 MiB, or there was no memory to build it in; the record was kept,
-  /// cut.
-  case cut
-  /// It was logged from too deep inside other log calls of the same thread.
-  case tooDeep
-  /// There was no ring to write into, or no way to it: the store was closed, the ring could not be
-  /// made, or there was no memory for what a thread needs to use it.
-  case noRing
-  /// Its bytes in memory were corrupted before they could be archived.
-  case corrupted
-  /// It was too large even when its values were cut, or there was no memory to build it in.
-  case tooLarge
+extension LossLedger {
+  /// Why a record could not be kept, or not whole. Raw values stand on disk.
+  public enum Cause: UInt8, CaseIterable, Sendable, CustomStringConvertible {
+    /// No segment of the ring was free, for as long as the policy allows to wait.
+    case ringFull
+    /// The policy `overwriteOldest` gave its place to a newer record.
+    case overwritten
+    /// A value was longer than 16 MiB, or there was no memory to build it in; the record was kept,
+    /// cut.
+    case cut
+    /// It was logged from too deep inside other log calls of the same thread.
+    case tooDeep
+    /// There was no ring to write into, or no way to it: the store was closed, the ring could not
+    /// be made, or there was no memory for what a thread needs to use it.
+    case noRing
+    /// Its bytes in memory were corrupted before they could be archived.
+    case corrupted
+    /// It was too large even when its values were cut, or there was no memory to build it in.
+    case tooLarge
 
-  /// What happened, as the decoder prints it.
-  public var description: String {
-    switch self {
-    case .ringFull: "ring full"
-    case .overwritten: "overwritten"
-    case .cut: "cut"
-    case .tooDeep: "nested too deep"
-    case .noRing: "no ring"
-    case .corrupted: "corrupted in memory"
-    case .tooLarge: "too large"
+    /// What happened, as the decoder prints it.
+    public var description: String {
+      switch self {
+      case .ringFull: "ring full"
+      case .overwritten: "overwritten"
+      case .cut: "cut"
+      case .tooDeep: "nested too deep"
+      case .noRing: "no ring"
+      case .corrupted: "corrupted in memory"
+      case .tooLarge: "too large"
+      }
     }
   }
 }
@@ -58,18 +60,18 @@ public struct LossLedger: Equatable, Sendable {
   }
 
   /// The offset of one count from the ledger's start.
-  package static func offset(_ cause: LossCause, _ level: Level) -> Int {
+  package static func offset(_ cause: LossLedger.Cause, _ level: Level) -> Int {
     (Int(cause.rawValue) * levels + Int(level.rawValue)) * 8
   }
 
   /// The number of records lost for a cause at a level.
-  public subscript(cause: LossCause, level: Level) -> UInt64 {
+  public subscript(cause: LossLedger.Cause, level: Level) -> UInt64 {
     get { counts[Self.offset(cause, level) / 8] }
     set { counts[Self.offset(cause, level) / 8] = newValue }
   }
 
   /// The number of records lost for a cause, over all levels.
-  public func total(_ cause: LossCause) -> UInt64 {
+  public func total(_ cause: LossLedger.Cause) -> UInt64 {
     Level.allCases.reduce(0) { $0 &+ self[cause, $1] }
   }
 

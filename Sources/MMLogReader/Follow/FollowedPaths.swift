@@ -24,7 +24,7 @@ struct FollowedPaths {
   /// nanoseconds.
   private static let coarsestClock: Int64 = 100_000_000
 
-  init(_ inputs: [LogInput]) {
+  init(_ inputs: [LogReader.Input]) {
     var trees: Set<String> = []
     for input in inputs {
       switch input {

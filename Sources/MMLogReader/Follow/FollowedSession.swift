@@ -90,7 +90,7 @@ final class FollowedSession {
   }
 
   /// A reader of what is new, or nil if nothing is.
-  func load(_ filter: LogFilter) -> SessionReader? {
+  func load(_ filter: LogReader.Filter) -> SessionReader? {
     let held = reader?.heldTicks
     // What the scan before this one has seen was logged before this one began.
     if let held, held > scanTicks { hasOurTicks = false }

@@ -33,7 +33,7 @@ public final class LogFollower {
   /// Files and directories that could not be read when they were first inspected, and why. One that
   /// is not there yet is waited for.
   public private(set) var unreadable: [LogError] = []
-  private var filter: LogFilter
+  private var filter: LogReader.Filter
   private var places: FollowedPaths
   /// The last archive of each file: a store may go on behind it.
   private var tails: [ArchiveFile] = []
@@ -46,10 +46,12 @@ public final class LogFollower {
   ///
   /// - Parameters:
   ///   - inputs: Files and directories. A file is followed by itself; a process's next archive
-  ///     appears in a directory. ``LogInput/standardInput`` is passed over.
+  ///     appears in a directory. ``LogReader/Input/standardInput`` is passed over.
   ///   - filter: Which records are wanted.
   ///   - last: How many of those that are there already are given first; nil for all.
-  public init(_ inputs: [LogInput], filter: LogFilter = LogFilter(), last: Int? = nil) {
+  public init(
+    _ inputs: [LogReader.Input], filter: LogReader.Filter = LogReader.Filter(), last: Int? = nil
+  ) {
     places = FollowedPaths(inputs)
     self.filter = filter
     scan()
@@ -63,23 +65,23 @@ public final class LogFollower {
 
   /// The same for files and directories by name.
   public convenience init(
-    paths: [String], filter: LogFilter = LogFilter(), last: Int? = nil
+    paths: [String], filter: LogReader.Filter = LogReader.Filter(), last: Int? = nil
   ) {
-    self.init(paths.map(LogInput.path), filter: filter, last: last)
+    self.init(paths.map(LogReader.Input.path), filter: filter, last: last)
   }
 
   /// The next record, or what else is to know; nil if there is nothing at the moment.
   ///
   /// - Complexity: O(new records + segments in use), where all that was found before has been
   ///   taken; or was held back.
-  public func next() -> LogItem? {
+  public func next() -> LogReader.Item? {
     if let item = take() { return item }
     scan()
     load()
     return take()
   }
 
-  private func take() -> LogItem? {
+  private func take() -> LogReader.Item? {
     var item = merge.next()
     while case .record(let record) = item, skipping.takes(record) { item = merge.next() }
     return item
@@ -136,31 +138,33 @@ public final class LogFollower {
   }
 }
 
-/// What a ``LogFollower`` gives, as it comes: it ends when its task is canceled.
-public struct LogItems: AsyncSequence, Sendable {
-  let inputs: [LogInput]
-  let filter: LogFilter
-  let last: Int?
+extension LogFollower {
+  /// What a ``LogFollower`` gives, as it comes: it ends when its task is canceled.
+  public struct Items: AsyncSequence, Sendable {
+    let inputs: [LogReader.Input]
+    let filter: LogReader.Filter
+    let last: Int?
 
-  /// Opens the files.
-  public func makeAsyncIterator() -> Iterator {
-    Iterator(follower: LogFollower(inputs, filter: filter, last: last))
-  }
+    /// Opens the files.
+    public func makeAsyncIterator() -> Iterator {
+      Iterator(follower: LogFollower(inputs, filter: filter, last: last))
+    }
 
-  /// Searches for new records, and waits for them.
-  public struct Iterator: AsyncIteratorProtocol {
-    let follower: LogFollower
+    /// Searches for new records, and waits for them.
+    public struct Iterator: AsyncIteratorProtocol {
+      let follower: LogFollower
 
-    /// How long it waits between two scans, in nanoseconds.
-    static let pause: UInt64 = 20_000_000
+      /// How long it waits between two scans, in nanoseconds.
+      static let pause: UInt64 = 20_000_000
 
-    /// The next item, as soon as there is one; nil once the task is canceled.
-    public mutating func next() async -> LogItem? {
-      while !Task.isCancelled {
-        if let item = follower.next() { return item }
-        try? await Task.sleep(nanoseconds: Self.pause)
+      /// The next item, as soon as there is one; nil once the task is canceled.
+      public mutating func next() async -> LogReader.Item? {
+        while !Task.isCancelled {
+          if let item = follower.next() { return item }
+          try? await Task.sleep(nanoseconds: Self.pause)
+        }
+        return nil
       }
-      return nil
     }
   }
 }
@@ -177,8 +181,8 @@ extension LogReader {
   ///   - filter: Which records are wanted.
   ///   - last: How many of those that are there already are given first; nil for all.
   public static func follow(
-    _ inputs: [LogInput], filter: LogFilter = LogFilter(), last: Int? = nil
-  ) -> LogItems {
-    LogItems(inputs: inputs, filter: filter, last: last)
+    _ inputs: [LogReader.Input], filter: LogReader.Filter = LogReader.Filter(), last: Int? = nil
+  ) -> LogFollower.Items {
+    LogFollower.Items(inputs: inputs, filter: filter, last: last)
   }
 }

@@ -19,11 +19,13 @@ public struct ChromeFormatter: LogFormatter {
 
   private final class Process {
     /// Kept, so that no other gets its address.
-    let session: LogSession
+    let session: LogReader.Session
     let number: Int
     var threads: Set<UInt32> = []
 
-    init(_ session: LogSession, _ number: Int) { (self.session, self.number) = (session, number) }
+    init(_ session: LogReader.Session, _ number: Int) {
+      (self.session, self.number) = (session, number)
+    }
   }
 
   /// Makes a formatter that shows times in a zone.
@@ -35,7 +37,7 @@ public struct ChromeFormatter: LogFormatter {
   }
 
   /// Appends the record's event, and before it the names of its process and thread if they are new.
-  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+  public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     let process = process(of: record.session, &output)
     if process.threads.insert(record.thread.ordinal).inserted {
       appendName(of: record.thread, in: process, &output)
@@ -66,7 +68,7 @@ public struct ChromeFormatter: LogFormatter {
   ///
   /// Programs match the two by category, number and name.
   private mutating func append(
-    _ span: LogSpan, _ number: UInt64, of record: LogRecord, in process: Process,
+    _ span: LogReader.Span, _ number: UInt64, of record: LogReader.Record, in process: Process,
     _ output: inout TextBuffer
   ) {
     var message = TextBuffer()
@@ -96,13 +98,13 @@ public struct ChromeFormatter: LogFormatter {
     output.append(#"{"ph":""#)
     output.append(phase)
     output.append(#"","id2":{"local":"0x"#)
-    output.append(text: LogSpan.text(of: number))
+    output.append(text: LogReader.Span.text(of: number))
     output.append(#""},"name":""#)
     output.append(name)
   }
 
   private mutating func appendWhen(
-    _ time: Int64, of record: LogRecord, in process: Process, _ output: inout TextBuffer
+    _ time: Int64, of record: LogReader.Record, in process: Process, _ output: inout TextBuffer
   ) {
     output.append(#"","cat":""#)
     record.appendLabel(.json, to: &output)
@@ -116,7 +118,9 @@ public struct ChromeFormatter: LogFormatter {
   /// Appends the end of the object.
   public mutating func end(_ output: inout TextBuffer) { output.append("\n]}\n") }
 
-  private mutating func process(of session: LogSession, _ output: inout TextBuffer) -> Process {
+  private mutating func process(of session: LogReader.Session, _ output: inout TextBuffer)
+    -> Process
+  {
     if let last, last.session === session { return last }
     let known = processes[ObjectIdentifier(session)]
     let process = known ?? Process(session, processes.count + 1)
@@ -140,7 +144,7 @@ public struct ChromeFormatter: LogFormatter {
   }
 
   private mutating func appendName(
-    of thread: LogThread, in process: Process, _ output: inout TextBuffer
+    of thread: LogReader.Thread, in process: Process, _ output: inout TextBuffer
   ) {
     beginEvent(&output)
     output.append(#"{"ph":"M","name":"thread_name""#)
@@ -151,7 +155,9 @@ public struct ChromeFormatter: LogFormatter {
     output.append("}}")
   }
 
-  private func appendTrack(_ process: Process, _ thread: LogThread, _ output: inout TextBuffer) {
+  private func appendTrack(
+    _ process: Process, _ thread: LogReader.Thread, _ output: inout TextBuffer
+  ) {
     output.append(#","pid":"#)
     output.append(decimal: UInt64(process.number))
     output.append(#","tid":"#)

@@ -32,14 +32,14 @@ import MMLogFormat
 /// `"<hash:…>"`; nil is `null`.
 public struct JSONFormatter: LogFormatter {
   private var timestamp: Timestamp
-  private var threads = ObjectTexts<LogThread>()
-  private var sessions = ObjectTexts<LogSession>()
+  private var threads = ObjectTexts<LogReader.Thread>()
+  private var sessions = ObjectTexts<LogReader.Session>()
 
   /// Makes a formatter that shows times in a zone.
   public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
 
   /// Appends the record's object and a line end.
-  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+  public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     output.append(#"{"timestamp":""#)
     timestamp.append(record.time, to: &output)
     output.append(#"","severity_text":""#)
@@ -90,11 +90,11 @@ public struct JSONFormatter: LogFormatter {
     output.append(UInt8(ascii: "\""))
   }
 
-  private static func append(_ span: LogSpan, to output: inout TextBuffer) {
+  private static func append(_ span: LogReader.Span, to output: inout TextBuffer) {
     func append(id key: StaticString, _ number: UInt64?) {
       guard let number else { return }
       output.append(key)
-      output.append(text: LogSpan.text(of: number))
+      output.append(text: LogReader.Span.text(of: number))
       output.append(UInt8(ascii: "\""))
     }
     append(id: #","span_id":""#, span.number)
@@ -110,7 +110,7 @@ public struct JSONFormatter: LogFormatter {
     }
   }
 
-  private static func append(_ thread: LogThread, to output: inout TextBuffer) {
+  private static func append(_ thread: LogReader.Thread, to output: inout TextBuffer) {
     output.append(#","thread_ordinal":"#)
     output.append(decimal: UInt64(thread.ordinal))
     output.append(#","thread_id":"#)
@@ -120,7 +120,7 @@ public struct JSONFormatter: LogFormatter {
     output.append(json: thread.name)
   }
 
-  private static func append(_ session: LogSession, to output: inout TextBuffer) {
+  private static func append(_ session: LogReader.Session, to output: inout TextBuffer) {
     output.append(#","service_name":"#)
     output.append(json: session.identity.storeName)
     output.append(#","process_name":"#)
@@ -152,7 +152,7 @@ extension Level {
 
 extension TextBuffer {
   /// Appends the message's bytes in base64.
-  mutating func append(messageBase64 record: LogRecord) {
+  mutating func append(messageBase64 record: LogReader.Record) {
     var message = TextBuffer()
     record.content.appendMessage(.raw, to: &message)
     message.withUnsafeBytes { append(base64: $0) }

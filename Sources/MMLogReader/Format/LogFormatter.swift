@@ -9,10 +9,10 @@ public protocol LogFormatter {
   /// Appends a record as it stands in the output, its end included.
   ///
   /// - Complexity: O(bytes of the record).
-  mutating func append(_ record: LogRecord, to output: inout TextBuffer)
+  mutating func append(_ record: LogReader.Record, to output: inout TextBuffer)
 
   /// Appends one record after the other.
-  mutating func append(_ records: LogRecords, to output: inout TextBuffer)
+  mutating func append(_ records: LogReader.Records, to output: inout TextBuffer)
 
   /// Completes what was begun, so that everything appended so far can be read: before a wait.
   mutating func pause(_ output: inout TextBuffer)
@@ -25,7 +25,7 @@ extension LogFormatter {
   /// Appends nothing.
   public mutating func begin(_ output: inout TextBuffer) {}
   /// Appends one record after the other.
-  public mutating func append(_ records: LogRecords, to output: inout TextBuffer) {
+  public mutating func append(_ records: LogReader.Records, to output: inout TextBuffer) {
     records.forEach { append($0, to: &output) }
   }
   /// Appends nothing: each record is complete by itself.

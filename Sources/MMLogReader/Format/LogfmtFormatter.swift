@@ -13,7 +13,7 @@ import MMLogFormat
 /// field that is called like one of them gets `#2`.
 public struct LogfmtFormatter: LogFormatter {
   private var timestamp: Timestamp
-  private var ends = ObjectTexts<LogSession>()
+  private var ends = ObjectTexts<LogReader.Session>()
   private static let levels = Level.allCases.map { Array(" level=\($0) label=".utf8) }
   private static let keys: Set<String> = [
     "time", "level", "label", "msg", "source", "thread", "service", "pid", "session", "span",
@@ -24,7 +24,7 @@ public struct LogfmtFormatter: LogFormatter {
   public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
 
   /// Appends the record's line.
-  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+  public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     output.append("time=")
     timestamp.append(record.time, to: &output)
     output.append(Self.levels[Int(record.level.rawValue)])
@@ -65,11 +65,11 @@ public struct LogfmtFormatter: LogFormatter {
     if isTaken { output.append("#2") }
   }
 
-  private static func append(_ span: LogSpan, to output: inout TextBuffer) {
+  private static func append(_ span: LogReader.Span, to output: inout TextBuffer) {
     func append(_ key: StaticString, _ number: UInt64?) {
       guard let number else { return }
       output.append(key)
-      output.append(text: LogSpan.text(of: number))
+      output.append(text: LogReader.Span.text(of: number))
     }
     append(" span=", span.number)
     switch span.event {
@@ -82,7 +82,7 @@ public struct LogfmtFormatter: LogFormatter {
     }
   }
 
-  private static func append(_ thread: LogThread, to output: inout TextBuffer) {
+  private static func append(_ thread: LogReader.Thread, to output: inout TextBuffer) {
     if thread.name.isEmpty {
       output.append(decimal: UInt64(thread.id))
     } else {
@@ -90,7 +90,7 @@ public struct LogfmtFormatter: LogFormatter {
     }
   }
 
-  private static func append(_ session: LogSession, to output: inout TextBuffer) {
+  private static func append(_ session: LogReader.Session, to output: inout TextBuffer) {
     output.append(" service=")
     output.appendQuoting { $0.append(session.identity.storeName, .quoted) }
     output.append(" pid=")

@@ -11,7 +11,7 @@ public struct MessageFormatter: LogFormatter {
   public init(isEscaping: Bool = false) { form = isEscaping ? .plain : .raw }
 
   /// Appends the message's bytes.
-  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+  public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     record.content.appendMessage(form, to: &output)
     if !record.isUnterminated { output.append(UInt8(ascii: "\n")) }
   }

@@ -19,10 +19,10 @@ public struct OTLPFormatter: LogFormatter {
   /// Bytes of a line after which the next begins; a record may go beyond.
   private static let longest = 1 << 20
 
-  private var sessions = ObjectTexts<LogSession>()
-  private var threads = ObjectTexts<LogThread>()
+  private var sessions = ObjectTexts<LogReader.Session>()
+  private var threads = ObjectTexts<LogReader.Thread>()
   /// The session and the label of the line that is being written.
-  private var open: (session: LogSession, label: PreparedText)?
+  private var open: (session: LogReader.Session, label: PreparedText)?
   private var count = 0
   private var bytes = 0
   private static let levels = Level.allCases.map { level in
@@ -33,7 +33,7 @@ public struct OTLPFormatter: LogFormatter {
   public init() {}
 
   /// Appends the record, in the line that is open or in a new one.
-  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+  public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     let start = output.count
     if count == Self.maximum || bytes >= Self.longest || open?.session !== record.session {
       pause(&output)
@@ -61,14 +61,14 @@ public struct OTLPFormatter: LogFormatter {
     (count, bytes) = (0, 0)
   }
 
-  private mutating func beginScope(_ record: LogRecord, _ output: inout TextBuffer) {
+  private mutating func beginScope(_ record: LogReader.Record, _ output: inout TextBuffer) {
     open = (record.session, record.labelText)
     output.append(#"{"scope":{"name":""#)
     record.appendLabel(.json, to: &output)
     output.append(#""},"logRecords":["#)
   }
 
-  private mutating func appendRecord(_ record: LogRecord, to output: inout TextBuffer) {
+  private mutating func appendRecord(_ record: LogReader.Record, to output: inout TextBuffer) {
     output.append(#"{"timeUnixNano":""#)
     // The protocol has no time before 1970.
     output.append(decimal: UInt64(max(0, record.time)))
@@ -91,13 +91,13 @@ public struct OTLPFormatter: LogFormatter {
       output.append(#","traceId":""#)
       output.append(text: record.session.id.description)
       output.append(#"","spanId":""#)
-      output.append(text: LogSpan.text(of: number))
+      output.append(text: LogReader.Span.text(of: number))
       output.append(UInt8(ascii: "\""))
     }
     output.append("}")
   }
 
-  private static func append(_ span: LogSpan, to output: inout TextBuffer) {
+  private static func append(_ span: LogReader.Span, to output: inout TextBuffer) {
     func append(_ key: StaticString, _ number: Int64) {
       output.append(#",{"key":""#)
       output.append(key)
@@ -111,7 +111,7 @@ public struct OTLPFormatter: LogFormatter {
       output.append(attribute: "span.event", "begin")
       guard let parent else { return }
       output.append(",")
-      output.append(attribute: "span.parent_id", LogSpan.text(of: parent))
+      output.append(attribute: "span.parent_id", LogReader.Span.text(of: parent))
     case .end(let start, let duration):
       output.append(attribute: "span.event", "end")
       append("span.start_time_unix_nano", start)
@@ -140,7 +140,7 @@ public struct OTLPFormatter: LogFormatter {
     output.append(#""}}"#)
   }
 
-  private static func append(_ thread: LogThread, to output: inout TextBuffer) {
+  private static func append(_ thread: LogReader.Thread, to output: inout TextBuffer) {
     output.append(#"{"key":"thread.id","value":{"intValue":""#)
     output.append(decimal: UInt64(thread.id))
     output.append(#""}}"#)
@@ -149,7 +149,7 @@ public struct OTLPFormatter: LogFormatter {
     output.append(attribute: "thread.name", thread.name)
   }
 
-  private static func append(_ session: LogSession, to output: inout TextBuffer) {
+  private static func append(_ session: LogReader.Session, to output: inout TextBuffer) {
     output.append(#"{"attributes":["#)
     output.append(attribute: "service.name", session.identity.storeName)
     output.append(",")

@@ -23,8 +23,8 @@ public struct TableFormatter: LogFormatter {
 
   private let cells: Cells
   private var timestamp: Timestamp
-  private var threads = ObjectTexts<LogThread>()
-  private var sessions = ObjectTexts<LogSession>()
+  private var threads = ObjectTexts<LogReader.Thread>()
+  private var sessions = ObjectTexts<LogReader.Session>()
 
   /// Makes a formatter.
   ///
@@ -55,7 +55,7 @@ public struct TableFormatter: LogFormatter {
   }
 
   /// Appends the record's line.
-  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+  public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     timestamp.append(record.time, to: &output)
     cells.appendSeparator(to: &output)
     output.append(text: record.level.description)
@@ -97,7 +97,7 @@ private struct Cells {
     appendText(&output) { content.appendFunction($1, to: &$0) }
   }
 
-  func append(_ thread: LogThread, to output: inout TextBuffer) {
+  func append(_ thread: LogReader.Thread, to output: inout TextBuffer) {
     appendSeparator(to: &output)
     output.append(decimal: UInt64(thread.ordinal))
     appendSeparator(to: &output)
@@ -105,7 +105,7 @@ private struct Cells {
     appendText(&output) { $0.append(thread.name, $1) }
   }
 
-  func append(_ session: LogSession, to output: inout TextBuffer) {
+  func append(_ session: LogReader.Session, to output: inout TextBuffer) {
     appendText(&output) { $0.append(session.identity.storeName, $1) }
     appendText(&output) { $0.append(session.identity.processName, $1) }
     appendSeparator(to: &output)
@@ -115,7 +115,7 @@ private struct Cells {
   }
 
   /// Appends what begins or ends; most records leave it all empty.
-  func append(_ span: LogSpan?, to output: inout TextBuffer) {
+  func append(_ span: LogReader.Span?, to output: inout TextBuffer) {
     guard let span else { return output.append(kind == .csv ? ",,,,," : "\t\t\t\t\t") }
     append(span: span.number, to: &output)
     appendText(&output) { output, _ in output.append(span.event.name) }
@@ -126,7 +126,7 @@ private struct Cells {
 
   private func append(span number: UInt64?, to output: inout TextBuffer) {
     guard let number else { return appendSeparator(to: &output) }
-    appendText(&output) { output, _ in output.append(text: LogSpan.text(of: number)) }
+    appendText(&output) { output, _ in output.append(text: LogReader.Span.text(of: number)) }
   }
 
   private func append(_ number: Int64?, to output: inout TextBuffer) {

@@ -19,7 +19,7 @@ public struct TemplateFormatter: LogFormatter {
   }
 
   /// Appends the record's line.
-  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+  public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     for element in template.elements {
       let start = output.count
       switch element {
@@ -48,7 +48,7 @@ public struct TemplateFormatter: LogFormatter {
   }
 
   private mutating func append(
-    _ name: TextTemplate.Name, of record: LogRecord, to output: inout TextBuffer
+    _ name: TextTemplate.Name, of record: LogReader.Record, to output: inout TextBuffer
   ) {
     let identity = record.session.identity
     switch name {
@@ -85,10 +85,10 @@ public struct TemplateFormatter: LogFormatter {
   }
 
   private func append(span number: UInt64?, to output: inout TextBuffer) {
-    if let number { output.append(text: LogSpan.text(of: number)) }
+    if let number { output.append(text: LogReader.Span.text(of: number)) }
   }
 
-  private func appendFields(of record: LogRecord, to output: inout TextBuffer) {
+  private func appendFields(of record: LogReader.Record, to output: inout TextBuffer) {
     record.content.forEachField(.quoted) { (name, value, reader) throws(FormatError) in
       output.append(UInt8(ascii: " "))
       output.appendQuoting { name.append(.quoted, to: &$0) }
@@ -97,7 +97,7 @@ public struct TemplateFormatter: LogFormatter {
     }
   }
 
-  private func append(field: String, of record: LogRecord, to output: inout TextBuffer) {
+  private func append(field: String, of record: LogReader.Record, to output: inout TextBuffer) {
     var scratch = TextBuffer(capacity: 64)
     record.content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
       scratch.removeAll()

@@ -2,13 +2,15 @@ import MMLogFormat
 
 /// One line for each record, for people:
 ///
-///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: order 7 accepted venue=XETR (Orders/Book.swift:42)
+///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: order 7 accepted venue=XETR
+///     (Orders/Book.swift:42)
 ///
 /// Time, level, label, message, metadata, place. Named arguments stand in the message and are not
 /// repeated. What begins or ends a span says so, and how long that took:
 ///
-///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: begin order 7 span=0000000000400004 (Orders/Book.swift:40)
-///     2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms matched span=0000000000400004 (Orders/Book.swift:44)
+///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: begin order 7 span=0000000000400004
+///     (Orders/Book.swift:40) 2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms
+///     matched span=0000000000400004 (Orders/Book.swift:44)
 ///
 /// Whatever could move a terminal's cursor or end the line is escaped as `\n`, `\t`,
 /// `\u{1b}`; bytes that are not UTF-8 as `\xff`.
@@ -29,7 +31,7 @@ public struct TextFormatter: LogFormatter {
   }
 
   /// Appends the record's line.
-  public mutating func append(_ record: LogRecord, to output: inout TextBuffer) {
+  public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     if colors { output.append(SGR.faint) }
     timestamp.append(record.time, to: &output)
     if colors { output.append(SGR.reset) }
@@ -53,7 +55,7 @@ public struct TextFormatter: LogFormatter {
     output.append(UInt8(ascii: "\n"))
   }
 
-  private func appendMetadata(_ record: LogRecord, to output: inout TextBuffer) {
+  private func appendMetadata(_ record: LogReader.Record, to output: inout TextBuffer) {
     record.content.forEachPair { (name, value, reader) throws(FormatError) in
       output.append(UInt8(ascii: " "))
       if colors { output.append(SGR.faint) }
@@ -64,7 +66,7 @@ public struct TextFormatter: LogFormatter {
     }
   }
 
-  private func append(_ span: LogSpan, to output: inout TextBuffer) {
+  private func append(_ span: LogReader.Span, to output: inout TextBuffer) {
     append("span", span.number, to: &output)
     if case .begin(let parent) = span.event { append("parent", parent, to: &output) }
   }
@@ -76,10 +78,10 @@ public struct TextFormatter: LogFormatter {
     output.append(name)
     output.append(UInt8(ascii: "="))
     if colors { output.append(SGR.reset) }
-    output.append(text: LogSpan.text(of: number))
+    output.append(text: LogReader.Span.text(of: number))
   }
 
-  private func appendPlace(_ record: LogRecord, to output: inout TextBuffer) {
+  private func appendPlace(_ record: LogReader.Record, to output: inout TextBuffer) {
     guard record.content.hasPlace else { return }
     if colors { output.append(SGR.faint) }
     output.append(" (")
@@ -91,7 +93,7 @@ public struct TextFormatter: LogFormatter {
 
 extension TextBuffer {
   /// Appends `begin ` or `end 1.234 ms `.
-  fileprivate mutating func append(_ event: LogSpan.Event) {
+  fileprivate mutating func append(_ event: LogReader.Span.Event) {
     switch event {
     case .begin: append("begin ")
     case .end(_, let duration):

@@ -108,17 +108,17 @@ package struct Timestamp {
 }
 
 /// Shows times by themselves, as records show theirs. For one thread at a time.
-public struct RecordTime {
+package struct RecordTime {
   private var timestamp: Timestamp
 
   /// Makes one for a zone.
-  public init(zone: LogTimeZone) { timestamp = Timestamp(zone) }
+  package init(zone: LogTimeZone) { timestamp = Timestamp(zone) }
 
   /// The time in nanoseconds since 1970 as RFC 3339 has it, to the nanosecond.
-  public mutating func text(of time: Int64) -> String { timestamp.text(of: time, .all) }
+  package mutating func text(of time: Int64) -> String { timestamp.text(of: time, .all) }
 
   /// The hour that it is in: `2026-11-21T09`.
-  public mutating func hour(of time: Int64) -> String { timestamp.text(of: time, .hour) }
+  package mutating func hour(of time: Int64) -> String { timestamp.text(of: time, .hour) }
 }
 
 extension Timestamp {

@@ -25,13 +25,13 @@ package struct InputFiles {
 
   /// Reads all rings before any archive, so that what a living process moves meanwhile is found in
   /// one of them (FORMAT.md, 5).
-  init(_ inputs: [LogInput]) {
+  init(_ inputs: [LogReader.Input]) {
     for kind in [FileKind.ring, .archive] {
       for input in inputs { add(input, kind) }
     }
   }
 
-  private mutating func add(_ input: LogInput, _ kind: FileKind) {
+  private mutating func add(_ input: LogReader.Input, _ kind: FileKind) {
     do {
       switch input {
       // What comes through a pipe comes once.
@@ -61,7 +61,7 @@ package struct InputFiles {
   ) throws(SystemError) {
     let directory = try Directory.open(path)
     let found = foundCount
-    try add(directory, kind, levels: isTree ? LogInput.deepestTree : 0)
+    try add(directory, kind, levels: isTree ? LogReader.Input.deepestTree : 0)
     if foundCount == found {
       let place = isTree ? "in it or below" : "there"
       let message = "\(path) has no log in it: no name \(place) ends in .ring or .mmlog"

@@ -4,7 +4,7 @@ import MMLogFormat
 final class CorruptionRun: Run {
   private var isEmitted = false
 
-  init(_ corruption: LogCorruption, ticks: UInt64, clock: TickClock) {
+  init(_ corruption: LogReader.Corruption, ticks: UInt64, clock: TickClock) {
     super.init(path: corruption.path, ticks: ticks, clock: clock)
     self.corruption = corruption
   }

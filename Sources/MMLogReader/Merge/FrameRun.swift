@@ -20,8 +20,8 @@ final class FrameRun: Run {
   private(set) var isOpened = false
   /// What the next step gives.
   private var row: RecordView?
-  private var lastThread: (ordinal: UInt32, thread: Unmanaged<LogThread>)?
-  private var failure: LogCorruption?
+  private var lastThread: (ordinal: UInt32, thread: Unmanaged<LogReader.Thread>)?
+  private var failure: LogReader.Corruption?
 
   init(
     _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ threads: ThreadTable,
@@ -66,14 +66,14 @@ final class FrameRun: Run {
     return corruption == nil ? .end : .corruption
   }
 
-  override func thread(of view: RecordView) -> Unmanaged<LogThread> {
+  override func thread(of view: RecordView) -> Unmanaged<LogReader.Thread> {
     let ordinal = view.threadOrdinalOfRow
     if let lastThread, lastThread.ordinal == ordinal { return lastThread.thread }
     return find(ordinal)
   }
 
   @inline(never)
-  private func find(_ ordinal: UInt32) -> Unmanaged<LogThread> {
+  private func find(_ ordinal: UInt32) -> Unmanaged<LogReader.Thread> {
     let thread = Unmanaged.passUnretained(threads[ordinal])
     lastThread = (ordinal, thread)
     return thread
@@ -163,7 +163,7 @@ private final class FramePart {
 /// The threads of a frame, which are kept as long as this is.
 private final class FrameThreads {
   private let table: ThreadTable
-  private var threads: [UInt32: LogThread] = [:]
+  private var threads: [UInt32: LogReader.Thread] = [:]
 
   init(_ table: ThreadTable) { self.table = table }
 
@@ -172,9 +172,9 @@ private final class FrameThreads {
   }
 
   /// The thread of that number; one without a name if the frame does not know it.
-  subscript(ordinal: UInt32) -> LogThread {
+  subscript(ordinal: UInt32) -> LogReader.Thread {
     if let thread = threads[ordinal] { return thread }
-    let thread = LogThread(ordinal: ordinal, id: 0, name: "")
+    let thread = LogReader.Thread(ordinal: ordinal, id: 0, name: "")
     threads[ordinal] = thread
     return thread
   }

@@ -5,12 +5,12 @@ import MMLogFormat
 ///
 /// Proof of `@unchecked Sendable`: the session is Sendable, and what else there is, is only kept.
 final class RecordOwner: @unchecked Sendable {
-  let session: LogSession
+  let session: LogReader.Session
   /// Turns the ticks of its records into wall time.
   let clock: TickClock
   private let kept: [AnyObject]
 
-  init(_ session: LogSession, _ clock: TickClock, keeping kept: [AnyObject]) {
+  init(_ session: LogReader.Session, _ clock: TickClock, keeping kept: [AnyObject]) {
     self.session = session
     self.clock = clock
     self.kept = kept

@@ -6,14 +6,14 @@ package import MMLogFormat
 /// What cannot be read is left out: nothing but a defect of the process can be the reason. For one
 /// thread at a time.
 package final class RowsReader {
-  private let session: LogSession
+  private let session: LogReader.Session
   private let seed: UInt32
   private let sites = SiteTable()
   private let threads = ThreadTable()
   private var fragments = FragmentTable()
 
   package init(_ identity: SessionIdentity) {
-    session = LogSession(identity)
+    session = LogReader.Session(identity)
     seed = checksumSeed(session: identity.session, generation: 0)
   }
 
@@ -31,14 +31,14 @@ package final class RowsReader {
   ///   - payload: A thread table and rows, as ``RowBuilder`` makes them.
   ///   - clock: Turns their ticks into time.
   ///   - body: Takes a record.
-  package func read(_ payload: [UInt8], _ clock: TickClock, _ body: (LogRecord) -> Void) {
+  package func read(_ payload: [UInt8], _ clock: TickClock, _ body: (LogReader.Record) -> Void) {
     let payload = Payload(payload)
     guard var rows = try? RowReader(payload.bytes) else { return }
-    var threads: [UInt32: LogThread] = [:]
+    var threads: [UInt32: LogReader.Thread] = [:]
     for identity in rows.threads { threads[identity.ordinal] = self.threads.thread(identity) }
     while let row = try? rows.next() {
       let ordinal = row.threadOrdinalOfRow
-      let thread = threads[ordinal] ?? LogThread(ordinal: ordinal, id: 0, name: "")
+      let thread = threads[ordinal] ?? LogReader.Thread(ordinal: ordinal, id: 0, name: "")
       let now = FragmentTable.Start(ticks: row.ticks, wall: clock.wall(at: row.ticks))
       if !row.isFragment {
         _ = fragments.end(ordinal)
@@ -53,14 +53,14 @@ package final class RowsReader {
   }
 
   private func give(
-    _ bytes: UnsafeRawBufferPointer, _ thread: LogThread, _ start: FragmentTable.Start,
-    _ clock: TickClock, keeping payload: Payload, _ body: (LogRecord) -> Void
+    _ bytes: UnsafeRawBufferPointer, _ thread: LogReader.Thread, _ start: FragmentTable.Start,
+    _ clock: TickClock, keeping payload: Payload, _ body: (LogReader.Record) -> Void
   ) {
     var kept: [AnyObject] = [payload, sites, thread]
     guard let content = try? sites.content(bytes, keep: { kept.append($0) }) else { return }
     let place = UnownedRecord(
       time: start.wall, ticks: start.ticks, thread: .passUnretained(thread),
       label: sites.label(content.label), isFlight: false, content: content)
-    body(LogRecord(owner: RecordOwner(session, clock, keeping: kept), place: place))
+    body(LogReader.Record(owner: RecordOwner(session, clock, keeping: kept), place: place))
   }
 }

@@ -34,7 +34,7 @@ package class Run {
 
   /// The thread of a record that the run has just given; kept by ``owner``, or by the session's
   /// ``ThreadTable``.
-  package func thread(of view: RecordView) -> Unmanaged<LogThread> {
+  package func thread(of view: RecordView) -> Unmanaged<LogReader.Thread> {
     preconditionFailure("a run without records")
   }
 
@@ -42,14 +42,15 @@ package class Run {
   var owner: AnyObject { self }
 
   /// The corruption that the run has just come upon.
-  package final var corruption: LogCorruption?
+  package final var corruption: LogReader.Corruption?
 
   /// Moves on to the ticks of the item that is next now.
   @inline(__always)
   final func move(to ticks: UInt64) { if ticks > self.ticks { self.ticks = ticks } }
 
-  package final func corruption(_ offset: Int, _ size: Int, _ what: String) -> LogCorruption {
-    LogCorruption(path: path, offset: offset, size: size, what: what)
+  package final func corruption(_ offset: Int, _ size: Int, _ what: String) -> LogReader.Corruption
+  {
+    LogReader.Corruption(path: path, offset: offset, size: size, what: what)
   }
 }
 

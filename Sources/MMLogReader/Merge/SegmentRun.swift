@@ -6,7 +6,7 @@ final class SegmentRun: Run {
   private let ring: RingView
   private let segment: RingImage.Segment
   private let start: Int
-  private let ownThread: LogThread
+  private let ownThread: LogReader.Thread
   private let threads: ThreadTable
   private let filter: SessionFilter
   /// Where the session is followed: what is given is noted here.
@@ -53,7 +53,7 @@ final class SegmentRun: Run {
     }
   }
 
-  override func thread(of view: RecordView) -> Unmanaged<LogThread> {
+  override func thread(of view: RecordView) -> Unmanaged<LogReader.Thread> {
     .passUnretained(view.sharedThread.map(threads.thread) ?? ownThread)
   }
 

@@ -3,7 +3,7 @@ import MMLogStorage
 
 /// What is missing among the files of a session: whole archives, and numbers of entries.
 package struct SessionGaps {
-  private let session: LogSession
+  private let session: LogReader.Session
   /// The number that the next archive has if none is missing before it.
   private var next = 1
   /// Entries of archives that follow one another, and of the ring.
@@ -11,14 +11,14 @@ package struct SessionGaps {
   /// Whether ``numbers`` begins where the session did, so that each writer's first number is 0.
   private var isFromStart = true
   private var found: [EntryNumbers.Gap] = []
-  package private(set) var gaps: [LogGap] = []
+  package private(set) var gaps: [LogReader.Gap] = []
 
   /// - Parameters:
   ///   - files: The files of one session.
   ///   - summary: What was read of them.
   ///   - session: Whose gaps they are.
   /// - Complexity: O(*n* log *n*) in the number of frames and of the ring's records.
-  package init(_ files: SessionFiles, _ summary: SessionSummary, of session: LogSession) {
+  package init(_ files: SessionFiles, _ summary: SessionSummary, of session: LogReader.Session) {
     self.session = session
     for archive in files.archives { add(archive) }
     if let number = summary.missingArchive {
@@ -30,8 +30,8 @@ package struct SessionGaps {
     for records in MissingRecords.merged(found) { add(.recordsMissing(records)) }
   }
 
-  private mutating func add(_ cause: LogGap.Cause) {
-    gaps.append(LogGap(session: session, cause: cause))
+  private mutating func add(_ cause: LogReader.Gap.Cause) {
+    gaps.append(LogReader.Gap(session: session, cause: cause))
   }
 
   private mutating func add(_ archive: ArchiveFile) {

@@ -15,7 +15,7 @@ struct SessionMerge {
   }
 
   /// The next item; nil at the end.
-  mutating func next() -> LogItem? {
+  mutating func next() -> LogReader.Item? {
     while let session = front() {
       if let item = session.next() { return item }
     }
@@ -23,7 +23,7 @@ struct SessionMerge {
   }
 
   /// The next items; nil at the end.
-  mutating func nextChunk() -> LogChunk? { front()?.nextChunk(until: limit) }
+  mutating func nextChunk() -> LogReader.Chunk? { front()?.nextChunk(until: limit) }
 
   private mutating func front() -> SessionReader? {
     // Not before it is asked for: by now, what was given before has mostly been let go.

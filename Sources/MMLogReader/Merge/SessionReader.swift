@@ -6,14 +6,14 @@ final class SessionReader {
   /// Whether there may be a next item.
   private(set) var hasNext = true
 
-  let session: LogSession
+  let session: LogReader.Session
   /// What comes next: records that were read ahead.
   private var records: ArraySlice<UnownedRecord> = []
   /// What keeps them.
   private var owner: RecordOwner
   private let noOwner: RecordOwner
   /// What comes after ``records``, last first.
-  private var queue: [LogItem] = []
+  private var queue: [LogReader.Item] = []
   /// Where what is not a record belongs among the items of other sessions.
   private var itemTime: Int64
   private let filter: SessionFilter
@@ -31,7 +31,7 @@ final class SessionReader {
   /// not have been seen.
   private var horizon = UInt64.max
   /// What comes after everything of the runs, last first.
-  private var closing: [LogItem] = []
+  private var closing: [LogReader.Item] = []
   /// When the session logged last, as far as is known.
   private var lastTime: Int64
 
@@ -44,7 +44,7 @@ final class SessionReader {
   /// - Parameters:
   ///   - files: All that there is to read.
   ///   - memory: What is shared with other sessions that are read at the same time.
-  convenience init(_ files: SessionFiles, _ filter: LogFilter, _ memory: FrameMemory) {
+  convenience init(_ files: SessionFiles, _ filter: LogReader.Filter, _ memory: FrameMemory) {
     self.init(files.identity, filter, memory, nil)
     self.files = files
   }
@@ -54,20 +54,20 @@ final class SessionReader {
   ///
   /// - Parameter emitted: Where what was given from the ring is noted.
   convenience init(
-    following identity: SessionIdentity, _ filter: LogFilter, _ memory: FrameMemory,
+    following identity: SessionIdentity, _ filter: LogReader.Filter, _ memory: FrameMemory,
     _ emitted: EmittedSegments
   ) {
     self.init(identity, filter, memory, emitted)
   }
 
   private init(
-    _ identity: SessionIdentity, _ filter: LogFilter, _ memory: FrameMemory,
+    _ identity: SessionIdentity, _ filter: LogReader.Filter, _ memory: FrameMemory,
     _ emitted: EmittedSegments?
   ) {
     self.memory = memory
     self.filter = SessionFilter(filter, sites)
     self.emitted = emitted
-    session = LogSession(identity)
+    session = LogReader.Session(identity)
     noOwner = RecordOwner(session, TickClock(ticks: 0, wall: 0, rate: 0), keeping: [])
     owner = noOwner
     itemTime = identity.startTime
@@ -83,15 +83,15 @@ final class SessionReader {
   var laterBytes: Int { files?.recordBytes ?? runs?.laterBytes ?? 0 }
 
   /// The next item; nil if none was found this time.
-  func next() -> LogItem? {
+  func next() -> LogReader.Item? {
     guard let place = records.popFirst() else { return queue.popLast() }
-    return .record(LogRecord(owner: owner, place: place))
+    return .record(LogReader.Record(owner: owner, place: place))
   }
 
   /// The next records up to a time, of which the first one is in any case, or another item.
   ///
   /// - Returns: No records at all if none were found this time.
-  func nextChunk(until limit: Int64) -> LogChunk {
+  func nextChunk(until limit: Int64) -> LogReader.Chunk {
     if records.isEmpty, let item = queue.popLast() { return .item(item) }
     var end = records.endIndex
     if limit < .max {
@@ -100,7 +100,7 @@ final class SessionReader {
     let isWhole = end == records.endIndex
     ahead = isWhole ? min(2 * ahead, Self.aheads.upperBound) : Self.aheads.lowerBound
     defer { records = records[end...] }
-    return .records(LogRecords(owner: owner, places: records[..<end]))
+    return .records(LogReader.Records(owner: owner, places: records[..<end]))
   }
 
   /// Reads a part of one run, if all that was read before has been taken.
@@ -147,7 +147,7 @@ final class SessionReader {
   }
 
   /// Whether a gap is to be reported to whoever reads with this filter.
-  private func concerns(_ gap: LogGap) -> Bool {
+  private func concerns(_ gap: LogReader.Gap) -> Bool {
     switch gap.cause {
     // That the oldest are gone, and later ones are here, is how retention is meant.
     case .archivesNotHere(let numbers): numbers.lowerBound > 1 || summary.missingArchive != nil
@@ -297,7 +297,8 @@ final class SessionReader {
   /// - Returns: nil for a record that does not pass.
   @inline(__always)
   private func place(
-    of body: UnsafeRawBufferPointer, _ thread: Unmanaged<LogThread>, _ start: FragmentTable.Start,
+    of body: UnsafeRawBufferPointer, _ thread: Unmanaged<LogReader.Thread>,
+    _ start: FragmentTable.Start,
     keep: (CallSiteInfo) -> Void
   ) throws(FormatError) -> UnownedRecord? {
     let content = try sites.content(body, keep: keep)
@@ -311,7 +312,7 @@ final class SessionReader {
   /// Takes a fragment, or a record while others are in pieces.
   @inline(never)
   private func takeSlowly(
-    _ view: RecordView, _ thread: LogThread, _ offset: Int, _ start: FragmentTable.Start,
+    _ view: RecordView, _ thread: LogReader.Thread, _ offset: Int, _ start: FragmentTable.Start,
     of run: Run
   ) {
     var (payload, start): (Payload?, FragmentTable.Start) = (nil, start)
@@ -343,7 +344,7 @@ final class SessionReader {
     _ place: UnownedRecord, _ clock: TickClock, keeping kept: [AnyObject]
   ) {
     let owner = RecordOwner(session, clock, keeping: kept + [sites, threads])
-    queue.insert(.record(LogRecord(owner: owner, place: place)), at: 0)
+    queue.insert(.record(LogReader.Record(owner: owner, place: place)), at: 0)
     itemTime = place.time
   }
 
@@ -354,9 +355,9 @@ final class SessionReader {
     queue.insert(.corruption(run.corruption(offset, view.bytes.count, "a record: \(error)")), at: 0)
   }
 
-  private func item(_ record: FragmentTable.Unfinished) -> LogItem {
+  private func item(_ record: FragmentTable.Unfinished) -> LogReader.Item {
     .unfinished(
-      UnfinishedRecord(
+      LogReader.UnfinishedRecord(
         session: session, threadOrdinal: record.thread, size: record.size, isFlight: record.isFlight
       ))
   }

@@ -5,7 +5,7 @@ extension SessionRuns {
   package init(_ session: SessionFiles, _ summary: SessionSummary) {
     let sites = SiteTable()
     sites.add(summary.dictionary)
-    self.init(ThreadTable(), SessionFilter(LogFilter(), sites))
+    self.init(ThreadTable(), SessionFilter(LogReader.Filter(), sites))
     for (index, archive) in session.archives.enumerated() {
       add(
         archive, archive.frames[...], summary.corruption[index] ?? [],
@@ -20,7 +20,7 @@ extension SessionRuns {
 
   /// How many records of a ring are in no archive, and when the last was logged.
   package static func segments(of ring: RingView) -> (count: Int, lastTime: Int64?) {
-    var runs = SessionRuns(ThreadTable(), SessionFilter(LogFilter(), SiteTable()))
+    var runs = SessionRuns(ThreadTable(), SessionFilter(LogReader.Filter(), SiteTable()))
     _ = runs.add(ring, ring.image.segments, corruption: [], emitted: nil)
     runs.start()
     var (count, last) = (0, Int64?.none)

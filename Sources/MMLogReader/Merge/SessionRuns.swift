@@ -129,7 +129,8 @@ package struct SessionRuns {
   ///   - skipped: Where frames are that are not to be read.
   ///   - share: What of a frame was given before.
   mutating func add(
-    _ archive: ArchiveFile, _ frames: ArraySlice<ArchiveFile.Frame>, _ corruption: [LogCorruption],
+    _ archive: ArchiveFile, _ frames: ArraySlice<ArchiveFile.Frame>,
+    _ corruption: [LogReader.Corruption],
     besides skipped: Set<Int> = [], share: (ArchiveFile.Frame) -> EmittedSegments.Share
   ) {
     var corruption = corruption.sorted { $0.offset > $1.offset }
@@ -168,7 +169,7 @@ package struct SessionRuns {
   ///
   /// - Returns: The segments' runs.
   mutating func add(
-    _ ring: RingView, _ segments: [RingImage.Segment], corruption: [LogCorruption],
+    _ ring: RingView, _ segments: [RingImage.Segment], corruption: [LogReader.Corruption],
     emitted: EmittedSegments?
   ) -> [SegmentRun] {
     let image = ring.image

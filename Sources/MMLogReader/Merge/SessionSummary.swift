@@ -9,7 +9,7 @@ package struct SessionSummary {
   package private(set) var crash: CrashReport?
   private(set) var coverage = Coverage()
   /// Corruption that is not in a frame of records, by the archive's index.
-  package private(set) var corruption: [Int: [LogCorruption]] = [:]
+  package private(set) var corruption: [Int: [LogReader.Corruption]] = [:]
   /// Frames of records that are not to be read, by archive and offset: those that repeat others,
   /// and those in whose place the ring's copies are used. Should such a frame be readable the next
   /// time, its records would be there twice.
@@ -60,7 +60,7 @@ package struct SessionSummary {
   /// Where bytes are left of what is missing, these have been reported.
   private mutating func note(_ lack: Corruption, atEndOf archive: ArchiveFile, _ index: Int) {
     if archive.tail.corruption != nil { return }
-    corruption[index, default: []].append(LogCorruption(lack, in: archive.path))
+    corruption[index, default: []].append(LogReader.Corruption(lack, in: archive.path))
   }
 
   /// What the archives have of the ring, ready to be asked much.
@@ -74,11 +74,13 @@ package struct SessionSummary {
     guard !archive.isClosed, archive.isSound, archive.tail == .nothing else { return }
     let what = "the end is missing, though the session has a later archive"
     corruption[index, default: []].append(
-      LogCorruption(Corruption(archive.end..<archive.end, what), in: archive.path))
+      LogReader.Corruption(Corruption(archive.end..<archive.end, what), in: archive.path))
   }
 
   /// An unfinished frame at the end of an archive, unless the ring has what it was to hold.
-  private func tornFrame(_ archive: ArchiveFile, _ ring: InputFiles.RingInput?) -> LogCorruption? {
+  private func tornFrame(_ archive: ArchiveFile, _ ring: InputFiles.RingInput?) -> LogReader
+    .Corruption?
+  {
     guard case .frame(let range, let header) = archive.tail else { return nil }
     var (lost, sentence) = (header, "or the file is truncated")
     if let ring {
@@ -88,7 +90,7 @@ package struct SessionSummary {
       sentence = "and the ring does not have what was to be in it"
     }
     let frame = lost.map { "a frame of \($0.summary.title)" } ?? "a frame"
-    return LogCorruption(
+    return LogReader.Corruption(
       Corruption(range, "the end: \(frame) was not written whole, \(sentence)"), in: archive.path)
   }
 
@@ -100,7 +102,7 @@ package struct SessionSummary {
     if archive.fileHeader.isCorrected {
       let fileHeader = archive.start..<archive.start + FileHeaderLayout.size
       corruption[index, default: []].append(
-        LogCorruption(
+        LogReader.Corruption(
           Corruption(fileHeader, "file header: one bit was wrong, and is corrected"),
           in: archive.path))
     }
@@ -113,8 +115,8 @@ package struct SessionSummary {
   ///   others.
   mutating func read(
     _ archive: ArchiveFile, frames: Range<Int>, corruption: [Corruption]
-  ) -> (corruption: [LogCorruption], repeats: Set<Int>) {
-    var notes = corruption.map { LogCorruption($0, in: archive.path) }
+  ) -> (corruption: [LogReader.Corruption], repeats: Set<Int>) {
+    var notes = corruption.map { LogReader.Corruption($0, in: archive.path) }
     var repeats: Set<Int> = []
     if !corruption.isEmpty || archive.isFileHeaderLost { coverage.distrust() }
     for index in frames {
@@ -178,7 +180,7 @@ package struct SessionSummary {
   }
 }
 
-extension LogCorruption {
+extension LogReader.Corruption {
   package init(_ corruption: Corruption, in path: String) {
     self.init(
       path: path, offset: corruption.range.lowerBound, size: corruption.range.count,
@@ -188,7 +190,9 @@ extension LogCorruption {
 
 extension RingImage {
   /// What of it could not be read.
-  package var logCorruption: [LogCorruption] { corruption.map { LogCorruption($0, in: path) } }
+  package var logCorruption: [LogReader.Corruption] {
+    corruption.map { LogReader.Corruption($0, in: path) }
+  }
 }
 
 extension RecordSummary {
@@ -202,12 +206,12 @@ extension RecordSummary {
 
 extension LossLedger {
   /// All that was lost.
-  package var total: UInt64 { LossCause.allCases.reduce(0) { $0 &+ total($1) } }
+  package var total: UInt64 { LossLedger.Cause.allCases.reduce(0) { $0 &+ total($1) } }
 }
 
 extension ArchiveFile {
-  package func corruption(of frame: Frame, _ what: String) -> LogCorruption {
-    LogCorruption(
+  package func corruption(of frame: Frame, _ what: String) -> LogReader.Corruption {
+    LogReader.Corruption(
       path: path, offset: frame.offset, size: frame.header.frameSize,
       what: "\(frame.header.type.name): \(what)")
   }

@@ -1,21 +1,21 @@
 import MMLogFormat
 
-/// Inspects records for what a filter's ``LogFilter/text`` and ``LogFilter/conditions`` ask for.
-/// One for each thread: it remembers memory.
+/// Inspects records for what a filter's ``LogReader/Filter/text`` and
+/// ``LogReader/Filter/conditions`` ask for. One for each thread: it remembers memory.
 struct ContentSearch: ~Copyable {
   private let patterns: [TextPattern]
   private let isInverted: Bool
   private let conditions: [FieldCondition]
   private var text = TextBuffer()
 
-  init(_ filter: LogFilter) {
+  init(_ filter: LogReader.Filter) {
     (patterns, isInverted) = (filter.text, filter.isTextInverted)
     conditions = filter.conditions
   }
 
   /// - Parameter isTextFound: Whether it is known from the call site that the text is there.
   mutating func passes(
-    _ content: RecordContent, label: String, thread: LogThread, isTextFound: Bool = false
+    _ content: RecordContent, label: String, thread: LogReader.Thread, isTextFound: Bool = false
   ) -> Bool {
     if !patterns.isEmpty, (isTextFound || findsText(in: content)) == isInverted { return false }
     if conditions.isEmpty { return true }

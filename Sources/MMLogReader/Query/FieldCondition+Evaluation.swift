@@ -4,7 +4,7 @@ import MMLogFormat
 struct ConditionSubject {
   let content: RecordContent
   let label: String
-  let thread: LogThread
+  let thread: LogReader.Thread
 }
 
 extension FieldCondition {
@@ -97,7 +97,7 @@ extension FieldCondition.RecordField {
     case .threadID: return body(.uint(UInt64(subject.thread.id)), &none)
     case .span:
       guard let words = content.spanWords else { return false }
-      return test(LogSpan.text(of: words.number & ~SpanLayout.endBit))
+      return test(LogReader.Span.text(of: words.number & ~SpanLayout.endBit))
     case .message:
       var message = TextBuffer()
       content.appendMessage(.raw, to: &message)

@@ -4,7 +4,7 @@ import MMLogSystem
 /// A filter made ready for the records of one session: what can be determined from a record's first
 /// words is looked up in tables.
 final class SessionFilter {
-  private let filter: LogFilter
+  private let filter: LogReader.Filter
   private let sites: SiteTable
   private let minimumLevel: UInt8
   /// Whether anything but the level is to be inspected before a record's values.
@@ -20,7 +20,7 @@ final class SessionFilter {
   private var requiredTexts = RequiredTexts()
   private var search: ContentSearch
 
-  init(_ filter: LogFilter, _ sites: SiteTable) {
+  init(_ filter: LogReader.Filter, _ sites: SiteTable) {
     self.filter = filter
     self.sites = sites
     minimumLevel = filter.minimumLevel.rawValue
@@ -121,12 +121,12 @@ final class SessionFilter {
   }
 
   @inline(__always)
-  func passes(_ thread: Unmanaged<LogThread>) -> Bool {
+  func passes(_ thread: Unmanaged<LogReader.Thread>) -> Bool {
     checksThread ? threadPasses(thread.takeUnretainedValue()) : true
   }
 
   @inline(never)
-  private func threadPasses(_ thread: LogThread) -> Bool {
+  private func threadPasses(_ thread: LogReader.Thread) -> Bool {
     if let known = threads[ObjectIdentifier(thread)] { return known }
     let passes = filter.threads.contains { $0.matches(number: thread.id, name: thread.name) }
     threads[ObjectIdentifier(thread)] = passes
@@ -136,7 +136,8 @@ final class SessionFilter {
   /// Whether a record passes whose time and thread do, and whose first words may.
   @inline(__always)
   func passes(
-    _ content: RecordContent, _ label: Unmanaged<PreparedText>, _ thread: Unmanaged<LogThread>
+    _ content: RecordContent, _ label: Unmanaged<PreparedText>,
+    _ thread: Unmanaged<LogReader.Thread>
   ) -> Bool {
     guard checksIdentity else { return true }
     return contentPasses(
@@ -144,7 +145,9 @@ final class SessionFilter {
   }
 
   @inline(never)
-  private func contentPasses(_ content: RecordContent, label: String, thread: LogThread) -> Bool {
+  private func contentPasses(_ content: RecordContent, label: String, thread: LogReader.Thread)
+    -> Bool
+  {
     // A fragment's first words did not say.
     if filter.spansOnly, !content.flags.contains(.span) { return false }
     let decision =

@@ -17,7 +17,7 @@ struct SiteDecision {
   init() {}
 
   /// - Parameter keep: Takes what has to be kept for as long as the decision.
-  init(_ filter: LogFilter, _ site: CallSiteInfo, keep: (RequiredText) -> Void) {
+  init(_ filter: LogReader.Filter, _ site: CallSiteInfo, keep: (RequiredText) -> Void) {
     let isOfPlace =
       filter.callSites.isEmpty
       || filter.callSites.contains { $0.matches(file: site.file, line: site.line) }

@@ -24,8 +24,8 @@ package final class ArchiveSeries {
 
   /// Something that happened to an archive.
   package enum Event {
-    case willClose(path: String, RotationReason)
-    case closed(path: String, RotationReason)
+    case willClose(path: String, Rotation.Reason)
+    case closed(path: String, Rotation.Reason)
     /// It was renamed, removed or replaced, or its directory was.
     case takenAway(path: String)
     /// It was made safe from a power cut, or that failed.
@@ -135,7 +135,7 @@ package final class ArchiveSeries {
   // MARK: - Rotation
 
   /// Why the current archive is due to be closed, or nil if it is not.
-  package func dueRotation() -> RotationReason? {
+  package func dueRotation() -> Rotation.Reason? {
     guard let current, !current.isEmpty else { return nil }
     return timer?.reason(settings.rotation, size: current.end, now: .now)
   }
@@ -163,7 +163,7 @@ package final class ArchiveSeries {
 
   /// Closes the current archive, if there is one.
   package func close(
-    _ reason: RotationReason = .end, dictionary: UnsafeRawBufferPointer
+    _ reason: Rotation.Reason = .end, dictionary: UnsafeRawBufferPointer
   ) throws(SystemError) {
     guard let closing = current else { return }
     if !closing.isComplete { report(.willClose(path: closing.path, reason)) }

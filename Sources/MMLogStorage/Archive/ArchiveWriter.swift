@@ -208,7 +208,7 @@ package final class ArchiveWriter {
       created: created, size: end,
       allocatedSize: (try? file.status().allocatedBytes) ?? end, isSealed: isComplete,
       isActive: !isComplete, contents: before?.contents.map { $0 + own } ?? own,
-      state: ArchiveState())
+      state: ArchiveInfo.State())
   }
 
   /// When its file was begun, in nanoseconds since 1970.

@@ -33,7 +33,7 @@ extension ArchiveInfo {
       number: name.number, created: fileHeader.created, size: status.size,
       allocatedSize: status.allocatedBytes, isSealed: isSealed, isActive: isActive,
       contents: contents,
-      state: try ArchiveState(of: file, name: fileName, in: directory))
+      state: try ArchiveInfo.State(of: file, name: fileName, in: directory))
   }
 
   /// The header of an archive's file; nil if it cannot be read.

@@ -30,7 +30,7 @@ public struct ArchiveInfo: Equatable, Sendable {
   /// What it holds; nil if it is not sealed, or of a version of mmlog that did not note it.
   public let contents: Contents?
   /// What was noted about it.
-  public internal(set) var state: ArchiveState
+  public internal(set) var state: ArchiveInfo.State
 
   /// What a sealed archive holds.
   public struct Contents: Equatable, Sendable {
@@ -81,22 +81,24 @@ public struct ArchiveInfo: Equatable, Sendable {
   package var lastTime: Int64 { contents?.times?.upperBound ?? created }
 }
 
-/// What is noted about an archive, for all processes: in extended attributes `user.mmlog.*` of its
-/// file, or, where the file system has none, in a file beside it.
-public struct ArchiveState: Equatable, Sendable {
-  /// When it was uploaded, in nanoseconds since 1970; nil: it was not.
-  public package(set) var uploaded: Int64?
-  /// Why it is pinned, so that no limit deletes it; nil: it is not.
-  public package(set) var pinned: String?
-  /// Who is uploading it, if anyone is.
-  public package(set) var lease: UploadLease?
+extension ArchiveInfo {
+  /// What is noted about an archive, for all processes: in extended attributes `user.mmlog.*` of
+  /// its file, or, where the file system has none, in a file beside it.
+  public struct State: Equatable, Sendable {
+    /// When it was uploaded, in nanoseconds since 1970; nil: it was not.
+    public package(set) var uploaded: Int64?
+    /// Why it is pinned, so that no limit deletes it; nil: it is not.
+    public package(set) var pinned: String?
+    /// Who is uploading it, if anyone is.
+    public package(set) var lease: UploadLease?
 
-  init() {}
+    init() {}
 
-  /// Whether it is uploaded.
-  public var isUploaded: Bool { uploaded != nil }
-  /// Whether it is pinned.
-  public var isPinned: Bool { pinned != nil }
+    /// Whether it is uploaded.
+    public var isUploaded: Bool { uploaded != nil }
+    /// Whether it is pinned.
+    public var isPinned: Bool { pinned != nil }
+  }
 }
 
 /// A lease on an archive: who has it uploads the archive, and nobody else does before it ends.

@@ -5,7 +5,7 @@ import MMLogSystem
 ///
 /// Both hold the same texts, one for each thing that is noted. What is not in order counts as not
 /// noted.
-extension ArchiveState {
+extension ArchiveInfo.State {
   /// The state of the archive in `file`.
   ///
   /// - Throws: what the system refuses, except extended attributes where there are none.
@@ -101,7 +101,7 @@ extension ArchiveState {
   /// Nil if there is none. `key value` on each line.
   private static func readSidecar(
     _ name: String, _ directory: borrowing Directory
-  ) throws(SystemError) -> ArchiveState? {
+  ) throws(SystemError) -> ArchiveInfo.State? {
     let file: File
     do throws(SystemError) {
       file = try directory.openFile(sidecar(of: name), [.read, .nonBlocking])
@@ -116,7 +116,7 @@ extension ArchiveState {
       let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
       fields[String(parts[0])] = parts.count == 2 ? String(parts[1]) : ""
     }
-    return ArchiveState(fields)
+    return ArchiveInfo.State(fields)
   }
 
   /// Whole or not at all: under another name first.

@@ -9,7 +9,7 @@ extension Catalog {
   package func acquireLease(
     on archive: ArchiveInfo, by owner: String, for duration: Duration
   ) throws(LogError) -> UploadLease? {
-    let owner = ArchiveState.line(owner)
+    let owner = ArchiveInfo.State.line(owner)
     return try change(archive.fileName, size: archive.size) { state, isSame in
       let now = Clock.realtime()
       if !isSame || state.isUploaded { return nil }

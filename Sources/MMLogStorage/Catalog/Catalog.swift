@@ -115,7 +115,7 @@ package final class Catalog: @unchecked Sendable {
     _ directory: borrowing Directory, while goesOn: () -> Bool, _ problem: (SystemError) -> Void
   ) throws(SystemError) -> Bool {
     let names = try directory.names()
-    let sidecars = Set(names.filter { $0.hasSuffix(ArchiveState.sidecarSuffix) })
+    let sidecars = Set(names.filter { $0.hasSuffix(ArchiveInfo.State.sidecarSuffix) })
     hasStraySidecars = !straySidecars(names).isEmpty
     var old = entries
     entries = [:]
@@ -127,7 +127,7 @@ package final class Catalog: @unchecked Sendable {
         return false
       }
       do throws(SystemError) {
-        let sidecar = ArchiveState.sidecar(of: name)
+        let sidecar = ArchiveInfo.State.sidecar(of: name)
         let hasSidecar = sidecars.contains(sidecar)
         let known = old.removeValue(forKey: name)
         // One that is not sealed can be given up without any change.
@@ -195,7 +195,7 @@ package final class Catalog: @unchecked Sendable {
     _ fileName: String, _ directory: borrowing Directory
   ) throws(SystemError) -> ArchiveInfo? {
     remove(fileName)
-    let sidecar = ArchiveState.sidecar(of: fileName)
+    let sidecar = ArchiveInfo.State.sidecar(of: fileName)
     try insert(fileName, try directory.status(of: sidecar) == nil ? nil : sidecar, directory)
     return entries[fileName]?.info
   }
@@ -210,7 +210,7 @@ package final class Catalog: @unchecked Sendable {
   /// - Parameter change: Is given the state that all processes see, and returns what to answer.
   /// - Throws: `missingArchive` if it is gone; what the system refuses.
   package func change<Answer>(
-    _ fileName: String, _ change: (inout ArchiveState) -> Answer
+    _ fileName: String, _ change: (inout ArchiveInfo.State) -> Answer
   ) throws(LogError) -> Answer {
     try self.change(fileName, size: 0) { state, _ in change(&state) }
   }
@@ -221,7 +221,7 @@ package final class Catalog: @unchecked Sendable {
   ///   - size: The archive's size when it was listed.
   ///   - change: Receives whether it still is sealed, and of this size.
   package func change<Answer>(
-    _ fileName: String, size: Int, _ change: (inout ArchiveState, _ isSame: Bool) -> Answer
+    _ fileName: String, size: Int, _ change: (inout ArchiveInfo.State, _ isSame: Bool) -> Answer
   ) throws(LogError) -> Answer {
     try withDirectory { (directory) throws(LogError) in
       do {
@@ -242,7 +242,7 @@ package final class Catalog: @unchecked Sendable {
   }
 
   private func note(
-    _ state: ArchiveState, _ fileName: String, _ directory: borrowing Directory
+    _ state: ArchiveInfo.State, _ fileName: String, _ directory: borrowing Directory
   ) throws(SystemError) {
     let file = try directory.openFile(fileName, [.read])
     try state.store(of: file, name: fileName, in: directory)
@@ -306,7 +306,7 @@ package final class Catalog: @unchecked Sendable {
       TestPoint.reach(.retentionBeforeDelete)
       try Trash.take(fileName, from: directory)
       remove(fileName)
-      let sidecar = ArchiveState.sidecar(of: fileName)
+      let sidecar = ArchiveInfo.State.sidecar(of: fileName)
       if let status = try directory.status(of: sidecar),
         try !Ownership(of: directory).isForeign(status)
       {
@@ -347,15 +347,15 @@ package final class Catalog: @unchecked Sendable {
   private func straySidecars(_ names: [String]) -> [String] {
     let unfinished = FileNames.unfinishedSuffix
     let sidecars = names.filter {
-      $0.hasSuffix(ArchiveState.sidecarSuffix)
-        || $0.hasSuffix(ArchiveState.sidecarSuffix + unfinished)
+      $0.hasSuffix(ArchiveInfo.State.sidecarSuffix)
+        || $0.hasSuffix(ArchiveInfo.State.sidecarSuffix + unfinished)
     }
     if sidecars.isEmpty { return [] }
     let all = Set(names)
     return sidecars.filter { name in
       let isUnfinished = name.hasSuffix(unfinished)
       let sidecar = isUnfinished ? String(name.dropLast(unfinished.count)) : name
-      let archive = String(sidecar.dropLast(ArchiveState.sidecarSuffix.count))
+      let archive = String(sidecar.dropLast(ArchiveInfo.State.sidecarSuffix.count))
       guard let parts = FileNames.Archive(fileName: archive), store == nil || parts.store == store
       else { return false }
       return isUnfinished || !all.contains(archive)

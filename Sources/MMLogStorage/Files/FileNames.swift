@@ -12,7 +12,7 @@ package enum FileNames {
   /// Whether a name is of the kind that a store's files have, those beside rings and archives too.
   package static func isOurs(_ name: String) -> Bool {
     let suffixes = [
-      archiveSuffix, archiveSuffix + ArchiveState.sidecarSuffix, ringSuffix,
+      archiveSuffix, archiveSuffix + ArchiveInfo.State.sidecarSuffix, ringSuffix,
       ringSuffix + unfinishedSuffix, ringSuffix + unreadableSuffix,
     ]
     return name.hasPrefix(".mmlog") || suffixes.contains { name.hasSuffix($0) }

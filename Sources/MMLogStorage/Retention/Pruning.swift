@@ -6,9 +6,9 @@ package struct Pruning {
   package struct Verdict {
     package let archive: ArchiveInfo
     /// The rule that deletes it; nil: none does.
-    package let rule: RetentionRule?
+    package let rule: Retention.Rule?
     /// Why no rule may; nil: one may.
-    package let obstacle: RetentionObstacle?
+    package let obstacle: Retention.Obstacle?
   }
 
   /// What the limits say of all archives.
@@ -16,7 +16,7 @@ package struct Pruning {
     /// Store by store, the oldest first.
     package fileprivate(set) var verdicts: [Verdict] = []
     /// The limits that would not hold though all was deleted that may be, by store.
-    package fileprivate(set) var unmet: [(store: String, rule: RetentionRule)] = []
+    package fileprivate(set) var unmet: [(store: String, rule: Retention.Rule)] = []
   }
 
   private let rings: String

@@ -76,16 +76,18 @@ public struct Retention: Equatable, Sendable {
   }
 }
 
-/// Why an archive was deleted.
-public enum RetentionRule: String, CaseIterable, Sendable {
-  /// It was older than ``Retention/age``.
-  case age
-  /// There were more than ``Retention/count``.
-  case count
-  /// They took more than ``Retention/totalSize``.
-  case totalSize
-  /// Less than ``Retention/freeSpace`` was free.
-  case freeSpace
-  /// The program asked for it.
-  case request
+extension Retention {
+  /// Why an archive was deleted.
+  public enum Rule: String, CaseIterable, Sendable {
+    /// It was older than ``Retention/age``.
+    case age
+    /// There were more than ``Retention/count``.
+    case count
+    /// They took more than ``Retention/totalSize``.
+    case totalSize
+    /// Less than ``Retention/freeSpace`` was free.
+    case freeSpace
+    /// The program asked for it.
+    case request
+  }
 }

@@ -1,16 +1,18 @@
-/// Why a limit does not delete an archive.
-public enum RetentionObstacle: String, CaseIterable, Sendable {
-  /// A process is writing it.
-  case active
-  /// It is pinned.
-  case pinned
-  /// It is of a session that died, whose recovery still needs it.
-  case unrecovered
-  /// It lies before or after one of the newest crashes; see ``Retention/crashes``.
-  case aroundCrash
-  /// It is one of the newest, which are not deleted for the sake of free space; see
-  /// ``Retention/minimumSize``.
-  case newest
-  /// The store's observer does not let it be deleted.
-  case observer
+extension Retention {
+  /// Why a limit does not delete an archive.
+  public enum Obstacle: String, CaseIterable, Sendable {
+    /// A process is writing it.
+    case active
+    /// It is pinned.
+    case pinned
+    /// It is of a session that died, whose recovery still needs it.
+    case unrecovered
+    /// It lies before or after one of the newest crashes; see ``Retention/crashes``.
+    case aroundCrash
+    /// It is one of the newest, which are not deleted for the sake of free space; see
+    /// ``Retention/minimumSize``.
+    case newest
+    /// The store's observer does not let it be deleted.
+    case observer
+  }
 }

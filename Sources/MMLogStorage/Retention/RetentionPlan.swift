@@ -10,7 +10,7 @@ package struct RetentionPlan: Sendable {
     package var lastTime: Int64
     package var isUploaded = false
     /// Why it may not be deleted, whatever the limits; nil: it may.
-    package var obstacle: RetentionObstacle?
+    package var obstacle: Retention.Obstacle?
     /// Whether it holds no record, but how a session ended. It does not count as one of a number,
     /// or the end of a session would cost the oldest records.
     package var isEmpty = false
@@ -26,15 +26,15 @@ package struct RetentionPlan: Sendable {
   /// An archive to be deleted, by its place in the list, and why.
   package struct Deletion: Equatable, Sendable {
     package let index: Int
-    package let rule: RetentionRule
+    package let rule: Retention.Rule
   }
 
   /// In the order in which archives are to be deleted.
   package private(set) var deletions: [Deletion] = []
   /// Limits that would not hold even then: what is left is in ``kept``.
-  package private(set) var unmet: [RetentionRule] = []
+  package private(set) var unmet: [Retention.Rule] = []
   /// Archives that no limit may delete, by their place in the list, and why.
-  package private(set) var kept: [Int: RetentionObstacle] = [:]
+  package private(set) var kept: [Int: Retention.Obstacle] = [:]
 
   private let archives: [Archive]
   /// What may be deleted, and still is there, in order.
@@ -91,7 +91,7 @@ package struct RetentionPlan: Sendable {
     }
   }
 
-  private mutating func apply(_ rule: RetentionRule, while isExceeded: (Self) -> Bool) {
+  private mutating func apply(_ rule: Retention.Rule, while isExceeded: (Self) -> Bool) {
     var deleted = 0
     while deleted < candidates.count, isExceeded(self) {
       delete(candidates[deleted], rule)
@@ -123,7 +123,7 @@ package struct RetentionPlan: Sendable {
     return 0
   }
 
-  private mutating func delete(_ index: Int, _ rule: RetentionRule) {
+  private mutating func delete(_ index: Int, _ rule: Retention.Rule) {
     deletions.append(Deletion(index: index, rule: rule))
     if !archives[index].isEmpty { count -= 1 }
     size -= archives[index].allocated

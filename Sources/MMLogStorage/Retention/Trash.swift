@@ -69,7 +69,7 @@ enum Trash {
   }
 
   private static func isOurs(_ name: String) -> Bool {
-    let suffix = ArchiveState.sidecarSuffix
+    let suffix = ArchiveInfo.State.sidecarSuffix
     let archive = name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name
     return FileNames.Archive(fileName: archive) != nil
   }

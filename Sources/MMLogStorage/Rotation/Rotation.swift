@@ -20,14 +20,14 @@ public struct Rotation: Equatable, Sendable {
   public var age = Duration.seconds(86400)
 
   /// A time of the hour, day or week at which archives are closed. Default: none.
-  public var calendar: CalendarRotation?
+  public var calendar: Rotation.Calendar?
 
   /// The limits that are used unless others are given.
   public init() {}
 
   /// Limits of one's own.
   public init(
-    size: Int = 64 << 20, age: Duration = .seconds(86400), calendar: CalendarRotation? = nil
+    size: Int = 64 << 20, age: Duration = .seconds(86400), calendar: Rotation.Calendar? = nil
   ) {
     self.size = size
     self.age = age
@@ -46,111 +46,114 @@ public struct Rotation: Equatable, Sendable {
   }
 }
 
-/// A time by the calendar at which archives are closed.
-public struct CalendarRotation: Equatable, Sendable {
-  /// A day of the week.
-  public enum Weekday: Int, CaseIterable, Sendable {
-    /// The first day, 0.
-    case sunday
-    /// The day after Sunday.
-    case monday
-    /// The day after Monday.
-    case tuesday
-    /// The day after Tuesday.
-    case wednesday
-    /// The day after Wednesday.
-    case thursday
-    /// The day after Thursday.
-    case friday
-    /// The last day, 6.
-    case saturday
-  }
-
-  /// How often.
-  enum Period: Equatable {
-    case hour
-    case day
-    case week(Weekday)
-  }
-
-  let period: Period
-  let hour: Int
-  let minute: Int
-  /// The zone whose clocks say what time it is: `UTC`, or a name of the system's database such as
-  /// `Europe/Berlin`.
-  public let zone: String
-
-  /// So many minutes after each full hour by the zone's clocks, also in the hour that they show
-  /// twice.
-  public static func hourly(minute: Int = 0, in zone: String = "UTC") -> Self {
-    Self(period: .hour, hour: 0, minute: minute, zone: zone)
-  }
-
-  /// At this time of each day. A time that clocks show twice on a day counts once, the first time;
-  /// for one that they skip counts the moment at which they do.
-  public static func daily(hour: Int = 0, minute: Int = 0, in zone: String = "UTC") -> Self {
-    Self(period: .day, hour: hour, minute: minute, zone: zone)
-  }
-
-  /// At this time of one day of each week; as ``daily(hour:minute:in:)`` otherwise.
-  public static func weekly(
-    on weekday: Weekday, hour: Int = 0, minute: Int = 0, in zone: String = "UTC"
-  ) -> Self {
-    Self(period: .week(weekday), hour: hour, minute: minute, zone: zone)
-  }
-
-  /// Why there is no such time, or nil if there is.
-  var problem: String? {
-    guard (0...23).contains(hour), (0...59).contains(minute) else {
-      return "there is no time of day \(hour):\(minute)"
+extension Rotation {
+  /// A time by the calendar at which archives are closed.
+  public struct Calendar: Equatable, Sendable {
+    /// A day of the week.
+    public enum Weekday: Int, CaseIterable, Sendable {
+      /// The first day, 0.
+      case sunday
+      /// The day after Sunday.
+      case monday
+      /// The day after Monday.
+      case tuesday
+      /// The day after Tuesday.
+      case wednesday
+      /// The day after Wednesday.
+      case thursday
+      /// The day after Thursday.
+      case friday
+      /// The last day, 6.
+      case saturday
     }
-    guard ZoneRules(named: zone) != nil else {
-      return
-        "there is no time zone \"\(zone)\" in the system's database: correct the name, or install tzdata"
-    }
-    return nil
-  }
 
-  /// The first such time after `moment`, both in seconds since 1970.
-  package func next(after moment: Int64, _ rules: ZoneRules) -> Int64 {
-    let step: Int64 = period == .hour ? 3600 : 86400
-    let local = moment + rules.offset(at: moment)
-    // Two steps back: the offset may have changed by a day at most, between then and the time
-    // searched for.
-    var unit = local.flooredQuotient(by: step) - 2 * 86400 / step
-    while true {
-      if isDue(onDay: unit) {
-        let time = unit * step + Int64((period == .hour ? 0 : hour) * 3600 + minute * 60)
-        let moments = rules.moments(showing: time).filter {
-          // Of hours, all that clocks show, and none that they skip; of days, each once.
-          period != .hour || $0 + rules.offset(at: $0) == time
-        }
-        let found = (period == .hour ? moments : Array(moments.prefix(1))).first { $0 > moment }
-        if let found { return found }
+    /// How often.
+    enum Period: Equatable {
+      case hour
+      case day
+      case week(Weekday)
+    }
+
+    let period: Period
+    let hour: Int
+    let minute: Int
+    /// The zone whose clocks say what time it is: `UTC`, or a name of the system's database such as
+    /// `Europe/Berlin`.
+    public let zone: String
+
+    /// So many minutes after each full hour by the zone's clocks, also in the hour that they show
+    /// twice.
+    public static func hourly(minute: Int = 0, in zone: String = "UTC") -> Self {
+      Self(period: .hour, hour: 0, minute: minute, zone: zone)
+    }
+
+    /// At this time of each day. A time that clocks show twice on a day counts once, the first
+    /// time; for one that they skip counts the moment at which they do.
+    public static func daily(hour: Int = 0, minute: Int = 0, in zone: String = "UTC") -> Self {
+      Self(period: .day, hour: hour, minute: minute, zone: zone)
+    }
+
+    /// At this time of one day of each week; as ``daily(hour:minute:in:)`` otherwise.
+    public static func weekly(
+      on weekday: Weekday, hour: Int = 0, minute: Int = 0, in zone: String = "UTC"
+    ) -> Self {
+      Self(period: .week(weekday), hour: hour, minute: minute, zone: zone)
+    }
+
+    /// Why there is no such time, or nil if there is.
+    var problem: String? {
+      guard (0...23).contains(hour), (0...59).contains(minute) else {
+        return "there is no time of day \(hour):\(minute)"
       }
-      unit += 1
+      guard ZoneRules(named: zone) != nil else {
+        return
+          "there is no time zone \"\(zone)\" in the system's database: "
+          + "correct the name, or install tzdata"
+      }
+      return nil
+    }
+
+    /// The first such time after `moment`, both in seconds since 1970.
+    package func next(after moment: Int64, _ rules: ZoneRules) -> Int64 {
+      let step: Int64 = period == .hour ? 3600 : 86400
+      let local = moment + rules.offset(at: moment)
+      // Two steps back: the offset may have changed by a day at most, between then and the time
+      // searched for.
+      var unit = local.flooredQuotient(by: step) - 2 * 86400 / step
+      while true {
+        if isDue(onDay: unit) {
+          let time = unit * step + Int64((period == .hour ? 0 : hour) * 3600 + minute * 60)
+          let moments = rules.moments(showing: time).filter {
+            // Of hours, all that clocks show, and none that they skip; of days, each once.
+            period != .hour || $0 + rules.offset(at: $0) == time
+          }
+          let found = (period == .hour ? moments : Array(moments.prefix(1))).first { $0 > moment }
+          if let found { return found }
+        }
+        unit += 1
+      }
+    }
+
+    private func isDue(onDay day: Int64) -> Bool {
+      guard case .week(let weekday) = period else { return true }
+      // Day 0 was a Thursday.
+      return ((day + 4) % 7 + 7) % 7 == Int64(weekday.rawValue)
     }
   }
 
-  private func isDue(onDay day: Int64) -> Bool {
-    guard case .week(let weekday) = period else { return true }
-    // Day 0 was a Thursday.
-    return ((day + 4) % 7 + 7) % 7 == Int64(weekday.rawValue)
+  /// Why an archive was closed.
+  public enum Reason: String, Sendable {
+    /// It has its size.
+    case size
+    /// It has its age.
+    case age
+    /// It is time by the calendar.
+    case calendar
+    /// ``LogStore/rotate()`` or a request to reopen the files.
+    case request
+    /// Someone renamed, removed or replaced the file.
+    case interference
+    /// The store was closed, or a dead process's session was recovered.
+    case end
   }
-}
-
-/// Why an archive was closed.
-public enum RotationReason: String, Sendable {
-  /// It has its size.
-  case size
-  /// It has its age.
-  case age
-  /// It is time by the calendar.
-  case calendar
-  /// ``LogStore/rotate()`` or a request to reopen the files.
-  case request
-  /// Someone renamed, removed or replaced the file.
-  case interference
-  /// The store was closed, or a dead process's session was recovered.
-  case end
 }

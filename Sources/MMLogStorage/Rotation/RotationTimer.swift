@@ -7,7 +7,7 @@ package struct RotationTimer: Sendable {
   private let ageBefore: Int64
   /// From when on the next time by the calendar is searched for, in nanoseconds since 1970.
   private var anchor: Int64
-  private var boundary: (calendar: CalendarRotation, time: Int64)?
+  private var boundary: (calendar: Rotation.Calendar, time: Int64)?
 
   /// Starts the timer of an archive.
   ///
@@ -25,7 +25,7 @@ package struct RotationTimer: Sendable {
   /// Why the archive is to be closed now, or nil if it is not.
   ///
   /// - Parameter size: Its size in bytes.
-  package mutating func reason(_ rotation: Rotation, size: Int, now: Moment) -> RotationReason? {
+  package mutating func reason(_ rotation: Rotation, size: Int, now: Moment) -> Rotation.Reason? {
     if rotation.size > 0 && size >= rotation.size { return .size }
     let age = ageBefore + Int64(clamping: now.elapsed &- begun.elapsed)
     if rotation.age > .zero && age >= rotation.age.nanoseconds { return .age }
@@ -33,7 +33,7 @@ package struct RotationTimer: Sendable {
     return now.wall >= nextTime(calendar, now.wall) ? .calendar : nil
   }
 
-  private mutating func nextTime(_ calendar: CalendarRotation, _ now: Int64) -> Int64 {
+  private mutating func nextTime(_ calendar: Rotation.Calendar, _ now: Int64) -> Int64 {
     // A clock set back a year does not make an archive of a year.
     let isSetBack = now < anchor
     anchor = min(anchor, now)

@@ -11,8 +11,8 @@ enum FilterOptions {
 
   static func filter(
     _ arguments: Arguments, _ zone: LogTimeZone
-  ) throws(UsageError) -> LogFilter {
-    var filter = LogFilter()
+  ) throws(UsageError) -> LogReader.Filter {
+    var filter = LogReader.Filter()
     filter.minimumLevel = Level(name: arguments.required(.level)) ?? .trace
     try setTimes(of: &filter, arguments, zone)
     filter.labels = arguments.values(of: .label)
@@ -29,7 +29,7 @@ enum FilterOptions {
 
   private static func flight(
     _ arguments: Arguments
-  ) throws(UsageError) -> LogFilter.FlightChoice {
+  ) throws(UsageError) -> LogReader.Filter.FlightChoice {
     switch (arguments.isSet(.flight), arguments.isSet(.noFlight)) {
     case (true, true):
       throw UsageError("--flight and --no-flight contradict each other; give one of them")
@@ -49,7 +49,7 @@ enum FilterOptions {
   }
 
   private static func setTimes(
-    of filter: inout LogFilter, _ arguments: Arguments, _ zone: LogTimeZone
+    of filter: inout LogReader.Filter, _ arguments: Arguments, _ zone: LogTimeZone
   ) throws(UsageError) {
     let now = Clock.realtime()
     let time = { (option: Option) throws(UsageError) -> Int64? in
@@ -66,7 +66,7 @@ enum FilterOptions {
   }
 
   private static func setText(
-    of filter: inout LogFilter, _ arguments: Arguments
+    of filter: inout LogReader.Filter, _ arguments: Arguments
   ) throws(UsageError) {
     for option in [Option.fixedStrings, .ignoreCase, .invertMatch]
     where arguments.isSet(option) && !arguments.isSet(.grep) {

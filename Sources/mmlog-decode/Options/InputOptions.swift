@@ -13,7 +13,7 @@ enum InputOptions {
     is refused.
     """)
 
-  static func inputs(_ arguments: Arguments) -> [LogInput] {
+  static func inputs(_ arguments: Arguments) -> [LogReader.Input] {
     arguments.operands.map { operand in
       if operand == "-" { return .standardInput }
       return arguments.isSet(.recursive) ? .tree(operand) : .path(operand)

@@ -18,14 +18,14 @@ final class FormattedOutput: ItemSink {
 
   var hasReader: Bool { target.hasReader }
 
-  func take(_ item: LogItem) throws {
+  func take(_ item: LogReader.Item) throws {
     guard case .record(let record) = item else { return }
     begin()
     formatter.append(record, to: &buffer)
     if buffer.count >= Self.capacity { try write() }
   }
 
-  func take(_ records: LogRecords) throws {
+  func take(_ records: LogReader.Records) throws {
     begin()
     formatter.append(records, to: &buffer)
     if buffer.count >= Self.capacity { try write() }

@@ -14,13 +14,13 @@ struct InputPaths {
 
   /// Checks where `inputs` are, and opens none of them. What cannot be inspected is reported by who
   /// reads it.
-  init(_ inputs: [LogInput]) {
+  init(_ inputs: [LogReader.Input]) {
     for input in inputs {
       switch input {
       case .standardInput:
         if let status = try? File.standardInput().status() { files.insert(status.identity) }
       case .path(let path): add(path, levels: 0)
-      case .tree(let path): add(path, levels: LogInput.deepestTree)
+      case .tree(let path): add(path, levels: LogReader.Input.deepestTree)
       }
     }
   }

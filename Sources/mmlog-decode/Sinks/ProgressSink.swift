@@ -24,12 +24,12 @@ final class ProgressSink: ItemSink {
 
   var hasReader: Bool { inner.hasReader }
 
-  func take(_ item: LogItem) throws {
+  func take(_ item: LogReader.Item) throws {
     try inner.take(item)
     if case .record(let record) = item { (records, reached) = (records + 1, record.time) }
   }
 
-  func take(_ new: LogRecords) throws {
+  func take(_ new: LogReader.Records) throws {
     try inner.take(new)
     records += new.count
     reached = new.lastTime ?? reached

@@ -52,7 +52,7 @@ final class SplitOutput: ItemSink {
 
   var hasReader: Bool { !Interruption.isRequested }
 
-  func take(_ item: LogItem) throws {
+  func take(_ item: LogReader.Item) throws {
     guard case .record(let record) = item else { return }
     let part = try part(key.text(of: record))
     let before = part.buffer.count
@@ -130,7 +130,7 @@ enum SplitKey {
   case hour(RecordTime)
 
   /// What is the same for all records of a file.
-  mutating func text(of record: LogRecord) -> String {
+  mutating func text(of record: LogReader.Record) -> String {
     switch self {
     case .session: return record.session.id.description
     case .label: return record.label

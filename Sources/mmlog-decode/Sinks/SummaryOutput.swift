@@ -6,7 +6,7 @@ import MMLogReader
 final class SummaryOutput<Summary>: ItemSink {
   private var summary: Summary
   private let target: any OutputTarget
-  private let add: (inout Summary, LogItem) -> Void
+  private let add: (inout Summary, LogReader.Item) -> Void
   private let addUnreadable: (inout Summary, LogError) -> Void
   private let print: (inout Summary, inout TextBuffer) -> Void
 
@@ -16,7 +16,7 @@ final class SummaryOutput<Summary>: ItemSink {
   ///   - print: Writes the whole, once.
   init(
     _ summary: Summary, to target: any OutputTarget,
-    add: @escaping (inout Summary, LogItem) -> Void,
+    add: @escaping (inout Summary, LogReader.Item) -> Void,
     addUnreadable: @escaping (inout Summary, LogError) -> Void = { _, _ in },
     print: @escaping (inout Summary, inout TextBuffer) -> Void
   ) {
@@ -29,7 +29,7 @@ final class SummaryOutput<Summary>: ItemSink {
 
   var hasReader: Bool { target.hasReader }
 
-  func take(_ item: LogItem) throws { add(&summary, item) }
+  func take(_ item: LogReader.Item) throws { add(&summary, item) }
 
   func take(unreadable error: LogError) throws { addUnreadable(&summary, error) }
 

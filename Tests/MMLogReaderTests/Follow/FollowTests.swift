@@ -165,7 +165,7 @@ import Testing
     log.save()
     #expect(trace(LogFollower(paths: [log.folder.path], last: 4)) == ["<", "5", "6", "7", "8"])
     #expect(trace(LogFollower(paths: [log.folder.path], last: 0)) == ["<"])
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.text = [TextPattern(literal: "2"), TextPattern(literal: "7")]
     #expect(
       trace(LogFollower(paths: [log.folder.path], filter: filter, last: 2)) == ["<", "2", "7"])

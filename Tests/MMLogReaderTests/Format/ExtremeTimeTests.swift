@@ -36,7 +36,7 @@ import Testing
   @Test func areGoneThroughByAllThatPutsRecordsOut() throws {
     for times in [Self.times, Self.times.reversed()] {
       let log = log(times)
-      let files = LogFiles(log.save().map(LogInput.path))
+      let files = LogFiles(log.save().map(LogReader.Input.path))
       var (statistics, histogram, report) = (LogStatistics(), LogHistogram(), LogReport())
       var formatters: [any LogFormatter] = [
         TextFormatter(colors: true), JSONFormatter(), LogfmtFormatter(), TableFormatter(.csv),

@@ -218,10 +218,10 @@ import Testing
     writeThree()
     // Corruption in a frame that is not wanted is not met.
     log.corruptArchive(at: try frames()[1].offset + FrameLayout.size + FrameLayout.rangeSize + 6)
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.minimumLevel = .error
     #expect(log.read(filter).trace == ["<", "b", ">"])
-    filter = LogFilter()
+    filter = LogReader.Filter()
     filter.since = TestLog.epoch + 200
     #expect(log.read(filter).trace == ["<", "b", "c", ">"])
     filter.until = TestLog.epoch + 300

@@ -129,7 +129,7 @@ import Testing
     try remove(3...3)
     log.save()
     let follower = LogFollower(paths: [log.folder.path])
-    var (messages, corruption) = ([String](), [LogCorruption]())
+    var (messages, corruption) = ([String](), [LogReader.Corruption]())
     while let item = follower.next() {
       if case .record(let record) = item { messages.append(record.message) }
       if case .corruption(let found) = item { corruption.append(found) }

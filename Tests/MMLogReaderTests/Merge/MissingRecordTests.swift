@@ -98,7 +98,7 @@ import Testing
     log.write("b", ticks: 500)
     log.seal(1)
     log.write("c", ticks: 900)
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.since = TestLog.epoch + 501
     let reading = log.read(filter)
     #expect(reading.messages == ["c"] && reading.gaps.isEmpty)

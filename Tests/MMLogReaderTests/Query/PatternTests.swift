@@ -42,7 +42,7 @@ import Testing
     let log = TestLog()
     log.write(text, ticks: 1)
     let record = try #require(log.read().records.first)
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.text = [pattern]
     return filter.matchesContent(of: record)
   }
@@ -63,7 +63,7 @@ import Testing
     guard !source.contains("'"), !source.contains(#"\\"#), let text = found.first else { return }
     let log = TestLog()
     log.write(text, ticks: 1)
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.conditions = [try FieldCondition("@message ~ '\(source)'")]
     #expect(log.read(filter).messages == [text], "\(source)")
   }
@@ -113,7 +113,7 @@ import Testing
         let pattern = NaivePattern.random(&generator)
         let source = pattern.source
         let isSensitive = Bool.random(using: &generator)
-        var filter = LogFilter()
+        var filter = LogReader.Filter()
         filter.text = [try TextPattern(source, ignoresCase: !isSensitive)]
         let found = Reading([log.folder.path], filter).messages
         let expected = all.filter {

@@ -32,8 +32,8 @@ private func log() -> TestLog {
 
 @Suite struct QueryTests {
   /// What passes: `o0` is order 0, `t2` tick 2.
-  private func names(_ change: (inout LogFilter) throws -> Void) rethrows -> String {
-    var filter = LogFilter()
+  private func names(_ change: (inout LogReader.Filter) throws -> Void) rethrows -> String {
+    var filter = LogReader.Filter()
     try change(&filter)
     return log().read(filter).records.map { record in
       let number = record.time % 100 / 10
@@ -64,7 +64,7 @@ private func log() -> TestLog {
     #expect(names { $0.processes = [NamePattern("42")] } == all)
     #expect(names { $0.processes = [NamePattern("43")] } == "")
     #expect(names { $0.sessions = ["0100"] } == all)
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.sessions = ["02"]
     #expect(log().read(filter).trace.isEmpty)
   }
@@ -129,7 +129,7 @@ private func log() -> TestLog {
   private func names(of text: String, _ pattern: TextPattern) -> Bool {
     let log = TestLog()
     log.write(text, ticks: 1)
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.text = [pattern]
     return log.read(filter).messages == [text]
   }
@@ -177,7 +177,7 @@ private func log() -> TestLog {
       TestRecord(ticks: 5, site: log.textSite, words: ValueWords.argument(.text(long))),
       partWords: 60)
     log.write("other", ticks: 9)
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.text = [TextPattern(literal: "xneedley")]
     #expect(log.read(filter).messages == [long])
     filter.text = [TextPattern(literal: "nail")]
@@ -199,7 +199,7 @@ private func log() -> TestLog {
     log.addFrame(.dictionary, log.dictionaryPayload)
     log.addFrame(.records, rows.withUnsafeBytes { Array($0) }, summary)
     #expect(log.read().records.map(\.ticks) == [10, 30, 30])
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.minimumLevel = .info
     #expect(log.read(filter).records.map(\.ticks) == [10, 30])
   }

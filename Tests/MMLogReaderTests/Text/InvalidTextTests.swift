@@ -64,10 +64,12 @@ import Testing
   }
 
   /// Searches and conditions see the text that is shown.
-  private func expectFound(_ record: LogRecord, _ text: String, _ name: String, _ seed: UInt64)
+  private func expectFound(
+    _ record: LogReader.Record, _ text: String, _ name: String, _ seed: UInt64
+  )
     throws
   {
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.text = [TextPattern(literal: "|" + text)]
     #expect(filter.matchesContent(of: record), "seed \(seed)")
     filter.text = [TextPattern(literal: "\(name)=\(text)")]

@@ -24,7 +24,7 @@ struct ReadRecord: Codable, Equatable {
   /// What begins or ends, if anything does.
   var span: String?
 
-  init(_ record: LogRecord) {
+  init(_ record: LogReader.Record) {
     (session, time) = (record.session.id.description, record.time)
     (thread, threadID) = (record.thread.ordinal, record.thread.id)
     (threadName, level) = (record.thread.name, record.level.description)
@@ -59,7 +59,7 @@ private func hexadecimal<T: FixedWidthInteger>(_ value: T) -> String {
   hexadecimal(withUnsafeBytes(of: value.bigEndian) { Array($0) })
 }
 
-extension LogSpan {
+extension LogReader.Span {
   fileprivate var inWords: String {
     switch event {
     case .begin(let parent): "begin \(number ?? 0) in \(parent ?? 0)"

@@ -35,8 +35,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (RetentionRule.count, 3), (.totalSize, 4), (.age, 5), (.freeSpace, 2),
-  ]) func eachLimitDeletesTheOldestAndSaysWhich(rule: RetentionRule, count: Int) {
+    (Retention.Rule.count, 3), (.totalSize, 4), (.age, 5), (.freeSpace, 2),
+  ]) func eachLimitDeletesTheOldestAndSaysWhich(rule: Retention.Rule, count: Int) {
     let retention = limits {
       switch rule {
       case .count: $0.count = 7

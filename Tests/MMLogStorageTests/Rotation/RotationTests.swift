@@ -10,13 +10,13 @@ import Testing
   private static let autumnNoon: Int64 = 1_792_843_200
   private static let second: Int64 = 1_000_000_000
 
-  private func rules(_ calendar: CalendarRotation) throws -> ZoneRules {
+  private func rules(_ calendar: Rotation.Calendar) throws -> ZoneRules {
     try #require(ZoneRules(named: calendar.zone))
   }
 
   /// The next so many times after `moment`, as seconds after it.
   private func times(
-    _ calendar: CalendarRotation, after moment: Int64, _ count: Int
+    _ calendar: Rotation.Calendar, after moment: Int64, _ count: Int
   ) throws -> [Int64] {
     let rules = try rules(calendar)
     var (last, times) = (moment, [Int64]())
@@ -32,20 +32,20 @@ import Testing
   @Test func everyHourMeansEveryHourAlsoWhenClocksChange() throws {
     for start in [Self.noon, Self.autumnNoon] {
       for zone in ["UTC", "Europe/Berlin"] {
-        let calendar = CalendarRotation.hourly(minute: 15, in: zone)
+        let calendar = Rotation.Calendar.hourly(minute: 15, in: zone)
         let expected = (0..<30).map { Int64($0 * 3600 + 900) }
         #expect(try times(calendar, after: start, 30) == expected, "\(zone) from \(start)")
       }
     }
     // Where clocks differ by half an hour, and change by half an hour: on 4 April 2026 at 15:00
     // UTC, from +11 to +10:30.
-    let lord = CalendarRotation.hourly(in: "Australia/Lord_Howe")
+    let lord = Rotation.Calendar.hourly(in: "Australia/Lord_Howe")
     let times = try times(lord, after: 1_775_311_200, 3)
     #expect(times == [5400, 9000, 12600], "\(times)")
   }
 
   @Test func everyDayMeansTheSameTimeByTheZonesClocks() throws {
-    let daily = CalendarRotation.daily(hour: 4, minute: 30, in: "Europe/Berlin")
+    let daily = Rotation.Calendar.daily(hour: 4, minute: 30, in: "Europe/Berlin")
     // 03:30 UTC in winter, 02:30 UTC in summer.
     #expect(try times(daily, after: Self.noon, 2) == [52200, 52200 + 86400])
     #expect(try times(daily, after: Self.autumnNoon, 2) == [55800, 55800 + 86400])
@@ -53,19 +53,19 @@ import Testing
   }
 
   @Test func aTimeThatClocksSkipIsTheMomentAtWhichTheyDo() throws {
-    let daily = CalendarRotation.daily(hour: 2, minute: 30, in: "Europe/Berlin")
+    let daily = Rotation.Calendar.daily(hour: 2, minute: 30, in: "Europe/Berlin")
     // At 01:00 UTC; the day after at 00:30 UTC.
     #expect(try times(daily, after: Self.noon, 2) == [46800, 46800 + 84600])
   }
 
   @Test func aTimeThatClocksShowTwiceCountsOnce() throws {
-    let daily = CalendarRotation.daily(hour: 2, minute: 30, in: "Europe/Berlin")
+    let daily = Rotation.Calendar.daily(hour: 2, minute: 30, in: "Europe/Berlin")
     // 00:30 UTC in summer; the day after 01:30 UTC.
     #expect(try times(daily, after: Self.autumnNoon, 2) == [45000, 45000 + 90000])
   }
 
   @Test func everyWeekMeansItsDay() throws {
-    let weekly = CalendarRotation.weekly(on: .monday, hour: 0, in: "Europe/Berlin")
+    let weekly = Rotation.Calendar.weekly(on: .monday, hour: 0, in: "Europe/Berlin")
     // Sunday 22:00 UTC.
     #expect(try times(weekly, after: Self.noon, 2) == [122400, 122400 + 604800])
     #expect(try times(.weekly(on: .saturday, hour: 12), after: Self.noon, 1) == [604800])

@@ -149,8 +149,8 @@ struct FlightTests {
 
   @Test(
     "flight records wait for nobody and are no losses: the newest take the oldest ones' place",
-    arguments: [FullRingPolicy.wait(upTo: .seconds(60)), .overwriteOldest])
-  func recycling(_ policy: FullRingPolicy) throws {
+    arguments: [LogStore.FullRingPolicy.wait(upTo: .seconds(60)), .overwriteOldest])
+  func recycling(_ policy: LogStore.FullRingPolicy) throws {
     let test = try recorder {
       $0.makeTiny()
       $0.fullRing = policy
@@ -211,8 +211,8 @@ struct FlightTests {
     test.log.error("bad")
     try test.store.flush(.archive)
     _ = log(3..<6, to: test.log)
-    for choice in [LogFilter.FlightChoice.only, .none] {
-      var filter = LogFilter()
+    for choice in [LogReader.Filter.FlightChoice.only, .none] {
+      var filter = LogReader.Filter()
       filter.flight = choice
       let found = LogReader(paths: [test.folder.path], filter: filter).compactMap { item in
         if case .record(let record) = item { record.isFlight } else { nil }

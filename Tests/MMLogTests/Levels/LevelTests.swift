@@ -7,7 +7,7 @@ import TestSupport
 struct LevelTests {
   @Test("each method records at its level, and from the label's level on")
   func methods() throws {
-    for (order, level) in Level.allCases.enumerated() {
+    for (order, level) in Logger.Level.allCases.enumerated() {
       let test = try TestStore()
       test.log.level = level
       test.log.trace("m")
@@ -17,7 +17,8 @@ struct LevelTests {
       test.log.warning("m")
       test.log.error("m")
       test.log.critical("m")
-      #expect(try test.closeAndRead().records.map(\.level) == Array(Level.allCases[order...]))
+      #expect(
+        try test.closeAndRead().records.map(\.level) == Array(Logger.Level.allCases[order...]))
     }
   }
 
@@ -51,7 +52,7 @@ struct LevelTests {
     test.store.setLevel(.debug, for: "orders.*")
     test.store.setLevel(.error, for: "*.web?")
     #expect(present.level == .debug)
-    let expected: [(String, Level)] = [
+    let expected: [(String, Logger.Level)] = [
       ("orders.", .debug), ("orders.x.y", .debug), ("orders", .info), ("a.web1", .error),
       ("a.web", .info), ("orders.web2", .error), ("a.web12", .info), ("", .info),
     ]

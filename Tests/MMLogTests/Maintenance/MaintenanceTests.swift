@@ -10,7 +10,7 @@ import TestSupport
 @Suite struct MaintenanceTests {
   /// The next event for which `pick` gives something.
   private func next<Result>(
-    _ events: AsyncStream<LogEvent>, _ pick: (LogEvent) -> Result?
+    _ events: AsyncStream<LogStore.Event>, _ pick: (LogStore.Event) -> Result?
   ) async throws -> Result {
     for await event in events { if let result = pick(event) { return result } }
     throw Ended()
@@ -350,22 +350,24 @@ import TestSupport
 
   /// Keeps archives whose number is in a set, remembers what it is notified of, and may do
   /// something at each event.
-  private final class Observer: LogStoreObserver {
+  private final class Observer: LogStore.Observer {
     let kept: Set<UInt32>
-    let body: @Sendable (LogEvent) -> Void
+    let body: @Sendable (LogStore.Event) -> Void
     let reported = LockedValue<[String]>([])
 
-    init(keeping kept: Set<UInt32> = [], _ body: @escaping @Sendable (LogEvent) -> Void = { _ in })
-    {
+    init(
+      keeping kept: Set<UInt32> = [],
+      _ body: @escaping @Sendable (LogStore.Event) -> Void = { _ in }
+    ) {
       (self.kept, self.body) = (kept, body)
     }
 
-    func handle(_ event: LogEvent) {
+    func handle(_ event: LogStore.Event) {
       reported.withLock { $0.append("\(event)") }
       body(event)
     }
 
-    func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool {
+    func mayDelete(_ archive: ArchiveInfo, for rule: Retention.Rule) -> Bool {
       !kept.contains(archive.number)
     }
   }

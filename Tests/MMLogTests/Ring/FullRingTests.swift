@@ -64,8 +64,10 @@
 
     @Test(
       "what is dropped is exactly what is counted, and the oldest is what is kept",
-      arguments: [FullRingPolicy.dropNewest, .wait(upTo: .milliseconds(1)), .wait(upTo: .zero)])
-    func dropsNewest(policy: FullRingPolicy) throws {
+      arguments: [
+        LogStore.FullRingPolicy.dropNewest, .wait(upTo: .milliseconds(1)), .wait(upTo: .zero),
+      ])
+    func dropsNewest(policy: LogStore.FullRingPolicy) throws {
       let test = try TestStore {
         $0.makeTiny()
         $0.fullRing = policy

@@ -26,7 +26,7 @@ struct LostRingTests {
   }
 
   /// What is reported until the store goes on in another ring.
-  private func eventsUntilResumed(_ events: AsyncStream<LogEvent>) async -> [LogError] {
+  private func eventsUntilResumed(_ events: AsyncStream<LogStore.Event>) async -> [LogError] {
     var errors: [LogError] = []
     for await event in events {
       switch event {

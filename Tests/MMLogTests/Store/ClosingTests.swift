@@ -251,7 +251,7 @@ struct ClosingTests {
     _ = try await test.store.rotate()
     let (first, second) = (test.store.events, test.store.events)
     try test.store.close()
-    func rotations(_ events: AsyncStream<LogEvent>) async -> Int {
+    func rotations(_ events: AsyncStream<LogStore.Event>) async -> Int {
       await events.reduce(0) { count, event in
         if case .rotated = event { count + 1 } else { count }
       }

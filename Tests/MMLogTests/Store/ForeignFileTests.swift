@@ -69,7 +69,7 @@ import TestSupport
   }
 
   /// All that a closed store has reported of failures.
-  private func failures(_ events: AsyncStream<LogEvent>) async -> [LogError] {
+  private func failures(_ events: AsyncStream<LogStore.Event>) async -> [LogError] {
     var failures: [LogError] = []
     for await event in events { if case .failed(let error) = event { failures.append(error) } }
     return failures

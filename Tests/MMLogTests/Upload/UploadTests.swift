@@ -17,7 +17,9 @@ import TestSupport
   }
 
   /// Closes the store and gives all that it reported, in short.
-  private func close(_ store: LogStore, _ events: AsyncStream<LogEvent>) async throws -> [String] {
+  private func close(_ store: LogStore, _ events: AsyncStream<LogStore.Event>) async throws
+    -> [String]
+  {
     try store.close()
     var reported: [String] = []
     for await event in events {

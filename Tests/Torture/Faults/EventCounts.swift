@@ -30,7 +30,7 @@ final class EventCounts: Sendable {
     }
   }
 
-  private func take(_ event: LogEvent) {
+  private func take(_ event: LogStore.Event) {
     state.withLock { state in
       switch event {
       case .failed(let error), .notDeleted(_, let error): state.failures.append(error.message)

@@ -44,7 +44,7 @@ struct Reading {
     }
   }
 
-  private mutating func take(_ record: LogRecord) {
+  private mutating func take(_ record: LogReader.Record) {
     let message = record.messageBytes
     guard let (lane, sequence) = Lane.position(of: message), lane < lanes.count else {
       return note("a record that nobody logged: \(record.message.prefix(80))")
@@ -71,6 +71,6 @@ struct Reading {
 extension LossLedger {
   /// How many records were lost whole.
   var lostCount: Int {
-    LossCause.allCases.filter { $0 != .cut }.reduce(0) { $0 + Int(clamping: total($1)) }
+    LossLedger.Cause.allCases.filter { $0 != .cut }.reduce(0) { $0 + Int(clamping: total($1)) }
   }
 }

@@ -330,7 +330,7 @@ final class Scenario: Sendable {
     let missing = zip(expected, reading.counts).map { $0 - $1 }
     if missing[0] != 0 { wrong.append("\(missing[0]) of the dead session's records are missing") }
     // Flight records that found no room in the ring: nobody could capture them.
-    let lostFlight = LossCause.allCases.reduce(0) { $0 + Int(clamping: losses[$1, .trace]) }
+    let lostFlight = LossLedger.Cause.allCases.reduce(0) { $0 + Int(clamping: losses[$1, .trace]) }
     wrong += problemsOfFlight(reading, lost: lostFlight)
     let count = missing.dropFirst().reduce(0, +)
     let lost = losses.lostCount

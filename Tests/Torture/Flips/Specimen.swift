@@ -116,7 +116,7 @@ struct LoggedRecord: Equatable {
   let fieldValues: [Value]
   let isFlight: Bool
 
-  init(_ record: LogRecord) {
+  init(_ record: LogReader.Record) {
     session = record.session.id
     ticks = record.ticks
     level = record.level

@@ -30,7 +30,7 @@ struct FoundLog {
     }
   }
 
-  private mutating func take(_ item: LogItem) {
+  private mutating func take(_ item: LogReader.Item) {
     switch item {
     case .record(let record): records.append((LoggedRecord(record), record.time))
     case .corruption(let corruption):

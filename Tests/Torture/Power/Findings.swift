@@ -27,7 +27,7 @@ struct Findings {
     corruptionCount == 0 && !plan.mayLose && lanes.contains { ($0.last ?? 0) != $0.count }
   }
 
-  private mutating func take(_ item: LogItem) {
+  private mutating func take(_ item: LogReader.Item) {
     switch item {
     case .record(let record): take(record)
     case .corruption(let corruption):
@@ -36,7 +36,7 @@ struct Findings {
         note("corruption at no place: \(corruption)")
       }
     case .losses(_, let ledger):
-      let total = LossCause.allCases.reduce(0) { $0 + Int(clamping: ledger.total($1)) }
+      let total = LossLedger.Cause.allCases.reduce(0) { $0 + Int(clamping: ledger.total($1)) }
       if total > expected.losses {
         note("\(total) losses are reported, and there were \(expected.losses)")
       }
@@ -44,7 +44,7 @@ struct Findings {
     }
   }
 
-  private mutating func take(_ record: LogRecord) {
+  private mutating func take(_ record: LogReader.Record) {
     let message = record.messageBytes
     guard let (lane, sequence) = Lane.position(of: message), lane < lanes.count,
       (1...max(1, expected.begun[lane])).contains(sequence)

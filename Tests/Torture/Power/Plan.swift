@@ -37,7 +37,7 @@ struct Plan {
     configuration.archiveSize = random.pick(4, 8, 32, 128, 0) << 10
     configuration.compressionLevel = random.pick(0, 1, 1)
     configuration.drainInterval = .milliseconds(random.pick(10, 10, 50, 1000))
-    configuration.syncLevel = random.pick(nil, nil, Level.error, Level.trace)
+    configuration.syncLevel = random.pick(nil, nil, Logger.Level.error, Logger.Level.trace)
     configuration.syncInterval = random.oneIn(3) ? configuration.drainInterval * 2 : nil
     configuration.fullRing = random.pick(
       .wait(upTo: .seconds(100)), .wait(upTo: .seconds(100)), .overwriteOldest, .dropNewest)
@@ -54,7 +54,7 @@ struct Plan {
   }
 
   /// The level that a record of a lane has.
-  static func level(of sequence: Int) -> Level {
+  static func level(of sequence: Int) -> Logger.Level {
     [.info, .warning, .debug, .error][sequence % 4]
   }
 }

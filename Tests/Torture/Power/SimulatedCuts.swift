@@ -65,7 +65,7 @@ struct SimulatedCuts {
     let history = recorder.stop()
     var expected = Expectation(seed: plan.seed, begun: page.counts)
     let losses = workload.store.losses
-    expected.losses = LossCause.allCases.reduce(0) { $0 + Int(clamping: losses.total($1)) }
+    expected.losses = LossLedger.Cause.allCases.reduce(0) { $0 + Int(clamping: losses.total($1)) }
     try workload.store.close()
     return (history, expected, dead)
   }

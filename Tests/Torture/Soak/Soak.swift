@@ -146,7 +146,7 @@ struct Soak {
 }
 
 /// Lets the store delete what was read.
-private final class Checked: LogStoreObserver {
+private final class Checked: LogStore.Observer {
   private let names = Mutex<Set<String>>([])
 
   func insert(_ archive: ArchiveInfo) { names.withLock { _ = $0.insert(archive.fileName) } }
@@ -155,13 +155,15 @@ private final class Checked: LogStoreObserver {
     names.withLock { $0.contains(archive.fileName) }
   }
 
-  func handle(_ event: LogEvent) {
+  func handle(_ event: LogStore.Event) {
     if case .deleted(let archive, _) = event {
       names.withLock { _ = $0.remove(archive.fileName) }
     }
   }
 
-  func mayDelete(_ archive: ArchiveInfo, for rule: RetentionRule) -> Bool { contains(archive) }
+  func mayDelete(_ archive: ArchiveInfo, for rule: LogStore.Retention.Rule) -> Bool {
+    contains(archive)
+  }
 }
 
 /// What was logged, and who logs it.

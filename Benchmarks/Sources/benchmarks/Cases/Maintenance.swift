@@ -162,7 +162,7 @@ struct Maintenance {
     try add("first scan of all") { try store.applyRetention(within: .seconds(600)) }
     try add("listing") { _ = try store.archives() }
     try add("applying limits that hold") { try store.applyRetention(within: .seconds(600)) }
-    var retention = Retention.unlimited
+    var retention = LogStore.Retention.unlimited
     retention.count = count - 100
     try store.setRetention(retention)
     try add("deleting 100 of them") { try store.applyRetention(within: .seconds(600)) }

@@ -1,49 +1,51 @@
 import MMLogFormat
 
-/// That a span begins or ends with a record.
-public struct LogSpan: Equatable, Sendable {
-  /// Whether it begins or ends.
-  public enum Event: Equatable, Sendable {
-    /// It begins, as a part of the span of that number, if it has one.
-    case begin(parent: UInt64?)
-    /// It ends. `start` is when it began, in nanoseconds since 1970, and `duration` how long it
-    /// took, in nanoseconds.
-    case end(start: Int64, duration: Int64)
+extension LogReader {
+  /// That a span begins or ends with a record.
+  public struct Span: Equatable, Sendable {
+    /// Whether it begins or ends.
+    public enum Event: Equatable, Sendable {
+      /// It begins, as a part of the span of that number, if it has one.
+      case begin(parent: UInt64?)
+      /// It ends. `start` is when it began, in nanoseconds since 1970, and `duration` how long it
+      /// took, in nanoseconds.
+      case end(start: Int64, duration: Int64)
 
-    /// `begin` or `end`.
-    var name: StaticString {
-      switch self {
-      case .begin: "begin"
-      case .end: "end"
+      /// `begin` or `end`.
+      var name: StaticString {
+        switch self {
+        case .begin: "begin"
+        case .end: "end"
+        }
       }
+
+      var parent: UInt64? { if case .begin(let parent) = self { parent } else { nil } }
+      var start: Int64? { if case .end(let start, _) = self { start } else { nil } }
+      var duration: Int64? { if case .end(_, let duration) = self { duration } else { nil } }
     }
 
-    var parent: UInt64? { if case .begin(let parent) = self { parent } else { nil } }
-    var start: Int64? { if case .end(let start, _) = self { start } else { nil } }
-    var duration: Int64? { if case .end(_, let duration) = self { duration } else { nil } }
+    /// Its number, unlike all others of the session; nil for one that began in another session.
+    public let number: UInt64?
+    /// Whether it begins or ends.
+    public let event: Event
+
+    /// The number in 16 hexadecimal digits, as OpenTelemetry has it.
+    public static func text(of number: UInt64) -> String { number.allHexDigits }
   }
-
-  /// Its number, unlike all others of the session; nil for one that began in another session.
-  public let number: UInt64?
-  /// Whether it begins or ends.
-  public let event: Event
-
-  /// The number in 16 hexadecimal digits, as OpenTelemetry has it.
-  public static func text(of number: UInt64) -> String { number.allHexDigits }
 }
 
-extension LogRecord {
+extension LogReader.Record {
   /// The span that begins or ends here; nil for any other record.
-  public var span: LogSpan? {
+  public var span: LogReader.Span? {
     guard let words = content.spanWords else { return nil }
     let isEnd = words.number & SpanLayout.endBit != 0
     let number = words.number & ~SpanLayout.endBit
-    return LogSpan(
+    return LogReader.Span(
       number: number == 0 ? nil : number,
       event: isEnd ? end(since: words.other) : .begin(parent: words.other == 0 ? nil : words.other))
   }
 
-  private func end(since ticks: UInt64) -> LogSpan.Event {
+  private func end(since ticks: UInt64) -> LogReader.Span.Event {
     let start = owner.clock.wall(at: ticks)
     // Bytes from a file: the difference may be any.
     let (duration, overflow) = time.subtractingReportingOverflow(start)
@@ -99,7 +101,7 @@ public struct OpenSpans: Sendable {
   ///
   /// - Returns: The span that ends with it, if it was seen to begin.
   @discardableResult
-  public mutating func add(_ record: LogRecord) -> Open? {
+  public mutating func add(_ record: LogReader.Record) -> Open? {
     guard let span = record.span, let number = span.number else { return nil }
     let key = Key(session: record.session.id, number: number)
     switch span.event {
@@ -126,7 +128,7 @@ extension LogFiles {
   ///
   /// - Complexity: As reading all records of the session.
   public func openSpans(of session: SessionID) -> OpenSpans {
-    var filter = LogFilter()
+    var filter = LogReader.Filter()
     filter.sessions = [session.description]
     filter.spansOnly = true
     var spans = OpenSpans()

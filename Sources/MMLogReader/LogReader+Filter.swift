@@ -1,0 +1,114 @@
+public import MMLogFormat
+
+extension LogReader {
+  /// Which records a ``LogReader`` gives: those that pass everything that is set here. What is not
+  /// a record is given in any case, but of sessions that are not wanted.
+  public struct Filter: Sendable {
+    /// The lowest level; default: all.
+    public var minimumLevel = Level.trace
+    /// The earliest time, in nanoseconds since 1970; default: no limit.
+    public var since: Int64?
+    /// The time from which on none is wanted, in nanoseconds since 1970; default: no limit.
+    public var until: Int64?
+    /// Patterns of labels, of which one has to match; `*` stands for any bytes and `?` for one.
+    /// Default: any label.
+    public var labels: [String] = []
+    /// Log statements, one of which it has to be; default: any.
+    public var callSites: [CallSitePattern] = []
+    /// Threads by id or name; default: any.
+    public var threads: [NamePattern] = []
+    /// Processes by id or name; default: any.
+    public var processes: [NamePattern] = []
+    /// How the ids of sessions begin; default: any session.
+    public var sessions: [String] = []
+    /// Whether flight records are wanted: those that stayed in the ring until they were captured.
+    /// Default: all records are.
+    public var flight = FlightChoice.any
+    /// What is to be found in the message, or in a pair of metadata as `key=value`: one of these.
+    /// Default: anything.
+    public var text: [TextPattern] = []
+    /// Whether instead nothing of ``text`` may be found; default: false.
+    public var isTextInverted = false
+    /// What the fields have to be, all of these; default: anything.
+    public var conditions: [FieldCondition] = []
+
+    /// Whether only records are wanted that begin or end a span; default: false.
+    public var spansOnly = false
+
+    /// Which records, by whether they are flight records.
+    public enum FlightChoice: Sendable {
+      /// All.
+      case any
+      /// Only flight records.
+      case only
+      /// All others.
+      case none
+    }
+
+    /// Makes a filter that passes everything.
+    public init() {}
+
+    /// Whether a record that passes otherwise has what ``text`` and ``conditions`` ask for.
+    ///
+    /// - Complexity: O(bytes of the record).
+    public func matchesContent(of record: LogReader.Record) -> Bool {
+      var search = ContentSearch(self)
+      return withExtendedLifetime(record) {
+        search.passes(record.content, label: record.label, thread: record.thread)
+      }
+    }
+
+    /// The same filter without ``text`` and ``conditions``.
+    public var withoutContent: LogReader.Filter {
+      var filter = self
+      (filter.text, filter.isTextInverted, filter.conditions) = ([], false, [])
+      return filter
+    }
+
+    /// Whether every record passes.
+    var passesAll: Bool {
+      minimumLevel == .trace && flight == .any && since == nil && until == nil && labels.isEmpty
+        && callSites.isEmpty
+        && threads.isEmpty && processes.isEmpty && sessions.isEmpty && text.isEmpty
+        && conditions.isEmpty && !spansOnly
+    }
+
+    func passes(time: Int64) -> Bool { mayPass(time...time) }
+
+    /// False for times of which none is wanted, in nanoseconds since 1970.
+    func mayPass(_ times: ClosedRange<Int64>) -> Bool {
+      if let since, times.upperBound < since { return false }
+      if let until, times.lowerBound >= until { return false }
+      return true
+    }
+
+    /// False for a session of which nothing is wanted.
+    package func passes(_ identity: SessionIdentity) -> Bool {
+      let isOfProcess =
+        processes.isEmpty
+        || processes.contains {
+          $0.matches(number: identity.processID, name: identity.processName)
+        }
+      guard isOfProcess else { return false }
+      if sessions.isEmpty { return true }
+      let id = identity.session.description
+      return sessions.contains { id.hasPrefix($0) }
+    }
+
+    func passes(isFlight: Bool) -> Bool {
+      switch flight {
+      case .any: true
+      case .only: isFlight
+      case .none: !isFlight
+      }
+    }
+
+    /// False for a frame that has no record that passes: it need not be decompressed.
+    func mayPass(_ frame: RecordSummary) -> Bool {
+      if let since, frame.lastWall < since { return false }
+      if let until, frame.firstWall >= until { return false }
+      // A level that no one knows counts as the highest.
+      return frame.levels >> minimumLevel.rawValue != 0
+    }
+  }
+}

@@ -1,0 +1,122 @@
+public import MMLogFormat
+
+extension LogReader {
+  /// What a ``LogReader`` gives, in the order of time: records, and in their place among them
+  /// whatever else there is to know.
+  public enum Item: Sendable {
+    /// A record, whole and checked.
+    case record(LogReader.Record)
+    /// Bytes of a file that could not be read. What was in them is missing.
+    case corruption(LogReader.Corruption)
+    /// Records that are known to be missing, without a place in a file: at the session's end.
+    case gap(LogReader.Gap)
+    /// A record that was being written when its process died; its log call never returned.
+    case unfinished(LogReader.UnfinishedRecord)
+    /// What a session's process died of, if that was recorded: after its records.
+    case crashed(LogReader.Session, CrashReport)
+    /// A session begins here.
+    case sessionStarted(LogReader.Session)
+    /// How many records a session could not keep: once, at its end, if there are any.
+    case losses(LogReader.Session, LossLedger)
+    /// A session ends here. `lastTime` is when it logged last, as far as its files say, in
+    /// nanoseconds since 1970.
+    case sessionEnded(LogReader.Session, SessionEnding, lastTime: Int64)
+  }
+
+  /// What a ``LogReader`` gives at once.
+  public enum Chunk: Sendable {
+    /// Records that follow one another.
+    case records(LogReader.Records)
+    /// What else there is to know, or a record by itself.
+    case item(LogReader.Item)
+  }
+
+  /// Whose records they are: one life of a process's log store.
+  ///
+  /// One object for all of its records. Immutable; any thread.
+  public final class Session: Sendable {
+    /// Process, host, start time and names.
+    public let identity: SessionIdentity
+
+    package init(_ identity: SessionIdentity) { self.identity = identity }
+
+    /// The UUID that names it.
+    public var id: SessionID { identity.session }
+  }
+
+  /// A thread that logged. Immutable; any thread.
+  public final class Thread: Sendable {
+    /// Counts the threads of a session in the order in which they first logged, from 1.
+    public let ordinal: UInt32
+    /// The id that the operating system gave it, and may have given to another one later.
+    public let id: UInt32
+    /// Its name, at most 16 bytes; empty if it had none.
+    public let name: String
+
+    init(ordinal: UInt32, id: UInt32, name: String) {
+      self.ordinal = ordinal
+      self.id = id
+      self.name = name
+    }
+  }
+
+  /// Bytes of a file that could not be read, or a place in it where something is missing.
+  public struct Corruption: Equatable, Sendable {
+    /// The file.
+    public let path: String
+    /// Where in it, in bytes from its start.
+    public let offset: Int
+    /// How many bytes; 0 where something is missing.
+    public let size: Int
+    /// What they should have been, and what is wrong with them: part of a sentence.
+    public let what: String
+
+    package init(path: String, offset: Int, size: Int, what: String) {
+      (self.path, self.offset, self.size, self.what) = (path, offset, size, what)
+    }
+
+    /// `512 bytes at 4096: between frames`; without any bytes, `at 4096: frame 3 is missing`
+    package var summary: String {
+      size == 0 ? "at \(offset): \(what)" : "\(size) bytes at \(offset): \(what)"
+    }
+  }
+
+  /// A record of which only a part is there.
+  public struct UnfinishedRecord: Sendable {
+    /// The session that it is of.
+    public let session: LogReader.Session
+    /// The ordinal of the thread that was writing it.
+    public let threadOrdinal: UInt32
+    /// How many bytes of it there are.
+    public let size: Int
+    /// Whether it is a flight record: it may have been evicted while it was captured, since others
+    /// needed its place. Of all others the rest was never written, because their process died.
+    public let isFlight: Bool
+
+    /// `thread 2 had written 1200 bytes of a record when it died`
+    package var summary: String {
+      isFlight
+        ? "of a flight record of thread \(threadOrdinal) only \(size) bytes are there: "
+          + "the rest was evicted, or never written"
+        : "thread \(threadOrdinal) had written \(size) bytes of a record when it died"
+    }
+  }
+}
+
+/// How a session ended, or why that is not known.
+public enum SessionEnding: Hashable, Sendable {
+  /// It ended so.
+  case ended(SessionEnd)
+  /// It has not ended: its process lives.
+  case running
+  /// Nothing says so: neither its ring nor a mark of its end is among the files that were read.
+  case unknown
+
+  /// In which way it ended; nil if it has not ended, or nothing says so.
+  public var how: SessionEnd.How? {
+    if case .ended(let end) = self { end.how } else { nil }
+  }
+
+  /// Whether it crashed: ``SessionEnd/How/isCrash``.
+  public var isCrash: Bool { how?.isCrash == true }
+}

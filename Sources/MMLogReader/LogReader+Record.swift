@@ -1,0 +1,129 @@
+public import MMLogFormat
+
+extension LogReader {
+  /// One log event, whole and checked.
+  ///
+  /// What it holds of its message is shared with the records beside it: to keep one record in
+  /// memory keeps the frame of the archive, or the ring, that it was in. Any thread.
+  public struct Record: Sendable {
+    /// Keeps what `place` refers to.
+    let owner: RecordOwner
+    var place: UnownedRecord
+
+    /// Whose record it is.
+    public var session: LogReader.Session { owner.session }
+    /// The thread that logged it.
+    public var thread: LogReader.Thread { place.thread.takeUnretainedValue() }
+    /// When it was logged, in nanoseconds since 1970.
+    public var time: Int64 { place.time }
+    /// The same by the counter of the machine that logged it; comparable within a session.
+    public var ticks: UInt64 { place.ticks }
+    /// The logger's label; empty if it had none.
+    public var label: String { labelText.string }
+    /// How much it matters.
+    public var level: Level { content.level }
+    /// The source file of the log statement, as `Module/File.swift`; empty if there is none.
+    public var file: String { content.site.file }
+    /// The function of the log statement.
+    public var function: String { content.site.function }
+    /// The line of the log statement; 0 if there is none.
+    public var line: Int { content.site.line }
+    /// True if a value of it was cut: it was longer than 16 MiB, or its process had no memory for
+    /// it.
+    public var isCut: Bool { content.flags.contains(.cut) }
+    /// True if it was below the level of the archives, so that it was only in the ring until it was
+    /// captured or its process died.
+    public var isFlight: Bool { place.isFlight }
+    /// True if the message is a piece of a line: no line end belongs after it.
+    public var isUnterminated: Bool { content.flags.contains(.unterminated) }
+
+    var labelText: PreparedText { place.label.takeUnretainedValue() }
+    var hasLabel: Bool { place.label._withUnsafeGuaranteedRef { !$0.isEmpty } }
+
+    func appendLabel(_ form: TextForm, to output: inout TextBuffer) {
+      place.label._withUnsafeGuaranteedRef { $0.append(form, to: &output) }
+    }
+
+    /// Valid for as long as the record is.
+    package var content: RecordContent { place.content }
+
+    /// The message with its arguments in it, with U+FFFD for what is not UTF-8.
+    ///
+    /// - Complexity: O(bytes), at each call.
+    public var message: String { String(decoding: messageBytes, as: UTF8.self) }
+
+    /// The message with its arguments in it, byte for byte.
+    ///
+    /// - Complexity: O(bytes), at each call.
+    public var messageBytes: [UInt8] {
+      withExtendedLifetime(owner) {
+        var buffer = TextBuffer()
+        content.appendMessage(.raw, to: &buffer)
+        return buffer.withUnsafeBytes { Array($0) }
+      }
+    }
+
+    /// The named arguments and then the metadata, in the order in which they were logged. A name
+    /// may be there more than once.
+    ///
+    /// - Complexity: O(bytes), at each call.
+    public var fields: [(name: String, value: Value)] {
+      withExtendedLifetime(owner) {
+        var fields: [(name: String, value: Value)] = []
+        content.forEachField { (name, value, reader) throws(FormatError) in
+          fields.append((name.text, try reader.value(value)))
+        }
+        return fields
+      }
+    }
+  }
+}
+
+/// A record without what keeps it: nothing in it is counted.
+///
+/// Proof of `@unchecked Sendable`: what it refers to is Sendable.
+struct UnownedRecord: @unchecked Sendable {
+  let time: Int64
+  let ticks: UInt64
+  let thread: Unmanaged<LogReader.Thread>
+  let label: Unmanaged<PreparedText>
+  let isFlight: Bool
+  let content: RecordContent
+}
+
+extension LogReader {
+  /// Records that follow one another, with one reference to what keeps all of them.
+  ///
+  /// Any thread.
+  public struct Records: Sendable {
+    let owner: RecordOwner
+    var places: ArraySlice<UnownedRecord>
+
+    /// How many there are; may be none.
+    public var count: Int { places.count }
+
+    /// When the last one was logged, in nanoseconds since 1970; nil if there is none.
+    public var lastTime: Int64? { places.last?.time }
+
+    /// Gives one after the other. No reference is counted for each, unless `body` keeps it.
+    ///
+    /// - Parameter body: Takes a record.
+    /// - Throws: what `body` throws.
+    @inline(__always)
+    public func forEach<Failure: Error>(
+      _ body: (LogReader.Record) throws(Failure) -> Void
+    ) throws(Failure) {
+      guard let first = places.first else { return }
+      var record = LogReader.Record(owner: owner, place: first)
+      for place in places {
+        record.place = place
+        try body(record)
+      }
+    }
+
+    /// The first so many.
+    public func prefix(_ count: Int) -> LogReader.Records {
+      LogReader.Records(owner: owner, places: places.prefix(count))
+    }
+  }
+}
