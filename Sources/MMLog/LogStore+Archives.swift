@@ -6,17 +6,34 @@ import MMLogSystem
 /// Everything here may be called from any thread, also by an observer, and works with files: not
 /// for where time matters.
 extension LogStore {
-  // MARK: - Rotation
+  // MARK: - Settings
 
-  /// When archives are closed.
-  public var rotation: Rotation { core.settings.current.rotation }
-
-  /// Changes when archives are closed. It counts at once, also for the archive being written.
-  ///
-  /// - Throws: ``LogError`` if a limit is out of its range; nothing is changed then.
-  public func setRotation(_ rotation: Rotation) throws(LogError) {
-    try core.changeSettings { $0.rotation = rotation }
+  /// What of a store's ``Configuration`` can be changed while the store is open.
+  public struct Settings: Equatable, Sendable {
+    /// When archives are closed.
+    public var rotation: Rotation
+    /// What is kept.
+    public var retention: Retention
   }
+
+  /// The settings as they are now.
+  public var settings: Settings { core.settings.current }
+
+  /// Changes settings, all or none of them. They count at once, ``Settings/rotation`` also for the
+  /// archive being written.
+  ///
+  /// ```swift
+  /// try store.update { $0.retention.age = .seconds(30 * 86400) }
+  /// ```
+  ///
+  /// - Parameter change: Changes the present settings. Called once, under a lock: it must not use
+  ///   the store, nor log.
+  /// - Throws: ``LogError`` if a limit is out of its range; nothing is changed then.
+  public func update(_ change: (inout Settings) -> Void) throws(LogError) {
+    try core.changeSettings(change)
+  }
+
+  // MARK: - Rotation
 
   /// Closes the archive being written, after moving all records into it.
   ///
@@ -62,18 +79,8 @@ extension LogStore {
 
   // MARK: - Retention
 
-  /// What is kept.
-  public var retention: Retention { core.settings.current.retention }
-
-  /// Changes what is kept. It counts at once.
-  ///
-  /// - Throws: ``LogError`` if a limit is out of its range; nothing is changed then.
-  public func setRetention(_ retention: Retention) throws(LogError) {
-    try core.changeSettings { $0.retention = retention }
-  }
-
-  /// Applies the limits of ``retention`` now, and waits until that is done. Otherwise they are
-  /// applied when an archive is closed, and each minute.
+  /// Applies the limits of ``Settings/retention`` now, and waits until that is done. Otherwise they
+  /// are applied when an archive is closed, and each minute.
   ///
   /// - Parameter limit: How long to wait at most. Default: 30 seconds.
   /// - Throws: ``LogError``: what kept archives from being inspected, or `timedOut`. One that

@@ -17,7 +17,7 @@ extension Logger {
   @inlinable @inline(__always)
   public func log(
     level: Level, _ message: @autoclosure () -> LogLiteral,
-    _ metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
+    metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) {
     log(level, message, metadata, file, function, line, column)
@@ -28,17 +28,17 @@ extension Logger {
   @_disfavoredOverload
   public func log(
     level: Level, _ message: @autoclosure () -> LogMessage,
-    _ metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
+    metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) {
     log(level, { LogLiteral(message()) }, metadata, file, function, line, column)
   }
 
   /// Records a message at the level `trace`. See
-  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func trace(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
@@ -48,20 +48,20 @@ extension Logger {
   /// Records a message that was made elsewhere at the level `trace`.
   @_disfavoredOverload
   public func trace(
-    _ message: @autoclosure () -> LogMessage, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
     log(
-      level: .trace, message(), metadata(), file: file, function: function, line: line,
+      level: .trace, message(), metadata: metadata(), file: file, function: function, line: line,
       column: column)
   }
 
   /// Records a message at the level `debug`. See
-  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func debug(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
@@ -71,20 +71,20 @@ extension Logger {
   /// Records a message that was made elsewhere at the level `debug`.
   @_disfavoredOverload
   public func debug(
-    _ message: @autoclosure () -> LogMessage, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
     log(
-      level: .debug, message(), metadata(), file: file, function: function, line: line,
+      level: .debug, message(), metadata: metadata(), file: file, function: function, line: line,
       column: column)
   }
 
   /// Records a message at the level `info`. See
-  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func info(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
@@ -94,20 +94,20 @@ extension Logger {
   /// Records a message that was made elsewhere at the level `info`.
   @_disfavoredOverload
   public func info(
-    _ message: @autoclosure () -> LogMessage, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
     log(
-      level: .info, message(), metadata(), file: file, function: function, line: line,
+      level: .info, message(), metadata: metadata(), file: file, function: function, line: line,
       column: column)
   }
 
   /// Records a message at the level `notice`. See
-  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func notice(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
@@ -117,20 +117,20 @@ extension Logger {
   /// Records a message that was made elsewhere at the level `notice`.
   @_disfavoredOverload
   public func notice(
-    _ message: @autoclosure () -> LogMessage, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
     log(
-      level: .notice, message(), metadata(), file: file, function: function, line: line,
+      level: .notice, message(), metadata: metadata(), file: file, function: function, line: line,
       column: column)
   }
 
   /// Records a message at the level `warning`. See
-  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func warning(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
@@ -140,20 +140,20 @@ extension Logger {
   /// Records a message that was made elsewhere at the level `warning`.
   @_disfavoredOverload
   public func warning(
-    _ message: @autoclosure () -> LogMessage, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
     log(
-      level: .warning, message(), metadata(), file: file, function: function, line: line,
+      level: .warning, message(), metadata: metadata(), file: file, function: function, line: line,
       column: column)
   }
 
   /// Records a message at the level `error`. See
-  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func error(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
@@ -163,20 +163,20 @@ extension Logger {
   /// Records a message that was made elsewhere at the level `error`.
   @_disfavoredOverload
   public func error(
-    _ message: @autoclosure () -> LogMessage, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
     log(
-      level: .error, message(), metadata(), file: file, function: function, line: line,
+      level: .error, message(), metadata: metadata(), file: file, function: function, line: line,
       column: column)
   }
 
   /// Records a message at the level `critical`. See
-  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func critical(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
@@ -186,12 +186,12 @@ extension Logger {
   /// Records a message that was made elsewhere at the level `critical`.
   @_disfavoredOverload
   public func critical(
-    _ message: @autoclosure () -> LogMessage, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
     log(
-      level: .critical, message(), metadata(), file: file, function: function, line: line,
+      level: .critical, message(), metadata: metadata(), file: file, function: function, line: line,
       column: column)
   }
 }

@@ -15,10 +15,10 @@ extension Logger {
   public init() { self.init(label: "") }
 
   /// Records a message at the level `notice`, os.Logger's default. See
-  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func log(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {
@@ -26,10 +26,10 @@ extension Logger {
   }
 
   /// Records a message at the level `critical`. See
-  /// ``log(level:_:_:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
+  /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @inlinable @inline(__always)
   public func fault(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) {

@@ -124,7 +124,7 @@ extension Logger {
   @inlinable
   public func rateLimited(
     _ level: Level, every interval: Duration, _ message: @autoclosure () -> LogLiteral,
-    _ metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
+    metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) {
     guard isEnabled(level),

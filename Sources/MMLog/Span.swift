@@ -4,11 +4,11 @@ public import MMLogFormat
 
 extension Logger {
   /// Something that takes time and was begun by
-  /// ``Logger/begin(_:_:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``: a
-  /// request, a job, a wait.
+  /// ``Logger/begin(_:metadata:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``
+  /// such as a request, a job, a wait.
   ///
   /// A plain value of five words: copy it, keep it, send it to another thread. It can be ended
-  /// anywhere, by ``end(_:_:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_)``.
+  /// anywhere, by ``end(_:metadata:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_)``.
   ///
   /// - **Ended twice:** each end is recorded, with the time since the beginning. Readers take the
   ///   first one as the span's end, and show others as ends of a span that is over.
@@ -61,7 +61,7 @@ extension Logger {
     @inlinable @inline(__always)
     public func end(
       _ message: @autoclosure () -> LogLiteral = "",
-      _ metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
+      metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
       function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
     ) {
       guard isRecorded else { return }
@@ -78,11 +78,11 @@ extension Logger {
     @_disfavoredOverload
     public func end(
       _ message: @autoclosure () -> LogMessage,
-      _ metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
+      metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
       function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
     ) {
       end(
-        LogLiteral(message()), metadata(), file: file, function: function, line: line,
+        LogLiteral(message()), metadata: metadata(), file: file, function: function, line: line,
         column: column)
     }
   }
@@ -110,7 +110,7 @@ extension Logger {
   ///   - column: The column; leave the default.
   @inlinable @inline(__always)
   public func begin(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) -> Span {
@@ -132,12 +132,13 @@ extension Logger {
   /// literals.
   @_disfavoredOverload
   public func begin(
-    _ message: @autoclosure () -> LogMessage, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) -> Span {
     begin(
-      LogLiteral(message()), metadata(), level: level, in: parent, file: file, function: function,
+      LogLiteral(message()), metadata: metadata(), level: level, in: parent, file: file,
+      function: function,
       line: line, column: column)
   }
 
@@ -149,7 +150,7 @@ extension Logger {
   ///
   /// - Parameters:
   ///   - message: What begins. See
-  ///     ``begin(_:_:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``.
+  ///     ``begin(_:metadata:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``.
   ///   - metadata: Values by name that go with its beginning.
   ///   - level: The level of its beginning and of its end.
   ///   - parent: What it is a part of, if that is known.
@@ -162,13 +163,14 @@ extension Logger {
   /// - Throws: What `body` throws.
   @inlinable
   public func span<Result: ~Copyable, Failure: Error>(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column,
     _ body: (Span) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let span = begin(
-      message(), metadata(), level: level, in: parent, file: file, function: function, line: line,
+      message(), metadata: metadata(), level: level, in: parent, file: file, function: function,
+      line: line,
       column: column)
     do throws(Failure) {
       let result = try body(span)
@@ -186,13 +188,14 @@ extension Logger {
   /// form for closures that do not wait.
   @inlinable
   public func span<Result, Failure: Error>(
-    _ message: @autoclosure () -> LogLiteral, _ metadata: @autoclosure () -> Metadata? = nil,
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     level: Level = .info, in parent: Span? = nil, isolation: isolated (any Actor)? = #isolation,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column, _ body: (Span) async throws(Failure) -> Result
   ) async throws(Failure) -> Result {
     let span = begin(
-      message(), metadata(), level: level, in: parent, file: file, function: function, line: line,
+      message(), metadata: metadata(), level: level, in: parent, file: file, function: function,
+      line: line,
       column: column)
     do throws(Failure) {
       let result = try await body(span)

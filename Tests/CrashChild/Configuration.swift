@@ -10,10 +10,12 @@ extension LogStore.Configuration {
     ringSize = try kibibytes(.ring)
     segmentSize = try kibibytes(.segment)
     dictionarySize = try kibibytes(.dictionary)
-    archiveSize = try kibibytes(.archive)
+    let archiveSize = try kibibytes(.archive)
+    self.archiveSize = archiveSize > 0 ? archiveSize : nil
     // Whatever space the machine has left.
     retention = .unlimited
-    retention.count = try arguments.integer(of: .keep, in: 0...1_000_000) ?? 0
+    retention.count = try arguments.integer(of: .keep, in: 0...1_000_000)
+      .flatMap { $0 > 0 ? $0 : nil }
     resumeLastArchive = arguments.isSet(.resume)
     compressionLevel = try arguments.integer(of: .level, in: 0...9) ?? 1
     ringDirectory = arguments.value(of: .rings)

@@ -58,12 +58,11 @@ final class Workload: Sendable {
   private static func open(_ arguments: Arguments) throws -> LogStore {
     let asked = try LogStore.Configuration(arguments)
     var first = asked
-    if arguments.isSet(.setLimits) { (first.archiveSize, first.retention.count) = (0, 1) }
+    if arguments.isSet(.setLimits) { (first.archiveSize, first.retention.count) = (nil, 1) }
     let store = try LogStore(
       directory: arguments.required(.directory), name: "crash", configuration: first)
     if arguments.isSet(.setLimits) {
-      try store.setRotation(asked.rotation)
-      try store.setRetention(asked.retention)
+      try store.update { ($0.rotation, $0.retention) = (asked.rotation, asked.retention) }
     }
     return store
   }

@@ -16,7 +16,8 @@ extension Lane {
       log.warning("\(number, name: "lane") \(UInt32(sequence)) \(string)")
     case 2:
       let string = String(decoding: text, as: UTF8.self)
-      log.debug("\(number) \(sequence) \(string)", ["text": .string(string), "odd": false])
+      log.debug(
+        "\(number) \(sequence) \(string)", metadata: ["text": .string(string), "odd": false])
     default:
       let message: LogMessage = "\(number) \(sequence) \(text)"
       log.error(message)

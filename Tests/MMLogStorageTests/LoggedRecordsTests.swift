@@ -55,14 +55,14 @@ import Testing
   private func logMetadata(_ log: Logger) -> [String] {
     log.info(
       "metadata \(1, name: "twice")",
-      [
+      metadata: [
         "twice": 2, "venue": "XETR", "ratio": 0.5, "ok": true, "list": [1, "two", [3]],
         "map": ["a": ["b": "c"], "a": 1], "point": .stringConvertible(Point()), "": "",
       ])
     let message: LogMessage = "kept \(4, name: "n") \("on the heap")"
     log.notice(message)
     let long = String(repeating: "0123456789abcdef\n", count: 5000)
-    log.info("long \(long)", ["after": "the long one"])
+    log.info("long \(long)", metadata: ["after": "the long one"])
     log.info("\(long.prefix(9000))")
     return ["metadata 1", "kept 4 on the heap", "long " + long, String(long.prefix(9000))]
   }
@@ -112,10 +112,10 @@ import Testing
   @Test func spansAreReadAlikeByBothReaders() throws {
     let store = try openStore()
     let log = store.logger(label: "tests.spans")
-    let outer = log.begin("outer \(1)", ["k": "v"])
+    let outer = log.begin("outer \(1)", metadata: ["k": "v"])
     for index in 0..<300 {
       let long = index % 100 == 0 ? String(repeating: "long ", count: 2000) : "short"
-      log.begin("\(index) \(long)", in: outer).end("\(index)", ["n": .int(Int64(index))])
+      log.begin("\(index) \(long)", in: outer).end("\(index)", metadata: ["n": .int(Int64(index))])
     }
     outer.end()
     outer.end("again")

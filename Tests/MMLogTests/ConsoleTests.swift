@@ -53,7 +53,7 @@ struct ConsoleTests {
   @Test("as JSON, each line is an object with all that belongs to a record, spans too")
   func json() throws {
     let text = try shown(Console(from: .notice, as: .json, zone: .utc)) { test in
-      test.log.error("order \(7, name: "id")", ["venue": "XETR"])
+      test.log.error("order \(7, name: "id")", metadata: ["venue": "XETR"])
       let span = test.log.begin("work", level: .notice)
       span.end()
     }

@@ -90,7 +90,8 @@ struct RateLimitTests {
       return index
     }
     func say(_ index: Int, within interval: Duration) {
-      test.log.rateLimited(.error, every: interval, "failure \(number(index))", ["path": "/x"])
+      test.log.rateLimited(
+        .error, every: interval, "failure \(number(index))", metadata: ["path": "/x"])
     }
     say(0, within: .seconds(3600))
     for index in 1...5 { say(index, within: .seconds(3600)) }
@@ -118,7 +119,7 @@ struct RateLimitTests {
         isDone = reached > 1
         return "again"
       }
-      test.log.rateLimited(.info, every: .milliseconds(5), "\(text())", ["path": "/x"])
+      test.log.rateLimited(.info, every: .milliseconds(5), "\(text())", metadata: ["path": "/x"])
     }
     let contents = try test.closeAndRead()
     #expect(contents.messages == ["again", "again"])

@@ -20,15 +20,17 @@ import TestSupport
       case 0: log.info("order \(index * 3571) of \(word) in \(Double(index) / 8) ms")
       case 1: log.info("\(word)")
       case 2: log.info("adjacent \(index)\(word)\(index) end")
-      case 3: log.info("tail", ["user": .string(word), "id": .int(Int64(index) * 77)])
+      case 3: log.info("tail", metadata: ["user": .string(word), "id": .int(Int64(index) * 77)])
       case 4:
         log.info(
-          "mask \(index, format: .hex) for \(word, privacy: .hash)", ["k": .bool(index % 3 == 0)])
+          "mask \(index, format: .hex) for \(word, privacy: .hash)",
+          metadata: ["k": .bool(index % 3 == 0)])
       case 5: log.info("fai\(word) \((index % 2 == 0 ? nil : index) as Int?)")
       case 6: log.info("wide \(Double(index) * 1e17) \(1 / Double(index + 1)) \(-index * 99_991)")
       default:
         log.info(
-          "list \(UInt64.max - UInt64(index))", ["tags": .array([.string(word), .double(0.1)])])
+          "list \(UInt64.max - UInt64(index))",
+          metadata: ["tags": .array([.string(word), .double(0.1)])])
       }
       if index == 1500 || index == 3000 { try made.store.flush(.archive) }
     }
@@ -75,7 +77,8 @@ import TestSupport
       if index < 300 {
         made.log.info("a \(word) of \(index)")
       } else {
-        made.log.info("tail", ["text": .string(index == 450 ? "facade" : "x"), "id": .int(7)])
+        made.log.info(
+          "tail", metadata: ["text": .string(index == 450 ? "facade" : "x"), "id": .int(7)])
       }
       if index % 100 == 99 { try made.store.flush(.archive) }
     }

@@ -12,7 +12,7 @@ struct SpanTests {
   @Test("a span's end has the number of its beginning, and how long it took")
   func beginAndEnd() throws {
     let test = try TestStore()
-    let outer = test.log.begin("request \(7)", ["user": "ann"], level: .notice)
+    let outer = test.log.begin("request \(7)", metadata: ["user": "ann"], level: .notice)
     let inner = test.log.begin("query", in: outer)
     test.log.info("between")
     inner.end("\(3, name: "rows") rows")
@@ -159,7 +159,7 @@ struct SpanTests {
   func rarePlaces() throws {
     let test = try TestStore { $0.makeTiny() }
     let long = String(repeating: "long ", count: 5000)
-    let span = test.log.begin("\(long, privacy: .public)", ["k": "v"])
+    let span = test.log.begin("\(long, privacy: .public)", metadata: ["k": "v"])
     // More texts than the dictionary has room for.
     for index in 0..<200 {
       let place = MMLog.SourceLocation(

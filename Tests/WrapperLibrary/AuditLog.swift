@@ -15,7 +15,7 @@ public struct AuditLog: Sendable {
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) {
     log.notice(
-      message(), ["user": .string(user)], file: file, function: function, line: line,
+      message(), metadata: ["user": .string(user)], file: file, function: function, line: line,
       column: column)
   }
 

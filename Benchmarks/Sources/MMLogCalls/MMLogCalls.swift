@@ -32,7 +32,7 @@ public struct MMLogCalls: Sendable {
   public func pairs(_ index: Int) {
     log.info(
       "order accepted",
-      [
+      metadata: [
         "venue": .string(sample.user), "id": .int(Int64(index)), "price": .double(0.5),
         "live": true, "side": "buy",
       ])

@@ -14,7 +14,7 @@ final class Maintenance: @unchecked Sendable {
   let catalog: Catalog
   private let ringDirectory: String
   private let events: EventHub
-  private let thresholds: (pending: Int, size: Int)
+  private let thresholds: (pending: Int?, size: Int?)
   private let settings: StoreSettings
   /// How long it is between passes, when nothing happens, in nanoseconds.
   private let interval: Int64
@@ -287,7 +287,7 @@ final class Maintenance: @unchecked Sendable {
 
   private func reportSpace(_ retention: Retention, _ space: (free: Int, total: Int)?) {
     guard let space else { return }
-    let isLow = space.free < retention.freeSpace.bytes(ofTotal: space.total)
+    let isLow = space.free < (retention.freeSpace?.bytes(ofTotal: space.total) ?? 0)
     if isLow && !self.isLow { events.send(.lowSpace(available: space.free)) }
     self.isLow = isLow
   }
@@ -295,8 +295,8 @@ final class Maintenance: @unchecked Sendable {
   private func reportThresholds() {
     let totals = catalog.totals
     let now = (
-      pending: thresholds.pending > 0 && totals.pending >= thresholds.pending,
-      size: thresholds.size > 0 && totals.size >= thresholds.size
+      pending: thresholds.pending.map { totals.pending >= $0 } ?? false,
+      size: thresholds.size.map { totals.size >= $0 } ?? false
     )
     if now.pending && !reached.pending { events.send(.pendingReached(totals.pending)) }
     if now.size && !reached.size { events.send(.sizeReached(totals.size)) }

@@ -5,7 +5,7 @@ extension Logger {
   /// Values by name that go with a record, in the order in which they are written.
   ///
   /// ```swift
-  /// log.info("order accepted", ["venue": .string(venue), "attempt": 3])
+  /// log.info("order accepted", metadata: ["venue": .string(venue), "attempt": 3])
   /// ```
   public struct Metadata: ExpressibleByDictionaryLiteral, Sendable {
     @usableFromInline var pairs: [(String, MetadataValue)]

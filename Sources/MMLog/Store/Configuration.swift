@@ -49,7 +49,7 @@ extension LogStore {
     public var ringDirectory: String?
 
     /// When an archive is closed and the next begun. Default: at 64 MiB or 24 hours. See
-    /// ``LogStore/setRotation(_:)``.
+    /// ``LogStore/update(_:)``.
     public var rotation = Rotation()
 
     /// Whether the first archive of a session goes behind what the last archive of the store's
@@ -68,22 +68,22 @@ extension LogStore {
     public var shouldSeal: (@Sendable (ArchiveInfo) -> Bool)?
 
     /// The same as ``Rotation/size`` of ``rotation``.
-    public var archiveSize: Int {
+    public var archiveSize: Int? {
       get { rotation.size }
       set { rotation.size = newValue }
     }
 
     /// What is kept of the archives. Default: 1 GiB, and 5 % of the file system are left free. See
-    /// ``LogStore/setRetention(_:)``.
+    /// ``LogStore/update(_:)``.
     public var retention = Retention()
 
     /// How many bytes of archives that are not uploaded are reported by
-    /// ``LogStore/Event/pendingReached(_:)``. 0, the default: none.
-    public var pendingThreshold = 0
+    /// ``LogStore/Event/pendingReached(_:)``. Nil, the default: none.
+    public var pendingThreshold: Int?
 
-    /// How many bytes of archives are reported by ``LogStore/Event/sizeReached(_:)``. 0, the
+    /// How many bytes of archives are reported by ``LogStore/Event/sizeReached(_:)``. Nil, the
     /// default: none.
-    public var sizeThreshold = 0
+    public var sizeThreshold: Int?
 
     /// Is notified of what the store does, from its opening on, and keeps archives from being
     /// deleted. Default: nobody. Held until the store is closed.
@@ -219,8 +219,9 @@ extension LogStore {
       }
       try Self.check(rotation: rotation)
       try Self.check(retention: retention)
-      guard pendingThreshold >= 0, sizeThreshold >= 0 else {
-        throw Self.invalid("pendingThreshold or sizeThreshold is negative")
+      guard [pendingThreshold, sizeThreshold].allSatisfy({ $0.map { $0 > 0 } ?? true }) else {
+        throw Self.invalid(
+          "pendingThreshold or sizeThreshold is not positive: it must be, or nil for none")
       }
       if let syncInterval, syncInterval < drainInterval {
         throw Self.invalid(

@@ -246,7 +246,7 @@ final class StoreCore: @unchecked Sendable {
   // MARK: - Settings
 
   /// Changes settings, and has all go by them at once.
-  func changeSettings(_ body: (inout StoreSettings.Values) -> Void) throws(LogError) {
+  func changeSettings(_ body: (inout LogStore.Settings) -> Void) throws(LogError) {
     try settings.change(body)
     lock.withLock {
       open?.drainer.settingsChanged()

@@ -6,25 +6,20 @@ import MMLogSystem
 ///
 /// Proof of `@unchecked Sendable`: `values` is touched under `lock` only.
 final class StoreSettings: @unchecked Sendable {
-  struct Values: Sendable {
-    var rotation: Rotation
-    var retention: Retention
-  }
-
   /// Held for moments only. Taken around a fork.
   let lock = ForkSafeMutex()
-  private var values: Values
+  private var values: LogStore.Settings
 
   init(_ configuration: LogStore.Configuration) {
-    values = Values(rotation: configuration.rotation, retention: configuration.retention)
+    values = LogStore.Settings(rotation: configuration.rotation, retention: configuration.retention)
   }
 
-  var current: Values { lock.withLock { values } }
+  var current: LogStore.Settings { lock.withLock { values } }
 
   /// Changes settings, all or none of them.
   ///
   /// - Throws: ``LogError`` if one would be out of its range.
-  func change(_ body: (inout Values) -> Void) throws(LogError) {
+  func change(_ body: (inout LogStore.Settings) -> Void) throws(LogError) {
     try lock.withLock { () throws(LogError) in
       var new = values
       body(&new)

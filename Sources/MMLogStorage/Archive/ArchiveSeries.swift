@@ -15,10 +15,10 @@ package final class ArchiveSeries {
       self.compressionLevel = compressionLevel
     }
 
-    /// Settings by which archives are closed at a size only; 0: never.
-    package init(archiveSize: Int, compressionLevel: Int) {
+    /// Settings by which archives are closed at a size only; nil: never.
+    package init(archiveSize: Int?, compressionLevel: Int) {
       self.init(
-        rotation: Rotation(size: archiveSize, age: .zero), compressionLevel: compressionLevel)
+        rotation: Rotation(size: archiveSize, age: nil), compressionLevel: compressionLevel)
     }
   }
 

@@ -77,8 +77,9 @@ public struct ArchiveInfo: Equatable, Sendable {
     }
   }
 
-  /// When its last record was logged as far as is known: what its age counts from.
-  package var lastTime: Int64 { contents?.times?.upperBound ?? created }
+  /// When its last record was logged, as far as is known, in nanoseconds since 1970; else when it
+  /// was begun. ``Retention/age`` counts from it.
+  public var lastTime: Int64 { contents?.times?.upperBound ?? created }
 }
 
 extension ArchiveInfo {

@@ -5,25 +5,25 @@
 /// crash; they count, though, so that a limit may be exceeded by them.
 public struct Retention: Equatable, Sendable {
   /// The greatest number of archives, the one being written included; one without records, that
-  /// only says how a session ended, does not count. 0, the default: any, because their size is what
-  /// a disk runs out of.
-  public var count = 0
+  /// only says how a session ended, does not count. Nil, the default: any, because their size is
+  /// what a disk runs out of.
+  public var count: Int?
 
-  /// The maximum space that archives take on the disk together, in bytes (allocated blocks). 0:
+  /// The maximum space that archives take on the disk together, in bytes (allocated blocks). Nil:
   /// any; default 1 GiB: some days of a busy service, and nothing that a disk of this time would
   /// miss.
-  public var totalSize = 1 << 30
+  public var totalSize: Int? = 1 << 30
 
-  /// How old an archive may become, counted from its last record. Zero, the default: any age,
+  /// How old an archive may become, counted from its last record. Nil, the default: any age,
   /// because old records cost nothing but the space that is limited already.
-  public var age = Duration.zero
+  public var age: Duration?
 
-  /// The space that is left free on the file system. Default: 5 % of it, so that logs are never
-  /// what fills a disk up.
+  /// The space that is left free on the file system; nil: none. Default: 5 % of it, so that logs
+  /// are never what fills a disk up.
   ///
   /// For the sake of this limit the newest archives are not deleted as far as ``minimumSize`` goes:
   /// when others fill the disk, one wants to read what happened.
-  public var freeSpace = FreeSpace.fraction(0.05)
+  public var freeSpace: FreeSpace? = .fraction(0.05)
 
   /// How many bytes of the newest archives ``freeSpace`` leaves alone. Default 64 MiB, one archive.
   public var minimumSize = 64 << 20
@@ -36,7 +36,7 @@ public struct Retention: Equatable, Sendable {
 
   /// Space on a file system.
   public enum FreeSpace: Equatable, Sendable {
-    /// So many bytes; 0: no limit.
+    /// So many bytes.
     case bytes(Int)
     /// A part of the whole file system, from 0 to 1.
     case fraction(Double)
@@ -56,18 +56,20 @@ public struct Retention: Equatable, Sendable {
   /// No limits at all.
   public static var unlimited: Retention {
     var retention = Retention()
-    retention.totalSize = 0
-    retention.freeSpace = .bytes(0)
+    retention.totalSize = nil
+    retention.freeSpace = nil
     return retention
   }
 
   /// Why these limits cannot be used, or nil if they can.
   package var problem: String? {
-    let numbers = [count, totalSize, minimumSize, crashes]
-    if numbers.contains(where: { $0 < 0 }) || age < .zero {
-      return "a limit of retention is negative"
+    if minimumSize < 0 || crashes < 0 { return "a number of retention is negative" }
+    let limits = [count, totalSize].compactMap(\.self)
+    if limits.contains(where: { $0 <= 0 }) || age.map({ $0 <= .zero }) == true {
+      return "a limit of retention is zero or negative: it must be greater, or nil for none"
     }
     switch freeSpace {
+    case nil: return nil
     case .bytes(let bytes): return bytes < 0 ? "the space to be left free is negative" : nil
     case .fraction(let part):
       return (0...1).contains(part)

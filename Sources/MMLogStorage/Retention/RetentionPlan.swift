@@ -62,9 +62,9 @@ package struct RetentionPlan: Sendable {
     candidates = free.filter { archives[$0].isUploaded } + free.filter { !archives[$0].isUploaded }
     count = archives.count { !$0.isEmpty }
     size = archives.reduce(0) { $0 + $1.allocated }
-    if retention.age > .zero { apply(age: retention.age, now) }
-    if retention.count > 0 { apply(.count) { $0.count > retention.count } }
-    if retention.totalSize > 0 { apply(.totalSize) { $0.size > retention.totalSize } }
+    if let age = retention.age { apply(age: age, now) }
+    if let count = retention.count { apply(.count) { $0.count > count } }
+    if let size = retention.totalSize { apply(.totalSize) { $0.size > size } }
     if let space { apply(retention, space) }
   }
 
@@ -102,7 +102,7 @@ package struct RetentionPlan: Sendable {
   }
 
   private mutating func apply(_ retention: Retention, _ space: (free: Int, total: Int)) {
-    let wanted = retention.freeSpace.bytes(ofTotal: space.total)
+    guard let wanted = retention.freeSpace?.bytes(ofTotal: space.total) else { return }
     // What the other rules delete becomes free, too.
     let before = size + deletions.reduce(0) { $0 + archives[$1.index].allocated }
     let isShort = { (plan: Self) in space.free + (before - plan.size) < wanted }

@@ -7,17 +7,17 @@ package import MMLogSystem
 /// say.
 public struct Rotation: Equatable, Sendable {
   /// The size in bytes at which an archive is closed, exceeded by one frame and the archive's index
-  /// at most. 0: never. Else from 4 KiB; default 64 MiB: some millions of records, which a tool
+  /// at most. Nil: never. Else from 4 KiB; default 64 MiB: some millions of records, which a tool
   /// reads and an uploader sends in one go.
-  public var size = 64 << 20
+  public var size: Int? = 64 << 20
 
-  /// How old an archive may become, counted from when it was begun, across restarts. Zero: any age.
+  /// How old an archive may become, counted from when it was begun, across restarts. Nil: any age.
   /// Else from 1 second; default 24 hours, so that what a quiet service logs is handed on within a
   /// day.
   ///
   /// A change of the wall clock does not count; time in which the machine was suspended does. An
   /// archive is closed when it is old enough even if nothing is logged.
-  public var age = Duration.seconds(86400)
+  public var age: Duration? = .seconds(86400)
 
   /// A time of the hour, day or week at which archives are closed. Default: none.
   public var calendar: Rotation.Calendar?
@@ -27,7 +27,7 @@ public struct Rotation: Equatable, Sendable {
 
   /// Limits of one's own.
   public init(
-    size: Int = 64 << 20, age: Duration = .seconds(86400), calendar: Rotation.Calendar? = nil
+    size: Int? = 64 << 20, age: Duration? = .seconds(86400), calendar: Rotation.Calendar? = nil
   ) {
     self.size = size
     self.age = age
@@ -36,11 +36,11 @@ public struct Rotation: Equatable, Sendable {
 
   /// Why these limits cannot be used, or nil if they can.
   package var problem: String? {
-    if size != 0 && size < 4 << 10 {
-      return "archiveSize is \(size): it must be 0 or at least 4 KiB"
+    if let size, size < 4 << 10 {
+      return "archiveSize is \(size): it must be at least 4 KiB, or nil"
     }
-    if age != .zero && age < .seconds(1) {
-      return "the archives' age is \(age): it must be zero or at least 1 second"
+    if let age, age < .seconds(1) {
+      return "the archives' age is \(age): it must be at least 1 second, or nil"
     }
     return calendar?.problem
   }

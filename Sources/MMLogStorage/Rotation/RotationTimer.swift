@@ -26,9 +26,9 @@ package struct RotationTimer: Sendable {
   ///
   /// - Parameter size: Its size in bytes.
   package mutating func reason(_ rotation: Rotation, size: Int, now: Moment) -> Rotation.Reason? {
-    if rotation.size > 0 && size >= rotation.size { return .size }
+    if let limit = rotation.size, size >= limit { return .size }
     let age = ageBefore + Int64(clamping: now.elapsed &- begun.elapsed)
-    if rotation.age > .zero && age >= rotation.age.nanoseconds { return .age }
+    if let limit = rotation.age, age >= limit.nanoseconds { return .age }
     guard let calendar = rotation.calendar else { return nil }
     return now.wall >= nextTime(calendar, now.wall) ? .calendar : nil
   }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct SeriesTests {
   private let fixture = Fixture()
 
-  private func series(archiveSize: Int = 0) throws -> ArchiveSeries {
+  private func series(archiveSize: Int? = nil) throws -> ArchiveSeries {
     ArchiveSeries(
       in: try fixture.directory(), fixture.identity,
       ArchiveSeries.Settings(archiveSize: archiveSize, compressionLevel: 0))

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct RecoveryTests {
   private let log = TestLog(bootID: Host.bootID())
-  private let settings = ArchiveSeries.Settings(archiveSize: 0, compressionLevel: 1)
+  private let settings = ArchiveSeries.Settings(archiveSize: nil, compressionLevel: 1)
 
   private var ringName: String { "test.\(log.identity.session).ring" }
 
@@ -102,8 +102,8 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
-  /// The process lived on when the machine did: a zero word is where its records end, but for blocks
-  /// that were overwritten.
+  /// The process lived on when the machine did: a zero word is where its records end, but for
+  /// blocks that were overwritten.
   @Test func whatReadersFindBehindOverwrittenBytesIsRecovered() throws {
     let log = TestLog(bootID: Host.bootID())
     log.write("a", ticks: 1)

@@ -130,16 +130,17 @@ import Testing
         return archive
       }
       let retention = limits {
-        $0.count = .random(in: 0...20, using: &random)
-        $0.totalSize = .random(in: 0...20, using: &random) * 4096
+        $0.count = .some(.random(in: 0...20, using: &random)).flatMap { $0 > 0 ? $0 : nil }
+        $0.totalSize = .some(.random(in: 0...20, using: &random)).flatMap {
+          $0 > 0 ? $0 * 4096 : nil
+        }
       }
       let plan = plan(retention, archives)
       let deleted = Set(plan.deletions.map(\.index))
       let kept = archives.indices.filter { !deleted.contains($0) }
       let size = kept.reduce(0) { $0 + archives[$1].allocated }
       let isOver =
-        (retention.count > 0 && kept.count > retention.count)
-        || (retention.totalSize > 0 && size > retention.totalSize)
+        kept.count > retention.count ?? .max || size > retention.totalSize ?? .max
       #expect(deleted.count == plan.deletions.count, "seed \(seed)")
       #expect(deleted.allSatisfy { archives[$0].obstacle == nil }, "seed \(seed)")
       // Over a limit only if nothing is left to delete.
@@ -149,7 +150,9 @@ import Testing
       if let last = plan.deletions.last {
         let before = size + archives[last.index].allocated
         #expect(
-          last.rule == .count ? kept.count >= retention.count : before > retention.totalSize,
+          last.rule == .count
+            ? kept.count >= retention.count ?? .max
+            : before > retention.totalSize ?? .max,
           "seed \(seed)")
       }
     }

@@ -159,7 +159,7 @@ import Testing
     let directory = try Directory.open(copy.path)
     let sessions = Recovery.recoverAll(
       of: "test", ringDirectory: directory, archiveDirectory: directory,
-      ArchiveSeries.Settings(archiveSize: 0, compressionLevel: 1)
+      ArchiveSeries.Settings(archiveSize: nil, compressionLevel: 1)
     ) { Issue.record($0) }
     #expect(sessions.map(\.recordCount) == [1])
     let result = readHere([copy.path])
@@ -223,7 +223,7 @@ import Testing
     let directory = try Directory.open(folder.path)
     let sessions = Recovery.recoverAll(
       of: "test", ringDirectory: directory, archiveDirectory: directory,
-      ArchiveSeries.Settings(archiveSize: 0, compressionLevel: 1)
+      ArchiveSeries.Settings(archiveSize: nil, compressionLevel: 1)
     ) { Issue.record($0) }
     #expect(sessions.count == 1 && messages().sorted() == ["a", "b"])
     #expect(try bytes(archive.fileName) == before && archives.count == 2)

@@ -78,13 +78,13 @@ import Testing
     Moment(wall: wall * Self.second, elapsed: UInt64(elapsed * Self.second))
   }
 
-  @Test func sizeAndAgeWhicheverComesFirstAndZeroTurnsThemOff() {
+  @Test func sizeAndAgeWhicheverComesFirstAndNilTurnsThemOff() {
     var timer = RotationTimer(created: 1000 * Self.second, now: moment(1000, 50))
     let rotation = Rotation(size: 4096, age: .seconds(60))
     #expect(timer.reason(rotation, size: 4095, now: moment(1059, 109)) == nil)
     #expect(timer.reason(rotation, size: 4096, now: moment(1059, 109)) == .size)
     #expect(timer.reason(rotation, size: 4095, now: moment(1060, 110)) == .age)
-    let off = Rotation(size: 0, age: .zero)
+    let off = Rotation(size: nil, age: nil)
     #expect(timer.reason(off, size: .max, now: moment(.max / Self.second, 1 << 33)) == nil)
   }
 
@@ -102,8 +102,8 @@ import Testing
     var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
     // Suspended for three days: both clocks go on in it, the processor's do not.
     let after = moment(Self.noon + 3 * 86400, 3 * 86400)
-    #expect(timer.reason(Rotation(size: 0, age: .seconds(86400)), size: 1, now: after) == .age)
-    let daily = Rotation(size: 0, age: .zero, calendar: .daily())
+    #expect(timer.reason(Rotation(size: nil, age: .seconds(86400)), size: 1, now: after) == .age)
+    let daily = Rotation(size: nil, age: nil, calendar: .daily())
     #expect(timer.reason(daily, size: 1, now: after) == .calendar)
     // The archive that is begun then is closed at the next midnight only.
     var next = RotationTimer(created: after.wall, now: after)
@@ -114,13 +114,13 @@ import Testing
 
   @Test func ageCountsFromTheFileHeaderAcrossARestart() {
     var timer = RotationTimer(created: 1000 * Self.second, now: moment(1050, 5))
-    let rotation = Rotation(size: 0, age: .seconds(60))
+    let rotation = Rotation(size: nil, age: .seconds(60))
     #expect(timer.reason(rotation, size: 1, now: moment(1059, 14)) == nil)
     #expect(timer.reason(rotation, size: 1, now: moment(1060, 15)) == .age)
   }
 
   @Test func ageDoesNotFollowAWallClockThatIsSet() {
-    let rotation = Rotation(size: 0, age: .seconds(60))
+    let rotation = Rotation(size: nil, age: .seconds(60))
     let year: Int64 = 31_536_000
     for step in [-year, year] {
       var timer = RotationTimer(created: 1000 * Self.second, now: moment(1000, 50))
@@ -134,7 +134,7 @@ import Testing
   }
 
   @Test func aCalendarFollowsTheWallClockAndASteppedOneMakesNoArchiveOfAYear() {
-    let rotation = Rotation(size: 0, age: .zero, calendar: .daily())
+    let rotation = Rotation(size: nil, age: nil, calendar: .daily())
     var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
     #expect(timer.reason(rotation, size: 1, now: moment(Self.noon + 43199, 43199)) == nil)
     #expect(timer.reason(rotation, size: 1, now: moment(Self.noon + 43200, 43200)) == .calendar)
@@ -161,7 +161,7 @@ import Testing
   @Test func limitsThatCannotBeAreNamed() {
     #expect(Rotation().problem == nil)
     let wrong: [(Rotation, String)] = [
-      (Rotation(size: 4095), "4 KiB"), (Rotation(size: -1), "4 KiB"),
+      (Rotation(size: 0), "4 KiB"), (Rotation(size: 4095), "4 KiB"), (Rotation(size: -1), "4 KiB"),
       (Rotation(age: .milliseconds(999)), "1 second"), (Rotation(age: .seconds(-1)), "1 second"),
       (Rotation(calendar: .daily(hour: 24)), "24:0"),
       (Rotation(calendar: .hourly(minute: 60)), "0:60"),

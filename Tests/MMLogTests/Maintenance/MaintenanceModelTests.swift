@@ -151,13 +151,13 @@ private struct Model {
 
   private mutating func changeLimits() throws -> String {
     retention = .unlimited
-    retention.count = Bool.random(using: &random) ? .random(in: 1...12, using: &random) : 0
+    retention.count = Bool.random(using: &random) ? .random(in: 1...12, using: &random) : nil
     retention.totalSize =
-      Bool.random(using: &random) ? .random(in: 1...20, using: &random) * 4096 : 0
+      Bool.random(using: &random) ? .random(in: 1...20, using: &random) * 4096 : nil
     retention.age =
-      Bool.random(using: &random) ? .seconds(86400 * Int.random(in: 1...20, using: &random)) : .zero
+      Bool.random(using: &random) ? .seconds(86400 * Int.random(in: 1...20, using: &random)) : nil
     retention.crashes = .random(in: 0...2, using: &random)
-    try store.setRetention(retention)
+    try store.update { $0.retention = retention }
     try applyLimits()
     return "limits \(retention)"
   }
@@ -194,8 +194,8 @@ private struct Model {
     let spared = Set(
       crashes.flatMap { [$0, $0 + 1] }.filter { $0 < archives.count }.map { archives[$0].name })
     let mayGo = { (archive: Archive) in !archive.isPinned && !spared.contains(archive.name) }
-    if retention.age > .zero {
-      let limit = now - retention.age.components.seconds * 1_000_000_000
+    if let age = retention.age {
+      let limit = now - age.components.seconds * 1_000_000_000
       archives.removeAll { mayGo($0) && $0.lastTime < limit }
     }
     while isOver() {
@@ -213,7 +213,7 @@ private struct Model {
 
   private func isOver() -> Bool {
     // Those of others have no records.
-    if retention.count > 0 && archives.count(where: \.isOwn) > retention.count { return true }
-    return retention.totalSize > 0 && archives.reduce(0) { $0 + $1.size } > retention.totalSize
+    if archives.count(where: \.isOwn) > retention.count ?? .max { return true }
+    return archives.reduce(0) { $0 + $1.size } > retention.totalSize ?? .max
   }
 }

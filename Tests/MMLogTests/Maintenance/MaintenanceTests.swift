@@ -59,14 +59,14 @@ import TestSupport
     for _ in 0..<2000 { test.log.info("\(UInt64.random(in: 0 ... .max))") }
     try test.store.flush(.archive)
     let events = test.store.events
-    try test.store.setRotation(Rotation(size: 4096, age: .zero))
-    #expect(test.store.rotation.size == 4096)
+    try test.store.update { $0.rotation = Rotation(size: 4096, age: nil) }
+    #expect(test.store.settings.rotation.size == 4096)
     let reason = try await next(events) { event in
       if case .willRotate(_, let reason) = event { reason } else { nil }
     }
     #expect(reason == .size)
-    let error = logError { try test.store.setRotation(Rotation(size: 1)) }
-    #expect(error?.code == .invalidConfiguration && test.store.rotation.size == 4096)
+    let error = logError { try test.store.update { $0.rotation = Rotation(size: 1) } }
+    #expect(error?.code == .invalidConfiguration && test.store.settings.rotation.size == 4096)
     try test.store.close()
   }
 
@@ -166,18 +166,18 @@ import TestSupport
     for index in 0..<5 { archives.append(try await roll(test, "\(index)")) }
     try test.store.markUploaded(archives[3])
     try test.store.pin(archives[0], because: "incident 7")
-    var retention = test.store.retention
+    var retention = test.store.settings.retention
     retention.count = 3
-    try test.store.setRetention(retention)
+    try test.store.update { $0.retention = retention }
     try test.store.applyRetention()
     #expect(try test.store.archives().map(\.number) == [1, 3, 5])
     try test.store.unpin(archives[0])
     retention.count = 1
-    try test.store.setRetention(retention)
+    try test.store.update { $0.retention = retention }
     try test.store.applyRetention()
     #expect(try test.store.archives().map(\.number) == [5])
-    retention.count = -1
-    #expect(throws: LogError.self) { try test.store.setRetention(retention) }
+    retention.count = 0
+    #expect(throws: LogError.self) { try test.store.update { $0.retention = retention } }
     try test.store.close()
   }
 

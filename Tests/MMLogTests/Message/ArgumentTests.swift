@@ -206,7 +206,7 @@ struct ArgumentTests {
       }
     }
     let test = try TestStore()
-    test.log.info("a \(1) \(Chatty(log: test.log)) \(2)", ["k": .stringConvertible(7)])
+    test.log.info("a \(1) \(Chatty(log: test.log)) \(2)", metadata: ["k": .stringConvertible(7)])
     let contents = try test.closeAndRead()
     #expect(contents.messages == ["asked", "a 1 chatty 2"])
   }

@@ -79,7 +79,7 @@ struct LiteralTests {
     let literal: LogLiteral = "kept \(1) \("text") \(2.5, format: .fixed(1)) \(nil as Int?)"
     for _ in 0..<500 {
       test.log.info("between")
-      test.log.info(literal, ["key": 3])
+      test.log.info(literal, metadata: ["key": 3])
     }
     let parcel = Parcel(literal)
     let log = test.log

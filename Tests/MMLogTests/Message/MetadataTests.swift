@@ -11,7 +11,7 @@ struct MetadataTests {
     let test = try TestStore()
     test.log.info(
       "order \(5, name: "id")",
-      [
+      metadata: [
         "s": "text", "i": -3, "u": .uint(.max), "d": 1.5, "b": true, "c": .stringConvertible(42),
         "a": [1, "x", [2]], "o": ["k": "v", "n": ["deep": false]], "s": "again", "": "",
       ])
@@ -37,7 +37,7 @@ struct MetadataTests {
       metadata.append(
         index % 2 == 0 ? .string("value \(index)") : .int(Int64(index)), for: "key \(index)")
     }
-    for index in 0..<5 { test.log.info("m \(index)", metadata) }
+    for index in 0..<5 { test.log.info("m \(index)", metadata: metadata) }
     let contents = try test.closeAndRead()
     #expect(contents.isClean)
     #expect(contents.messages == (0..<5).map { "m \($0)" })
@@ -54,8 +54,8 @@ struct MetadataTests {
     let long = String(repeating: "x", count: 1 << 20)
     var metadata = Logger.Metadata()
     for index in 0..<10_000 { metadata.append(.int(Int64(index)), for: "key \(index)") }
-    test.log.info("many", metadata)
-    test.log.info("long \(long)", ["a": .string(long), "b": .array([.string(long)])])
+    test.log.info("many", metadata: metadata)
+    test.log.info("long \(long)", metadata: ["a": .string(long), "b": .array([.string(long)])])
     let contents = try test.closeAndRead()
     #expect(contents.isClean)
     try #require(contents.records.count == 2)
@@ -72,7 +72,7 @@ struct MetadataTests {
     let test = try TestStore()
     var value: Logger.MetadataValue = "bottom"
     for _ in 0..<20 { value = .array([value]) }
-    test.log.info("deep", ["v": value])
+    test.log.info("deep", metadata: ["v": value])
     let contents = try test.closeAndRead()
     #expect(contents.isClean)
     var found = try #require(contents.records.first).fields[0].value
@@ -94,11 +94,11 @@ struct MetadataTests {
       count += 1
       return count
     }
-    test.log.info("\(touch())", ["k": .int(Int64(touch()))])
+    test.log.info("\(touch())", metadata: ["k": .int(Int64(touch()))])
     test.log.notice("kept \(touch())" as LogMessage)
     test.log.log(level: .debug, "\(touch())")
     #expect(count == 0)
-    test.log.warning("\(touch())", ["k": .int(Int64(touch()))])
+    test.log.warning("\(touch())", metadata: ["k": .int(Int64(touch()))])
     #expect(count == 2)
     #expect(try test.closeAndRead().messages == ["1"])
   }
@@ -112,7 +112,7 @@ struct MetadataTests {
     let plain: LogMessage = "plain"
     for store in [one, two] {
       store.log.info(message)
-      store.log.error(plain, ["k": 1])
+      store.log.error(plain, metadata: ["k": 1])
     }
     try onThreads(1) { _ in one.log.info(message) }
     let text = "1 \(name) 2.5 nil \(UInt128.max) true <private>"

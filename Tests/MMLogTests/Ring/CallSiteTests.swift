@@ -58,7 +58,9 @@ struct CallSiteTests {
     let text = String(repeating: "t", count: 300)
     try onThreads(4) { thread in
       for line in 0..<2000 {
-        log.info("thread \(thread) line \(line) \(text)", ["k": .string(text)], line: UInt32(line))
+        log.info(
+          "thread \(thread) line \(line) \(text)", metadata: ["k": .string(text)],
+          line: UInt32(line))
       }
     }
     let contents = try test.closeAndRead()

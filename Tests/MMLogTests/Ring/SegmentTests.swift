@@ -41,7 +41,8 @@ struct SegmentTests {
         String(letters.prefix(Int.random(in: 0...(index % 10 == 0 ? 6000 : 300), using: &random)))
       }
       test.log.info(
-        "\(index) \(parts[0]) \(1.5) \(parts[1]) \(index) \(parts[2])", ["m": .string(parts[1])])
+        "\(index) \(parts[0]) \(1.5) \(parts[1]) \(index) \(parts[2])",
+        metadata: ["m": .string(parts[1])])
       expected.append("\(index) \(parts[0]) 1.5 \(parts[1]) \(index) \(parts[2])")
     }
     let contents = try test.closeAndRead()
@@ -59,7 +60,7 @@ struct SegmentTests {
     }
     let value = pattern(size)
     test.log.info("before")
-    test.log.info("\(1) \(value, name: "v") \(2)", ["after": 3])
+    test.log.info("\(1) \(value, name: "v") \(2)", metadata: ["after": 3])
     test.log.info("after")
     let contents = try test.closeAndRead()
     #expect(contents.corruption.isEmpty && contents.unfinished.isEmpty && contents.losses.isEmpty)
@@ -107,7 +108,7 @@ struct SegmentTests {
     var metadata = Logger.Metadata()
     for _ in 0..<3 { metadata.append(.string(value), for: "k") }
     for _ in 0..<50_000 { metadata.append(1, for: "k") }
-    test.log.error("huge", metadata)
+    test.log.error("huge", metadata: metadata)
     test.log.info("next")
     let contents = try test.closeAndRead()
     #expect(contents.messages == ["next"])

@@ -14,15 +14,17 @@ import Testing
   func childKeepsLimits() async {
     await #expect(processExitsWith: .success) {
       let test = try TestStore { $0.retention.count = 1 }
-      try test.store.setRetention(.unlimited)
-      try test.store.setRotation(Rotation(size: 8 << 20, age: .seconds(3600)))
+      try test.store.update { $0.retention = .unlimited }
+      try test.store.update { $0.rotation = Rotation(size: 8 << 20, age: .seconds(3600)) }
       for index in 0..<3 {
         test.log.info("\(index)")
         _ = try test.store.rotate(within: .seconds(60))
       }
       let child = forkProcess()
       if child == 0 {
-        require(test.store.retention == .unlimited && test.store.rotation.size == 8 << 20)
+        require(
+          test.store.settings.retention == .unlimited
+            && test.store.settings.rotation.size == 8 << 20)
         test.log.info("child")
         try test.store.applyRetention()
         try test.store.close()
@@ -48,15 +50,15 @@ import Testing
       if child == 0 {
         var retention = Retention.unlimited
         retention.count = 2
-        try test.store.setRetention(retention)
+        try test.store.update { $0.retention = retention }
         test.log.info("child")
         try test.store.applyRetention()
-        require(test.store.retention == retention)
+        require(test.store.settings.retention == retention)
         try test.store.close()
         _exit(0)
       }
       require(waitFor(child) == 0)
-      require(test.store.retention == .unlimited)
+      require(test.store.settings.retention == .unlimited)
       require(try test.store.archives().count == 2)
       try test.store.close()
     }
@@ -67,11 +69,11 @@ import Testing
     let test = try TestStore()
     var retention = Retention()
     retention.count = 7
-    try test.store.setRetention(retention)
-    try test.store.setRotation(Rotation(size: 1 << 20, age: .zero))
+    try test.store.update { $0.retention = retention }
+    try test.store.update { $0.rotation = Rotation(size: 1 << 20, age: nil) }
     try test.store.close()
-    #expect(test.store.retention == retention)
-    #expect(test.store.rotation == Rotation(size: 1 << 20, age: .zero))
+    #expect(test.store.settings.retention == retention)
+    #expect(test.store.settings.rotation == Rotation(size: 1 << 20, age: nil))
   }
 
   #if DEBUG

@@ -66,21 +66,21 @@ import TestSupport
     #expect(try test.store.removeUploaded(archives).map(\.number) == [6])
     var retention = Retention.unlimited
     retention.count = 4
-    try test.store.setRetention(retention)
+    try test.store.update { $0.retention = retention }
     try test.store.applyRetention()
     retention = .unlimited
     retention.totalSize = archives[0].allocatedSize * 3
-    try test.store.setRetention(retention)
+    try test.store.update { $0.retention = retention }
     try test.store.applyRetention()
     retention = .unlimited
     (retention.freeSpace, retention.minimumSize) = (.fraction(1), archives[0].allocatedSize)
-    try test.store.setRetention(retention)
+    try test.store.update { $0.retention = retention }
     try test.store.applyRetention()
     retention = .unlimited
     retention.age = .nanoseconds(1)
-    try test.store.setRetention(retention)
+    try test.store.update { $0.retention = retention }
     try test.store.applyRetention()
-    try test.store.setRetention(.unlimited)
+    try test.store.update { $0.retention = .unlimited }
     let reported = try await close(test.store, events).filter { $0.hasPrefix("deleted") }
     #expect(
       reported == [
@@ -100,7 +100,7 @@ import TestSupport
     for _ in 0..<2 {
       try await roll(test)
       for retention in [low, low, .unlimited] {
-        try test.store.setRetention(retention)
+        try test.store.update { $0.retention = retention }
         try test.store.applyRetention()
       }
       try test.store.removeAll()
@@ -206,7 +206,7 @@ import TestSupport
     #expect(try other.archives().map(\.state.isUploaded).prefix(3) == [true, false, false])
     #expect(try other.archives()[1].state.pinned == "incident 7")
     configuration.retention.count = 1
-    try other.setRetention(configuration.retention)
+    try other.update { $0.retention = configuration.retention }
     try other.applyRetention()
     #expect(try other.archives().prefix(1).map(\.number) == [2])
     // What was noted of the others goes with them; also if somebody else removed one.

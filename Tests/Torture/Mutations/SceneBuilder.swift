@@ -58,7 +58,7 @@ struct SceneBuilder {
     configuration.drainInterval = .seconds(3600)
     configuration.compressionLevel = random.pick(0, 1, 1, 6)
     configuration.retention = .unlimited
-    configuration.archiveSize = random.pick(0, 4, 8, 16) << 10
+    configuration.archiveSize = random.pick(nil, 4 << 10, 8 << 10, 16 << 10)
     switch random.pick(0, 1, 1, 2, 3) {
     case 0: (configuration.archiveLevel, configuration.captureLevel) = (.info, .error)
     case 1: (configuration.resumeLastArchive, configuration.archiveSize) = (true, 256 << 10)
@@ -78,7 +78,7 @@ struct SceneBuilder {
       store,
       lanes: (0..<random.pick(1, 2, 3)).map { Lane(lanes.count + $0, sizes: sizes, seed: seed) })
     for lane in crew.lanes { lanes[lane.number] = lane }
-    if configuration.retention.count > 0 { limitedLanes.formUnion(crew.lanes.map(\.number)) }
+    if configuration.retention.count != nil { limitedLanes.formUnion(crew.lanes.map(\.number)) }
     if configuration.archiveLevel > .trace { flightLanes.formUnion(crew.lanes.map(\.number)) }
     let threads = try crew.start()
     for _ in 0..<random.pick(1, 2, 4, 6) {

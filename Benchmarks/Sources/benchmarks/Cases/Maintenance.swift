@@ -164,7 +164,7 @@ struct Maintenance {
     try add("applying limits that hold") { try store.applyRetention(within: .seconds(600)) }
     var retention = LogStore.Retention.unlimited
     retention.count = count - 100
-    try store.setRetention(retention)
+    try store.update { $0.retention = retention }
     try add("deleting 100 of them") { try store.applyRetention(within: .seconds(600)) }
     try add("closing, when all are known") { try store.close() }
     return table
