@@ -32,6 +32,8 @@ struct Scene {
   let folder: String
   /// Whose each lane is.
   let sessions: [Int: SessionID]
+  /// Lanes of which a limit may have deleted archives.
+  let limitedLanes: Set<Int>
   private(set) var records: [Record] = []
   private(set) var numbers: [Key: Int] = [:]
   private let lanes: [Int: Lane]
@@ -51,14 +53,12 @@ struct Scene {
     for file in files { try Folder.write(file.bytes, to: "\(folder)/\(file.name)") }
     let whole = FoundLog([folder])
     (endings, reports) = (whole.endings, whole.reports)
-    var sessions: [Int: SessionID] = [:]
+    (sessions, limitedLanes) = (builder.sessions, builder.limitedLanes)
     for (record, time) in whole.records {
       guard let key = Self.key(of: record) else { throw Failure("a record that nobody logged") }
-      sessions[key.lane] = record.session
       numbers[key] = records.count
       records.append(Record(record: record, time: time))
     }
-    self.sessions = sessions
     try check(whole, builder)
     try findPlaces()
   }
@@ -72,6 +72,13 @@ struct Scene {
   func wasLogged(_ record: LoggedRecord, as key: Key) -> Bool {
     sessions[key.lane] == record.session
       && lanes[key.lane]?.logged(record.message, as: key.sequence) == true
+  }
+
+  /// Whether it is reported of the whole directory that an archive of a session is not there.
+  func hasDeletedArchive(_ session: SessionID) -> Bool {
+    let numbers = files.flatMap(\.sections).filter { $0.session == session && $0.number > 0 }
+      .map(\.number)
+    return (numbers.max() ?? 0) > numbers.count
   }
 
   // MARK: - Making

@@ -20,6 +20,8 @@ struct SceneBuilder {
   private(set) var lanes: [Int: Lane] = [:]
   /// The lanes whose debug records are flight records, which may be evicted.
   private(set) var flightLanes: Set<Int> = []
+  /// The session of each lane.
+  private(set) var sessions: [Int: SessionID] = [:]
   /// The lanes of which limits may have deleted archives.
   private(set) var limitedLanes: Set<Int> = []
   private let folder: String
@@ -77,7 +79,11 @@ struct SceneBuilder {
     let crew = Crew(
       store,
       lanes: (0..<random.pick(1, 2, 3)).map { Lane(lanes.count + $0, sizes: sizes, seed: seed) })
-    for lane in crew.lanes { lanes[lane.number] = lane }
+    let ring = try Folder.names(place).compactMap { FileNames.Ring(fileName: $0) }.first
+    for lane in crew.lanes {
+      lanes[lane.number] = lane
+      sessions[lane.number] = ring?.session
+    }
     if configuration.retention.count != nil { limitedLanes.formUnion(crew.lanes.map(\.number)) }
     if configuration.archiveLevel > .trace { flightLanes.formUnion(crew.lanes.map(\.number)) }
     let threads = try crew.start()

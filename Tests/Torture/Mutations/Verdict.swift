@@ -149,7 +149,9 @@ struct Verdict {
     let record = scene.records[number]
     let key = Scene.key(of: record.record)
     let files = record.files.map { scene.files[$0].name }
-    return "the first is \(key?.sequence ?? 0) of lane \(key?.lane ?? 0), in \(files)"
+    let gone = record.files.map { isGone(record, from: $0) }
+    return "the first is \(key?.sequence ?? 0) of lane \(key?.lane ?? 0), in \(files) at "
+      + "\(record.places), segments \(record.headers), gone there: \(gone)"
   }
 
   /// Whether something is said about the files that had it, or about its session.
@@ -212,11 +214,25 @@ struct Verdict {
       }
       if left.isEmpty { return .asRetained }
     }
+    // What a limit has deleted may be in a ring still, which is all that shows it.
+    left.removeAll { isOfDeletedArchive(scene.records[$0]) }
+    if left.isEmpty { return .asRetained }
     let isOlder = left.allSatisfy { isOlderState(scene.records[$0]) }
     // Of a closed one somebody knows. Of one whose end is not known, it is always reported that its
     // last records may be missing.
     let isClosed = found.endings[session]?.how == .closed
     return isOlder && !isClosed ? .asBefore : .silent
+  }
+
+  /// Whether a record may have been in an archive that a limit deleted, before anything was mutated:
+  /// it is in a ring that has changed there.
+  private func isOfDeletedArchive(_ record: Scene.Record) -> Bool {
+    guard let lane = Scene.key(of: record.record)?.lane, scene.limitedLanes.contains(lane) else {
+      return false
+    }
+    let areRings = record.files.allSatisfy { scene.files[$0].isRing }
+    return areRings && scene.hasDeletedArchive(record.record.session)
+      && record.files.allSatisfy { isGone(record, from: $0) }
   }
 
   /// Whether nobody reads a file: by its name it is not finished, or it is reported and nothing of
