@@ -83,10 +83,7 @@ struct Handoff: ~Copyable {
     rows.removeAll()
     var fields = FrameHeader(.records)
     fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
-    // The oldest first: of those that are retained for flight records, threads may take the oldest
-    // at any moment.
-    let finished = collector.runs.filter { $0.isEmpty && acquired.contains($0.index) }
-      .sorted { $0.header.generation < $1.header.generation }
+    let finished = finished(collector.runs).filter { acquired.contains($0.index) }
     let emptied = Set(finished.map(\.index))
     if !rows.isEmpty {
       lowestGeneration =
@@ -107,6 +104,17 @@ struct Handoff: ~Copyable {
     TestPoint.reach(.drainerFreed)
     try series.rotateIfDue(dictionary: session.ring.dictionary)
     return !rows.isEmpty
+  }
+
+  /// What is empty, the oldest first: of those that are retained for flight records, threads may
+  /// take the oldest at any moment. What follows a run of the same thread that is not empty waits
+  /// for that one.
+  private func finished(_ runs: [SegmentRun]) -> [SegmentRun] {
+    var unfinished: Set<UInt32> = []
+    return runs.sorted { $0.header.generation < $1.header.generation }.filter { run in
+      if !run.isEmpty { unfinished.insert(run.header.thread.ordinal) }
+      return !unfinished.contains(run.header.thread.ordinal)
+    }
   }
 
   /// What is to be moved, from where the last frame ended. Sealed segments are acquired, so that

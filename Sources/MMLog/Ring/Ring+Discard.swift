@@ -9,11 +9,11 @@ extension Ring {
   func discardOldest() -> Bool {
     var youngerThan: UInt64 = 0
     while let candidate = oldest(.sealed, youngerThan: youngerThan) {
-      if pool.acquireUnpinned(candidate.index) {
+      if pool.acquireUnpinned(candidate.segment) {
         TestPoint.reach(.discardAcquired)
-        countRecordsAsOverwritten(candidate.index)
+        countRecordsAsOverwritten(candidate.segment.index)
         TestPoint.reach(.discardCounted)
-        free(segment: candidate.index)
+        free(segment: candidate.segment.index)
         return true
       }
       youngerThan = candidate.generation
@@ -29,8 +29,8 @@ extension Ring {
   func recycleOldest() -> Bool {
     var youngerThan: UInt64 = 0
     while let candidate = oldest(.retained, youngerThan: youngerThan) {
-      if pool.acquireRetained(candidate.index) {
-        free(segment: candidate.index)
+      if pool.acquire(candidate.segment) {
+        free(segment: candidate.segment.index)
         return true
       }
       youngerThan = candidate.generation
@@ -38,14 +38,32 @@ extension Ring {
     return false
   }
 
+  /// The oldest segment with a status, of those younger than `limit`.
+  ///
+  /// Threads go on meanwhile: only what two scans in a row find was the oldest when the second one
+  /// began. The first may have passed over a segment before it got the status, and seen a younger
+  /// one of the same thread after that.
   private func oldest(
     _ status: SegmentPool.Status, youngerThan limit: UInt64
-  ) -> (index: Int, generation: UInt64)? {
-    var oldest: (index: Int, generation: UInt64)?
-    for index in 0..<pool.count where pool.status(index) == status {
+  ) -> (segment: SegmentPool.Snapshot, generation: UInt64)? {
+    var found = scan(status, youngerThan: limit)
+    while let first = found {
+      found = scan(status, youngerThan: limit)
+      if found?.segment == first.segment { break }
+    }
+    return found
+  }
+
+  private func scan(
+    _ status: SegmentPool.Status, youngerThan limit: UInt64
+  ) -> (segment: SegmentPool.Snapshot, generation: UInt64)? {
+    var oldest: (segment: SegmentPool.Snapshot, generation: UInt64)?
+    for index in 0..<pool.count {
+      let segment = pool.snapshot(index)
+      guard segment.status == status else { continue }
       let generation = generation(ofSegment: index)
       if generation > limit, generation < oldest?.generation ?? .max {
-        oldest = (index, generation)
+        oldest = (segment, generation)
       }
     }
     return oldest

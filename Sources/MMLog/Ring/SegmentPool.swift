@@ -22,11 +22,24 @@ final class SegmentPool: @unchecked Sendable {
     case retained
   }
 
+  /// A segment as it was at one moment.
+  struct Snapshot: Equatable {
+    let index: Int
+    /// The status in the low bits, and above them how often the segment was taken: what is used
+    /// again is not what it was, though its status be the same.
+    fileprivate let word: UInt32
+
+    var status: Status { Status(rawValue: word & SegmentPool.statusMask) ?? .free }
+  }
+
+  private static let statusMask: UInt32 = 7
+
   let count: Int
   /// How many writers may have a segment of their own, so that some are left to go round.
   private let maximumHolders: Int
   private let holders = Atomic<Int>(0)
-  private let statuses: UnsafeMutablePointer<UInt32>
+  /// A ``Snapshot`` of each segment, as a word.
+  private let words: UnsafeMutablePointer<UInt32>
   private let nexts: UnsafeMutablePointer<UInt32>
   /// 1 for segments that the drainer is reading although it has not acquired them.
   private let pins: UnsafeMutablePointer<UInt32>
@@ -39,20 +52,20 @@ final class SegmentPool: @unchecked Sendable {
   init(count: Int) {
     self.count = count
     maximumHolders = max(1, count - max(2, count / 4))
-    statuses = .allocate(capacity: count)
+    words = .allocate(capacity: count)
     nexts = .allocate(capacity: count)
     pins = .allocate(capacity: count)
     pins.initialize(repeating: 0, count: count)
     flightCounts = .allocate(capacity: count)
     flightCounts.initialize(repeating: 0, count: count)
     head = .allocate(capacity: 1)
-    statuses.initialize(repeating: Status.free.rawValue, count: count)
+    words.initialize(repeating: Status.free.rawValue, count: count)
     for index in 0..<count { nexts[index] = index + 1 < count ? UInt32(index + 2) : 0 }
     head.initialize(to: 1)
   }
 
   deinit {
-    statuses.deallocate()
+    words.deallocate()
     nexts.deallocate()
     pins.deallocate()
     flightCounts.deallocate()
@@ -84,8 +97,10 @@ final class SegmentPool: @unchecked Sendable {
       let next = mmlog_load_relaxed_u32(nexts + Int(top - 1))
       let new = (old >> 32 &+ 1) << 32 | UInt64(next)
       if mmlog_compare_exchange_u64(head, &old, new) {
-        set(Int(top - 1), .open)
-        return Int(top - 1)
+        let index = Int(top - 1)
+        let uses = mmlog_load_relaxed_u32(words + index) | Self.statusMask
+        mmlog_store_release_u32(words + index, uses &+ 1 | Status.open.rawValue)
+        return index
       }
     }
   }
@@ -109,11 +124,16 @@ final class SegmentPool: @unchecked Sendable {
 
   /// Acquires a sealed segment for draining or discarding; false if another has it.
   func acquire(_ index: Int) -> Bool {
-    var expected = Status.sealed.rawValue
-    guard mmlog_compare_exchange_u32(statuses + index, &expected, Status.acquired.rawValue) else {
-      return false
-    }
-    sealedCount.subtract(1, ordering: .relaxed)
+    let seen = snapshot(index)
+    return seen.status == .sealed && acquire(seen)
+  }
+
+  /// Acquires a segment that was seen sealed or retained; false if it is not as it was then.
+  func acquire(_ seen: Snapshot) -> Bool {
+    var expected = seen.word
+    let acquired = seen.word & ~Self.statusMask | Status.acquired.rawValue
+    guard mmlog_compare_exchange_u32(words + seen.index, &expected, acquired) else { return false }
+    if seen.status == .sealed { sealedCount.subtract(1, ordering: .relaxed) }
     return true
   }
 
@@ -133,14 +153,14 @@ final class SegmentPool: @unchecked Sendable {
     return false
   }
 
-  /// Acquires a sealed segment for discarding; false if another has it, or the drainer is reading
-  /// it.
-  func acquireUnpinned(_ index: Int) -> Bool {
-    guard acquire(index) else { return false }
+  /// Acquires a segment that was seen sealed for discarding; false if it is not as it was then, or
+  /// the drainer is reading it.
+  func acquireUnpinned(_ seen: Snapshot) -> Bool {
+    guard acquire(seen) else { return false }
     // Acquire, then inspect the pin; the drainer pins, then checks whether it is acquired. Both are
     // sequentially consistent: one of the two sees the other.
-    if mmlog_load_acquire_u32(pins + index) == 0 { return true }
-    release(index)
+    if mmlog_load_acquire_u32(pins + seen.index) == 0 { return true }
+    release(seen.index)
     return false
   }
 
@@ -171,8 +191,8 @@ final class SegmentPool: @unchecked Sendable {
 
   /// Acquires a retained segment; false if another has it.
   func acquireRetained(_ index: Int) -> Bool {
-    var expected = Status.retained.rawValue
-    return mmlog_compare_exchange_u32(statuses + index, &expected, Status.acquired.rawValue)
+    let seen = snapshot(index)
+    return seen.status == .retained && acquire(seen)
   }
 
   /// Counts flight records that stay in a segment, or with a negative number such as were captured.
@@ -194,11 +214,15 @@ final class SegmentPool: @unchecked Sendable {
     (0..<count).count { status($0) != .free && status($0) != .retained }
   }
 
-  func status(_ index: Int) -> Status {
-    Status(rawValue: mmlog_load_acquire_u32(statuses + index)) ?? .free
+  func status(_ index: Int) -> Status { snapshot(index).status }
+
+  func snapshot(_ index: Int) -> Snapshot {
+    Snapshot(index: index, word: mmlog_load_acquire_u32(words + index))
   }
 
+  /// For whoever has the segment.
   private func set(_ index: Int, _ status: Status) {
-    mmlog_store_release_u32(statuses + index, status.rawValue)
+    let word = mmlog_load_relaxed_u32(words + index)
+    mmlog_store_release_u32(words + index, word & ~Self.statusMask | status.rawValue)
   }
 }

@@ -327,6 +327,55 @@ struct FlightTests {
         require(numbers == Array(newest), "\(numbers), not \(newest)")
       }
     }
+
+    @Test("what only flight records are in is not evicted before older ones of its thread are")
+    func oldestOfThreadFirst() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+        var configuration = LogStore.Configuration()
+        // So large that nothing is drained before the flush.
+        (configuration.ringSize, configuration.segmentSize) = (8 << 20, 4 << 10)
+        (configuration.archiveLevel, configuration.drainInterval) = (.info, .seconds(3600))
+        configuration.captureTime = .seconds(86400)
+        configuration.fullRing = .wait(upTo: .seconds(60))
+        let store = try LogStore(directory: path, name: "test", configuration: configuration)
+        let log = store.logger(label: "test")
+        log.level = .trace
+        let text = String(repeating: "0123456789", count: 90)
+        let (logged, isDraining) = (SharedCount(), SharedCount())
+        func debug() {
+          log.debug("\(logged.value) \(text, privacy: .public)")
+          logged.value += 1
+        }
+        TestPoint.handler = { point in
+          guard point == .drainerFreed else { return }
+          // Between two frames: until the thread that logs finds no place any more.
+          isDraining.value = 1
+          var (last, same) = (-1, 0)
+          while same < 500 {
+            usleep(1000)
+            same = logged.value == last ? same + 1 : 0
+            last = logged.value
+          }
+          kill(getpid(), SIGKILL)
+        }
+        // More than a frame has, and then flight records alone.
+        for _ in 0..<350 {
+          debug()
+          log.info("\(text, privacy: .public)")
+        }
+        for _ in 0..<50 { debug() }
+        let flush = try Thread(name: "flush") { try? store.flush(.archive) }
+        while isDraining.value == 0 { sched_yield() }
+        while true { debug() }
+        flush.join()
+      }
+      let numbers = Contents(folder.path).records.filter { $0.level == .debug }
+        .map { Int($0.message.prefix { $0 != " " }) ?? -1 }
+      let (first, last) = (try #require(numbers.first), try #require(numbers.last))
+      // Some were evicted, and no younger ones than these.
+      #expect(first > 0 && last > 1000 && numbers == Array(first...last))
+    }
   #endif
 
   @Test("a level that captures nothing is refused")

@@ -1,4 +1,5 @@
 import MMLogSystem
+import Synchronization
 import Testing
 import TestSupport
 
@@ -30,7 +31,7 @@ struct SegmentPoolTests {
     let pool = SegmentPool(count: 8)
     for isTaken in [false, true] {
       let index = try sealed(in: pool)
-      #expect(pool.acquireUnpinned(index))
+      #expect(pool.acquireUnpinned(pool.snapshot(index)))
       let thread = try Thread(name: "discarder") {
         pool.give(back: index)
         if isTaken { _ = pool.take() }
@@ -46,8 +47,32 @@ struct SegmentPoolTests {
     let index = try #require(pool.take())
     #expect(pool.pinOpen(index))
     pool.seal(index)
-    #expect(!pool.acquireUnpinned(index) && pool.status(index) == .sealed)
+    #expect(!pool.acquireUnpinned(pool.snapshot(index)) && pool.status(index) == .sealed)
     pool.unpin(index)
-    #expect(!pool.pinOpen(index) && pool.acquireUnpinned(index))
+    #expect(!pool.pinOpen(index) && pool.acquireUnpinned(pool.snapshot(index)))
+  }
+
+  @Test("who saw a segment does not acquire another use of it, though its status be the same")
+  func usedAgain() throws {
+    let pool = SegmentPool(count: 1)
+    for isRetained in [false, true] {
+      func use() throws -> SegmentPool.Snapshot {
+        let index = try sealed(in: pool)
+        if isRetained {
+          #expect(pool.acquire(index))
+          pool.retain(index)
+        }
+        return pool.snapshot(index)
+      }
+      let seen = try use()
+      #expect(pool.acquire(seen) && !pool.acquire(seen))
+      pool.give(back: seen.index)
+      let now = try use()
+      #expect(now.status == seen.status && now != seen)
+      #expect(!pool.acquire(seen) && !pool.acquireUnpinned(seen))
+      #expect(pool.acquireUnpinned(now))
+      pool.give(back: now.index)
+    }
+    #expect(pool.sealedCount.load(ordering: .relaxed) == 0)
   }
 }
