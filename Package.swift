@@ -52,7 +52,7 @@ let package = Package(
       resources: ["html", "css", "js"].map { .embedInCode("Page/report.\($0)") }),
     .target(
       name: "MMLogConsole",
-      dependencies: ["MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "CMMLogCore"]),
+      dependencies: ["MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem"]),
     .target(
       name: "MMLogSwiftLog",
       dependencies: [

@@ -54,13 +54,10 @@ extension LogStore {
   public func rotate(within limit: Duration) throws(LogError) -> ArchiveInfo? {
     let answer = Promise<Result<ArchiveInfo?, LogError>>()
     requestRotation { answer.fulfill($0) }
-    let deadline = Clock.monotonic() &+ UInt64(max(0, limit.nanoseconds))
-    while true {
-      let now = Clock.monotonic()
-      let left = Int64(clamping: deadline - min(deadline, now))
-      if let result = answer.wait(atMost: left) { return try result.get() }
-      if left == 0 { throw LogError(.timedOut, "Closing the archive took longer than allowed") }
+    guard let result = answer.wait(atMost: limit.nanoseconds) else {
+      throw LogError(.timedOut, "Closing the archive took longer than allowed")
     }
+    return try result.get()
   }
 
   private func requestRotation(_ answer: @escaping RotationRequests.Answer) {

@@ -1,4 +1,3 @@
-import CMMLogCore
 import MMLog
 import MMLogFormat
 import MMLogReader
@@ -6,8 +5,8 @@ import MMLogSystem
 
 /// What of a session has still to be shown, and the thread that shows it.
 ///
-/// Proof of `@unchecked Sendable`: `state` is a mutex, `signal` is touched by atomic operations
-/// only; the drainer alone touches `dictionaryTaken`, and the rest never changes.
+/// Proof of `@unchecked Sendable`: `state` is a mutex; the drainer alone touches `dictionaryTaken`,
+/// the worker's thread alone `reader` and `formatter`, and the rest never changes.
 final class ConsoleEcho: RecordEcho, @unchecked Sendable {
   /// Records of a frame.
   private struct Batch {
@@ -24,31 +23,26 @@ final class ConsoleEcho: RecordEcho, @unchecked Sendable {
     var bytes = 0
     /// Records that were not shown since that was reported last.
     var missing: UInt64 = 0
-    var isOver = false
-    var hasEnded = false
-    var thread: Thread?
   }
 
   /// How long a store's closing waits for what is still to be shown, in nanoseconds.
-  private static let timeout: UInt64 = 1_000_000_000
+  private static let timeout: Int64 = 1_000_000_000
 
   private let console: Console
-  private let identity: SessionIdentity
   private let levels: UInt8
   private let state = LockedValue(State())
+  private let worker = Worker("mmlog-console")
+  /// Fulfilled when all has been shown.
+  private let end = Promise<Void>()
   private var dictionaryTaken = 0
-  /// Counts batches, the end of the session and that of the thread.
-  private let signal: UnsafeMutablePointer<UInt32>
+  private let reader: RowsReader
+  private lazy var formatter = console.makeFormatter()
 
   init(_ console: Console, _ identity: SessionIdentity) {
     self.console = console
-    self.identity = identity
     levels = .max << console.level.rawValue
-    signal = .allocate(capacity: 1)
-    signal.initialize(to: 0)
+    reader = RowsReader(identity)
   }
-
-  deinit { signal.deallocate() }
 
   // MARK: - On the drainer's thread
 
@@ -67,60 +61,38 @@ final class ConsoleEcho: RecordEcho, @unchecked Sendable {
       state.bytes += payload.count
       state.batches.append(
         Batch(payload: payload, count: count, entries: entries, clock: clock))
-      // At the first records. If there can be no thread now, the next ones try.
-      if state.thread == nil {
-        state.thread = try? Thread(name: "mmlog-console") { [self] in run() }
-      }
       return true
     }
     if isTaken { dictionaryTaken = dictionary.count }
-    wake()
+    // At the first records. If there can be no thread now, the next ones try.
+    try? worker.start { [self] in showAll(isLast: $0) }
+    worker.wake()
   }
 
   func finish() {
-    let hasThread = state.withLock { state in
-      state.isOver = true
-      return state.thread != nil
-    }
-    wake()
-    let deadline = Clock.monotonic() + Self.timeout
-    while hasThread {
-      let seen = mmlog_load_acquire_u32(signal)
-      let now = Clock.monotonic()
-      // Else it goes away by itself, if whoever keeps it waiting ever lets it.
-      if state.withLock({ $0.hasEnded }) || now >= deadline { return }
-      _ = Futex.wait(signal, expected: seen, timeout: Int64(deadline - now))
-    }
-  }
-
-  private func wake() {
-    _ = mmlog_fetch_add_u32(signal, 1)
-    Futex.wake(signal)
+    worker.finish()
+    // Else it goes away by itself, if whoever keeps it waiting ever lets it.
+    if worker.isStarted { _ = end.wait(atMost: Self.timeout) }
   }
 
   // MARK: - On its own thread
 
-  private func run() {
-    let reader = RowsReader(identity)
-    var formatter = console.makeFormatter()
+  private func showAll(isLast: Bool) -> Int64 {
     while true {
-      let seen = mmlog_load_acquire_u32(signal)
-      let (batches, missing, isOver) = state.withLock { state in
+      let (batches, missing) = state.withLock { state in
         defer { (state.batches, state.missing) = ([], 0) }
-        return (state.batches, state.missing, state.isOver)
+        return (state.batches, state.missing)
       }
-      for batch in batches { show(batch, reader, &formatter) }
+      for batch in batches { show(batch) }
       // What was missing came after what was taken at the same time.
       if missing > 0, !write(Array(console.notice(ofMissing: missing).utf8)) { miss(missing) }
-      if !batches.isEmpty { continue }
-      if isOver { break }
-      _ = Futex.wait(signal, expected: seen, timeout: 60_000_000_000)
+      if batches.isEmpty { break }
     }
-    state.withLock { $0.hasEnded = true }
-    wake()
+    if isLast { end.fulfill(()) }
+    return 60_000_000_000
   }
 
-  private func show(_ batch: Batch, _ reader: RowsReader, _ formatter: inout any LogFormatter) {
+  private func show(_ batch: Batch) {
     var output = TextBuffer()
     reader.learn(batch.entries)
     reader.read(batch.payload, batch.clock) { formatter.append($0, to: &output) }

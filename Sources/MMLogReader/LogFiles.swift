@@ -65,9 +65,9 @@ public final class LogFiles {
   /// - Parameters:
   ///   - count: How many of each thread at most.
   ///   - filter: Which sessions and records are wanted.
-  public func lastCrash(recordsOfThread count: Int, filter: LogReader.Filter = LogReader.Filter())
-    -> LogReader?
-  {
+  public func lastCrash(
+    recordsOfThread count: Int, filter: LogReader.Filter = LogReader.Filter()
+  ) -> LogReader? {
     guard let crashed = lastCrashedSession(filter: filter) else { return nil }
     var narrowed = filter
     narrowed.sessions = [crashed.id.description]
@@ -82,9 +82,9 @@ public final class LogFiles {
   /// ``SessionEnd/How/isCrash``.
   ///
   /// - Parameter filter: Which sessions count.
-  public func lastCrashedSession(filter: LogReader.Filter = LogReader.Filter()) -> LogReader
-    .Session?
-  {
+  public func lastCrashedSession(
+    filter: LogReader.Filter = LogReader.Filter()
+  ) -> LogReader.Session? {
     let wanted = sessions.filter { filter.passes($0.identity) }
     let crashes = wanted.compactMap { session in session.crashTime.map { (session, time: $0) } }
     return crashes.max { $0.time < $1.time }.map { LogReader.Session($0.0.identity) }

@@ -99,13 +99,11 @@ final class Drainer: @unchecked Sendable {
 
   /// Starts the thread.
   func start() throws(LogError) {
-    do {
-      thread = try Thread(name: "mmlog-drainer") { [self] in
+    thread = try explaining("Starting the drainer's thread failed") { () throws(SystemError) in
+      try Thread(name: "mmlog-drainer") { [self] in
         callbacks.began()
         run()
       }
-    } catch {
-      throw LogError(error, while: "Starting the drainer's thread failed")
     }
   }
 

@@ -68,9 +68,9 @@ struct Handoff: ~Copyable {
   /// - Parameter maximumAcquired: How many sealed segments it may keep from being discarded
   ///   meanwhile.
   /// - Returns: Whether it moved any.
-  private mutating func moveFrame(_ cutoff: UInt64, maximumAcquired: Int) throws(SystemError)
-    -> Bool
-  {
+  private mutating func moveFrame(
+    _ cutoff: UInt64, maximumAcquired: Int
+  ) throws(SystemError) -> Bool {
     counters.giveSign()
     var acquired: Set<Int> = []
     var pinned: [Int] = []

@@ -69,7 +69,7 @@ final class Maintenance: @unchecked Sendable {
 
   /// Starts the thread, and the one that watches the drainer. May be called again if it failed.
   func start() throws(LogError) {
-    return try explaining("Starting the maintenance thread failed") { () throws(SystemError) in
+    try explaining("Starting the maintenance thread failed") { () throws(SystemError) in
       try watchdog.start()
       try worker.start { [self] _ in
         passLock.withLock { pass() }

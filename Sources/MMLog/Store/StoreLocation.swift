@@ -34,11 +34,9 @@ struct StoreLocation: Sendable {
 
   /// Makes the directories that are not there.
   func makeDirectories() throws(LogError) {
-    do {
+    try explaining("Making the store's directory failed") { () throws(SystemError) in
       try Directory.create(directory)
       try Directory.create(ringDirectory)
-    } catch {
-      throw LogError(error, while: "Making the store's directory failed")
     }
   }
 
@@ -83,12 +81,10 @@ struct StoreLocation: Sendable {
   /// The identity of a session that begins now.
   func makeIdentity() throws(LogError) -> SessionIdentity {
     var random: (UInt64, UInt64) = (0, 0)
-    do {
+    try explaining("Making a session's identity failed") { () throws(SystemError) in
       try withUnsafeMutableBytes(of: &random) { (bytes) throws(SystemError) in
         try Random.fill(bytes)
       }
-    } catch {
-      throw LogError(error, while: "Making a session's identity failed")
     }
     return SessionIdentity(
       session: SessionID(random: random), bootID: Host.bootID(),

@@ -37,7 +37,7 @@ enum StoreRegistry {
   /// Once: registers the process with the kernel's membarrier, and the stores' handlers with fork,
   /// and makes what log calls need. Again, if it failed.
   static func prepare() throws(LogError) {
-    return try explaining("Preparing for fork failed") { () throws(SystemError) in
+    try explaining("Preparing for fork failed") { () throws(SystemError) in
       try lock.withLock { () throws(SystemError) in
         if isPrepared { return }
         _ = MemoryBarrier.register()

@@ -113,7 +113,7 @@ final class FollowedSession {
     var batch = SessionBatch()
     if let image {
       batch.ring = InputFiles.RingInput(image: image, isRunning: isRunning)
-      if batch.ring?.isOfThisBoot == false { hasOurTicks = false }
+      if batch.ring?.image.isOfThisBoot == false { hasOurTicks = false }
       dictionarySize = image.dictionarySize
     }
     for index in archives.indices {

@@ -118,9 +118,9 @@ public struct ChromeFormatter: LogFormatter {
   /// Appends the end of the object.
   public mutating func end(_ output: inout TextBuffer) { output.append("\n]}\n") }
 
-  private mutating func process(of session: LogReader.Session, _ output: inout TextBuffer)
-    -> Process
-  {
+  private mutating func process(
+    of session: LogReader.Session, _ output: inout TextBuffer
+  ) -> Process {
     if let last, last.session === session { return last }
     let known = processes[ObjectIdentifier(session)]
     let process = known ?? Process(session, processes.count + 1)

@@ -17,10 +17,8 @@ package struct InputFiles {
     /// Whether its process lived when it was read.
     package let isRunning: Bool
 
-    /// Whether the machine has been running since the ring was written.
-    var isOfThisBoot: Bool { image.isOfBoot(Host.bootID()) }
     /// How its session ended, if its process does not live.
-    package var end: SessionEnd { image.end(isOfThisBoot: isOfThisBoot) }
+    package var end: SessionEnd { image.end }
   }
 
   /// Reads all rings before any archive, so that what a living process moves meanwhile is found in

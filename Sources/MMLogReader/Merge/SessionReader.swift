@@ -189,8 +189,7 @@ final class SessionReader {
     }
     if let ring = batch.ring {
       let view = RingView(
-        image: ring.image, coverage: summary.settledCoverage(), isOfThisBoot: ring.isOfThisBoot,
-        isRunning: ring.isRunning)
+        image: ring.image, coverage: summary.settledCoverage(), isRunning: ring.isRunning)
       // Of a ring in use, parts may be about to be written.
       let corruption = ring.isRunning ? [] : ring.image.logCorruption
       segments = runs.add(view, ring.image.segments, corruption: corruption, emitted: emitted)

@@ -53,8 +53,7 @@ package struct SessionSummary {
     // Of a process that lives, a limit may have deleted it since it was noted.
     let isMissing = !ring.isRunning && image.newestArchive > archives.last?.fileHeader.number ?? 0
     missingArchive = isMissing ? image.newestArchive : nil
-    self.ring = RingView(
-      image: image, coverage: coverage, isOfThisBoot: ring.isOfThisBoot, isRunning: ring.isRunning)
+    self.ring = RingView(image: image, coverage: coverage, isRunning: ring.isRunning)
   }
 
   /// Where bytes are left of what is missing, these have been reported.
@@ -78,9 +77,9 @@ package struct SessionSummary {
   }
 
   /// An unfinished frame at the end of an archive, unless the ring has what it was to hold.
-  private func tornFrame(_ archive: ArchiveFile, _ ring: InputFiles.RingInput?) -> LogReader
-    .Corruption?
-  {
+  private func tornFrame(
+    _ archive: ArchiveFile, _ ring: InputFiles.RingInput?
+  ) -> LogReader.Corruption? {
     guard case .frame(let range, let header) = archive.tail else { return nil }
     var (lost, sentence) = (header, "or the file is truncated")
     if let ring {

@@ -145,9 +145,9 @@ final class SessionFilter {
   }
 
   @inline(never)
-  private func contentPasses(_ content: RecordContent, label: String, thread: LogReader.Thread)
-    -> Bool
-  {
+  private func contentPasses(
+    _ content: RecordContent, label: String, thread: LogReader.Thread
+  ) -> Bool {
     // A fragment's first words did not say.
     if filter.spansOnly, !content.flags.contains(.span) { return false }
     let decision =

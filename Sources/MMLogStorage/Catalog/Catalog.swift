@@ -185,7 +185,7 @@ package final class Catalog: @unchecked Sendable {
   /// Finds out about one archive anew; nil if it is gone.
   package func inspect(at fileName: String) throws(LogError) -> ArchiveInfo? {
     try withEntries { () throws(LogError) in
-      return try explaining("Reading about the archive failed") { () throws(SystemError) in
+      try explaining("Reading about the archive failed") { () throws(SystemError) in
         try refresh(fileName, Directory.open(path))
       }
     }
@@ -264,7 +264,7 @@ package final class Catalog: @unchecked Sendable {
   }
 
   private func openDirectory() throws(LogError) -> Directory {
-    return try explaining("Opening the directory of archives failed") { () throws(SystemError) in
+    try explaining("Opening the directory of archives failed") { () throws(SystemError) in
       try Directory.open(path)
     }
   }

@@ -205,7 +205,7 @@ package struct Recovery: ~Copyable {
     let flightCount = image.hasFlight ? try moveFlight(to: series, coverage) : 0
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
-    let end = image.end(isOfThisBoot: ring.trustsWatermarks).recovered(at: Clock.realtime())
+    let end = image.end.recovered(at: Clock.realtime())
     try finish(series, archives, end)
     // Of one that a recovery has sealed which then died, nobody was notified.
     if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
@@ -399,11 +399,11 @@ package struct Recovery: ~Copyable {
   private func moveRecords(
     to series: ArchiveSeries, _ coverage: Coverage
   ) throws -> (count: Int, corruption: [Corruption]) {
-    let (image, trustsWatermarks) = (image, ring.trustsWatermarks)
+    let image = image
     let runs = runs { segment, record, offset in
       if image.isFlight(record) { return .left }
       let isArchived = coverage.contains(
-        segment.header, offset: offset, trustsWatermarks: trustsWatermarks)
+        segment.header, offset: offset, trustsWatermarks: image.isOfThisBoot)
       return isArchived ? .archived : .taken
     }
     var collector = FrameCollector(runs)
@@ -416,12 +416,12 @@ package struct Recovery: ~Copyable {
 
   /// Moves the flight records that are left: what led to the end of the process.
   private func moveFlight(to series: ArchiveSeries, _ coverage: Coverage) throws -> Int {
-    let (image, trustsWatermarks) = (image, ring.trustsWatermarks)
+    let image = image
     let runs = runs(areFlight: true) { segment, record, offset in
       let isLeft =
         image.isFlight(record)
         && !coverage.containsFlight(
-          segment.header, offset: offset, trustsWatermarks: trustsWatermarks)
+          segment.header, offset: offset, trustsWatermarks: image.isOfThisBoot)
       return isLeft ? .taken : .left
     }
     var collector = FrameCollector(runs)
@@ -481,9 +481,7 @@ package struct Recovery: ~Copyable {
   private func corruption(in run: SegmentRun, _ coverage: Coverage) -> [Corruption] {
     let start = image.fileHeader.geometry.offset(ofSegment: run.index)
     return run.corruption.compactMap { range in
-      if image.isDone(range, run.header, coverage, trustsWatermarks: ring.trustsWatermarks) {
-        return nil
-      }
+      if image.isDone(range, run.header, coverage) { return nil }
       return Corruption(
         start + range.lowerBound..<start + range.upperBound,
         "records in segment \(run.index)")

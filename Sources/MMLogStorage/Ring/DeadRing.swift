@@ -8,14 +8,11 @@ import MMLogSystem
 /// it for lost.
 final class DeadRing {
   let image: RingImage
-  /// Whether what it says of archives is to be believed: not after the machine went down.
-  let trustsWatermarks: Bool
   private let ring: LockedFile
 
   init(_ ring: consuming LockedFile) throws(LogError) {
     image = try RingImage(ring.file)
     self.ring = ring
-    trustsWatermarks = image.isOfBoot(Host.bootID())
   }
 
   /// The sessions that have a ring, and those of them that nobody works for, though they are not
@@ -100,7 +97,8 @@ final class DeadRing {
   func note(
     _ runs: [SegmentRun], areFlight: Bool = false, _ noted: inout [Int]
   ) throws(SystemError) {
-    guard trustsWatermarks else { return }
+    // What it says of archives is not believed after the machine went down.
+    guard image.isOfThisBoot else { return }
     for (place, run) in runs.enumerated() where run.taken > noted[place] {
       if areFlight {
         try note(captured: run.taken, of: run)

@@ -46,7 +46,7 @@ package final class LiveRing {
   }
 
   private static func open(_ path: String) throws(LogError) -> Directory {
-    return try explaining("Opening the directory failed") { () throws(SystemError) in
+    try explaining("Opening the directory failed") { () throws(SystemError) in
       try Directory.open(path)
     }
   }

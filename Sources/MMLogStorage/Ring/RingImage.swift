@@ -19,6 +19,9 @@ package final class RingImage {
 
   package let path: String
   package let fileHeader: RingHeader
+  /// Whether the machine has been running since the ring was written: all that was written is
+  /// there.
+  package let isOfThisBoot: Bool
   /// False if the process died, or is alive.
   package let isClosedCleanly: Bool
   /// Whether nothing can be known of the session's state.
@@ -36,7 +39,7 @@ package final class RingImage {
   private let survivals: UInt8
   /// What the process died of, if its handlers of fatal signals could write it.
   package let crash: CrashReport?
-  /// How the process said that it ends, if it did. See ``end(isOfThisBoot:)``.
+  /// How the process said that it ends, if it did. See ``end``.
   private let mark: SessionEnd?
   package let dictionary: LogDictionary
   /// The dictionary's entries one by one, for copying them into an archive.
@@ -67,10 +70,12 @@ package final class RingImage {
     path = file.path
     let fileHeader = try Self.fileHeader(of: file)
     self.fileHeader = fileHeader
+    isOfThisBoot = fileHeader.identity.isOfBoot(Host.bootID())
 
     var copy: RingCopy
     do {
-      copy = try RingCopy(file, fileHeader, knownDictionary: knownDictionary, resume)
+      copy = try RingCopy(
+        file, fileHeader, isOfThisBoot: isOfThisBoot, knownDictionary: knownDictionary, resume)
     } catch {
       throw LogError(error, while: "Reading the ring failed")
     }
@@ -123,25 +128,24 @@ package final class RingImage {
 
   /// Whether an archive has a record, or it is one that is evicted.
   package func isDone(
-    _ record: RecordView, _ segment: Segment, offset: Int, _ coverage: Coverage,
-    trustsWatermarks: Bool
+    _ record: RecordView, _ segment: Segment, offset: Int, _ coverage: Coverage
   ) -> Bool {
     if isFlight(record) {
       return !hasFlight
         || coverage.containsFlight(
-          segment.header, offset: offset, trustsWatermarks: trustsWatermarks)
+          segment.header, offset: offset, trustsWatermarks: isOfThisBoot)
     }
-    return coverage.contains(segment.header, offset: offset, trustsWatermarks: trustsWatermarks)
+    return coverage.contains(segment.header, offset: offset, trustsWatermarks: isOfThisBoot)
   }
 
   /// Whether archives have whatever stood in bytes that cannot be read.
   package func isDone(
-    _ range: Range<Int>, _ segment: SegmentHeader, _ coverage: Coverage, trustsWatermarks: Bool
+    _ range: Range<Int>, _ segment: SegmentHeader, _ coverage: Coverage
   ) -> Bool {
     [range.lowerBound, range.upperBound - wordSize].allSatisfy {
-      coverage.contains(segment, offset: $0, trustsWatermarks: trustsWatermarks)
+      coverage.contains(segment, offset: $0, trustsWatermarks: isOfThisBoot)
         && (!hasFlight
-          || coverage.containsFlight(segment, offset: $0, trustsWatermarks: trustsWatermarks))
+          || coverage.containsFlight(segment, offset: $0, trustsWatermarks: isOfThisBoot))
     }
   }
 
@@ -154,14 +158,6 @@ package final class RingImage {
   /// Whether the newest archive may have been sealed, so that a limit may have deleted it.
   package var mayNewestBeSealed: Bool { newestFrames & SessionStateLayout.mayBeSealed != 0 }
 
-  /// Whether the machine has been running since the ring was written, if it was last started as
-  /// `bootID` says.
-  ///
-  /// Zeros: that is not known, and then it may have been down meanwhile.
-  package func isOfBoot(_ bootID: [UInt8]) -> Bool {
-    fileHeader.identity.isOfBoot(bootID)
-  }
-
   /// What was lost, if the process does not live any more: with the records that it could not make
   /// of signals it had survived.
   package var lossesAtDeath: LossLedger {
@@ -173,9 +169,7 @@ package final class RingImage {
   /// How the session ended, whose process does not live any more.
   ///
   /// A crash comes last, wherever it happens: in closing, in an exit handler.
-  ///
-  /// - Parameter isOfThisBoot: Whether the machine has been running since: ``isOfBoot(_:)``.
-  package func end(isOfThisBoot: Bool) -> SessionEnd {
+  package var end: SessionEnd {
     if let crash { return SessionEnd(crash) }
     if isClosedCleanly { return SessionEnd(.closed, time: clock.wall) }
     return mark ?? SessionEnd(isOfThisBoot ? .killed : .powerLost, time: clock.wall)
@@ -203,7 +197,6 @@ private struct RingCopy {
   private let geometry: RingGeometry
   private let areas: RingAreas
   private let session: SessionID
-  /// Whether no page that was written can be missing.
   private let isOfThisBoot: Bool
   /// How much of the file is there.
   private let present: Int
@@ -212,12 +205,12 @@ private struct RingCopy {
 
   /// Reads what of the ring is there. Bytes that a truncated file lacks are zero.
   init(
-    _ file: borrowing File, _ fileHeader: RingHeader, knownDictionary: Int,
+    _ file: borrowing File, _ fileHeader: RingHeader, isOfThisBoot: Bool, knownDictionary: Int,
     _ resume: (UInt64) -> Int?
   ) throws(SystemError) {
     (geometry, areas) = (fileHeader.geometry, fileHeader.areas)
     session = fileHeader.identity.session
-    isOfThisBoot = fileHeader.identity.isOfBoot(Host.bootID())
+    self.isOfThisBoot = isOfThisBoot
     let dictionary = geometry.dictionaryOffset..<geometry.dictionaryOffset + geometry.dictionarySize
     newEntries = dictionary.dropFirst(knownDictionary)
     // Not what the file header claims: what is there. The file header must be; all else may be

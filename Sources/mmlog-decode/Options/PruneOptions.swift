@@ -58,19 +58,20 @@ enum PruneOptions {
 
   static func retention(_ arguments: Arguments) throws(UsageError) -> Retention {
     var retention = Retention.unlimited
-    // Zero stands for no limit, too, as where options are made by scripts.
-    retention.count = try arguments.value(of: maxCount, expected: "a number", number)
-      .flatMap { $0 > 0 ? $0 : nil }
-    retention.totalSize = try arguments.value(of: maxSize, expected: "a size as 500M", size)
-      .flatMap { $0 > 0 ? $0 : nil }
-    retention.age =
-      try arguments.value(of: maxAge, expected: "a time as 30d", TimeSpan.parse)
-      .flatMap { $0 > .zero ? $0 : nil }
+    retention.count = limit(try arguments.value(of: maxCount, expected: "a number", number))
+    retention.totalSize = limit(try arguments.value(of: maxSize, expected: "a size as 500M", size))
+    retention.age = limit(
+      try arguments.value(of: maxAge, expected: "a time as 30d", TimeSpan.parse))
     retention.crashes = try arguments.value(of: keepCrashes, expected: "a number", number) ?? 1
     if let free = try arguments.value(of: keepFree, expected: "a size as 1G or 5%", space) {
       retention.freeSpace = free
     }
     return retention
+  }
+
+  /// Zero stands for no limit, too, as where options are made by scripts.
+  private static func limit<Value: AdditiveArithmetic>(_ value: Value?) -> Value? {
+    value == .zero ? nil : value
   }
 
   private static func number(_ text: String) -> Int? { Int(text).flatMap { $0 >= 0 ? $0 : nil } }

@@ -36,8 +36,8 @@ import Testing
       let log = TestLog(bootID: boot)
       log.write("record", ticks: 1)
       let image = try image(log.ring)
-      #expect(image.isOfBoot(boot) == isSame)
-      #expect(!image.isOfBoot([UInt8](repeating: 8, count: 16)))
+      #expect(image.fileHeader.identity.isOfBoot(boot) == isSame)
+      #expect(!image.fileHeader.identity.isOfBoot([UInt8](repeating: 8, count: 16)))
     }
   }
 

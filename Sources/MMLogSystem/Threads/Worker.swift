@@ -1,25 +1,27 @@
-import MMLogSystem
 import Synchronization
 
 /// A background thread that works in passes: when it is woken, and after a while.
-final class Worker: Sendable {
+package final class Worker: Sendable {
   private let name: String
   private let requests = EventCount()
   private let isStopping = Atomic<Bool>(false)
   private let thread = LockedValue<Thread?>(nil)
 
   /// - Parameter name: The thread's, for ps and debuggers.
-  init(_ name: String) { self.name = name }
+  package init(_ name: String) { self.name = name }
 
   /// Starts the thread, unless it was started before.
   ///
   /// - Parameter pass: Does the work, and returns after how many nanoseconds it is to be called
   ///   again. A pass that begins after ``finish()`` is the last one, and is called with true.
-  func start(_ pass: @escaping @Sendable (_ isLast: Bool) -> Int64) throws(SystemError) {
+  package func start(_ pass: @escaping @Sendable (_ isLast: Bool) -> Int64) throws(SystemError) {
     try thread.withLock { (thread) throws(SystemError) in
       if thread == nil { thread = try Thread(name: name) { [self] in run(pass) } }
     }
   }
+
+  /// Whether the thread was started, ended or not.
+  package var isStarted: Bool { thread.withLock { $0 != nil } }
 
   private func run(_ pass: (_ isLast: Bool) -> Int64) {
     while true {
@@ -33,16 +35,16 @@ final class Worker: Sendable {
   }
 
   /// Makes the thread begin a pass soon. Any thread.
-  func wake() { requests.advance() }
+  package func wake() { requests.advance() }
 
   /// Lets the thread end with a last pass.
-  func finish() {
+  package func finish() {
     isStopping.store(true, ordering: .releasing)
     wake()
   }
 
   /// Lets the thread end with a last pass, and waits for it.
-  func stop() {
+  package func stop() {
     finish()
     thread.withLock { $0 }?.join()
   }

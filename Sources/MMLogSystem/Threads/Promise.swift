@@ -1,0 +1,23 @@
+/// An answer that one thread gives and another waits for.
+package final class Promise<Value: Sendable>: Sendable {
+  private let value = LockedValue<Value?>(nil)
+  private let answers = EventCount()
+
+  package init() {}
+
+  package func fulfill(_ new: Value) {
+    value.withLock { $0 = new }
+    answers.advance()
+  }
+
+  /// The answer; nil if there is none after so many nanoseconds.
+  package func wait(atMost nanoseconds: Int64) -> Value? {
+    let deadline = Clock.monotonic() &+ UInt64(max(0, nanoseconds))
+    while true {
+      if let value = value.withLock({ $0 }) { return value }
+      let now = Clock.monotonic()
+      if now >= deadline { return nil }
+      answers.wait(since: 0, atMost: Int64(clamping: deadline - now))
+    }
+  }
+}
