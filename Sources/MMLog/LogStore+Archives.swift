@@ -35,38 +35,36 @@ extension LogStore {
 
   // MARK: - Rotation
 
-  /// Closes the archive being written, after moving all records into it.
+  /// Closes the archive being written, after moving all records into it. Blocks the thread;
+  /// asynchronous code has a form that it awaits.
   ///
+  /// - Parameter limit: How long to wait at most; the archive is closed afterwards all the same.
+  ///   Default: 30 seconds.
   /// - Returns: The archive, or nil if nothing was written since the last one was closed.
-  /// - Throws: ``LogError`` if it cannot be written, or the store is closed. What is not in the
-  ///   archive is left in the ring.
-  public func rotate() async throws(LogError) -> ArchiveInfo? {
-    let result: Result<ArchiveInfo?, LogError> = await withCheckedContinuation { continuation in
-      requestRotation { continuation.resume(returning: $0) }
-    }
-    return try result.get()
-  }
-
-  /// Closes the archive being written; as ``rotate()``, for programs that do not use concurrency.
-  ///
-  /// - Parameter limit: How long to wait at most. The archive is closed afterwards all the same.
-  /// - Throws: also `timedOut`.
-  public func rotate(within limit: Duration) throws(LogError) -> ArchiveInfo? {
-    let answer = Promise<Result<ArchiveInfo?, LogError>>()
-    requestRotation { answer.fulfill($0) }
+  /// - Throws: ``LogError`` if it cannot be written, or the store is closed; `timedOut`. What is not
+  ///   in the archive is left in the ring.
+  @discardableResult
+  public func rotate(within limit: Duration = .seconds(30)) throws(LogError) -> ArchiveInfo? {
+    guard let open = try core.begunSession() else { return nil }
+    let answer = RotationRequests.Answer()
+    open.drainer.rotate(answer)
     guard let result = answer.wait(atMost: limit.nanoseconds) else {
       throw LogError(.timedOut, "Closing the archive took longer than allowed")
     }
     return try result.get()
   }
 
-  private func requestRotation(_ answer: @escaping RotationRequests.Answer) {
-    do throws(LogError) {
-      guard let open = try core.begunSession() else { return answer(.success(nil)) }
-      open.drainer.rotate(answer)
-    } catch {
-      answer(.failure(error))
-    }
+  /// Closes the archive being written, after moving all records into it. Another thread is blocked
+  /// meanwhile, which a cancellation of the task does not end.
+  ///
+  /// - Parameter limit: How long to wait at most; the archive is closed afterwards all the same.
+  ///   Default: 30 seconds.
+  /// - Returns: The archive, or nil if nothing was written since the last one was closed.
+  /// - Throws: ``LogError`` if it cannot be written, or the store is closed; `timedOut`. What is not
+  ///   in the archive is left in the ring.
+  @discardableResult
+  public func rotate(within limit: Duration = .seconds(30)) async throws(LogError) -> ArchiveInfo? {
+    try await onOwnThread { [self] () throws(LogError) in try rotate(within: limit) }
   }
 
   /// Makes every store of the process close its archive and go on in a new one within a second, by
@@ -77,13 +75,23 @@ extension LogStore {
   // MARK: - Retention
 
   /// Applies the limits of ``Settings/retention`` now, and waits until that is done. Otherwise they
-  /// are applied when an archive is closed, and each minute.
+  /// are applied when an archive is closed, and each minute. Blocks the thread; asynchronous code
+  /// has a form that it awaits.
   ///
   /// - Parameter limit: How long to wait at most. Default: 30 seconds.
   /// - Throws: ``LogError``: what kept archives from being inspected, or `timedOut`. One that
   ///   cannot be deleted is reported by an event.
   public func applyRetention(within limit: Duration = .seconds(30)) throws(LogError) {
     try core.maintenance.apply(within: limit.nanoseconds)
+  }
+
+  /// Applies the limits of ``Settings/retention`` now. Another thread is blocked meanwhile.
+  ///
+  /// - Parameter limit: How long to wait at most. Default: 30 seconds.
+  /// - Throws: ``LogError``: what kept archives from being inspected, or `timedOut`. One that
+  ///   cannot be deleted is reported by an event.
+  public func applyRetention(within limit: Duration = .seconds(30)) async throws(LogError) {
+    try await onOwnThread { [self] () throws(LogError) in try applyRetention(within: limit) }
   }
 
   // MARK: - The catalog

@@ -3,10 +3,11 @@ import MMLogSystem
 
 extension LogStore {
   /// Why flight records were captured.
+  @nonexhaustive
   public enum CaptureReason: Sendable {
     /// A record of ``LogStore/Configuration/captureLevel`` or above.
     case record
-    /// ``LogStore/capture(reason:within:)``.
+    /// `LogStore.capture(reason:within:)`.
     case program
     /// ``LogStore/captureAll()``.
     case signal
@@ -30,18 +31,39 @@ extension LogStore {
   ///
   /// A record with the label `mmlog`, at the level `notice` or ``Configuration/archiveLevel``, says
   /// why. Each flight record is archived once, however often this is called. Where none stay in the
-  /// ring, this is as `flush(.archive)`. Any thread.
+  /// ring, this is as `flush(.archive)`. Any thread, which it blocks; asynchronous code has a form
+  /// that it awaits.
   ///
   /// - Parameters:
   ///   - reason: Why; stands in the log.
   ///   - limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``, as ``flush(_:within:)``.
+  /// - Throws: ``LogError``, as `LogStore.flush(_:within:)`.
   public func capture(
     reason: String, within limit: Duration = .seconds(30)
   ) throws(LogError) {
+    log(captureReason: reason)
+    try core.begunSession()?.drainer.capture(within: limit.nanoseconds)
+  }
+
+  /// Moves the flight records of the last ``Configuration/captureTime`` into an archive. Another
+  /// thread is blocked meanwhile, which a cancellation of the task does not end.
+  ///
+  /// - Parameters:
+  ///   - reason: Why; stands in the log.
+  ///   - limit: How long to wait at most. Default: 30 seconds.
+  /// - Throws: ``LogError``, as `LogStore.flush(_:within:)`.
+  public func capture(
+    reason: String, within limit: Duration = .seconds(30)
+  ) async throws(LogError) {
+    log(captureReason: reason)
+    try await onOwnThread { [core] () throws(LogError) in
+      try core.begunSession()?.drainer.capture(within: limit.nanoseconds)
+    }
+  }
+
+  private func log(captureReason reason: String) {
     logger(label: "mmlog").log(
       level: max(.notice, core.configuration.archiveLevel), "captured: \(reason, privacy: .public)")
-    try core.begunSession()?.drainer.capture(within: limit.nanoseconds)
   }
 
   /// Has every store of the process capture its flight records within a second. For signal

@@ -13,10 +13,10 @@ import MMLogSystem
 /// ```
 ///
 /// A record whose log call has returned survives the process, however it ends: the kernel owns the
-/// ring's pages. If the process ends without ``close()``, the next store of the same name moves
+/// ring's pages. If the process ends without `LogStore.close()`, the next store of the same name moves
 /// what is left in the ring into archives; ``recoveredSessions`` reports.
 ///
-/// A store stays open until ``close()`` or the end of the process, also when no reference to it is
+/// A store stays open until `LogStore.close()` or the end of the process, also when no reference to it is
 /// left: loggers do not count references. All methods can be called from any thread. After
 /// `fork()`, the child logs into a ring of its own, opened at its first log call.
 public final class LogStore: Sendable {
@@ -80,7 +80,7 @@ public final class LogStore: Sendable {
   /// What is set last counts. Before that, the environment may have set levels when the store was
   /// opened: `MMLOG_LEVEL=db.*=debug,*=info`, where the most particular pattern counts. As long as
   /// somebody outside has set a level (`mmlog-decode --set-level`), it is that one; see
-  /// ``LogStore/Event/levelsSet(_:)``.
+  /// ``LogStore/Event/levelsSet(rules:)``.
   ///
   /// - Parameters:
   ///   - level: The lowest level that is recorded.
@@ -94,7 +94,7 @@ public final class LogStore: Sendable {
   /// - Complexity: O(labels).
   public var levels: [String: Logger.Level] { core.labels.levels }
 
-  /// How far records have to have come; see ``flush(_:within:)``.
+  /// How far records have to have come; see `LogStore.flush(_:within:)`.
   public enum Durability: Sendable {
     /// In the ring: safe from the death of the process. Every record is, as soon as its call has
     /// returned.
@@ -105,7 +105,8 @@ public final class LogStore: Sendable {
     case disk
   }
 
-  /// Waits until everything logged before this call is as safe as asked for.
+  /// Waits until everything logged before this call is as safe as asked for. Blocks the thread;
+  /// asynchronous code has a form that it awaits.
   ///
   /// - Parameters:
   ///   - durability: How far records have to have come. `ring` does nothing.
@@ -118,6 +119,20 @@ public final class LogStore: Sendable {
     if durability == .ring { return }
     try core.begunSession()?.drainer.flush(
       syncing: durability == .disk, within: limit.nanoseconds)
+  }
+
+  /// Waits until everything logged before this call is as safe as asked for. Another thread is
+  /// blocked meanwhile, which a cancellation of the task does not end.
+  ///
+  /// - Parameters:
+  ///   - durability: How far records have to have come. `ring` does nothing.
+  ///   - limit: How long to wait at most. Default: 30 seconds.
+  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept the archive from being written. The
+  ///   records are still in the ring then.
+  public func flush(
+    _ durability: Durability, within limit: Duration = .seconds(30)
+  ) async throws(LogError) {
+    try await onOwnThread { [self] () throws(LogError) in try flush(durability, within: limit) }
   }
 
   /// What this store did and met when it was opened, and does and meets from now on. Each access
@@ -133,7 +148,7 @@ public final class LogStore: Sendable {
   public var losses: LossLedger { core.losses }
 
   /// Ends the session: moves all records to archives, makes these safe from a power cut, removes
-  /// the ring.
+  /// the ring. Blocks the thread; asynchronous code has a form that it awaits.
   ///
   /// Records logged afterwards are dropped and counted. Closing twice does nothing. Not to be
   /// called from inside a log call's message: it would wait a second for that call to end.
@@ -141,4 +156,15 @@ public final class LogStore: Sendable {
   /// - Throws: ``LogError`` if the archive cannot be written. What is not in it is left in the
   ///   ring, and recovered at the next start.
   public func close() throws(LogError) { try core.close() }
+
+  /// Ends the session: moves all records to archives, makes these safe from a power cut, removes
+  /// the ring. Another thread does it meanwhile.
+  ///
+  /// Records logged afterwards are dropped and counted. Closing twice does nothing.
+  ///
+  /// - Throws: ``LogError`` if the archive cannot be written. What is not in it is left in the
+  ///   ring, and recovered at the next start.
+  public func close() async throws(LogError) {
+    try await onOwnThread { [core] () throws(LogError) in try core.close() }
+  }
 }

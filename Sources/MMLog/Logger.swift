@@ -14,7 +14,7 @@ public import MMLogFormat
 /// Calls may be made from any thread, inside the message of another log call, in `deinit`, in
 /// destructors of an ending thread's values, in `atexit` handlers, and in signal handlers (with
 /// messages of at most eleven arguments, and none that allocates). They leave `errno` as it was.
-/// After ``LogStore/close()`` they drop and count their records.
+/// After `LogStore.close()` they drop and count their records.
 @frozen
 public struct Logger: @unchecked Sendable {
   // Sendable: the label's state is immortal, and touched by atomic operations only.
@@ -39,7 +39,7 @@ public struct Logger: @unchecked Sendable {
   ///   call. Not for signal handlers.
   public init(label: String) { self.init(DefaultStore.label(label)) }
 
-  /// The lowest level that is recorded, shared by all loggers of this label.
+  /// The lowest level that is recorded, shared by all loggers of this label; `off`: none is.
   ///
   /// As long as somebody outside has set another (`mmlog-decode --set-level`), it is that one; what
   /// is set here counts afterwards. Any thread and signal handler.
@@ -58,6 +58,7 @@ public struct Logger: @unchecked Sendable {
   /// Whether a record of this level would be made.
   @inlinable @inline(__always)
   public func isEnabled(_ level: Level) -> Bool {
-    UInt32(level.rawValue) >= mmlog_load_relaxed_u32(&label.pointee.level)
+    // The first is known where the level is.
+    level < .off && UInt32(level.rawValue) >= mmlog_load_relaxed_u32(&label.pointee.level)
   }
 }

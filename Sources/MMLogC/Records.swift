@@ -30,10 +30,8 @@ func recordInSignalHandler(
 }
 
 extension Level {
-  /// A level as files number it. What is none, is the most important one.
-  init(fromC level: UInt32) {
-    self = Level(rawValue: UInt8(truncatingIfNeeded: level)) ?? .critical
-  }
+  /// A record's level as files number it. What is none, is the most important one.
+  init(fromC level: UInt32) { self.init(fromFile: UInt8(truncatingIfNeeded: level)) }
 }
 
 extension RecordCursor {

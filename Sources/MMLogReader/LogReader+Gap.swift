@@ -2,6 +2,7 @@ extension LogReader {
   /// Records of a session that were logged and are not among what was read.
   public struct Gap: Sendable {
     /// Why they are not there, or how that is known.
+    @nonexhaustive
     public enum Cause: Hashable, Sendable {
       /// These archives of the session are not among the files, though later ones are. A limit of
       /// retention may have deleted them; nothing distinguishes that from any other removal.
@@ -10,7 +11,7 @@ extension LogReader {
       /// its ring says. No limit deletes such an archive.
       case newestArchiveNotHere(Int)
       /// Each writer numbers its records, and numbers are left out between records that are here.
-      /// The records were lost (then ``LogReader/Item/losses(_:_:)`` counts them, too), or their
+      /// The records were lost (then ``LogReader/Item/losses(session:ledger:)`` counts them, too), or their
       /// bytes are corrupt or gone.
       case recordsMissing(MissingRecords)
     }

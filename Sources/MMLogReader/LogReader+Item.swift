@@ -3,6 +3,7 @@ public import MMLogFormat
 extension LogReader {
   /// What a ``LogReader`` gives, in the order of time: records, and in their place among them
   /// whatever else there is to know.
+  @nonexhaustive
   public enum Item: Sendable {
     /// A record, whole and checked.
     case record(LogReader.Record)
@@ -13,14 +14,14 @@ extension LogReader {
     /// A record that was being written when its process died; its log call never returned.
     case unfinished(LogReader.UnfinishedRecord)
     /// What a session's process died of, if that was recorded: after its records.
-    case crashed(LogReader.Session, CrashReport)
+    case crashed(session: LogReader.Session, report: CrashReport)
     /// A session begins here.
     case sessionStarted(LogReader.Session)
     /// How many records a session could not keep: once, at its end, if there are any.
-    case losses(LogReader.Session, LossLedger)
+    case losses(session: LogReader.Session, ledger: LossLedger)
     /// A session ends here. `lastTime` is when it logged last, as far as its files say, in
     /// nanoseconds since 1970.
-    case sessionEnded(LogReader.Session, SessionEnding, lastTime: Int64)
+    case sessionEnded(session: LogReader.Session, ending: SessionEnding, lastTime: Int64)
   }
 
   /// What a ``LogReader`` gives at once.
@@ -104,6 +105,7 @@ extension LogReader {
 }
 
 /// How a session ended, or why that is not known.
+@nonexhaustive
 public enum SessionEnding: Hashable, Sendable {
   /// It ended so.
   case ended(SessionEnd)

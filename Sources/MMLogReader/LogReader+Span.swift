@@ -4,6 +4,7 @@ extension LogReader {
   /// That a span begins or ends with a record.
   public struct Span: Equatable, Sendable {
     /// Whether it begins or ends.
+    @nonexhaustive
     public enum Event: Equatable, Sendable {
       /// It begins, as a part of the span of that number, if it has one.
       case begin(parent: UInt64?)

@@ -47,12 +47,19 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
   public let path: String
   /// The error number of the system call behind it, or 0.
   public let systemErrorNumber: Int32
+  /// The error behind it, if another one was: of a system call, of a file's bytes, or one that the
+  /// program's own code threw.
+  public let cause: (any Error)?
 
-  package init(_ code: Code, _ message: String, path: String = "", systemErrorNumber: Int32 = 0) {
+  package init(
+    _ code: Code, _ message: String, path: String = "", systemErrorNumber: Int32 = 0,
+    cause: (any Error)? = nil
+  ) {
     self.code = code
     self.message = message
     self.path = path
     self.systemErrorNumber = systemErrorNumber
+    self.cause = cause
   }
 
   /// The message.
@@ -64,7 +71,7 @@ extension LogError {
   package init(_ error: SystemError, while what: String) {
     self.init(
       error.isOutOfSpace ? .outOfSpace : .system, "\(what): \(error). \(error.fix)",
-      path: error.path, systemErrorNumber: error.errno)
+      path: error.path, systemErrorNumber: error.errno, cause: error)
   }
 
   /// An error of whatever kind: itself, or what ended `what`.
@@ -75,7 +82,7 @@ extension LogError {
     case let error as LogError: self = error
     case let error as SystemError: self.init(error, while: what)
     case let error as FormatError: self.init(error, path: path)
-    default: self.init(.system, "\(error)", path: path)
+    default: self.init(.system, "\(error)", path: path, cause: error)
     }
   }
 
@@ -88,7 +95,7 @@ extension LogError {
       case .foreign: .foreignFile
       default: .corruptedFile
       }
-    self.init(code, "\(path) cannot be read: \(error)", path: path)
+    self.init(code, "\(path) cannot be read: \(error)", path: path, cause: error)
   }
 }
 

@@ -20,7 +20,7 @@
   ///
   /// A handler is a value, as swift-log wants it: changes of a copy change no other. Calls may be
   /// made from any thread and task, in `deinit` and while the process exits. After
-  /// ``/MMLog/LogStore/close()`` they are dropped and counted. Loggers that were made before the
+  /// `LogStore.close()` they are dropped and counted. Loggers that were made before the
   /// bootstrap keep the handler that swift-log gave them, which prints.
   ///
   /// A call neither locks nor enters the kernel. It allocates nothing itself but what
@@ -59,7 +59,7 @@
     ///   - label: Names the part of the service that logs. Handlers of the same label share the
     ///     level that the store has for it.
     ///   - store: Where records go. The handler keeps it from being freed, not from being closed;
-    ///     after ``/MMLog/LogStore/close()``, records are dropped and counted.
+    ///     after `LogStore.close()`, records are dropped and counted.
     ///   - metadataProvider: Gives metadata at each message. Default: what swift-log was
     ///     bootstrapped with.
     /// - Complexity: O(1) if the label is known already.
@@ -129,7 +129,7 @@
   }
 
   extension Logging.Logger.Level {
-    /// swift-log's level of the same name.
+    /// swift-log's level of the same name; `critical` for `off`, which swift-log does not have.
     public init(_ level: Level) {
       self =
         switch level {
@@ -139,7 +139,7 @@
         case .notice: .notice
         case .warning: .warning
         case .error: .error
-        case .critical: .critical
+        case .critical, .off: .critical
         }
     }
   }

@@ -112,6 +112,10 @@ struct StatementTests {
     mmlog_set_levels(test.store, "c*", MMLOG_CRITICAL)
     #expect(ccalls_log_below_level(test.log) == 0)
     #expect(!mmlog_is_enabled(test.log, MMLOG_ERROR) && mmlog_is_enabled(test.log, MMLOG_CRITICAL))
+    mmlog_set_level(test.log, MMLOG_OFF)
+    #expect(!mmlog_is_enabled(test.log, MMLOG_CRITICAL))
+    mmlog_set_level(test.log, MMLOG_TRACE)
+    #expect(!mmlog_is_enabled(test.log, MMLOG_OFF) && mmlog_is_enabled(test.log, MMLOG_TRACE))
     #expect(try test.closeAndRead().messages == ["1"])
   }
 

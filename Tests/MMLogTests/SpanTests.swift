@@ -202,7 +202,7 @@ struct SpanTests {
     }
     let dead = try inFlight()
     let store = try LogStore(directory: folder.path, name: "test")
-    try store.close()
+    try store.blockingClose()
     let recovered = try inFlight()
     #expect(dead.map(\.message) == ["request 1", "query"])
     #expect(dead.map(\.parent) == [nil, dead[0].number] && dead[0].label == "killed")

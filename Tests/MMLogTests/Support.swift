@@ -132,3 +132,17 @@ func unblockSignals() {
   sigemptyset(&none)
   pthread_sigmask(SIG_SETMASK, &none, nil)
 }
+
+/// What blocks, for asynchronous tests too: beside so many others, what they await may come minutes
+/// later, and a fork's child has nobody who would resume it.
+extension LogStore {
+  func blockingFlush(_ durability: Durability) throws(LogError) { try flush(durability) }
+  func blockingClose() throws(LogError) { try close() }
+  func blockingCapture(reason: String) throws(LogError) { try capture(reason: reason) }
+  func blockingApplyRetention() throws(LogError) { try applyRetention() }
+
+  @discardableResult
+  func blockingRotate(within limit: Duration = .seconds(30)) throws(LogError) -> ArchiveInfo? {
+    try rotate(within: limit)
+  }
+}

@@ -33,8 +33,8 @@
 extern "C" {
 #endif
 
-// Levels, from the least important on. 0 stands for the default where a level can be left out; it
-// is no level of a record.
+// Levels, from the least important on. 0 stands for the default where a level can be left out, and
+// MMLOG_OFF is for a lowest level that lets no record pass; they are no levels of records.
 typedef enum mmlog_level {
   MMLOG_LEVEL_DEFAULT = 0,
   MMLOG_TRACE = 1,
@@ -44,6 +44,7 @@ typedef enum mmlog_level {
   MMLOG_WARNING = 5,
   MMLOG_ERROR = 6,
   MMLOG_CRITICAL = 7,
+  MMLOG_OFF = 8,
 } mmlog_level;
 
 // ---- What can fail
@@ -112,8 +113,11 @@ typedef struct mmlog_options {
 // archives, and maps a ring. Takes some milliseconds. Several processes may use one directory and
 // one name; a child of fork(2) gets a ring of its own with its first record.
 //
-// options  see there; may be freed afterwards failure  if not NULL: what went wrong Returns the
-// store, or NULL. A process that ends without mmlog_close loses nothing: the next one recovers it.
+// options  see there; may be freed afterwards
+// failure  if not NULL: what went wrong
+//
+// Returns the store, or NULL. A process that ends without mmlog_close loses nothing: the next one
+// recovers it.
 mmlog_store *mmlog_open(const mmlog_options *options, mmlog_failure *failure);
 
 // Ends the session: moves all records to archives, syncs these, removes the ring. Loggers stay
@@ -168,7 +172,7 @@ void mmlog_set_levels(mmlog_store *store, const char *pattern, mmlog_level level
 
 // Whether a record of this level would be made. Async-signal-safe.
 static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level level) {
-  return (uint32_t)level > __atomic_load_n(&logger->level, __ATOMIC_RELAXED);
+  return level < MMLOG_OFF && (uint32_t)level > __atomic_load_n(&logger->level, __ATOMIC_RELAXED);
 }
 
 // ---- Log statements

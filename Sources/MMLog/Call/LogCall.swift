@@ -15,7 +15,7 @@ extension Logger {
     _ file: StaticString, _ function: StaticString, _ line: UInt32, _ column: UInt32,
     flags: RecordFlags = RecordFlags(rawValue: 0)
   ) {
-    guard UInt32(level.rawValue) >= mmlog_load_relaxed_u32(&label.pointee.level) else { return }
+    guard isEnabled(level) else { return }
     if !acquireWriter() { guard LogCall.enter(label, level) else { return } }
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }

@@ -83,7 +83,7 @@ final class Drainer: @unchecked Sendable {
     }
     series.report = { [unowned self] event in
       switch event {
-      case .willClose(let path, let reason): events.send(.willRotate(archive: path, reason))
+      case .willClose(let path, let reason): events.send(.willRotate(archive: path, reason: reason))
       case .closed(let path, _):
         events.send(.rotated(archive: path))
         newlySealed.append(path)
@@ -134,7 +134,7 @@ final class Drainer: @unchecked Sendable {
   /// Has the open archive sealed when everything is in it that was logged before.
   ///
   /// - Parameter answer: Is given the archive; nil if there is none.
-  func rotate(_ answer: @escaping RotationRequests.Answer) {
+  func rotate(_ answer: RotationRequests.Answer) {
     rotations.add(answer)
     session.ring.eventCounts.requestUrgently()
   }
@@ -246,7 +246,7 @@ final class Drainer: @unchecked Sendable {
     } catch {
       if isSyncAsked { syncRequested.store(true, ordering: .releasing) }
       let error = LogError(error, while: "Writing the archive failed; records stay in the ring")
-      if !schedule.isRetrying { events.send(.failed(error)) }
+      if !schedule.isRetrying { events.send(.failed(error: error)) }
       rotations.answer(.failure(error))
       failure = error
     }
@@ -273,7 +273,7 @@ final class Drainer: @unchecked Sendable {
   private func capture() throws(SystemError) {
     guard let done = try flight?.captureIfDue(to: series) else { return }
     if done.count > 0 { syncs.noteWritten(levels: 0) }
-    events.send(.captured(done.count, done.reason))
+    events.send(.captured(count: done.count, reason: done.reason))
   }
 
   /// Whether a signal handler has asked for another archive.
@@ -335,7 +335,7 @@ final class Drainer: @unchecked Sendable {
   private func reportFilling() {
     let pool = session.ring.pool
     let part = Double(pool.busyCount) / Double(pool.count)
-    if part >= 0.75 && !isFilling { events.send(.ringFilling(part)) }
+    if part >= 0.75 && !isFilling { events.send(.ringFilling(fraction: part)) }
     isFilling = part >= (isFilling ? 0.5 : 0.75)
   }
 
@@ -343,6 +343,6 @@ final class Drainer: @unchecked Sendable {
     let losses = session.ring.losses
     guard losses != reportedLosses else { return }
     reportedLosses = losses
-    events.send(.dropped(losses))
+    events.send(.dropped(losses: losses))
   }
 }

@@ -4,7 +4,7 @@ import MMLogSystem
 /// Who waits for the open archive to be sealed. A pass serves those who asked before its beginning:
 /// what they have logged before is in what it moves.
 final class RotationRequests: Sendable {
-  typealias Answer = @Sendable (Result<ArchiveInfo?, LogError>) -> Void
+  typealias Answer = Promise<Result<ArchiveInfo?, LogError>>
 
   private struct State {
     var waiting: [Answer] = []
@@ -16,12 +16,12 @@ final class RotationRequests: Sendable {
   private let state = LockedValue(State())
 
   /// Takes in a request; answers it at once if there will be no other pass.
-  func add(_ answer: @escaping Answer) {
+  func add(_ answer: Answer) {
     let isOver = state.withLock { state in
       if !state.isOver { state.waiting.append(answer) }
       return state.isOver
     }
-    if isOver { answer(.failure(StoreCore.closedError)) }
+    if isOver { answer.fulfill(.failure(StoreCore.closedError)) }
   }
 
   /// Lets a pass serve all who wait, and those whom an earlier one has not answered.
@@ -41,7 +41,7 @@ final class RotationRequests: Sendable {
       defer { state.served = [] }
       return state.served
     }
-    for answer in served { answer(result) }
+    for answer in served { answer.fulfill(result) }
   }
 
   /// Answers all, and lets nobody wait any more.
@@ -50,6 +50,6 @@ final class RotationRequests: Sendable {
       defer { state = State(isOver: true) }
       return state.served + state.waiting
     }
-    for answer in all { answer(.failure(failure)) }
+    for answer in all { answer.fulfill(.failure(failure)) }
   }
 }

@@ -3,61 +3,62 @@ public import MMLogStorage
 
 extension LogStore {
   /// Something that a store has done, will do, or has met, for whoever maintains the service.
+  @nonexhaustive
   public enum Event: Sendable {
     /// An archive is about to be closed; its path.
-    case willRotate(archive: String, Rotation.Reason)
+    case willRotate(archive: String, reason: Rotation.Reason)
     /// An archive was closed; its path.
     case rotated(archive: String)
     /// An archive was closed, safe from a power cut, and found in the directory: it may be handed
     /// on. Also one of a session that died, which the recovery at the store's opening has closed.
-    case sealed(ArchiveInfo)
+    case sealed(archive: ArchiveInfo)
     /// An archive is about to be deleted. An observer may have been asked; see
     /// ``LogStore/Observer/mayDelete(_:for:)``.
-    case willDelete(ArchiveInfo, Retention.Rule)
+    case willDelete(archive: ArchiveInfo, rule: Retention.Rule)
     /// An archive was deleted.
-    case deleted(ArchiveInfo, Retention.Rule)
+    case deleted(archive: ArchiveInfo, rule: Retention.Rule)
     /// An archive could not be deleted; it is tried again. Reported once for each archive.
-    case notDeleted(ArchiveInfo, LogError)
+    case notDeleted(archive: ArchiveInfo, error: LogError)
     /// A limit does not hold though all was deleted that may be: how many archives may not, and
     /// why. Where there are none, others take the space. Reported once, until it holds again.
-    case limitExceeded(Retention.Rule, kept: [Retention.Obstacle: Int])
+    case limitExceeded(rule: Retention.Rule, kept: [Retention.Obstacle: Int])
     /// A session that had ended without closing its store was recovered.
-    case recovered(RecoveredSession)
+    case recovered(session: RecoveredSession)
     /// Records were lost since the last event of this kind; the ledger counts from the session's
     /// start.
-    case dropped(LossLedger)
+    case dropped(losses: LossLedger)
     /// Archives cannot be written, or a ring cannot be made or recovered; the store tries again by
     /// itself.
-    case failed(LogError)
+    case failed(error: LogError)
     /// Somebody outside has set levels (`mmlog-decode --set-level`) or taken them back, or their
     /// time is over: the rules that hold now. Where none matches, labels have the level that the
     /// program has set.
-    case levelsSet([LevelRule])
+    case levelsSet(rules: [LevelRule])
     /// Flight records were captured, so many; see ``LogStore/Configuration/archiveLevel``.
-    case captured(Int, LogStore.CaptureReason)
-    /// Archives can be written again, after ``failed(_:)`` or ``stalled(_:)``.
+    case captured(count: Int, reason: LogStore.CaptureReason)
+    /// Archives can be written again, after ``failed(error:)`` or ``stalled(duration:)``.
     case resumed
     /// The drainer has given no sign of life for so long: it waits in a system call, as on a file
     /// system that is frozen for a snapshot, or on a disk that hangs, or gets no time. Reported
     /// once, until it goes on.
-    case stalled(Duration)
+    case stalled(duration: Duration)
     /// An archive of ``LogStore/pendingArchives`` could not be sent, or not be marked. It is given
     /// back, and comes again.
-    case notUploaded(ArchiveInfo, any Error)
+    case notUploaded(archive: ArchiveInfo, error: any Error)
     /// Someone renamed, removed, replaced or cut an archive, or its directory; its path. What was
-    /// still in the ring goes into a new file. Of a ring, ``failed(_:)`` and ``resumed`` report.
+    /// still in the ring goes into a new file. Of a ring, ``failed(error:)`` and ``resumed`` report.
     case takenAway(path: String)
     /// The file system has less space left than ``Retention/freeSpace`` says; in bytes. Reported
     /// once, until there is enough again.
     case lowSpace(available: Int)
     /// So much of the ring is in use, from 0 to 1: three quarters or more. Reported once, until it
     /// is less than half.
-    case ringFilling(Double)
+    case ringFilling(fraction: Double)
     /// Archives that are not uploaded take so many bytes:
     /// ``LogStore/Configuration/pendingThreshold`` or more. Reported once, until it is less.
-    case pendingReached(Int)
+    case pendingReached(bytes: Int)
     /// All archives take so many bytes: ``LogStore/Configuration/sizeThreshold`` or more. Reported
     /// once, until it is less.
-    case sizeReached(Int)
+    case sizeReached(bytes: Int)
   }
 }

@@ -50,7 +50,7 @@ final class LevelControl {
     labels.publishLevels(in: ring)
     // Last: whoever waits for it inspects the levels next.
     ring.acknowledge(levelRequest: request.ordinal)
-    if isNews { events.send(.levelsSet(active.map(\.rule))) }
+    if isNews { events.send(.levelsSet(rules: active.map(\.rule))) }
   }
 
   private static func nextExpiry(of overrides: [LevelOverride]) -> UInt64 {

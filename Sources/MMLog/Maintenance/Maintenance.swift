@@ -104,7 +104,7 @@ final class Maintenance: @unchecked Sendable {
       switch outcome {
       case .deleted(let archive):
         removed.append(archive)
-        events.send(.deleted(archive, .request))
+        events.send(.deleted(archive: archive, rule: .request))
       case .failed(let error): failure = failure ?? error
       case .spared: break
       }
@@ -156,7 +156,7 @@ final class Maintenance: @unchecked Sendable {
     } catch {
       failure = error
       // Once, until it works again: an archive that cannot be written is reported by the drainer.
-      if !hasFailed { events.send(.failed(error)) }
+      if !hasFailed { events.send(.failed(error: error)) }
       hasFailed = true
     }
     requests.serve(ticket, failure)
@@ -182,7 +182,7 @@ final class Maintenance: @unchecked Sendable {
     if !new.isEmpty {
       let new = Set(new)
       for archive in archives where new.contains(archive.path) {
-        events.send(.sealed(archive))
+        events.send(.sealed(archive: archive))
       }
     }
     TestPoint.reach(.retentionBegins)
@@ -219,7 +219,7 @@ final class Maintenance: @unchecked Sendable {
       } else if exceeded.insert(rule).inserted {
         var kept = Dictionary(plan.kept.values.map { ($0, 1) }, uniquingKeysWith: +)
         kept[.observer] = vetoed[rule]
-        events.send(.limitExceeded(rule, kept: kept))
+        events.send(.limitExceeded(rule: rule, kept: kept))
       }
     }
     reportSpace(retention, space)
@@ -236,7 +236,7 @@ final class Maintenance: @unchecked Sendable {
       if knowsSpace {
         events.send(
           .failed(
-            LogError(
+            error: LogError(
               error, while: "Asking for the free space failed; its limit holds nothing meanwhile")))
       }
       knowsSpace = false
@@ -245,14 +245,14 @@ final class Maintenance: @unchecked Sendable {
   }
 
   private func delete(_ archive: ArchiveInfo, _ rule: Retention.Rule) throws(LogError) {
-    events.send(.willDelete(archive, rule))
+    events.send(.willDelete(archive: archive, rule: rule))
     try catalog.delete([archive.fileName], if: { !$0.state.isPinned }) { name, outcome in
       switch outcome {
       case .deleted(let archive):
         retries[name] = nil
-        events.send(.deleted(archive, rule))
+        events.send(.deleted(archive: archive, rule: rule))
       case .failed(let error):
-        if retries[name] == nil { events.send(.notDeleted(archive, error)) }
+        if retries[name] == nil { events.send(.notDeleted(archive: archive, error: error)) }
         retries[name, default: Backoff(longest: 60_000_000_000)].postpone()
       case .spared: retries[name] = nil
       }
@@ -269,13 +269,14 @@ final class Maintenance: @unchecked Sendable {
     for problem in new {
       events.send(
         .failed(
-          LogError(problem, while: "Inspecting an archive failed; no limit deletes it meanwhile")))
+          error: LogError(
+            problem, while: "Inspecting an archive failed; no limit deletes it meanwhile")))
     }
   }
 
   /// A file that has a ring's name and is none of ours stands for nothing. Reported once.
   private func report(strange error: LogError) {
-    if strange.insert(error.path).inserted { events.send(.failed(error)) }
+    if strange.insert(error.path).inserted { events.send(.failed(error: error)) }
   }
 
   private func sweepRings() {
@@ -298,8 +299,8 @@ final class Maintenance: @unchecked Sendable {
       pending: thresholds.pending.map { totals.pending >= $0 } ?? false,
       size: thresholds.size.map { totals.size >= $0 } ?? false
     )
-    if now.pending && !reached.pending { events.send(.pendingReached(totals.pending)) }
-    if now.size && !reached.size { events.send(.sizeReached(totals.size)) }
+    if now.pending && !reached.pending { events.send(.pendingReached(bytes: totals.pending)) }
+    if now.size && !reached.size { events.send(.sizeReached(bytes: totals.size)) }
     reached = now
   }
 }

@@ -32,7 +32,7 @@ final class Watchdog: Sendable {
     let silence = counters.silence ?? .zero
     let isStalled = silence >= limit
     if wasStalled.exchange(isStalled, ordering: .relaxed) != isStalled {
-      events.send(isStalled ? .stalled(silence) : .resumed)
+      events.send(isStalled ? .stalled(duration: silence) : .resumed)
     }
   }
 }

@@ -75,7 +75,7 @@ extension LogStore {
     /// none.
     public internal(set) var lastPass: Int64?
     /// How long ago the drainer gave its last sign of life, which it does at least once a second as
-    /// long as the disk answers; nil without a ring. See ``LogStore/Event/stalled(_:)``.
+    /// long as the disk answers; nil without a ring. See ``LogStore/Event/stalled(duration:)``.
     public internal(set) var drainerSilence: Duration?
     /// How often archives were made safe from a power cut.
     public internal(set) var syncs: UInt64 = 0

@@ -78,10 +78,10 @@ extension LogStore {
     public var retention = Retention()
 
     /// How many bytes of archives that are not uploaded are reported by
-    /// ``LogStore/Event/pendingReached(_:)``. Nil, the default: none.
+    /// ``LogStore/Event/pendingReached(bytes:)``. Nil, the default: none.
     public var pendingThreshold: Int?
 
-    /// How many bytes of archives are reported by ``LogStore/Event/sizeReached(_:)``. Nil, the
+    /// How many bytes of archives are reported by ``LogStore/Event/sizeReached(bytes:)``. Nil, the
     /// default: none.
     public var sizeThreshold: Int?
 
@@ -102,7 +102,7 @@ extension LogStore {
     public var drainInterval = Duration.seconds(1)
 
     /// How often the archive is made safe from a power cut, if there is anything new: at least
-    /// ``drainInterval``; nil (the default): only by ``LogStore/flush(_:within:)`` and when an
+    /// ``drainInterval``; nil (the default): only by `LogStore.flush(_:within:)` and when an
     /// archive is closed.
     public var syncInterval: Duration?
 
@@ -167,7 +167,7 @@ extension LogStore {
     /// With a higher one than ``level``, the ring is a flight recorder: records below it cost their
     /// callers the same and survive the process too, but they stay in the ring, where the newest
     /// take the oldest ones' place. No archive has them, unless they are *captured*: by a record of
-    /// ``captureLevel``, by ``LogStore/capture(reason:within:)``, or because the process dies. The
+    /// ``captureLevel``, by `LogStore.capture(reason:within:)`, or because the process dies. The
     /// decoder marks them. The ring should have room for what is logged in ``captureTime``.
     public var archiveLevel = Logger.Level.trace
 
@@ -207,6 +207,9 @@ extension LogStore {
         10_000_000...3_600_000_000_000, drainInterval.nanoseconds, "drainInterval", "10 ms to 1 h")
       try check(
         1_000_000...86_400_000_000_000, captureTime.nanoseconds, "captureTime", "1 ms to a day")
+      guard archiveLevel < .off else {
+        throw Self.invalid("archiveLevel is off: no record would ever reach an archive")
+      }
       if let captureLevel, captureLevel < archiveLevel {
         throw Self.invalid(
           "captureLevel is below archiveLevel: a record that stays in the ring captures nothing")

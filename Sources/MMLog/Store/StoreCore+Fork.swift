@@ -55,7 +55,7 @@ extension StoreCore {
         childOpening.end()
       } catch {
         childOpening.postpone()
-        events.send(.failed(error))
+        events.send(.failed(error: error))
       }
     }
   }

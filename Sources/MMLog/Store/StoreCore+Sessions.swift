@@ -129,14 +129,14 @@ extension StoreCore {
     guard lock.tryLock(atMost: 1_000_000_000) else { return false }
     defer { lock.unlock() }
     guard let old = open, old.session === session else { return false }
-    if !isReplacementFailing { events.send(.failed(problem)) }
+    if !isReplacementFailing { events.send(.failed(error: problem)) }
     do throws(LogError) {
       try location.makeDirectories()
       publish(try makeSession(after: old))
       isReplacementFailing = false
       return true
     } catch {
-      if !isReplacementFailing { events.send(.failed(error)) }
+      if !isReplacementFailing { events.send(.failed(error: error)) }
       isReplacementFailing = true
       return false
     }
@@ -149,7 +149,7 @@ extension StoreCore {
       try end(old, isReplaced: true)
       events.send(.resumed)
     } catch {
-      events.send(.failed(error))
+      events.send(.failed(error: error))
     }
   }
 }

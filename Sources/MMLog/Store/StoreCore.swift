@@ -79,8 +79,10 @@ final class StoreCore: @unchecked Sendable {
       try location.makeDirectories()
       (recovered, problems) = try location.recover()
       events = EventHub(
-        startup: recovered.flatMap { [.recovered($0)] + $0.sealed.map { .sealed($0) } }
-          + (problems + wrongRules).map { .failed($0) },
+        startup: recovered.flatMap {
+          [.recovered(session: $0)] + $0.sealed.map { .sealed(archive: $0) }
+        }
+          + (problems + wrongRules).map { .failed(error: $0) },
         observer: configuration.observer)
       publish(try makeSession())
       try startMaintenance()

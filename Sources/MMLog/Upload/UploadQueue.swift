@@ -191,7 +191,7 @@ final class UploadQueue: Sendable {
           defer { state.postpone(name) }
           return state.retries[name] == nil
         }
-        if isNews { events.send(.notUploaded(archive, error)) }
+        if isNews { events.send(.notUploaded(archive: archive, error: error)) }
       }
     }
     return nil

@@ -89,7 +89,7 @@ public struct LogHistogram {
     case .trace, .debug, .info, .notice: "━"
     case .warning: "▪"
     case .error: "▓"
-    case .critical: "█"
+    case .critical, .off: "█"
     }
   }
 }

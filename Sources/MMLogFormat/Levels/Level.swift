@@ -17,6 +17,14 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
   case error
   /// The service needs help now.
   case critical
+  /// Above all levels, for a lowest level that lets no record pass. No record has it: what is logged
+  /// at it is not recorded.
+  case off
+
+  /// The levels that a record can have, from the least important on: all but ``off``.
+  public static let allCases: [Level] = [
+    .trace, .debug, .info, .notice, .warning, .error, .critical,
+  ]
 
   /// Orders levels by how much they matter: `trace` is the least.
   @inlinable public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
@@ -31,6 +39,7 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
     case .warning: "warning"
     case .error: "error"
     case .critical: "critical"
+    case .off: "off"
     }
   }
 
@@ -39,10 +48,12 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
   /// - Parameter name: One of the names that ``description`` gives.
   public init?(name: some StringProtocol) {
     let lower = name.lowercased()
-    guard let level = Level.allCases.first(where: { $0.description == lower }) else { return nil }
+    let levels = Level.allCases + [.off]
+    guard let level = levels.first(where: { $0.description == lower }) else { return nil }
     self = level
   }
 
-  /// The level that a byte from a file stands for; a byte out of range stands for the highest.
-  package init(fromFile byte: UInt8) { self = Level(rawValue: byte) ?? .critical }
+  /// The level of a record that a byte from a file stands for; a byte out of range stands for the
+  /// highest.
+  package init(fromFile byte: UInt8) { self = min(Level(rawValue: byte) ?? .critical, .critical) }
 }

@@ -1,5 +1,6 @@
 extension LossLedger {
   /// Why a record could not be kept, or not whole. Raw values stand on disk.
+  @nonexhaustive
   public enum Cause: UInt8, CaseIterable, Sendable, CustomStringConvertible {
     /// No segment of the ring was free, for as long as the policy allows to wait.
     case ringFull

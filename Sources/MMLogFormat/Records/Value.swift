@@ -1,4 +1,5 @@
 /// A value of a record, as it was logged.
+@nonexhaustive
 public indirect enum Value: Equatable, Sendable {
   /// A signed integer of up to 64 bits.
   case int(Int64)

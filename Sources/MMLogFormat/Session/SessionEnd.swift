@@ -3,6 +3,7 @@
 /// Immutable; any thread.
 public struct SessionEnd: Hashable, Sendable {
   /// The ways in which a session ends.
+  @nonexhaustive
   public enum How: UInt32, CaseIterable, Sendable {
     /// The store was closed.
     case closed = 1

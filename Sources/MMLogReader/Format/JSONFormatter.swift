@@ -75,7 +75,7 @@ public struct JSONFormatter: LogFormatter {
     case .notice: #"notice","severity_number":10"#
     case .warning: #"warning","severity_number":13"#
     case .error: #"error","severity_number":17"#
-    case .critical: #"critical","severity_number":21"#
+    case .critical, .off: #"critical","severity_number":21"#
     }
   }
 
@@ -145,7 +145,7 @@ extension Level {
     case .notice: 10
     case .warning: 13
     case .error: 17
-    case .critical: 21
+    case .critical, .off: 21
     }
   }
 }

@@ -28,7 +28,7 @@ struct LevelStyle {
     case .notice: "NOTICE   "
     case .warning: "WARNING  "
     case .error: "ERROR    "
-    case .critical: "CRITICAL "
+    case .critical, .off: "CRITICAL "
     }
   }
 }

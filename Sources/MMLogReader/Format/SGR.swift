@@ -14,7 +14,7 @@ package enum SGR {
     case .notice: "\u{1b}[34m"
     case .warning: "\u{1b}[33m"
     case .error: "\u{1b}[31m"
-    case .critical: "\u{1b}[1;37;41m"
+    case .critical, .off: "\u{1b}[1;37;41m"
     }
   }
 }

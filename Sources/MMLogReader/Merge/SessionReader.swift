@@ -117,7 +117,7 @@ final class SessionReader {
     guard let item = closing.popLast() else { return hasNext = false }
     queue = [item]
     if case .sessionEnded(let session, let ending, _) = item {
-      queue = [.sessionEnded(session, ending, lastTime: lastTime)]
+      queue = [.sessionEnded(session: session, ending: ending, lastTime: lastTime)]
     }
   }
 
@@ -139,9 +139,11 @@ final class SessionReader {
     }
     runs.start()
     self.runs = runs
-    closing = [.sessionEnded(session, files.ending(summary.end), lastTime: lastTime)]
-    if !summary.losses.isEmpty { closing.append(.losses(session, summary.losses)) }
-    if let crash = summary.crash { closing.append(.crashed(session, crash)) }
+    closing = [
+      .sessionEnded(session: session, ending: files.ending(summary.end), lastTime: lastTime)
+    ]
+    if !summary.losses.isEmpty { closing.append(.losses(session: session, ledger: summary.losses)) }
+    if let crash = summary.crash { closing.append(.crashed(session: session, report: crash)) }
     let gaps = SessionGaps(files, summary, of: session).gaps
     closing += gaps.reversed().filter(concerns).map { .gap($0) }
   }
@@ -209,9 +211,11 @@ final class SessionReader {
     let image = ring?.image
     let losses = image?.lossesAtDeath ?? summary.losses
     let ending = SessionEnding(summary.end, ring?.end)
-    closing = [.sessionEnded(session, ending, lastTime: lastTime)]
-    if !losses.isEmpty { closing.append(.losses(session, losses)) }
-    if let crash = image?.crash ?? summary.crash { closing.append(.crashed(session, crash)) }
+    closing = [.sessionEnded(session: session, ending: ending, lastTime: lastTime)]
+    if !losses.isEmpty { closing.append(.losses(session: session, ledger: losses)) }
+    if let crash = image?.crash ?? summary.crash {
+      closing.append(.crashed(session: session, report: crash))
+    }
     hasNext = true
   }
 

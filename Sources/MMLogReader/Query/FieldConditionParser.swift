@@ -85,18 +85,14 @@ struct FieldConditionParser {
   ) throws(FieldCondition.Invalid) -> FieldCondition.Operand {
     if let bytes = try quotedText() {
       if field == .record(.level) {
-        guard let level = Level(name: String(decoding: bytes, as: UTF8.self)) else {
-          throw wrong(Self.levels)
-        }
-        return .level(level)
+        return .level(try level(String(decoding: bytes, as: UTF8.self), at: nil))
       }
       return .text(bytes)
     }
     let start = position
     let word = word(signed: true)
     if field == .record(.level) {
-      guard let level = Level(name: word) else { throw wrong(Self.levels, at: start) }
-      return .level(level)
+      return .level(try level(word, at: start))
     }
     switch word {
     case "true": return .bool(true)
@@ -109,6 +105,14 @@ struct FieldConditionParser {
       }
       return number
     }
+  }
+
+  private func level(
+    _ name: String, at place: Int?
+  ) throws(FieldCondition.Invalid) -> Level {
+    // No record is off.
+    if let level = Level(name: name), level < .off { return level }
+    throw wrong(Self.levels, at: place)
   }
 
   private static let levels =

@@ -200,13 +200,14 @@ package final class ArchiveWriter {
   package var info: ArchiveInfo {
     let slash = path.lastIndex(of: "/") ?? path.startIndex
     let own = ArchiveInfo.Contents(summary, archiveCounts)
+    let status = try? file.status()
     return ArchiveInfo(
       fileName: fileName, directory: String(path[..<slash]),
       storeName: fileHeader.identity.storeName,
       session: before?.session ?? fileHeader.identity.session,
       number: before?.number ?? fileHeader.number,
-      created: created, size: end,
-      allocatedSize: (try? file.status().allocatedBytes) ?? end, isSealed: isComplete,
+      created: created, modified: status?.modified ?? created, size: end,
+      allocatedSize: status?.allocatedBytes ?? end, isSealed: isComplete,
       isActive: !isComplete, contents: before?.contents.map { $0 + own } ?? own,
       state: ArchiveInfo.State())
   }

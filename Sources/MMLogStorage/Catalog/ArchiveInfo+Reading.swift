@@ -30,7 +30,8 @@ extension ArchiveInfo {
     let isActive = isSealed ? false : try file.isLockedByAnother()
     return ArchiveInfo(
       fileName: fileName, directory: directory.path, storeName: name.store, session: name.session,
-      number: name.number, created: fileHeader.created, size: status.size,
+      number: name.number, created: fileHeader.created, modified: status.modified,
+      size: status.size,
       allocatedSize: status.allocatedBytes, isSealed: isSealed, isActive: isActive,
       contents: contents,
       state: try ArchiveInfo.State(of: file, name: fileName, in: directory))

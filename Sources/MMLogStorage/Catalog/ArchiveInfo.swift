@@ -17,6 +17,8 @@ public struct ArchiveInfo: Equatable, Sendable {
   public let number: UInt32
   /// When it was begun, in nanoseconds since 1970.
   public let created: Int64
+  /// When its bytes last changed, in nanoseconds since 1970, as the file system says.
+  public let modified: Int64
   /// How long the file is, in bytes.
   public let size: Int
   /// The space that it takes on the disk, in bytes.
@@ -80,6 +82,11 @@ public struct ArchiveInfo: Equatable, Sendable {
   /// When its last record was logged, as far as is known, in nanoseconds since 1970; else when it
   /// was begun. ``Retention/age`` counts from it.
   public var lastTime: Int64 { contents?.times?.upperBound ?? created }
+
+  /// How long ago that was, by the present time of the clock; zero if it is to come.
+  public var age: Duration {
+    .nanoseconds(max(0, Clock.realtime().subtractingReportingOverflow(lastTime).partialValue))
+  }
 }
 
 extension ArchiveInfo {

@@ -1,5 +1,6 @@
 extension Retention {
   /// Why a limit does not delete an archive.
+  @nonexhaustive
   public enum Obstacle: String, CaseIterable, Sendable {
     /// A process is writing it.
     case active

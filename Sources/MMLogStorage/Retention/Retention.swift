@@ -80,6 +80,7 @@ public struct Retention: Equatable, Sendable {
 
 extension Retention {
   /// Why an archive was deleted.
+  @nonexhaustive
   public enum Rule: String, CaseIterable, Sendable {
     /// It was older than ``Retention/age``.
     case age

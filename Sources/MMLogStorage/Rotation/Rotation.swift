@@ -142,6 +142,7 @@ extension Rotation {
   }
 
   /// Why an archive was closed.
+  @nonexhaustive
   public enum Reason: String, Sendable {
     /// It has its size.
     case size

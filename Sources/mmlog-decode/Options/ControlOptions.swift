@@ -8,7 +8,7 @@ enum ControlOptions {
     """
     Print nothing of the log: set levels in the processes that log into PATH now, which are directories or \
     rings. RULES are such as 'db.*=debug,orders=info', in which * and ? stand for any characters; a level alone is for all \
-    labels. The most particular pattern counts. A process does it within a second. 'db.*=default' takes the rule of a \
+    labels, and the level 'off' lets no record pass. The most particular pattern counts. A process does it within a second. 'db.*=default' takes the rule of a \
     pattern back, 'default' all of them.
     """)
   static let duration = Option(

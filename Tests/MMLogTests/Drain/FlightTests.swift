@@ -91,8 +91,8 @@ struct FlightTests {
     var events = test.store.events.makeAsyncIterator()
     for number in 0..<10 { test.log.trace("t \(number)") }
     test.log.critical("captures nothing")
-    try test.store.capture(reason: "a test")
-    try test.store.capture(reason: "again")
+    try test.store.blockingCapture(reason: "a test")
+    try test.store.blockingCapture(reason: "again")
     var reported: [Int] = []
     while reported.count < 2, let event = await events.next() {
       if case .captured(let count, .program) = event { reported.append(count) }

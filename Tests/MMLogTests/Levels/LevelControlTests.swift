@@ -42,6 +42,11 @@ struct LevelControlTests {
     pool.level = .critical
     test.store.setLevel(.notice, for: "db.l*")
     #expect(pool.level == .debug && later.level == .debug)
+    try set(ring, "web=off,db.*=debug")
+    #expect(web.level == .off && pool.level == .debug)
+    let shown = try ring.labels().first { $0.name == "web" }
+    #expect(shown?.level == .off)
+    web.critical("off")
     try set(ring, "")
     #expect(pool.level == .critical && web.level == .error && later.level == .notice)
     pool.debug("not seen")
@@ -60,7 +65,7 @@ struct LevelControlTests {
     }
     #expect(reported == [[LevelRule(.trace, for: "db")], []])
     #expect(log.level == .info)
-    try test.store.close()
+    try test.store.blockingClose()
   }
 
   @Test("the ring says which labels there are, their levels, and what was set from outside")
@@ -97,7 +102,7 @@ struct LevelControlTests {
     #expect(try new.overrides().map(\.rule) == [LevelRule(.trace, for: "db")])
     try set(new, "")
     #expect(log.level == .info)
-    try test.store.close()
+    try test.store.blockingClose()
   }
 
   @Test("a request with rules without end is refused, and nothing changes")
@@ -148,7 +153,7 @@ struct LevelControlTests {
       if case .failed(let error) = await events.next() { errors.append(error) }
       require(errors.map(\.code) == [.invalidConfiguration])
       require(errors[0].message.contains("'web=loud'"), errors[0].message)
-      try store.close()
+      try store.blockingClose()
     }
   }
 

@@ -22,6 +22,28 @@ struct LevelTests {
     }
   }
 
+  @Test("a label that is off records nothing, and no record is off")
+  func off() throws {
+    let test = try TestStore()
+    test.log.log(level: .off, "never")
+    test.log.log(level: .off, LogMessage("never"))
+    #expect(!test.log.isEnabled(.off) && test.log.isEnabled(.trace))
+    test.log.level = .off
+    #expect(test.log.level == .off && !test.log.isEnabled(.critical))
+    test.log.critical("never")
+    test.log.span("never", level: .off) { _ in }
+    test.store.setLevel(.critical, for: "*")
+    test.log.critical("at last")
+    #expect(try test.closeAndRead().messages == ["at last"])
+    #expect(!Logger.Level.allCases.contains(.off) && Logger.Level(name: "OFF") == .off)
+  }
+
+  @Test("archives with no level at all are refused")
+  func archiveLevelOff() {
+    let error = logError { _ = try TestStore { $0.archiveLevel = .off } }
+    #expect(error?.code == .invalidConfiguration && error?.message.contains("archiveLevel") == true)
+  }
+
   @Test("loggers of one label share a level, others do not")
   func sharing() throws {
     let test = try TestStore { $0.level = .notice }

@@ -22,7 +22,7 @@ import Testing
         break
       }
     }
-    try model.store.close()
+    try model.store.blockingClose()
   }
 }
 

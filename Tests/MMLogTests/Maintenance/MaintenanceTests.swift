@@ -57,7 +57,7 @@ import TestSupport
   @Test func aChangedLimitCountsAtOnce() async throws {
     let test = try TestStore()
     for _ in 0..<2000 { test.log.info("\(UInt64.random(in: 0 ... .max))") }
-    try test.store.flush(.archive)
+    try test.store.blockingFlush(.archive)
     let events = test.store.events
     try test.store.update { $0.rotation = Rotation(size: 4096, age: nil) }
     #expect(test.store.settings.rotation.size == 4096)
@@ -67,7 +67,7 @@ import TestSupport
     #expect(reason == .size)
     let error = logError { try test.store.update { $0.rotation = Rotation(size: 1) } }
     #expect(error?.code == .invalidConfiguration && test.store.settings.rotation.size == 4096)
-    try test.store.close()
+    try test.store.blockingClose()
   }
 
   @Test func aSessionWithoutRecordsLeavesNothing() throws {
@@ -85,6 +85,8 @@ import TestSupport
     for archive in archives {
       // A frame's rows are 256 KiB at the most, before compression.
       #expect(archive.size < (32 << 10) + (256 << 10), "\(archive.fileName)")
+      #expect(max(archive.created, archive.lastTime) <= archive.modified)
+      #expect(archive.age >= .zero && archive.age < .seconds(86400))
     }
   }
 
@@ -94,7 +96,7 @@ import TestSupport
       let test = try TestStore()
       let events = test.store.events
       test.log.info("before")
-      try test.store.flush(.archive)
+      try test.store.blockingFlush(.archive)
       signal(SIGHUP) { _ in LogStore.reopenAll() }
       // To the process: threads of the concurrency runtime let no signal through.
       kill(getpid(), SIGHUP)
@@ -111,7 +113,7 @@ import TestSupport
     let test = try TestStore { $0.retention.count = 3 }
     let events = test.store.events
     for index in 0..<6 { try await roll(test, "\(index)") }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     #expect(try test.store.archives().map(\.number) == [4, 5, 6])
     var deleted: [UInt32] = []
     for await event in events {
@@ -140,7 +142,7 @@ import TestSupport
       #expect(deleted.path == archive.path && rule == .age)
       break
     }
-    try test.store.close()
+    try test.store.blockingClose()
   }
 
   @Test func aLimitSmallerThanOneArchiveKeepsTheOneBeingWritten() async throws {
@@ -148,15 +150,15 @@ import TestSupport
     let events = test.store.events
     try await roll(test, "old")
     test.log.info("new")
-    try test.store.flush(.archive)
-    try test.store.applyRetention()
+    try test.store.blockingFlush(.archive)
+    try test.store.blockingApplyRetention()
     #expect(try test.store.archives().map(\.isActive) == [true])
     let rule = try await next(events) { event in
       if case .limitExceeded(let rule, _) = event { rule } else { nil }
     }
     #expect(rule == .totalSize)
     // At its end, the session's archive is as good as any other.
-    try test.store.close()
+    try test.store.blockingClose()
     #expect(try test.store.archives().isEmpty)
   }
 
@@ -169,29 +171,29 @@ import TestSupport
     var retention = test.store.settings.retention
     retention.count = 3
     try test.store.update { $0.retention = retention }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     #expect(try test.store.archives().map(\.number) == [1, 3, 5])
     try test.store.unpin(archives[0])
     retention.count = 1
     try test.store.update { $0.retention = retention }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     #expect(try test.store.archives().map(\.number) == [5])
     retention.count = 0
     #expect(throws: LogError.self) { try test.store.update { $0.retention = retention } }
-    try test.store.close()
+    try test.store.blockingClose()
   }
 
   @Test func archivesAroundACrashAreKept() async throws {
     let test = try TestStore { ($0.retention.count, $0.retention.crashes) = (1, 1) }
     try await roll(test, "of the session that goes on")
-    try test.store.close()
+    try test.store.blockingClose()
     // A copy of a ring is one of a process that died.
     let dead = TemporaryDirectory()
     let store = try LogStore(directory: dead.path, name: "test")
     store.logger(label: "l").info("died")
     let ring = try #require(try dead.names(ending: ".ring").first)
     test.folder.put(ring, try dead.bytes(ring))
-    try store.close()
+    try store.blockingClose()
     let next = try LogStore(
       directory: test.folder.path, name: "test", configuration: test.configuration)
     #expect(next.recoveredSessions.count == 1)
@@ -200,8 +202,8 @@ import TestSupport
       log.info("\(index)")
       _ = try await next.rotate()
     }
-    try next.applyRetention()
-    try next.close()
+    try next.blockingApplyRetention()
+    try next.blockingClose()
     // The crash, and what came after it; of the rest nothing.
     #expect(Contents(test.folder.path).messages == ["died", "0"])
   }
@@ -216,16 +218,16 @@ import TestSupport
     for name in others { test.folder.put(name, Array("precious".utf8)) }
     let elsewhere = try LogStore(directory: test.folder.path, name: "other")
     elsewhere.logger(label: "l").info("another store's")
-    try elsewhere.close()
+    try elsewhere.blockingClose()
     for _ in 0..<3 { try await roll(test) }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     #expect(try test.store.archives().count == 1)
     for name in others { #expect(try test.folder.bytes(name) == Array("precious".utf8), "\(name)") }
     #expect(try elsewhere.archives().count == 1)
     try test.store.removeAll()
     #expect(try test.store.archives().isEmpty)
     for name in others { #expect(try test.folder.bytes(name) == Array("precious".utf8), "\(name)") }
-    try test.store.close()
+    try test.store.blockingClose()
   }
 
   #if DEBUG
@@ -237,11 +239,11 @@ import TestSupport
       }
       let events = test.store.events
       try await roll(test, "second")
-      try test.store.applyRetention()
-      try test.store.applyRetention()
-      try test.store.applyRetention()
+      try test.store.blockingApplyRetention()
+      try test.store.blockingApplyRetention()
+      try test.store.blockingApplyRetention()
       #expect(try test.store.archives().map(\.number) == [2])
-      try test.store.close()
+      try test.store.blockingClose()
       var reported: [String] = []
       for await event in events {
         if case .notDeleted(let archive, _) = event { reported.append("not \(archive.number)") }
@@ -256,7 +258,7 @@ import TestSupport
       let test = try TestStore()
       let first = try await roll(test)
       try await roll(test)
-      try test.store.applyRetention()
+      try test.store.blockingApplyRetention()
       let events = test.store.events
       ForcedFault.force(.fstatat, errno: EIO, times: 1, under: first.path)
       #expect(try test.store.archives().count == 1)
@@ -265,9 +267,9 @@ import TestSupport
       try test.store.pin(first)
       ForcedFault.force(.openat, errno: EIO, times: 3, under: first.path)
       ForcedFault.force(.fstatat, errno: EIO, times: 1, under: first.path)
-      for _ in 0..<4 { try test.store.applyRetention() }
+      for _ in 0..<4 { try test.store.blockingApplyRetention() }
       #expect(try test.store.archives().count == 2)
-      try test.store.close()
+      try test.store.blockingClose()
       var reported: [LogError] = []
       for await event in events { if case .failed(let error) = event { reported.append(error) } }
       #expect(
@@ -280,13 +282,13 @@ import TestSupport
     @Test func unknownFreeSpaceIsReportedOnceAndOtherLimitsHold() async throws {
       let test = try TestStore { $0.retention.count = 1 }
       try await roll(test)
-      try test.store.applyRetention()
+      try test.store.blockingApplyRetention()
       let events = test.store.events
       ForcedFault.force(.fstatvfs, errno: EIO, times: 2, under: test.folder.path)
       try await roll(test)
-      for _ in 0..<3 { try test.store.applyRetention() }
+      for _ in 0..<3 { try test.store.blockingApplyRetention() }
       #expect(try test.store.archives().map(\.number) == [2])
-      try test.store.close()
+      try test.store.blockingClose()
       var reported: [LogError] = []
       for await event in events { if case .failed(let error) = event { reported.append(error) } }
       #expect(reported.map(\.systemErrorNumber) == [EIO])
@@ -323,24 +325,24 @@ import TestSupport
     #expect(try test.store.removeUploaded([archive]).map(\.number) == [1])
     let gone = logError { try other.markUploaded(archive) }
     #expect(gone?.code == .missingArchive)
-    try other.close()
-    try test.store.close()
+    try other.blockingClose()
+    try test.store.blockingClose()
   }
 
   @Test func bytesAreCountedAndThresholdsReportedOncePerCrossing() async throws {
     let test = try TestStore { $0.pendingThreshold = 1 }
     let events = test.store.events
     let first = try await roll(test)
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     #expect(test.store.pendingBytes == first.allocatedSize && test.store.uploadedBytes == 0)
     try await roll(test)
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     for archive in try test.store.archives() { try test.store.markUploaded(archive) }
     #expect(test.store.pendingBytes == 0 && test.store.uploadedBytes == 2 * first.allocatedSize)
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     try await roll(test)
-    try test.store.applyRetention()
-    try test.store.close()
+    try test.store.blockingApplyRetention()
+    try test.store.blockingClose()
     var reported = 0
     for await event in events { if case .pendingReached = event { reported += 1 } }
     #expect(reported == 2)
@@ -376,16 +378,16 @@ import TestSupport
     let observer = Observer(keeping: [1])
     let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
     for _ in 0..<3 { try await roll(test) }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     #expect(try test.store.archives().map(\.number) == [1, 3])
-    try test.store.close()
+    try test.store.blockingClose()
   }
 
   @Test func nothingIsDeletedUnaskedWhenAStoreIsClosed() async throws {
     let observer = Observer(keeping: [1, 2, 3])
     let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
     for _ in 0..<3 { try await roll(test) }
-    try test.store.close()
+    try test.store.blockingClose()
     #expect(try test.folder.names(ending: ".mmlog").count >= 3)
   }
 
@@ -413,7 +415,7 @@ import TestSupport
     var counts = done.stream.makeAsyncIterator()
     #expect(await counts.next() == 1)
     #expect(await counts.next() == 2)
-    try test.store.close()
+    try test.store.blockingClose()
     box.withLock { $0 = nil }
   }
 
@@ -426,10 +428,10 @@ import TestSupport
     }
     let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
     for _ in 0..<3 { try await roll(test) }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     #expect(try test.store.archives().count == 1)
     #expect(test.store.missedEvents > 0)
-    try test.store.close()
+    try test.store.blockingClose()
     gate.unlock()
   }
 
@@ -440,7 +442,7 @@ import TestSupport
     let test = try TestStore()
     let events = test.store.events
     test.log.info("first")
-    try test.store.flush(.archive)
+    try test.store.blockingFlush(.archive)
     let path = test.folder(try #require(try test.folder.names(ending: ".mmlog").first))
     switch how {
     case "removed": unlink(path)
@@ -451,12 +453,12 @@ import TestSupport
     default: truncate(path, 0)
     }
     test.log.info("second")
-    try test.store.flush(.archive)
+    try test.store.blockingFlush(.archive)
     let taken = try await next(events) { event in
       if case .takenAway(let path) = event { path } else { nil }
     }
     #expect(taken == path)
-    try test.store.close()
+    try test.store.blockingClose()
     let messages = Contents(test.folder.path).messages
     #expect(messages == (how == "renamed" ? ["first", "second"] : ["second"]))
     if how == "replaced" {
@@ -471,7 +473,7 @@ import TestSupport
     let test = try TestStore { $0.rotation.age = .seconds(1) }
     let events = test.store.events
     test.log.info("alone")
-    try test.store.flush(.archive)
+    try test.store.blockingFlush(.archive)
     let name = try #require(try test.folder.names(ending: ".mmlog").first)
     unlink(test.folder(name))
     let isReported = try await next(events) { event -> Bool? in
@@ -483,7 +485,7 @@ import TestSupport
       }
     }
     #expect(isReported)
-    try test.store.close()
+    try test.store.blockingClose()
   }
 
   @Test(arguments: ["removed", "renamed"])
@@ -493,7 +495,7 @@ import TestSupport
     let events = store.events
     let log = store.logger(label: "l")
     log.info("first")
-    try store.flush(.archive)
+    try store.blockingFlush(.archive)
     if how == "removed" {
       try FileManager.default.removeItem(atPath: folder("logs"))
     } else {
@@ -505,7 +507,7 @@ import TestSupport
       if case .resumed = event { true } else { nil }
     }
     log.info("third")
-    try store.close()
+    try store.blockingClose()
     #expect(Contents(folder("logs")).messages.suffix(1) == ["third"])
     let old = how == "renamed" ? Contents(folder("old")).messages : []
     let all = old + Contents(folder("logs")).messages

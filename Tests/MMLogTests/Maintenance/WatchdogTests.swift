@@ -48,7 +48,7 @@
           directory: mount.path, name: "test", configuration: configuration)
         let (log, events) = (store.logger(label: "l"), store.events)
         log.info("before")
-        try store.flush(.archive)
+        try store.blockingFlush(.archive)
         require(mount.freeze())
         for index in 0..<1000 { log.info("\(index)") }
         // On a busy machine the drainer may have stood still before, too.
@@ -59,7 +59,7 @@
         require(store.statistics.losses.isEmpty)
         require(mount.thaw())
         for await event in events { if case .resumed = event { break } }
-        try store.close()
+        try store.blockingClose()
         require(Contents(mount.path).messages == ["before"] + (0..<1000).map { "\($0)" })
       }
     }

@@ -266,8 +266,8 @@
       block(test)
       for index in 0..<400 { test.log.info("\(index) \(filler)") }
       unblock(test)
-      try test.store.flush(.archive)
-      try test.store.close()
+      try test.store.blockingFlush(.archive)
+      try test.store.blockingClose()
       var archives: [String] = []
       var dropped: LossLedger?
       for await event in stream {

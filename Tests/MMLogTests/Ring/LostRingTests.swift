@@ -46,7 +46,7 @@ struct LostRingTests {
   func cut(size: Int) async throws {
     let events = test.store.events
     log(1...1000)
-    try test.store.flush(.archive)
+    try test.store.blockingFlush(.archive)
     truncate(try ring(), size)
     // Many times what one page holds: of those in the missing ones, nobody sees a signal.
     log(1001...3000)
@@ -92,7 +92,7 @@ struct LostRingTests {
     try Data("mine".utf8).write(to: URL(fileURLWithPath: path))
     _ = await eventsUntilResumed(events)
     log(11...20)
-    try test.store.close()
+    try test.store.blockingClose()
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("mine".utf8))
     unlink(path)
     #expect(Contents(folder.path).messages == messages(1...20))
@@ -133,7 +133,7 @@ struct LostRingTests {
         test.loseWithoutMemory()
         for _ in 0..<2 {
           let events = test.store.events
-          try test.store.flush(.archive)
+          try test.store.blockingFlush(.archive)
           unlink(test.folder(try test.folder.names(ending: ".ring")[0]))
           for await event in events { if case .resumed = event { break } }
         }

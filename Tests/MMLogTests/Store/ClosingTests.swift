@@ -24,12 +24,33 @@ struct ClosingTests {
     try test.store.close()
   }
 
+  @Test("asynchronous code waits without blocking its thread for what others block theirs for")
+  func asynchronous() async throws {
+    let test = try TestStore {
+      $0.drainInterval = .seconds(3600)
+      $0.archiveLevel = .info
+    }
+    test.log.info("one")
+    try await test.store.flush(.disk)
+    let archive = test.folder(try #require(try test.folder.names(ending: ".mmlog").first))
+    #expect(Contents(archive).messages == ["one"])
+    test.log.debug("two")
+    try await test.store.capture(reason: "a look")
+    let rotated = try #require(try await test.store.rotate())
+    #expect(rotated.isSealed && rotated.contents?.count == 3)
+    try await test.store.applyRetention()
+    try await test.store.close()
+    let error = await #expect(throws: LogError.self) { try await test.store.flush(.archive) }
+    #expect(error?.code == .closed)
+    #expect(Contents(test.folder.path).messages == ["one", "two", "captured: a look"])
+  }
+
   @Test("a closed store refuses to flush, closes again in silence, and counts what is logged")
   func afterClosing() async throws {
     let test = try TestStore()
     test.log.info("in time")
-    try test.store.close()
-    try test.store.close()
+    try test.store.blockingClose()
+    try test.store.blockingClose()
     #expect(logError { try test.store.flush(.archive) }?.code == .closed)
     #expect(logError { try test.store.flush(.disk) }?.code == .closed)
     for _ in 0..<3 { test.log.error("too late \(1)") }
@@ -250,7 +271,7 @@ struct ClosingTests {
     test.log.info("text")
     _ = try await test.store.rotate()
     let (first, second) = (test.store.events, test.store.events)
-    try test.store.close()
+    try test.store.blockingClose()
     func rotations(_ events: AsyncStream<LogStore.Event>) async -> Int {
       await events.reduce(0) { count, event in
         if case .rotated = event { count + 1 } else { count }

@@ -91,7 +91,7 @@ import Testing
     await Self.expect(.noMemory, in: folder.path)
     let before = Contents(folder.path).crashes
 
-    for _ in 0..<2 { try LogStore(directory: folder.path, name: "crash").close() }
+    for _ in 0..<2 { try LogStore(directory: folder.path, name: "crash").blockingClose() }
 
     #expect(before.count == 1 && Contents(folder.path).crashes == before)
   }
@@ -231,7 +231,7 @@ import Testing
         #expect(contents.crashes.isEmpty && contents.endings.map(\.how) == [.killed])
         #expect(contents.losses.map { $0[.ringFull, .critical] } == [2])
         #expect(!contents.records.contains { $0.level == .critical })
-        try LogStore(directory: folder.path, name: "crash").close()
+        try LogStore(directory: folder.path, name: "crash").blockingClose()
       }
     }
 

@@ -67,7 +67,7 @@ struct EndingTests {
     #expect(contents.messages == messages)
     let next = try LogStore(directory: folder.path, name: "ending")
     #expect(next.recoveredSessions.map(\.recordCount) == [3])
-    try next.close()
+    try next.blockingClose()
     #expect(Contents(folder.path).messages == messages)
   }
 

@@ -73,6 +73,7 @@ struct EnvironmentTests {
     folder.put("file", [1])
     let error = try openingError(folder(path))
     #expect(error?.code == .system && error?.systemErrorNumber == ENOTDIR)
+    #expect((error?.cause as? SystemError)?.errno == ENOTDIR)
     #expect(error?.message.contains(folder("file")) == true, "\(String(describing: error))")
     #expect(error?.message.contains("choose another directory") == true)
   }

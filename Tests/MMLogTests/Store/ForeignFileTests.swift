@@ -48,11 +48,11 @@ import TestSupport
     try plant(kind, test.folder(name))
     for index in 0..<3 {
       test.log.info("\(index)")
-      _ = try test.store.rotate(within: .seconds(60))
-      try test.store.applyRetention()
+      _ = try test.store.blockingRotate(within: .seconds(60))
+      try test.store.blockingApplyRetention()
     }
     #expect(try test.store.archives().map(\.number) == [3])
-    try test.store.close()
+    try test.store.blockingClose()
     #expect(await failures(events).filter { $0.path == test.folder(name) }.count == 1)
     #expect(access(test.folder(name), F_OK) == 0)
   }

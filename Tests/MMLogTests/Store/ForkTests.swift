@@ -67,7 +67,7 @@ struct ForkTests {
     }
     let store = try LogStore(directory: folder.path, name: "fork")
     #expect(store.recoveredSessions.count == 1)
-    try store.close()
+    try store.blockingClose()
     #expect(Set(sessions(Contents(folder.path))) == [["parent"], (0..<100).map { "child \($0)" }])
   }
 
@@ -129,7 +129,7 @@ struct ForkTests {
     }
     let store = try LogStore(directory: folder.path, name: "fork")
     #expect(store.recoveredSessions.count == 1)
-    try store.close()
+    try store.blockingClose()
     #expect(Contents(folder.path).messages == ["parent"])
   }
 

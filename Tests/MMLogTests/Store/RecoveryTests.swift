@@ -33,7 +33,7 @@ struct RecoveryTests {
     #expect(session.identity.storeName == "dead" && session.identity.processID != UInt32(getpid()))
     var isReported = false
     let events = store.events
-    try store.close()
+    try store.blockingClose()
     for await case .recovered(let reported) in events {
       isReported = reported.identity.session == session.identity.session
     }
@@ -42,7 +42,7 @@ struct RecoveryTests {
 
     let again = try LogStore(directory: path, name: "dead")
     #expect(again.recoveredSessions.isEmpty)
-    try again.close()
+    try again.blockingClose()
     let after = Contents(path)
     #expect(after.messages == before.messages)
     #expect(after.isClean)
@@ -85,7 +85,7 @@ struct RecoveryTests {
         }
       }
     }
-    try LogStore(directory: path, name: "many").close()
+    try LogStore(directory: path, name: "many").blockingClose()
     let contents = Contents(path)
     #expect(contents.isClean)
     #expect(contents.records.count == 12_000)

@@ -115,7 +115,7 @@ struct SessionEndTests {
     let next = try Self.open(folder.path)
     let recovered = try #require(next.recoveredSessions.first)
     let archive = try next.archives().first
-    try next.close()
+    try next.blockingClose()
     let after = try #require(ends().first)
     #expect(recovered.end == after && recovered.recordCount == 1)
     #expect(archive?.contents?.ending == end.how && archive?.contents?.endTime == end.time)
@@ -130,8 +130,8 @@ struct SessionEndTests {
       $0.retention.count = 1
       $0.retention.crashes = 1
     }
-    try store.applyRetention()
-    try store.close()
+    try store.blockingApplyRetention()
+    try store.blockingClose()
     let files = LogFiles([.path(folder.path)])
     let crashed = try #require(files.lastCrashedSession())
     #expect(files.overview().filter(\.ending.isCrash).map(\.session.id) == [crashed.id])

@@ -41,7 +41,7 @@ import TestSupport
       session.archives.map { Contents($0.path).messages } == [
         ["sealed before the crash"], ["the crash"],
       ])
-    try store.close()
+    try store.blockingClose()
     var sealed: [String] = []
     for await event in events {
       if case .sealed(let archive) = event { sealed.append(archive.path) }
@@ -55,7 +55,7 @@ import TestSupport
     let folder = TemporaryDirectory()
     let earlier = try LogStore(directory: folder.path, name: "test")
     earlier.logger(label: "l").info("earlier")
-    try earlier.close()
+    try earlier.blockingClose()
     await crash(folder.path, "crash")
     let store = try LogStore(directory: folder.path, name: "test")
     try await roll(store, "new")
@@ -68,7 +68,7 @@ import TestSupport
     }
     #expect(messages == ["sealed before crash", "crash", "earlier", "new", "newest"])
     #expect(try store.needingUpload().isEmpty)
-    try store.close()
+    try store.blockingClose()
     #expect(await iterator.next() == nil)
     var late = store.pendingArchives.makeAsyncIterator()
     #expect(await late.next() == nil)
@@ -87,7 +87,7 @@ import TestSupport
     }
     #expect(tried == [1, 2, 1])
     #expect(try test.store.needingUpload().isEmpty)
-    try test.store.close()
+    try test.store.blockingClose()
     var failures: [String] = []
     for await event in events {
       if case .notUploaded(let archive, let error) = event {
@@ -110,7 +110,7 @@ import TestSupport
     }
     try await scanNext()
     try await scanNext()
-    try test.store.close()
+    try test.store.blockingClose()
     let leases = try test.store.archives().filter { $0.number == 1 }.map { $0.state.lease }
     #expect(leases == [nil])
   }
@@ -119,7 +119,7 @@ import TestSupport
   func pause() async throws {
     let test = try TestStore()
     test.log.info("x")
-    try test.store.close()
+    try test.store.blockingClose()
     let catalog = Catalog(of: test.folder.path, store: "test")
     let (events, calls) = (EventHub(startup: [], observer: nil), EventCount())
     let queue = UploadQueue(catalog, events, crashed: [], wake: { calls.advance() })
@@ -150,7 +150,7 @@ import TestSupport
     _ = try test.store.acquireLease(on: archive, by: "another", for: .milliseconds(300))
     var iterator = test.store.pendingArchives.leased(for: .seconds(60)).makeAsyncIterator()
     #expect(await iterator.next()?.path == archive.path)
-    try test.store.close()
+    try test.store.blockingClose()
   }
 
   @Test("several loops never have the same archive, and canceling one ends it")
@@ -170,6 +170,6 @@ import TestSupport
     for loop in loops { loop.cancel() }
     for loop in loops { await loop.value }
     #expect(taken.withLock { $0.sorted() } == Array(1...20))
-    try test.store.close()
+    try test.store.blockingClose()
   }
 }

@@ -20,7 +20,7 @@ import TestSupport
   private func close(_ store: LogStore, _ events: AsyncStream<LogStore.Event>) async throws
     -> [String]
   {
-    try store.close()
+    try store.blockingClose()
     var reported: [String] = []
     for await event in events {
       switch event {
@@ -46,7 +46,7 @@ import TestSupport
     let events = test.store.events
     for _ in 0..<2 {
       try await roll(test)
-      try test.store.applyRetention()
+      try test.store.blockingApplyRetention()
     }
     let reported = try await close(test.store, events)
     #expect(
@@ -67,19 +67,19 @@ import TestSupport
     var retention = Retention.unlimited
     retention.count = 4
     try test.store.update { $0.retention = retention }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     retention = .unlimited
     retention.totalSize = archives[0].allocatedSize * 3
     try test.store.update { $0.retention = retention }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     retention = .unlimited
     (retention.freeSpace, retention.minimumSize) = (.fraction(1), archives[0].allocatedSize)
     try test.store.update { $0.retention = retention }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     retention = .unlimited
     retention.age = .nanoseconds(1)
     try test.store.update { $0.retention = retention }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     try test.store.update { $0.retention = .unlimited }
     let reported = try await close(test.store, events).filter { $0.hasPrefix("deleted") }
     #expect(
@@ -101,10 +101,10 @@ import TestSupport
       try await roll(test)
       for retention in [low, low, .unlimited] {
         try test.store.update { $0.retention = retention }
-        try test.store.applyRetention()
+        try test.store.blockingApplyRetention()
       }
       try test.store.removeAll()
-      try test.store.applyRetention()
+      try test.store.blockingApplyRetention()
     }
     let reported = try await close(test.store, events)
     // The last for the archive that says that the store was closed.
@@ -118,7 +118,7 @@ import TestSupport
     // Nobody reads them, and 256 have room.
     let events = test.store.events
     for _ in 0..<100 { try await roll(test) }
-    try test.store.applyRetention()
+    try test.store.blockingApplyRetention()
     let reported = try await close(test.store, events)
     #expect(test.store.missedEvents > 0 && reported.count <= 256)
     #expect(reported.last == "sealed 101", "the oldest are missed: \(reported.suffix(3))")
@@ -129,14 +129,14 @@ import TestSupport
   @Test func theTrashIsEmptiedAtTheStart() async throws {
     let test = try TestStore()
     let archive = try await roll(test)
-    try test.store.close()
+    try test.store.blockingClose()
     // As if the process had died between the rename and the removal.
     mkdir(test.folder(".mmlog-trash"), 0o700)
     rename(archive.path, test.folder(".mmlog-trash/\(archive.fileName)"))
     let next = try LogStore(directory: test.folder.path, name: "test")
-    try next.applyRetention()
+    try next.blockingApplyRetention()
     #expect(try test.folder.names(".mmlog-trash") == [])
-    try next.close()
+    try next.blockingClose()
   }
 
   // MARK: - Leases, marks
@@ -161,9 +161,9 @@ import TestSupport
       } catch { Issue.record(error) }
     }
     #expect(sent.withLock { $0.sorted() } == Array(1...20))
-    for store in stores { try store.close() }
+    for store in stores { try store.blockingClose() }
     #expect(try test.store.uploaded().count == 20)
-    try test.store.close()
+    try test.store.blockingClose()
   }
 
   @Test func aMarkGoesAlongWithACopyThatKeepsAttributes() async throws {
@@ -171,7 +171,7 @@ import TestSupport
     let archive = try await roll(test)
     try test.store.markUploaded(archive)
     try test.store.pin(archive, because: "incident 7")
-    try test.store.close()
+    try test.store.blockingClose()
     let copy = TemporaryDirectory()
     let process = try Process.run(
       URL(fileURLWithPath: "/bin/cp"), arguments: ["-a", "\(test.folder.path)/.", copy.path])
@@ -179,7 +179,7 @@ import TestSupport
     let store = try LogStore(directory: copy.path, name: "test")
     let state = try #require(try store.archives().first?.state)
     #expect(state.isUploaded && state.pinned == "incident 7")
-    try store.close()
+    try store.blockingClose()
   }
 
   @Test(.enabled(if: mountsCanBeMade, "no such file system can be mounted"))
@@ -207,14 +207,14 @@ import TestSupport
     #expect(try other.archives()[1].state.pinned == "incident 7")
     configuration.retention.count = 1
     try other.update { $0.retention = configuration.retention }
-    try other.applyRetention()
+    try other.blockingApplyRetention()
     #expect(try other.archives().prefix(1).map(\.number) == [2])
     // What was noted of the others goes with them; also if somebody else removed one.
     unlink(archives[1].path)
-    try other.applyRetention()
+    try other.blockingApplyRetention()
     #expect(try folder.names(ending: ".state") == [])
-    try other.close()
-    try store.close()
+    try other.blockingClose()
+    try store.blockingClose()
   }
 }
 
