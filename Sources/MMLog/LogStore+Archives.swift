@@ -9,15 +9,11 @@ extension LogStore {
   // MARK: - Settings
 
   /// What of a store's ``Configuration`` can be changed while the store is open.
-  public struct Settings: Equatable, Sendable {
-    /// When archives are closed.
-    public var rotation: Rotation
-    /// What is kept.
-    public var retention: Retention
-  }
+  public typealias Settings = StoreSettings
 
-  /// The settings as they are now.
-  public var settings: Settings { core.settings.current }
+  /// The settings as they are now. The store's directory has them, too, for tools: those that were
+  /// set last by a process that logs into it.
+  public var settings: Settings { core.settings.withLock { $0 } }
 
   /// Changes settings, all or none of them. They count at once, ``Settings/rotation`` also for the
   /// archive being written.

@@ -33,9 +33,9 @@ extension LogStore.Configuration {
     try setTimes(options)
     try setLimits(options)
     recordsCrashes = options.records_crashes
-    recordsTermination = !options.leaves_termination_signals
+    recordsTermination = !options.no_termination_records
     servesSignalHandlers = options.serves_signal_handlers
-    containsFaults = !options.leaves_bus_errors
+    containsFaults = !options.no_fault_containment
     allowsUntrustedDirectory = options.allows_untrusted_directory
   }
 
@@ -61,14 +61,15 @@ extension LogStore.Configuration {
   }
 
   private mutating func setLimits(_ options: mmlog_options) throws(LogError) {
-    if options.archive_size > 0 {
-      rotation.size = try Int(checking: options.archive_size, "archive_size")
+    if options.rotation_size > 0 {
+      rotation.size = try Int(checking: options.rotation_size, "rotation_size")
     }
-    if options.archive_seconds > 0 { rotation.age = .seconds(options.archive_seconds) }
-    if options.keep_bytes > 0 {
-      retention.totalSize = try Int(checking: options.keep_bytes, "keep_bytes")
+    if options.rotation_age_s > 0 { rotation.age = .seconds(options.rotation_age_s) }
+    if options.retention_total_size > 0 {
+      retention.totalSize = try Int(checking: options.retention_total_size, "retention_total_size")
     }
-    if options.keep_seconds > 0 { retention.age = .seconds(options.keep_seconds) }
+    if options.retention_age_s > 0 { retention.age = .seconds(options.retention_age_s) }
+    if options.retention_count > 0 { retention.count = Int(options.retention_count) }
   }
 }
 

@@ -43,7 +43,8 @@ extension Command {
       Example(
         "Fields, with jq", "mmlog-decode --format json . | jq 'select(.attributes.user == 42)'"),
       Example(
-        "What a limit would delete", "mmlog-decode --prune --max-size 2G --dry-run /var/log/orders"),
+        "What a limit would delete",
+        "mmlog-decode --prune --total-size 2G --dry-run /var/log/orders"),
       Example(
         "More of the database in a running service, for ten minutes",
         "mmlog-decode --set-level 'db.*=debug' --for 10m /var/log/orders"),

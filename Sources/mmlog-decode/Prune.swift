@@ -4,7 +4,8 @@ import MMLogStorage
 /// `mmlog-decode --prune`: applies limits to directories of archives.
 struct Prune {
   private let directories: [String]
-  private let retention: Retention
+  /// Nil: what each store has noted.
+  private let retention: Retention?
   private let store: String?
   private let rings: String?
   private let isDry: Bool
@@ -19,8 +20,8 @@ struct Prune {
     retention = try PruneOptions.retention(arguments)
     guard retention != .unlimited else {
       throw UsageError(
-        "--prune deletes nothing without a limit; add --max-count, --max-size, --max-age or "
-          + "--keep-free")
+        "--prune deletes nothing without a limit; add --count, --total-size, --age or "
+          + "--free-space, or no limit at all for those of each store")
     }
     store = arguments.value(of: PruneOptions.store)
     rings = arguments.value(of: PruneOptions.rings)
@@ -87,17 +88,18 @@ struct Prune {
 extension Retention.Rule {
   fileprivate var sentence: String {
     switch self {
-    case .age: "older than --max-age"
-    case .count: "more archives than --max-count"
-    case .totalSize: "archives take more than --max-size"
-    case .freeSpace: "less is free than --keep-free"
+    case .age: "older than the limit age"
+    case .count: "more archives than the limit count"
+    case .totalSize: "archives take more than the limit total-size"
+    case .freeSpace: "less is free than the limit free-space"
     case .request: "asked for"
     }
   }
 
   fileprivate var shortfall: String {
     switch self {
-    case .freeSpace: "less is free than --keep-free says, beside what others have on the disk"
+    case .freeSpace:
+      "less is free than the limit free-space says, beside what others have on the disk"
     default: "the limit is not reached, \(sentence)"
     }
   }
@@ -123,7 +125,7 @@ extension Retention.Obstacle {
     case .active: "being written by a process"
     case .pinned: "pinned"
     case .unrecovered: "needed to recover a session that died (--recover)"
-    case .aroundCrash: "around one of the newest crashes (--keep-crashes)"
+    case .aroundCrash: "around one of the newest crashes (limit crashes)"
     case .newest: "among the newest, of which 64 MiB stay whatever is free"
     case .observer: "wanted by the service"
     }

@@ -14,8 +14,8 @@ struct Pipe {
     // The writer at the other end of the pipe waits, as it would for any slow reader.
     configuration.fullRing = .wait(upTo: .seconds(365 * 86400))
     configuration.ringSize = (try arguments.integer(of: .ringSize, in: 1...4096) ?? 8) << 20
-    let archiveSize = (try arguments.integer(of: .archiveSize, in: 0...(1 << 20)) ?? 64) << 20
-    configuration.archiveSize = archiveSize > 0 ? archiveSize : nil
+    let rotationSize = (try arguments.integer(of: .rotationSize, in: 0...(1 << 20)) ?? 64) << 20
+    configuration.rotation.size = rotationSize > 0 ? rotationSize : nil
     let name = arguments.required(.name)
     level = Level(name: arguments.required(.level)) ?? .info
     store = try LogStore(

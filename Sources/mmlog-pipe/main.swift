@@ -14,8 +14,8 @@ extension Option {
   static let tee = Option("tee", short: "t", "Pass standard input on to standard output.")
   static let ringSize = Option(
     "ring-size", value: "MIB", default: "8", "Size of the ring in mebibytes, 1 to 4096.")
-  static let archiveSize = Option(
-    "archive-size", value: "MIB", default: "64",
+  static let rotationSize = Option(
+    "rotation-size", value: "MIB", default: "64",
     "Size in mebibytes at which an archive is closed and the next begun; 0 for never.")
 }
 
@@ -28,7 +28,7 @@ let command = Command(
       + "SIGINT, everything that was read is kept, a last line without an end included, and the log is "
       + "closed. When the disk cannot keep up, the writer waits; nothing is dropped.",
   ],
-  options: [.directory, .name, .level, .label, .tee, .ringSize, .archiveSize],
+  options: [.directory, .name, .level, .label, .tee, .ringSize, .rotationSize],
   examples: [
     Example(
       "Keep what a service prints:", "service 2>&1 | mmlog-pipe -d /var/log/service -n service"),

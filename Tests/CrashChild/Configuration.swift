@@ -10,8 +10,8 @@ extension LogStore.Configuration {
     ringSize = try kibibytes(.ring)
     segmentSize = try kibibytes(.segment)
     dictionarySize = try kibibytes(.dictionary)
-    let archiveSize = try kibibytes(.archive)
-    self.archiveSize = archiveSize > 0 ? archiveSize : nil
+    let rotationSize = try kibibytes(.archive)
+    self.rotation.size = rotationSize > 0 ? rotationSize : nil
     // Whatever space the machine has left.
     retention = .unlimited
     retention.count = try arguments.integer(of: .keep, in: 0...1_000_000)

@@ -58,7 +58,7 @@ final class Workload: Sendable {
   private static func open(_ arguments: Arguments) throws -> LogStore {
     let asked = try LogStore.Configuration(arguments)
     var first = asked
-    if arguments.isSet(.setLimits) { (first.archiveSize, first.retention.count) = (nil, 1) }
+    if arguments.isSet(.setLimits) { (first.rotation.size, first.retention.count) = (nil, 1) }
     let store = try LogStore(
       directory: arguments.required(.directory), name: "crash", configuration: first)
     if arguments.isSet(.setLimits) {

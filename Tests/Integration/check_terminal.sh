@@ -44,7 +44,7 @@ sees() { check "$2" "screen -S -2000 | grep -qF -- '$1'"; }
 
 log=$work/log
 mkfifo "$work/first" "$work/second"
-mmlog-pipe -d "$log" -n first --archive-size 1 <"$work/first" &
+mmlog-pipe -d "$log" -n first --rotation-size 1 <"$work/first" &
 exec 3>"$work/first"
 # Whoever is started does not keep the first writer's pipe open.
 terminal new-session -d -x 150 -y 40 "env PS1='ready> ' bash --norc --noprofile" 3>&-

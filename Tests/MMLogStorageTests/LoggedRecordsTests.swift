@@ -14,7 +14,7 @@ import Testing
     var configuration = LogStore.Configuration()
     configuration.ringSize = 256 << 10
     (configuration.segmentSize, configuration.dictionarySize) = (4096, 4096)
-    (configuration.archiveSize, configuration.level) = (16 << 10, .trace)
+    (configuration.rotation.size, configuration.level) = (16 << 10, .trace)
     return try LogStore(directory: folder("log"), name: "test", configuration: configuration)
   }
 

@@ -14,7 +14,7 @@ struct FollowTests {
   func handoff() throws {
     let test = try TestStore {
       $0.makeTiny()
-      $0.archiveSize = 4 << 10
+      $0.rotation.size = 4 << 10
       $0.drainInterval = .milliseconds(10)
     }
     let (threads, each) = (3, 3000)

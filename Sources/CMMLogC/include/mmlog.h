@@ -98,15 +98,16 @@ typedef struct mmlog_options {
   uint32_t full_ring_wait_ms;  // Default: 1000
   uint32_t drain_interval_ms;  // how long a record may wait to be archived, 10 ms to an hour. Default: 1000
   uint32_t sync_interval_ms;   // how often archives are synced. Default: when they are closed, and by mmlog_flush
-  uint64_t archive_size;       // bytes after which the next archive is begun. Default: 64 MiB
-  uint32_t archive_seconds;    // time after which the next archive is begun. Default: a day
-  uint64_t keep_bytes;         // how much of archives is kept. Default: 1 GiB
-  uint32_t keep_seconds;       // how long archives are kept. Default: for ever
+  uint64_t rotation_size;      // bytes after which the next archive is begun. Default: 64 MiB
+  uint32_t rotation_age_s;     // time after which the next archive is begun. Default: a day
+  uint64_t retention_total_size;  // bytes of archives that are kept. Default: 1 GiB
+  uint32_t retention_age_s;    // how long archives are kept. Default: for ever
+  uint32_t retention_count;    // how many archives are kept. Default: any number
   bool records_crashes;        // fatal signals are recorded, with a backtrace; their handlers go on to those set before
   bool serves_signal_handlers; // mmlog_signal_write works; takes one segment of the ring
-  bool leaves_bus_errors;      // no handler for SIGBUS is set, which else keeps the process alive if the ring's file is cut
+  bool no_fault_containment;   // no handler for SIGBUS is set, which else keeps the process alive if the ring's file is cut
   bool allows_untrusted_directory;  // the directory may belong to another user, or let all users make files
-  bool leaves_termination_signals;  // no handler notes SIGTERM, SIGINT and SIGHUP, which then look as SIGKILL does
+  bool no_termination_records;  // no handler notes SIGTERM, SIGINT and SIGHUP, which then look as SIGKILL does
 } mmlog_options;
 
 // Opens a store: makes the directory, moves what dead processes of this name left in their rings to

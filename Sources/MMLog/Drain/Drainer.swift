@@ -28,7 +28,7 @@ final class Drainer: @unchecked Sendable {
   private let series: ArchiveSeries
   private let events: EventHub
   private let levels: LevelControl
-  private let settings: StoreSettings
+  private let settings: LockedValue<StoreSettings>
   private let counters: DrainCounters
   /// Records that found no way into the ring; they are counted there by the drainer.
   private let lossesWithoutRing: LossCounters
@@ -62,7 +62,7 @@ final class Drainer: @unchecked Sendable {
 
   init(
     _ session: Session, _ series: ArchiveSeries, _ events: EventHub, _ levels: LevelControl,
-    _ configuration: LogStore.Configuration, _ settings: StoreSettings,
+    _ configuration: LogStore.Configuration, _ settings: LockedValue<StoreSettings>,
     _ lossesWithoutRing: LossCounters, _ counters: DrainCounters, _ callbacks: Callbacks
   ) {
     (self.session, self.series, self.events, self.levels) = (session, series, events, levels)
@@ -231,7 +231,7 @@ final class Drainer: @unchecked Sendable {
     let isSyncAsked = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
     if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
     session.ring.take(lossesWithoutRing)
-    series.settings.rotation = settings.current.rotation
+    series.settings.rotation = settings.withLock(\.rotation)
     reportFilling()
     var failure: LogError?
     do {

@@ -15,7 +15,7 @@ final class Maintenance: @unchecked Sendable {
   private let ringDirectory: String
   private let events: EventHub
   private let thresholds: (pending: Int?, size: Int?)
-  private let settings: StoreSettings
+  private let settings: LockedValue<StoreSettings>
   /// How long it is between passes, when nothing happens, in nanoseconds.
   private let interval: Int64
   /// Archives that were closed since the last pass.
@@ -40,6 +40,7 @@ final class Maintenance: @unchecked Sendable {
   private var isLow = false
   private var reached = (pending: false, size: false)
   private var hasFailed = false
+  private var notedSettings: StoreSettings?
 
   /// When it has to come to its end, as monotonic time.
   private let deadline = Atomic<UInt64>(.max)
@@ -51,8 +52,9 @@ final class Maintenance: @unchecked Sendable {
   ///   - recovered: The sessions that were recovered.
   ///   - known: What has been reported of rings already.
   init(
-    _ catalog: Catalog, _ configuration: LogStore.Configuration, _ settings: StoreSettings,
-    _ events: EventHub, _ counters: DrainCounters, recovered: [RecoveredSession], known: [LogError]
+    _ catalog: Catalog, _ configuration: LogStore.Configuration,
+    _ settings: LockedValue<StoreSettings>, _ events: EventHub, _ counters: DrainCounters,
+    recovered: [RecoveredSession], known: [LogError]
   ) {
     watchdog = Watchdog(counters, events, after: configuration.stallTime)
     uploads = UploadQueue(
@@ -189,11 +191,19 @@ final class Maintenance: @unchecked Sendable {
     // Space that is in the trash already is not missing.
     try? catalog.emptyTrash(while: { goesOn })
     uploadDelay = uploads.serve(archives)
-    try apply(settings.current.retention, to: archives, isAsked: isAsked)
+    let settings = settings.withLock { $0 }
+    if !archives.isEmpty { note(settings) }
+    try apply(settings.retention, to: archives, isAsked: isAsked)
     sweepRings()
     try catalog.emptyTrash(while: { goesOn })
     try catalog.removeStraySidecars()
     reportThresholds()
+  }
+
+  /// Notes the settings for tools, if they are others than before. Where that fails, archives fail
+  /// too, or will, and these are reported; it is tried again at the next pass.
+  private func note(_ settings: StoreSettings) {
+    if settings != notedSettings, (try? catalog.note(settings)) != nil { notedSettings = settings }
   }
 
   private func apply(

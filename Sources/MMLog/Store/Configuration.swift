@@ -67,12 +67,6 @@ extension LogStore {
     /// first record is archived; should not take long.
     public var shouldSeal: (@Sendable (ArchiveInfo) -> Bool)?
 
-    /// The same as ``Rotation/size`` of ``rotation``.
-    public var archiveSize: Int? {
-      get { rotation.size }
-      set { rotation.size = newValue }
-    }
-
     /// What is kept of the archives. Default: 1 GiB, and 5 % of the file system are left free. See
     /// ``LogStore/update(_:)``.
     public var retention = Retention()
@@ -196,6 +190,8 @@ extension LogStore {
     /// A configuration with all defaults.
     public init() {}
 
+    var settings: StoreSettings { StoreSettings(rotation: rotation, retention: retention) }
+
     /// The ring's areas, once all settings are known to be right.
     func checkedGeometry() throws(LogError) -> RingGeometry {
       let segmentSize = segmentSize ?? Self.segmentSize(ringSize: ringSize)
@@ -220,8 +216,7 @@ extension LogStore {
       guard segmentSize % 4096 == 0, dictionarySize % 4096 == 0 else {
         throw Self.invalid("segmentSize and dictionarySize must be multiples of 4096")
       }
-      try Self.check(rotation: rotation)
-      try Self.check(retention: retention)
+      try Self.check(settings)
       guard [pendingThreshold, sizeThreshold].allSatisfy({ $0.map { $0 > 0 } ?? true }) else {
         throw Self.invalid(
           "pendingThreshold or sizeThreshold is not positive: it must be, or nil for none")
@@ -260,12 +255,8 @@ extension LogStore {
       ArchiveSeries.Settings(rotation: rotation, compressionLevel: compressionLevel)
     }
 
-    static func check(rotation: Rotation) throws(LogError) {
-      if let problem = rotation.problem { throw invalid(problem) }
-    }
-
-    static func check(retention: Retention) throws(LogError) {
-      if let problem = retention.problem { throw invalid(problem) }
+    static func check(_ settings: StoreSettings) throws(LogError) {
+      if let problem = settings.problem { throw invalid(problem) }
     }
 
     private func check<T: BinaryInteger>(

@@ -22,7 +22,7 @@ final class StoreCore: @unchecked Sendable {
   let configuration: LogStore.Configuration
   let geometry: RingGeometry
   let labels: LabelTable
-  let settings: StoreSettings
+  let settings: LockedValue<StoreSettings>
   /// The sessions that were recovered at the start.
   let recovered: [RecoveredSession]
   /// Rings that could not be recovered at the start.
@@ -67,7 +67,7 @@ final class StoreCore: @unchecked Sendable {
     location = try StoreLocation(directory: directory, name: name, configuration)
     geometry = try configuration.checkedGeometry()
     self.configuration = configuration
-    settings = StoreSettings(configuration)
+    settings = LockedValue(configuration.settings)
     catalog = Catalog(of: directory, store: name)
     if configuration.containsFaults { try StoreRegistry.prepareContainment() }
     if configuration.recordsCrashes { try StoreRegistry.prepareCrashRecorder() }
@@ -248,8 +248,15 @@ final class StoreCore: @unchecked Sendable {
   // MARK: - Settings
 
   /// Changes settings, and has all go by them at once.
-  func changeSettings(_ body: (inout LogStore.Settings) -> Void) throws(LogError) {
-    try settings.change(body)
+  ///
+  /// - Throws: ``LogError`` if one would be out of its range; none is changed then.
+  func changeSettings(_ body: (inout StoreSettings) -> Void) throws(LogError) {
+    try settings.withLock { (settings) throws(LogError) in
+      var new = settings
+      body(&new)
+      try LogStore.Configuration.check(new)
+      settings = new
+    }
     lock.withLock {
       open?.drainer.settingsChanged()
       openMaintenance?.settingsChanged()

@@ -16,9 +16,9 @@ package final class ArchiveSeries {
     }
 
     /// Settings by which archives are closed at a size only; nil: never.
-    package init(archiveSize: Int?, compressionLevel: Int) {
+    package init(rotationSize: Int?, compressionLevel: Int) {
       self.init(
-        rotation: Rotation(size: archiveSize, age: nil), compressionLevel: compressionLevel)
+        rotation: Rotation(size: rotationSize, age: nil), compressionLevel: compressionLevel)
     }
   }
 

@@ -98,43 +98,16 @@ extension ArchiveInfo.State {
 
   // MARK: - Sidecar
 
-  /// Nil if there is none. `key value` on each line.
+  /// Nil if there is none.
   private static func readSidecar(
     _ name: String, _ directory: borrowing Directory
   ) throws(SystemError) -> ArchiveInfo.State? {
-    let file: File
-    do throws(SystemError) {
-      file = try directory.openFile(sidecar(of: name), [.read, .nonBlocking])
-    } catch  where error.isNotFound {
-      return nil
-    }
-    if try Ownership(of: directory).isForeign(file.status()) { return nil }
-    let bytes = try file.bytes(at: 0, count: keys.count * (longestValue + 16))
-    var fields: [String: String] = [:]
-    for line in bytes.split(separator: UInt8(ascii: "\n")) {
-      guard let text = String(validating: line, as: UTF8.self) else { continue }
-      let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-      fields[String(parts[0])] = parts.count == 2 ? String(parts[1]) : ""
-    }
-    return ArchiveInfo.State(fields)
+    try directory.fields(of: sidecar(of: name), atMost: keys.count * (longestValue + 16))
+      .map { ArchiveInfo.State($0) }
   }
 
-  /// Whole or not at all: under another name first.
   private func storeSidecar(_ name: String, _ directory: borrowing Directory) throws(SystemError) {
-    let sidecar = Self.sidecar(of: name)
-    let unfinished = sidecar + FileNames.unfinishedSuffix
-    let text = fields.map { "\($0.key) \($0.value)\n" }.sorted().joined()
-    // Left over, or planted.
-    do throws(SystemError) { try directory.remove(unfinished) } catch  where error.isNotFound {}
-    let file = try directory.openFile(unfinished, [.write, .create, .exclusive])
-    do throws(SystemError) {
-      try file.write(all: Array(text.utf8), at: 0)
-      try file.syncData()
-      TestPoint.reach(.stateSidecarWritten)
-      try directory.rename(unfinished, to: sidecar)
-    } catch {
-      try? directory.remove(unfinished)
-      throw error
-    }
+    try directory.store(
+      fields, in: Self.sidecar(of: name), written: { TestPoint.reach(.stateSidecarWritten) })
   }
 }

@@ -269,6 +269,26 @@ package final class Catalog: @unchecked Sendable {
     }
   }
 
+  // MARK: - Settings
+
+  /// Notes the settings of the catalog's store, if those that are noted are others.
+  package func note(_ settings: StoreSettings) throws(LogError) {
+    guard let store else { return }
+    try withDirectory { (directory) throws(LogError) in
+      try explaining("Noting the store's settings failed") { () throws(SystemError) in
+        if try StoreSettings(of: store, in: directory) == settings { return }
+        try settings.note(for: store, in: directory)
+      }
+    }
+  }
+
+  /// The settings that a store has noted; nil if there are none.
+  package func settings(of store: String) throws(LogError) -> StoreSettings? {
+    try explaining("Reading the store's settings failed") { () throws(SystemError) in
+      try StoreSettings(of: store, in: Directory.open(path))
+    }
+  }
+
   // MARK: - Deleting
 
   /// What came of deleting an archive.

@@ -6,6 +6,8 @@ package enum FileNames {
   package static let archiveSuffix = ".mmlog"
   /// Added to a ring's name until it is complete.
   package static let unfinishedSuffix = ".new"
+  /// What the name of a store's settings ends in.
+  private static let settingsSuffix = ".settings"
   /// Added to a ring's name when nothing of it can be recovered.
   package static let unreadableSuffix = ".unreadable"
 
@@ -13,10 +15,13 @@ package enum FileNames {
   package static func isOurs(_ name: String) -> Bool {
     let suffixes = [
       archiveSuffix, archiveSuffix + ArchiveInfo.State.sidecarSuffix, ringSuffix,
-      ringSuffix + unfinishedSuffix, ringSuffix + unreadableSuffix,
+      ringSuffix + unfinishedSuffix, ringSuffix + unreadableSuffix, settingsSuffix,
     ]
     return name.hasPrefix(".mmlog") || suffixes.contains { name.hasSuffix($0) }
   }
+
+  /// The name of the file that has a store's settings.
+  package static func settings(of store: String) -> String { escaped(store) + settingsSuffix }
 
   /// A ring's file name, taken apart.
   package struct Ring: Hashable, Sendable {

@@ -33,5 +33,5 @@ public enum LogRecovery {
 
 extension ArchiveSeries.Settings {
   /// As of a store that is not configured otherwise.
-  package static let usual = ArchiveSeries.Settings(archiveSize: 64 << 20, compressionLevel: 1)
+  package static let usual = ArchiveSeries.Settings(rotationSize: 64 << 20, compressionLevel: 1)
 }

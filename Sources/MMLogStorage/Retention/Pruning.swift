@@ -33,11 +33,12 @@ package struct Pruning {
   /// Judges each archive.
   ///
   /// - Parameters:
-  ///   - retention: Holds for each store's archives; free space for all together.
+  ///   - retention: Holds for each store's archives; free space for all together. Nil: what each
+  ///     store has noted; what it does not say is not limited.
   ///   - store: Whose archives; nil for all.
   ///   - problem: Receives what cannot be read.
   package func judge(
-    _ retention: Retention, store: String?, problem: (String) -> Void
+    _ retention: Retention?, store: String?, problem: (String) -> Void
   ) throws(LogError) -> Judgment {
     let all = try catalog.scan { problem("\($0)") }
     var space: (free: Int, total: Int)?
@@ -49,8 +50,14 @@ package struct Pruning {
     var judgment = Judgment()
     for name in Set(all.map(\.storeName)).sorted() where store == nil || name == store {
       let archives = all.filter { $0.storeName == name }
+      var limits = retention
+      if limits == nil { limits = try catalog.settings(of: name)?.retention }
+      guard let limits else {
+        problem("no limits are noted for the store \(name): give some")
+        continue
+      }
       let plan = try RetentionPlan(
-        retention, archives, ringDirectory: rings, space: space, strange: { problem("\($0)") })
+        limits, archives, ringDirectory: rings, space: space, strange: { problem("\($0)") })
       let rules = Dictionary(uniqueKeysWithValues: plan.deletions.map { ($0.index, $0.rule) })
       for (index, archive) in archives.enumerated() {
         judgment.verdicts.append(

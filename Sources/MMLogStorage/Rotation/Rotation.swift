@@ -37,7 +37,7 @@ public struct Rotation: Equatable, Sendable {
   /// Why these limits cannot be used, or nil if they can.
   package var problem: String? {
     if let size, size < 4 << 10 {
-      return "archiveSize is \(size): it must be at least 4 KiB, or nil"
+      return "rotation.size is \(size): it must be at least 4 KiB, or nil"
     }
     if let age, age < .seconds(1) {
       return "the archives' age is \(age): it must be at least 1 second, or nil"

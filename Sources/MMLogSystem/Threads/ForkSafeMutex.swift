@@ -84,7 +84,8 @@ package final class ForkSafeMutex: @unchecked Sendable {
 ///
 /// Proof of `@unchecked Sendable`: the value is touched with the lock taken only.
 package final class LockedValue<Value: Sendable>: @unchecked Sendable {
-  private let mutex = ForkSafeMutex()
+  /// For who takes it around a fork.
+  package let lock = ForkSafeMutex()
   private var value: Value
 
   package init(_ value: Value) { self.value = value }
@@ -93,8 +94,8 @@ package final class LockedValue<Value: Sendable>: @unchecked Sendable {
   package func withLock<Result, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    mutex.lock()
-    defer { mutex.unlock() }
+    lock.lock()
+    defer { lock.unlock() }
     return try body(&value)
   }
 }

@@ -1,14 +1,16 @@
 import CommandLineTool
 import MMLogStorage
 
-/// Which archives `--prune` deletes. Only the limits that are given count.
+/// Which archives `--prune` deletes. Only the limits that are given count; if none is, those of each
+/// store.
 enum PruneOptions {
   static let prune = Option(
     "prune",
     """
     Print nothing of the log: delete the archives of PATH, which are directories, that a limit \
-    does not allow. Safe beside running services; what is being written or pinned stays. Status 1 \
-    and what stays, with reasons, if a limit cannot be reached.
+    does not allow. Without any limit, the limits count that each store has noted there. Safe \
+    beside running services; what is being written or pinned stays. Status 1 and what stays, with \
+    reasons, if a limit cannot be reached.
     """)
   static let dryRun = Option("dry-run", "With --prune: delete nothing, say what would be.")
   static let explain = Option(
@@ -18,21 +20,22 @@ enum PruneOptions {
     "rings", value: "DIR",
     "With --prune: where the services' rings are, if not in PATH. What a dead one's recovery still needs, stays."
   )
-  static let maxCount = Option("max-count", value: "N", "With --prune: keep so many archives.")
-  static let maxSize = Option(
-    "max-size", value: "SIZE", "With --prune: keep so many bytes on the disk, such as 500M or 2G.")
-  static let maxAge = Option(
-    "max-age", value: "TIME",
+  static let count = Option("count", value: "N", "With --prune: keep so many archives.")
+  static let totalSize = Option(
+    "total-size", value: "SIZE", "With --prune: keep so many bytes on the disk, such as 500M or 2G."
+  )
+  static let age = Option(
+    "age", value: "TIME",
     "With --prune: keep what is not older, such as 12h, 30d or 8w, by its last record.")
-  static let keepFree = Option(
-    "keep-free", value: "SIZE|PERCENT",
+  static let freeSpace = Option(
+    "free-space", value: "SIZE|PERCENT",
     "With --prune: leave so much of the file system free, such as 1G or 5%.")
-  static let keepCrashes = Option(
-    "keep-crashes", value: "N", default: "1",
+  static let crashes = Option(
+    "crashes", value: "N", default: "1",
     "With --prune: keep the archives before and after so many crashes, the newest.")
 
   static let all = [
-    prune, dryRun, explain, store, rings, maxCount, maxSize, maxAge, keepFree, keepCrashes,
+    prune, dryRun, explain, store, rings, count, totalSize, age, freeSpace, crashes,
   ]
 
   /// Whether archives are to be deleted.
@@ -56,14 +59,19 @@ enum PruneOptions {
     return true
   }
 
-  static func retention(_ arguments: Arguments) throws(UsageError) -> Retention {
+  /// The limits; nil if none is given.
+  static func retention(_ arguments: Arguments) throws(UsageError) -> Retention? {
+    if ![count, totalSize, age, freeSpace, crashes].contains(where: { arguments.isSet($0) }) {
+      return nil
+    }
     var retention = Retention.unlimited
-    retention.count = limit(try arguments.value(of: maxCount, expected: "a number", number))
-    retention.totalSize = limit(try arguments.value(of: maxSize, expected: "a size as 500M", size))
+    retention.count = limit(try arguments.value(of: count, expected: "a number", number))
+    retention.totalSize = limit(
+      try arguments.value(of: totalSize, expected: "a size as 500M", size))
     retention.age = limit(
-      try arguments.value(of: maxAge, expected: "a time as 30d", TimeSpan.parse))
-    retention.crashes = try arguments.value(of: keepCrashes, expected: "a number", number) ?? 1
-    if let free = try arguments.value(of: keepFree, expected: "a size as 1G or 5%", space) {
+      try arguments.value(of: age, expected: "a time as 30d", TimeSpan.parse))
+    retention.crashes = try arguments.value(of: crashes, expected: "a number", number) ?? 1
+    if let free = try arguments.value(of: freeSpace, expected: "a size as 1G or 5%", space) {
       retention.freeSpace = free
     }
     return retention

@@ -8,10 +8,10 @@ import Testing
 @Suite struct SeriesTests {
   private let fixture = Fixture()
 
-  private func series(archiveSize: Int? = nil) throws -> ArchiveSeries {
+  private func series(rotationSize: Int? = nil) throws -> ArchiveSeries {
     ArchiveSeries(
       in: try fixture.directory(), fixture.identity,
-      ArchiveSeries.Settings(archiveSize: archiveSize, compressionLevel: 0))
+      ArchiveSeries.Settings(rotationSize: rotationSize, compressionLevel: 0))
   }
 
   private func append(_ ticks: [UInt64], to series: ArchiveSeries) throws {
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test func anArchiveOfItsSizeIsClosedAndTheNextBegun() throws {
-    let series = try series(archiveSize: 4096)
+    let series = try series(rotationSize: 4096)
     var closed: [String] = []
     series.report = { if case .closed(let path, _) = $0 { closed.append(path) } }
     for ticks in 1...200 as ClosedRange<UInt64> { try append([ticks], to: series) }

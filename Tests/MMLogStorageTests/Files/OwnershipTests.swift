@@ -25,7 +25,7 @@ struct OwnershipTests {
     let directory = try Directory.open(folder.path)
     let sessions = Recovery.recoverAll(
       of: nil, ringDirectory: directory, archiveDirectory: directory,
-      ArchiveSeries.Settings(archiveSize: 1 << 20, compressionLevel: 1)
+      ArchiveSeries.Settings(rotationSize: 1 << 20, compressionLevel: 1)
     ) { problems.append($0) }
     return (sessions, problems)
   }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct RecoveryTests {
   private let log = TestLog(bootID: Host.bootID())
-  private let settings = ArchiveSeries.Settings(archiveSize: nil, compressionLevel: 1)
+  private let settings = ArchiveSeries.Settings(rotationSize: nil, compressionLevel: 1)
 
   private var ringName: String { "test.\(log.identity.session).ring" }
 
@@ -231,7 +231,7 @@ import Testing
       func recover() -> [RecoveredSession] {
         Recovery.recoverAll(
           of: "test", ringDirectory: directory, archiveDirectory: directory,
-          ArchiveSeries.Settings(archiveSize: 4096, compressionLevel: 0)
+          ArchiveSeries.Settings(rotationSize: 4096, compressionLevel: 0)
         ) { _ in }
       }
       // The first archive has its size after one frame. The second, for the session's end, cannot
@@ -526,7 +526,7 @@ import Testing
     log.save()
     let directory = try Directory.open(log.folder.path)
     let session = try Recovery.recover(
-      ringName, directory, directory, .init(archiveSize: 1, compressionLevel: 0))
+      ringName, directory, directory, .init(rotationSize: 1, compressionLevel: 0))
     #expect(session?.recordCount == 16)
     #expect(names.count == 2, "one for the records and one for the session's end")
     #expect(messages() == Array(repeating: text, count: 16))

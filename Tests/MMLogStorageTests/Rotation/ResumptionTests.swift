@@ -120,7 +120,7 @@ import Testing
 
   @Test func sizeAndAgeCountFromTheFilesBeginning() throws {
     // A file is closed, and a new one begun, when all sessions in it together have its size.
-    for index in 0..<20 { try live("session \(index)") { $0.archiveSize = 16 << 10 } }
+    for index in 0..<20 { try live("session \(index)") { $0.rotation.size = 16 << 10 } }
     #expect((2...8).contains(archives.count), "\(archives.count)")
     #expect(messages() == (0..<20).map { "session \($0)" })
     for name in archives { #expect(try bytes(name).count < 24 << 10) }
@@ -159,7 +159,7 @@ import Testing
     let directory = try Directory.open(copy.path)
     let sessions = Recovery.recoverAll(
       of: "test", ringDirectory: directory, archiveDirectory: directory,
-      ArchiveSeries.Settings(archiveSize: nil, compressionLevel: 1)
+      ArchiveSeries.Settings(rotationSize: nil, compressionLevel: 1)
     ) { Issue.record($0) }
     #expect(sessions.map(\.recordCount) == [1])
     let result = readHere([copy.path])
@@ -185,7 +185,7 @@ import Testing
     // So that the recovery closes that one, and begins others.
     _ = Recovery.recoverAll(
       of: "test", ringDirectory: directory, archiveDirectory: directory,
-      ArchiveSeries.Settings(archiveSize: 4096, compressionLevel: 0)
+      ArchiveSeries.Settings(rotationSize: 4096, compressionLevel: 0)
     ) { Issue.record($0) }
     #expect(readHere([copy.path]).records.count == 202)
     let numbers = try directory.names().compactMap { FileNames.Archive(fileName: $0)?.number }
@@ -223,7 +223,7 @@ import Testing
     let directory = try Directory.open(folder.path)
     let sessions = Recovery.recoverAll(
       of: "test", ringDirectory: directory, archiveDirectory: directory,
-      ArchiveSeries.Settings(archiveSize: nil, compressionLevel: 1)
+      ArchiveSeries.Settings(rotationSize: nil, compressionLevel: 1)
     ) { Issue.record($0) }
     #expect(sessions.count == 1 && messages().sorted() == ["a", "b"])
     #expect(try bytes(archive.fileName) == before && archives.count == 2)

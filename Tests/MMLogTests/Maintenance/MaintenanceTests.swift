@@ -77,7 +77,7 @@ import TestSupport
   }
 
   @Test func anArchiveExceedsItsSizeByAFrameAndItsIndexOnly() throws {
-    let test = try TestStore { $0.archiveSize = 32 << 10 }
+    let test = try TestStore { $0.rotation.size = 32 << 10 }
     for _ in 0..<40_000 { test.log.info("\(UInt64.random(in: 0 ... .max))") }
     try test.store.close()
     let archives = try test.store.archives()

@@ -174,7 +174,7 @@ struct ArgumentTests {
     let ring = try test.folder.names(ending: ".ring")
     var files = try ring.map { try test.folder.bytes($0) }
     let contents = try test.closeAndRead()
-    files += try test.folder.names().map { try test.folder.bytes($0) }
+    files += try test.folder.names(ending: ".mmlog").map { try test.folder.bytes($0) }
     #expect(files.count == 2)
     for file in files {
       for text in [needle, short, "never-to-be-seen"] { #expect(!file.contains(Array(text.utf8))) }

@@ -221,7 +221,7 @@
       for onCall in 1...12 {
         let test = try TestStore {
           $0.makeTiny()
-          $0.archiveSize = 8 << 10
+          $0.rotation.size = 8 << 10
           $0.compressionLevel = 0
         }
         ForcedFault.force(call, errno: EIO, onCall: onCall, times: 3, under: test.folder.path)
@@ -259,7 +259,7 @@
       let test = try TestStore {
         $0.makeTiny()
         $0.fullRing = .dropNewest
-        $0.archiveSize = 4 << 10
+        $0.rotation.size = 4 << 10
         $0.compressionLevel = 0
       }
       let stream = test.store.events

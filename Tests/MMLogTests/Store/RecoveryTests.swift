@@ -73,7 +73,7 @@ struct RecoveryTests {
             [path = path as String, number = number as Int] in
             var configuration = LogStore.Configuration()
             configuration.makeTiny()
-            configuration.archiveSize = 16 << 10
+            configuration.rotation.size = 16 << 10
             configuration.fullRing = .wait(upTo: .seconds(60))
             let store = try LogStore(directory: path, name: "many", configuration: configuration)
             let log = store.logger(label: "l")

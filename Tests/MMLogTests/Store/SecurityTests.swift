@@ -57,12 +57,14 @@ import TestSupport
     let store = try TestStore { $0.makeTiny() }
     store.log.info("a record")
     try store.store.flush(.archive)
+    try store.store.applyRetention()
     for name in try store.folder.names() {
       var status = stat()
       #expect(stat(store.folder(name), &status) == 0)
       #expect(status.st_mode & 0o7777 == 0o600, "\(name)")
     }
-    #expect(try store.folder.names().count == 2)
+    // Ring, archive, settings and lock.
+    #expect(try store.folder.names().count == 4)
     try store.store.close()
   }
 

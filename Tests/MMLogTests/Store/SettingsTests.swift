@@ -8,6 +8,24 @@ import Testing
 
 /// Settings that a program changes while its store is open.
 @Suite("settings") struct SettingsTests {
+  @Test("the settings are noted beside the archives, and again when they change")
+  func noted() throws {
+    let test = try TestStore { $0.retention.count = 3 }
+    func noted() throws -> StoreSettings? {
+      try test.store.applyRetention()
+      return try StoreSettings(of: "test", in: Directory.open(test.folder.path))
+    }
+    // For a store without archives there is nothing to know.
+    #expect(try noted() == nil)
+    test.log.info("one")
+    try test.store.flush(.archive)
+    #expect(try noted() == test.store.settings)
+    try test.store.update { $0.rotation.age = .seconds(60) }
+    #expect(try noted()?.rotation.age == .seconds(60))
+    #expect(try noted()?.retention.count == 3)
+    try test.store.close()
+  }
+
   @Test(
     "a fork's child keeps to the limits that were set before the fork",
     .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))

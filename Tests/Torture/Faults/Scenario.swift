@@ -24,7 +24,7 @@ final class Scenario: Sendable {
     configuration.ringSize = 256 << 10
     configuration.segmentSize = 4 << 10
     configuration.dictionarySize = 4 << 10
-    configuration.archiveSize = 64 << 10
+    configuration.rotation.size = 64 << 10
     configuration.retention = .unlimited
     configuration.retention.count = 3
     // Where nobody asks for a pass, there is none: so that each run makes the same calls.

@@ -23,7 +23,7 @@ final class Service: Sendable {
     var configuration = LogStore.Configuration()
     configuration.ringSize = 256 << 10
     configuration.dictionarySize = 8 << 10
-    configuration.archiveSize = 16 << 10
+    configuration.rotation.size = 16 << 10
     configuration.drainInterval = .milliseconds(10)
     configuration.fullRing = .wait(upTo: .seconds(60))
     configuration.level = .trace

@@ -60,7 +60,7 @@ struct Specimen {
     configuration.ringSize = 256 << 10
     configuration.level = .trace
     configuration.drainInterval = .seconds(3600)
-    configuration.archiveSize = nil
+    configuration.rotation.size = nil
     configuration.ringDirectory = rings
     configuration.dictionarySize = 4 << 10
     let log = try LogStore(directory: store, name: "flips", configuration: configuration)

@@ -60,11 +60,11 @@ struct SceneBuilder {
     configuration.drainInterval = .seconds(3600)
     configuration.compressionLevel = random.pick(0, 1, 1, 6)
     configuration.retention = .unlimited
-    configuration.archiveSize = random.pick(nil, 4 << 10, 8 << 10, 16 << 10)
+    configuration.rotation.size = random.pick(nil, 4 << 10, 8 << 10, 16 << 10)
     switch random.pick(0, 1, 1, 2, 3) {
     case 0: (configuration.archiveLevel, configuration.captureLevel) = (.info, .error)
-    case 1: (configuration.resumeLastArchive, configuration.archiveSize) = (true, 256 << 10)
-    case 2: (configuration.retention.count, configuration.archiveSize) = (2, 4 << 10)
+    case 1: (configuration.resumeLastArchive, configuration.rotation.size) = (true, 256 << 10)
+    case 2: (configuration.retention.count, configuration.rotation.size) = (2, 4 << 10)
     default: break
     }
     return configuration

@@ -34,7 +34,7 @@ struct Plan {
     configuration.ringSize = 256 << 10
     configuration.segmentSize = random.pick(4, 4, 8, 16) << 10
     configuration.dictionarySize = random.pick(4, 16) << 10
-    configuration.archiveSize = random.pick(4 << 10, 8 << 10, 32 << 10, 128 << 10, nil)
+    configuration.rotation.size = random.pick(4 << 10, 8 << 10, 32 << 10, 128 << 10, nil)
     configuration.compressionLevel = random.pick(0, 1, 1)
     configuration.drainInterval = .milliseconds(random.pick(10, 10, 50, 1000))
     configuration.syncLevel = random.pick(nil, nil, Logger.Level.error, Logger.Level.trace)
@@ -63,7 +63,7 @@ extension Plan: CustomStringConvertible {
   var description: String {
     let it = configuration
     return "threads \(threads), texts to \(sizes.upperBound) bytes, \(records) records each, "
-      + "segments \(it.segmentSize ?? 0), archives \(it.archiveSize ?? 0), "
+      + "segments \(it.segmentSize ?? 0), archives \(it.rotation.size ?? 0), "
       + "compression \(it.compressionLevel), "
       + "drain \(it.drainInterval), sync level \(it.syncLevel.map { "\($0)" } ?? "none"), "
       + "sync interval \(it.syncInterval.map { "\($0)" } ?? "none"), full ring \(it.fullRing)"

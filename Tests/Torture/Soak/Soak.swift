@@ -62,7 +62,7 @@ struct Soak {
     // As many as are kept are there after a tenth of the time: from then on, what is on the disk
     // stays.
     let share = records * Self.bytesOfRecord / (10 * Self.keptArchives)
-    configuration.archiveSize = min(max(share, 64 << 10), 4 << 20)
+    configuration.rotation.size = min(max(share, 64 << 10), 4 << 20)
     configuration.retention = .unlimited
     configuration.retention.count = Self.keptArchives
     configuration.observer = checked
