@@ -56,7 +56,8 @@ typedef struct {
 } argument_list;
 
 // The first character of `storage` is for characters, which have no memory of their own.
-static mmlog_value next_value(argument_list *arguments, mmlog_planned planned, char *storage, int error) {
+static mmlog_value next_value(
+    argument_list *arguments, mmlog_planned planned, char *storage, int error) {
   switch ((mmlog_directive_kind)(planned & ((1u << MMLOG_PLAN_SHIFT) - 1))) {
     case MMLOG_SIGNED_8: return signed_word((signed char)va_arg(arguments->list, int));
     case MMLOG_SIGNED_16: return signed_word((short)va_arg(arguments->list, int));
@@ -75,7 +76,8 @@ static mmlog_value next_value(argument_list *arguments, mmlog_planned planned, c
       return text(storage, 1);
     case MMLOG_COUNTED_STRING: {
       int maximum = va_arg(arguments->list, int);
-      return string(va_arg(arguments->list, const char *), maximum < 0 ? SIZE_MAX : (size_t)maximum);
+      return string(
+          va_arg(arguments->list, const char *), maximum < 0 ? SIZE_MAX : (size_t)maximum);
     }
     case MMLOG_LITERAL: case MMLOG_UNDEFERRED: break;
   }
@@ -88,11 +90,12 @@ typedef struct {
   char characters[MMLOG_ARGUMENTS];
 } collection;
 
-static void collect(collection *collected, const mmlog_planned *plan, size_t count, argument_list *arguments, int error) {
+static void collect(collection *collected, const mmlog_planned *plan, size_t count,
+    argument_list *arguments, int error) {
   for (size_t index = 0; index < count; index++) {
     // Atomic: another thread may be storing the same just now.
-    collected->values[index] =
-        next_value(arguments, __atomic_load_n(&plan[index], __ATOMIC_RELAXED), &collected->characters[index], error);
+    collected->values[index] = next_value(arguments,
+        __atomic_load_n(&plan[index], __ATOMIC_RELAXED), &collected->characters[index], error);
   }
 }
 
@@ -111,7 +114,9 @@ static uint64_t mix_text(uint64_t hash, const char *text) {
 
 // Differs from those of the statements of Swift, which are odd sums of other products; never 0.
 static uint64_t hash_of_site(const mmlog_site *site, const char *format) {
-  return mix((uint64_t)(uintptr_t)site * 0x9E3779B97F4A7C15u, (uint64_t)(uintptr_t)format ^ (uint64_t)site->line << 48) | 1;
+  return mix((uint64_t)(uintptr_t)site * 0x9E3779B97F4A7C15u,
+             (uint64_t)(uintptr_t)format ^ (uint64_t)site->line << 48) |
+         1;
 }
 
 static uint32_t state_of(int count) { return count < 0 ? AS_TEXT : (uint32_t)count + 1; }
@@ -130,9 +135,8 @@ static uint32_t prepare(mmlog_site *site, const char *format) {
 // ---- Records
 
 // Has the caller make the text, because readers cannot.
-static void record_text(
-    mmlog_logger *logger, mmlog_level level, mmlog_statement *statement, const mmlog_field *fields, size_t field_count,
-    argument_list *arguments, int error) {
+static void record_text(mmlog_logger *logger, mmlog_level level, mmlog_statement *statement,
+    const mmlog_field *fields, size_t field_count, argument_list *arguments, int error) {
   char place[1024], *made = place;
   va_list again;
   va_copy(again, arguments->list);
@@ -154,9 +158,9 @@ static void record_text(
   if (made != place) free(made);
 }
 
-static void record(
-    mmlog_logger *logger, mmlog_level level, mmlog_statement *statement, uint32_t state, const mmlog_planned *plan,
-    const mmlog_field *fields, size_t field_count, argument_list *arguments) {
+static void record(mmlog_logger *logger, mmlog_level level, mmlog_statement *statement,
+    uint32_t state, const mmlog_planned *plan, const mmlog_field *fields, size_t field_count,
+    argument_list *arguments) {
   int error = errno;
   if (state == AS_TEXT) {
     record_text(logger, level, statement, fields, field_count, arguments, error);
@@ -165,40 +169,40 @@ static void record(
   }
   collection collected;
   collect(&collected, plan, state - 1, arguments, error);
-  mmlog_swift_record(logger, file_level(level), statement, collected.values, state - 1, fields, field_count);
+  mmlog_swift_record(
+      logger, file_level(level), statement, collected.values, state - 1, fields, field_count);
 }
 
-void mmlog_vrecord(
-    mmlog_logger *logger, mmlog_level level, mmlog_site *site, const mmlog_field *fields, size_t field_count,
-    const char *format, va_list list) {
+void mmlog_vrecord(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    const mmlog_field *fields, size_t field_count, const char *format, va_list list) {
   uint32_t state = __atomic_load_n(&site->state, __ATOMIC_ACQUIRE);
   if (__builtin_expect(state == 0, 0)) state = prepare(site, format);
-  mmlog_statement statement = {hash_of_site(site, format), format, site->file, site->function, site->line};
+  mmlog_statement statement = {
+      hash_of_site(site, format), format, site->file, site->function, site->line};
   argument_list arguments;
   va_copy(arguments.list, list);
   record(logger, level, &statement, state, site->plan, fields, field_count, &arguments);
   va_end(arguments.list);
 }
 
-void mmlog_record(mmlog_logger *logger, mmlog_level level, mmlog_site *site, const char *format, ...) {
+void mmlog_record(
+    mmlog_logger *logger, mmlog_level level, mmlog_site *site, const char *format, ...) {
   va_list list;
   va_start(list, format);
   mmlog_vrecord(logger, level, site, NULL, 0, format, list);
   va_end(list);
 }
 
-void mmlog_record_fields(
-    mmlog_logger *logger, mmlog_level level, mmlog_site *site, const mmlog_field *fields, size_t field_count,
-    const char *format, ...) {
+void mmlog_record_fields(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    const mmlog_field *fields, size_t field_count, const char *format, ...) {
   va_list list;
   va_start(list, format);
   mmlog_vrecord(logger, level, site, fields, field_count, format, list);
   va_end(list);
 }
 
-void mmlog_vlog(
-    mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line, const char *function, const char *format,
-    va_list list) {
+void mmlog_vlog(mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line,
+    const char *function, const char *format, va_list list) {
   if (!mmlog_is_enabled(logger, level)) return;
   uint32_t parts;
   mmlog_planned plan[MMLOG_PLANNED];
@@ -216,9 +220,8 @@ void mmlog_vlog(
 // A call site is put together in memory of this many parts; for more it takes some from the heap.
 #define MAXIMUM_PARTS 23
 
-bool mmlog_signal_record(
-    mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line, const char *function, const char *format,
-    ...) {
+bool mmlog_signal_record(mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line,
+    const char *function, const char *format, ...) {
   if (!mmlog_is_enabled(logger, level)) return false;
   int error = errno;
   uint32_t parts;
@@ -236,5 +239,6 @@ bool mmlog_signal_record(
     collect(&collected, plan, (size_t)count, &arguments, error);
     va_end(arguments.list);
   }
-  return mmlog_swift_signal_record(logger, file_level(level), &statement, collected.values, (size_t)count);
+  return mmlog_swift_signal_record(
+      logger, file_level(level), &statement, collected.values, (size_t)count);
 }

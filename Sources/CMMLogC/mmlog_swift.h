@@ -6,11 +6,10 @@
 #include "mmlog.h"
 #include "mmlog_format.h"
 
-void mmlog_swift_record(
-    mmlog_logger *logger, uint32_t level, const mmlog_statement *statement, const mmlog_value *values, size_t count,
-    const mmlog_field *fields, size_t field_count);
+void mmlog_swift_record(mmlog_logger *logger, uint32_t level, const mmlog_statement *statement,
+    const mmlog_value *values, size_t count, const mmlog_field *fields, size_t field_count);
 
-bool mmlog_swift_signal_record(
-    mmlog_logger *logger, uint32_t level, const mmlog_statement *statement, const mmlog_value *values, size_t count);
+bool mmlog_swift_signal_record(mmlog_logger *logger, uint32_t level,
+    const mmlog_statement *statement, const mmlog_value *values, size_t count);
 
 #endif

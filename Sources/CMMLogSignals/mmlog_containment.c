@@ -82,7 +82,8 @@ static struct mmlog_contained *reuse(void) {
   struct mmlog_contained *range = __atomic_load_n(&ranges, __ATOMIC_ACQUIRE);
   for (; range != NULL; range = range->next) {
     uintptr_t unused = 0;
-    if (__atomic_compare_exchange_n(&range->base, &unused, being_prepared, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(
+            &range->base, &unused, being_prepared, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       return range;
   }
   return NULL;
@@ -93,7 +94,8 @@ static struct mmlog_contained *add(void) {
   if (range == NULL) return NULL;
   range->base = being_prepared;
   range->next = __atomic_load_n(&ranges, __ATOMIC_ACQUIRE);
-  while (!__atomic_compare_exchange_n(&ranges, &range->next, range, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+  while (!__atomic_compare_exchange_n(
+      &ranges, &range->next, range, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
   }
   return range;
 }
@@ -121,4 +123,6 @@ void mmlog_end_containment(mmlog_contained *range) {
   free(replaced);
 }
 
-uint64_t mmlog_lost_pages(const mmlog_contained *range) { return __atomic_load_n(&range->lost, __ATOMIC_ACQUIRE); }
+uint64_t mmlog_lost_pages(const mmlog_contained *range) {
+  return __atomic_load_n(&range->lost, __ATOMIC_ACQUIRE);
+}

@@ -73,7 +73,8 @@ static void copy_build_id(mmlog_crash_module *module, const uint8_t *notes, size
     size_t description = name + ((note->n_namesz + 3u) & ~3u);
     size_t end = description + ((note->n_descsz + 3u) & ~3u);
     if (end > size) return;
-    if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
+    if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+        memcmp(notes + name, "GNU", 4) == 0) {
       module->build_id_size = note->n_descsz < MMLOG_BUILD_ID ? note->n_descsz : MMLOG_BUILD_ID;
       memcpy(module->build_id, notes + description, module->build_id_size);
       return;
@@ -132,7 +133,8 @@ static const loaded_module *module_of(uintptr_t address) {
 
 static bool is_noted(const mmlog_crash_report *report, const mmlog_crash_module *module) {
   for (unsigned index = 0; index < report->module_count; index++)
-    if (report->modules[index].base == module->base && report->modules[index].end == module->end) return true;
+    if (report->modules[index].base == module->base && report->modules[index].end == module->end)
+      return true;
   return false;
 }
 
@@ -164,7 +166,8 @@ typedef struct {
 enum { largest_frame = 8 << 20, scanned_words = 4096, scanned_at_once = 64 };
 
 static bool is_frame(uintptr_t at, stack_frame *frame) {
-  return at % sizeof(uintptr_t) == 0 && read_memory(at, frame, sizeof *frame) && module_of(frame->address - 1) != NULL;
+  return at % sizeof(uintptr_t) == 0 && read_memory(at, frame, sizeof *frame) &&
+         module_of(frame->address - 1) != NULL;
 }
 
 static void walk(mmlog_crash_report *report, uintptr_t at) {
@@ -191,7 +194,9 @@ static uintptr_t find_frame(uintptr_t stack) {
     for (unsigned index = 0; index < scanned_at_once; index++) {
       uintptr_t at = start + index * sizeof(uintptr_t);
       stack_frame caller;
-      if (words[index] <= at || words[index] - at > largest_frame || module_of(words[index + 1] - 1) == NULL) continue;
+      if (words[index] <= at || words[index] - at > largest_frame ||
+          module_of(words[index + 1] - 1) == NULL)
+        continue;
       if (is_frame(words[index], &caller)) return at;
     }
   }
@@ -206,7 +211,8 @@ static bool follows_call(uintptr_t address) {
   // E8 with a distance, or FF /2 with two to seven bytes.
   if (code[2] == 0xE8) return true;
   for (unsigned size = 2; size <= sizeof code; size++)
-    if (code[sizeof code - size] == 0xFF && (code[sizeof code - size + 1] & 0x38) == 0x10) return true;
+    if (code[sizeof code - size] == 0xFF && (code[sizeof code - size + 1] & 0x38) == 0x10)
+      return true;
   return false;
 #else
   uint32_t instruction;
@@ -220,8 +226,8 @@ static bool follows_call(uintptr_t address) {
 // that frame.
 static uintptr_t find_caller(uintptr_t stack, uintptr_t frame, const loaded_module *module) {
   enum { maximum_words = 512 };
-  for (uintptr_t at = frame - sizeof(uintptr_t); at >= stack && frame - at < maximum_words * sizeof(uintptr_t);
-       at -= sizeof(uintptr_t)) {
+  for (uintptr_t at = frame - sizeof(uintptr_t);
+      at >= stack && frame - at < maximum_words * sizeof(uintptr_t); at -= sizeof(uintptr_t)) {
     uintptr_t word;
     if (!read_memory(at, &word, sizeof word)) return 0;
     if (module_of(word) == module && follows_call(word)) return word;
@@ -229,7 +235,8 @@ static uintptr_t find_caller(uintptr_t stack, uintptr_t frame, const loaded_modu
   return 0;
 }
 
-static void note_frames(mmlog_crash_report *report, uintptr_t pc, uintptr_t frame, uintptr_t stack) {
+static void note_frames(
+    mmlog_crash_report *report, uintptr_t pc, uintptr_t frame, uintptr_t stack) {
   report->frames[report->frame_count++] = pc;
   stack_frame first;
   if (is_frame(frame, &first) && module_of(first.address) != module_of(pc)) {
@@ -268,7 +275,8 @@ static uintptr_t interrupted_stack(const ucontext_t *context) {
 
 static void note_backtrace(mmlog_crash_report *report, const ucontext_t *context) {
   const greg_t *registers = context->uc_mcontext.gregs;
-  note_frames(report, (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RBP], (uintptr_t)registers[REG_RSP]);
+  note_frames(report, (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RBP],
+      (uintptr_t)registers[REG_RSP]);
 }
 #elif defined(__aarch64__)
 static void note_registers(mmlog_crash_report *report, const ucontext_t *context) {
@@ -283,7 +291,8 @@ static void note_registers(mmlog_crash_report *report, const ucontext_t *context
 static uintptr_t interrupted_stack(const ucontext_t *context) { return context->uc_mcontext.sp; }
 
 static void note_backtrace(mmlog_crash_report *report, const ucontext_t *context) {
-  note_frames(report, context->uc_mcontext.pc, context->uc_mcontext.regs[29], context->uc_mcontext.sp);
+  note_frames(
+      report, context->uc_mcontext.pc, context->uc_mcontext.regs[29], context->uc_mcontext.sp);
 }
 #else
 #error "mmlog runs on x86-64 and AArch64"
@@ -323,7 +332,8 @@ static void publish(mmlog_crash_report *report) {
     if (place == NULL) continue;
     set_state(place, MMLOG_CRASH_UNFINISHED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    memcpy(&place->checksum, &report->checksum, sizeof *report - offsetof(mmlog_crash_report, checksum));
+    memcpy(&place->checksum, &report->checksum,
+        sizeof *report - offsetof(mmlog_crash_report, checksum));
     set_state(place, MMLOG_CRASH_COMPLETE);
   }
 }
@@ -406,7 +416,8 @@ static bool has_left(uint32_t thread) {
 // The others' crashes end the process, too: not before what is being written is there.
 static void wait_for_other(void) {
   const struct timespec moment = {.tv_nsec = 1000000};
-  for (unsigned round = 0; round < 1000 && __atomic_load_n(&crashing, __ATOMIC_ACQUIRE) != 0; round++)
+  for (unsigned round = 0; round < 1000 && __atomic_load_n(&crashing, __ATOMIC_ACQUIRE) != 0;
+      round++)
     nanosleep(&moment, NULL);
 }
 
@@ -552,7 +563,8 @@ void mmlog_crash_forked(void) {
 bool mmlog_crash_add(mmlog_crash_report *place) {
   for (unsigned index = 0; index < maximum_places; index++) {
     mmlog_crash_report *none = NULL;
-    if (__atomic_compare_exchange_n(&places[index], &none, place, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(
+            &places[index], &none, place, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       return true;
   }
   return false;
@@ -561,7 +573,8 @@ bool mmlog_crash_add(mmlog_crash_report *place) {
 void mmlog_crash_remove(mmlog_crash_report *place) {
   for (unsigned index = 0; index < maximum_places; index++) {
     mmlog_crash_report *old = place;
-    __atomic_compare_exchange_n(&places[index], &old, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(
+        &places[index], &old, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
   }
 }
 
@@ -572,11 +585,15 @@ static _Thread_local uint8_t *own_stack;
 
 void mmlog_crash_guard_thread(void) {
   stack_t old;
-  if (!has_started() || own_stack != NULL || sigaltstack(NULL, &old) != 0 || (old.ss_flags & SS_DISABLE) == 0) return;
-  uint8_t *memory = mmap(NULL, guard_size + stack_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (!has_started() || own_stack != NULL || sigaltstack(NULL, &old) != 0 ||
+      (old.ss_flags & SS_DISABLE) == 0)
+    return;
+  uint8_t *memory =
+      mmap(NULL, guard_size + stack_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
   stack_t new = {.ss_sp = memory + guard_size, .ss_size = stack_size};
-  if (mprotect(new.ss_sp, stack_size, PROT_READ | PROT_WRITE) != 0 || sigaltstack(&new, NULL) != 0) {
+  if (mprotect(new.ss_sp, stack_size, PROT_READ | PROT_WRITE) != 0 ||
+      sigaltstack(&new, NULL) != 0) {
     munmap(memory, guard_size + stack_size);
     return;
   }

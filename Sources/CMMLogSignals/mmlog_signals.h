@@ -15,6 +15,7 @@ static inline int64_t mmlog_nanoseconds(clockid_t clock) {
 
 // Records a crash, if crashes are recorded, and does what the handler that was there before would
 // have done.
-void mmlog_handle_crash(const struct sigaction *previous, int signal, siginfo_t *info, void *context);
+void mmlog_handle_crash(
+    const struct sigaction *previous, int signal, siginfo_t *info, void *context);
 
 #endif

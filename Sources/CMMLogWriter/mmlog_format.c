@@ -4,7 +4,15 @@
 
 // Types and styles as docs/FORMAT.md numbers them.
 enum { TYPE_SIGNED = 1, TYPE_UNSIGNED = 2, TYPE_DOUBLE = 3, TYPE_STRING = 6 };
-enum { DECIMAL = 1, HEXADECIMAL = 2, OCTAL = 3, BINARY = 4, FIXED = 5, EXPONENTIAL = 6, HYBRID = 7 };
+enum {
+  DECIMAL = 1,
+  HEXADECIMAL = 2,
+  OCTAL = 3,
+  BINARY = 4,
+  FIXED = 5,
+  EXPONENTIAL = 6,
+  HYBRID = 7
+};
 enum { SHOWS_SIGN = 1u << 16, HAS_PREFIX = 1u << 17, UPPER_CASE = 1u << 18 };
 enum { PRECISION_SHIFT = 8, DIGITS_SHIFT = 24, NO_PRECISION = 255, MAXIMUM_DIGITS = 254 };
 enum { ALIGN_LEFT = 1, ALIGN_RIGHT = 2, COLUMNS_SHIFT = 8, MAXIMUM_COLUMNS = 65535 };
@@ -86,17 +94,20 @@ static uint32_t digits(const specification *spec, uint32_t others) {
   return spec->columns - others;
 }
 
-static void set_integer(const specification *spec, mmlog_directive *directive, uint32_t style, bool is_signed) {
+static void set_integer(
+    const specification *spec, mmlog_directive *directive, uint32_t style, bool is_signed) {
   bool plus = spec->plus && is_signed, prefix = spec->alternate && style != DECIMAL;
   uint32_t minimum = digits(spec, plus ? 1 : prefix ? 2 : 0);
-  bool is_shown_by_readers = !spec->precision_is_argument && !spec->is_long_double && minimum <= MAXIMUM_DIGITS
-      && !(spec->has_precision && minimum == 0) && !(prefix && style == OCTAL);
+  bool is_shown_by_readers = !spec->precision_is_argument && !spec->is_long_double &&
+                             minimum <= MAXIMUM_DIGITS && !(spec->has_precision && minimum == 0) &&
+                             !(prefix && style == OCTAL);
   if (!is_shown_by_readers) return;
   unsigned size = spec->bits == 8 ? 0 : spec->bits == 16 ? 1 : spec->bits == 32 ? 2 : 3;
   directive->kind = (is_signed ? MMLOG_SIGNED_8 : MMLOG_UNSIGNED_8) + size;
   directive->type = is_signed ? TYPE_SIGNED : TYPE_UNSIGNED;
   directive->width = (uint8_t)spec->bits;
-  directive->format |= style | (plus ? SHOWS_SIGN : 0) | (prefix ? HAS_PREFIX : 0) | minimum << DIGITS_SHIFT;
+  directive->format |=
+      style | (plus ? SHOWS_SIGN : 0) | (prefix ? HAS_PREFIX : 0) | minimum << DIGITS_SHIFT;
   if (spec->has_precision || !spec->zero || spec->left) align(spec, directive);
 }
 
@@ -111,12 +122,14 @@ static void set_double(const specification *spec, mmlog_directive *directive, ui
   align(spec, directive);
 }
 
-static void set_string(const specification *spec, mmlog_directive *directive, mmlog_directive_kind kind) {
+static void set_string(
+    const specification *spec, mmlog_directive *directive, mmlog_directive_kind kind) {
   // %ls, %lc: of wide characters.
   if (spec->has_length || (kind != MMLOG_STRING && spec->precision_is_argument)) return;
   directive->kind = spec->precision_is_argument ? MMLOG_COUNTED_STRING : kind;
   directive->type = TYPE_STRING;
-  if (kind == MMLOG_STRING && spec->has_precision && !spec->precision_is_argument) directive->longest = spec->precision;
+  if (kind == MMLOG_STRING && spec->has_precision && !spec->precision_is_argument)
+    directive->longest = spec->precision;
   align(spec, directive);
 }
 

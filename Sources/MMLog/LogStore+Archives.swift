@@ -37,8 +37,8 @@ extension LogStore {
   /// - Parameter limit: How long to wait at most; the archive is closed afterwards all the same.
   ///   Default: 30 seconds.
   /// - Returns: The archive, or nil if nothing was written since the last one was closed.
-  /// - Throws: ``LogError`` if it cannot be written, or the store is closed; `timedOut`. What is not
-  ///   in the archive is left in the ring.
+  /// - Throws: ``LogError`` if it cannot be written, or the store is closed; `timedOut`. What is
+  ///   not in the archive is left in the ring.
   @discardableResult
   public func rotate(within limit: Duration = .seconds(30)) throws(LogError) -> ArchiveInfo? {
     guard let open = try core.begunSession() else { return nil }
@@ -56,8 +56,8 @@ extension LogStore {
   /// - Parameter limit: How long to wait at most; the archive is closed afterwards all the same.
   ///   Default: 30 seconds.
   /// - Returns: The archive, or nil if nothing was written since the last one was closed.
-  /// - Throws: ``LogError`` if it cannot be written, or the store is closed; `timedOut`. What is not
-  ///   in the archive is left in the ring.
+  /// - Throws: ``LogError`` if it cannot be written, or the store is closed; `timedOut`. What is
+  ///   not in the archive is left in the ring.
   @discardableResult
   public func rotate(within limit: Duration = .seconds(30)) async throws(LogError) -> ArchiveInfo? {
     try await onOwnThread { [self] () throws(LogError) in try rotate(within: limit) }

@@ -13,11 +13,11 @@ import MMLogSystem
 /// ```
 ///
 /// A record whose log call has returned survives the process, however it ends: the kernel owns the
-/// ring's pages. If the process ends without `LogStore.close()`, the next store of the same name moves
-/// what is left in the ring into archives; ``recoveredSessions`` reports.
+/// ring's pages. If the process ends without `LogStore.close()`, the next store of the same name
+/// moves what is left in the ring into archives; ``recoveredSessions`` reports.
 ///
-/// A store stays open until `LogStore.close()` or the end of the process, also when no reference to it is
-/// left: loggers do not count references. All methods can be called from any thread. After
+/// A store stays open until `LogStore.close()` or the end of the process, also when no reference to
+/// it is left: loggers do not count references. All methods can be called from any thread. After
 /// `fork()`, the child logs into a ring of its own, opened at its first log call.
 public final class LogStore: Sendable {
   let core: StoreCore

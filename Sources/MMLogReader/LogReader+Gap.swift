@@ -11,8 +11,8 @@ extension LogReader {
       /// its ring says. No limit deletes such an archive.
       case newestArchiveNotHere(Int)
       /// Each writer numbers its records, and numbers are left out between records that are here.
-      /// The records were lost (then ``LogReader/Item/losses(session:ledger:)`` counts them, too), or their
-      /// bytes are corrupt or gone.
+      /// The records were lost (then ``LogReader/Item/losses(session:ledger:)`` counts them, too),
+      /// or their bytes are corrupt or gone.
       case recordsMissing(MissingRecords)
     }
 

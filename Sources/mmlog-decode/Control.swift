@@ -136,7 +136,8 @@ struct Control {
     for label in try ring.labels() {
       let level = (label.level?.description ?? "unknown").padded(to: 8)
       try say(
-        "\(ring.title)  \(level)  \(label.shownName)\(label.isOverridden ? "  set from outside" : "")"
+        "\(ring.title)  \(level)  "
+          + "\(label.shownName)\(label.isOverridden ? "  set from outside" : "")"
       )
     }
     for override in try ring.overrides() {

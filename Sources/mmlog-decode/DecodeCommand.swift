@@ -12,17 +12,18 @@ extension Command {
     name: "mmlog-decode", version: "0.1.0",
     description: [
       """
-      Prints what mmlog recorded: archives (.mmlog) and rings (.ring), of processes that live, ended \
-      or died, merged by time. A record that is in a ring and in an archive is printed once.
+      Prints what mmlog recorded: archives (.mmlog) and rings (.ring), of processes that live, \
+      ended or died, merged by time. A record that is in a ring and in an archive is printed \
+      once.
       """,
       """
-      Corruption, losses and sessions that did not end well are reported on standard error, a line each, \
-      with file and place. Control characters are escaped in every format but message.
+      Corruption, losses and sessions that did not end well are reported on standard error, a \
+      line each, with file and place. Control characters are escaped in every format but message.
       """,
       """
       TIME is a date (2026-11-21), a date and a time (2026-11-21T09:00, 2026-11-21T09:00:00.5Z, \
-      2026-11-21T09:00:00+01:00), now, today, yesterday, boot (when the machine was started), or a time \
-      before now (-30s, -15m, -2h, -1d, -1w).
+      2026-11-21T09:00:00+01:00), now, today, yesterday, boot (when the machine was started), or \
+      a time before now (-30s, -15m, -2h, -1d, -1w).
       """,
     ],
     options: InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all
@@ -54,7 +55,8 @@ extension Command {
       (.success, "All was read, and no session lost a record."),
       (
         .corruptionOrLoss,
-        "Something is corrupted or unreadable, a session lost records, a process does not answer, or another error."
+        "Something is corrupted or unreadable, a session lost records, a process does not "
+          + "answer, or another error."
       ),
       (.usage, "The command line is wrong."),
       (

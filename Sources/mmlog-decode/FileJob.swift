@@ -91,7 +91,8 @@ enum FileJob {
     }
     for session in sessions {
       let title =
-        "session \(session.identity.session) (\(session.identity.processName), pid \(session.identity.processID))"
+        "session \(session.identity.session) (\(session.identity.processName), pid "
+        + "\(session.identity.processID))"
       try output.append(
         "\(title): \(count(session.recordCount, "record")) moved from its ring to an archive\n"
           .escapedControls)

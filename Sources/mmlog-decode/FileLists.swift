@@ -80,7 +80,8 @@ struct FileDescription {
     let kind = report.isRing ? "ring" : "archive \(report.number)"
     return "\(report.path): \(kind) of session \(identity.session), \(report.state); store "
       + "\(identity.storeName), process \(identity.processName) (\(identity.processID)) on "
-      + "\(identity.hostName), zone \(identity.timeZone), started \(time.text(of: identity.startTime)); "
+      + "\(identity.hostName), zone \(identity.timeZone), started "
+      + "\(time.text(of: identity.startTime)); "
       + "\(count(report.recordCount, "record"))"
   }
 

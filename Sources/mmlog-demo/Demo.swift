@@ -32,7 +32,8 @@ struct Demo {
       usleep(1000)
     }
     try say(
-      "A service, process \(service.id), logs orders from \(Service.threadCount) threads at full speed …"
+      "A service, process \(service.id), logs orders from \(Service.threadCount) threads at "
+        + "full speed …"
     )
     usleep(UInt32(seconds) * 1_000_000)
     service.kill()
@@ -100,7 +101,8 @@ struct Demo {
     let bytes = try files.reduce(0) { try $0 + (folder.status(of: $1)?.size ?? 0) }
     let each = check.recovered > 0 ? Double(bytes * 10 / check.recovered) / 10 : 0
     return
-      "\(files.count) archives with \(bytes) bytes: \(each) for a record, in session \(check.sessionID)"
+      "\(files.count) archives with \(bytes) bytes: \(each) for a record, in session "
+      + "\(check.sessionID)"
   }
 
   private func say(_ text: String) throws {

@@ -50,13 +50,20 @@ typedef enum mmlog_level {
 // ---- What can fail
 
 typedef enum mmlog_failure_code {
-  MMLOG_FAILURE_ARGUMENT = 1,       // an option is out of its range, or two contradict each other
-  MMLOG_FAILURE_SYSTEM = 2,         // the system refused something; see system_error
-  MMLOG_FAILURE_SPACE = 3,          // no space left for the ring or the archive
-  MMLOG_FAILURE_TIMEOUT = 4,        // something took longer than it was allowed to
-  MMLOG_FAILURE_CLOSED = 5,         // the store was closed before
-  MMLOG_FAILURE_DIRECTORY = 6,      // others than the process's user could replace what is in the directory
-  MMLOG_FAILURE_UNSUPPORTED = 7,    // the machine lacks something that mmlog needs
+  // An option is out of its range, or two contradict each other.
+  MMLOG_FAILURE_ARGUMENT = 1,
+  // The system refused something; see system_error.
+  MMLOG_FAILURE_SYSTEM = 2,
+  // No space left for the ring or the archive.
+  MMLOG_FAILURE_SPACE = 3,
+  // Something took longer than it was allowed to.
+  MMLOG_FAILURE_TIMEOUT = 4,
+  // The store was closed before.
+  MMLOG_FAILURE_CLOSED = 5,
+  // Others than the process's user could replace what is in the directory.
+  MMLOG_FAILURE_DIRECTORY = 6,
+  // The machine lacks something that mmlog needs.
+  MMLOG_FAILURE_UNSUPPORTED = 7,
   MMLOG_FAILURE_OTHER = 8,
 } mmlog_failure_code;
 
@@ -75,39 +82,68 @@ typedef struct mmlog_store mmlog_store;
 // What a log statement does when the ring is full: the archive cannot be written as fast as records
 // come.
 typedef enum mmlog_full_ring {
-  MMLOG_FULL_WAIT = 0,       // wait for space, full_ring_wait_ms at most; then drop the record, and count it
-  MMLOG_FULL_DROP = 1,       // drop the record, and count it
-  MMLOG_FULL_OVERWRITE = 2,  // give up the oldest records, and count them
+  // Wait for space, full_ring_wait_ms at most; then drop the record, and count it.
+  MMLOG_FULL_WAIT = 0,
+  // Drop the record, and count it.
+  MMLOG_FULL_DROP = 1,
+  // Give up the oldest records, and count them.
+  MMLOG_FULL_OVERWRITE = 2,
 } mmlog_full_ring;
 
 // How a store works. Set `size`, `directory` and `name`; whatever is 0 has its default.
 // docs/OPERATIONS.md has more about each.
 typedef struct mmlog_options {
-  size_t size;                 // sizeof(mmlog_options): which members this program knows
-  const char *directory;       // where the archives are; made with mode 0700 if it is not there
-  const char *name;            // the beginning of all file names: 1 to 100 bytes without slashes
-  const char *ring_directory;  // where the ring is, such as /dev/shm. Default: beside the archives
-  size_t ring_size;            // bytes, 256 KiB to 4 GiB. Default: 8 MiB
-  size_t segment_size;         // bytes, a multiple of 4096. Default: a 64th of the ring, 256 KiB at most
-  size_t dictionary_size;      // bytes of the ring for the static parts of statements. Default: 256 KiB, some two thousand
-  mmlog_level level;           // the lowest level that is recorded. Default: info
-  mmlog_level archive_level;   // records below it stay in the ring, as a flight recorder. Default: trace, none does
-  mmlog_level capture_level;   // from which level on a record has these archived, too. Default: error
-  mmlog_level sync_level;      // from which level on a record's archive is synced at once. Default: none is
-  mmlog_full_ring full_ring;   // Default: wait
-  uint32_t full_ring_wait_ms;  // Default: 1000
-  uint32_t drain_interval_ms;  // how long a record may wait to be archived, 10 ms to an hour. Default: 1000
-  uint32_t sync_interval_ms;   // how often archives are synced. Default: when they are closed, and by mmlog_flush
-  uint64_t rotation_size;      // bytes after which the next archive is begun. Default: 64 MiB
-  uint32_t rotation_age_s;     // time after which the next archive is begun. Default: a day
-  uint64_t retention_total_size;  // bytes of archives that are kept. Default: 1 GiB
-  uint32_t retention_age_s;    // how long archives are kept. Default: for ever
-  uint32_t retention_count;    // how many archives are kept. Default: any number
-  bool records_crashes;        // fatal signals are recorded, with a backtrace; their handlers go on to those set before
-  bool serves_signal_handlers; // mmlog_signal_write works; takes one segment of the ring
-  bool no_fault_containment;   // no handler for SIGBUS is set, which else keeps the process alive if the ring's file is cut
-  bool allows_untrusted_directory;  // the directory may belong to another user, or let all users make files
-  bool no_termination_records;  // no handler notes SIGTERM, SIGINT and SIGHUP, which then look as SIGKILL does
+  // sizeof(mmlog_options): which members this program knows.
+  size_t size;
+  // Where the archives are; made with mode 0700 if it is not there.
+  const char *directory;
+  // The beginning of all file names: 1 to 100 bytes without slashes.
+  const char *name;
+  // Where the ring is, such as /dev/shm. Default: beside the archives.
+  const char *ring_directory;
+  // Bytes, 256 KiB to 4 GiB. Default: 8 MiB.
+  size_t ring_size;
+  // Bytes, a multiple of 4096. Default: a 64th of the ring, 256 KiB at most.
+  size_t segment_size;
+  // Bytes of the ring for the static parts of statements. Default: 256 KiB, for some two
+  // thousand.
+  size_t dictionary_size;
+  // The lowest level that is recorded. Default: info.
+  mmlog_level level;
+  // Records below it stay in the ring, as a flight recorder. Default: trace, none does.
+  mmlog_level archive_level;
+  // From which level on a record has these archived, too. Default: error.
+  mmlog_level capture_level;
+  // From which level on a record's archive is synced at once. Default: none is.
+  mmlog_level sync_level;
+  // What a log statement does when the ring is full. Default: wait.
+  mmlog_full_ring full_ring;
+  // How long it waits at most, in milliseconds. Default: 1000.
+  uint32_t full_ring_wait_ms;
+  // How long a record may wait to be archived, in milliseconds, up to an hour. Default: 1000.
+  uint32_t drain_interval_ms;
+  // How often archives are synced, in milliseconds. Default: when they are closed, and by mmlog_flush.
+  uint32_t sync_interval_ms;
+  // Bytes after which the next archive is begun. Default: 64 MiB.
+  uint64_t rotation_size;
+  // Seconds after which the next archive is begun. Default: a day.
+  uint32_t rotation_age_s;
+  // Bytes of archives that are kept. Default: 1 GiB.
+  uint64_t retention_total_size;
+  // How many seconds archives are kept. Default: for ever.
+  uint32_t retention_age_s;
+  // How many archives are kept. Default: any number.
+  uint32_t retention_count;
+  // Fatal signals are recorded, with a backtrace; their handlers go on to those set before.
+  bool records_crashes;
+  // mmlog_signal_write works; takes one segment of the ring.
+  bool serves_signal_handlers;
+  // No handler for SIGBUS is set, which else keeps the process alive if the ring's file is cut.
+  bool no_fault_containment;
+  // The directory may belong to another user, or let all users make files.
+  bool allows_untrusted_directory;
+  // No handler notes SIGTERM, SIGINT and SIGHUP, which then look as SIGKILL does.
+  bool no_termination_records;
 } mmlog_options;
 
 // Opens a store: makes the directory, moves what dead processes of this name left in their rings to
@@ -139,7 +175,8 @@ typedef enum mmlog_durability {
 //
 // timeout_ms  how long to wait at most; 0: 30 seconds
 // Returns 0 or -1; the records are still in the ring then.
-int mmlog_flush(mmlog_store *store, mmlog_durability durability, uint32_t timeout_ms, mmlog_failure *failure);
+int mmlog_flush(
+    mmlog_store *store, mmlog_durability durability, uint32_t timeout_ms, mmlog_failure *failure);
 
 // How many records were lost since the store was opened, for whatever reason. mmlog-decode reports
 // them by cause and level.
@@ -199,7 +236,8 @@ static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level leve
 // Async-signal-safe if nothing has to be formatted and there are at most 11 arguments, on a thread
 // that has logged before; in a full ring, or where that cannot be said, use mmlog_signal_write.
 // Leaves errno as it was; %m shows it.
-#define mmlog_log(logger, level, ...) MMLOG_STATEMENT(logger, level, mmlog_record(MMLOG_HERE, "" __VA_ARGS__))
+#define mmlog_log(logger, level, ...)                                                              \
+  MMLOG_STATEMENT(logger, level, mmlog_record(MMLOG_HERE, "" __VA_ARGS__))
 
 #define mmlog_trace(logger, ...) mmlog_log(logger, MMLOG_TRACE, __VA_ARGS__)
 #define mmlog_debug(logger, ...) mmlog_log(logger, MMLOG_DEBUG, __VA_ARGS__)
@@ -301,13 +339,13 @@ typedef struct mmlog_site {
 
 // What the macros call, whatever the logger's level, but for mmlog_signal_record, which checks.
 // Each site has one format, always the same, which lasts as long as the process.
-void mmlog_record(mmlog_logger *logger, mmlog_level level, mmlog_site *site, const char *format, ...)
-    __attribute__((format(printf, 4, 5), nonnull(1, 3, 4)));
-void mmlog_vrecord(mmlog_logger *logger, mmlog_level level, mmlog_site *site, const mmlog_field *fields,
-                   size_t field_count, const char *format, va_list arguments)
+void mmlog_record(mmlog_logger *logger, mmlog_level level, mmlog_site *site, const char *format,
+    ...) __attribute__((format(printf, 4, 5), nonnull(1, 3, 4)));
+void mmlog_vrecord(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    const mmlog_field *fields, size_t field_count, const char *format, va_list arguments)
     __attribute__((format(printf, 6, 0), nonnull(1, 3, 6)));
-void mmlog_record_fields(mmlog_logger *logger, mmlog_level level, mmlog_site *site, const mmlog_field *fields,
-                         size_t field_count, const char *format, ...)
+void mmlog_record_fields(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    const mmlog_field *fields, size_t field_count, const char *format, ...)
     __attribute__((format(printf, 6, 7), nonnull(1, 3, 6)));
 bool mmlog_signal_record(mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line,
                          const char *function, const char *format, ...)
@@ -316,8 +354,8 @@ bool mmlog_signal_record(mmlog_logger *logger, mmlog_level level, const char *fi
 // Records a message whose place and format are known at run time only, if its level is recorded:
 // for functions with formats of their own. The texts may change afterwards. Statements are
 // distinguished by their bytes, which takes some ten nanoseconds more.
-void mmlog_vlog(mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line, const char *function,
-                const char *format, va_list arguments)
+void mmlog_vlog(mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line,
+    const char *function, const char *format, va_list arguments)
     __attribute__((format(printf, 6, 0), nonnull(1, 3, 5, 6)));
 
 // ---- Making fields. The name and the text have to last until the statement is done; a name that

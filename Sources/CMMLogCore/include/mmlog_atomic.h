@@ -6,27 +6,55 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-static inline uint32_t mmlog_load_relaxed_u32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
-static inline uint32_t mmlog_load_acquire_u32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-static inline uint64_t mmlog_load_relaxed_u64(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
-static inline uint64_t mmlog_load_acquire_u64(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+static inline uint32_t mmlog_load_relaxed_u32(const uint32_t *p) {
+  return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+static inline uint32_t mmlog_load_acquire_u32(const uint32_t *p) {
+  return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+static inline uint64_t mmlog_load_relaxed_u64(const uint64_t *p) {
+  return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+static inline uint64_t mmlog_load_acquire_u64(const uint64_t *p) {
+  return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
 
-static inline void mmlog_store_relaxed_u32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELAXED); }
-static inline void mmlog_store_release_u32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
-static inline void mmlog_store_relaxed_u64(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_RELAXED); }
-static inline void mmlog_store_release_u64(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+static inline void mmlog_store_relaxed_u32(uint32_t *p, uint32_t v) {
+  __atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+static inline void mmlog_store_release_u32(uint32_t *p, uint32_t v) {
+  __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+static inline void mmlog_store_relaxed_u64(uint64_t *p, uint64_t v) {
+  __atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+static inline void mmlog_store_release_u64(uint64_t *p, uint64_t v) {
+  __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
 
-static inline uint64_t mmlog_fetch_add_u64(uint64_t *p, uint64_t v) { return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL); }
-static inline uint32_t mmlog_fetch_add_u32(uint32_t *p, uint32_t v) { return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL); }
-static inline uint32_t mmlog_fetch_sub_u32(uint32_t *p, uint32_t v) { return __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL); }
-static inline uint64_t mmlog_exchange_u64(uint64_t *p, uint64_t v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); }
-static inline uint32_t mmlog_exchange_u32(uint32_t *p, uint32_t v) { return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); }
+static inline uint64_t mmlog_fetch_add_u64(uint64_t *p, uint64_t v) {
+  return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL);
+}
+static inline uint32_t mmlog_fetch_add_u32(uint32_t *p, uint32_t v) {
+  return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL);
+}
+static inline uint32_t mmlog_fetch_sub_u32(uint32_t *p, uint32_t v) {
+  return __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL);
+}
+static inline uint64_t mmlog_exchange_u64(uint64_t *p, uint64_t v) {
+  return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
+}
+static inline uint32_t mmlog_exchange_u32(uint32_t *p, uint32_t v) {
+  return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);
+}
 
 static inline bool mmlog_compare_exchange_u32(uint32_t *p, uint32_t *expected, uint32_t desired) {
-  return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
+  return __atomic_compare_exchange_n(
+      p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
 }
 static inline bool mmlog_compare_exchange_u64(uint64_t *p, uint64_t *expected, uint64_t desired) {
-  return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
+  return __atomic_compare_exchange_n(
+      p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
 }
 
 // Keeps the compiler, not the processor, from moving memory accesses across: what a signal handler

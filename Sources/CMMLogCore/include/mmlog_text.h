@@ -15,7 +15,8 @@ int mmlog_format_double(char *text, size_t size, char conversion, int precision,
 const void *mmlog_find(const void *text, size_t count, const void *needle, size_t needle_count);
 
 // The same whatever the case of ASCII letters; `needle` has none in upper case.
-const void *mmlog_find_any_case(const void *text, size_t count, const void *needle, size_t needle_count);
+const void *mmlog_find_any_case(
+    const void *text, size_t count, const void *needle, size_t needle_count);
 
 // regcomp(3), regexec(3), regfree(3). A compiled pattern is on the heap: regex_t is no type for
 // Swift, which cannot import what it is made of. `pattern` ends with a zero byte. Returns NULL if

@@ -67,7 +67,8 @@ static inline void mmlog_begin_busy(mmlog_writer *writer) {
 // For a writer that any thread may take: true if it was free, and is the caller's now.
 static inline bool mmlog_acquire(mmlog_writer *writer) {
   uint64_t free = 0;
-  return __atomic_compare_exchange_n(&writer->busy, &free, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+  return __atomic_compare_exchange_n(
+      &writer->busy, &free, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 static inline void mmlog_end_busy(mmlog_writer *writer) {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -88,7 +89,7 @@ typedef struct mmlog_thread {
   const void *_Nullable session;                     // what it writes for; null: nothing any more
   struct mmlog_thread *_Nullable next_of_session;
   struct mmlog_thread *_Nullable next_of_thread;     // or of those that no thread has
-  uint32_t in_use;                                   // 1 while a thread owns it, or signal handlers do
+  uint32_t in_use;  // 1 while a thread owns it, or signal handlers do
   uint32_t ordinal;                                  // 1, 2, 3 … in the session
   uint32_t thread_id;
   uint64_t name[2];                                  // 16 bytes, zero-padded
@@ -104,7 +105,8 @@ static inline void mmlog_store_session(mmlog_thread *thread, const void *_Nullab
 // What loggers of one label share.
 typedef struct mmlog_label {
   uint32_t level;               // records below it are not made
-  uint32_t own_level;           // what the program has set, while `level` is what others have; and MMLOG_OVERRIDDEN
+  uint32_t own_level;           // what the program has set, while `level` is what others have; and
+                                // MMLOG_OVERRIDDEN
   uint64_t identity;            // the label's number, where it stands in a record's identity word
   const void *_Nullable gate;   // the store's while it accepts records
   const void *_Nullable store;  // the store, for the outlined parts; null: none yet
@@ -120,14 +122,18 @@ _Static_assert(offsetof(mmlog_label, level) == 0, "mmlog_logger in mmlog.h begin
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "level is the low half of the word");
 typedef uint64_t __attribute__((may_alias)) mmlog_levels;
 
-static inline void mmlog_change_levels(mmlog_label *label, uint32_t mask, uint32_t own, bool is_over, uint32_t over) {
+static inline void mmlog_change_levels(
+    mmlog_label *label, uint32_t mask, uint32_t own, bool is_over, uint32_t over) {
   mmlog_levels *levels = (mmlog_levels *)&label->level;
   uint64_t old = __atomic_load_n(levels, __ATOMIC_RELAXED), desired;
   do {
     uint32_t kept = ((uint32_t)(old >> 32) & ~mask) | (own & mask);
-    uint32_t level = is_over ? over : kept & MMLOG_OVERRIDDEN ? (uint32_t)old : kept & (MMLOG_OVERRIDDEN - 1);
+    uint32_t level = is_over                   ? over
+                     : kept & MMLOG_OVERRIDDEN ? (uint32_t)old
+                                               : kept & (MMLOG_OVERRIDDEN - 1);
     desired = (uint64_t)kept << 32 | level;
-  } while (!__atomic_compare_exchange_n(levels, &old, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  } while (!__atomic_compare_exchange_n(
+      levels, &old, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
 // Sets the level as the program wants it. As long as there is another from outside, it comes to
@@ -193,7 +199,9 @@ static inline mmlog_builder mmlog_builder_of_literal(void) {
 
 // The first of what this thread has for its stores.
 static inline mmlog_thread *_Nullable mmlog_threads(void) { return mmlog_tls_threads; }
-static inline void mmlog_set_threads(mmlog_thread *_Nullable threads) { mmlog_tls_threads = threads; }
+static inline void mmlog_set_threads(mmlog_thread *_Nullable threads) {
+  mmlog_tls_threads = threads;
+}
 
 static inline const void *_Nullable mmlog_load_gate(const mmlog_label *label) {
   return __atomic_load_n(&label->gate, __ATOMIC_RELAXED);

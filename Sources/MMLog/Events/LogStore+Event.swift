@@ -46,7 +46,8 @@ extension LogStore {
     /// back, and comes again.
     case notUploaded(archive: ArchiveInfo, error: any Error)
     /// Someone renamed, removed, replaced or cut an archive, or its directory; its path. What was
-    /// still in the ring goes into a new file. Of a ring, ``failed(error:)`` and ``resumed`` report.
+    /// still in the ring goes into a new file. Of a ring, ``failed(error:)`` and ``resumed``
+    /// report.
     case takenAway(path: String)
     /// The file system has less space left than ``Retention/freeSpace`` says; in bytes. Reported
     /// once, until there is enough again.

@@ -6,7 +6,8 @@ extension LevelRule {
   /// The variable of the environment that sets levels.
   private static let variable = "MMLOG_LEVEL"
 
-  /// The rules of the environment's variable `MMLOG_LEVEL`, and an error for each part that is none.
+  /// The rules of the environment's variable `MMLOG_LEVEL`, and an error for each part that is
+  /// none.
   static func environmentRules() -> ([LevelRule], [LogError]) {
     let (rules, wrong) = list(CurrentProcess.variable(variable) ?? "")
     return (rules, wrong.map(error(of:)))
@@ -15,7 +16,8 @@ extension LevelRule {
   private static func error(of text: String) -> LogError {
     LogError(
       .invalidConfiguration,
-      "\(variable) has '\(text)', which is passed over: it takes PATTERN=LEVEL,… such as db.*=debug,*=info, with the "
+      "\(variable) has '\(text)', which is passed over: it takes PATTERN=LEVEL,… such as "
+        + "db.*=debug,*=info, with the "
         + "levels \(Level.allCases.map(\.description).joined(separator: ", ")), off.")
   }
 }

@@ -202,7 +202,8 @@ final class Ring: @unchecked Sendable {
   private func problem(_ code: LogError.Code, _ what: String) -> LogError {
     LogError(
       code,
-      "The ring \(path) \(what). The store goes on with a new one; leave rings alone while they are in use.",
+      "The ring \(path) \(what). The store goes on with a new one; leave rings alone while "
+        + "they are in use.",
       path: path)
   }
 

@@ -235,7 +235,8 @@ extension LogStore {
       let room = ringSize - RingLayout.dictionary - dictionarySize
       guard room / segmentSize >= 8 else {
         throw Self.invalid(
-          "ringSize is \(ringSize): it must have room for 8 segments of \(segmentSize) bytes beside the "
+          "ringSize is \(ringSize): it must have room for 8 segments of \(segmentSize) bytes "
+            + "beside the "
             + "dictionary of \(dictionarySize); make it larger, or those smaller")
       }
       return RingGeometry(

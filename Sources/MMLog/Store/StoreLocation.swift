@@ -20,7 +20,8 @@ struct StoreLocation: Sendable {
     if let problem = FileNames.problem(withStoreName: name) {
       throw LogError(
         .invalidConfiguration,
-        "The store's name \"\(name)\" \(problem). Choose 1 to 100 bytes without slashes and zero bytes; "
+        "The store's name \"\(name)\" \(problem). Choose 1 to 100 bytes without slashes and "
+          + "zero bytes; "
           + "control characters, % and a dot at the beginning are written as three bytes each.")
     }
     guard !directory.isEmpty else {

@@ -21,7 +21,8 @@ public final class PendingArchive: Sendable {
   deinit { release() }
 
   /// Sends the archive, and marks it as uploaded when that is done. If it fails, the archive is
-  /// released, and ``LogStore/Event/notUploaded(archive:error:)`` says why: nothing ends because of it.
+  /// released, and ``LogStore/Event/notUploaded(archive:error:)`` says why: nothing ends because of
+  /// it.
   ///
   /// - Parameters:
   ///   - isolation: Where `send` runs: where the caller does.

@@ -91,7 +91,8 @@ public struct LogRepair {
     guard isOurs else {
       throw LogError(
         .invalidConfiguration,
-        "Another repair writes into \(directory.path) just now; wait for it, or name another directory",
+        "Another repair writes into \(directory.path) just now; wait for it, or name another "
+          + "directory",
         path: directory.path)
     }
     for name in try directory.names() where name.hasPrefix(Self.folderPrefix) {

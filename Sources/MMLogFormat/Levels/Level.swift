@@ -17,8 +17,8 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
   case error
   /// The service needs help now.
   case critical
-  /// Above all levels, for a lowest level that lets no record pass. No record has it: what is logged
-  /// at it is not recorded.
+  /// Above all levels, for a lowest level that lets no record pass. No record has it: what is
+  /// logged at it is not recorded.
   case off
 
   /// The levels that a record can have, from the least important on: all but ``off``.

@@ -199,7 +199,8 @@ extension RecordSummary {
   fileprivate var title: String {
     var time = RecordTime(zone: .utc)
     return
-      "\(count) record\(count == 1 ? "" : "s") from \(time.text(of: firstWall)) to \(time.text(of: lastWall))"
+      "\(count) record\(count == 1 ? "" : "s") from \(time.text(of: firstWall)) to "
+      + "\(time.text(of: lastWall))"
   }
 }
 

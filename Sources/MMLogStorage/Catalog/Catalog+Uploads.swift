@@ -39,7 +39,8 @@ extension Catalog {
     if isMarked { return }
     throw LogError(
       .changedArchive,
-      "The archive \(archive.path) has changed since it was listed: list it again, and send it again",
+      "The archive \(archive.path) has changed since it was listed: list it again, and send "
+        + "it again",
       path: archive.path)
   }
 }

@@ -29,7 +29,8 @@ struct Ownership {
     if status.isRegularFile || status.isSymbolicLink { return }
     throw LogError(
       .foreignFile,
-      "\(path) is no file, but a directory, a pipe, a socket or a device: it is left alone. Delete it if you do not need it.",
+      "\(path) is no file, but a directory, a pipe, a socket or a device: it is left alone. "
+        + "Delete it if you do not need it.",
       path: path)
   }
 
@@ -37,7 +38,8 @@ struct Ownership {
   static func error(_ path: String, _ status: FileStatus) -> LogError {
     LogError(
       .foreignOwner,
-      "\(path) belongs to user \(status.owner), and every user can make files there: it is left alone. Delete it if "
+      "\(path) belongs to user \(status.owner), and every user can make files there: it is "
+        + "left alone. Delete it if "
         + "it is not what it seems to be, or choose a directory that is not open to all.",
       path: path)
   }

@@ -162,7 +162,8 @@ package struct Recovery: ~Copyable {
     try directory.rename(name, to: newName)
     return LogError(
       .corruptedFile,
-      "\(directory.path(of: name)) cannot be recovered: \(problem). It is kept as \(newName): delete it "
+      "\(directory.path(of: name)) cannot be recovered: \(problem). It is kept as \(newName): "
+        + "delete it "
         + "when you need it no more.", path: directory.path(of: newName))
   }
 

@@ -48,7 +48,8 @@ final class DeadRing {
       throw LogError(
         error,
         while:
-          "Searching for rings that are still to be recovered failed; no archive is deleted meanwhile"
+          "Searching for rings that are still to be recovered failed; no archive is deleted "
+          + "meanwhile"
       )
     }
   }

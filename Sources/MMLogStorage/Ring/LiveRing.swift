@@ -147,7 +147,8 @@ package final class LiveRing {
       guard let bytes = request.encoded else {
         throw LogError(
           .invalidConfiguration,
-          "\(path) has no room for \(request.overrides.count) rules: take some back, or use fewer patterns",
+          "\(path) has no room for \(request.overrides.count) rules: take some back, or use "
+            + "fewer patterns",
           path: path)
       }
       try explaining("Writing into the ring failed") { () throws(SystemError) in
@@ -220,7 +221,8 @@ package final class LiveRing {
       guard Clock.monotonic() < deadline else {
         throw LogError(
           .timedOut,
-          "The process has not answered: it may be stopped, or have no time. It does what was asked for as soon as it can: \(path)",
+          "The process has not answered: it may be stopped, or have no time. It does what was "
+            + "asked for as soon as it can: \(path)",
           path: path)
       }
       Sleep.nanoseconds(5_000_000)

@@ -1,4 +1,5 @@
-/// The operating system's calls that are made here and in MMLogCrash, named as in their manual pages.
+/// The operating system's calls that are made here and in MMLogCrash, named as in their manual
+/// pages.
 package enum SystemCall: String, Sendable, CaseIterable {
   case open, openat, close, dup
   case read, pread, write, pwrite, poll

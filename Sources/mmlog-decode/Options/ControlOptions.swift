@@ -6,27 +6,29 @@ enum ControlOptions {
   static let setLevel = Option(
     "set-level", value: "RULES",
     """
-    Print nothing of the log: set levels in the processes that log into PATH now, which are directories or \
-    rings. RULES are such as 'db.*=debug,orders=info', in which * and ? stand for any characters; a level alone is for all \
-    labels, and the level 'off' lets no record pass. The most particular pattern counts. A process does it within a second. 'db.*=default' takes the rule of a \
-    pattern back, 'default' all of them.
+    Print nothing of the log: set levels in the processes that log into PATH now, which are \
+    directories or rings. RULES are such as 'db.*=debug,orders=info', in which * and ? stand for \
+    any characters; a level alone is for all labels, and the level 'off' lets no record pass. The \
+    most particular pattern counts. A process does it within a second. 'db.*=default' takes the \
+    rule of a pattern back, 'default' all of them.
     """)
   static let duration = Option(
     "for", value: "TIME",
     """
-    With --set-level: go back by itself after TIME, such as 30s, 10m or 2h. Without it the levels hold until they are taken \
-    back, or the process ends.
+    With --set-level: go back by itself after TIME, such as 30s, 10m or 2h. Without it the levels \
+    hold until they are taken back, or the process ends.
     """)
   static let levels = Option(
     "levels",
-    "Print nothing of the log: list the labels of the processes that log into PATH now, with their levels."
+    "Print nothing of the log: list the labels of the processes that log into PATH now, with "
+      + "their levels."
   )
 
   static let capture = Option(
     "capture",
     """
-    Print nothing of the log: have the processes that log into PATH now move the flight records of the last time into \
-    their archives, as a record of their captureLevel does.
+    Print nothing of the log: have the processes that log into PATH now move the flight records \
+    of the last time into their archives, as a record of their captureLevel does.
     """)
 
   static let all = [setLevel, duration, levels, capture]
@@ -51,7 +53,8 @@ enum ControlOptions {
         if part.pattern == part.text || part.text == "default" { change.takesBackAll = true }
       } else {
         throw UsageError(
-          "'\(part.text)' sets no level; --set-level takes PATTERN=LEVEL,… such as 'db.*=debug', or PATTERN=default"
+          "'\(part.text)' sets no level; --set-level takes PATTERN=LEVEL,… such as "
+            + "'db.*=debug', or PATTERN=default"
         )
       }
     }

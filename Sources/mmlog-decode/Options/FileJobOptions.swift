@@ -59,13 +59,13 @@ extension Option {
   fileprivate static let repair = Option(
     "repair", value: "OUT",
     """
-    Write clean archives of everything that can be read into the directory OUT instead. What is corrupted \
-    has a record in its place there, with the label mmlog.repair.
+    Write clean archives of everything that can be read into the directory OUT instead. What is \
+    corrupted has a record in its place there, with the label mmlog.repair.
     """)
   fileprivate static let recover = Option(
     "recover", value: "DIR",
     """
-    Move what is left in rings of dead processes in DIR into the archives there, or in PATH, as the next \
-    start of their service would.
+    Move what is left in rings of dead processes in DIR into the archives there, or in PATH, as \
+    the next start of their service would.
     """)
 }

@@ -91,7 +91,8 @@ enum FilterOptions {
     let id = text.lowercased().filter { $0 != "-" }
     guard !id.isEmpty, id.utf8.count <= 32, id.allSatisfy(\.isHexDigit) else {
       throw UsageError(
-        "'\(text)' is not a session; it takes the first hexadecimal digits of its id, as --sessions "
+        "'\(text)' is not a session; it takes the first hexadecimal digits of its id, as "
+          + "--sessions "
           + "lists them")
     }
     return id
@@ -100,7 +101,8 @@ enum FilterOptions {
   private static func site(_ text: String) throws(UsageError) -> CallSitePattern {
     guard let site = CallSitePattern(text) else {
       throw UsageError(
-        "'\(text)' is not a place in source code; it takes FILE, FILE:LINE or FILE:LINE-LINE, such as "
+        "'\(text)' is not a place in source code; it takes FILE, FILE:LINE or FILE:LINE-LINE, "
+          + "such as "
           + "Book.swift:42")
     }
     return site
@@ -123,8 +125,8 @@ extension Option {
   fileprivate static let flight = Option(
     "flight",
     """
-    Print only flight records: those below the level of the archives, which stay in the ring until they are \
-    captured, or their process dies.
+    Print only flight records: those below the level of the archives, which stay in the ring \
+    until they are captured, or their process dies.
     """)
   fileprivate static let noFlight = Option("no-flight", "Print no flight records.")
   static let since = Option(
@@ -150,8 +152,8 @@ extension Option {
     "grep", short: "g", value: "PATTERN", repeatable: true,
     """
     Print only records with this in their message, or in a pair of their metadata as key=value. A \
-    regular expression, as of grep -E, with \\d, \\w, \\s, \\b, \\t, \\n, \\u{e9} and (?:a|b) too. A \
-    backslash by itself is \\\\, in brackets as well.
+    regular expression, as of grep -E, with \\d, \\w, \\s, \\b, \\t, \\n, \\u{e9} and (?:a|b) \
+    too. A backslash by itself is \\\\, in brackets as well.
     """)
   fileprivate static let fixedStrings = Option(
     "fixed-strings", "Search for --grep's PATTERN as it is: nothing in it is special.")
@@ -167,9 +169,10 @@ extension Option {
   fileprivate static let condition = Option(
     "where", short: "w", value: "CONDITION", repeatable: true,
     """
-    Print only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are named \
-    arguments and metadata; @level, @label, @message, @thread, @threadID, @file, @line and @function are \
-    the record's own, @span is the span that it begins or ends. Operators: == != < <= > >= ~ (finds a regular expression) !~ && || ! ( ). A name \
-    alone: the field is there, and neither false nor nil.
+    Print only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are \
+    named arguments and metadata; @level, @label, @message, @thread, @threadID, @file, @line and \
+    @function are the record's own, @span is the span that it begins or ends. Operators: == != < \
+    <= > >= ~ (finds a regular expression) !~ && || ! ( ). A name alone: the field is there, and \
+    neither false nor nil.
     """)
 }

@@ -9,8 +9,8 @@ enum InputOptions {
     "PATH",
     """
     A file, a directory (of which all *.mmlog and *.ring are read), or - for one file at standard \
-    input. A pipe is copied first, into half of the free space of $TMPDIR or /tmp at most; a device \
-    is refused.
+    input. A pipe is copied first, into half of the free space of $TMPDIR or /tmp at most; a \
+    device is refused.
     """)
 
   static func inputs(_ arguments: Arguments) -> [LogReader.Input] {
@@ -64,9 +64,9 @@ extension Option {
     "follow",
     """
     Go on with what is logged from now on, across rotation and in new processes, until \
-    interrupted, in the order in which log calls of this machine followed one another. \
-    Without --since, --head and --tail it begins with the last 10 records. A file that is replaced by another \
-    one of its name is opened anew.
+    interrupted, in the order in which log calls of this machine followed one another. Without \
+    --since, --head and --tail it begins with the last 10 records. A file that is replaced by \
+    another one of its name is opened anew.
     """)
   fileprivate static let head = Option("head", value: "N", "Print only the first N records.")
   static let tail = Option(

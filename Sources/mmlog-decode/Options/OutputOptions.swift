@@ -191,16 +191,17 @@ extension Option {
     "format", short: "f",
     oneOf: ["text", "json", "logfmt", "csv", "tsv", "otlp", "chrome", "message"], default: "text",
     """
-    What is printed of a record: text, a line with time, level, label, message, metadata and place; \
-    json, an object on a line; logfmt, a line of key=value; csv or tsv, a table; otlp, OpenTelemetry's \
-    log records in lines of JSON; chrome, trace events for Perfetto; message, the bytes of its message \
-    alone.
+    What is printed of a record: text, a line with time, level, label, message, metadata and \
+    place; json, an object on a line; logfmt, a line of key=value; csv or tsv, a table; otlp, \
+    OpenTelemetry's log records in lines of JSON; chrome, trace events for Perfetto; message, the \
+    bytes of its message alone.
     """)
   fileprivate static let csvSafe = Option(
     "csv-safe",
     """
-    With csv and tsv: put ' before each text that a spreadsheet would take for a formula (it begins \
-    with =, +, - or @). Without it, do not open tables of what others can log in a spreadsheet.
+    With csv and tsv: put ' before each text that a spreadsheet would take for a formula (it \
+    begins with =, +, - or @). Without it, do not open tables of what others can log in a \
+    spreadsheet.
     """)
   fileprivate static let template = Option(
     "template", value: "TEMPLATE",
@@ -208,7 +209,8 @@ extension Option {
     Print lines such as '{time} {level} {message}'. Names: time, date, clock, unix, level, LEVEL, \
     label, message, place, file, line, function, fields, fields.NAME, thread, thread_id, \
     thread_ordinal, service, process, pid, host, session, flight, span, span_event, parent_span, \
-    duration, duration_ns. {level:8} puts spaces before it, {level:-8} behind it; \\n, \\t, {{ and }} are line end, tab and braces.
+    duration, duration_ns. {level:8} puts spaces before it, {level:-8} behind it; \\n, \\t, {{ \
+    and }} are line end, tab and braces.
     """)
   fileprivate static let color = Option(
     "color", oneOf: ["auto", "always", "never"], default: "auto",
@@ -216,8 +218,9 @@ extension Option {
   fileprivate static let output = Option(
     "output", short: "o", value: "FILE",
     """
-    Write to FILE. It gets its name only once all is written; until then, and if that is interrupted or \
-    killed, what had the name stays, and nothing else is there. A file that is read is refused.
+    Write to FILE. It gets its name only once all is written; until then, and if that is \
+    interrupted or killed, what had the name stays, and nothing else is there. A file that is \
+    read is refused.
     """)
   fileprivate static let splitBy = Option(
     "split-by", oneOf: ["session", "label", "hour"],
@@ -229,7 +232,7 @@ extension Option {
   fileprivate static let report = Option(
     "report", value: "FILE",
     """
-    Write a page for a browser: timeline, sessions, crashes, losses, corruption, call sites, and a table to \
-    search in. It is one file and needs no network.
+    Write a page for a browser: timeline, sessions, crashes, losses, corruption, call sites, and \
+    a table to search in. It is one file and needs no network.
     """)
 }

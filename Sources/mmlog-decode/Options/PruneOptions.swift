@@ -1,8 +1,8 @@
 import CommandLineTool
 import MMLogStorage
 
-/// Which archives `--prune` deletes. Only the limits that are given count; if none is, those of each
-/// store.
+/// Which archives `--prune` deletes. Only the limits that are given count; if none is, those of
+/// each store.
 enum PruneOptions {
   static let prune = Option(
     "prune",
@@ -18,7 +18,8 @@ enum PruneOptions {
   static let store = Option("name", value: "NAME", "With --prune: only archives of this store.")
   static let rings = Option(
     "rings", value: "DIR",
-    "With --prune: where the services' rings are, if not in PATH. What a dead one's recovery still needs, stays."
+    "With --prune: where the services' rings are, if not in PATH. What a dead one's recovery "
+      + "still needs, stays."
   )
   static let count = Option("count", value: "N", "With --prune: keep so many archives.")
   static let totalSize = Option(
