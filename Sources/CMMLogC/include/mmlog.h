@@ -122,7 +122,8 @@ typedef struct mmlog_options {
   uint32_t full_ring_wait_ms;
   // How long a record may wait to be archived, in milliseconds, up to an hour. Default: 1000.
   uint32_t drain_interval_ms;
-  // How often archives are synced, in milliseconds. Default: when they are closed, and by mmlog_flush.
+  // How often archives are synced, in milliseconds. Default: when they are closed, and by
+  // mmlog_flush.
   uint32_t sync_interval_ms;
   // Bytes after which the next archive is begun. Default: 64 MiB.
   uint64_t rotation_size;
