@@ -107,7 +107,7 @@ public struct ChromeFormatter: LogFormatter {
     _ time: Int64, of record: LogReader.Record, in process: Process, _ output: inout TextBuffer
   ) {
     output.append(#"","cat":""#)
-    record.appendLabel(.json, to: &output)
+    record.content.appendLabel(.json, to: &output)
     output.append(#"","ts":"#)
     let start = first ?? time
     first = start

@@ -36,9 +36,9 @@ public struct TextFormatter: LogFormatter {
     timestamp.append(record.time, to: &output)
     if colors { output.append(SGR.reset) }
     style.append(record.level, to: &output)
-    if record.hasLabel {
+    if record.content.hasLabel {
       if colors { output.append(SGR.cyan) }
-      record.appendLabel(.plain, to: &output)
+      record.content.appendLabel(.plain, to: &output)
       if colors { output.append(SGR.reset) }
       output.append(": ")
     }

@@ -57,10 +57,8 @@ package final class RowsReader {
     _ clock: TickClock, keeping payload: Payload, _ body: (LogReader.Record) -> Void
   ) {
     var kept: [AnyObject] = [payload, sites, thread]
-    guard let content = try? sites.content(bytes, keep: { kept.append($0) }) else { return }
-    let place = UnownedRecord(
-      time: start.wall, ticks: start.ticks, thread: .passUnretained(thread),
-      label: sites.label(content.label), isFlight: false, content: content)
-    body(LogReader.Record(owner: RecordOwner(session, clock, keeping: kept), place: place))
+    let content = try? sites.content(bytes, .passUnretained(thread), start) { kept.append($0) }
+    guard let content else { return }
+    body(LogReader.Record(owner: RecordOwner(session, clock, keeping: kept), content: content))
   }
 }

@@ -135,19 +135,10 @@ final class SessionFilter {
 
   /// Whether a record passes whose time and thread do, and whose first words may.
   @inline(__always)
-  func passes(
-    _ content: RecordContent, _ label: Unmanaged<PreparedText>,
-    _ thread: Unmanaged<LogReader.Thread>
-  ) -> Bool {
-    guard checksIdentity else { return true }
-    return contentPasses(
-      content, label: label.takeUnretainedValue().string, thread: thread.takeUnretainedValue())
-  }
+  func passes(_ content: RecordContent) -> Bool { checksIdentity ? contentPasses(content) : true }
 
   @inline(never)
-  private func contentPasses(
-    _ content: RecordContent, label: String, thread: LogReader.Thread
-  ) -> Bool {
+  private func contentPasses(_ content: RecordContent) -> Bool {
     // A fragment's first words did not say.
     if filter.spansOnly, !content.flags.contains(.span) { return false }
     let decision =
@@ -156,6 +147,6 @@ final class SessionFilter {
     if decision.isNever { return false }
     if decision.needsMetadata, !content.flags.contains(.metadata) { return false }
     guard checksContent else { return true }
-    return search.passes(content, label: label, thread: thread, isTextFound: decision.hasText)
+    return search.passes(content, isTextFound: decision.hasText)
   }
 }
