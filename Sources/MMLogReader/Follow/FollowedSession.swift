@@ -135,7 +135,7 @@ struct SessionBatch {
   struct Frames {
     let archive: ArchiveFile
     let range: Range<Int>
-    let corruption: [Corruption]
+    let corruption: [LogReader.Corruption]
   }
 
   var frames: [Frames] = []

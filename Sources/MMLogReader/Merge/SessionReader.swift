@@ -135,7 +135,7 @@ final class SessionReader {
     }
     if let ring = summary.ring {
       segments = runs.add(
-        ring, ring.image.segments, corruption: ring.image.logCorruption, emitted: nil)
+        ring, ring.image.segments, corruption: ring.image.corruption, emitted: nil)
     }
     runs.start()
     self.runs = runs
@@ -191,7 +191,7 @@ final class SessionReader {
       let view = RingView(
         image: ring.image, coverage: summary.settledCoverage(), isRunning: ring.isRunning)
       // Of a ring in use, parts may be about to be written.
-      let corruption = ring.isRunning ? [] : ring.image.logCorruption
+      let corruption = ring.isRunning ? [] : ring.image.corruption
       segments = runs.add(view, ring.image.segments, corruption: corruption, emitted: emitted)
     }
     runs.start()

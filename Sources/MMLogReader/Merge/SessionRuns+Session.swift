@@ -13,7 +13,7 @@ extension SessionRuns {
       ) { _ in .nothing }
     }
     if let ring = summary.ring {
-      _ = add(ring, ring.image.segments, corruption: ring.image.logCorruption, emitted: nil)
+      _ = add(ring, ring.image.segments, corruption: ring.image.corruption, emitted: nil)
     }
     start()
   }

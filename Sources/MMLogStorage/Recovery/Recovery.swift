@@ -215,7 +215,7 @@ package struct Recovery: ~Copyable {
       flightRecordCount: flightCount, losses: image.lossesAtDeath,
       archives: infos, sealed: infos.filter { sealed.contains($0.path) },
       corruption: (image.corruption + corruption).map {
-        "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes"
+        "\($0.what) at \($0.offset), \($0.size) bytes"
       } + (lost.map { ["a frame of \($0.summary.count) records: it was not written whole"] } ?? [])
         + (lostEnd.map { ["archive \(image.newestArchive): \($0.lack.what)"] } ?? []))
   }
@@ -484,7 +484,7 @@ package struct Recovery: ~Copyable {
       if image.isDone(range, run.header, coverage) { return nil }
       return Corruption(
         start + range.lowerBound..<start + range.upperBound,
-        "records in segment \(run.index)")
+        "records in segment \(run.index)", in: image.path)
     }
   }
 

@@ -2,33 +2,54 @@ import MMLogFormat
 import MMLogReader
 import MMLogStorage
 
-/// Inspects everything in an archive that can be inspected: as if it had to stand alone.
-struct ArchiveCheck {
-  private let archive: ArchiveFile
+/// Inspects everything in a file that can be inspected.
+struct FileCheck {
   private let sites = SiteTable()
   private var corruption: [LogReader.Corruption] = []
-  private var index: [IndexEntry] = []
 
-  init(_ archive: ArchiveFile) { self.archive = archive }
+  /// Everything that is wrong in an archive, by its place: as if the archive had to stand alone.
+  ///
+  /// - Parameter known: What its session's files say is wrong with it.
+  static func corruption(
+    in archive: ArchiveFile, known: [LogReader.Corruption]
+  ) -> [LogReader.Corruption] {
+    var check = FileCheck()
+    check.inspect(archive)
+    let new = check.corruption.filter { !known.contains($0) }
+    return (known + new).sorted { $0.offset < $1.offset }
+  }
 
-  /// What is wrong in frames of records and in the index. All else is reported by
-  /// ``SessionSummary``.
-  mutating func run() -> [LogReader.Corruption] {
+  /// Everything that is wrong in a ring.
+  ///
+  /// - Parameter summary: What its session's files say.
+  static func corruption(
+    in ring: InputFiles.RingInput, _ summary: SessionSummary
+  ) -> [LogReader.Corruption] {
+    var check = FileCheck()
+    check.sites.add(summary.dictionary)
+    check.inspect(ring, summary.ring)
+    return ring.image.corruption + check.corruption
+  }
+
+  // MARK: - Archives
+
+  private mutating func inspect(_ archive: ArchiveFile) {
+    var index: [IndexEntry] = []
     for frame in archive.frames {
       switch frame.header.type {
-      case .dictionary: learn(frame)
-      case .records: check(frame)
-      case .index: checkIndex(frame)
+      case .dictionary: learn(frame, of: archive)
+      case .records: inspect(frame, of: archive)
+      case .index: inspectIndex(frame, of: archive, index)
+      // All else is reported by `SessionSummary`.
       case .losses, .sessionEnd, .crash, .other: break
       }
       if frame.header.type != .dictionary, frame.header.type != .index {
         index.append(IndexEntry(offset: frame.offset - archive.start, header: frame.header))
       }
     }
-    return corruption
   }
 
-  private mutating func learn(_ frame: ArchiveFile.Frame) {
+  private func learn(_ frame: ArchiveFile.Frame, of archive: ArchiveFile) {
     guard let payload = try? archive.payload(of: frame) else { return }
     var dictionary = LogDictionary()
     let seed = checksumSeed(session: archive.fileHeader.identity.session, generation: 0)
@@ -36,18 +57,22 @@ struct ArchiveCheck {
     sites.add(dictionary)
   }
 
-  private mutating func checkIndex(_ frame: ArchiveFile.Frame) {
+  private mutating func inspectIndex(
+    _ frame: ArchiveFile.Frame, of archive: ArchiveFile, _ index: [IndexEntry]
+  ) {
     guard let payload = try? archive.payload(of: frame), archive.isSound else { return }
-    if payload != IndexEntry.encode(index) { note(frame, "it does not say what the file has") }
+    if payload != IndexEntry.encode(index) {
+      corruption.append(archive.corruption(of: frame, "it does not say what the file has"))
+    }
   }
 
-  private mutating func check(_ frame: ArchiveFile.Frame) {
+  private mutating func inspect(_ frame: ArchiveFile.Frame, of archive: ArchiveFile) {
     do {
       let payload = try archive.payload(of: frame)
       let problem = try payload.withUnsafeBytes { try self.problem(in: $0, of: frame.header) }
-      if let problem { note(frame, problem) }
+      if let problem { corruption.append(archive.corruption(of: frame, problem)) }
     } catch {
-      note(frame, "\(error)")
+      corruption.append(archive.corruption(of: frame, "\(error)"))
     }
   }
 
@@ -64,12 +89,7 @@ struct ArchiveCheck {
       last = row.ticks
       if !threads.contains(row.threadOrdinalOfRow) { return "a record is of an unknown thread" }
       summary.add(ticks: row.ticks, level: row.level)
-      if row.isFragment { continue }
-      do throws(FormatError) {
-        try sites.check(row)
-      } catch {
-        return "a record: \(error)"
-      }
+      if let problem = problem(of: row) { return problem }
     }
     let said = header.summary
     guard summary.count == said.count else {
@@ -81,60 +101,40 @@ struct ArchiveCheck {
     return isSame ? nil : "its header has other times or levels than its records"
   }
 
-  private mutating func note(_ frame: ArchiveFile.Frame, _ what: String) {
-    corruption.append(archive.corruption(of: frame, what))
-  }
-}
+  // MARK: - Rings
 
-/// Inspects everything in a ring.
-struct RingCheck {
-  private let ring: InputFiles.RingInput
-  private let view: RingView?
-  private let sites = SiteTable()
-
-  /// - Parameter summary: What its session's files say.
-  init(_ ring: InputFiles.RingInput, _ summary: SessionSummary) {
-    self.ring = ring
-    view = summary.ring
-    sites.add(summary.dictionary)
-  }
-
-  func run() -> [LogReader.Corruption] {
+  private mutating func inspect(_ ring: InputFiles.RingInput, _ view: RingView?) {
     let image = ring.image
-    var corruption = image.logCorruption
     for segment in image.segments {
       let start = image.fileHeader.geometry.offset(ofSegment: segment.index)
       var scanner = image.scanner(of: segment, scansBehindZeros: !ring.isRunning)
       while let item = scanner.next() {
+        let (place, what): (Range<Int>, String)
         switch item {
         case .corruption(let range):
           if view?.isDone(segment, range) == true { continue }
-          corruption.append(
-            note(
-              start + range.lowerBound..<start + range.upperBound,
-              "records in segment \(segment.index)"))
+          (place, what) = (range, "records in segment \(segment.index)")
         case .record(let view, let offset):
-          guard let problem = problem(view) else { continue }
-          let place = start + offset
-          corruption.append(note(place..<place + view.bytes.count, "a record: \(problem)"))
+          guard let problem = problem(of: view) else { continue }
+          (place, what) = (offset..<offset + view.bytes.count, problem)
         }
+        corruption.append(
+          LogReader.Corruption(
+            start + place.lowerBound..<start + place.upperBound, what, in: image.path))
       }
     }
-    return corruption
   }
 
-  private func problem(_ view: RecordView) -> FormatError? {
+  // MARK: - Records
+
+  /// What of a record could not be shown. Of one in fragments, that is not determined here.
+  private func problem(of view: RecordView) -> String? {
     if view.isFragment { return nil }
     do throws(FormatError) {
       try sites.check(view)
       return nil
     } catch {
-      return error
+      return "a record: \(error)"
     }
-  }
-
-  private func note(_ range: Range<Int>, _ what: String) -> LogReader.Corruption {
-    LogReader.Corruption(
-      path: ring.image.path, offset: range.lowerBound, size: range.count, what: what)
   }
 }
