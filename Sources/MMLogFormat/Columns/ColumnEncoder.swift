@@ -5,8 +5,8 @@ package final class ColumnEncoder {
   private let groups = RecordGroups()
   private let numberEncoder = NumberEncoder()
   private let stringEncoder: StringEncoder
-  private var numbers = ByteSink()
-  private var text = ByteSink()
+  private var numbers = TextBuffer()
+  private var text = TextBuffer()
   private let column = WordBuffer()
   private let strings = StringList()
   /// The records by group, and where in each the next field begins.

@@ -3,9 +3,9 @@ package struct RowBuilder: ~Copyable {
   private(set) var threads: [ThreadIdentity] = []
   private var known: Set<UInt32> = []
   private var lastThread: UInt32?
-  private var rows = ByteSink(capacity: Self.targetSize + (64 << 10))
+  private var rows = TextBuffer(capacity: Self.targetSize + (64 << 10))
   /// Where each row begins, as words.
-  private var offsets = ByteSink(capacity: Self.targetSize / 4)
+  private var offsets = TextBuffer(capacity: Self.targetSize / 4)
   package private(set) var summary = RecordSummary()
   /// How many records there are of each level: of a fragmented one, only the first fragment counts.
   package private(set) var levels = LevelCounts()
@@ -36,8 +36,9 @@ package struct RowBuilder: ~Copyable {
   ) {
     if lastThread != threadOrdinal { add(threadOrdinal, thread) }
     offsets.append(word: UInt64(truncatingIfNeeded: rows.count))
-    rows.append(maximum: record.bytes.count) { row in
+    rows.append(maximum: record.bytes.count) {
       guard let source = record.bytes.baseAddress else { return 0 }
+      let row = UnsafeMutableRawPointer($0)
       row.copyMemory(from: source, byteCount: record.bytes.count)
       row.storeBytes(of: threadOrdinal.littleEndian, toByteOffset: 4, as: UInt32.self)
       row.storeBytes(
@@ -95,8 +96,8 @@ package struct RowBuilder: ~Copyable {
   }
 
   private mutating func copy(_ row: RowWords) {
-    rows.append(maximum: row.count * wordSize) { target in
-      target.copyMemory(from: row.base, byteCount: row.count * wordSize)
+    rows.append(maximum: row.count * wordSize) {
+      UnsafeMutableRawPointer($0).copyMemory(from: row.base, byteCount: row.count * wordSize)
       return row.count * wordSize
     }
   }
