@@ -4,11 +4,11 @@ import MMLogReader
 
 /// Lists sessions, one on a line, and behind one whose process died what was in flight then.
 struct SessionList {
-  private var time: RecordTime
+  private var time: Timestamp
   private var spans: OpenSpanLines
 
   init(_ zone: LogTimeZone) {
-    time = RecordTime(zone: zone)
+    time = Timestamp(zone)
     spans = OpenSpanLines(zone)
   }
 
@@ -61,9 +61,9 @@ struct SessionList {
 
 /// Describes files: a line for each, and one for each frame or segment.
 struct FileDescription {
-  private var time: RecordTime
+  private var time: Timestamp
 
-  init(_ zone: LogTimeZone) { time = RecordTime(zone: zone) }
+  init(_ zone: LogTimeZone) { time = Timestamp(zone) }
 
   consuming func print(_ reports: [FileReport], _ output: StandardOutput) throws -> Program.Status {
     for report in reports {

@@ -4,9 +4,9 @@ import MMLogReader
 struct OpenSpanLines {
   /// So many are listed; of others, how many they are.
   private static let maximum = 20
-  private var time: RecordTime
+  private var time: Timestamp
 
-  init(_ zone: LogTimeZone) { time = RecordTime(zone: zone) }
+  init(_ zone: LogTimeZone) { time = Timestamp(zone) }
 
   /// None if there was nothing in flight.
   mutating func lines(_ spans: OpenSpans) -> [String] {

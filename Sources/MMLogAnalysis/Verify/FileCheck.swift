@@ -23,11 +23,11 @@ struct FileCheck {
   ///
   /// - Parameter summary: What its session's files say.
   static func corruption(
-    in ring: InputFiles.RingInput, _ summary: SessionSummary
+    in ring: RingView, _ summary: SessionSummary
   ) -> [LogReader.Corruption] {
     var check = FileCheck()
     check.sites.add(summary.dictionary)
-    check.inspect(ring, summary.ring)
+    check.inspect(summary.ring ?? ring)
     return ring.image.corruption + check.corruption
   }
 
@@ -103,7 +103,7 @@ struct FileCheck {
 
   // MARK: - Rings
 
-  private mutating func inspect(_ ring: InputFiles.RingInput, _ view: RingView?) {
+  private mutating func inspect(_ ring: RingView) {
     let image = ring.image
     for segment in image.segments {
       let start = image.fileHeader.geometry.offset(ofSegment: segment.index)
@@ -112,7 +112,7 @@ struct FileCheck {
         let (place, what): (Range<Int>, String)
         switch item {
         case .corruption(let range):
-          if view?.isDone(segment, range) == true { continue }
+          if ring.isDone(segment, range) { continue }
           (place, what) = (range, "records in segment \(segment.index)")
         case .record(let view, let offset):
           guard let problem = problem(of: view) else { continue }

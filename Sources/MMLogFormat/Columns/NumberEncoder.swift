@@ -6,7 +6,7 @@
 final class NumberEncoder {
   /// For what encodings within encodings make, two for each depth.
   private let scratch = (0..<2 * ColumnLayout.deepest).map { _ in WordBuffer() }
-  private let distinct = DistinctWords()
+  private let distinct = DistinctTable()
 
   /// Appends a column of `count` numbers to `sink`; of none, nothing.
   ///
@@ -144,13 +144,13 @@ final class NumberEncoder {
   private func encodeDecimals(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sink: inout TextBuffer
   ) -> Bool {
-    guard let exponent = Decimals.exponent(values, count: count) else { return false }
+    guard let exponent = decimalExponent(values, count: count) else { return false }
     let power = powersOfTen[exponent]
     let (wholes, exceptions) = (buffer(0, depth, count), buffer(1, depth, count))
     var exceptionCount = 0
     var last: UInt64 = 0
     for index in 0..<count {
-      if let whole = Decimals.scaled(values[index], power) {
+      if let whole = scaledDecimal(values[index], power) {
         last = UInt64(bitPattern: whole)
       } else {
         exceptions[exceptionCount] = UInt64(index)

@@ -8,7 +8,7 @@ package struct RowBuilder: ~Copyable {
   private var offsets = TextBuffer(capacity: Self.targetSize / 4)
   package private(set) var summary = RecordSummary()
   /// How many records there are of each level: of a fragmented one, only the first fragment counts.
-  package private(set) var levels = LevelCounts()
+  package private(set) var levels = LevelCounts(repeating: 0)
   /// How many bytes the records of each level have.
   package private(set) var levelBytes = [7 of UInt64](repeating: 0)
 
@@ -21,7 +21,7 @@ package struct RowBuilder: ~Copyable {
   package var isEmpty: Bool { rows.count == 0 }
   /// The size that the payload would have now, in bytes.
   package var size: Int { tableSize + rows.count }
-  private var tableSize: Int { wordSize + threads.count * ThreadLayout.size }
+  private var tableSize: Int { wordSize + threads.count * FrameLayout.threadSize }
 
   /// Adds a record or fragment of `thread`, at `ticks` in place of its own.
   package mutating func add(_ record: RecordView, thread: ThreadIdentity, ticks: UInt64) {
@@ -46,7 +46,9 @@ package struct RowBuilder: ~Copyable {
       return record.bytes.count
     }
     summary.add(ticks: ticks, level: record.level)
-    if !record.isFragment || record.callSite == 0 { levels.add(record.level) }
+    if !record.isFragment || record.callSite == 0 {
+      levels[Int(record.level.rawValue)] &+= 1
+    }
     levelBytes[Int(record.level.rawValue)] &+= UInt64(record.bytes.count)
   }
 
@@ -63,7 +65,7 @@ package struct RowBuilder: ~Copyable {
       count = size
       output.store(UInt64(threads.count), 0)
       for (index, thread) in threads.enumerated() {
-        thread.encode(into: output, at: wordSize + index * ThreadLayout.size)
+        thread.encode(into: output, at: wordSize + index * FrameLayout.threadSize)
       }
       UnsafeMutableRawBufferPointer(rebasing: output[tableSize...]).copyMemory(from: rows.bytes)
     }
@@ -75,7 +77,7 @@ package struct RowBuilder: ~Copyable {
   package func count(levels wanted: UInt8) -> UInt64 {
     Level.allCases.reduce(0) { count, level in
       wanted >> level.rawValue & 1 == 0
-        ? count : count + UInt64(levels.counts[Int(level.rawValue)])
+        ? count : count + UInt64(levels[Int(level.rawValue)])
     }
   }
 
@@ -115,7 +117,7 @@ package struct RowBuilder: ~Copyable {
     rows.removeAll()
     offsets.removeAll()
     summary = RecordSummary()
-    levels = LevelCounts()
+    levels = LevelCounts(repeating: 0)
     levelBytes = [7 of UInt64](repeating: 0)
   }
 }

@@ -8,7 +8,7 @@ final class StringEncoder {
   private static let maximumShared = 32
 
   private let numbers: NumberEncoder
-  private let distinct = DistinctStrings()
+  private let distinct = DistinctTable()
   private let entries = StringList()
   private let skeletons = Skeletons()
   private let indexes = WordBuffer()
@@ -54,7 +54,7 @@ final class StringEncoder {
       distinct.count <= max(maximum, 1)
     else { return 0 }
     entries.fill(distinct.count) { number in
-      let string = strings[distinct.first(number)]
+      let string = strings[Int(distinct.firsts[number])]
       return string.baseAddress.map { ($0, string.count) }
     }
     sink.append(StringEncoding.dictionary.rawValue)

@@ -10,10 +10,11 @@ package final class RowsReader {
   private let seed: UInt32
   private let sites = SiteTable()
   private let threads = ThreadTable()
-  private var fragments = FragmentTable()
+  private var fragments: FragmentTable
 
   package init(_ identity: SessionIdentity) {
     session = LogReader.Session(identity)
+    fragments = FragmentTable(of: session)
     seed = checksumSeed(session: identity.session, generation: 0)
   }
 
@@ -38,7 +39,7 @@ package final class RowsReader {
     for identity in rows.threads { threads[identity.ordinal] = self.threads.thread(identity) }
     while let row = try? rows.next() {
       let ordinal = row.threadOrdinalOfRow
-      let thread = threads[ordinal] ?? LogReader.Thread(ordinal: ordinal, id: 0, name: "")
+      let thread = threads[ordinal] ?? self.threads.unknownThread(ordinal)
       let now = FragmentTable.Start(ticks: row.ticks, wall: clock.wall(at: row.ticks))
       if !row.isFragment {
         _ = fragments.end(ordinal)

@@ -24,7 +24,7 @@ final class SessionReader {
   private var files: SessionFiles?
   private var runs: SessionRuns?
   private var segments: [SegmentRun] = []
-  private var fragments = FragmentTable()
+  private var fragments: FragmentTable
   private var summary = SessionSummary()
   private let emitted: EmittedSegments?
   /// Nothing later than these ticks is given: of a session that is followed, earlier records may
@@ -68,6 +68,7 @@ final class SessionReader {
     self.filter = SessionFilter(filter, sites)
     self.emitted = emitted
     session = LogReader.Session(identity)
+    fragments = FragmentTable(of: session)
     noOwner = RecordOwner(session, TickClock(ticks: 0, wall: 0, rate: 0), keeping: [])
     owner = noOwner
     itemTime = identity.startTime
@@ -129,8 +130,7 @@ final class SessionReader {
     for (index, archive) in files.archives.enumerated() {
       runs.add(
         archive, archive.frames[...], summary.corruption[index] ?? [],
-        besides: summary.skipped[index] ?? []
-      ) { _ in .nothing }
+        besides: summary.skipped[index] ?? [])
       for frame in archive.frames { lastTime = max(lastTime, frame.header.summary.lastWall) }
     }
     if let ring = summary.ring {
@@ -179,17 +179,14 @@ final class SessionReader {
     runs.makeRoom()
     for (part, notes) in zip(batch.frames, notes) {
       runs.add(
-        part.archive, part.archive.frames[part.range], notes.corruption, besides: notes.repeats
-      ) {
-        emitted.takeShare(of: $0.header)
-      }
+        part.archive, part.archive.frames[part.range], notes.corruption, besides: notes.repeats,
+        given: emitted.take)
       for frame in part.archive.frames[part.range] {
         lastTime = max(lastTime, frame.header.summary.lastWall)
       }
     }
     if let ring = batch.ring {
-      let view = RingView(
-        image: ring.image, coverage: summary.settledCoverage(), isRunning: ring.isRunning)
+      let view = ring.covered(by: summary.settledCoverage())
       // Of a ring in use, parts may be about to be written.
       let corruption = ring.isRunning ? [] : ring.image.corruption
       segments = runs.add(view, ring.image.segments, corruption: corruption, emitted: emitted)
@@ -205,7 +202,7 @@ final class SessionReader {
   /// After the last ``load(_:)``: reports the session's end.
   ///
   /// - Parameter ring: Its ring, if it has one.
-  func end(_ ring: InputFiles.RingInput?) {
+  func end(_ ring: RingView?) {
     let image = ring?.image
     let losses = image?.lossesAtDeath ?? summary.losses
     let ending = SessionEnding(summary.end, ring?.end)
@@ -227,7 +224,7 @@ final class SessionReader {
     noteTimes()
     // The rest of a record may come later.
     if emitted != nil && closing.isEmpty { return }
-    for record in fragments.unfinished.reversed() { closing.append(item(record)) }
+    for record in fragments.unfinished.reversed() { closing.append(.unfinished(record)) }
   }
 
   // MARK: - Records
@@ -304,11 +301,11 @@ final class SessionReader {
     if view.isFragment {
       switch fragments.add(view, thread: thread.ordinal, start: start) {
       case .incomplete: return
-      case .unfinished(let record): return queue.append(item(record))
+      case .unfinished(let record): return queue.append(.unfinished(record))
       case .whole(let body, let first): (payload, start) = (Payload(body), first)
       }
     } else if let record = fragments.end(thread.ordinal) {
-      queue.append(item(record))
+      queue.append(.unfinished(record))
     }
     let reference = Unmanaged.passUnretained(thread)
     guard filter.passes(time: start.wall), filter.passes(reference) else { return }
@@ -337,12 +334,5 @@ final class SessionReader {
   ) {
     itemTime = time
     queue.insert(.corruption(run.corruption(offset, view.bytes.count, "a record: \(error)")), at: 0)
-  }
-
-  private func item(_ record: FragmentTable.Unfinished) -> LogReader.Item {
-    .unfinished(
-      LogReader.UnfinishedRecord(
-        session: session, threadOrdinal: record.thread, size: record.size, isFlight: record.isFlight
-      ))
   }
 }

@@ -37,7 +37,7 @@ package struct SessionSummary {
     }
   }
 
-  private mutating func read(_ ring: InputFiles.RingInput, _ archives: [ArchiveFile]) {
+  private mutating func read(_ ring: RingView, _ archives: [ArchiveFile]) {
     let image = ring.image
     for entry in image.entries { dictionary.insert(entry.entry) }
     let lost = ring.isRunning ? image.losses : image.lossesAtDeath
@@ -53,7 +53,7 @@ package struct SessionSummary {
     // Of a process that lives, a limit may have deleted it since it was noted.
     let isMissing = !ring.isRunning && image.newestArchive > archives.last?.fileHeader.number ?? 0
     missingArchive = isMissing ? image.newestArchive : nil
-    self.ring = RingView(image: image, coverage: coverage, isRunning: ring.isRunning)
+    self.ring = ring.covered(by: coverage)
   }
 
   /// Where bytes are left of what is missing, these have been reported.
@@ -80,7 +80,7 @@ package struct SessionSummary {
 
   /// An unfinished frame at the end of an archive, unless the ring has what it was to hold.
   private func tornFrame(
-    _ archive: ArchiveFile, _ ring: InputFiles.RingInput?
+    _ archive: ArchiveFile, _ ring: RingView?
   ) -> LogReader.Corruption? {
     guard case .frame(let range, let header) = archive.tail else { return nil }
     var (lost, sentence) = (header, "or the file is truncated")
@@ -183,7 +183,7 @@ package struct SessionSummary {
 extension RecordSummary {
   /// `150 records from 2026-11-21T09:00:00.000000000Z to 2026-11-21T09:00:01.000000000Z`
   fileprivate var title: String {
-    var time = RecordTime(zone: .utc)
+    var time = Timestamp(.utc)
     return
       "\(count) record\(count == 1 ? "" : "s") from \(time.text(of: firstWall)) to \(time.text(of: lastWall))"
   }

@@ -68,7 +68,7 @@ enum OutputOptions {
     switch name {
     case "session": .session
     case "label": .label
-    default: .hour(RecordTime(zone: zone))
+    default: .hour(Timestamp(zone))
     }
   }
 

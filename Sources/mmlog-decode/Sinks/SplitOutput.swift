@@ -127,7 +127,7 @@ final class SplitOutput: ItemSink {
 enum SplitKey {
   case session
   case label
-  case hour(RecordTime)
+  case hour(Timestamp)
 
   /// What is the same for all records of a file.
   mutating func text(of record: LogReader.Record) -> String {
