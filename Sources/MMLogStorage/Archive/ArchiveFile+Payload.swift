@@ -1,4 +1,4 @@
-package import MMLogFormat
+import MMLogFormat
 package import MMLogSystem
 
 extension ArchiveFile {
