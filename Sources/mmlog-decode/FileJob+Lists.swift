@@ -81,7 +81,7 @@ extension Timestamp {
     var text = "at \(part.offset), \(part.size) bytes: \(part.what)"
     if part.recordCount > 0 { text += ", \(count(part.recordCount, "record"))" }
     if let times = part.times {
-      text += ", \(text(of: times.lowerBound)) to \(text(of: times.upperBound))"
+      text += ", \(self.text(of: times.lowerBound)) to \(self.text(of: times.upperBound))"
     }
     return text
   }
