@@ -36,31 +36,26 @@ extension UnsafeRawBufferPointer {
   }
 }
 
-/// A file header's bytes, checked for what every one must be before any field of it is used.
-private struct CheckedFileHeader {
-  private let bytes: [UInt8]
-  /// Whether one bit was wrong, and was corrected.
-  let isCorrected: Bool
-
-  init(_ bytes: UnsafeRawBufferPointer, is kind: FileKind) throws(FormatError) {
-    guard FileKind(bytes) == kind else { throw .foreign }
-    guard bytes.count >= FileHeaderLayout.size else { throw .truncated }
-    var fileHeader = Array(bytes.prefix(FileHeaderLayout.size))
-    isCorrected = fileHeader.withUnsafeMutableBytes { $0.correctFileHeader() }
-    self.bytes = fileHeader
-    try read(checkFileHeader)
-  }
-
-  /// What `body` makes of the bytes.
-  func read<T>(
-    _ body: (UnsafeRawBufferPointer) throws(FormatError) -> T
-  ) throws(FormatError) -> T {
-    // `withUnsafeBytes` of an array forgets the type of what is thrown.
-    let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(FormatError) in try body(bytes) }
+/// Reads the fields of a file header, once its bytes have been checked for what every one must be.
+///
+/// - Parameter fields: Reads them.
+/// - Returns: The fields, and whether one bit was wrong, and was corrected.
+private func readFileHeader<Fields>(
+  _ bytes: UnsafeRawBufferPointer, of kind: FileKind,
+  _ fields: (UnsafeRawBufferPointer) throws(FormatError) -> Fields
+) throws(FormatError) -> (fields: Fields, isCorrected: Bool) {
+  guard FileKind(bytes) == kind else { throw .foreign }
+  guard bytes.count >= FileHeaderLayout.size else { throw .truncated }
+  var copy = Array(bytes.prefix(FileHeaderLayout.size))
+  let isCorrected = copy.withUnsafeMutableBytes { $0.correctFileHeader() }
+  // `withUnsafeBytes` of an array forgets the type of what is thrown.
+  let result = copy.withUnsafeBytes { copy in
+    Result { () throws(FormatError) in
+      try checkFileHeader(copy)
+      return try fields(copy)
     }
-    return try result.get()
   }
+  return (try result.get(), isCorrected)
 }
 
 private func checkFileHeader(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
@@ -136,14 +131,15 @@ package struct RingHeader: Equatable, Sendable {
   /// size that the file header states, which the caller compares with the real one, and every area
   /// lies before the dictionary.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
-    let fileHeader = try CheckedFileHeader(bytes, is: .ring)
-    isCorrected = fileHeader.isCorrected
-    (identity, geometry, archiveLevel) = try fileHeader.read { (bytes) throws(FormatError) in
+    let (fields, isCorrected) = try readFileHeader(bytes, of: .ring) {
+      (bytes) throws(FormatError) in
       (
         SessionIdentity(bytes), try RingGeometry(checking: bytes),
         Level(fromFile: bytes[RingLayout.archiveLevel])
       )
     }
+    (identity, geometry, archiveLevel) = fields
+    self.isCorrected = isCorrected
     (areas, areaProblem) = RingAreas.read(from: bytes, before: geometry.dictionaryOffset)
   }
 }
@@ -170,19 +166,19 @@ package struct ArchiveHeader: Equatable, Sendable {
 
   package func encoded(pageSize: UInt32) -> [UInt8] {
     encodeFileHeader(.archive, identity, pageSize: pageSize) { out in
-      out.store(number, ArchiveLayout.number)
-      out.store(created, ArchiveLayout.created)
+      out.store(number, FileHeaderLayout.archiveNumber)
+      out.store(created, FileHeaderLayout.archiveCreated)
     }
   }
 
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
-    let fileHeader = try CheckedFileHeader(bytes, is: .archive)
-    isCorrected = fileHeader.isCorrected
-    (identity, number, created) = try fileHeader.read { (bytes) throws(FormatError) in
+    let (fields, isCorrected) = try readFileHeader(bytes, of: .archive) { bytes in
       (
-        SessionIdentity(bytes), bytes.load(ArchiveLayout.number, as: UInt32.self),
-        bytes.load(ArchiveLayout.created, as: Int64.self)
+        SessionIdentity(bytes), bytes.load(FileHeaderLayout.archiveNumber, as: UInt32.self),
+        bytes.load(FileHeaderLayout.archiveCreated, as: Int64.self)
       )
     }
+    (identity, number, created) = fields
+    self.isCorrected = isCorrected
   }
 }

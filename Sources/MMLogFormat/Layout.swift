@@ -45,6 +45,8 @@ package enum FileHeaderLayout {
   package static let storeNameSize = 128
   /// Where the fields of the ring, or of the archive, begin.
   package static let specific = storeName + storeNameSize
+  package static let archiveNumber = specific
+  package static let archiveCreated = archiveNumber + 4 + 4
   package static let checksum = size - 4
   package static let size = 512
 
@@ -82,8 +84,8 @@ package enum RingLayout {
   package static let newestFrames = sessionState + SessionStateLayout.newestFrames
   package static let resumed = sessionState + SessionStateLayout.resumed
   package static let ending = sessionState + SessionStateLayout.ending
-  package static let firstClockPair = clocks + ClocksLayout.first
-  package static let clockPairSlots = clocks + ClocksLayout.slots
+  package static let firstClockPair = clocks
+  package static let clockPairSlots = clocks + ClockPairLayout.slots
   /// Where the dictionary of a new ring begins, and the least that one may be offset by.
   package static let dictionary = 8192
   /// The largest sizes in a ring of any writer, in bytes, and the most segments.
@@ -125,15 +127,6 @@ package enum SessionStateLayout {
   package static let size = ending + SessionEndLayout.size
 }
 
-/// The area of a ring that has its clock pairs.
-package enum ClocksLayout {
-  /// Taken when the ring was made.
-  package static let first = 0
-  /// Two that are written in turn.
-  package static let slots = first + ClockPairLayout.size
-  package static let size = slots + 2 * ClockPairLayout.size
-}
-
 /// The area of a ring through which a running process receives requests.
 package enum ControlLayout {
   /// The ordinal of the newest level request that the process has done as it says.
@@ -155,16 +148,15 @@ package enum ControlLayout {
   package static let levelMask: UInt8 = 15
   /// Whether the level was set from outside.
   package static let overridden: UInt8 = 128
+
+  /// A request for levels, in one of the slots.
+  package static let requestOrdinal = 0
+  package static let requestChecksum = requestOrdinal + 4
+  package static let requestCount = requestChecksum + 4
+  package static let requestRules = requestCount + 4 + 4
 }
 
-/// A request for levels, in one of the slots of the control page.
-package enum LevelRequestLayout {
-  package static let ordinal = 0
-  package static let checksum = ordinal + 4
-  package static let count = checksum + 4
-  package static let rules = count + 4 + 4
-}
-
+/// A clock pair. The area of a ring that has them begins with the one taken when the ring was made.
 package enum ClockPairLayout {
   package static let ticks = 0
   package static let wall = ticks + 8
@@ -172,6 +164,10 @@ package enum ClockPairLayout {
   package static let ordinal = monotonic + 8
   package static let checksum = ordinal + 4
   package static let size = checksum + 4
+
+  /// Where two are in the area that are written in turn.
+  package static let slots = size
+  package static let areaSize = 3 * size
 }
 
 package enum SegmentLayout {
@@ -228,6 +224,10 @@ public enum RecordLayout {
   /// See ``labelShift``.
   @inlinable public static var flagsShift: UInt64 { 56 }
 
+  /// Of the word that says which optional words follow it: its lowest byte says how many, the other
+  /// bits say which.
+  package static let extensionCountMask: UInt64 = 255
+
   /// The longest value that a record holds in one piece; longer ones are cut.
   package static let longestValue = 16 << 20
   /// The longest body of a fragmented record: the longest message and something beside it.
@@ -254,14 +254,9 @@ public struct RecordFlags: OptionSet, Sendable {
   package static let inlineCallSite = Self(rawValue: 16)
   /// Two words behind arguments and metadata say that a span begins or ends.
   @inlinable public static var span: Self { Self(rawValue: 32) }
-  /// Optional words follow the thread's: see ``ExtensionLayout``. Nothing writes them yet.
+  /// Optional words follow the thread's: see ``RecordLayout/extensionCountMask``.
+  /// Nothing writes them yet.
   package static let extensions = Self(rawValue: 64)
-}
-
-/// The word that says which optional words follow it in a record.
-package enum ExtensionLayout {
-  /// Its lowest byte: how many words follow. The other bits say which.
-  package static let countMask: UInt64 = 255
 }
 
 /// The two words of a record that begins or ends a span: its number, and the number of what it is a
@@ -285,11 +280,6 @@ package enum ArchiveIDLayout {
   package static let session = 0
   package static let number = session + 16
   package static let size = number + 4
-}
-
-package enum ArchiveLayout {
-  package static let number = FileHeaderLayout.specific
-  package static let created = number + 4 + 4
 }
 
 package enum FrameLayout {
@@ -338,20 +328,18 @@ package enum FrameLayout {
   package static let rangeThread = rangeEntries + 4
   package static let rangeSize = rangeThread + 4
 
+  /// A thread in the table that precedes the rows.
+  package static let threadOrdinal = 0
+  package static let threadID = threadOrdinal + 4
+  package static let threadName = threadID + 4
+  package static let threadSize = threadName + SegmentLayout.threadNameSize
+
   /// The sync marker F5 "MMLFRM" 0A: not text, and broken by any newline conversion.
   package static let markerValue: UInt64 = 0x0A4D_5246_4C4D_4DF5
   /// More ranges than any ring has segments to name.
   package static let maximumRanges = 1 << 20
   /// What a payload may become when decompressed.
   package static let largestPayload = 64 << 20
-}
-
-/// A thread in the table that precedes the rows of a frame.
-package enum ThreadLayout {
-  package static let ordinal = 0
-  package static let threadID = ordinal + 4
-  package static let name = threadID + 4
-  package static let size = name + SegmentLayout.threadNameSize
 }
 
 /// What an index frame says of another frame.

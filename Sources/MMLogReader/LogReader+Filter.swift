@@ -53,9 +53,7 @@ extension LogReader {
     /// - Complexity: O(bytes of the record).
     public func matchesContent(of record: LogReader.Record) -> Bool {
       var search = ContentSearch(self)
-      return withExtendedLifetime(record) {
-        search.passes(record.content, label: record.label, thread: record.thread)
-      }
+      return withExtendedLifetime(record) { search.passes(record.content) }
     }
 
     /// The same filter without ``text`` and ``conditions``.

@@ -1,4 +1,5 @@
 public import MMLogFormat
+public import MMLogStorage
 
 extension LogReader {
   /// What a ``LogReader`` gives, in the order of time: records, and in their place among them
@@ -62,25 +63,7 @@ extension LogReader {
   }
 
   /// Bytes of a file that could not be read, or a place in it where something is missing.
-  public struct Corruption: Equatable, Sendable {
-    /// The file.
-    public let path: String
-    /// Where in it, in bytes from its start.
-    public let offset: Int
-    /// How many bytes; 0 where something is missing.
-    public let size: Int
-    /// What they should have been, and what is wrong with them: part of a sentence.
-    public let what: String
-
-    package init(path: String, offset: Int, size: Int, what: String) {
-      (self.path, self.offset, self.size, self.what) = (path, offset, size, what)
-    }
-
-    /// `512 bytes at 4096: between frames`; without any bytes, `at 4096: frame 3 is missing`
-    package var summary: String {
-      size == 0 ? "at \(offset): \(what)" : "\(size) bytes at \(offset): \(what)"
-    }
-  }
+  public typealias Corruption = MMLogStorage.Corruption
 
   /// A record of which only a part is there.
   public struct UnfinishedRecord: Sendable {

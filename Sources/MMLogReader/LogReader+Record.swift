@@ -6,20 +6,21 @@ extension LogReader {
   /// What it holds of its message is shared with the records beside it: to keep one record in
   /// memory keeps the frame of the archive, or the ring, that it was in. Any thread.
   public struct Record: Sendable {
-    /// Keeps what `place` refers to.
+    /// Keeps what ``content`` refers to.
     let owner: RecordOwner
-    var place: UnownedRecord
+    /// Valid for as long as the record is.
+    package internal(set) var content: RecordContent
 
     /// Whose record it is.
     public var session: LogReader.Session { owner.session }
     /// The thread that logged it.
-    public var thread: LogReader.Thread { place.thread.takeUnretainedValue() }
+    public var thread: LogReader.Thread { content.thread }
     /// When it was logged, in nanoseconds since 1970.
-    public var time: Int64 { place.time }
+    public var time: Int64 { content.time }
     /// The same by the counter of the machine that logged it; comparable within a session.
-    public var ticks: UInt64 { place.ticks }
+    public var ticks: UInt64 { content.ticks }
     /// The logger's label; empty if it had none.
-    public var label: String { labelText.string }
+    public var label: String { content.label.string }
     /// How much it matters.
     public var level: Level { content.level }
     /// The source file of the log statement, as `Module/File.swift`; empty if there is none.
@@ -33,19 +34,9 @@ extension LogReader {
     public var isCut: Bool { content.flags.contains(.cut) }
     /// True if it was below the level of the archives, so that it was only in the ring until it was
     /// captured or its process died.
-    public var isFlight: Bool { place.isFlight }
+    public var isFlight: Bool { content.isFlight }
     /// True if the message is a piece of a line: no line end belongs after it.
     public var isUnterminated: Bool { content.flags.contains(.unterminated) }
-
-    var labelText: PreparedText { place.label.takeUnretainedValue() }
-    var hasLabel: Bool { place.label._withUnsafeGuaranteedRef { !$0.isEmpty } }
-
-    func appendLabel(_ form: TextForm, to output: inout TextBuffer) {
-      place.label._withUnsafeGuaranteedRef { $0.append(form, to: &output) }
-    }
-
-    /// Valid for as long as the record is.
-    package var content: RecordContent { place.content }
 
     /// The message with its arguments in it, with U+FFFD for what is not UTF-8.
     ///
@@ -71,24 +62,12 @@ extension LogReader {
       withExtendedLifetime(owner) {
         var fields: [(name: String, value: Value)] = []
         content.forEachField { (name, value, reader) throws(FormatError) in
-          fields.append((name.text, try reader.value(value)))
+          fields.append((name.string, try reader.value(value)))
         }
         return fields
       }
     }
   }
-}
-
-/// A record without what keeps it: nothing in it is counted.
-///
-/// Proof of `@unchecked Sendable`: what it refers to is Sendable.
-struct UnownedRecord: @unchecked Sendable {
-  let time: Int64
-  let ticks: UInt64
-  let thread: Unmanaged<LogReader.Thread>
-  let label: Unmanaged<PreparedText>
-  let isFlight: Bool
-  let content: RecordContent
 }
 
 extension LogReader {
@@ -97,13 +76,13 @@ extension LogReader {
   /// Any thread.
   public struct Records: Sendable {
     let owner: RecordOwner
-    var places: ArraySlice<UnownedRecord>
+    var contents: ArraySlice<RecordContent>
 
     /// How many there are; may be none.
-    public var count: Int { places.count }
+    public var count: Int { contents.count }
 
     /// When the last one was logged, in nanoseconds since 1970; nil if there is none.
-    public var lastTime: Int64? { places.last?.time }
+    public var lastTime: Int64? { contents.last?.time }
 
     /// Gives one after the other. No reference is counted for each, unless `body` keeps it.
     ///
@@ -113,17 +92,17 @@ extension LogReader {
     public func forEach<Failure: Error>(
       _ body: (LogReader.Record) throws(Failure) -> Void
     ) throws(Failure) {
-      guard let first = places.first else { return }
-      var record = LogReader.Record(owner: owner, place: first)
-      for place in places {
-        record.place = place
+      guard let first = contents.first else { return }
+      var record = LogReader.Record(owner: owner, content: first)
+      for content in contents {
+        record.content = content
         try body(record)
       }
     }
 
     /// The first so many.
     public func prefix(_ count: Int) -> LogReader.Records {
-      LogReader.Records(owner: owner, places: places.prefix(count))
+      LogReader.Records(owner: owner, contents: contents.prefix(count))
     }
   }
 }

@@ -19,11 +19,12 @@ public struct LogReport {
   private var buckets = TimeBuckets(maximum: 4096)
   private var sites = CallSiteCounts()
   private var labels = Numbered<String>()
-  private var threads = Numbered<ThreadKey>()
+  private var threads = Numbered<ThreadIdentity>()
   private var sessions: [Session] = []
   private var sessionNumbers: [ObjectIdentifier: Int] = [:]
   private var lastSession: (session: LogReader.Session, number: Int)?
-  private var corruption: [Corruption] = []
+  /// What is corrupted or missing, where, and when the record before it was logged.
+  private var corruption: [(path: String, sentence: String, time: Int64?)] = []
   private var corruptionCount = 0
   private var levels = [UInt64](repeating: 0, count: Level.allCases.count)
   /// From when on the zone is so many seconds ahead of UTC.
@@ -33,12 +34,6 @@ public struct LogReport {
   /// So much corruption is listed; all of it is counted.
   private static let maximumCorruption = 5000
 
-  private struct ThreadKey: Hashable {
-    let id: UInt32
-    let ordinal: UInt32
-    let name: String
-  }
-
   private struct Session {
     let session: LogReader.Session
     var records: UInt64 = 0
@@ -47,12 +42,6 @@ public struct LogReport {
     var ending: SessionEnding?
     var losses: LossLedger?
     var crash: CrashReport?
-  }
-
-  private struct Corruption {
-    let path: String
-    let sentence: String
-    let time: Int64?
   }
 
   /// Makes a report of nothing.
@@ -70,25 +59,23 @@ public struct LogReport {
       sessions[number].ending = ending
       sessions[number].last = max(sessions[number].last, lastTime)
     case .corruption(let corruption):
-      add(Corruption(path: corruption.path, sentence: corruption.summary, time: lastTime))
+      add(corruption.path, corruption.summary, lastTime)
     case .gap(let gap):
-      add(Corruption(path: "session \(gap.session.id)", sentence: gap.summary, time: lastTime))
+      add("session \(gap.session.id)", gap.summary, lastTime)
     case .unfinished(let record):
-      add(
-        Corruption(
-          path: "session \(record.session.id)", sentence: record.summary, time: lastTime))
+      add("session \(record.session.id)", record.summary, lastTime)
     @unknown default: return
     }
   }
 
   /// Adds a file that could not be read at all, and why.
   public mutating func add(unreadable path: String, _ reason: String) {
-    add(Corruption(path: path, sentence: reason, time: nil))
+    add(path, reason, nil)
   }
 
-  private mutating func add(_ new: Corruption) {
+  private mutating func add(_ path: String, _ sentence: String, _ time: Int64?) {
     corruptionCount += 1
-    if corruption.count < Self.maximumCorruption { corruption.append(new) }
+    if corruption.count < Self.maximumCorruption { corruption.append((path, sentence, time)) }
   }
 
   private mutating func add(_ record: LogReader.Record) {
@@ -100,8 +87,8 @@ public struct LogReport {
     lastTime = record.time
     buckets.add(record.time, record.level)
     noteOffset(at: record.time)
-    let thread = ThreadKey(
-      id: record.thread.id, ordinal: record.thread.ordinal, name: record.thread.name)
+    let thread = ThreadIdentity(
+      ordinal: record.thread.ordinal, id: record.thread.id, name: record.thread.name)
     records.add(
       record,
       ReportRecords.References(

@@ -1,10 +1,22 @@
-/// Bytes of a file that are not what should stand there; without any bytes, a place where something
-/// is missing.
-package struct Corruption: Equatable, Sendable {
-  /// Where in the file.
-  package var range: Range<Int>
-  /// What is wrong: part of a sentence.
-  package var what: String
+/// Bytes of a file that could not be read, or a place in it where something is missing.
+public struct Corruption: Equatable, Sendable {
+  /// The file.
+  public let path: String
+  /// Where in it, in bytes from its start.
+  public let offset: Int
+  /// How many bytes; 0 where something is missing.
+  public let size: Int
+  /// What they should have been, and what is wrong with them: part of a sentence.
+  public let what: String
 
-  package init(_ range: Range<Int>, _ what: String) { (self.range, self.what) = (range, what) }
+  package init(_ range: Range<Int>, _ what: String, in path: String) {
+    (self.path, offset, size, self.what) = (path, range.lowerBound, range.count, what)
+  }
+
+  package var range: Range<Int> { offset..<offset + size }
+
+  /// `512 bytes at 4096: between frames`; without any bytes, `at 4096: frame 3 is missing`
+  package var summary: String {
+    size == 0 ? "at \(offset): \(what)" : "\(size) bytes at \(offset): \(what)"
+  }
 }

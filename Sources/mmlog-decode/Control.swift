@@ -7,7 +7,7 @@ import MMLogSystem
 /// Asks running processes for something, through their rings.
 struct Control {
   private enum Job {
-    case setLevels(ControlOptions.Change, for: Duration?)
+    case setLevels(LevelChange, for: Duration?)
     case listLevels
     case capture
   }
@@ -18,11 +18,11 @@ struct Control {
 
   /// Nil if the command line asks for something else.
   init?(_ arguments: Arguments, _ output: StandardOutput) throws(UsageError) {
-    let given = [ControlOptions.setLevel, ControlOptions.levels, ControlOptions.capture]
+    let given = [Option.setLevel, .levels, .capture]
       .filter { arguments.isSet($0) }
     let duration = try arguments.value(
-      of: ControlOptions.duration, expected: "a time such as 30s, 10m or 2h", TimeSpan.parse)
-    if duration != nil, !arguments.isSet(ControlOptions.setLevel) {
+      of: .duration, expected: "a time such as 30s, 10m or 2h", durationArgument)
+    if duration != nil, !arguments.isSet(.setLevel) {
       throw UsageError("--for says how long --set-level holds; give --set-level too")
     }
     guard let option = given.first else { return nil }
@@ -30,11 +30,11 @@ struct Control {
       throw UsageError(
         "--\(option.long) and --\(given[1].long) contradict each other; give one of them")
     }
-    try ControlOptions.check(option, arguments)
-    if let rules = arguments.value(of: ControlOptions.setLevel) {
-      job = .setLevels(try ControlOptions.change(rules), for: duration)
+    try arguments.checkAlone(option)
+    if let rules = arguments.value(of: .setLevel) {
+      job = .setLevels(try LevelChange(rules), for: duration)
     } else {
-      job = arguments.isSet(ControlOptions.capture) ? .capture : .listLevels
+      job = arguments.isSet(.capture) ? .capture : .listLevels
     }
     paths = arguments.operands
     self.output = output
@@ -79,7 +79,7 @@ struct Control {
   // MARK: - Setting levels
 
   private func set(
-    _ change: ControlOptions.Change, for duration: Duration?, _ rings: [LiveRing],
+    _ change: LevelChange, for duration: Duration?, _ rings: [LiveRing],
     _ complain: (LogError) -> Void
   ) throws {
     let expiry = duration.map { Clock.sinceBoot() &+ UInt64($0.nanoseconds) } ?? 0
@@ -151,7 +151,7 @@ struct Control {
   private func say(_ line: String) throws { try output.append(line.escapedForTerminal + "\n") }
 }
 
-extension ControlOptions.Change {
+extension LevelChange {
   /// The rules that are to hold, made of those that do.
   fileprivate func applied(to present: [LevelOverride], _ expiry: UInt64) -> [LevelOverride] {
     let replaced = takenBack.union(rules.map(\.pattern))

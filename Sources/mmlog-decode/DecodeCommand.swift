@@ -26,9 +26,9 @@ extension Command {
       a time before now (-30s, -15m, -2h, -1d, -1w).
       """,
     ],
-    options: InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all
-      + FileJobOptions.all + PruneOptions.all + ControlOptions.all,
-    operands: InputOptions.operands,
+    options: inputOptions + filterOptions + zoneOptions + outputOptions + fileJobOptions
+      + pruneOptions + controlOptions,
+    operands: inputOperands,
     examples: [
       Example("Everything of a service", "mmlog-decode /var/log/orders"),
       Example(

@@ -8,7 +8,7 @@ struct DecodeSettings {
   let inputs: [LogReader.Input]
   let filter: LogReader.Filter
   let zone: LogTimeZone
-  let part: InputOptions.Part
+  let part: WantedPart
   /// Whether to go on with what is logged from now on.
   let follows: Bool
   /// How many records around each that is found.
@@ -16,18 +16,18 @@ struct DecodeSettings {
   let sink: any ItemSink
 
   init(_ arguments: Arguments, _ output: StandardOutput) throws {
-    zone = try ZoneOptions.zone(arguments)
+    zone = try arguments.zone()
     // Before PATH is missed: a number that was forgotten has taken it.
-    part = try InputOptions.part(arguments)
-    job = try FileJobOptions.job(arguments, zone)
-    inputs = InputOptions.inputs(arguments)
+    part = try arguments.wantedPart()
+    job = try arguments.fileJob(zone)
+    inputs = arguments.inputs
     let places = InputPaths(inputs)
     try places.checkStandardOutput()
     if case .repair(let directory) = job { try places.check(directory: directory) }
-    filter = try FilterOptions.filter(arguments, zone)
-    follows = try InputOptions.follows(arguments)
-    context = try FilterOptions.context(arguments)
-    sink = try OutputOptions.sink(arguments, zone, output, besides: places)
+    filter = try arguments.filter(zone)
+    follows = try arguments.follows()
+    context = try arguments.context()
+    sink = try arguments.sink(zone, output, besides: places)
     switch part {
     case .last, .beforeCrash:
       // With --follow alone, the last records are but where it begins.

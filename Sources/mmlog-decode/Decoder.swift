@@ -42,8 +42,8 @@ struct Decoder {
   /// Reports what was in flight when the process died whose last records were printed.
   private func reportOpenSpans(_ files: LogFiles) {
     guard let session = files.lastCrashedSession(filter: readFilter) else { return }
-    var lines = OpenSpanLines(settings.zone)
-    for line in lines.lines(files.openSpans(of: session.id)) {
+    var time = Timestamp(settings.zone)
+    for line in files.openSpans(of: session.id).lines(&time) {
       Command.decode.report("\(session.title): \(line)".escapedForTerminal)
     }
   }

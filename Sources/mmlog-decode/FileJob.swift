@@ -29,8 +29,8 @@ enum FileJob {
   ) throws -> Program.Status {
     switch self {
     case .sessions(let zone):
-      return try SessionList(zone).print(files, settings.filter, output)
-    case .info(let zone): return try FileDescription(zone).print(files.inspect(), output)
+      return try list(files, settings.filter, zone, output)
+    case .info(let zone): return try describe(files.inspect(), zone, output)
     case .verify: return try verify(files, output)
     case .repair(let directory): return try repair(files, directory, output)
     case .recover: return .success

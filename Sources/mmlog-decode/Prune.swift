@@ -17,16 +17,16 @@ struct Prune {
     if directories.contains("-") {
       throw UsageError("--prune needs directories, not '-'; name one")
     }
-    retention = try PruneOptions.retention(arguments)
+    retention = try arguments.retention()
     guard retention != .unlimited else {
       throw UsageError(
         "--prune deletes nothing without a limit; add --count, --total-size, --age or "
           + "--free-space, or no limit at all for those of each store")
     }
-    store = arguments.value(of: PruneOptions.store)
-    rings = arguments.value(of: PruneOptions.rings)
-    isDry = arguments.isSet(PruneOptions.dryRun)
-    explains = arguments.isSet(PruneOptions.explain)
+    store = arguments.value(of: .store)
+    rings = arguments.value(of: .rings)
+    isDry = arguments.isSet(.dryRun)
+    explains = arguments.isSet(.explain)
     self.output = output
   }
 

@@ -65,14 +65,14 @@ extension SessionEnding {
 
 extension SessionEnd {
   fileprivate func text(_ zone: LogTimeZone) -> String {
-    var time = RecordTime(zone: zone)
+    var time = Timestamp(zone)
     let isRecovered = recovered != nil
     return "\(time.text(of: self)); what its ring held "
       + (isRecovered ? "was recovered by a later start" : "is shown, and not recovered yet")
   }
 }
 
-extension RecordTime {
+extension Timestamp {
   /// `ended by SIGTERM from process 4711 at 2026-11-21T09:00:00.000000000Z`
   mutating func text(of end: SessionEnd) -> String {
     let isCertain = end.how != .killed && end.how != .powerLost

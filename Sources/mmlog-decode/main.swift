@@ -1,7 +1,7 @@
 import CommandLineTool
 
 Program.run(.decode) { arguments, output in
-  if try PruneOptions.isAskedFor(arguments) { return try Prune(arguments, output).run() }
+  if try arguments.areToPrune() { return try Prune(arguments, output).run() }
   if let control = try Control(arguments, output) { return try control.run() }
   let settings = try DecodeSettings(arguments, output)
   if let job = settings.job { return try job.run(settings, output) }

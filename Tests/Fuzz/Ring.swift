@@ -4,7 +4,7 @@ import MMLogFormat
 /// behind its clock.
 enum Ring {
   private static let gap =
-    RingLayout.clocks + ClocksLayout.size..<RingLayout.dictionary
+    RingLayout.clocks + ClockPairLayout.areaSize..<RingLayout.dictionary
 
   static func shortened(_ ring: [UInt8]) -> [UInt8] {
     var ring = ring

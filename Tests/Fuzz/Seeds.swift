@@ -107,7 +107,7 @@ private func putPayloads(of archive: [UInt8], _ corpus: String, _ name: String) 
       if header.type == .dictionary {
         put(unpacked(payload, header), "\(corpus)/entries/\(name)-\(offset)")
       }
-      guard header.codec.arrangement == .columns else { continue }
+      guard header.codec == .columns else { continue }
       let sizes = [UInt32(header.rawSize), header.summary.count]
       put(sizes.withUnsafeBytes { Array($0) } + payload, "\(corpus)/columns/\(name)-\(offset)")
     }
@@ -115,7 +115,7 @@ private func putPayloads(of archive: [UInt8], _ corpus: String, _ name: String) 
 }
 
 private func unpacked(_ payload: [UInt8], _ header: FrameHeader) -> [UInt8] {
-  guard header.codec.compression == .zlib, let inflater = Inflater() else { return payload }
+  guard header.codec == .zlibRows, let inflater = Inflater() else { return payload }
   let bytes = payload.withUnsafeBytes { try? inflater.decompress($0, size: header.rawSize) }
   return bytes ?? payload
 }

@@ -116,10 +116,10 @@ private func readFrame(_ frame: [UInt8]) {
     precondition(header.type == .other || again.count == size, "a header of another size")
     let payload = bytes.slice(header.headerSize, header.payloadSize)
     let rows: [UInt8]? =
-      switch (header.codec.arrangement, header.codec.compression) {
-      case (.rows, .none): Array(payload)
-      case (.rows, .zlib): try? inflater.decompress(payload, size: header.rawSize)
-      case (.columns, _):
+      switch header.codec {
+      case .rows: Array(payload)
+      case .zlibRows: try? inflater.decompress(payload, size: header.rawSize)
+      case .columns:
         try? ColumnDecoder.rows(
           payload, size: header.rawSize, count: Int(header.summary.count), inflater)
       }
@@ -158,7 +158,7 @@ private func readLevels(_ bytes: [UInt8]) {
   var slot = [UInt8](repeating: 0, count: ControlLayout.levelSlotSize)
   slot.withUnsafeMutableBytes { slot in
     slot.copyBytes(from: bytes.prefix(slot.count))
-    slot.store(levelRequestChecksum(UnsafeRawBufferPointer(slot)), LevelRequestLayout.checksum)
+    slot.store(levelRequestChecksum(UnsafeRawBufferPointer(slot)), ControlLayout.requestChecksum)
   }
   guard let request = slot.withUnsafeBytes({ LevelRequest($0) }) else { return }
   let again = request.encoded.flatMap { bytes in bytes.withUnsafeBytes { LevelRequest($0) } }

@@ -44,7 +44,7 @@ import Testing
       "ending": (Ring.ending, 1056), "state's size": (SessionStateLayout.size, 64),
       "first pair": (Ring.firstClockPair, 1088), "slots": (Ring.clockPairSlots, 1120),
       "second slot": (Ring.clockPairSlots + ClockPairLayout.size, 1152),
-      "clocks' size": (ClocksLayout.size, 96), "ledger": (Ring.ledger, 1536),
+      "clocks' size": (ClockPairLayout.areaSize, 96), "ledger": (Ring.ledger, 1536),
       "ledger's size": (Ring.ledgerSize, 512), "dictionary": (Ring.dictionary, 8192),
       "control": (Ring.control, 2048), "open": (Int(Ring.stateOpen), 1),
       "closed": (Int(Ring.stateClosed), 2), "ticks": (ClockPairLayout.ticks, 0),
@@ -96,9 +96,9 @@ import Testing
       "slot": (Control.levelSlotSize, 960), "labels": (Control.labelLevels, 1984),
       "their number": (Control.labelCount, 576), "size": (Control.size, 2560),
       "level": (Int(Control.levelMask), 15),
-      "overridden": (Int(Control.overridden), 128), "ordinal": (LevelRequestLayout.ordinal, 0),
-      "checksum": (LevelRequestLayout.checksum, 4), "count": (LevelRequestLayout.count, 8),
-      "rules": (LevelRequestLayout.rules, 16),
+      "overridden": (Int(Control.overridden), 128), "ordinal": (Control.requestOrdinal, 0),
+      "checksum": (Control.requestChecksum, 4), "count": (Control.requestCount, 8),
+      "rules": (Control.requestRules, 16),
     ])
   }
 
@@ -135,7 +135,7 @@ import Testing
       "unterminated": (Int(RecordFlags.unterminated.rawValue), 8),
       "inline": (Int(RecordFlags.inlineCallSite.rawValue), 16),
       "extensions": (Int(RecordFlags.extensions.rawValue), 64),
-      "their count": (Int(ExtensionLayout.countMask), 255),
+      "their count": (Int(Record.extensionCountMask), 255),
       "last": (Int(FragmentLayout.last), 1),
       "fragment's thread": (Int(FragmentLayout.thread), 2), "deepest": (ValueType.deepest, 16),
       "optional": (Int(ValueType.optionalBit), 128),
@@ -160,7 +160,8 @@ import Testing
   @Test func theFrameIsAsTheFormatSays() {
     typealias Frame = FrameLayout
     check([
-      "number": (ArchiveLayout.number, 408), "created": (ArchiveLayout.created, 416),
+      "number": (FileHeaderLayout.archiveNumber, 408),
+      "created": (FileHeaderLayout.archiveCreated, 416),
       "marker": (Frame.marker, 0), "type": (Frame.type, 8), "codec": (Frame.codec, 9),
       "header": (Frame.headerSize, 12), "payload": (Frame.payloadSize, 16),
       "raw": (Frame.rawSize, 20),
@@ -179,8 +180,8 @@ import Testing
       "first number": (Frame.rangeFirstNumber, 24), "entries": (Frame.rangeEntries, 32),
       "range's thread": (Frame.rangeThread, 36), "range": (Frame.rangeSize, 40),
       "maximum": (Frame.largestPayload, 64 << 20),
-      "thread's ordinal": (ThreadLayout.ordinal, 0), "thread's id": (ThreadLayout.threadID, 4),
-      "thread's name": (ThreadLayout.name, 8), "thread": (ThreadLayout.size, 24),
+      "thread's ordinal": (Frame.threadOrdinal, 0), "thread's id": (Frame.threadID, 4),
+      "thread's name": (Frame.threadName, 8), "thread": (Frame.threadSize, 24),
     ])
     let marker = withUnsafeBytes(of: Frame.markerValue.littleEndian) { Array($0) }
     #expect(marker == [0xF5, 0x4D, 0x4D, 0x4C, 0x46, 0x52, 0x4D, 0x0A])

@@ -111,7 +111,7 @@ private enum HostileFile {
     var fields = [
       LengthField(name: "file header size", offset: FileHeaderLayout.fileHeaderSize),
       // Then its frames are another archive's.
-      LengthField(name: "number", offset: ArchiveLayout.number),
+      LengthField(name: "number", offset: FileHeaderLayout.archiveNumber),
     ]
     let names = [
       "call sites", "columns", "call sites again", "rows", "end", "all call sites", "index",

@@ -147,7 +147,7 @@ extension SessionFiles {
   /// A gap, reported the session's first file: no byte of it is where the records are missing.
   fileprivate func corruption(_ gap: LogReader.Gap) -> LogReader.Corruption {
     let path = archives.first?.path ?? ring?.image.path ?? ""
-    return LogReader.Corruption(path: path, offset: 0, size: 0, what: gap.summary)
+    return LogReader.Corruption(0..<0, gap.summary, in: path)
   }
 }
 

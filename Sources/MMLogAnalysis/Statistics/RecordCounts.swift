@@ -89,7 +89,7 @@ extension CallSiteInfo {
   var template: String {
     parts.map { part in
       switch part {
-      case .literal(let bytes): String(decoding: bytes, as: UTF8.self)
+      case .literal(let text): text
       case .argument(let argument): "{\(argument.name)}"
       }
     }.joined()

@@ -17,7 +17,7 @@ extension FileReport {
     recordCount = parts.reduce(0) { $0 + $1.recordCount }
   }
 
-  init(_ ring: InputFiles.RingInput) {
+  init(_ ring: RingView) {
     let image = ring.image
     path = image.path
     isRing = true
@@ -38,8 +38,8 @@ extension FileReport.Part {
     offset = frame.offset
     size = header.frameSize
     recordCount = isOfRecords ? Int(header.summary.count) : 0
-    let arrangement = isOfRecords && header.codec.arrangement == .columns ? ", in columns" : ""
-    let zlib = header.codec.compression == .zlib ? ", zlib" : ""
+    let arrangement = isOfRecords && header.codec == .columns ? ", in columns" : ""
+    let zlib = header.codec == .zlibRows ? ", zlib" : ""
     let name = header.isFlight ? "a frame of flight records" : header.type.name
     what = "\(name)\(arrangement)\(zlib), \(header.rawSize) bytes when read"
     let (first, last) = (header.summary.firstWall, header.summary.lastWall)

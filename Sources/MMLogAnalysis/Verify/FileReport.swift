@@ -58,16 +58,14 @@ extension LogFiles {
       for (index, archive) in session.archives.enumerated() {
         guard progress(archive.path) else { return reports }
         var report = FileReport(archive)
-        var check = ArchiveCheck(archive)
         let known = summary.corruption[index] ?? []
-        report.corruption = known + check.run().filter { !known.contains($0) }
-        report.corruption.sort { $0.offset < $1.offset }
+        report.corruption = FileCheck.corruption(in: archive, known: known)
         reports.append(report)
       }
       if let ring = session.ring {
         guard progress(ring.image.path) else { return reports }
         var report = FileReport(ring)
-        report.corruption = RingCheck(ring, summary).run()
+        report.corruption = FileCheck.corruption(in: ring, summary)
         reports.append(report)
       }
     }

@@ -1,3 +1,6 @@
+/// Counts of records by level.
+package typealias LevelCounts = [8 of UInt32]
+
 /// What an archive holds in all, as the header of its index says: known without reading anything
 /// else.
 package struct ArchiveCounts: Equatable, Sendable {
@@ -16,10 +19,15 @@ package struct ArchiveCounts: Equatable, Sendable {
 
   /// Adds so many records of each level.
   package mutating func add(_ more: LevelCounts) {
-    for index in counts.indices {
-      let (sum, overflow) = counts[index].addingReportingOverflow(more.counts[index])
-      counts[index] = overflow ? .max : sum
-    }
+    for index in counts.indices { add(more[index], at: index) }
+  }
+
+  /// Adds so many records whose levels are not known.
+  package mutating func add(unknown count: UInt32) { add(count, at: counts.count - 1) }
+
+  private mutating func add(_ more: UInt32, at index: Int) {
+    let (sum, overflow) = counts[index].addingReportingOverflow(more)
+    counts[index] = overflow ? .max : sum
   }
 
   /// Takes in how the session ended.

@@ -11,35 +11,13 @@ package enum FrameType: UInt8, Sendable {
   case crash
 }
 
-/// How a payload is arranged and compressed.
-package struct FrameCodec: Equatable, Sendable {
-  package enum Arrangement: UInt8, Sendable {
-    case rows
-    /// The same rows by column. What of it is compressed says the payload itself.
-    case columns
-  }
-  package enum Compression: UInt8, Sendable {
-    case none
-    case zlib
-  }
-
-  package var arrangement: Arrangement
-  package var compression: Compression
-
-  package init(_ arrangement: Arrangement, _ compression: Compression) {
-    self.arrangement = arrangement
-    self.compression = compression
-  }
-
-  fileprivate init?(rawValue: UInt8) {
-    guard let arrangement = Arrangement(rawValue: rawValue & 15),
-      let compression = Compression(rawValue: rawValue >> 4),
-      arrangement == .rows || compression == .none
-    else { return nil }
-    self.init(arrangement, compression)
-  }
-
-  fileprivate var rawValue: UInt8 { arrangement.rawValue | compression.rawValue << 4 }
+/// How a payload is arranged and compressed. Raw values stand on disk.
+package enum FrameCodec: UInt8, Sendable {
+  case rows = 0
+  /// The same rows by column. What of it is compressed says the payload itself.
+  case columns = 1
+  /// Rows that zlib has compressed.
+  case zlibRows = 16
 }
 
 /// The header of a frame, with its ranges.
@@ -62,7 +40,7 @@ package struct FrameHeader: Equatable, Sendable {
   package var archive = ArchiveID.none
   package var ranges: [RingRange] = []
 
-  package init(_ type: FrameType, codec: FrameCodec = FrameCodec(.rows, .none)) {
+  package init(_ type: FrameType, codec: FrameCodec = .rows) {
     self.type = type
     self.codec = codec
   }
@@ -129,9 +107,9 @@ package struct FrameHeader: Equatable, Sendable {
       headerChecksum(bytes) == bytes.load(FrameLayout.checksum, as: UInt32.self)
     else { return nil }
     let known = FrameCodec(rawValue: bytes[FrameLayout.codec])
-    codec = known ?? FrameCodec(.rows, .none)
+    codec = known ?? .rows
     type = (known == nil ? nil : FrameType(rawValue: bytes[FrameLayout.type])) ?? .other
-    if codec.arrangement == .columns, type != .records { type = .other }
+    if codec == .columns, type != .records { type = .other }
     payloadSize = Int(bytes.load(FrameLayout.payloadSize, as: UInt32.self))
     rawSize = Int(bytes.load(FrameLayout.rawSize, as: UInt32.self))
     payloadChecksum = bytes.load(FrameLayout.payloadChecksum, as: UInt32.self)

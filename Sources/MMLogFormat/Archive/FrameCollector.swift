@@ -1,8 +1,10 @@
 /// Merges the records of segments by time into the rows of one frame after the other.
 package struct FrameCollector {
   package private(set) var runs: [SegmentRun]
-  /// Numbers of the runs that have a record, as a binary heap: the earliest first.
-  private var heap: [Int] = []
+  /// The run whose turn it is, by number; nil if none has a record left.
+  private var current: Int?
+  /// The numbers of the others that have a record.
+  private var heap = MergeHeap<UInt64, Int>()
   private let cutoff: UInt64
 
   /// - Parameter cutoff: Records with later ticks are left for the next time, so that frames
@@ -10,63 +12,32 @@ package struct FrameCollector {
   package init(_ runs: [SegmentRun], cutoff: UInt64 = .max) {
     self.runs = runs
     self.cutoff = cutoff
-    for index in runs.indices where !runs[index].isEmpty { push(index) }
+    for (index, run) in runs.enumerated() where !run.isEmpty {
+      heap.insert(index, key: run.ticks, order: run.order)
+    }
+    current = heap.popFirst()?.element
   }
 
   /// Takes records until `builder` has reached `size` bytes or there are none left.
   ///
   /// - Returns: The parts of segments that were taken.
   package mutating func fill(_ builder: inout RowBuilder, size: Int) -> [RingRange] {
-    while builder.size < size, let first = heap.first, runs[first].ticks <= cutoff {
-      let limit = nextTicks
+    while builder.size < size, let run = current, runs[run].ticks <= cutoff {
+      let limit = heap.firstPlace?.key ?? .max
       // In place: a copy for each record would cost more than all the rest.
       runs.withUnsafeMutableBufferPointer {
-        $0[first].move(to: &builder, size: size, before: limit, cutoff: cutoff)
+        $0[run].move(to: &builder, size: size, before: limit, cutoff: cutoff)
       }
-      if runs[first].isEmpty { removeFirst() } else { siftDown() }
+      current =
+        runs[run].isEmpty
+        ? heap.popFirst()?.element
+        : heap.exchange(run, key: runs[run].ticks, order: runs[run].order).element
     }
     return runs.indices.flatMap { runs[$0].takeRanges() }
   }
+}
 
-  // MARK: - The heap
-
-  /// The ticks of the run that comes after the first.
-  private var nextTicks: UInt64 {
-    var ticks = UInt64.max
-    for child in 1..<3 where child < heap.count { ticks = min(ticks, runs[heap[child]].ticks) }
-    return ticks
-  }
-
-  private func isEarlier(_ a: Int, _ b: Int) -> Bool {
-    (runs[a].ticks, runs[a].header.generation) < (runs[b].ticks, runs[b].header.generation)
-  }
-
-  private mutating func push(_ run: Int) {
-    heap.append(run)
-    var child = heap.count - 1
-    while child > 0, isEarlier(heap[child], heap[(child - 1) / 2]) {
-      heap.swapAt(child, (child - 1) / 2)
-      child = (child - 1) / 2
-    }
-  }
-
-  private mutating func removeFirst() {
-    heap.swapAt(0, heap.count - 1)
-    heap.removeLast()
-    siftDown()
-  }
-
-  private mutating func siftDown() {
-    var parent = 0
-    while true {
-      let children = [2 * parent + 1, 2 * parent + 2]
-      var minimum = parent
-      for child in children where child < heap.count && isEarlier(heap[child], heap[minimum]) {
-        minimum = child
-      }
-      if minimum == parent { return }
-      heap.swapAt(parent, minimum)
-      parent = minimum
-    }
-  }
+extension SegmentRun {
+  /// Of records with equal ticks, those of the earlier use of a segment come first.
+  fileprivate var order: Int { Int(truncatingIfNeeded: header.generation) }
 }

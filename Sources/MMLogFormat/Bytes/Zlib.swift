@@ -27,20 +27,16 @@ package final class Deflater {
   /// The compressed bytes, or nil if that would save less than a sixteenth.
   package func compress(_ bytes: [UInt8]) -> [UInt8]? { bytes.withUnsafeBytes { compress($0) } }
 
-  /// How zlib inspects bytes: for repetitions, or twice as fast only at how frequent each byte is.
-  package enum Method {
-    case repetitions
-    case frequencies
-
-    fileprivate var strategy: CInt { self == .repetitions ? Z_DEFAULT_STRATEGY : Z_HUFFMAN_ONLY }
-  }
-
   /// The compressed bytes, or nil if that would save less than 1 / `share`.
+  ///
+  /// - Parameter findsRepetitions: Whether zlib searches for repetitions, or, twice as fast, only
+  ///   inspects how frequent each byte is.
   package func compress(
-    _ bytes: UnsafeRawBufferPointer, share: Int = 16, _ method: Method = .repetitions
+    _ bytes: UnsafeRawBufferPointer, share: Int = 16, findsRepetitions: Bool = true
   ) -> [UInt8]? {
+    let strategy = findsRepetitions ? Z_DEFAULT_STRATEGY : Z_HUFFMAN_ONLY
     guard bytes.count >= 64, deflateReset(stream) == Z_OK,
-      deflateParams(stream, CInt(level), method.strategy) == Z_OK
+      deflateParams(stream, CInt(level), strategy) == Z_OK
     else { return nil }
     let limit = bytes.count - bytes.count / share
     if buffer.count < limit { buffer = [UInt8](repeating: 0, count: limit) }

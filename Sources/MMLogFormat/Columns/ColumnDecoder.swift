@@ -1,12 +1,3 @@
-/// What of a frame in columns is known before it is turned into rows. It has only whole records
-/// which are as their call sites say.
-package struct FrameText {
-  /// The text of all strings, in which digits may be missing.
-  package let bytes: UnsafeRawBufferPointer
-  /// Whether a record may have metadata with a value that is no string.
-  package let mayHaveOtherMetadata: Bool
-}
-
 /// Turns a payload in columns back into one in rows, from hostile bytes.
 package struct ColumnDecoder: ~Copyable {
   /// The payload in rows, as large as the frame's header says.
@@ -20,18 +11,19 @@ package struct ColumnDecoder: ~Copyable {
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ inflater: Inflater
   ) throws -> [UInt8] {
-    guard let rows = try rows(payload, size: size, count: count, inflater, ifWanted: { _ in true })
-    else { throw FormatError.truncated }
+    let rows = try rows(payload, size: size, count: count, inflater, ifWanted: { _, _ in true })
+    guard let rows else { throw FormatError.truncated }
     return rows
   }
 
   /// The same, or nil for a payload that is not wanted.
   ///
   /// - Parameter mayPass: Asked of a payload that has only whole records which are as their call
-  ///   sites say.
+  ///   sites say. Takes the text of all strings, in which digits may be missing, and whether a
+  ///   record may have metadata with a value that is no string.
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ inflater: Inflater,
-    ifWanted mayPass: (FrameText) -> Bool
+    ifWanted mayPass: (UnsafeRawBufferPointer, Bool) -> Bool
   ) throws -> [UInt8]? {
     guard payload.count >= ColumnLayout.size, size >= 0, size <= FrameLayout.largestPayload,
       count >= 0, count <= size / (RecordLayout.bodyWord * wordSize)
@@ -46,7 +38,7 @@ package struct ColumnDecoder: ~Copyable {
       try text.withUnsafeBytes { text in
         var decoder = ColumnDecoder(
           NumberDecoder(numbers), StringDecoder(text, limit: size), size: size, count: count)
-        return try decoder.rows { mayPass(FrameText(bytes: text, mayHaveOtherMetadata: $0)) }
+        return try decoder.rows { mayPass(text, $0) }
       }
     }
   }
@@ -87,8 +79,8 @@ package struct ColumnDecoder: ~Copyable {
 
   /// - Parameter mayPass: Receives whether records may have metadata that is no string.
   private mutating func rows(ifWanted mayPass: (Bool) -> Bool) throws -> [UInt8]? {
-    let threadCount = try numbers.count(maximum: size / ThreadLayout.size)
-    let threads = try numbers.take(threadCount * ThreadLayout.size)
+    let threadCount = try numbers.count(maximum: size / FrameLayout.threadSize)
+    let threads = try numbers.take(threadCount * FrameLayout.threadSize)
     try readGroups()
     if groups.allSatisfy({ $0.isOfWholeRecords }),
       !mayPass(groups.contains { $0.mayHaveOtherMetadata })

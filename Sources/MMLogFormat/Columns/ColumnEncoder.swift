@@ -5,16 +5,17 @@ package final class ColumnEncoder {
   private let groups = RecordGroups()
   private let numberEncoder = NumberEncoder()
   private let stringEncoder: StringEncoder
-  private var numbers = ByteSink()
-  private var text = ByteSink()
+  private var numbers = TextBuffer()
+  private var text = TextBuffer()
   private let column = WordBuffer()
   private let strings = StringList()
   /// The records by group, and where in each the next field begins.
   private let sorted = WordBuffer()
   private let starts = WordBuffer()
-  /// How the text of the last frames was best deflated, and for how many more that holds.
-  private var textMethod = Deflater.Method.repetitions
-  private var textMethodHolds = 0
+  /// Whether it was worth it to search the text of the last frames for repetitions, and for how
+  /// many more frames that holds.
+  private var findsRepetitions = true
+  private var choiceHolds = 0
   /// Frames whose numbers were not tried to be deflated, since that did not pay.
   private var skipped = 0
 
@@ -32,10 +33,10 @@ package final class ColumnEncoder {
     text.removeAll()
     numbers.append(varint: rows.threads.count)
     for thread in rows.threads {
-      numbers.append(maximum: ThreadLayout.size) {
-        let output = UnsafeMutableRawBufferPointer(start: $0, count: ThreadLayout.size)
+      numbers.append(maximum: FrameLayout.threadSize) {
+        let output = UnsafeMutableRawBufferPointer(start: $0, count: FrameLayout.threadSize)
         thread.encode(into: output, at: 0)
-        return ThreadLayout.size
+        return FrameLayout.threadSize
       }
     }
     rows.withRows { encode($0, callSites) }
@@ -90,7 +91,7 @@ package final class ColumnEncoder {
   }
 
   /// - Parameter cursors: The addresses of the group's records; moved on from field to field.
-  private func encode(_ group: RecordGroups.Group, _ cursors: UnsafeMutableBufferPointer<UInt64>) {
+  private func encode(_ group: RowGroup, _ cursors: UnsafeMutableBufferPointer<UInt64>) {
     encodeColumn(group.count) { Self.row(cursors[$0]).identity }
     let bodyOffset = UInt64(RecordLayout.bodyWord * wordSize)
     let rest = groups.fields[group.fields].last == .rest
@@ -173,19 +174,19 @@ package final class ColumnEncoder {
   private func deflatedText(_ deflater: Deflater?) -> [UInt8]? {
     guard let deflater else { return nil }
     if text.count < 2 * Self.textSample { return deflater.compress(text.bytes) }
-    if textMethodHolds == 0 { chooseTextMethod(deflater) }
-    textMethodHolds -= 1
-    return deflater.compress(text.bytes, textMethod)
+    if choiceHolds == 0 { chooseMethod(deflater) }
+    choiceHolds -= 1
+    return deflater.compress(text.bytes, findsRepetitions: findsRepetitions)
   }
 
-  private func chooseTextMethod(_ deflater: Deflater) {
+  private func chooseMethod(_ deflater: Deflater) {
     let sample = text.bytes.slice(0, Self.textSample)
     let slow = deflater.compress(sample)?.count ?? sample.count
-    let fast = deflater.compress(sample, .frequencies)?.count ?? sample.count
+    let fast = deflater.compress(sample, findsRepetitions: false)?.count ?? sample.count
     // Few repetitions, as in random identifiers, are not worth searching for to who asks for speed.
     let limit = deflater.level > Self.fastest ? slow : slow + slow / 8
-    textMethod = fast < limit ? .frequencies : .repetitions
-    textMethodHolds = Self.triedEvery
+    findsRepetitions = fast >= limit
+    choiceHolds = Self.triedEvery
   }
 
   private static let textSample = 16 << 10

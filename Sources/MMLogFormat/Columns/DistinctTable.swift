@@ -1,27 +1,65 @@
-/// Numbers the different things of a column, in the order in which they first occur: a hash table
-/// of those numbers.
+/// Finds the different numbers or strings of a column, in the order in which they first occur.
 final class DistinctTable {
   /// More are not worth a dictionary.
   static let maximum = 4096
   private static let slots = 2 * maximum
-  /// The entries' numbers plus one; 0 for none.
+  /// A hash table of the entries' numbers plus one; 0 for none.
   private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: slots)
+  /// The entries, if they are numbers; of strings, their hashes.
+  let values = UnsafeMutablePointer<UInt64>.allocate(capacity: maximum)
+  /// Which of the strings was the first like each entry.
+  let firsts = UnsafeMutablePointer<UInt32>.allocate(capacity: maximum)
   private(set) var count = 0
 
-  deinit { table.deallocate() }
+  deinit {
+    table.deallocate()
+    values.deallocate()
+    firsts.deallocate()
+  }
 
-  /// Writes the number of each thing's entry to `indexes`, unless there are too many different
+  /// Writes the number of each value's entry to `indexes`, unless there are too many different
   /// ones.
   ///
   /// - Parameters:
-  ///   - total: How many things to inspect.
-  ///   - limit: Gives up when there are more; at most ``maximum``.
+  ///   - total: How many values to inspect.
+  ///   - limit: Gives up when there are more entries; at most ``maximum``.
+  /// - Returns: Whether all were written.
+  func index(
+    _ input: UnsafePointer<UInt64>, count total: Int, limit: Int,
+    _ indexes: UnsafeMutablePointer<UInt64>
+  ) -> Bool {
+    let values = values
+    return index(
+      count: total, limit: limit, indexes,
+      hash: { (input[$0] ^ input[$0] >> 32) &* 0x9E37_79B9_7F4A_7C15 },
+      isEntry: { number, index, _ in values[number] == input[index] },
+      add: { number, index, _ in values[number] = input[index] })
+  }
+
+  /// The same for strings.
+  func index(
+    _ strings: StringList, count total: Int, limit: Int, _ indexes: UnsafeMutablePointer<UInt64>
+  ) -> Bool {
+    let (hashes, firsts) = (values, firsts)
+    return strings.withStarts { strings in
+      index(
+        count: total, limit: limit, indexes, hash: { MMLogFormat.hash(of: strings[$0]) },
+        isEntry: { number, index, hash in
+          hashes[number] == hash && equal(strings[Int(firsts[number])], strings[index])
+        },
+        add: { number, index, hash in
+          hashes[number] = hash
+          firsts[number] = UInt32(truncatingIfNeeded: index)
+        })
+    }
+  }
+
+  /// - Parameters:
   ///   - hash: The hash of a thing.
   ///   - isEntry: Whether an entry, by number, is a thing of that hash.
   ///   - add: Makes a thing of that hash an entry, of that number.
-  /// - Returns: Whether all were written.
   @inline(__always)
-  func index(
+  private func index(
     count total: Int, limit: Int, _ indexes: UnsafeMutablePointer<UInt64>, hash: (Int) -> UInt64,
     isEntry: (_ number: Int, _ thing: Int, UInt64) -> Bool,
     add: (_ number: Int, _ thing: Int, UInt64) -> Void
@@ -46,4 +84,34 @@ final class DistinctTable {
     count = found
     return true
   }
+}
+
+/// Not meant to stand against strings made to collide: those only make a column larger.
+@inline(__always)
+private func hash(of string: UnsafeRawBufferPointer) -> UInt64 {
+  var hash = UInt64(truncatingIfNeeded: string.count)
+  guard let base = string.baseAddress else { return hash }
+  var offset = 0
+  while offset < string.count {
+    hash = (hash ^ base.load(fromByteOffset: offset, as: UInt64.self)) &* 0x9E37_79B9_7F4A_7C15
+    hash ^= hash >> 29
+    offset &+= wordSize
+  }
+  return hash
+}
+
+@inline(__always)
+private func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+  guard a.count == b.count else { return false }
+  guard let first = a.baseAddress, let second = b.baseAddress else { return true }
+  var offset = 0
+  while offset < a.count {
+    if first.load(fromByteOffset: offset, as: UInt64.self)
+      != second.load(fromByteOffset: offset, as: UInt64.self)
+    {
+      return false
+    }
+    offset &+= wordSize
+  }
+  return true
 }

@@ -56,7 +56,7 @@ struct FieldWalker {
 
   private mutating func findExtensions(_ fields: inout [ColumnField]) -> Bool {
     guard let which = word(&fields) else { return false }
-    let words = Int(which & ExtensionLayout.countMask)
+    let words = Int(which & RecordLayout.extensionCountMask)
     fields.append(contentsOf: repeatElement(.word, count: words))
     return pass(words: words)
   }

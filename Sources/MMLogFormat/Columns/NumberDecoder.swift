@@ -129,7 +129,7 @@ struct NumberDecoder: ~Copyable {
     let power = powersOfTen[exponent]
     try column(count, to: values, depth: depth + 1)
     for index in 0..<count {
-      guard let bits = Decimals.double(values[index], power) else { throw .invalid("decimal") }
+      guard let bits = decimalBits(values[index], power) else { throw .invalid("decimal") }
       values[index] = bits
     }
     let exceptionCount = try self.count(maximum: count)

@@ -6,14 +6,14 @@
 final class NumberEncoder {
   /// For what encodings within encodings make, two for each depth.
   private let scratch = (0..<2 * ColumnLayout.deepest).map { _ in WordBuffer() }
-  private let distinct = DistinctWords()
+  private let distinct = DistinctTable()
 
   /// Appends a column of `count` numbers to `sink`; of none, nothing.
   ///
   /// - Parameter areDoubles: Whether they are the bits of doubles, which may be decimals.
   func encode(
     _ values: UnsafePointer<UInt64>, count: Int, areDoubles: Bool = false, depth: Int = 0,
-    into sink: inout ByteSink
+    into sink: inout TextBuffer
   ) {
     guard count > 0 else { return }
     if isConstant(values, count) {
@@ -50,7 +50,7 @@ final class NumberEncoder {
   }
 
   private func encodePacked(
-    _ values: UnsafePointer<UInt64>, _ count: Int, isPatched: Bool, into sink: inout ByteSink
+    _ values: UnsafePointer<UInt64>, _ count: Int, isPatched: Bool, into sink: inout TextBuffer
   ) {
     sink.append((isPatched ? NumberEncoding.patched : .packed).rawValue)
     var last: UInt64 = 0
@@ -81,7 +81,7 @@ final class NumberEncoder {
   }
 
   private func encodeDifferences(
-    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sink: inout ByteSink
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sink: inout TextBuffer
   ) {
     sink.append(NumberEncoding.differences.rawValue)
     sink.append(signed: values[0])
@@ -93,7 +93,7 @@ final class NumberEncoder {
   /// Where numbers mostly stay what they are.
   private func encodeRuns(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, _ profile: NumberProfile,
-    into sink: inout ByteSink
+    into sink: inout TextBuffer
   ) -> Bool {
     let others = min(profile.packed, profile.patched, profile.differences)
     guard profile.changes < count / 4,
@@ -117,7 +117,7 @@ final class NumberEncoder {
 
   private func encodeDictionary(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
-    into sink: inout ByteSink
+    into sink: inout TextBuffer
   ) -> Bool {
     // A hash costs a nanosecond or two for each number: not where little can be gained, and not
     // where the first numbers are all different.
@@ -142,15 +142,15 @@ final class NumberEncoder {
   }
 
   private func encodeDecimals(
-    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sink: inout ByteSink
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sink: inout TextBuffer
   ) -> Bool {
-    guard let exponent = Decimals.exponent(values, count: count) else { return false }
+    guard let exponent = decimalExponent(values, count: count) else { return false }
     let power = powersOfTen[exponent]
     let (wholes, exceptions) = (buffer(0, depth, count), buffer(1, depth, count))
     var exceptionCount = 0
     var last: UInt64 = 0
     for index in 0..<count {
-      if let whole = Decimals.scaled(values[index], power) {
+      if let whole = scaledDecimal(values[index], power) {
         last = UInt64(bitPattern: whole)
       } else {
         exceptions[exceptionCount] = UInt64(index)

@@ -1,13 +1,7 @@
 /// Sorts the records of a frame into groups whose records have the same fields.
 final class RecordGroups {
-  struct Group {
-    let kind: UInt8
-    /// Its fields' place in ``RecordGroups/fields``.
-    let fields: Range<Int>
-    var count = 0
-  }
-
-  private(set) var groups: [Group] = []
+  private(set) var groups: [RowGroup] = []
+  /// Of all groups.
   private(set) var fields: [ColumnField] = []
   /// The group of each record.
   let ofRecord = WordBuffer()
@@ -100,9 +94,8 @@ final class RecordGroups {
   }
 
   private func add(kind: UInt8) -> Int {
-    let start = fields.count
     fields += found
-    groups.append(Group(kind: kind, fields: start..<fields.count))
+    groups.append(RowGroup(kind: kind, fields.suffix(found.count)))
     return groups.count - 1
   }
 }

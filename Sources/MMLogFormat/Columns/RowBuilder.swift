@@ -3,12 +3,12 @@ package struct RowBuilder: ~Copyable {
   private(set) var threads: [ThreadIdentity] = []
   private var known: Set<UInt32> = []
   private var lastThread: UInt32?
-  private var rows = ByteSink(capacity: Self.targetSize + (64 << 10))
+  private var rows = TextBuffer(capacity: Self.targetSize + (64 << 10))
   /// Where each row begins, as words.
-  private var offsets = ByteSink(capacity: Self.targetSize / 4)
+  private var offsets = TextBuffer(capacity: Self.targetSize / 4)
   package private(set) var summary = RecordSummary()
   /// How many records there are of each level: of a fragmented one, only the first fragment counts.
-  package private(set) var levels = LevelCounts()
+  package private(set) var levels = LevelCounts(repeating: 0)
   /// How many bytes the records of each level have.
   package private(set) var levelBytes = [7 of UInt64](repeating: 0)
 
@@ -21,7 +21,7 @@ package struct RowBuilder: ~Copyable {
   package var isEmpty: Bool { rows.count == 0 }
   /// The size that the payload would have now, in bytes.
   package var size: Int { tableSize + rows.count }
-  private var tableSize: Int { wordSize + threads.count * ThreadLayout.size }
+  private var tableSize: Int { wordSize + threads.count * FrameLayout.threadSize }
 
   /// Adds a record or fragment of `thread`, at `ticks` in place of its own.
   package mutating func add(_ record: RecordView, thread: ThreadIdentity, ticks: UInt64) {
@@ -36,8 +36,9 @@ package struct RowBuilder: ~Copyable {
   ) {
     if lastThread != threadOrdinal { add(threadOrdinal, thread) }
     offsets.append(word: UInt64(truncatingIfNeeded: rows.count))
-    rows.append(maximum: record.bytes.count) { row in
+    rows.append(maximum: record.bytes.count) {
       guard let source = record.bytes.baseAddress else { return 0 }
+      let row = UnsafeMutableRawPointer($0)
       row.copyMemory(from: source, byteCount: record.bytes.count)
       row.storeBytes(of: threadOrdinal.littleEndian, toByteOffset: 4, as: UInt32.self)
       row.storeBytes(
@@ -45,7 +46,9 @@ package struct RowBuilder: ~Copyable {
       return record.bytes.count
     }
     summary.add(ticks: ticks, level: record.level)
-    if !record.isFragment || record.callSite == 0 { levels.add(record.level) }
+    if !record.isFragment || record.callSite == 0 {
+      levels[Int(record.level.rawValue)] &+= 1
+    }
     levelBytes[Int(record.level.rawValue)] &+= UInt64(record.bytes.count)
   }
 
@@ -62,7 +65,7 @@ package struct RowBuilder: ~Copyable {
       count = size
       output.store(UInt64(threads.count), 0)
       for (index, thread) in threads.enumerated() {
-        thread.encode(into: output, at: wordSize + index * ThreadLayout.size)
+        thread.encode(into: output, at: wordSize + index * FrameLayout.threadSize)
       }
       UnsafeMutableRawBufferPointer(rebasing: output[tableSize...]).copyMemory(from: rows.bytes)
     }
@@ -74,7 +77,7 @@ package struct RowBuilder: ~Copyable {
   package func count(levels wanted: UInt8) -> UInt64 {
     Level.allCases.reduce(0) { count, level in
       wanted >> level.rawValue & 1 == 0
-        ? count : count + UInt64(levels.counts[Int(level.rawValue)])
+        ? count : count + UInt64(levels[Int(level.rawValue)])
     }
   }
 
@@ -95,8 +98,8 @@ package struct RowBuilder: ~Copyable {
   }
 
   private mutating func copy(_ row: RowWords) {
-    rows.append(maximum: row.count * wordSize) { target in
-      target.copyMemory(from: row.base, byteCount: row.count * wordSize)
+    rows.append(maximum: row.count * wordSize) {
+      UnsafeMutableRawPointer($0).copyMemory(from: row.base, byteCount: row.count * wordSize)
       return row.count * wordSize
     }
   }
@@ -114,7 +117,7 @@ package struct RowBuilder: ~Copyable {
     rows.removeAll()
     offsets.removeAll()
     summary = RecordSummary()
-    levels = LevelCounts()
+    levels = LevelCounts(repeating: 0)
     levelBytes = [7 of UInt64](repeating: 0)
   }
 }

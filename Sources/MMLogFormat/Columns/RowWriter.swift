@@ -1,4 +1,4 @@
-/// Records with the same fields, while columns are turned into rows.
+/// Records with the same fields, while rows are turned into columns, or columns into rows.
 struct RowGroup {
   let kind: UInt8
   /// Its fields' place among those of all groups.
@@ -12,7 +12,7 @@ struct RowGroup {
   let mayHaveOtherMetadata: Bool
   /// How long a record is, in words, without the bytes of its strings.
   let minimumWords: Int
-  /// How many records it has, and how many of them have been written.
+  /// How many records it has, and how many of them have been written as rows.
   var (count, written) = (0, 0)
   /// Where its columns begin.
   var first = 0

@@ -1,7 +1,7 @@
 /// Reads columns of strings from hostile bytes: the places of bytes that it holds.
 struct StringDecoder: ~Copyable {
   /// The text of the payload, and behind it what was put together from skeletons.
-  private var bytes: ByteSink
+  private var bytes: TextBuffer
   private let textSize: Int
   /// How far the text has been read.
   private var next = 0
@@ -12,7 +12,7 @@ struct StringDecoder: ~Copyable {
   private let numbers = SkeletonNumbers()
 
   init(_ text: UnsafeRawBufferPointer, limit: Int) {
-    bytes = ByteSink(capacity: max(64, text.count))
+    bytes = TextBuffer(capacity: text.count)
     bytes.append(text)
     (textSize, budget) = (text.count, limit)
   }

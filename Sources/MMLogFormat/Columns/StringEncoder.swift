@@ -8,7 +8,7 @@ final class StringEncoder {
   private static let maximumShared = 32
 
   private let numbers: NumberEncoder
-  private let distinct = DistinctStrings()
+  private let distinct = DistinctTable()
   private let entries = StringList()
   private let skeletons = Skeletons()
   private let indexes = WordBuffer()
@@ -19,7 +19,7 @@ final class StringEncoder {
   init(_ numbers: NumberEncoder) { self.numbers = numbers }
 
   /// Appends a column to `sink`, and what of its strings remains to `text`.
-  func encode(_ strings: StringList, into sink: inout ByteSink, text: inout ByteSink) {
+  func encode(_ strings: StringList, into sink: inout TextBuffer, text: inout TextBuffer) {
     guard strings.count > 0 else { return }
     if encodeDictionary(strings, into: &sink, text: &text) > 0 { return }
     if encodeSkeletons(strings, into: &sink, text: &text) { return }
@@ -27,13 +27,13 @@ final class StringEncoder {
   }
 
   private func encodePlain(
-    _ strings: StringList, into sink: inout ByteSink, text: inout ByteSink
+    _ strings: StringList, into sink: inout TextBuffer, text: inout TextBuffer
   ) {
     sink.append(StringEncoding.plain.rawValue)
     append(strings, into: &sink, text: &text)
   }
 
-  private func append(_ strings: StringList, into sink: inout ByteSink, text: inout ByteSink) {
+  private func append(_ strings: StringList, into sink: inout TextBuffer, text: inout TextBuffer) {
     numbers.encode(strings.lengths.base, count: strings.count, into: &sink)
     text.reserve(strings.size)
     for index in 0..<strings.count { text.append(strings[index]) }
@@ -42,7 +42,7 @@ final class StringEncoder {
   /// - Returns: How many entries the dictionary has; 0 if it was not worth one, and nothing was
   ///   written.
   private func encodeDictionary(
-    _ strings: StringList, into sink: inout ByteSink, text: inout ByteSink
+    _ strings: StringList, into sink: inout TextBuffer, text: inout TextBuffer
   ) -> Int {
     let count = strings.count
     indexes.grow(for: count)
@@ -54,7 +54,7 @@ final class StringEncoder {
       distinct.count <= max(maximum, 1)
     else { return 0 }
     entries.fill(distinct.count) { number in
-      let string = strings[distinct.first(number)]
+      let string = strings[Int(distinct.firsts[number])]
       return string.baseAddress.map { ($0, string.count) }
     }
     sink.append(StringEncoding.dictionary.rawValue)
@@ -65,7 +65,7 @@ final class StringEncoder {
   }
 
   private func encodeSkeletons(
-    _ strings: StringList, into sink: inout ByteSink, text: inout ByteSink
+    _ strings: StringList, into sink: inout TextBuffer, text: inout TextBuffer
   ) -> Bool {
     let sample = min(strings.count, Self.sampleSize)
     guard strings.size <= ColumnLayout.maximumNumbers, haveDigits(strings),
@@ -142,7 +142,7 @@ final class StringEncoder {
   }
 
   private func encodeNumbers(
-    entries: Int, minimumUses: Int, count: Int, into sink: inout ByteSink
+    entries: Int, minimumUses: Int, count: Int, into sink: inout TextBuffer
   ) {
     column.grow(for: count)
     var start = 0
@@ -161,7 +161,8 @@ final class StringEncoder {
   }
 
   /// The numbers of the other skeletons, by their position in the string.
-  private func encodeSharedNumbers(hasOwn minimumUses: Int, count: Int, into sink: inout ByteSink) {
+  private func encodeSharedNumbers(hasOwn minimumUses: Int, count: Int, into sink: inout TextBuffer)
+  {
     var positions = 0
     for string in 0..<count where !hasOwnColumns(string, minimumUses) {
       positions = max(positions, skeletons.count(of: string))

@@ -42,16 +42,16 @@ package struct LevelRequest: Equatable, Sendable {
     }
     let words = writer.words
     guard
-      LevelRequestLayout.rules + words.count * wordSize <= ControlLayout.levelSlotSize
+      ControlLayout.requestRules + words.count * wordSize <= ControlLayout.levelSlotSize
     else { return nil }
     var bytes = [UInt8](repeating: 0, count: ControlLayout.levelSlotSize)
     bytes.withUnsafeMutableBytes { out in
-      out.store(ordinal, LevelRequestLayout.ordinal)
-      out.store(UInt32(overrides.count), LevelRequestLayout.count)
+      out.store(ordinal, ControlLayout.requestOrdinal)
+      out.store(UInt32(overrides.count), ControlLayout.requestCount)
       for (index, word) in words.enumerated() {
-        out.store(word, LevelRequestLayout.rules + index * wordSize)
+        out.store(word, ControlLayout.requestRules + index * wordSize)
       }
-      out.store(levelRequestChecksum(UnsafeRawBufferPointer(out)), LevelRequestLayout.checksum)
+      out.store(levelRequestChecksum(UnsafeRawBufferPointer(out)), ControlLayout.requestChecksum)
     }
     return bytes
   }
@@ -59,20 +59,20 @@ package struct LevelRequest: Equatable, Sendable {
   /// Reads a slot, or gives nil for one that was never or not wholly written.
   package init?(_ slot: UnsafeRawBufferPointer) {
     guard slot.count == ControlLayout.levelSlotSize,
-      levelRequestChecksum(slot) == slot.load(LevelRequestLayout.checksum, as: UInt32.self),
+      levelRequestChecksum(slot) == slot.load(ControlLayout.requestChecksum, as: UInt32.self),
       let overrides = try? Self.overrides(slot)
     else { return nil }
-    ordinal = slot.load(LevelRequestLayout.ordinal, as: UInt32.self)
+    ordinal = slot.load(ControlLayout.requestOrdinal, as: UInt32.self)
     self.overrides = overrides
   }
 
   private static func overrides(
     _ slot: UnsafeRawBufferPointer
   ) throws(FormatError) -> [LevelOverride] {
-    let start = LevelRequestLayout.rules
+    let start = ControlLayout.requestRules
     var reader = WordReader(slot.slice(start, slot.count - start))
     var overrides: [LevelOverride] = []
-    for _ in 0..<slot.load(LevelRequestLayout.count, as: UInt32.self) {
+    for _ in 0..<slot.load(ControlLayout.requestCount, as: UInt32.self) {
       let expiry = try reader.word()
       guard let level = Level(rawValue: UInt8(clamping: try reader.word())) else {
         throw .invalid("level")
@@ -93,7 +93,7 @@ package struct LevelRequest: Equatable, Sendable {
 
 /// The CRC32C of a slot but for the check itself.
 package func levelRequestChecksum(_ slot: UnsafeRawBufferPointer) -> UInt32 {
-  let rest = LevelRequestLayout.checksum + 4
-  let state = crc32cState(.max, slot.slice(0, LevelRequestLayout.checksum))
+  let rest = ControlLayout.requestChecksum + 4
+  let state = crc32cState(.max, slot.slice(0, ControlLayout.requestChecksum))
   return ~crc32cState(state, slot.slice(rest, slot.count - rest))
 }

@@ -4,11 +4,10 @@
 /// so between two that are there, exactly as many are missing as their numbers say. Parts may be
 /// added in any order, and more than once.
 package struct EntryNumbers {
-  /// What has entries beside a gap.
-  package struct Neighbor: Equatable, Sendable {
-    /// The ordinal of the thread; 0 if several shared the segment.
-    package var thread: UInt32
-    /// When its entries were logged, in nanoseconds since 1970; nil if that is not known.
+  /// Entries that are there.
+  package struct Part: Equatable, Sendable {
+    package var numbers: NumberRange
+    /// When they were logged, in nanoseconds since 1970; nil if that is not known.
     package var times: ClosedRange<Int64>?
   }
 
@@ -19,16 +18,9 @@ package struct EntryNumbers {
     package var first: UInt64
     package var count: UInt64
     /// What has the entry before them; nil if nothing before them is there.
-    package var before: Neighbor?
+    package var before: Part?
     /// What has the entry behind them.
-    package var after: Neighbor
-  }
-
-  private struct Part {
-    var numbers: NumberRange
-    var times: ClosedRange<Int64>?
-
-    var neighbor: Neighbor { Neighbor(thread: numbers.thread, times: times) }
+    package var after: Part
   }
 
   private var parts: [UInt32: [Part]] = [:]
@@ -66,7 +58,7 @@ package struct EntryNumbers {
         gaps.append(
           Gap(
             writer: part.numbers.writer, first: next, count: part.numbers.first - next,
-            before: last?.neighbor, after: part.neighbor))
+            before: last, after: part))
       }
       if part.numbers.end >= next { (next, last) = (part.numbers.end, part) }
     }

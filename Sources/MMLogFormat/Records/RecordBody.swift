@@ -41,7 +41,7 @@ package struct RecordParts {
 
   /// None is known yet.
   private static func skipExtensions(_ reader: inout WordReader) throws(FormatError) {
-    let count = try reader.word() & ExtensionLayout.countMask
+    let count = try reader.word() & RecordLayout.extensionCountMask
     _ = try reader.take(Int(count) * wordSize)
   }
 

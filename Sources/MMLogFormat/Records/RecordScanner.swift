@@ -178,8 +178,8 @@ package struct RowReader {
   package init(_ payload: UnsafeRawBufferPointer) throws(FormatError) {
     var reader = WordReader(payload)
     let count = UInt32(truncatingIfNeeded: try reader.word())
-    guard Int(count) <= reader.remaining / ThreadLayout.size else { throw .truncated }
-    table = try reader.take(Int(count) * ThreadLayout.size)
+    guard Int(count) <= reader.remaining / FrameLayout.threadSize else { throw .truncated }
+    table = try reader.take(Int(count) * FrameLayout.threadSize)
     rows = try reader.take(reader.remaining)
   }
 
@@ -207,8 +207,8 @@ package struct RowReader {
 
   /// The threads that the rows are of, read anew at each call.
   package var threads: [ThreadIdentity] {
-    stride(from: 0, to: table.count, by: ThreadLayout.size).map {
-      ThreadIdentity(table.slice($0, ThreadLayout.size))
+    stride(from: 0, to: table.count, by: FrameLayout.threadSize).map {
+      ThreadIdentity(table.slice($0, FrameLayout.threadSize))
     }
   }
 

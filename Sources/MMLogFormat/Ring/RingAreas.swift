@@ -10,7 +10,7 @@ private enum AreaKind: UInt32, CaseIterable {
   var usualPlace: Range<Int> {
     switch self {
     case .sessionState: place(RingLayout.sessionState, SessionStateLayout.size)
-    case .clocks: place(RingLayout.clocks, ClocksLayout.size)
+    case .clocks: place(RingLayout.clocks, ClockPairLayout.areaSize)
     case .ledger: place(RingLayout.ledger, RingLayout.ledgerSize)
     case .control: place(RingLayout.control, ControlLayout.size)
     case .crash: place(RingLayout.crash, CrashLayout.size)
@@ -20,36 +20,12 @@ private enum AreaKind: UInt32, CaseIterable {
   private func place(_ offset: Int, _ size: Int) -> Range<Int> { offset..<offset + size }
 }
 
-/// An entry of the table.
-private struct Area {
-  let kind: UInt32
-  let place: Range<Int>
-
-  /// - Throws: ``FormatError`` if it does not lie between the table and `limit`.
-  init(_ entry: UnsafeRawBufferPointer, before limit: Int) throws(FormatError) {
-    kind = entry.load(AreaTableLayout.kind, as: UInt32.self)
-    let offset = entry.load(AreaTableLayout.offset, as: UInt64.self)
-    let size = entry.load(AreaTableLayout.areaSize, as: UInt64.self)
-    guard offset % UInt64(wordSize) == 0, size % UInt64(wordSize) == 0 else {
-      throw .invalid("alignment of area \(kind)")
-    }
-    guard offset >= RingLayout.fileHeaderSize, offset <= limit, size <= UInt64(limit) - offset
-    else {
-      throw .invalid("place of area \(kind)")
-    }
-    guard size > 0, size >= AreaKind(rawValue: kind)?.usualPlace.count ?? 0 else {
-      throw .invalid("size of area \(kind)")
-    }
-    place = Int(offset)..<Int(offset + size)
-  }
-}
-
 /// Where a ring's areas are: what its area table says (FORMAT.md, 3). Of each area, as much as this
 /// version knows.
 package struct RingAreas: Equatable, Sendable {
   /// See ``SessionStateLayout``.
   package var sessionState: Range<Int>
-  /// See ``ClocksLayout``.
+  /// See ``ClockPairLayout``.
   package var clocks: Range<Int>
   package var ledger: Range<Int>
   /// See ``ControlLayout``; nil: the process cannot be asked for anything.
@@ -143,18 +119,19 @@ extension RingAreas {
   /// The entries, none of which overlaps another.
   private static func areas(
     _ table: UnsafeRawBufferPointer, before limit: Int
-  ) throws(FormatError) -> [Area] {
+  ) throws(FormatError) -> [(kind: UInt32, place: Range<Int>)] {
     guard table.count == AreaTableLayout.size else { throw .truncated }
     guard
       crc32c(table.slice(0, AreaTableLayout.checksum))
         == table.load(AreaTableLayout.checksum, as: UInt32.self)
     else { throw .wrongChecksum }
-    var areas: [Area] = []
+    var areas: [(kind: UInt32, place: Range<Int>)] = []
     for index in 0..<AreaTableLayout.maximumEntries {
       let start = index * AreaTableLayout.entrySize
       let entry = table.slice(start, AreaTableLayout.entrySize)
-      if entry.load(AreaTableLayout.kind, as: UInt32.self) == 0 { break }
-      areas.append(try Area(entry, before: limit))
+      let kind = entry.load(AreaTableLayout.kind, as: UInt32.self)
+      if kind == 0 { break }
+      areas.append((kind, try place(of: entry, kind, before: limit)))
     }
     areas.sort { $0.place.lowerBound < $1.place.lowerBound }
     for (area, next) in zip(areas, areas.dropFirst())
@@ -162,5 +139,25 @@ extension RingAreas {
       throw .invalid("overlap of areas \(area.kind) and \(next.kind)")
     }
     return areas
+  }
+  /// Where the area of an entry is.
+  ///
+  /// - Throws: ``FormatError`` if it does not lie between the table and `limit`.
+  private static func place(
+    of entry: UnsafeRawBufferPointer, _ kind: UInt32, before limit: Int
+  ) throws(FormatError) -> Range<Int> {
+    let offset = entry.load(AreaTableLayout.offset, as: UInt64.self)
+    let size = entry.load(AreaTableLayout.areaSize, as: UInt64.self)
+    guard offset % UInt64(wordSize) == 0, size % UInt64(wordSize) == 0 else {
+      throw .invalid("alignment of area \(kind)")
+    }
+    guard offset >= RingLayout.fileHeaderSize, offset <= limit, size <= UInt64(limit) - offset
+    else {
+      throw .invalid("place of area \(kind)")
+    }
+    guard size > 0, size >= AreaKind(rawValue: kind)?.usualPlace.count ?? 0 else {
+      throw .invalid("size of area \(kind)")
+    }
+    return Int(offset)..<Int(offset + size)
   }
 }

@@ -131,7 +131,7 @@ extension CrashReport.Module {
 extension CrashReport {
   /// As in `SIGSEGV`; `signal 77` if it has no name here.
   public var signalName: String {
-    SignalName.of(signal)
+    MMLogFormat.signalName(signal)
   }
 
   /// What happened, in a line: `SIGSEGV (no memory at this address) at 0x10 in thread 4711

@@ -64,8 +64,8 @@ public struct SessionEnd: Hashable, Sendable {
     case .closed: "closed"
     case .killed: "killed, without a sign of why"
     case .exited: "exited without closing its store"
-    case .terminated: "ended by \(SignalName.of(signal))\(sentBy)"
-    case .crashed: "crashed by \(SignalName.of(signal))"
+    case .terminated: "ended by \(signalName(signal))\(sentBy)"
+    case .crashed: "crashed by \(signalName(signal))"
     case .powerLost: "killed, or the machine went down"
     }
   }

@@ -14,17 +14,17 @@ package struct ThreadIdentity: Hashable, Sendable {
     self.name = name
   }
 
-  /// Reads an entry of a frame's thread table, of ``ThreadLayout/size`` bytes.
+  /// Reads an entry of a frame's thread table, of ``FrameLayout/threadSize`` bytes.
   init(_ bytes: UnsafeRawBufferPointer) {
-    ordinal = bytes.load(ThreadLayout.ordinal, as: UInt32.self)
-    id = bytes.load(ThreadLayout.threadID, as: UInt32.self)
-    name = bytes.text(ThreadLayout.name, SegmentLayout.threadNameSize)
+    ordinal = bytes.load(FrameLayout.threadOrdinal, as: UInt32.self)
+    id = bytes.load(FrameLayout.threadID, as: UInt32.self)
+    name = bytes.text(FrameLayout.threadName, SegmentLayout.threadNameSize)
   }
 
   /// Writes an entry of a frame's thread table.
   func encode(into output: UnsafeMutableRawBufferPointer, at offset: Int) {
-    output.store(ordinal, offset + ThreadLayout.ordinal)
-    output.store(id, offset + ThreadLayout.threadID)
-    output.store(text: name, offset + ThreadLayout.name, SegmentLayout.threadNameSize)
+    output.store(ordinal, offset + FrameLayout.threadOrdinal)
+    output.store(id, offset + FrameLayout.threadID)
+    output.store(text: name, offset + FrameLayout.threadName, SegmentLayout.threadNameSize)
   }
 }

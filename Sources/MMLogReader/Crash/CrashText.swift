@@ -38,9 +38,7 @@ extension CrashReport {
       let addresses = own.map { frames[$0] - module.base - ($0 > 0 ? 1 : 0) }
       let found = symbols.functions(at: addresses)
       for (index, address) in zip(own, addresses) {
-        result[index] = found[address].map {
-          ExecutableSymbols.Function(name: $0.name, offset: $0.offset + (index > 0 ? 1 : 0))
-        }
+        result[index] = found[address].map { ($0.name, $0.offset + (index > 0 ? 1 : 0)) }
       }
     }
     return result

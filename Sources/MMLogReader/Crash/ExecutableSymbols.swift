@@ -8,13 +8,9 @@ import MMLogSystem
 /// What stands in the file may be anything: everything is checked against the file's size before it
 /// is used.
 struct ExecutableSymbols: ~Copyable {
-  /// A function that an address is in.
-  struct Function: Equatable {
-    /// As the source has it, if it is one of Swift's; else as the linker has it.
-    let name: String
-    /// How far behind its beginning the address is, in bytes.
-    let offset: UInt64
-  }
+  /// A function that an address is in: its name as the source has it, if it is one of Swift's, else
+  /// as the linker has it; and how far behind its beginning the address is, in bytes.
+  typealias Function = (name: String, offset: UInt64)
 
   private let file: File
   private let sections: [Section]
@@ -68,9 +64,7 @@ struct ExecutableSymbols: ~Copyable {
       else { continue }
       let found = find(addresses, in: Self.bytes(of: table, in: file))
       let names = Self.bytes(of: sections[table.link], in: file)
-      return found.mapValues {
-        Function(name: Self.name(at: $0.name, in: names), offset: $0.offset)
-      }
+      return found.mapValues { (Self.name(at: $0.name, in: names), $0.offset) }
     }
     return [:]
   }

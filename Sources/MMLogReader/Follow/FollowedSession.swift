@@ -84,7 +84,7 @@ final class FollowedSession {
   /// What there is of the session's files at this moment, if nothing of it has been read.
   var files: SessionFiles {
     var files = SessionFiles(identity: identity)
-    if let image { files.add(InputFiles.RingInput(image: image, isRunning: isRunning)) }
+    if let image { files.add(RingView(image: image, isRunning: isRunning)) }
     for archive in archives { files.add(archive.file) }
     return files
   }
@@ -102,7 +102,7 @@ final class FollowedSession {
     reader.load(batch, until: horizon)
     if ends || (ring == nil && !hasEnded && reader.endMark != nil) {
       hasEnded = true
-      reader.end(image.map { InputFiles.RingInput(image: $0, isRunning: false) })
+      reader.end(image.map { RingView(image: $0, isRunning: false) })
       ring = nil
     }
     image = nil
@@ -112,7 +112,7 @@ final class FollowedSession {
   private func takeBatch() -> SessionBatch {
     var batch = SessionBatch()
     if let image {
-      batch.ring = InputFiles.RingInput(image: image, isRunning: isRunning)
+      batch.ring = RingView(image: image, isRunning: isRunning)
       if batch.ring?.image.isOfThisBoot == false { hasOurTicks = false }
       dictionarySize = image.dictionarySize
     }
@@ -135,11 +135,11 @@ struct SessionBatch {
   struct Frames {
     let archive: ArchiveFile
     let range: Range<Int>
-    let corruption: [Corruption]
+    let corruption: [LogReader.Corruption]
   }
 
   var frames: [Frames] = []
-  var ring: InputFiles.RingInput?
+  var ring: RingView?
 
   var isEmpty: Bool {
     guard frames.isEmpty, let image = ring?.image else { return frames.isEmpty }

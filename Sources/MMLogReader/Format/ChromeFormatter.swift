@@ -14,7 +14,9 @@ public struct ChromeFormatter: LogFormatter {
   private var last: Process?
   private var isFirst = true
   private var first: Int64?
-  private var spanNames = SpanNames()
+  /// How many spans have a name in their process.
+  private var openSpans = 0
+  private static let maximumOpenSpans = 65_536
   private var timestamp: Timestamp
 
   private final class Process {
@@ -22,6 +24,8 @@ public struct ChromeFormatter: LogFormatter {
     let session: LogReader.Session
     let number: Int
     var threads: Set<UInt32> = []
+    /// What open spans began with.
+    var spanNames: [UInt64: [UInt8]] = [:]
 
     init(_ session: LogReader.Session, _ number: Int) {
       (self.session, self.number) = (session, number)
@@ -74,14 +78,20 @@ public struct ChromeFormatter: LogFormatter {
     var message = TextBuffer()
     record.content.appendMessage(.json, to: &message)
     let text = message.withUnsafeBytes { Array($0) }
-    let key = SpanNames.Key(process: process.number, span: number)
     switch span.event {
     case .begin:
-      spanNames.add(text, key)
+      // Of more than some thousand, others' ends stand for them.
+      if openSpans < Self.maximumOpenSpans,
+        process.spanNames.updateValue(text, forKey: number) == nil
+      {
+        openSpans += 1
+      }
       beginSpanEvent("b", text, number, &output)
     case .end(let start, _):
-      let name = spanNames.take(key)
-      if name == nil {
+      let name = process.spanNames.removeValue(forKey: number)
+      if name != nil {
+        openSpans -= 1
+      } else {
         beginSpanEvent("b", text, number, &output)
         appendWhen(start, of: record, in: process, &output)
         output.append("}")
@@ -107,7 +117,7 @@ public struct ChromeFormatter: LogFormatter {
     _ time: Int64, of record: LogReader.Record, in process: Process, _ output: inout TextBuffer
   ) {
     output.append(#"","cat":""#)
-    record.appendLabel(.json, to: &output)
+    record.content.appendLabel(.json, to: &output)
     output.append(#"","ts":"#)
     let start = first ?? time
     first = start
@@ -171,22 +181,6 @@ public struct ChromeFormatter: LogFormatter {
     output.append(decimal: whole)
     output.append(UInt8(ascii: "."))
     output.append(decimal: fraction, minimum: 3)
-  }
-
-  /// What open spans began with. Of more than some thousand, others' ends stand for them.
-  private struct SpanNames {
-    struct Key: Hashable {
-      let process: Int
-      let span: UInt64
-    }
-
-    private var names: [Key: [UInt8]] = [:]
-
-    mutating func add(_ name: [UInt8], _ key: Key) {
-      if names.count < 65_536 { names[key] = name }
-    }
-
-    mutating func take(_ key: Key) -> [UInt8]? { names.removeValue(forKey: key) }
   }
 
   private mutating func beginEvent(_ output: inout TextBuffer) {

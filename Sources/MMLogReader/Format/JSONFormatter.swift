@@ -45,7 +45,7 @@ public struct JSONFormatter: LogFormatter {
     output.append(#"","severity_text":""#)
     output.append(Self.severity(record.level))
     output.append(#","scope_name":""#)
-    record.appendLabel(.json, to: &output)
+    record.content.appendLabel(.json, to: &output)
     output.append(#"","body":""#)
     let isUTF8 = record.content.appendMessage(.json, to: &output)
     output.append(UInt8(ascii: "\""))

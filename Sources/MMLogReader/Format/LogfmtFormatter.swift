@@ -28,7 +28,7 @@ public struct LogfmtFormatter: LogFormatter {
     output.append("time=")
     timestamp.append(record.time, to: &output)
     output.append(Self.levels[Int(record.level.rawValue)])
-    output.appendQuoting { record.appendLabel(.quoted, to: &$0) }
+    output.appendQuoting { record.content.appendLabel(.quoted, to: &$0) }
     output.append(" msg=")
     output.appendQuoting { record.content.appendMessage(.quoted, to: &$0) }
     appendFields(record.content, to: &output)

@@ -43,7 +43,7 @@ public struct OTLPFormatter: LogFormatter {
       sessions.append(record.session, to: &output) { Self.append(record.session, to: &$0) }
       output.append(#","scopeLogs":["#)
       beginScope(record, &output)
-    } else if let open, open.label !== record.labelText {
+    } else if let open, open.label !== record.content.label {
       output.append("]},")
       beginScope(record, &output)
     } else {
@@ -62,9 +62,9 @@ public struct OTLPFormatter: LogFormatter {
   }
 
   private mutating func beginScope(_ record: LogReader.Record, _ output: inout TextBuffer) {
-    open = (record.session, record.labelText)
+    open = (record.session, record.content.label)
     output.append(#"{"scope":{"name":""#)
-    record.appendLabel(.json, to: &output)
+    record.content.appendLabel(.json, to: &output)
     output.append(#""},"logRecords":["#)
   }
 

@@ -61,7 +61,7 @@ public struct TableFormatter: LogFormatter {
     output.append(text: record.level.description)
     cells.appendSeparator(to: &output)
     output.append(decimal: UInt64(record.level.severityNumber))
-    cells.appendText(&output) { record.appendLabel($1, to: &$0) }
+    cells.appendText(&output) { record.content.appendLabel($1, to: &$0) }
     cells.appendText(&output) { record.content.appendMessage($1, to: &$0) }
     cells.appendAttributes(record.content, to: &output)
     cells.appendPlace(record.content, to: &output)

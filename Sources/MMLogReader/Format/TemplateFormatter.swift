@@ -58,7 +58,7 @@ public struct TemplateFormatter: LogFormatter {
     case .unix: output.append(decimal: record.time)
     case .level: output.append(text: record.level.description)
     case .LEVEL: output.append(text: record.level.description.uppercased())
-    case .label: record.appendLabel(.plain, to: &output)
+    case .label: record.content.appendLabel(.plain, to: &output)
     case .message: record.content.appendMessage(.plain, to: &output)
     case .file: record.content.appendFile(.plain, to: &output)
     case .line: if !record.file.isEmpty { output.append(decimal: UInt64(record.line)) }

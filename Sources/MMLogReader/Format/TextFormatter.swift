@@ -16,7 +16,6 @@ import MMLogFormat
 /// `\u{1b}`; bytes that are not UTF-8 as `\xff`.
 public struct TextFormatter: LogFormatter {
   private var timestamp: Timestamp
-  private let style: LevelStyle
   private let colors: Bool
 
   /// Makes a formatter.
@@ -26,7 +25,6 @@ public struct TextFormatter: LogFormatter {
   ///   - colors: Whether levels, times and places get colors (ECMA-48, SGR), for a terminal.
   public init(zone: LogTimeZone = .local, colors: Bool = false) {
     timestamp = Timestamp(zone)
-    style = LevelStyle(colors: colors)
     self.colors = colors
   }
 
@@ -35,10 +33,10 @@ public struct TextFormatter: LogFormatter {
     if colors { output.append(SGR.faint) }
     timestamp.append(record.time, to: &output)
     if colors { output.append(SGR.reset) }
-    style.append(record.level, to: &output)
-    if record.hasLabel {
+    append(record.level, to: &output)
+    if record.content.hasLabel {
       if colors { output.append(SGR.cyan) }
-      record.appendLabel(.plain, to: &output)
+      record.content.appendLabel(.plain, to: &output)
       if colors { output.append(SGR.reset) }
       output.append(": ")
     }
@@ -53,6 +51,35 @@ public struct TextFormatter: LogFormatter {
     if let span { append(span, to: &output) }
     appendPlace(record, to: &output)
     output.append(UInt8(ascii: "\n"))
+  }
+
+  /// Appends a level in capitals, in one width.
+  @inline(__always)
+  private func append(_ level: Level, to output: inout TextBuffer) {
+    if colors { return appendColored(level, to: &output) }
+    output.append(" ")
+    output.append(Self.padded(level))
+  }
+
+  private func appendColored(_ level: Level, to output: inout TextBuffer) {
+    output.append(" ")
+    output.append(SGR.color(of: level))
+    output.append(text: level.description.uppercased())
+    output.append(SGR.reset)
+    output.append(UInt8(ascii: " "), count: 9 - level.description.utf8.count)
+  }
+
+  /// As wide as the longest, and a space.
+  private static func padded(_ level: Level) -> StaticString {
+    switch level {
+    case .trace: "TRACE    "
+    case .debug: "DEBUG    "
+    case .info: "INFO     "
+    case .notice: "NOTICE   "
+    case .warning: "WARNING  "
+    case .error: "ERROR    "
+    case .critical, .off: "CRITICAL "
+    }
   }
 
   private func appendMetadata(_ record: LogReader.Record, to output: inout TextBuffer) {

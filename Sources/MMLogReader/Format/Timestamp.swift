@@ -107,22 +107,14 @@ package struct Timestamp {
   }
 }
 
-/// Shows times by themselves, as records show theirs. For one thread at a time.
-package struct RecordTime {
-  private var timestamp: Timestamp
-
-  /// Makes one for a zone.
-  package init(zone: LogTimeZone) { timestamp = Timestamp(zone) }
-
+extension Timestamp {
   /// The time in nanoseconds since 1970 as RFC 3339 has it, to the nanosecond.
-  package mutating func text(of time: Int64) -> String { timestamp.text(of: time, .all) }
+  package mutating func text(of time: Int64) -> String { text(of: time, .all) }
 
   /// The hour that it is in: `2026-11-21T09`.
-  package mutating func hour(of time: Int64) -> String { timestamp.text(of: time, .hour) }
-}
+  package mutating func hour(of time: Int64) -> String { text(of: time, .hour) }
 
-extension Timestamp {
-  mutating func text(of time: Int64, _ parts: Parts) -> String {
+  private mutating func text(of time: Int64, _ parts: Parts) -> String {
     var buffer = TextBuffer(capacity: 64)
     append(time, parts, to: &buffer)
     return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }

@@ -4,22 +4,13 @@ import MMLogSystem
 
 /// The files behind inputs: opened, distinguished by their first bytes, each taken once.
 package struct InputFiles {
-  private(set) var rings: [RingInput] = []
+  private(set) var rings: [RingView] = []
   private(set) var archives: [ArchiveFile] = []
   private(set) var unreadable: [LogError] = []
   private var seen: Set<FileStatus.Identity> = []
   private var complained: Set<String> = []
   /// How many names of logs were found in directories.
   private var foundCount = 0
-
-  package struct RingInput {
-    package let image: RingImage
-    /// Whether its process lived when it was read.
-    package let isRunning: Bool
-
-    /// How its session ended, if its process does not live.
-    package var end: SessionEnd { image.end }
-  }
 
   /// Reads all rings before any archive, so that what a living process moves meanwhile is found in
   /// one of them (FORMAT.md, 5).
@@ -117,7 +108,7 @@ package struct InputFiles {
       switch kind {
       case .ring:
         let isRunning = (try? file.isLockedByAnother()) ?? false
-        rings.append(RingInput(image: try RingImage(file), isRunning: isRunning))
+        rings.append(RingView(image: try RingImage(file), isRunning: isRunning))
       case .archive: archives += try ArchiveFile.all(in: file)
       }
     } catch {

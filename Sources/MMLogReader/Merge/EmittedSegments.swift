@@ -12,15 +12,10 @@ final class EmittedSegments {
   private struct Segment {
     /// Up to where it has been read.
     var end = 0
-    var records = Places()
+    /// The records given from the ring, in order.
+    var records: [(offset: UInt32, key: UInt64)] = []
     /// Flight records, which come in frames of their own.
-    var flight = Places()
-  }
-
-  /// Of records given from the ring, in order: offset and key.
-  private struct Places {
-    var offsets: [UInt32] = []
-    var keys: [UInt64] = []
+    var flight: [(offset: UInt32, key: UInt64)] = []
   }
 
   /// Up to where a segment's generation has been read; nil if it is new.
@@ -31,11 +26,10 @@ final class EmittedSegments {
     _ view: RecordView, ticks: UInt64, thread: UInt32, isFlight: Bool, generation: UInt64,
     offset: Int
   ) {
-    let places = isFlight ? \Segment.flight : \Segment.records
+    let kind = isFlight ? \Segment.flight : \Segment.records
     let key = recordKey(view, ticks: ticks, thread: thread)
-    segments[generation, default: Segment()][keyPath: places].offsets.append(
-      UInt32(truncatingIfNeeded: offset))
-    segments[generation]?[keyPath: places].keys.append(key)
+    segments[generation, default: Segment()][keyPath: kind].append(
+      (UInt32(truncatingIfNeeded: offset), key))
   }
 
   /// Notes up to where a segment's generation has been read.
@@ -43,33 +37,19 @@ final class EmittedSegments {
     segments[generation, default: Segment()].end = end
   }
 
-  /// How much of what a frame took from the ring was given before.
-  enum Share {
-    case nothing
-    case everything
-    case some(EmittedRecords)
-  }
-
-  /// Reports what of a frame was given before, and forgets it.
-  func takeShare(of header: FrameHeader) -> Share {
+  /// What of a frame was given before; it is forgotten here.
+  func take(of header: FrameHeader) -> EmittedRecords {
     var records = EmittedRecords()
     let kind = header.isFlight ? \Segment.flight : \Segment.records
     for range in header.ranges where range.from < range.to {
-      guard var places = segments[range.generation]?[keyPath: kind] else { continue }
-      let count = places.offsets.prefix { $0 < range.to }.count
-      for index in 0..<count where places.offsets[index] >= range.from {
-        records.insert(places.keys[index])
-      }
-      places.offsets.removeFirst(count)
-      places.keys.removeFirst(count)
-      segments[range.generation]?[keyPath: kind] = places
+      guard
+        let given = segments[range.generation]?[keyPath: kind].prefix(while: {
+          $0.offset < range.to
+        })
+      else { continue }
+      for record in given where record.offset >= range.from { records.insert(record.key) }
+      segments[range.generation]?[keyPath: kind].removeFirst(given.count)
     }
-    if records.isEmpty { return .nothing }
-    return records.count == header.summary.count ? .everything : .some(records)
-  }
-
-  /// Forgets generations that are neither in the ring any more nor can come in a frame.
-  func forget(where isGone: (UInt64) -> Bool) {
-    segments = segments.filter { !isGone($0.key) }
+    return records
   }
 }

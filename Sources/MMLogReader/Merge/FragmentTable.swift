@@ -2,6 +2,7 @@ import MMLogFormat
 
 /// The records of a session that are being put together, one for each thread.
 struct FragmentTable {
+  private let session: LogReader.Session
   private var assemblers: [UInt32: FragmentAssembler] = [:]
   private var starts: [UInt32: Start] = [:]
   private var pendingBytes = 0
@@ -18,22 +19,17 @@ struct FragmentTable {
     var isFlight = false
   }
 
-  /// A record whose rest never came.
-  struct Unfinished {
-    let thread: UInt32
-    /// How many bytes of it there are.
-    let size: Int
-    let isFlight: Bool
-  }
-
   /// What became of a thread's record.
   enum Result {
     /// More is to come.
     case incomplete
     /// It is whole.
     case whole([UInt8], Start)
-    case unfinished(Unfinished)
+    /// The rest of a record never came.
+    case unfinished(LogReader.UnfinishedRecord)
   }
+
+  init(of session: LogReader.Session) { self.session = session }
 
   /// Whether no record is in pieces.
   var isEmpty: Bool { assemblers.isEmpty }
@@ -60,7 +56,7 @@ struct FragmentTable {
   /// A whole record of the thread has come.
   ///
   /// - Returns: The one before it, if that was never finished.
-  mutating func end(_ thread: UInt32) -> Unfinished? {
+  mutating func end(_ thread: UInt32) -> LogReader.UnfinishedRecord? {
     guard !assemblers.isEmpty, let assembler = assemblers.removeValue(forKey: thread) else {
       return nil
     }
@@ -69,13 +65,15 @@ struct FragmentTable {
   }
 
   /// What is unfinished at the end, by thread.
-  var unfinished: [Unfinished] {
+  var unfinished: [LogReader.UnfinishedRecord] {
     assemblers.map { unfinished($0.key, size: $0.value.pendingBytes) }.sorted {
-      $0.thread < $1.thread
+      $0.threadOrdinal < $1.threadOrdinal
     }
   }
 
-  private func unfinished(_ thread: UInt32, size: Int) -> Unfinished {
-    Unfinished(thread: thread, size: size, isFlight: starts[thread]?.isFlight ?? false)
+  private func unfinished(_ thread: UInt32, size: Int) -> LogReader.UnfinishedRecord {
+    LogReader.UnfinishedRecord(
+      session: session, threadOrdinal: thread, size: size,
+      isFlight: starts[thread]?.isFlight ?? false)
   }
 }

@@ -6,13 +6,15 @@ import MMLogStorage
 final class FrameRun: Run {
   private let archive: ArchiveFile
   private let frame: ArchiveFile.Frame
-  private let threads: FrameThreads
+  /// All threads of the session, and those that the frame has.
+  private let table: ThreadTable
+  private var threads: [UInt32: LogReader.Thread] = [:]
   private let filter: SessionFilter
   private let memory: FrameMemory
   /// Of a frame that has records which were given before, from the ring: which.
   private var emitted: EmittedRecords?
   /// Some of its rows, and how many bytes they take.
-  private var part: FramePart?
+  private var part: Payload?
   private var held = 0
   private var reader: RowReader?
   /// Where the rows begin that have not been read; nil if there are none.
@@ -29,7 +31,7 @@ final class FrameRun: Run {
   ) {
     self.archive = archive
     self.frame = frame
-    self.threads = FrameThreads(threads)
+    table = threads
     self.filter = filter
     self.memory = memory
     self.emitted = emitted
@@ -74,7 +76,7 @@ final class FrameRun: Run {
 
   @inline(never)
   private func find(_ ordinal: UInt32) -> Unmanaged<LogReader.Thread> {
-    let thread = Unmanaged.passUnretained(threads[ordinal])
+    let thread = Unmanaged.passUnretained(threads[ordinal] ?? table.unknownThread(ordinal))
     lastThread = (ordinal, thread)
     return thread
   }
@@ -93,13 +95,17 @@ final class FrameRun: Run {
     guard let start = next else { return }
     next = nil
     do {
-      let bytes = try archive.payload(of: frame) { isOpened || filter.mayPass($0) }
+      let bytes = try archive.payload(of: frame) {
+        isOpened || filter.mayPass($0, mayHaveOtherMetadata: $1)
+      }
       isOpened = true
       guard let bytes else { return }
       let share = memory.share(of: bytes.count)
       try bytes.withUnsafeBytes { bytes in
         let reader = try RowReader(bytes)
-        if start == 0 { threads.add(reader.threads) }
+        if start == 0 {
+          for identity in reader.threads { threads[identity.ordinal] = table.thread(identity) }
+        }
         let rows = reader.rows(from: start, size: share)
         if rows.endIndex < reader.size { next = rows.endIndex }
         take(UnsafeRawBufferPointer(rebasing: rows))
@@ -111,10 +117,10 @@ final class FrameRun: Run {
   }
 
   private func take(_ rows: UnsafeRawBufferPointer) {
-    let part = FramePart(Payload(rows), threads)
+    let part = Payload(rows)
     held = rows.count
     memory.take(held)
-    reader = RowReader(rows: part.rows)
+    reader = RowReader(rows: part.bytes)
     self.part = part
     advance()
   }
@@ -145,38 +151,6 @@ final class FrameRun: Run {
     failure = corruption(
       frame.offset, frame.header.frameSize,
       "\(what) of \(frame.header.summary.count) records: \(error)")
-  }
-}
-
-/// Rows of a frame, and what they refer to.
-private final class FramePart {
-  private let payload: Payload
-  private let threads: FrameThreads
-
-  init(_ payload: Payload, _ threads: FrameThreads) {
-    (self.payload, self.threads) = (payload, threads)
-  }
-
-  var rows: UnsafeRawBufferPointer { payload.bytes }
-}
-
-/// The threads of a frame, which are kept as long as this is.
-private final class FrameThreads {
-  private let table: ThreadTable
-  private var threads: [UInt32: LogReader.Thread] = [:]
-
-  init(_ table: ThreadTable) { self.table = table }
-
-  func add(_ identities: [ThreadIdentity]) {
-    for identity in identities { threads[identity.ordinal] = table.thread(identity) }
-  }
-
-  /// The thread of that number; one without a name if the frame does not know it.
-  subscript(ordinal: UInt32) -> LogReader.Thread {
-    if let thread = threads[ordinal] { return thread }
-    let thread = LogReader.Thread(ordinal: ordinal, id: 0, name: "")
-    threads[ordinal] = thread
-    return thread
   }
 }
 

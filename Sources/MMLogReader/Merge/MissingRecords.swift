@@ -12,7 +12,7 @@ public struct MissingRecords: Hashable, Sendable {
 
   private init(_ gap: EntryNumbers.Gap) {
     count = gap.count
-    threads = gap.after.thread == 0 ? [] : [gap.after.thread]
+    threads = gap.after.numbers.thread == 0 ? [] : [gap.after.numbers.thread]
     guard let last = gap.after.times?.upperBound else { return }
     let first = gap.before?.times?.lowerBound ?? gap.after.times?.lowerBound ?? last
     times = min(first, last)...last
@@ -58,7 +58,7 @@ public struct MissingRecords: Hashable, Sendable {
       }
     let sentence = "\(noun)\(owner) \(count == 1 ? "is" : "are") missing"
     guard let times else { return sentence }
-    var time = RecordTime(zone: .utc)
+    var time = Timestamp(.utc)
     let (first, last) = (time.text(of: times.lowerBound), time.text(of: times.upperBound))
     return "\(sentence), logged between \(first) and \(last)"
   }

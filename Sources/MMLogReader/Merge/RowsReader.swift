@@ -10,10 +10,11 @@ package final class RowsReader {
   private let seed: UInt32
   private let sites = SiteTable()
   private let threads = ThreadTable()
-  private var fragments = FragmentTable()
+  private var fragments: FragmentTable
 
   package init(_ identity: SessionIdentity) {
     session = LogReader.Session(identity)
+    fragments = FragmentTable(of: session)
     seed = checksumSeed(session: identity.session, generation: 0)
   }
 
@@ -38,7 +39,7 @@ package final class RowsReader {
     for identity in rows.threads { threads[identity.ordinal] = self.threads.thread(identity) }
     while let row = try? rows.next() {
       let ordinal = row.threadOrdinalOfRow
-      let thread = threads[ordinal] ?? LogReader.Thread(ordinal: ordinal, id: 0, name: "")
+      let thread = threads[ordinal] ?? self.threads.unknownThread(ordinal)
       let now = FragmentTable.Start(ticks: row.ticks, wall: clock.wall(at: row.ticks))
       if !row.isFragment {
         _ = fragments.end(ordinal)
@@ -57,10 +58,8 @@ package final class RowsReader {
     _ clock: TickClock, keeping payload: Payload, _ body: (LogReader.Record) -> Void
   ) {
     var kept: [AnyObject] = [payload, sites, thread]
-    guard let content = try? sites.content(bytes, keep: { kept.append($0) }) else { return }
-    let place = UnownedRecord(
-      time: start.wall, ticks: start.ticks, thread: .passUnretained(thread),
-      label: sites.label(content.label), isFlight: false, content: content)
-    body(LogReader.Record(owner: RecordOwner(session, clock, keeping: kept), place: place))
+    let content = try? sites.content(bytes, .passUnretained(thread), start) { kept.append($0) }
+    guard let content else { return }
+    body(LogReader.Record(owner: RecordOwner(session, clock, keeping: kept), content: content))
   }
 }

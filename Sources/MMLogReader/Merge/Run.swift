@@ -50,7 +50,7 @@ package class Run {
 
   package final func corruption(_ offset: Int, _ size: Int, _ what: String) -> LogReader.Corruption
   {
-    LogReader.Corruption(path: path, offset: offset, size: size, what: what)
+    LogReader.Corruption(offset..<offset + size, what, in: path)
   }
 }
 

@@ -4,7 +4,7 @@ import MMLogStorage
 /// All files of one session.
 package struct SessionFiles {
   package let identity: SessionIdentity
-  package private(set) var ring: InputFiles.RingInput?
+  package private(set) var ring: RingView?
   /// By rising number.
   package private(set) var archives: [ArchiveFile] = []
   /// Why files are not read that are of the same ring or archive as another, and no copies of it.
@@ -39,7 +39,7 @@ package struct SessionFiles {
       .reduce(0) { $0 + $1.header.payloadSize }
   }
 
-  mutating func add(_ new: InputFiles.RingInput) {
+  mutating func add(_ new: RingView) {
     guard let old = ring else {
       ring = new
       return

@@ -1,3 +1,5 @@
+import MMLogFormat
+
 /// Sessions merged by the wall time of their next items.
 struct SessionMerge {
   private var heap = MergeHeap<Int64, SessionReader>()
@@ -31,7 +33,7 @@ struct SessionMerge {
     var next: (element: SessionReader, order: Int)?
     if let current, current.hasNext {
       if current.time <= limit { return current }
-      next = heap.replaceFirst(by: current, key: current.time, order: currentOrder)
+      next = heap.exchange(current, key: current.time, order: currentOrder)
     } else {
       next = heap.popFirst()
     }

@@ -8,7 +8,7 @@ final class SessionReader {
 
   let session: LogReader.Session
   /// What comes next: records that were read ahead.
-  private var records: ArraySlice<UnownedRecord> = []
+  private var records: ArraySlice<RecordContent> = []
   /// What keeps them.
   private var owner: RecordOwner
   private let noOwner: RecordOwner
@@ -24,7 +24,7 @@ final class SessionReader {
   private var files: SessionFiles?
   private var runs: SessionRuns?
   private var segments: [SegmentRun] = []
-  private var fragments = FragmentTable()
+  private var fragments: FragmentTable
   private var summary = SessionSummary()
   private let emitted: EmittedSegments?
   /// Nothing later than these ticks is given: of a session that is followed, earlier records may
@@ -68,6 +68,7 @@ final class SessionReader {
     self.filter = SessionFilter(filter, sites)
     self.emitted = emitted
     session = LogReader.Session(identity)
+    fragments = FragmentTable(of: session)
     noOwner = RecordOwner(session, TickClock(ticks: 0, wall: 0, rate: 0), keeping: [])
     owner = noOwner
     itemTime = identity.startTime
@@ -84,8 +85,8 @@ final class SessionReader {
 
   /// The next item; nil if none was found this time.
   func next() -> LogReader.Item? {
-    guard let place = records.popFirst() else { return queue.popLast() }
-    return .record(LogReader.Record(owner: owner, place: place))
+    guard let record = records.popFirst() else { return queue.popLast() }
+    return .record(LogReader.Record(owner: owner, content: record))
   }
 
   /// The next records up to a time, of which the first one is in any case, or another item.
@@ -100,7 +101,7 @@ final class SessionReader {
     let isWhole = end == records.endIndex
     ahead = isWhole ? min(2 * ahead, Self.aheads.upperBound) : Self.aheads.lowerBound
     defer { records = records[end...] }
-    return .records(LogReader.Records(owner: owner, places: records[..<end]))
+    return .records(LogReader.Records(owner: owner, contents: records[..<end]))
   }
 
   /// Reads a part of one run, if all that was read before has been taken.
@@ -129,13 +130,12 @@ final class SessionReader {
     for (index, archive) in files.archives.enumerated() {
       runs.add(
         archive, archive.frames[...], summary.corruption[index] ?? [],
-        besides: summary.skipped[index] ?? []
-      ) { _ in .nothing }
+        besides: summary.skipped[index] ?? [])
       for frame in archive.frames { lastTime = max(lastTime, frame.header.summary.lastWall) }
     }
     if let ring = summary.ring {
       segments = runs.add(
-        ring, ring.image.segments, corruption: ring.image.logCorruption, emitted: nil)
+        ring, ring.image.segments, corruption: ring.image.corruption, emitted: nil)
     }
     runs.start()
     self.runs = runs
@@ -181,19 +181,16 @@ final class SessionReader {
     runs.makeRoom()
     for (part, notes) in zip(batch.frames, notes) {
       runs.add(
-        part.archive, part.archive.frames[part.range], notes.corruption, besides: notes.repeats
-      ) {
-        emitted.takeShare(of: $0.header)
-      }
+        part.archive, part.archive.frames[part.range], notes.corruption, besides: notes.repeats,
+        given: emitted.take)
       for frame in part.archive.frames[part.range] {
         lastTime = max(lastTime, frame.header.summary.lastWall)
       }
     }
     if let ring = batch.ring {
-      let view = RingView(
-        image: ring.image, coverage: summary.settledCoverage(), isRunning: ring.isRunning)
+      let view = ring.covered(by: summary.settledCoverage())
       // Of a ring in use, parts may be about to be written.
-      let corruption = ring.isRunning ? [] : ring.image.logCorruption
+      let corruption = ring.isRunning ? [] : ring.image.corruption
       segments = runs.add(view, ring.image.segments, corruption: corruption, emitted: emitted)
     }
     runs.start()
@@ -207,7 +204,7 @@ final class SessionReader {
   /// After the last ``load(_:)``: reports the session's end.
   ///
   /// - Parameter ring: Its ring, if it has one.
-  func end(_ ring: InputFiles.RingInput?) {
+  func end(_ ring: RingView?) {
     let image = ring?.image
     let losses = image?.lossesAtDeath ?? summary.losses
     let ending = SessionEnding(summary.end, ring?.end)
@@ -231,7 +228,7 @@ final class SessionReader {
     noteTimes()
     // The rest of a record may come later.
     if emitted != nil && closing.isEmpty { return }
-    for record in fragments.unfinished.reversed() { closing.append(item(record)) }
+    for record in fragments.unfinished.reversed() { closing.append(.unfinished(record)) }
   }
 
   // MARK: - Records
@@ -239,21 +236,21 @@ final class SessionReader {
   /// Reads a run for as long as it comes before all others, up to the first item that is no record.
   private func read(_ run: Run) {
     let limit = min(runs?.limit ?? 0, horizon)
-    var places: [UnownedRecord] = []
+    var found: [RecordContent] = []
     var size = 0
     var owner = run.owner
-    while run.ticks <= limit, places.count < ahead, size < Self.maximumBytes, queue.isEmpty {
+    while run.ticks <= limit, found.count < ahead, size < Self.maximumBytes, queue.isEmpty {
       switch run.step() {
       case .record(let view, let ticks, let offset):
-        guard let place = take(view, ticks: ticks, offset: offset, of: run) else { continue }
-        if places.isEmpty { places.reserveCapacity(ahead) }
-        places.append(place)
+        guard let record = take(view, ticks: ticks, offset: offset, of: run) else { continue }
+        if found.isEmpty { found.reserveCapacity(ahead) }
+        found.append(record)
         // Until something is queued behind it that has a time of its own.
-        itemTime = place.time
+        itemTime = record.time
         size &+= view.bytes.count
         continue
       case .corruption: if let corruption = run.corruption { queue.append(.corruption(corruption)) }
-      case .nothing where places.isEmpty:
+      case .nothing where found.isEmpty:
         owner = run.owner
         continue
       case .nothing: break
@@ -261,12 +258,12 @@ final class SessionReader {
       }
       break
     }
-    if places.isEmpty {
+    if found.isEmpty {
       if queue.isEmpty { itemTime = run.clock.wall(at: run.ticks) }
       return
     }
     self.owner = RecordOwner(session, run.clock, keeping: [owner, sites, threads])
-    records = places[...]
+    records = found[...]
   }
 
   /// - Returns: nil for a record that does not pass, and where ``queue`` has what comes in its
@@ -274,7 +271,7 @@ final class SessionReader {
   @inline(__always)
   private func take(
     _ view: RecordView, ticks: UInt64, offset: Int, of run: Run
-  ) -> UnownedRecord? {
+  ) -> RecordContent? {
     let time = run.clock.wall(at: ticks)
     let thread = run.thread(of: view)
     let start = FragmentTable.Start(ticks: ticks, wall: time, isFlight: run.isFlight(view))
@@ -285,31 +282,17 @@ final class SessionReader {
     guard filter.passes(time: time), filter.passes(thread) else { return nil }
     var kept: CallSiteInfo?
     do throws(FormatError) {
-      let place = try place(of: view.body, thread, start) { kept = $0 }
-      if let place, let kept {
-        queueRecord(place, run.clock, keeping: [run.owner, kept])
+      let record = try sites.content(view.body, thread, start) { kept = $0 }
+      guard filter.passes(record) else { return nil }
+      if let kept {
+        queueRecord(record, run.clock, keeping: [run.owner, kept])
         return nil
       }
-      return place
+      return record
     } catch {
       queueCorruption(view, offset, time, run, error)
       return nil
     }
-  }
-
-  /// - Returns: nil for a record that does not pass.
-  @inline(__always)
-  private func place(
-    of body: UnsafeRawBufferPointer, _ thread: Unmanaged<LogReader.Thread>,
-    _ start: FragmentTable.Start,
-    keep: (CallSiteInfo) -> Void
-  ) throws(FormatError) -> UnownedRecord? {
-    let content = try sites.content(body, keep: keep)
-    let label = sites.label(content.label)
-    guard filter.passes(content, label, thread) else { return nil }
-    return UnownedRecord(
-      time: start.wall, ticks: start.ticks, thread: thread, label: label,
-      isFlight: start.isFlight, content: content)
   }
 
   /// Takes a fragment, or a record while others are in pieces.
@@ -322,11 +305,11 @@ final class SessionReader {
     if view.isFragment {
       switch fragments.add(view, thread: thread.ordinal, start: start) {
       case .incomplete: return
-      case .unfinished(let record): return queue.append(item(record))
+      case .unfinished(let record): return queue.append(.unfinished(record))
       case .whole(let body, let first): (payload, start) = (Payload(body), first)
       }
     } else if let record = fragments.end(thread.ordinal) {
-      queue.append(item(record))
+      queue.append(.unfinished(record))
     }
     let reference = Unmanaged.passUnretained(thread)
     guard filter.passes(time: start.wall), filter.passes(reference) else { return }
@@ -334,9 +317,8 @@ final class SessionReader {
     if let payload { kept.append(payload) }
     do throws(FormatError) {
       let body = payload?.bytes ?? view.body
-      if let place = try place(of: body, reference, start, keep: { kept.append($0) }) {
-        queueRecord(place, run.clock, keeping: kept)
-      }
+      let record = try sites.content(body, reference, start) { kept.append($0) }
+      if filter.passes(record) { queueRecord(record, run.clock, keeping: kept) }
     } catch {
       queueCorruption(view, offset, start.wall, run, error)
     }
@@ -344,11 +326,11 @@ final class SessionReader {
 
   /// What is queued later comes later: it is put before the rest, of which the last comes first.
   private func queueRecord(
-    _ place: UnownedRecord, _ clock: TickClock, keeping kept: [AnyObject]
+    _ record: RecordContent, _ clock: TickClock, keeping kept: [AnyObject]
   ) {
     let owner = RecordOwner(session, clock, keeping: kept + [sites, threads])
-    queue.insert(.record(LogReader.Record(owner: owner, place: place)), at: 0)
-    itemTime = place.time
+    queue.insert(.record(LogReader.Record(owner: owner, content: record)), at: 0)
+    itemTime = record.time
   }
 
   private func queueCorruption(
@@ -356,12 +338,5 @@ final class SessionReader {
   ) {
     itemTime = time
     queue.insert(.corruption(run.corruption(offset, view.bytes.count, "a record: \(error)")), at: 0)
-  }
-
-  private func item(_ record: FragmentTable.Unfinished) -> LogReader.Item {
-    .unfinished(
-      LogReader.UnfinishedRecord(
-        session: session, threadOrdinal: record.thread, size: record.size, isFlight: record.isFlight
-      ))
   }
 }

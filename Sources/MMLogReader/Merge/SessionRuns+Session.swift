@@ -9,11 +9,10 @@ extension SessionRuns {
     for (index, archive) in session.archives.enumerated() {
       add(
         archive, archive.frames[...], summary.corruption[index] ?? [],
-        besides: summary.skipped[index] ?? []
-      ) { _ in .nothing }
+        besides: summary.skipped[index] ?? [])
     }
     if let ring = summary.ring {
-      _ = add(ring, ring.image.segments, corruption: ring.image.logCorruption, emitted: nil)
+      _ = add(ring, ring.image.segments, corruption: ring.image.corruption, emitted: nil)
     }
     start()
   }

@@ -127,11 +127,12 @@ package struct SessionRuns {
   ///
   /// - Parameters:
   ///   - skipped: Where frames are that are not to be read.
-  ///   - share: What of a frame was given before.
+  ///   - given: What of a frame was given before.
   mutating func add(
     _ archive: ArchiveFile, _ frames: ArraySlice<ArchiveFile.Frame>,
     _ corruption: [LogReader.Corruption],
-    besides skipped: Set<Int> = [], share: (ArchiveFile.Frame) -> EmittedSegments.Share
+    besides skipped: Set<Int>,
+    given: (FrameHeader) -> EmittedRecords = { _ in EmittedRecords() }
   ) {
     var corruption = corruption.sorted { $0.offset > $1.offset }
     var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: archive.fileHeader.created, rate: 0))
@@ -141,27 +142,23 @@ package struct SessionRuns {
         insert(CorruptionRun(note, ticks: ticks, clock: clock))
         corruption.removeLast()
       }
-      if !skipped.contains(frame.offset) { add(archive, frame, share(frame)) }
+      if !skipped.contains(frame.offset) { add(archive, frame, given(frame.header)) }
       ticks = frame.header.summary.lastTicks
     }
     for note in corruption.reversed() { insert(CorruptionRun(note, ticks: ticks, clock: clock)) }
   }
 
   private mutating func add(
-    _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ share: EmittedSegments.Share
+    _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ given: EmittedRecords
   ) {
-    guard filter.mayPass(frame.header.summary, isFlight: frame.header.isFlight) else { return }
-    var emitted: EmittedRecords?
-    switch share {
-    case .everything: return
-    case .nothing: break
-    case .some(let records): emitted = records
-    }
+    guard filter.mayPass(frame.header.summary, isFlight: frame.header.isFlight),
+      given.isEmpty || given.count != frame.header.summary.count
+    else { return }
     laterBytes += frame.header.payloadSize
     later.append(
       LaterFrame(
         ticks: frame.header.summary.firstTicks, order: count, archive: archive, frame: frame,
-        emitted: emitted))
+        emitted: given.isEmpty ? nil : given))
     count += 1
   }
 

@@ -37,7 +37,7 @@ package struct SessionSummary {
     }
   }
 
-  private mutating func read(_ ring: InputFiles.RingInput, _ archives: [ArchiveFile]) {
+  private mutating func read(_ ring: RingView, _ archives: [ArchiveFile]) {
     let image = ring.image
     for entry in image.entries { dictionary.insert(entry.entry) }
     let lost = ring.isRunning ? image.losses : image.lossesAtDeath
@@ -53,13 +53,15 @@ package struct SessionSummary {
     // Of a process that lives, a limit may have deleted it since it was noted.
     let isMissing = !ring.isRunning && image.newestArchive > archives.last?.fileHeader.number ?? 0
     missingArchive = isMissing ? image.newestArchive : nil
-    self.ring = RingView(image: image, coverage: coverage, isRunning: ring.isRunning)
+    self.ring = ring.covered(by: coverage)
   }
 
   /// Where bytes are left of what is missing, these have been reported.
-  private mutating func note(_ lack: Corruption, atEndOf archive: ArchiveFile, _ index: Int) {
+  private mutating func note(
+    _ lack: LogReader.Corruption, atEndOf archive: ArchiveFile, _ index: Int
+  ) {
     if archive.tail.corruption != nil { return }
-    corruption[index, default: []].append(LogReader.Corruption(lack, in: archive.path))
+    corruption[index, default: []].append(lack)
   }
 
   /// What the archives have of the ring, ready to be asked much.
@@ -73,12 +75,12 @@ package struct SessionSummary {
     guard !archive.isClosed, archive.isSound, archive.tail == .nothing else { return }
     let what = "the end is missing, though the session has a later archive"
     corruption[index, default: []].append(
-      LogReader.Corruption(Corruption(archive.end..<archive.end, what), in: archive.path))
+      LogReader.Corruption(archive.end..<archive.end, what, in: archive.path))
   }
 
   /// An unfinished frame at the end of an archive, unless the ring has what it was to hold.
   private func tornFrame(
-    _ archive: ArchiveFile, _ ring: InputFiles.RingInput?
+    _ archive: ArchiveFile, _ ring: RingView?
   ) -> LogReader.Corruption? {
     guard case .frame(let range, let header) = archive.tail else { return nil }
     var (lost, sentence) = (header, "or the file is truncated")
@@ -90,7 +92,7 @@ package struct SessionSummary {
     }
     let frame = lost.map { "a frame of \($0.summary.title)" } ?? "a frame"
     return LogReader.Corruption(
-      Corruption(range, "the end: \(frame) was not written whole, \(sentence)"), in: archive.path)
+      range, "the end: \(frame) was not written whole, \(sentence)", in: archive.path)
   }
 
   private mutating func read(_ archive: ArchiveFile, _ index: Int) {
@@ -102,8 +104,7 @@ package struct SessionSummary {
       let fileHeader = archive.start..<archive.start + FileHeaderLayout.size
       corruption[index, default: []].append(
         LogReader.Corruption(
-          Corruption(fileHeader, "file header: one bit was wrong, and is corrected"),
-          in: archive.path))
+          fileHeader, "file header: one bit was wrong, and is corrected", in: archive.path))
     }
   }
 
@@ -113,9 +114,9 @@ package struct SessionSummary {
   /// - Returns: All corruption, but that in frames of records, and where frames are that repeat
   ///   others.
   mutating func read(
-    _ archive: ArchiveFile, frames: Range<Int>, corruption: [Corruption]
+    _ archive: ArchiveFile, frames: Range<Int>, corruption: [LogReader.Corruption]
   ) -> (corruption: [LogReader.Corruption], repeats: Set<Int>) {
-    var notes = corruption.map { LogReader.Corruption($0, in: archive.path) }
+    var notes = corruption
     var repeats: Set<Int> = []
     if !corruption.isEmpty || archive.isFileHeaderLost { coverage.distrust() }
     for index in frames {
@@ -179,25 +180,10 @@ package struct SessionSummary {
   }
 }
 
-extension LogReader.Corruption {
-  package init(_ corruption: Corruption, in path: String) {
-    self.init(
-      path: path, offset: corruption.range.lowerBound, size: corruption.range.count,
-      what: corruption.what)
-  }
-}
-
-extension RingImage {
-  /// What of it could not be read.
-  package var logCorruption: [LogReader.Corruption] {
-    corruption.map { LogReader.Corruption($0, in: path) }
-  }
-}
-
 extension RecordSummary {
   /// `150 records from 2026-11-21T09:00:00.000000000Z to 2026-11-21T09:00:01.000000000Z`
   fileprivate var title: String {
-    var time = RecordTime(zone: .utc)
+    var time = Timestamp(.utc)
     return
       "\(count) record\(count == 1 ? "" : "s") from \(time.text(of: firstWall)) to "
       + "\(time.text(of: lastWall))"
@@ -212,8 +198,8 @@ extension LossLedger {
 extension ArchiveFile {
   package func corruption(of frame: Frame, _ what: String) -> LogReader.Corruption {
     LogReader.Corruption(
-      path: path, offset: frame.offset, size: frame.header.frameSize,
-      what: "\(frame.header.type.name): \(what)")
+      frame.offset..<frame.offset + frame.header.frameSize, "\(frame.header.type.name): \(what)",
+      in: path)
   }
 
   /// What keeps a frame of records from being read; nil if nothing does.

@@ -8,6 +8,7 @@ package final class SiteTable {
   private var known: [UInt32: CallSite] = [:]
   private var labels = NumberTable<Unmanaged<PreparedText>>()
   private let noLabel = PreparedText("")
+  private let noThread = LogReader.Thread(ordinal: 0, id: 0, name: "")
 
   package init() {}
 
@@ -54,22 +55,26 @@ package final class SiteTable {
   ///
   /// - Parameters:
   ///   - body: A record's words from its identity word on.
+  ///   - thread: Who logged it.
+  ///   - start: When it was logged.
   ///   - keep: Takes the call site that only this record has; it has to be kept with it.
   /// - Throws: for a record of which anything could not be shown.
   @inline(__always)
   func content(
-    _ body: UnsafeRawBufferPointer, keep: (CallSiteInfo) -> Void
+    _ body: UnsafeRawBufferPointer, _ thread: Unmanaged<LogReader.Thread>,
+    _ start: FragmentTable.Start, keep: (CallSiteInfo) -> Void
   ) throws(FormatError) -> RecordContent {
     let parts = try RecordParts(body)
+    let label = label(parts.label)
     if parts.flags.contains(.inlineCallSite), let site = try parts.inlineCallSite() {
       let info = CallSiteInfo(site)
       keep(info)
-      return try RecordContent(parts, .passUnretained(info))
+      return try RecordContent(parts, .passUnretained(info), label, thread, start)
     }
     guard let site = self[parts.callSite] else {
       throw .unknownCallSite(parts.callSite)
     }
-    return try RecordContent(parts, site)
+    return try RecordContent(parts, site, label, thread, start)
   }
 
   /// Throws for a record of which anything could not be shown. Of a record in fragments, only the
@@ -78,7 +83,8 @@ package final class SiteTable {
     if view.isFragment { return try checkSite(FragmentAssembler.beginning(view)) }
     var kept: CallSiteInfo?
     defer { withExtendedLifetime(kept) {} }
-    _ = try content(view.body) { kept = $0 }
+    let start = FragmentTable.Start(ticks: view.ticks, wall: 0)
+    _ = try content(view.body, .passUnretained(noThread), start) { kept = $0 }
   }
 
   private func checkSite(_ beginning: UnsafeRawBufferPointer?) throws(FormatError) {

@@ -4,6 +4,7 @@ import MMLogFormat
 final class ThreadTable {
   private var threads: [ThreadIdentity: LogReader.Thread] = [:]
   private var names: [UInt32: String] = [:]
+  private var unknown: [UInt32: LogReader.Thread] = [:]
 
   /// The thread with that identity. Where the identity has no name, as in segments that threads
   /// share, it gets the one that the thread's ordinal had elsewhere.
@@ -13,6 +14,14 @@ final class ThreadTable {
     let name = identity.name.isEmpty ? names[identity.ordinal] ?? "" : identity.name
     let thread = LogReader.Thread(ordinal: identity.ordinal, id: identity.id, name: name)
     threads[identity] = thread
+    return thread
+  }
+
+  /// A thread of which nothing but the ordinal is known.
+  func unknownThread(_ ordinal: UInt32) -> LogReader.Thread {
+    if let thread = unknown[ordinal] { return thread }
+    let thread = LogReader.Thread(ordinal: ordinal, id: 0, name: "")
+    unknown[ordinal] = thread
     return thread
   }
 }

@@ -8,39 +8,26 @@ struct DigitSearch: ~Copyable {
   /// The minimum number of so many digits.
   private let minimum: UInt64
   /// Of the arguments.
-  private let kinds: StableArray<Kind>
-
-  private enum Kind: BitwiseCopyable {
-    case int, uint, double, text
-    /// A word that is shown by no digit.
-    case bool
-    /// Not even a word.
-    case redacted
-  }
+  private let types: StableArray<ValueType>
 
   /// Nil where something else than one plain number or string may show them.
   init?(_ digits: ArraySlice<UInt8>, of site: CallSiteInfo) {
     let steps = site.message.steps.filter(\.hasArgument)
-    let kinds = steps.compactMap { $0.isPlain ? Self.kind($0.type) : nil }
+    let types = steps.compactMap { $0.isPlain ? ValueType(rawValue: $0.type) : nil }
     // More than most floating-point numbers have behind the point, and no more than 64 bits hold.
     guard (5...18).contains(digits.count), !site.mayShow(digits, isHex: false),
-      kinds.count == steps.count
+      types.count == steps.count, types.allSatisfy(Self.isSimple)
     else { return nil }
     self.digits = StableArray(Array(digits))
-    self.kinds = StableArray(kinds)
+    self.types = StableArray(types)
     number = digits.reduce(0) { $0 * 10 + UInt64($1 - 48) }
     minimum = (1..<digits.count).reduce(1) { power, _ in power * 10 }
   }
 
-  private static func kind(_ type: UInt8) -> Kind? {
-    switch ValueType(rawValue: type) {
-    case .int: .int
-    case .uint: .uint
-    case .double: .double
-    case .string, .bytes: .text
-    case .bool: .bool
-    case .redacted: .redacted
-    default: nil
+  private static func isSimple(_ type: ValueType) -> Bool {
+    switch type {
+    case .int, .uint, .double, .string, .bytes, .bool, .redacted: true
+    default: false
     }
   }
 
@@ -49,7 +36,7 @@ struct DigitSearch: ~Copyable {
   func isMet(by view: RecordView) -> Bool {
     do {
       var reader = WordReader(try RecordParts(view.body).values)
-      for kind in kinds.elements where try mayShow(kind, &reader) { return true }
+      for type in types.elements where try mayShow(type, &reader) { return true }
       return false
     } catch {
       return true
@@ -57,20 +44,22 @@ struct DigitSearch: ~Copyable {
   }
 
   @inline(__always)
-  private func mayShow(_ kind: Kind, _ reader: inout WordReader) throws(FormatError) -> Bool {
-    switch kind {
+  private func mayShow(_ type: ValueType, _ reader: inout WordReader) throws(FormatError) -> Bool {
+    switch type {
     case .int: return mayShow(Int64(bitPattern: try reader.word()).magnitude)
     case .uint: return mayShow(try reader.word())
     case .double: return mayShow(Double(bitPattern: try reader.word()).magnitude)
-    case .text:
+    case .string, .bytes:
       let text = try reader.string()
       // For short texts, a search for one byte takes much less.
       return ByteSearch.contains(text, digits.elements[0])
         && ByteSearch.contains(text, UnsafeRawBufferPointer(digits.elements))
     case .bool:
+      // It is shown by no digit.
       _ = try reader.word()
       return false
     case .redacted: return false
+    default: return true
     }
   }
 

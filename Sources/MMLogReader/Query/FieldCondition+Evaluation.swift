@@ -1,30 +1,23 @@
 import MMLogFormat
 
-/// A record as a condition sees it.
-struct ConditionSubject {
-  let content: RecordContent
-  let label: String
-  let thread: LogReader.Thread
-}
-
 extension FieldCondition {
   /// Whether the record fits.
-  func holds(for subject: ConditionSubject) -> Bool { root.holds(subject) }
+  func holds(for record: RecordContent) -> Bool { root.holds(record) }
 }
 
 extension FieldCondition.Node {
-  fileprivate func holds(_ subject: ConditionSubject) -> Bool {
+  fileprivate func holds(_ record: RecordContent) -> Bool {
     switch self {
-    case .any(let nodes): nodes.contains { $0.holds(subject) }
-    case .all(let nodes): nodes.allSatisfy { $0.holds(subject) }
-    case .not(let node): !node.holds(subject)
-    case .exists(let field): field.contains(in: subject) { value, _ in value.isTrue }
+    case .any(let nodes): nodes.contains { $0.holds(record) }
+    case .all(let nodes): nodes.allSatisfy { $0.holds(record) }
+    case .not(let node): !node.holds(record)
+    case .exists(let field): field.contains(in: record) { value, _ in value.isTrue }
     case .compare(let field, let comparison, let operand):
-      field.contains(in: subject) { value, reader in
+      field.contains(in: record) { value, reader in
         value.holds(comparison, operand, &reader)
       }
     case .find(let field, let pattern, let isNot):
-      field.contains(in: subject) { value, reader in
+      field.contains(in: record) { value, reader in
         value.withText(&reader) { pattern.matches($0) != isNot }
       }
     }
@@ -34,13 +27,13 @@ extension FieldCondition.Node {
 extension FieldCondition.Field {
   /// Whether one of the record's fields of this name is as `body` says.
   fileprivate func contains(
-    in subject: ConditionSubject, _ body: (ValueView, inout WordReader) -> Bool
+    in record: RecordContent, _ body: (ValueView, inout WordReader) -> Bool
   ) -> Bool {
     switch self {
-    case .record(let field): return field.value(of: subject, body)
+    case .record(let field): return field.value(of: record, body)
     case .named(let name, let path):
       var isFound = false
-      subject.content.forEachField { (field, value, reader) throws(FormatError) in
+      record.forEachField { (field, value, reader) throws(FormatError) in
         let start = reader
         if !isFound, field.isNamed(name) {
           var copy = reader
@@ -67,7 +60,7 @@ extension FieldCondition.Field {
       guard let key = try? reader.string(), let element = try? reader.taggedView() else {
         return false
       }
-      if FieldName.metadata(key).isNamed(name) {
+      if FieldName.bytes(key).isNamed(name) {
         var copy = reader
         if contains(path.dropFirst(), in: element, &copy, body) { return true }
       }
@@ -79,28 +72,27 @@ extension FieldCondition.Field {
 
 extension FieldCondition.RecordField {
   fileprivate func value(
-    of subject: ConditionSubject, _ body: (ValueView, inout WordReader) -> Bool
+    of record: RecordContent, _ body: (ValueView, inout WordReader) -> Bool
   ) -> Bool {
-    let content = subject.content
     var none = WordReader(UnsafeRawBufferPointer(start: nil, count: 0))
     func test(_ text: String) -> Bool {
       var text = text
       return text.withUTF8 { body(.string(UnsafeRawBufferPointer($0)), &none) }
     }
     switch self {
-    case .level: return body(.uint(UInt64(content.level.rawValue)), &none)
-    case .label: return test(subject.label)
-    case .file: return test(content.site.file)
-    case .function: return test(content.site.function)
-    case .line: return body(.int(Int64(content.site.line)), &none)
-    case .thread: return test(subject.thread.name)
-    case .threadID: return body(.uint(UInt64(subject.thread.id)), &none)
+    case .level: return body(.uint(UInt64(record.level.rawValue)), &none)
+    case .label: return test(record.label.string)
+    case .file: return test(record.site.file)
+    case .function: return test(record.site.function)
+    case .line: return body(.int(Int64(record.site.line)), &none)
+    case .thread: return test(record.thread.name)
+    case .threadID: return body(.uint(UInt64(record.thread.id)), &none)
     case .span:
-      guard let words = content.spanWords else { return false }
+      guard let words = record.spanWords else { return false }
       return test(LogReader.Span.text(of: words.number & ~SpanLayout.endBit))
     case .message:
       var message = TextBuffer()
-      content.appendMessage(.raw, to: &message)
+      record.appendMessage(.raw, to: &message)
       return message.withUnsafeBytes { body(.string($0), &none) }
     }
   }
@@ -109,9 +101,9 @@ extension FieldCondition.RecordField {
 extension FieldName {
   fileprivate func isNamed(_ name: String) -> Bool {
     switch self {
-    case .argument(let own): own == name
-    case .metadata(let bytes) where bytes.isUTF8: bytes.elementsEqual(name.utf8)
-    case .metadata: text.utf8.elementsEqual(name.utf8)
+    case .text(let own): own == name
+    case .bytes(let bytes) where bytes.isUTF8: bytes.elementsEqual(name.utf8)
+    case .bytes, .ready: string.utf8.elementsEqual(name.utf8)
     }
   }
 }

@@ -69,8 +69,9 @@ extension CallSiteInfo {
       case .argument(let argument):
         isBehindArgument = true
         if !argument.style.isPlain || isHex && !Self.isSimple(argument.type) { return true }
-      case .literal(let literal):
+      case .literal(let string):
         isBehindArgument = false
+        let literal = Array(string.utf8)
         if literal.isEmpty { continue }
         if literal.contains(text) || text.contains(literal) { return true }
         let isBeside = (1..<text.count).contains {

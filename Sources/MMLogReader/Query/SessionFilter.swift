@@ -17,7 +17,13 @@ final class SessionFilter {
   /// What decisions refer to.
   private var needs: [RequiredText] = []
   private var threads: [ObjectIdentifier: Bool] = [:]
-  private var requiredTexts = RequiredTexts()
+  /// What has to be in a string of a frame for one of its records to pass: one of these; nil if not
+  /// all call sites' records need one.
+  private var requiredTexts: Set<[UInt8]>?
+  /// Whether that holds for values of metadata, whatever they are.
+  private var isRequiredOfMetadata = true
+  /// How many call sites there were when that was found.
+  private var requiringSites = -1
   private var search: ContentSearch
 
   init(_ filter: LogReader.Filter, _ sites: SiteTable) {
@@ -68,29 +74,18 @@ final class SessionFilter {
   }
 
   /// False for a frame of which no record passes, as the text of all its strings says.
-  func mayPass(_ text: FrameText) -> Bool {
+  func mayPass(_ text: UnsafeRawBufferPointer, mayHaveOtherMetadata: Bool) -> Bool {
     updateTextNeeds()
-    guard let needs = requiredTexts.texts,
-      requiredTexts.areOfMetadataToo || !text.mayHaveOtherMetadata
+    guard let requiredTexts, isRequiredOfMetadata || !mayHaveOtherMetadata
     else { return true }
-    return needs.contains { need in
-      need.withUnsafeBytes { ByteSearch.contains(text.bytes, $0) }
+    return requiredTexts.contains { required in
+      required.withUnsafeBytes { ByteSearch.contains(text, $0) }
     }
   }
 
-  /// What has to be in a string of a frame for one of its records to pass.
-  private struct RequiredTexts {
-    /// When there were so many call sites.
-    var siteCount = -1
-    /// One of them has to be; nil if not all call sites' records need one.
-    var texts: Set<[UInt8]>?
-    /// Whether that holds for values of metadata, whatever they are.
-    var areOfMetadataToo = true
-  }
-
   private func updateTextNeeds() {
-    if requiredTexts.siteCount == sites.count { return }
-    requiredTexts = RequiredTexts(siteCount: sites.count)
+    if requiringSites == sites.count { return }
+    (requiringSites, requiredTexts, isRequiredOfMetadata) = (sites.count, nil, true)
     if filter.text.count != 1 || filter.isTextInverted { return }
     var texts = Set<[UInt8]>()
     for number in sites.numbers {
@@ -98,9 +93,9 @@ final class SessionFilter {
       if decision.isNever { continue }
       guard let need = decision.need?.takeUnretainedValue(), !need.text.isEmpty else { return }
       texts.insert(need.text)
-      if !need.isOfMetadataToo { requiredTexts.areOfMetadataToo = false }
+      if !need.isOfMetadataToo { isRequiredOfMetadata = false }
     }
-    requiredTexts.texts = texts
+    requiredTexts = texts
   }
 
   private func passes(label: UInt32) -> Bool {
@@ -135,19 +130,10 @@ final class SessionFilter {
 
   /// Whether a record passes whose time and thread do, and whose first words may.
   @inline(__always)
-  func passes(
-    _ content: RecordContent, _ label: Unmanaged<PreparedText>,
-    _ thread: Unmanaged<LogReader.Thread>
-  ) -> Bool {
-    guard checksIdentity else { return true }
-    return contentPasses(
-      content, label: label.takeUnretainedValue().string, thread: thread.takeUnretainedValue())
-  }
+  func passes(_ content: RecordContent) -> Bool { checksIdentity ? contentPasses(content) : true }
 
   @inline(never)
-  private func contentPasses(
-    _ content: RecordContent, label: String, thread: LogReader.Thread
-  ) -> Bool {
+  private func contentPasses(_ content: RecordContent) -> Bool {
     // A fragment's first words did not say.
     if filter.spansOnly, !content.flags.contains(.span) { return false }
     let decision =
@@ -156,6 +142,6 @@ final class SessionFilter {
     if decision.isNever { return false }
     if decision.needsMetadata, !content.flags.contains(.metadata) { return false }
     guard checksContent else { return true }
-    return search.passes(content, label: label, thread: thread, isTextFound: decision.hasText)
+    return search.passes(content, isTextFound: decision.hasText)
   }
 }

@@ -58,7 +58,7 @@ extension CallSiteInfo {
     pattern.isLiteral
       && parts.contains {
         guard case .literal(let text) = $0 else { return false }
-        return text.withUnsafeBytes { pattern.matches($0) }
+        return Array(text.utf8).withUnsafeBytes { pattern.matches($0) }
       }
   }
 
@@ -68,7 +68,7 @@ extension CallSiteInfo {
     var bytes = Set(Self.bytesOfNumbers)
     for part in parts {
       switch part {
-      case .literal(let text): bytes.formUnion(text)
+      case .literal(let text): bytes.formUnion(text.utf8)
       case .argument(let argument):
         guard Self.isNumber(argument.type) else { return false }
       }

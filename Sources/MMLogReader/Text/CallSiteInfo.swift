@@ -1,24 +1,12 @@
-import MMLogFormat
+package import MMLogFormat
+import MMLogSystem
 
 /// A call site, prepared once for showing many records.
 package final class CallSiteInfo: Sendable {
-  package enum Part: Sendable {
-    case literal([UInt8])
-    case argument(Argument)
-  }
-
-  package struct Argument: Sendable {
-    let type: UInt8
-    let style: ValueStyle
-    let alignment: Alignment
-    /// Empty if it has none.
-    package let name: String
-  }
-
   package let file: String
   package let function: String
   package let line: Int
-  package let parts: [Part]
+  package let parts: [CallSite.Part]
   let hasNames: Bool
   /// The same parts, ready to be put out.
   let message: MessagePlan
@@ -27,32 +15,23 @@ package final class CallSiteInfo: Sendable {
     file = site.file
     function = site.function
     line = Int(site.line)
-    parts = site.parts.map(Part.init)
+    parts = site.parts
     hasNames = parts.contains {
       if case .argument(let argument) = $0 { !argument.name.isEmpty } else { false }
     }
-    message = MessagePlan(parts, site)
+    message = MessagePlan(site)
   }
 }
 
-extension CallSiteInfo.Part {
-  fileprivate init(_ part: CallSite.Part) {
-    switch part {
-    case .literal(let text): self = .literal(Array(text.utf8))
-    case .argument(let argument):
-      self = .argument(
-        CallSiteInfo.Argument(
-          type: argument.type, style: ValueStyle(argument.format, width: argument.width),
-          alignment: Alignment(argument.alignment), name: argument.name))
-    }
-  }
+extension CallSite.Argument {
+  var style: ValueStyle { ValueStyle(format, width: width) }
 }
 
 /// How a value is shown: a format word of a call site, taken apart (FORMAT.md, 6).
 struct ValueStyle: BitwiseCopyable, Sendable {
   let base: UInt8
   /// Nil where the format does not ask for one of C's.
-  let float: FloatStyle?
+  let float: FloatText?
   let precision: Int
   let showsSign: Bool
   let showsPrefix: Bool
@@ -63,19 +42,13 @@ struct ValueStyle: BitwiseCopyable, Sendable {
   /// Whether it changes nothing.
   let isPlain: Bool
 
-  enum FloatStyle: UInt8, Sendable {
-    case fixed = 5
-    case exponential
-    case hybrid
-  }
-
   /// As usual.
   static let plain = ValueStyle(0, width: 0)
 
   init(_ word: UInt64, width: UInt8) {
     let style = UInt8(truncatingIfNeeded: word)
     base = [2: 16, 3: 8, 4: 2][style] ?? 10
-    float = FloatStyle(rawValue: style)
+    float = [5: .fixed, 6: .exponential, 7: .hybrid][style]
     let digits = UInt8(truncatingIfNeeded: word >> 8)
     precision = digits == 255 ? 6 : Int(digits)
     showsSign = word >> 16 & 1 != 0

@@ -1,15 +1,25 @@
-/// The name of a field where it stands.
+/// The name of a field, where it stands.
 enum FieldName {
-  case argument(String)
-  case metadata(UnsafeRawBufferPointer)
+  case text(String)
+  /// As it was logged, meant to be UTF-8.
+  case bytes(UnsafeRawBufferPointer)
+  /// In the form that it was asked for in.
+  case ready(UnsafeRawBufferPointer)
 
-  /// Its UTF-8, as it was logged.
-  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+  /// Appends it in a form: of a ready one, its own.
+  @inline(__always)
+  func append(_ form: TextForm, to output: inout TextBuffer) {
     switch self {
-    case .metadata(let bytes): return body(bytes)
-    case .argument(var name): return name.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+    case .ready(let bytes): output.append(bytes)
+    case .bytes(let bytes): output.append(repairing: bytes, form)
+    case .text(let text): output.append(text, form)
     }
   }
 
-  var text: String { withBytes { String(decoding: $0, as: UTF8.self) } }
+  var string: String {
+    switch self {
+    case .text(let text): text
+    case .bytes(let bytes), .ready(let bytes): String(decoding: bytes, as: UTF8.self)
+    }
+  }
 }

@@ -25,29 +25,29 @@ struct MessagePlan: ~Copyable, Sendable {
   private let functionText: PreparedTexts.Place
   private let fileText: PreparedTexts.Place
 
-  init(_ parts: [CallSiteInfo.Part], _ site: CallSite) {
+  init(_ site: CallSite) {
     var texts = PreparedTexts()
     var names = UniqueNames()
     let none = texts.add("")
     var steps = [Step(literal: none, name: none)]
-    for (part, source) in zip(parts, site.parts) {
-      switch (part, source) {
-      case (.argument(let argument), _):
+    for part in site.parts {
+      switch part {
+      case .argument(let argument):
         // A literal follows, be it an empty one.
         let last = steps.count - 1
+        let (style, alignment) = (argument.style, Alignment(argument.alignment))
         steps[last].type = argument.type
-        steps[last].isPlain = argument.style.isPlain && argument.alignment.side == .none
-        (steps[last].style, steps[last].alignment) = (argument.style, argument.alignment)
+        steps[last].isPlain = style.isPlain && alignment.side == .none
+        (steps[last].style, steps[last].alignment) = (style, alignment)
         if !argument.name.isEmpty { steps[last].name = texts.add(names.unique(argument.name)) }
         steps.append(Step(literal: none, name: none))
-      case (.literal, .literal(let text)):
+      case .literal(let text):
         // Two literals in a row are no writer's, but may be in a file.
         if !steps[steps.count - 1].literal.isEmpty(.raw) {
           steps[steps.count - 1].type = Self.noArgument
           steps.append(Step(literal: none, name: none))
         }
         steps[steps.count - 1].literal = texts.add(text)
-      default: break
       }
     }
     ownSteps = StableArray(steps)

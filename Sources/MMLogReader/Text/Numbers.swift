@@ -107,13 +107,7 @@ extension TextBuffer {
   private mutating func append(_ value: Double, as style: ValueStyle) -> Bool {
     guard value.isFinite, let float = style.float else { return false }
     if float == .fixed, append(value, fixed: style.precision) { return true }
-    let text: FloatText =
-      switch float {
-      case .fixed: .fixed
-      case .exponential: .exponential
-      case .hybrid: .hybrid
-      }
-    return text.withText(value, precision: style.precision) { append($0) } != nil
+    return float.withText(value, precision: style.precision) { append($0) } != nil
   }
 
   /// Appends a number with so many digits after the point, rounded as C does: exactly, and a half

@@ -1,28 +1,45 @@
 import MMLogFormat
 
-/// The first words of a record taken apart, and its values where they stand, found to be all there.
+/// A record without what keeps it: its first words taken apart, and its values where they stand,
+/// found to be all there.
 ///
 /// Nothing in it is counted: it is valid for as long as what it was made from.
 ///
 /// Proof of `@unchecked Sendable`: nobody changes what it points to.
 package struct RecordContent: @unchecked Sendable {
+  /// When it was logged, in nanoseconds since 1970.
+  let time: Int64
+  let ticks: UInt64
+  let threadReference: Unmanaged<LogReader.Thread>
+  private let labelReference: Unmanaged<PreparedText>
   private let siteReference: Unmanaged<CallSiteInfo>
   /// The call site's number; 0 if it is in the record itself.
   let callSite: UInt32
-  let label: UInt32
   let level: Level
   package let flags: RecordFlags
+  let isFlight: Bool
   private let values: UnsafeRawBufferPointer
 
   /// - Throws: for a record of which anything could not be shown.
-  init(_ parts: RecordParts, _ site: Unmanaged<CallSiteInfo>) throws(FormatError) {
-    siteReference = site
+  init(
+    _ parts: RecordParts, _ site: Unmanaged<CallSiteInfo>, _ label: Unmanaged<PreparedText>,
+    _ thread: Unmanaged<LogReader.Thread>, _ start: FragmentTable.Start
+  ) throws(FormatError) {
+    (time, ticks, isFlight) = (start.wall, start.ticks, start.isFlight)
+    (siteReference, labelReference, threadReference) = (site, label, thread)
     callSite = parts.flags.contains(.inlineCallSite) ? 0 : parts.callSite
-    (label, level, flags, values) = (parts.label, parts.level, parts.flags, parts.values)
+    (level, flags, values) = (parts.level, parts.flags, parts.values)
     try check()
   }
 
   package var site: CallSiteInfo { siteReference.takeUnretainedValue() }
+  var thread: LogReader.Thread { threadReference.takeUnretainedValue() }
+  var label: PreparedText { labelReference.takeUnretainedValue() }
+  var hasLabel: Bool { labelReference._withUnsafeGuaranteedRef { !$0.isEmpty } }
+
+  func appendLabel(_ form: TextForm, to output: inout TextBuffer) {
+    labelReference._withUnsafeGuaranteedRef { $0.append(form, to: &output) }
+  }
 
   /// The texts of the call site, without a reference being counted.
   @inline(__always)
@@ -73,42 +90,4 @@ package struct RecordContent: @unchecked Sendable {
 
   /// How many bytes its arguments and metadata take before an archive compresses them.
   package var size: Int { values.count }
-
-  /// Gives each named argument, and then each pair of the metadata, to `body`, which has to take or
-  /// to pass over the elements of a container.
-  ///
-  /// - Parameter names: Whether named arguments are wanted.
-  func forEachField(
-    names: Bool = true, _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
-  ) {
-    var reader = WordReader(values)
-    // `check` has been here before: nothing is thrown.
-    try? forEachArgument(&reader, names, body)
-    try? forEachPair(&reader, body)
-  }
-
-  private func forEachArgument(
-    _ reader: inout WordReader, _ names: Bool,
-    _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
-  ) throws(FormatError) {
-    for case .argument(let argument) in site.parts {
-      let value = try reader.view(ofArgumentType: argument.type)
-      if names && !argument.name.isEmpty {
-        try body(.argument(argument.name), value, &reader)
-      } else {
-        try reader.skipElements(of: value)
-      }
-    }
-  }
-
-  private func forEachPair(
-    _ reader: inout WordReader,
-    _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
-  ) throws(FormatError) {
-    guard flags.contains(.metadata) else { return }
-    for _ in 0..<(try reader.count(wordsEach: 2)) {
-      let key = try reader.string()
-      try body(.metadata(key), reader.taggedView(), &reader)
-    }
-  }
 }

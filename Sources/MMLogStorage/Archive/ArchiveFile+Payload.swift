@@ -1,4 +1,4 @@
-package import MMLogFormat
+import MMLogFormat
 package import MMLogSystem
 
 extension ArchiveFile {
@@ -6,7 +6,7 @@ extension ArchiveFile {
   ///
   /// - Throws: ``FormatError`` if it is corrupted, ``SystemError`` if it cannot be read.
   package func payload(of frame: Frame) throws -> [UInt8] {
-    guard let payload = try payload(of: frame, ifWanted: { _ in true }) else {
+    guard let payload = try payload(of: frame, ifWanted: { _, _ in true }) else {
       throw FormatError.truncated
     }
     return payload
@@ -15,9 +15,9 @@ extension ArchiveFile {
   /// The same, or nil for a frame in columns that is not wanted.
   ///
   /// - Parameter mayPass: Asked of a frame that has only whole records which are as their call
-  ///   sites say.
+  ///   sites say; see ``ColumnDecoder``.
   package func payload(
-    of frame: Frame, ifWanted mayPass: (FrameText) -> Bool
+    of frame: Frame, ifWanted mayPass: (UnsafeRawBufferPointer, Bool) -> Bool
   ) throws -> [UInt8]? {
     let header = frame.header
     let stored = try scanner.file.bytes(
@@ -29,10 +29,10 @@ extension ArchiveFile {
     // Not one for each archive: there may be thousands, and it takes less than a frame does.
     guard let inflater = Inflater() else { throw FormatError.invalid("size: zlib has no memory") }
     return try stored.withUnsafeBytes {
-      switch (header.codec.arrangement, header.codec.compression) {
-      case (.rows, .none): return stored
-      case (.rows, .zlib): return try inflater.decompress($0, size: header.rawSize)
-      case (.columns, _):
+      switch header.codec {
+      case .rows: return stored
+      case .zlibRows: return try inflater.decompress($0, size: header.rawSize)
+      case .columns:
         return try ColumnDecoder.rows(
           $0, size: header.rawSize, count: Int(header.summary.count), inflater, ifWanted: mayPass)
       }

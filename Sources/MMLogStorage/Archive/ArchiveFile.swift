@@ -27,7 +27,7 @@ package final class ArchiveFile {
   package private(set) var closedEnd: Int?
   /// What follows its last frame, or its trailer, up to the end of the file.
   package private(set) var tail = ArchiveTail.nothing
-  private var sequence = FrameSequence()
+  private var sequence: FrameSequence
   let scanner: ArchiveScanner
 
   /// Every frame whose header is right, by rising ordinal, each once.
@@ -49,7 +49,7 @@ package final class ArchiveFile {
   package func lack(ofFrames count: UInt32) -> Corruption? {
     if isClosed { return nil }
     if count == SessionStateLayout.allFrames {
-      return Corruption(end..<end, "the end is missing, though the archive was sealed")
+      return Corruption(end..<end, "the end is missing, though the archive was sealed", in: path)
     }
     return sequence.end(ofFrames: UInt64(count & ~SessionStateLayout.mayBeSealed), at: end)
   }
@@ -107,6 +107,7 @@ package final class ArchiveFile {
   ) throws(SystemError) {
     (self.scanner, self.isLast) = (scanner, isLast)
     path = scanner.file.path
+    sequence = FrameSequence(in: path)
     start = part.start
     end = part.place
     let found = part.elements.first { $0.offset == part.start && $0.archive == part.id }?.fileHeader
@@ -114,7 +115,8 @@ package final class ArchiveFile {
     fileHeader = found ?? ArchiveHeader(attributed: part, in: path)
     try take(part.elements)
     if !isLast && !isClosed {
-      sequence.report(Corruption(end..<end, "the end is missing, though another archive follows"))
+      let what = "the end is missing, though another archive follows"
+      sequence.report(Corruption(end..<end, what, in: path))
     }
   }
 
@@ -171,7 +173,7 @@ package final class ArchiveFile {
     let size = element.end - start
     if trailer.fileSize != UInt64(size), !isFileHeaderLost {
       let what = "the archive has \(size) bytes, and its trailer says \(trailer.fileSize)"
-      sequence.report(Corruption(element.offset..<element.end, what))
+      sequence.report(Corruption(element.offset..<element.end, what, in: path))
     }
   }
 

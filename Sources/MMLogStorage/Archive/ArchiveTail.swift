@@ -36,9 +36,10 @@ extension ArchiveScanner {
     guard let archive else {
       let isFileHeader = try isTornFileHeader(rest)
       if isFileHeader && !isKnown { return .fileHeader(rest) }
-      return .corrupted(Corruption(rest, "behind the end of the archive"))
+      return .corrupted(Corruption(rest, "behind the end of the archive", in: file.path))
     }
-    let corrupted = ArchiveTail.corrupted(Corruption(rest, "behind the last frame"))
+    let corrupted = ArchiveTail.corrupted(
+      Corruption(rest, "behind the last frame", in: file.path))
     if isKnown { return corrupted }
     guard let fixed = try bytes(at: start, count: FrameLayout.size) else {
       return .frame(rest, nil)

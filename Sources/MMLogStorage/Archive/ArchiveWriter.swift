@@ -122,7 +122,8 @@ package final class ArchiveWriter {
       if frame.header.type == .dictionary { continue }
       index.append(IndexEntry(offset: frame.offset - start, header: frame.header))
       if frame.header.type == .records {
-        count(frame.header.summary, LevelCounts(unknown: frame.header.summary.count))
+        count(frame.header.summary)
+        archiveCounts.add(unknown: frame.header.summary.count)
       }
     }
   }
@@ -149,18 +150,18 @@ package final class ArchiveWriter {
       batch.add(header, stored: rows.payload())
     } else {
       learnCallSites(from: dictionary)
-      header.codec = FrameCodec(.columns, .none)
+      header.codec = .columns
       batch.add(header, stored: columns.encode(rows, callSites, deflater))
     }
     try write(batch)
     dictionaryWritten = dictionary.count
-    count(header.summary, rows.levels)
+    count(header.summary)
+    archiveCounts.add(rows.levels)
   }
 
-  private func count(_ frame: RecordSummary, _ levels: LevelCounts) {
+  private func count(_ frame: RecordSummary) {
     recordCount += UInt64(frame.count)
     summary.add(frame)
-    archiveCounts.add(levels)
   }
 
   private func learnCallSites(from dictionary: UnsafeRawBufferPointer) {
@@ -342,7 +343,7 @@ package final class ArchiveWriter {
     mutating func add(_ fields: FrameHeader, _ payload: [UInt8], _ deflater: Deflater?) {
       let compressed = deflater?.compress(payload)
       var header = fields
-      header.codec = FrameCodec(.rows, compressed == nil ? .none : .zlib)
+      header.codec = compressed == nil ? .rows : .zlibRows
       header.rawSize = payload.count
       add(header, stored: compressed ?? payload)
     }

@@ -2,10 +2,14 @@ import MMLogFormat
 
 /// The frames of an archive in the order of their ordinals, each once, and what is wrong with that.
 struct FrameSequence {
+  private let path: String
   private(set) var frames: [ArchiveFile.Frame] = []
   private(set) var corruption: [Corruption] = []
   /// The ordinal that comes next.
   private var next: UInt64 = 0
+
+  /// - Parameter path: The file that the archive is in.
+  init(in path: String) { self.path = path }
 
   /// Takes in frames that follow one another in the file.
   ///
@@ -34,7 +38,7 @@ struct FrameSequence {
     if isLate || ordinal < next {
       let what = ordinal < next ? "is there already" : "stands behind later ones"
       let range = frame.offset..<frame.offset + frame.header.frameSize
-      corruption.append(Corruption(range, "frame \(ordinal) \(what)"))
+      report(Corruption(range, "frame \(ordinal) \(what)", in: path))
     }
     if ordinal < next && !isAnother(frame) { return }
     frames.append(frame)
@@ -54,14 +58,16 @@ struct FrameSequence {
     report(gaps[offset], missing: next..<max(next, count), before: offset)
     if count < next {
       let what = "the trailer counts \(count) frames, and there are more"
-      corruption.append(Corruption(offset..<offset + TrailerLayout.size, what))
+      report(Corruption(offset..<offset + TrailerLayout.size, what, in: path))
     }
   }
 
   /// What is missing of so many frames behind the last one, which ends at an offset; nil if nothing
   /// is.
   func end(ofFrames count: UInt64, at offset: Int) -> Corruption? {
-    Self.sentence(next..<max(next, count)).map { Corruption(offset..<offset, $0) }
+    Self.sentence(next..<max(next, count)).map {
+      Corruption(offset..<offset, $0, in: path)
+    }
   }
 
   /// Takes in what stands before the file header.
@@ -75,7 +81,7 @@ struct FrameSequence {
     if gap == nil && missing.isEmpty { return }
     let parts = [Self.sentence(missing), gap?.content].compactMap(\.self)
     let what = parts.isEmpty ? "between frames" : parts.joined(separator: ": ")
-    corruption.append(Corruption(gap?.range ?? offset..<offset, what))
+    report(Corruption(gap?.range ?? offset..<offset, what, in: path))
   }
 
   private static func sentence(_ missing: Range<UInt64>) -> String? {

@@ -216,7 +216,7 @@ package struct Recovery: ~Copyable {
       flightRecordCount: flightCount, losses: image.lossesAtDeath,
       archives: infos, sealed: infos.filter { sealed.contains($0.path) },
       corruption: (image.corruption + corruption).map {
-        "\($0.what) at \($0.range.lowerBound), \($0.range.count) bytes"
+        "\($0.what) at \($0.offset), \($0.size) bytes"
       } + (lost.map { ["a frame of \($0.summary.count) records: it was not written whole"] } ?? [])
         + (lostEnd.map { ["archive \(image.newestArchive): \($0.lack.what)"] } ?? []))
   }
@@ -299,15 +299,11 @@ package struct Recovery: ~Copyable {
   private func ownArchives(
     _ name: String, in directory: borrowing Directory
   ) throws -> [ArchiveFile]? {
-    switch try Self.open(name, in: directory) {
-    case .archives(let found):
-      if found.first?.fileHeader.id == image.resumed, let last = found.last {
-        try cutTornFileHeader(behind: last, name, directory)
-      }
-      return found.filter { $0.fileHeader.identity.session == image.fileHeader.identity.session }
-    case .corrupted: return nil
-    case .gone: return []
+    guard let found = try Self.open(name, in: directory) else { return nil }
+    if let last = found.last, found.first?.fileHeader.id == image.resumed {
+      try cutTornFileHeader(behind: last, name, directory)
     }
+    return found.filter { $0.fileHeader.identity.session == image.fileHeader.identity.session }
   }
 
   /// Whether a file that begins with one of them may have archives of the session: its own, or that
@@ -331,23 +327,18 @@ package struct Recovery: ~Copyable {
     try torn.file.truncate(to: end)
   }
 
-  private enum Opened {
-    case archives([ArchiveFile])
-    case corrupted
-    case gone
-  }
-
+  /// The archives in a file; none if it is gone, nil if nothing of it can be read.
   private static func open(
     _ name: String, in directory: borrowing Directory
-  ) throws -> Opened {
+  ) throws -> [ArchiveFile]? {
     do {
-      return .archives(try ArchiveFile.all(in: directory.openFile(name, [.read, .nonBlocking])))
+      return try ArchiveFile.all(in: directory.openFile(name, [.read, .nonBlocking]))
     } catch let error as SystemError where error.isNotFound {
       // A limit has deleted it meanwhile.
       guard try directory.status(of: name) == nil else { throw error }
-      return .gone
+      return []
     } catch let error as LogError where error.systemErrorNumber == 0 && error.code != .system {
-      return .corrupted
+      return nil
     }
   }
 
@@ -485,7 +476,7 @@ package struct Recovery: ~Copyable {
       if image.isDone(range, run.header, coverage) { return nil }
       return Corruption(
         start + range.lowerBound..<start + range.upperBound,
-        "records in segment \(run.index)")
+        "records in segment \(run.index)", in: image.path)
     }
   }
 

@@ -153,7 +153,7 @@ package final class LiveRing {
       }
       try explaining("Writing into the ring failed") { () throws(SystemError) in
         // What is behind its first words first: so a request that is seen is seen whole.
-        let first = LevelRequestLayout.count
+        let first = ControlLayout.requestCount
         let slot = control.lowerBound + request.offset
         try file.write(all: Array(bytes[first...]), at: slot + first)
         try file.write(all: Array(bytes[..<first]), at: slot)

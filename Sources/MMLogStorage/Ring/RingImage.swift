@@ -88,7 +88,7 @@ package final class RingImage {
     isStateLost = !isClosedCleanly && stateWord != RingLayout.stateOpen
     if isStateLost {
       copy.corruption.append(
-        Corruption(fileHeader.areas.sessionState, "session state: \(stateWord)"))
+        Corruption(fileHeader.areas.sessionState, "session state: \(stateWord)", in: path))
     }
     resumed = ArchiveID(resumedIn: state)
     newestArchive = state.load(SessionStateLayout.newestArchive, as: UInt32.self)
@@ -191,6 +191,7 @@ package final class RingImage {
 
 /// The work of copying a ring, apart from the result.
 private struct RingCopy {
+  private let path: String
   let memory: SparseMemory
   var segments: [RingImage.Segment] = []
   var corruption: [Corruption] = []
@@ -208,6 +209,7 @@ private struct RingCopy {
     _ file: borrowing File, _ fileHeader: RingHeader, isOfThisBoot: Bool, knownDictionary: Int,
     _ resume: (UInt64) -> Int?
   ) throws(SystemError) {
+    path = file.path
     (geometry, areas) = (fileHeader.geometry, fileHeader.areas)
     session = fileHeader.identity.session
     self.isOfThisBoot = isOfThisBoot
@@ -228,7 +230,7 @@ private struct RingCopy {
     try memory.read(file, newEntries)
     if present < geometry.fileSize {
       corruption.append(
-        Corruption(present..<geometry.fileSize, "missing: the file is truncated"))
+        Corruption(present..<geometry.fileSize, "missing: the file is truncated", in: path))
     }
     segments.sort { $0.header.generation < $1.header.generation }
   }
@@ -287,9 +289,8 @@ private struct RingCopy {
 
   private mutating func note(_ segment: Int, _ problem: String) {
     let start = geometry.offset(ofSegment: segment)
-    corruption.append(
-      Corruption(
-        start..<min(start + geometry.segmentSize, present), "segment \(segment): \(problem)"))
+    let place = start..<min(start + geometry.segmentSize, present)
+    corruption.append(Corruption(place, "segment \(segment): \(problem)", in: path))
   }
 
   /// Inspects the header of each segment, and gives index and generation of those in use to `body`.
@@ -359,7 +360,8 @@ private struct RingCopy {
     let report = UnsafeRawBufferPointer(rebasing: memory.bytes[place])
     if let count = CrashReport.survivals(report) { return count }
     let word = place.lowerBound..<place.lowerBound + CrashLayout.checksum
-    corruption.append(Corruption(word, "the number of fatal signals that the process survived"))
+    corruption.append(
+      Corruption(word, "the number of fatal signals that the process survived", in: path))
     return 0
   }
 
@@ -372,13 +374,13 @@ private struct RingCopy {
   /// Notes what is wrong with the table of the areas.
   mutating func note(_ areaProblem: String) {
     let table = FileHeaderLayout.size..<RingLayout.fileHeaderSize
-    corruption.append(Corruption(table, "area table: \(areaProblem)"))
+    corruption.append(Corruption(table, "area table: \(areaProblem)", in: path))
   }
 
   /// Notes corruption that costs nothing.
   mutating func noteCorrected(_ range: Range<Int>, _ what: String) {
     corruption.append(
-      Corruption(range, "\(what): one bit was wrong, and is corrected"))
+      Corruption(range, "\(what): one bit was wrong, and is corrected", in: path))
   }
 
   /// A segment as far as it has been written, and the word behind that.
@@ -422,7 +424,7 @@ private struct RingCopy {
       // Only if it is not being written just now.
       guard try file.bytes(at: place, count: bytes.count).elementsEqual(bytes) else { continue }
       corruption.append(
-        Corruption(place..<place + bytes.count, "a clock reading"))
+        Corruption(place..<place + bytes.count, "a clock reading", in: path))
     }
   }
 
@@ -457,14 +459,15 @@ private struct RingCopy {
     while let entry = scanner.next() {
       guard dictionary.insert(entry.entry) else {
         let rest = start + scanner.offset..<newEntries.upperBound
-        corruption.append(Corruption(rest, "dictionary: too many entries"))
+        corruption.append(Corruption(rest, "dictionary: too many entries", in: path))
         break
       }
       entries.append(entry)
     }
     for range in scanner.corruption {
       corruption.append(
-        Corruption(start + range.lowerBound..<start + range.upperBound, "dictionary"))
+        Corruption(
+          start + range.lowerBound..<start + range.upperBound, "dictionary", in: path))
     }
     return (dictionary, entries, start + scanner.offset - geometry.dictionaryOffset)
   }

@@ -1,7 +1,7 @@
 import CMMLogCore
 
 /// How C writes a floating-point number: `%f`, `%e`, `%g`.
-package enum FloatText: UInt8, Sendable {
+package enum FloatText: UInt8, BitwiseCopyable, Sendable {
   /// So many digits after the point.
   case fixed = 0x66
   /// One digit, so many after the point, and an exponent.

@@ -2,7 +2,56 @@ import CommandLineTool
 import MMLogFormat
 
 /// What running processes are asked for.
-enum ControlOptions {
+let controlOptions: [Option] = [.setLevel, .duration, .levels, .capture]
+
+/// What one `--set-level` asks for.
+struct LevelChange {
+  /// The rules to be added.
+  var rules: [LevelRule] = []
+  /// The patterns whose rules are taken back.
+  var takenBack: Set<String> = []
+  /// Whether all that was there before is taken back.
+  var takesBackAll = false
+
+  /// Reads the rules of the command line.
+  init(_ text: String) throws(UsageError) {
+    for part in LevelRule.parts(text) {
+      if let level = Level(name: part.level) {
+        rules.append(LevelRule(level, for: part.pattern))
+      } else if part.level == "default" {
+        takenBack.insert(part.pattern)
+        if part.pattern == part.text || part.text == "default" { takesBackAll = true }
+      } else {
+        throw UsageError(
+          "'\(part.text)' sets no level; --set-level takes PATTERN=LEVEL,… such as "
+            + "'db.*=debug', or PATTERN=default"
+        )
+      }
+    }
+    if rules.isEmpty && takenBack.isEmpty {
+      throw UsageError(
+        "--set-level '\(text)' asks for nothing; give it PATTERN=LEVEL,… or default")
+    }
+  }
+}
+
+extension Arguments {
+  /// Refuses what would have no effect.
+  func checkAlone(_ option: Option) throws(UsageError) {
+    let others =
+      inputOptions + filterOptions + zoneOptions + outputOptions + fileJobOptions + pruneOptions
+    for other in others where isSet(other) {
+      throw UsageError(
+        "--\(option.long) prints no records, so that --\(other.long) has no meaning; leave it away")
+    }
+    if operands.isEmpty { throw UsageError("PATH is missing; name one") }
+    if operands.contains("-") {
+      throw UsageError("--\(option.long) needs directories or rings, not '-'; name one")
+    }
+  }
+}
+
+extension Option {
   static let setLevel = Option(
     "set-level", value: "RULES",
     """
@@ -30,53 +79,4 @@ enum ControlOptions {
     Print nothing of the log: have the processes that log into PATH now move the flight records \
     of the last time into their archives, as a record of their captureLevel does.
     """)
-
-  static let all = [setLevel, duration, levels, capture]
-
-  /// What one `--set-level` asks for.
-  struct Change {
-    /// The rules to be added.
-    var rules: [LevelRule] = []
-    /// The patterns whose rules are taken back.
-    var takenBack: Set<String> = []
-    /// Whether all that was there before is taken back.
-    var takesBackAll = false
-  }
-
-  static func change(_ text: String) throws(UsageError) -> Change {
-    var change = Change()
-    for part in LevelRule.parts(text) {
-      if let level = Level(name: part.level) {
-        change.rules.append(LevelRule(level, for: part.pattern))
-      } else if part.level == "default" {
-        change.takenBack.insert(part.pattern)
-        if part.pattern == part.text || part.text == "default" { change.takesBackAll = true }
-      } else {
-        throw UsageError(
-          "'\(part.text)' sets no level; --set-level takes PATTERN=LEVEL,… such as "
-            + "'db.*=debug', or PATTERN=default"
-        )
-      }
-    }
-    if change.rules.isEmpty && change.takenBack.isEmpty {
-      throw UsageError(
-        "--set-level '\(text)' asks for nothing; give it PATTERN=LEVEL,… or default")
-    }
-    return change
-  }
-
-  /// Refuses what would have no effect.
-  static func check(_ option: Option, _ arguments: Arguments) throws(UsageError) {
-    let others =
-      InputOptions.all + FilterOptions.all + ZoneOptions.all + OutputOptions.all
-      + FileJobOptions.all + PruneOptions.all
-    for other in others where arguments.isSet(other) {
-      throw UsageError(
-        "--\(option.long) prints no records, so that --\(other.long) has no meaning; leave it away")
-    }
-    if arguments.operands.isEmpty { throw UsageError("PATH is missing; name one") }
-    if arguments.operands.contains("-") {
-      throw UsageError("--\(option.long) needs directories or rings, not '-'; name one")
-    }
-  }
 }

@@ -2,45 +2,43 @@ import CommandLineTool
 import MMLogReader
 
 /// What is done with files instead of printing their records.
-enum FileJobOptions {
-  static let all = [Option.sessions, .info, .verify, .repair, .recover]
+let fileJobOptions: [Option] = [.sessions, .info, .verify, .repair, .recover]
 
+extension Arguments {
   /// Nil where records are printed.
-  static func job(_ arguments: Arguments, _ zone: LogTimeZone) throws(UsageError) -> FileJob? {
-    let given = all.filter { arguments.isSet($0) }
+  func fileJob(_ zone: LogTimeZone) throws(UsageError) -> FileJob? {
+    let given = fileJobOptions.filter { isSet($0) }
     guard let option = given.first else {
-      if arguments.operands.isEmpty { throw UsageError("PATH is missing; name one") }
+      if operands.isEmpty { throw UsageError("PATH is missing; name one") }
       return nil
     }
     if given.count > 1 {
       throw UsageError(
         "--\(option.long) and --\(given[1].long) contradict each other; give one of them")
     }
-    try checkOthers(than: option, arguments)
+    try checkOthers(than: option)
     if option.long == Option.recover.long {
-      guard arguments.operands.count <= 1 else {
+      guard operands.count <= 1 else {
         throw UsageError(
-          "'\(arguments.operands[1])' is one PATH too many for --recover; give at most 1")
+          "'\(operands[1])' is one PATH too many for --recover; give at most 1")
       }
-      return .recover(arguments.required(.recover), archives: arguments.operands.first)
+      return .recover(required(.recover), archives: operands.first)
     }
-    if arguments.operands.isEmpty { throw UsageError("PATH is missing; name one") }
+    if operands.isEmpty { throw UsageError("PATH is missing; name one") }
     switch option.long {
     case Option.sessions.long: return .sessions(zone)
     case Option.info.long: return .info(zone)
     case Option.verify.long: return .verify
-    default: return .repair(arguments.required(.repair))
+    default: return .repair(required(.repair))
     }
   }
 
   /// Refuses what would have no effect.
-  private static func checkOthers(
-    than option: Option, _ arguments: Arguments
-  ) throws(UsageError) {
-    let records = InputOptions.all + FilterOptions.all + OutputOptions.all
+  private func checkOthers(than option: Option) throws(UsageError) {
+    let records = inputOptions + filterOptions + outputOptions
     let useful =
       ["recursive"] + (option.long == Option.sessions.long ? ["session", "process"] : [])
-    for other in records where arguments.isSet(other) && !useful.contains(other.long) {
+    for other in records where isSet(other) && !useful.contains(other.long) {
       throw UsageError(
         "--\(option.long) prints no records, so that --\(other.long) has no meaning; leave it away")
     }

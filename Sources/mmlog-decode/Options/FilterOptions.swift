@@ -3,34 +3,32 @@ import MMLogReader
 import MMLogSystem
 
 /// Which records are printed.
-enum FilterOptions {
-  static let all = [
-    Option.level, .since, .until, .label, .thread, .process, .session, .site, .grep, .fixedStrings,
-    .ignoreCase, .invertMatch, .context, .condition, .spans, .flight, .noFlight,
-  ]
+let filterOptions: [Option] = [
+  .level, .since, .until, .label, .thread, .process, .session, .site, .grep, .fixedStrings,
+  .ignoreCase, .invertMatch, .context, .condition, .spans, .flight, .noFlight,
+]
 
-  static func filter(
-    _ arguments: Arguments, _ zone: LogTimeZone
-  ) throws(UsageError) -> LogReader.Filter {
+extension Arguments {
+  func filter(_ zone: LogTimeZone) throws(UsageError) -> LogReader.Filter {
     var filter = LogReader.Filter()
-    filter.minimumLevel = Level(name: arguments.required(.level)) ?? .trace
-    try setTimes(of: &filter, arguments, zone)
-    filter.labels = arguments.values(of: .label)
-    filter.threads = arguments.values(of: .thread).map { NamePattern($0) }
-    filter.processes = arguments.values(of: .process).map { NamePattern($0) }
-    for text in arguments.values(of: .session) { filter.sessions.append(try session(text)) }
-    for text in arguments.values(of: .site) { filter.callSites.append(try site(text)) }
-    filter.spansOnly = arguments.isSet(.spans)
-    try setText(of: &filter, arguments)
-    filter.flight = try flight(arguments)
-    for text in arguments.values(of: .condition) { filter.conditions.append(try condition(text)) }
+    filter.minimumLevel = Level(name: required(.level)) ?? .trace
+    try setTimes(of: &filter, zone)
+    filter.labels = values(of: .label)
+    filter.threads = values(of: .thread).map { NamePattern($0) }
+    filter.processes = values(of: .process).map { NamePattern($0) }
+    for text in values(of: .session) {
+      filter.sessions.append(try Self.session(text))
+    }
+    for text in values(of: .site) { filter.callSites.append(try Self.site(text)) }
+    filter.spansOnly = isSet(.spans)
+    try setText(of: &filter)
+    filter.flight = try flight()
+    for text in values(of: .condition) { filter.conditions.append(try Self.condition(text)) }
     return filter
   }
 
-  private static func flight(
-    _ arguments: Arguments
-  ) throws(UsageError) -> LogReader.Filter.FlightChoice {
-    switch (arguments.isSet(.flight), arguments.isSet(.noFlight)) {
+  private func flight() throws(UsageError) -> LogReader.Filter.FlightChoice {
+    switch (isSet(.flight), isSet(.noFlight)) {
     case (true, true):
       throw UsageError("--flight and --no-flight contradict each other; give one of them")
     case (true, false): return .only
@@ -40,23 +38,23 @@ enum FilterOptions {
   }
 
   /// How many records before and after each that is found are printed too.
-  static func context(_ arguments: Arguments) throws(UsageError) -> Int {
-    guard let count = try arguments.integer(of: .context, in: 0...100_000) else { return 0 }
-    guard arguments.isSet(.grep) || arguments.isSet(.condition) else {
+  func context() throws(UsageError) -> Int {
+    guard let count = try integer(of: .context, in: 0...100_000) else { return 0 }
+    guard isSet(.grep) || isSet(.condition) else {
       throw UsageError("--context needs something to be around: give --grep or --where too")
     }
     return count
   }
 
-  private static func setTimes(
-    of filter: inout LogReader.Filter, _ arguments: Arguments, _ zone: LogTimeZone
+  private func setTimes(
+    of filter: inout LogReader.Filter, _ zone: LogTimeZone
   ) throws(UsageError) {
     let now = Clock.realtime()
     let time = { (option: Option) throws(UsageError) -> Int64? in
-      try arguments.value(
+      try value(
         of: option,
         expected: "a time such as 2026-11-21, 2026-11-21T09:00:00Z, -15m, today or boot"
-      ) { TimeArgument.parse($0, zone: zone, now: now) }
+      ) { timeArgument($0, zone: zone, now: now) }
     }
     filter.since = try time(.since)
     filter.until = try time(.until)
@@ -65,17 +63,15 @@ enum FilterOptions {
     }
   }
 
-  private static func setText(
-    of filter: inout LogReader.Filter, _ arguments: Arguments
-  ) throws(UsageError) {
+  private func setText(of filter: inout LogReader.Filter) throws(UsageError) {
     for option in [Option.fixedStrings, .ignoreCase, .invertMatch]
-    where arguments.isSet(option) && !arguments.isSet(.grep) {
+    where isSet(option) && !isSet(.grep) {
       throw UsageError("--\(option.long) says how --grep searches for something; give --grep too")
     }
-    filter.isTextInverted = arguments.isSet(.invertMatch)
-    let ignoresCase = arguments.isSet(.ignoreCase)
-    for text in arguments.values(of: .grep) {
-      if arguments.isSet(.fixedStrings) {
+    filter.isTextInverted = isSet(.invertMatch)
+    let ignoresCase = isSet(.ignoreCase)
+    for text in values(of: .grep) {
+      if isSet(.fixedStrings) {
         filter.text.append(TextPattern(literal: text, ignoresCase: ignoresCase))
         continue
       }

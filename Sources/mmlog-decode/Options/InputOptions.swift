@@ -2,58 +2,56 @@ import CommandLineTool
 import MMLogReader
 
 /// What is read, and how much of it.
-enum InputOptions {
-  static let all: [Option] = [.recursive, .follow, .head, .tail, .lastCrash]
+let inputOptions: [Option] = [.recursive, .follow, .head, .tail, .lastCrash]
 
-  static let operands = Operands(
-    "PATH",
-    """
-    A file, a directory (of which all *.mmlog and *.ring are read), or - for one file at standard \
-    input. A pipe is copied first, into half of the free space of $TMPDIR or /tmp at most; a \
-    device is refused.
-    """)
+let inputOperands = Operands(
+  "PATH",
+  """
+  A file, a directory (of which all *.mmlog and *.ring are read), or - for one file at standard \
+  input. A pipe is copied first, into half of the free space of $TMPDIR or /tmp at most; a device \
+  is refused.
+  """)
 
-  static func inputs(_ arguments: Arguments) -> [LogReader.Input] {
-    arguments.operands.map { operand in
+/// Which of the records that pass are wanted.
+enum WantedPart {
+  case all
+  case first(Int)
+  case last(Int)
+  /// The last so many of each thread before a crash.
+  case beforeCrash(Int)
+}
+
+extension Arguments {
+  var inputs: [LogReader.Input] {
+    operands.map { operand in
       if operand == "-" { return .standardInput }
-      return arguments.isSet(.recursive) ? .tree(operand) : .path(operand)
+      return isSet(.recursive) ? .tree(operand) : .path(operand)
     }
   }
 
   /// Whether to go on with what is logged from now on.
-  static func follows(_ arguments: Arguments) throws(UsageError) -> Bool {
-    guard arguments.isSet(.follow) else { return false }
-    if arguments.operands.contains("-") {
+  func follows() throws(UsageError) -> Bool {
+    guard isSet(.follow) else { return false }
+    if operands.contains("-") {
       throw UsageError("standard input cannot be followed; give --follow a directory or a file")
     }
-    if arguments.isSet(.lastCrash) {
+    if isSet(.lastCrash) {
       throw UsageError("--follow and --last-crash contradict each other; give one of them")
     }
     return true
   }
 
-  /// Which of the records that pass are wanted.
-  enum Part {
-    case all
-    case first(Int)
-    case last(Int)
-    /// The last so many of each thread before a crash.
-    case beforeCrash(Int)
-  }
-
-  static func part(_ arguments: Arguments) throws(UsageError) -> Part {
-    let parts = [Option.head, .tail, .lastCrash].filter { arguments.isSet($0) }
+  func wantedPart() throws(UsageError) -> WantedPart {
+    let parts = [Option.head, .tail, .lastCrash].filter { isSet($0) }
     if parts.count > 1 {
       throw UsageError(
         "--\(parts[0].long) and --\(parts[1].long) contradict each other; give one of them")
     }
-    if let count = try arguments.integer(of: .head, in: 0...Int.max) { return .first(count) }
-    if let count = try arguments.integer(of: .tail, in: 0...100_000_000) { return .last(count) }
-    if let count = try arguments.integer(of: .lastCrash, in: 1...100_000_000) {
-      return .beforeCrash(count)
-    }
+    if let count = try integer(of: .head, in: 0...Int.max) { return .first(count) }
+    if let count = try integer(of: .tail, in: 0...100_000_000) { return .last(count) }
+    if let count = try integer(of: .lastCrash, in: 1...100_000_000) { return .beforeCrash(count) }
     // As of tail; but whoever says from when on wants it all.
-    return arguments.isSet(.follow) && !arguments.isSet(.since) ? .last(10) : .all
+    return isSet(.follow) && !isSet(.since) ? .last(10) : .all
   }
 }
 

@@ -6,55 +6,53 @@ import MMLogReport
 import MMLogSystem
 
 /// What is printed, how, and where.
-enum OutputOptions {
-  static let all = [
-    Option.format, .csvSafe, .template, .color, .output, .splitBy, .stats, .histogram, .report,
-  ]
+let outputOptions: [Option] = [
+  .format, .csvSafe, .template, .color, .output, .splitBy, .stats, .histogram, .report,
+]
 
+extension Arguments {
   /// The sink that the command line asks for.
   ///
   /// - Parameter places: What is read, and not to be overwritten.
-  static func sink(
-    _ arguments: Arguments, _ zone: LogTimeZone, _ output: StandardOutput,
-    besides places: InputPaths
+  func sink(
+    _ zone: LogTimeZone, _ output: StandardOutput, besides places: InputPaths
   ) throws -> any ItemSink {
-    try checkContradictions(arguments)
-    let format = try OutputFormat(arguments, zone)
-    let sink = try sink(arguments, format, zone, output, places)
+    try checkOutput()
+    let format = try OutputFormat(self, zone)
+    let sink = try sink(format, zone, output, places)
     let showsProgress =
-      Terminal.has(STDERR_FILENO) && (!Terminal.has(STDOUT_FILENO) || isWritingElsewhere(arguments))
+      Terminal.has(STDERR_FILENO) && (!Terminal.has(STDOUT_FILENO) || isWritingElsewhere)
     return showsProgress ? ProgressSink(sink, zone: zone) : sink
   }
 
-  private static func isWritingElsewhere(_ arguments: Arguments) -> Bool {
-    [Option.output, .report, .stats, .histogram].contains { arguments.isSet($0) }
+  private var isWritingElsewhere: Bool {
+    [Option.output, .report, .stats, .histogram].contains { isSet($0) }
   }
 
-  private static func sink(
-    _ arguments: Arguments, _ format: OutputFormat, _ zone: LogTimeZone, _ output: StandardOutput,
-    _ places: InputPaths
+  private func sink(
+    _ format: OutputFormat, _ zone: LogTimeZone, _ output: StandardOutput, _ places: InputPaths
   ) throws -> any ItemSink {
-    if let path = arguments.value(of: .report) {
+    if let path = value(of: .report) {
       return SummaryOutput(
         LogReport(zone: zone), to: try OutputFile(path, besides: places), add: { $0.add($1) },
         addUnreadable: { $0.add(unreadable: $1.path, $1.message) },
         print: { $0.append(made: Clock.realtime(), to: &$1) })
     }
-    if let split = arguments.value(of: .splitBy), let path = arguments.value(of: .output) {
+    if let split = value(of: .splitBy), let path = value(of: .output) {
       return try SplitOutput(
-        path, by: key(split, zone), suffix: format.suffix, besides: places,
+        path, by: SplitKey(split, zone), suffix: format.suffix, besides: places,
         { format.makeFormatter() })
     }
-    let path = arguments.value(of: .output)
+    let path = value(of: .output)
     let target: any OutputTarget =
       if let path, path != "-" { try OutputFile(path, besides: places) } else { output }
-    if arguments.isSet(.stats) {
+    if isSet(.stats) {
       let isJSON = format.name == "json"
       return SummaryOutput(
         LogStatistics(zone: zone), to: target, add: { $0.add($1) },
         print: { isJSON ? $0.appendJSON(to: &$1) : $0.appendText(to: &$1) })
     }
-    if arguments.isSet(.histogram) {
+    if isSet(.histogram) {
       let (rows, columns) = terminalSize()
       let histogram = LogHistogram(
         zone: zone, rows: max(10, rows - 4), columns: columns, colors: format.colors)
@@ -64,22 +62,14 @@ enum OutputOptions {
     return FormattedOutput(format.makeFormatter(), to: target)
   }
 
-  private static func key(_ name: String, _ zone: LogTimeZone) -> SplitKey {
-    switch name {
-    case "session": .session
-    case "label": .label
-    default: .hour(RecordTime(zone: zone))
-    }
-  }
-
-  private static func checkContradictions(_ arguments: Arguments) throws(UsageError) {
+  private func checkOutput() throws(UsageError) {
     let ending = [Option.output, .splitBy, .stats, .histogram, .report]
-    if arguments.isSet(.follow), let other = ending.first(where: { arguments.isSet($0) }) {
+    if isSet(.follow), let other = ending.first(where: { isSet($0) }) {
       throw UsageError(
         "--follow has no end, and --\(other.long) is complete only then; leave one of them away"
           + (other.long == "output" ? ", or add > FILE" : ""))
     }
-    let scanning = [Option.stats, .histogram, .report].filter { arguments.isSet($0) }
+    let scanning = [Option.stats, .histogram, .report].filter { isSet($0) }
     if scanning.count > 1 {
       throw UsageError(
         "--\(scanning[0].long) and --\(scanning[1].long) contradict each other; give one of them")
@@ -87,40 +77,40 @@ enum OutputOptions {
     if let scanning = scanning.first {
       let others =
         [Option.template, .splitBy] + (scanning.long == "report" ? [.output, .format] : [])
-      if let other = others.first(where: { arguments.isSet($0) }) {
+      if let other = others.first(where: { isSet($0) }) {
         throw UsageError("--\(other.long) has no meaning with --\(scanning.long); leave it away")
       }
     }
-    if arguments.isSet(.stats) || arguments.isSet(.histogram),
-      let format = arguments.value(of: .format), format != "text",
-      !(arguments.isSet(.stats) && format == "json")
+    if isSet(.stats) || isSet(.histogram),
+      let format = value(of: .format), format != "text",
+      !(isSet(.stats) && format == "json")
     {
       throw UsageError(
-        arguments.isSet(.stats)
+        isSet(.stats)
           ? "--stats is printed as text or json, not as \(format)"
           : "--histogram is printed as text, not as \(format)")
     }
-    if arguments.isSet(.template), arguments.isSet(.format),
-      arguments.value(of: .format) != "text"
+    if isSet(.template), isSet(.format),
+      value(of: .format) != "text"
     {
       throw UsageError("--template makes lines of text; leave --format away")
     }
-    if arguments.isSet(.csvSafe), !["csv", "tsv"].contains(arguments.value(of: .format)) {
+    if isSet(.csvSafe), !["csv", "tsv"].contains(value(of: .format)) {
       throw UsageError("--csv-safe is about the cells of tables; add --format csv or --format tsv")
     }
-    if arguments.isSet(.splitBy), arguments.value(of: .output).map({ $0 == "-" }) ?? true {
+    if isSet(.splitBy), value(of: .output).map({ $0 == "-" }) ?? true {
       throw UsageError("--split-by needs a directory for its files; add --output DIRECTORY")
     }
   }
+}
 
-  /// Of the terminal, or what is usual.
-  private static func terminalSize() -> (rows: Int, columns: Int) {
-    var size = winsize()
-    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
-      return (44, 100)
-    }
-    return (Int(size.ws_row), Int(size.ws_col))
+/// Of the terminal, or what is usual.
+private func terminalSize() -> (rows: Int, columns: Int) {
+  var size = winsize()
+  guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+    return (44, 100)
   }
+  return (Int(size.ws_row), Int(size.ws_col))
 }
 
 /// How records are printed.

@@ -1,36 +1,33 @@
 import MMLogReader
 import MMLogSystem
 
-/// A time on the command line.
-enum TimeArgument {
-  /// Reads a time: `now`, `today`, `yesterday`, `boot`, `-15m`, or ISO 8601 with as much as is
-  /// known of date, time, fraction, zone.
-  ///
-  /// - Parameters:
-  ///   - zone: The zone of a time that names none.
-  ///   - now: Nanoseconds since 1970.
-  /// - Returns: Nanoseconds since 1970; nil for what is no time, or none that fits.
-  static func parse(_ text: String, zone: LogTimeZone, now: Int64) -> Int64? {
-    switch text {
-    case "now": return now
-    case "today": return midnight(zone, now, daysAgo: 0)
-    case "yesterday": return midnight(zone, now, daysAgo: 1)
-    case "boot": return Clock.bootTime()
-    default: break
-    }
-    var scanner = TimeScanner(text)
-    return text.hasPrefix("-") ? scanner.relative(to: now) : scanner.absolute(in: zone)
+/// Reads a time on the command line: `now`, `today`, `yesterday`, `boot`, `-15m`, or ISO 8601 with
+/// as much as is known of date, time, fraction, zone.
+///
+/// - Parameters:
+///   - zone: The zone of a time that names none.
+///   - now: Nanoseconds since 1970.
+/// - Returns: Nanoseconds since 1970; nil for what is no time, or none that fits.
+func timeArgument(_ text: String, zone: LogTimeZone, now: Int64) -> Int64? {
+  switch text {
+  case "now": return now
+  case "today": return midnight(zone, now, daysAgo: 0)
+  case "yesterday": return midnight(zone, now, daysAgo: 1)
+  case "boot": return Clock.bootTime()
+  default: break
   }
+  var scanner = TimeScanner(text)
+  return text.hasPrefix("-") ? scanner.relative(to: now) : scanner.absolute(in: zone)
+}
 
-  /// When a day began.
-  private static func midnight(_ zone: LogTimeZone, _ now: Int64, daysAgo: Int) -> Int64? {
-    let ahead = { (second: Int) in zone == .utc ? 0 : LocalTime.offset(at: second)?.seconds ?? 0 }
-    let second = Int(now / 1_000_000_000) - daysAgo * 86400
-    let local = second + ahead(second)
-    let start = local - local % 86400 - ahead(second)
-    // Clocks may have been changed between that midnight and now.
-    return Int64(start + ahead(second) - ahead(start)) * 1_000_000_000
-  }
+/// When a day began.
+private func midnight(_ zone: LogTimeZone, _ now: Int64, daysAgo: Int) -> Int64? {
+  let ahead = { (second: Int) in zone == .utc ? 0 : LocalTime.offset(at: second)?.seconds ?? 0 }
+  let second = Int(now / 1_000_000_000) - daysAgo * 86400
+  let local = second + ahead(second)
+  let start = local - local % 86400 - ahead(second)
+  // Clocks may have been changed between that midnight and now.
+  return Int64(start + ahead(second) - ahead(start)) * 1_000_000_000
 }
 
 private struct TimeScanner {

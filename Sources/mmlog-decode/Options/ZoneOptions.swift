@@ -3,15 +3,15 @@ import MMLogReader
 import MMLogSystem
 
 /// In which zone times are read and shown.
-enum ZoneOptions {
-  static let all = [Option.utc, .zone]
+let zoneOptions: [Option] = [.utc, .zone]
 
+extension Arguments {
   /// Makes a zone that was asked for that of the process.
-  static func zone(_ arguments: Arguments) throws(UsageError) -> LogTimeZone {
-    guard let name = arguments.value(of: .zone) else {
-      return arguments.isSet(.utc) ? .utc : .local
+  func zone() throws(UsageError) -> LogTimeZone {
+    guard let name = value(of: .zone) else {
+      return isSet(.utc) ? .utc : .local
     }
-    if arguments.isSet(.utc) && name != "UTC" {
+    if isSet(.utc) && name != "UTC" {
       throw UsageError("--utc and --tz \(name) contradict each other; give one of them")
     }
     guard LocalTime.setZone(name) else {

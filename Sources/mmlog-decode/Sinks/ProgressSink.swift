@@ -6,7 +6,7 @@ import MMLogSystem
 /// Shows on a terminal at standard error how far a long reading is, and hands everything on.
 final class ProgressSink: ItemSink {
   private var inner: any ItemSink
-  private var time: RecordTime
+  private var time: Timestamp
   private var records = 0
   /// When the last record was logged.
   private var reached: Int64?
@@ -18,7 +18,7 @@ final class ProgressSink: ItemSink {
 
   init(_ inner: any ItemSink, zone: LogTimeZone) {
     self.inner = inner
-    time = RecordTime(zone: zone)
+    time = Timestamp(zone)
     shown = Clock.monotonic() + Self.timeout
   }
 

@@ -97,7 +97,7 @@ final class SplitOutput: ItemSink {
 
   /// The name for a key, unlike that of any other.
   private func name(of key: String) -> String {
-    let name = SplitName.name(of: key)
+    let name = fileName(of: key)
     var (unique, number) = (name, 1)
     while !names.insert(unique).inserted {
       number += 1
@@ -127,7 +127,16 @@ final class SplitOutput: ItemSink {
 enum SplitKey {
   case session
   case label
-  case hour(RecordTime)
+  case hour(Timestamp)
+
+  /// Reads the option's value.
+  init(_ name: String, _ zone: LogTimeZone) {
+    switch name {
+    case "session": self = .session
+    case "label": self = .label
+    default: self = .hour(Timestamp(zone))
+    }
+  }
 
   /// What is the same for all records of a file.
   mutating func text(of record: LogReader.Record) -> String {
@@ -142,35 +151,34 @@ enum SplitKey {
   }
 }
 
-/// Names of files that are made of text that was logged.
-private enum SplitName {
-  private static let none = "no-label"
-  /// File systems take 255 bytes, of which a suffix and a number want some.
-  private static let longest = 180
+private let noLabel = "no-label"
+/// File systems take 255 bytes, of which a suffix and a number want some.
+private let longestName = 180
 
-  /// Letters, digits, `-`, `_` and `.` as they are, anything else in hexadecimal, and a first `-`
-  /// or `.` too: nothing leads out of the directory, hides, is taken for an option, or reaches a
-  /// terminal. What is too long is cut.
-  static func name(of text: String) -> String {
-    if text.isEmpty { return none }
-    var name = ""
-    for (index, byte) in text.utf8.enumerated() {
-      let isFirst = index == 0 && (text == none || byte == 0x2D || byte == 0x2E)
-      let next = isFirst || !isPlain(byte) ? hexadecimal(byte) : String(UnicodeScalar(byte))
-      if name.utf8.count + next.utf8.count > longest { break }
-      name += next
-    }
-    return name
+/// The name of a file, made of text that was logged.
+///
+/// Letters, digits, `-`, `_` and `.` as they are, anything else in hexadecimal, and a first `-`
+/// or `.` too: nothing leads out of the directory, hides, is taken for an option, or reaches a
+/// terminal. What is too long is cut.
+private func fileName(of text: String) -> String {
+  if text.isEmpty { return noLabel }
+  var name = ""
+  for (index, byte) in text.utf8.enumerated() {
+    let isFirst = index == 0 && (text == noLabel || byte == 0x2D || byte == 0x2E)
+    let next = isFirst || !isPlain(byte) ? hexadecimal(byte) : String(UnicodeScalar(byte))
+    if name.utf8.count + next.utf8.count > longestName { break }
+    name += next
   }
+  return name
+}
 
-  private static func isPlain(_ byte: UInt8) -> Bool {
-    switch UnicodeScalar(byte) {
-    case "a"..."z", "A"..."Z", "0"..."9", "-", "_", ".": true
-    default: false
-    }
+private func isPlain(_ byte: UInt8) -> Bool {
+  switch UnicodeScalar(byte) {
+  case "a"..."z", "A"..."Z", "0"..."9", "-", "_", ".": true
+  default: false
   }
+}
 
-  private static func hexadecimal(_ byte: UInt8) -> String {
-    "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-  }
+private func hexadecimal(_ byte: UInt8) -> String {
+  "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
 }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct FrameTests {
   private var header: FrameHeader {
-    var header = FrameHeader(.records, codec: FrameCodec(.rows, .zlib))
+    var header = FrameHeader(.records, codec: .zlibRows)
     (header.payloadSize, header.rawSize, header.payloadChecksum) = (41, 99, 0xDEAD_BEEF)
     header.summary.add(ticks: 900, level: .error)
     header.summary.add(ticks: 100, level: .trace)

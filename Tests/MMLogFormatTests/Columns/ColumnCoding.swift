@@ -3,7 +3,7 @@ import TestSupport
 
 /// A column of numbers as the encoder writes it.
 func encoded(_ values: [UInt64], areDoubles: Bool = false) -> [UInt8] {
-  var sink = ByteSink()
+  var sink = TextBuffer()
   values.withUnsafeBufferPointer { values in
     guard let base = values.baseAddress else { return }
     NumberEncoder().encode(base, count: values.count, areDoubles: areDoubles, into: &sink)
@@ -30,8 +30,8 @@ func encoded(_ strings: [[UInt8]]) -> ColumnBytes {
   let starts = padded.reduce(into: [0]) { $0.append(($0.last ?? 0) + $1.count) }
   let memory = AlignedBytes(padded.joined())
   return withExtendedLifetime(memory) {
-    var numbers = ByteSink()
-    var text = ByteSink()
+    var numbers = TextBuffer()
+    var text = TextBuffer()
     let list = StringList()
     list.fill(strings.count) { index in
       memory.bytes.baseAddress.map { ($0 + starts[index], strings[index].count) }

@@ -23,7 +23,7 @@ import Testing
     var said: Bool?
     let rows = try made.payload.read {
       try ColumnDecoder.rows($0, size: made.rows.count, count: made.count, inflater) {
-        said = $0.mayHaveOtherMetadata
+        said = $1
         return false
       }
     }

@@ -29,7 +29,7 @@ import Testing
   @Test func betweenTwoPartsJustWhatTheirNumbersSayIsMissing() {
     let found = gaps([part(10, 5), part(0, 7, thread: 3)])
     #expect(places(found) == [[4, 7, 3]])
-    #expect(found[0].before?.thread == 3 && found[0].after.thread == 1)
+    #expect(found[0].before?.numbers.thread == 3 && found[0].after.numbers.thread == 1)
   }
 
   @Test func whatIsMissingBeforeTheFirstPartHasNothingBeforeIt() {

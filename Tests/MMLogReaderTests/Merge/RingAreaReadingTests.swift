@@ -28,7 +28,7 @@ import Testing
   private static func fillAreas(of log: TestLog) {
     let areas = log.areas
     let pair = ClockPair(ticks: 0, wall: TestLog.epoch + 7, monotonic: 0, ordinal: 1)
-    log.put(pair.encoded, at: areas.clocks.lowerBound + ClocksLayout.slots)
+    log.put(pair.encoded, at: areas.clocks.lowerBound + ClockPairLayout.slots)
     log.put(losses.encoded, at: areas.ledger.lowerBound)
     let end = SessionEnd(.terminated, time: TestLog.epoch + 9, signal: 15)
     log.put(end.encoded, at: areas.sessionState.lowerBound + SessionStateLayout.ending)

@@ -33,7 +33,7 @@ import Testing
     #expect(archive.frames.map(\.header.type) == types)
     #expect(archive.frames.map(\.header.ordinal) == Array(0..<7))
     #expect(try archive.ticks() == [Array(1...50), [60]])
-    #expect(archive.frames[1].header.codec.arrangement == (level == 0 ? .rows : .columns))
+    #expect(archive.frames[1].header.codec == (level == 0 ? .rows : .columns))
     #expect(archive.frames[1].header.summary.lastWall == 1050)
     #expect(archive.frames[2].header.ranges == fixture.fields(2).ranges)
     #expect(try archive.payload(of: archive.frames[3]) == losses.encoded)

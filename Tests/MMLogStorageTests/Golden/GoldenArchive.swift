@@ -29,7 +29,7 @@ struct GoldenArchive {
   private mutating func add(_ fields: FrameHeader, _ payload: [UInt8]) -> Int {
     let packed = deflater?.compress(payload)
     var header = fields
-    header.codec = FrameCodec(.rows, packed == nil ? .none : .zlib)
+    header.codec = packed == nil ? .rows : .zlibRows
     header.rawSize = payload.count
     return add(header, stored: packed ?? payload)
   }
@@ -83,13 +83,13 @@ struct GoldenArchive {
     dictionary.withUnsafeBytes {
       callSites.add(entriesIn: $0, seed: GoldenFiles.seed(identity))
     }
-    (header.rawSize, header.codec) = (rows.size, FrameCodec(.columns, .none))
+    (header.rawSize, header.codec) = (rows.size, .columns)
     add(header, stored: ColumnEncoder().encode(rows, callSites, deflater))
   }
 
   /// Adds a frame whose columns were written by hand.
   mutating func add(_ frame: ColumnFrame, clock: TickClock, isDeflated: Bool) {
-    var header = FrameHeader(.records, codec: FrameCodec(.columns, .none))
+    var header = FrameHeader(.records, codec: .columns)
     (header.clock, header.rawSize, header.summary) = (clock, frame.rows.count, frame.summary)
     header.summary.firstWall = clock.wall(at: header.summary.firstTicks)
     header.summary.lastWall = clock.wall(at: header.summary.lastTicks)

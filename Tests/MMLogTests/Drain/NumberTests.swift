@@ -118,7 +118,7 @@ struct NumberTests {
       let numbers = try Numbers(test.folder)
       #expect(test.store.losses.total(.ringFull) > 300)
       #expect(numbers.missing == test.store.losses.total(.ringFull))
-      #expect(numbers.gaps.allSatisfy { $0.before != nil && $0.after.thread == 1 })
+      #expect(numbers.gaps.allSatisfy { $0.before != nil && $0.after.numbers.thread == 1 })
     }
 
     @Test("show where the records are missing that were overwritten")

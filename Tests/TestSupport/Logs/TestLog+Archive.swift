@@ -105,18 +105,17 @@ extension TestLog {
     var said = summary ?? RecordSummary()
     if summary == nil { said.count = count }
     return addFrame(
-      type, stored: packed ?? payload, .rows, packed == nil ? .none : .zlib,
+      type, stored: packed ?? payload, packed == nil ? .rows : .zlibRows,
       rawSize: payload.count, said, ranges, areFlight: areFlight)
   }
 
   @discardableResult
   private func addFrame(
-    _ type: FrameType, stored: [UInt8], _ arrangement: FrameCodec.Arrangement,
-    _ compression: FrameCodec.Compression = .none, rawSize: Int, _ summary: RecordSummary,
+    _ type: FrameType, stored: [UInt8], _ codec: FrameCodec, rawSize: Int, _ summary: RecordSummary,
     _ ranges: [RingRange], areFlight: Bool = false
   ) -> Range<Int> {
     if archives.isEmpty { beginArchive() }
-    var header = FrameHeader(type, codec: FrameCodec(arrangement, compression))
+    var header = FrameHeader(type, codec: codec)
     (header.payloadSize, header.rawSize) = (stored.count, rawSize)
     header.payloadChecksum = stored.withUnsafeBytes { crc32c($0) }
     header.summary = summary

@@ -53,7 +53,7 @@ package final class TestLog {
     put(fileHeader.encoded(pageSize: 4096), at: 0)
     putState(RingLayout.stateOpen)
     let pair = ClockPair(ticks: 0, wall: Self.epoch, monotonic: 0, ordinal: 0)
-    put(pair.encoded, at: areas.clocks.lowerBound + ClocksLayout.first)
+    put(pair.encoded, at: areas.clocks.lowerBound)
   }
 
   /// Writes what could be anywhere in the ring.

@@ -22,7 +22,9 @@ struct LogFile: Sendable {
             $0.load(FileHeaderLayout.session + 8, as: UInt64.self)
           ))
       }
-      let number = fileHeader.withUnsafeBytes { $0.load(ArchiveLayout.number, as: UInt32.self) }
+      let number = fileHeader.withUnsafeBytes {
+        $0.load(FileHeaderLayout.archiveNumber, as: UInt32.self)
+      }
       return (session, isRing ? 0 : Int(number))
     }
   }

@@ -1,21 +1,5 @@
 import MMLogFormat
 
-/// The name of a field, for putting it out.
-struct FieldText {
-  private let bytes: UnsafeRawBufferPointer
-  /// Whether it is in its form already.
-  private let isReady: Bool
-
-  fileprivate init(_ bytes: UnsafeRawBufferPointer, isReady: Bool) {
-    (self.bytes, self.isReady) = (bytes, isReady)
-  }
-
-  /// Appends it in the form that it was asked for in.
-  func append(_ form: TextForm, to output: inout TextBuffer) {
-    if isReady { output.append(bytes) } else { output.append(repairing: bytes, form) }
-  }
-}
-
 extension RecordContent {
   /// Whether it has named arguments or metadata.
   package var hasFields: Bool { site.hasNames || flags.contains(.metadata) }
@@ -26,7 +10,7 @@ extension RecordContent {
   /// - Parameter form: What the names are wanted in.
   func forEachField(
     _ form: TextForm,
-    _ body: (FieldText, ValueView, inout WordReader) throws(FormatError) -> Void
+    _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
     guard hasFields else { return }
     withPlan { plan in
@@ -40,9 +24,35 @@ extension RecordContent {
     }
   }
 
+  /// The same with the names as they were logged: one may come twice.
+  func forEachField(
+    _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
+  ) {
+    withValues { values in
+      var reader = WordReader(values)
+      // As above.
+      try? forEachArgument(&reader, body)
+      try? forEachPair(&reader, nil, body)
+    }
+  }
+
+  private func forEachArgument(
+    _ reader: inout WordReader,
+    _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
+  ) throws(FormatError) {
+    for case .argument(let argument) in site.parts {
+      let value = try reader.view(ofArgumentType: argument.type)
+      if argument.name.isEmpty {
+        try reader.skipElements(of: value)
+      } else {
+        try body(.text(argument.name), value, &reader)
+      }
+    }
+  }
+
   /// Gives the metadata alone, its names as they are.
   func forEachPair(
-    _ body: (FieldText, ValueView, inout WordReader) throws(FormatError) -> Void
+    _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
     guard flags.contains(.metadata) else { return }
     withValues { values in
@@ -56,7 +66,7 @@ extension RecordContent {
   private func forEachArgument(
     _ steps: UnsafeBufferPointer<MessagePlan.Step>, _ texts: UnsafeRawPointer?,
     _ reader: inout WordReader, _ names: inout FieldNames, _ form: TextForm,
-    _ body: (FieldText, ValueView, inout WordReader) throws(FormatError) -> Void
+    _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
     for step in steps where step.hasArgument {
       let value = try reader.view(ofArgumentType: step.type)
@@ -64,14 +74,14 @@ extension RecordContent {
         try reader.skipElements(of: value)
       } else {
         names.add(step.name.bytes(.raw, texts))
-        try body(FieldText(step.name.bytes(form, texts), isReady: true), value, &reader)
+        try body(.ready(step.name.bytes(form, texts)), value, &reader)
       }
     }
   }
 
   private func forEachPair(
     _ reader: inout WordReader, _ names: FieldNames?,
-    _ body: (FieldText, ValueView, inout WordReader) throws(FormatError) -> Void
+    _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
     guard flags.contains(.metadata) else { return }
     let count = try reader.count(wordsEach: 2)
@@ -80,28 +90,22 @@ extension RecordContent {
     }
     for _ in 0..<count {
       let key = try reader.string()
-      try body(FieldText(key, isReady: false), reader.taggedView(), &reader)
+      try body(.bytes(key), reader.taggedView(), &reader)
     }
   }
 
   /// Where names are many, or there twice.
   private func forEachDoubtfulPair(
     _ count: Int, _ reader: inout WordReader,
-    _ body: (FieldText, ValueView, inout WordReader) throws(FormatError) -> Void
+    _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
     var names = UniqueNames()
     for case .argument(let argument) in site.parts where !argument.name.isEmpty {
       _ = names.unique(argument.name)
     }
     for _ in 0..<count {
-      var name = names.unique(String(decoding: try reader.string(), as: UTF8.self))
-      let value = try reader.taggedView()
-      let result = name.withUTF8 { bytes -> Result<Void, FormatError> in
-        Result { () throws(FormatError) in
-          try body(FieldText(UnsafeRawBufferPointer(bytes), isReady: false), value, &reader)
-        }
-      }
-      try result.get()
+      let name = names.unique(String(decoding: try reader.string(), as: UTF8.self))
+      try body(.text(name), reader.taggedView(), &reader)
     }
   }
 }

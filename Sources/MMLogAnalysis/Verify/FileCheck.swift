@@ -1,0 +1,140 @@
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+
+/// Inspects everything in a file that can be inspected.
+struct FileCheck {
+  private let sites = SiteTable()
+  private var corruption: [LogReader.Corruption] = []
+
+  /// Everything that is wrong in an archive, by its place: as if the archive had to stand alone.
+  ///
+  /// - Parameter known: What its session's files say is wrong with it.
+  static func corruption(
+    in archive: ArchiveFile, known: [LogReader.Corruption]
+  ) -> [LogReader.Corruption] {
+    var check = FileCheck()
+    check.inspect(archive)
+    let new = check.corruption.filter { !known.contains($0) }
+    return (known + new).sorted { $0.offset < $1.offset }
+  }
+
+  /// Everything that is wrong in a ring.
+  ///
+  /// - Parameter summary: What its session's files say.
+  static func corruption(
+    in ring: RingView, _ summary: SessionSummary
+  ) -> [LogReader.Corruption] {
+    var check = FileCheck()
+    check.sites.add(summary.dictionary)
+    check.inspect(summary.ring ?? ring)
+    return ring.image.corruption + check.corruption
+  }
+
+  // MARK: - Archives
+
+  private mutating func inspect(_ archive: ArchiveFile) {
+    var index: [IndexEntry] = []
+    for frame in archive.frames {
+      switch frame.header.type {
+      case .dictionary: learn(frame, of: archive)
+      case .records: inspect(frame, of: archive)
+      case .index: inspectIndex(frame, of: archive, index)
+      // All else is reported by `SessionSummary`.
+      case .losses, .sessionEnd, .crash, .other: break
+      }
+      if frame.header.type != .dictionary, frame.header.type != .index {
+        index.append(IndexEntry(offset: frame.offset - archive.start, header: frame.header))
+      }
+    }
+  }
+
+  private func learn(_ frame: ArchiveFile.Frame, of archive: ArchiveFile) {
+    guard let payload = try? archive.payload(of: frame) else { return }
+    var dictionary = LogDictionary()
+    let seed = checksumSeed(session: archive.fileHeader.identity.session, generation: 0)
+    _ = payload.withUnsafeBytes { dictionary.insert(entriesIn: $0, seed: seed) }
+    sites.add(dictionary)
+  }
+
+  private mutating func inspectIndex(
+    _ frame: ArchiveFile.Frame, of archive: ArchiveFile, _ index: [IndexEntry]
+  ) {
+    guard let payload = try? archive.payload(of: frame), archive.isSound else { return }
+    if payload != IndexEntry.encode(index) {
+      corruption.append(archive.corruption(of: frame, "it does not say what the file has"))
+    }
+  }
+
+  private mutating func inspect(_ frame: ArchiveFile.Frame, of archive: ArchiveFile) {
+    do {
+      let payload = try archive.payload(of: frame)
+      let problem = try payload.withUnsafeBytes { try self.problem(in: $0, of: frame.header) }
+      if let problem { corruption.append(archive.corruption(of: frame, problem)) }
+    } catch {
+      corruption.append(archive.corruption(of: frame, "\(error)"))
+    }
+  }
+
+  /// What is wrong with a payload that can be read.
+  private func problem(
+    in payload: UnsafeRawBufferPointer, of header: FrameHeader
+  ) throws(FormatError) -> String? {
+    var rows = try RowReader(payload)
+    let threads = Set(rows.threads.map(\.ordinal))
+    var summary = RecordSummary()
+    var last: UInt64 = 0
+    while let row = try rows.next() {
+      if row.ticks < last { return "its records are not in the order of time" }
+      last = row.ticks
+      if !threads.contains(row.threadOrdinalOfRow) { return "a record is of an unknown thread" }
+      summary.add(ticks: row.ticks, level: row.level)
+      if let problem = problem(of: row) { return problem }
+    }
+    let said = header.summary
+    guard summary.count == said.count else {
+      return "it has \(summary.count) records, and its header says \(said.count)"
+    }
+    let isSame =
+      summary.firstTicks == said.firstTicks && summary.lastTicks == said.lastTicks
+      && summary.levels == said.levels
+    return isSame ? nil : "its header has other times or levels than its records"
+  }
+
+  // MARK: - Rings
+
+  private mutating func inspect(_ ring: RingView) {
+    let image = ring.image
+    for segment in image.segments {
+      let start = image.fileHeader.geometry.offset(ofSegment: segment.index)
+      var scanner = image.scanner(of: segment, scansBehindZeros: !ring.isRunning)
+      while let item = scanner.next() {
+        let (place, what): (Range<Int>, String)
+        switch item {
+        case .corruption(let range):
+          if ring.isDone(segment, range) { continue }
+          (place, what) = (range, "records in segment \(segment.index)")
+        case .record(let view, let offset):
+          guard let problem = problem(of: view) else { continue }
+          (place, what) = (offset..<offset + view.bytes.count, problem)
+        }
+        corruption.append(
+          LogReader.Corruption(
+            start + place.lowerBound..<start + place.upperBound, what, in: image.path))
+      }
+    }
+  }
+
+  // MARK: - Records
+
+  /// What of a record could not be shown. Of one in fragments, that is not determined here.
+  private func problem(of view: RecordView) -> String? {
+    if view.isFragment { return nil }
+    do throws(FormatError) {
+      try sites.check(view)
+      return nil
+    } catch {
+      return "a record: \(error)"
+    }
+  }
+}
