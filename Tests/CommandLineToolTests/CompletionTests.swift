@@ -30,7 +30,7 @@ import Testing
     return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
   }
 
-  @Test func bashOffersOptionsValuesAndFiles() throws {
+  @Test("bash offers options values and files") func bashOffersOptionsValuesAndFiles() throws {
     #expect(try bash("--f") == ["--format", "--follow"])
     #expect(try bash("--format", "") == ["text", "json", "message"])
     #expect(try bash("-f", "j") == ["json"])
@@ -40,7 +40,7 @@ import Testing
     #expect(try bash("a") == ["a file"])
   }
 
-  @Test func everyShellKnowsEveryOption() {
+  @Test("every shell knows every option") func everyShellKnowsEveryOption() {
     for shell in Shell.allCases {
       let script = sample.completions(for: shell)
       for option in sample.options {
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func theManualPageHasWhatHelpHas() {
+  @Test("the manual page has what help has") func theManualPageHasWhatHelpHas() {
     let page = sample.manualPage
     #expect(page.contains(".TH SAMPLE 1"))
     #expect(page.contains(".SH NAME\nsample \\- prints samples"))
@@ -61,14 +61,16 @@ import Testing
     #expect(page.contains("sample \\-n a \\-\\-format json | jq ."))
   }
 
-  @Test func whatTypesettingWouldTakeForItsOwnIsEscaped() {
+  @Test("what typesetting would take for its own is escaped")
+  func whatTypesettingWouldTakeForItsOwnIsEscaped() {
     let command = Command(
       name: "x", version: "1", description: [".SH no", "back\\slash 'quote' a-b"], options: [])
     #expect(command.manualPage.contains("\n\\&.SH no\n"))
     #expect(command.manualPage.contains("back\\eslash \\(aqquote\\(aq a\\-b"))
   }
 
-  @Test func theyArePrintedWhateverElseIsMissing() throws {
+  @Test("they are printed whatever else is missing")
+  func theyArePrintedWhateverElseIsMissing() throws {
     guard case .manualPage = try sample.parse(["--man"]) else { throw UsageError("no page") }
     guard case .completions(.zsh) = try sample.parse(["--completions", "zsh"]) else {
       throw UsageError("no script")

@@ -3,7 +3,7 @@ import Testing
 @testable import CommandLineTool
 
 @Suite struct HelpTests {
-  @Test func helpShowsTheWholeTable() {
+  @Test("help shows the whole table") func helpShowsTheWholeTable() {
     #expect(
       sample.help == """
         Usage: sample --name N [options] [PATH ...]
@@ -46,7 +46,8 @@ import Testing
         """)
   }
 
-  @Test func helpOfACommandWithoutAnythingIsShort() {
+  @Test("help of a command without anything is short")
+  func helpOfACommandWithoutAnythingIsShort() {
     let bare = Command(name: "bare", version: "1", description: ["Does little."], options: [])
     #expect(
       bare.help == """
@@ -65,7 +66,7 @@ import Testing
         """)
   }
 
-  @Test func noLineIsWiderThanATerminal() {
+  @Test("no line is wider than a terminal") func noLineIsWiderThanATerminal() {
     let words = String(repeating: "twelve chars ", count: 40)
     let command = Command(
       name: "wide", version: "1", description: [words],
@@ -79,20 +80,22 @@ import Testing
     }
   }
 
-  @Test func aLineMayBeExactlyAsWideAsAllowed() {
+  @Test("a line may be exactly as wide as allowed") func aLineMayBeExactlyAsWideAsAllowed() {
     #expect(wrap("aaa bbb", width: 7, indent: 2, first: 0, used: 0) == "aaa bbb\n")
     #expect(wrap("aaa bbb", width: 6, indent: 2, first: 0, used: 0) == "aaa\n  bbb\n")
   }
 
-  @Test func aWordWiderThanALineHasOneOfItsOwn() {
+  @Test("a word wider than a line has one of its own") func aWordWiderThanALineHasOneOfItsOwn() {
     let text = wrap("a bbbbbbbb c", width: 6, indent: 2, first: 2, used: 0)
     #expect(text == "  a\n  bbbbbbbb\n  c\n")
   }
 
-  @Test(arguments: [
-    (1...1, "x [options] P"), (1...2, "x [options] P ..."), (0...1, "x [options] [P]"),
-    (0...9, "x [options] [P ...]"),
-  ])
+  @Test(
+    "the synopsis shows how many operands there may be",
+    arguments: [
+      (1...1, "x [options] P"), (1...2, "x [options] P ..."), (0...1, "x [options] [P]"),
+      (0...9, "x [options] [P ...]"),
+    ])
   func theSynopsisShowsHowManyOperandsThereMayBe(count: ClosedRange<Int>, synopsis: String) {
     let command = Command(
       name: "x", version: "1", description: [], options: [],

@@ -3,10 +3,12 @@ import Testing
 @testable import CommandLineTool
 
 @Suite struct ParserTests {
-  @Test(arguments: [
-    ["--name", "a"], ["--name=a"], ["-n", "a"], ["-na"], ["-n=a"], ["-qna"], ["-qn", "a"],
-    ["-q", "-F", "-n", "a"], ["--quiet", "--name", "a"],
-  ])
+  @Test(
+    "a value may be given in many ways",
+    arguments: [
+      ["--name", "a"], ["--name=a"], ["-n", "a"], ["-na"], ["-n=a"], ["-qna"], ["-qn", "a"],
+      ["-q", "-F", "-n", "a"], ["--quiet", "--name", "a"],
+    ])
   func aValueMayBeGivenInManyWays(arguments: [String]) throws {
     guard case .run(let result) = try sample.parse(arguments) else {
       Issue.record("help instead of a run")
@@ -16,11 +18,13 @@ import Testing
     #expect(result.operands == [])
   }
 
-  @Test(arguments: [
-    (["--name=a=b"], "a=b"), (["--name="], ""), (["-n", ""], ""), (["-n", "-"], "-"),
-    (["-n", "-5"], "-5"), (["--name=--quiet"], "--quiet"), (["-n=-q"], "-q"),
-    (["--name", "größe 🙂"], "größe 🙂"), (["-n", "a\nb"], "a\nb"),
-  ])
+  @Test(
+    "a value may be any text",
+    arguments: [
+      (["--name=a=b"], "a=b"), (["--name="], ""), (["-n", ""], ""), (["-n", "-"], "-"),
+      (["-n", "-5"], "-5"), (["--name=--quiet"], "--quiet"), (["-n=-q"], "-q"),
+      (["--name", "größe 🙂"], "größe 🙂"), (["-n", "a\nb"], "a\nb"),
+    ])
   func aValueMayBeAnyText(arguments: [String], value: String) throws {
     guard case .run(let result) = try sample.parse(arguments) else {
       Issue.record("help instead of a run")
@@ -29,13 +33,15 @@ import Testing
     #expect(result.value(of: .name) == value)
   }
 
-  @Test(arguments: [
-    (["--last"], "20", []), (["--last", "5"], "5", []), (["--last=5"], "5", []),
-    (["-L5"], "5", []), (["-L", "5"], "5", []), (["-qL", "5", "6"], "5", ["6"]),
-    (["--last", "x", "5"], "20", ["x", "5"]), (["--last", "./5"], "20", ["./5"]),
-    (["--last", "--", "5"], "20", ["5"]), (["--last", "-q"], "20", []),
-    (["--last", ""], "20", [""]), (["--last", "5x"], "20", ["5x"]), (["--last=x"], "x", []),
-  ])
+  @Test(
+    "a number may be left out",
+    arguments: [
+      (["--last"], "20", []), (["--last", "5"], "5", []), (["--last=5"], "5", []),
+      (["-L5"], "5", []), (["-L", "5"], "5", []), (["-qL", "5", "6"], "5", ["6"]),
+      (["--last", "x", "5"], "20", ["x", "5"]), (["--last", "./5"], "20", ["./5"]),
+      (["--last", "--", "5"], "20", ["5"]), (["--last", "-q"], "20", []),
+      (["--last", ""], "20", [""]), (["--last", "5x"], "20", ["5x"]), (["--last=x"], "x", []),
+    ])
   func aNumberMayBeLeftOut(arguments: [String], value: String, operands: [String]) throws {
     guard case .run(let result) = try sample.parse(["-na"] + arguments) else {
       throw UsageError("help instead of a run")
@@ -45,30 +51,31 @@ import Testing
     #expect(try #require(try parsed("-na", "5")).value(of: .last) == nil)
   }
 
-  @Test func lettersOfFlagsMayBeBundled() throws {
+  @Test("letters of flags may be bundled") func lettersOfFlagsMayBeBundled() throws {
     let result = try #require(try parsed("-qFqn", "a"))
     #expect(result.count(of: .quiet) == 2)
     #expect(result.isSet(.follow))
   }
 
-  @Test func optionsAndOperandsMayBeMixed() throws {
+  @Test("options and operands may be mixed") func optionsAndOperandsMayBeMixed() throws {
     let result = try #require(try parsed("one", "-n", "a", "-", "-q"))
     #expect(result.operands == ["one", "-"])
     #expect(result.isSet(.quiet))
   }
 
-  @Test func afterTwoDashesNothingIsAnOption() throws {
+  @Test("after two dashes nothing is an option") func afterTwoDashesNothingIsAnOption() throws {
     let result = try #require(try parsed("-n", "a", "--", "--quiet", "--"))
     #expect(result.operands == ["--quiet", "--"])
     #expect(!result.isSet(.quiet))
   }
 
-  @Test func aRepeatableOptionKeepsItsOrder() throws {
+  @Test("a repeatable option keeps its order") func aRepeatableOptionKeepsItsOrder() throws {
     let result = try #require(try parsed("--label", "b", "-na", "--label=a", "--label", "b"))
     #expect(result.values(of: .label) == ["b", "a", "b"])
   }
 
-  @Test func anOptionThatIsNotGivenHasItsDefault() throws {
+  @Test("an option that is not given has its default")
+  func anOptionThatIsNotGivenHasItsDefault() throws {
     let result = try #require(try parsed("-na"))
     #expect(result.required(.format) == "text")
     #expect(!result.isSet(.format))
@@ -76,7 +83,9 @@ import Testing
     #expect(result.values(of: .label) == [])
   }
 
-  @Test(arguments: [["--help"], ["-h"], ["-qh"], ["x", "y", "--help", "--nonsense"]])
+  @Test(
+    "help needs nothing else",
+    arguments: [["--help"], ["-h"], ["-qh"], ["x", "y", "--help", "--nonsense"]])
   func helpNeedsNothingElse(arguments: [String]) throws {
     guard case .help = try sample.parse(arguments) else {
       Issue.record("no help")
@@ -84,14 +93,14 @@ import Testing
     }
   }
 
-  @Test func theVersionNeedsNothingElse() throws {
+  @Test("the version needs nothing else") func theVersionNeedsNothingElse() throws {
     guard case .version = try sample.parse(["--version", "--nonsense"]) else {
       Issue.record("no version")
       return
     }
   }
 
-  @Test func aValueIsMadeIntoWhatItStandsFor() throws {
+  @Test("a value is made into what it stands for") func aValueIsMadeIntoWhatItStandsFor() throws {
     let result = try #require(try parsed("-na", "-c", "12"))
     #expect(try result.integer(of: .count, in: 1...12) == 12)
     #expect(try result.value(of: .count, expected: "two letters") { $0.count } == 2)

@@ -20,7 +20,8 @@ private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8
 private let usage = "Usage: sample --name N [options] [PATH ...]\n"
 
 @Suite struct ProgramTests {
-  @Test func itPrintsAndEndsWithTheStatusOfItsWork() async throws {
+  @Test("it prints and ends with the status of its work")
+  func itPrintsAndEndsWithTheStatusOfItsWork() async throws {
     let result = try await #require(
       processExitsWith: .exitCode(7),
       observing: [\.standardOutputContent, \.standardErrorContent]
@@ -29,21 +30,22 @@ private let usage = "Usage: sample --name N [options] [PATH ...]\n"
     #expect(!text(result.standardErrorContent).contains("sample"))
   }
 
-  @Test func itPrintsHelp() async throws {
+  @Test("it prints help") func itPrintsHelp() async throws {
     let result = try await #require(
       processExitsWith: .success, observing: [\.standardOutputContent]
     ) { Program.run(sample, arguments: ["--help"], play) }
     #expect(text(result.standardOutputContent).hasSuffix(sample.help))
   }
 
-  @Test func itPrintsItsVersion() async throws {
+  @Test("it prints its version") func itPrintsItsVersion() async throws {
     let result = try await #require(
       processExitsWith: .success, observing: [\.standardOutputContent]
     ) { Program.run(sample, arguments: ["--version"], play) }
     #expect(text(result.standardOutputContent).hasSuffix("sample 1.2.3\n"))
   }
 
-  @Test func aWrongCommandLineEndsWithTheSynopsis() async throws {
+  @Test("a wrong command line ends with the synopsis")
+  func aWrongCommandLineEndsWithTheSynopsis() async throws {
     let result = try await #require(
       processExitsWith: .exitCode(2),
       observing: [\.standardOutputContent, \.standardErrorContent]
@@ -54,14 +56,15 @@ private let usage = "Usage: sample --name N [options] [PATH ...]\n"
         "sample: option '--name' is missing; add '--name N'\n" + usage))
   }
 
-  @Test func aUsageErrorFoundLaterIsOneToo() async throws {
+  @Test("a usage error found later is one too") func aUsageErrorFoundLaterIsOneToo() async throws {
     let result = try await #require(
       processExitsWith: .exitCode(2), observing: [\.standardErrorContent]
     ) { Program.run(sample, arguments: ["-na", "usage"], play) }
     #expect(text(result.standardErrorContent).hasSuffix("sample: this will not do\n" + usage))
   }
 
-  @Test func anErrorIsReportedOnOneLineAfterWhatWasPrinted() async throws {
+  @Test("an error is reported on one line after what was printed")
+  func anErrorIsReportedOnOneLineAfterWhatWasPrinted() async throws {
     let result = try await #require(
       processExitsWith: .exitCode(1),
       observing: [\.standardOutputContent, \.standardErrorContent]
@@ -71,7 +74,8 @@ private let usage = "Usage: sample --name N [options] [PATH ...]\n"
     #expect(text(result.standardErrorContent).hasSuffix("sample: \(sentence)\n"))
   }
 
-  @Test func outputThatCannotBeWrittenIsAnError() async throws {
+  @Test("output that cannot be written is an error")
+  func outputThatCannotBeWrittenIsAnError() async throws {
     let result = try await #require(
       processExitsWith: .exitCode(1), observing: [\.standardErrorContent]
     ) {
@@ -82,7 +86,7 @@ private let usage = "Usage: sample --name N [options] [PATH ...]\n"
     #expect(text(result.standardErrorContent).hasSuffix("sample: \(sentence)\n"))
   }
 
-  @Test func aReaderThatWentAwayIsNoError() async throws {
+  @Test("a reader that went away is no error") func aReaderThatWentAwayIsNoError() async throws {
     let result = try await #require(
       processExitsWith: .exitCode(7), observing: [\.standardErrorContent]
     ) {
@@ -100,7 +104,8 @@ private let usage = "Usage: sample --name N [options] [PATH ...]\n"
     #expect(!text(result.standardErrorContent).contains("sample"))
   }
 
-  @Test func aClosedDescriptorIsNotGivenToTheNextFile() async throws {
+  @Test("a closed descriptor is not given to the next file")
+  func aClosedDescriptorIsNotGivenToTheNextFile() async throws {
     await #expect(processExitsWith: .exitCode(7)) {
       (0...2).forEach { _ = close($0) }
       Program.run(sample, arguments: ["-na"]) { _, _ in

@@ -34,7 +34,7 @@ private struct Pipe: ~Copyable {
 }
 
 @Suite struct StandardOutputTests {
-  @Test func nothingIsWrittenBeforeAFlush() throws {
+  @Test("nothing is written before a flush") func nothingIsWrittenBeforeAFlush() throws {
     let pipe = try Pipe()
     let output = try pipe.output()
     try output.append("größe ")
@@ -47,7 +47,8 @@ private struct Pipe: ~Copyable {
     #expect(pipe.contents() == [])
   }
 
-  @Test func aFullBufferIsWrittenBeforeMoreIsAdded() throws {
+  @Test("a full buffer is written before more is added")
+  func aFullBufferIsWrittenBeforeMoreIsAdded() throws {
     let pipe = try Pipe()
     let output = try pipe.output()
     let full = String(repeating: "x", count: StandardOutput.capacity)
@@ -59,7 +60,8 @@ private struct Pipe: ~Copyable {
     #expect(pipe.contents() == Array("y".utf8))
   }
 
-  @Test func whatIsLargerThanTheBufferKeepsItsPlace() throws {
+  @Test("what is larger than the buffer keeps its place")
+  func whatIsLargerThanTheBufferKeepsItsPlace() throws {
     let path = "/tmp/mmlog-output-\(getpid())-\(UInt64.random(in: 0 ... .max))"
     defer { unlink(path) }
     let output = StandardOutput(to: try File.open(path, [.write, .create, .exclusive]))
@@ -75,7 +77,8 @@ private struct Pipe: ~Copyable {
     #expect(Array(bytes.prefix(count)) == Array("a".utf8) + large + Array("b".utf8))
   }
 
-  @Test func anErrorIsThrownOnceAndDropsTheBuffer() throws {
+  @Test("an error is thrown once and drops the buffer")
+  func anErrorIsThrownOnceAndDropsTheBuffer() throws {
     let output = StandardOutput(to: try File.open("/dev/full", .write))
     try output.append("x")
     let error = #expect(throws: SystemError.self) { try output.flush() }

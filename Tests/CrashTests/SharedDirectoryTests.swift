@@ -11,7 +11,8 @@ import Testing
 @Suite struct SharedDirectoryTests {
   private static let child = ChildProcess.path(of: "mmlog-crash-child")
 
-  @Test func aThousandRollsOfTwoProcessesHoldTheLimitAndLoseNothingElse() throws {
+  @Test("a thousand rolls of two processes hold the limit and lose nothing else")
+  func aThousandRollsOfTwoProcessesHoldTheLimitAndLoseNothingElse() throws {
     let folder = TemporaryDirectory()
     let logs = folder("logs")
     mkdir(logs, 0o700)

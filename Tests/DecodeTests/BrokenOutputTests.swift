@@ -20,7 +20,7 @@ import Testing
     return log
   }
 
-  @Test func aFullDeviceIsAnError() throws {
+  @Test("a full device is an error") func aFullDeviceIsAnError() throws {
     let log = log()
     let run = try decode(["-o", "/dev/full", log.folder.path])
     #expect(run.status == 1 && run.errors.contains("ENOSPC"), "\(run.errors)")
@@ -29,21 +29,22 @@ import Testing
     #expect(other.errors.contains("ENOSPC") && other.errors.hasSuffix("1\n"), "\(other.errors)")
   }
 
-  @Test func aClosedStandardOutputIsAnError() throws {
+  @Test("a closed standard output is an error") func aClosedStandardOutputIsAnError() throws {
     let log = log()
     let line = "'\(tool)' '\(log.folder.path)' >&-; echo $? >&2"
     let run = try shell(line, folder: TemporaryDirectory())
     #expect(run.errors.hasSuffix("1\n") && run.errors.contains("standard output"), "\(run.errors)")
   }
 
-  @Test func aReaderThatGoesAwayIsNone() throws {
+  @Test("a reader that goes away is none") func aReaderThatGoesAwayIsNone() throws {
     let log = log()
     let line = "'\(tool)' '\(log.folder.path)' | head -n 1 > /dev/null; echo ${PIPESTATUS[0]}"
     #expect(
       try shell(line, folder: TemporaryDirectory()) == Run(output: "0\n", errors: "", status: 0))
   }
 
-  @Test func aFullDiskLeavesWhatWasThereAndNothingElse() throws {
+  @Test("a full disk leaves what was there and nothing else")
+  func aFullDiskLeavesWhatWasThereAndNothingElse() throws {
     guard getuid() == 0 else { return }
     let log = log()
     let folder = TemporaryDirectory()

@@ -6,7 +6,8 @@ import Testing
 @Suite struct ControlTests {
   private let folder = TemporaryDirectory()
 
-  @Test func levelsOfRunningProcessesAreSetListedAndTakenBack() throws {
+  @Test("levels of running processes are set listed and taken back")
+  func levelsOfRunningProcessesAreSetListedAndTakenBack() throws {
     // Two stores, as of two processes: each has its ring.
     let stores = try [("orders", Logger.Level.info), ("prices", .error)].map { name, level in
       var configuration = LogStore.Configuration()
@@ -34,7 +35,8 @@ import Testing
     for store in stores { try store.close() }
   }
 
-  @Test func flightRecordsAreCapturedShownAndLeftAway() throws {
+  @Test("flight records are captured shown and left away")
+  func flightRecordsAreCapturedShownAndLeftAway() throws {
     var configuration = LogStore.Configuration()
     (configuration.level, configuration.archiveLevel) = (.debug, .info)
     let store = try LogStore(directory: folder.path, name: "n", configuration: configuration)
@@ -56,7 +58,8 @@ import Testing
     #expect(verified.status == 0, "\(verified)")
   }
 
-  @Test func whereNoProcessRunsNothingCanBeSet() throws {
+  @Test("where no process runs nothing can be set")
+  func whereNoProcessRunsNothingCanBeSet() throws {
     let run = try decode(["--set-level", "debug", folder.path])
     #expect(run.status == 3 && run.errors.contains("no process logs into"), "\(run)")
     // A ring whose process is dead.
@@ -68,14 +71,16 @@ import Testing
     #expect(gone.status == 3 && gone.errors.contains("nowhere"), "\(gone)")
   }
 
-  @Test(arguments: [
-    (["--set-level", "db=loud"], "'db=loud' sets no level"),
-    (["--set-level", " , "], "asks for nothing"),
-    (["--set-level", "debug", "--for", "soon"], "10m"),
-    (["--for", "10m"], "--for says how long"),
-    (["--levels", "--set-level", "debug"], "contradict"),
-    (["--levels", "--format", "json"], "--format has no meaning"),
-  ])
+  @Test(
+    "what makes no sense is refused",
+    arguments: [
+      (["--set-level", "db=loud"], "'db=loud' sets no level"),
+      (["--set-level", " , "], "asks for nothing"),
+      (["--set-level", "debug", "--for", "soon"], "10m"),
+      (["--for", "10m"], "--for says how long"),
+      (["--levels", "--set-level", "debug"], "contradict"),
+      (["--levels", "--format", "json"], "--format has no meaning"),
+    ])
   func whatMakesNoSenseIsRefused(_ arguments: [String], _ reason: String) throws {
     let run = try decode(arguments + [folder.path])
     #expect(run.status == 2 && run.errors.contains(reason), "\(run)")

@@ -26,7 +26,8 @@ import Testing
         ("tsv", ["-f", "tsv"], { eachRowIsWhole(tabSeparated($0)) }),
       ]
 
-  @Test(arguments: 0..<count) func everyUndamagedRecordIsInEveryFormat(seed: Int) throws {
+  @Test("every undamaged record is in every format", arguments: 0..<count)
+  func everyUndamagedRecordIsInEveryFormat(seed: Int) throws {
     var generator = SeededGenerator(seed: UInt64(seed))
     let directory = CorruptedDirectory(&generator)
     let required = directory.undamaged

@@ -24,14 +24,15 @@ import Testing
     "2025-11-21T09:00:02.000000000Z DEBUG    three (App/Main.swift:7)\n",
   ]
 
-  @Test func aCleanLogIsPrintedAndEndsWithStatus0() throws {
+  @Test("a clean log is printed and ends with status 0")
+  func aCleanLogIsPrintedAndEndsWithStatus0() throws {
     let log = archive()
     #expect(
       try decode(["--utc", log.folder.path])
         == Run(output: lines.joined(), errors: "", status: 0))
   }
 
-  @Test func aLevelAndTimesSelect() throws {
+  @Test("a level and times select") func aLevelAndTimesSelect() throws {
     let log = archive()
     let path = log.folder.path
     let cases: [([String], [Int])] = [
@@ -49,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func timesAreShownAndReadInTheZone() throws {
+  @Test("times are shown and read in the zone") func timesAreShownAndReadInTheZone() throws {
     let log = archive()
     let path = log.folder.path
     let run = try decode(["--tz", "Asia/Kolkata", "--since", "2025-11-21T14:30:02", path])
@@ -58,7 +59,7 @@ import Testing
     #expect(local.output.hasPrefix("2025-11-21T04:00:01.000000000-05:00 ERROR "))
   }
 
-  @Test func jsonAndMessages() throws {
+  @Test("json and messages") func jsonAndMessages() throws {
     let log = archive()
     let path = log.folder.path
     #expect(try decode(["-f", "message", path]).output == "one\ntwo \u{1b}[31m\nthree\n")
@@ -69,7 +70,7 @@ import Testing
           + #""severity_number":17,"scope_name":"","body":"two \u001b[31m","attributes":{}"#))
   }
 
-  @Test func standardInputIsReadAsAFile() throws {
+  @Test("standard input is read as a file") func standardInputIsReadAsAFile() throws {
     let log = archive()
     for name in ["-", "/dev/stdin"] {
       #expect(
@@ -83,14 +84,14 @@ import Testing
     #expect(piped.status == 1)
   }
 
-  @Test func aSymbolicLinkIsFollowed() throws {
+  @Test("a symbolic link is followed") func aSymbolicLinkIsFollowed() throws {
     let log = archive()
     let link = log.folder("link")
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: log.save()[0])
     #expect(try decode(["--utc", link]).output == lines.joined())
   }
 
-  @Test func corruptionIsReportedInItsPlace() throws {
+  @Test("corruption is reported in its place") func corruptionIsReportedInItsPlace() throws {
     let log = archive()
     log.corruptArchive(at: FileHeaderLayout.size + 1)
     let path = log.save()[0]
@@ -102,7 +103,7 @@ import Testing
     #expect(run.errors.split(separator: "\n").count == 1)
   }
 
-  @Test func lossesAndAnUncleanEndAreReported() throws {
+  @Test("losses and an unclean end are reported") func lossesAndAnUncleanEndAreReported() throws {
     let log = TestLog()
     log.identity.processName = "evil"
     log.write("one", ticks: 0)
@@ -127,7 +128,7 @@ import Testing
     #expect(try decode(["--since", "-1h", log.folder.path]).errors == lost)
   }
 
-  @Test func whatCannotBeReadHasAReason() throws {
+  @Test("what cannot be read has a reason") func whatCannotBeReadHasAReason() throws {
     let folder = TemporaryDirectory()
     folder.put("a\u{1b}.mmlog", Array("garbage".utf8))
     let run = try decode([folder.path, folder("none")])
@@ -140,7 +141,7 @@ import Testing
     #expect(try decode([empty.path]).status == 3)
   }
 
-  @Test func aWrongCommandLineEndsWithStatus2() throws {
+  @Test("a wrong command line ends with status 2") func aWrongCommandLineEndsWithStatus2() throws {
     let cases: [([String], String)] = [
       ([], "PATH is missing"), (["--level", "loud", "x"], "'loud'"),
       (["--since", "2025-11-21T090001", "x"], "090001"),
@@ -158,7 +159,7 @@ import Testing
     }
   }
 
-  @Test func helpAndVersion() throws {
+  @Test("help and version") func helpAndVersion() throws {
     let help = try decode(["--help"])
     #expect(help.status == 0 && help.errors.isEmpty)
     for text in ["--format", "--since", "--tz", "Exit status:", "3  None"] {
@@ -167,7 +168,8 @@ import Testing
     #expect(try decode(["--version"]) == Run(output: "mmlog-decode 0.1.0\n", errors: "", status: 0))
   }
 
-  @Test func theManualPageAndCompletionsArePrinted() throws {
+  @Test("the manual page and completions are printed")
+  func theManualPageAndCompletionsArePrinted() throws {
     let page = try decode(["--man"])
     #expect(page.status == 0 && page.output.contains(".TH MMLOG\\-DECODE 1"))
     #expect(page.output.contains("\\fB\\-\\-last\\-crash\\fR \\fI[N]\\fR"))
@@ -179,7 +181,7 @@ import Testing
     #expect(run == Run(output: "", errors: "", status: 0))
   }
 
-  @Test func aBrokenPipeEndsItQuietly() throws {
+  @Test("a broken pipe ends it quietly") func aBrokenPipeEndsItQuietly() throws {
     let log = TestLog()
     // More than any pipe takes.
     let wide = log.site(.argument(type: .int, alignment: 2 | 60_000 << 8))
@@ -194,7 +196,7 @@ import Testing
 
   /// In a process of its own from its first instruction: one that closes a descriptor while it has
   /// other threads may find that one of them has got its number.
-  @Test func closedStandardOutputIsAnError() throws {
+  @Test("closed standard output is an error") func closedStandardOutputIsAnError() throws {
     let run = try shell("'\(tool)' --version >&-", folder: TemporaryDirectory())
     #expect(run.status == 1)
     #expect(

@@ -22,7 +22,7 @@ import Testing
     return log
   }
 
-  @Test func aGoodLogIsVerified() throws {
+  @Test("a good log is verified") func aGoodLogIsVerified() throws {
     let log = log()
     let run = try decode(["--verify", log.folder.path])
     let lines = run.output.split(separator: "\n")
@@ -34,7 +34,8 @@ import Testing
     #expect(lines[1].hasSuffix("closed, 2 records in 7 frames"))
   }
 
-  @Test func corruptionAndWhatIsMissingAreFound() throws {
+  @Test("corruption and what is missing are found")
+  func corruptionAndWhatIsMissingAreFound() throws {
     let log = log()
     let whole = log.archives
     for offset in stride(from: FileHeaderLayout.size + 4, to: whole[1].count, by: 37) {
@@ -55,7 +56,7 @@ import Testing
     #expect(run.status == 0 && run.errors.contains("archive 1 is not here"))
   }
 
-  @Test func sessionsAreListed() throws {
+  @Test("sessions are listed") func sessionsAreListed() throws {
     let log = log()
     let crashed = TestLog(session: 2)
     crashed.write("x", ticks: 5_000_000_000)
@@ -78,7 +79,7 @@ import Testing
     #expect(one.output.split(separator: "\n").count == 1 && one.status == 0)
   }
 
-  @Test func framesAndSegmentsAreDescribed() throws {
+  @Test("frames and segments are described") func framesAndSegmentsAreDescribed() throws {
     let log = log()
     log.writesRing = true
     log.save()
@@ -92,7 +93,8 @@ import Testing
         "segment 0, open, generation 1, of thread 1001 worker1, 4 archived, 4 records"))
   }
 
-  @Test func aRepairHasEverythingReadableAndTheCorruption() throws {
+  @Test("a repair has everything readable and the corruption")
+  func aRepairHasEverythingReadableAndTheCorruption() throws {
     let log = log()
     // The payload of the first frame of records of the first archive.
     let frames = try ArchiveFrames.offsets(log.archives[0])
@@ -116,7 +118,8 @@ import Testing
     #expect(again.status == 1 && again.errors.contains("has logs in it already"))
   }
 
-  @Test func whatAKilledRepairLeftIsRemovedByTheNext() throws {
+  @Test("what a killed repair left is removed by the next")
+  func whatAKilledRepairLeftIsRemovedByTheNext() throws {
     let log = log()
     log.save()
     let out = log.folder("out")
@@ -136,7 +139,7 @@ import Testing
     )
   }
 
-  @Test func aDeadRingIsRecovered() throws {
+  @Test("a dead ring is recovered") func aDeadRingIsRecovered() throws {
     let log = TestLog()
     log.write("one", ticks: 1)
     log.save()
@@ -155,24 +158,28 @@ import Testing
       try decode(["--recover", log.folder.path]).errors.contains("has no ring of a dead process"))
   }
 
-  @Test(arguments: [
-    ("--verify", "PATH is missing"), ("--verify --info x", "--info and --verify"),
-    ("--verify --grep a x", "no meaning"),
-    ("--recover a b c", "one PATH too many"), ("--repair", "'--repair' needs a value"),
-    ("--follow --last-crash 3 x", "contradict"),
-    ("--follow -", "standard input cannot be followed"),
-    ("--follow --output y x", "--follow has no end"),
-    ("--follow --split-by hour -o y x", "--follow has no end"),
-    ("--follow --stats x", "--stats is complete only then"),
-    ("--follow --histogram x", "--histogram is complete only then"),
-    ("--follow --report y x", "--report is complete only then"),
-  ]) func aContradictionEndsWithStatus2(line: String, expected: String) throws {
+  @Test(
+    "a contradiction ends with status 2",
+    arguments: [
+      ("--verify", "PATH is missing"), ("--verify --info x", "--info and --verify"),
+      ("--verify --grep a x", "no meaning"),
+      ("--recover a b c", "one PATH too many"), ("--repair", "'--repair' needs a value"),
+      ("--follow --last-crash 3 x", "contradict"),
+      ("--follow -", "standard input cannot be followed"),
+      ("--follow --output y x", "--follow has no end"),
+      ("--follow --split-by hour -o y x", "--follow has no end"),
+      ("--follow --stats x", "--stats is complete only then"),
+      ("--follow --histogram x", "--histogram is complete only then"),
+      ("--follow --report y x", "--report is complete only then"),
+    ])
+  func aContradictionEndsWithStatus2(line: String, expected: String) throws {
     let run = try decode(line.split(separator: " ").map(String.init))
     #expect(run.status == 2 && run.output.isEmpty)
     #expect(run.errors.contains(expected), "\(run.errors)")
   }
 
-  @Test func theLastRecordsBeforeACrashAreShown() throws {
+  @Test("the last records before a crash are shown")
+  func theLastRecordsBeforeACrashAreShown() throws {
     let log = TestLog()
     for index in 0..<9 as Range<UInt64> {
       log.write("\(index)", ticks: index, thread: 1 + UInt32(index % 2))
@@ -188,7 +195,7 @@ import Testing
     )
   }
 
-  @Test func whatAProcessDiedOfIsShown() throws {
+  @Test("what a process died of is shown") func whatAProcessDiedOfIsShown() throws {
     let log = TestLog()
     log.write("last", ticks: 5)
     log.put(
@@ -208,7 +215,7 @@ import Testing
     #expect(try decode(["--sessions", log.folder.path]).output.contains(summary))
   }
 
-  @Test func treesAreRead() throws {
+  @Test("trees are read") func treesAreRead() throws {
     let log = log()
     let folder = TemporaryDirectory()
     let deep = folder("a/b")
@@ -229,7 +236,7 @@ import Testing
   }
 
   /// In a process of its own, as it is used.
-  @Test func aFollowedLogIsPrintedAsItGrows() throws {
+  @Test("a followed log is printed as it grows") func aFollowedLogIsPrintedAsItGrows() throws {
     let log = TestLog()
     log.writesRing = false
     log.write("one", ticks: 1)

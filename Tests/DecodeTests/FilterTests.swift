@@ -28,37 +28,44 @@ import Testing
     return run.output.split(separator: "\n").map { String($0.dropFirst(7)) }.joined(separator: " ")
   }
 
-  @Test(arguments: [
-    ("--label app.*", "0 1 2"), ("-L nothing --label app.main", "0 1 2"), ("--thread 1002", "4 5"),
-    ("--thread worker1", "0 1 2 3"), ("--process orders", "0 1 2 3 4 5"), ("--process 7", ""),
-    ("--session 01", "0 1 2 3 4 5"), ("--session 01000000-0000", "0 1 2 3 4 5"),
-    ("--session 1", ""),
-    ("--site Main.swift:7", "0 1 2 3 4 5"), ("--site Main.swift:8-9", ""),
-    ("--grep d.[135]", "1 3 5"),
-    ("--fixed-strings -g d.[135]", ""),
-    ("-g RECORD.2", ""), ("-i -g RECORD.2", "2"), ("-v -g [0-4]", "5"),
-    ("-g 2 -g 4", "2 4"), ("--where n>3", "4 5"), ("-w n>1 -w n<4", "2 3"), ("--since today", ""),
-    ("--until boot", "0 1 2 3 4 5"), ("-g 2 -C 1", "1 2 3"),
-    ("-w n==0||n==4 --context 1", "0 1 3 4 5"),
-    ("-g 3 --context 0", "3"), ("-g 1 -g 2 -C 9", "0 1 2 3 4 5"), ("--head 2", "0 1"),
-    ("--head 0", ""),
-    ("-n 2", "4 5"), ("--tail 99", "0 1 2 3 4 5"), ("--tail 0", ""), ("--tail 2 -w n<3", "1 2"),
-    ("--head 1 -g [345]", "3"), ("--tail 1 -g [012]", "2"), ("-g 4 -C 1 --head 2", "3 4"),
-  ]) func anOptionSelects(line: String, expected: String) throws {
+  @Test(
+    "an option selects",
+    arguments: [
+      ("--label app.*", "0 1 2"), ("-L nothing --label app.main", "0 1 2"),
+      ("--thread 1002", "4 5"),
+      ("--thread worker1", "0 1 2 3"), ("--process orders", "0 1 2 3 4 5"), ("--process 7", ""),
+      ("--session 01", "0 1 2 3 4 5"), ("--session 01000000-0000", "0 1 2 3 4 5"),
+      ("--session 1", ""),
+      ("--site Main.swift:7", "0 1 2 3 4 5"), ("--site Main.swift:8-9", ""),
+      ("--grep d.[135]", "1 3 5"),
+      ("--fixed-strings -g d.[135]", ""),
+      ("-g RECORD.2", ""), ("-i -g RECORD.2", "2"), ("-v -g [0-4]", "5"),
+      ("-g 2 -g 4", "2 4"), ("--where n>3", "4 5"), ("-w n>1 -w n<4", "2 3"), ("--since today", ""),
+      ("--until boot", "0 1 2 3 4 5"), ("-g 2 -C 1", "1 2 3"),
+      ("-w n==0||n==4 --context 1", "0 1 3 4 5"),
+      ("-g 3 --context 0", "3"), ("-g 1 -g 2 -C 9", "0 1 2 3 4 5"), ("--head 2", "0 1"),
+      ("--head 0", ""),
+      ("-n 2", "4 5"), ("--tail 99", "0 1 2 3 4 5"), ("--tail 0", ""), ("--tail 2 -w n<3", "1 2"),
+      ("--head 1 -g [345]", "3"), ("--tail 1 -g [012]", "2"), ("-g 4 -C 1 --head 2", "3 4"),
+    ])
+  func anOptionSelects(line: String, expected: String) throws {
     #expect(try numbers(line.split(separator: " ").map(String.init)) == expected)
   }
 
-  @Test(arguments: [
-    ("--session xyz", "'xyz' is not a session"), ("--site a:b", "FILE:LINE"),
-    ("--grep (", "'(' is not a regular expression"), ("--where n=", "equality is =="),
-    ("--ignore-case", "give --grep too"), ("-v", "give --grep too"),
-    ("--fixed-strings", "give --grep too"),
+  @Test(
+    "a contradiction ends with status 2",
+    arguments: [
+      ("--session xyz", "'xyz' is not a session"), ("--site a:b", "FILE:LINE"),
+      ("--grep (", "'(' is not a regular expression"), ("--where n=", "equality is =="),
+      ("--ignore-case", "give --grep too"), ("-v", "give --grep too"),
+      ("--fixed-strings", "give --grep too"),
 
-    ("--context 1", "give --grep or --where too"), ("-g a -C -1", "0 to 100000"),
-    ("--head 1 --tail 1", "--head and --tail"), ("--head x", "'x' is not a value of '--head'"),
-    ("-g a -C 1 --tail 2", "--context"), ("--tail -1", "--tail"),
-    ("--head", "is not a value of '--head'; it takes a number"),
-  ]) func aContradictionEndsWithStatus2(line: String, expected: String) throws {
+      ("--context 1", "give --grep or --where too"), ("-g a -C -1", "0 to 100000"),
+      ("--head 1 --tail 1", "--head and --tail"), ("--head x", "'x' is not a value of '--head'"),
+      ("-g a -C 1 --tail 2", "--context"), ("--tail -1", "--tail"),
+      ("--head", "is not a value of '--head'; it takes a number"),
+    ])
+  func aContradictionEndsWithStatus2(line: String, expected: String) throws {
     let run = try decode(line.split(separator: " ").map(String.init) + [log.folder.path])
     #expect(run.status == 2 && run.output.isEmpty)
     #expect(run.errors.contains(expected), "\(run.errors)")

@@ -23,7 +23,8 @@ import Testing
       .map { $0.components(separatedBy: separator)[4] }
   }
 
-  @Test(arguments: ["csv", "tsv"]) func noneIsLeftWhereThatIsAskedFor(format: String) throws {
+  @Test("none is left where that is asked for", arguments: ["csv", "tsv"])
+  func noneIsLeftWhereThatIsAskedFor(format: String) throws {
     let quote = format == "csv" ? "\"" : ""
     let found = try cells(["-f", format, "--csv-safe"], Self.formulas + ["a=1", "", "'=1"])
     let shown = [
@@ -33,11 +34,12 @@ import Testing
     #expect(found == expected.map { quote + $0 + quote })
   }
 
-  @Test func otherwiseCellsStayAsTheyWereLogged() throws {
+  @Test("otherwise cells stay as they were logged")
+  func otherwiseCellsStayAsTheyWereLogged() throws {
     #expect(try cells(["-f", "csv"], ["=1+1"]) == ["\"=1+1\""])
   }
 
-  @Test func everyTextOfARecordIsMeant() throws {
+  @Test("every text of a record is meant") func everyTextOfARecordIsMeant() throws {
     let log = TestLog()
     log.writesRing = false
     (log.identity.storeName, log.identity.hostName) = ("=store", "=host")
@@ -54,7 +56,7 @@ import Testing
     #expect(!run.output.contains("\"="))
   }
 
-  @Test func itHasNoMeaningWithOtherFormats() throws {
+  @Test("it has no meaning with other formats") func itHasNoMeaningWithOtherFormats() throws {
     let run = try decode(["--csv-safe", "-f", "json", "/nonexistent"])
     #expect(run.status == 2 && run.errors.contains("--format csv"), "\(run.errors)")
   }

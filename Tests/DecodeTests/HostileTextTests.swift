@@ -35,7 +35,8 @@ import Testing
     }.map { String($0.value, radix: 16) }
   }
 
-  @Test(arguments: ["text", "json"]) func reachesNoTerminal(format: String) throws {
+  @Test("reaches no terminal", arguments: ["text", "json"])
+  func reachesNoTerminal(format: String) throws {
     let log = log()
     log.save()
     let run = try decode(["--utc", "--format", format, log.folder.path])
@@ -46,7 +47,8 @@ import Testing
     #expect(!run.output.contains("\nfake") && !run.errors.contains("\nfake"))
   }
 
-  @Test func reachesNoTerminalFromTheNamesOfFiles() throws {
+  @Test("reaches no terminal from the names of files")
+  func reachesNoTerminalFromTheNamesOfFiles() throws {
     let folder = TemporaryDirectory()
     let name = "n\(Self.hostile.replacingOccurrences(of: "/", with: "")).mmlog"
     folder.put(name, Array("no log at all".utf8))
@@ -58,7 +60,8 @@ import Testing
     }
   }
 
-  @Test func reachesNoTerminalFromTheCommandLine() throws {
+  @Test("reaches no terminal from the command line")
+  func reachesNoTerminalFromTheCommandLine() throws {
     for arguments in [
       ["--\(Self.hostile)"], ["--level", Self.hostile], ["--tz", Self.hostile, "x"],
     ] {

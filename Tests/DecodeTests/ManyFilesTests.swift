@@ -9,7 +9,9 @@ import Testing
 
   /// Processes that logged at the same time, each with one frame as large as the writer makes them:
   /// 100 MiB together.
-  @Test(.disabled(if: isSanitized, "Sanitizers take memory of their own for each byte."))
+  @Test(
+    "memory for files of one time is bounded",
+    .disabled(if: isSanitized, "Sanitizers take memory of their own for each byte."))
   func memoryForFilesOfOneTimeIsBounded() throws {
     let folder = TemporaryDirectory()
     try write(to: folder)

@@ -33,7 +33,7 @@ import Testing
       .map { String(decoding: $0, as: UTF8.self) }
   }
 
-  @Test func text() throws {
+  @Test("text") func text() throws {
     #expect(
       try lines() == [
         "2025-11-21T09:00:00.000000005Z INFO     orders.book: order 7 100 % venue=XETR "
@@ -42,7 +42,7 @@ import Testing
       ])
   }
 
-  @Test func json() throws {
+  @Test("json") func json() throws {
     let end =
       #""code_file_path":"App/Main.swift","code_line_number":7,"code_function_name":"run()","#
       + #""thread_ordinal":1,"thread_id":1001,"thread_name":"worker1","service_name":"test","#
@@ -58,7 +58,7 @@ import Testing
       ])
   }
 
-  @Test func logfmt() throws {
+  @Test("logfmt") func logfmt() throws {
     let end = " thread=worker1 service=test pid=42 session=01000000000000000000000000000000"
     #expect(
       try lines("-f", "logfmt") == [
@@ -69,7 +69,7 @@ import Testing
       ])
   }
 
-  @Test func commaSeparatedValues() throws {
+  @Test("comma separated values") func commaSeparatedValues() throws {
     let end =
       #","App/Main.swift",7,"run()",1,1001,"worker1","test","orders",42,"tokyo","#
       + "\"01000000000000000000000000000000\",,,,,,\r"
@@ -85,7 +85,7 @@ import Testing
       ])
   }
 
-  @Test func tabSeparatedValues() throws {
+  @Test("tab separated values") func tabSeparatedValues() throws {
     let rows = try lines("-f", "tsv").map {
       $0.split(separator: "\t", omittingEmptySubsequences: false)
     }
@@ -93,7 +93,7 @@ import Testing
     #expect(rows[2][4] == #"two \u{1b}[31m\n,"x""#)
   }
 
-  @Test func openTelemetry() throws {
+  @Test("open telemetry") func openTelemetry() throws {
     func text(_ key: String, _ value: String) -> String {
       #"{"key":"\#(key)","value":{"stringValue":"\#(value)"}}"#
     }
@@ -125,7 +125,7 @@ import Testing
       ])
   }
 
-  @Test func traceEvents() throws {
+  @Test("trace events") func traceEvents() throws {
     #expect(
       try lines("-f", "chrome") == [
         #"{"displayTimeUnit":"ns","traceEvents":["#,
@@ -143,7 +143,7 @@ import Testing
   }
 
   /// A table and a trace without a record are still a table and a trace.
-  @Test func emptyOutputsAreWhole() throws {
+  @Test("empty outputs are whole") func emptyOutputsAreWhole() throws {
     let log = log()
     let path = log.folder.path
     #expect(
@@ -153,7 +153,7 @@ import Testing
     #expect(try decode(["--until", "2020-01-01", "-f", "otlp", path]).output.isEmpty)
   }
 
-  @Test func aTemplateMakesTheLine() throws {
+  @Test("a template makes the line") func aTemplateMakesTheLine() throws {
     #expect(
       try lines(
         "--template", #"{date} {clock} {LEVEL:9}|{label:-12}|{message}{{}}\t{fields.venue}{fields}"#
@@ -169,7 +169,8 @@ import Testing
       .first == "1763715600000000005 App/Main.swift:7 worker1 1001 42 test tokyo orders info")
   }
 
-  @Test func colorsAreOnlyWhereTheyAreAskedFor() throws {
+  @Test("colors are only where they are asked for")
+  func colorsAreOnlyWhereTheyAreAskedFor() throws {
     #expect(try lines().allSatisfy { !$0.contains("\u{1b}") })
     let colored = try lines("--color", "always")
     #expect(colored[1].contains("\u{1b}[31mERROR\u{1b}[0m"))
@@ -177,7 +178,7 @@ import Testing
     #expect(try lines("--color=never", "--template", "{level}") == ["info", "error"])
   }
 
-  @Test func aFileHasItsNameOnceItIsWhole() throws {
+  @Test("a file has its name once it is whole") func aFileHasItsNameOnceItIsWhole() throws {
     let log = log()
     let folder = TemporaryDirectory()
     folder.put("out", Array("old".utf8))
@@ -194,7 +195,8 @@ import Testing
     #expect(try String(contentsOfFile: folder("out"), encoding: .utf8).hasPrefix("order"))
   }
 
-  @Test func filesThatCannotBeWrittenAreReported() throws {
+  @Test("files that cannot be written are reported")
+  func filesThatCannotBeWrittenAreReported() throws {
     let log = log()
     let folder = TemporaryDirectory()
     let cases = [
@@ -212,7 +214,8 @@ import Testing
       try decode(["-o", "/dev/null", log.folder.path]) == Run(output: "", errors: "", status: 0))
   }
 
-  @Test func splitsAreFilesByWhatTheyAreSplitBy() throws {
+  @Test("splits are files by what they are split by")
+  func splitsAreFilesByWhatTheyAreSplitBy() throws {
     let log = log()
     let cases: [(String, String, [String])] = [
       ("label", "text", ["no-label.log", "orders.book.log"]),
@@ -232,7 +235,7 @@ import Testing
 
   /// It waits for its input until it has been asked to end, so that nothing depends on how fast it
   /// is.
-  @Test(arguments: [("TERM", "143\n"), ("KILL", "137\n")])
+  @Test("an interruption leaves no file", arguments: [("TERM", "143\n"), ("KILL", "137\n")])
   func anInterruptionLeavesNoFile(signal: String, expected: String) throws {
     let log = log()
     let folder = TemporaryDirectory()
@@ -254,7 +257,8 @@ import Testing
   }
 
   /// Whenever it is killed: what has a name is whole, and nothing else is there.
-  @Test func aProcessThatIsKilledLeavesWholeFilesOrNone() throws {
+  @Test("a process that is killed leaves whole files or none")
+  func aProcessThatIsKilledLeavesWholeFilesOrNone() throws {
     let log = TestLog(
       geometry: RingGeometry(dictionarySize: 8192, segmentSize: 65536, segmentCount: 4))
     log.writesRing = false
@@ -275,7 +279,8 @@ import Testing
     #expect(run == Run(output: "", errors: "", status: 0))
   }
 
-  @Test func hostileLabelsAreHarmlessNamesOfFiles() throws {
+  @Test("hostile labels are harmless names of files")
+  func hostileLabelsAreHarmlessNamesOfFiles() throws {
     let log = TestLog()
     log.writesRing = false
     let site = log.site(.literal("x"))
@@ -295,7 +300,7 @@ import Testing
         ])
   }
 
-  @Test func statistics() throws {
+  @Test("statistics") func statistics() throws {
     let lines = try lines("--stats")
     #expect(lines[0].hasPrefix("2 records, "))
     for text in [
@@ -310,7 +315,7 @@ import Testing
     #expect((object["by_call_site"] as? [[String: Any]])?.count == 2)
   }
 
-  @Test func aHistogram() throws {
+  @Test("a histogram") func aHistogram() throws {
     let lines = try lines("--histogram")
     #expect(
       lines.first?.hasPrefix("2025-11-21T09:00:00.000000000Z           1 ━") == true, "\(lines)")
@@ -318,7 +323,8 @@ import Testing
     #expect(lines.last == "each line: 50 ms; ━ below warning, ▪ warning, ▓ error, █ critical")
   }
 
-  @Test func aReportIsOnePageInWhichNothingThatWasLoggedIsMarkup() throws {
+  @Test("a report is one page in which nothing that was logged is markup")
+  func aReportIsOnePageInWhichNothingThatWasLoggedIsMarkup() throws {
     let log = TestLog()
     let hostile = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>"
     let site = log.site(parts: [.literal(hostile), .argument(type: .string)], file: hostile)
@@ -347,7 +353,8 @@ import Testing
     #expect(reported.contains("garbage.mmlog") && !page.contains("garbage.mmlog"))
   }
 
-  @Test func contradictionsAreOneLineThatSaysWhatWouldBeRight() throws {
+  @Test("contradictions are one line that says what would be right")
+  func contradictionsAreOneLineThatSaysWhatWouldBeRight() throws {
     let cases: [([String], String)] = [
       (["--stats", "--histogram"], "contradict each other"),
       (["--stats", "-f", "csv"], "text or json"),
@@ -369,7 +376,8 @@ import Testing
   }
 
   /// Python's parsers are stricter than ours, and others' work.
-  @Test func whateverTheBytesOtherParsersReadIt() throws {
+  @Test("whatever the bytes other parsers read it")
+  func whateverTheBytesOtherParsersReadIt() throws {
     let log = TestLog()
     let site = log.site(.argument(type: .bytes), .argument(type: .string, name: "s"))
     var generator = SeededGenerator(seed: 99)

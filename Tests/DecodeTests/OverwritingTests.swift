@@ -34,7 +34,8 @@ import Testing
     #expect(try contents(folder) == before, "\(arguments)")
   }
 
-  @Test(arguments: ["--output", "--report"]) func aLogThatIsReadIsNotOverwritten(option: String)
+  @Test("a log that is read is not overwritten", arguments: ["--output", "--report"])
+  func aLogThatIsReadIsNotOverwritten(option: String)
     throws
   {
     let (log, archive) = log()
@@ -55,7 +56,7 @@ import Testing
     #expect(try decode([option, folder("other.mmlog"), archive]).status == 0)
   }
 
-  @Test func aSplitDoesNotOverwriteWhatIsRead() throws {
+  @Test("a split does not overwrite what is read") func aSplitDoesNotOverwriteWhatIsRead() throws {
     let log = TestLog()
     log.writesRing = false
     let site = log.site(.literal("x"))
@@ -67,7 +68,7 @@ import Testing
     #expect(try decode(["--split-by", "hour", "-o", log.folder.path, copy]).status == 0)
   }
 
-  @Test func aRepairDoesNotWriteWhereItReads() throws {
+  @Test("a repair does not write where it reads") func aRepairDoesNotWriteWhereItReads() throws {
     let (log, archive) = log()
     try expectRefused(["--repair", log.folder.path, log.folder.path], log.folder)
     try expectRefused(["--repair", log.folder.path, archive], log.folder)
@@ -78,7 +79,7 @@ import Testing
     #expect(try decode(["--repair", copy("out"), copy("copy")]).status == 0)
   }
 
-  @Test func aRecoveryIntoAnArchiveIsRefused() throws {
+  @Test("a recovery into an archive is refused") func aRecoveryIntoAnArchiveIsRefused() throws {
     let (log, archive) = log()
     let before = try contents(log.folder)
     let run = try decode(["--recover", log.folder.path, archive])
@@ -86,7 +87,8 @@ import Testing
     #expect(try contents(log.folder) == before)
   }
 
-  @Test func standardOutputThatIsAnInputIsRefused() throws {
+  @Test("standard output that is an input is refused")
+  func standardOutputThatIsAnInputIsRefused() throws {
     let (log, archive) = log()
     let folder = TemporaryDirectory()
     let run = try shell("'\(tool)' '\(archive)' >> '\(archive)'; echo $?", folder: folder)
@@ -97,25 +99,27 @@ import Testing
 
 /// Inputs that have no end, or would fill a disk.
 @Suite struct EndlessInputTests {
-  @Test(arguments: ["/dev/zero", "/dev/null"]) func aDeviceIsRefused(path: String) throws {
+  @Test("a device is refused", arguments: ["/dev/zero", "/dev/null"])
+  func aDeviceIsRefused(path: String) throws {
     let run = try decode([path])
     #expect(run.status == 3 && run.errors.contains("is a device"), "\(run.errors)")
     #expect(run.errors.contains("copy"), "\(run.errors)")
   }
 
-  @Test func aDeviceAtStandardInputIsRefused() throws {
+  @Test("a device at standard input is refused") func aDeviceAtStandardInputIsRefused() throws {
     let run = try shell("'\(tool)' - < /dev/zero; echo $?", folder: TemporaryDirectory())
     #expect(run.output == "3\n" && run.errors.contains("is a device"), "\(run.errors)")
   }
 
   /// Nothing of it is kept but its first bytes.
-  @Test func aStreamThatIsNoLogIsLeftAtOnce() throws {
+  @Test("a stream that is no log is left at once") func aStreamThatIsNoLogIsLeftAtOnce() throws {
     let run = try shell("yes | '\(tool)' -; echo ${PIPESTATUS[1]}", folder: TemporaryDirectory())
     #expect(run.output == "3\n" && run.errors.contains("standard input"), "\(run.errors)")
   }
 
   /// It would fill the file system that temporary files are on.
-  @Test func aStreamWithoutEndEndsAtAStatedLimit() throws {
+  @Test("a stream without end ends at a stated limit")
+  func aStreamWithoutEndEndsAtAStatedLimit() throws {
     guard getuid() == 0 else { return }
     let log = TestLog()
     log.write("one", ticks: 1)

@@ -23,7 +23,8 @@ import Testing
     }
   }
 
-  @Test func whatALimitDoesNotAllowIsDeletedAndReported() throws {
+  @Test("what a limit does not allow is deleted and reported")
+  func whatALimitDoesNotAllowIsDeletedAndReported() throws {
     let names = archives(4)
     folder.put("orders.txt", [1])
     let arguments = ["--prune", "--count", "2", "--explain", folder.path]
@@ -51,7 +52,8 @@ import Testing
     #expect(try left().filter { $0.hasSuffix(".mmlog") } == Array(names.dropFirst()))
   }
 
-  @Test func twoThatPruneAtOnceDeleteEachArchiveOnceAndNoMore() throws {
+  @Test("two that prune at once delete each archive once and no more")
+  func twoThatPruneAtOnceDeleteEachArchiveOnceAndNoMore() throws {
     let names = archives(9)
     let runs = LockedValue<[Run]>([])
     DispatchQueue.concurrentPerform(iterations: 3) { _ in
@@ -65,7 +67,7 @@ import Testing
     #expect(try left().filter { $0.hasSuffix(".mmlog") } == Array(names.suffix(4)))
   }
 
-  @Test func whatARunningServiceWritesStays() throws {
+  @Test("what a running service writes stays") func whatARunningServiceWritesStays() throws {
     let names = archives(2)
     // As a process has it that writes it: locked, and not closed.
     let path = folder(names[0])
@@ -79,20 +81,23 @@ import Testing
     try file.unlock()
   }
 
-  @Test func withoutALimitNothingIsDone() throws {
+  @Test("without a limit nothing is done") func withoutALimitNothingIsDone() throws {
     let run = try decode(["--prune", "--count", "0", folder.path])
     #expect(run.status == 2 && run.errors.contains("--count"))
     let wrong = try decode(["--prune", "--total-size", "lots", folder.path])
     #expect(wrong.status == 2 && wrong.errors.contains("500M"))
   }
 
-  @Test(arguments: [
-    ("--count 1", "add --prune"), ("--dry-run", "add --prune"),
-    ("--crashes 2", "add --prune"),
-    ("--prune --count 1 --level error", "--level has no meaning with --prune"),
-    ("--prune --count 1 --recursive", "--recursive has no meaning"),
-    ("--prune --count 1 --sessions", "--sessions has no meaning"),
-  ]) func whatWouldHaveNoEffectIsRefused(line: String, expected: String) throws {
+  @Test(
+    "what would have no effect is refused",
+    arguments: [
+      ("--count 1", "add --prune"), ("--dry-run", "add --prune"),
+      ("--crashes 2", "add --prune"),
+      ("--prune --count 1 --level error", "--level has no meaning with --prune"),
+      ("--prune --count 1 --recursive", "--recursive has no meaning"),
+      ("--prune --count 1 --sessions", "--sessions has no meaning"),
+    ])
+  func whatWouldHaveNoEffectIsRefused(line: String, expected: String) throws {
     let names = archives(2)
     let run = try decode(line.split(separator: " ").map(String.init) + [folder.path])
     #expect(run.status == 2 && run.output.isEmpty && run.errors.contains(expected), "\(run)")
@@ -100,7 +105,7 @@ import Testing
     #expect(try decode(["--prune", "--count", "1"]).errors.contains("PATH is missing"))
   }
 
-  @Test func smallArchivesAndOtherStoresStay() throws {
+  @Test("small archives and other stores stay") func smallArchivesAndOtherStoresStay() throws {
     let names = archives(3)
     // Few and small ones stay, however little is free.
     for free in ["100%", "900T"] {
@@ -116,7 +121,7 @@ import Testing
     #expect(named.output.split(separator: "\n").count == 1 && named.output.contains(names[0]))
   }
 
-  @Test func whatADeadRingsRecoveryNeedsStays() throws {
+  @Test("what a dead rings recovery needs stays") func whatADeadRingsRecoveryNeedsStays() throws {
     let names = archives(2)
     let log = TestLog(session: 1)
     log.identity.storeName = "orders"
@@ -131,7 +136,8 @@ import Testing
     #expect(gone.count == 1 && gone[0].contains(names[1]), "\(spared)")
   }
 
-  @Test func aLimitThatIsNotReachedIsReportedWithWhatKeepsItFromThat() throws {
+  @Test("a limit that is not reached is reported with what keeps it from that")
+  func aLimitThatIsNotReachedIsReportedWithWhatKeepsItFromThat() throws {
     let names = archives(5)
     let catalog = Catalog(of: folder.path, store: nil)
     try catalog.change(names[0]) { $0.pinned = "incident 7" }
@@ -151,7 +157,7 @@ import Testing
     }
   }
 
-  @Test func whatLiesAroundACrashSaysSo() throws {
+  @Test("what lies around a crash says so") func whatLiesAroundACrashSaysSo() throws {
     let log = TestLog(session: 1)
     log.identity.storeName = "orders"
     log.write("x", ticks: 1)
@@ -162,7 +168,7 @@ import Testing
     #expect(run.status == 1 && run.output.contains("around one of the newest crashes"), "\(run)")
   }
 
-  @Test func ageAndSizeDelete() throws {
+  @Test("age and size delete") func ageAndSizeDelete() throws {
     let names = archives(3)
     let run = try decode(["--prune", "--age", "1d", folder.path])
     #expect(run.status == 0, "\(run.errors)")

@@ -26,7 +26,8 @@ import Testing
     #"in flight when it died: query\u{1b} (thread worker2, since 2025-11-21T09:00:00.000002000Z, "#
     + "span 0000000000000020, part of 0000000000000010)"
 
-  @Test func whatWasInFlightAtTheLastCrashIsReported() throws {
+  @Test("what was in flight at the last crash is reported")
+  func whatWasInFlightAtTheLastCrashIsReported() throws {
     let log = log()
     let run = try decode(["--last-crash", "1", "--utc", "-f", "message", log.folder.path])
     #expect(run.output == "query\u{1b}\nother\n")
@@ -34,7 +35,8 @@ import Testing
     #expect(!run.errors.contains("order 7"))
   }
 
-  @Test func whatWasInFlightIsListedWithItsSession() throws {
+  @Test("what was in flight is listed with its session")
+  func whatWasInFlightIsListedWithItsSession() throws {
     let log = log()
     let lines = try decode(["--sessions", "--utc", log.folder.path]).output.split(separator: "\n")
     #expect(lines.count == 2 && lines.last == "  \(line)")
@@ -43,7 +45,7 @@ import Testing
     #expect(try decode(["--sessions", log.folder.path]).output.split(separator: "\n").count == 1)
   }
 
-  @Test func spansAreFound() throws {
+  @Test("spans are found") func spansAreFound() throws {
     let log = log()
     #expect(
       try decode(["--spans", "-f", "message", log.folder.path]).output

@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test func noNameIsAnOptionHiddenOrAPath() throws {
+  @Test("no name is an option hidden or a path") func noNameIsAnOptionHiddenOrAPath() throws {
     let files = try split([
       "-rf", "..", ".x", "a/b", "a\nb", "a-b.c_d", "", "no-label", "%2Drf", "é",
     ])
@@ -42,7 +42,8 @@ import Testing
       ])
   }
 
-  @Test func longLabelsThatBeginAlikeAreTwoFiles() throws {
+  @Test("long labels that begin alike are two files")
+  func longLabelsThatBeginAlikeAreTwoFiles() throws {
     let long = String(repeating: "é", count: 300)
     let files = try split([long + "1", long + "2", String(repeating: "x", count: 250)])
     #expect(files.count == 3 && Set(files.values) == ["0\n", "1\n", "2\n"])

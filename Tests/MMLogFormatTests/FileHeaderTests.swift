@@ -27,7 +27,8 @@ import Testing
     failure { _ = try bytes.read { try RingHeader($0) } }
   }
 
-  @Test func fileHeadersAreReadAsTheyWereWritten() throws {
+  @Test("file headers are read as they were written")
+  func fileHeadersAreReadAsTheyWereWritten() throws {
     let (ringHeader, archiveHeader) = (
       try ring.read { try RingHeader($0) }, try archive.read { try ArchiveHeader($0) }
     )
@@ -38,7 +39,8 @@ import Testing
   }
 
   /// One is corrected; CorrectionTests.
-  @Test func flippedBitsAreNoticedWhereverTheyAre() throws {
+  @Test("flipped bits are noticed wherever they are")
+  func flippedBitsAreNoticedWhereverTheyAre() throws {
     let (ring, archive) = (ring, archive)
     for bit in 0..<(512 * 8) {
       #expect(try ring.flipping(bit: bit).read { try RingHeader($0) }.isCorrected, "bit \(bit)")
@@ -51,14 +53,14 @@ import Testing
     }
   }
 
-  @Test func aFileHeaderCutAnywhereIsRefused() {
+  @Test("a file header cut anywhere is refused") func aFileHeaderCutAnywhereIsRefused() {
     for count in 0..<512 {
       let cut = Array(ring.prefix(count))
       #expect(error(ofRing: cut) == (count < 8 ? .foreign : .truncated), "\(count) bytes")
     }
   }
 
-  @Test func eachReasonHasItsOwnError() {
+  @Test("each reason has its own error") func eachReasonHasItsOwnError() {
     #expect(error(ofRing: archive) == .foreign)
     #expect(error(ofRing: changed(ring) { $0.store(UInt32(3), 8) }) == .newerFormat)
     // A newer version may have its checksum elsewhere.
@@ -76,7 +78,7 @@ import Testing
     #expect(error(ofRing: ring.flipping(bit: 800).flipping(bit: 900)) == .wrongChecksum)
   }
 
-  @Test func areasThatDoNotFitAreRefused() {
+  @Test("areas that do not fit are refused") func areasThatDoNotFitAreRefused() {
     let cases: [(String, Int, UInt64)] = [
       ("file size", 408, 8192), ("file size", 408, .max), ("dictionary offset", 416, 0),
       ("dictionary offset", 416, 4088), ("dictionary offset", 416, 8193),
@@ -98,7 +100,8 @@ import Testing
     }
   }
 
-  @Test func hostileGeometryThrowsOrLiesWithinTheFile() throws {
+  @Test("hostile geometry throws or lies within the file")
+  func hostileGeometryThrowsOrLiesWithinTheFile() throws {
     var generator = SeededGenerator(seed: 7)
     for round in 0..<2000 {
       let bytes = changed(ring) { fileHeader in
@@ -118,7 +121,7 @@ import Testing
     }
   }
 
-  @Test func longNamesAreCutAtACharactersEdge() throws {
+  @Test("long names are cut at a characters edge") func longNamesAreCutAtACharactersEdge() throws {
     var identity = anyIdentity
     identity.processName = String(repeating: "é", count: 60)
     identity.hostName = String(repeating: "x", count: 63) + "é"
@@ -130,7 +133,7 @@ import Testing
     #expect(fileHeader.identity.storeName == identity.storeName)
   }
 
-  @Test func aSessionIDIsReadFromItsText() throws {
+  @Test("a session ID is read from its text") func aSessionIDIsReadFromItsText() throws {
     var generator = SeededGenerator(seed: 3)
     for _ in 0..<100 {
       let id = SessionID(random: (generator.next(), generator.next()))
@@ -167,7 +170,7 @@ import Testing
     return bytes
   }()
 
-  @Test func itIsReadAsItWasWritten() throws {
+  @Test("it is read as it was written") func itIsReadAsItWasWritten() throws {
     let header = try segment.read { try SegmentHeader($0) }
     #expect(header.generation == 9 && header.state == 2)
     #expect(header.archived == 136 && header.end == 192)
@@ -176,7 +179,8 @@ import Testing
   }
 
   /// CRC32C of bytes 0–7, 16–39, 48–55 and 64–127: FORMAT.md, 3.
-  @Test func itsChecksumIsOverWhatDoesNotChange() throws {
+  @Test("its checksum is over what does not change")
+  func itsChecksumIsOverWhatDoesNotChange() throws {
     let covered = Array(segment[0..<8] + segment[16..<40] + segment[48..<56] + segment[64..<128])
     let checksum = covered.read { crc32c($0) }
     #expect(segment.withUnsafeBytes { $0.load(44, as: UInt32.self) } == checksum)
@@ -188,7 +192,8 @@ import Testing
   }
 
   /// FORMAT.md, 3: the offset, and the seeded checksum of these four bytes.
-  @Test func theUseOfASegmentIsOfOneGenerationAndRightOrNothing() {
+  @Test("the use of a segment is of one generation and right or nothing")
+  func theUseOfASegmentIsOfOneGenerationAndRightOrNothing() {
     let word = SegmentUse.word(128, seed: 7)
     let checksum = [128, 0, 0, 0].read { crc32cState(7, $0) }
     #expect(word == UInt64(checksum) << 32 | 128)
@@ -217,7 +222,8 @@ import Testing
   }
 
   /// What is in the segment is then to be read from its beginning, and as far as it goes.
-  @Test func offsetsOutsideTheSegmentSayNothing() throws {
+  @Test("offsets outside the segment say nothing")
+  func offsetsOutsideTheSegmentSayNothing() throws {
     for value in [0, 64, 127, 129, 257, 264, .max, 128, 192, 256] as [UInt32] {
       let archived = try header { $0.store(value, 12) }.archived
       let end = try header { $0.store(value, 40) }.end
@@ -227,7 +233,8 @@ import Testing
     }
   }
 
-  @Test func offsetsCountOnlyWithTheirComplements() throws {
+  @Test("offsets count only with their complements")
+  func offsetsCountOnlyWithTheirComplements() throws {
     for (offset, complement, unknown) in [(12, 56, 128), (40, 60, 0)] {
       func read(_ place: UInt32, _ checksum: UInt32) throws -> Int {
         let header = try header {
@@ -244,7 +251,7 @@ import Testing
     }
   }
 
-  @Test func aFreeSegmentNeedsNoChecksum() throws {
+  @Test("a free segment needs no checksum") func aFreeSegmentNeedsNoChecksum() throws {
     for offset in [0, 8] {
       let header = try header {
         $0.store(UInt64(0), offset)
@@ -255,7 +262,8 @@ import Testing
   }
 
   /// A wrong bit may have made it look free, or it was just being emptied: what is in it counts.
-  @Test func aSegmentWithARightChecksumIsInUseWhateverItsStateSays() throws {
+  @Test("a segment with a right checksum is in use whatever its state says")
+  func aSegmentWithARightChecksumIsInUseWhateverItsStateSays() throws {
     for state in [0, 3, 1 << 31] as [UInt32] {
       let header = try header {
         $0.store(state, 8)
@@ -265,7 +273,8 @@ import Testing
     }
   }
 
-  @Test func aTruncatedSegmentMayEndWhereItsFileDoesNotReach() throws {
+  @Test("a truncated segment may end where its file does not reach")
+  func aTruncatedSegmentMayEndWhereItsFileDoesNotReach() throws {
     let cut = Array(segment.prefix(160))
     #expect(try cut.read { try SegmentHeader($0) }.end == 0, "there is nothing at 192")
     let header = try cut.read { try SegmentHeader($0, size: 256) }

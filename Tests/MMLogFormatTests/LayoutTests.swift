@@ -7,7 +7,7 @@ import Testing
     for (name, (offset, literal)) in pins { #expect(offset == literal, "\(name)") }
   }
 
-  @Test func theFileHeaderIsAsTheFormatSays() {
+  @Test("the file header is as the format says") func theFileHeaderIsAsTheFormatSays() {
     typealias FileHeader = FileHeaderLayout
     check([
       "magic": (FileHeader.magic, 0), "version": (FileHeader.version, 8),
@@ -29,7 +29,7 @@ import Testing
     #expect("\(FileHeader.ringMagic)" == "MMLOGRNG" && "\(FileHeader.archiveMagic)" == "MMLOGARC")
   }
 
-  @Test func theRingIsAsTheFormatSays() {
+  @Test("the ring is as the format says") func theRingIsAsTheFormatSays() {
     typealias Ring = RingLayout
     check([
       "file size": (Ring.fileSize, 408), "dictionary offset": (Ring.dictionaryOffset, 416),
@@ -54,7 +54,7 @@ import Testing
     ])
   }
 
-  @Test func theTableOfAreasIsAsTheFormatSays() {
+  @Test("the table of areas is as the format says") func theTableOfAreasIsAsTheFormatSays() {
     typealias Table = AreaTableLayout
     let usual = RingAreas.usual
     check([
@@ -68,7 +68,7 @@ import Testing
     #expect(usual.crash == 4608..<8024)
   }
 
-  @Test func theReportOfACrashIsAsTheFormatSays() {
+  @Test("the report of a crash is as the format says") func theReportOfACrashIsAsTheFormatSays() {
     typealias Crash = CrashLayout
     check([
       "place": (RingLayout.crash, 4608), "state": (Crash.state, 0), "checksum": (Crash.checksum, 4),
@@ -87,7 +87,7 @@ import Testing
     ])
   }
 
-  @Test func theControlPageIsAsTheFormatSays() {
+  @Test("the control page is as the format says") func theControlPageIsAsTheFormatSays() {
     typealias Control = ControlLayout
     check([
       "applied": (Control.appliedLevels, 0), "captures asked for": (Control.captureRequests, 8),
@@ -102,7 +102,7 @@ import Testing
     ])
   }
 
-  @Test func theSegmentIsAsTheFormatSays() {
+  @Test("the segment is as the format says") func theSegmentIsAsTheFormatSays() {
     typealias Segment = SegmentLayout
     check([
       "generation": (Segment.generation, 0), "state": (Segment.state, 8),
@@ -118,7 +118,7 @@ import Testing
     ])
   }
 
-  @Test func theRecordIsAsTheFormatSays() {
+  @Test("the record is as the format says") func theRecordIsAsTheFormatSays() {
     typealias Record = RecordLayout
     check([
       "word": (wordSize, 8), "header": (Record.headerWord, 0), "ticks": (Record.ticksWord, 1),
@@ -142,7 +142,8 @@ import Testing
     ])
   }
 
-  @Test func typesAndCausesAndLevelsHaveTheirNumbers() {
+  @Test("types and causes and levels have their numbers")
+  func typesAndCausesAndLevelsHaveTheirNumbers() {
     let types: [ValueType] = [
       .int, .uint, .double, .float, .bool, .string, .bytes, .int128, .uint128, .redacted, .hash,
       .null, .array, .dictionary,
@@ -157,7 +158,7 @@ import Testing
     #expect(Level(fromFile: 7) == .critical && Level(fromFile: 255) == .critical)
   }
 
-  @Test func theFrameIsAsTheFormatSays() {
+  @Test("the frame is as the format says") func theFrameIsAsTheFormatSays() {
     typealias Frame = FrameLayout
     check([
       "number": (FileHeaderLayout.archiveNumber, 408),
@@ -187,7 +188,8 @@ import Testing
     #expect(marker == [0xF5, 0x4D, 0x4D, 0x4C, 0x46, 0x52, 0x4D, 0x0A])
   }
 
-  @Test func theIndexAndTheTrailerAreAsTheFormatSays() {
+  @Test("the index and the trailer are as the format says")
+  func theIndexAndTheTrailerAreAsTheFormatSays() {
     typealias Entry = IndexEntryLayout
     typealias End = TrailerLayout
     check([

@@ -10,7 +10,8 @@ import Testing
 @Suite(.disabled(if: isSanitized, "Sanitizers take memory of their own for each byte."))
 struct BombTests {
   /// Twelve frames of 60 MiB each, all of the same time, in some 700 KiB.
-  @Test func framesThatInflateTakeBoundedMemory() async {
+  @Test("frames that inflate take bounded memory")
+  func framesThatInflateTakeBoundedMemory() async {
     await #expect(processExitsWith: .success) {
       let log = TestLog()
       log.writesRing = false
@@ -48,7 +49,8 @@ struct BombTests {
   }
 
   /// Dictionary frames of 60 MiB each in one entry.
-  @Test func callSitesThatInflateTakeBoundedMemory() async {
+  @Test("call sites that inflate take bounded memory")
+  func callSitesThatInflateTakeBoundedMemory() async {
     await #expect(processExitsWith: .success) {
       let log = TestLog()
       log.writesRing = false
@@ -69,7 +71,7 @@ struct BombTests {
   }
 
   /// A quarter of a gigabyte, of which two pages in each segment are there.
-  @Test func aRingOfHolesTakesWhatItHolds() async {
+  @Test("a ring of holes takes what it holds") func aRingOfHolesTakesWhatItHolds() async {
     await #expect(processExitsWith: .success) {
       let geometry = RingGeometry(
         dictionarySize: RingLayout.largestDictionary, segmentSize: RingLayout.largestSegment,
@@ -103,7 +105,8 @@ struct BombTests {
   }
 
   /// Such files cost nothing to make, and reading all of their zeros would take hours.
-  @Test func anArchiveThatGoesOnWithAHoleOfTerabytesIsRead() async {
+  @Test("an archive that goes on with a hole of terabytes is read")
+  func anArchiveThatGoesOnWithAHoleOfTerabytesIsRead() async {
     await #expect(processExitsWith: .success) {
       let log = TestLog()
       log.writesRing = false
@@ -128,7 +131,7 @@ struct BombTests {
 
   /// A million, as many as the largest ring has room for, and an archive of as many; each unused
   /// but one.
-  @Test func manyCallSitesTakeBoundedMemory() async {
+  @Test("many call sites take bounded memory") func manyCallSitesTakeBoundedMemory() async {
     await #expect(processExitsWith: .success) {
       let geometry = RingGeometry(
         dictionarySize: RingLayout.largestDictionary, segmentSize: 4096, segmentCount: 1)
@@ -164,7 +167,8 @@ struct BombTests {
     }
   }
 
-  @Test func aDictionaryTakesNoMoreThanAMillionCallSites() {
+  @Test("a dictionary takes no more than a million call sites")
+  func aDictionaryTakesNoMoreThanAMillionCallSites() {
     var dictionary = LogDictionary()
     let site = CallSite(file: "", function: "", line: 0, column: 0, parts: [])
     let maximum = UInt32(LogDictionary.maximumCallSites)

@@ -17,7 +17,8 @@ import Testing
   private static let whole = (0..<6).map { "record \($0)" }
 
   /// The file header, and the table of the areas behind it.
-  @Test(arguments: Array(0..<1024)) func inARingsHeaderCostsNothing(byte: Int) {
+  @Test("in a rings header costs nothing", arguments: Array(0..<1024))
+  func inARingsHeaderCostsNothing(byte: Int) {
     let log = Self.log()
     log.ring[byte] ^= 1 << UInt8(byte % 8)
     let reading = log.read()
@@ -25,7 +26,8 @@ import Testing
     #expect(reading.corruption.map(\.size) == [FileHeaderLayout.size])
   }
 
-  @Test(arguments: Array(0..<512)) func inAnArchivesHeaderCostsNothing(byte: Int) {
+  @Test("in an archives header costs nothing", arguments: Array(0..<512))
+  func inAnArchivesHeaderCostsNothing(byte: Int) {
     let log = Self.log()
     log.archive()
     log.writesRing = false
@@ -36,14 +38,15 @@ import Testing
   }
 
   /// Its state, what of it is archived, and where it ends are not under its checksum.
-  @Test(arguments: Array(0..<512)) func inASegmentsHeaderCostsNothing(bit: Int) {
+  @Test("in a segments header costs nothing", arguments: Array(0..<512))
+  func inASegmentsHeaderCostsNothing(bit: Int) {
     let log = Self.log()
     log.storePlaces(ofSegment: 0)
     log.ring[log.geometry.segmentsOffset + bit / 8] ^= 1 << UInt8(bit % 8)
     #expect(log.read().messages == Self.whole)
   }
 
-  @Test func inTheDictionaryCostsNothing() {
+  @Test("in the dictionary costs nothing") func inTheDictionaryCostsNothing() {
     let log = Self.log()
     let start = log.geometry.dictionaryOffset
     let ring = log.ring

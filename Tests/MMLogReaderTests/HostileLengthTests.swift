@@ -10,7 +10,7 @@ import Testing
 /// Lengths, counts and places that nothing can have, with all checks right: they cost what they are
 /// of, and nothing else.
 @Suite struct HostileLengthTests {
-  @Test func inAnArchiveCostWhatTheyAreOf() async {
+  @Test("in an archive cost what they are of") func inAnArchiveCostWhatTheyAreOf() async {
     await #expect(processExitsWith: .success) {
       let (archive, fields) = HostileFile.archive()
       for field in fields {
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func inARingCostWhatTheyAreOf() async {
+  @Test("in a ring cost what they are of") func inARingCostWhatTheyAreOf() async {
     await #expect(processExitsWith: .success) {
       let (ring, fields) = HostileFile.ring()
       for field in fields {

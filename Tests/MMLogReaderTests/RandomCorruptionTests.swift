@@ -43,7 +43,7 @@ private func busyLog() -> TestLog {
 
 @Suite struct RandomCorruptionTests {
   /// The seed of every round is reported where it fails.
-  @Test(arguments: 0..<4) func nothingWrongIsEverGiven(part: Int) {
+  @Test("nothing wrong is ever given", arguments: 0..<4) func nothingWrongIsEverGiven(part: Int) {
     let log = busyLog()
     let whole = log.read()
     let (ring, archives) = (log.ring, log.archives)
@@ -71,7 +71,7 @@ private func busyLog() -> TestLog {
     #expect(lost.isEmpty || isReported, "seed \(seed): \(lost)")
   }
 
-  @Test func garbageIsRefused() {
+  @Test("garbage is refused") func garbageIsRefused() {
     let folder = TemporaryDirectory()
     var generator = SeededGenerator(seed: 1)
     folder.put("garbage.ring", (0..<5000).map { _ in UInt8.random(in: 0...255, using: &generator) })
@@ -82,7 +82,7 @@ private func busyLog() -> TestLog {
     #expect(reading.trace.isEmpty)
   }
 
-  @Test func whatIsNotThereIsReportedOnce() {
+  @Test("what is not there is reported once") func whatIsNotThereIsReportedOnce() {
     let folder = TemporaryDirectory()
     #expect(Reading([folder("nothing")]).unreadable.map(\.systemErrorNumber) == [2])
     #expect(Reading([folder.path]).unreadable.count == 1)

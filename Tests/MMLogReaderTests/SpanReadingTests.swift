@@ -38,7 +38,7 @@ private func log() -> TestLog {
 }
 
 @Suite struct SpanReadingTests {
-  @Test func recordsSayWhatBeginsAndEnds() {
+  @Test("records say what begins and ends") func recordsSayWhatBeginsAndEnds() {
     let spans = log().read().records.map(\.span)
     let start = TestLog.epoch + 1000
     #expect(spans.map { $0?.number } == [0x10, 0x20, nil, 0x10, nil])
@@ -50,7 +50,7 @@ private func log() -> TestLog {
       ])
   }
 
-  @Test func textShowsThem() {
+  @Test("text shows them") func textShowsThem() {
     let place = "(App/Main.swift:7)"
     let time = "2025-11-21T09:00:00."
     #expect(
@@ -65,6 +65,7 @@ private func log() -> TestLog {
   }
 
   @Test(
+    "durations have their unit",
     arguments: [
       (0, "0 ns"), (1000, "1.000 µs"), (999_999, "999.999 µs"), (1_000_000_000, "1.000 s"),
       (7_000_000_000_123_999_999, "7000000000.123 s"),
@@ -75,7 +76,7 @@ private func log() -> TestLog {
     #expect(log.format(TextFormatter(zone: .utc)).contains(" end \(text) x span="))
   }
 
-  @Test func jsonHasOpenTelemetrysNames() throws {
+  @Test("json has open telemetrys names") func jsonHasOpenTelemetrysNames() throws {
     let objects = try log().objects(JSONFormatter(zone: .utc))
     let keys = ["span_id", "span_event", "parent_span_id"]
     let texts = objects.map { object in keys.map { object[$0] as? String } }
@@ -88,7 +89,7 @@ private func log() -> TestLog {
     #expect(objects[3]["duration_nano"] as? Int64 == 1_500_000)
   }
 
-  @Test func logfmtHasThemAsKeys() {
+  @Test("logfmt has them as keys") func logfmtHasThemAsKeys() {
     let lines = log().format(LogfmtFormatter(zone: .utc)).split(separator: "\n")
     #expect(
       lines[1].contains(" span=0000000000000020 span_event=begin parent_span=0000000000000010 "))
@@ -96,7 +97,7 @@ private func log() -> TestLog {
     #expect(!lines[2].contains("span"))
   }
 
-  @Test func tablesHaveThemInTheirLastColumns() {
+  @Test("tables have them in their last columns") func tablesHaveThemInTheirLastColumns() {
     let rows = log().format(TableFormatter(.tsv, zone: .utc)).split(separator: "\n").map {
       $0.split(separator: "\t", omittingEmptySubsequences: false).suffix(6).joined(separator: "|")
     }
@@ -109,7 +110,7 @@ private func log() -> TestLog {
       ])
   }
 
-  @Test func templatesHaveNamesForThem() throws {
+  @Test("templates have names for them") func templatesHaveNamesForThem() throws {
     let template = try TextTemplate("{span}|{span_event}|{parent_span}|{duration}|{duration_ns}")
     #expect(
       log().format(TemplateFormatter(template, zone: .utc)) == """
@@ -122,7 +123,7 @@ private func log() -> TestLog {
         """)
   }
 
-  @Test func otlpHasThemAsSpanIDs() throws {
+  @Test("otlp has them as span i ds") func otlpHasThemAsSpanIDs() throws {
     let text = log().format(OTLPFormatter())
     _ = try JSONSerialization.jsonObject(with: Data(text.utf8))
     let session = log().identity.session.description
@@ -132,7 +133,7 @@ private func log() -> TestLog {
     #expect(text.components(separatedBy: "spanId").count == 4)
   }
 
-  @Test func tracesHaveBarsForThem() throws {
+  @Test("traces have bars for them") func tracesHaveBarsForThem() throws {
     let log = log()
     log.span("cut off", [0x30 | end, 1_700_000], ticks: 1_800_000)
     let text = log.format(ChromeFormatter(zone: .utc))
@@ -152,7 +153,7 @@ private func log() -> TestLog {
     #expect(events.filter { $0["ph"] as? String == "i" }.count == 2)
   }
 
-  @Test func whatNeverEndedIsListed() throws {
+  @Test("what never ended is listed") func whatNeverEndedIsListed() throws {
     let log = log()
     let paths = log.save()
     let files = LogFiles(paths.map { .path($0) })
@@ -164,7 +165,7 @@ private func log() -> TestLog {
     #expect(open.thread == "worker2" && open.time == TestLog.epoch + 2000)
   }
 
-  @Test func filtersFindThem() throws {
+  @Test("filters find them") func filtersFindThem() throws {
     var filter = LogReader.Filter()
     filter.spansOnly = true
     #expect(log().read(filter).messages == ["order 7", "query", "", "of the parent"])
@@ -177,7 +178,7 @@ private func log() -> TestLog {
     #expect(log().read(filter).messages == ["between"])
   }
 
-  @Test func statisticsCountThem() {
+  @Test("statistics count them") func statisticsCountThem() {
     var statistics = LogStatistics(zone: .utc)
     for record in log().read().records { statistics.add(.record(record)) }
     var text = TextBuffer()
@@ -192,7 +193,7 @@ private func log() -> TestLog {
     #expect(object.contains(#""spans":{"begun":2,"ended":1,"longest_nano":1500000}"#))
   }
 
-  @Test func archivesHaveThemInColumns() throws {
+  @Test("archives have them in columns") func archivesHaveThemInColumns() throws {
     let log = log()
     let before = log.read().records.map(\.span)
     log.archive(isInColumns: true)
@@ -201,7 +202,7 @@ private func log() -> TestLog {
   }
 
   /// A flag without its words, words that say anything.
-  @Test(arguments: [[], [1]] as [[UInt64]])
+  @Test("missing words are corruption", arguments: [[], [1]] as [[UInt64]])
   func missingWordsAreCorruption(words: [UInt64]) {
     let log = TestLog()
     log.span("x", words, ticks: 1)
@@ -209,7 +210,7 @@ private func log() -> TestLog {
     #expect(reading.records.isEmpty && reading.corruption.count == 1)
   }
 
-  @Test func anyTicksAreAccepted() {
+  @Test("any ticks are accepted") func anyTicksAreAccepted() {
     let log = TestLog()
     log.span("future", [end | 1, .max], ticks: 5)
     log.span("more", [end | 2, 6, 7, 8], ticks: 6)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct LongTextTests {
-  @Test func aPageCutsItBetweenCharacters() throws {
+  @Test("a page cuts it between characters") func aPageCutsItBetweenCharacters() throws {
     for padding in 0..<3 {
       let log = TestLog()
       let text = String(repeating: "x", count: padding) + String(repeating: "€", count: 3000)

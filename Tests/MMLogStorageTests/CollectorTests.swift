@@ -63,7 +63,8 @@ import Testing
     }
   }
 
-  @Test func recordsAreMergedByTicksAndThenByGeneration() throws {
+  @Test("records are merged by ticks and then by generation")
+  func recordsAreMergedByTicksAndThenByGeneration() throws {
     let segments = Segments([[1, 5, 9], [5, 6], [], [2, 9]])
     var collector = FrameCollector(try segments.runs())
     var builder = RowBuilder()
@@ -76,7 +77,8 @@ import Testing
     #expect(collector.runs.allSatisfy { $0.isEmpty })
   }
 
-  @Test func manyRandomSegmentsAreMergedInOrder() throws {
+  @Test("many random segments are merged in order")
+  func manyRandomSegmentsAreMergedInOrder() throws {
     for seed in 0..<20 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)
       let ticks = (0..<Int.random(in: 1...40, using: &generator)).map { _ in
@@ -97,7 +99,8 @@ import Testing
     }
   }
 
-  @Test func aFrameEndsAtItsSizeAndTheNextGoesOnThere() throws {
+  @Test("a frame ends at its size and the next goes on there")
+  func aFrameEndsAtItsSizeAndTheNextGoesOnThere() throws {
     let segments = Segments([[1, 3, 5], [2, 4]])
     var collector = FrameCollector(try segments.runs())
     var builder = RowBuilder()
@@ -112,7 +115,7 @@ import Testing
     #expect(collector.fill(&builder, size: .max).isEmpty && builder.isEmpty)
   }
 
-  @Test func recordsBehindTheCutoffAreLeft() throws {
+  @Test("records behind the cutoff are left") func recordsBehindTheCutoffAreLeft() throws {
     let segments = Segments([[1, 3, 5], [2, 4]])
     var collector = FrameCollector(try segments.runs(), cutoff: 3)
     var builder = RowBuilder()
@@ -122,7 +125,8 @@ import Testing
     #expect(collector.runs.map(\.isEmpty) == [false, false])
   }
 
-  @Test func ticksThatGoBackAreThoseOfTheRecordBefore() throws {
+  @Test("ticks that go back are those of the record before")
+  func ticksThatGoBackAreThoseOfTheRecordBefore() throws {
     let segments = Segments([[5, 2, 7], [4, 6]])
     var collector = FrameCollector(try segments.runs())
     var builder = RowBuilder()
@@ -134,7 +138,8 @@ import Testing
     #expect(try rows(builder).map { $0[1] } == [6, 6, 6, 6, 7], "also those of the last frame")
   }
 
-  @Test func whatIsArchivedIsLeftOutAndItsTicksStillCount() throws {
+  @Test("what is archived is left out and its ticks still count")
+  func whatIsArchivedIsLeftOutAndItsTicksStillCount() throws {
     let segments = Segments([[5, 2, 7]])
     var collector = FrameCollector(try segments.runs(isArchived: { $0 == 128 }))
     var builder = RowBuilder()
@@ -143,7 +148,7 @@ import Testing
     #expect(ranges == [range(1, 1..<3)])
   }
 
-  @Test func whatAnotherFrameHasIsInNoRange() throws {
+  @Test("what another frame has is in no range") func whatAnotherFrameHasIsInNoRange() throws {
     let segments = Segments([[1, 2, 3, 4, 5]])
     var collector = FrameCollector(
       try segments.runs(isArchived: { $0 == end(0) || $0 == end(2) || $0 == end(4) }))
@@ -154,7 +159,8 @@ import Testing
   }
 
   /// They stay in the ring; the range is one, so that what was archived is.
-  @Test func whatIsLeftIsInTheRangeAndHasNoNumber() throws {
+  @Test("what is left is in the range and has no number")
+  func whatIsLeftIsInTheRangeAndHasNoNumber() throws {
     let segments = Segments([[1, 2, 3, 4]])
     let runs = try segments.runs().map { run in
       SegmentRun(
@@ -172,7 +178,8 @@ import Testing
     #expect(collector.runs[0].number == 12)
   }
 
-  @Test func aRecordOfASharedSegmentIsOfTheThreadThatItNames() throws {
+  @Test("a record of a shared segment is of the thread that it names")
+  func aRecordOfASharedSegmentIsOfTheThreadThatItNames() throws {
     let record = TestRecord(ticks: 3, flags: .thread, words: [9 | 1009 << 32])
     let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 16) + record.encoded(seed: 0))
     let segments = Segments([[]])
@@ -208,7 +215,7 @@ import Testing
     return header
   }
 
-  @Test func aRangeHoldsWhatBeginsInIt() throws {
+  @Test("a range holds what begins in it") func aRangeHoldsWhatBeginsInIt() throws {
     var coverage = Coverage()
     coverage.add(header([(5, 64..<128), (5, 200..<208)]))
     let cases = [(56, false), (64, true), (120, true), (128, false), (200, true), (208, false)]
@@ -219,7 +226,8 @@ import Testing
     #expect(try !coverage.contains(segment(6), offset: 128, trustsWatermarks: true))
   }
 
-  @Test func everyGenerationBelowTheLowestIsThere() throws {
+  @Test("every generation below the lowest is there")
+  func everyGenerationBelowTheLowestIsThere() throws {
     var coverage = Coverage()
     coverage.add(header([], lowest: 7))
     coverage.add(header([], lowest: 4))
@@ -227,14 +235,15 @@ import Testing
     #expect(try !coverage.contains(segment(7), offset: 128, trustsWatermarks: false))
   }
 
-  @Test func whatWasArchivedIsThereIfTheMachineWasNotDown() throws {
+  @Test("what was archived is there if the machine was not down")
+  func whatWasArchivedIsThereIfTheMachineWasNotDown() throws {
     let coverage = Coverage()
     #expect(try coverage.contains(segment(1, archived: 192), offset: 184, trustsWatermarks: true))
     #expect(try !coverage.contains(segment(1, archived: 192), offset: 192, trustsWatermarks: true))
     #expect(try !coverage.contains(segment(1, archived: 192), offset: 184, trustsWatermarks: false))
   }
 
-  @Test func afterCorruptionOnlyRangesCount() throws {
+  @Test("after corruption only ranges count") func afterCorruptionOnlyRangesCount() throws {
     let (first, second) = (header([(1, 128..<160)], lowest: 9), header([(2, 128..<160)], lowest: 9))
     var coverage = Coverage()
     coverage.add(first)
@@ -251,7 +260,8 @@ import Testing
     #expect(try distrusted.contains(segment(2), offset: 128, trustsWatermarks: true))
   }
 
-  @Test func whatACorruptedFrameHeldMayBeInAnotherFrameToo() throws {
+  @Test("what a corrupted frame held may be in another frame too")
+  func whatACorruptedFrameHeldMayBeInAnotherFrameToo() throws {
     // As after a power cut, and a recovery from it that was cut off before it removed the ring.
     let (corrupted, recovered) = (header([(1, 128..<160)]), header([(1, 128..<160)]))
     var coverage = Coverage()
@@ -265,7 +275,7 @@ import Testing
 
   /// As many as a hostile frame may have; to check through all of them for each record would take
   /// minutes.
-  @Test func rangesMayOverlapAndBeMany() throws {
+  @Test("ranges may overlap and be many") func rangesMayOverlapAndBeMany() throws {
     var coverage = Coverage()
     let many = (0..<100_000 as Range<UInt32>).map { (5 as UInt64, 8 * $0..<8 * $0 + 800) }
     coverage.add(header(many.reversed()))
@@ -291,7 +301,7 @@ import Testing
     #expect(try coverage.contains(segment(5), offset: 900_000, trustsWatermarks: false))
   }
 
-  @Test func rangesThatAreNoneHoldNothing() throws {
+  @Test("ranges that are none hold nothing") func rangesThatAreNoneHoldNothing() throws {
     var coverage = Coverage()
     var hostile = header([])
     hostile.ranges = [RingRange(generation: 1, from: 128, to: 64, segment: 0)]
@@ -302,7 +312,8 @@ import Testing
     #expect(try coverage.contains(segment(1), offset: 128, trustsWatermarks: false))
   }
 
-  @Test func corruptionOfAnArchiveCountsAndATornFrameIsNone() throws {
+  @Test("corruption of an archive counts and a torn frame is none")
+  func corruptionOfAnArchiveCountsAndATornFrameIsNone() throws {
     let fixture = Fixture()
     let writer = try fixture.writer()
     for ticks in [1, 2] as [UInt64] { try fixture.append([ticks], generation: 5, to: writer) }

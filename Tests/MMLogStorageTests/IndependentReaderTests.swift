@@ -24,7 +24,7 @@ import Testing
     #expect(result.records.map(\.message) == messages && result.hasTrouble == hasTrouble)
   }
 
-  @Test func gapsOfOrdinalsAreReported() throws {
+  @Test("gaps of ordinals are reported") func gapsOfOrdinalsAreReported() throws {
     let frames = (1...3).map { archive($0) }
     log.close()
     log.writesRing = false
@@ -33,20 +33,23 @@ import Testing
     try check(["record 1", "record 3"], hasTrouble: true)
   }
 
-  @Test func framesThatAreThereTwiceAreReadOnce() throws {
+  @Test("frames that are there twice are read once")
+  func framesThatAreThereTwiceAreReadOnce() throws {
     let frames = (1...2).map { archive($0) }
     log.writesRing = false
     log.archives[0] += log.archives[0][frames[1]]
     try check(["record 1", "record 2"], hasTrouble: true)
   }
 
-  @Test func survivedSignalsWithoutARecordAreLossesOfADeadSession() throws {
+  @Test("survived signals without a record are losses of a dead session")
+  func survivedSignalsWithoutARecordAreLossesOfADeadSession() throws {
     log.write("record 1", ticks: 1)
     log.put([0, 2, 2], at: RingLayout.crash)
     try check(["record 1"], hasTrouble: true)
   }
 
-  @Test func theNewestArchiveOfADeadSessionIsMissed() throws {
+  @Test("the newest archive of a dead session is missed")
+  func theNewestArchiveOfADeadSessionIsMissed() throws {
     _ = archive(1)
     log.store(1, at: RingLayout.newestArchive)
     try check(["record 1"], hasTrouble: false)
@@ -54,7 +57,8 @@ import Testing
     try check(["record 1"], hasTrouble: true)
   }
 
-  @Test func framesThatTheRingKnowsOfAreMissed() throws {
+  @Test("frames that the ring knows of are missed")
+  func framesThatTheRingKnowsOfAreMissed() throws {
     let frames = (1...2).map { archive($0) }
     log.store(1, at: RingLayout.newestArchive)
     log.store(UInt32(log.frameCount), at: RingLayout.newestFrames)

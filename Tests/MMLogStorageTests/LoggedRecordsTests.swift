@@ -71,7 +71,8 @@ import Testing
     for value in ["a", "b", "a"] { log.info("\(value, name: "hash", privacy: .hash)") }
   }
 
-  @Test func everythingThatWasLoggedIsReadAlikeByBothReaders() throws {
+  @Test("everything that was logged is read alike by both readers")
+  func everythingThatWasLoggedIsReadAlikeByBothReaders() throws {
     let store = try openStore()
     let log = store.logger(label: "tests.main")
     let expected = logValues(log) + logMetadata(log)
@@ -86,7 +87,8 @@ import Testing
     #expect(difference == nil)
   }
 
-  @Test func threadsKeepTheirOrderInBothReaders() throws {
+  @Test("threads keep their order in both readers")
+  func threadsKeepTheirOrderInBothReaders() throws {
     let store = try openStore()
     let threads = 4
     DispatchQueue.concurrentPerform(iterations: threads) { thread in
@@ -109,7 +111,7 @@ import Testing
     #expect(difference == nil)
   }
 
-  @Test func spansAreReadAlikeByBothReaders() throws {
+  @Test("spans are read alike by both readers") func spansAreReadAlikeByBothReaders() throws {
     let store = try openStore()
     let log = store.logger(label: "tests.spans")
     let outer = log.begin("outer \(1)", metadata: ["k": "v"])
@@ -127,7 +129,8 @@ import Testing
   }
 
   /// Rings before archives, as FORMAT.md, 5 asks for.
-  @Test func aCopyTakenWhileTheStoreIsOpenIsReadAlike() throws {
+  @Test("a copy taken while the store is open is read alike")
+  func aCopyTakenWhileTheStoreIsOpenIsReadAlike() throws {
     let store = try openStore()
     let log = store.logger(label: "tests.main")
     var expected = logValues(log)

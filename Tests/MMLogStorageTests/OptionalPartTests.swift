@@ -31,7 +31,8 @@ import Testing
     #expect(try readInPython([log.folder.path]).difference(from: here) == nil, "\(source)")
   }
 
-  @Test func optionalWordsOfRecordsArePassedOver() throws {
+  @Test("optional words of records are passed over")
+  func optionalWordsOfRecordsArePassedOver() throws {
     write()
     try check("in the ring")
     log.writesRing = false
@@ -39,14 +40,16 @@ import Testing
     try check("in rows")
   }
 
-  @Test func optionalWordsOfRecordsAreColumnsOfTheirOwn() throws {
+  @Test("optional words of records are columns of their own")
+  func optionalWordsOfRecordsAreColumnsOfTheirOwn() throws {
     write()
     log.writesRing = false
     log.archive(isPublished: false, isInColumns: true)
     try check("in columns")
   }
 
-  @Test func moreOptionalWordsThanTheRecordHasAreCorruption() {
+  @Test("more optional words than the record has are corruption")
+  func moreOptionalWordsThanTheRecordHasAreCorruption() {
     log.write(
       TestRecord(
         ticks: 1, site: log.textSite, flags: .extensions,
@@ -56,7 +59,8 @@ import Testing
     #expect(read.records.isEmpty && read.hasTrouble)
   }
 
-  @Test func dictionaryEntriesOfUnknownKindsArePassedOver() throws {
+  @Test("dictionary entries of unknown kinds are passed over")
+  func dictionaryEntriesOfUnknownKindsArePassedOver() throws {
     log.putUnknownEntry()
     write()
     log.putUnknownEntry()

@@ -37,7 +37,7 @@ import TestSupport
     return made
   }
 
-  @Test func everyRecordThatHasTheTextIsFound() throws {
+  @Test("every record that has the text is found") func everyRecordThatHasTheTextIsFound() throws {
     let made = try log()
     try made.store.close()
     let all = Contents(made.folder.path).records
@@ -70,7 +70,8 @@ import TestSupport
 
   /// Letters that a hash in metadata could show: frames that can have none are passed over by their
   /// text.
-  @Test func lettersOfAHashAreFoundInTextAndMetadata() throws {
+  @Test("letters of a hash are found in text and metadata")
+  func lettersOfAHashAreFoundInTextAndMetadata() throws {
     let made = try TestStore()
     for index in 0..<600 {
       let word = index == 150 ? "facade" : "word"
@@ -91,7 +92,8 @@ import TestSupport
     #expect(found == ["a facade of 150", "tail"])
   }
 
-  @Test func recordsComeInChunksAsTheyComeOneByOne() throws {
+  @Test("records come in chunks as they come one by one")
+  func recordsComeInChunksAsTheyComeOneByOne() throws {
     let made = try log()
     try made.store.close()
     let reader = LogReader(paths: [made.folder.path])

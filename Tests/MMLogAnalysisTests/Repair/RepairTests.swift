@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct RepairTests {
   /// The notes of the repair have a label of their own, whose number no lost label has.
-  @Test func aRecordWhoseLabelIsLostGetsNoOther() throws {
+  @Test("a record whose label is lost gets no other")
+  func aRecordWhoseLabelIsLostGetsNoOther() throws {
     let log = TestLog()
     log.write(TestRecord(ticks: 1, site: log.textSite, label: 1, words: [1, 98]))
     log.save()

@@ -5,7 +5,7 @@ import Testing
 @testable import MMLogAnalysis
 
 @Suite struct TimeBucketsTests {
-  @Test func theyStayFewAndLoseNothing() {
+  @Test("they stay few and lose nothing") func theyStayFewAndLoseNothing() {
     var generator = SeededGenerator(seed: 13)
     var buckets = TimeBuckets(maximum: 64)
     for round in 0..<5000 {

@@ -41,7 +41,7 @@ import Testing
     return bytes
   }
 
-  @Test func aHeaderIsReadAsItWasWritten() {
+  @Test("a header is read as it was written") func aHeaderIsReadAsItWasWritten() {
     #expect(decoded(encoded(header)) == header)
     #expect(header.headerSize == 240 && header.frameSize == 288)
     #expect(header.summary.levels == 0b10_0001 && header.summary.count == 2)
@@ -52,7 +52,7 @@ import Testing
     #expect(appended == bytes, "after what is there already")
   }
 
-  @Test func aFlippedBitIsNoticedWhereverItIs() {
+  @Test("a flipped bit is noticed wherever it is") func aFlippedBitIsNoticedWhereverItIs() {
     let bytes = encoded(header)
     for bit in 0..<bytes.count * 8 {
       #expect(decoded(bytes.flipping(bit: bit)) == nil, "bit \(bit)")
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func sizesThatCannotBeAreRefused() {
+  @Test("sizes that cannot be are refused") func sizesThatCannotBeAreRefused() {
     #expect(decoded(resigned(header) { _ in }) == header)
     for (offset, value) in [
       (FrameLayout.payloadSize, (64 << 20) + 1), (FrameLayout.rawSize, (64 << 20) + 1),
@@ -73,7 +73,8 @@ import Testing
     }
   }
 
-  @Test func aFrameOfAnUnknownTypeOrCodecIsToBePassedOver() {
+  @Test("a frame of an unknown type or codec is to be passed over")
+  func aFrameOfAnUnknownTypeOrCodecIsToBePassedOver() {
     for type in [0, 7, 77, 255] as [UInt8] {
       let found = decoded(resigned(header) { $0[FrameLayout.type] = type })
       #expect(found?.type == .other && found?.frameSize == 288, "type \(type)")
@@ -84,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func anIndexEntrySaysWhatTheHeaderSays() {
+  @Test("an index entry says what the header says") func anIndexEntrySaysWhatTheHeaderSays() {
     let bytes = IndexEntry.encode([IndexEntry(offset: 1 << 40, header: header)])
     #expect(bytes.count == 64)
     bytes.withUnsafeBytes {
@@ -96,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func aTrailerIsReadAsItWasWritten() {
+  @Test("a trailer is read as it was written") func aTrailerIsReadAsItWasWritten() {
     let trailer = Trailer(
       of: header.archive, dictionaryOffset: 1, indexOffset: 2, recordCount: 3, fileSize: .max,
       frameCount: 5)
@@ -109,7 +110,7 @@ import Testing
     #expect((bytes + [0]).read { Trailer($0) } == nil)
   }
 
-  @Test func aSessionsEndIsReadAsItWasWritten() {
+  @Test("a sessions end is read as it was written") func aSessionsEndIsReadAsItWasWritten() {
     for how in SessionEnd.How.allCases {
       let end = SessionEnd(how, time: -9, signal: 15, sender: 4711)
       for end in [end, end.recovered(at: 77)] {
@@ -162,7 +163,7 @@ import Testing
     }
   }
 
-  @Test func rowsAreReadAsTheyWereAdded() throws {
+  @Test("rows are read as they were added") func rowsAreReadAsTheyWereAdded() throws {
     let (rows, found) = try read(payload())
     #expect(rows == [[7, 10, 1], [1, 20, 2], [7, 30, 3], [1, 40, 4]])
     #expect(Set(found) == Set(threads))
@@ -170,7 +171,8 @@ import Testing
     #expect(empty.rows.isEmpty && empty.threads.isEmpty)
   }
 
-  @Test func partsAreWholeRowsOneAfterTheOther() throws {
+  @Test("parts are whole rows one after the other")
+  func partsAreWholeRowsOneAfterTheOther() throws {
     try payload().read { bytes in
       let reader = try RowReader(bytes)
       let all = Array(bytes.suffix(reader.size))
@@ -192,13 +194,14 @@ import Testing
     }
   }
 
-  @Test func removingAllLeavesNothing() {
+  @Test("removing all leaves nothing") func removingAllLeavesNothing() {
     var rows = RowBuilder()
     rows.removeAll()
     #expect(rows.isEmpty && rows.size == 8 && rows.summary == RecordSummary())
   }
 
-  @Test func aPayloadCutAnywhereThrowsOrEndsAtARow() {
+  @Test("a payload cut anywhere throws or ends at a row")
+  func aPayloadCutAnywhereThrowsOrEndsAtARow() {
     let payload = payload()
     let table = 8 + 2 * 24
     for count in 0..<payload.count {
@@ -208,7 +211,8 @@ import Testing
     }
   }
 
-  @Test func aPayloadWithAnyBitFlippedIsReadOrRefused() {
+  @Test("a payload with any bit flipped is read or refused")
+  func aPayloadWithAnyBitFlippedIsReadOrRefused() {
     let payload = payload()
     for bit in 0..<payload.count * 8 { _ = try? read(payload.flipping(bit: bit)) }
     for count in [3, 1 << 20, .max] as [UInt32] {

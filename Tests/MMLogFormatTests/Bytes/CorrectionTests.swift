@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func isCorrectedInAFileHeader() {
+  @Test("is corrected in a file header") func isCorrectedInAFileHeader() {
     checkEachBit(of: 0..<FileHeaderLayout.size) { $0.correctFileHeader() }
     checkTwoBits(of: 0..<FileHeaderLayout.size) { $0.correctFileHeader() }
     for bit in 0..<FileHeaderLayout.size * 8 {
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func isPutRightInADictionaryEntry() {
+  @Test("is put right in a dictionary entry") func isPutRightInADictionaryEntry() {
     _ = log.site(
       .literal("order "), .argument(type: .string, name: "order"), .literal(" accepted"))
     _ = log.label("orders.matching")
@@ -67,14 +67,15 @@ import Testing
 
   /// Zeros whose length, by their checksum, is a bit too long: but with a length of zero they are
   /// no entry.
-  @Test func isNotPutRightWhereItMakesAnEntryOfAnotherLength() {
+  @Test("is not put right where it makes an entry of another length")
+  func isNotPutRightWhereItMakesAnEntryOfAnotherLength() {
     var bytes = [UInt8](repeating: 0, count: 1024)
     bytes[0] = 64
     let corrected = bytes.withUnsafeMutableBytes { $0.correctEntries(seed: 0) }
     #expect(corrected.isEmpty && bytes[0] == 64 && bytes[1...].allSatisfy { $0 == 0 })
   }
 
-  @Test func isCorrectedInASegmentsHeader() {
+  @Test("is corrected in a segments header") func isCorrectedInASegmentsHeader() {
     log.write("a record", ticks: 1)
     let start = log.geometry.segmentsOffset
     let checked = [0..<8, 16..<40, 44..<56].joined()

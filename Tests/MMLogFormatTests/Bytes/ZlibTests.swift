@@ -14,7 +14,8 @@ import Testing
 
   private func text(_ count: Int) -> [UInt8] { (0..<count).map { UInt8($0 % 7 * 9 % 64 + 32) } }
 
-  @Test(arguments: [1, 6, 9]) func whatIsCompressedComesBack(level: Int) throws {
+  @Test("what is compressed comes back", arguments: [1, 6, 9])
+  func whatIsCompressedComesBack(level: Int) throws {
     let (deflater, inflater) = (try deflater(level), try inflater())
     for size in Array(60...80) + [1000, 4095, 4096, 65_535, 65_536, 300_000] {
       let text = text(size)
@@ -27,7 +28,8 @@ import Testing
     }
   }
 
-  @Test func whatDoesNotGetSmallerStaysAsItIs() throws {
+  @Test("what does not get smaller stays as it is")
+  func whatDoesNotGetSmallerStaysAsItIs() throws {
     let deflater = try deflater()
     var generator = SeededGenerator(seed: 1)
     #expect(deflater.compress([]) == nil && deflater.compress(text(63)) == nil)
@@ -35,7 +37,8 @@ import Testing
     #expect(deflater.compress(text(5000)) != nil, "works again after one that did not")
   }
 
-  @Test func anotherSizeThanTheRightOneIsRefused() throws {
+  @Test("another size than the right one is refused")
+  func anotherSizeThanTheRightOneIsRefused() throws {
     let (deflater, inflater) = (try deflater(), try inflater())
     let packed = try #require(deflater.compress(text(1000)))
     for size in [0, 1, 999, 1001, 64 << 20, (64 << 20) + 1, .max] {
@@ -44,7 +47,8 @@ import Testing
     #expect(inflate(packed, 1000, inflater) == text(1000), "works again after one that did not")
   }
 
-  @Test func aBombIsRefusedBeforeItsMemoryIsTaken() throws {
+  @Test("a bomb is refused before its memory is taken")
+  func aBombIsRefusedBeforeItsMemoryIsTaken() throws {
     let (deflater, inflater) = (try deflater(9), try inflater())
     let zeros = [UInt8](repeating: 0, count: 8 << 20)
     let packed = try #require(deflater.compress(zeros))
@@ -53,7 +57,8 @@ import Testing
     #expect(inflate([0x78, 0x9C], 64 << 20, inflater) == nil, "64 MiB of two bytes")
   }
 
-  @Test func aCorruptedStreamIsRefusedOrGivesSomething() throws {
+  @Test("a corrupted stream is refused or gives something")
+  func aCorruptedStreamIsRefusedOrGivesSomething() throws {
     let (deflater, inflater) = (try deflater(), try inflater())
     let packed = try #require(deflater.compress(text(500)))
     for bit in 0..<packed.count * 8 {
@@ -65,7 +70,7 @@ import Testing
     }
   }
 
-  @Test func garbageIsRefused() throws {
+  @Test("garbage is refused") func garbageIsRefused() throws {
     let inflater = try inflater()
     var generator = SeededGenerator(seed: 4)
     for round in 0..<2000 {

@@ -18,7 +18,7 @@ import Testing
     (try? rows(payload, size: size ?? largest, count: count)) == nil
   }
 
-  @Test func aThreadOfMoreThan32BitsIsRefused() {
+  @Test("a thread of more than 32 bits is refused") func aThreadOfMoreThan32BitsIsRefused() {
     for (ordinal, isRight) in [(7, true), (.max >> 32, true), (1 << 32, false), (.max, false)]
       as [(UInt64, Bool)]
     {
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test func hugeCountsAreRefused() {
+  @Test("huge counts are refused") func hugeCountsAreRefused() {
     for count in [1 << 20, 1 << 32, 1 << 60, .max] as [UInt64] {
       for place in 0..<3 {
         let counts = (0..<3).map { ColumnBytes.varint($0 == place ? count : 0) }
@@ -39,7 +39,8 @@ import Testing
     }
   }
 
-  @Test func columnsThatCostNothingAreRefusedIfTheirRowsAreTooLarge() {
+  @Test("columns that cost nothing are refused if their rows are too large")
+  func columnsThatCostNothingAreRefusedIfTheirRowsAreTooLarge() {
     let count = 1 << 20
     for fields in [6, 100, 100_000] {
       let columns = (0..<fields).reduce(into: ColumnBytes()) { columns, _ in
@@ -50,7 +51,8 @@ import Testing
     }
   }
 
-  @Test func oneLargeStringUsedByManyRecordsIsRefused() {
+  @Test("one large string used by many records is refused")
+  func oneLargeStringUsedByManyRecordsIsRefused() {
     let count = 100_000
     let text = ColumnBytes(text: [UInt8](repeating: 0x61, count: 1 << 20))
     let dictionary = ColumnBytes.bytes(1, 1) + .constant(1 << 20) + .constant(0) + text
@@ -61,7 +63,8 @@ import Testing
 
   /// A number without digits would take no room in the rows, so that nothing bounded how many there
   /// are.
-  @Test func skeletonsWithMoreNumbersThanTheRowsHaveBytesAreRefused() {
+  @Test("skeletons with more numbers than the rows have bytes are refused")
+  func skeletonsWithMoreNumbersThanTheRowsHaveBytesAreRefused() {
     let (count, placeholders) = (1 << 10, 1 << 10)
     let size = 8 + count * 32 + 1000
     let skeleton = ColumnBytes(text: [UInt8](repeating: 0, count: placeholders))
@@ -75,7 +78,8 @@ import Testing
     }
   }
 
-  @Test func moreThanAMillionNumbersInAColumnAreRefused() throws {
+  @Test("more than a million numbers in a column are refused")
+  func moreThanAMillionNumbersInAColumnAreRefused() throws {
     let placeholders = 1 << 10
     let skeleton = ColumnBytes(text: [UInt8](repeating: 0, count: placeholders))
     let own = ColumnBytes(
@@ -89,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func sectionsLargerThanAFrameAreRefused() {
+  @Test("sections larger than a frame are refused") func sectionsLargerThanAFrameAreRefused() {
     for size in [UInt32(largest) + 1, 1 << 31, .max] {
       var payload = payload(1, [], ColumnBytes())
       payload.withUnsafeMutableBytes { $0.store(size, 4) }

@@ -51,7 +51,7 @@ import Testing
       ])
   }()
 
-  @Test func aPayloadCutAnywhereIsRefused() throws {
+  @Test("a payload cut anywhere is refused") func aPayloadCutAnywhereIsRefused() throws {
     let (size, count) = (Self.small.rows.count, Int(Self.small.summary.count))
     for isDeflated in [false, true] {
       let payload = Self.small.columns.payload(isDeflated: isDeflated)
@@ -63,7 +63,8 @@ import Testing
     }
   }
 
-  @Test func aPayloadWithAnyBitFlippedIsRefusedOrRowsOfThatSize() {
+  @Test("a payload with any bit flipped is refused or rows of that size")
+  func aPayloadWithAnyBitFlippedIsRefusedOrRowsOfThatSize() {
     let (size, count) = (Self.small.rows.count, Int(Self.small.summary.count))
     let payload = Self.small.columns.payload()
     for bit in 0..<payload.count * 8 {
@@ -72,7 +73,8 @@ import Testing
     }
   }
 
-  @Test func randomBytesAreRefusedOrRowsOfThatSize() {
+  @Test("random bytes are refused or rows of that size")
+  func randomBytesAreRefusedOrRowsOfThatSize() {
     var random = SeededGenerator(seed: 31)
     let (size, count) = (Self.small.rows.count, Int(Self.small.summary.count))
     for round in 0..<3000 {
@@ -87,7 +89,7 @@ import Testing
     }
   }
 
-  @Test func anotherSizeOrCountIsRefused() throws {
+  @Test("another size or count is refused") func anotherSizeOrCountIsRefused() throws {
     let (size, count) = (Self.small.rows.count, Int(Self.small.summary.count))
     for other in [-8, 0, 8, size - 8, size - 1, size + 1, size + 8, 64 << 20, (64 << 20) + 1, .max]
     {
@@ -99,7 +101,7 @@ import Testing
     }
   }
 
-  @Test func aColumnThatBreaksARuleIsRefused() throws {
+  @Test("a column that breaks a rule is refused") func aColumnThatBreaksARuleIsRefused() throws {
     let minimum = [0] + [UInt8](repeating: 0xFF, count: 9) + [1]  // the constant −2⁶³
     let many = ColumnBytes.constant(1 << 53 + 1).numbers
     let sixteen = [UInt8](repeating: 1, count: 16)
@@ -120,7 +122,7 @@ import Testing
     #expect(try decode(whole) == whole.rows, "the frame is right but for those")
   }
 
-  @Test func columnsNestFourDeepAndNoDeeper() throws {
+  @Test("columns nest four deep and no deeper") func columnsNestFourDeepAndNoDeeper() throws {
     func nested(_ depth: Int) -> ColumnBytes {
       depth == 1 ? .constant(0) : .bytes(2, 0) + nested(depth - 1)
     }
@@ -134,7 +136,8 @@ import Testing
     }
   }
 
-  @Test func aStringColumnThatBreaksARuleIsRefused() throws {
+  @Test("a string column that breaks a rule is refused")
+  func aStringColumnThatBreaksARuleIsRefused() throws {
     func skeletons(_ number: UInt64) -> ColumnBytes {
       .skeletons([[0], [0]], [[number], [number]], areDictionary: false)
     }
@@ -161,7 +164,7 @@ import Testing
     }
   }
 
-  @Test func aFrameThatBreaksARuleIsRefused() throws {
+  @Test("a frame that breaks a rule is refused") func aFrameThatBreaksARuleIsRefused() throws {
     let right = ColumnFrame.Group([1, 1], [.rest([[5], [6]]) { .plain($0) }])
     let frame = ColumnFrame([right], threads: Self.threads)
     #expect(try decode(frame) == frame.rows)

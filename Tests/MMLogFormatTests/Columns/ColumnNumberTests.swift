@@ -19,12 +19,13 @@ import Testing
     NumberEncoding(rawValue: encoded(values, areDoubles: areDoubles)[0])
   }
 
-  @Test func noNumbersAreNothing() throws {
+  @Test("no numbers are nothing") func noNumbersAreNothing() throws {
     #expect(encoded([] as [UInt64]).isEmpty)
     #expect(try decoded([], count: 0).isEmpty)
   }
 
-  @Test(arguments: counts) func numbersOfEveryWidthComeBack(count: Int) throws {
+  @Test("numbers of every width come back", arguments: counts)
+  func numbersOfEveryWidthComeBack(count: Int) throws {
     var generator = SeededGenerator(seed: UInt64(count))
     for width in 0...64 where count < 1000 || width % 9 == 1 {
       let mask: UInt64 = width == 64 ? .max : (1 << UInt64(width)) - 1
@@ -35,7 +36,7 @@ import Testing
     }
   }
 
-  @Test(arguments: counts) func extremesComeBack(count: Int) throws {
+  @Test("extremes come back", arguments: counts) func extremesComeBack(count: Int) throws {
     for (index, value) in Self.extremes.enumerated() {
       try check(Array(repeating: value, count: count), "\(value)")
       for other in Self.extremes[..<index] {
@@ -45,7 +46,7 @@ import Testing
     try check((0..<count).map { Self.extremes[$0 * 5 % 8] }, "all")
   }
 
-  @Test func mixturesComeBack() throws {
+  @Test("mixtures come back") func mixturesComeBack() throws {
     var generator = SeededGenerator(seed: 11)
     for round in 0..<60 {
       let count = Int.random(in: 1...700, using: &generator)
@@ -65,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func doublesComeBackBitByBit() throws {
+  @Test("doubles come back bit by bit") func doublesComeBackBitByBit() throws {
     let odd: [Double] = [
       -0.0, 0, .nan, -.nan, .signalingNaN, .infinity, -.infinity, .leastNonzeroMagnitude,
       .leastNormalMagnitude, .greatestFiniteMagnitude, -.leastNormalMagnitude / 8, 0.1 + 0.2, 1e22,
@@ -87,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func eachEncodingIsChosenWhereItPays() {
+  @Test("each encoding is chosen where it pays") func eachEncodingIsChosenWhereItPays() {
     var generator = SeededGenerator(seed: 13)
     let random = (0..<1000).map { _ in generator.next() }
     #expect(encoding(Array(repeating: 5, count: 1000)) == .constant)
@@ -102,7 +103,7 @@ import Testing
     #expect(encoding(spikes) == .patched)
   }
 
-  @Test func columnsWrittenByHandComeBack() throws {
+  @Test("columns written by hand come back") func columnsWrittenByHandComeBack() throws {
     let values = (0..<300).map { UInt64($0 * $0 % 77) }
     for (index, column) in [
       ColumnBytes.packed(values), .packed(values, width: 64), .packed(values, width: 57),

@@ -6,6 +6,7 @@ import Testing
   /// What is asked before a frame is turned into rows: it decides whether a search for letters may
   /// pass it over.
   @Test(
+    "a frame says whether metadata may be no string",
     arguments: [
       ([], false), ([("k", Value.text("dead"))], false), ([("k", .hash(0xDEAD))], true),
       ([("a", .text("b")), ("k", .array([.hash(1)]))], true), ([("k", .null)], false),
@@ -123,7 +124,8 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<40) func recordsOfAnyKindAreTheSameRows(seed: UInt64) throws {
+  @Test("records of any kind are the same rows", arguments: 0..<40)
+  func recordsOfAnyKindAreTheSameRows(seed: UInt64) throws {
     var maker = Maker(seed: seed)
     for _ in 0...maker.below(12) { maker.addSite() }
     let count = [1, 2, 3, 40, 127, 128, 129, 400][Int(seed) % 8]
@@ -135,12 +137,13 @@ import Testing
     #expect(found.problem == nil, "seed \(seed)")
   }
 
-  @Test func noRecordsAreRowsToo() {
+  @Test("no records are rows too") func noRecordsAreRowsToo() {
     let found = ColumnRecords([], [])
     #expect(found.problem == nil && found.rows.count == 8)
   }
 
-  @Test func anEncoderThatIsUsedAgainForgetsTheFrameBefore() throws {
+  @Test("an encoder that is used again forgets the frame before")
+  func anEncoderThatIsUsedAgainForgetsTheFrameBefore() throws {
     let encoder = ColumnEncoder()
     for seed in [1, 2, 1] as [UInt64] {
       var maker = Maker(seed: seed)
@@ -160,7 +163,7 @@ import Testing
     }
   }
 
-  @Test func aLargeRecordIsTheSameRow() {
+  @Test("a large record is the same row") func aLargeRecordIsTheSameRow() {
     let site = CallSite(
       file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
     for text in [

@@ -38,7 +38,8 @@ import Testing
     return ColumnRecords(records, sites, threads: 2, deflater: Deflater(level: 1))
   }
 
-  @Test(arguments: [100, 1000, 4000]) func ordersTakeFarLessThanCompressedRows(count: Int) throws {
+  @Test("orders take far less than compressed rows", arguments: [100, 1000, 4000])
+  func ordersTakeFarLessThanCompressedRows(count: Int) throws {
     let orders = Self.orders(count)
     #expect(orders.problem == nil)
     let deflated = try #require(Deflater(level: 6)?.compress(orders.rows))
@@ -47,7 +48,7 @@ import Testing
       orders.payload.count < count * 12 + 400, "\(orders.payload.count) of \(orders.rows.count)")
   }
 
-  @Test func noiseTakesHardlyMoreThanRows() {
+  @Test("noise takes hardly more than rows") func noiseTakesHardlyMoreThanRows() {
     var random = SeededGenerator(seed: 42)
     let site = CallSite(
       file: "f", function: "g", line: 1, column: 1,
@@ -64,7 +65,7 @@ import Testing
     #expect(found.payload.count < 41 * 1000 + 1000, "\(found.payload.count)")
   }
 
-  @Test func aSingleRecordIsNoLargerThanItsRow() {
+  @Test("a single record is no larger than its row") func aSingleRecordIsNoLargerThanItsRow() {
     let site = CallSite(
       file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
     let record = TestRecord(

@@ -21,7 +21,8 @@ import Testing
     return outer == .skeletons ? [outer, StringEncoding(rawValue: numbers[1])] : [outer]
   }
 
-  @Test(arguments: [1, 2, 31, 32, 33, 127, 128, 129, 1000, 5000])
+  @Test(
+    "columns of every kind come back", arguments: [1, 2, 31, 32, 33, 127, 128, 129, 1000, 5000])
   func columnsOfEveryKindComeBack(count: Int) throws {
     let each = 0..<count
     try check(each.map { _ in "" }, "empty")
@@ -36,7 +37,7 @@ import Testing
       "own and shared columns")
   }
 
-  @Test func digitsOfEveryLengthComeBack() throws {
+  @Test("digits of every length come back") func digitsOfEveryLengthComeBack() throws {
     for digit in ["0", "1", "9", "18446744073709551615"] {
       let long = String(repeating: digit, count: 40)
       let texts = (1...40).flatMap { count in
@@ -48,7 +49,8 @@ import Testing
     }
   }
 
-  @Test func anyCountOfNumbersInAStringComesBack() throws {
+  @Test("any count of numbers in a string comes back")
+  func anyCountOfNumbersInAStringComesBack() throws {
     for maximum in [1, 14, 15, 16, 17, 18, 40, 300] {
       try check(
         (0..<100).map { (0...$0 * maximum / 99).map { "\($0 * 7)" }.joined(separator: ",") },
@@ -59,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func bytesOfAnyKindComeBack() throws {
+  @Test("bytes of any kind come back") func bytesOfAnyKindComeBack() throws {
     var generator = SeededGenerator(seed: 21)
     for round in 0..<60 {
       let alphabet: [UInt8] = [
@@ -75,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func eachEncodingIsChosenWhereItPays() {
+  @Test("each encoding is chosen where it pays") func eachEncodingIsChosenWhereItPays() {
     let each = 0..<1000
     #expect(encoding(each.map { "name \("abcdefgh".dropFirst($0 % 8))" }) == [.dictionary])
     #expect(encoding(each.map { "order \($0)" }) == [.skeletons, .dictionary])
@@ -86,7 +88,7 @@ import Testing
     #expect(encoding(zip(letters, each).map { "\($0)\($1)" }) == [.skeletons, .plain])
   }
 
-  @Test func skeletonsWrittenByHandComeBack() throws {
+  @Test("skeletons written by hand come back") func skeletonsWrittenByHandComeBack() throws {
     let skeletons: [[UInt8]] = (0..<50).map { $0 % 3 == 0 ? [0] : $0 % 3 == 1 ? [97, 0, 0] : [98] }
     let numbers = skeletons.map { $0.filter { $0 == 0 }.map { _ in 1042 as UInt64 } }
     let expected = skeletons.map { $0.flatMap { $0 == 0 ? Array("042".utf8) : [$0] } }

@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test func entriesAreReadAsTheyWereWritten() {
+  @Test("entries are read as they were written") func entriesAreReadAsTheyWereWritten() {
     let entries: [DictionaryEntry] = [
       .callSite(id: 5, site), .label(id: 65535, "label"), .label(id: 1, ""),
       .callSite(id: .max, CallSite(file: "", function: "", line: 0, column: 0, parts: [])),
@@ -37,7 +37,8 @@ import Testing
     #expect(scan(bytes + [UInt8](repeating: 0, count: 80)).entries == entries)
   }
 
-  @Test func aLabelStandsInItsBytesAsTheFormatSays() {
+  @Test("a label stands in its bytes as the format says")
+  func aLabelStandsInItsBytesAsTheFormatSays() {
     let words = DictionaryEntry.label(id: 3, "ab").encoded(seed: seed)
     #expect(words.count == 4 && words[0] & 0xFFFF_FFFF == 4 << 24 | 4)
     #expect(Array(words[1...]) == [3, 2, 0x6261])
@@ -45,7 +46,7 @@ import Testing
     #expect(UInt32(words[0] >> 32) == covered.read { crc32cState(seed, $0) })
   }
 
-  @Test func aCorruptedEntryCostsItselfOnly() {
+  @Test("a corrupted entry costs itself only") func aCorruptedEntryCostsItselfOnly() {
     let (first, second, third) = (
       bytes(.label(id: 1, "a")), bytes(.callSite(id: 2, site)), bytes(.label(id: 3, "c"))
     )
@@ -56,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func anEntryCutAnywhereIsNone() {
+  @Test("an entry cut anywhere is none") func anEntryCutAnywhereIsNone() {
     let whole = bytes(.callSite(id: 2, site))
     for count in 0..<whole.count {
       #expect(scan(Array(whole.prefix(count))).entries.isEmpty, "\(count) bytes")
@@ -67,13 +68,14 @@ import Testing
     }
   }
 
-  @Test func anotherSessionsEntriesAreNone() {
+  @Test("another sessions entries are none") func anotherSessionsEntriesAreNone() {
     let other = checksumSeed(session: SessionID(words: (1, 3)), generation: 0)
     let words = DictionaryEntry.label(id: 3, "ab").encoded(seed: other)
     #expect(scan(words.withUnsafeBytes { Array($0) }).entries.isEmpty)
   }
 
-  @Test func ofTwoEntriesWithTheSameNumberTheLaterCounts() {
+  @Test("of two entries with the same number the later counts")
+  func ofTwoEntriesWithTheSameNumberTheLaterCounts() {
     var dictionary = LogDictionary()
     let bytes = bytes(.label(id: 1, "a"), .callSite(id: 1, site), .label(id: 1, "b"))
     let corruption = bytes.read { dictionary.insert(entriesIn: $0, seed: seed) }
@@ -82,7 +84,8 @@ import Testing
   }
 
   /// The check is right, what it covers is not.
-  @Test func entriesWithHostileContentsAreCorruption() {
+  @Test("entries with hostile contents are corruption")
+  func entriesWithHostileContentsAreCorruption() {
     let contents: [[UInt64]] = [
       [1, .max], [1, 9, 0], [1 << 40, 1 << 32, 0, 0], [1, 1 << 32, 0, 0, 2],
       [1, 0xFFFF << 32, 0, 0],
@@ -101,7 +104,7 @@ import Testing
   }
 
   /// Every second word announces an entry that reaches to the end, and valid ones stand between.
-  @Test func hostileEntriesDoNotTakeForEver() {
+  @Test("hostile entries do not take for ever") func hostileEntriesDoNotTakeForEver() {
     var words: [UInt64] = []
     let size = 1 << 16
     while words.count < size {
@@ -114,7 +117,7 @@ import Testing
     #expect(!found.corruption.isEmpty)
   }
 
-  @Test func anEntryThatDoesNotFitIsNotWritten() {
+  @Test("an entry that does not fit is not written") func anEntryThatDoesNotFitIsNotWritten() {
     let whole = DictionaryEntry.callSite(id: 2, site).encoded(seed: seed)
     for room in 0...whole.count {
       var memory = [UInt64](repeating: 0, count: room + 1)

@@ -4,7 +4,7 @@ import Testing
 @testable import MMLogFormat
 
 @Suite struct LevelRequestTests {
-  @Test func listsOfRulesAreRead() {
+  @Test("lists of rules are read") func listsOfRulesAreRead() {
     typealias Case = (text: String, rules: [String], wrong: [String])
     let cases: [Case] = [
       ("", [], []), (" , ,", [], []), ("debug", ["*=debug"], []),
@@ -19,7 +19,8 @@ import Testing
     }
   }
 
-  @Test func theMostParticularRuleCountsWhateverTheirOrder() {
+  @Test("the most particular rule counts whatever their order")
+  func theMostParticularRuleCountsWhateverTheirOrder() {
     let rules = LevelRule.list("*=error,db.*=info,db.pool=trace,*.web=debug,db?pool=notice").rules
     for rules in [rules, rules.reversed()] {
       let expected: [(String, Level)] = [
@@ -51,7 +52,7 @@ import Testing
     return page
   }
 
-  @Test func theNewerOfTwoRequestsCounts() throws {
+  @Test("the newer of two requests counts") func theNewerOfTwoRequestsCounts() throws {
     let (old, new) = (request(6, "a=debug"), request(7, "b.*=trace,*=info,=critical"))
     #expect(try page().withUnsafeBytes { LevelRequest.newest(inPage: $0) } == nil)
     #expect(try page(old).withUnsafeBytes { LevelRequest.newest(inPage: $0) } == old)
@@ -61,7 +62,8 @@ import Testing
   }
 
   /// Whoever writes one may die in the middle of it.
-  @Test func aRequestOfWhichAnythingIsWrongLeavesTheOneBefore() throws {
+  @Test("a request of which anything is wrong leaves the one before")
+  func aRequestOfWhichAnythingIsWrongLeavesTheOneBefore() throws {
     let (old, new) = (request(6, "a=debug"), request(7, "b.*=trace,*=info"))
     let good = try page(old, new)
     for bit in 0..<ControlLayout.levelSlotSize * 8 {
@@ -72,7 +74,7 @@ import Testing
   }
 
   /// With a right checksum, too.
-  @Test func hostileRequestsAreNoneOrRead() throws {
+  @Test("hostile requests are none or read") func hostileRequestsAreNoneOrRead() throws {
     var random = SeededGenerator(seed: 11)
     for _ in 0..<20_000 {
       var bytes = try #require(request(3, "db.*=debug,web=info,*=error").encoded)
@@ -88,7 +90,8 @@ import Testing
     }
   }
 
-  @Test func moreRulesThanThereIsRoomForAreRefused() {
+  @Test("more rules than there is room for are refused")
+  func moreRulesThanThereIsRoomForAreRefused() {
     let overrides = (0..<100).map {
       LevelOverride(LevelRule(.debug, for: "a label with the number \($0)"), expiry: 0)
     }

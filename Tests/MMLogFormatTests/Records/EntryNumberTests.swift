@@ -18,7 +18,8 @@ import Testing
     gaps.map { [UInt64($0.writer), $0.first, $0.count] }
   }
 
-  @Test func aChainHasNoGapWhateverTheOrderAndHoweverOften() {
+  @Test("a chain has no gap whatever the order and however often")
+  func aChainHasNoGapWhateverTheOrderAndHoweverOften() {
     let parts = [
       part(0, 5), part(5, 1), part(6, 100), part(3, 2, writer: 5), part(0, 3, writer: 5),
     ]
@@ -26,29 +27,33 @@ import Testing
     #expect(gaps([]) == [])
   }
 
-  @Test func betweenTwoPartsJustWhatTheirNumbersSayIsMissing() {
+  @Test("between two parts just what their numbers say is missing")
+  func betweenTwoPartsJustWhatTheirNumbersSayIsMissing() {
     let found = gaps([part(10, 5), part(0, 7, thread: 3)])
     #expect(places(found) == [[4, 7, 3]])
     #expect(found[0].before?.numbers.thread == 3 && found[0].after.numbers.thread == 1)
   }
 
-  @Test func whatIsMissingBeforeTheFirstPartHasNothingBeforeIt() {
+  @Test("what is missing before the first part has nothing before it")
+  func whatIsMissingBeforeTheFirstPartHasNothingBeforeIt() {
     let found = gaps([part(3, 1, writer: 6)])
     #expect(places(found) == [[6, 0, 3]] && found[0].before == nil)
   }
 
-  @Test func partsMayOverlap() {
+  @Test("parts may overlap") func partsMayOverlap() {
     #expect(places(gaps([part(0, 10), part(2, 3), part(8, 4), part(13, 1)])) == [[4, 12, 1]])
   }
 
-  @Test func anEmptyPartSaysNothing() { #expect(gaps([part(7, 0)]) == []) }
+  @Test("an empty part says nothing") func anEmptyPartSaysNothing() {
+    #expect(gaps([part(7, 0)]) == [])
+  }
 
-  @Test func hostileNumbersDoNotTrap() {
+  @Test("hostile numbers do not trap") func hostileNumbersDoNotTrap() {
     let found = gaps([part(.max, .max), part(1, .max), part(.max - 1, 1)])
     #expect(found.first?.count == 1 && found.count == 2)
   }
 
-  @Test func aFrameSaysWhenItsEntriesWereLogged() {
+  @Test("a frame says when its entries were logged") func aFrameSaysWhenItsEntriesWereLogged() {
     var numbers = EntryNumbers()
     for (first, wall) in [(0, 100), (8, 200)] as [(UInt64, Int64)] {
       var header = FrameHeader(.records)

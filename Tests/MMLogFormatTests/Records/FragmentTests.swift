@@ -38,7 +38,8 @@ import Testing
     return words
   }
 
-  @Test(arguments: [1, 2, 7, 10, 40, 41, 50]) func partsInOrderMakeTheRecord(partWords: Int) {
+  @Test("parts in order make the record", arguments: [1, 2, 7, 10, 40, 41, 50])
+  func partsInOrderMakeTheRecord(partWords: Int) {
     for thread in [nil, 3] as [UInt64?] {
       let answers = assemble(fragments(partWords, thread: thread))
       #expect(answers.last == body)
@@ -46,7 +47,8 @@ import Testing
     }
   }
 
-  @Test func aMissingARepeatedOrASwappedPartMakesNone() {
+  @Test("a missing a repeated or a swapped part makes none")
+  func aMissingARepeatedOrASwappedPartMakesNone() {
     let parts = fragments()
     for index in parts.indices {
       var missing = parts
@@ -61,13 +63,13 @@ import Testing
     #expect(assemble(parts.reversed()).allSatisfy { $0 == nil })
   }
 
-  @Test func aNewRecordFollowsAnUnfinishedOne() {
+  @Test("a new record follows an unfinished one") func aNewRecordFollowsAnUnfinishedOne() {
     let parts = fragments()
     #expect(assemble(Array(parts.prefix(3)) + parts).last == body)
     #expect(assemble(Array(parts.suffix(2)) + parts + parts).compactMap { $0 } == [body, body])
   }
 
-  @Test func hostileSizesMakeNoRecord() {
+  @Test("hostile sizes make no record") func hostileSizesMakeNoRecord() {
     let parts = fragments(20)
     let sizes: [UInt64] = [
       0, 8, 160, 321, 327, 329, 336, 17 << 20, (17 << 20) + 8, 1 << 40, .max, .max - 7,
@@ -83,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func aFragmentWithoutItsWordsIsNone() {
+  @Test("a fragment without its words is none") func aFragmentWithoutItsWordsIsNone() {
     let parts = fragments(20, thread: 3)
     for count in 3..<6 {
       let short = resigned(parts[0]) { $0 = Array($0.prefix(count)) }
@@ -91,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func whatIsPendingIsKnown() {
+  @Test("what is pending is known") func whatIsPendingIsKnown() {
     let parts = fragments()
     let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + parts.flatMap { $0 })
     withExtendedLifetime(memory) {

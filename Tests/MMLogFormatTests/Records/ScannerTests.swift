@@ -43,7 +43,8 @@ import Testing
 
   private let whole = ["1@8", "2@12", "3@17", "4@23", "5@30"]
 
-  @Test func recordsAreFoundUpToAZeroWordOrTheEnd() {
+  @Test("records are found up to a zero word or the end")
+  func recordsAreFoundUpToAZeroWordOrTheEnd() {
     #expect(scan(segment(records.flatMap { $0 })) == whole)
     #expect(scan(segment(records.flatMap { $0 }, zeros: 0)) == whole)
     #expect(scan(segment(records.flatMap { $0 }), behindZeros: true) == whole)
@@ -53,7 +54,8 @@ import Testing
 
   /// The writer goes on when its last record has been seen, so that the scanner mostly checks where
   /// the next will be.
-  @Test func aRecordIsNoCorruptionThatIsCommittedDuringTheScan() throws {
+  @Test("a record is no corruption that is committed during the scan")
+  func aRecordIsNoCorruptionThatIsCommittedDuringTheScan() throws {
     let (count, record) = (3000, TestRecord(ticks: 1, words: [2, 3]).encoded(seed: seed))
     let memory = AlignedBytes(
       words: segment([UInt64](repeating: 0, count: count * record.count)) + [0])
@@ -89,7 +91,8 @@ import Testing
     #expect(found == count && corruption == 0)
   }
 
-  @Test func aFlippedBitCostsOneRecordWhereverItIs() {
+  @Test("a flipped bit costs one record wherever it is")
+  func aFlippedBitCostsOneRecordWhereverItIs() {
     let words = segment(records.flatMap { $0 })
     let starts = [8, 12, 17, 23, 30, 38]
     for bit in (8 * 64)..<(38 * 64) {
@@ -104,7 +107,8 @@ import Testing
     }
   }
 
-  @Test func corruptionAtStartMiddleAndEndIsReportedWithItsPlace() {
+  @Test("corruption at start middle and end is reported with its place")
+  func corruptionAtStartMiddleAndEndIsReportedWithItsPlace() {
     let junk: [UInt64] = [.max, 1, 0, 1 << 24 | 3]
     let (first, second) = (records[0], records[1])
     #expect(scan(segment(junk + first + second)) == ["8..<12", "1@12", "2@16"])
@@ -113,7 +117,8 @@ import Testing
     #expect(scan(segment(junk + first + junk + second)) == ["8..<12", "1@12", "16..<20", "2@20"])
   }
 
-  @Test func whatFollowsAZeroWordCountsOnlyAfterTheMachineWentDown() {
+  @Test("what follows a zero word counts only after the machine went down")
+  func whatFollowsAZeroWordCountsOnlyAfterTheMachineWentDown() {
     let words = segment(records[0] + [0, 0, 5] + records[1] + [0] + records[2])
     #expect(scan(words) == ["1@8"])
     #expect(scan(words, behindZeros: true) == ["1@8", "12..<15", "2@15", "20..<21", "3@21"])
@@ -121,14 +126,15 @@ import Testing
     #expect(scan(unfinished, behindZeros: true) == ["1@8"], "an unfinished record is no corruption")
   }
 
-  @Test func aRecordOfAnotherGenerationIsNone() {
+  @Test("a record of another generation is none") func aRecordOfAnotherGenerationIsNone() {
     let stale = TestRecord(ticks: 9, words: [1]).encoded(seed: seed &+ 1)
     #expect(scan(segment(records[0] + stale + records[1])) == ["1@8", "12..<16", "2@16"])
     #expect(scan(segment(stale), behindZeros: true) == ["8..<18"])
   }
 
   /// The check is right in each of them.
-  @Test func impossibleLengthsAndKindsAreNoRecords() {
+  @Test("impossible lengths and kinds are no records")
+  func impossibleLengthsAndKindsAreNoRecords() {
     for (length, kind) in [(0, 1), (1, 1), (2, 1), (4, 0), (4, 3), (4, 4), (4, 255), (100, 1)]
       as [(UInt64, UInt64)]
     {
@@ -142,21 +148,22 @@ import Testing
     #expect(minimum.count == 3 && scan(segment(minimum)) == ["6@8"])
   }
 
-  @Test func aRecordCutByTheEndIsNone() {
+  @Test("a record cut by the end is none") func aRecordCutByTheEndIsNone() {
     let words = segment(records[0] + records[4], zeros: 0)
     for cut in 1..<8 {
       #expect(scan(words.dropLast(cut)) == ["1@8", "12..<\(words.count - cut)"], "\(cut) words")
     }
   }
 
-  @Test func theChecksumIsOfTheWordsInTheFormatsOrder() {
+  @Test("the checksum is of the words in the formats order")
+  func theChecksumIsOfTheWordsInTheFormatsOrder() {
     let record = TestRecord(ticks: 6, site: 4, words: [8, 9]).encoded(seed: seed)
     let bytes = record.withUnsafeBytes { Array($0) }
     let ordered = Array(bytes[24...] + bytes[8..<24] + bytes[0..<4])
     #expect(UInt32(record[0] >> 32) == ordered.read { crc32cState(seed, $0) })
   }
 
-  @Test func theSeedIsOfSessionAndGeneration() {
+  @Test("the seed is of session and generation") func theSeedIsOfSessionAndGeneration() {
     let session = SessionID(words: (0x0706_0504_0302_0100, 0x0F0E_0D0C_0B0A_0908))
     let bytes: [UInt8] = Array(0..<16) + [5, 0, 0, 0, 0, 0, 0, 0x80]
     #expect(checksumSeed(session: session, generation: 5 | 0x80 << 56) == bytes.read { crc32c($0) })
@@ -164,13 +171,13 @@ import Testing
   }
 
   /// Every word announces a record that reaches to the end of the segment.
-  @Test func hostileBytesDoNotTakeForEver() {
+  @Test("hostile bytes do not take for ever") func hostileBytesDoNotTakeForEver() {
     let size = 1 << 18
     let words = (0..<size).map { UInt64(min(size - $0, 0xFF_FFFF)) | 1 << 24 }
     #expect(scan(words) == ["8..<\(size)"])
   }
 
-  @Test func randomBytesGiveNoRecord() {
+  @Test("random bytes give no record") func randomBytesGiveNoRecord() {
     var generator = SeededGenerator(seed: 8)
     for round in 0..<300 {
       let words = (0..<200).map { _ in
@@ -181,7 +188,7 @@ import Testing
     }
   }
 
-  @Test func aViewSaysWhatItsWordsSay() {
+  @Test("a view says what its words say") func aViewSaysWhatItsWordsSay() {
     let record = TestRecord(
       ticks: 77, site: 9, label: 0xFFFF, level: .error, flags: [.thread, .cut],
       words: [3 | 1003 << 32])

@@ -38,7 +38,8 @@ import Testing
     }
   }
 
-  @Test(arguments: values) func everyTypeIsReadAsItWasWritten(value: Value) throws {
+  @Test("every type is read as it was written", arguments: values)
+  func everyTypeIsReadAsItWasWritten(value: Value) throws {
     let words = ValueWords.argument(value)
     let plain = try read(words, value.type)
     #expect(plain.value == value && plain.left == 0)
@@ -50,7 +51,8 @@ import Testing
     #expect(metadata.value == .dictionary([("", value)]))
   }
 
-  @Test func valuesStandInTheirWordsAsTheFormatSays() {
+  @Test("values stand in their words as the format says")
+  func valuesStandInTheirWordsAsTheFormatSays() {
     let cases: [(Value, [UInt64])] = [
       (.int(-2), [.max - 1]), (.uint(5), [5]), (.double(1), [0x3FF0_0000_0000_0000]),
       (.float(1), [0x3F80_0000]), (.bool(true), [1]),
@@ -63,13 +65,14 @@ import Testing
     for (value, words) in cases { #expect(ValueWords.argument(value) == words, "\(value)") }
   }
 
-  @Test func anythingButZeroIsTrue() throws {
+  @Test("anything but zero is true") func anythingButZeroIsTrue() throws {
     #expect(try read([2], ValueType.bool.rawValue).value == .bool(true))
     #expect(try read([1 << 63, 9], ValueType.int.rawValue | 128).value == .int(9))
     #expect(try read([.max << 32 | 0x3F80_0000], ValueType.float.rawValue).value == .float(1))
   }
 
-  @Test(arguments: values) func aValueCutAtAnyWordIsRefused(value: Value) {
+  @Test("a value cut at any word is refused", arguments: values)
+  func aValueCutAtAnyWordIsRefused(value: Value) {
     let words = ValueWords.argument(value)
     for count in 0..<words.count {
       #expect((try? read(Array(words.prefix(count)), value.type)) == nil, "\(count) words")
@@ -85,7 +88,8 @@ import Testing
     }
   }
 
-  @Test(arguments: values) func aValueWithAnyBitFlippedIsReadOrRefused(value: Value) {
+  @Test("a value with any bit flipped is read or refused", arguments: values)
+  func aValueWithAnyBitFlippedIsReadOrRefused(value: Value) {
     let words = ValueWords.argument(value)
     for bit in 0..<words.count * 64 {
       var flipped = words
@@ -94,7 +98,7 @@ import Testing
     }
   }
 
-  @Test func everyTypeByteIsReadOrRefused() {
+  @Test("every type byte is read or refused") func everyTypeByteIsReadOrRefused() {
     let words: [UInt64] = [1, 1, 0x6B, 1, 1, 14, 2, 13, 1, 255, 6, 3, 7]
     for type in 0...255 as ClosedRange<UInt8> {
       checkHostile(words, type, "type \(type)")
@@ -106,7 +110,8 @@ import Testing
     }
   }
 
-  @Test func containersNestSixteenDeepAndNoDeeper() throws {
+  @Test("containers nest sixteen deep and no deeper")
+  func containersNestSixteenDeepAndNoDeeper() throws {
     for leaf in [Value.array([]), .dictionary([]), .int(1)] {
       let isContainer = leaf != .int(1)
       let allowed = (0..<(isContainer ? 15 : 16)).reduce(leaf) { value, index in
@@ -121,7 +126,7 @@ import Testing
     }
   }
 
-  @Test func hostileCountsCostNoMemory() {
+  @Test("hostile counts cost no memory") func hostileCountsCostNoMemory() {
     for count in [9, 1 << 20, 1 << 40, 1 << 61, 1 << 63, .max - 6, .max] as [UInt64] {
       for type in [ValueType.array, .dictionary, .string, .bytes] {
         #expect((try? read([count, 0], type.rawValue)) == nil, "\(type) \(count)")
@@ -129,7 +134,7 @@ import Testing
     }
   }
 
-  @Test func randomWordsAreReadOrRefused() {
+  @Test("random words are read or refused") func randomWordsAreReadOrRefused() {
     var generator = SeededGenerator(seed: 5)
     for round in 0..<20_000 {
       let words = (0..<Int.random(in: 0..<24, using: &generator)).map { _ -> UInt64 in
@@ -157,7 +162,7 @@ import Testing
     return try withExtendedLifetime(memory) { try body(RecordParts(memory.bytes)) }
   }
 
-  @Test func aBodyIsTakenApart() throws {
+  @Test("a body is taken apart") func aBodyIsTakenApart() throws {
     let identity: UInt64 = 5 | 0xABCD << 32 | 4 << 48 | 13 << 56
     try parts([identity, 1, 2]) {
       #expect($0.callSite == 5 && $0.label == 0xABCD && $0.level == .warning)
@@ -168,7 +173,7 @@ import Testing
     try parts([1 | 2 << 56, 99, 7]) { #expect($0.values.count == 8) }
   }
 
-  @Test func anEntryAtTheEndIsTheCallSite() throws {
+  @Test("an entry at the end is the call site") func anEntryAtTheEndIsTheCallSite() throws {
     let words = [16 << 56, 42] + entry + [UInt64(entry.count)]
     try parts(words) {
       let inline = try $0.inlineCallSite()
@@ -180,7 +185,7 @@ import Testing
     }
   }
 
-  @Test func hostileBodiesThrow() {
+  @Test("hostile bodies throw") func hostileBodiesThrow() {
     for words in [[], [2 << 56], [16 << 56], [18 << 56, 1], [16 << 56, 0]] as [[UInt64]] {
       #expect(throws: FormatError.self) { try parts(words) { try $0.inlineCallSite() } }
     }

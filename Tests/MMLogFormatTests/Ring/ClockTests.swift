@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 @Suite struct ClockTests {
-  @Test func aPairIsReadAsItWasWrittenAndRefusedWithAFlippedBit() {
+  @Test("a pair is read as it was written and refused with a flipped bit")
+  func aPairIsReadAsItWasWrittenAndRefusedWithAFlippedBit() {
     let pair = ClockPair(ticks: .max, wall: .min, monotonic: 77, ordinal: 5)
     let bytes = pair.encoded
     #expect(bytes.count == 32 && bytes.read { ClockPair($0) } == pair)
@@ -20,7 +21,7 @@ import Testing
       newest: ClockPair(ticks: ticks.1, wall: 1000, monotonic: monotonic.1, ordinal: 1))
   }
 
-  @Test func aRateIsTheWayBetweenTwoPairs() {
+  @Test("a rate is the way between two pairs") func aRateIsTheWayBetweenTwoPairs() {
     #expect(clock((100, 300), (0, 100)).rate == 1 << 31)
     #expect(clock((0, 3), (0, 1)).rate == (1 << 32) / 3)
     #expect(clock((0, 1_000_000_000), (0, 4_000_000_000)).rate == 4 << 32)
@@ -31,7 +32,7 @@ import Testing
         / 5)
   }
 
-  @Test func pairsThatMakeNoSenseGiveSomeRate() {
+  @Test("pairs that make no sense give some rate") func pairsThatMakeNoSenseGiveSomeRate() {
     #expect(clock((5, 5), (0, 100)).rate == 1 << 32, "no tick passed")
     #expect(clock((0, 1), (0, .max)).rate == 1 << 32, "more than 64 bits")
     for ticks in [0, 1, .max] as [UInt64] {
@@ -42,19 +43,19 @@ import Testing
     }
   }
 
-  @Test func wallTimeIsRoundedDownOnBothSides() {
+  @Test("wall time is rounded down on both sides") func wallTimeIsRoundedDownOnBothSides() {
     let clock = TickClock(ticks: 1000, wall: 50, rate: 1 << 31)
     #expect([1000, 1001, 1002, 999, 998].map { clock.wall(at: $0) } == [50, 50, 51, 49, 49])
   }
 
   /// With 128 bits, as FORMAT.md, 7 asks for.
-  @Test func aYearOfTicksIsExact() {
+  @Test("a year of ticks is exact") func aYearOfTicksIsExact() {
     let clock = TickClock(ticks: 0, wall: 1_763_715_600_000_000_000, rate: 1 << 30)
     let year: UInt64 = 365 * 86400 * 4_000_000_000
     #expect(clock.wall(at: year) == 1_763_715_600_000_000_000 + 365 * 86400 * 1_000_000_000)
   }
 
-  @Test func whatDoesNotFitIsClamped() {
+  @Test("what does not fit is clamped") func whatDoesNotFitIsClamped() {
     #expect(TickClock(ticks: 0, wall: .max, rate: .max).wall(at: .max) == .max)
     #expect(TickClock(ticks: .max, wall: .min, rate: .max).wall(at: 0) == .min)
     #expect(TickClock(ticks: 0, wall: .max, rate: 1 << 32).wall(at: 1) == .max)
@@ -64,7 +65,7 @@ import Testing
 }
 
 @Suite struct LossLedgerTests {
-  @Test func countsStandWhereTheFormatSays() {
+  @Test("counts stand where the format says") func countsStandWhereTheFormatSays() {
     var ledger = LossLedger()
     ledger[.tooLarge, .critical] = 9
     ledger[.overwritten, .debug] = 3
@@ -75,7 +76,7 @@ import Testing
     #expect(LossLedger.offset(.cut, .notice) == (2 * 8 + 3) * 8)
   }
 
-  @Test func totalsAreOverLevelsAndNeverTrap() {
+  @Test("totals are over levels and never trap") func totalsAreOverLevelsAndNeverTrap() {
     var ledger = LossLedger()
     #expect(ledger.isEmpty && ledger.total(.ringFull) == 0)
     ledger[.ringFull, .info] = .max

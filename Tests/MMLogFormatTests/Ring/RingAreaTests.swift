@@ -11,7 +11,7 @@ import Testing
     return (fileHeader.areas, fileHeader.areaProblem)
   }
 
-  @Test func itIsReadAsItWasWritten() throws {
+  @Test("it is read as it was written") func itIsReadAsItWasWritten() throws {
     var areas = RingAreas.usual
     (areas.control, areas.crash) = (nil, nil)
     (areas.sessionState, areas.clocks) = (4096..<4160, 4160..<4256)
@@ -21,7 +21,8 @@ import Testing
     #expect(found.areas.clockPairs == [4160, 4192, 4224])
   }
 
-  @Test func areasThatNobodyKnowsArePassedOver() throws {
+  @Test("areas that nobody knows are passed over")
+  func areasThatNobodyKnowsArePassedOver() throws {
     for index in 5..<21 {
       log.putArea(index, kind: UInt32(index + 100), offset: UInt64(8024 + index * 8), size: 8)
     }
@@ -30,13 +31,14 @@ import Testing
   }
 
   /// Of one that is larger, what this version knows.
-  @Test func anAreaMayBeLargerThanWhatIsKnownOfIt() throws {
+  @Test("an area may be larger than what is known of it")
+  func anAreaMayBeLargerThanWhatIsKnownOfIt() throws {
     log.putArea(4, kind: 5, offset: 4608, size: 8192 - 4608)
     let found = try read()
     #expect(found.areas == .usual && found.problem == nil)
   }
 
-  @Test func nothingCountsBehindTheLastEntry() throws {
+  @Test("nothing counts behind the last entry") func nothingCountsBehindTheLastEntry() throws {
     log.putArea(3, kind: 0, offset: 1, size: 1)
     let found = try read()
     #expect(found.areas.control == nil && found.areas.crash == nil && found.problem == nil)
@@ -50,24 +52,26 @@ import Testing
     let sentence: String
   }
 
-  @Test(arguments: [
-    Entry(offset: 8028, sentence: "alignment of area 99"),
-    Entry(size: 12, sentence: "alignment of area 99"),
-    Entry(offset: 1016, sentence: "place of area 99"),
-    Entry(offset: 0, sentence: "place of area 99"),
-    Entry(offset: 8192, sentence: "place of area 99"),
-    Entry(offset: .max - 7, sentence: "place of area 99"),
-    Entry(size: .max - 7, sentence: "place of area 99"),
-    Entry(size: 176, sentence: "place of area 99"),
-    Entry(size: 0, sentence: "size of area 99"),
-    Entry(index: 2, kind: 3, offset: 1536, size: 504, sentence: "size of area 3"),
-    Entry(offset: 1176, sentence: "overlap of areas 2 and 99"),
-    Entry(offset: 4600, size: 16, sentence: "overlap of areas 4 and 99"),
-    Entry(kind: 2, offset: 1184, size: 96, sentence: "second area 2"),
-    Entry(index: 0, offset: 1024, size: 64, sentence: "lack of area 1"),
-    Entry(index: 1, offset: 1088, size: 96, sentence: "lack of area 2"),
-    Entry(index: 2, offset: 1536, size: 512, sentence: "lack of area 3"),
-  ])
+  @Test(
+    "what cannot be is reported and the usual places count",
+    arguments: [
+      Entry(offset: 8028, sentence: "alignment of area 99"),
+      Entry(size: 12, sentence: "alignment of area 99"),
+      Entry(offset: 1016, sentence: "place of area 99"),
+      Entry(offset: 0, sentence: "place of area 99"),
+      Entry(offset: 8192, sentence: "place of area 99"),
+      Entry(offset: .max - 7, sentence: "place of area 99"),
+      Entry(size: .max - 7, sentence: "place of area 99"),
+      Entry(size: 176, sentence: "place of area 99"),
+      Entry(size: 0, sentence: "size of area 99"),
+      Entry(index: 2, kind: 3, offset: 1536, size: 504, sentence: "size of area 3"),
+      Entry(offset: 1176, sentence: "overlap of areas 2 and 99"),
+      Entry(offset: 4600, size: 16, sentence: "overlap of areas 4 and 99"),
+      Entry(kind: 2, offset: 1184, size: 96, sentence: "second area 2"),
+      Entry(index: 0, offset: 1024, size: 64, sentence: "lack of area 1"),
+      Entry(index: 1, offset: 1088, size: 96, sentence: "lack of area 2"),
+      Entry(index: 2, offset: 1536, size: 512, sentence: "lack of area 3"),
+    ])
   func whatCannotBeIsReportedAndTheUsualPlacesCount(entry: Entry) throws {
     log.putArea(entry.index, kind: entry.kind, offset: entry.offset, size: entry.size)
     let found = try read()
@@ -75,7 +79,7 @@ import Testing
     #expect(found.problem?.hasPrefix("it has an impossible \(entry.sentence);") == true)
   }
 
-  @Test func oneWrongBitIsPutRight() throws {
+  @Test("one wrong bit is put right") func oneWrongBitIsPutRight() throws {
     log.putArea(5, kind: 99, offset: 8024, size: 8)
     let ring = log.ring
     for bit in 512 * 8..<1024 * 8 {
@@ -86,7 +90,8 @@ import Testing
     }
   }
 
-  @Test func aTableThatIsCutOrHasAnotherChecksumIsReported() throws {
+  @Test("a table that is cut or has another checksum is reported")
+  func aTableThatIsCutOrHasAnotherChecksumIsReported() throws {
     var generator = SeededGenerator(seed: 5)
     let ring = log.ring
     for _ in 0..<1000 {
@@ -104,7 +109,8 @@ import Testing
     }
   }
 
-  @Test func hostileAreasLieBeforeTheDictionaryAndDoNotOverlap() throws {
+  @Test("hostile areas lie before the dictionary and do not overlap")
+  func hostileAreasLieBeforeTheDictionaryAndDoNotOverlap() throws {
     var generator = SeededGenerator(seed: 11)
     let ring = log.ring
     var good = 0

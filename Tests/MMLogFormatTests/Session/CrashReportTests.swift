@@ -8,7 +8,7 @@ import Testing
     bytes.withUnsafeBytes { CrashReport($0) }
   }
 
-  @Test func aReportIsReadAsItStands() throws {
+  @Test("a report is read as it stands") func aReportIsReadAsItStands() throws {
     let bytes = CrashReport.bytes(frames: [0x1100, 0], registers: 18, module: "/bin/true")
     let report = try #require(Self.report(bytes))
     #expect(report.signalName == "SIGSEGV" && report.reason == "no memory at this address")
@@ -17,7 +17,7 @@ import Testing
     #expect(report.encoded == bytes)
   }
 
-  @Test func oneWithAWrongBitIsNone() {
+  @Test("one with a wrong bit is none") func oneWithAWrongBitIsNone() {
     let bytes = CrashReport.bytes { $0.store(11 as UInt32, CrashLayout.signal) }
     // But for what stands beside it, in the same word as the state.
     for bit in 0..<bytes.count * 8 where !(8..<32).contains(bit) {
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test func survivalsBesideItAreNoPartOfIt() {
+  @Test("survivals beside it are no part of it") func survivalsBesideItAreNoPartOfIt() {
     var bytes = CrashReport.bytes(frames: [0x1100, 0], registers: 18, module: "/bin/true")
     let report = Self.report(bytes)
     (bytes[CrashLayout.survivals], bytes[CrashLayout.survivalsCopy]) = (3, 3)
@@ -40,15 +40,17 @@ import Testing
     #expect(bytes.withUnsafeBytes { CrashReport.survivals($0) } == nil)
   }
 
-  @Test(arguments: [
-    (CrashLayout.registerCount, 35), (CrashLayout.moduleCount, 17), (CrashLayout.frameCount, 129),
-  ])
+  @Test(
+    "numbers that nothing has room for make it none",
+    arguments: [
+      (CrashLayout.registerCount, 35), (CrashLayout.moduleCount, 17), (CrashLayout.frameCount, 129),
+    ])
   func numbersThatNothingHasRoomForMakeItNone(offset: Int, number: Int) {
     #expect(Self.report(CrashReport.bytes { $0.store(UInt8(number), offset) }) == nil)
     #expect(Self.report(CrashReport.bytes { $0.store(UInt8(number - 1), offset) }) != nil)
   }
 
-  @Test func sizesOfBuildIDsAreNotBelieved() throws {
+  @Test("sizes of build i ds are not believed") func sizesOfBuildIDsAreNotBelieved() throws {
     let bytes = CrashReport.bytes {
       $0.store(1 as UInt8, CrashLayout.moduleCount)
       $0.store(UInt32.max, CrashLayout.modules + CrashLayout.buildIDSize)
@@ -56,7 +58,7 @@ import Testing
     #expect(try #require(Self.report(bytes)).modules[0].buildID.count == CrashLayout.maximumBuildID)
   }
 
-  @Test func whatCWritesIsWhatSwiftReads() {
+  @Test("what c writes is what swift reads") func whatCWritesIsWhatSwiftReads() {
     let values: [(Int, Int)] = [
       (MMLOG_ENDING_EXITED, Int(SessionEnd.How.exited.rawValue)),
       (MMLOG_ENDING_TERMINATED, Int(SessionEnd.How.terminated.rawValue)),

@@ -19,7 +19,7 @@ import Testing
     if case .some = ExecutableSymbols(path: path, buildID: buildID) { true } else { false }
   }
 
-  @Test func aFileOfAnotherBuildIsNotUsed() throws {
+  @Test("a file of another build is not used") func aFileOfAnotherBuildIsNotUsed() throws {
     let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: program)))
     let id = try buildID(bytes)
     #expect(opens(program, id))
@@ -29,7 +29,7 @@ import Testing
     #expect(!opens("/dev/zero", id))
   }
 
-  @Test func aBrokenFileHasNoNamesOrSome() throws {
+  @Test("a broken file has no names or some") func aBrokenFileHasNoNamesOrSome() throws {
     let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: program)))
     let id = try buildID(bytes)
     let sections = bytes.withUnsafeBytes {

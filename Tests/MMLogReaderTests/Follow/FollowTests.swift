@@ -36,7 +36,7 @@ import Testing
     return (log, follower)
   }
 
-  @Test func aFileThatIsReplacedIsOpenedAgain() throws {
+  @Test("a file that is replaced is opened again") func aFileThatIsReplacedIsOpenedAgain() throws {
     let (log, _) = followedArchive()
     let other = TestLog(session: 2)
     other.writesRing = false
@@ -51,7 +51,7 @@ import Testing
     #expect(trace(follower) == ["<", "of another session"] && trace(follower) == [])
   }
 
-  @Test func anArchiveThatGrowsIsFollowed() {
+  @Test("an archive that grows is followed") func anArchiveThatGrowsIsFollowed() {
     let (log, follower) = followedArchive()
     #expect(trace(follower) == [])
     log.write("b", ticks: 2)
@@ -74,7 +74,7 @@ import Testing
     #expect(trace(follower) == ["c", ">"])
   }
 
-  @Test func rotationAndNewSessionsAreFollowed() {
+  @Test("rotation and new sessions are followed") func rotationAndNewSessionsAreFollowed() {
     let (log, follower) = followedArchive()
     log.close(nil)
     log.beginArchive()
@@ -90,7 +90,8 @@ import Testing
     #expect(trace(follower) == ["<", "c"])
   }
 
-  @Test func nothingOfARingIsGivenTwiceOrLostWhenItIsArchived() throws {
+  @Test("nothing of a ring is given twice or lost when it is archived")
+  func nothingOfARingIsGivenTwiceOrLostWhenItIsArchived() throws {
     for seed in 0..<12 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)
       let log = TestLog(bootID: Host.bootID())
@@ -134,7 +135,8 @@ import Testing
 
   /// A ring whose counter is ahead of ours, as of a machine that was restored: what one scan has
   /// seen, the next one gives.
-  @Test func nothingIsHeldBackForLongerThanOneScan() throws {
+  @Test("nothing is held back for longer than one scan")
+  func nothingIsHeldBackForLongerThanOneScan() throws {
     let log = TestLog(bootID: Host.bootID())
     let path = log.save()[0]
     // As a process does that lives.
@@ -155,7 +157,7 @@ import Testing
     #expect(trace(follower) == [] && trace(follower) == [">"])
   }
 
-  @Test func theLastRecordsComeFirst() {
+  @Test("the last records come first") func theLastRecordsComeFirst() {
     let log = TestLog()
     log.writesRing = false
     for index in 0..<9 as Range<UInt64> {
@@ -171,7 +173,7 @@ import Testing
       trace(LogFollower(paths: [log.folder.path], filter: filter, last: 2)) == ["<", "2", "7"])
   }
 
-  @Test func aFileIsWaitedFor() {
+  @Test("a file is waited for") func aFileIsWaitedFor() {
     let log = TestLog()
     log.writesRing = false
     log.write("a", ticks: 1)
@@ -184,7 +186,7 @@ import Testing
     #expect(trace(follower) == ["<", "a"])
   }
 
-  @Test func followingEndsWithItsTask() async {
+  @Test("following ends with its task") func followingEndsWithItsTask() async {
     let log = TestLog()
     log.write("a", ticks: 1)
     log.save()

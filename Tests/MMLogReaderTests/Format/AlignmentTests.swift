@@ -27,7 +27,8 @@ import Testing
     ),
   ]
 
-  @Test(arguments: values.indices) func everyFormHasTheSameSpaces(index: Int) {
+  @Test("every form has the same spaces", arguments: values.indices)
+  func everyFormHasTheSameSpaces(index: Int) {
     let (value, quoted, json, csv, count) = Self.values[index]
     let spaces = String(repeating: " ", count: count)
     for (side, before, after) in [(1 as UInt64, "", spaces), (2, spaces, "")] {

@@ -33,7 +33,8 @@ import Testing
     return log
   }
 
-  @Test func areGoneThroughByAllThatPutsRecordsOut() throws {
+  @Test("are gone through by all that puts records out")
+  func areGoneThroughByAllThatPutsRecordsOut() throws {
     for times in [Self.times, Self.times.reversed()] {
       let log = log(times)
       let files = LogFiles(log.save().map(LogReader.Input.path))

@@ -74,7 +74,8 @@ extension TestLog {
     (.dictionary([]), 0, 0, "[:]"), (.array([]), 0, 0, "[]"),
   ]
 
-  @Test(arguments: cases.indices) func everyTypeAndFormatIsShown(index: Int) throws {
+  @Test("every type and format is shown", arguments: cases.indices)
+  func everyTypeAndFormatIsShown(index: Int) throws {
     let (value, format, width, text) = Self.cases[index]
     let part = CallSite.Part.argument(
       .init(type: value.type, privacy: 0, width: width, format: format, alignment: 0, name: "x"))
@@ -83,7 +84,7 @@ extension TestLog {
     #expect(record.fields.map(\.value) == [value], "\(value)")
   }
 
-  @Test func alignmentPutsSpacesOnOneSide() {
+  @Test("alignment puts spaces on one side") func alignmentPutsSpacesOnOneSide() {
     let parts: [CallSite.Part] = [
       .literal("["), .argument(type: .int, alignment: 2 | 4 << 8), .literal("|"),
       .argument(type: .string, alignment: 1 | 4 << 8), .literal("]"),
@@ -92,26 +93,28 @@ extension TestLog {
     #expect(log(parts, words).read().messages == ["[   7|é   ]"])
   }
 
-  @Test func anOptionalIsNilOrItsValue() {
+  @Test("an optional is nil or its value") func anOptionalIsNilOrItsValue() {
     let part = CallSite.Part.argument(type: .int, optional: true)
     #expect(log([part], [0]).read().messages == ["nil"])
     #expect(log([part], [1, 9]).read().messages == ["9"])
   }
 
-  @Test func bytesStayAsTheyAreAndTextIsRepaired() throws {
+  @Test("bytes stay as they are and text is repaired")
+  func bytesStayAsTheyAreAndTextIsRepaired() throws {
     let parts: [CallSite.Part] = [.argument(type: .bytes), .argument(type: .string)]
     let words = ValueWords.argument(.bytes([0xFF, 0])) + ValueWords.argument(.string([0xFF]))
     let record = try #require(log(parts, words).read().records.first)
     #expect(record.messageBytes == [0xFF, 0] + Array("\u{FFFD}".utf8))
   }
 
-  @Test func argumentsThatEndTooEarlyAreCorruption() {
+  @Test("arguments that end too early are corruption")
+  func argumentsThatEndTooEarlyAreCorruption() {
     let part = CallSite.Part.argument(type: .string)
     #expect(log([part], [1 << 40, 0]).read().trace == ["<", "!", ">"])
     #expect(log([.argument(type: .array)], [1 << 60]).read().trace == ["<", "!", ">"])
   }
 
-  @Test func whatNestsTooDeepIsCorruption() {
+  @Test("what nests too deep is corruption") func whatNestsTooDeepIsCorruption() {
     let deep = (0..<16).reduce(Value.int(1)) { value, _ in .array([value]) }
     let part = CallSite.Part.argument(type: .array)
     #expect(log([part], ValueWords.argument(deep)).read().corruption.isEmpty)
@@ -122,7 +125,7 @@ extension TestLog {
 @Suite struct FormatterTests {
   private let text: [CallSite.Part] = [.argument(type: .string)]
 
-  @Test func textIsOneReadableLine() {
+  @Test("text is one readable line") func textIsOneReadableLine() {
     let metadata = ValueWords.metadata([
       ("venue", .text("XETR")), ("note", .text("two words")), ("e", .text("")),
       ("q", .text("a\"b")), ("n", .int(3)),
@@ -136,7 +139,8 @@ extension TestLog {
         + #"note="two words" e="" q="a\"b" n=3 (App/Main.swift:7)"# + "\n")
   }
 
-  @Test func textHasNothingInItThatMovesATerminal() {
+  @Test("text has nothing in it that moves a terminal")
+  func textHasNothingInItThatMovesATerminal() {
     let hostile = "a\u{1b}[2J\r\n\t\u{0}\u{7f}\u{9b}\u{2028}\u{202e}\u{2066}é😀"
     let log = log(
       text, ValueWords.argument(.text(hostile)) + ValueWords.metadata([("k\n", .text(hostile))]),
@@ -148,7 +152,8 @@ extension TestLog {
         + " \"k\\n\"=\"\(shown)\" (f\\u{1b}.swift:7)\n")
   }
 
-  @Test func bytesThatAreNotTextAreShownInHexadecimal() {
+  @Test("bytes that are not text are shown in hexadecimal")
+  func bytesThatAreNotTextAreShownInHexadecimal() {
     let bytes: [UInt8] = [0x61, 0xFF, 0xC3, 0x28, 0xED, 0xA0, 0x80, 0xF5, 0xC3]
     let log = log([.argument(type: .bytes)], ValueWords.argument(.bytes(bytes)), file: "")
     #expect(
@@ -156,7 +161,7 @@ extension TestLog {
         #"INFO     a\xff\xc3(\xed\xa0\x80\xf5\xc3"# + "\n"))
   }
 
-  @Test func jsonHasEverything() throws {
+  @Test("json has everything") func jsonHasEverything() throws {
     let log = log(
       [.literal("n="), .argument(type: .int, name: "n"), .argument(type: .double, name: "n")],
       ValueWords.argument(.int(7)) + ValueWords.argument(.double(.nan))
@@ -180,7 +185,7 @@ extension TestLog {
     #expect(log.json != nil)
   }
 
-  @Test func jsonIsValidWhateverTheBytes() throws {
+  @Test("json is valid whatever the bytes") func jsonIsValidWhateverTheBytes() throws {
     var generator = SeededGenerator(seed: 6)
     for round in 0..<200 {
       let bytes = (0..<Int.random(in: 0..<40, using: &generator)).map { _ in
@@ -204,7 +209,7 @@ extension TestLog {
     }
   }
 
-  @Test func messagesComeByteForByte() {
+  @Test("messages come byte for byte") func messagesComeByteForByte() {
     let log = TestLog()
     let site = log.site(.argument(type: .bytes))
     for (index, flags) in [RecordFlags(), .unterminated].enumerated() {

@@ -46,12 +46,13 @@ import Testing
     }
   }
 
-  @Test func anIntactFileHasNoCorruption() {
+  @Test("an intact file has no corruption") func anIntactFileHasNoCorruption() {
     let reading = read()
     #expect(reading.messages == all && reading.corruption.isEmpty && isRightlyAttributed(reading))
   }
 
-  @Test mutating func aBadSectorOverTrailerAndFileHeaderCostsNoRecord() {
+  @Test("a bad sector over trailer and file header costs no record")
+  mutating func aBadSectorOverTrailerAndFileHeaderCostsNoRecord() {
     file.replaceSubrange(
       starts[1] - 100..<starts[1] + 412, with: [UInt8](repeating: 0xA5, count: 512))
     let reading = read()
@@ -60,7 +61,8 @@ import Testing
     #expect(reading.unreadable.isEmpty)
   }
 
-  @Test mutating func eightBadBytesInAFileHeaderHideNoSession() {
+  @Test("eight bad bytes in a file header hide no session")
+  mutating func eightBadBytesInAFileHeaderHideNoSession() {
     for offset in 0..<8 { file[starts[1] + 40 + offset] ^= 0xFF }
     let reading = read()
     #expect(reading.messages == all && isRightlyAttributed(reading))
@@ -70,7 +72,8 @@ import Testing
     #expect(reading.records.dropFirst(3).first?.session.identity.processName == "")
   }
 
-  @Test mutating func theIdentityBehindALostFileHeaderIsTakenFromOtherFilesOfItsSession() {
+  @Test("the identity behind a lost file header is taken from other files of its session")
+  mutating func theIdentityBehindALostFileHeaderIsTakenFromOtherFilesOfItsSession() {
     for offset in 0..<8 { file[starts[1] + offset] = 0 }
     folder.put("test.\(logs[1].identity.session).ring", logs[1].ring)
     let reading = read()
@@ -78,7 +81,8 @@ import Testing
     #expect(reading.records.dropFirst(3).first?.session.identity.processName == "orders")
   }
 
-  @Test mutating func oneWrongBitInAFileHeaderIsCorrected() {
+  @Test("one wrong bit in a file header is corrected")
+  mutating func oneWrongBitInAFileHeaderIsCorrected() {
     file[starts[1] + 2] ^= 4
     let reading = read()
     #expect(reading.messages == all && isRightlyAttributed(reading))
@@ -86,7 +90,8 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [starts[1]])
   }
 
-  @Test(arguments: [0..<8, 40..<48, 0..<512])
+  @Test(
+    "frames behind an unreadable first file header are read", arguments: [0..<8, 40..<48, 0..<512])
   mutating func framesBehindAnUnreadableFirstFileHeaderAreRead(bad: Range<Int>) {
     for offset in bad { file[offset] ^= 0x3C }
     let reading = read()
@@ -94,7 +99,8 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [0] && reading.corruption.map(\.size) == [512])
   }
 
-  @Test mutating func whatFollowsTheLastTrailerAndIsNoFileHeaderIsReported() {
+  @Test("what follows the last trailer and is no file header is reported")
+  mutating func whatFollowsTheLastTrailerAndIsNoFileHeaderIsReported() {
     let end = file.count
     file += [UInt8](repeating: 0x77, count: 600)
     let reading = read()
@@ -102,7 +108,8 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [end] && reading.corruption.map(\.size) == [600])
   }
 
-  @Test mutating func aBlockOfAnotherArchiveInTheMiddleCostsWhatItCovers() {
+  @Test("a block of another archive in the middle costs what it covers")
+  mutating func aBlockOfAnotherArchiveInTheMiddleCostsWhatItCovers() {
     // The second session's beginning, file header included, over frames of the third.
     let block = file[starts[1]..<starts[1] + 512 + 400]
     let place = starts[2] + 512 + 64
@@ -114,7 +121,8 @@ import Testing
     #expect(!reading.corruption.isEmpty)
   }
 
-  @Test mutating func aRepairHasEachRecordInItsSession() throws {
+  @Test("a repair has each record in its session")
+  mutating func aRepairHasEachRecordInItsSession() throws {
     file.replaceSubrange(
       starts[1] - 100..<starts[1] + 412, with: [UInt8](repeating: 0xA5, count: 512))
     folder.put("shared.mmlog", file)
@@ -126,7 +134,7 @@ import Testing
     #expect(own.allSatisfy { $0.session.id.description.hasPrefix("0\($0.message.prefix(1))") })
   }
 
-  @Test mutating func verifyingAgrees() {
+  @Test("verifying agrees") mutating func verifyingAgrees() {
     for offset in 0..<8 { file[starts[1] + 40 + offset] ^= 0xFF }
     let reading = read()
     let verified = LogFiles([.path(folder.path)]).verify().flatMap(\.corruption)

@@ -19,7 +19,7 @@ import Testing
 
   private func frames() throws -> [ArchiveFileFrame] { try ArchiveFileFrame.all(log.archives[0]) }
 
-  @Test func aClosedArchiveIsReadToItsEnd() {
+  @Test("a closed archive is read to its end") func aClosedArchiveIsReadToItsEnd() {
     writeThree()
     log.close()
     let reading = log.read()
@@ -27,12 +27,13 @@ import Testing
     #expect(reading.ends == [.ended(SessionEnd(.closed, time: TestLog.epoch + 999))])
   }
 
-  @Test func anArchiveWithoutAnEndIsOfUnknownFate() {
+  @Test("an archive without an end is of unknown fate")
+  func anArchiveWithoutAnEndIsOfUnknownFate() {
     writeThree()
     #expect(log.read().ends == [.unknown])
   }
 
-  @Test func framesThatOverlapAreMerged() {
+  @Test("frames that overlap are merged") func framesThatOverlapAreMerged() {
     log.write("a", ticks: 100, thread: 1)
     log.write("c", ticks: 300, thread: 1)
     log.archive()
@@ -42,7 +43,7 @@ import Testing
     #expect(log.read().messages == ["a", "b", "c", "d"])
   }
 
-  @Test func aCorruptedPayloadCostsItsFrame() throws {
+  @Test("a corrupted payload costs its frame") func aCorruptedPayloadCostsItsFrame() throws {
     writeThree()
     let frame = try frames()[3]
     log.corruptArchive(at: frame.offset + FrameLayout.size + FrameLayout.rangeSize + 6)
@@ -52,7 +53,7 @@ import Testing
     #expect(reading.corruption.map(\.size) == [frame.size])
   }
 
-  @Test func aCorruptedHeaderCostsItsFrame() throws {
+  @Test("a corrupted header costs its frame") func aCorruptedHeaderCostsItsFrame() throws {
     writeThree()
     let frame = try frames()[3]
     log.corruptArchive(at: frame.offset + FrameLayout.count)
@@ -61,7 +62,8 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [frame.offset])
   }
 
-  @Test func aCorruptedFrameOfCallSitesIsMadeUpForByAnother() throws {
+  @Test("a corrupted frame of call sites is made up for by another")
+  func aCorruptedFrameOfCallSitesIsMadeUpForByAnother() throws {
     writeThree()
     log.corruptArchive(at: try frames()[0].offset + FrameLayout.size + 30)
     let reading = log.read()
@@ -69,7 +71,8 @@ import Testing
     #expect(reading.corruption.count == 1)
   }
 
-  @Test func aTruncatedArchiveGivesWhatIsThere() throws {
+  @Test("a truncated archive gives what is there")
+  func aTruncatedArchiveGivesWhatIsThere() throws {
     writeThree()
     let frame = try frames()[5]
     log.archives[0].removeLast(8)
@@ -78,7 +81,7 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [frame.offset])
   }
 
-  @Test func aCorruptedFileHeaderCostsNoRecord() {
+  @Test("a corrupted file header costs no record") func aCorruptedFileHeaderCostsNoRecord() {
     writeThree()
     log.corruptArchive(at: 100)
     let reading = log.read()
@@ -86,7 +89,8 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [0] && reading.corruption.map(\.size) == [512])
   }
 
-  @Test func aCorruptedFileHeaderWithoutFramesIsReportedWithItsReason() {
+  @Test("a corrupted file header without frames is reported with its reason")
+  func aCorruptedFileHeaderWithoutFramesIsReportedWithItsReason() {
     log.beginArchive()
     log.corruptArchive(at: 100)
     let reading = log.read()
@@ -94,14 +98,15 @@ import Testing
     #expect(reading.unreadable.map(\.code) == [.corruptedFile])
   }
 
-  @Test func aNewerVersionIsRefused() {
+  @Test("a newer version is refused") func aNewerVersionIsRefused() {
     writeThree()
     log.archives[0][FileHeaderLayout.version] = 9
     #expect(log.read().unreadable.map(\.code) == [.newerFormat])
   }
 
   /// Version 1 was never released.
-  @Test func anOlderVersionIsRefusedWithASentence() {
+  @Test("an older version is refused with a sentence")
+  func anOlderVersionIsRefusedWithASentence() {
     writeThree()
     log.archives[0][FileHeaderLayout.version] = 1
     log.archives[0] = ChecksumFix.archive(log.archives[0])
@@ -120,7 +125,8 @@ import Testing
     return other.archives[0]
   }
 
-  @Test func aFrameOfAnotherSessionIsReportedAndNotPrinted() throws {
+  @Test("a frame of another session is reported and not printed")
+  func aFrameOfAnotherSessionIsReportedAndNotPrinted() throws {
     writeThree()
     let (frame, other) = (try frames()[3], twin(session: 2))
     #expect(try ArchiveFileFrame.all(other)[3] == frame, "another place or size")
@@ -138,7 +144,8 @@ import Testing
     )
   }
 
-  @Test func aFrameOfAnOlderArchiveOfTheSessionIsReportedAndNotPrinted() throws {
+  @Test("a frame of an older archive of the session is reported and not printed")
+  func aFrameOfAnOlderArchiveOfTheSessionIsReportedAndNotPrinted() throws {
     writeThree()
     let (older, stale) = (log.archives[0], try frames()[3])
     log.close(nil)
@@ -161,7 +168,8 @@ import Testing
 
   /// Where blocks are misdirected, the length that a frame of another session claims says nothing
   /// of this file.
-  @Test func whatStandsBehindTheBeginningOfAnotherSessionsFrameIsRead() throws {
+  @Test("what stands behind the beginning of another sessions frame is read")
+  func whatStandsBehindTheBeginningOfAnotherSessionsFrameIsRead() throws {
     writeThree()
     let (frame, other) = (try frames()[3], twin(session: 2))
     let header = frame.offset..<frame.offset + FrameLayout.size
@@ -178,7 +186,8 @@ import Testing
     #expect(reading.corruption.map(\.size) == [frame.size])
   }
 
-  @Test func aFrameOfAnUnknownTypeIsPassedOver() throws {
+  @Test("a frame of an unknown type is passed over")
+  func aFrameOfAnUnknownTypeIsPassedOver() throws {
     writeThree()
     let frame = log.addFrame(.losses, [1, 2, 3, 4, 5, 6, 7, 8])
     log.archives[0][frame.lowerBound + FrameLayout.type] = 77
@@ -189,7 +198,8 @@ import Testing
     #expect(reading.trace == ["<", "a", "b", "c", "d", ">"])
   }
 
-  @Test func rotatedArchivesOfASessionAreOneStream() {
+  @Test("rotated archives of a session are one stream")
+  func rotatedArchivesOfASessionAreOneStream() {
     writeThree()
     log.close(nil)
     log.beginArchive()
@@ -200,7 +210,8 @@ import Testing
     #expect(reading.trace == ["<", "a", "b", "c", "d", ">"])
   }
 
-  @Test func anArchiveThatIsMissingBetweenOthersIsReported() {
+  @Test("an archive that is missing between others is reported")
+  func anArchiveThatIsMissingBetweenOthersIsReported() {
     for _ in 0..<3 {
       log.write("x", ticks: 500)
       log.archive()
@@ -214,7 +225,8 @@ import Testing
     #expect(Reading([paths[1], paths[2]]).gaps.isEmpty)
   }
 
-  @Test func filtersPassOverFramesWithoutReadingThem() throws {
+  @Test("filters pass over frames without reading them")
+  func filtersPassOverFramesWithoutReadingThem() throws {
     writeThree()
     // Corruption in a frame that is not wanted is not met.
     log.corruptArchive(at: try frames()[1].offset + FrameLayout.size + FrameLayout.rangeSize + 6)
@@ -228,7 +240,7 @@ import Testing
     #expect(log.read(filter).trace == ["<", "b", ">"])
   }
 
-  @Test func theLastLedgerCounts() {
+  @Test("the last ledger counts") func theLastLedgerCounts() {
     var ledger = LossLedger()
     for count in [2, 5] as [UInt64] {
       ledger[.ringFull, .debug] = count
@@ -241,7 +253,7 @@ import Testing
     #expect(log.read().losses == [ledger])
   }
 
-  @Test func recoveryIsReported() {
+  @Test("recovery is reported") func recoveryIsReported() {
     writeThree()
     log.close(.killed)
     #expect(log.read().ends == [.ended(SessionEnd(.killed, time: TestLog.epoch + 999))])
@@ -260,12 +272,14 @@ import Testing
     log.write("c", ticks: 3)
   }
 
-  @Test(arguments: [true, false]) func aRecordInBothIsGivenOnce(isPublished: Bool) {
+  @Test("a record in both is given once", arguments: [true, false])
+  func aRecordInBothIsGivenOnce(isPublished: Bool) {
     writeOverlap(isPublished: isPublished)
     #expect(log.read().trace == ["<", "a", "b", "c", ">"])
   }
 
-  @Test func aRingAloneGivesWhatItHasNotGivenAway() {
+  @Test("a ring alone gives what it has not given away")
+  func aRingAloneGivesWhatItHasNotGivenAway() {
     writeOverlap(isPublished: true)
     log.archives = []
     let reading = log.read()
@@ -273,7 +287,7 @@ import Testing
     #expect(reading.gaps.map(\.cause) == [.newestArchiveNotHere(1)])
   }
 
-  @Test(arguments: [true, false])
+  @Test("the rings copy stands in for a corrupted frame", arguments: [true, false])
   func theRingsCopyStandsInForACorruptedFrame(isPublished: Bool) throws {
     writeOverlap(isPublished: isPublished)
     let frame = try ArchiveFileFrame.all(log.archives[0])[3]
@@ -283,7 +297,7 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [frame.offset])
   }
 
-  @Test(arguments: [true, false])
+  @Test("the rings copy stands in for a corrupted header", arguments: [true, false])
   func theRingsCopyStandsInForACorruptedHeader(isPublished: Bool) throws {
     writeOverlap(isPublished: isPublished)
     log.corruptArchive(at: try ArchiveFileFrame.all(log.archives[0])[3].offset + 1)
@@ -292,7 +306,8 @@ import Testing
     #expect(reading.corruption.count == 1)
   }
 
-  @Test func aTornFrameIsNoCorruptionWhileTheRingIsThere() {
+  @Test("a torn frame is no corruption while the ring is there")
+  func aTornFrameIsNoCorruptionWhileTheRingIsThere() {
     writeOverlap(isPublished: false)
     log.archives[0].removeLast(24)
     let reading = log.read()
@@ -300,14 +315,15 @@ import Testing
     #expect(reading.corruption.isEmpty)
   }
 
-  @Test func aFileGivenTwiceCountsOnce() {
+  @Test("a file given twice counts once") func aFileGivenTwiceCountsOnce() {
     writeOverlap(isPublished: true)
     let paths = log.save()
     #expect(Reading(paths + [log.folder.path] + paths).messages == ["a", "b", "c"])
   }
 
   /// The first block of an archive was overwritten with that of another.
-  @Test func aFileThatSaysItIsAnotherArchiveIsReported() throws {
+  @Test("a file that says it is another archive is reported")
+  func aFileThatSaysItIsAnotherArchiveIsReported() throws {
     let log = TestLog()
     for archive in 1...2 {
       for index in 0..<20 { log.write("record \(archive) \(index)", ticks: UInt64(index)) }
@@ -324,7 +340,8 @@ import Testing
   }
 
   /// Its frames say whose they are.
-  @Test func anArchiveUnderABlockOfARingIsRead() throws {
+  @Test("an archive under a block of a ring is read")
+  func anArchiveUnderABlockOfARingIsRead() throws {
     let log = TestLog()
     for index in 0..<3 {
       log.write("record \(index)", ticks: UInt64(index))
@@ -340,7 +357,8 @@ import Testing
   }
 
   /// Recovery finds no archives in it, and readers must not either.
-  @Test func aRingUnderABlockOfAnArchiveIsNotTakenForOne() throws {
+  @Test("a ring under a block of an archive is not taken for one")
+  func aRingUnderABlockOfAnArchiveIsNotTakenForOne() throws {
     let log = TestLog()
     log.write("record", ticks: 1)
     log.archive()
@@ -353,7 +371,8 @@ import Testing
     #expect(Reading([path]).messages.isEmpty)
   }
 
-  @Test func aRingThatSaysItIsAnotherIsReportedAndTheOtherIsRead() throws {
+  @Test("a ring that says it is another is reported and the other is read")
+  func aRingThatSaysItIsAnotherIsReportedAndTheOtherIsRead() throws {
     let (log, other) = (TestLog(), TestLog(session: 2))
     for log in [log, other] { log.write("record", ticks: 1) }
     other.write("later", ticks: 2, thread: 2)
@@ -365,14 +384,14 @@ import Testing
     #expect(reader.contains { if case .record = $0 { true } else { false } })
   }
 
-  @Test func aCopyOfAFileCountsOnce() {
+  @Test("a copy of a file counts once") func aCopyOfAFileCountsOnce() {
     writeOverlap(isPublished: true)
     log.folder.put("copy.mmlog", log.archives[0])
     log.folder.put("copy.ring", log.ring)
     #expect(log.read().messages == ["a", "b", "c"])
   }
 
-  @Test func sessionsAreMergedByTheirTimes() {
+  @Test("sessions are merged by their times") func sessionsAreMergedByTheirTimes() {
     let other = TestLog(session: 2)
     log.write("a", ticks: 1)
     other.write("b", ticks: 2)

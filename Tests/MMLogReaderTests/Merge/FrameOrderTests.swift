@@ -44,11 +44,14 @@ import Testing
     return reading
   }
 
-  @Test(arguments: [
-    (3...3, ["a", "c", "d"], "frame 3 is missing"),
-    (3...5, ["a", "d"], "frames 3 to 5 are missing"),
-    (0...1, ["b", "c", "d"], "frames 0 to 1 are missing"),
-  ]) func missingFramesAreReported(
+  @Test(
+    "missing frames are reported",
+    arguments: [
+      (3...3, ["a", "c", "d"], "frame 3 is missing"),
+      (3...5, ["a", "d"], "frames 3 to 5 are missing"),
+      (0...1, ["b", "c", "d"], "frames 0 to 1 are missing"),
+    ])
+  func missingFramesAreReported(
     ordinals: ClosedRange<Int>, left: [String], what: String
   ) throws {
     let place = try frames()[ordinals.lowerBound].lowerBound
@@ -59,14 +62,15 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [place] && reading.corruption.map(\.size) == [0])
   }
 
-  @Test func framesThatAreMissingBeforeTheTrailerAreReported() throws {
+  @Test("frames that are missing before the trailer are reported")
+  func framesThatAreMissingBeforeTheTrailerAreReported() throws {
     let frames = try frames()
     log.close()
     log.archives[0].removeSubrange(frames[6].lowerBound..<frames[7].upperBound)
     #expect(!read().corruption.isEmpty)
   }
 
-  @Test func aRepeatedFrameIsPrintedOnce() throws {
+  @Test("a repeated frame is printed once") func aRepeatedFrameIsPrintedOnce() throws {
     let copy = try bytes(of: 3)
     let place = try frames()[4].lowerBound
     log.archives[0].insert(contentsOf: copy, at: place)
@@ -76,7 +80,8 @@ import Testing
       reading.corruption.map(\.offset) == [place] && reading.corruption.map(\.size) == [copy.count])
   }
 
-  @Test func ofARepeatedFrameTheIntactOneCounts() throws {
+  @Test("of a repeated frame the intact one counts")
+  func ofARepeatedFrameTheIntactOneCounts() throws {
     let frames = try frames()
     log.archives[0].insert(contentsOf: try bytes(of: 3), at: frames[4].lowerBound)
     log.corruptArchive(at: frames[3].upperBound - 12)
@@ -85,7 +90,8 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [frames[3].lowerBound])
   }
 
-  @Test func swappedFramesAreReadInTheirOrderAndReported() throws {
+  @Test("swapped frames are read in their order and reported")
+  func swappedFramesAreReadInTheirOrderAndReported() throws {
     let (third, fifth) = (try bytes(of: 3), try bytes(of: 5))
     try replace(3, by: fifth)
     try replace(5, by: third)
@@ -95,7 +101,8 @@ import Testing
       reading.corruption.map(\.what) == [4, 3].map { "frame \($0) stands behind later ones" })
   }
 
-  @Test func aFrameUnderACopyOfAnotherIsMissingAndTheOtherIsPrintedOnce() throws {
+  @Test("a frame under a copy of another is missing and the other is printed once")
+  func aFrameUnderACopyOfAnotherIsMissingAndTheOtherIsPrintedOnce() throws {
     try replace(5, by: try bytes(of: 3))
     let reading = read()
     #expect(reading.messages == ["a", "b", "d"])
@@ -103,7 +110,8 @@ import Testing
   }
 
   /// A block in the wrong place: what its header says of its length is not true here.
-  @Test func whatStandsBehindTheBeginningOfARepeatedFrameIsRead() throws {
+  @Test("what stands behind the beginning of a repeated frame is read")
+  func whatStandsBehindTheBeginningOfARepeatedFrameIsRead() throws {
     let frames = try frames()
     log.write(String(repeating: "long", count: 500), ticks: 500)
     log.archive()
@@ -115,7 +123,8 @@ import Testing
     #expect(reading.corruption.count == 1)
   }
 
-  @Test func theSamePartOfTheRingIsPrintedOnce() throws {
+  @Test("the same part of the ring is printed once")
+  func theSamePartOfTheRingIsPrintedOnce() throws {
     let start = log.archives[0].count
     log.archives[0] += try bytes(of: 3)
     log.archives[0].withUnsafeMutableBytes { $0.store(UInt64(8), start + FrameLayout.ordinal) }
@@ -125,7 +134,7 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [start])
   }
 
-  @Test func aFollowerReportsThemToo() throws {
+  @Test("a follower reports them too") func aFollowerReportsThemToo() throws {
     try remove(3...3)
     log.save()
     let follower = LogFollower(paths: [log.folder.path])

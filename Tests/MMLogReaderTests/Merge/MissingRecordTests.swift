@@ -25,13 +25,14 @@ import Testing
     log.archives.removeLast()
   }
 
-  @Test func nothingIsMissingInAWholeLog() {
+  @Test("nothing is missing in a whole log") func nothingIsMissingInAWholeLog() {
     writeArchives(3)
     log.write("last", ticks: 1000)
     #expect(log.read().gaps.isEmpty)
   }
 
-  @Test func whatAThreadLostIsReportedWithItsPlaceInTime() throws {
+  @Test("what a thread lost is reported with its place in time")
+  func whatAThreadLostIsReportedWithItsPlaceInTime() throws {
     log.write("a", ticks: 100)
     log.lose(12)
     log.write("b", ticks: 500)
@@ -43,7 +44,7 @@ import Testing
     #expect(found.times == TestLog.epoch + 100...TestLog.epoch + 500)
   }
 
-  @Test func whatOverlapsInTimeIsOneGap() throws {
+  @Test("what overlaps in time is one gap") func whatOverlapsInTimeIsOneGap() throws {
     for thread in 1...3 as ClosedRange<UInt32> {
       log.write("a", ticks: UInt64(thread), thread: thread)
       log.lose(UInt64(thread), thread: thread)
@@ -58,7 +59,8 @@ import Testing
   }
 
   /// Its ring has what came later.
-  @Test func anArchiveCutBehindItsFileHeaderLacksWhatItsRingDoesNotHave() throws {
+  @Test("an archive cut behind its file header lacks what its ring does not have")
+  func anArchiveCutBehindItsFileHeaderLacksWhatItsRingDoesNotHave() throws {
     for index in 0..<17 { log.write("\(index)", ticks: UInt64(index)) }
     log.seal(1)
     log.archive()
@@ -70,7 +72,7 @@ import Testing
     #expect(found.map(\.count) == [17])
   }
 
-  @Test func whatADeletedArchiveHadIsNoLoss() {
+  @Test("what a deleted archive had is no loss") func whatADeletedArchiveHadIsNoLoss() {
     writeArchives(5)
     log.writesRing = false
     let paths = log.save()
@@ -80,7 +82,7 @@ import Testing
     #expect(Reading([paths[2], paths[3]]).gaps.isEmpty)
   }
 
-  @Test func theOverviewOfASessionHasItsGaps() {
+  @Test("the overview of a session has its gaps") func theOverviewOfASessionHasItsGaps() {
     writeArchives(3)
     log.write("a", ticks: 1000)
     log.lose(12)
@@ -92,7 +94,8 @@ import Testing
     #expect(overviews[0].gaps.allSatisfy { $0.session === overviews[0].session })
   }
 
-  @Test func aFilterOfTimePassesOverWhatIsMissingAtOtherTimes() {
+  @Test("a filter of time passes over what is missing at other times")
+  func aFilterOfTimePassesOverWhatIsMissingAtOtherTimes() {
     log.write("a", ticks: 100)
     log.lose(12)
     log.write("b", ticks: 500)

@@ -41,7 +41,8 @@ import Testing
     #expect(reading.ends.map(\.how) == [.terminated])
   }
 
-  @Test func aRingWithAnAreaThatNobodyKnowsIsReadWhole() {
+  @Test("a ring with an area that nobody knows is read whole")
+  func aRingWithAnAreaThatNobodyKnowsIsReadWhole() {
     let log = Self.log()
     Self.fillAreas(of: log)
     log.putArea(5, kind: 77, offset: 8024, size: 168)
@@ -51,7 +52,7 @@ import Testing
     #expect(reading.corruption.isEmpty)
   }
 
-  @Test func areasAreReadWhereTheTableSays() {
+  @Test("areas are read where the table says") func areasAreReadWhereTheTableSays() {
     var areas = RingAreas.usual
     (areas.sessionState, areas.clocks) = (8200..<8264, 9000..<9096)
     (areas.ledger, areas.control, areas.crash) = (10000..<10512, nil, 12000..<15416)
@@ -66,7 +67,7 @@ import Testing
 
   enum Fault: CaseIterable { case zeros, garbage, overlap, outside }
 
-  @Test(arguments: Fault.allCases)
+  @Test("a corrupted table is reported and costs nothing", arguments: Fault.allCases)
   func aCorruptedTableIsReportedAndCostsNothing(fault: Fault) {
     let log = Self.log()
     Self.fillAreas(of: log)

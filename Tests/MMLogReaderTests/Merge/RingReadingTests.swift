@@ -8,7 +8,8 @@ import Testing
   let log = TestLog()
 
   /// Its header says how far they went.
-  @Test func missingRecordsAtTheEndOfASealedSegmentAreCorruption() {
+  @Test("missing records at the end of a sealed segment are corruption")
+  func missingRecordsAtTheEndOfASealedSegmentAreCorruption() {
     log.write("a", ticks: 1)
     let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
     log.seal(1)
@@ -20,7 +21,8 @@ import Testing
     #expect(reading.corruption.map(\.size) == [place.count])
   }
 
-  @Test func recordsOfTwoThreadsComeInTheOrderOfTheirTicks() {
+  @Test("records of two threads come in the order of their ticks")
+  func recordsOfTwoThreadsComeInTheOrderOfTheirTicks() {
     log.write("a", ticks: 10, thread: 1)
     log.write("b", ticks: 20, thread: 2)
     log.write("c", ticks: 30, thread: 1)
@@ -30,7 +32,7 @@ import Testing
     #expect(reading.corruption.isEmpty)
   }
 
-  @Test func aRecordSaysWhereItComesFrom() throws {
+  @Test("a record says where it comes from") func aRecordSaysWhereItComesFrom() throws {
     let label = log.label("matching")
     log.write(
       TestRecord(
@@ -49,7 +51,8 @@ import Testing
     #expect(record.session.identity.hostName == "tokyo")
   }
 
-  @Test func aThreadsOrderIsKeptWhereItsClockGoesBack() {
+  @Test("a threads order is kept where its clock goes back")
+  func aThreadsOrderIsKeptWhereItsClockGoesBack() {
     log.write("a", ticks: 50)
     log.write("b", ticks: 20)
     log.write("c", ticks: 40, thread: 2)
@@ -58,12 +61,12 @@ import Testing
     #expect(reading.records.map(\.ticks) == [40, 50, 50])
   }
 
-  @Test func aThreadsRecordsGoOnInItsNextSegment() {
+  @Test("a threads records go on in its next segment") func aThreadsRecordsGoOnInItsNextSegment() {
     for index in 0..<200 { log.write("record \(index)", ticks: UInt64(index)) }
     #expect(log.read().messages == (0..<200).map { "record \($0)" })
   }
 
-  @Test func aFlippedBitCostsOneRecord() {
+  @Test("a flipped bit costs one record") func aFlippedBitCostsOneRecord() {
     log.write("a", ticks: 1)
     let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
     log.write("c", ticks: 3)
@@ -74,7 +77,7 @@ import Testing
     #expect(reading.corruption.map(\.size) == [place.count])
   }
 
-  @Test func anUnknownCallSiteIsCorruption() {
+  @Test("an unknown call site is corruption") func anUnknownCallSiteIsCorruption() {
     let place = log.write(TestRecord(ticks: 2, site: 99, words: []))
     log.write("b", ticks: 3)
     let reading = log.read()
@@ -83,7 +86,8 @@ import Testing
     #expect(reading.corruption.first?.offset == place.lowerBound)
   }
 
-  @Test func aCorruptedEntryOfTheDictionaryCostsItsRecords() {
+  @Test("a corrupted entry of the dictionary costs its records")
+  func aCorruptedEntryOfTheDictionaryCostsItsRecords() {
     let site = log.site(.literal("lost"))
     log.write("kept", ticks: 1)
     log.write(TestRecord(ticks: 2, site: site))
@@ -93,7 +97,7 @@ import Testing
     #expect(reading.corruption.count == 2)
   }
 
-  @Test func aRecordCanCarryItsCallSite() {
+  @Test("a record can carry its call site") func aRecordCanCarryItsCallSite() {
     let site = CallSite(
       file: "A/B.swift", function: "f", line: 1, column: 1,
       parts: [.literal("n = "), .argument(type: .int)])
@@ -104,7 +108,8 @@ import Testing
     #expect(log.read().messages == ["n = 5"])
   }
 
-  @Test func aRecordOfASharedSegmentNamesItsThread() {
+  @Test("a record of a shared segment names its thread")
+  func aRecordOfASharedSegmentNamesItsThread() {
     log.write("named", ticks: 1, thread: 5)
     let site = log.textSite
     log.write(
@@ -114,7 +119,7 @@ import Testing
     #expect(threads.map(\.name) == ["worker5", "worker5"])
   }
 
-  @Test func aTruncatedRingGivesWhatIsThere() {
+  @Test("a truncated ring gives what is there") func aTruncatedRingGivesWhatIsThere() {
     log.write("a", ticks: 1, thread: 1)
     log.write("b", ticks: 2, thread: 2)
     log.ring.removeLast(log.ring.count - log.geometry.offset(ofSegment: 1) - 16)
@@ -123,7 +128,8 @@ import Testing
     #expect(reading.corruption.count == 1)
   }
 
-  @Test func aCorruptedSegmentHeaderCostsThatSegment() {
+  @Test("a corrupted segment header costs that segment")
+  func aCorruptedSegmentHeaderCostsThatSegment() {
     log.write("a", ticks: 1, thread: 1)
     log.write("b", ticks: 2, thread: 2)
     log.corruptRing(at: log.geometry.offset(ofSegment: 0) + SegmentLayout.threadID)
@@ -133,7 +139,7 @@ import Testing
   }
 
   /// The first pair, and a slot of each parity; the other slots are used.
-  @Test(arguments: RingAreas.usual.clockPairs)
+  @Test("a clock reading with a wrong checksum is reported", arguments: RingAreas.usual.clockPairs)
   func aClockReadingWithAWrongChecksumIsReported(place: Int) {
     log.write("a", ticks: 1)
     for ordinal in 1...2 as ClosedRange<UInt32> {
@@ -150,14 +156,15 @@ import Testing
     #expect(reading.records.map(\.time) == [TestLog.epoch + 1])
   }
 
-  @Test func aClockReadingThatADeathCutOffIsNoCorruption() {
+  @Test("a clock reading that a death cut off is no corruption")
+  func aClockReadingThatADeathCutOffIsNoCorruption() {
     log.write("a", ticks: 1)
     log.put([1, 2, 3, 4], at: RingLayout.clockPairSlots + ClockPairLayout.wall)
     let reading = log.read()
     #expect(reading.messages == ["a"] && reading.corruption.isEmpty)
   }
 
-  @Test func lossesAreReportedAtTheEnd() {
+  @Test("losses are reported at the end") func lossesAreReportedAtTheEnd() {
     var ledger = LossLedger()
     ledger[.ringFull, .info] = 3
     log.put(ledger.encoded, at: RingLayout.ledger)
@@ -166,7 +173,8 @@ import Testing
     #expect(reading.losses == [ledger])
   }
 
-  @Test func aRingThatIsLockedIsOfALivingProcess() throws {
+  @Test("a ring that is locked is of a living process")
+  func aRingThatIsLockedIsOfALivingProcess() throws {
     log.write("a", ticks: 1)
     let file = try File.open(log.save()[0], [.read, .write])
     let isLocked = try file.tryLock()
@@ -184,18 +192,18 @@ import Testing
     TestRecord(ticks: 5, site: log.textSite, words: ValueWords.argument(.text(text)))
   }
 
-  @Test func fragmentsBecomeOneRecord() {
+  @Test("fragments become one record") func fragmentsBecomeOneRecord() {
     log.writeFragments(record, partWords: 50)
     log.write("after", ticks: 6)
     #expect(log.read().messages == [text, "after"])
   }
 
-  @Test func fragmentsOfTwoThreadsDoNotMix() {
+  @Test("fragments of two threads do not mix") func fragmentsOfTwoThreadsDoNotMix() {
     for part in 1...2 { log.writeFragments(record, thread: UInt32(part), partWords: 40) }
     #expect(log.read().messages == [text, text])
   }
 
-  @Test func fragmentsCrossFramesAndTheRing() {
+  @Test("fragments cross frames and the ring") func fragmentsCrossFramesAndTheRing() {
     log.writeFragments(record, partWords: 150, range: 0..<1)
     log.archive()
     log.writeFragments(record, partWords: 150, range: 1..<2)
@@ -204,7 +212,8 @@ import Testing
     #expect(log.read().messages == [text])
   }
 
-  @Test func aRecordWithoutItsLastFragmentIsUnfinished() {
+  @Test("a record without its last fragment is unfinished")
+  func aRecordWithoutItsLastFragmentIsUnfinished() {
     log.writeFragments(record, partWords: 50, range: 0..<3)
     #expect(log.read().unfinished.map(\.size) == [1200])
     log.write("after", ticks: 6)
@@ -213,7 +222,8 @@ import Testing
 
   /// The beginning of a flight record may be captured, and the rest evicted: that says nothing of
   /// its thread.
-  @Test func aFlightRecordWithoutItsRestIsReportedAsOne() throws {
+  @Test("a flight record without its rest is reported as one")
+  func aFlightRecordWithoutItsRestIsReportedAsOne() throws {
     let log = TestLog(archiveLevel: .info)
     let record = TestRecord(
       ticks: 5, site: log.textSite, level: .debug, words: ValueWords.argument(.text(text)))
@@ -229,7 +239,9 @@ import Testing
 #if DEBUG
   @Suite struct UnreadableFileTests {
     /// What a file system refuses once, and gives the next time.
-    @Test(arguments: [SystemCall.pread, .openat, .fstat, .readdir])
+    @Test(
+      "what cannot be read is reported and nothing comes twice",
+      arguments: [SystemCall.pread, .openat, .fstat, .readdir])
     func whatCannotBeReadIsReportedAndNothingComesTwice(call: SystemCall) throws {
       let log = TestLog(bootID: Host.bootID())
       for index in 0..<20 {

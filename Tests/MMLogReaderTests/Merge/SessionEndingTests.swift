@@ -18,14 +18,14 @@ import Testing
     log.put(pair.encoded, at: RingLayout.clockPairSlots)
   }
 
-  @Test func theMarkOfARingIsItsEnd() {
+  @Test("the mark of a ring is its end") func theMarkOfARingIsItsEnd() {
     let end = SessionEnd(.terminated, time: TestLog.epoch + 7, signal: 15, sender: 4711)
     mark(end, in: log)
     let reading = log.read()
     #expect(reading.ends == [.ended(end)] && end.summary == "ended by SIGTERM from process 4711")
   }
 
-  @Test func aMarkThatWasNotWrittenWholeIsNone() {
+  @Test("a mark that was not written whole is none") func aMarkThatWasNotWrittenWholeIsNone() {
     live(until: 9, log)
     for bit in 0..<8 * SessionEndLayout.size {
       mark(SessionEnd(.exited, time: TestLog.epoch + 7), in: log)
@@ -34,7 +34,8 @@ import Testing
     }
   }
 
-  @Test func survivedSignalsWithoutARecordAreLosses() {
+  @Test("survived signals without a record are losses")
+  func survivedSignalsWithoutARecordAreLosses() {
     log.put([0, 2, 2], at: RingLayout.crash)
     let reading = log.read()
     #expect(reading.losses.map { $0[.ringFull, .critical] } == [2] && reading.corruption.isEmpty)
@@ -47,7 +48,8 @@ import Testing
     }
   }
 
-  @Test func aCrashCountsThoughTheProcessWasExitingOrClosing() {
+  @Test("a crash counts though the process was exiting or closing")
+  func aCrashCountsThoughTheProcessWasExitingOrClosing() {
     let report = CrashReport.bytes(frames: [], registers: 0, module: "/bin/orders")
     for state in [CrashLayout.stateComplete, CrashLayout.stateReturned] {
       let log = TestLog()
@@ -59,7 +61,8 @@ import Testing
     }
   }
 
-  @Test func theLastCrashIsTheSessionThatEndedLast() {
+  @Test("the last crash is the session that ended last")
+  func theLastCrashIsTheSessionThatEndedLast() {
     let folder = TemporaryDirectory()
     // In the order in which they began.
     for (session, time) in [(1, 500), (2, 900), (3, 700), (4, 1000)] as [(UInt64, Int64)] {

@@ -29,13 +29,15 @@ import Testing
     log.put([UInt8](repeating: 0, count: log.geometry.segmentSize), at: start)
   }
 
-  @Test(arguments: [24, 200]) func aTornFrameWhoseRecordsTheRingHasIsNoCorruption(cut: Int) {
+  @Test("a torn frame whose records the ring has is no corruption", arguments: [24, 200])
+  func aTornFrameWhoseRecordsTheRingHasIsNoCorruption(cut: Int) {
     log.archives[0].removeLast(cut)
     let reading = log.read()
     #expect(reading.messages == ["a", "b", "c", "d"] && reading.corruption.isEmpty)
   }
 
-  @Test func whatATornFrameWasToHoldAndTheRingLacksIsReported() throws {
+  @Test("what a torn frame was to hold and the ring lacks is reported")
+  func whatATornFrameWasToHoldAndTheRingLacksIsReported() throws {
     let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
     log.archives[0].removeLast(24)
     free(segment: 1)
@@ -49,7 +51,9 @@ import Testing
   }
 
   /// The ring does not have its records any more, and no later ones of its thread.
-  @Test(arguments: [0, SessionStateLayout.mayBeSealed])
+  @Test(
+    "frames that the ring knows of and are cut off are reported",
+    arguments: [0, SessionStateLayout.mayBeSealed])
   func framesThatTheRingKnowsOfAndAreCutOffAreReported(sealing: UInt32) throws {
     log.store(1, at: RingLayout.newestArchive)
     log.store(UInt32(log.frameCount) | sealing, at: RingLayout.newestFrames)
@@ -64,7 +68,8 @@ import Testing
   }
 
   /// An archive gets its trailer before the next one is begun.
-  @Test func anArchiveThatIsCutAndHasASuccessorIsReported() throws {
+  @Test("an archive that is cut and has a successor is reported")
+  func anArchiveThatIsCutAndHasASuccessorIsReported() throws {
     log.store(2, at: RingLayout.newestArchive)
     log.store(SessionStateLayout.allFrames, at: RingLayout.newestFrames)
     let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).last)
@@ -73,27 +78,31 @@ import Testing
     #expect(log.read().corruption.map(\.what) == [what])
   }
 
-  @Test func theNewestArchiveOfADeadSessionIsMissed() {
+  @Test("the newest archive of a dead session is missed")
+  func theNewestArchiveOfADeadSessionIsMissed() {
     log.store(2, at: RingLayout.newestArchive)
     let reading = log.read()
     #expect(reading.messages == ["a", "b", "c", "d"])
     #expect(reading.gaps.map(\.cause) == [.newestArchiveNotHere(2)] && reading.gaps[0].isLoss)
   }
 
-  @Test func theOnlyArchiveOfADeadSessionIsMissed() {
+  @Test("the only archive of a dead session is missed")
+  func theOnlyArchiveOfADeadSessionIsMissed() {
     log.archives = []
     #expect(log.read().gaps.map(\.cause) == [.newestArchiveNotHere(1)])
   }
 
   /// A limit may have deleted it while the process lived.
-  @Test func aSealedArchiveThatIsNotHereIsReportedAndNoLoss() {
+  @Test("a sealed archive that is not here is reported and no loss")
+  func aSealedArchiveThatIsNotHereIsReportedAndNoLoss() {
     log.close(nil)
     log.archives = []
     let gaps = log.read().gaps
     #expect(gaps.map(\.cause) == [.archivesNotHere(1...1)] && gaps.allSatisfy { !$0.isLoss })
   }
 
-  @Test func anArchiveThatIsCutBeforeALaterOneIsReported() throws {
+  @Test("an archive that is cut before a later one is reported")
+  func anArchiveThatIsCutBeforeALaterOneIsReported() throws {
     let log = TestLog()
     log.write("a", ticks: 1)
     log.archive()
@@ -106,7 +115,7 @@ import Testing
     #expect(reading.corruption.map(\.offset) == [end] && reading.corruption.map(\.size) == [0])
   }
 
-  @Test func anArchiveThatIsThereIsNotMissed() {
+  @Test("an archive that is there is not missed") func anArchiveThatIsThereIsNotMissed() {
     log.store(1, at: RingLayout.newestArchive)
     let reading = log.read()
     #expect(reading.corruption.isEmpty && reading.gaps.isEmpty)

@@ -47,7 +47,8 @@ import Testing
     return filter.matchesContent(of: record)
   }
 
-  @Test(arguments: cases.indices) func whatPeopleWriteIsFound(index: Int) throws {
+  @Test("what people write is found", arguments: cases.indices)
+  func whatPeopleWriteIsFound(index: Int) throws {
     let (source, found, notFound) = Self.cases[index]
     let pattern = try TextPattern(source)
     for text in found {
@@ -58,7 +59,8 @@ import Testing
     }
   }
 
-  @Test(arguments: cases.indices) func conditionsFindTheSame(index: Int) throws {
+  @Test("conditions find the same", arguments: cases.indices)
+  func conditionsFindTheSame(index: Int) throws {
     let (source, found, _) = Self.cases[index]
     guard !source.contains("'"), !source.contains(#"\\"#), let text = found.first else { return }
     let log = TestLog()
@@ -69,7 +71,7 @@ import Testing
   }
 
   /// What no expression of the system can say: where it stands, and what would be right.
-  @Test(arguments: [
+  @Test("what cannot be said in the pattern is refused with place and remedy", arguments: [
     (#"a\pL"#, "at character 2", "[[:alpha:]]"), (#"\p{Lu}+"#, "at character 1", "[[:alpha:]]"),
     (#"x(?=y)"#, "at character 2", "another --grep or --where"),
     (#"(?<!a)b"#, "at character 1", "another --grep or --where"),
@@ -91,7 +93,7 @@ import Testing
   }
 
   /// Expressions made at random, by a search that tries everything.
-  @Test func whatIsPassedOverHasNothingOfIt() throws {
+  @Test("what is passed over has nothing of it") func whatIsPassedOverHasNothingOfIt() throws {
     for seed in 0..<30 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)
       let log = TestLog()

@@ -41,7 +41,7 @@ private func log() -> TestLog {
     }.joined(separator: " ")
   }
 
-  @Test func labelsThreadsAndPlacesSelect() {
+  @Test("labels threads and places select") func labelsThreadsAndPlacesSelect() {
     #expect(names { $0.labels = ["orders.*"] } == "o0 o1 o2 o3")
     #expect(names { $0.labels = ["nothing", "m*t.f??d"] } == "t0 t1 t2 t3")
     #expect(names { $0.threads = [NamePattern("1002")] } == "o1 o3")
@@ -57,7 +57,8 @@ private func log() -> TestLog {
     }
   }
 
-  @Test func processesAndSessionsSelectWholeSessions() {
+  @Test("processes and sessions select whole sessions")
+  func processesAndSessionsSelectWholeSessions() {
     let all = names { _ in }
     #expect(all == "o0 t0 o1 t1 o2 t2 o3 t3")
     #expect(names { $0.processes = [NamePattern("ord*")] } == all)
@@ -83,7 +84,7 @@ private func log() -> TestLog {
     #expect(names { $0.text = [text] } == found)
   }
 
-  @Test func textIsFoundInMessagesAndMetadata() throws {
+  @Test("text is found in messages and metadata") func textIsFoundInMessagesAndMetadata() throws {
     #expect(names { $0.text = [TextPattern(literal: "user-2")] } == "o2")
     #expect(names { $0.text = [TextPattern(literal: "USER-2", ignoresCase: true)] } == "o2")
     #expect(names { $0.text = [TextPattern(literal: "USER-2")] } == "")
@@ -110,7 +111,7 @@ private func log() -> TestLog {
   }
 
   /// The quick search that goes before an expression must not lose anything.
-  @Test func literalsOfExpressionsAreRequired() throws {
+  @Test("literals of expressions are required") func literalsOfExpressionsAreRequired() throws {
     let cases = [
       ("abc", "xabcx"), ("ab*c", "ac"), ("ab?c", "ac"), ("a{0}bc", "bc"), ("abc|x", "x"),
       ("(abc)?d", "d"), ("a[bc]d", "acd"), ("a[]x]d", "a]d"), ("a[[:digit:]]b", "a7b"),
@@ -134,35 +135,44 @@ private func log() -> TestLog {
     return log.read(filter).messages == [text]
   }
 
-  @Test(arguments: [
-    ("id == 2", "o2"), ("id != 2", "o0 o1 o3"), ("id >= 2 && id < 3", "o2"), ("id", "o0 o1 o2 o3"),
-    ("!id", "t0 t1 t2 t3"), ("user == 'user-1'", "o1"), ("user == \"user-1\" || ms > 1", "o1 t3"),
-    ("ms > 0.4 && ms < 1.2", "t1 t2"), ("size == 14", "t2"), ("size > 7", "t2 t3"),
-    ("size == '7'", "t1"), ("venue ~ '^X[LM]'", "t2 t3"), ("venue !~ 'ET'", "t2 t3"),
-    ("request.path == '/a/3'", "t3"), ("request.ok", "t1"), ("request.ok == false", "t0 t2 t3"),
-    ("'request' ~ 'path: /a/2'", "t2"), ("@level >= warning", "o3"), ("@level == 'error'", "o3"),
-    ("@label == 'market.feed' && (ms == 0 || ms == 1.5)", "t0 t3"), ("@line == 7 && id == 0", "o0"),
-    ("@thread == 'worker2'", "o1 o3"), ("@threadID == 1002", "o1 o3"),
-    ("@message ~ 'of user-[03]'", "o0 o3"),
-    ("@file == 'Orders/Book.swift' && !(id == 1)", "o0 o2 o3"),
-    ("nothing == nil", ""), ("nothing != 1", ""), ("id == true", ""), ("id == 2.0", "o2"),
-    ("id == -0", "o0"), ("user < 'user-1'", "o0"), ("((((id == 1))))", "o1"),
-    ("!!id", "o0 o1 o2 o3"),
-  ]) func conditionsSelect(condition: String, expected: String) throws {
+  @Test(
+    "conditions select",
+    arguments: [
+      ("id == 2", "o2"), ("id != 2", "o0 o1 o3"), ("id >= 2 && id < 3", "o2"),
+      ("id", "o0 o1 o2 o3"),
+      ("!id", "t0 t1 t2 t3"), ("user == 'user-1'", "o1"), ("user == \"user-1\" || ms > 1", "o1 t3"),
+      ("ms > 0.4 && ms < 1.2", "t1 t2"), ("size == 14", "t2"), ("size > 7", "t2 t3"),
+      ("size == '7'", "t1"), ("venue ~ '^X[LM]'", "t2 t3"), ("venue !~ 'ET'", "t2 t3"),
+      ("request.path == '/a/3'", "t3"), ("request.ok", "t1"), ("request.ok == false", "t0 t2 t3"),
+      ("'request' ~ 'path: /a/2'", "t2"), ("@level >= warning", "o3"), ("@level == 'error'", "o3"),
+      ("@label == 'market.feed' && (ms == 0 || ms == 1.5)", "t0 t3"),
+      ("@line == 7 && id == 0", "o0"),
+      ("@thread == 'worker2'", "o1 o3"), ("@threadID == 1002", "o1 o3"),
+      ("@message ~ 'of user-[03]'", "o0 o3"),
+      ("@file == 'Orders/Book.swift' && !(id == 1)", "o0 o2 o3"),
+      ("nothing == nil", ""), ("nothing != 1", ""), ("id == true", ""), ("id == 2.0", "o2"),
+      ("id == -0", "o0"), ("user < 'user-1'", "o0"), ("((((id == 1))))", "o1"),
+      ("!!id", "o0 o1 o2 o3"),
+    ])
+  func conditionsSelect(condition: String, expected: String) throws {
     #expect(try names { $0.conditions = [try FieldCondition(condition)] } == expected)
   }
 
-  @Test(arguments: [
-    ("", "the name of a field is expected"), ("id ==", "a value is expected"),
-    ("id = 2", "equality is =="),
-    ("id == x", "'x' is no number; a text stands in quotes"), ("(id == 2", "a ) is missing"),
-    ("id == 2 id", "goes on with && or ||"), ("user == 'a", "a quote is not closed"),
-    ("@nothing == 1", "@level, @label"), ("@level > loud", "trace, debug"), ("id ~ 3", "in quotes"),
-    ("id ~ '('", "is not a regular expression"), ("&& id", "the name of a field"),
-    ("id == 2 &&", "at its end"),
-    (String(repeating: "(", count: 100_000), "at most 100"),
-    (String(repeating: "!", count: 100_000), "at most 100"),
-  ]) func aWrongConditionIsExplained(condition: String, expected: String) {
+  @Test(
+    "a wrong condition is explained",
+    arguments: [
+      ("", "the name of a field is expected"), ("id ==", "a value is expected"),
+      ("id = 2", "equality is =="),
+      ("id == x", "'x' is no number; a text stands in quotes"), ("(id == 2", "a ) is missing"),
+      ("id == 2 id", "goes on with && or ||"), ("user == 'a", "a quote is not closed"),
+      ("@nothing == 1", "@level, @label"), ("@level > loud", "trace, debug"),
+      ("id ~ 3", "in quotes"),
+      ("id ~ '('", "is not a regular expression"), ("&& id", "the name of a field"),
+      ("id == 2 &&", "at its end"),
+      (String(repeating: "(", count: 100_000), "at most 100"),
+      (String(repeating: "!", count: 100_000), "at most 100"),
+    ])
+  func aWrongConditionIsExplained(condition: String, expected: String) {
     #expect {
       try FieldCondition(condition)
     } throws: { error in
@@ -170,7 +180,7 @@ private func log() -> TestLog {
     }
   }
 
-  @Test func fragmentsAreSearchedWhole() {
+  @Test("fragments are searched whole") func fragmentsAreSearchedWhole() {
     let log = TestLog()
     let long = String(repeating: "x", count: 2000) + "needle" + String(repeating: "y", count: 2000)
     log.writeFragments(
@@ -185,7 +195,7 @@ private func log() -> TestLog {
   }
 
   /// Of a frame that lies about the order of its records, too.
-  @Test func timesDoNotDependOnWhatIsAskedFor() {
+  @Test("times do not depend on what is asked for") func timesDoNotDependOnWhatIsAskedFor() {
     let log = TestLog()
     log.writesRing = false
     var rows: [UInt64] = [0]

@@ -37,7 +37,7 @@ import Testing
     try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
   }
 
-  @Test func everyPlaceShowsWhatSwiftShows() throws {
+  @Test("every place shows what swift shows") func everyPlaceShowsWhatSwiftShows() throws {
     for seed in 0..<400 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)
       let raw = [bytes(&generator, 6), bytes(&generator, 6)]

@@ -30,13 +30,13 @@ import Testing
     return numbers
   }
 
-  @Test func theShortestTextIsWhatSwiftDescribes() {
+  @Test("the shortest text is what swift describes") func theShortestTextIsWhatSwiftDescribes() {
     for number in numbers() {
       #expect(text { $0.append(shortest: number) } == number.description)
     }
   }
 
-  @Test func fixedDigitsAreThoseOfC() {
+  @Test("fixed digits are those of c") func fixedDigitsAreThoseOfC() {
     for number in numbers() where number.isFinite {
       for precision in [0, 1, 2, 6, 9, 10] {
         let style = ValueStyle(5 | UInt64(precision) << 8, width: 0)
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func integersAreWhatSwiftDescribes() {
+  @Test("integers are what swift describes") func integersAreWhatSwiftDescribes() {
     var generator = SeededGenerator(seed: 12)
     var numbers: [Int64] = [0, 9, 10, 99, 100, 101, .min, .max, -1]
     for shift in 0..<64 { numbers.append(Int64(truncatingIfNeeded: generator.next() >> shift)) }
@@ -60,7 +60,7 @@ import Testing
   }
 
   /// The fast scan by words, and the exact one byte by byte, at every place of a word.
-  @Test func everyByteIsEscapedWhereverItStands() {
+  @Test("every byte is escaped wherever it stands") func everyByteIsEscapedWhereverItStands() {
     for byte in UInt8(0)...255 {
       for place in 0..<18 {
         var bytes = [UInt8](repeating: 0x61, count: 18)
@@ -82,7 +82,8 @@ import Testing
     }
   }
 
-  @Test func templatesThatAreWrongSayWhatWouldBeRight() {
+  @Test("templates that are wrong say what would be right")
+  func templatesThatAreWrongSayWhatWouldBeRight() {
     let cases = [
       ("{time", "a '{' has no '}'"), ("a}b", "a '}' has no '{'"), ("{tme}", "there is no '{tme}'"),
       ("{level:x}", "'x' is no width"), ("{level:0}", "'0' is no width"),

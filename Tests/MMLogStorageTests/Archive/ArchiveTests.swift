@@ -15,7 +15,8 @@ import Testing
     return (try fixture.contents(writer.path), try fixture.read(writer.path))
   }
 
-  @Test(arguments: [0, 1, 9]) func aClosedArchiveIsReadAsItWasWritten(level: Int) throws {
+  @Test("a closed archive is read as it was written", arguments: [0, 1, 9])
+  func aClosedArchiveIsReadAsItWasWritten(level: Int) throws {
     let writer = try fixture.writer(compressionLevel: level)
     try fixture.append(Array(1...50), to: writer)
     try fixture.append([60], generation: 2, to: writer)
@@ -40,7 +41,8 @@ import Testing
     #expect(try fixture.contents(writer.path).count == archive.end + TrailerLayout.size)
   }
 
-  @Test func theIndexAndTheTrailerSayWhatIsThere() throws {
+  @Test("the index and the trailer say what is there")
+  func theIndexAndTheTrailerSayWhatIsThere() throws {
     let writer = try fixture.writer()
     try fixture.append([1, 2], to: writer)
     try fixture.append([3], to: writer)
@@ -58,7 +60,8 @@ import Testing
           fileSize: UInt64(bytes.count), frameCount: 5))
   }
 
-  @Test func entriesAreWrittenOnceAndBeforeTheirRecords() throws {
+  @Test("entries are written once and before their records")
+  func entriesAreWrittenOnceAndBeforeTheirRecords() throws {
     let writer = try fixture.writer()
     let half = fixture.dictionary.bytes.slice(0, 160)
     try writer.append(fixture.rows([1]), dictionary: half, fixture.fields(1))
@@ -71,7 +74,8 @@ import Testing
     #expect(entries == Array(fixture.dictionary.bytes))
   }
 
-  @Test func aFrameTornAtAnyByteIsNoCorruption() throws {
+  @Test("a frame torn at any byte is no corruption")
+  func aFrameTornAtAnyByteIsNoCorruption() throws {
     let (bytes, whole) = try open()
     let last = whole.range(3)
     for cut in last {
@@ -85,7 +89,8 @@ import Testing
     }
   }
 
-  @Test func aTornFrameIsCutOffWhenItsArchiveGoesOn() throws {
+  @Test("a torn frame is cut off when its archive goes on")
+  func aTornFrameIsCutOffWhenItsArchiveGoesOn() throws {
     let (bytes, whole) = try open()
     let last = whole.range(3)
     for cut in [last.lowerBound, last.lowerBound + 1, last.lowerBound + 140, last.upperBound - 1] {
@@ -106,7 +111,7 @@ import Testing
     }
   }
 
-  @Test func aCorruptedHeaderCostsItsFrame() throws {
+  @Test("a corrupted header costs its frame") func aCorruptedHeaderCostsItsFrame() throws {
     let (bytes, whole) = try open()
     for index in 0..<4 {
       let range = whole.range(index)
@@ -122,7 +127,7 @@ import Testing
     }
   }
 
-  @Test func aCorruptedPayloadCostsItsFrame() throws {
+  @Test("a corrupted payload costs its frame") func aCorruptedPayloadCostsItsFrame() throws {
     let (bytes, whole) = try open()
     for index in 0..<4 {
       let start = whole.frames[index].offset + whole.frames[index].header.headerSize
@@ -138,7 +143,8 @@ import Testing
     }
   }
 
-  @Test func aFileThatIsNoArchiveIsRefusedWithItsReason() throws {
+  @Test("a file that is no archive is refused with its reason")
+  func aFileThatIsNoArchiveIsRefusedWithItsReason() throws {
     let (bytes, _) = try open()
     var newer = bytes
     newer[8] = 9
@@ -154,7 +160,8 @@ import Testing
     #expect(empty.frames.isEmpty && empty.corruptedRanges.isEmpty && !empty.isClosed)
   }
 
-  @Test func anArchiveThatLacksItsEndIsNotClosed() throws {
+  @Test("an archive that lacks its end is not closed")
+  func anArchiveThatLacksItsEndIsNotClosed() throws {
     let writer = try fixture.writer()
     try fixture.append([1], to: writer)
     try writer.close(dictionary: fixture.dictionary.bytes)
@@ -172,7 +179,8 @@ import Testing
   }
 
   /// As a follower may find it whose file is copied anew.
-  @Test func anArchiveThatIsCutWhileItIsReadKeepsTheFramesThatItHad() throws {
+  @Test("an archive that is cut while it is read keeps the frames that it had")
+  func anArchiveThatIsCutWhileItIsReadKeepsTheFramesThatItHad() throws {
     let (bytes, archive) = try open()
     let count = archive.frames.count
     for size in [bytes.count - 8, 512, 0] {
@@ -182,7 +190,8 @@ import Testing
     #expect(archive.frames.count == count && archive.corruptedRanges.isEmpty)
   }
 
-  @Test func aHoleInAClosedArchiveIsCorruptionWhateverIsInIt() throws {
+  @Test("a hole in a closed archive is corruption whatever is in it")
+  func aHoleInAClosedArchiveIsCorruptionWhateverIsInIt() throws {
     let writer = try fixture.writer()
     try fixture.append([1], to: writer)
     try writer.close(dictionary: fixture.dictionary.bytes)
@@ -194,7 +203,7 @@ import Testing
   }
 
   /// Every eighth byte begins a header that claims to be long.
-  @Test func hostileHeadersDoNotTakeForEver() throws {
+  @Test("hostile headers do not take for ever") func hostileHeadersDoNotTakeForEver() throws {
     var bytes = Array(try open().bytes.prefix(512))
     var header = [UInt8](repeating: 0, count: FrameLayout.size)
     header.withUnsafeMutableBytes {
@@ -209,7 +218,7 @@ import Testing
     )
   }
 
-  @Test func randomCorruptionNeverTraps() throws {
+  @Test("random corruption never traps") func randomCorruptionNeverTraps() throws {
     let (bytes, _) = try open()
     for seed in 0..<300 {
       var generator = SeededGenerator(seed: UInt64(seed))
@@ -231,7 +240,7 @@ import Testing
     }
   }
 
-  @Test func anExistingFileIsNeverTouched() throws {
+  @Test("an existing file is never touched") func anExistingFileIsNeverTouched() throws {
     let writer = try fixture.writer()
     try fixture.append([1], to: writer)
     let before = try fixture.contents(writer.path)

@@ -25,7 +25,8 @@ import Testing
       .sorted { $0.fileHeader.number < $1.fileHeader.number }
   }
 
-  @Test func anArchiveOfItsSizeIsClosedAndTheNextBegun() throws {
+  @Test("an archive of its size is closed and the next begun")
+  func anArchiveOfItsSizeIsClosedAndTheNextBegun() throws {
     let series = try series(rotationSize: 4096)
     var closed: [String] = []
     series.report = { if case .closed(let path, _) = $0 { closed.append(path) } }
@@ -45,7 +46,8 @@ import Testing
     }
   }
 
-  @Test func withoutASizeThereIsOneArchiveAndWithoutRecordsNone() throws {
+  @Test("without a size there is one archive and without records none")
+  func withoutASizeThereIsOneArchiveAndWithoutRecordsNone() throws {
     let series = try series()
     try series.close(dictionary: fixture.dictionary.bytes)
     #expect(fixture.names.isEmpty)
@@ -53,7 +55,8 @@ import Testing
     #expect(fixture.names.count == 1)
   }
 
-  @Test func lossesAreWrittenWhenTheyHaveGrown() throws {
+  @Test("losses are written when they have grown")
+  func lossesAreWrittenWhenTheyHaveGrown() throws {
     let series = try series()
     var losses = LossLedger()
     try series.append(losses)
@@ -67,8 +70,8 @@ import Testing
 
   #if DEBUG
     /// The call that fails, by its number, and how much of a write came before.
-    @Test(arguments: [0, 1, 100, 200]) func aFailedWriteLeavesTheArchiveAsItWas(written: Int) throws
-    {
+    @Test("a failed write leaves the archive as it was", arguments: [0, 1, 100, 200])
+    func aFailedWriteLeavesTheArchiveAsItWas(written: Int) throws {
       let series = try series()
       try append([1], to: series)
       let end = try archives()[0].end
@@ -87,7 +90,9 @@ import Testing
       #expect(archive.frames.map(\.header.ordinal) == Array(0..<5).map { UInt64($0) })
     }
 
-    @Test(arguments: [SystemCall.openat, .pwrite]) func anArchiveThatCannotBeBegunLeavesNothing(
+    @Test(
+      "an archive that cannot be begun leaves nothing", arguments: [SystemCall.openat, .pwrite])
+    func anArchiveThatCannotBeBegunLeavesNothing(
       call: SystemCall
     ) throws {
       let series = try series()
@@ -98,7 +103,8 @@ import Testing
       #expect(try archives().map(\.fileHeader.number) == [1])
     }
 
-    @Test func anArchiveOfWhichSomethingIsLeftCanBeBegunAgain() throws {
+    @Test("an archive of which something is left can be begun again")
+    func anArchiveOfWhichSomethingIsLeftCanBeBegunAgain() throws {
       let series = try series()
       for call in [SystemCall.renameat, .unlinkat] {
         ForcedFault.force(
@@ -110,7 +116,8 @@ import Testing
       #expect(try fixture.names.count == 1 && archives().map(\.fileHeader.number) == [1])
     }
 
-    @Test func anArchiveWhoseCloseFailedIsClosedAgain() throws {
+    @Test("an archive whose close failed is closed again")
+    func anArchiveWhoseCloseFailedIsClosedAgain() throws {
       for call in [SystemCall.pwrite, .fdatasync] {
         let series = try series()
         try append([1], to: series)
@@ -125,7 +132,8 @@ import Testing
       }
     }
 
-    @Test func whatASyncFailedForIsWrittenAgainByTheNext() throws {
+    @Test("what a sync failed for is written again by the next")
+    func whatASyncFailedForIsWrittenAgainByTheNext() throws {
       let series = try series()
       try append([1], to: series)
       try series.sync()
@@ -144,7 +152,8 @@ import Testing
       #expect(try archive.ticks() == [[1], [2], [3]] && archive.corruptedRanges.isEmpty)
     }
 
-    @Test func anArchiveOfWhichTheDiskLostAPartIsLeftAndAnotherBegun() throws {
+    @Test("an archive of which the disk lost a part is left and another begun")
+    func anArchiveOfWhichTheDiskLostAPartIsLeftAndAnotherBegun() throws {
       for isClosing in [false, true] {
         let series = try series()
         try append([1], to: series)

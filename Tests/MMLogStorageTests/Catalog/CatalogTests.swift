@@ -33,7 +33,8 @@ import Testing
 
   // MARK: - Scanning
 
-  @Test func archivesAreListedOldestFirstWithWhatTheyHold() throws {
+  @Test("archives are listed oldest first with what they hold")
+  func archivesAreListedOldestFirstWithWhatTheyHold() throws {
     try archive(2, created: 20, ticks: [3, 4, 5], end: .killed)
     try archive(1, created: 10)
     fixture.folder.put("notes.txt", [1])
@@ -53,7 +54,8 @@ import Testing
     }
   }
 
-  @Test func anArchiveThatIsContinuedAfterACrashCountsWhatItCannotDistinguish() throws {
+  @Test("an archive that is continued after a crash counts what it cannot distinguish")
+  func anArchiveThatIsContinuedAfterACrashCountsWhatItCannotDistinguish() throws {
     let name = try archive(1, created: 10, closes: false)
     let file = try fixture.read(fixture.folder(name))
     let writer = try ArchiveWriter(
@@ -66,7 +68,8 @@ import Testing
     #expect(contents.ending == .killed && contents.times == 1001...1007)
   }
 
-  @Test func anArchiveIsActiveAsLongAsItsWriterIsThere() throws {
+  @Test("an archive is active as long as its writer is there")
+  func anArchiveIsActiveAsLongAsItsWriterIsThere() throws {
     var writer: ArchiveWriter? = try ArchiveWriter(
       in: fixture.directory(),
       ArchiveHeader(identity: fixture.identity, number: 1, created: 0), compressionLevel: 1)
@@ -79,7 +82,8 @@ import Testing
     #expect(list.map(\.isActive) == [false] && list.map(\.isSealed) == [false])
   }
 
-  @Test func whatOnlyLooksLikeAnArchiveIsLeftAlone() throws {
+  @Test("what only looks like an archive is left alone")
+  func whatOnlyLooksLikeAnArchiveIsLeftAlone() throws {
     let name = "test-20260101T000000Z-\(fixture.identity.session)-000001.mmlog"
     fixture.folder.put(name, Array(repeating: 7, count: 4096))
     let real = try archive(2, created: 3)
@@ -94,7 +98,7 @@ import Testing
   }
   private var link: String { "test-20260101T000000Z-\(fixture.identity.session)-000003.mmlog" }
 
-  @Test func aChangeByOthersIsSeen() throws {
+  @Test("a change by others is seen") func aChangeByOthersIsSeen() throws {
     let name = try archive(1, created: 10)
     let (a, b) = (catalog(), catalog())
     #expect(try a.scan().count == 1 && b.scan().count == 1)
@@ -109,7 +113,8 @@ import Testing
   }
 
   #if DEBUG
-    @Test func archivesThatVanishWhileTheyAreListedAreLeftOut() throws {
+    @Test("archives that vanish while they are listed are left out")
+    func archivesThatVanishWhileTheyAreListedAreLeftOut() throws {
       let names = try (1...3 as ClosedRange<UInt32>).map { try archive($0, created: Int64($0)) }
       let known = catalog()
       _ = try known.scan()
@@ -123,7 +128,8 @@ import Testing
     }
   #endif
 
-  @Test func theOrderHoldsWhenTheClockWasSetBack() throws {
+  @Test("the order holds when the clock was set back")
+  func theOrderHoldsWhenTheClockWasSetBack() throws {
     let now = Clock.realtime() / Self.second
     try archive(1, created: now - 50, session: 1)
     // In the middle of a session: numbers say.
@@ -138,7 +144,8 @@ import Testing
     #expect(try order() == [1, 1, 2, 4, 3])
   }
 
-  @Test func anArchiveThatCannotBeReadIsReportedAndTheOthersListed() throws {
+  @Test("an archive that cannot be read is reported and the others listed")
+  func anArchiveThatCannotBeReadIsReportedAndTheOthersListed() throws {
     let names = [try archive(1, created: 10), try archive(2, created: 11)]
     #if DEBUG
       ForcedFault.force(.pread, errno: EIO, under: fixture.folder(names[0]))
@@ -150,7 +157,8 @@ import Testing
 
   // MARK: - State
 
-  @Test(arguments: [true, false]) func stateIsKeptInAttributesOrBeside(hasAttributes: Bool) throws {
+  @Test("state is kept in attributes or beside", arguments: [true, false])
+  func stateIsKeptInAttributesOrBeside(hasAttributes: Bool) throws {
     let name = try archive(1, created: 10)
     #if DEBUG
       if !hasAttributes { refuseAttributes() }
@@ -185,7 +193,7 @@ import Testing
     #endif
   }
 
-  @Test func aCorruptedStateCountsAsNone() throws {
+  @Test("a corrupted state counts as none") func aCorruptedStateCountsAsNone() throws {
     let name = try archive(1, created: 10)
     for bytes in [[], [0xFF, 10], Array("lease x\nuploaded\nuploaded y\nlease 1\n\n \n".utf8)] {
       fixture.folder.put(name + ".state", bytes)
@@ -194,7 +202,7 @@ import Testing
     }
   }
 
-  @Test func totalsAreKeptWithoutAScan() throws {
+  @Test("totals are kept without a scan") func totalsAreKeptWithoutAScan() throws {
     let names = try (1...4 as ClosedRange<UInt32>).map { try archive($0, created: Int64($0)) }
     try archive(5, created: 5, closes: false)
     let catalog = catalog()
@@ -213,7 +221,8 @@ import Testing
     #expect(catalog.totals == before)
   }
 
-  @Test func archivesThatARecoveryStillNeedsAreSpared() throws {
+  @Test("archives that a recovery still needs are spared")
+  func archivesThatARecoveryStillNeedsAreSpared() throws {
     for session in 1...3 as ClosedRange<UInt64> {
       try archive(1, created: Int64(session), session: session)
     }
@@ -235,7 +244,8 @@ import Testing
   }
 
   #if DEBUG
-    @Test func whereARingCannotBeInspectedNothingIsDeleted() throws {
+    @Test("where a ring cannot be inspected nothing is deleted")
+    func whereARingCannotBeInspectedNothingIsDeleted() throws {
       try archive(1, created: 1, session: 1)
       try archive(1, created: 2, session: 2)
       let ring = FileNames.Ring(store: "test", session: SessionID(words: (1, 9))).fileName
@@ -252,7 +262,8 @@ import Testing
     }
   #endif
 
-  @Test func anArchiveThatIsJustBeingRecoveredIsSpared() throws {
+  @Test("an archive that is just being recovered is spared")
+  func anArchiveThatIsJustBeingRecoveredIsSpared() throws {
     // Its process is dead, and who recovers it has locked the ring, and not yet the archive.
     try archive(1, created: 1, session: 1, closes: false)
     try archive(1, created: 2, session: 2)
@@ -268,7 +279,8 @@ import Testing
     try file.unlock()
   }
 
-  @Test func whatIsNotedOfAnArchiveThatIsGoneIsRemoved() throws {
+  @Test("what is noted of an archive that is gone is removed")
+  func whatIsNotedOfAnArchiveThatIsGoneIsRemoved() throws {
     let name = try archive(1, created: 10)
     let gone = "test-20260101T000000Z-\(fixture.identity.session)-000009.mmlog"
     let other = "other" + gone.dropFirst(4)
@@ -285,7 +297,8 @@ import Testing
         ].sorted())
   }
 
-  @Test func aScanThatIsToGoOnNoLongerStopsAndRemembersWhatItFound() throws {
+  @Test("a scan that is to go on no longer stops and remembers what it found")
+  func aScanThatIsToGoOnNoLongerStopsAndRemembersWhatItFound() throws {
     for number in 1...20 as ClosedRange<UInt32> { try archive(number, created: Int64(number)) }
     let catalog = catalog()
     var asked = 0
@@ -302,7 +315,8 @@ import Testing
   }
 
   #if DEBUG
-    @Test func anotherScanTakesOneCallForEachArchive() throws {
+    @Test("another scan takes one call for each archive")
+    func anotherScanTakesOneCallForEachArchive() throws {
       for number in 1...50 as ClosedRange<UInt32> { try archive(number, created: Int64(number)) }
       let catalog = catalog()
       _ = try catalog.scan()
@@ -321,7 +335,8 @@ import Testing
 
   // MARK: - Deleting
 
-  @Test func deletingIsARenameAndTheSpaceIsGivenBackLater() throws {
+  @Test("deleting is a rename and the space is given back later")
+  func deletingIsARenameAndTheSpaceIsGivenBackLater() throws {
     let name = try archive(1, created: 10)
     let catalog = catalog()
     var deleted: [String] = []
@@ -338,14 +353,16 @@ import Testing
     #expect(access(fixture.folder(".mmlog-trash/mine.txt"), F_OK) == 0)
   }
 
-  @Test func withoutAFolderForTrashTheFileIsRemovedAtOnce() throws {
+  @Test("without a folder for trash the file is removed at once")
+  func withoutAFolderForTrashTheFileIsRemovedAtOnce() throws {
     let name = try archive(1, created: 10)
     fixture.folder.put(".mmlog-trash", [1])
     try catalog().delete([name], if: { _ in true }) { _, _ in }
     #expect(fixture.names == [".mmlog-lock", ".mmlog-trash"])
   }
 
-  @Test func whatChangedAtTheLastMomentIsSpared() throws {
+  @Test("what changed at the last moment is spared")
+  func whatChangedAtTheLastMomentIsSpared() throws {
     let name = try archive(1, created: 10)
     let catalog = catalog()
     _ = try catalog.scan()
@@ -358,7 +375,8 @@ import Testing
   }
 
   #if DEBUG
-    @Test func whatCannotBeDeletedIsReportedAndStays() throws {
+    @Test("what cannot be deleted is reported and stays")
+    func whatCannotBeDeletedIsReportedAndStays() throws {
       let names = [try archive(1, created: 10), try archive(2, created: 11)]
       for call in [SystemCall.renameat, .unlinkat] {
         ForcedFault.force(call, errno: EACCES, under: fixture.folder(names[0]))
@@ -375,7 +393,8 @@ import Testing
       #expect(try catalog().scan().map(\.number) == [1])
     }
 
-    @Test func aReadOnlyDirectoryIsListedAndNotChanged() throws {
+    @Test("a read only directory is listed and not changed")
+    func aReadOnlyDirectoryIsListedAndNotChanged() throws {
       let name = try archive(1, created: 10)
       ForcedFault.force(
         .openat, errno: EROFS, times: .max, under: fixture.folder(".mmlog-lock"))
@@ -386,7 +405,8 @@ import Testing
     }
   #endif
 
-  @Test func leasesLapseAlsoWhenTheClockWasSetBack() {
+  @Test("leases lapse also when the clock was set back")
+  func leasesLapseAlsoWhenTheClockWasSetBack() {
     let day: Int64 = 86400 * Self.second
     let lease = UploadLease(owner: "a", expiry: 10 * day)
     #expect(lease.isInForce(at: 10 * day - 1) && !lease.isInForce(at: 10 * day))

@@ -11,23 +11,29 @@ import Testing
     String(repeating: "n", count: 100),
   ]
 
-  @Test(arguments: stores) func aNameIsTakenApartAsItWasMade(store: String) throws {
+  @Test("a name is taken apart as it was made", arguments: stores)
+  func aNameIsTakenApartAsItWasMade(store: String) throws {
     let ring = FileNames.Ring(store: store, session: session)
     #expect(ring.fileName == "\(store).\(digits).ring")
     takeApart(store)
   }
 
-  @Test(arguments: [
-    (".", "%2E"), ("..", "%2E."), (".a", "%2Ea"), ("a\nb", "a%0Ab"), ("\u{7F}", "%7F"),
-    ("a\u{9B}", "a%C2%9B"), ("100%", "100%25"), ("%41", "%2541"),
-  ]) func whatDoesNotSuitAFileNameIsEscaped(store: String, escaped: String) {
+  @Test(
+    "what does not suit a file name is escaped",
+    arguments: [
+      (".", "%2E"), ("..", "%2E."), (".a", "%2Ea"), ("a\nb", "a%0Ab"), ("\u{7F}", "%7F"),
+      ("a\u{9B}", "a%C2%9B"), ("100%", "100%25"), ("%41", "%2541"),
+    ])
+  func whatDoesNotSuitAFileNameIsEscaped(store: String, escaped: String) {
     let ring = FileNames.Ring(store: store, session: session)
     #expect(ring.fileName == "\(escaped).\(digits).ring")
     #expect(FileNames.problem(withStoreName: store) == nil)
     takeApart(store)
   }
 
-  @Test(arguments: ["%", "%4", "%41", "%2e", "%0a", "a%FFb", "%GG", "%+1", "a%2E"])
+  @Test(
+    "an escape that we would not write is not ours",
+    arguments: ["%", "%4", "%41", "%2e", "%0a", "a%FFb", "%GG", "%+1", "a%2E"])
   func anEscapeThatWeWouldNotWriteIsNotOurs(store: String) {
     #expect(FileNames.Ring(fileName: "\(store).\(digits).ring") == nil)
     let archive = "\(store)-20251121T090000Z-\(digits)-000001.mmlog"
@@ -44,13 +50,13 @@ import Testing
     }
   }
 
-  @Test func anArchivesNameIsAsTheFormatSays() {
+  @Test("an archives name is as the format says") func anArchivesNameIsAsTheFormatSays() {
     let archive = FileNames.Archive(
       store: "orders", created: 1_763_715_600_000_000_000, session: session, number: 7)
     #expect(archive.fileName == "orders-20251121T090000Z-\(digits)-000007.mmlog")
   }
 
-  @Test func othersNamesAreNotOurs() {
+  @Test("others names are not ours") func othersNamesAreNotOurs() {
     for name in [
       "", ".ring", "orders.ring", "orders.\(digits)", "orders.\(digits).ring.new",
       ".\(digits).ring",
@@ -70,11 +76,12 @@ import Testing
     }
   }
 
-  @Test(arguments: stores) func goodStoreNamesHaveNoProblem(name: String) {
+  @Test("good store names have no problem", arguments: stores)
+  func goodStoreNamesHaveNoProblem(name: String) {
     #expect(FileNames.problem(withStoreName: name) == nil)
   }
 
-  @Test func badStoreNamesHaveOne() {
+  @Test("bad store names have one") func badStoreNamesHaveOne() {
     for name in [
       "", "a/b", "/", "a\0", String(repeating: "é", count: 51), String(repeating: "\n", count: 54),
     ] {
@@ -94,13 +101,14 @@ import Testing
     (9_223_372_036, "22620411T234716Z"), (-9_223_372_036, "16770921T001244Z"),
   ]
 
-  @Test func knownMomentsHaveTheirDates() {
+  @Test("known moments have their dates") func knownMomentsHaveTheirDates() {
     for (seconds, text) in known {
       #expect(UTCTime(nanoseconds: seconds * 1_000_000_000).compact == text, "\(seconds)")
     }
   }
 
-  @Test func nanosecondsAreCountedUpAlsoBefore1970() {
+  @Test("nanoseconds are counted up also before 1970")
+  func nanosecondsAreCountedUpAlsoBefore1970() {
     let before = UTCTime(nanoseconds: -1)
     #expect(before.second == 59 && before.nanosecond == 999_999_999 && before.year == 1969)
     let after = UTCTime(nanoseconds: 1_000_000_001)
@@ -110,7 +118,7 @@ import Testing
     }
   }
 
-  @Test func everyDayFollowsTheOneBefore() {
+  @Test("every day follows the one before") func everyDayFollowsTheOneBefore() {
     var (year, month, day) = (1900 as Int64, 1 as Int64, 1 as Int64)
     var wrong: [Int64] = []
     for number in -25567..<62091 as Range<Int64> {
@@ -125,7 +133,7 @@ import Testing
     #expect(wrong == [] && (year, month, day) == (2140, 1, 1))
   }
 
-  @Test func quotientsAreRoundedDown() {
+  @Test("quotients are rounded down") func quotientsAreRoundedDown() {
     #expect((7 as Int64).flooredQuotient(by: 2) == 3 && (-7 as Int64).flooredQuotient(by: 2) == -4)
     #expect((-8 as Int64).flooredQuotient(by: 2) == -4 && (0 as Int64).flooredQuotient(by: 5) == 0)
   }

@@ -34,7 +34,8 @@ struct OwnershipTests {
     try File.open(path, .read).bytes(at: 0, count: 1 << 20)
   }
 
-  @Test func aRingOfAnotherIsLeftAloneAndReported() throws {
+  @Test("a ring of another is left alone and reported")
+  func aRingOfAnotherIsLeftAloneAndReported() throws {
     let ring = log.save()[0]
     give([ring])
     let (sessions, problems) = try recover()
@@ -45,14 +46,15 @@ struct OwnershipTests {
   }
 
   /// As an administrator recovers the logs of a service in its own directory.
-  @Test func whereOnlySomeCanMakeFilesTheirFilesAreTrusted() throws {
+  @Test("where only some can make files their files are trusted")
+  func whereOnlySomeCanMakeFilesTheirFilesAreTrusted() throws {
     give(log.save())
     chmod(folder.path, 0o775)
     #expect(try recover().sessions.map(\.recordCount) == [6])
     #expect(try Directory.open(folder.path).names().count == 1)
   }
 
-  @Test func aRingThatIsALinkIsNotFollowed() throws {
+  @Test("a ring that is a link is not followed") func aRingThatIsALinkIsNotFollowed() throws {
     let elsewhere = TemporaryDirectory()
     let ring = log.save()[0]
     try #require(rename(ring, elsewhere("ring")) == 0 && symlink(elsewhere("ring"), ring) == 0)
@@ -63,7 +65,8 @@ struct OwnershipTests {
   }
 
   /// It claims to have all that is in the ring, and the unfinished one is in the way.
-  @Test func anArchiveOfAnotherStandsForNothing() throws {
+  @Test("an archive of another stands for nothing")
+  func anArchiveOfAnotherStandsForNothing() throws {
     log.archive(isPublished: false)
     let paths = log.save()
     let unfinished = folder.put(
@@ -76,7 +79,7 @@ struct OwnershipTests {
     #expect(try own.scan().map(\.number) == [2])
   }
 
-  @Test func theLockOfAnotherIsNotWaitedFor() throws {
+  @Test("the lock of another is not waited for") func theLockOfAnotherIsNotWaitedFor() throws {
     log.archive()
     log.close()
     let archive = String(log.save()[1].split(separator: "/").last ?? "")
@@ -88,7 +91,8 @@ struct OwnershipTests {
     #expect(access(folder(archive), F_OK) == 0)
   }
 
-  @Test func nothingIsPutIntoTheTrashOfAnother() throws {
+  @Test("nothing is put into the trash of another")
+  func nothingIsPutIntoTheTrashOfAnother() throws {
     log.archive()
     log.close()
     let archive = String(log.save()[1].split(separator: "/").last ?? "")
@@ -101,7 +105,8 @@ struct OwnershipTests {
     #expect(try Directory.open(folder(".mmlog-trash")).names().isEmpty)
   }
 
-  @Test func noteOfAnotherAboutAnArchiveCountsForNothing() throws {
+  @Test("note of another about an archive counts for nothing")
+  func noteOfAnotherAboutAnArchiveCountsForNothing() throws {
     log.archive()
     log.close()
     let archive = String(log.save()[1].split(separator: "/").last ?? "")

@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 1, 2, 4, 6, 7, 8, 9])
+  @Test("the encoders still make the same bytes", arguments: [0, 1, 2, 4, 6, 7, 8, 9])
   func theEncodersStillMakeTheSameBytes(index: Int) throws {
     let (name, make) = Self.files[index]
     let made = make()
@@ -88,14 +88,16 @@ import Testing
     )
   }
 
-  @Test(arguments: readings) func theReaderReadsTheSameRecords(reading: Reading) throws {
+  @Test("the reader reads the same records", arguments: readings)
+  func theReaderReadsTheSameRecords(reading: Reading) throws {
     let expected = try ReadRecord.parse(contents("\(reading.name).jsonl"))
     let result = readHere(paths(reading))
     #expect(result.records == expected)
     #expect(!expected.isEmpty)
   }
 
-  @Test(arguments: readings) func theIndependentReaderReadsTheSameRecords(reading: Reading) throws {
+  @Test("the independent reader reads the same records", arguments: readings)
+  func theIndependentReaderReadsTheSameRecords(reading: Reading) throws {
     let expected = try ReadRecord.parse(contents("\(reading.name).jsonl"))
     let result = try readInPython(paths(reading))
     #expect(result.records == expected)
@@ -103,7 +105,7 @@ import Testing
     #expect(result.hasTrouble == !Set(reading.files).isDisjoint(with: [2, 6, 8, 9]))
   }
 
-  @Test func bothReadersMergeTheSessionsAlike() throws {
+  @Test("both readers merge the sessions alike") func bothReadersMergeTheSessionsAlike() throws {
     let folder = "\(testsFolder)/Golden/v2"
     let result = readHere([folder])
     #expect(result.records.count == 54 + 293 + 18 + 36 + 17 + 6)
@@ -111,7 +113,7 @@ import Testing
     #expect(difference == nil)
   }
 
-  @Test func columnsWrittenByHandAreTheirRows() throws {
+  @Test("columns written by hand are their rows") func columnsWrittenByHandAreTheirRows() throws {
     let inflater = try #require(Inflater())
     for (index, frame) in GoldenColumns.frames(entrySeed: 7).enumerated() {
       for isDeflated in [false, true] {
@@ -125,7 +127,8 @@ import Testing
     }
   }
 
-  @Test func theEncodersColumnsHoldTheSameRecordsAsRows() throws {
+  @Test("the encoders columns hold the same records as rows")
+  func theEncodersColumnsHoldTheSameRecordsAsRows() throws {
     func records(_ name: String) throws -> [ReadRecord] {
       try ReadRecord.parse(contents("\(name).jsonl")).map { record in
         var record = record
@@ -136,7 +139,8 @@ import Testing
     #expect(try records("encoded") == records("compressed"))
   }
 
-  @Test func ringAndArchiveTogetherHaveEachRecordOnce() throws {
+  @Test("ring and archive together have each record once")
+  func ringAndArchiveTogetherHaveEachRecordOnce() throws {
     func messages(_ name: String) throws -> [String] {
       try ReadRecord.parse(contents("\(name).jsonl")).map {
         "\($0.time) \($0.thread) \($0.message)"

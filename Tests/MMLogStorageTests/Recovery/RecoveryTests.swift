@@ -55,7 +55,8 @@ import Testing
     log.save()
   }
 
-  @Test func whatIsInTheRingGoesToAnArchiveOnce() throws {
+  @Test("what is in the ring goes to an archive once")
+  func whatIsInTheRingGoesToAnArchiveOnce() throws {
     writeOverlap()
     let before = readHere([log.folder.path])
     let outcome = try recover()
@@ -70,7 +71,7 @@ import Testing
     #expect(end.how.isCrash && end.recovered != nil)
   }
 
-  @Test func aSecondRecoveryFindsNothing() throws {
+  @Test("a second recovery finds nothing") func aSecondRecoveryFindsNothing() throws {
     writeOverlap()
     _ = try recover()
     let files = Dictionary(uniqueKeysWithValues: names.map { ($0, contents($0)) })
@@ -79,7 +80,8 @@ import Testing
     #expect(Dictionary(uniqueKeysWithValues: names.map { ($0, contents($0)) }) == files)
   }
 
-  @Test func aRingThatIsBackAgainGivesNothingTwice() throws {
+  @Test("a ring that is back again gives nothing twice")
+  func aRingThatIsBackAgainGivesNothingTwice() throws {
     writeOverlap()
     let ring = contents(ringName)
     _ = try recover()
@@ -90,7 +92,8 @@ import Testing
     #expect(names.count == 1)
   }
 
-  @Test func aCorruptedTableOfAreasIsReportedAndEveryRecordRecovered() throws {
+  @Test("a corrupted table of areas is reported and every record recovered")
+  func aCorruptedTableOfAreasIsReportedAndEveryRecordRecovered() throws {
     writeOverlap()
     log.put([UInt8](repeating: 0xA5, count: 512), at: FileHeaderLayout.size)
     log.save()
@@ -104,7 +107,8 @@ import Testing
 
   /// The process lived on when the machine did: a zero word is where its records end, but for
   /// blocks that were overwritten.
-  @Test func whatReadersFindBehindOverwrittenBytesIsRecovered() throws {
+  @Test("what readers find behind overwritten bytes is recovered")
+  func whatReadersFindBehindOverwrittenBytesIsRecovered() throws {
     let log = TestLog(bootID: Host.bootID())
     log.write("a", ticks: 1)
     let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
@@ -118,7 +122,8 @@ import Testing
   }
 
   /// The archive stands behind another session's, whose name the ring does not have any more.
-  @Test func recordsAreNotArchivedTwiceIfTheRingNamesAnotherFile() throws {
+  @Test("records are not archived twice if the ring names another file")
+  func recordsAreNotArchivedTwiceIfTheRingNamesAnotherFile() throws {
     writeOverlap()
     let other = TestLog(session: 2)
     other.write("other", ticks: 1)
@@ -135,7 +140,8 @@ import Testing
     #expect(messages().sorted() == (["other"] + (0..<40).map { "record \($0)" }).sorted())
   }
 
-  @Test func theNewestArchiveIsNotedWhereTheTableOfAreasSays() throws {
+  @Test("the newest archive is noted where the table of areas says")
+  func theNewestArchiveIsNotedWhereTheTableOfAreasSays() throws {
     var areas = RingAreas.usual
     areas.sessionState = 8024..<8088
     let log = TestLog(bootID: Host.bootID(), areas: areas)
@@ -167,7 +173,8 @@ import Testing
     return (0..<30).flatMap { ["debug \($0)", "info \($0)"] }
   }
 
-  @Test func whatWasCapturedIsNotArchivedAgainWhenItsArchiveIsGone() throws {
+  @Test("what was captured is not archived again when its archive is gone")
+  func whatWasCapturedIsNotArchivedAgainWhenItsArchiveIsGone() throws {
     let log = flightLog()
     let all = writeCaptured(in: log)
     log.archives = []
@@ -182,7 +189,9 @@ import Testing
   }
 
   /// What is not known to be in an archive is shown, and recovered.
-  @Test(arguments: ["another boot", "a wrong word", "a wrong frame"])
+  @Test(
+    "the rings word for what was captured is not taken blindly",
+    arguments: ["another boot", "a wrong word", "a wrong frame"])
   func theRingsWordForWhatWasCapturedIsNotTakenBlindly(reason: String) throws {
     let log = flightLog(
       bootID: reason == "another boot" ? [UInt8](repeating: 9, count: 16) : Host.bootID())
@@ -203,7 +212,7 @@ import Testing
     #expect(try readInPython([log.folder.path]).records == result.records)
   }
 
-  @Test func anArchivesNumberIsNeverUsedAgain() throws {
+  @Test("an archives number is never used again") func anArchivesNumberIsNeverUsedAgain() throws {
     log.write("record 0", ticks: 1)
     log.put([3, 0, 0, 0], at: RingLayout.newestArchive)
     log.save()
@@ -221,7 +230,9 @@ import Testing
   }
 
   #if DEBUG
-    @Test(arguments: [Level.info, .debug])
+    @Test(
+      "what a recovery archived is not archived again when its archive is gone",
+      arguments: [Level.info, .debug])
     func whatARecoveryArchivedIsNotArchivedAgainWhenItsArchiveIsGone(level: Level) throws {
       let log = flightLog()
       for index in 0..<100 { log.write("record \(index)", ticks: UInt64(index), level: level) }
@@ -249,7 +260,8 @@ import Testing
       #expect(try names().map { FileNames.Archive(fileName: $0)?.number } == [2])
     }
 
-    @Test func anArchiveThatIsDeletedMeanwhileIsNoReasonToStop() throws {
+    @Test("an archive that is deleted meanwhile is no reason to stop")
+    func anArchiveThatIsDeletedMeanwhileIsNoReasonToStop() throws {
       writeOverlap()
       let name = try #require(names.first { $0.hasSuffix(".mmlog") })
       ForcedFault.force(.fstatat, errno: ENOENT, times: 2, under: log.folder(name))
@@ -258,7 +270,7 @@ import Testing
     }
   #endif
 
-  @Test func anArchiveWithATornFrameGoesOn() throws {
+  @Test("an archive with a torn frame goes on") func anArchiveWithATornFrameGoesOn() throws {
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     log.folder.put(name, contents(name).dropLast(24))
@@ -268,7 +280,8 @@ import Testing
     #expect(!readHere([log.folder.path]).hasTrouble)
   }
 
-  @Test func aCorruptedFramesRecordsAreTakenFromTheRing() throws {
+  @Test("a corrupted frames records are taken from the ring")
+  func aCorruptedFramesRecordsAreTakenFromTheRing() throws {
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
@@ -280,7 +293,8 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
-  @Test func aCorruptedPayloadsRecordsAreTakenFromTheRing() throws {
+  @Test("a corrupted payloads records are taken from the ring")
+  func aCorruptedPayloadsRecordsAreTakenFromTheRing() throws {
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
@@ -292,7 +306,8 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
-  @Test func thereIsAnArchiveAfterTheOneWithTheGreatestNumber() throws {
+  @Test("there is an archive after the one with the greatest number")
+  func thereIsAnArchiveAfterTheOneWithTheGreatestNumber() throws {
     log.write("a", ticks: 1)
     log.save()
     let last = "test-20251121T090000Z-\(log.identity.session)-4294967295.mmlog"
@@ -302,7 +317,8 @@ import Testing
     #expect(messages() == ["a"])
   }
 
-  @Test func recordsThatCannotBeReadAreReported() throws {
+  @Test("records that cannot be read are reported")
+  func recordsThatCannotBeReadAreReported() throws {
     log.write("a", ticks: 1)
     let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
     log.write("c", ticks: 3)
@@ -314,7 +330,8 @@ import Testing
       session.corruption == ["records in segment 0 at \(place.lowerBound), \(place.count) bytes"])
   }
 
-  @Test func theRingStandsInForAnArchiveThatCannotBeRead() throws {
+  @Test("the ring stands in for an archive that cannot be read")
+  func theRingStandsInForAnArchiveThatCannotBeRead() throws {
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
@@ -326,7 +343,7 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
-  @Test func fragmentsAreMovedOneByOne() throws {
+  @Test("fragments are moved one by one") func fragmentsAreMovedOneByOne() throws {
     let text = String(repeating: "0123456789", count: 300)
     let record = TestRecord(ticks: 5, site: log.textSite, words: ValueWords.argument(.text(text)))
     log.writeFragments(record, partWords: 150, range: 0..<1)
@@ -337,7 +354,7 @@ import Testing
     #expect(messages() == [text])
   }
 
-  @Test func aRingOfANewerVersionIsLeftAlone() throws {
+  @Test("a ring of a newer version is left alone") func aRingOfANewerVersionIsLeftAlone() throws {
     writeOverlap()
     log.ring[FileHeaderLayout.version] = 9
     log.save()
@@ -352,7 +369,7 @@ import Testing
     #expect(contents(ringName) == log.ring)
   }
 
-  @Test func aRingThatIsNoneIsLeftAlone() throws {
+  @Test("a ring that is none is left alone") func aRingThatIsNoneIsLeftAlone() throws {
     let garbage = Array("garbage".utf8)
     log.folder.put(ringName, garbage)
     for _ in 0..<2 {
@@ -363,7 +380,8 @@ import Testing
   }
 
   /// The machine may go down before a ring's first page is on the disk.
-  @Test func aRingWithoutAFileHeaderIsReportedOnceAndPutAside() throws {
+  @Test("a ring without a file header is reported once and put aside")
+  func aRingWithoutAFileHeaderIsReportedOnceAndPutAside() throws {
     writeOverlap()
     let zeros = [UInt8](repeating: 0, count: FileHeaderLayout.size)
     var corrupted = log.ring
@@ -388,7 +406,7 @@ import Testing
     }
   }
 
-  @Test func theRingOfALiveProcessIsUntouched() throws {
+  @Test("the ring of a live process is untouched") func theRingOfALiveProcessIsUntouched() throws {
     writeOverlap()
     let holder = try File.open(log.folder(ringName), [.read, .write])
     #expect(try holder.tryLock())
@@ -400,13 +418,14 @@ import Testing
     #expect(try recover().sessions.count == 1)
   }
 
-  @Test func onlyRingsOfTheStoreAreRecovered() throws {
+  @Test("only rings of the store are recovered") func onlyRingsOfTheStoreAreRecovered() throws {
     writeOverlap()
     #expect(try recover(store: "tes").sessions.isEmpty)
     #expect(try recover(store: nil).sessions.count == 1)
   }
 
-  @Test func unfinishedRingsOfDeadProcessesAreSwept() throws {
+  @Test("unfinished rings of dead processes are swept")
+  func unfinishedRingsOfDeadProcessesAreSwept() throws {
     let session = log.identity.session
     let (dead, alive) = ("test.\(session).ring.new", "test.\(SessionID(words: (5, 5))).ring.new")
     let others = ["other.\(session).ring.new", "test.new", "notes.ring.new", "test.\(session).new"]
@@ -426,7 +445,7 @@ import Testing
     _ = try holder.status()
   }
 
-  @Test func lossesAreTakenAlong() throws {
+  @Test("losses are taken along") func lossesAreTakenAlong() throws {
     var losses = LossLedger()
     losses[.ringFull, .warning] = 4
     log.write("a", ticks: 1)
@@ -439,7 +458,8 @@ import Testing
     #expect(found == [losses])
   }
 
-  @Test func aRingThatWasClosedIsOfAClosedSession() throws {
+  @Test("a ring that was closed is of a closed session")
+  func aRingThatWasClosedIsOfAClosedSession() throws {
     log.write("a", ticks: 1)
     log.put([UInt8(RingLayout.stateClosed)], at: RingLayout.state)
     log.save()
@@ -448,7 +468,8 @@ import Testing
     #expect(end.how == .closed)
   }
 
-  @Test func afterAPowerCutRecordsBehindALostPageAreFound() throws {
+  @Test("after a power cut records behind a lost page are found")
+  func afterAPowerCutRecordsBehindALostPageAreFound() throws {
     let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
     down.write("first", ticks: 1)
     let lost = down.write(TestRecord(ticks: 2, site: down.textSite, words: [1, 98]))
@@ -461,7 +482,8 @@ import Testing
   }
 
   /// As after a disk has lost the end of a file: what the ring still has is not given up.
-  @Test func whatTheRingSaysIsArchivedAndIsNotIsMovedAgain() throws {
+  @Test("what the ring says is archived and is not is moved again")
+  func whatTheRingSaysIsArchivedAndIsNotIsMovedAgain() throws {
     for index in 0..<30 {
       log.write("record \(index)", ticks: UInt64(index), thread: UInt32(index % 3 + 1))
       if index == 9 || index == 19 { log.archive() }
@@ -476,7 +498,8 @@ import Testing
     #expect(messages() == before)
   }
 
-  @Test func anArchiveThatIsThereTwiceIsNotGoneOnWith() throws {
+  @Test("an archive that is there twice is not gone on with")
+  func anArchiveThatIsThereTwiceIsNotGoneOnWith() throws {
     writeOverlap()
     log.save()
     let end = try #require(
@@ -490,7 +513,8 @@ import Testing
   }
 
   /// A name that is another's, and no file header.
-  @Test func anArchiveIsKnownByItsFramesIfItsFileHeaderIsLost() throws {
+  @Test("an archive is known by its frames if its file header is lost")
+  func anArchiveIsKnownByItsFramesIfItsFileHeaderIsLost() throws {
     writeOverlap()
     let mine = log.save().filter { $0.hasSuffix(".mmlog") }
     log.archives[0].replaceSubrange(0..<512, with: [UInt8](repeating: 0, count: 512))
@@ -501,7 +525,7 @@ import Testing
   }
 
   /// Somebody has given two archives each other's names, or one of them any name.
-  @Test(arguments: [true, false])
+  @Test("archives are known by what is in them", arguments: [true, false])
   func archivesAreKnownByWhatIsInThem(areSwapped: Bool) throws {
     writeOverlap()
     let other = TestLog(session: 2)
@@ -520,7 +544,7 @@ import Testing
     #expect(messages().sorted() == expected.sorted())
   }
 
-  @Test func recoveryRotatesByItsSize() throws {
+  @Test("recovery rotates by its size") func recoveryRotatesByItsSize() throws {
     let text = String(repeating: "x", count: 2000)
     for index in 0..<16 { log.write(text, ticks: UInt64(index), thread: UInt32(index)) }
     log.save()
@@ -536,7 +560,9 @@ import Testing
   }
 
   #if DEBUG
-    @Test(arguments: [SystemCall.pwrite, .openat, .fdatasync, .fsync, .unlinkat, .pread])
+    @Test(
+      "a failure leaves everything for the next start",
+      arguments: [SystemCall.pwrite, .openat, .fdatasync, .fsync, .unlinkat, .pread])
     func aFailureLeavesEverythingForTheNextStart(call: SystemCall) throws {
       writeOverlap()
       for onCall in 1...(call == .pread ? 50 : 8) {
@@ -553,7 +579,8 @@ import Testing
 
     /// Then payloads are read too, to see whether they reached the disk: not to be able to is no
     /// sign that they did not.
-    @Test func aFailureAfterAPowerCutLeavesEverythingForTheNextStart() throws {
+    @Test("a failure after a power cut leaves everything for the next start")
+    func aFailureAfterAPowerCutLeavesEverythingForTheNextStart() throws {
       let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
       for index in 0..<40 {
         down.write("record \(index)", ticks: UInt64(index), thread: UInt32(index % 3 + 1))
@@ -571,7 +598,8 @@ import Testing
         readHere([down.folder.path]).records.map(\.message) == (0..<40).map { "record \($0)" })
     }
 
-    @Test func aFileThatIsGoneIsNoRingThatIsGone() throws {
+    @Test("a file that is gone is no ring that is gone")
+    func aFileThatIsGoneIsNoRingThatIsGone() throws {
       writeOverlap()
       for onCall in 1...3 {
         ForcedFault.force(.readdir, errno: ENOENT, onCall: onCall, under: log.folder.path)
@@ -589,7 +617,9 @@ import Testing
 
     /// What a process wrote that was killed, or a recovery that was, may still be on its way to the
     /// disk.
-    @Test(arguments: [SystemCall.fdatasync, .fsync])
+    @Test(
+      "a ring is not removed before what stands in for it is on the disk",
+      arguments: [SystemCall.fdatasync, .fsync])
     func aRingIsNotRemovedBeforeWhatStandsInForItIsOnTheDisk(call: SystemCall) throws {
       writeOverlap()
       let ring = contents(ringName)
@@ -607,7 +637,9 @@ import Testing
     }
 
     /// It has the ring open, and shares its lock.
-    @Test(arguments: [TestPoint.recoveryLocked, .recoveryCutOff])
+    @Test(
+      "a child of fork keeps nobody from recovering later",
+      arguments: [TestPoint.recoveryLocked, .recoveryCutOff])
     func aChildOfForkKeepsNobodyFromRecoveringLater(point: TestPoint) async {
       await #expect(processExitsWith: .success) { [point = point.rawValue as UInt8] in
         let test = RecoveryTests()

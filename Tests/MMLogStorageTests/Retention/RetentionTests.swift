@@ -29,14 +29,17 @@ import Testing
     RetentionPlan(retention, archives, now: 1000 * Self.second, space: space)
   }
 
-  @Test func withoutLimitsEverythingIsKept() {
+  @Test("without limits everything is kept") func withoutLimitsEverythingIsKept() {
     let plan = plan(.unlimited, archives(), space: (free: 0, total: 1000))
     #expect(plan.deletions.isEmpty && plan.unmet.isEmpty)
   }
 
-  @Test(arguments: [
-    (Retention.Rule.count, 3), (.totalSize, 4), (.age, 5), (.freeSpace, 2),
-  ]) func eachLimitDeletesTheOldestAndSaysWhich(rule: Retention.Rule, count: Int) {
+  @Test(
+    "each limit deletes the oldest and says which",
+    arguments: [
+      (Retention.Rule.count, 3), (.totalSize, 4), (.age, 5), (.freeSpace, 2),
+    ])
+  func eachLimitDeletesTheOldestAndSaysWhich(rule: Retention.Rule, count: Int) {
     let retention = limits {
       switch rule {
       case .count: $0.count = 7
@@ -50,33 +53,34 @@ import Testing
     #expect(plan.deletions.allSatisfy { $0.rule == rule } && plan.unmet.isEmpty)
   }
 
-  @Test func allLimitsHoldTogether() {
+  @Test("all limits hold together") func allLimitsHoldTogether() {
     let retention = limits { ($0.age, $0.count, $0.totalSize) = (.milliseconds(8500), 7, 500) }
     let deletions = plan(retention, archives()).deletions
     #expect(deletions.map(\.index) == Array(0..<5))
     #expect(deletions.map(\.rule) == [.age, .age, .count, .totalSize, .totalSize])
   }
 
-  @Test func whatIsUploadedGoesFirst() {
+  @Test("what is uploaded goes first") func whatIsUploadedGoesFirst() {
     let archives = archives { for index in [4, 2, 7] { $0[index].isUploaded = true } }
     #expect(plan(limits { $0.count = 6 }, archives).deletions.map(\.index) == [2, 4, 7, 0])
   }
 
-  @Test func archivesWithoutRecordsDoNotCountAndGoWithThoseBefore() {
+  @Test("archives without records do not count and go with those before")
+  func archivesWithoutRecordsDoNotCountAndGoWithThoseBefore() {
     let archives = archives { for index in [2, 5, 8] { $0[index].isEmpty = true } }
     #expect(plan(limits { $0.count = 7 }, archives).deletions.isEmpty)
     #expect(plan(limits { $0.count = 5 }, archives).deletions.map(\.index) == [0, 1])
     #expect(plan(limits { $0.count = 4 }, archives).deletions.map(\.index) == [0, 1, 2, 3])
   }
 
-  @Test func whatIsPinnedStaysAndCounts() {
+  @Test("what is pinned stays and counts") func whatIsPinnedStaysAndCounts() {
     let archives = archives { for index in 0...3 { $0[index].obstacle = .pinned } }
     #expect(plan(limits { $0.count = 7 }, archives).deletions.map(\.index) == [4, 5, 6])
     let tight = plan(limits { $0.count = 3 }, archives)
     #expect(tight.deletions.map(\.index) == [4, 5, 6, 7, 8] && tight.unmet == [.count])
   }
 
-  @Test func archivesAroundTheNewestCrashesStay() {
+  @Test("archives around the newest crashes stay") func archivesAroundTheNewestCrashesStay() {
     let archives = archives { for index in [1, 4] { $0[index].crashTime = Int64(index) } }
     for (crashes, deleted) in [
       (0, [0, 1, 2, 3, 4, 5, 6]), (1, [0, 1, 2, 3, 6, 7, 8]), (2, [0, 3, 6, 7, 8]),
@@ -87,30 +91,33 @@ import Testing
     }
   }
 
-  @Test func theNewestCrashIsTheOneThatHappenedLast() {
+  @Test("the newest crash is the one that happened last")
+  func theNewestCrashIsTheOneThatHappenedLast() {
     let archives = archives { ($0[1].crashTime, $0[4].crashTime) = (9, 8) }
     let plan = plan(limits { ($0.count, $0.crashes) = (3, 1) }, archives)
     #expect(plan.deletions.map(\.index) == [0, 3, 4, 5, 6, 7, 8])
   }
 
-  @Test func aLimitSmallerThanOneArchiveLeavesTheOneBeingWritten() {
+  @Test("a limit smaller than one archive leaves the one being written")
+  func aLimitSmallerThanOneArchiveLeavesTheOneBeingWritten() {
     let plan = plan(limits { $0.totalSize = 1 }, archives())
     #expect(plan.deletions.map(\.index) == Array(0..<9) && plan.unmet == [.totalSize])
   }
 
-  @Test func aDiskFilledByOthersLeavesTheNewestArchives() {
+  @Test("a disk filled by others leaves the newest archives")
+  func aDiskFilledByOthersLeavesTheNewestArchives() {
     let retention = limits { ($0.freeSpace, $0.minimumSize) = (.bytes(1 << 40), 350) }
     let plan = plan(retention, archives(), space: (free: 0, total: 1 << 41))
     #expect(plan.deletions.map(\.index) == Array(0..<7) && plan.unmet == [.freeSpace])
   }
 
-  @Test func spaceThatOtherRulesMakeFreeCounts() {
+  @Test("space that other rules make free counts") func spaceThatOtherRulesMakeFreeCounts() {
     let retention = limits { ($0.count, $0.freeSpace, $0.minimumSize) = (8, .bytes(300), 0) }
     let plan = plan(retention, archives(), space: (free: 0, total: 1000))
     #expect(plan.deletions.map(\.rule) == [.count, .count, .freeSpace])
   }
 
-  @Test func archivesFromTheFutureAreNotTooOld() {
+  @Test("archives from the future are not too old") func archivesFromTheFutureAreNotTooOld() {
     let archives = archives { $0[3].lastTime = .max }
     #expect(
       plan(limits { $0.age = .milliseconds(5500) }, archives).deletions.map(\.index) == [
@@ -119,7 +126,8 @@ import Testing
     #expect(plan(limits { $0.age = .seconds(Int64.max / 2) }, archives).deletions.isEmpty)
   }
 
-  @Test func anythingThatIsPlannedIsNeededAndEnough() {
+  @Test("anything that is planned is needed and enough")
+  func anythingThatIsPlannedIsNeededAndEnough() {
     for seed in 1...300 as ClosedRange<UInt64> {
       var random = SeededGenerator(seed: seed)
       let archives = (0..<Int.random(in: 0...30, using: &random)).map { index in

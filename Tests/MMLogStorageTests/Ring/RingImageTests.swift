@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test func aBootThatIsNotKnownIsNotTheSame() throws {
+  @Test("a boot that is not known is not the same") func aBootThatIsNotKnownIsNotTheSame() throws {
     let boots = [[UInt8](repeating: 7, count: 16), [UInt8](repeating: 0, count: 16)]
     for (boot, isSame) in zip(boots, [true, false]) {
       let log = TestLog(bootID: boot)
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test func aWholeRingIsReadAsItIs() throws {
+  @Test("a whole ring is read as it is") func aWholeRingIsReadAsItIs() throws {
     let image = try image(log.ring)
     #expect(image.fileHeader.identity == log.identity && image.fileHeader.geometry == log.geometry)
     #expect(image.corruption.isEmpty && !image.isClosedCleanly && image.losses.isEmpty)
@@ -52,7 +52,8 @@ import Testing
   }
 
   /// A call site is in the dictionary before its first record is committed.
-  @Test func theDictionaryHasWhatTheSegmentsReferTo() throws {
+  @Test("the dictionary has what the segments refer to")
+  func theDictionaryHasWhatTheSegmentsReferTo() throws {
     let path = folder.put("ring", log.ring)
     var known = false
     let image = try RingImage(File.open(path, .read)) { _ in
@@ -71,7 +72,8 @@ import Testing
 
   /// While one header is inspected, a thread goes on in a segment that was free when it was
   /// inspected, and from there in one that is still to come.
-  @Test func whereASegmentOfAThreadIsThereSoAreAllBeforeIt() throws {
+  @Test("where a segment of a thread is there so are all before it")
+  func whereASegmentOfAThreadIsThereSoAreAllBeforeIt() throws {
     let log = TestLog()
     for index in 1...3 {
       log.write("record", ticks: UInt64(index))
@@ -95,7 +97,8 @@ import Testing
     #expect(try ticks(RingImage(File.open(path, .read))) == [[1], [2], [3]])
   }
 
-  @Test func aTruncatedRingIsReadAsFarAsItGoes() throws {
+  @Test("a truncated ring is read as far as it goes")
+  func aTruncatedRingIsReadAsFarAsItGoes() throws {
     let whole = ticks(try image(log.ring))
     let step = 712
     for size in stride(from: 512, to: log.ring.count, by: step) {
@@ -111,7 +114,8 @@ import Testing
   }
 
   /// A sealed segment's end may lie where the file does not reach.
-  @Test func aSegmentCutInItsMiddleGivesWhatIsThere() throws {
+  @Test("a segment cut in its middle gives what is there")
+  func aSegmentCutInItsMiddleGivesWhatIsThere() throws {
     let whole = ticks(try image(log.ring))
     let (offset, size) = (log.geometry.offset(ofSegment: 0), log.geometry.segmentSize)
     log.seal(1)
@@ -122,12 +126,13 @@ import Testing
     #expect(image.corruption.count == 1)
   }
 
-  @Test func aLongerRingIsReadAsItSays() throws {
+  @Test("a longer ring is read as it says") func aLongerRingIsReadAsItSays() throws {
     let image = try image(log.ring + [UInt8](repeating: 0xAA, count: 10_000))
     #expect(image.corruption.isEmpty && ticks(image).flatMap { $0 }.count == 100)
   }
 
-  @Test func aFileThatIsNoRingIsRefusedWithItsReason() throws {
+  @Test("a file that is no ring is refused with its reason")
+  func aFileThatIsNoRingIsRefusedWithItsReason() throws {
     var (newer, hostile) = (log.ring, log.ring)
     newer[8] = 9
     hostile[450] ^= 3
@@ -145,7 +150,8 @@ import Testing
     }
   }
 
-  @Test func aFileHeaderThatClaimsMoreThanIsThereCostsNoMemory() throws {
+  @Test("a file header that claims more than is there costs no memory")
+  func aFileHeaderThatClaimsMoreThanIsThereCostsNoMemory() throws {
     var geometry = log.geometry
     (geometry.segmentSize, geometry.segmentCount) = (16 << 20, 500)
     var bytes = log.ring
@@ -161,7 +167,7 @@ import Testing
     #expect(throws: LogError.self) { try self.image(bytes) }
   }
 
-  @Test func theNewestValidClockPairCounts() throws {
+  @Test("the newest valid clock pair counts") func theNewestValidClockPairCounts() throws {
     func pair(_ ticks: UInt64, _ ordinal: UInt32) -> ClockPair {
       ClockPair(ticks: ticks, wall: 5000, monotonic: ticks * 2, ordinal: ordinal)
     }
@@ -177,7 +183,8 @@ import Testing
     #expect(try image(log.ring).clock == TickClock(ticks: 0, wall: TestLog.epoch, rate: 1 << 32))
   }
 
-  @Test func aCorruptedEntryAndACorruptedSegmentAreReportedWithTheirPlace() throws {
+  @Test("a corrupted entry and a corrupted segment are reported with their place")
+  func aCorruptedEntryAndACorruptedSegmentAreReportedWithTheirPlace() throws {
     log.site(.literal("second"))
     let dictionary = log.geometry.dictionaryOffset
     log.corruptRing(at: dictionary + 9)
@@ -191,7 +198,9 @@ import Testing
   }
 
   /// The ring notes apart from a segment that it is in use.
-  @Test(arguments: ["zeros", "no header", "the header of another use"])
+  @Test(
+    "a segment in use whose header is lost is reported",
+    arguments: ["zeros", "no header", "the header of another use"])
   func aSegmentInUseWhoseHeaderIsLostIsReported(header: String) throws {
     let log = TestLog(bootID: Host.bootID())
     for thread in 1...2 as ClosedRange<UInt32> { log.write("record", ticks: 1, thread: thread) }
@@ -210,7 +219,8 @@ import Testing
   }
 
   /// After a power failure, one of the two pages may be older than the other.
-  @Test func whatARingNotesOfASegmentIsNotBelievedAfterTheMachineWasDown() throws {
+  @Test("what a ring notes of a segment is not believed after the machine was down")
+  func whatARingNotesOfASegmentIsNotBelievedAfterTheMachineWasDown() throws {
     for boot in [[UInt8](repeating: 7, count: 16), Host.bootID()] {
       let log = TestLog(bootID: boot)
       log.write("record", ticks: 1)
@@ -220,7 +230,8 @@ import Testing
     }
   }
 
-  @Test func randomCorruptionNeverTrapsAndNeverGivesAWrongRecord() throws {
+  @Test("random corruption never traps and never gives a wrong record")
+  func randomCorruptionNeverTrapsAndNeverGivesAWrongRecord() throws {
     for seed in 0..<300 {
       var generator = SeededGenerator(seed: UInt64(seed))
       var bytes = log.ring

@@ -46,7 +46,7 @@ import Testing
     Array(try Data(contentsOf: URL(fileURLWithPath: folder(name))))
   }
 
-  @Test func sessionsShareAFile() throws {
+  @Test("sessions share a file") func sessionsShareAFile() throws {
     var store = try live("a")
     store = try live("b")
     store = try live("c")
@@ -61,12 +61,15 @@ import Testing
       try ArchiveFile.all(in: File.open(info.path, .read)).map(\.isClosed) == [true, true, true])
   }
 
-  @Test func withoutTheSettingEachSessionHasAFileOfItsOwn() throws {
+  @Test("without the setting each session has a file of its own")
+  func withoutTheSettingEachSessionHasAFileOfItsOwn() throws {
     for message in ["a", "b"] { try live(message) { $0.resumeLastArchive = false } }
     #expect(archives.count == 2)
   }
 
-  @Test(arguments: ["age", "hook", "uploaded", "pinned", "leased", "writing", "unsealed"])
+  @Test(
+    "a new one is begun where",
+    arguments: ["age", "hook", "uploaded", "pinned", "leased", "writing", "unsealed"])
   func aNewOneIsBegunWhere(reason: String) throws {
     let store = try live("a")
     let archive = try #require(try store.archives().first)
@@ -98,7 +101,7 @@ import Testing
   }
 
   /// The file header of the session in the middle, and bytes behind the last trailer.
-  @Test(arguments: [true, false])
+  @Test("nothing is put behind bytes that cannot be read", arguments: [true, false])
   func nothingIsPutBehindBytesThatCannotBeRead(isFileHeader: Bool) throws {
     try live("a")
     let start = try bytes(archives[0]).count
@@ -118,7 +121,8 @@ import Testing
     #expect(try bytes(name) == corrupted)
   }
 
-  @Test func sizeAndAgeCountFromTheFilesBeginning() throws {
+  @Test("size and age count from the files beginning")
+  func sizeAndAgeCountFromTheFilesBeginning() throws {
     // A file is closed, and a new one begun, when all sessions in it together have its size.
     for index in 0..<20 { try live("session \(index)") { $0.rotation.size = 16 << 10 } }
     #expect((2...8).contains(archives.count), "\(archives.count)")
@@ -126,7 +130,8 @@ import Testing
     for name in archives { #expect(try bytes(name).count < 24 << 10) }
   }
 
-  @Test func whatIsGoneOnWithIsNotTakenForSent() throws {
+  @Test("what is gone on with is not taken for sent")
+  func whatIsGoneOnWithIsNotTakenForSent() throws {
     let store = try live("a")
     let archive = try #require(try store.archives().first)
     let next = try open()
@@ -143,7 +148,8 @@ import Testing
     #expect(try next.archives().first?.state.isUploaded == true)
   }
 
-  @Test func aDeadSessionIsRecoveredIntoTheFileThatItHadGoneOnWith() throws {
+  @Test("a dead session is recovered into the file that it had gone on with")
+  func aDeadSessionIsRecoveredIntoTheFileThatItHadGoneOnWith() throws {
     try live("a")
     let alive = try open()
     let log = alive.logger(label: "l")
@@ -169,7 +175,8 @@ import Testing
     #expect(info.map(\.isSealed) == [true] && info.first?.contents?.ending == .killed)
   }
 
-  @Test func aRecoveryCountsTheArchiveThatIsInAnothersFile() throws {
+  @Test("a recovery counts the archive that is in anothers file")
+  func aRecoveryCountsTheArchiveThatIsInAnothersFile() throws {
     try live("a")
     let alive = try open { ($0.drainInterval, $0.ringSize) = (.seconds(3600), 8 << 20) }
     let log = alive.logger(label: "l")
@@ -192,7 +199,8 @@ import Testing
     #expect(numbers.count > 1 && numbers.filter { $0 == 1 }.count == 1, "\(numbers)")
   }
 
-  @Test(arguments: [1, 100, 511]) func aFileHeaderThatWasTornLeavesTheFileReadable(count: Int)
+  @Test("a file header that was torn leaves the file readable", arguments: [1, 100, 511])
+  func aFileHeaderThatWasTornLeavesTheFileReadable(count: Int)
     throws
   {
     try live("a")
@@ -206,7 +214,8 @@ import Testing
     #expect(messages() == ["a", "b"])
   }
 
-  @Test func aRecoveryCutsOffAFileHeaderThatItsProcessWasWriting() throws {
+  @Test("a recovery cuts off a file header that its process was writing")
+  func aRecoveryCutsOffAFileHeaderThatItsProcessWasWriting() throws {
     let store = try live("a")
     let archive = try #require(try store.archives().first)
     let before = try bytes(archive.fileName)
@@ -230,7 +239,8 @@ import Testing
   }
 
   #if DEBUG
-    @Test func whatCannotBeAppendedIsCutOffAgain() throws {
+    @Test("what cannot be appended is cut off again")
+    func whatCannotBeAppendedIsCutOffAgain() throws {
       try live("a")
       let before = try bytes(archives[0])
       let store = try open()
@@ -245,7 +255,8 @@ import Testing
     }
   #endif
 
-  @Test func recordsBehindACorruptedEndAreStillThoseOfTheirOwnSession() throws {
+  @Test("records behind a corrupted end are still those of their own session")
+  func recordsBehindACorruptedEndAreStillThoseOfTheirOwnSession() throws {
     try live("a")
     let end = try bytes(archives[0]).count
     try live("b")
@@ -261,7 +272,8 @@ import Testing
     }
   }
 
-  @Test func aFollowerGoesOnBehindAnArchiveThatWasClosed() throws {
+  @Test("a follower goes on behind an archive that was closed")
+  func aFollowerGoesOnBehindAnArchiveThatWasClosed() throws {
     try live("a")
     let follower = LogFollower(paths: [folder.path])
     var found: [String] = []

@@ -29,7 +29,8 @@ import Testing
 
   // MARK: - The calendar
 
-  @Test func everyHourMeansEveryHourAlsoWhenClocksChange() throws {
+  @Test("every hour means every hour also when clocks change")
+  func everyHourMeansEveryHourAlsoWhenClocksChange() throws {
     for start in [Self.noon, Self.autumnNoon] {
       for zone in ["UTC", "Europe/Berlin"] {
         let calendar = Rotation.Calendar.hourly(minute: 15, in: zone)
@@ -44,7 +45,8 @@ import Testing
     #expect(times == [5400, 9000, 12600], "\(times)")
   }
 
-  @Test func everyDayMeansTheSameTimeByTheZonesClocks() throws {
+  @Test("every day means the same time by the zones clocks")
+  func everyDayMeansTheSameTimeByTheZonesClocks() throws {
     let daily = Rotation.Calendar.daily(hour: 4, minute: 30, in: "Europe/Berlin")
     // 03:30 UTC in winter, 02:30 UTC in summer.
     #expect(try times(daily, after: Self.noon, 2) == [52200, 52200 + 86400])
@@ -52,19 +54,21 @@ import Testing
     #expect(try times(.daily(), after: Self.noon, 2) == [43200, 43200 + 86400])
   }
 
-  @Test func aTimeThatClocksSkipIsTheMomentAtWhichTheyDo() throws {
+  @Test("a time that clocks skip is the moment at which they do")
+  func aTimeThatClocksSkipIsTheMomentAtWhichTheyDo() throws {
     let daily = Rotation.Calendar.daily(hour: 2, minute: 30, in: "Europe/Berlin")
     // At 01:00 UTC; the day after at 00:30 UTC.
     #expect(try times(daily, after: Self.noon, 2) == [46800, 46800 + 84600])
   }
 
-  @Test func aTimeThatClocksShowTwiceCountsOnce() throws {
+  @Test("a time that clocks show twice counts once")
+  func aTimeThatClocksShowTwiceCountsOnce() throws {
     let daily = Rotation.Calendar.daily(hour: 2, minute: 30, in: "Europe/Berlin")
     // 00:30 UTC in summer; the day after 01:30 UTC.
     #expect(try times(daily, after: Self.autumnNoon, 2) == [45000, 45000 + 90000])
   }
 
-  @Test func everyWeekMeansItsDay() throws {
+  @Test("every week means its day") func everyWeekMeansItsDay() throws {
     let weekly = Rotation.Calendar.weekly(on: .monday, hour: 0, in: "Europe/Berlin")
     // Sunday 22:00 UTC.
     #expect(try times(weekly, after: Self.noon, 2) == [122400, 122400 + 604800])
@@ -78,7 +82,8 @@ import Testing
     Moment(wall: wall * Self.second, elapsed: UInt64(elapsed * Self.second))
   }
 
-  @Test func sizeAndAgeWhicheverComesFirstAndNilTurnsThemOff() {
+  @Test("size and age whichever comes first and nil turns them off")
+  func sizeAndAgeWhicheverComesFirstAndNilTurnsThemOff() {
     var timer = RotationTimer(created: 1000 * Self.second, now: moment(1000, 50))
     let rotation = Rotation(size: 4096, age: .seconds(60))
     #expect(timer.reason(rotation, size: 4095, now: moment(1059, 109)) == nil)
@@ -88,7 +93,7 @@ import Testing
     #expect(timer.reason(off, size: .max, now: moment(.max / Self.second, 1 << 33)) == nil)
   }
 
-  @Test func aRollResetsSizeAndAge() {
+  @Test("a roll resets size and age") func aRollResetsSizeAndAge() {
     let rotation = Rotation(size: 4096, age: .seconds(60))
     var first = RotationTimer(created: 1000 * Self.second, now: moment(1000, 0))
     #expect(first.reason(rotation, size: 4096, now: moment(1050, 50)) == .size)
@@ -98,7 +103,8 @@ import Testing
     #expect(second.reason(rotation, size: 0, now: moment(1110, 110)) == .age)
   }
 
-  @Test func timeInSuspendCountsAndItsBoundariesAreMadeUpForOnce() {
+  @Test("time in suspend counts and its boundaries are made up for once")
+  func timeInSuspendCountsAndItsBoundariesAreMadeUpForOnce() {
     var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
     // Suspended for three days: both clocks go on in it, the processor's do not.
     let after = moment(Self.noon + 3 * 86400, 3 * 86400)
@@ -112,14 +118,16 @@ import Testing
     #expect(next.reason(daily, size: 1, now: midnight) == .calendar)
   }
 
-  @Test func ageCountsFromTheFileHeaderAcrossARestart() {
+  @Test("age counts from the file header across a restart")
+  func ageCountsFromTheFileHeaderAcrossARestart() {
     var timer = RotationTimer(created: 1000 * Self.second, now: moment(1050, 5))
     let rotation = Rotation(size: nil, age: .seconds(60))
     #expect(timer.reason(rotation, size: 1, now: moment(1059, 14)) == nil)
     #expect(timer.reason(rotation, size: 1, now: moment(1060, 15)) == .age)
   }
 
-  @Test func ageDoesNotFollowAWallClockThatIsSet() {
+  @Test("age does not follow a wall clock that is set")
+  func ageDoesNotFollowAWallClockThatIsSet() {
     let rotation = Rotation(size: nil, age: .seconds(60))
     let year: Int64 = 31_536_000
     for step in [-year, year] {
@@ -133,7 +141,8 @@ import Testing
     #expect(timer.reason(rotation, size: 1, now: moment(1060, 110)) == .age)
   }
 
-  @Test func aCalendarFollowsTheWallClockAndASteppedOneMakesNoArchiveOfAYear() {
+  @Test("a calendar follows the wall clock and a stepped one makes no archive of a year")
+  func aCalendarFollowsTheWallClockAndASteppedOneMakesNoArchiveOfAYear() {
     let rotation = Rotation(size: nil, age: nil, calendar: .daily())
     var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
     #expect(timer.reason(rotation, size: 1, now: moment(Self.noon + 43199, 43199)) == nil)
@@ -148,7 +157,7 @@ import Testing
     #expect(timer.reason(rotation, size: 1, now: moment(future, 1)) == .calendar)
   }
 
-  @Test func aChangedLimitCountsAtOnce() {
+  @Test("a changed limit counts at once") func aChangedLimitCountsAtOnce() {
     var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
     let now = moment(Self.noon + 3600, 3600)
     #expect(timer.reason(Rotation(calendar: .daily()), size: 1, now: now) == nil)
@@ -158,7 +167,7 @@ import Testing
 
   // MARK: - Settings
 
-  @Test func limitsThatCannotBeAreNamed() {
+  @Test("limits that cannot be are named") func limitsThatCannotBeAreNamed() {
     #expect(Rotation().problem == nil)
     let wrong: [(Rotation, String)] = [
       (Rotation(size: 0), "4 KiB"), (Rotation(size: 4095), "4 KiB"), (Rotation(size: -1), "4 KiB"),

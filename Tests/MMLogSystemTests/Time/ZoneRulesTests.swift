@@ -11,7 +11,8 @@ import TestSupport
 
   /// Another implementation answers the same, at the hour of every day for forty years, past the
   /// last that is listed.
-  @Test(arguments: zones) func offsetsAreThoseOfFoundation(name: String) throws {
+  @Test("offsets are those of foundation", arguments: zones)
+  func offsetsAreThoseOfFoundation(name: String) throws {
     let rules = try #require(ZoneRules(named: name))
     let zone = try #require(TimeZone(identifier: name))
     for day in 0..<(60 * 366) {
@@ -24,14 +25,14 @@ import TestSupport
     }
   }
 
-  @Test func theYearlyRuleHoldsForEver() throws {
+  @Test("the yearly rule holds for ever") func theYearlyRuleHoldsForEver() throws {
     let berlin = try #require(ZoneRules(named: "Europe/Berlin"))
     // 1 July and 1 January 2490.
     #expect(berlin.offset(at: 16_425_374_400) == 7200)
     #expect(berlin.offset(at: 16_409_692_800) == 3600)
   }
 
-  @Test func aTimeIsShownOnceTwiceOrSkipped() throws {
+  @Test("a time is shown once twice or skipped") func aTimeIsShownOnceTwiceOrSkipped() throws {
     let berlin = try #require(ZoneRules(named: "Europe/Berlin"))
     // 2026-07-01 02:30; 2026-10-25 02:30, twice; 2026-03-29 02:30, not at all: at 01:00 UTC clocks
     // go forward.
@@ -40,20 +41,21 @@ import TestSupport
     #expect(berlin.moments(showing: 1_774_751_400) == [1_774_746_000])
   }
 
-  @Test func aWholeDayCanBeSkipped() throws {
+  @Test("a whole day can be skipped") func aWholeDayCanBeSkipped() throws {
     let apia = try #require(ZoneRules(named: "Pacific/Apia"))
     // There was no 30 December 2011 in Samoa: at 10:00 UTC it was the 31st.
     #expect(apia.moments(showing: 1_325_246_400) == [1_325_239_200])
   }
 
-  @Test func whatIsNoZoneIsRefused() throws {
+  @Test("what is no zone is refused") func whatIsNoZoneIsRefused() throws {
     #expect(ZoneRules(named: "UTC") == .utc)
     for name in ["", "Nowhere/Land", "../../etc/passwd", "Europe", "zone.tab"] {
       #expect(ZoneRules(named: name) == nil, "\(name)")
     }
   }
 
-  @Test func aCorruptedFileIsRefusedOrReadAndNeverATrap() throws {
+  @Test("a corrupted file is refused or read and never a trap")
+  func aCorruptedFileIsRefusedOrReadAndNeverATrap() throws {
     let whole = Array(
       try Data(contentsOf: URL(fileURLWithPath: "/usr/share/zoneinfo/Europe/Berlin")))
     #expect(ZoneRules(file: whole) != nil)

@@ -18,29 +18,32 @@ import Testing
     return schedule
   }
 
-  @Test func aPassIsDueWhenTheIntervalIsOverAndNotBefore() {
+  @Test("a pass is due when the interval is over and not before")
+  func aPassIsDueWhenTheIntervalIsOverAndNotBefore() {
     let schedule = schedule()
     #expect(!schedule.isPassDue(at: start + 199 * millisecond, counts, or: false))
     #expect(schedule.isPassDue(at: start + 200 * millisecond, counts, or: false))
   }
 
-  @Test(arguments: [(4, 2), (3, 3)] as [(UInt32, UInt32)])
+  @Test(
+    "a pass is due when somebody asks for one", arguments: [(4, 2), (3, 3)] as [(UInt32, UInt32)])
   func aPassIsDueWhenSomebodyAsksForOne(requests: UInt32, urgentRequests: UInt32) {
     let new = Counts(requests: requests, urgentRequests: urgentRequests)
     #expect(schedule().isPassDue(at: start, new, or: false))
   }
 
-  @Test func requestsFromBeforeTheStartCount() {
+  @Test("requests from before the start count") func requestsFromBeforeTheStartCount() {
     let schedule = DrainSchedule(interval: interval, now: start)
     #expect(schedule.isPassDue(at: start, Counts(requests: 1), or: false))
     #expect(!schedule.isPassDue(at: start, Counts(), or: false))
   }
 
-  @Test func aPassIsDueForWorkThatNobodyAsksFor() {
+  @Test("a pass is due for work that nobody asks for") func aPassIsDueForWorkThatNobodyAsksFor() {
     #expect(schedule().isPassDue(at: start, counts, or: true))
   }
 
-  @Test func afterAFailureOnlyCallsAndTimeMakeAPassDue() {
+  @Test("after a failure only calls and time make a pass due")
+  func afterAFailureOnlyCallsAndTimeMakeAPassDue() {
     let schedule = schedule(failures: 1)
     let more = Counts(requests: 9, urgentRequests: counts.urgentRequests)
     #expect(schedule.isRetrying)
@@ -49,7 +52,9 @@ import Testing
     #expect(schedule.isPassDue(at: start, Counts(requests: 3, urgentRequests: 3), or: false))
   }
 
-  @Test(arguments: [(1, 50), (2, 100), (3, 200), (4, 400), (5, 800), (6, 1000), (60, 1000)])
+  @Test(
+    "the pause doubles with each failure up to a second",
+    arguments: [(1, 50), (2, 100), (3, 200), (4, 400), (5, 800), (6, 1000), (60, 1000)])
   func thePauseDoublesWithEachFailureUpToASecond(failures: Int, milliseconds: UInt64) {
     let schedule = schedule(failures: failures, interval: 60_000_000_000)
     let end = start + milliseconds * millisecond
@@ -57,29 +62,30 @@ import Testing
     #expect(schedule.isPassDue(at: end, counts, or: false))
   }
 
-  @Test func theIntervalBoundsThePause() {
+  @Test("the interval bounds the pause") func theIntervalBoundsThePause() {
     let schedule = schedule(failures: 10, interval: 70_000_000)
     #expect(schedule.isPassDue(at: start + 70 * millisecond, counts, or: false))
   }
 
-  @Test func aPassThatSucceedsEndsThePause() {
+  @Test("a pass that succeeds ends the pause") func aPassThatSucceedsEndsThePause() {
     var schedule = schedule(failures: 3)
     schedule.passEnded(at: start, counts, failed: false)
     #expect(!schedule.isRetrying)
     #expect(!schedule.isPassDue(at: start + 199 * millisecond, counts, or: false))
   }
 
-  @Test func itSleepsUntilTheNextPassOrARequest() {
+  @Test("it sleeps until the next pass or a request") func itSleepsUntilTheNextPassOrARequest() {
     let sleep = schedule().sleep(at: start + 150 * millisecond)
     #expect(sleep == .untilRequested(since: 3, 50_000_000))
   }
 
-  @Test func afterAFailureItSleepsUntilACall() {
+  @Test("after a failure it sleeps until a call") func afterAFailureItSleepsUntilACall() {
     let sleep = schedule(failures: 1).sleep(at: start)
     #expect(sleep == .untilUrgentlyRequested(since: 2, 50_000_000))
   }
 
-  @Test func itNeverSleepsLongerThanASecondOrLessThanNothing() {
+  @Test("it never sleeps longer than a second or less than nothing")
+  func itNeverSleepsLongerThanASecondOrLessThanNothing() {
     let schedule = schedule(interval: 3_600_000_000_000)
     #expect(schedule.sleep(at: start) == .untilRequested(since: 3, 1_000_000_000))
     #expect(schedule.sleep(at: .max) == .untilRequested(since: 3, 0))

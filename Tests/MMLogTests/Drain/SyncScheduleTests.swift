@@ -19,18 +19,20 @@ import Testing
     return schedule
   }
 
-  @Test func nothingIsDueWhereNothingWasWritten() {
+  @Test("nothing is due where nothing was written") func nothingIsDueWhereNothingWasWritten() {
     #expect(!schedule(every: .seconds(1)).isDue(at: start + 100 * second))
   }
 
-  @Test func aSyncIsDueWhenTheIntervalIsOverAndNotBefore() {
+  @Test("a sync is due when the interval is over and not before")
+  func aSyncIsDueWhenTheIntervalIsOverAndNotBefore() {
     var schedule = schedule(every: .seconds(5))
     schedule.noteWritten(levels: info)
     #expect(!schedule.isDue(at: start + 5 * second - 1))
     #expect(schedule.isDue(at: start + 5 * second))
   }
 
-  @Test func aRecordOfTheLevelMakesASyncDueAtOnce() {
+  @Test("a record of the level makes a sync due at once")
+  func aRecordOfTheLevelMakesASyncDueAtOnce() {
     var schedule = schedule(at: .error)
     schedule.noteWritten(levels: info)
     #expect(!schedule.isDue(at: start))
@@ -38,14 +40,14 @@ import Testing
     #expect(schedule.isDue(at: start))
   }
 
-  @Test func aSyncServesWhatWasWrittenBefore() {
+  @Test("a sync serves what was written before") func aSyncServesWhatWasWrittenBefore() {
     var schedule = schedule(every: .seconds(1), at: .error)
     schedule.noteWritten(levels: error)
     schedule.noteSynced(at: start + second)
     #expect(!schedule.isDue(at: start + 100 * second))
   }
 
-  @Test func withoutIntervalAndLevelNothingIsDue() {
+  @Test("without interval and level nothing is due") func withoutIntervalAndLevelNothingIsDue() {
     var schedule = schedule()
     schedule.noteWritten(levels: .max)
     #expect(!schedule.isDue(at: start + 1_000_000 * second))

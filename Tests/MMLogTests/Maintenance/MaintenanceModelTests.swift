@@ -9,7 +9,8 @@ import Testing
 /// Does anything to a log directory, in any order, and compares what is there with a simple model
 /// of what must be.
 @Suite struct MaintenanceModelTests {
-  @Test(arguments: [1, 2, 3] as [UInt64]) func whatIsThereIsWhatMustBe(seed: UInt64) async throws {
+  @Test("what is there is what must be", arguments: [1, 2, 3] as [UInt64])
+  func whatIsThereIsWhatMustBe(seed: UInt64) async throws {
     // More steps for whoever has the time.
     let steps = Int(ProcessInfo.processInfo.environment["MMLOG_MODEL_STEPS"] ?? "") ?? 250
     var model = try Model(seed: seed)

@@ -26,7 +26,7 @@ import TestSupport
 
   // MARK: - Rotation
 
-  @Test func rotatingGivesTheSealedArchive() async throws {
+  @Test("rotating gives the sealed archive") func rotatingGivesTheSealedArchive() async throws {
     let test = try TestStore()
     #expect(try await test.store.rotate() == nil, "nothing was logged")
     test.log.info("one")
@@ -43,7 +43,7 @@ import TestSupport
     #expect(error?.code == .closed)
   }
 
-  @Test func anIdleLogRotatesByAge() async throws {
+  @Test("an idle log rotates by age") func anIdleLogRotatesByAge() async throws {
     let test = try TestStore { $0.rotation.age = .seconds(1) }
     let events = test.store.events
     test.log.info("alone")
@@ -54,7 +54,7 @@ import TestSupport
     #expect(try test.closeAndRead().messages == ["alone"])
   }
 
-  @Test func aChangedLimitCountsAtOnce() async throws {
+  @Test("a changed limit counts at once") func aChangedLimitCountsAtOnce() async throws {
     let test = try TestStore()
     for _ in 0..<2000 { test.log.info("\(UInt64.random(in: 0 ... .max))") }
     try test.store.blockingFlush(.archive)
@@ -70,13 +70,15 @@ import TestSupport
     try test.store.blockingClose()
   }
 
-  @Test func aSessionWithoutRecordsLeavesNothing() throws {
+  @Test("a session without records leaves nothing")
+  func aSessionWithoutRecordsLeavesNothing() throws {
     let test = try TestStore()
     try test.store.close()
     #expect(try test.folder.names() == [])
   }
 
-  @Test func anArchiveExceedsItsSizeByAFrameAndItsIndexOnly() throws {
+  @Test("an archive exceeds its size by a frame and its index only")
+  func anArchiveExceedsItsSizeByAFrameAndItsIndexOnly() throws {
     let test = try TestStore { $0.rotation.size = 32 << 10 }
     for _ in 0..<40_000 { test.log.info("\(UInt64.random(in: 0 ... .max))") }
     try test.store.close()
@@ -90,7 +92,7 @@ import TestSupport
     }
   }
 
-  @Test func reopeningGoesOnInANewArchive() async throws {
+  @Test("reopening goes on in a new archive") func reopeningGoesOnInANewArchive() async throws {
     // In a process of its own, because it is for all stores of a process.
     await #expect(processExitsWith: .success) {
       let test = try TestStore()
@@ -109,7 +111,8 @@ import TestSupport
 
   // MARK: - Retention
 
-  @Test func limitsAreAppliedWhenAnArchiveIsClosed() async throws {
+  @Test("limits are applied when an archive is closed")
+  func limitsAreAppliedWhenAnArchiveIsClosed() async throws {
     let test = try TestStore { $0.retention.count = 3 }
     let events = test.store.events
     for index in 0..<6 { try await roll(test, "\(index)") }
@@ -128,7 +131,8 @@ import TestSupport
     #expect(try test.closeAndRead().messages == ["3", "4", "5"])
   }
 
-  @Test func limitsAreAppliedAgainAndAgainWithoutAnyOtherReason() async throws {
+  @Test("limits are applied again and again without any other reason")
+  func limitsAreAppliedAgainAndAgainWithoutAnyOtherReason() async throws {
     let test = try TestStore {
       $0.maintenanceInterval = .milliseconds(5)
       $0.retention.age = .seconds(1)
@@ -145,7 +149,8 @@ import TestSupport
     try test.store.blockingClose()
   }
 
-  @Test func aLimitSmallerThanOneArchiveKeepsTheOneBeingWritten() async throws {
+  @Test("a limit smaller than one archive keeps the one being written")
+  func aLimitSmallerThanOneArchiveKeepsTheOneBeingWritten() async throws {
     let test = try TestStore { $0.retention.totalSize = 1 }
     let events = test.store.events
     try await roll(test, "old")
@@ -162,7 +167,8 @@ import TestSupport
     #expect(try test.store.archives().isEmpty)
   }
 
-  @Test func changedLimitsCountAtOnceAndUploadedGoesFirst() async throws {
+  @Test("changed limits count at once and uploaded goes first")
+  func changedLimitsCountAtOnceAndUploadedGoesFirst() async throws {
     let test = try TestStore()
     var archives: [ArchiveInfo] = []
     for index in 0..<5 { archives.append(try await roll(test, "\(index)")) }
@@ -183,7 +189,7 @@ import TestSupport
     try test.store.blockingClose()
   }
 
-  @Test func archivesAroundACrashAreKept() async throws {
+  @Test("archives around a crash are kept") func archivesAroundACrashAreKept() async throws {
     let test = try TestStore { ($0.retention.count, $0.retention.crashes) = (1, 1) }
     try await roll(test, "of the session that goes on")
     try test.store.blockingClose()
@@ -208,7 +214,8 @@ import TestSupport
     #expect(Contents(test.folder.path).messages == ["died", "0"])
   }
 
-  @Test func whatOthersPutThereIsNeverTouched() async throws {
+  @Test("what others put there is never touched")
+  func whatOthersPutThereIsNeverTouched() async throws {
     let test = try TestStore { $0.retention.count = 1 }
     let session = "000102030405060708090a0b0c0d0e0f"
     let others = [
@@ -231,7 +238,8 @@ import TestSupport
   }
 
   #if DEBUG
-    @Test func whatCannotBeDeletedIsReportedOnceAndTriedAgain() async throws {
+    @Test("what cannot be deleted is reported once and tried again")
+    func whatCannotBeDeletedIsReportedOnceAndTriedAgain() async throws {
       let test = try TestStore { $0.retention.count = 1 }
       let first = try await roll(test, "first")
       for call in [SystemCall.renameat, .unlinkat] {
@@ -254,7 +262,8 @@ import TestSupport
   #endif
 
   #if DEBUG
-    @Test func anArchiveThatCannotBeReadIsReportedOnce() async throws {
+    @Test("an archive that cannot be read is reported once")
+    func anArchiveThatCannotBeReadIsReportedOnce() async throws {
       let test = try TestStore()
       let first = try await roll(test)
       try await roll(test)
@@ -279,7 +288,8 @@ import TestSupport
   #endif
 
   #if DEBUG
-    @Test func unknownFreeSpaceIsReportedOnceAndOtherLimitsHold() async throws {
+    @Test("unknown free space is reported once and other limits hold")
+    func unknownFreeSpaceIsReportedOnceAndOtherLimitsHold() async throws {
       let test = try TestStore { $0.retention.count = 1 }
       try await roll(test)
       try test.store.blockingApplyRetention()
@@ -297,7 +307,7 @@ import TestSupport
 
   // MARK: - Uploading
 
-  @Test func archivesAreHandedOnOnce() async throws {
+  @Test("archives are handed on once") func archivesAreHandedOnOnce() async throws {
     let test = try TestStore()
     let archive = try await roll(test)
     try await roll(test)
@@ -329,7 +339,8 @@ import TestSupport
     try test.store.blockingClose()
   }
 
-  @Test func bytesAreCountedAndThresholdsReportedOncePerCrossing() async throws {
+  @Test("bytes are counted and thresholds reported once per crossing")
+  func bytesAreCountedAndThresholdsReportedOncePerCrossing() async throws {
     let test = try TestStore { $0.pendingThreshold = 1 }
     let events = test.store.events
     let first = try await roll(test)
@@ -374,7 +385,7 @@ import TestSupport
     }
   }
 
-  @Test func anObserverMayKeepAnArchive() async throws {
+  @Test("an observer may keep an archive") func anObserverMayKeepAnArchive() async throws {
     let observer = Observer(keeping: [1])
     let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
     for _ in 0..<3 { try await roll(test) }
@@ -383,7 +394,8 @@ import TestSupport
     try test.store.blockingClose()
   }
 
-  @Test func nothingIsDeletedUnaskedWhenAStoreIsClosed() async throws {
+  @Test("nothing is deleted unasked when a store is closed")
+  func nothingIsDeletedUnaskedWhenAStoreIsClosed() async throws {
     let observer = Observer(keeping: [1, 2, 3])
     let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
     for _ in 0..<3 { try await roll(test) }
@@ -391,7 +403,8 @@ import TestSupport
     #expect(try test.folder.names(ending: ".mmlog").count >= 3)
   }
 
-  @Test func anObserverMayCallAnyMethodOfTheStore() async throws {
+  @Test("an observer may call any method of the store")
+  func anObserverMayCallAnyMethodOfTheStore() async throws {
     let box = LockedValue<LogStore?>(nil)
     let done = AsyncStream<Int>.makeStream()
     let observer = Observer { event in
@@ -419,7 +432,8 @@ import TestSupport
     box.withLock { $0 = nil }
   }
 
-  @Test func anObserverThatHangsDelaysNothing() async throws {
+  @Test("an observer that hangs delays nothing")
+  func anObserverThatHangsDelaysNothing() async throws {
     let gate = ForkSafeMutex()
     gate.lock()
     let observer = Observer { _ in
@@ -437,7 +451,9 @@ import TestSupport
 
   // MARK: - Outside hands
 
-  @Test(arguments: ["removed", "renamed", "replaced", "cut"])
+  @Test(
+    "an archive taken away is noticed at the next write",
+    arguments: ["removed", "renamed", "replaced", "cut"])
   func anArchiveTakenAwayIsNoticedAtTheNextWrite(how: String) async throws {
     let test = try TestStore()
     let events = test.store.events
@@ -469,7 +485,8 @@ import TestSupport
     }
   }
 
-  @Test func anArchiveTakenAwayFromAnIdleLogIsReportedWhenItsTimeHasCome() async throws {
+  @Test("an archive taken away from an idle log is reported when its time has come")
+  func anArchiveTakenAwayFromAnIdleLogIsReportedWhenItsTimeHasCome() async throws {
     let test = try TestStore { $0.rotation.age = .seconds(1) }
     let events = test.store.events
     test.log.info("alone")
@@ -488,7 +505,7 @@ import TestSupport
     try test.store.blockingClose()
   }
 
-  @Test(arguments: ["removed", "renamed"])
+  @Test("a directory taken away is made anew", arguments: ["removed", "renamed"])
   func aDirectoryTakenAwayIsMadeAnew(how: String) async throws {
     let folder = TemporaryDirectory()
     let store = try LogStore(directory: folder("logs"), name: "test")

@@ -41,7 +41,8 @@ import TestSupport
 
   // MARK: - Events
 
-  @Test func aRollAndADeletionAreReportedBeforeAndAfter() async throws {
+  @Test("a roll and a deletion are reported before and after")
+  func aRollAndADeletionAreReportedBeforeAndAfter() async throws {
     let test = try TestStore { $0.retention.count = 1 }
     let events = test.store.events
     for _ in 0..<2 {
@@ -57,7 +58,7 @@ import TestSupport
     #expect(reported.dropFirst(7).first == "deleted 1: count", "\(reported)")
   }
 
-  @Test func everyDeletionSaysItsRule() async throws {
+  @Test("every deletion says its rule") func everyDeletionSaysItsRule() async throws {
     let test = try TestStore { $0.retention = .unlimited }
     let events = test.store.events
     var archives: [ArchiveInfo] = []
@@ -89,7 +90,8 @@ import TestSupport
       ])
   }
 
-  @Test func lowSpaceAndSizesAreReportedOncePerCrossing() async throws {
+  @Test("low space and sizes are reported once per crossing")
+  func lowSpaceAndSizesAreReportedOncePerCrossing() async throws {
     let test = try TestStore {
       $0.retention = .unlimited
       $0.sizeThreshold = 1
@@ -113,7 +115,7 @@ import TestSupport
       "\(reported)")
   }
 
-  @Test func whatAListenerMissesIsCounted() async throws {
+  @Test("what a listener misses is counted") func whatAListenerMissesIsCounted() async throws {
     let test = try TestStore { $0.retention = .unlimited }
     // Nobody reads them, and 256 have room.
     let events = test.store.events
@@ -126,7 +128,7 @@ import TestSupport
 
   // MARK: - Retention
 
-  @Test func theTrashIsEmptiedAtTheStart() async throws {
+  @Test("the trash is emptied at the start") func theTrashIsEmptiedAtTheStart() async throws {
     let test = try TestStore()
     let archive = try await roll(test)
     try test.store.blockingClose()
@@ -141,7 +143,8 @@ import TestSupport
 
   // MARK: - Leases, marks
 
-  @Test func twoUploadersNeverHaveTheSameArchive() async throws {
+  @Test("two uploaders never have the same archive")
+  func twoUploadersNeverHaveTheSameArchive() async throws {
     let test = try TestStore()
     for _ in 0..<20 { try await roll(test) }
     let stores = try (0..<4).map { _ in
@@ -166,7 +169,8 @@ import TestSupport
     try test.store.blockingClose()
   }
 
-  @Test func aMarkGoesAlongWithACopyThatKeepsAttributes() async throws {
+  @Test("a mark goes along with a copy that keeps attributes")
+  func aMarkGoesAlongWithACopyThatKeepsAttributes() async throws {
     let test = try TestStore()
     let archive = try await roll(test)
     try test.store.markUploaded(archive)
@@ -182,7 +186,9 @@ import TestSupport
     try store.blockingClose()
   }
 
-  @Test(.enabled(if: mountsCanBeMade, "no such file system can be mounted"))
+  @Test(
+    "without extended attributes everything is noted beside",
+    .enabled(if: mountsCanBeMade, "no such file system can be mounted"))
   func withoutExtendedAttributesEverythingIsNotedBeside() async throws {
     let folder = TemporaryDirectory()
     #expect(mount("none", folder.path, "ramfs", 0, nil) == 0)
