@@ -10,6 +10,7 @@
 @_exported public import struct MMLogStorage.RecoveredSession
 @_exported public import struct MMLogStorage.Retention
 @_exported public import struct MMLogStorage.Rotation
+@_exported public import struct MMLogStorage.StoreSettings
 @_exported public import struct MMLogStorage.UploadLease
 
 extension Logger {

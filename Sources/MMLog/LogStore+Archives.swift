@@ -15,8 +15,8 @@ extension LogStore {
   /// set last by a process that logs into it.
   public var settings: Settings { core.settings.withLock { $0 } }
 
-  /// Changes settings, all or none of them. They count at once, ``Settings/rotation`` also for the
-  /// archive being written.
+  /// Changes settings, all or none of them. They count at once, ``StoreSettings/rotation`` also for
+  /// the archive being written.
   ///
   /// ```swift
   /// try store.update { $0.retention.age = .seconds(30 * 86400) }
@@ -70,9 +70,9 @@ extension LogStore {
 
   // MARK: - Retention
 
-  /// Applies the limits of ``Settings/retention`` now, and waits until that is done. Otherwise they
-  /// are applied when an archive is closed, and each minute. Blocks the thread; asynchronous code
-  /// has a form that it awaits.
+  /// Applies the limits of ``StoreSettings/retention`` now, and waits until that is done. Otherwise
+  /// they are applied when an archive is closed, and each minute. Blocks the thread; asynchronous
+  /// code has a form that it awaits.
   ///
   /// - Parameter limit: How long to wait at most. Default: 30 seconds.
   /// - Throws: ``LogError``: what kept archives from being inspected, or `timedOut`. One that
@@ -81,7 +81,7 @@ extension LogStore {
     try core.maintenance.apply(within: limit.nanoseconds)
   }
 
-  /// Applies the limits of ``Settings/retention`` now. Another thread is blocked meanwhile.
+  /// Applies the limits of ``StoreSettings/retention`` now. Another thread is blocked meanwhile.
   ///
   /// - Parameter limit: How long to wait at most. Default: 30 seconds.
   /// - Throws: ``LogError``: what kept archives from being inspected, or `timedOut`. One that

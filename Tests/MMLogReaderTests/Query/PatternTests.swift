@@ -71,19 +71,22 @@ import Testing
   }
 
   /// What no expression of the system can say: where it stands, and what would be right.
-  @Test("what cannot be said in the pattern is refused with place and remedy", arguments: [
-    (#"a\pL"#, "at character 2", "[[:alpha:]]"), (#"\p{Lu}+"#, "at character 1", "[[:alpha:]]"),
-    (#"x(?=y)"#, "at character 2", "another --grep or --where"),
-    (#"(?<!a)b"#, "at character 1", "another --grep or --where"),
-    (#"(?i)error"#, "at character 1", "--ignore-case"), (#"é(?<n>a)"#, "at character 2", "(a|b)"),
-    (#"ab\"#, "at character 3", #"\\"#), (#"\Qa.b\E"#, "at character 1", "--fixed-strings"),
-    (#"\xff"#, "at character 1", #"\u{ff}"#), (#"\xzz"#, "at character 1", #"\x41"#),
-    (#"\u{d800}"#, "at character 1", #"\u{e9}"#), (#"\x00"#, "at character 1", "zero"),
-    (#"\0"#, "at character 1", "zero"), (#"[^\D]"#, "at character 3", "[0-9]"),
-    (#"[а-я]"#, "at character 2", "one by one"), (#"[\p{L}]"#, "at character 2", "[[:alpha:]]"),
-    (#"\R"#, "at character 1", "unknown"), (#"a[bc"#, "at character 2", "]"),
-    (#"[\]"#, "at character 1", #"\\"#), (#"\cA"#, "at character 1", #"\x01"#),
-  ]) func whatCannotBeSaidIsRefused(pattern: String, place: String, advice: String) {
+  @Test(
+    "what cannot be said in the pattern is refused with place and remedy",
+    arguments: [
+      (#"a\pL"#, "at character 2", "[[:alpha:]]"), (#"\p{Lu}+"#, "at character 1", "[[:alpha:]]"),
+      (#"x(?=y)"#, "at character 2", "another --grep or --where"),
+      (#"(?<!a)b"#, "at character 1", "another --grep or --where"),
+      (#"(?i)error"#, "at character 1", "--ignore-case"), (#"é(?<n>a)"#, "at character 2", "(a|b)"),
+      (#"ab\"#, "at character 3", #"\\"#), (#"\Qa.b\E"#, "at character 1", "--fixed-strings"),
+      (#"\xff"#, "at character 1", #"\u{ff}"#), (#"\xzz"#, "at character 1", #"\x41"#),
+      (#"\u{d800}"#, "at character 1", #"\u{e9}"#), (#"\x00"#, "at character 1", "zero"),
+      (#"\0"#, "at character 1", "zero"), (#"[^\D]"#, "at character 3", "[0-9]"),
+      (#"[а-я]"#, "at character 2", "one by one"), (#"[\p{L}]"#, "at character 2", "[[:alpha:]]"),
+      (#"\R"#, "at character 1", "unknown"), (#"a[bc"#, "at character 2", "]"),
+      (#"[\]"#, "at character 1", #"\\"#), (#"\cA"#, "at character 1", #"\x01"#),
+    ]) func whatCannotBeSaidIsRefused(pattern: String, place: String, advice: String)
+  {
     #expect {
       try TextPattern(pattern)
     } throws: { error in
