@@ -42,7 +42,9 @@ struct SceneBuilder {
     let configuration = self.configuration()
     let count = configuration.resumeLastArchive ? random.pick(2, 3, 4) : random.pick(1, 1, 2)
     for _ in 0..<count { try live(configuration, place) }
-    for name in try Folder.names(place) where !name.hasPrefix(".") {
+    // Rings and archives: what else there is has no records.
+    for name in try Folder.names(place)
+    where name.hasSuffix(FileNames.ringSuffix) || name.hasSuffix(FileNames.archiveSuffix) {
       var bytes = try Folder.read("\(place)/\(name)")
       // Half of the dead were so before the machine was started.
       if name.hasSuffix(".ring"), random.oneIn(2) { bytes.withUnsafeMutableBytes(Image.reboot) }
