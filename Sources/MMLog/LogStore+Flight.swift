@@ -42,7 +42,7 @@ extension LogStore {
     reason: String, within limit: Duration = .seconds(30)
   ) throws(LogError) {
     log(captureReason: reason)
-    try core.begunSession()?.drainer.capture(within: limit.nanoseconds)
+    try waitForCapture(within: limit)
   }
 
   /// Moves the flight records of the last ``Configuration/captureTime`` into an archive. Another
@@ -56,9 +56,11 @@ extension LogStore {
     reason: String, within limit: Duration = .seconds(30)
   ) async throws(LogError) {
     log(captureReason: reason)
-    try await onOwnThread { [core] () throws(LogError) in
-      try core.begunSession()?.drainer.capture(within: limit.nanoseconds)
-    }
+    try await onOwnThread { [self] () throws(LogError) in try waitForCapture(within: limit) }
+  }
+
+  private func waitForCapture(within limit: Duration) throws(LogError) {
+    try core.begunSession()?.drainer.capture(within: limit.nanoseconds)
   }
 
   private func log(captureReason reason: String) {

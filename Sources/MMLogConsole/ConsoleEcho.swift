@@ -29,19 +29,19 @@ final class ConsoleEcho: RecordEcho, @unchecked Sendable {
   private static let timeout: Int64 = 1_000_000_000
 
   private let console: Console
+  private let identity: SessionIdentity
   private let levels: UInt8
   private let state = LockedValue(State())
   private let worker = Worker("mmlog-console")
   /// Fulfilled when all has been shown.
   private let end = Promise<Void>()
   private var dictionaryTaken = 0
-  private let reader: RowsReader
+  private lazy var reader = RowsReader(identity)
   private lazy var formatter = console.makeFormatter()
 
   init(_ console: Console, _ identity: SessionIdentity) {
-    self.console = console
+    (self.console, self.identity) = (console, identity)
     levels = .max << console.level.rawValue
-    reader = RowsReader(identity)
   }
 
   // MARK: - On the drainer's thread

@@ -24,11 +24,9 @@ let command = Command(
   description: [
     "Records each line of standard input, byte for byte, so that it survives the death of this "
       + "process and of the one that wrote it.",
-    "A line counts as soon as its line end has been read. At the end of the input, and at "
-      + "SIGTERM or "
-      + "SIGINT, everything that was read is kept, a last line without an end included, and "
-      + "the log is "
-      + "closed. When the disk cannot keep up, the writer waits; nothing is dropped.",
+    "A line counts as soon as its line end has been read. At the end of the input, and at SIGTERM "
+      + "or SIGINT, everything that was read is kept, a last line without an end included, and the "
+      + "log is closed. When the disk cannot keep up, the writer waits; nothing is dropped.",
   ],
   options: [.directory, .name, .level, .label, .tee, .ringSize, .rotationSize],
   examples: [

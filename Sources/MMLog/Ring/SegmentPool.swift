@@ -98,8 +98,9 @@ final class SegmentPool: @unchecked Sendable {
       let new = (old >> 32 &+ 1) << 32 | UInt64(next)
       if mmlog_compare_exchange_u64(head, &old, new) {
         let index = Int(top - 1)
-        let uses = mmlog_load_relaxed_u32(words + index) | Self.statusMask
-        mmlog_store_release_u32(words + index, uses &+ 1 | Status.open.rawValue)
+        // With all bits of the status set, one more carries into the count of its uses.
+        let word = mmlog_load_relaxed_u32(words + index) | Self.statusMask
+        mmlog_store_release_u32(words + index, word &+ 1 | Status.open.rawValue)
         return index
       }
     }

@@ -236,8 +236,7 @@ extension LogStore {
       guard room / segmentSize >= 8 else {
         throw Self.invalid(
           "ringSize is \(ringSize): it must have room for 8 segments of \(segmentSize) bytes "
-            + "beside the "
-            + "dictionary of \(dictionarySize); make it larger, or those smaller")
+            + "beside the dictionary of \(dictionarySize); make it larger, or those smaller")
       }
       return RingGeometry(
         dictionarySize: dictionarySize, segmentSize: segmentSize,

@@ -20,9 +20,9 @@ struct StoreLocation: Sendable {
     if let problem = FileNames.problem(withStoreName: name) {
       throw LogError(
         .invalidConfiguration,
-        "The store's name \"\(name)\" \(problem). Choose 1 to 100 bytes without slashes and "
-          + "zero bytes; "
-          + "control characters, % and a dot at the beginning are written as three bytes each.")
+        "The store's name \"\(name)\" \(problem). Choose 1 to 100 bytes without slashes and zero "
+          + "bytes; control characters, % and a dot at the beginning are written as three bytes "
+          + "each.")
     }
     guard !directory.isEmpty else {
       throw LogError(.invalidConfiguration, "The store's directory is an empty path: give one.")

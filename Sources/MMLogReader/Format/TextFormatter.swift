@@ -2,15 +2,13 @@ import MMLogFormat
 
 /// One line for each record, for people:
 ///
-///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: order 7 accepted venue=XETR
-///     (Orders/Book.swift:42)
+///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: order 7 accepted venue=XETR (Orders/Book.swift:42)
 ///
 /// Time, level, label, message, metadata, place. Named arguments stand in the message and are not
 /// repeated. What begins or ends a span says so, and how long that took:
 ///
-///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: begin order 7 span=0000000000400004
-///     (Orders/Book.swift:40) 2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms
-///     matched span=0000000000400004 (Orders/Book.swift:44)
+///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: begin order 7 span=0000000000400004 (Orders/Book.swift:40)
+///     2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms matched span=0000000000400004 (Orders/Book.swift:44)
 ///
 /// Whatever could move a terminal's cursor or end the line is escaped as `\n`, `\t`,
 /// `\u{1b}`; bytes that are not UTF-8 as `\xff`.

@@ -26,9 +26,8 @@ enum DirectoryLock {
     guard let lock = try take(directory, within: limit) else {
       throw LogError(
         .timedOut,
-        "Another process has been working on the archives of \(directory.path) for too long; "
-          + "try again, or "
-          + "see with lslocks(8) which it is", path: directory.path)
+        "Another process has been working on the archives of \(directory.path) for too long; try "
+          + "again, or see with lslocks(8) which it is", path: directory.path)
     }
     TestPoint.reach(.directoryLocked)
     return lock

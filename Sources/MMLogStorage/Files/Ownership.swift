@@ -38,9 +38,9 @@ struct Ownership {
   static func error(_ path: String, _ status: FileStatus) -> LogError {
     LogError(
       .foreignOwner,
-      "\(path) belongs to user \(status.owner), and every user can make files there: it is "
-        + "left alone. Delete it if "
-        + "it is not what it seems to be, or choose a directory that is not open to all.",
+      "\(path) belongs to user \(status.owner), and every user can make files there: it is left "
+        + "alone. Delete it if it is not what it seems to be, or choose a directory that is not "
+        + "open to all.",
       path: path)
   }
 }

@@ -163,8 +163,7 @@ package struct Recovery: ~Copyable {
     return LogError(
       .corruptedFile,
       "\(directory.path(of: name)) cannot be recovered: \(problem). It is kept as \(newName): "
-        + "delete it "
-        + "when you need it no more.", path: directory.path(of: newName))
+        + "delete it when you need it no more.", path: directory.path(of: newName))
   }
 
   private init(

@@ -26,18 +26,18 @@ extension StoreSettings {
   package init?(of store: String, in directory: borrowing Directory) throws(SystemError) {
     let name = FileNames.settings(of: store)
     guard let fields = try directory.fields(of: name, atMost: Self.longestFile) else { return nil }
+    func number(_ key: String) -> Int? { fields[key].flatMap { Int($0) } }
+    func duration(_ key: String) -> Duration? { number(key).map { .nanoseconds($0) } }
     self.init(
       rotation: Rotation(
-        size: fields["rotation.size"].flatMap { Int($0) },
-        age: fields["rotation.age"].flatMap { Duration(noted: $0) },
+        size: number("rotation.size"), age: duration("rotation.age"),
         calendar: fields["rotation.calendar"].flatMap { Rotation.Calendar(noted: $0) }))
-    retention.count = fields["retention.count"].flatMap { Int($0) }
-    retention.totalSize = fields["retention.totalSize"].flatMap { Int($0) }
-    retention.age = fields["retention.age"].flatMap { Duration(noted: $0) }
+    retention.count = number("retention.count")
+    retention.totalSize = number("retention.totalSize")
+    retention.age = duration("retention.age")
     retention.freeSpace = fields["retention.freeSpace"].flatMap { Retention.FreeSpace(noted: $0) }
-    retention.minimumSize =
-      fields["retention.minimumSize"].flatMap { Int($0) } ?? retention.minimumSize
-    retention.crashes = fields["retention.crashes"].flatMap { Int($0) } ?? retention.crashes
+    retention.minimumSize = number("retention.minimumSize") ?? retention.minimumSize
+    retention.crashes = number("retention.crashes") ?? retention.crashes
     if problem != nil { return nil }
   }
 
@@ -48,23 +48,13 @@ extension StoreSettings {
       "retention.crashes": "\(retention.crashes)",
     ]
     fields["rotation.size"] = rotation.size.map { "\($0)" }
-    fields["rotation.age"] = rotation.age?.noted
+    fields["rotation.age"] = rotation.age.map { "\($0.nanoseconds)" }
     fields["rotation.calendar"] = rotation.calendar?.noted
     fields["retention.count"] = retention.count.map { "\($0)" }
     fields["retention.totalSize"] = retention.totalSize.map { "\($0)" }
-    fields["retention.age"] = retention.age?.noted
+    fields["retention.age"] = retention.age.map { "\($0.nanoseconds)" }
     fields["retention.freeSpace"] = retention.freeSpace?.noted
     try directory.store(fields, in: FileNames.settings(of: store))
-  }
-}
-
-extension Duration {
-  /// In nanoseconds.
-  fileprivate var noted: String { "\(nanoseconds)" }
-
-  fileprivate init?(noted: String) {
-    guard let nanoseconds = Int64(noted) else { return nil }
-    self = .nanoseconds(nanoseconds)
   }
 }
 

@@ -88,8 +88,7 @@ extension Arguments {
     guard !id.isEmpty, id.utf8.count <= 32, id.allSatisfy(\.isHexDigit) else {
       throw UsageError(
         "'\(text)' is not a session; it takes the first hexadecimal digits of its id, as "
-          + "--sessions "
-          + "lists them")
+          + "--sessions lists them")
     }
     return id
   }
@@ -97,9 +96,8 @@ extension Arguments {
   private static func site(_ text: String) throws(UsageError) -> CallSitePattern {
     guard let site = CallSitePattern(text) else {
       throw UsageError(
-        "'\(text)' is not a place in source code; it takes FILE, FILE:LINE or FILE:LINE-LINE, "
-          + "such as "
-          + "Book.swift:42")
+        "'\(text)' is not a place in source code; it takes FILE, FILE:LINE or FILE:LINE-LINE, such "
+          + "as Book.swift:42")
     }
     return site
   }

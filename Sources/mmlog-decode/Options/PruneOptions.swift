@@ -3,9 +3,9 @@ import MMLogStorage
 
 /// Which archives `--prune` deletes. Only the limits that are given count; if none is, those of
 /// each store.
-let pruneOptions: [Option] = [
-  .prune, .dryRun, .explain, .store, .rings, .count, .totalSize, .age, .freeSpace, .crashes,
-]
+let pruneOptions: [Option] = [.prune, .dryRun, .explain, .store, .rings] + limitOptions
+
+private let limitOptions: [Option] = [.count, .totalSize, .age, .freeSpace, .crashes]
 
 extension Arguments {
   /// Whether archives are to be deleted.
@@ -30,14 +30,11 @@ extension Arguments {
 
   /// The limits; nil if none is given.
   func retention() throws(UsageError) -> Retention? {
-    if ![Option.count, .totalSize, .age, .freeSpace, .crashes].contains(where: { isSet($0) }) {
-      return nil
-    }
+    if !limitOptions.contains(where: { isSet($0) }) { return nil }
     var retention = Retention.unlimited
     retention.count = limit(try value(of: .count, expected: "a number", number))
     retention.totalSize = limit(try value(of: .totalSize, expected: "a size as 500M", size))
-    retention.age = limit(
-      try value(of: .age, expected: "a time as 30d", durationArgument))
+    retention.age = limit(try value(of: .age, expected: "a time as 30d", durationArgument))
     retention.crashes = try value(of: .crashes, expected: "a number", number) ?? 1
     if let free = try value(of: .freeSpace, expected: "a size as 1G or 5%", space) {
       retention.freeSpace = free
