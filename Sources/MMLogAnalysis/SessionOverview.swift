@@ -9,9 +9,9 @@ public struct SessionOverview: Sendable {
   public let ending: SessionEnding
   /// What its process died of, if that was recorded.
   public let crash: CrashReport?
-  /// When it logged last, as far as its files say, in nanoseconds since 1970; nil if it has no
+  /// When it logged last, as far as its files say; nil if it has no
   /// records.
-  public let lastTime: Int64?
+  public let lastTime: Timestamp?
   /// How many records there are, each once; of a large one each part counts.
   public let recordCount: Int
   /// What could not be kept.
@@ -45,18 +45,18 @@ extension SessionOverview {
     crash = summary.crash
     archiveCount = files.archives.count
     hasRing = files.ring != nil
-    var (count, last) = (0, Int64?.none)
+    var (count, last) = (0, Timestamp?.none)
     for (index, archive) in files.archives.enumerated() {
       for frame in archive.frames where frame.header.type == .records {
         if summary.skipped[index]?.contains(frame.offset) == true { continue }
         count += Int(frame.header.summary.count)
-        last = max(last ?? .min, frame.header.summary.lastWall)
+        last = max(last ?? .distantPast, frame.header.summary.lastWall)
       }
     }
     if let ring = summary.ring {
       let runs = SessionRuns.segments(of: ring)
       count += runs.count
-      if let time = runs.lastTime { last = max(last ?? .min, time) }
+      if let time = runs.lastTime { last = max(last ?? .distantPast, time) }
     }
     (recordCount, lastTime) = (count, last)
   }

@@ -149,15 +149,15 @@ package struct ArchiveHeader: Equatable, Sendable {
   package var identity: SessionIdentity
   /// Counts the session's archives from 1.
   package var number: UInt32
-  /// When it was begun, in nanoseconds since 1970.
-  package var created: Int64
+  /// When it was begun.
+  package var created: Timestamp
   /// Whether one bit of it was wrong when it was read, and was corrected.
   package let isCorrected: Bool
 
   /// Which archive it begins.
   package var id: ArchiveID { ArchiveID(session: identity.session, number: number) }
 
-  package init(identity: SessionIdentity, number: UInt32, created: Int64) {
+  package init(identity: SessionIdentity, number: UInt32, created: Timestamp) {
     self.identity = identity
     self.number = number
     self.created = created
@@ -175,7 +175,7 @@ package struct ArchiveHeader: Equatable, Sendable {
     let (fields, isCorrected) = try readFileHeader(bytes, of: .archive) { bytes in
       (
         SessionIdentity(bytes), bytes.load(FileHeaderLayout.archiveNumber, as: UInt32.self),
-        bytes.load(FileHeaderLayout.archiveCreated, as: Int64.self)
+        bytes.load(FileHeaderLayout.archiveCreated, as: Timestamp.self)
       )
     }
     (identity, number, created) = fields

@@ -50,7 +50,7 @@ public final class LogFiles {
     while true {
       var narrowed = filter
       let start = self.start(ofLast: wanted, filter)
-      if let start { narrowed.since = max(start, filter.since ?? .min) }
+      if let start { narrowed.since = max(start, filter.since ?? start) }
       let found = LogReader(self, filter: narrowed).countRecords()
       // At the beginning of all, or far enough back.
       if start == nil || found >= count {
@@ -91,8 +91,8 @@ public final class LogFiles {
   }
 
   /// A time that at least so many records follow if all pass, or nil if there are no more.
-  private func start(ofLast count: Int, _ filter: LogReader.Filter) -> Int64? {
-    var frames: [(last: Int64, first: Int64, count: Int)] = []
+  private func start(ofLast count: Int, _ filter: LogReader.Filter) -> Timestamp? {
+    var frames: [(last: Timestamp, first: Timestamp, count: Int)] = []
     for session in sessions where filter.passes(session.identity) {
       for archive in session.archives {
         for frame in archive.frames where frame.header.type == .records {
@@ -103,7 +103,7 @@ public final class LogFiles {
       }
     }
     frames.sort { $0.last > $1.last }
-    var (found, start) = (0, Int64.max)
+    var (found, start) = (0, Timestamp.distantFuture)
     for frame in frames {
       found += frame.count
       start = min(start, frame.first)

@@ -6,10 +6,10 @@ extension LogReader {
   public struct Filter: Sendable {
     /// The lowest level; default: all.
     public var minimumLevel = Level.trace
-    /// The earliest time, in nanoseconds since 1970; default: no limit.
-    public var since: Int64?
-    /// The time from which on none is wanted, in nanoseconds since 1970; default: no limit.
-    public var until: Int64?
+    /// The earliest time; default: no limit.
+    public var since: Timestamp?
+    /// The time from which on none is wanted; default: no limit.
+    public var until: Timestamp?
     /// Patterns of labels, of which one has to match; `*` stands for any bytes and `?` for one.
     /// Default: any label.
     public var labels: [String] = []
@@ -71,10 +71,10 @@ extension LogReader {
         && conditions.isEmpty && !spansOnly
     }
 
-    func passes(time: Int64) -> Bool { mayPass(time...time) }
+    func passes(time: Timestamp) -> Bool { mayPass(time...time) }
 
-    /// False for times of which none is wanted, in nanoseconds since 1970.
-    func mayPass(_ times: ClosedRange<Int64>) -> Bool {
+    /// False for times of which none is wanted.
+    func mayPass(_ times: ClosedRange<Timestamp>) -> Bool {
       if let since, times.upperBound < since { return false }
       if let until, times.lowerBound >= until { return false }
       return true

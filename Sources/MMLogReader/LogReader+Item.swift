@@ -20,9 +20,9 @@ extension LogReader {
     case sessionStarted(LogReader.Session)
     /// How many records a session could not keep: once, at its end, if there are any.
     case losses(session: LogReader.Session, ledger: LossLedger)
-    /// A session ends here. `lastTime` is when it logged last, as far as its files say, in
-    /// nanoseconds since 1970.
-    case sessionEnded(session: LogReader.Session, ending: SessionEnding, lastTime: Int64)
+    /// A session ends here. `lastTime` is when it logged last, as far as its files
+    /// say.
+    case sessionEnded(session: LogReader.Session, ending: SessionEnding, lastTime: Timestamp)
   }
 
   /// What a ``LogReader`` gives at once.

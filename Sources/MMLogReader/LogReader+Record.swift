@@ -15,8 +15,8 @@ extension LogReader {
     public var session: LogReader.Session { owner.session }
     /// The thread that logged it.
     public var thread: LogReader.Thread { content.thread }
-    /// When it was logged, in nanoseconds since 1970.
-    public var time: Int64 { content.time }
+    /// When it was logged.
+    public var time: Timestamp { content.time }
     /// The same by the counter of the machine that logged it; comparable within a session.
     public var ticks: UInt64 { content.ticks }
     /// The logger's label; empty if it had none.
@@ -81,8 +81,8 @@ extension LogReader {
     /// How many there are; may be none.
     public var count: Int { contents.count }
 
-    /// When the last one was logged, in nanoseconds since 1970; nil if there is none.
-    public var lastTime: Int64? { contents.last?.time }
+    /// When the last one was logged; nil if there is none.
+    public var lastTime: Timestamp? { contents.last?.time }
 
     /// Gives one after the other. No reference is counted for each, unless `body` keeps it.
     ///

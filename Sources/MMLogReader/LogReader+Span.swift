@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogSystem
 
 extension LogReader {
   /// That a span begins or ends with a record.
@@ -8,9 +9,8 @@ extension LogReader {
     public enum Event: Equatable, Sendable {
       /// It begins, as a part of the span of that number, if it has one.
       case begin(parent: UInt64?)
-      /// It ends. `start` is when it began, in nanoseconds since 1970, and `duration` how long it
-      /// took, in nanoseconds.
-      case end(start: Int64, duration: Int64)
+      /// It ends. `start` is when it began, and `duration` how long it took.
+      case end(start: Timestamp, duration: Duration)
 
       /// `begin` or `end`.
       var name: StaticString {
@@ -21,8 +21,8 @@ extension LogReader {
       }
 
       var parent: UInt64? { if case .begin(let parent) = self { parent } else { nil } }
-      var start: Int64? { if case .end(let start, _) = self { start } else { nil } }
-      var duration: Int64? { if case .end(_, let duration) = self { duration } else { nil } }
+      var start: Timestamp? { if case .end(let start, _) = self { start } else { nil } }
+      var duration: Duration? { if case .end(_, let duration) = self { duration } else { nil } }
     }
 
     /// Its number, unlike all others of the session; nil for one that began in another session.
@@ -48,9 +48,8 @@ extension LogReader.Record {
 
   private func end(since ticks: UInt64) -> LogReader.Span.Event {
     let start = owner.clock.wall(at: ticks)
-    // Bytes from a file: the difference may be any.
-    let (duration, overflow) = time.subtractingReportingOverflow(start)
-    return .end(start: start, duration: overflow ? .max : max(0, duration))
+    // Bytes from a file: the beginning may be after the end.
+    return .end(start: start, duration: max(.zero, time - start))
   }
 }
 
@@ -64,8 +63,8 @@ public struct OpenSpans: Sendable {
     public let number: UInt64
     /// What it is a part of, if it says so.
     public let parent: UInt64?
-    /// When it began, in nanoseconds since 1970.
-    public let time: Int64
+    /// When it began.
+    public let time: Timestamp
     /// What it began with: the first 200 characters of the message.
     public let message: String
     /// The logger's label.
@@ -142,12 +141,12 @@ extension TextBuffer {
   /// Appends a time in the largest unit of which it has one, such as `1.234 ms`: cut, not rounded,
   /// to three digits behind the point.
   ///
-  /// - Parameter duration: In nanoseconds; not negative.
-  package mutating func append(duration: Int64) {
+  /// - Parameter duration: Not negative.
+  package mutating func append(duration: Duration) {
     let units: [(size: UInt64, name: StaticString)] = [
       (1_000_000_000, " s"), (1_000_000, " ms"), (1000, " µs"),
     ]
-    let nanoseconds = duration.magnitude
+    let nanoseconds = duration.nanoseconds.magnitude
     guard let unit = units.first(where: { nanoseconds >= $0.size }) else {
       append(decimal: nanoseconds)
       return append(" ns")

@@ -14,7 +14,7 @@ import MMLogStorage
 ///
 /// Memory is bounded. For one thread at a time.
 public struct LogReport {
-  private var timestamp: Timestamp
+  private var timestamp: TimeFormatter
   private var records = ReportRecords()
   private var buckets = TimeBuckets(maximum: 4096)
   private var sites = CallSiteCounts()
@@ -24,12 +24,12 @@ public struct LogReport {
   private var sessionNumbers: [ObjectIdentifier: Int] = [:]
   private var lastSession: (session: LogReader.Session, number: Int)?
   /// What is corrupted or missing, where, and when the record before it was logged.
-  private var corruption: [(path: String, sentence: String, time: Int64?)] = []
+  private var corruption: [(path: String, sentence: String, time: Timestamp?)] = []
   private var corruptionCount = 0
   private var levels = [UInt64](repeating: 0, count: Level.allCases.count)
   /// From when on the zone is so many seconds ahead of UTC.
-  private var offsets: [(from: Int64, seconds: Int64)] = []
-  private var lastTime: Int64?
+  private var offsets: [(from: Timestamp, seconds: Int64)] = []
+  private var lastTime: Timestamp?
 
   /// So much corruption is listed; all of it is counted.
   private static let maximumCorruption = 5000
@@ -38,14 +38,14 @@ public struct LogReport {
     let session: LogReader.Session
     var records: UInt64 = 0
     var severe: UInt64 = 0
-    var last: Int64
+    var last: Timestamp
     var ending: SessionEnding?
     var losses: LossLedger?
     var crash: CrashReport?
   }
 
   /// Makes a report of nothing.
-  public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
+  public init(zone: LogTimeZone = .local) { timestamp = TimeFormatter(zone) }
 
   /// Adds what a reader gave.
   public mutating func add(_ item: LogReader.Item) {
@@ -73,7 +73,7 @@ public struct LogReport {
     add(path, reason, nil)
   }
 
-  private mutating func add(_ path: String, _ sentence: String, _ time: Int64?) {
+  private mutating func add(_ path: String, _ sentence: String, _ time: Timestamp?) {
     corruptionCount += 1
     if corruption.count < Self.maximumCorruption { corruption.append((path, sentence, time)) }
   }
@@ -108,8 +108,8 @@ public struct LogReport {
     return number
   }
 
-  private mutating func noteOffset(at time: Int64) {
-    let seconds = timestamp.offset(at: time.flooredQuotient(by: 1_000_000_000))
+  private mutating func noteOffset(at time: Timestamp) {
+    let seconds = timestamp.offset(at: time.nanosecondsSince1970.flooredQuotient(by: 1_000_000_000))
     if let last = offsets.last, last.seconds == seconds || last.from > time { return }
     if offsets.count < 1000 { offsets.append((time, seconds)) }
   }
@@ -119,9 +119,9 @@ public struct LogReport {
   /// Appends the page.
   ///
   /// - Parameters:
-  ///   - made: When it is made, in nanoseconds since 1970.
+  ///   - made: When it is made.
   ///   - output: What it is appended to.
-  public mutating func append(made: Int64, to output: inout TextBuffer) {
+  public mutating func append(made: Timestamp, to output: inout TextBuffer) {
     output.append(
       """
       <!DOCTYPE html>
@@ -150,7 +150,7 @@ public struct LogReport {
     output.append("</script>\n</body>\n</html>\n")
   }
 
-  private mutating func appendFileHeader(_ made: Int64, _ output: inout TextBuffer) {
+  private mutating func appendFileHeader(_ made: Timestamp, _ output: inout TextBuffer) {
     buckets.widen(toSpan: 1 << 20)
     output.append(#"{"made":""#)
     timestamp.append(made, to: &output)
@@ -264,7 +264,9 @@ extension SessionEnding {
   }
 }
 
-private func inMilliseconds(_ time: Int64) -> Double { Double(time) / 1e6 }
+private func inMilliseconds(_ time: Timestamp) -> Double {
+  Double(time.nanosecondsSince1970) / 1e6
+}
 
 extension TextBuffer {
   fileprivate mutating func appendList<Element>(

@@ -102,11 +102,12 @@ private struct OpenChunk {
   mutating func add(
     _ record: LogReader.Record, _ references: ReportRecords.References, _ ordinal: UInt64
   ) {
-    let millisecond = record.time.flooredQuotient(by: 1_000_000)
+    let time = record.time.nanosecondsSince1970
+    let millisecond = time.flooredQuotient(by: 1_000_000)
     put(ordinal - lastOrdinal, 0)
     put(zigzag(millisecond - lastMillisecond), 1)
     // The earliest times of all have their millisecond's beginning outside of what there is.
-    put(UInt64(truncatingIfNeeded: record.time &- millisecond &* 1_000_000), 2)
+    put(UInt64(truncatingIfNeeded: time &- millisecond &* 1_000_000), 2)
     put(UInt64(record.level.rawValue), 3)
     for (index, number) in [
       references.site, references.label, references.thread, references.session,

@@ -42,7 +42,7 @@ struct Decoder {
   /// Reports what was in flight when the process died whose last records were printed.
   private func reportOpenSpans(_ files: LogFiles) {
     guard let session = files.lastCrashedSession(filter: readFilter) else { return }
-    var time = Timestamp(settings.zone)
+    var time = TimeFormatter(settings.zone)
     for line in files.openSpans(of: session.id).lines(&time) {
       Command.decode.report("\(session.title): \(line)".escapedForTerminal)
     }

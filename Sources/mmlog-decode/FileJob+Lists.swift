@@ -7,7 +7,7 @@ extension FileJob {
   func list(
     _ files: LogFiles, _ filter: LogReader.Filter, _ zone: LogTimeZone, _ output: StandardOutput
   ) throws -> Program.Status {
-    var time = Timestamp(zone)
+    var time = TimeFormatter(zone)
     let sessions = files.overview(filter: filter)
     for session in sessions {
       try output.append(time.line(session).escapedForTerminal + "\n")
@@ -23,7 +23,7 @@ extension FileJob {
   func describe(
     _ reports: [FileReport], _ zone: LogTimeZone, _ output: StandardOutput
   ) throws -> Program.Status {
-    var time = Timestamp(zone)
+    var time = TimeFormatter(zone)
     for report in reports {
       try output.append(time.head(report).escapedForTerminal + "\n")
       for part in report.parts {
@@ -35,7 +35,7 @@ extension FileJob {
 }
 
 /// Lines that have times in them.
-extension Timestamp {
+extension TimeFormatter {
   fileprivate mutating func line(_ overview: SessionOverview) -> String {
     let identity = overview.session.identity
     var parts = [

@@ -5,7 +5,7 @@ extension OpenSpans {
   /// nothing in flight.
   ///
   /// - Parameter time: Shows when they began.
-  func lines(_ time: inout Timestamp) -> [String] {
+  func lines(_ time: inout TimeFormatter) -> [String] {
     var lines: [String] = []
     for span in list.prefix(Self.maximumLines) { lines.append(line(span, &time)) }
     let others = count - lines.count
@@ -18,7 +18,7 @@ extension OpenSpans {
   /// So many are listed; of others, how many they are.
   private static let maximumLines = 20
 
-  private func line(_ span: OpenSpans.Open, _ time: inout Timestamp) -> String {
+  private func line(_ span: OpenSpans.Open, _ time: inout TimeFormatter) -> String {
     let parent = span.parent.map { ", part of \(LogReader.Span.text(of: $0))" } ?? ""
     let label = span.label.isEmpty ? "" : "\(span.label), "
     return "in flight when it died: \(span.message) (\(label)thread \(span.thread), since "

@@ -46,7 +46,7 @@ extension LogReader.Session {
     "session \(id) (\(identity.processName), pid \(identity.processID))"
   }
 
-  fileprivate func isWithin(_ filter: LogReader.Filter, _ lastTime: Int64) -> Bool {
+  fileprivate func isWithin(_ filter: LogReader.Filter, _ lastTime: Timestamp) -> Bool {
     if let since = filter.since, lastTime < since { return false }
     if let until = filter.until, identity.startTime >= until { return false }
     return true
@@ -65,14 +65,14 @@ extension SessionEnding {
 
 extension SessionEnd {
   fileprivate func text(_ zone: LogTimeZone) -> String {
-    var time = Timestamp(zone)
+    var time = TimeFormatter(zone)
     let isRecovered = recovered != nil
     return "\(time.text(of: self)); what its ring held "
       + (isRecovered ? "was recovered by a later start" : "is shown, and not recovered yet")
   }
 }
 
-extension Timestamp {
+extension TimeFormatter {
   /// `ended by SIGTERM from process 4711 at 2026-11-21T09:00:00.000000000Z`
   mutating func text(of end: SessionEnd) -> String {
     let isCertain = end.how != .killed && end.how != .powerLost

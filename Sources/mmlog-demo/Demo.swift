@@ -60,7 +60,7 @@ struct Demo {
   /// Has mmlog-decode print the last records, and how the session ended.
   private func showEnd(_ check: LogCheck) throws {
     // A little of the end will do: there are a hundred records in that time.
-    let since = utc(check.lastTime - 100_000)
+    let since = check.lastTime.advanced(by: .microseconds(-100))
     let line =
       "'\(Child.path(of: "mmlog-decode"))' --utc --since \(since) '\(logs)' | tail -n 5"
     try say("\nmmlog-decode says of the end:")
@@ -70,14 +70,6 @@ struct Demo {
   }
 
   /// As mmlog-decode takes it.
-  private func utc(_ nanoseconds: Int64) -> String {
-    var (second, date) = (time_t(nanoseconds / 1_000_000_000), tm())
-    gmtime_r(&second, &date)
-    let two = { (number: CInt) in number < 10 ? "0\(number)" : "\(number)" }
-    let fraction = String(1_000_000_000 + nanoseconds % 1_000_000_000).dropFirst()
-    return "\(1900 + date.tm_year)-\(two(date.tm_mon + 1))-\(two(date.tm_mday))"
-      + "T\(two(date.tm_hour)):\(two(date.tm_min)):\(two(date.tm_sec)).\(fraction)Z"
-  }
 
   private func report(_ check: LogCheck, _ acknowledged: Int) throws -> Program.Status {
     for complaint in check.complaints.prefix(10) { try say("not as it should be: \(complaint)") }

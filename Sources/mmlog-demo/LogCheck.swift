@@ -10,8 +10,8 @@ struct LogCheck {
   /// What the reader complained about.
   private(set) var complaints: [String] = []
   private(set) var sessionID = ""
-  /// When the last record was logged, in nanoseconds since 1970.
-  private(set) var lastTime: Int64 = 0
+  /// When the last record was logged.
+  private(set) var lastTime = Timestamp.distantPast
   private var threads: [BitSet] = []
 
   init(in directory: String, acknowledged: [Int]) {

@@ -47,10 +47,10 @@ struct Hands {
     else { return nil }
     let name = archive.fileName
     let other = ledger.text(.leased, name)
-    let isMine = Clock.realtime() < lease.expiry
-    ledger.note(.leased, name, "\(lease.expiry) \(owner)")
+    let isMine = Clock.realtime() < lease.expiry.nanosecondsSince1970
+    ledger.note(.leased, name, "\(lease.expiry.nanosecondsSince1970) \(owner)")
     if isMine, let other, let expiry = Int64(other.prefix { $0 != " " }),
-      expiry >= lease.expiry - 50_000_000
+      expiry >= lease.expiry.nanosecondsSince1970 - 50_000_000
     {
       return "\(name) is leased by \(owner) and, until \(expiry), by \(other)"
     }

@@ -165,7 +165,7 @@ final class Drainer: @unchecked Sendable {
       // Of a session in which nothing was logged nothing is left.
       if series.isEmpty { return }
       try series.end(
-        SessionEnd(.closed, time: Clock.realtime()), dictionary: session.ring.dictionary)
+        SessionEnd(.closed, time: Timestamp.now), dictionary: session.ring.dictionary)
     } catch {
       throw LogError(
         error,

@@ -293,7 +293,7 @@ enum ClockReading {
     for _ in 0..<4 {
       let before = mmlog_ticks()
       let monotonic = Clock.monotonic()
-      let wall = Clock.realtime()
+      let wall = Timestamp.now
       let width = mmlog_ticks() &- before
       if width < best?.width ?? .max {
         let pair = ClockPair(
@@ -302,6 +302,6 @@ enum ClockReading {
       }
     }
     return best?.pair
-      ?? ClockPair(ticks: mmlog_ticks(), wall: 0, monotonic: 0, ordinal: ordinal)
+      ?? ClockPair(ticks: mmlog_ticks(), wall: .zero, monotonic: 0, ordinal: ordinal)
   }
 }

@@ -41,7 +41,7 @@ final class DrainCounters: Sendable {
 
   /// Counts a pass.
   func endPass(failed: Bool) {
-    let now = Clock.realtime()
+    let now = Timestamp.now
     counts.withLock { counts in
       counts.passes += 1
       if failed { counts.failedPasses += 1 } else { counts.lastPass = now }

@@ -169,7 +169,7 @@ private let metrics: [Metric] = [
   Metric(
     .gauge, "mmlog_drain_last_success_timestamp_seconds",
     "When the last pass ended that did not fail, in seconds since 1970; 0 if there was none."
-  ) { Double($0.lastPass ?? 0) / 1e9 },
+  ) { Double($0.lastPass?.nanosecondsSince1970 ?? 0) / 1e9 },
   Metric(
     .gauge, "mmlog_drain_silence_seconds",
     "Since the last sign of life of the thread that moves records; 0 if there is none."

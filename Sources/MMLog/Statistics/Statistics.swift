@@ -71,9 +71,9 @@ extension LogStore {
     public internal(set) var passes: UInt64 = 0
     /// How many of these passes failed: records stayed in the ring.
     public internal(set) var failedPasses: UInt64 = 0
-    /// When the last pass ended that did not fail, in nanoseconds since 1970; nil if there was
+    /// When the last pass ended that did not fail; nil if there was
     /// none.
-    public internal(set) var lastPass: Int64?
+    public internal(set) var lastPass: Timestamp?
     /// How long ago the drainer gave its last sign of life, which it does at least once a second as
     /// long as the disk answers; nil without a ring. See ``LogStore/Event/stalled(duration:)``.
     public internal(set) var drainerSilence: Duration?

@@ -21,7 +21,7 @@ extension StoreCore {
     }
     let waiting = waitingRecords()
     statistics.waiting = waiting.records
-    statistics.oldestWaiting = waiting.oldestAge.map { .nanoseconds($0) }
+    statistics.oldestWaiting = waiting.oldestAge
     return statistics
   }
 

@@ -11,9 +11,9 @@ struct WaitingRecords {
 
   init(archiveLevel: Level) { self.archiveLevel = archiveLevel }
 
-  /// How long ago the oldest was logged, in nanoseconds.
-  var oldestAge: Int64? {
-    oldest.map { max(0, $0.clock.wall(at: mmlog_ticks()) - $0.clock.wall(at: $0.ticks)) }
+  /// How long ago the oldest was logged.
+  var oldestAge: Duration? {
+    oldest.map { max(.zero, $0.clock.wall(at: mmlog_ticks()) - $0.clock.wall(at: $0.ticks)) }
   }
 
   /// Counts the records of a segment from where it is archived.

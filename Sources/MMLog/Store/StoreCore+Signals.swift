@@ -17,7 +17,7 @@ extension StoreCore {
       guard session.survivals.take(report) else { return }
       Logger(label("mmlog")).critical(
         "survived \(report.summary, privacy: .public): \(places, privacy: .public)",
-        metadata: ["time": .int(report.time)])
+        metadata: ["time": .int(report.time.nanosecondsSince1970)])
       session.ring.noteSurvival()
     }
   }

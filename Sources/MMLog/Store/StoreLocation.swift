@@ -89,7 +89,7 @@ struct StoreLocation: Sendable {
     }
     return SessionIdentity(
       session: SessionID(random: random), bootID: Host.bootID(),
-      processID: UInt32(bitPattern: CurrentProcess.id), startTime: Clock.realtime(),
+      processID: UInt32(bitPattern: CurrentProcess.id), startTime: .now,
       processName: CurrentProcess.name, hostName: Host.name(), timeZone: Host.timeZoneName(),
       storeName: name)
   }

@@ -161,7 +161,7 @@ final class UploadQueue: Sendable {
   private func inOrder(_ archives: [ArchiveInfo], _ retries: [String: Backoff]) -> [ArchiveInfo] {
     let died = archives.filter { $0.contents?.ending?.isCrash == true }.map(\.session)
     let crashed = crashed.union(died)
-    let now = Clock.realtime()
+    let now = Timestamp.now
     let ready = archives.filter { archive in
       archive.isSealed && !archive.state.isUploaded && retries[archive.fileName]?.isDue != false
         && archive.state.lease?.isInForce(at: now) != true
@@ -205,10 +205,10 @@ final class UploadQueue: Sendable {
 
   /// How long it is until something that is given out now may be had again.
   private func delay(_ archives: [ArchiveInfo], _ retries: [String: Backoff]) -> Int64 {
-    let now = Clock.realtime()
+    let now = Timestamp.now
     let leases = archives.compactMap { archive -> Int64? in
       guard let lease = archive.state.lease, lease.isInForce(at: now) else { return nil }
-      return lease.expiry &- now
+      return (lease.expiry - now).nanoseconds
     }
     return (leases + retries.values.map(\.delay)).filter { $0 > 0 }.min() ?? .max
   }

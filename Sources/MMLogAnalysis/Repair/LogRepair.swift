@@ -273,7 +273,7 @@ private struct SessionWriter: ~Copyable {
       case .ended(let end):
         // What was in its ring is in these archives now.
         let isOpen = end.how != .closed && end.recovered == nil
-        let done = isOpen ? end.recovered(at: Clock.realtime()) : end
+        let done = isOpen ? end.recovered(at: Timestamp.now) : end
         try series.end(done, dictionary: dictionary)
       // Nobody knows.
       case .running, .unknown: try series.close(dictionary: dictionary)

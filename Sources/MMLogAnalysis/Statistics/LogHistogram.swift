@@ -10,7 +10,7 @@ public import MMLogReader
 /// has records, in proportion to the fullest; warnings and what is worse are at its end, never less
 /// than a column of them. Memory is bounded. For one thread at a time.
 public struct LogHistogram {
-  private var timestamp: Timestamp
+  private var timestamp: TimeFormatter
   private var buckets = TimeBuckets(maximum: 4096)
   private let rows: Int
   private let columns: Int
@@ -26,7 +26,7 @@ public struct LogHistogram {
   public init(
     zone: LogTimeZone = .local, rows: Int = 40, columns: Int = 100, colors: Bool = false
   ) {
-    timestamp = Timestamp(zone)
+    timestamp = TimeFormatter(zone)
     (self.rows, self.columns, self.colors) = (max(1, rows), columns, colors)
   }
 
@@ -47,9 +47,8 @@ public struct LogHistogram {
     var start = first
     while start <= last {
       append(start, byStart[start] ?? TimeBuckets.Counts(repeating: 0), maximum, &output)
-      let (next, overflow) = start.addingReportingOverflow(buckets.width)
-      if overflow { break }
-      start = next
+      if start == last { break }
+      start = start.advanced(by: .nanoseconds(buckets.width))
     }
     output.append(text: "each line: \(duration(buckets.width)); ")
     output.append(
@@ -57,7 +56,7 @@ public struct LogHistogram {
   }
 
   private mutating func append(
-    _ start: Int64, _ counts: TimeBuckets.Counts, _ maximum: UInt64, _ output: inout TextBuffer
+    _ start: Timestamp, _ counts: TimeBuckets.Counts, _ maximum: UInt64, _ output: inout TextBuffer
   ) {
     let line = output.count
     timestamp.append(start, to: &output)

@@ -1,5 +1,6 @@
 import MMLogFormat
 public import MMLogReader
+import MMLogSystem
 
 /// What fills a log: records and bytes by level, label, call site and time.
 ///
@@ -9,22 +10,22 @@ public import MMLogReader
 /// Memory is bounded: by the number of labels and call sites, at most 50,000 of each, and 20,000
 /// spans of time. For one thread at a time.
 public struct LogStatistics {
-  private var timestamp: Timestamp
+  private var timestamp: TimeFormatter
   private var total = RecordCounts()
   private var levels = [RecordCounts](repeating: RecordCounts(), count: Level.allCases.count)
   private var labels: [String: RecordCounts] = [:]
   private var sites = CallSiteCounts()
   private var minutes = TimeBuckets(maximum: 20_000, minimum: 60_000_000_000)
-  private var times: ClosedRange<Int64>?
+  private var times: ClosedRange<Timestamp>?
   private var sessions = 0
   private var spans = OpenSpans()
-  private var longestSpan: (duration: Int64, message: String)?
+  private var longestSpan: (duration: Duration, message: String)?
 
   /// So many labels, call sites and spans of time are shown.
   static let rows = 20
 
   /// Makes statistics of nothing.
-  public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
+  public init(zone: LogTimeZone = .local) { timestamp = TimeFormatter(zone) }
 
   /// Adds what a reader gave.
   public mutating func add(_ item: LogReader.Item) {
@@ -51,7 +52,8 @@ public struct LogStatistics {
 
   private mutating func add(_ span: LogReader.Span, _ record: LogReader.Record) {
     guard let ended = spans.add(record), case .end(_, let duration) = span.event else { return }
-    if duration > longestSpan?.duration ?? -1 { longestSpan = (duration, ended.message) }
+    if let longestSpan, duration <= longestSpan.duration { return }
+    longestSpan = (duration, ended.message)
   }
 
   // MARK: - As text
@@ -150,7 +152,7 @@ public struct LogStatistics {
     append(total, &output)
     output.append(text: #","sessions":\#(sessions),"spans":{"begun":\#(spans.begun),"#)
     output.append(text: #""ended":\#(spans.ended),"longest_nano":"#)
-    output.append(text: longestSpan.map { "\($0.duration)" } ?? "null")
+    output.append(text: longestSpan.map { "\($0.duration.nanoseconds)" } ?? "null")
     output.append(#"},"by_level":"#)
     let levels = zip(Level.allCases, levels).filter { $0.1.records > 0 }
     appendObject(levels.map { ($0.description, $1) }, &output)

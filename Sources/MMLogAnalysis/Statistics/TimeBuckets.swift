@@ -29,7 +29,8 @@ package struct TimeBuckets {
     width = minimum
   }
 
-  package mutating func add(_ time: Int64, _ level: Level) {
+  package mutating func add(_ time: Timestamp, _ level: Level) {
+    let time = time.nanosecondsSince1970
     if last?.index != time.flooredQuotient(by: width) {
       settle()
       // Only now: settling may have made the buckets wider.
@@ -74,11 +75,11 @@ package struct TimeBuckets {
     (buckets, width) = (wider, next)
   }
 
-  /// The buckets in the order of time, with where each begins in nanoseconds since 1970.
-  package var sorted: [(start: Int64, counts: Counts)] {
+  /// The buckets in the order of time, with when each begins.
+  package var sorted: [(start: Timestamp, counts: Counts)] {
     buckets.sorted { $0.key < $1.key }.map { index, counts in
       let (start, overflow) = index.multipliedReportingOverflow(by: width)
-      return (overflow ? .min : start, counts)
+      return (overflow ? .distantPast : Timestamp(nanosecondsSince1970: start), counts)
     }
   }
 }

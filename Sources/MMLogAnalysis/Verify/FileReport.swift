@@ -30,8 +30,8 @@ public struct FileReport: Sendable {
     public let what: String
     /// How many records it has.
     public let recordCount: Int
-    /// When the first and the last of them were logged, in nanoseconds since 1970; nil without any.
-    public let times: ClosedRange<Int64>?
+    /// When the first and the last of them were logged; nil without any.
+    public let times: ClosedRange<Timestamp>?
   }
 }
 

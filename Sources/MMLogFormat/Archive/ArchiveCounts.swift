@@ -9,8 +9,8 @@ package struct ArchiveCounts: Equatable, Sendable {
   package private(set) var counts = [UInt32](repeating: 0, count: FrameLayout.numberOfCounts)
   /// How the session ended, if it ends here.
   package private(set) var ending: SessionEnd.How?
-  /// When, in nanoseconds since 1970; 0 if it ends elsewhere.
-  package private(set) var endTime: Int64 = 0
+  /// When; zero if it ends elsewhere.
+  package private(set) var endTime = Timestamp.zero
 
   /// What stands on disk where the session ends in a later archive; otherwise that and ``ending``.
   private static let elsewhere: UInt8 = 1
@@ -45,7 +45,7 @@ package struct ArchiveCounts: Equatable, Sendable {
     guard state >= Self.elsewhere else { return nil }
     ending = SessionEnd.How(rawValue: UInt32(state - Self.elsewhere))
     if ending == nil && state > Self.elsewhere { return nil }
-    endTime = header.load(FrameLayout.countsEndTime, as: Int64.self)
+    endTime = header.load(FrameLayout.countsEndTime, as: Timestamp.self)
     for index in counts.indices {
       counts[index] = header.load(FrameLayout.counts + 4 * index, as: UInt32.self)
     }

@@ -28,7 +28,7 @@ package struct FrameHeader: Equatable, Sendable {
   package var rawSize = 0
   package var payloadChecksum: UInt32 = 0
   package var summary = RecordSummary()
-  package var clock = TickClock(ticks: 0, wall: 0, rate: 0)
+  package var clock = TickClock(ticks: 0, wall: .zero, rate: 0)
   /// Of an index only, in place of the clock; nil if it does not say.
   package var archiveCounts: ArchiveCounts?
   package var lowestGeneration: UInt64 = 0
@@ -116,12 +116,12 @@ package struct FrameHeader: Equatable, Sendable {
     summary.count = bytes.load(FrameLayout.count, as: UInt32.self)
     summary.firstTicks = bytes.load(FrameLayout.firstTicks, as: UInt64.self)
     summary.lastTicks = bytes.load(FrameLayout.lastTicks, as: UInt64.self)
-    summary.firstWall = bytes.load(FrameLayout.firstWall, as: Int64.self)
-    summary.lastWall = bytes.load(FrameLayout.lastWall, as: Int64.self)
+    summary.firstWall = bytes.load(FrameLayout.firstWall, as: Timestamp.self)
+    summary.lastWall = bytes.load(FrameLayout.lastWall, as: Timestamp.self)
     summary.levels = bytes[FrameLayout.levels]
     clock = TickClock(
       ticks: bytes.load(FrameLayout.clockTicks, as: UInt64.self),
-      wall: bytes.load(FrameLayout.clockWall, as: Int64.self),
+      wall: bytes.load(FrameLayout.clockWall, as: Timestamp.self),
       rate: bytes.load(FrameLayout.clockRate, as: UInt64.self))
     lowestGeneration = bytes.load(FrameLayout.lowestGeneration, as: UInt64.self)
     isFlight = type == .records && bytes[FrameLayout.flags] & FrameLayout.flightFlag != 0

@@ -3,8 +3,8 @@ package struct RecordSummary: Equatable, Sendable {
   package var count: UInt32 = 0
   package var firstTicks: UInt64 = 0
   package var lastTicks: UInt64 = 0
-  package var firstWall: Int64 = 0
-  package var lastWall: Int64 = 0
+  package var firstWall = Timestamp.zero
+  package var lastWall = Timestamp.zero
   /// Bit *l* is set if a record has level *l*.
   package var levels: UInt8 = 0
 

@@ -7,8 +7,8 @@ package struct EntryNumbers {
   /// Entries that are there.
   package struct Part: Equatable, Sendable {
     package var numbers: NumberRange
-    /// When they were logged, in nanoseconds since 1970; nil if that is not known.
-    package var times: ClosedRange<Int64>?
+    /// When they were logged; nil if that is not known.
+    package var times: ClosedRange<Timestamp>?
   }
 
   /// Entries that are missing.
@@ -36,8 +36,8 @@ package struct EntryNumbers {
 
   /// Takes in entries that are there.
   ///
-  /// - Parameter times: When they were logged, in nanoseconds since 1970, if that is known.
-  package mutating func add(_ numbers: NumberRange, times: ClosedRange<Int64>? = nil) {
+  /// - Parameter times: When they were logged, if that is known.
+  package mutating func add(_ numbers: NumberRange, times: ClosedRange<Timestamp>? = nil) {
     if numbers.count > 0 {
       parts[numbers.writer, default: []].append(Part(numbers: numbers, times: times))
     }

@@ -2,13 +2,13 @@
 package struct ClockPair: Equatable, Sendable {
   package var ticks: UInt64
   /// Nanoseconds since 1970, from CLOCK_REALTIME.
-  package var wall: Int64
+  package var wall: Timestamp
   /// Nanoseconds from CLOCK_MONOTONIC, which no one sets.
   package var monotonic: UInt64
   /// Counts the pairs of a ring; the newest has the greatest.
   package var ordinal: UInt32
 
-  package init(ticks: UInt64, wall: Int64, monotonic: UInt64, ordinal: UInt32) {
+  package init(ticks: UInt64, wall: Timestamp, monotonic: UInt64, ordinal: UInt32) {
     self.ticks = ticks
     self.wall = wall
     self.monotonic = monotonic
@@ -42,7 +42,7 @@ package struct ClockPair: Equatable, Sendable {
         == bytes.load(ClockPairLayout.checksum, as: UInt32.self)
     else { return nil }
     ticks = bytes.load(ClockPairLayout.ticks, as: UInt64.self)
-    wall = bytes.load(ClockPairLayout.wall, as: Int64.self)
+    wall = bytes.load(ClockPairLayout.wall, as: Timestamp.self)
     monotonic = bytes.load(ClockPairLayout.monotonic, as: UInt64.self)
     ordinal = bytes.load(ClockPairLayout.ordinal, as: UInt32.self)
   }

@@ -1,11 +1,11 @@
 /// Turns ticks into wall time: a straight line through one known moment.
 package struct TickClock: Equatable, Sendable {
   package var ticks: UInt64
-  package var wall: Int64
+  package var wall: Timestamp
   /// Nanoseconds per tick, times 2³².
   package var rate: UInt64
 
-  package init(ticks: UInt64, wall: Int64, rate: UInt64) {
+  package init(ticks: UInt64, wall: Timestamp, rate: UInt64) {
     self.ticks = ticks
     self.wall = wall
     self.rate = rate
@@ -22,12 +22,13 @@ package struct TickClock: Equatable, Sendable {
     self.init(ticks: newest.ticks, wall: newest.wall, rate: rate)
   }
 
-  /// Wall time at `ticks`, in nanoseconds since 1970, rounded down. Never traps: what does not fit
+  /// Wall time at `ticks`, rounded down. Never traps: what does not fit
   /// (a hostile clock) is clamped.
-  package func wall(at ticks: UInt64) -> Int64 {
+  package func wall(at ticks: UInt64) -> Timestamp {
     let distance = Int128(ticks) - Int128(self.ticks)
     let (product, overflow) = distance.multipliedReportingOverflow(by: Int128(rate))
-    guard !overflow else { return distance < 0 ? .min : .max }
-    return Int64(clamping: (product >> 32) + Int128(wall))
+    guard !overflow else { return distance < 0 ? .distantPast : .distantFuture }
+    let nanoseconds = (product >> 32) + Int128(wall.nanosecondsSince1970)
+    return Timestamp(nanosecondsSince1970: Int64(clamping: nanoseconds))
   }
 }

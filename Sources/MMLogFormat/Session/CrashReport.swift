@@ -27,8 +27,8 @@ public struct CrashReport: Equatable, Sendable {
   public let threadID: UInt32
   /// Its name, at most 16 bytes.
   public let threadName: String
-  /// When it was, in nanoseconds since 1970.
-  public let time: Int64
+  /// When it was.
+  public let time: Timestamp
   /// The same by the counter that the session's records have.
   public let ticks: UInt64
   /// The processor, as ELF numbers them: 62 x86-64, 183 AArch64.
@@ -76,7 +76,7 @@ public struct CrashReport: Equatable, Sendable {
     address = bytes.load(Layout.address, as: UInt64.self)
     threadID = bytes.load(Layout.thread, as: UInt32.self)
     threadName = bytes.text(Layout.threadName, Layout.threadNameSize)
-    time = bytes.load(Layout.wall, as: Int64.self)
+    time = bytes.load(Layout.wall, as: Timestamp.self)
     ticks = bytes.load(Layout.ticks, as: UInt64.self)
     machine = bytes.load(Layout.machine, as: UInt16.self)
     registers = words(Layout.registers, counts.0)

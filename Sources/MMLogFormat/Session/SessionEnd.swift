@@ -31,18 +31,18 @@ public struct SessionEnd: Hashable, Sendable {
 
   /// In which way it ended.
   public let how: How
-  /// When it ended, in nanoseconds since 1970. Of ``How/killed`` and ``How/powerLost``: the last
+  /// When it ended. Of ``How/killed`` and ``How/powerLost``: the last
   /// sign of life, which a process gives once a second.
-  public let time: Int64
+  public let time: Timestamp
   /// The signal that ended it; 0 if none did, or it is not known.
   public let signal: Int32
   /// The process that sent the signal; 0 if no process did, or it is not known.
   public let sender: UInt32
-  /// When the rest of its ring was moved to an archive, in nanoseconds since 1970; nil if that was
+  /// When the rest of its ring was moved to an archive; nil if that was
   /// not needed, or is still to be done.
-  public private(set) var recovered: Int64?
+  public private(set) var recovered: Timestamp?
 
-  package init(_ how: How, time: Int64, signal: Int32 = 0, sender: UInt32 = 0) {
+  package init(_ how: How, time: Timestamp, signal: Int32 = 0, sender: UInt32 = 0) {
     (self.how, self.time, self.signal, self.sender) = (how, time, signal, sender)
   }
 
@@ -52,7 +52,7 @@ public struct SessionEnd: Hashable, Sendable {
   }
 
   /// The same, of a session that is being recovered.
-  package func recovered(at time: Int64) -> SessionEnd {
+  package func recovered(at time: Timestamp) -> SessionEnd {
     var end = self
     end.recovered = time
     return end
@@ -83,7 +83,7 @@ extension SessionEnd {
       out.store(signal, Layout.signal)
       out.store(sender, Layout.sender)
       out.store(time, Layout.time)
-      out.store(recovered ?? 0, Layout.recovered)
+      out.store(recovered ?? .zero, Layout.recovered)
       out.store(crc32c(UnsafeRawBufferPointer(out)), Layout.checksum)
     }
     return bytes
@@ -96,11 +96,11 @@ extension SessionEnd {
       let how = How(rawValue: bytes.load(Layout.how, as: UInt32.self))
     else { return nil }
     self.init(
-      how, time: bytes.load(Layout.time, as: Int64.self),
+      how, time: bytes.load(Layout.time, as: Timestamp.self),
       signal: bytes.load(Layout.signal, as: Int32.self),
       sender: bytes.load(Layout.sender, as: UInt32.self))
-    let recovered = bytes.load(Layout.recovered, as: Int64.self)
-    if recovered != 0 { self.recovered = recovered }
+    let recovered = bytes.load(Layout.recovered, as: Timestamp.self)
+    if recovered != .zero { self.recovered = recovered }
     // Every field is in what is encoded, so that this compares the checksum, too.
     guard bytes.prefix(Layout.size).elementsEqual(encoded) else { return nil }
   }

@@ -6,8 +6,8 @@ public struct SessionIdentity: Equatable, Sendable {
   package var bootID: [UInt8]
   /// The process's id.
   public var processID: UInt32
-  /// When the session started, in nanoseconds since 1970.
-  public var startTime: Int64
+  /// When the session started.
+  public var startTime: Timestamp
   /// The process's name, cut to 64 bytes.
   public var processName: String
   /// The machine's name, cut to 64 bytes.
@@ -18,7 +18,8 @@ public struct SessionIdentity: Equatable, Sendable {
   public var storeName: String
 
   package init(
-    session: SessionID, bootID: [UInt8], processID: UInt32, startTime: Int64, processName: String,
+    session: SessionID, bootID: [UInt8], processID: UInt32, startTime: Timestamp,
+    processName: String,
     hostName: String, timeZone: String, storeName: String
   ) {
     self.session = session
@@ -60,7 +61,7 @@ public struct SessionIdentity: Equatable, Sendable {
     session = SessionID(bytes, at: FileHeaderLayout.session)
     bootID = Array(bytes.slice(FileHeaderLayout.bootID, 16))
     processID = bytes.load(FileHeaderLayout.processID, as: UInt32.self)
-    startTime = bytes.load(FileHeaderLayout.startTime, as: Int64.self)
+    startTime = bytes.load(FileHeaderLayout.startTime, as: Timestamp.self)
     processName = bytes.text(FileHeaderLayout.processName, FileHeaderLayout.processNameSize)
     hostName = bytes.text(FileHeaderLayout.hostName, FileHeaderLayout.hostNameSize)
     timeZone = bytes.text(FileHeaderLayout.timeZone, FileHeaderLayout.timeZoneSize)

@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogSystem
 
 /// Trace events in JSON, as Perfetto (ui.perfetto.dev) and `chrome://tracing` open them: each
 /// record an instant on its thread's track, and each span a bar on a track of its own, from its
@@ -13,11 +14,11 @@ public struct ChromeFormatter: LogFormatter {
   private var processes: [ObjectIdentifier: Process] = [:]
   private var last: Process?
   private var isFirst = true
-  private var first: Int64?
+  private var first: Timestamp?
   /// How many spans have a name in their process.
   private var openSpans = 0
   private static let maximumOpenSpans = 65_536
-  private var timestamp: Timestamp
+  private var timestamp: TimeFormatter
 
   private final class Process {
     /// Kept, so that no other gets its address.
@@ -33,7 +34,7 @@ public struct ChromeFormatter: LogFormatter {
   }
 
   /// Makes a formatter that shows times in a zone.
-  public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
+  public init(zone: LogTimeZone = .local) { timestamp = TimeFormatter(zone) }
 
   /// Appends the start of the object.
   public mutating func begin(_ output: inout TextBuffer) {
@@ -114,14 +115,14 @@ public struct ChromeFormatter: LogFormatter {
   }
 
   private mutating func appendWhen(
-    _ time: Int64, of record: LogReader.Record, in process: Process, _ output: inout TextBuffer
+    _ time: Timestamp, of record: LogReader.Record, in process: Process, _ output: inout TextBuffer
   ) {
     output.append(#"","cat":""#)
     record.content.appendLabel(.json, to: &output)
     output.append(#"","ts":"#)
     let start = first ?? time
     first = start
-    appendMicroseconds(time.subtractingReportingOverflow(start).partialValue, &output)
+    appendMicroseconds((time - start).nanoseconds, &output)
     appendTrack(process, record.thread, &output)
   }
 

@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogSystem
 
 /// One JSON object on a line for each record (RFC 8259), for programs. Valid whatever was logged.
 ///
@@ -31,12 +32,12 @@ import MMLogFormat
 /// `"-Infinity"`; bytes are `{"base64":"…"}`; redacted values are `"<private>"` and hashed ones
 /// `"<hash:…>"`; nil is `null`.
 public struct JSONFormatter: LogFormatter {
-  private var timestamp: Timestamp
+  private var timestamp: TimeFormatter
   private var threads = ObjectTexts<LogReader.Thread>()
   private var sessions = ObjectTexts<LogReader.Session>()
 
   /// Makes a formatter that shows times in a zone.
-  public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
+  public init(zone: LogTimeZone = .local) { timestamp = TimeFormatter(zone) }
 
   /// Appends the record's object and a line end.
   public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
@@ -104,9 +105,9 @@ public struct JSONFormatter: LogFormatter {
       append(id: #","parent_span_id":""#, parent)
     case .end(let start, let duration):
       output.append(#","span_event":"end","start_time_unix_nano":"#)
-      output.append(decimal: start)
+      output.append(decimal: start.nanosecondsSince1970)
       output.append(#","duration_nano":"#)
-      output.append(decimal: duration)
+      output.append(decimal: duration.nanoseconds)
     }
   }
 

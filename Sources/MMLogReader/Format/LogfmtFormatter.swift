@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogSystem
 
 /// One line of `key=value` for each record: what logfmt tools, Loki and lnav read.
 ///
@@ -12,7 +13,7 @@ import MMLogFormat
 /// # @`; anything else in a field's name becomes `_`. A record's own keys come first and last; a
 /// field that is called like one of them gets `#2`.
 public struct LogfmtFormatter: LogFormatter {
-  private var timestamp: Timestamp
+  private var timestamp: TimeFormatter
   private var ends = ObjectTexts<LogReader.Session>()
   private static let levels = Level.allCases.map { Array(" level=\($0) label=".utf8) }
   private static let keys: Set<String> = [
@@ -21,7 +22,7 @@ public struct LogfmtFormatter: LogFormatter {
   ]
 
   /// Makes a formatter that shows times in a zone.
-  public init(zone: LogTimeZone = .local) { timestamp = Timestamp(zone) }
+  public init(zone: LogTimeZone = .local) { timestamp = TimeFormatter(zone) }
 
   /// Appends the record's line.
   public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
@@ -78,7 +79,7 @@ public struct LogfmtFormatter: LogFormatter {
       append(" parent_span=", parent)
     case .end(_, let duration):
       output.append(" span_event=end duration_ns=")
-      output.append(decimal: duration)
+      output.append(decimal: duration.nanoseconds)
     }
   }
 

@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogSystem
 
 /// OpenTelemetry log records: lines of OTLP in JSON, each an `ExportLogsServiceRequest` with up to
 /// ``maximum`` records of one session, as the collector's file receiver reads them, and as they may
@@ -71,7 +72,7 @@ public struct OTLPFormatter: LogFormatter {
   private mutating func appendRecord(_ record: LogReader.Record, to output: inout TextBuffer) {
     output.append(#"{"timeUnixNano":""#)
     // The protocol has no time before 1970.
-    output.append(decimal: UInt64(max(0, record.time)))
+    output.append(decimal: UInt64(max(0, record.time.nanosecondsSince1970)))
     output.append(Self.levels[Int(record.level.rawValue)])
     output.append(#""stringValue":""#)
     let isUTF8 = record.content.appendMessage(.json, to: &output)
@@ -114,8 +115,8 @@ public struct OTLPFormatter: LogFormatter {
       output.append(attribute: "span.parent_id", LogReader.Span.text(of: parent))
     case .end(let start, let duration):
       output.append(attribute: "span.event", "end")
-      append("span.start_time_unix_nano", start)
-      append("span.duration_nano", duration)
+      append("span.start_time_unix_nano", start.nanosecondsSince1970)
+      append("span.duration_nano", duration.nanoseconds)
     }
   }
 

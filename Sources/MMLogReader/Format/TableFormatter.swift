@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogSystem
 
 /// A table with a line for each record, and one of names before them: CSV (RFC 4180) or
 /// tab-separated values, for spreadsheets and databases.
@@ -22,7 +23,7 @@ public struct TableFormatter: LogFormatter {
   }
 
   private let cells: Cells
-  private var timestamp: Timestamp
+  private var timestamp: TimeFormatter
   private var threads = ObjectTexts<LogReader.Thread>()
   private var sessions = ObjectTexts<LogReader.Session>()
 
@@ -35,7 +36,7 @@ public struct TableFormatter: LogFormatter {
   ///     it; default: no, as programs want what was logged.
   public init(_ kind: Kind, zone: LogTimeZone = .local, isFormulaSafe: Bool = false) {
     cells = Cells(kind: kind, isFormulaSafe: isFormulaSafe)
-    timestamp = Timestamp(zone)
+    timestamp = TimeFormatter(zone)
   }
 
   private static let columns = [
@@ -120,8 +121,8 @@ private struct Cells {
     append(span: span.number, to: &output)
     appendText(&output) { output, _ in output.append(span.event.name) }
     append(span: span.event.parent, to: &output)
-    append(span.event.start, to: &output)
-    append(span.event.duration, to: &output)
+    append(span.event.start?.nanosecondsSince1970, to: &output)
+    append(span.event.duration?.nanoseconds, to: &output)
   }
 
   private func append(span number: UInt64?, to output: inout TextBuffer) {

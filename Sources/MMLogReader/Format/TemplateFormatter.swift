@@ -1,9 +1,10 @@
 import MMLogFormat
+import MMLogSystem
 
 /// One line for each record, as a ``TextTemplate`` says.
 public struct TemplateFormatter: LogFormatter {
   private let template: TextTemplate
-  private var timestamp: Timestamp
+  private var timestamp: TimeFormatter
   private let colors: Bool
 
   /// Makes a formatter.
@@ -14,7 +15,7 @@ public struct TemplateFormatter: LogFormatter {
   ///   - colors: Whether levels get colors.
   public init(_ template: TextTemplate, zone: LogTimeZone = .local, colors: Bool = false) {
     self.template = template
-    timestamp = Timestamp(zone)
+    timestamp = TimeFormatter(zone)
     self.colors = colors
   }
 
@@ -55,7 +56,7 @@ public struct TemplateFormatter: LogFormatter {
     case .time: timestamp.append(record.time, to: &output)
     case .date: timestamp.append(record.time, .date, to: &output)
     case .clock: timestamp.append(record.time, .clock, to: &output)
-    case .unix: output.append(decimal: record.time)
+    case .unix: output.append(decimal: record.time.nanosecondsSince1970)
     case .level: output.append(text: record.level.description)
     case .LEVEL: output.append(text: record.level.description.uppercased())
     case .label: record.content.appendLabel(.plain, to: &output)
@@ -80,7 +81,7 @@ public struct TemplateFormatter: LogFormatter {
     case .duration:
       if let duration = record.span?.event.duration { output.append(duration: duration) }
     case .duration_ns:
-      if let duration = record.span?.event.duration { output.append(decimal: duration) }
+      if let duration = record.span?.event.duration { output.append(decimal: duration.nanoseconds) }
     }
   }
 

@@ -13,7 +13,7 @@ import MMLogFormat
 /// Whatever could move a terminal's cursor or end the line is escaped as `\n`, `\t`,
 /// `\u{1b}`; bytes that are not UTF-8 as `\xff`.
 public struct TextFormatter: LogFormatter {
-  private var timestamp: Timestamp
+  private var timestamp: TimeFormatter
   private let colors: Bool
 
   /// Makes a formatter.
@@ -22,7 +22,7 @@ public struct TextFormatter: LogFormatter {
   ///   - zone: Where times are shown in.
   ///   - colors: Whether levels, times and places get colors (ECMA-48, SGR), for a terminal.
   public init(zone: LogTimeZone = .local, colors: Bool = false) {
-    timestamp = Timestamp(zone)
+    timestamp = TimeFormatter(zone)
     self.colors = colors
   }
 

@@ -15,7 +15,7 @@ struct FragmentTable {
   /// flight record.
   struct Start {
     let ticks: UInt64
-    let wall: Int64
+    let wall: Timestamp
     var isFlight = false
   }
 

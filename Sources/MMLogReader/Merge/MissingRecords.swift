@@ -6,9 +6,9 @@ public struct MissingRecords: Hashable, Sendable {
   public private(set) var count: UInt64
   /// The ordinals of the threads that logged them, by rising ordinal; empty if that is not known.
   public private(set) var threads: [UInt32]
-  /// When they were logged at the earliest and at the latest, in nanoseconds since 1970; nil if
+  /// When they were logged at the earliest and at the latest; nil if
   /// that is not known.
-  public private(set) var times: ClosedRange<Int64>?
+  public private(set) var times: ClosedRange<Timestamp>?
 
   private init(_ gap: EntryNumbers.Gap) {
     count = gap.count
@@ -32,7 +32,7 @@ public struct MissingRecords: Hashable, Sendable {
     return merged
   }
 
-  private var start: Int64 { times?.lowerBound ?? .min }
+  private var start: Timestamp { times?.lowerBound ?? .distantPast }
 
   private func overlaps(_ other: MissingRecords) -> Bool {
     guard let times, let others = other.times else { return times == other.times }
@@ -58,8 +58,6 @@ public struct MissingRecords: Hashable, Sendable {
       }
     let sentence = "\(noun)\(owner) \(count == 1 ? "is" : "are") missing"
     guard let times else { return sentence }
-    var time = Timestamp(.utc)
-    let (first, last) = (time.text(of: times.lowerBound), time.text(of: times.upperBound))
-    return "\(sentence), logged between \(first) and \(last)"
+    return "\(sentence), logged between \(times.lowerBound) and \(times.upperBound)"
   }
 }

@@ -99,8 +99,8 @@ extension SessionFiles {
     return SessionEnding(mark, ring?.end)
   }
 
-  /// When it crashed, in nanoseconds since 1970; nil if it did not.
-  var crashTime: Int64? {
+  /// When it crashed; nil if it did not.
+  var crashTime: Timestamp? {
     var summary = SessionSummary()
     summary.read(self)
     guard case .ended(let end) = ending(summary.end), end.how.isCrash else { return nil }

@@ -7,12 +7,14 @@ struct SessionMerge {
   private var current: SessionReader?
   private var currentOrder = 0
   /// How long it stays its turn: as long as its time is not greater.
-  private var limit = Int64.max
+  private var limit = Timestamp.distantFuture
   private var count = 0
 
   /// Adds a session. Of equal times, that of the one added first comes first.
   mutating func insert(_ session: SessionReader) {
-    if session.hasNext { heap.insert(session, key: session.time, order: count) }
+    if session.hasNext {
+      heap.insert(session, key: session.time.nanosecondsSince1970, order: count)
+    }
     count += 1
   }
 
@@ -33,13 +35,14 @@ struct SessionMerge {
     var next: (element: SessionReader, order: Int)?
     if let current, current.hasNext {
       if current.time <= limit { return current }
-      next = heap.exchange(current, key: current.time, order: currentOrder)
+      next = heap.exchange(current, key: current.time.nanosecondsSince1970, order: currentOrder)
     } else {
       next = heap.popFirst()
     }
     current = next?.element
     currentOrder = next?.order ?? 0
-    limit = heap.firstPlace.map { $0.lastKey(before: currentOrder) } ?? .max
+    limit = Timestamp(
+      nanosecondsSince1970: heap.firstPlace.map { $0.lastKey(before: currentOrder) } ?? .max)
     return current
   }
 }

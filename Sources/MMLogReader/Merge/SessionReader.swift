@@ -15,7 +15,7 @@ final class SessionReader {
   /// What comes after ``records``, last first.
   private var queue: [LogReader.Item] = []
   /// Where what is not a record belongs among the items of other sessions.
-  private var itemTime: Int64
+  private var itemTime: Timestamp
   private let filter: SessionFilter
   private let sites = SiteTable()
   private let threads = ThreadTable()
@@ -33,7 +33,7 @@ final class SessionReader {
   /// What comes after everything of the runs, last first.
   private var closing: [LogReader.Item] = []
   /// When the session logged last, as far as is known.
-  private var lastTime: Int64
+  private var lastTime: Timestamp
 
   /// So many records, and bytes of them, are read ahead: they stay in the processor's caches, and
   /// where many sessions take turns, they are few.
@@ -69,15 +69,15 @@ final class SessionReader {
     self.emitted = emitted
     session = LogReader.Session(identity)
     fragments = FragmentTable(of: session)
-    noOwner = RecordOwner(session, TickClock(ticks: 0, wall: 0, rate: 0), keeping: [])
+    noOwner = RecordOwner(session, TickClock(ticks: 0, wall: .zero, rate: 0), keeping: [])
     owner = noOwner
     itemTime = identity.startTime
     lastTime = itemTime
     queue = [.sessionStarted(session)]
   }
 
-  /// Where the next item belongs among those of other sessions, in nanoseconds since 1970.
-  var time: Int64 { records.first?.time ?? itemTime }
+  /// Where the next item belongs among those of other sessions.
+  var time: Timestamp { records.first?.time ?? itemTime }
 
   /// How much of the archives is still to be read, in bytes; more than that, before they are
   /// opened.
@@ -92,10 +92,10 @@ final class SessionReader {
   /// The next records up to a time, of which the first one is in any case, or another item.
   ///
   /// - Returns: No records at all if none were found this time.
-  func nextChunk(until limit: Int64) -> LogReader.Chunk {
+  func nextChunk(until limit: Timestamp) -> LogReader.Chunk {
     if records.isEmpty, let item = queue.popLast() { return .item(item) }
     var end = records.endIndex
-    if limit < .max {
+    if limit < .distantFuture {
       end = records.dropFirst().firstIndex { $0.time > limit } ?? records.endIndex
     }
     let isWhole = end == records.endIndex
@@ -334,7 +334,7 @@ final class SessionReader {
   }
 
   private func queueCorruption(
-    _ view: RecordView, _ offset: Int, _ time: Int64, _ run: Run, _ error: FormatError
+    _ view: RecordView, _ offset: Int, _ time: Timestamp, _ run: Run, _ error: FormatError
   ) {
     itemTime = time
     queue.insert(.corruption(run.corruption(offset, view.bytes.count, "a record: \(error)")), at: 0)

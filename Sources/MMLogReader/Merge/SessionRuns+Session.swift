@@ -1,3 +1,4 @@
+import MMLogFormat
 import MMLogStorage
 
 extension SessionRuns {
@@ -18,15 +19,15 @@ extension SessionRuns {
   }
 
   /// How many records of a ring are in no archive, and when the last was logged.
-  package static func segments(of ring: RingView) -> (count: Int, lastTime: Int64?) {
+  package static func segments(of ring: RingView) -> (count: Int, lastTime: Timestamp?) {
     var runs = SessionRuns(ThreadTable(), SessionFilter(LogReader.Filter(), SiteTable()))
     _ = runs.add(ring, ring.image.segments, corruption: [], emitted: nil)
     runs.start()
-    var (count, last) = (0, Int64?.none)
+    var (count, last) = (0, Timestamp?.none)
     while let step = runs.step() {
       guard case .record(_, let ticks, _) = step, let run = runs.current else { continue }
       count += 1
-      last = max(last ?? .min, run.clock.wall(at: ticks))
+      last = max(last ?? .distantPast, run.clock.wall(at: ticks))
     }
     return (count, last)
   }

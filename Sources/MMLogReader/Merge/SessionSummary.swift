@@ -183,10 +183,7 @@ package struct SessionSummary {
 extension RecordSummary {
   /// `150 records from 2026-11-21T09:00:00.000000000Z to 2026-11-21T09:00:01.000000000Z`
   fileprivate var title: String {
-    var time = Timestamp(.utc)
-    return
-      "\(count) record\(count == 1 ? "" : "s") from \(time.text(of: firstWall)) to "
-      + "\(time.text(of: lastWall))"
+    "\(count) record\(count == 1 ? "" : "s") from \(firstWall) to \(lastWall)"
   }
 }
 

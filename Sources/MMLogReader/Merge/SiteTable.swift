@@ -83,7 +83,7 @@ package final class SiteTable {
     if view.isFragment { return try checkSite(FragmentAssembler.beginning(view)) }
     var kept: CallSiteInfo?
     defer { withExtendedLifetime(kept) {} }
-    let start = FragmentTable.Start(ticks: view.ticks, wall: 0)
+    let start = FragmentTable.Start(ticks: view.ticks, wall: .zero)
     _ = try content(view.body, .passUnretained(noThread), start) { kept = $0 }
   }
 

@@ -42,11 +42,11 @@ final class SessionFilter {
     filter.passes(isFlight: isFlight) && filter.mayPass(frame)
   }
 
-  /// Whether records of that time are wanted, in nanoseconds since 1970.
-  func passes(time: Int64) -> Bool { filter.passes(time: time) }
+  /// Whether records of that time are wanted.
+  func passes(time: Timestamp) -> Bool { filter.passes(time: time) }
 
   /// False for times of which none is wanted.
-  func mayPass(_ times: ClosedRange<Int64>) -> Bool { filter.mayPass(times) }
+  func mayPass(_ times: ClosedRange<Timestamp>) -> Bool { filter.mayPass(times) }
 
   /// False for a record, or a fragment of one, that does not pass whatever its values are.
   @inline(__always)

@@ -7,8 +7,8 @@ import MMLogFormat
 ///
 /// Proof of `@unchecked Sendable`: nobody changes what it points to.
 package struct RecordContent: @unchecked Sendable {
-  /// When it was logged, in nanoseconds since 1970.
-  let time: Int64
+  /// When it was logged.
+  let time: Timestamp
   let ticks: UInt64
   let threadReference: Unmanaged<LogReader.Thread>
   private let labelReference: Unmanaged<PreparedText>

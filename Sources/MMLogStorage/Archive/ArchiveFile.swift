@@ -199,13 +199,13 @@ package final class ArchiveFile {
 extension ArchiveHeader {
   /// What can be determined of an archive whose file header is lost.
   fileprivate init(attributed part: ArchivePart, in path: String) {
-    let times = part.elements.lazy.compactMap { element -> Int64? in
+    let times = part.elements.lazy.compactMap { element -> Timestamp? in
       guard case .frame(let header) = element.kind, header.type == .records,
         header.archive == part.id
       else { return nil }
       return header.summary.firstWall
     }
-    let (start, name) = (times.first ?? 0, String(path.split(separator: "/").last ?? ""))
+    let (start, name) = (times.first ?? .zero, String(path.split(separator: "/").last ?? ""))
     let identity = SessionIdentity(
       session: part.id.session, bootID: [UInt8](repeating: 0, count: 16), processID: 0,
       startTime: start, processName: "", hostName: "", timeZone: "",

@@ -219,7 +219,7 @@ package final class ArchiveSeries {
       try close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
     }
     let fileHeader = ArchiveHeader(
-      identity: identity, number: number + 1, created: Clock.realtime())
+      identity: identity, number: number + 1, created: .now)
     let writer: ArchiveWriter
     if let resumed = try resumed(fileHeader) {
       writer = resumed

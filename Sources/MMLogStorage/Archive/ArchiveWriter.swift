@@ -207,14 +207,14 @@ package final class ArchiveWriter {
       storeName: fileHeader.identity.storeName,
       session: before?.session ?? fileHeader.identity.session,
       number: before?.number ?? fileHeader.number,
-      created: created, modified: status?.modified ?? created, size: end,
+      created: created, modified: status.map { Timestamp($0.modified) } ?? created, size: end,
       allocatedSize: status?.allocatedBytes ?? end, isSealed: isComplete,
       isActive: !isComplete, contents: before?.contents.map { $0 + own } ?? own,
       state: ArchiveInfo.State())
   }
 
-  /// When its file was begun, in nanoseconds since 1970.
-  package var created: Int64 { before?.created ?? fileHeader.created }
+  /// When its file was begun.
+  package var created: Timestamp { before?.created ?? fileHeader.created }
 
   /// Where an archive is that is being written.
   package enum Place {

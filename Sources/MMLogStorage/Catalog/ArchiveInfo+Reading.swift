@@ -30,7 +30,7 @@ extension ArchiveInfo {
     let isActive = isSealed ? false : try file.isLockedByAnother()
     return ArchiveInfo(
       fileName: fileName, directory: directory.path, storeName: name.store, session: name.session,
-      number: name.number, created: fileHeader.created, modified: status.modified,
+      number: name.number, created: fileHeader.created, modified: Timestamp(status.modified),
       size: status.size,
       allocatedSize: status.allocatedBytes, isSealed: isSealed, isActive: isActive,
       contents: contents,

@@ -1,3 +1,4 @@
+import MMLogFormat
 import MMLogSystem
 
 /// Where an archive's state is kept: in extended attributes, or in a sidecar. If there is a
@@ -53,10 +54,10 @@ extension ArchiveInfo.State {
   private static let longestValue = 1024
 
   private init(_ fields: [String: String]) {
-    uploaded = fields["uploaded"].flatMap { Int64($0) }
+    uploaded = fields["uploaded"].flatMap { Timestamp(digits: $0) }
     pinned = fields["pinned"].map { Self.line($0) }
     if let parts = fields["lease"]?.split(separator: " ", maxSplits: 1), parts.count == 2,
-      let expiry = Int64(parts[0])
+      let expiry = Timestamp(digits: parts[0])
     {
       lease = UploadLease(owner: Self.line(String(parts[1])), expiry: expiry)
     }
@@ -64,9 +65,9 @@ extension ArchiveInfo.State {
 
   private var fields: [String: String] {
     var fields: [String: String] = [:]
-    fields["uploaded"] = uploaded.map { "\($0)" }
+    fields["uploaded"] = uploaded.map { "\($0.nanosecondsSince1970)" }
     fields["pinned"] = pinned
-    fields["lease"] = lease.map { "\($0.expiry) \($0.owner)" }
+    fields["lease"] = lease.map { "\($0.expiry.nanosecondsSince1970) \($0.owner)" }
     return fields
   }
 

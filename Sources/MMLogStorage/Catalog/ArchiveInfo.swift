@@ -15,10 +15,10 @@ public struct ArchiveInfo: Equatable, Sendable {
   public let session: SessionID
   /// Counts the session's archives from 1.
   public let number: UInt32
-  /// When it was begun, in nanoseconds since 1970.
-  public let created: Int64
-  /// When its bytes last changed, in nanoseconds since 1970, as the file system says.
-  public let modified: Int64
+  /// When it was begun.
+  public let created: Timestamp
+  /// When its bytes last changed, as the file system says.
+  public let modified: Timestamp
   /// How long the file is, in bytes.
   public let size: Int
   /// The space that it takes on the disk, in bytes.
@@ -36,13 +36,13 @@ public struct ArchiveInfo: Equatable, Sendable {
 
   /// What a sealed archive holds.
   public struct Contents: Equatable, Sendable {
-    /// The wall times of its first and last record, in nanoseconds since 1970; nil without records.
-    public let times: ClosedRange<Int64>?
+    /// The wall times of its first and last record; nil without records.
+    public let times: ClosedRange<Timestamp>?
     /// How the session ended, if it ends in this archive; of several, the one that crashed last, or
     /// the last if none did.
     public let ending: SessionEnd.How?
-    /// When it ended, in nanoseconds since 1970: see ``SessionEnd/time``.
-    public let endTime: Int64?
+    /// When it ended: see ``SessionEnd/time``.
+    public let endTime: Timestamp?
     private let counts: [UInt32]
 
     /// How many records there are of a level.
@@ -79,13 +79,13 @@ public struct ArchiveInfo: Equatable, Sendable {
     }
   }
 
-  /// When its last record was logged, as far as is known, in nanoseconds since 1970; else when it
+  /// When its last record was logged, as far as is known; else when it
   /// was begun. ``Retention/age`` counts from it.
-  public var lastTime: Int64 { contents?.times?.upperBound ?? created }
+  public var lastTime: Timestamp { contents?.times?.upperBound ?? created }
 
   /// How long ago that was, by the present time of the clock; zero if it is to come.
   public var age: Duration {
-    .nanoseconds(max(0, Clock.realtime().subtractingReportingOverflow(lastTime).partialValue))
+    max(.zero, .now - lastTime)
   }
 }
 
@@ -93,8 +93,8 @@ extension ArchiveInfo {
   /// What is noted about an archive, for all processes: in extended attributes `user.mmlog.*` of
   /// its file, or, where the file system has none, in a file beside it.
   public struct State: Equatable, Sendable {
-    /// When it was uploaded, in nanoseconds since 1970; nil: it was not.
-    public package(set) var uploaded: Int64?
+    /// When it was uploaded; nil: it was not.
+    public package(set) var uploaded: Timestamp?
     /// Why it is pinned, so that no limit deletes it; nil: it is not.
     public package(set) var pinned: String?
     /// Who is uploading it, if anyone is.
@@ -113,21 +113,20 @@ extension ArchiveInfo {
 public struct UploadLease: Equatable, Sendable {
   /// Who has it: any text that distinguishes uploaders.
   public let owner: String
-  /// When it ends by itself, in nanoseconds since 1970.
-  public let expiry: Int64
+  /// When it ends by itself.
+  public let expiry: Timestamp
 
   /// The longest lease that there is: a day. One that claims to end later, since the clock was set
   /// back, has ended.
   public static let longest = Duration.seconds(86400)
 
-  package init(owner: String, expiry: Int64) {
+  package init(owner: String, expiry: Timestamp) {
     self.owner = owner
     self.expiry = expiry
   }
 
-  /// Whether it is in force at a moment, in nanoseconds since 1970.
-  public func isInForce(at now: Int64) -> Bool {
-    let (limit, overflow) = now.addingReportingOverflow(Self.longest.nanoseconds)
-    return now < expiry && (overflow || expiry <= limit)
+  /// Whether it is in force at a moment.
+  public func isInForce(at now: Timestamp) -> Bool {
+    now < expiry && expiry <= now + Self.longest
   }
 }

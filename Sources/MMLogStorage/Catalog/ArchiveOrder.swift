@@ -2,22 +2,22 @@ import MMLogFormat
 
 /// The order of archives in time, also where a clock was set back.
 enum ArchiveOrder {
-  /// An archive that begins so much later than now, in nanoseconds, comes from the future: an hour.
-  private static let future: Int64 = 3_600_000_000_000
+  /// An archive that begins so much later than now comes from the future.
+  private static let future = Duration.seconds(3600)
 
   /// The archives, oldest first: by when they were begun, but those of one session always by their
   /// numbers.
   ///
   /// - Parameter own: The archives of this session come last if there are some from the future.
   /// - Complexity: O(*n* log *n*).
-  static func sorted(_ archives: [ArchiveInfo], own: SessionID?, now: Int64) -> [ArchiveInfo] {
+  static func sorted(_ archives: [ArchiveInfo], own: SessionID?, now: Timestamp) -> [ArchiveInfo] {
     let bySession = archives.sorted {
       ($0.session.words.0, $0.session.words.1, $0.number)
         < ($1.session.words.0, $1.session.words.1, $1.number)
     }
-    var keys: [(isLast: Bool, begun: Int64, place: Int)] = []
+    var keys: [(isLast: Bool, begun: Timestamp, place: Int)] = []
     keys.reserveCapacity(archives.count)
-    let isSetBack = archives.contains { $0.created > now &+ future }
+    let isSetBack = archives.contains { $0.created > now + future }
     for (place, archive) in bySession.enumerated() {
       let isFirst = place == 0 || bySession[place - 1].session != archive.session
       let begun = isFirst ? archive.created : max(archive.created, keys[place - 1].begun)

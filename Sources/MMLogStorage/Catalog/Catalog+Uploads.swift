@@ -1,3 +1,4 @@
+import MMLogFormat
 import MMLogSystem
 
 /// Leases and marks: what an uploader notes of an archive.
@@ -11,11 +12,11 @@ extension Catalog {
   ) throws(LogError) -> UploadLease? {
     let owner = ArchiveInfo.State.line(owner)
     return try change(archive.fileName, size: archive.size) { state, isSame in
-      let now = Clock.realtime()
+      let now = Timestamp.now
       if !isSame || state.isUploaded { return nil }
       if let other = state.lease, other.owner != owner, other.isInForce(at: now) { return nil }
-      let span = min(max(.zero, duration), UploadLease.longest).nanoseconds
-      let lease = UploadLease(owner: owner, expiry: now &+ span)
+      let span = min(max(.zero, duration), UploadLease.longest)
+      let lease = UploadLease(owner: owner, expiry: now + span)
       state.lease = lease
       return lease
     }
@@ -32,7 +33,7 @@ extension Catalog {
   package func markUploaded(_ archive: ArchiveInfo) throws(LogError) {
     let isMarked = try change(archive.fileName, size: archive.size) { state, isSame in
       if !isSame { return false }
-      state.uploaded = state.uploaded ?? Clock.realtime()
+      state.uploaded = state.uploaded ?? .now
       state.lease = nil
       return true
     }

@@ -55,9 +55,9 @@ package enum FileNames {
     package var session: SessionID
     package var number: UInt32
 
-    package init(store: String, created: Int64, session: SessionID, number: UInt32) {
+    package init(store: String, created: Timestamp, session: SessionID, number: UInt32) {
       self.store = store
-      self.start = UTCTime(nanoseconds: created).compact
+      self.start = UTCTime(created).compact
       self.session = session
       self.number = number
     }

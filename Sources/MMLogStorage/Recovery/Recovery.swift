@@ -205,7 +205,7 @@ package struct Recovery: ~Copyable {
     let flightCount = image.hasFlight ? try moveFlight(to: series, coverage) : 0
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
-    let end = image.end.recovered(at: Clock.realtime())
+    let end = image.end.recovered(at: .now)
     try finish(series, archives, end)
     // Of one that a recovery has sealed which then died, nobody was notified.
     if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
@@ -230,7 +230,7 @@ package struct Recovery: ~Copyable {
       else { continue }
       infos.append(info)
     }
-    return ArchiveOrder.sorted(infos, own: nil, now: Clock.realtime())
+    return ArchiveOrder.sorted(infos, own: nil, now: .now)
   }
 
   /// Removes archives that did not get a file header before their process died: nothing was ever in

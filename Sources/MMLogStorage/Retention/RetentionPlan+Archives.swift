@@ -27,7 +27,7 @@ extension RetentionPlan {
       }
       return summary
     }
-    let now = Clock.realtime()
+    let now = Timestamp.now
     self.init(retention, summaries, now: now, space: space)
     // Mostly there is nothing to delete, or no such ring.
     if deletions.isEmpty { return }

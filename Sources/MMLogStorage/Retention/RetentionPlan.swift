@@ -1,3 +1,4 @@
+package import MMLogFormat
 import MMLogSystem
 
 /// Which archives the limits of a ``Retention`` do not allow.
@@ -6,18 +7,18 @@ package struct RetentionPlan: Sendable {
   package struct Archive: Sendable {
     /// In bytes, on the disk.
     package var allocated: Int
-    /// Of its last record, or when it was begun, in nanoseconds since 1970.
-    package var lastTime: Int64
+    /// Of its last record, or when it was begun.
+    package var lastTime: Timestamp
     package var isUploaded = false
     /// Why it may not be deleted, whatever the limits; nil: it may.
     package var obstacle: Retention.Obstacle?
     /// Whether it holds no record, but how a session ended. It does not count as one of a number,
     /// or the end of a session would cost the oldest records.
     package var isEmpty = false
-    /// When the session crashed that ends in it, in nanoseconds since 1970; nil if none did.
-    package var crashTime: Int64?
+    /// When the session crashed that ends in it; nil if none did.
+    package var crashTime: Timestamp?
 
-    package init(allocated: Int, lastTime: Int64) {
+    package init(allocated: Int, lastTime: Timestamp) {
       self.allocated = allocated
       self.lastTime = lastTime
     }
@@ -46,12 +47,12 @@ package struct RetentionPlan: Sendable {
   ///
   /// - Parameters:
   ///   - archives: All archives, the oldest first.
-  ///   - now: Nanoseconds since 1970.
+  ///   - now: The present moment.
   ///   - space: What is free on the file system, and all there is, in bytes. Nil if unknown:
   ///     nothing is deleted for its sake.
   /// - Complexity: O(*n*).
   package init(
-    _ retention: Retention, _ archives: [Archive], now: Int64, space: (free: Int, total: Int)?
+    _ retention: Retention, _ archives: [Archive], now: Timestamp, space: (free: Int, total: Int)?
   ) {
     self.archives = archives
     let crashes = Self.aroundCrashes(archives, retention.crashes)
@@ -78,9 +79,8 @@ package struct RetentionPlan: Sendable {
     return Set(last.flatMap { [$0.index, $0.index + 1] })
   }
 
-  private mutating func apply(age: Duration, _ now: Int64) {
-    let (limit, overflow) = now.subtractingReportingOverflow(age.nanoseconds)
-    if overflow { return }
+  private mutating func apply(age: Duration, _ now: Timestamp) {
+    let limit = now - age
     let old = candidates.filter { archives[$0].lastTime < limit }
     for index in old { delete(index, .age) }
     let gone = Set(old)

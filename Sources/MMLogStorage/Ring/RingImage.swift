@@ -432,7 +432,7 @@ private struct RingCopy {
     UnsafeRawBufferPointer(memory.bytes).slice(place, ClockPairLayout.size)
   }
 
-  func clock(startTime: Int64) -> TickClock {
+  func clock(startTime: Timestamp) -> TickClock {
     let pairs = areas.clockPairs.map { ClockPair(clockPair(at: $0)) }
     let valid = pairs.compactMap { $0 }
     guard let newest = valid.max(by: { $0.ordinal < $1.ordinal }) else {

@@ -1,3 +1,4 @@
+import MMLogFormat
 package import MMLogSystem
 
 /// When an archive is closed and the next begun: whichever limit is reached first. Each archive

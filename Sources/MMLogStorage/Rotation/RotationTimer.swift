@@ -1,13 +1,14 @@
+package import MMLogFormat
 import MMLogSystem
 
 /// Reports when an archive has reached its age or its time by the calendar.
 package struct RotationTimer: Sendable {
   private let begun: Moment
-  /// How old the archive was when the timer was started, in nanoseconds.
-  private let ageBefore: Int64
-  /// From when on the next time by the calendar is searched for, in nanoseconds since 1970.
-  private var anchor: Int64
-  private var boundary: (calendar: Rotation.Calendar, time: Int64)?
+  /// How old the archive was when the timer was started.
+  private let ageBefore: Duration
+  /// From when on the next time by the calendar is searched for.
+  private var anchor: Timestamp
+  private var boundary: (calendar: Rotation.Calendar, time: Timestamp)?
 
   /// Starts the timer of an archive.
   ///
@@ -15,10 +16,10 @@ package struct RotationTimer: Sendable {
   ///   - created: When the archive was begun, as its file header says.
   ///   - now: When the timer is started: later, if an archive is continued that another process
   ///     began.
-  package init(created: Int64, now: Moment) {
+  package init(created: Timestamp, now: Moment) {
     begun = now
     // The clock may have been set back since.
-    ageBefore = max(0, now.wall &- created)
+    ageBefore = max(.zero, now.wall - created)
     anchor = min(created, now.wall)
   }
 
@@ -27,21 +28,22 @@ package struct RotationTimer: Sendable {
   /// - Parameter size: Its size in bytes.
   package mutating func reason(_ rotation: Rotation, size: Int, now: Moment) -> Rotation.Reason? {
     if let limit = rotation.size, size >= limit { return .size }
-    let age = ageBefore + Int64(clamping: now.elapsed &- begun.elapsed)
-    if let limit = rotation.age, age >= limit.nanoseconds { return .age }
+    let age = ageBefore + .nanoseconds(now.elapsed &- begun.elapsed)
+    if let limit = rotation.age, age >= limit { return .age }
     guard let calendar = rotation.calendar else { return nil }
     return now.wall >= nextTime(calendar, now.wall) ? .calendar : nil
   }
 
-  private mutating func nextTime(_ calendar: Rotation.Calendar, _ now: Int64) -> Int64 {
+  private mutating func nextTime(_ calendar: Rotation.Calendar, _ now: Timestamp) -> Timestamp {
     // A clock set back a year does not make an archive of a year.
     let isSetBack = now < anchor
     anchor = min(anchor, now)
     if let boundary, boundary.calendar == calendar, !isSetBack { return boundary.time }
     let rules = ZoneRules(named: calendar.zone) ?? .utc
-    let second = calendar.next(after: anchor.flooredQuotient(by: 1_000_000_000), rules)
-    let (time, overflow) = second.multipliedReportingOverflow(by: 1_000_000_000)
-    boundary = (calendar, overflow ? .max : time)
-    return overflow ? .max : time
+    let second = calendar.next(
+      after: anchor.nanosecondsSince1970.flooredQuotient(by: 1_000_000_000), rules)
+    let time = Timestamp.zero + .seconds(second)
+    boundary = (calendar, time)
+    return time
   }
 }

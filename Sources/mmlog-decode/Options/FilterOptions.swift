@@ -49,8 +49,8 @@ extension Arguments {
   private func setTimes(
     of filter: inout LogReader.Filter, _ zone: LogTimeZone
   ) throws(UsageError) {
-    let now = Clock.realtime()
-    let time = { (option: Option) throws(UsageError) -> Int64? in
+    let now = Timestamp.now
+    let time = { (option: Option) throws(UsageError) -> Timestamp? in
       try value(
         of: option,
         expected: "a time such as 2026-11-21, 2026-11-21T09:00:00Z, -15m, today or boot"

@@ -36,7 +36,7 @@ extension Arguments {
       return SummaryOutput(
         LogReport(zone: zone), to: try OutputFile(path, besides: places), add: { $0.add($1) },
         addUnreadable: { $0.add(unreadable: $1.path, $1.message) },
-        print: { $0.append(made: Clock.realtime(), to: &$1) })
+        print: { $0.append(made: .now, to: &$1) })
     }
     if let split = value(of: .splitBy), let path = value(of: .output) {
       return try SplitOutput(

@@ -6,14 +6,14 @@ import MMLogSystem
 ///
 /// - Parameters:
 ///   - zone: The zone of a time that names none.
-///   - now: Nanoseconds since 1970.
-/// - Returns: Nanoseconds since 1970; nil for what is no time, or none that fits.
-func timeArgument(_ text: String, zone: LogTimeZone, now: Int64) -> Int64? {
+///   - now: The present moment.
+/// - Returns: The time; nil for what is no time, or none that fits.
+func timeArgument(_ text: String, zone: LogTimeZone, now: Timestamp) -> Timestamp? {
   switch text {
   case "now": return now
   case "today": return midnight(zone, now, daysAgo: 0)
   case "yesterday": return midnight(zone, now, daysAgo: 1)
-  case "boot": return Clock.bootTime()
+  case "boot": return Timestamp(nanosecondsSince1970: Clock.bootTime())
   default: break
   }
   var scanner = TimeScanner(text)
@@ -21,13 +21,14 @@ func timeArgument(_ text: String, zone: LogTimeZone, now: Int64) -> Int64? {
 }
 
 /// When a day began.
-private func midnight(_ zone: LogTimeZone, _ now: Int64, daysAgo: Int) -> Int64? {
+private func midnight(_ zone: LogTimeZone, _ now: Timestamp, daysAgo: Int) -> Timestamp? {
   let ahead = { (second: Int) in zone == .utc ? 0 : LocalTime.offset(at: second)?.seconds ?? 0 }
-  let second = Int(now / 1_000_000_000) - daysAgo * 86400
+  let second = Int(now.nanosecondsSince1970 / 1_000_000_000) - daysAgo * 86400
   let local = second + ahead(second)
   let start = local - local % 86400 - ahead(second)
   // Clocks may have been changed between that midnight and now.
-  return Int64(start + ahead(second) - ahead(start)) * 1_000_000_000
+  let begun = Int64(start + ahead(second) - ahead(start))
+  return Timestamp(nanosecondsSince1970: begun * 1_000_000_000)
 }
 
 private struct TimeScanner {
@@ -35,17 +36,15 @@ private struct TimeScanner {
 
   init(_ text: String) { rest = text[...].utf8 }
 
-  mutating func relative(to now: Int64) -> Int64? {
+  mutating func relative(to now: Timestamp) -> Timestamp? {
     let seconds = ["s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400]
     guard take("-"), let count = number(1...9), let unit = rest.popFirst(), rest.isEmpty,
       let factor = seconds[String(UnicodeScalar(unit))]
     else { return nil }
-    let (time, overflow) = now.subtractingReportingOverflow(
-      Int64(count).multipliedReportingOverflow(by: Int64(factor) * 1_000_000_000).partialValue)
-    return overflow || count > 1_000_000_000 / factor ? nil : time
+    return count > 1_000_000_000 / factor ? nil : now.advanced(by: .seconds(-count * factor))
   }
 
-  mutating func absolute(in zone: LogTimeZone) -> Int64? {
+  mutating func absolute(in zone: LogTimeZone) -> Timestamp? {
     var time = CivilTime()
     var fraction: Int64 = 0
     var offset: Int?
@@ -56,7 +55,7 @@ private struct TimeScanner {
     guard rest.isEmpty, let second = second(time, zone, offset) else { return nil }
     let (nanoseconds, overflow) = Int64(second).multipliedReportingOverflow(by: 1_000_000_000)
     let (result, tooFar) = nanoseconds.addingReportingOverflow(fraction)
-    return overflow || tooFar ? nil : result
+    return overflow || tooFar ? nil : Timestamp(nanosecondsSince1970: result)
   }
 
   private func second(_ time: CivilTime, _ zone: LogTimeZone, _ offset: Int?) -> Int? {

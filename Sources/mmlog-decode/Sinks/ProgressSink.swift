@@ -6,10 +6,10 @@ import MMLogSystem
 /// Shows on a terminal at standard error how far a long reading is, and hands everything on.
 final class ProgressSink: ItemSink {
   private var inner: any ItemSink
-  private var time: Timestamp
+  private var time: TimeFormatter
   private var records = 0
   /// When the last record was logged.
-  private var reached: Int64?
+  private var reached: Timestamp?
   private var shown: UInt64
   private var isShowing = false
 
@@ -18,7 +18,7 @@ final class ProgressSink: ItemSink {
 
   init(_ inner: any ItemSink, zone: LogTimeZone) {
     self.inner = inner
-    time = Timestamp(zone)
+    time = TimeFormatter(zone)
     shown = Clock.monotonic() + Self.timeout
   }
 

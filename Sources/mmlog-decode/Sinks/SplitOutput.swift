@@ -127,14 +127,14 @@ final class SplitOutput: ItemSink {
 enum SplitKey {
   case session
   case label
-  case hour(Timestamp)
+  case hour(TimeFormatter)
 
   /// Reads the option's value.
   init(_ name: String, _ zone: LogTimeZone) {
     switch name {
     case "session": self = .session
     case "label": self = .label
-    default: self = .hour(Timestamp(zone))
+    default: self = .hour(TimeFormatter(zone))
     }
   }
 

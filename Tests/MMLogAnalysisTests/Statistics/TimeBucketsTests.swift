@@ -10,7 +10,7 @@ import Testing
     var buckets = TimeBuckets(maximum: 64)
     for round in 0..<5000 {
       let time = Int64.random(in: -1_000_000_000_000...9_000_000_000_000_000, using: &generator)
-      buckets.add(round == 7 ? .min : round == 8 ? .max : time, .info)
+      buckets.add(Timestamp(round == 7 ? .min : round == 8 ? .max : time), .info)
     }
     buckets.widen(toSpan: 40)
     #expect(buckets.buckets.count <= 40)

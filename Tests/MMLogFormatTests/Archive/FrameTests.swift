@@ -8,7 +8,7 @@ import Testing
     (header.payloadSize, header.rawSize, header.payloadChecksum) = (41, 99, 0xDEAD_BEEF)
     header.summary.add(ticks: 900, level: .error)
     header.summary.add(ticks: 100, level: .trace)
-    (header.summary.firstWall, header.summary.lastWall) = (-7, .max)
+    (header.summary.firstWall, header.summary.lastWall) = (-7, .distantFuture)
     header.clock = TickClock(ticks: 1, wall: -2, rate: .max)
     (header.lowestGeneration, header.ordinal) = (12, 3)
     header.archive = ArchiveID(session: SessionID(words: (5, .max)), number: 77)

@@ -1,4 +1,5 @@
 import MMLogFormat
+import TestSupport
 import Testing
 
 @Suite struct EntryNumberTests {
@@ -55,7 +56,7 @@ import Testing
 
   @Test("a frame says when its entries were logged") func aFrameSaysWhenItsEntriesWereLogged() {
     var numbers = EntryNumbers()
-    for (first, wall) in [(0, 100), (8, 200)] as [(UInt64, Int64)] {
+    for (first, wall) in [(0, 100), (8, 200)] as [(UInt64, Timestamp)] {
       var header = FrameHeader(.records)
       (header.summary.count, header.summary.firstWall, header.summary.lastWall) = (
         5, wall, wall + 9

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ClockTests {
   @Test("a pair is read as it was written and refused with a flipped bit")
   func aPairIsReadAsItWasWrittenAndRefusedWithAFlippedBit() {
-    let pair = ClockPair(ticks: .max, wall: .min, monotonic: 77, ordinal: 5)
+    let pair = ClockPair(ticks: .max, wall: .distantPast, monotonic: 77, ordinal: 5)
     let bytes = pair.encoded
     #expect(bytes.count == 32 && bytes.read { ClockPair($0) } == pair)
     for bit in 0..<256 {
@@ -50,16 +50,16 @@ import Testing
 
   /// With 128 bits, as FORMAT.md, 7 asks for.
   @Test("a year of ticks is exact") func aYearOfTicksIsExact() {
-    let clock = TickClock(ticks: 0, wall: 1_763_715_600_000_000_000, rate: 1 << 30)
+    let clock = TickClock(ticks: 0, wall: TestLog.epoch, rate: 1 << 30)
     let year: UInt64 = 365 * 86400 * 4_000_000_000
-    #expect(clock.wall(at: year) == 1_763_715_600_000_000_000 + 365 * 86400 * 1_000_000_000)
+    #expect(clock.wall(at: year) == TestLog.epoch + .seconds(365 * 86400))
   }
 
   @Test("what does not fit is clamped") func whatDoesNotFitIsClamped() {
-    #expect(TickClock(ticks: 0, wall: .max, rate: .max).wall(at: .max) == .max)
-    #expect(TickClock(ticks: .max, wall: .min, rate: .max).wall(at: 0) == .min)
-    #expect(TickClock(ticks: 0, wall: .max, rate: 1 << 32).wall(at: 1) == .max)
-    #expect(TickClock(ticks: 1, wall: .min, rate: 1 << 32).wall(at: 0) == .min)
+    #expect(TickClock(ticks: 0, wall: .distantFuture, rate: .max).wall(at: .max) == .distantFuture)
+    #expect(TickClock(ticks: .max, wall: .distantPast, rate: .max).wall(at: 0) == .distantPast)
+    #expect(TickClock(ticks: 0, wall: .distantFuture, rate: 1 << 32).wall(at: 1) == .distantFuture)
+    #expect(TickClock(ticks: 1, wall: .distantPast, rate: 1 << 32).wall(at: 0) == .distantPast)
     #expect(TickClock(ticks: 0, wall: -5, rate: 0).wall(at: .max) == -5)
   }
 }

@@ -7,10 +7,12 @@ import Testing
 
 /// Files may say any time.
 @Suite struct ExtremeTimeTests {
-  private static let times: [Int64] = [.min, .min + 1, -1, 0, 1, .max - 1, .max]
+  private static let times: [Timestamp] = [
+    .distantPast, .distantPast + 1, -1, 0, 1, .distantFuture + -1, .distantFuture,
+  ]
 
   /// A record at each time, of a session that started at the first.
-  private func log(_ times: [Int64]) -> TestLog {
+  private func log(_ times: [Timestamp]) -> TestLog {
     let log = TestLog()
     log.writesRing = false
     log.identity.startTime = times[0]
@@ -45,7 +47,7 @@ import Testing
         TemplateFormatter(try TextTemplate("{time} {message}")),
       ]
       var output = TextBuffer()
-      var seen: [Int64] = []
+      var seen: [Timestamp] = []
       for item in LogReader(files) {
         statistics.add(item)
         histogram.add(item)
@@ -58,8 +60,8 @@ import Testing
       statistics.appendText(to: &output)
       statistics.appendJSON(to: &output)
       histogram.append(to: &output)
-      report.append(made: .min, to: &output)
-      report.append(made: .max, to: &output)
+      report.append(made: .distantPast, to: &output)
+      report.append(made: .distantFuture, to: &output)
       withExtendedLifetime(log) {}
       #expect(files.lastRecords(2).next() != nil && files.overview().count == 1)
     }

@@ -36,7 +36,7 @@ private func log() -> TestLog {
     var filter = LogReader.Filter()
     try change(&filter)
     return log().read(filter).records.map { record in
-      let number = record.time % 100 / 10
+      let number = record.time.nanosecondsSince1970 % 100 / 10
       return record.message.hasPrefix("order") ? "o\(number)" : "t\(number)"
     }.joined(separator: " ")
   }

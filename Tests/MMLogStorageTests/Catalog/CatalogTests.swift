@@ -23,7 +23,7 @@ import Testing
     var identity = fixture.identity
     identity.session = SessionID(words: (session, 9))
     let fileHeader = ArchiveHeader(
-      identity: identity, number: number, created: created * Self.second)
+      identity: identity, number: number, created: Timestamp(seconds: created))
     let writer = try ArchiveWriter(in: fixture.directory(), fileHeader, compressionLevel: 1)
     try fixture.append(ticks, to: writer)
     if let end { try writer.append(SessionEnd(end, time: 5)) }
@@ -42,7 +42,7 @@ import Testing
     let list = try catalog().scan()
     #expect(list.map(\.number) == [1, 2])
     #expect(list.allSatisfy { $0.isSealed && !$0.isActive && $0.storeName == "test" })
-    #expect(list.map(\.created) == [10 * Self.second, 20 * Self.second])
+    #expect(list.map(\.created) == [Timestamp(seconds: 10), Timestamp(seconds: 20)])
     let contents = try list.map { try #require($0.contents) }
     #expect(contents.map(\.count) == [2, 3])
     #expect(contents.map { $0.count(.info) } == [2, 3] && contents[0].countOfUnknownLevel == 0)
@@ -407,10 +407,11 @@ import Testing
 
   @Test("leases lapse also when the clock was set back")
   func leasesLapseAlsoWhenTheClockWasSetBack() {
-    let day: Int64 = 86400 * Self.second
-    let lease = UploadLease(owner: "a", expiry: 10 * day)
-    #expect(lease.isInForce(at: 10 * day - 1) && !lease.isInForce(at: 10 * day))
-    #expect(lease.isInForce(at: 9 * day) && !lease.isInForce(at: 9 * day - 1))
-    #expect(!UploadLease(owner: "a", expiry: .max).isInForce(at: 0))
+    let end = Timestamp(seconds: 10 * 86400)
+    let begin = Timestamp(seconds: 9 * 86400)
+    let lease = UploadLease(owner: "a", expiry: end)
+    #expect(lease.isInForce(at: end + -1) && !lease.isInForce(at: end))
+    #expect(lease.isInForce(at: begin) && !lease.isInForce(at: begin + -1))
+    #expect(!UploadLease(owner: "a", expiry: .distantFuture).isInForce(at: 0))
   }
 }

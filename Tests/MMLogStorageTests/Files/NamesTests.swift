@@ -1,5 +1,6 @@
 import MMLogFormat
 import MMLogStorage
+import TestSupport
 import Testing
 
 @Suite struct FileNameTests {
@@ -103,18 +104,18 @@ import Testing
 
   @Test("known moments have their dates") func knownMomentsHaveTheirDates() {
     for (seconds, text) in known {
-      #expect(UTCTime(nanoseconds: seconds * 1_000_000_000).compact == text, "\(seconds)")
+      #expect(UTCTime(Timestamp(seconds * 1_000_000_000)).compact == text, "\(seconds)")
     }
   }
 
   @Test("nanoseconds are counted up also before 1970")
   func nanosecondsAreCountedUpAlsoBefore1970() {
-    let before = UTCTime(nanoseconds: -1)
+    let before = UTCTime(-1)
     #expect(before.second == 59 && before.nanosecond == 999_999_999 && before.year == 1969)
-    let after = UTCTime(nanoseconds: 1_000_000_001)
+    let after = UTCTime(1_000_000_001)
     #expect(after.second == 1 && after.nanosecond == 1)
     for extreme in [Int64.min, .max] {
-      #expect((0..<1_000_000_000).contains(UTCTime(nanoseconds: extreme).nanosecond))
+      #expect((0..<1_000_000_000).contains(UTCTime(Timestamp(extreme)).nanosecond))
     }
   }
 
@@ -122,7 +123,7 @@ import Testing
     var (year, month, day) = (1900 as Int64, 1 as Int64, 1 as Int64)
     var wrong: [Int64] = []
     for number in -25567..<62091 as Range<Int64> {
-      let time = UTCTime(nanoseconds: number * 86_400_000_000_000)
+      let time = UTCTime(Timestamp(number * 86_400_000_000_000))
       if (time.year, time.month, time.day) != (year, month, day) { wrong.append(number) }
       let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
       let days = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

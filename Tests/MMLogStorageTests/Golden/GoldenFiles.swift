@@ -16,7 +16,7 @@ import TestSupport
 /// - later, later-archive: what a later writer may add, in a ring and in an archive:
 ///   ``GoldenLater``.
 enum GoldenFiles {
-  static let epoch: Int64 = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
+  static let epoch: Timestamp = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
 
   static func identity(_ letter: UInt64) -> SessionIdentity {
     SessionIdentity(

@@ -1,6 +1,7 @@
 import Foundation
 import MMLogFormat
 import MMLogReader
+import MMLogSystem
 
 /// A record as a reader gave it: what the Python reader prints, and what a golden file holds.
 struct ReadRecord: Codable, Equatable {
@@ -25,7 +26,7 @@ struct ReadRecord: Codable, Equatable {
   var span: String?
 
   init(_ record: LogReader.Record) {
-    (session, time) = (record.session.id.description, record.time)
+    (session, time) = (record.session.id.description, record.time.nanosecondsSince1970)
     (thread, threadID) = (record.thread.ordinal, record.thread.id)
     (threadName, level) = (record.thread.name, record.level.description)
     (label, file, function) = (record.label, record.file, record.function)
@@ -63,7 +64,8 @@ extension LogReader.Span {
   fileprivate var inWords: String {
     switch event {
     case .begin(let parent): "begin \(number ?? 0) in \(parent ?? 0)"
-    case .end(let start, let duration): "end \(number ?? 0) since \(start) after \(duration)"
+    case .end(let start, let duration):
+      "end \(number ?? 0) since \(start.nanosecondsSince1970) after \(duration.nanoseconds)"
     }
   }
 }

@@ -1,16 +1,16 @@
+import MMLogFormat
 import MMLogStorage
 import TestSupport
 import Testing
 
 @Suite struct RetentionTests {
   private typealias Archive = RetentionPlan.Archive
-  private static let second: Int64 = 1_000_000_000
 
   /// Ten archives of 100 bytes, the last of which is being written: their last records are 10, 9, …
   /// 1 s old at second 1000.
   private func archives(_ change: (inout [Archive]) -> Void = { _ in }) -> [Archive] {
     var archives = (0..<10).map {
-      Archive(allocated: 100, lastTime: (990 + Int64($0)) * Self.second)
+      Archive(allocated: 100, lastTime: Timestamp(seconds: 990 + Int64($0)))
     }
     archives[9].obstacle = .active
     change(&archives)
@@ -26,7 +26,7 @@ import Testing
   private func plan(
     _ retention: Retention, _ archives: [Archive], space: (free: Int, total: Int)? = nil
   ) -> RetentionPlan {
-    RetentionPlan(retention, archives, now: 1000 * Self.second, space: space)
+    RetentionPlan(retention, archives, now: Timestamp(seconds: 1000), space: space)
   }
 
   @Test("without limits everything is kept") func withoutLimitsEverythingIsKept() {
@@ -81,7 +81,9 @@ import Testing
   }
 
   @Test("archives around the newest crashes stay") func archivesAroundTheNewestCrashesStay() {
-    let archives = archives { for index in [1, 4] { $0[index].crashTime = Int64(index) } }
+    let archives = archives {
+      for index in [1, 4] { $0[index].crashTime = Timestamp(Int64(index)) }
+    }
     for (crashes, deleted) in [
       (0, [0, 1, 2, 3, 4, 5, 6]), (1, [0, 1, 2, 3, 6, 7, 8]), (2, [0, 3, 6, 7, 8]),
     ] {
@@ -118,7 +120,7 @@ import Testing
   }
 
   @Test("archives from the future are not too old") func archivesFromTheFutureAreNotTooOld() {
-    let archives = archives { $0[3].lastTime = .max }
+    let archives = archives { $0[3].lastTime = .distantFuture }
     #expect(
       plan(limits { $0.age = .milliseconds(5500) }, archives).deletions.map(\.index) == [
         0, 1, 2, 4,
@@ -132,7 +134,7 @@ import Testing
       var random = SeededGenerator(seed: seed)
       let archives = (0..<Int.random(in: 0...30, using: &random)).map { index in
         var archive = Archive(
-          allocated: .random(in: 0...5, using: &random) * 4096, lastTime: Int64(index))
+          allocated: .random(in: 0...5, using: &random) * 4096, lastTime: Timestamp(Int64(index)))
         archive.isUploaded = .random(using: &random)
         archive.obstacle = Int.random(in: 0..<5, using: &random) == 0 ? .pinned : nil
         return archive

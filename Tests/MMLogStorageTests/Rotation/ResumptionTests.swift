@@ -84,7 +84,7 @@ import Testing
       var changed = try bytes(archive.fileName)
       let fileHeader = try changed.withUnsafeBytes { try ArchiveHeader($0) }
       let old = ArchiveHeader(
-        identity: fileHeader.identity, number: 1, created: fileHeader.created - 86_400_000_000_000)
+        identity: fileHeader.identity, number: 1, created: fileHeader.created - .seconds(86400))
       changed.replaceSubrange(0..<512, with: old.encoded(pageSize: 4096))
       folder.put(archive.fileName, changed)
     case "writing":

@@ -1,5 +1,7 @@
+import MMLogFormat
 import MMLogStorage
 import MMLogSystem
+import TestSupport
 import Testing
 
 @Suite struct RotationTests {
@@ -79,12 +81,12 @@ import Testing
   // MARK: - The timer
 
   private func moment(_ wall: Int64, _ elapsed: Int64) -> Moment {
-    Moment(wall: wall * Self.second, elapsed: UInt64(elapsed * Self.second))
+    Moment(wall: Timestamp(seconds: wall), elapsed: UInt64(elapsed * Self.second))
   }
 
   @Test("size and age whichever comes first and nil turns them off")
   func sizeAndAgeWhicheverComesFirstAndNilTurnsThemOff() {
-    var timer = RotationTimer(created: 1000 * Self.second, now: moment(1000, 50))
+    var timer = RotationTimer(created: Timestamp(seconds: 1000), now: moment(1000, 50))
     let rotation = Rotation(size: 4096, age: .seconds(60))
     #expect(timer.reason(rotation, size: 4095, now: moment(1059, 109)) == nil)
     #expect(timer.reason(rotation, size: 4096, now: moment(1059, 109)) == .size)
@@ -95,17 +97,17 @@ import Testing
 
   @Test("a roll resets size and age") func aRollResetsSizeAndAge() {
     let rotation = Rotation(size: 4096, age: .seconds(60))
-    var first = RotationTimer(created: 1000 * Self.second, now: moment(1000, 0))
+    var first = RotationTimer(created: Timestamp(seconds: 1000), now: moment(1000, 0))
     #expect(first.reason(rotation, size: 4096, now: moment(1050, 50)) == .size)
     // The next one's, which is begun then.
-    var second = RotationTimer(created: 1050 * Self.second, now: moment(1050, 50))
+    var second = RotationTimer(created: Timestamp(seconds: 1050), now: moment(1050, 50))
     #expect(second.reason(rotation, size: 0, now: moment(1109, 109)) == nil)
     #expect(second.reason(rotation, size: 0, now: moment(1110, 110)) == .age)
   }
 
   @Test("time in suspend counts and its boundaries are made up for once")
   func timeInSuspendCountsAndItsBoundariesAreMadeUpForOnce() {
-    var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
+    var timer = RotationTimer(created: Timestamp(seconds: Self.noon), now: moment(Self.noon, 0))
     // Suspended for three days: both clocks go on in it, the processor's do not.
     let after = moment(Self.noon + 3 * 86400, 3 * 86400)
     #expect(timer.reason(Rotation(size: nil, age: .seconds(86400)), size: 1, now: after) == .age)
@@ -120,7 +122,7 @@ import Testing
 
   @Test("age counts from the file header across a restart")
   func ageCountsFromTheFileHeaderAcrossARestart() {
-    var timer = RotationTimer(created: 1000 * Self.second, now: moment(1050, 5))
+    var timer = RotationTimer(created: Timestamp(seconds: 1000), now: moment(1050, 5))
     let rotation = Rotation(size: nil, age: .seconds(60))
     #expect(timer.reason(rotation, size: 1, now: moment(1059, 14)) == nil)
     #expect(timer.reason(rotation, size: 1, now: moment(1060, 15)) == .age)
@@ -131,12 +133,12 @@ import Testing
     let rotation = Rotation(size: nil, age: .seconds(60))
     let year: Int64 = 31_536_000
     for step in [-year, year] {
-      var timer = RotationTimer(created: 1000 * Self.second, now: moment(1000, 50))
+      var timer = RotationTimer(created: Timestamp(seconds: 1000), now: moment(1000, 50))
       #expect(timer.reason(rotation, size: 1, now: moment(1000 + step, 109)) == nil, "\(step)")
       #expect(timer.reason(rotation, size: 1, now: moment(1000 + step, 110)) == .age, "\(step)")
     }
     // An archive from the future, after a restart.
-    var timer = RotationTimer(created: year * Self.second, now: moment(1000, 50))
+    var timer = RotationTimer(created: Timestamp(seconds: year), now: moment(1000, 50))
     #expect(timer.reason(rotation, size: 1, now: moment(1059, 109)) == nil)
     #expect(timer.reason(rotation, size: 1, now: moment(1060, 110)) == .age)
   }
@@ -144,7 +146,7 @@ import Testing
   @Test("a calendar follows the wall clock and a stepped one makes no archive of a year")
   func aCalendarFollowsTheWallClockAndASteppedOneMakesNoArchiveOfAYear() {
     let rotation = Rotation(size: nil, age: nil, calendar: .daily())
-    var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
+    var timer = RotationTimer(created: Timestamp(seconds: Self.noon), now: moment(Self.noon, 0))
     #expect(timer.reason(rotation, size: 1, now: moment(Self.noon + 43199, 43199)) == nil)
     #expect(timer.reason(rotation, size: 1, now: moment(Self.noon + 43200, 43200)) == .calendar)
     // Set back a year, it is the next midnight there.
@@ -158,7 +160,7 @@ import Testing
   }
 
   @Test("a changed limit counts at once") func aChangedLimitCountsAtOnce() {
-    var timer = RotationTimer(created: Self.noon * Self.second, now: moment(Self.noon, 0))
+    var timer = RotationTimer(created: Timestamp(seconds: Self.noon), now: moment(Self.noon, 0))
     let now = moment(Self.noon + 3600, 3600)
     #expect(timer.reason(Rotation(calendar: .daily()), size: 1, now: now) == nil)
     #expect(timer.reason(Rotation(calendar: .hourly()), size: 1, now: now) == .calendar)

@@ -33,8 +33,8 @@ private struct Model {
   struct Archive {
     var name: String
     /// Nanoseconds since 1970.
-    var begun: Int64
-    var lastTime: Int64
+    var begun: Timestamp
+    var lastTime: Timestamp
     /// On the disk, in bytes.
     var size: Int
     var died = false
@@ -99,7 +99,8 @@ private struct Model {
       archives.append(
         Archive(
           name: archive.fileName, begun: archive.created,
-          lastTime: archive.contents?.times?.upperBound ?? 0, size: archive.allocatedSize,
+          lastTime: archive.contents?.times?.upperBound ?? .distantPast,
+          size: archive.allocatedSize,
           isOwn: true))
     }
     try applyLimits()
@@ -109,9 +110,9 @@ private struct Model {
   /// What other processes leave, also such as have died, and such as had another clock.
   private mutating func addArchiveOfAnother() throws -> String {
     madeUp += 1
-    let age =
-      Int64.random(in: -1...20, using: &random) * 86_400_000_000_000 + Int64(madeUp) * 2_000_000_000
-    let begun = Clock.realtime() - age
+    let days = Int64.random(in: -1...20, using: &random)
+    let age = Duration.seconds(days * 86400 + Int64(madeUp) * 2)
+    let begun = Timestamp.now - age
     let identity = SessionIdentity(
       session: SessionID(words: (madeUp, 1)), bootID: Host.bootID(), processID: 1, startTime: begun,
       processName: "another", hostName: "", timeZone: "UTC", storeName: "test")
@@ -183,8 +184,8 @@ private struct Model {
       archives[index].size = blocks(archives[index].name) ?? archives[index].size
     }
     try store.applyRetention()
-    let now = Clock.realtime()
-    let isSetBack = archives.contains { $0.begun > now + 3_600_000_000_000 }
+    let now = Timestamp.now
+    let isSetBack = archives.contains { $0.begun > now + .seconds(3600) }
     archives.sort {
       let (a, b) = (isSetBack && $0.isOwn, isSetBack && $1.isOwn)
       return a == b ? ($0.begun, $0.name) < ($1.begun, $1.name) : !a
@@ -196,7 +197,7 @@ private struct Model {
       crashes.flatMap { [$0, $0 + 1] }.filter { $0 < archives.count }.map { archives[$0].name })
     let mayGo = { (archive: Archive) in !archive.isPinned && !spared.contains(archive.name) }
     if let age = retention.age {
-      let limit = now - age.components.seconds * 1_000_000_000
+      let limit = now - age
       archives.removeAll { mayGo($0) && $0.lastTime < limit }
     }
     while isOver() {

@@ -361,7 +361,7 @@ struct ForkTests {
       Issue.record("the child's end is none")
       return
     }
-    #expect(duration > 0)
+    #expect(duration > .zero)
   }
 
   @Test("a child's numbers begin anew, and the parent's go on")

@@ -4,7 +4,7 @@ package import MMLogFormat
 ///
 /// One tick is one nanosecond; tick 0 is ``epoch``.
 package final class TestLog {
-  package static let epoch: Int64 = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
+  package static let epoch: Timestamp = 1_763_715_600_000_000_000  // 2025-11-21T09:00:00Z
 
   package let folder = TemporaryDirectory()
   package var identity: SessionIdentity

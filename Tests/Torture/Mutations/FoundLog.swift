@@ -3,7 +3,7 @@ import MMLogReader
 
 /// What reading a directory gives: records in their order, and what is reported.
 struct FoundLog {
-  private(set) var records: [(record: LoggedRecord, time: Int64)] = []
+  private(set) var records: [(record: LoggedRecord, time: Timestamp)] = []
   private(set) var reports = Reports()
   private(set) var endings: [SessionID: SessionEnding] = [:]
   /// The paths of files of which nothing is read.

@@ -85,7 +85,7 @@ struct MutationSample {
   /// What has become of the records that reading gave. There may be more: what a ring still has of
   /// an archive that cannot be read.
   private func differences(
-    _ records: [(record: LoggedRecord, time: Int64)], _ what: String
+    _ records: [(record: LoggedRecord, time: Timestamp)], _ what: String
   ) -> [String] {
     let (before, after) = (keys(found.records), keys(records))
     let lost = before.subtracting(after).count
@@ -97,7 +97,7 @@ struct MutationSample {
       + (records.count > after.count ? ["after \(what) a record is there twice"] : [])
   }
 
-  private func keys(_ records: [(record: LoggedRecord, time: Int64)]) -> Set<Scene.Key> {
+  private func keys(_ records: [(record: LoggedRecord, time: Timestamp)]) -> Set<Scene.Key> {
     Set(records.compactMap { Scene.key(of: $0.record) })
   }
 

@@ -15,7 +15,7 @@ struct Scene {
   /// A record that reading the whole directory gives.
   struct Record {
     let record: LoggedRecord
-    let time: Int64
+    let time: Timestamp
     /// Which files have it, by their numbers.
     var files: [Int] = []
     /// Where it lies in a ring, if that alone has it: each of its fragments, and its segments'

@@ -87,7 +87,7 @@ struct Verdict {
   }
 
   private mutating func compare(
-    _ record: LoggedRecord, _ time: Int64, _ expected: Scene.Record, _ name: String
+    _ record: LoggedRecord, _ time: Timestamp, _ expected: Scene.Record, _ name: String
   ) {
     var given = record
     // A label's name may be lost as a record may.
@@ -95,7 +95,7 @@ struct Verdict {
     if given != expected.record {
       note(.wrong, "\(name) is \(record.attributes), and was \(expected.record.attributes)")
     } else if time != expected.time, !isReported(expected), !hasOtherClock(record.session) {
-      note(.wrong, "\(name) is \(time - expected.time) ns late, and nothing is reported")
+      note(.wrong, "\(name) is \(expected.time.duration(to: time)) late, and nothing is reported")
     }
   }
 

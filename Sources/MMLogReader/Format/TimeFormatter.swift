@@ -1,8 +1,8 @@
-import MMLogStorage
+import MMLogFormat
 import MMLogSystem
 
 /// Writes times as RFC 3339 has them: `2026-11-21T09:00:00.123456789+01:00`.
-package struct Timestamp {
+package struct TimeFormatter {
   private let zone: LogTimeZone
   /// The text of a second: 19 bytes (more after the year 9999), and that of its zone.
   private var second = Int64.min
@@ -26,9 +26,9 @@ package struct Timestamp {
     case hour
   }
 
-  /// Appends a time, in nanoseconds since 1970.
+  /// Appends a time.
   @inline(__always)
-  package mutating func append(_ time: Int64, to output: inout TextBuffer) {
+  package mutating func append(_ time: Timestamp, to output: inout TextBuffer) {
     let fraction = prepare(for: time)
     output.append(start)
     output.append(UInt8(ascii: "."))
@@ -37,7 +37,7 @@ package struct Timestamp {
   }
 
   /// Appends parts of a time.
-  mutating func append(_ time: Int64, _ parts: Parts, to output: inout TextBuffer) {
+  mutating func append(_ time: Timestamp, _ parts: Parts, to output: inout TextBuffer) {
     if parts == .all { return append(time, to: &output) }
     let fraction = prepare(for: time)
     let date = start.count - "T00:00:00".utf8.count
@@ -58,7 +58,8 @@ package struct Timestamp {
   ///
   /// - Returns: The nanoseconds in that second.
   @inline(__always)
-  private mutating func prepare(for time: Int64) -> UInt64 {
+  private mutating func prepare(for time: Timestamp) -> UInt64 {
+    let time = time.nanosecondsSince1970
     let second = time.flooredQuotient(by: 1_000_000_000)
     if second != self.second || start.isEmpty { prepare(second) }
     // Not `second` times a billion: the first second of all does not fit.
@@ -71,7 +72,8 @@ package struct Timestamp {
     let offset = offset(at: second)
     let (nanoseconds, overflow) = (second + offset).multipliedReportingOverflow(by: 1_000_000_000)
     // The last hours of what 64 bits can say, which only a corrupted clock does.
-    let civil = UTCTime(nanoseconds: overflow ? (second < 0 ? .min : .max) : nanoseconds)
+    let civil = UTCTime(
+      Timestamp(nanosecondsSince1970: overflow ? (second < 0 ? .min : .max) : nanoseconds))
     var text = TextBuffer()
     for (value, width, after) in [
       (civil.year, 4, "-"), (civil.month, 2, "-"), (civil.day, 2, "T"), (civil.hour, 2, ":"),
@@ -107,14 +109,14 @@ package struct Timestamp {
   }
 }
 
-extension Timestamp {
-  /// The time in nanoseconds since 1970 as RFC 3339 has it, to the nanosecond.
-  package mutating func text(of time: Int64) -> String { text(of: time, .all) }
+extension TimeFormatter {
+  /// The time as RFC 3339 has it, to the nanosecond.
+  package mutating func text(of time: Timestamp) -> String { text(of: time, .all) }
 
   /// The hour that it is in: `2026-11-21T09`.
-  package mutating func hour(of time: Int64) -> String { text(of: time, .hour) }
+  package mutating func hour(of time: Timestamp) -> String { text(of: time, .hour) }
 
-  private mutating func text(of time: Int64, _ parts: Parts) -> String {
+  private mutating func text(of time: Timestamp, _ parts: Parts) -> String {
     var buffer = TextBuffer(capacity: 64)
     append(time, parts, to: &buffer)
     return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }

@@ -9,7 +9,8 @@ package struct UTCTime: Equatable, Sendable {
   package var nanosecond: Int64
 
   /// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": days to a civil date.
-  package init(nanoseconds: Int64) {
+  package init(_ time: Timestamp) {
+    let nanoseconds = time.nanosecondsSince1970
     let seconds = nanoseconds.flooredQuotient(by: 1_000_000_000)
     let days = seconds.flooredQuotient(by: 86400)
     let second = seconds - days * 86400
@@ -34,6 +35,13 @@ package struct UTCTime: Equatable, Sendable {
   package var compact: String {
     "\(digits(year, 4))\(digits(month, 2))\(digits(day, 2))"
       + "T\(digits(hour, 2))\(digits(minute, 2))\(digits(second, 2))Z"
+  }
+
+  /// `YYYY-MM-DDThh:mm:ss.nnnnnnnnnZ`, as RFC 3339 has it.
+  package var description: String {
+    "\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))"
+      + "T\(digits(hour, 2)):\(digits(minute, 2)):\(digits(second, 2))"
+      + ".\(digits(nanosecond, 9))Z"
   }
 
   private func digits(_ value: Int64, _ width: Int) -> String {

@@ -1,0 +1,19 @@
+public import MMLogFormat
+import MMLogSystem
+
+extension Timestamp {
+  /// The present moment, as the machine's clock has it: clock_gettime(2) with `CLOCK_REALTIME`,
+  /// which an administrator or NTP may set back.
+  public static var now: Timestamp { Timestamp(nanosecondsSince1970: Clock.realtime()) }
+}
+
+extension Timestamp {
+  /// A time of the file system, in nanoseconds since 1970: stat(2).
+  init(_ nanoseconds: Int64) { self.init(nanosecondsSince1970: nanoseconds) }
+
+  /// What ``nanosecondsSince1970`` is in decimal digits; nil for other texts.
+  init?(digits: some StringProtocol) {
+    guard let nanoseconds = Int64(digits) else { return nil }
+    self.init(nanosecondsSince1970: nanoseconds)
+  }
+}
