@@ -174,6 +174,21 @@ extension LogStore {
     try core.catalog.change(archive.fileName) { $0.pinned = nil }
   }
 
+  /// Deletes one archive, whether or not it is uploaded: renames it into the trash, then unlinks
+  /// it. ``Event/deleted(archive:rule:)`` reports it, with the rule ``Retention/Rule/request``.
+  ///
+  /// Blocks the thread while another process works on the directory, ten seconds at most.
+  ///
+  /// - Parameter archive: The archive, as it was listed.
+  /// - Throws: ``LogError``: `archiveInUse` if it is being written, pinned or leased, or the recovery
+  ///   of a process that died still needs it; `changedArchive` if it is not what it was when it was
+  ///   listed; `missingArchive`; `timedOut`; or what the system refuses. The archive is there then,
+  ///   unless it was missing.
+  /// - Complexity: O(rings in the directory), and some twenty system calls.
+  public func remove(_ archive: ArchiveInfo) throws(LogError) {
+    try core.maintenance.remove(archive)
+  }
+
   /// Deletes those of these archives that still are uploaded, and are not pinned. Those of a
   /// session that still is to be recovered stay until it is.
   ///

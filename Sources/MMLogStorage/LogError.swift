@@ -33,6 +33,9 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     public static let foreignOwner = Code(description: "foreignOwner")
     /// The archive is not there any more.
     public static let missingArchive = Code(description: "missingArchive")
+    /// The archive must not be removed: it is being written, pinned or leased, or a recovery needs
+    /// it.
+    public static let archiveInUse = Code(description: "archiveInUse")
     /// The archive is not what it was when it was listed.
     public static let changedArchive = Code(description: "changedArchive")
     /// The store was closed before.

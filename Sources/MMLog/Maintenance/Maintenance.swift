@@ -91,24 +91,37 @@ final class Maintenance: @unchecked Sendable {
     return archives
   }
 
+  /// Deletes an archive because the program asks for it.
+  ///
+  /// - Throws: Why it may not be deleted; what keeps it from being deleted.
+  func remove(_ archive: ArchiveInfo) throws(LogError) {
+    let now = Timestamp.now
+    var refusal: LogError?
+    _ = try remove([archive], if: { archive.whyNotToRemove($0, at: now) == nil }) {
+      refusal = archive.whyNotToRemove($0, isNeeded: $1, at: now)
+    }
+    if let refusal { throw refusal }
+  }
+
   /// Deletes archives because the program asks for it.
+  ///
+  /// - Parameter spared: Receives each that may not be deleted, as it is now, nil if it is gone; and
+  ///   whether a recovery needs it.
   func remove(
-    _ archives: [ArchiveInfo], if mayGo: (ArchiveInfo) -> Bool
+    _ archives: [ArchiveInfo], if mayGo: (ArchiveInfo) -> Bool,
+    spared: (ArchiveInfo?, _ isNeeded: Bool) -> Void = { _, _ in }
   ) throws(LogError) -> [ArchiveInfo] {
     var (removed, failure) = ([ArchiveInfo](), LogError?.none)
     // Their recovery would take what was in them for what was never archived.
-    let needed = try Recovery.pendingSessions(
-      inRingsAt: ringDirectory)
-    let isFree = { (archive: ArchiveInfo) in
-      !needed.contains(archive.session) && mayGo(archive)
-    }
+    let isNeeded = try Recovery.neededArchives(inRingsAt: ringDirectory) ?? { _ in false }
+    let isFree = { (archive: ArchiveInfo) in !isNeeded(archive) && mayGo(archive) }
     try catalog.delete(archives.map(\.fileName), if: isFree) { _, outcome in
       switch outcome {
       case .deleted(let archive):
         removed.append(archive)
         events.send(.deleted(archive: archive, rule: .request))
       case .failed(let error): failure = failure ?? error
-      case .spared: break
+      case .spared(let archive): spared(archive, archive.map(isNeeded) ?? false)
       }
     }
     try catalog.emptyTrash()

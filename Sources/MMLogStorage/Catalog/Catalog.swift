@@ -294,8 +294,8 @@ package final class Catalog: @unchecked Sendable {
   /// What came of deleting an archive.
   package enum Outcome: Sendable {
     case deleted(ArchiveInfo)
-    /// It was changed meanwhile, or is gone.
-    case spared
+    /// It may not be deleted, as it is now; nil: it is gone.
+    case spared(ArchiveInfo?)
     case failed(LogError)
   }
 
@@ -320,9 +320,8 @@ package final class Catalog: @unchecked Sendable {
     _ fileName: String, _ directory: borrowing Directory, _ mayGo: (ArchiveInfo) -> Bool
   ) -> Outcome {
     do throws(SystemError) {
-      guard let info = try refresh(fileName, directory), !info.isActive, mayGo(info) else {
-        return .spared
-      }
+      guard let info = try refresh(fileName, directory) else { return .spared(nil) }
+      if info.isActive || !mayGo(info) { return .spared(info) }
       TestPoint.reach(.retentionBeforeDelete)
       try Trash.take(fileName, from: directory)
       remove(fileName)
@@ -335,7 +334,7 @@ package final class Catalog: @unchecked Sendable {
       TestPoint.reach(.retentionDeleted)
       return .deleted(info)
     } catch {
-      return .failed(LogError(error, while: "Deleting an archive failed; it is tried again"))
+      return .failed(LogError(error, while: "Deleting an archive failed"))
     }
   }
 

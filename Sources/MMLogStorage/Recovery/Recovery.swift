@@ -67,13 +67,22 @@ package struct Recovery: ~Copyable {
     return recovered
   }
 
-  /// The sessions that are still to be recovered, whose archives therefore should stay.
+  /// Which archives a recovery still needs, those of rings in a directory: it inspects them for
+  /// what it need not archive again, and completes the last.
   ///
+  /// - Parameter strange: Receives each file that has a ring's name, and is none of ours.
+  /// - Returns: Says of an archive whether it is needed; nil: none is.
   /// - Throws: ``LogError`` if that cannot be determined now.
-  package static func pendingSessions(
-    inRingsAt path: String
-  ) throws(LogError) -> Set<SessionID> {
-    try DeadRing.sessions(in: path) { _ in }.dead
+  package static func neededArchives(
+    inRingsAt path: String, strange: (LogError) -> Void = { _ in }
+  ) throws(LogError) -> ((ArchiveInfo) -> Bool)? {
+    let rings = try DeadRing.sessions(in: path, strange: strange)
+    if rings.all.isEmpty { return nil }
+    return { archive in
+      // One that is not complete may be just about to be completed by a recovery.
+      rings.dead.contains(archive.session)
+        || (!archive.isSealed && rings.all.contains(archive.session))
+    }
   }
 
   /// Recovers one ring; nil if its process is alive, or it was recovered meanwhile.

@@ -4,8 +4,7 @@ import MMLogSystem
 extension RetentionPlan {
   /// Finds out which of these archives are to be deleted now.
   ///
-  /// Those of a dead session whose ring is still to be recovered are spared: its recovery inspects
-  /// them for what it need not archive again, and completes the last.
+  /// Those of a dead session whose ring is still to be recovered are spared.
   ///
   /// - Parameters:
   ///   - archives: All of a store, the oldest first.
@@ -31,14 +30,11 @@ extension RetentionPlan {
     self.init(retention, summaries, now: now, space: space)
     // Mostly there is nothing to delete, or no such ring.
     if deletions.isEmpty { return }
-    let rings = try DeadRing.sessions(in: ringDirectory, strange: strange)
-    if rings.all.isEmpty { return }
-    for (index, archive) in archives.enumerated() {
-      // One that is not complete may be just about to be completed by a recovery.
-      let isNeeded =
-        rings.dead.contains(archive.session)
-        || (!archive.isSealed && rings.all.contains(archive.session))
-      if isNeeded { summaries[index].obstacle = summaries[index].obstacle ?? .unrecovered }
+    guard
+      let isNeeded = try Recovery.neededArchives(inRingsAt: ringDirectory, strange: strange)
+    else { return }
+    for (index, archive) in archives.enumerated() where isNeeded(archive) {
+      summaries[index].obstacle = summaries[index].obstacle ?? .unrecovered
     }
     self.init(retention, summaries, now: now, space: space)
   }

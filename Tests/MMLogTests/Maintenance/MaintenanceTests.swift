@@ -339,6 +339,68 @@ import TestSupport
     try test.store.blockingClose()
   }
 
+  @Test("one archive is removed, and reported as any deletion")
+  func oneArchiveIsRemovedAndReportedAsAnyDeletion() async throws {
+    let test = try TestStore { $0.retention = .unlimited }
+    let events = test.store.events
+    let archives = [try await roll(test), try await roll(test)]
+    try test.store.remove(archives[0])
+    #expect(try test.store.archives().map(\.number) == [2])
+    #expect(test.store.pendingBytes == archives[1].allocatedSize)
+    #expect(try test.folder.names(".mmlog-trash") == [])
+    let deleted = try await next(events) { event in
+      if case .deleted(let archive, .request) = event { archive.number } else { nil }
+    }
+    #expect(deleted == 1)
+    #expect(logError { try test.store.remove(archives[0]) }?.code == .missingArchive)
+    try test.store.blockingClose()
+  }
+
+  @Test("an archive that somebody needs is not removed, and the error says what to do")
+  func anArchiveThatSomebodyNeedsIsNotRemoved() async throws {
+    let test = try TestStore { $0.retention = .unlimited }
+    let archive = try await roll(test)
+    func refusal(_ archive: ArchiveInfo) -> LogError? {
+      logError { try test.store.remove(archive) }
+    }
+
+    try test.store.pin(archive, because: "incident 7")
+    let pinned = try #require(refusal(archive))
+    #expect(pinned.code == .archiveInUse && pinned.path == archive.path)
+    #expect(pinned.message.contains("incident 7") && pinned.message.contains("unpin"))
+    try test.store.unpin(archive)
+
+    let lease = try #require(try test.store.acquireLease(on: archive, by: "a", for: .seconds(60)))
+    let leased = try #require(refusal(archive))
+    #expect(leased.code == .archiveInUse && leased.message.contains("release the lease"))
+    try test.store.release(lease, on: archive)
+
+    test.log.info("being written")
+    try test.store.blockingFlush(.archive)
+    let active = try #require(try test.store.archives().last)
+    let written = try #require(refusal(active))
+    #expect(written.code == .archiveInUse && written.message.contains("rotate"))
+    try test.store.blockingRotate()
+    #expect(refusal(active)?.code == .changedArchive)
+
+    // A copy of a ring is one of a process that died.
+    let dead = TemporaryDirectory()
+    let store = try LogStore(directory: dead.path, name: "test")
+    store.logger(label: "l").info("died")
+    let left = try #require(try store.blockingRotate())
+    let ring = try #require(try dead.names(ending: ".ring").first)
+    test.folder.put(ring, try dead.bytes(ring))
+    test.folder.put(left.fileName, try dead.bytes(left.fileName))
+    try store.blockingClose()
+    let needed = try #require(
+      try test.store.archives().first { $0.fileName == left.fileName })
+    let unrecovered = try #require(refusal(needed))
+    #expect(unrecovered.code == .archiveInUse && unrecovered.message.contains("recovery"))
+
+    #expect(try test.store.archives().count == 3)
+    try test.store.blockingClose()
+  }
+
   @Test("bytes are counted and thresholds reported once per crossing")
   func bytesAreCountedAndThresholdsReportedOncePerCrossing() async throws {
     let test = try TestStore { $0.pendingThreshold = 1 }
