@@ -37,6 +37,8 @@ extension LogStore.Configuration {
     servesSignalHandlers = options.serves_signal_handlers
     containsFaults = !options.no_fault_containment
     allowsUntrustedDirectory = options.allows_untrusted_directory
+    if options.file_mode > 0 { fileMode = options.file_mode }
+    if options.file_group != nil { fileGroup = String(c: options.file_group) }
   }
 
   private mutating func setLevels(_ options: mmlog_options) {

@@ -29,7 +29,8 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     public static let timedOut = Code(description: "timedOut")
     /// Others than the process's user could replace what is in the directory.
     public static let untrustedDirectory = Code(description: "untrustedDirectory")
-    /// The file belongs to another user, who may have planted it where everybody can make files.
+    /// The file belongs to another user, who may have planted it where everybody can make files; or
+    /// others may write it there.
     public static let foreignOwner = Code(description: "foreignOwner")
     /// The archive is not there any more.
     public static let missingArchive = Code(description: "missingArchive")

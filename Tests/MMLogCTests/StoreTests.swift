@@ -19,7 +19,8 @@ struct StoreTests {
     let wrong: [(inout mmlog_options) -> Void] = [
       { $0.size = 0 }, { $0.directory = nil }, { $0.name = nil }, { $0.ring_size = 1 },
       { $0.ring_size = .max }, { $0.segment_size = 5000 }, { $0.drain_interval_ms = 1 },
-      { $0.rotation_size = 1 }, { $0.full_ring = mmlog_full_ring(rawValue: 9) },
+      { $0.rotation_size = 1 }, { $0.file_mode = 0o666 },
+      { $0.full_ring = mmlog_full_ring(rawValue: 9) },
     ]
     for (index, change) in wrong.enumerated() {
       let failure = failure(change)

@@ -145,6 +145,11 @@ typedef struct mmlog_options {
   bool allows_untrusted_directory;
   // No handler notes SIGTERM, SIGINT and SIGHUP, which then look as SIGKILL does.
   bool no_termination_records;
+  // The permission bits of files, such as 0640 for a collector of file_group. Nobody but the owner
+  // may be given the right to write. Default: 0600.
+  uint32_t file_mode;
+  // The group of files: its name, or its number in decimal digits. Default: as the system has it.
+  const char *file_group;
 } mmlog_options;
 
 // Opens a store: makes the directory, moves what dead processes of this name left in their rings to

@@ -187,6 +187,28 @@ extension LogStore {
     /// directory. See `chmod(1)`.
     public var allowsUntrustedDirectory = false
 
+    /// The permission bits of files that the store makes: rings, archives, and what is noted beside
+    /// them; also what recovery and rotation make. Whatever the umask, unless it is the default.
+    /// Default: `0o600`, for the process's user alone. System calls: openat(2), fchmod(2).
+    ///
+    /// For a collector that reads with another user's rights: `0o640`, with ``fileGroup``. The owner
+    /// must be able to read and write. Nobody else may be given the right to write, because mmlog
+    /// takes a file for its own by its owner; nor may any be given the right to execute. Where files
+    /// may be read, the directories that the store makes may be entered and listed. Files and
+    /// directories that are there already stay as they are. `.mmlog-lock` is for its user alone.
+    ///
+    /// Who may read a file may take a lock on it, and so keep a ring from being recovered, or an
+    /// archive from being deleted. Give that right to whom you trust so far.
+    public var fileMode: UInt32 = 0o600
+
+    /// The group of files and directories that the store makes: its name, or its number in decimal
+    /// digits, as chown(1) takes them. Nil, the default: as the system has it, which is the process's
+    /// own, or the directory's where that has the set-group-ID bit. System calls: getgrnam_r(3),
+    /// fchown(2).
+    ///
+    /// Unless the process is privileged, its user has to be a member. See ``fileMode``.
+    public var fileGroup: String?
+
     /// A configuration with all defaults.
     public init() {}
 
@@ -241,6 +263,28 @@ extension LogStore {
       return RingGeometry(
         dictionarySize: dictionarySize, segmentSize: segmentSize,
         segmentCount: (room + segmentSize - 1) / segmentSize)
+    }
+
+    /// What access files are made with, once the settings are known to be right.
+    func checkedFileAccess() throws(LogError) -> FileAccess {
+      let octal = "0o" + String(fileMode, radix: 8)
+      let (ownersReadAndWrite, all): (UInt32, UInt32) = (0o600, 0o644)
+      guard fileMode & ownersReadAndWrite == ownersReadAndWrite else {
+        throw Self.invalid(
+          "fileMode is \(octal): the owner must be able to read and write, as with 0o640")
+      }
+      guard fileMode & ~all == 0 else {
+        throw Self.invalid(
+          "fileMode is \(octal): beside the owner's right to read and write, it may give its group "
+            + "and others the right to read only, as 0o640 does")
+      }
+      guard let fileGroup else { return FileAccess(mode: fileMode, group: nil) }
+      guard let group = Groups.number(of: fileGroup) else {
+        throw Self.invalid(
+          "fileGroup is \"\(fileGroup)\", which no group has as its name: getent(1) group lists all"
+        )
+      }
+      return FileAccess(mode: fileMode, group: group)
     }
 
     private static func segmentSize(ringSize: Int) -> Int {

@@ -34,7 +34,7 @@ extension StoreCore {
     _ = Unmanaged.passRetained(catalog)
     events = EventHub(startup: [], observer: configuration.observer)
     counters = DrainCounters()
-    catalog = Catalog(of: location.directory, store: location.name)
+    catalog = location.makeCatalog()
     if !isClosed { childOpening.request() }
     TestPoint.reach(.forkDetached)
   }

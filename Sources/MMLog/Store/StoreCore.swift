@@ -68,7 +68,7 @@ final class StoreCore: @unchecked Sendable {
     geometry = try configuration.checkedGeometry()
     self.configuration = configuration
     settings = LockedValue(configuration.settings)
-    catalog = Catalog(of: directory, store: name)
+    catalog = location.makeCatalog()
     if configuration.containsFaults { try StoreRegistry.prepareContainment() }
     if configuration.recordsCrashes { try StoreRegistry.prepareCrashRecorder() }
     if configuration.recordsTermination { StoreRegistry.prepareTermination() }

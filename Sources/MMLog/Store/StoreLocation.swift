@@ -12,6 +12,8 @@ struct StoreLocation: Sendable {
   let name: String
   private let allowsUntrusted: Bool
   private let archiveSettings: ArchiveSeries.Settings
+  /// What access files are made with.
+  private let newFiles: FileAccess
 
   /// - Throws: if the directory or the name cannot be one.
   init(
@@ -31,13 +33,14 @@ struct StoreLocation: Sendable {
     ringDirectory = configuration.ringDirectory ?? directory
     allowsUntrusted = configuration.allowsUntrustedDirectory
     archiveSettings = configuration.archiveSettings
+    newFiles = try configuration.checkedFileAccess()
   }
 
   /// Makes the directories that are not there.
   func makeDirectories() throws(LogError) {
     try explaining("Making the store's directory failed") { () throws(SystemError) in
-      try Directory.create(directory)
-      try Directory.create(ringDirectory)
+      try Directory.create(directory, newFiles: newFiles)
+      try Directory.create(ringDirectory, newFiles: newFiles)
     }
   }
 
@@ -50,7 +53,7 @@ struct StoreLocation: Sendable {
   private func open(_ path: String) throws(LogError) -> Directory {
     let problem: String?
     do {
-      let directory = try Directory.open(path)
+      let directory = try Directory.open(path, newFiles: newFiles)
       problem = allowsUntrusted ? nil : try directory.whyNotToTrust()
       if problem == nil { return directory }
     } catch {
@@ -61,6 +64,9 @@ struct StoreLocation: Sendable {
       "The store's directory \(path) \(problem ?? ""), "
         + "or allow it with the setting allowsUntrustedDirectory.", path: path)
   }
+
+  /// The catalog of the archives.
+  func makeCatalog() -> Catalog { Catalog(of: directory, store: name, newFiles: newFiles) }
 
   /// The archives of a session, of which there are none yet.
   func makeArchives(_ identity: SessionIdentity) throws(LogError) -> ArchiveSeries {

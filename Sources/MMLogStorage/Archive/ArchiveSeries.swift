@@ -282,8 +282,9 @@ package final class ArchiveSeries {
   }
 
   private func moveToNewDirectory(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
-    try Directory.create(directory.path)
-    let new = try Directory.open(directory.path)
+    let newFiles = directory.newFiles
+    try Directory.create(directory.path, newFiles: newFiles)
+    let new = try Directory.open(directory.path, newFiles: newFiles)
     if let current {
       let isWhole = (try? current.place(in: directory)) == .unchanged
       leave(current, isWhole: isWhole, dictionary)

@@ -36,6 +36,8 @@ package final class Catalog: @unchecked Sendable {
   package let path: String
   /// Nil: archives of all stores.
   package let store: String?
+  /// What access the files are made with that have what is noted.
+  private let newFiles: FileAccess
   /// Held while files are inspected, which may take long. Those who wait for the directory's lock
   /// do not have it.
   private let lock = ForkSafeMutex()
@@ -50,8 +52,9 @@ package final class Catalog: @unchecked Sendable {
   ///   - path: The directory. It is opened anew for each operation: what has this path then is what
   ///     counts.
   ///   - store: Whose archives; nil for all.
-  package init(of path: String, store: String?) {
-    (self.path, self.store) = (path, store)
+  ///   - newFiles: What access the files are made with that have what is noted.
+  package init(of path: String, store: String?, newFiles: FileAccess = .ownerOnly) {
+    (self.path, self.store, self.newFiles) = (path, store, newFiles)
   }
 
   /// Sizes as of the last scan, and what was changed through this catalog since. Waits for nobody
@@ -265,7 +268,7 @@ package final class Catalog: @unchecked Sendable {
 
   private func openDirectory() throws(LogError) -> Directory {
     try explaining("Opening the directory of archives failed") { () throws(SystemError) in
-      try Directory.open(path)
+      try Directory.open(path, newFiles: newFiles)
     }
   }
 

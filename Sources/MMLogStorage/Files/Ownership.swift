@@ -4,8 +4,10 @@ import MMLogSystem
 ///
 /// Where every user can make files (a sticky directory such as /tmp), what belongs to another may
 /// have been planted: a ring to be read and deleted with this process's rights, an archive that
-/// claims to hold what is in a ring, a lock that is never given back. It is left alone. Elsewhere,
-/// whoever can make a file could as well change the others'.
+/// claims to hold what is in a ring, a lock that is never given back. It is left alone. So is an own
+/// file that others may write: they may have put into it what they could not plant. Elsewhere,
+/// whoever can make a file could as well change the others'. That others may read a file is nothing
+/// to anybody.
 struct Ownership {
   private let isOpenToAll: Bool
   private let owners: [UInt32]
@@ -17,7 +19,9 @@ struct Ownership {
   }
 
   /// Whether a file in the directory may have been planted.
-  func isForeign(_ status: FileStatus) -> Bool { isOpenToAll && !owners.contains(status.owner) }
+  func isForeign(_ status: FileStatus) -> Bool {
+    isOpenToAll && (!owners.contains(status.owner) || status.isWritableByOthers)
+  }
 
   /// Whether something in the directory may be one of the store's files.
   func isOwn(_ status: FileStatus) -> Bool { status.isRegularFile && !isForeign(status) }
@@ -36,11 +40,24 @@ struct Ownership {
 
   /// What to report of one that is foreign.
   static func error(_ path: String, _ status: FileStatus) -> LogError {
-    LogError(
+    if status.isWritableByOthers {
+      return LogError(
+        .foreignOwner,
+        "\(path) can be written by others than its user, and every user can make files there: it "
+          + "is left alone. Delete it if it is not what it seems to be; else take that right away "
+          + "(chmod go-w).",
+        path: path)
+    }
+    return LogError(
       .foreignOwner,
       "\(path) belongs to user \(status.owner), and every user can make files there: it is left "
         + "alone. Delete it if it is not what it seems to be, or choose a directory that is not "
         + "open to all.",
       path: path)
   }
+}
+
+extension FileStatus {
+  /// Whether its group, or every user, may write it. A link's permissions say nothing.
+  fileprivate var isWritableByOthers: Bool { isRegularFile && permissions & 0o022 != 0 }
 }

@@ -389,7 +389,8 @@ package struct Recovery: ~Copyable {
         resuming: last, file, compressionLevel: settings.compressionLevel)
     }
     return ArchiveSeries(
-      in: try Directory.open(directory.path), image.fileHeader.identity, settings,
+      in: try Directory.open(directory.path, newFiles: directory.newFiles),
+      image.fileHeader.identity, settings,
       // Another session's file may have one that is in no name.
       number: max(try newestNumber(directory), archives.last?.fileHeader.number ?? 0),
       current: current)

@@ -10,6 +10,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case fcntlUnlock = "unlock"
   case fcntlGetLock = "test lock"
   case fsetxattr, fgetxattr, fremovexattr
+  case fchown, fchmod
   case mkdir, mkdirat, unlinkat, renameat, linkat
   case mmap, munmap, mremap, msync, madvise
   case getrandom, membarrier, sigaction

@@ -3,7 +3,7 @@ import Glibc
 
 extension Directory {
   /// Makes an empty file for reading and writing that has no name yet, and is gone with the process
-  /// however that ends: openat(2) O_TMPFILE.
+  /// however that ends: openat(2) O_TMPFILE. It has the access of ``newFiles``.
   ///
   /// - Parameters:
   ///   - name: the name that it is to get, for errors.
@@ -19,6 +19,7 @@ extension Directory {
     guard access(Self.link(to: descriptor), F_OK) == 0 else {
       throw SystemError(call: .openat, errno: EOPNOTSUPP, path: path)
     }
+    try newFiles.apply(to: descriptor, path)
     return file
   }
 

@@ -12,9 +12,13 @@ package struct Directory: ~Copyable, Sendable {
   /// The descriptor, valid as long as the directory is.
   package let descriptor: CInt
 
-  init(adopting descriptor: CInt, path: String) {
+  /// What access files are made with here that were not there before (O_EXCL, O_TMPFILE).
+  package let newFiles: FileAccess
+
+  init(adopting descriptor: CInt, path: String, newFiles: FileAccess = .ownerOnly) {
     self.descriptor = descriptor
     self.path = path
+    self.newFiles = newFiles
   }
 
   deinit {
@@ -41,10 +45,14 @@ extension Directory {
   /// Opens a directory: open(2) O_DIRECTORY.
   ///
   /// A symbolic link is followed: where the directory lies is for the administrator to say.
-  package static func open(_ path: String) throws(SystemError) -> Directory {
+  ///
+  /// - Parameter newFiles: What access files are made with here.
+  package static func open(
+    _ path: String, newFiles: FileAccess = .ownerOnly
+  ) throws(SystemError) -> Directory {
     try checkPath(path, .open)
     let descriptor = try retrying(.open, path) { Glibc.open(path, flags) }
-    return Directory(adopting: descriptor, path: path)
+    return Directory(adopting: descriptor, path: path, newFiles: newFiles)
   }
 
   /// Opens a directory in this one, not a symbolic link to one: openat(2) O_DIRECTORY.
@@ -56,7 +64,8 @@ extension Directory {
     return Directory(adopting: descriptor, path: path(of: name))
   }
 
-  /// Opens a file in the directory: openat(2).
+  /// Opens a file in the directory: openat(2). One that is made with ``File/OpenOptions/exclusive``
+  /// has the access of ``newFiles``.
   ///
   /// - Parameter mode: the permissions of a file that is made here, less the process's umask.
   /// - Throws: ELOOP where the name is a symbolic link.
@@ -67,7 +76,15 @@ extension Directory {
     let descriptor = try retrying(.openat, path(of: name)) {
       openat(self.descriptor, name, options.flags, mode)
     }
-    return File(adopting: descriptor, path: path(of: name))
+    let file = File(adopting: descriptor, path: path(of: name))
+    guard options.contains([.create, .exclusive]) else { return file }
+    do throws(SystemError) {
+      try newFiles.apply(to: descriptor, file.path)
+    } catch {
+      try? remove(name)
+      throw error
+    }
+    return file
   }
 }
 
@@ -75,17 +92,22 @@ extension Directory {
   /// Makes a directory and the ones above it that are missing; fine if it exists: mkdir(2).
   ///
   /// What is made is on the disk, unless the directory that it is made in may not be opened.
-  /// - Parameter mode: the permissions of each directory that is made, less the process's umask.
+  ///
+  /// - Parameters:
+  ///   - mode: the permissions of each directory that is made, less the process's umask.
+  ///   - newFiles: the access of the files in them: who may read those may list and enter them.
   /// - Throws: ENOTDIR where something else has the name.
-  package static func create(_ path: String, mode: UInt32 = 0o700) throws(SystemError) {
+  package static func create(
+    _ path: String, mode: UInt32 = 0o700, newFiles: FileAccess = .ownerOnly
+  ) throws(SystemError) {
     try checkPath(path, .mkdir)
     do throws(SystemError) {
-      try make(path, mode)
+      try make(path, mode, newFiles)
     } catch let error where error.isNotFound {
       let parent = parent(of: path)
       if parent.isEmpty { throw error }
-      try create(parent, mode: mode)
-      try make(path, mode)
+      try create(parent, mode: mode, newFiles: newFiles)
+      try make(path, mode, newFiles)
     }
   }
 
@@ -118,9 +140,14 @@ extension Directory {
     }
   }
 
-  private static func make(_ path: String, _ mode: UInt32) throws(SystemError) {
+  private static func make(
+    _ path: String, _ mode: UInt32, _ newFiles: FileAccess
+  ) throws(SystemError) {
     do throws(SystemError) {
       _ = try retrying(.mkdir, path) { mkdir(path, mode) }
+      if newFiles != .ownerOnly {
+        try Directory.open(path).set(newFiles.ofDirectory)
+      }
       let parent = parent(of: path)
       let place = parent.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : parent
       if let directory = try? Directory.open(place) { try directory.sync() }

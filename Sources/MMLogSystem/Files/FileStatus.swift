@@ -11,6 +11,9 @@ package struct FileStatus: Equatable, Sendable {
   /// Its owner's user number.
   package let owner: UInt32
 
+  /// Its group's number.
+  package let group: UInt32
+
   /// How many names it has; 0 once it was removed.
   package let linkCount: Int
 
@@ -34,6 +37,7 @@ package struct FileStatus: Equatable, Sendable {
     size = Int(status.st_size)
     mode = status.st_mode
     owner = status.st_uid
+    group = status.st_gid
     linkCount = Int(status.st_nlink)
     device = UInt64(status.st_dev)
     inode = UInt64(status.st_ino)

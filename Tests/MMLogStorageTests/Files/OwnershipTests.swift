@@ -45,6 +45,20 @@ struct OwnershipTests {
     #expect(try Directory.open(folder.path).names() == [String(ring.split(separator: "/").last!)])
   }
 
+  @Test("a ring that others may read is trusted, and one that they may write is left alone")
+  func aRingThatOthersMayWriteIsLeftAlone() throws {
+    let ring = log.save()[0]
+    for mode in [0o620, 0o602] as [mode_t] {
+      chmod(ring, mode)
+      let (sessions, problems) = try recover()
+      #expect(sessions.isEmpty && problems.map(\.code) == [.foreignOwner])
+      #expect(problems.first?.message.contains("chmod go-w") == true)
+      #expect(try contents(ring) == log.ring)
+    }
+    chmod(ring, 0o644)
+    #expect(try recover().sessions.map(\.recordCount) == [6])
+  }
+
   /// As an administrator recovers the logs of a service in its own directory.
   @Test("where only some can make files their files are trusted")
   func whereOnlySomeCanMakeFilesTheirFilesAreTrusted() throws {

@@ -68,6 +68,78 @@ import TestSupport
     try store.store.close()
   }
 
+  @Test("files have the mode and the group that are asked for, whatever the umask")
+  func fileModeAndGroup() async throws {
+    // In a process of its own, because the umask is for all threads of one.
+    await #expect(processExitsWith: .success) {
+      umask(0o077)
+      // Root may give files to any group, others to their own.
+      let group = geteuid() == 0 ? 65534 : getegid()
+      let folder = TemporaryDirectory()
+      var configuration = LogStore.Configuration()
+      configuration.makeTiny()
+      configuration.fileMode = 0o640
+      configuration.fileGroup = "\(group)"
+      let path = folder("logs/orders")
+      func open() throws -> LogStore {
+        try LogStore(directory: path, name: "test", configuration: configuration)
+      }
+      func check(_ names: [String]) {
+        for name in names where name != ".mmlog-lock" && name != ".mmlog-trash" {
+          var status = stat()
+          require(stat("\(path)/\(name)", &status) == 0)
+          require(status.st_mode & 0o7777 == 0o640 && status.st_gid == group)
+        }
+      }
+
+      let store = try open()
+      let log = store.logger(label: "l")
+      log.info("first")
+      try store.blockingRotate()
+      log.info("second")
+      try store.blockingFlush(.archive)
+      try store.blockingApplyRetention()
+      let names = try folder.names("logs/orders")
+      // Ring, two archives, settings and lock.
+      require(names.count == 5)
+      check(names)
+      for directory in ["logs", "logs/orders"] {
+        var status = stat()
+        require(stat(folder(directory), &status) == 0)
+        require(status.st_mode & 0o7777 == 0o750 && status.st_gid == group)
+      }
+      // A copy of a ring is one of a process that died: its recovery makes an archive.
+      let ring = names.first { $0.hasSuffix(".ring") } ?? ""
+      let bytes = try folder.bytes("logs/orders/\(ring)")
+      try store.blockingClose()
+      for name in try folder.names("logs/orders") { unlink("\(path)/\(name)") }
+      folder.put("logs/orders/\(ring)", bytes)
+      let next = try open()
+      require(next.recoveredSessions.count == 1)
+      try next.blockingClose()
+      let left = try folder.names("logs/orders").filter { $0.hasSuffix(".mmlog") }
+      require(!left.isEmpty)
+      check(left)
+    }
+  }
+
+  @Test(
+    "a mode that lets others write, or keeps the owner out, is refused",
+    arguments: [0o660, 0o602, 0o622, 0o400, 0o200, 0o640 | 0o100, 0o4600, 0] as [UInt32])
+  func refusedModes(mode: UInt32) throws {
+    let error = try #require(open { $0.fileMode = mode })
+    #expect(error.code == .invalidConfiguration && error.message.contains("fileMode is 0o"))
+    #expect(try folder.names().isEmpty)
+  }
+
+  @Test("a group that is not there is refused, and its name is said") func refusedGroup() throws {
+    let error = try #require(open { $0.fileGroup = "no such group" })
+    #expect(error.code == .invalidConfiguration && error.message.contains("no such group"))
+    #expect(try folder.names().isEmpty)
+    #expect(open { $0.fileGroup = "" } != nil)
+    #expect(open { $0.fileGroup = "root\u{0}" } != nil)
+  }
+
   @Test("a store's name leads nowhere else", arguments: ["../n", "a/b", "/n", "./n", "a\u{0}b"])
   func names(name: String) throws {
     let error = logError { _ = try LogStore(directory: folder("log"), name: name) }

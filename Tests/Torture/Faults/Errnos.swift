@@ -35,6 +35,7 @@ extension SystemCall {
     case .fcntlUnlock: [EINTR, EINVAL, ENOLCK]
     case .fcntlGetLock: [EINVAL, EIO, ENOLCK, EOPNOTSUPP]
     case .fsetxattr, .fremovexattr: [EDQUOT, EIO, ENODATA, ENOSPC, EOPNOTSUPP, EPERM, ERANGE]
+    case .fchown, .fchmod: [EDQUOT, EINTR, EIO, EPERM, EROFS]
     case .fgetxattr: [EIO, ENODATA, EOPNOTSUPP, EPERM]
     case .mkdir, .mkdirat:
       [EACCES, EDQUOT, EEXIST, EIO, EMLINK, ENOENT, ENOMEM, ENOSPC, ENOTDIR, EPERM, EROFS]

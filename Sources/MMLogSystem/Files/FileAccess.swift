@@ -1,0 +1,38 @@
+import Glibc
+
+/// Who may do what with files that are made: their permissions, and the group that they are given
+/// to.
+package struct FileAccess: Equatable, Sendable {
+  /// The permission bits, such as 0o640.
+  package let mode: UInt32
+  /// The group's number; nil: as the system has it, which is the process's or the directory's.
+  package let group: UInt32?
+
+  package init(mode: UInt32, group: UInt32?) {
+    (self.mode, self.group) = (mode, group)
+  }
+
+  /// For the process's user alone, in the group that the system gives them.
+  package static let ownerOnly = FileAccess(mode: 0o600, group: nil)
+
+  /// For a directory of such files: whoever may read these may list and enter it.
+  var ofDirectory: FileAccess { FileAccess(mode: mode | (mode & 0o444) >> 2, group: group) }
+}
+
+extension FileAccess {
+  /// Gives a file or directory that was just made this access, whatever the umask: fchown(2),
+  /// fchmod(2). Does nothing for ``ownerOnly``, which is how they are made.
+  func apply(to descriptor: CInt, _ path: String) throws(SystemError) {
+    if self == .ownerOnly { return }
+    // Before it may be read by its group: the group might be another still.
+    if let group {
+      _ = try retrying(.fchown, path) { fchown(descriptor, uid_t.max, group) }
+    }
+    _ = try retrying(.fchmod, path) { fchmod(descriptor, mode) }
+  }
+}
+
+extension Directory {
+  /// Gives the directory itself an access: fchown(2), fchmod(2).
+  func set(_ access: FileAccess) throws(SystemError) { try access.apply(to: descriptor, path) }
+}
