@@ -9,6 +9,8 @@ final class EventHub: Sendable {
   private let missedByStreams = Atomic<Int>(0)
   private let startup: [LogStore.Event]
   private let observer: ObserverQueue?
+  /// Not events: of these, only that there were some is of interest.
+  let sizeSignals = SizeSignals()
 
   private struct State {
     /// Who listens; nil after the store's end.
@@ -82,6 +84,7 @@ final class EventHub: Sendable {
       return state.all
     }
     for listener in all { listener.finish() }
+    sizeSignals.finish()
     observer?.finish()
   }
 }

@@ -34,7 +34,7 @@ extension StoreCore {
     _ = Unmanaged.passRetained(catalog)
     events = EventHub(startup: [], observer: configuration.observer)
     counters = DrainCounters()
-    catalog = location.makeCatalog()
+    catalog = location.makeCatalog(events)
     if !isClosed { childOpening.request() }
     TestPoint.reach(.forkDetached)
   }

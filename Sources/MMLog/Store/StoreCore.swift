@@ -68,7 +68,6 @@ final class StoreCore: @unchecked Sendable {
     geometry = try configuration.checkedGeometry()
     self.configuration = configuration
     settings = LockedValue(configuration.settings)
-    catalog = location.makeCatalog()
     if configuration.containsFaults { try StoreRegistry.prepareContainment() }
     if configuration.recordsCrashes { try StoreRegistry.prepareCrashRecorder() }
     if configuration.recordsTermination { StoreRegistry.prepareTermination() }
@@ -84,6 +83,7 @@ final class StoreCore: @unchecked Sendable {
         }
           + (problems + wrongRules).map { .failed(error: $0) },
         observer: configuration.observer)
+      catalog = location.makeCatalog(events)
       publish(try makeSession())
       try startMaintenance()
     } catch {

@@ -66,7 +66,13 @@ struct StoreLocation: Sendable {
   }
 
   /// The catalog of the archives.
-  func makeCatalog() -> Catalog { Catalog(of: directory, store: name, newFiles: newFiles) }
+  ///
+  /// - Parameter events: Is told of changes of the archives' sizes.
+  func makeCatalog(_ events: EventHub) -> Catalog {
+    Catalog(
+      of: directory, store: name, newFiles: newFiles,
+      totalsChanged: { events.sizeSignals.send() })
+  }
 
   /// The archives of a session, of which there are none yet.
   func makeArchives(_ identity: SessionIdentity) throws(LogError) -> ArchiveSeries {

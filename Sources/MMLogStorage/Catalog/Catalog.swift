@@ -38,6 +38,8 @@ package final class Catalog: @unchecked Sendable {
   package let store: String?
   /// What access the files are made with that have what is noted.
   private let newFiles: FileAccess
+  /// Called after each change of ``totals``, by whoever made it.
+  private let totalsChanged: @Sendable () -> Void
   /// Held while files are inspected, which may take long. Those who wait for the directory's lock
   /// do not have it.
   private let lock = ForkSafeMutex()
@@ -53,18 +55,22 @@ package final class Catalog: @unchecked Sendable {
   ///     counts.
   ///   - store: Whose archives; nil for all.
   ///   - newFiles: What access the files are made with that have what is noted.
-  package init(of path: String, store: String?, newFiles: FileAccess = .ownerOnly) {
+  ///   - totalsChanged: Called after each change of ``totals``, by whoever made it; no lock is held.
+  package init(
+    of path: String, store: String?, newFiles: FileAccess = .ownerOnly,
+    totalsChanged: @escaping @Sendable () -> Void = {}
+  ) {
     (self.path, self.store, self.newFiles) = (path, store, newFiles)
+    self.totalsChanged = totalsChanged
   }
 
   /// Sizes as of the last scan, and what was changed through this catalog since. Waits for nobody
   /// who works with files.
   package var totals: Totals { knownTotals.withLock { $0 } }
 
-  /// Gives back the memory that what is known of archives takes.
+  /// Gives back the memory that what is known of archives takes. ``totals`` stay.
   package func forget() {
     lock.withLock { (entries, currentTotals) = ([:], Totals()) }
-    knownTotals.withLock { $0 = Totals() }
   }
 
   /// Runs `body` with what is known of archives.
@@ -75,7 +81,11 @@ package final class Catalog: @unchecked Sendable {
     defer {
       let totals = currentTotals
       lock.unlock()
-      knownTotals.withLock { $0 = totals }
+      let isNews = knownTotals.withLock { known in
+        defer { known = totals }
+        return known != totals
+      }
+      if isNews { totalsChanged() }
     }
     return try body()
   }

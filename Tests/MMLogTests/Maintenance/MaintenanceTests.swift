@@ -421,6 +421,45 @@ import TestSupport
     #expect(reported == 2)
   }
 
+  @Test("changes of sizes are reported, with the newest only for who does not keep up")
+  func changesOfSizesAreReported() async throws {
+    let test = try TestStore { $0.retention = .unlimited }
+    var changes = test.store.sizeChanges.makeAsyncIterator()
+    var sizes = try #require(await changes.next())
+    #expect(sizes == test.store.sizes && sizes.total == 0)
+
+    var archives: [ArchiveInfo] = []
+    for _ in 0..<20 { archives.append(try await roll(test)) }
+    try test.store.blockingApplyRetention()
+    sizes = try #require(await changes.next())
+    let all = archives.reduce(0) { $0 + $1.allocatedSize }
+    #expect(sizes.pending == all && sizes.uploaded == 0 && sizes.total == all)
+
+    try test.store.markUploaded(archives[0])
+    sizes = try #require(await changes.next())
+    let first = archives[0].allocatedSize
+    #expect(sizes.pending == all - first && sizes.uploaded == first && sizes.total == all)
+
+    for archive in archives { try test.store.remove(archive) }
+    for _ in 0..<1000 { test.log.info("not one for each record") }
+    try test.store.blockingClose()
+    var rest = 0
+    while let last = await changes.next() { (sizes, rest) = (last, rest + 1) }
+    #expect(rest == 1 && sizes == test.store.sizes)
+    // The archive of those records, which closing has sealed.
+    #expect(sizes.pending > 0 && sizes.uploaded == 0 && sizes.total == sizes.pending)
+  }
+
+  @Test("who listens to sizes of a closed store is given them, and the end")
+  func sizesOfAClosedStore() async throws {
+    let test = try TestStore()
+    try await roll(test)
+    try test.store.blockingClose()
+    var given: [LogStore.Sizes] = []
+    for await sizes in test.store.sizeChanges { given.append(sizes) }
+    #expect(given == [test.store.sizes] && given[0].total > 0)
+  }
+
   // MARK: - Observers
 
   /// Keeps archives whose number is in a set, remembers what it is notified of, and may do
