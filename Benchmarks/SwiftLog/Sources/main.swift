@@ -49,7 +49,7 @@ let workloads = [
     direct: { log, index in
       log.info(
         "order accepted",
-        [
+        metadata: [
           "user": .string(texts[index & 63]), "venue": "xetra", "side": "buy",
           "trace": .string(texts[(index + 7) & 63]), "region": "eu-central-1",
         ])
