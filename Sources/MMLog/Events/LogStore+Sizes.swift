@@ -24,7 +24,7 @@ extension LogStore {
   ///
   /// ```swift
   /// for await sizes in store.sizeChanges {
-  ///   gauge.set(sizes.pending)
+  ///   print(sizes.pending)
   /// }
   /// ```
   public var sizeChanges: SizeChanges { SizeChanges(store: self) }
