@@ -175,7 +175,7 @@ extension LogStore {
   }
 
   /// Deletes one archive, whether or not it is uploaded: renames it into the trash, then unlinks
-  /// it. ``Event/deleted(archive:rule:)`` reports it, with the rule ``Retention/Rule/request``.
+  /// it. ``Event/deleted(archive:rule:)`` reports it, with the rule `request`.
   ///
   /// Blocks the thread while another process works on the directory, ten seconds at most.
   ///
