@@ -11,6 +11,9 @@ mmlog_writer mmlog_no_writer = {.busy = 1, .thread = &no_thread};
 _Thread_local mmlog_writer *mmlog_tls_writer MMLOG_TLS = &mmlog_no_writer;
 _Thread_local mmlog_thread *_Nullable mmlog_tls_threads MMLOG_TLS;
 
+mmlog_label mmlog_bound_label = {.level = 0, .gate = (const void *)1};
+bool mmlog_has_task_contexts = false;
+
 // Never written to: what it is given to never stores a hit in it.
 static mmlog_site_slot no_sites[MMLOG_SITE_SLOTS];
 

@@ -6,6 +6,7 @@
 @_exported public import struct MMLogFormat.SessionID
 @_exported public import struct MMLogFormat.SessionIdentity
 @_exported public import struct MMLogFormat.Timestamp
+@_exported public import struct MMLogFormat.TraceContext
 @_exported public import struct MMLogStorage.ArchiveInfo
 @_exported public import struct MMLogStorage.LogError
 @_exported public import struct MMLogStorage.RecoveredSession

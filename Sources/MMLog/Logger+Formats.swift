@@ -17,7 +17,7 @@ extension Logger {
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
     _ values: UnsafeBufferPointer<mmlog_value>, metadata: ((inout RecordCursor) -> Void)?
   ) {
-    guard acquireWriter() || LogCall.enter(label, level) else { return }
+    guard acquireWriter() || enter(level) else { return }
     var cursor = RecordCursor(mmlog_current_writer(), reserving: RecordCursor.maximum(values))
     cursor.append(values)
     if let metadata {

@@ -31,7 +31,7 @@ extension Logger {
     _ text: String, _ level: Level, at place: SourceLocation,
     metadata: (inout RecordCursor) -> Void
   ) {
-    guard acquireWriter() || LogCall.enter(label, level) else { return }
+    guard acquireWriter() || enter(level) else { return }
     var record = LogCall.record { LogLiteral(text: text) }
     metadata(&record.cursor)
     record.commit(label, level, at: place)

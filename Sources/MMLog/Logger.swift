@@ -2,8 +2,8 @@ public import CMMLogCore
 public import CMMLogWriter
 public import MMLogFormat
 
-/// Writes records under a label. A plain value: copy it, pass it, keep it; all loggers of a label
-/// share its level.
+/// Writes records under a label. A value: copy it, pass it, keep it; all loggers of a label share
+/// its level.
 ///
 /// A log call evaluates its message only if its level is recorded. It then costs a few nanoseconds:
 /// the arguments go in binary into memory that the kernel owns, and when the call returns, the
@@ -18,12 +18,19 @@ public import MMLogFormat
 @frozen
 public struct Logger: @unchecked Sendable {
   // Sendable: the label's state is immortal, and touched by atomic operations only.
+  /// What the log call reads. Of a logger with a context, not its label's.
   @usableFromInline let label: UnsafeMutablePointer<mmlog_label>
+  /// What goes with each of its records; nil: nothing.
+  @usableFromInline let context: LogContext?
 
-  package init(_ label: UnsafeMutablePointer<mmlog_label>) { self.label = label }
+  @inlinable @inline(__always)
+  package init(_ label: UnsafeMutablePointer<mmlog_label>) { (self.label, context) = (label, nil) }
+
+  init(_ context: LogContext) { (label, self.context) = (mmlog_label_of_bound(), context) }
 
   /// What loggers of the label share, which is never freed.
-  package var shared: UnsafeMutablePointer<mmlog_label> { label }
+  @inlinable
+  package var shared: UnsafeMutablePointer<mmlog_label> { context?.label ?? label }
 
   /// A logger of the default store (``LogStore/makeDefault()``), which need not be open yet.
   ///
@@ -46,18 +53,26 @@ public struct Logger: @unchecked Sendable {
   @inlinable
   public var level: Level {
     get {
-      Level(rawValue: UInt8(truncatingIfNeeded: mmlog_load_relaxed_u32(&label.pointee.level)))
+      Level(rawValue: UInt8(truncatingIfNeeded: mmlog_load_relaxed_u32(&shared.pointee.level)))
         ?? .critical
     }
-    nonmutating set { mmlog_set_level(label, UInt32(newValue.rawValue)) }
+    nonmutating set { mmlog_set_level(shared, UInt32(newValue.rawValue)) }
   }
 
   /// The level if somebody outside has set it; else nil.
-  package var levelFromOutside: Level? { mmlog_is_overridden(label) ? level : nil }
+  package var levelFromOutside: Level? { mmlog_is_overridden(shared) ? level : nil }
 
   /// Whether a record of this level would be made.
   @inlinable @inline(__always)
-  public func isEnabled(_ level: Level) -> Bool {
+  public func isEnabled(_ level: Level) -> Bool { Self.isEnabled(level, shared) }
+
+  /// Whether a log call has to go on: with a context, it finds out later whether the level is
+  /// recorded.
+  @inlinable @inline(__always)
+  func mayRecord(_ level: Level) -> Bool { Self.isEnabled(level, label) }
+
+  @inlinable @inline(__always)
+  static func isEnabled(_ level: Level, _ label: UnsafeMutablePointer<mmlog_label>) -> Bool {
     // The first is known where the level is.
     level < .off && UInt32(level.rawValue) >= mmlog_load_relaxed_u32(&label.pointee.level)
   }

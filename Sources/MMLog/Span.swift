@@ -10,6 +10,8 @@ extension Logger {
   /// A plain value of five words: copy it, keep it, send it to another thread. It can be ended
   /// anywhere, by ``end(_:metadata:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_)``.
   ///
+  /// Its end has the fields of its task, but not those of the logger that has begun it.
+  ///
   /// - **Ended twice:** each end is recorded, with the time since the beginning. Readers take the
   ///   first one as the span's end, and show others as ends of a span that is over.
   /// - **Never ended:** nothing happens. Readers list it as open; of a process that died, as what
@@ -22,7 +24,7 @@ extension Logger {
   @frozen
   public struct Span: @unchecked Sendable {
     // Sendable: the session is only compared.
-    @usableFromInline let log: Logger
+    @usableFromInline let label: UnsafeMutablePointer<mmlog_label>
     /// What the session's gate was, which no other session has.
     @usableFromInline let session: UnsafeRawPointer?
     /// 0: it was not recorded.
@@ -34,12 +36,15 @@ extension Logger {
     init(
       _ log: Logger, _ session: UnsafeRawPointer?, _ number: UInt64, _ ticks: UInt64, _ level: Level
     ) {
-      self.log = log
+      label = log.shared
       self.session = session
       self.number = number
       self.ticks = ticks
       self.level = level
     }
+
+    /// Not the one that it was begun with: a span is copied without counting references.
+    @inlinable @inline(__always) var log: Logger { Logger(label) }
 
     /// Whether its beginning was recorded, so that its end will be.
     @inlinable public var isRecorded: Bool { number != 0 }
@@ -65,13 +70,13 @@ extension Logger {
       function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
     ) {
       guard isRecorded else { return }
-      guard log.acquireWriter() || LogCall.enter(log.label, level) else { return }
+      guard log.acquireWriter() || log.enter(level) else { return }
       var record = LogCall.record(of: message)
       if let metadata = metadata() { record.cursor.append(metadata) }
       let number = number(in: record.cursor.writer.pointee.gate)
       record.cursor.append(checked: number | SpanLayout.endBit)
       record.cursor.append(checked: ticks)
-      record.commit(log.label, level, file, function, line, column, .span)
+      record.commit(label, level, file, function, line, column, .span)
     }
 
     /// Records its end with a message that was made elsewhere. See the form for literals.
@@ -114,7 +119,7 @@ extension Logger {
     level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) -> Span {
-    guard isEnabled(level), acquireWriter() || LogCall.enter(label, level) else {
+    guard mayRecord(level), acquireWriter() || enter(level) else {
       return Span(self, nil, 0, 0, level)
     }
     var record = LogCall.record(of: message)
@@ -210,7 +215,9 @@ extension Logger {
 }
 
 /// How spans are numbered, so that no two of a session have the same number, and nobody has to ask
-/// anybody for one: each writer counts its own, and the lowest bits say which writer it is.
+/// anybody for one: each writer counts its own, and the lowest bits say which writer it is. All
+/// count from a number that the session's id says, so that those of two sessions are hardly ever
+/// the same, either.
 @usableFromInline
 enum SpanNumber {
   private static let depthBits: UInt64 = 2
@@ -225,7 +232,9 @@ enum SpanNumber {
   ///   - block: The number of what its thread has for the session, from 1: as many threads log at
   ///     the same time. With more than a million, numbers would be given twice.
   ///   - depth: Which of the thread's writers it is.
-  static func origin(block: UInt64, depth: UInt32) -> UInt64 {
-    (block << depthBits | UInt64(depth)) & (1 << writerBits - 1)
+  ///   - session: The session.
+  static func origin(block: UInt64, depth: UInt32, of session: SessionID) -> UInt64 {
+    let start = session.words.0 & (1 << 61 - 1) | 1 << 61
+    return start + (block << depthBits | UInt64(depth)) & (1 << writerBits - 1)
   }
 }

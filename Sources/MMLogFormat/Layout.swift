@@ -8,6 +8,7 @@ import CMMLogCore
 //   areas    [ session state | clock pairs ] [ ledger ] [ control page ] [ report of a crash ]
 //   segment  [ header 128 ] [ record ] [ record ] … zeros
 //   record   [ length kind checksum ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
+//            [ span ] [ context ]
 //   archive  [ header 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 80 ]
 //   frame    [ header 160 | ranges 40 each ] [ payload ] padding to 8
 
@@ -214,7 +215,6 @@ public enum RecordLayout {
   package static let fragmentKind: UInt64 = 2 << 24
   package static let callSiteKind: UInt64 = 3 << 24
   package static let labelKind: UInt64 = 4 << 24
-  /// Kept for sets of keys. Nothing writes them yet.
   package static let keySetKind: UInt64 = 5 << 24
 
   /// Where label, level and flags stand in the identity word; the call site has the lowest bits.
@@ -224,14 +224,36 @@ public enum RecordLayout {
   /// See ``labelShift``.
   @inlinable public static var flagsShift: UInt64 { 56 }
 
-  /// Of the word that says which optional words follow it: its lowest byte says how many, the other
-  /// bits say which.
-  package static let extensionCountMask: UInt64 = 255
-
   /// The longest value that a record holds in one piece; longer ones are cut.
   package static let longestValue = 16 << 20
   /// The longest body of a fragmented record: the longest message and something beside it.
   package static let longestBody = longestValue + (1 << 20)
+}
+
+/// The word that a block of fields begins with: metadata, or those of a context.
+package enum BlockLayout {
+  /// Its lowest bits: how many pairs stand behind the values of the key set.
+  package static let pairsMask: UInt64 = (1 << 31) - 1
+  /// Whether another block follows.
+  package static let moreBit: UInt64 = 1 << 31
+  /// Where the key set's number stands; 0: none.
+  @inlinable package static var keySetShift: UInt64 { 32 }
+  /// No more follow one another: a hostile key set may have any number of values without a word.
+  package static let most = 4
+}
+
+/// The word that a record's context begins with.
+package enum ContextLayout {
+  /// Its lowest bits: how many words follow it.
+  package static let countMask: UInt64 = (1 << 32) - 1
+  /// A word follows: the span that the record belongs to.
+  package static let spanBit: UInt64 = 1 << 32
+  /// Three words follow: a trace, and the span of it that was open elsewhere.
+  package static let traceBit: UInt64 = 1 << 33
+  /// Blocks of fields follow.
+  package static let fieldsBit: UInt64 = 1 << 34
+  /// Where the trace's flags stand.
+  package static let traceFlagsShift: UInt64 = 56
 }
 
 /// What a record says of itself in the highest byte of its identity word.
@@ -254,9 +276,8 @@ public struct RecordFlags: OptionSet, Sendable {
   package static let inlineCallSite = Self(rawValue: 16)
   /// Two words behind arguments and metadata say that a span begins or ends.
   @inlinable public static var span: Self { Self(rawValue: 32) }
-  /// Optional words follow the thread's: see ``RecordLayout/extensionCountMask``.
-  /// Nothing writes them yet.
-  package static let extensions = Self(rawValue: 64)
+  /// A context stands last: span, trace and fields that were bound before the call.
+  @inlinable package static var context: Self { Self(rawValue: 64) }
 }
 
 /// The two words of a record that begins or ends a span: its number, and the number of what it is a

@@ -6,6 +6,7 @@
 @_exported public import struct MMLogFormat.SessionID
 @_exported public import struct MMLogFormat.SessionIdentity
 @_exported public import struct MMLogFormat.Timestamp
+@_exported public import struct MMLogFormat.TraceContext
 @_exported public import struct MMLogFormat.TextBuffer
 @_exported public import enum MMLogFormat.Value
 @_exported public import struct MMLogStorage.Corruption

@@ -25,7 +25,7 @@ extension LogReader {
       var duration: Duration? { if case .end(_, let duration) = self { duration } else { nil } }
     }
 
-    /// Its number, unlike all others of the session; nil for one that began in another session.
+    /// Its number, unlike all others; nil for one that began in another session of its process.
     public let number: UInt64?
     /// Whether it begins or ends.
     public let event: Event
@@ -39,18 +39,40 @@ extension LogReader.Record {
   /// The span that begins or ends here; nil for any other record.
   public var span: LogReader.Span? {
     guard let words = content.spanWords else { return nil }
-    let isEnd = words.number & SpanLayout.endBit != 0
-    let number = words.number & ~SpanLayout.endBit
-    return LogReader.Span(
-      number: number == 0 ? nil : number,
-      event: isEnd ? end(since: words.other) : .begin(parent: words.other == 0 ? nil : words.other))
+    let number = (words.number & ~SpanLayout.endBit).nonzero
+    if words.number & SpanLayout.endBit != 0 {
+      return LogReader.Span(number: number, event: end(since: words.other))
+    }
+    // Where no parent is given, it is the span in whose context it begins.
+    let parent = words.other.nonzero ?? content.context?.span.nonzero
+    return LogReader.Span(number: number, event: .begin(parent: parent))
   }
+
+  /// The number of the span that the record belongs to: the one that begins or ends here, or else
+  /// the one in whose context it was logged. Nil: it belongs to none.
+  public var spanNumber: UInt64? { content.spanNumber }
+
+  /// The trace in whose context it was logged; nil: in none.
+  public var trace: TraceContext? { content.context?.trace }
 
   private func end(since ticks: UInt64) -> LogReader.Span.Event {
     let start = owner.clock.wall(at: ticks)
     // Bytes from a file: the beginning may be after the end.
     return .end(start: start, duration: max(.zero, time - start))
   }
+}
+
+extension RecordContent {
+  /// The number of the span that begins or ends here, or else of the context.
+  var spanNumber: UInt64? {
+    guard let words = spanWords else { return context?.span.nonzero }
+    return (words.number & ~SpanLayout.endBit).nonzero
+  }
+}
+
+extension UInt64 {
+  /// Nil for 0, which stands for none.
+  fileprivate var nonzero: UInt64? { self == 0 ? nil : self }
 }
 
 /// Spans that have begun and not ended.

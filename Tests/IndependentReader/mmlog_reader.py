@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 RING, ARCHIVE = b"MMLOGRNG", b"MMLOGARC"
 SYNC, TRAILER = b"\xf5MMLFRM\n", b"MMLOGEND"
-RECORD, FRAGMENT, CALL_SITE, LABEL = 1, 2, 3, 4
-HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY, HAS_SPAN, HAS_EXTENSIONS = 1, 2, 4, 8, 16, 32, 64
+RECORD, FRAGMENT, CALL_SITE, LABEL, KEY_SET = 1, 2, 3, 4, 5
+HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY, HAS_SPAN, HAS_CONTEXT = 1, 2, 4, 8, 16, 32, 64
 LAST_FRAGMENT = 1
 MAX_PAYLOAD = 64 << 20
 MAX_BODY = 17 << 20
@@ -199,10 +199,21 @@ class CallSite(NamedTuple):
     parts: list
 
 
+class KeySet(NamedTuple):
+    id: int
+    keys: list          # of (name, type)
+
+
 def parse_entry(data):
-    """A dictionary entry whose checksum has been verified: a CallSite or (id, label)."""
+    """A dictionary entry whose checksum has been verified: a CallSite, a KeySet or (id, label)."""
     cursor = Cursor(data, 8)
     first = cursor.word()
+    if data[3] == KEY_SET:
+        keys = []
+        for _ in range(first >> 32 & 0xFFFF):
+            kind = cursor.word() & 255
+            keys.append((cursor.text(), kind))
+        return KeySet(first & 0xFFFFFFFF, keys)
     if data[3] == LABEL:
         return first & 0xFFFFFFFF, cursor.text()
     count = cursor.word() >> 32 & 0xFFFF
@@ -419,7 +430,7 @@ class Session:
         self.uuid, self.started, self.report = uuid, started, report
         self.name = uuid.hex()
         self.entry_seed = seed_of(uuid, 0)
-        self.sites, self.labels, self.thread_names = {}, {}, {}
+        self.sites, self.labels, self.thread_names, self.key_sets = {}, {}, {}, {}
         self.frames, self.segments = [], {}         # items; {generation: (items, archived, captured)}
         self.ranges = {}                            # (generation, of flight records): [(from, to)]
         self.archive_level = 0                      # of the ring: below it, flight records
@@ -432,7 +443,7 @@ class Session:
     def add_entries(self, data, past_zero, corruption):
         for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
                              entry_checksum, past_zero, corruption):
-            if data[at + 3] not in (CALL_SITE, LABEL):
+            if data[at + 3] not in (CALL_SITE, LABEL, KEY_SET):
                 continue
             try:
                 entry = parse_entry(data[at:at + size])
@@ -441,6 +452,8 @@ class Session:
                 continue
             if isinstance(entry, CallSite):
                 self.sites[entry.id] = entry
+            elif isinstance(entry, KeySet):
+                self.key_sets[entry.id] = entry.keys
             else:
                 self.labels[entry[0]] = entry[1]
 
@@ -506,8 +519,6 @@ class Session:
         site_id, label, flags = u32(body, 0), u32(body, 4) & 0xFFFF, body[7]
         message, fields = b"", []
         cursor = Cursor(body, 16 if flags & HAS_THREAD else 8)
-        if flags & HAS_EXTENSIONS:
-            cursor.take(8 * (cursor.word() & 255))
         site = self.inline_entry(body, cursor) if flags & HAS_ENTRY else self.sites.get(site_id)
         if site is None:
             raise Malformed("unknown call site %d" % site_id)
@@ -520,10 +531,13 @@ class Session:
             if part.name:
                 fields.append([part.name, json_value(value)])
         if flags & HAS_METADATA:
-            fields += [[key, json_value(value)] for key, value in parse_pairs(cursor)]
-        span = {"span": self.span(item, wall, cursor)} if flags & HAS_SPAN else {}
+            fields += self.blocks(cursor)
+        span = (cursor.word(), cursor.word()) if flags & HAS_SPAN else None
+        extra = self.context(cursor, fields) if flags & HAS_CONTEXT else {}
+        if span:
+            extra["span"] = self.span(item, wall, *span, extra.pop("of", 0))
         text = message.decode("utf-8", "replace")
-        return span | {
+        return extra | {
             "session": self.name, "time": wall, "thread": item.thread, "threadID": item.tid,
             "threadName": item.thread_name or self.thread_names.get(item.thread, ""),
             "level": LEVELS[min(body[6], 6)], "label": self.labels.get(label, ""),
@@ -531,12 +545,43 @@ class Session:
             "bytes": "" if text.encode() == message else message.hex(), "fields": fields,
             "unterminated": bool(flags & UNTERMINATED), "cut": bool(flags & WAS_CUT)}
 
-    def span(self, item, wall, cursor):
+    def blocks(self, cursor):
+        """The names and values of blocks of fields."""
+        fields = []
+        for _ in range(4):
+            head = cursor.word()
+            if head >> 32:
+                if head >> 32 not in self.key_sets:
+                    raise Malformed("unknown key set %d" % (head >> 32))
+                for name, kind in self.key_sets[head >> 32]:
+                    fields.append([name, json_value(parse_argument(cursor, kind))])
+            for _ in range(head & 0x7FFFFFFF):
+                key = cursor.text()
+                fields.append([key, json_value(parse_tagged(cursor))])
+            if not head >> 31 & 1:
+                return fields
+        raise Malformed("more than four blocks")
+
+    def context(self, cursor, fields):
+        """Span and trace that a record belongs to; its fields are added to the others."""
+        head = cursor.word()
+        words = Cursor(cursor.take(8 * (head & 0xFFFFFFFF)))
+        found = {}
+        span = words.word() & (1 << 63) - 1 if head >> 32 & 1 else 0
+        if span:
+            found["of"] = span
+        if head >> 33 & 1:
+            found["trace"] = "00-%016x%016x-%016x-%02x" % (
+                words.word(), words.word(), words.word(), head >> 56)
+        if head >> 34 & 1:
+            fields += self.blocks(words)
+        return found
+
+    def span(self, item, wall, first, second, outer):
         """What a record says of the span that it begins or ends."""
-        first, second = cursor.word(), cursor.word()
         number = first & (1 << 63) - 1
         if first >> 63 == 0:
-            return "begin %d in %d" % (number, second)
+            return "begin %d in %d" % (number, second or outer)
         start = item.clock.wall_of(second)
         return "end %d since %d after %d" % (number, start, max(0, wall - start))
 

@@ -125,11 +125,15 @@ private func log() -> TestLog {
         """)
   }
 
-  @Test("otlp has them as span i ds") func otlpHasThemAsSpanIDs() throws {
+  @Test("otlp has them as span ids, and those that are parts of one in its trace")
+  func otlpHasThemAsSpanIDs() throws {
     let text = log().format(OTLPFormatter())
     _ = try JSONSerialization.jsonObject(with: Data(text.utf8))
     let session = log().identity.session.description
-    #expect(text.contains(#""traceId":"\#(session)","spanId":"0000000000000010"}"#))
+    let trace = session.prefix(16) + "0000000000000010"
+    for span in ["10", "20"] {
+      #expect(text.contains(#""traceId":"\#(trace)","spanId":"00000000000000\#(span)"}"#))
+    }
     #expect(text.contains(#"{"key":"span.parent_id","value":{"stringValue":"0000000000000010"}}"#))
     #expect(text.contains(#"{"key":"span.duration_nano","value":{"intValue":"1500000"}}"#))
     #expect(text.components(separatedBy: "spanId").count == 4)
@@ -175,9 +179,9 @@ private func log() -> TestLog {
     filter.conditions = [try FieldCondition(#"@span == "0000000000000010""#)]
     #expect(log().read(filter).messages == ["order 7", ""])
     filter.conditions = [try FieldCondition("@span")]
-    #expect(log().read(filter).messages.count == 4)
+    #expect(log().read(filter).messages == ["order 7", "query", ""])
     filter.conditions = [try FieldCondition("!@span")]
-    #expect(log().read(filter).messages == ["between"])
+    #expect(log().read(filter).messages == ["between", "of the parent"])
   }
 
   @Test("statistics count them") func statisticsCountThem() {

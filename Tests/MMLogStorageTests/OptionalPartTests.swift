@@ -7,20 +7,21 @@ import Testing
 @Suite struct OptionalPartTests {
   private let log = TestLog()
 
-  /// Records with optional words, of which one names its thread as well and one has metadata.
+  /// Records with contexts in which there is something unknown, of which one names its thread as
+  /// well and one has metadata.
   private func write() {
     let text = { (text: String) in ValueWords.argument(.text(text)) }
     log.write(
       TestRecord(
-        ticks: 1, site: log.textSite, flags: .extensions, words: [2 | 5 << 8, 77, 78] + text("a")))
+        ticks: 1, site: log.textSite, flags: .context, words: text("a") + [2 | 5 << 40, 77, 78]))
     log.write(
       TestRecord(
-        ticks: 2, site: log.textSite, flags: [.thread, .extensions],
-        words: [1 | 1001 << 32, 0] + text("b")))
+        ticks: 2, site: log.textSite, flags: [.thread, .context],
+        words: [1 | 1001 << 32] + text("b") + [0]))
     log.write(
       TestRecord(
-        ticks: 3, site: log.textSite, flags: [.extensions, .metadata],
-        words: [1, 99] + text("c") + [0]))
+        ticks: 3, site: log.textSite, flags: [.context, .metadata],
+        words: text("c") + [0, 1 | 1 << 40, 99]))
     log.write("d", ticks: 4)
   }
 
@@ -31,8 +32,8 @@ import Testing
     #expect(try readInPython([log.folder.path]).difference(from: here) == nil, "\(source)")
   }
 
-  @Test("optional words of records are passed over")
-  func optionalWordsOfRecordsArePassedOver() throws {
+  @Test("what is unknown of a context is passed over")
+  func whatIsUnknownOfAContextIsPassedOver() throws {
     write()
     try check("in the ring")
     log.writesRing = false
@@ -40,20 +41,20 @@ import Testing
     try check("in rows")
   }
 
-  @Test("optional words of records are columns of their own")
-  func optionalWordsOfRecordsAreColumnsOfTheirOwn() throws {
+  @Test("what is unknown of a context is columns of its own")
+  func whatIsUnknownOfAContextIsColumnsOfItsOwn() throws {
     write()
     log.writesRing = false
     log.archive(isPublished: false, isInColumns: true)
     try check("in columns")
   }
 
-  @Test("more optional words than the record has are corruption")
-  func moreOptionalWordsThanTheRecordHasAreCorruption() {
+  @Test("a context that is longer than its record is corruption")
+  func aContextThatIsLongerThanItsRecordIsCorruption() {
     log.write(
       TestRecord(
-        ticks: 1, site: log.textSite, flags: .extensions,
-        words: [255] + ValueWords.argument(.text("a"))))
+        ticks: 1, site: log.textSite, flags: .context,
+        words: ValueWords.argument(.text("a")) + [255]))
     log.save()
     let read = readHere([log.folder.path])
     #expect(read.records.isEmpty && read.hasTrouble)

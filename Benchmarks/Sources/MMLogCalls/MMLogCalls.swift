@@ -38,6 +38,10 @@ public struct MMLogCalls: Sendable {
       ])
   }
 
+  /// A constant message.
+  @inline(never)
+  public func message(_ index: Int) { log.info("order accepted") }
+
   /// One of twenty call sites.
   @inline(never)
   public func sites(_ index: Int) {
@@ -65,4 +69,29 @@ public struct MMLogCalls: Sendable {
   /// A message below the level.
   @inline(never)
   public func disabled(_ index: Int) { log.debug("never \(index)") }
+}
+
+/// The same for loggers that have something with each record.
+public struct BoundCalls: Sendable {
+  private let (bound, traced): (Logger, Logger)
+
+  /// Logs with what `log` is bound to: the pairs of ``MMLogCalls/pairs(_:)``, but for the number;
+  /// and a span and a trace.
+  public init(_ log: Logger) {
+    bound = log.with([
+      "venue": .string(Sample().user), "id": 7, "price": 0.5, "live": true, "side": "buy",
+    ])
+    traced = log.with(
+      span: log.begin("a span"),
+      trace: TraceContext(
+        traceID: "4bf92f3577b34da6a3ce929d0e0e4736", spanID: "00f067aa0ba902b7", flags: 1))
+  }
+
+  /// A constant message of a logger with five fields.
+  @inline(never)
+  public func bound(_ index: Int) { bound.info("order accepted") }
+
+  /// A constant message of a logger with a span and a trace.
+  @inline(never)
+  public func traced(_ index: Int) { traced.info("order accepted") }
 }

@@ -13,6 +13,7 @@ guard CommandLine.arguments.count == 3, let calls = Int(CommandLine.arguments[2]
 }
 let store = try LogStore(directory: CommandLine.arguments[1], name: "counts")
 let log = MMLogCalls(store.logger(label: "counts"))
+let bound = BoundCalls(store.logger(label: "counts"))
 
 /// As many records as fit stay in this one's ring.
 var recording = LogStore.Configuration()
@@ -40,6 +41,9 @@ func count(_ name: String, _ call: (Int) -> Void) throws {
 try count("order", log.order)
 try count("text", log.text)
 try count("pairs", log.pairs)
+try count("message", log.message)
+try count("bound", bound.bound)
+try count("traced", bound.traced)
 try count("sites", log.sites)
 try count("span", log.span)
 try count("corder", log.corder)

@@ -48,6 +48,10 @@ typedef struct mmlog_writer {
   uint32_t in_scratch;
   uint32_t has_waited;              // for a free segment, in this call
   uint32_t lost;                    // the record is counted, not kept: 1 more than its cause
+  uint32_t context_count;           // how many words of context go with the record; 0: none
+  uint32_t context_capacity;        // for how many there is memory
+  uint64_t *_Nullable context;      // these words
+  uint64_t context_label;           // the label in the identity word, if it is not the logger's own
   // What is built in when there is no memory for anything else.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;
@@ -114,6 +118,21 @@ typedef struct mmlog_label {
 
 // The C interface's macros read it there, before any call.
 _Static_assert(offsetof(mmlog_label, level) == 0, "mmlog_logger in mmlog.h begins with the level");
+
+// What loggers with bound fields have for a label: it lets every level pass, and its gate is no
+// writer's. So their calls come to the outlined part, which knows their real label.
+extern mmlog_label mmlog_bound_label;
+static inline mmlog_label *mmlog_label_of_bound(void) { return &mmlog_bound_label; }
+
+// Whether log calls are to look for the context of their task: from the first one on that somebody
+// has set.
+extern bool mmlog_has_task_contexts;
+static inline bool mmlog_task_contexts_are_used(void) {
+  return __atomic_load_n(&mmlog_has_task_contexts, __ATOMIC_SEQ_CST);
+}
+static inline void mmlog_use_task_contexts(void) {
+  __atomic_store_n(&mmlog_has_task_contexts, true, __ATOMIC_SEQ_CST);
+}
 
 #define MMLOG_OVERRIDDEN (1u << 8)
 

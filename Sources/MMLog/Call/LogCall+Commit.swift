@@ -18,15 +18,16 @@ extension LogCall {
     _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64,
     _ site: UnsafePointer<NewCallSite>
   ) {
-    let errorNumber = CurrentProcess.errorNumber
-    defer { CurrentProcess.errorNumber = errorNumber }
     let flags = UInt8(truncatingIfNeeded: tail >> RecordLayout.flagsShift)
     let cursor = RecordCursor(writer, start, next, checksum: checksum, flags: flags)
     defer { leave(writer) }
+    let errorNumber = CurrentProcess.errorNumber
+    defer { CurrentProcess.errorNumber = errorNumber }
     guard let session = Session.of(writer.pointee.thread) else { return }
     let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
-    if let cause = WriterSpace.loss(of: writer) { return lose(cause, level, writer, session) }
     var record = UnfinishedRecord(cursor: cursor, identity: tail)
+    record.appendContext()
+    if let cause = WriterSpace.loss(of: writer) { return lose(cause, level, writer, session) }
     let isNested = writer.pointee.outer != nil
     if let number = session.number(of: site, isNested: isNested) {
       record.identity |= number
@@ -42,12 +43,56 @@ extension LogCall {
     }
   }
 
+  /// The flag of a record with a context, where it stands in the identity word.
+  @inline(__always)
+  fileprivate static var contextFlag: UInt64 {
+    UInt64(RecordFlags.context.rawValue) << RecordLayout.flagsShift
+  }
+
+  /// Commits a record that is not as others for its context alone, as most of those are.
+  ///
+  /// - Parameters:
+  ///   - writer, start, next, checksum, tail: As for the outlined commit.
+  ///   - hash: The call site's.
+  /// - Returns: False if nothing was done.
+  @usableFromInline @inline(never)
+  static func commitBound(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
+    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
+  ) -> Bool {
+    let sites = mmlog_sites_of(writer.pointee.thread)
+    let slot = sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    let end = next + Int(writer.pointee.context_count)
+    guard writer.pointee.outer == nil, writer.pointee.in_scratch == 0, writer.pointee.lost == 0,
+      slot.pointee.hash == hash,
+      UnsafeMutableRawPointer(end) <= UnsafeMutableRawPointer(writer.pointee.limit),
+      var word = writer.pointee.context
+    else { return false }
+    // Its flags are in the identity word already.
+    var cursor = RecordCursor(writer, start, next, checksum: checksum, flags: 0)
+    while cursor.next < end {
+      cursor.append(word.pointee)
+      word += 1
+    }
+    let identity = tail | slot.pointee.site | writer.pointee.context_label | contextFlag
+    TestPoint.reach(.recordBuilt)
+    LeadingWords(kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: identity)
+      .store(at: start, words: end - start, checksum: cursor.checksum)
+    writer.pointee.cursor = UnsafeMutableRawPointer(end).assumingMemoryBound(to: UInt8.self)
+    mmlog_number_entry(writer, LeadingWords.level(ofIdentity: identity))
+    writer.pointee.context_count = 0
+    writer.pointee.sites = sites
+    mmlog_end_busy(writer)
+    return true
+  }
+
   /// Ends a call: back to the interrupted one, if any.
   private static func leave(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     WriterSpace.leaveScratch(writer)
     WriterSpace.trimScratch(writer)
     writer.pointee.has_waited = 0
     writer.pointee.lost = 0
+    writer.pointee.context_count = 0
     let outer = writer.pointee.outer
     writer.pointee.outer = nil
     if let outer {
@@ -131,6 +176,15 @@ struct UnfinishedRecord {
     cursor.next += words + 1
     identity |= UInt64(RecordFlags.inlineCallSite.rawValue) << RecordLayout.flagsShift
     return true
+  }
+
+  /// Adds the context that the call has found, if it has found one.
+  mutating func appendContext() {
+    let writer = cursor.writer
+    let count = Int(writer.pointee.context_count)
+    guard count > 0, let words = writer.pointee.context else { return }
+    cursor.append(words: UnsafeBufferPointer(start: words, count: count))
+    identity |= writer.pointee.context_label | LogCall.contextFlag
   }
 
   /// Commits the record where it stands, in its thread's segment.

@@ -3,40 +3,84 @@ public import MMLogFormat
 import MMLogSystem
 import Synchronization
 
+extension Logger {
+  /// Finds a writer for a log call that does not have the usual one at hand, or of which more goes
+  /// into its record than it says itself.
+  ///
+  /// - Returns: False if there is to be no record; it is then counted, unless its level is off.
+  @usableFromInline @inline(never)
+  func enter(_ level: Level) -> Bool {
+    let label = shared
+    if context != nil, !Self.isEnabled(level, label) { return false }
+    guard let writer = LogCall.usualWriter(label) ?? LogCall.findWriter(label, level) else {
+      return false
+    }
+    // Only then is it looked for: that is a call of the runtime.
+    let bound = context?.encoded
+    if mmlog_load_gate(label) != writer.pointee.gate, let ofTask = LogContext.ofTask {
+      withExtendedLifetime(ofTask) {
+        LogCall.bind(writer, bound ?? ofTask.encoded, bound == nil ? nil : ofTask.encoded)
+      }
+    } else if let bound {
+      LogCall.bind(writer, bound, nil)
+    }
+    return true
+  }
+}
+
 /// The outlined twins of a log call: everything that is not the usual case. Async-signal-safe
 /// throughout, and therefore they leave errno as it was.
 @usableFromInline
 enum LogCall {
+  /// The writer that this thread used last, made busy; nil if it is busy already, or writes for
+  /// another store.
+  fileprivate static func usualWriter(
+    _ label: UnsafeMutablePointer<mmlog_label>
+  ) -> UnsafeMutablePointer<mmlog_writer>? {
+    let writer = mmlog_current_writer()
+    if mmlog_is_busy_here(writer) { return nil }
+    mmlog_begin_busy(writer)
+    // As in a log call that is not outlined.
+    if let gate = writer.pointee.gate, Session.isOpen(gate, to: label),
+      mmlog_current_writer() == writer
+    {
+      return writer
+    }
+    mmlog_end_busy(writer)
+    return nil
+  }
+
   /// Finds a writer for a log call whose thread has none at hand: its first call, a change of
   /// stores, a call inside another, a store that is closed or was left behind by `fork()`.
   ///
-  /// - Returns: False if there is to be no record; it is then counted.
-  @usableFromInline @inline(never)
-  static func enter(_ label: UnsafeMutablePointer<mmlog_label>, _ level: Level) -> Bool {
+  /// - Returns: Nil if there is to be no record; it is then counted.
+  fileprivate static func findWriter(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level
+  ) -> UnsafeMutablePointer<mmlog_writer>? {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     guard let store = StoreCore.of(label) else {
       DefaultStore.countLoss(level)
-      return false
+      return nil
     }
     guard let session = store.currentSession() else {
       store.countLossWithoutRing(level)
-      return false
+      return nil
     }
     guard let block = ThreadRegistry.find(session.identity) ?? session.attachThread() else {
       store.countLossWithoutRing(level)
-      return false
+      return nil
     }
     guard let writer = freeWriter(of: block) else {
       // All of them busy: so the session is not at its end, and its ring is there.
       session.ring.countLoss(.tooDeep, level)
-      return false
+      return nil
     }
     guard begin(writer, label, session) else {
       store.countLossWithoutRing(level)
-      return false
+      return nil
     }
-    return true
+    return writer
   }
 
   /// What ``Logger/Privacy/auto`` means for texts in the call that a writer is busy with.
@@ -66,7 +110,7 @@ enum LogCall {
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ label: UnsafeMutablePointer<mmlog_label>,
     _ session: Session
   ) -> Bool {
-    guard mmlog_load_gate(label) == session.gate else {
+    guard session.isOpen(to: label) else {
       mmlog_end_busy(writer)
       return false
     }
@@ -74,6 +118,7 @@ enum LogCall {
     writer.pointee.outer = interrupted
     writer.pointee.is_asked = 0
     writer.pointee.lost = 0
+    writer.pointee.context_count = 0
     writer.pointee.gate = session.gate
     // A call inside another always comes to the outlined commit, which goes back to the outer
     // writer; and it must not change the outer one's cache between two of its loads.

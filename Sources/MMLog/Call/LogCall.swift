@@ -15,8 +15,8 @@ extension Logger {
     _ file: StaticString, _ function: StaticString, _ line: UInt32, _ column: UInt32,
     flags: RecordFlags = RecordFlags(rawValue: 0)
   ) {
-    guard isEnabled(level) else { return }
-    if !acquireWriter() { guard LogCall.enter(label, level) else { return } }
+    guard mayRecord(level) else { return }
+    if !acquireWriter() { guard enter(level) else { return } }
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
     record.commit(label, level, file, function, line, column, flags)
@@ -97,6 +97,11 @@ extension RecordCursor {
     let tail = identity(label, level, extraFlags)
     let slot = writer.pointee.sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
     guard slot.pointee.hash == hash else {
+      if writer.pointee.context_count > 0,
+        LogCall.commitBound(writer, start, next, checksum, tail, hash)
+      {
+        return
+      }
       // Copied here and now: a value whose address is taken nowhere else stays out of memory on
       // the usual path.
       let site = site()

@@ -70,10 +70,20 @@ public struct RecordCursor {
 
   /// The words of another record, behind its leading ones.
   mutating func append(wordsOf other: RecordCursor) {
+    let first = other.start + RecordLayout.bodyWord
+    append(words: UnsafeBufferPointer(start: first, count: other.next - first))
+  }
+
+  /// Words for which there may be no room yet.
+  mutating func append(words: UnsafeBufferPointer<UInt64>) {
+    guard var word = words.baseAddress else { return }
+    let end = word + words.count
+    let isRoom =
+      UnsafeMutableRawPointer(next + words.count) + 16
+      <= UnsafeMutableRawPointer(writer.pointee.limit)
     // Not `for in`: see LogCall.freeWriter.
-    var word = other.start + RecordLayout.bodyWord
-    while word < other.next {
-      append(checked: word.pointee)
+    while word < end {
+      if isRoom { append(word.pointee) } else { append(checked: word.pointee) }
       word += 1
     }
   }

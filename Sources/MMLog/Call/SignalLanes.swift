@@ -104,7 +104,7 @@ final class SignalLanes: @unchecked Sendable {
       }
       // After that: whoever closes the store changes the gate first, and then searches for acquired
       // lanes.
-      if mmlog_load_gate(label) != session.gate {
+      if !session.isOpen(to: label) {
         mmlog_end_busy(lane)
         return .refused(.noRing)
       }

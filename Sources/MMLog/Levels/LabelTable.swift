@@ -69,7 +69,7 @@ final class LabelTable: @unchecked Sendable {
     if let session { publish(label, id: Int(id), in: session.ring) }
     mmlog_store_store(state, store)
     // Last: it lets log calls in.
-    mmlog_store_gate(state, session?.gate ?? Self.closedGate)
+    mmlog_store_gate(state, session?.gateOfLabels ?? Self.closedGate)
   }
 
   /// Sets the level of all labels that `pattern` matches, those to come included.

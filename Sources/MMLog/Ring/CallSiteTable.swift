@@ -3,7 +3,8 @@ import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
 
-/// The call sites of a session by their hash: read without a lock, written under the dictionary's.
+/// The call sites and key sets of a session by their hash: read without a lock, written under the
+/// dictionary's.
 ///
 /// A fixed table with open addressing, its memory from mmap, so that a signal handler can use it.
 ///
@@ -40,10 +41,14 @@ final class CallSiteTable: @unchecked Sendable {
     return nil
   }
 
-  /// The number that the next call site gets. Under the dictionary's lock.
+  /// Whether there is room for key sets, which must not take that of call sites. Under the
+  /// dictionary's lock.
+  var takesKeySets: Bool { count < capacity / 4 }
+
+  /// The number that the next call site or key set gets. Under the dictionary's lock.
   var nextNumber: UInt64 { UInt64(count + 1) }
 
-  /// Adds a call site. Under the dictionary's lock; false if the table is full.
+  /// Adds a call site or a key set. Under the dictionary's lock; false if the table is full.
   func insert(_ hash: UInt64, site: UInt64) -> Bool {
     guard count < capacity / 2 else { return false }
     var index = Int(truncatingIfNeeded: hash >> 17) & (capacity - 1)

@@ -17,11 +17,12 @@ final class ThreadRegistry: @unchecked Sendable {
   private let head: UnsafeMutablePointer<UInt64>
   private let ordinals = Atomic<UInt32>(0)
   private let blocks = Atomic<UInt64>(0)
+  private let session: SessionID
   private let archiveLevel: Level
 
   /// - Parameter archiveLevel: Records below it are flight records, which have no numbers.
-  init(archiveLevel: Level) {
-    self.archiveLevel = archiveLevel
+  init(of session: SessionID, archiveLevel: Level) {
+    (self.session, self.archiveLevel) = (session, archiveLevel)
     head = .allocate(capacity: 1)
     head.initialize(to: 0)
   }
@@ -123,7 +124,7 @@ final class ThreadRegistry: @unchecked Sendable {
     var depth: UInt32 = 0
     while depth < MMLOG_DEPTHS {
       let writer = mmlog_writer_at(block, depth)
-      writer.pointee.last_span = SpanNumber.origin(block: number, depth: depth)
+      writer.pointee.last_span = SpanNumber.origin(block: number, depth: depth, of: session)
       writer.pointee.id = UInt32(truncatingIfNeeded: number) &* MMLOG_DEPTHS &+ depth
       writer.pointee.number = 0
       writer.pointee.archive_level = UInt32(archiveLevel.rawValue)
@@ -172,7 +173,11 @@ enum BlockPool {
   }
 
   fileprivate static func release(_ block: ThreadBlock) {
-    for depth in 0..<MMLOG_DEPTHS { WriterSpace.freeScratch(mmlog_writer_at(block, depth)) }
+    for depth in 0..<MMLOG_DEPTHS {
+      let writer = mmlog_writer_at(block, depth)
+      WriterSpace.freeScratch(writer)
+      WriterSpace.freeContext(writer)
+    }
     block.pointee.next_of_thread = free
     free = block
   }

@@ -22,7 +22,7 @@ final class Session: Sendable {
   let policy: LogStore.FullRingPolicy
   /// What ``Logger/Privacy/auto`` means for texts.
   let autoPrivacy: Logger.Privacy
-  /// Its address is what the gates of labels and writers are compared by.
+  /// Its address is what the gates of labels and writers are compared by: a multiple of 16.
   nonisolated(unsafe) let gate: UnsafeRawPointer
   /// The next of the store's sessions that come to their end. Under the store's lock.
   nonisolated(unsafe) var nextEnding: Session?
@@ -36,11 +36,27 @@ final class Session: Sendable {
     self.sites = sites
     policy = configuration.fullRing
     autoPrivacy = configuration.autoPrivacy
-    threads = ThreadRegistry(archiveLevel: ring.archiveLevel)
+    threads = ThreadRegistry(of: ring.identity.session, archiveLevel: ring.archiveLevel)
     overflow = OverflowWriter(threads)
     signalLanes = configuration.servesSignalHandlers ? SignalLanes(threads) : nil
-    gate = UnsafeRawPointer(UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1))
+    gate = UnsafeRawPointer(UnsafeMutableRawPointer.allocate(byteCount: 2, alignment: 16))
     signalLanes?.reserve(self)
+  }
+
+  /// What labels have for a gate. It is not that of the writers where log calls have to look for
+  /// their task's context: then all of them come to the outlined part.
+  var gateOfLabels: UnsafeRawPointer { mmlog_task_contexts_are_used() ? gate + 1 : gate }
+
+  /// Whether records of a label are accepted.
+  func isOpen(to label: UnsafeMutablePointer<mmlog_label>) -> Bool {
+    Self.isOpen(gate, to: label)
+  }
+
+  /// The same of the session with that gate.
+  static func isOpen(_ gate: UnsafeRawPointer, to label: UnsafeMutablePointer<mmlog_label>) -> Bool
+  {
+    let gateOfLabel = mmlog_load_gate(label)
+    return gateOfLabel == gate || gateOfLabel == gate + 1
   }
 
   /// Frees the map and the tables, when no log call works with them any more, and gives up the

@@ -153,7 +153,14 @@ final class StoreCore: @unchecked Sendable {
     open = new
     let session = new.map { Unmanaged.passRetained($0.session).toOpaque() }
     sessionAddress.store(UInt(bitPattern: session), ordering: .releasing)
-    if let new { labels.setGates(new.session.gate) }
+    if let new { labels.setGates(new.session.gateOfLabels) }
+  }
+
+  /// Has log calls look for the context of their task.
+  func useTaskContexts() {
+    lock.withLock {
+      if let open { labels.setGates(open.session.gateOfLabels) }
+    }
   }
 
   /// Goes over the sessions that come to their end. The caller has the lock.

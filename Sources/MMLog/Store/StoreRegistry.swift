@@ -60,6 +60,22 @@ enum StoreRegistry {
     lock.withLock {
       store.older = newest
       newest = store
+      // Somebody may have begun to use them after the store was opened.
+      if mmlog_task_contexts_are_used() { store.useTaskContexts() }
+    }
+  }
+
+  /// From now on, log calls look for the context of their task. At the first time, it takes the
+  /// locks of all stores.
+  static func useTaskContexts() {
+    if mmlog_task_contexts_are_used() { return }
+    mmlog_use_task_contexts()
+    lock.withLock {
+      var next = newest
+      while let store = next {
+        store.useTaskContexts()
+        next = store.older
+      }
     }
   }
 

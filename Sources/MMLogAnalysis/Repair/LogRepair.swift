@@ -180,7 +180,10 @@ private struct SessionWriter: ~Copyable {
     series = ArchiveSeries(in: directory, identity, .usual)
     var entries = summary.dictionary
     // Numbers rise from 1. The last ones are of no record whose entry is lost.
-    corruptionSite = (1...UInt32.max).last { entries.callSites[$0] == nil } ?? 0
+    corruptionSite =
+      (1...UInt32.max).last {
+        entries.callSites[$0] == nil && entries.keySets[$0] == nil
+      } ?? 0
     // Sixteen bits, as in a record.
     corruptionLabel = (1...UInt32(UInt16.max)).last { entries.labels[$0] == nil } ?? 0
     entries.insert(.callSite(id: corruptionSite, .corruption))
@@ -305,7 +308,8 @@ extension LogDictionary {
   fileprivate func encoded(seed: UInt32) -> [UInt8] {
     let sites = callSites.sorted { $0.key < $1.key }.map { DictionaryEntry.callSite(id: $0, $1) }
     let labels = labels.sorted { $0.key < $1.key }.map { DictionaryEntry.label(id: $0, $1) }
-    return (sites + labels).flatMap { entry in
+    let sets = keySets.sorted { $0.key < $1.key }.map { DictionaryEntry.keySet(id: $0, $1) }
+    return (sites + labels + sets).flatMap { entry in
       entry.encoded(seed: seed).withUnsafeBytes { Array($0) }
     }
   }

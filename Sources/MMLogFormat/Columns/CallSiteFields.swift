@@ -1,4 +1,5 @@
-/// What the records of each call site hold, as far as the call site alone says it.
+/// What the records of each call site hold, and the metadata of each key set, as far as these alone
+/// say it. Both have numbers of one sequence.
 package struct CallSiteFields {
   /// One call site's share of ``types``.
   struct Shape {
@@ -20,15 +21,24 @@ package struct CallSiteFields {
 
   package init() {}
 
-  /// Takes in every call site among the entries that follow one another in `bytes`.
+  /// Takes in every call site and key set among the entries that follow one another in `bytes`.
   package mutating func add(entriesIn bytes: UnsafeRawBufferPointer, seed: UInt32) {
     var scanner = EntryScanner(bytes, seed: seed)
     while let next = scanner.next() {
-      if case .callSite(let id, let site) = next.entry { add(id, site) }
+      switch next.entry {
+      case .callSite(let id, let site):
+        add(
+          id,
+          site.parts.lazy.compactMap {
+            if case .argument(let argument) = $0 { argument.type } else { nil }
+          })
+      case .keySet(let id, let set): add(id, set.keys.lazy.map(\.type))
+      case .label: continue
+      }
     }
   }
 
-  private mutating func add(_ id: UInt32, _ site: CallSite) {
+  private mutating func add(_ id: UInt32, _ newTypes: some Sequence<UInt8>) {
     count += 1
     // Writers count from 1. A number far above that is not known here: a hostile one would cost
     // memory.
@@ -36,9 +46,9 @@ package struct CallSiteFields {
     while shapes.count <= Int(id) { shapes.append(Shape()) }
     var isFixed = true
     let (firstType, firstStep) = (types.count, steps.count)
-    for case .argument(let argument) in site.parts {
-      types.append(argument.type)
-      let fields = ValueType(rawValue: argument.type)?.fixedFields
+    for type in newTypes {
+      types.append(type)
+      let fields = ValueType(rawValue: type)?.fixedFields
       isFixed = isFixed && fields != nil
       for field in fields ?? [] { addStep(field, first: firstStep) }
     }

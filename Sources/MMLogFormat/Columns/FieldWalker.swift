@@ -41,24 +41,32 @@ struct FieldWalker {
       next += 1
       fields.append(.word)
     }
-    if record.flags.contains(.extensions), !findExtensions(&fields) { return false }
     let shape = callSites.shapes[site]
     for index in shape.arguments {
       guard findArgument(callSites.types[index], &fields) else { return false }
     }
-    if record.flags.contains(.metadata), !findMetadata(&fields) { return false }
-    if record.flags.contains(.span) {
-      fields += [.word, .word]
-      if !pass(words: 2) { return false }
-    }
+    if record.flags.contains(.metadata), !findBlocks(callSites, &fields) { return false }
+    if record.flags.contains(.span), !findWords(2, &fields) { return false }
+    if record.flags.contains(.context), !findContext(callSites, &fields) { return false }
     return isAtEnd
   }
 
-  private mutating func findExtensions(_ fields: inout [ColumnField]) -> Bool {
-    guard let which = word(&fields) else { return false }
-    let words = Int(which & RecordLayout.extensionCountMask)
-    fields.append(contentsOf: repeatElement(.word, count: words))
-    return pass(words: words)
+  private mutating func findWords(_ count: Int, _ fields: inout [ColumnField]) -> Bool {
+    guard pass(words: count) else { return false }
+    fields.append(contentsOf: repeatElement(.word, count: count))
+    return true
+  }
+
+  private mutating func findContext(
+    _ callSites: CallSiteFields, _ fields: inout [ColumnField]
+  ) -> Bool {
+    guard let head = word(&fields) else { return false }
+    let end = next + Int(head & ContextLayout.countMask)
+    if head & ContextLayout.spanBit != 0, !findWords(1, &fields) { return false }
+    if head & ContextLayout.traceBit != 0, !findWords(3, &fields) { return false }
+    if head & ContextLayout.fieldsBit != 0, !findBlocks(callSites, &fields) { return false }
+    // What is not known yet.
+    return end >= next && findWords(end - next, &fields)
   }
 
   private mutating func findArgument(_ type: UInt8, _ fields: inout [ColumnField]) -> Bool {
@@ -67,10 +75,24 @@ struct FieldWalker {
     return isThere == 0 || findValue(type & ~ValueType.optionalBit, &fields)
   }
 
-  private mutating func findMetadata(_ fields: inout [ColumnField]) -> Bool {
-    guard let pairs = word(&fields), pairs <= UInt64(count - next) else { return false }
-    for _ in 0..<pairs { guard findPair(&fields, depth: 0) else { return false } }
-    return true
+  private mutating func findBlocks(
+    _ callSites: CallSiteFields, _ fields: inout [ColumnField]
+  ) -> Bool {
+    for _ in 0..<BlockLayout.most {
+      guard let head = word(&fields) else { return false }
+      let keySet = Int(head >> BlockLayout.keySetShift)
+      if keySet > 0 {
+        guard keySet < callSites.shapes.count else { return false }
+        for index in callSites.shapes[keySet].arguments {
+          guard findArgument(callSites.types[index], &fields) else { return false }
+        }
+      }
+      let pairs = head & BlockLayout.pairsMask
+      guard pairs <= UInt64(count - next) else { return false }
+      for _ in 0..<pairs { guard findPair(&fields, depth: 0) else { return false } }
+      if head & BlockLayout.moreBit == 0 { return true }
+    }
+    return false
   }
 
   private mutating func findPair(_ fields: inout [ColumnField], depth: Int) -> Bool {

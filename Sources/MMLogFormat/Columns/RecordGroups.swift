@@ -119,7 +119,7 @@ struct RowWords {
   /// Flags that put something beside the arguments into a record.
   private static let notPlain: UInt64 =
     UInt64(
-      RecordFlags([.metadata, .thread, .inlineCallSite, .span, .extensions]).rawValue)
+      RecordFlags([.metadata, .thread, .inlineCallSite, .span, .context]).rawValue)
     << RecordLayout.flagsShift
 
   let base: UnsafeRawPointer

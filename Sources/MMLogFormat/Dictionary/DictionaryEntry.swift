@@ -1,7 +1,8 @@
-/// An entry of the dictionary: a call site or a label, under its number.
+/// An entry of the dictionary: a call site, a label or a key set, under its number.
 package enum DictionaryEntry: Equatable, Sendable {
   case callSite(id: UInt32, CallSite)
   case label(id: UInt32, String)
+  case keySet(id: UInt32, KeySet)
 
   /// Reads the entry that `bytes` wholly are, after its checksum has been found right.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
@@ -22,14 +23,23 @@ package enum DictionaryEntry: Equatable, Sendable {
         CallSite(
           file: file, function: function, line: UInt32(truncatingIfNeeded: first >> 32),
           column: UInt32(truncatingIfNeeded: second), parts: parts))
+    case RecordLayout.keySetKind:
+      var keys: [KeySet.Key] = []
+      for _ in 0..<(first >> 32 & 0xFFFF) {
+        let type = UInt8(truncatingIfNeeded: try reader.word())
+        keys.append(KeySet.Key(try reader.text(), type))
+      }
+      self = .keySet(id: id, KeySet(keys))
     default: throw .invalid("entry kind")
     }
   }
 
   /// Whether an entry is of a kind that this version knows.
   static func isKnown(_ entry: UnsafeRawBufferPointer) -> Bool {
-    let kind = entry.load(0, as: UInt64.self) & 0xFF00_0000
-    return kind == RecordLayout.labelKind || kind == RecordLayout.callSiteKind
+    switch entry.load(0, as: UInt64.self) & 0xFF00_0000 {
+    case RecordLayout.labelKind, RecordLayout.callSiteKind, RecordLayout.keySetKind: true
+    default: false
+    }
   }
 }
 
@@ -38,6 +48,7 @@ extension DictionaryEntry {
     switch self {
     case .callSite(_, let site): site.size
     case .label(_, let label): label.utf8.count
+    case .keySet(_, let keys): keys.size
     }
   }
 }

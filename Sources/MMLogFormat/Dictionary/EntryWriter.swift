@@ -46,6 +46,20 @@ package struct EntryWriter {
     append(name)
   }
 
+  /// Begins a key set's entry; `keys` keys are to follow.
+  package mutating func keySet(id: UInt32, keys: Int) {
+    append(UInt64(id) | UInt64(UInt16(truncatingIfNeeded: keys)) << 32)
+  }
+
+  /// Adds a key, and the type of its values.
+  package mutating func key(_ name: UnsafeRawBufferPointer, type: UInt8) {
+    append(UInt64(type))
+    append(name)
+  }
+
+  /// Gives the entry up: ``finish(kind:seed:)`` reports that.
+  package mutating func discard() { fits = false }
+
   /// The entry's header word, to be stored last, and its size in bytes; or nil if it did not fit.
   package func finish(kind: UInt64, seed: UInt32) -> (header: UInt64, size: Int)? {
     guard fits, size / wordSize <= Int(RecordLayout.lengthMask) else { return nil }
@@ -109,6 +123,10 @@ extension DictionaryEntry {
       }
       for part in site.parts { part.write(into: &writer) }
       return RecordLayout.callSiteKind
+    case .keySet(let id, let set):
+      writer.keySet(id: id, keys: set.keys.count)
+      for key in set.keys { withBytes(of: key.name) { writer.key($0, type: key.type) } }
+      return RecordLayout.keySetKind
     }
   }
 
@@ -117,6 +135,8 @@ extension DictionaryEntry {
     func size(_ text: String) -> Int { (text.utf8.count / wordSize + 2) * wordSize }
     switch self {
     case .label(_, let label): return 2 * wordSize + size(label)
+    case .keySet(_, let set):
+      return set.keys.reduce(2 * wordSize) { $0 + wordSize + size($1.name) }
     case .callSite(_, let site):
       return site.parts.reduce(3 * wordSize + size(site.file) + size(site.function)) {
         switch $1 {

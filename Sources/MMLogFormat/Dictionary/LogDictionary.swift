@@ -1,9 +1,11 @@
-/// The call sites and labels of a session, by number.
+/// The call sites, labels and key sets of a session, by number.
 package struct LogDictionary: Sendable {
   package private(set) var callSites: [UInt32: CallSite] = [:]
   package private(set) var labels: [UInt32: String] = [:]
+  package private(set) var keySets: [UInt32: KeySet] = [:]
 
-  /// The maximum number of call sites that a dictionary takes: more than any program has.
+  /// The maximum number of call sites and key sets that a dictionary takes: more than any program
+  /// has.
   package static let maximumCallSites = 1 << 20
   /// What all entries together may have in bytes, twice the largest dictionary of a ring: a
   /// compressed file of some kilobytes could hold any number of them.
@@ -21,15 +23,17 @@ package struct LogDictionary: Sendable {
       switch entry {
       case .callSite(let id, _): callSites[id]?.size
       case .label(let id, _): labels[id]?.utf8.count
+      case .keySet(let id, _): keySets[id]?.size
       }
     let new = size - (old ?? 0) + entry.size
-    guard new <= Self.maximumBytes, old != nil || callSites.count < Self.maximumCallSites else {
-      return false
-    }
+    guard new <= Self.maximumBytes,
+      old != nil || callSites.count + keySets.count < Self.maximumCallSites
+    else { return false }
     size = new
     switch entry {
     case .callSite(let id, let site): callSites[id] = site
     case .label(let id, let label): labels[id] = label
+    case .keySet(let id, let set): keySets[id] = set
     }
     return true
   }

@@ -7,7 +7,7 @@ package struct RecordParts {
   package let callSite: UInt32
   /// The entry that it carries itself, if it does.
   private let entry: UnsafeRawBufferPointer?
-  /// The arguments and then the metadata, with what follows them cut off.
+  /// Arguments, metadata, span and context, with what follows them cut off.
   package let values: UnsafeRawBufferPointer
 
   /// Takes apart the words of a record from its identity word on: of a whole record, or of one put
@@ -20,7 +20,6 @@ package struct RecordParts {
     level = Level(fromFile: UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift))
     flags = RecordFlags(rawValue: UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift))
     if flags.contains(.thread) { _ = try reader.word() }
-    if flags.contains(.extensions) { try Self.skipExtensions(&reader) }
     let rest = try reader.take(reader.remaining)
     guard flags.contains(.inlineCallSite) else {
       (values, entry) = (rest, nil)
@@ -37,12 +36,6 @@ package struct RecordParts {
       throw .invalid("call site in a record")
     }
     return site
-  }
-
-  /// None is known yet.
-  private static func skipExtensions(_ reader: inout WordReader) throws(FormatError) {
-    let count = try reader.word() & RecordLayout.extensionCountMask
-    _ = try reader.take(Int(count) * wordSize)
   }
 
   /// The entry ends one word before the record does; the last word is its length in words.

@@ -62,7 +62,7 @@ package func hexadecimalDigit(_ value: UInt8) -> UInt8 {
   value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
 }
 
-private func hexadecimalValue(_ digit: UInt8) -> UInt8? {
+func hexadecimalValue(_ digit: UInt8) -> UInt8? {
   switch digit {
   case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
   case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10

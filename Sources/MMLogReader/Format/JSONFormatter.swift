@@ -17,7 +17,8 @@ import MMLogSystem
 /// | `body_base64` | its bytes, only if they are not UTF-8 |
 /// | `attributes` | named arguments, then metadata, by name; a name that is there again gets `#2`, `#3` … |
 /// | `code_file_path`, `code_line_number`, `code_function_name` | the log statement; left out if there is none |
-/// | `span_id` | where a span begins or ends: its number, in 16 hexadecimal digits; left out if it began in another session |
+/// | `trace_id`, `trace_flags` | the trace that it belongs to, in 32 hexadecimal digits, and the trace's flags |
+/// | `span_id` | the span that it begins, ends or belongs to: its number, in 16 hexadecimal digits; left out if it began in another session |
 /// | `span_event` | `begin` or `end` |
 /// | `parent_span_id` | where it begins: what it is a part of, if that is known |
 /// | `start_time_unix_nano`, `duration_nano` | where it ends: when it began, and how long it took, in nanoseconds |
@@ -58,7 +59,7 @@ public struct JSONFormatter: LogFormatter {
     output.append(#","attributes":"#)
     output.append(attributes: record.content)
     appendPlace(record.content, to: &output)
-    if let span = record.span { Self.append(span, to: &output) }
+    if record.content.hasContext { Self.appendContext(record, to: &output) }
     threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
     sessions.append(record.session, to: &output) { Self.append(record.session, to: &$0) }
     if record.isCut { output.append(#","cut":true"#) }
@@ -91,15 +92,22 @@ public struct JSONFormatter: LogFormatter {
     output.append(UInt8(ascii: "\""))
   }
 
-  private static func append(_ span: LogReader.Span, to output: inout TextBuffer) {
+  private static func appendContext(_ record: LogReader.Record, to output: inout TextBuffer) {
     func append(id key: StaticString, _ number: UInt64?) {
       guard let number else { return }
       output.append(key)
       output.append(text: LogReader.Span.text(of: number))
       output.append(UInt8(ascii: "\""))
     }
-    append(id: #","span_id":""#, span.number)
-    switch span.event {
+    if let trace = record.trace {
+      output.append(#","trace_id":""#)
+      output.append(text: trace.traceID)
+      output.append(#"","trace_flags":"#)
+      output.append(decimal: UInt64(trace.flags))
+    }
+    append(id: #","span_id":""#, record.spanNumber)
+    switch record.span?.event {
+    case nil: return
     case .begin(let parent):
       output.append(#","span_event":"begin""#)
       append(id: #","parent_span_id":""#, parent)

@@ -6,8 +6,9 @@ import MMLogSystem
 ///     time=2026-11-21T09:00:00.123456789Z level=info label=orders msg="order 7 accepted" id=7
 ///     source=Orders/Book.swift:42 thread=worker1 service=orders pid=42 session=0123…
 ///
-/// What begins a span has `span=NUMBER span_event=begin`, and `parent_span` if it is a part of
-/// another; what ends it has `span_event=end` and `duration_ns`. Keys are those that logfmt is
+/// What belongs to a span or a trace has `span=NUMBER` or `trace=ID`. What begins a span has
+/// `span_event=begin`, and `parent_span` if it is a part of another; what ends it has
+/// `span_event=end` and `duration_ns`. Keys are those that logfmt is
 /// usually written with. Values that have a space, `=`, a quote or a control character in them
 /// stand between quotes, with backslashes as in text. Keys consist of letters, digits and `_ - . /
 /// # @`; anything else in a field's name becomes `_`. A record's own keys come first and last; a
@@ -18,6 +19,7 @@ public struct LogfmtFormatter: LogFormatter {
   private static let levels = Level.allCases.map { Array(" level=\($0) label=".utf8) }
   private static let keys: Set<String> = [
     "time", "level", "label", "msg", "source", "thread", "service", "pid", "session", "span",
+    "trace",
     "span_event", "parent_span", "duration_ns",
   ]
 
@@ -33,7 +35,7 @@ public struct LogfmtFormatter: LogFormatter {
     output.append(" msg=")
     output.appendQuoting { record.content.appendMessage(.quoted, to: &$0) }
     appendFields(record.content, to: &output)
-    if let span = record.span { Self.append(span, to: &output) }
+    if record.content.hasContext { Self.appendContext(record, to: &output) }
     if record.content.hasPlace {
       output.append(" source=")
       output.appendQuoting { record.content.appendPlace(.quoted, to: &$0) }
@@ -66,20 +68,22 @@ public struct LogfmtFormatter: LogFormatter {
     if isTaken { output.append("#2") }
   }
 
-  private static func append(_ span: LogReader.Span, to output: inout TextBuffer) {
-    func append(_ key: StaticString, _ number: UInt64?) {
-      guard let number else { return }
+  private static func appendContext(_ record: LogReader.Record, to output: inout TextBuffer) {
+    func append(_ key: StaticString, _ text: String?) {
+      guard let text else { return }
       output.append(key)
-      output.append(text: LogReader.Span.text(of: number))
+      output.append(text: text)
     }
-    append(" span=", span.number)
-    switch span.event {
+    append(" trace=", record.trace?.traceID)
+    append(" span=", record.spanNumber.map(LogReader.Span.text))
+    switch record.span?.event {
     case .begin(let parent):
       output.append(" span_event=begin")
-      append(" parent_span=", parent)
+      append(" parent_span=", parent.map(LogReader.Span.text))
     case .end(_, let duration):
       output.append(" span_event=end duration_ns=")
       output.append(decimal: duration.nanoseconds)
+    case nil: return
     }
   }
 

@@ -10,9 +10,10 @@ import MMLogSystem
 /// metadata are attributes, beside `code.file.path`, `code.line.number`, `code.function.name`,
 /// `thread.id`, `thread.name`. Body and strings that are not UTF-8 have U+FFFD in the place of what
 /// is not; `log.record.original` then has the body's bytes in base64. Numbers that 64 bits do not
-/// hold are strings. What begins or ends a span has `spanId`, the session as `traceId`, and the
-/// attributes `span.event` (`begin`, `end`), `span.parent_id`, `span.start_time_unix_nano` and
-/// `span.duration_nano`.
+/// hold are strings. What belongs to a span or a trace has `traceId`, `spanId` and `flags`: those
+/// of the trace that it was logged in; else a trace of its own for each span that is not a part of
+/// another. What begins or ends a span has the attributes `span.event` (`begin`, `end`),
+/// `span.parent_id`, `span.start_time_unix_nano` and `span.duration_nano`.
 public struct OTLPFormatter: LogFormatter {
   /// So many records are in a line at most.
   public static let maximum = 512
@@ -22,6 +23,7 @@ public struct OTLPFormatter: LogFormatter {
 
   private var sessions = ObjectTexts<LogReader.Session>()
   private var threads = ObjectTexts<LogReader.Thread>()
+  private var traces = SpanTraces()
   /// The session and the label of the line that is being written.
   private var open: (session: LogReader.Session, label: PreparedText)?
   private var count = 0
@@ -80,22 +82,28 @@ public struct OTLPFormatter: LogFormatter {
     threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
     appendFields(record.content, to: &output)
     appendPlace(record.content, to: &output)
-    let span = record.span
-    if let span { Self.append(span, to: &output) }
+    if let span = record.span { Self.append(span, to: &output) }
     if !isUTF8 {
       output.append(#",{"key":"log.record.original","value":{"bytesValue":""#)
       output.append(messageBase64: record)
       output.append(#""}}"#)
     }
     output.append("]")
-    if let number = span?.number {
-      output.append(#","traceId":""#)
-      output.append(text: record.session.id.description)
-      output.append(#"","spanId":""#)
-      output.append(text: LogReader.Span.text(of: number))
-      output.append(UInt8(ascii: "\""))
-    }
+    if record.content.hasContext { appendContext(record, to: &output) }
     output.append("}")
+  }
+
+  private mutating func appendContext(_ record: LogReader.Record, to output: inout TextBuffer) {
+    let (span, trace) = (record.spanNumber, record.trace)
+    guard let trace = trace?.traceID ?? span.map({ traces.trace(of: $0, record) }) else { return }
+    output.append(#","traceId":""#)
+    output.append(text: trace)
+    output.append(#"","spanId":""#)
+    output.append(text: LogReader.Span.text(of: span ?? record.trace?.spanID ?? 0))
+    output.append(UInt8(ascii: "\""))
+    guard let flags = record.trace?.flags else { return }
+    output.append(#","flags":"#)
+    output.append(decimal: UInt64(flags))
   }
 
   private static func append(_ span: LogReader.Span, to output: inout TextBuffer) {

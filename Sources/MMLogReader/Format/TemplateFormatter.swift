@@ -75,7 +75,8 @@ public struct TemplateFormatter: LogFormatter {
     case .host: output.append(identity.hostName, .plain)
     case .session: output.append(text: record.session.id.description)
     case .flight: if record.isFlight { output.append(text: "flight") }
-    case .span: append(span: record.span?.number, to: &output)
+    case .span: append(span: record.spanNumber, to: &output)
+    case .trace: if let trace = record.trace { output.append(text: trace.traceID) }
     case .span_event: if let span = record.span { output.append(span.event.name) }
     case .parent_span: append(span: record.span?.event.parent, to: &output)
     case .duration:

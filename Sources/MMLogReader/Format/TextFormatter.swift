@@ -10,6 +10,8 @@ import MMLogFormat
 ///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: begin order 7 span=0000000000400004 (Orders/Book.swift:40)
 ///     2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms matched span=0000000000400004 (Orders/Book.swift:44)
 ///
+/// A record that belongs to a span or a trace has `span=` or `trace=`, too.
+///
 /// Whatever could move a terminal's cursor or end the line is escaped as `\n`, `\t`,
 /// `\u{1b}`; bytes that are not UTF-8 as `\xff`.
 public struct TextFormatter: LogFormatter {
@@ -45,8 +47,8 @@ public struct TextFormatter: LogFormatter {
     if span != nil, output.count == start { output.remove(at: start - 1) }
     if record.isCut { output.append(" <cut>") }
     if record.isFlight { output.append(" <flight>") }
-    if record.content.flags.contains(.metadata) { appendMetadata(record, to: &output) }
-    if let span { append(span, to: &output) }
+    if record.content.hasPairs { appendPairs(record, to: &output) }
+    appendContext(record, span?.event.parent, to: &output)
     appendPlace(record, to: &output)
     output.append(UInt8(ascii: "\n"))
   }
@@ -80,7 +82,7 @@ public struct TextFormatter: LogFormatter {
     }
   }
 
-  private func appendMetadata(_ record: LogReader.Record, to output: inout TextBuffer) {
+  private func appendPairs(_ record: LogReader.Record, to output: inout TextBuffer) {
     record.content.forEachPair { (name, value, reader) throws(FormatError) in
       output.append(UInt8(ascii: " "))
       if colors { output.append(SGR.faint) }
@@ -91,19 +93,23 @@ public struct TextFormatter: LogFormatter {
     }
   }
 
-  private func append(_ span: LogReader.Span, to output: inout TextBuffer) {
-    append("span", span.number, to: &output)
-    if case .begin(let parent) = span.event { append("parent", parent, to: &output) }
+  private func appendContext(
+    _ record: LogReader.Record, _ parent: UInt64?, to output: inout TextBuffer
+  ) {
+    guard record.content.hasContext else { return }
+    append("span", record.spanNumber.map(LogReader.Span.text), to: &output)
+    append("parent", parent.map(LogReader.Span.text), to: &output)
+    append("trace", record.trace?.traceID, to: &output)
   }
 
-  private func append(_ name: StaticString, _ number: UInt64?, to output: inout TextBuffer) {
-    guard let number else { return }
+  private func append(_ name: StaticString, _ text: String?, to output: inout TextBuffer) {
+    guard let text else { return }
     output.append(UInt8(ascii: " "))
     if colors { output.append(SGR.faint) }
     output.append(name)
     output.append(UInt8(ascii: "="))
     if colors { output.append(SGR.reset) }
-    output.append(text: LogReader.Span.text(of: number))
+    output.append(text: text)
   }
 
   private func appendPlace(_ record: LogReader.Record, to output: inout TextBuffer) {

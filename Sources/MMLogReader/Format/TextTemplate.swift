@@ -16,7 +16,8 @@ import MMLogFormat
 /// | `thread` | its name, or its id if it has none |
 /// | `thread_id`, `thread_ordinal` | |
 /// | `flight` | `flight` for a flight record; nothing for others |
-/// | `span`, `span_event`, `parent_span` | of what begins or ends a span: its number; `begin` or `end`; what it is a part of |
+/// | `span`, `trace` | the number of the span, and the id of the trace, that it belongs to |
+/// | `span_event`, `parent_span` | of what begins or ends a span: `begin` or `end`; what it is a part of |
 /// | `duration`, `duration_ns` | of what ends a span: how long it took, as `1.234 ms`; in nanoseconds |
 /// | `service`, `process`, `pid`, `host`, `session` | |
 ///
@@ -27,7 +28,7 @@ public struct TextTemplate: Sendable {
   enum Name: String, CaseIterable {
     case time, date, clock, unix, level, LEVEL, label, message, file, line, function, place, fields
     case thread, thread_id, thread_ordinal, service, process, pid, host, session, flight
-    case span, span_event, parent_span, duration, duration_ns
+    case span, trace, span_event, parent_span, duration, duration_ns
   }
 
   enum Element {

@@ -1,12 +1,15 @@
 import MMLogFormat
 
-/// The call sites and labels of a session, by number. It grows where a session is followed, and
-/// forgets nothing: what it has given is valid for as long as it is.
+/// The call sites, labels and key sets of a session, by number. It grows where a session is
+/// followed, and forgets nothing: what it has given is valid for as long as it is.
 package final class SiteTable {
   /// Those that were asked for: there may be a million, of which few are used.
   private var sites = NumberTable<Unmanaged<CallSiteInfo>>()
   private var known: [UInt32: CallSite] = [:]
   private var labels = NumberTable<Unmanaged<PreparedText>>()
+  private var keySets = NumberTable<Unmanaged<KeySetInfo>>()
+  /// All names of all key sets.
+  let keyNames = KeyNames()
   private let noLabel = PreparedText("")
   private let noThread = LogReader.Thread(ordinal: 0, id: 0, name: "")
 
@@ -15,6 +18,7 @@ package final class SiteTable {
   deinit {
     sites.forEach { $0.release() }
     labels.forEach { $0.release() }
+    keySets.forEach { $0.release() }
   }
 
   /// How many call sites there are.
@@ -30,7 +34,16 @@ package final class SiteTable {
     for (id, label) in dictionary.labels where labels[id] == nil {
       labels.insert(.passRetained(PreparedText(label)), id, of: dictionary.labels.count)
     }
+    for (id, set) in dictionary.keySets where keySets[id] == nil {
+      // Call sites have numbers of the same sequence.
+      let count = known.count + dictionary.keySets.count
+      keySets.insert(.passRetained(KeySetInfo(set)), id, of: count)
+      keyNames.add(set)
+    }
   }
+
+  /// The key set of that number; nil if there is none.
+  func keySet(_ id: UInt32) -> Unmanaged<KeySetInfo>? { keySets[id] }
 
   /// The numbers of all call sites.
   var numbers: [UInt32] { Array(known.keys) }
@@ -69,12 +82,12 @@ package final class SiteTable {
     if parts.flags.contains(.inlineCallSite), let site = try parts.inlineCallSite() {
       let info = CallSiteInfo(site)
       keep(info)
-      return try RecordContent(parts, .passUnretained(info), label, thread, start)
+      return try RecordContent(parts, .passUnretained(info), label, thread, start, self)
     }
     guard let site = self[parts.callSite] else {
       throw .unknownCallSite(parts.callSite)
     }
-    return try RecordContent(parts, site, label, thread, start)
+    return try RecordContent(parts, site, label, thread, start, self)
   }
 
   /// Throws for a record of which anything could not be shown. Of a record in fragments, only the

@@ -88,8 +88,11 @@ extension FieldCondition.RecordField {
     case .thread: return test(record.thread.name)
     case .threadID: return body(.uint(UInt64(record.thread.id)), &none)
     case .span:
-      guard let words = record.spanWords else { return false }
-      return test(LogReader.Span.text(of: words.number & ~SpanLayout.endBit))
+      guard let number = record.spanNumber else { return false }
+      return test(LogReader.Span.text(of: number))
+    case .trace:
+      guard let trace = record.context?.trace else { return false }
+      return test(trace.traceID)
     case .message:
       var message = TextBuffer()
       record.appendMessage(.raw, to: &message)

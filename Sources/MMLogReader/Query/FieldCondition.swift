@@ -14,9 +14,10 @@ import MMLogFormat
 ///   digits, `_`, `-` and `.`, it stands in quotes. `request.path` is the field of that name, or
 ///   `path` in the dictionary `request`.
 /// - `@level`, `@label`, `@message`, `@thread` (its name), `@threadID`, `@file`, `@line` and
-///   `@function` stand for the record's own; `@span` for the span that it begins or ends, in 16
-///   hexadecimal digits, as a text: `@span == "0000000000400004"`; other records have none. A LEVEL
-///   is for `@level` alone: `@level >= warning`.
+///   `@function` stand for the record's own; `@span` for the span that it begins, ends or belongs
+///   to, in 16 hexadecimal digits, as a text: `@span == "3f0e5a7c00400004"`; `@trace` for the trace
+///   that it belongs to, in 32. Other records have none. A LEVEL is for `@level` alone: `@level >=
+///   warning`.
 /// - Alone, a name is true if the record has the field, and it is neither `false` nor nil.
 /// - A comparison with a field that the record does not have is false, `!=` too. Of fields with the
 ///   same name, one has to fit.
@@ -80,7 +81,7 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
   }
 
   enum RecordField: String, CaseIterable, Sendable {
-    case level, label, message, thread, threadID, file, line, function, span
+    case level, label, message, thread, threadID, file, line, function, span, trace
   }
 
   enum Comparison: String, CaseIterable, Sendable {

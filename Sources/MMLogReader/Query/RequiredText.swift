@@ -10,14 +10,19 @@ final class RequiredText {
   let isOfMetadataToo: Bool
   private let textPlace: StableArray<UInt8>
   private let digits: DigitSearch?
+  private let keyNames: KeyNames
+  /// Whether ``text`` is in the name of a key set, and how many key sets there were when that was
+  /// found.
+  private var (isInKeyName, knownKeySets) = (false, 0)
 
   /// Nil if there is nothing of that kind.
-  init?(_ pattern: TextPattern, of site: CallSiteInfo) {
+  init?(_ pattern: TextPattern, of site: CallSiteInfo, _ keyNames: KeyNames) {
     if pattern.ignoresCase { return nil }
     let texts = pattern.literal.split { !Self.isOfText($0) }.sorted { $0.count > $1.count }
     text = Array(texts.first { !Self.isWord($0) && !site.mayShow($0, isHex: Self.isHex($0)) } ?? [])
     isOfMetadataToo = !Self.isHex(text[...])
     textPlace = StableArray(text)
+    self.keyNames = keyNames
     let digits = pattern.literal.split { !(48...57).contains($0) }.max { $0.count < $1.count }
     self.digits = digits.flatMap { DigitSearch($0, of: site) }
     if text.isEmpty && self.digits == nil { return nil }
@@ -26,12 +31,20 @@ final class RequiredText {
   /// Whether a record may match.
   @inline(__always)
   func isMet(by view: RecordView) -> Bool {
-    let hasMetadata = view.flags.contains(.metadata)
+    let hasMetadata = !view.flags.isDisjoint(with: .withPairs)
     if isOfMetadataToo || !hasMetadata {
       let text = UnsafeRawBufferPointer(textPlace.elements)
-      if !ByteSearch.contains(view.bytes, text) { return false }
+      if !ByteSearch.contains(view.bytes, text), !(hasMetadata && mayBeInKeyName) { return false }
     }
     return hasMetadata ? true : digits?.isMet(by: view) ?? true
+  }
+
+  /// Whether ``text`` may be in a name that records with metadata have by their key set.
+  var mayBeInKeyName: Bool {
+    if knownKeySets != keyNames.count {
+      (isInKeyName, knownKeySets) = (keyNames.contain(text), keyNames.count)
+    }
+    return isInKeyName
   }
 
   /// Neither a digit nor what is beside a value of metadata, in a container, or in a number; nor
@@ -84,7 +97,7 @@ extension CallSiteInfo {
   }
 
   /// Whether it is shown without letters, but for words, and those of a string.
-  private static func isSimple(_ type: UInt8) -> Bool {
+  static func isSimple(_ type: UInt8) -> Bool {
     switch ValueType(rawValue: type & ~ValueType.optionalBit) {
     case .int, .uint, .double, .float, .bool, .int128, .uint128, .string, .bytes, .redacted, .null:
       true

@@ -22,7 +22,7 @@ final class SessionFilter {
   private var requiredTexts: Set<[UInt8]>?
   /// Whether that holds for values of metadata, whatever they are.
   private var isRequiredOfMetadata = true
-  /// How many call sites there were when that was found.
+  /// How many call sites and key sets there were when that was found.
   private var requiringSites = -1
   private var search: ContentSearch
 
@@ -67,7 +67,7 @@ final class SessionFilter {
     if filter.spansOnly, !view.isFragment, !view.flags.contains(.span) { return false }
     if view.isFragment || view.flags.contains(.inlineCallSite) { return true }
     let decision = decision(of: view.callSite)
-    if decision.isNever || decision.needsMetadata && !view.flags.contains(.metadata) {
+    if decision.isNever || decision.needsMetadata && view.flags.isDisjoint(with: .withPairs) {
       return false
     }
     return decision.need?._withUnsafeGuaranteedRef { $0.isMet(by: view) } ?? true
@@ -76,22 +76,25 @@ final class SessionFilter {
   /// False for a frame of which no record passes, as the text of all its strings says.
   func mayPass(_ text: UnsafeRawBufferPointer, mayHaveOtherMetadata: Bool) -> Bool {
     updateTextNeeds()
-    guard let requiredTexts, isRequiredOfMetadata || !mayHaveOtherMetadata
-    else { return true }
+    let mayShowLetters = mayHaveOtherMetadata || sites.keyNames.mayShowLetters
+    guard let requiredTexts, isRequiredOfMetadata || !mayShowLetters else { return true }
     return requiredTexts.contains { required in
       required.withUnsafeBytes { ByteSearch.contains(text, $0) }
     }
   }
 
   private func updateTextNeeds() {
-    if requiringSites == sites.count { return }
-    (requiringSites, requiredTexts, isRequiredOfMetadata) = (sites.count, nil, true)
+    let known = sites.count + sites.keyNames.count
+    if requiringSites == known { return }
+    (requiringSites, requiredTexts, isRequiredOfMetadata) = (known, nil, true)
     if filter.text.count != 1 || filter.isTextInverted { return }
     var texts = Set<[UInt8]>()
     for number in sites.numbers {
       let decision = decision(of: number)
       if decision.isNever { continue }
-      guard let need = decision.need?.takeUnretainedValue(), !need.text.isEmpty else { return }
+      guard let need = decision.need?.takeUnretainedValue(), !need.text.isEmpty,
+        !need.mayBeInKeyName
+      else { return }
       texts.insert(need.text)
       if !need.isOfMetadataToo { isRequiredOfMetadata = false }
     }
@@ -110,7 +113,9 @@ final class SessionFilter {
     if let known = decisions[number] { return known }
     // What is unknown is corruption, and reported when it is inspected.
     guard let site = sites[number] else { return .unknown }
-    let decision = SiteDecision(filter, site.takeUnretainedValue()) { needs.append($0) }
+    let decision = SiteDecision(filter, site.takeUnretainedValue(), sites.keyNames) {
+      needs.append($0)
+    }
     decisions.insert(decision, number, of: sites.count)
     return decision
   }
@@ -138,9 +143,9 @@ final class SessionFilter {
     if filter.spansOnly, !content.flags.contains(.span) { return false }
     let decision =
       content.callSite == 0
-      ? SiteDecision(filter, content.site) { _ in } : decision(of: content.callSite)
+      ? SiteDecision(filter, content.site, sites.keyNames) { _ in } : decision(of: content.callSite)
     if decision.isNever { return false }
-    if decision.needsMetadata, !content.flags.contains(.metadata) { return false }
+    if decision.needsMetadata, !content.hasPairs { return false }
     guard checksContent else { return true }
     return search.passes(content, isTextFound: decision.hasText)
   }

@@ -17,7 +17,10 @@ struct SiteDecision {
   init() {}
 
   /// - Parameter keep: Takes what has to be kept for as long as the decision.
-  init(_ filter: LogReader.Filter, _ site: CallSiteInfo, keep: (RequiredText) -> Void) {
+  init(
+    _ filter: LogReader.Filter, _ site: CallSiteInfo, _ keyNames: KeyNames,
+    keep: (RequiredText) -> Void
+  ) {
     let isOfPlace =
       filter.callSites.isEmpty
       || filter.callSites.contains { $0.matches(file: site.file, line: site.line) }
@@ -36,7 +39,7 @@ struct SiteDecision {
       isNever = filter.isTextInverted
     } else if !filter.isTextInverted {
       needsMetadata = filter.text.allSatisfy { site.cannotShow($0) }
-      if filter.text.count == 1, let need = RequiredText(filter.text[0], of: site) {
+      if filter.text.count == 1, let need = RequiredText(filter.text[0], of: site, keyNames) {
         keep(need)
         self.need = .passUnretained(need)
       }

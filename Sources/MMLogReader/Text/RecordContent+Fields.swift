@@ -1,11 +1,12 @@
 import MMLogFormat
 
 extension RecordContent {
-  /// Whether it has named arguments or metadata.
-  package var hasFields: Bool { site.hasNames || flags.contains(.metadata) }
+  /// Whether it has named arguments, metadata or fields of a context.
+  package var hasFields: Bool { site.hasNames || hasPairs }
 
-  /// Gives the named arguments and then the metadata to `body`, which has to take or to pass over
-  /// the elements of a container. No name comes twice: one that is there again gets `#2`, `#3` …
+  /// Gives the named arguments, the metadata and the context's fields to `body`, which has to take
+  /// or to pass over the elements of a container. No name comes twice: one that is there again gets
+  /// `#2`, `#3` …
   ///
   /// - Parameter form: What the names are wanted in.
   func forEachField(
@@ -50,11 +51,11 @@ extension RecordContent {
     }
   }
 
-  /// Gives the metadata alone, its names as they are.
+  /// Gives the metadata and the context's fields alone, their names as they are.
   func forEachPair(
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
-    guard flags.contains(.metadata) else { return }
+    guard hasPairs else { return }
     withValues { values in
       var reader = WordReader(values)
       // As above.
@@ -83,29 +84,41 @@ extension RecordContent {
     _ reader: inout WordReader, _ names: FieldNames?,
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
-    guard flags.contains(.metadata) else { return }
-    let count = try reader.count(wordsEach: 2)
-    if var names, try !names.addAll(count, from: reader) {
-      return try forEachDoubtfulPair(count, &reader, body)
+    guard hasPairs else { return }
+    if let names, try !areUnique(names, reader) {
+      return try forEachDoubtfulPair(&reader, body)
     }
-    for _ in 0..<count {
-      let key = try reader.string()
-      try body(.bytes(key), reader.taggedView(), &reader)
+    try passPairs(&reader) { name, value, reader throws(FormatError) in
+      try body(.bytes(name), value, &reader)
     }
+  }
+
+  /// Whether no name of the pairs can be there twice, or among those that are known; the reader
+  /// goes no further by it.
+  private func areUnique(
+    _ names: FieldNames, _ reader: WordReader
+  ) throws(FormatError) -> Bool {
+    var (known, isUTF8, reader) = (names, true, reader)
+    try passPairs(&reader) { name, value, reader throws(FormatError) in
+      // What is not UTF-8 may become another name.
+      isUTF8 = isUTF8 && name.isUTF8
+      known.add(name)
+      try reader.skipElements(of: value)
+    }
+    return isUTF8 && !known.isDoubtful
   }
 
   /// Where names are many, or there twice.
   private func forEachDoubtfulPair(
-    _ count: Int, _ reader: inout WordReader,
+    _ reader: inout WordReader,
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
     var names = UniqueNames()
     for case .argument(let argument) in site.parts where !argument.name.isEmpty {
       _ = names.unique(argument.name)
     }
-    for _ in 0..<count {
-      let name = names.unique(String(decoding: try reader.string(), as: UTF8.self))
-      try body(.text(name), reader.taggedView(), &reader)
+    try passPairs(&reader) { name, value, reader throws(FormatError) in
+      try body(.text(names.unique(String(decoding: name, as: UTF8.self))), value, &reader)
     }
   }
 }
@@ -115,7 +128,8 @@ extension RecordContent {
 struct FieldNames {
   private var hashes = [32 of UInt64](repeating: 0)
   private var count = 0
-  private var isDoubtful = false
+  /// Whether one may be there twice.
+  private(set) var isDoubtful = false
 
   mutating func add(_ name: UnsafeRawBufferPointer) {
     guard count < hashes.count else { return isDoubtful = true }
@@ -123,22 +137,6 @@ struct FieldNames {
     for index in 0..<count where hashes[index] == hash { isDoubtful = true }
     hashes[count] = hash
     count += 1
-  }
-
-  /// Adds the names of so many pairs, from a reader that goes no further by it.
-  ///
-  /// - Returns: false if one may be there twice.
-  mutating func addAll(_ pairs: Int, from reader: WordReader) throws(FormatError) -> Bool {
-    if pairs > hashes.count { return false }
-    var reader = reader
-    for _ in 0..<pairs {
-      let name = try reader.string()
-      // What is not UTF-8 may become another name.
-      if !name.isUTF8 { return false }
-      add(name)
-      try reader.skipElements(of: reader.taggedView())
-    }
-    return !isDoubtful
   }
 }
 

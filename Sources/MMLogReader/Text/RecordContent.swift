@@ -13,6 +13,7 @@ package struct RecordContent: @unchecked Sendable {
   let threadReference: Unmanaged<LogReader.Thread>
   private let labelReference: Unmanaged<PreparedText>
   private let siteReference: Unmanaged<CallSiteInfo>
+  private let tableReference: Unmanaged<SiteTable>
   /// The call site's number; 0 if it is in the record itself.
   let callSite: UInt32
   let level: Level
@@ -23,10 +24,11 @@ package struct RecordContent: @unchecked Sendable {
   /// - Throws: for a record of which anything could not be shown.
   init(
     _ parts: RecordParts, _ site: Unmanaged<CallSiteInfo>, _ label: Unmanaged<PreparedText>,
-    _ thread: Unmanaged<LogReader.Thread>, _ start: FragmentTable.Start
+    _ thread: Unmanaged<LogReader.Thread>, _ start: FragmentTable.Start, _ table: SiteTable
   ) throws(FormatError) {
     (time, ticks, isFlight) = (start.wall, start.ticks, start.isFlight)
     (siteReference, labelReference, threadReference) = (site, label, thread)
+    tableReference = .passUnretained(table)
     callSite = parts.flags.contains(.inlineCallSite) ? 0 : parts.callSite
     (level, flags, values) = (parts.level, parts.flags, parts.values)
     try check()
@@ -53,28 +55,108 @@ package struct RecordContent: @unchecked Sendable {
     try passArguments(&reader)
     try passMetadata(&reader)
     if flags.contains(.span) { _ = try reader.take(2 * wordSize) }
+    guard flags.contains(.context) else { return }
+    let context = try ContextView(&reader)
+    var fields = WordReader(context.fields)
+    if context.hasFields { try passBlocks(&fields, Self.skip) }
+  }
+
+  private static func skip(
+    _: UnsafeRawBufferPointer, _ value: ValueView, _ reader: inout WordReader
+  ) throws(FormatError) {
+    try reader.skipElements(of: value)
   }
 
   private func passMetadata(_ reader: inout WordReader) throws(FormatError) {
-    guard flags.contains(.metadata) else { return }
-    for _ in 0..<(try reader.count(wordsEach: 2)) {
-      _ = try reader.string()
-      try reader.skipElements(of: reader.taggedView())
+    if flags.contains(.metadata) { try passBlocks(&reader, Self.skip) }
+  }
+
+  /// Whether it has pairs of name and value: metadata, or fields of its context.
+  @inline(__always)
+  var hasPairs: Bool { !flags.isDisjoint(with: .withPairs) }
+
+  /// Gives each pair of the metadata, and then of the context's fields, to `body`, which has to
+  /// take or to pass over the elements of a container.
+  ///
+  /// - Parameter reader: Stands behind the arguments.
+  /// - Throws: what `body` does, and for pairs that cannot be read.
+  @inline(__always)
+  func passPairs(
+    _ reader: inout WordReader,
+    _ body: (UnsafeRawBufferPointer, ValueView, inout WordReader) throws(FormatError) -> Void
+  ) throws(FormatError) {
+    if flags.contains(.metadata) { try passBlocks(&reader, body) }
+    guard flags.contains(.context) else { return }
+    if flags.contains(.span) { _ = try reader.take(2 * wordSize) }
+    let context = try ContextView(&reader)
+    var fields = WordReader(context.fields)
+    if context.hasFields { try passBlocks(&fields, body) }
+  }
+
+  private func passBlocks(
+    _ reader: inout WordReader,
+    _ body: (UnsafeRawBufferPointer, ValueView, inout WordReader) throws(FormatError) -> Void
+  ) throws(FormatError) {
+    for _ in 0..<BlockLayout.most {
+      let head = try reader.word()
+      let number = UInt32(truncatingIfNeeded: head >> BlockLayout.keySetShift)
+      if number > 0 { try passValues(ofKeySet: number, &reader, body) }
+      let pairs = head & BlockLayout.pairsMask
+      guard pairs <= UInt64(reader.remaining / (2 * wordSize)) else { throw .truncated }
+      for _ in 0..<pairs {
+        let key = try reader.string()
+        try body(key, reader.taggedView(), &reader)
+      }
+      if head & BlockLayout.moreBit == 0 { return }
+    }
+    throw .invalid("fields (more than \(BlockLayout.most) blocks)")
+  }
+
+  private func passValues(
+    ofKeySet number: UInt32, _ reader: inout WordReader,
+    _ body: (UnsafeRawBufferPointer, ValueView, inout WordReader) throws(FormatError) -> Void
+  ) throws(FormatError) {
+    guard let keys = tableReference._withUnsafeGuaranteedRef({ $0.keySet(number) }) else {
+      throw .invalid("key set (number \(number) is unknown)")
+    }
+    let info = keys.takeUnretainedValue()
+    for key in info.keys {
+      try body(info.name(of: key), reader.view(ofArgumentType: key.type), &reader)
     }
   }
 
   /// The two words that say which span begins or ends; nil if none does.
   var spanWords: (number: UInt64, other: UInt64)? {
     guard flags.contains(.span) else { return nil }
+    return behindMetadata { (reader) throws(FormatError) in
+      (try reader.word(), try reader.word())
+    }
+  }
+
+  /// Whether it may belong to a span or a trace.
+  @inline(__always)
+  var hasContext: Bool { !flags.isDisjoint(with: [.span, .context]) }
+
+  /// The context in which it was logged; nil if there was none.
+  var context: ContextView? {
+    guard flags.contains(.context) else { return nil }
+    return behindMetadata { (reader) throws(FormatError) in
+      if flags.contains(.span) { _ = try reader.take(2 * wordSize) }
+      return try ContextView(&reader)
+    }
+  }
+
+  /// Reads what stands behind arguments and metadata. `check` has been here before: nothing is
+  /// thrown.
+  private func behindMetadata<Result>(
+    _ read: (inout WordReader) throws(FormatError) -> Result
+  ) -> Result? {
     var reader = WordReader(values)
-    do {
+    do throws(FormatError) {
       try passArguments(&reader)
       try passMetadata(&reader)
-      return (try reader.word(), try reader.word())
-    } catch {
-      // `check` has been here before.
-      return nil
-    }
+      return try read(&reader)
+    } catch { return nil }
   }
 
   /// Passes over the arguments.

@@ -1,8 +1,8 @@
 import MMLogFormat
 import TestSupport
 
-/// What a later writer may add and a reader passes over, and one record with a key set, which it
-/// cannot read.
+/// Contexts, key sets, and what a later writer may add and a reader passes over; and two records
+/// that cannot be read: with a key set that is not in the dictionary, and with too many blocks.
 enum GoldenLater {
   static let session = log().identity.session
   static var ring: [UInt8] { log().ring }
@@ -21,27 +21,62 @@ enum GoldenLater {
     log.put([UInt8](repeating: 0xEE, count: 168), at: 8024)
     log.putUnknownEntry()
     for (ticks, record) in records.enumerated() {
-      let (flags, before, after) = record
-      let words = before + ValueWords.argument(.text("record \(ticks)")) + after
+      let (flags, words) = record
       log.write(
-        TestRecord(ticks: UInt64(ticks), site: log.textSite, flags: flags, words: words))
+        TestRecord(
+          ticks: UInt64(ticks), site: log.textSite, flags: flags,
+          words: ValueWords.argument(.text("record \(ticks)")) + words))
       log.putUnknownEntry()
     }
+    writeContexts(log)
     let long = ValueWords.argument(.text(String(repeating: "long ", count: 50)))
     log.writeFragments(
-      TestRecord(ticks: 9, site: log.textSite, flags: .extensions, words: [1, 98] + long),
+      TestRecord(ticks: 9, site: log.textSite, flags: .context, words: long + [1 | 1 << 40, 98]),
       thread: 2, partWords: 20)
     return log
   }
 
-  /// The words before and after a text.
-  private static let records: [(RecordFlags, before: [UInt64], after: [UInt64])] = [
-    (.extensions, [2 | 5 << 8, 77, 78], []),
-    ([.thread, .extensions], [1 | 1001 << 32, 0], []),
-    ([.extensions, .metadata], [1, 99], ValueWords.metadata([("venue", .text("XETR"))])),
+  private static func writeContexts(_ log: TestLog) {
+    let keys = log.keySet(
+      KeySet.Key("request", ValueType.string.rawValue), KeySet.Key("user", 11),
+      KeySet.Key("attempt", ValueType.int.rawValue | ValueType.optionalBit), KeySet.Key("", 10),
+      KeySet.Key("request", ValueType.array.rawValue))
+    let values = ValueWords.argument(.text("r7")) + [77, 1, 3, 2, 1, 5, 12]
+    let block = [UInt64(keys) << 32] + values
+    let more = [UInt64(keys) << 32 | 1 << 31 | 1] + values
+    let pair = ValueWords.metadata([("venue", .text("XETR"))])
+    let trace: [UInt64] = [0x4BF9_2F35_77B3_4DA6, 0xA3CE_929D_0E0E_4736, 0x00F0_67AA_0BA9_02B7]
+    let contexts: [(RecordFlags, [UInt64])] = [
+      (.metadata, block), (.metadata, more + pair.dropFirst() + block),
+      (.context, context(1 << 34, block)), (.context, context(1 << 32, [9])),
+      (.context, context(1 << 33 | 0xA5 << 56, trace)),
+      ([.context, .metadata], pair + context(7 << 32 | 1 << 56, [9] + trace + block)),
+      ([.context, .span], [17, 0] + context(1 << 32, [16])),
+      ([.context, .span], [18, 16] + context(3 << 32, [16] + trace)),
+      (.metadata, [1 << 31, 1 << 31, 1 << 31, 1 << 31, 0]),
+      (.metadata, [1 << 31, 1 << 31, 1 << 31, 0]),
+    ]
+    for (index, (flags, words)) in contexts.enumerated() {
+      log.write(
+        TestRecord(
+          ticks: UInt64(20 + index), site: log.textSite, flags: flags,
+          words: ValueWords.argument(.text("context \(index)")) + words))
+    }
+  }
+
+  private static func context(_ head: UInt64, _ words: [UInt64]) -> [UInt64] {
+    [head | UInt64(words.count)] + words
+  }
+
+  /// The words behind a text.
+  private static let records: [(RecordFlags, [UInt64])] = [
+    // A context of which nothing is known.
+    (.context, [2 | 5 << 40, 77, 78]),
+    ([.context, .metadata], ValueWords.metadata([("venue", .text("XETR"))]) + [1 | 1 << 40, 99]),
     // Its key set is number 9.
-    (.metadata, [], [1 | 9 << 32, 77]),
-    ([.extensions, .span], [1 | 1 << 63, 99], [16, 0]),
-    ([], [], []),
+    (.metadata, [1 | 9 << 32, 77]),
+    // A span that is known, and what is not.
+    ([.context, .span], [16, 0] + [2 | 1 << 32 | 1 << 40, 12, 99]),
+    ([], []),
   ]
 }

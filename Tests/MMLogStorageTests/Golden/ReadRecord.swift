@@ -24,6 +24,9 @@ struct ReadRecord: Codable, Equatable {
   var cut: Bool
   /// What begins or ends, if anything does.
   var span: String?
+  /// The span and the trace that it belongs to.
+  var of: UInt64?
+  var trace: String?
 
   init(_ record: LogReader.Record) {
     (session, time) = (record.session.id.description, record.time.nanosecondsSince1970)
@@ -35,6 +38,8 @@ struct ReadRecord: Codable, Equatable {
     fields = record.fields.map { [$0.name, $0.value.withType] }
     (unterminated, cut) = (record.isUnterminated, record.isCut)
     span = record.span?.inWords
+    of = record.span == nil ? record.spanNumber : nil
+    trace = record.trace?.description
   }
 
   /// The records of JSON lines.

@@ -100,6 +100,13 @@ package final class TestLog {
     return id
   }
 
+  /// Adds a key set to the ring's dictionary.
+  package func keySet(_ keys: KeySet.Key...) -> UInt32 {
+    let id = UInt32(entries.count + 1)
+    add(.keySet(id: id, KeySet(keys)))
+    return id
+  }
+
   /// Adds a label to the ring's dictionary.
   package func label(_ label: String) -> UInt32 {
     let id = UInt32(entries.count + 1)
@@ -116,7 +123,7 @@ package final class TestLog {
 
   /// Adds an entry to the ring's dictionary of a kind that nobody knows.
   package func putUnknownEntry() {
-    var words: [UInt64] = [3 | RecordLayout.keySetKind, 1, 2]
+    var words: [UInt64] = [3 | 77 << 24, 1, 2]
     let checksum = words.withUnsafeBytes { entryChecksum($0, seed: seed(0)) }
     words[0] |= UInt64(checksum) << 32
     put(words, at: dictionaryEnd)

@@ -34,7 +34,7 @@ struct Soak {
     "Logs at a steady pace for long: memory, descriptors and disk use stay, nothing is lost.",
     description: [
       "Two threads log, archives rotate, and the store deletes old ones, of which each is read before. Every second the process is inspected; the "
-        + "greatest values of the first third of the samples and of the last are compared, the first tenth left out."
+        + "greatest value of the first third of the samples and the least of the last are compared, the first tenth left out."
     ],
     options: [.seconds, .rate],
     examples: [Example("Ten minutes", "mmlog-torture soak --seconds 600")],
@@ -233,9 +233,9 @@ private enum Trend {
     func problem(
       _ what: String, _ slack: Int, _ value: (Soak.Sample) -> Int
     ) -> String? {
-      // The greatest of each third: what grows, grows there too, and rotation makes it go up and
-      // down.
-      let (before, after) = (first.map(value).max() ?? 0, last.map(value).max() ?? 0)
+      // Rotation makes it go up and down, and where the machine stands still for seconds, far up.
+      // What grows, does not come down again to what it was.
+      let (before, after) = (first.map(value).max() ?? 0, last.map(value).min() ?? 0)
       return after > before + slack
         ? "\(what) grew from \(before) in the first third to \(after) in the last" : nil
     }

@@ -90,6 +90,9 @@ struct Opened: Sendable {
       case .pairs: loops[workload] = Loops(contender) { PairsCall(contender: $0) }
       case .sites: loops[workload] = Loops(contender) { SitesCall(contender: $0) }
       case .disabled: loops[workload] = Loops(contender) { DisabledCall(contender: $0) }
+      case .message: loops[workload] = Loops(contender) { MessageCall(contender: $0) }
+      case .bound: loops[workload] = Loops(contender) { BoundCall(contender: $0) }
+      case .traced: loops[workload] = Loops(contender) { TracedCall(contender: $0) }
       }
     }
     self.loops = loops
@@ -121,4 +124,19 @@ struct SitesCall<C: Contender>: Call {
 struct DisabledCall<C: Contender>: Call {
   let contender: C
   @inline(__always) func make(_ index: Int) { contender.disabled(index) }
+}
+
+struct MessageCall<C: Contender>: Call {
+  let contender: C
+  @inline(__always) func make(_ index: Int) { contender.message(index) }
+}
+
+struct BoundCall<C: Contender>: Call {
+  let contender: C
+  @inline(__always) func make(_ index: Int) { contender.bound(index) }
+}
+
+struct TracedCall<C: Contender>: Call {
+  let contender: C
+  @inline(__always) func make(_ index: Int) { contender.traced(index) }
 }

@@ -12,6 +12,12 @@ enum Workload: String, CaseIterable {
   case sites
   /// A message below the level.
   case disabled
+  /// A constant message.
+  case message
+  /// A constant message of a logger that has five pairs with each record.
+  case bound
+  /// A constant message of a logger that has a span and a trace with each record.
+  case traced
 
   /// As tables name it.
   var title: String {
@@ -21,6 +27,9 @@ enum Workload: String, CaseIterable {
     case .pairs: "five pairs"
     case .sites: "20 call sites"
     case .disabled: "disabled"
+    case .message: "message alone"
+    case .bound: "five bound fields"
+    case .traced: "span and trace"
     }
   }
 }
@@ -54,6 +63,9 @@ protocol Contender: Sendable {
   func pairs(_ index: Int)
   func sites(_ index: Int)
   func disabled(_ index: Int)
+  func message(_ index: Int)
+  func bound(_ index: Int)
+  func traced(_ index: Int)
 
   /// What another thread logs to, and what is done with it when that thread has ended.
   func forThread(_ number: Int) throws -> Self
@@ -68,7 +80,7 @@ protocol Contender: Sendable {
 }
 
 extension Contender {
-  static var workloads: [Workload] { Workload.allCases }
+  static var workloads: [Workload] { [.order, .text, .pairs, .sites, .disabled] }
   static var calls: Int { 20_000 }
 
   func text(_ index: Int) { preconditionFailure("not among the workloads") }
@@ -78,6 +90,9 @@ extension Contender {
   func pairs(_ index: Int) { preconditionFailure("not among the workloads") }
   func sites(_ index: Int) { preconditionFailure("not among the workloads") }
   func disabled(_ index: Int) { preconditionFailure("not among the workloads") }
+  func message(_ index: Int) { preconditionFailure("not among the workloads") }
+  func bound(_ index: Int) { preconditionFailure("not among the workloads") }
+  func traced(_ index: Int) { preconditionFailure("not among the workloads") }
 
   func forThread(_ number: Int) throws -> Self { self }
   func afterThread() throws { try drain() }

@@ -1,0 +1,186 @@
+import CMMLogWriter
+import MMLogFormat
+import MMLogSystem
+import Synchronization
+
+/// A context as it stands in records. Nothing of it changes, but for what is atomic.
+struct EncodedContext: ~Copyable {
+  /// A span's number.
+  let span: UInt64?
+  let trace: TraceContext?
+  /// Of a logger's context, its label.
+  let label: UnsafeMutablePointer<mmlog_label>?
+  /// Whole, with the values of a block by a key set, whose number is still to be entered.
+  let words: UnsafeBufferPointer<UInt64>
+  /// Where that block begins; as many as there are words if there are no fields.
+  let blockStart: Int
+  /// The fields as a block of pairs; empty if there are none.
+  let pairs: UnsafeBufferPointer<UInt64>
+  /// The hash of names and types.
+  private let hash: UInt64
+  /// The key set's number in the session that was asked last, in the lowest bits, and above them
+  /// that session's gate.
+  private let knownNumber = Atomic<UInt64>(0)
+  private static var numberMask: UInt64 { (1 << 20) - 1 }
+
+  init(
+    _ fields: Logger.Metadata, span: UInt64?, trace: TraceContext?,
+    label: UnsafeMutablePointer<mmlog_label>?
+  ) {
+    (self.span, self.trace, self.label) = (span, trace, label)
+    let encoded = Self.encode(fields)
+    (pairs, hash) = (encoded.pairs, encoded.hash)
+    let head = Self.head(span, trace, hasFields: !pairs.isEmpty)
+    blockStart = head.count
+    let block = pairs.isEmpty ? [] : [0] + encoded.values
+    words = Self.copy([head[0] | UInt64(head.count - 1 + block.count)] + head.dropFirst() + block)
+  }
+
+  deinit {
+    words.deallocate()
+    pairs.deallocate()
+  }
+
+  var hasFields: Bool { blockStart < words.count }
+
+  /// The most words that it takes.
+  var largestCount: Int { max(words.count, blockStart + pairs.count) }
+
+  /// The words before the fields, the first one without the number of words.
+  private static func head(_ span: UInt64?, _ trace: TraceContext?, hasFields: Bool) -> [UInt64] {
+    var words = [hasFields ? ContextLayout.fieldsBit : 0]
+    if let span {
+      words[0] |= ContextLayout.spanBit
+      words.append(span)
+    }
+    if let trace {
+      words[0] |= ContextLayout.traceBit | UInt64(trace.flags) << ContextLayout.traceFlagsShift
+      words += [trace.words.0, trace.words.1, trace.spanID]
+    }
+    return words
+  }
+
+  /// Writes fields as log calls write metadata, and takes them apart again.
+  private static func encode(
+    _ fields: Logger.Metadata
+  ) -> (pairs: UnsafeBufferPointer<UInt64>, values: [UInt64], hash: UInt64) {
+    if fields.pairs.isEmpty { return (copy([]), [], 0) }
+    let writer = mmlog_make_lone_writer()
+    defer {
+      WriterSpace.freeScratch(writer)
+      mmlog_free_lone_writer(writer)
+    }
+    var cursor = RecordCursor(writer, reserving: RecordLayout.bodyWord * wordSize)
+    cursor.append(fields)
+    // As large as a record gets, or no memory: they would be lost with each record.
+    if writer.pointee.lost != 0 { return (copy([]), [], 0) }
+    let first = cursor.start + RecordLayout.bodyWord
+    let words = UnsafeBufferPointer(start: first, count: cursor.next - first)
+    var (values, names) = ([UInt64](), [UInt8]())
+    forEachPair(of: words) { name, type, value in
+      values += value
+      withUnsafeBytes(of: name.count) { names += $0 }
+      names += name
+      names.append(type)
+    }
+    return (copy(words), values, PrivateHash.of(names) | 1)
+  }
+
+  private static func copy(_ words: some Collection<UInt64>) -> UnsafeBufferPointer<UInt64> {
+    let copy = UnsafeMutableBufferPointer<UInt64>.allocate(capacity: words.count)
+    _ = copy.initialize(from: words)
+    return UnsafeBufferPointer(copy)
+  }
+
+  /// Takes a block of pairs apart that this process has written.
+  private static func forEachPair(
+    of block: UnsafeBufferPointer<UInt64>,
+    _ body: (UnsafeRawBufferPointer, UInt8, Slice<UnsafeBufferPointer<UInt64>>) -> Void
+  ) {
+    var reader = WordReader(UnsafeRawBufferPointer(block))
+    do throws(FormatError) {
+      _ = try reader.word()
+      while !reader.isAtEnd {
+        let name = try reader.string()
+        var value = reader
+        let type = UInt8(truncatingIfNeeded: try value.word())
+        try reader.skipElements(of: reader.taggedView())
+        body(name, type, block[value.offset / wordSize..<reader.offset / wordSize])
+      }
+    } catch {
+      assertionFailure("a block of this process cannot be read: \(error)")
+    }
+  }
+
+  /// How many fields there are.
+  private var count: Int { Int(pairs[0] & BlockLayout.pairsMask) }
+
+}
+
+// MARK: - The key set
+
+extension EncodedContext {
+  /// Copies its fields, and gives the place behind them.
+  ///
+  /// - Parameter more: Whether another block follows.
+  func copyFields(
+    to target: UnsafeMutablePointer<UInt64>, _ writer: UnsafeMutablePointer<mmlog_writer>,
+    more: Bool
+  ) -> UnsafeMutablePointer<UInt64> {
+    let keySet = keySet(for: writer)
+    let block = keySet > 0 ? UnsafeBufferPointer(rebasing: words[blockStart...]) : pairs
+    guard let source = block.baseAddress else { return target }
+    target.update(from: source, count: block.count)
+    if keySet > 0 { target.pointee = keySet << BlockLayout.keySetShift }
+    if more { target.pointee |= BlockLayout.moreBit }
+    return target + block.count
+  }
+
+  /// The number of the key set in the session that a writer writes for, where it is entered into
+  /// the dictionary if it is new; 0 if there is no room for it, or the lock is not to be had.
+  @inline(__always)
+  func keySet(for writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64 {
+    let known = knownNumber.load(ordering: .relaxed)
+    return known & ~Self.numberMask == Self.key(of: writer)
+      ? known & Self.numberMask : newKeySet(for: writer)
+  }
+
+  /// A gate, which is a multiple of 16, in the bits above those of a number.
+  @inline(__always)
+  private static func key(of writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64 {
+    UInt64(UInt(bitPattern: writer.pointee.gate)) << 16
+  }
+
+  @inline(never)
+  private func newKeySet(for writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64 {
+    guard let session = Session.of(writer.pointee.thread) else { return 0 }
+    // Inside of another call, the thread may itself hold the lock.
+    let isNested = writer.pointee.outer != nil
+    guard let number = session.sites.find(hash) ?? enter(into: session, isNested: isNested),
+      number <= Self.numberMask
+    else { return 0 }
+    knownNumber.store(Self.key(of: writer) | number, ordering: .relaxed)
+    return number
+  }
+
+  private func enter(into session: Session, isNested: Bool) -> UInt64? {
+    let errorNumber = CurrentProcess.errorNumber
+    defer { CurrentProcess.errorNumber = errorNumber }
+    let ring = session.ring
+    guard count <= UInt16.max, ring.dictionaryLock.tryLock(atMost: isNested ? 0 : 10_000_000) else {
+      return nil
+    }
+    defer { ring.dictionaryLock.unlock() }
+    if let number = session.sites.find(hash) { return number }
+    // Names may be anybody's, and any number of them: call sites and labels must find room.
+    guard session.sites.takesKeySets else { return nil }
+    let number = session.sites.nextNumber
+    let isAdded = ring.appendEntry(
+      kind: RecordLayout.keySetKind, leaving: ring.geometry.dictionarySize / 2
+    ) { entry in
+      entry.keySet(id: UInt32(number), keys: count)
+      Self.forEachPair(of: pairs) { name, type, _ in entry.key(name, type: type) }
+    }
+    return isAdded && session.sites.insert(hash, site: number) ? number : nil
+  }
+}
