@@ -32,6 +32,10 @@ func load(_ id: Int) async throws -> Book { imagined() }
 func serve(_ id: Int) async throws {}
 func upload(_ path: String) async throws {}
 func alert(_ text: String) {}
+enum Device {
+  static func holdAwake() {}
+  static func letSleep() {}
+}
 struct Response {
   var headers: [String: String] = [:]
   var body = ""

@@ -14,7 +14,7 @@ final class Maintenance: @unchecked Sendable {
   let catalog: Catalog
   private let ringDirectory: String
   private let events: EventHub
-  private let thresholds: (pending: Int?, size: Int?)
+  private let configuration: LogStore.Configuration
   private let settings: LockedValue<StoreSettings>
   /// How long it is between passes, when nothing happens, in nanoseconds.
   private let interval: Int64
@@ -61,11 +61,11 @@ final class Maintenance: @unchecked Sendable {
       catalog, events, crashed: Set(recovered.map(\.identity.session)),
       wake: { [worker] in worker.wake() })
     self.catalog = catalog
+    self.configuration = configuration
     ringDirectory = configuration.ringDirectory ?? catalog.path
     self.events = events
     self.settings = settings
     strange = Set(known.map(\.path))
-    thresholds = (configuration.pendingThreshold, configuration.sizeThreshold)
     interval = configuration.maintenanceInterval.nanoseconds
   }
 
@@ -74,7 +74,7 @@ final class Maintenance: @unchecked Sendable {
     try explaining("Starting the maintenance thread failed") { () throws(SystemError) in
       try watchdog.start()
       try worker.start { [self] _ in
-        passLock.withLock { pass() }
+        passLock.withLock { configuration.maintaining { pass() } }
         return min(interval, uploadDelay ?? interval)
       }
     }
@@ -319,8 +319,8 @@ final class Maintenance: @unchecked Sendable {
   private func reportThresholds() {
     let totals = catalog.totals
     let now = (
-      pending: thresholds.pending.map { totals.pending >= $0 } ?? false,
-      size: thresholds.size.map { totals.size >= $0 } ?? false
+      pending: configuration.pendingThreshold.map { totals.pending >= $0 } ?? false,
+      size: configuration.sizeThreshold.map { totals.size >= $0 } ?? false
     )
     if now.pending && !reached.pending { events.send(.pendingReached(bytes: totals.pending)) }
     if now.size && !reached.size { events.send(.sizeReached(bytes: totals.size)) }
