@@ -12,7 +12,7 @@ import Synchronization
 /// Proof of `@unchecked Sendable`: what is not atomic or a lock belongs to the maintenance thread.
 final class Maintenance: @unchecked Sendable {
   let catalog: Catalog
-  private let ringDirectory: String
+  let ringDirectory: String
   private let events: EventHub
   private let configuration: LogStore.Configuration
   private let settings: LockedValue<StoreSettings>
@@ -105,10 +105,13 @@ final class Maintenance: @unchecked Sendable {
 
   /// Deletes archives because the program asks for it.
   ///
-  /// - Parameter spared: Receives each that may not be deleted, as it is now, nil if it is gone; and
-  ///   whether a recovery needs it.
+  /// - Parameters:
+  ///   - rule: Why, for those who listen to events.
+  ///   - spared: Receives each that may not be deleted, as it is now, nil if it is gone; and
+  ///     whether a recovery needs it.
   func remove(
-    _ archives: [ArchiveInfo], if mayGo: (ArchiveInfo) -> Bool,
+    _ archives: [ArchiveInfo], for rule: Retention.Rule = .request,
+    if mayGo: (ArchiveInfo) -> Bool,
     spared: (ArchiveInfo?, _ isNeeded: Bool) -> Void = { _, _ in }
   ) throws(LogError) -> [ArchiveInfo] {
     var (removed, failure) = ([ArchiveInfo](), LogError?.none)
@@ -119,7 +122,7 @@ final class Maintenance: @unchecked Sendable {
       switch outcome {
       case .deleted(let archive):
         removed.append(archive)
-        events.send(.deleted(archive: archive, rule: .request))
+        events.send(.deleted(archive: archive, rule: rule))
       case .failed(let error): failure = failure ?? error
       case .spared(let archive): spared(archive, archive.map(isNeeded) ?? false)
       }
@@ -224,7 +227,7 @@ final class Maintenance: @unchecked Sendable {
   ) throws(LogError) {
     let space = space()
     let plan = try RetentionPlan(
-      retention, archives, ringDirectory: ringDirectory, space: space,
+      retention, archives, ringDirectories: [ringDirectory], space: space,
       strange: { report(strange: $0) })
     var vetoed: [Retention.Rule: Int] = [:]
     for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) where goesOn {

@@ -7,6 +7,7 @@ import Testing
 
 @Suite struct CatalogTests {
   private let fixture = Fixture()
+  private var directory: String { fixture.folder.path }
   private static let second: Int64 = 1_000_000_000
 
   private func catalog(store: String? = "test") -> Catalog {
@@ -301,10 +302,10 @@ import Testing
     var retention = Retention.unlimited
     (retention.count, retention.crashes) = (1, 0)
     let list = try catalog().scan()
-    let plan = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    let plan = try RetentionPlan(retention, list, ringDirectories: [directory], space: nil)
     #expect(plan.deletions.map(\.index) == [0, 2] && plan.unmet.isEmpty)
     try alive.unlock()
-    let later = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    let later = try RetentionPlan(retention, list, ringDirectories: [directory], space: nil)
     #expect(later.deletions.map(\.index) == [2] && later.unmet == [.count])
   }
 
@@ -321,7 +322,7 @@ import Testing
       for call in [SystemCall.openat, .pread] {
         ForcedFault.force(call, errno: EIO, times: 1, under: fixture.folder(ring))
         #expect(throws: LogError.self) {
-          try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+          try RetentionPlan(retention, list, ringDirectories: [directory], space: nil)
         }
       }
     }
@@ -339,7 +340,7 @@ import Testing
     var retention = Retention.unlimited
     (retention.count, retention.crashes) = (1, 0)
     let list = try catalog().scan()
-    let plan = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    let plan = try RetentionPlan(retention, list, ringDirectories: [directory], space: nil)
     #expect(plan.deletions.map(\.index) == [1])
     try file.unlock()
   }
