@@ -47,6 +47,8 @@ var response: Response {
 
 // Its log.
 var store: LogStore { imagined() }
+var stores: LogStores { imagined() }
+var archive: ArchiveInfo { imagined() }
 var log: MMLog.Logger { imagined() }
 var span: MMLog.Logger.Span { imagined() }
 var configuration: LogStore.Configuration {
