@@ -162,7 +162,7 @@ struct SpanTests {
     let span = test.log.begin("\(long, privacy: .public)", metadata: ["k": "v"])
     // More texts than the dictionary has room for.
     for index in 0..<200 {
-      let place = MMLog.SourceLocation(
+      let place = Logger.SourceLocation(
         file: "F/\(index)", function: "a function of some length", line: 1)
       test.log.record("x", .info, at: place) { _ in }
     }
