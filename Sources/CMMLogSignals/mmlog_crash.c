@@ -108,10 +108,24 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *search_point
   return 0;
 }
 
-void mmlog_crash_read_modules(void) {
-  static uint32_t is_busy;
-  if (!has_started()) return;
-  if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) != 0) return;
+// Held by who makes a table, or walks a stack and is no handler.
+static uint32_t is_busy;
+
+static bool begin_reading(void) { return __atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) == 0; }
+
+static void end_reading(void) { __atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE); }
+
+// Bounded: a handler may have interrupted who holds it.
+static bool wait_to_read(void) {
+  const struct timespec moment = {.tv_nsec = 100000};
+  for (unsigned round = 0; round < 1000; round++) {
+    if (begin_reading()) return true;
+    nanosleep(&moment, NULL);
+  }
+  return false;
+}
+
+static void read_modules(void) {
   module_search search = {.table = loaded == &tables[0] ? &tables[1] : &tables[0]};
   search.table->count = 0;
   dl_iterate_phdr(add_module, &search);
@@ -119,7 +133,12 @@ void mmlog_crash_read_modules(void) {
     known_changes = search.changes;
     __atomic_store_n(&loaded, search.table, __ATOMIC_RELEASE);
   }
-  __atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
+}
+
+void mmlog_crash_read_modules(void) {
+  if (!has_started() || !begin_reading()) return;
+  read_modules();
+  end_reading();
 }
 
 static const loaded_module *module_of(uintptr_t address) {
@@ -460,6 +479,22 @@ static void record(int signal, const siginfo_t *info, const void *context) {
   publish(&report);
 }
 
+// MARK: - Stacks of living threads
+
+void mmlog_backtrace(mmlog_crash_report *report) {
+  int saved = errno;
+  memset(report, 0, sizeof *report);
+  if (wait_to_read()) {
+    read_modules();
+    walk(report, (uintptr_t)__builtin_frame_address(0));
+    note_modules(report);
+    end_reading();
+  }
+  report->state = MMLOG_CRASH_COMPLETE;
+  report->checksum = check_of(report);
+  errno = saved;
+}
+
 // MARK: - Handlers
 
 // A fault of this thread whose instruction is repeated when its handler returns.
@@ -555,9 +590,18 @@ void mmlog_crash_noted(mmlog_crash_report *place) {
   __atomic_fetch_sub(&place->state, MMLOG_CRASH_SURVIVAL, __ATOMIC_ACQ_REL);
 }
 
+static bool is_held;
+
+void mmlog_crash_before_fork(void) { is_held = wait_to_read(); }
+
+void mmlog_crash_after_fork(void) {
+  if (is_held) end_reading();
+}
+
 void mmlog_crash_forked(void) {
   set_handler_stack(0, UINTPTR_MAX);
   __atomic_store_n(&crashing, 0, __ATOMIC_RELEASE);
+  end_reading();
 }
 
 bool mmlog_crash_add(mmlog_crash_report *place) {

@@ -145,15 +145,46 @@ extension LogStore {
   /// Marks an archive as uploaded: it is the first to be deleted when a limit asks for it. Ends
   /// every lease on it.
   ///
+  /// - Parameters:
+  ///   - archive: The archive, as it was listed.
+  ///   - receipt: What the receiver gave for it, such as an object's version. It is kept with the
+  ///     mark, in ``ArchiveInfo/State/receipt``. At most 512 bytes without control characters.
+  ///     Nil, the default: none; one that was noted before stays.
   /// - Throws: ``LogError``: `missingArchive`; `changedArchive` if some process has gone on with it
-  ///   since it was listed, so that what was sent is not all of it; or what the system refuses.
-  public func markUploaded(_ archive: ArchiveInfo) throws(LogError) {
-    try core.catalog.markUploaded(archive)
+  ///   since it was listed, so that what was sent is not all of it; `invalidAttribute` for a
+  ///   receipt that cannot be kept; or what the system refuses.
+  public func markUploaded(_ archive: ArchiveInfo, receipt: String? = nil) throws(LogError) {
+    try core.catalog.markUploaded(archive, receipt: receipt)
   }
 
-  /// Takes the mark away again.
+  /// Takes the mark away again, and its receipt.
   public func unmarkUploaded(_ archive: ArchiveInfo) throws(LogError) {
-    try core.catalog.change(archive.fileName) { $0.uploaded = nil }
+    try core.catalog.unmarkUploaded(archive)
+  }
+
+  // MARK: - Attributes
+
+  /// Notes a text on an archive, for all processes and later starts: it is in
+  /// ``ArchiveInfo/State/attributes`` wherever the archive is listed. Kept as uploaded, pinned and
+  /// leased are: in an extended attribute of the file, fsetxattr(2), or beside it; and synced.
+  ///
+  /// ```swift
+  /// try store.setAttribute("OPS-17", for: "ticket", on: archive)
+  /// ```
+  ///
+  /// Blocks the thread while another process works on the directory, ten seconds at most.
+  ///
+  /// - Parameters:
+  ///   - value: At most 512 bytes without control characters; nil removes the attribute.
+  ///   - key: 1 to 64 letters of ASCII, digits, dots, hyphens and underscores.
+  ///   - archive: The archive. It may have changed since it was listed.
+  /// - Throws: ``LogError``: `invalidAttribute` if the key or the value is not as it has to be, or
+  ///   keys and values take more than 1024 bytes together, with two for each attribute;
+  ///   `missingArchive`; `timedOut`; or what the system refuses. Nothing is noted then.
+  public func setAttribute(
+    _ value: String?, for key: String, on archive: ArchiveInfo
+  ) throws(LogError) {
+    try core.catalog.setAttribute(value, for: key, on: archive)
   }
 
   // MARK: - Keeping and removing

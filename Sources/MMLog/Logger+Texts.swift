@@ -1,24 +1,63 @@
 import CMMLogWriter
-import MMLogFormat
-
-/// Where in the source code a text was logged, if that is known at run time only. Two places with
-/// the same texts are one.
-package struct SourceLocation {
-  /// The source file, as `Module/File.swift`.
-  package var file: String
-  /// The function.
-  package var function: String
-  /// The line.
-  package var line: UInt32
-
-  package init(file: String, function: String, line: UInt32) {
-    self.file = file
-    self.function = function
-    self.line = line
-  }
-}
+public import MMLogFormat
 
 extension Logger {
+  /// Where in the source code a text was logged, if that is known at run time only. Two places with
+  /// the same texts and line are one.
+  public struct SourceLocation: Hashable, Sendable {
+    /// The source file, as `Module/File.swift`, or as a path.
+    public var file: String
+    /// The function.
+    public var function: String
+    /// The line, from 1; 0: it is not known.
+    public var line: UInt32
+
+    /// A place in the source code.
+    ///
+    /// - Parameters:
+    ///   - file: The source file.
+    ///   - function: The function.
+    ///   - line: The line.
+    public init(file: String, function: String, line: UInt32) {
+      self.file = file
+      self.function = function
+      self.line = line
+    }
+  }
+
+  /// Records a text that was logged at a place that is known at run time only: for facades, such as
+  /// another logging interface, an interpreter, or a bridge to another language.
+  ///
+  /// ```swift
+  /// func onScriptMessage(_ text: String, file: String, line: Int) {
+  ///   let place = Logger.SourceLocation(file: file, function: "", line: UInt32(clamping: line))
+  ///   log.log(level: .notice, text: text, at: place)
+  /// }
+  /// ```
+  ///
+  /// Where the place is known at compile time, the methods that take a literal are several times as
+  /// fast: here the names are hashed at each call. Each place takes some 100 bytes of the ring's
+  /// dictionary once; when that is full, records carry their places themselves. See
+  /// ``LogStore/Configuration/dictionarySize``.
+  ///
+  /// Any thread. No system call, unless a log call makes one.
+  ///
+  /// - Parameters:
+  ///   - level: The level.
+  ///   - text: The message. Evaluated only if the level is recorded. More than 16 MiB are cut.
+  ///   - metadata: Values by name that go with it. Evaluated only if the level is recorded.
+  ///   - place: Where it was logged.
+  /// - Complexity: O(bytes of the text and of the place's names).
+  public func log(
+    level: Level, text: @autoclosure () -> String, metadata: @autoclosure () -> Metadata? = nil,
+    at place: SourceLocation
+  ) {
+    guard isEnabled(level) else { return }
+    record(text(), level, at: place) { record in
+      if let metadata = metadata() { record.append(metadata) }
+    }
+  }
+
   /// Records a text that another logging interface has made, whatever the label's level.
   ///
   /// - Parameters:
@@ -44,7 +83,7 @@ extension LogLiteral {
 
 extension LiteralRecord {
   fileprivate mutating func commit(
-    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, at place: SourceLocation
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, at place: Logger.SourceLocation
   ) {
     var (file, function) = (place.file, place.function)
     file.withUTF8 { file in

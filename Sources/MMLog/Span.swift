@@ -147,6 +147,38 @@ extension Logger {
       line: line, column: column)
   }
 
+  /// Records that a function is entered: begins a span whose message is the function's name.
+  ///
+  /// ```swift
+  /// func match(_ order: Order) {
+  ///   let span = log.enter()
+  ///   defer { span.end() }
+  ///   log.info("order \(order.id)")
+  /// }
+  /// ```
+  ///
+  /// The end in `defer` is recorded however the function is left; until then, after a crash too,
+  /// readers list it as open. For an end that says with which error it was left:
+  /// `log.span("\(#function)") { … }`. Costs as much as a log call. Any thread and signal handler.
+  ///
+  /// - Parameters:
+  ///   - level: The level of entering and leaving. Default: `debug`.
+  ///   - parent: What the function is a part of, if that is known.
+  ///   - file: The source file; leave the default.
+  ///   - function: The function; leave the default.
+  ///   - line: The line; leave the default.
+  ///   - column: The column; leave the default.
+  /// - Returns: What leaving the function is to be recorded by.
+  @inlinable @inline(__always)
+  public func enter(
+    level: Level = .debug, in parent: Span? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+  ) -> Span {
+    begin(
+      "\(function)", level: level, in: parent, file: file, function: function, line: line,
+      column: column)
+  }
+
   /// Records when `body` begins and ends. If it throws, the end says so: `failed: ` and the error.
   ///
   /// ```swift

@@ -27,6 +27,24 @@ package struct CrashArea: ~Copyable, @unchecked Sendable {
   /// - Complexity: O(1) if they are those of the last time, else O(their number).
   package static func readModules() { mmlog_crash_read_modules() }
 
+  /// The calling thread's stack: a report of which nothing is set but frames and modules. All
+  /// frames are return addresses; the first one is in this function. Not in a handler.
+  ///
+  /// Not inlined, so that one frame always is its own.
+  @inline(never)
+  package static func backtrace() -> CrashReport? {
+    var report = mmlog_crash_report()
+    mmlog_backtrace(&report)
+    return withUnsafeBytes(of: report) { CrashReport($0) }
+  }
+
+  /// Before fork(2): waits until none of mmlog's threads reads what is loaded. The loader's lock
+  /// would stay taken in the child.
+  package static func prepareForFork() { mmlog_crash_before_fork() }
+
+  /// After that, in the parent, by the same thread.
+  package static func resumeAfterFork() { mmlog_crash_after_fork() }
+
   /// In a child of fork(2), before anything else of this type. Async-signal-safe.
   package static func reinitialize() { mmlog_crash_forked() }
 

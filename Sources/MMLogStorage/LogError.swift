@@ -39,6 +39,8 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     public static let archiveInUse = Code(description: "archiveInUse")
     /// The archive is not what it was when it was listed.
     public static let changedArchive = Code(description: "changedArchive")
+    /// An attribute or a receipt cannot be noted on an archive as it is.
+    public static let invalidAttribute = Code(description: "invalidAttribute")
     /// The store was closed before.
     public static let closed = Code(description: "closed")
   }

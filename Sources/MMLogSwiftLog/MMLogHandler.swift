@@ -93,7 +93,7 @@
 
     /// Records an event. Called by swift-log, which has compared the levels.
     public func log(event: Logging.LogEvent) {
-      let place = SourceLocation(
+      let place = MMLog.Logger.SourceLocation(
         file: event.file, function: event.function, line: UInt32(clamping: event.line))
       let provided = metadataProvider?.get()
       logger.record(event.message.description, Level(event.level), at: place) {

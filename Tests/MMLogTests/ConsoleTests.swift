@@ -102,7 +102,7 @@ struct ConsoleTests {
     let text = try shown(Console(from: .info), { $0.makeTiny() }) { test in
       test.log.info("\(long, privacy: .public)")
       for index in 0..<200 {
-        let place = MMLog.SourceLocation(
+        let place = Logger.SourceLocation(
           file: "F/\(index)", function: "a function of some length", line: 1)
         test.log.record("site \(index)", .info, at: place) { _ in }
       }

@@ -40,6 +40,37 @@ struct SpanTests {
     #expect(records[0].fields.map(\.name) == ["user"] && records[3].fields.map(\.name) == ["rows"])
   }
 
+  @Test("a function that is entered is a span of its name, left by return and by error")
+  func enteringAFunction() throws {
+    let test = try TestStore()
+    func inner(_ number: Int, in parent: Logger.Span) throws -> Int {
+      let span = test.log.enter(in: parent)
+      defer { span.end() }
+      if number == 0 { throw Refusal() }
+      return number
+    }
+    func outer(_ level: Logger.Level) {
+      let span = test.log.enter(level: level)
+      defer { span.end() }
+      for number in 0..<2 { _ = try? inner(number, in: span) }
+    }
+    outer(.notice)
+    test.log.level = .info
+    outer(.debug)
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    let inside = ["inner(_:in:)", "", "inner(_:in:)", ""]
+    #expect(contents.messages == ["outer(_:)"] + inside + [""])
+    #expect(contents.records.map(\.level) == [.notice, .debug, .debug, .debug, .debug, .notice])
+    let first = try #require(contents.records.first)
+    #expect(first.function == "outer(_:)" && first.file == #fileID)
+    let number = try #require(first.span?.number)
+    #expect(contents.records[1].span?.event == .begin(parent: number))
+    var spans = OpenSpans()
+    for record in contents.records { spans.add(record) }
+    #expect(spans.begun == 3 && spans.ended == 3)
+  }
+
   @Test("a span whose level is off is not recorded, and nothing of it is evaluated")
   func disabled() throws {
     let test = try TestStore()
@@ -162,7 +193,7 @@ struct SpanTests {
     let span = test.log.begin("\(long, privacy: .public)", metadata: ["k": "v"])
     // More texts than the dictionary has room for.
     for index in 0..<200 {
-      let place = MMLog.SourceLocation(
+      let place = Logger.SourceLocation(
         file: "F/\(index)", function: "a function of some length", line: 1)
       test.log.record("x", .info, at: place) { _ in }
     }

@@ -32,6 +32,10 @@ func load(_ id: Int) async throws -> Book { imagined() }
 func serve(_ id: Int) async throws {}
 func upload(_ path: String) async throws {}
 func alert(_ text: String) {}
+enum Device {
+  static func holdAwake() {}
+  static func letSleep() {}
+}
 struct Response {
   var headers: [String: String] = [:]
   var body = ""
@@ -43,6 +47,8 @@ var response: Response {
 
 // Its log.
 var store: LogStore { imagined() }
+var stores: LogStores { imagined() }
+var archive: ArchiveInfo { imagined() }
 var log: MMLog.Logger { imagined() }
 var span: MMLog.Logger.Span { imagined() }
 var configuration: LogStore.Configuration {

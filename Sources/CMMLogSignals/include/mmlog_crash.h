@@ -32,12 +32,25 @@ bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report);
 // Says that a survival has become a record, or is counted as a loss.
 void mmlog_crash_noted(mmlog_crash_report *place);
 
+// Before fork(2): waits until nobody is in dl_iterate_phdr(3) for mmlog, 0.1 s at most. A child
+// would find the loader's lock taken, and wait for it for ever.
+void mmlog_crash_before_fork(void);
+
+// After that, in the parent, by the same thread.
+void mmlog_crash_after_fork(void);
+
 // In a child of fork(2), before anything else: another thread of its parent may have been crashing.
 void mmlog_crash_forked(void);
 
 // Notes which programs and libraries are loaded, if others are than the last time, and handlers are
 // set. Not in a handler.
 void mmlog_crash_read_modules(void);
+
+// Walks the calling thread's stack, by frame pointers, as a report of a crash has it: return
+// addresses, the first of which is in the caller, and the modules that they are in. Nothing else of
+// the report is set. No frames if another thread holds the table of modules for 0.1 s. Whether or
+// not handlers are set; not in a handler. Leaves errno as it was.
+void mmlog_backtrace(mmlog_crash_report *report);
 
 // Gives the calling thread a stack for handlers, if it has none and handlers are set: without, an
 // overflow of its own stack ends the process at once. Async-signal-safe.

@@ -12,35 +12,40 @@ extension LogCall {
   ///     leading words are written.
   ///   - tail: Its identity word without the call site.
   ///   - site: The log statement.
+  /// - Returns: Whether the record is kept. If not, it is counted.
   @usableFromInline @inline(never)
   static func commit(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
     _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64,
     _ site: UnsafePointer<NewCallSite>
-  ) {
+  ) -> Bool {
     let flags = UInt8(truncatingIfNeeded: tail >> RecordLayout.flagsShift)
     let cursor = RecordCursor(writer, start, next, checksum: checksum, flags: flags)
     defer { leave(writer) }
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    guard let session = Session.of(writer.pointee.thread) else { return }
+    guard let session = Session.of(writer.pointee.thread) else { return false }
     let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
     var record = UnfinishedRecord(cursor: cursor, identity: tail)
     record.appendContext()
-    if let cause = WriterSpace.loss(of: writer) { return lose(cause, level, writer, session) }
+    if let cause = WriterSpace.loss(of: writer) {
+      lose(cause, level, writer, session)
+      return false
+    }
     let isNested = writer.pointee.outer != nil
     if let number = session.number(of: site, isNested: isNested) {
       record.identity |= number
       if !isNested { remember(writer, site.pointee.hash, number) }
     } else if !record.appendCallSite(site, of: session.ring.identity.session) {
-      return lose(.tooLarge, level, writer, session)
+      lose(.tooLarge, level, writer, session)
+      return false
     }
     if RecordFlags(rawValue: flags).contains(.cut) { session.ring.countLoss(.cut, level) }
     if writer.pointee.in_scratch != 0 {
-      place(record, level, writer, session)
-    } else {
-      record.finishInPlace()
+      return place(record, level, writer, session)
     }
+    record.finishInPlace()
+    return true
   }
 
   /// The flag of a record with a context, where it stands in the identity word.
@@ -116,12 +121,13 @@ extension LogCall {
   private static func place(
     _ record: UnfinishedRecord, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
     _ session: Session
-  ) {
+  ) -> Bool {
     WriterSpace.leaveScratch(writer)
     let copier = RecordCopier(record)
     let isKept =
       copier.copy(to: writer, session) || session.overflow.copy(copier, from: writer, session)
     if !isKept { lose(.ringFull, level, writer, session) }
+    return isKept
   }
 
   /// Counts a record that its writer could not keep.

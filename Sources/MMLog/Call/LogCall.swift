@@ -105,7 +105,9 @@ extension RecordCursor {
       // Copied here and now: a value whose address is taken nowhere else stays out of memory on
       // the usual path.
       let site = site()
-      return withUnsafePointer(to: site) { LogCall.commit(writer, start, next, checksum, tail, $0) }
+      return withUnsafePointer(to: site) {
+        _ = LogCall.commit(writer, start, next, checksum, tail, $0)
+      }
     }
     LeadingWords(
       kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: tail | slot.pointee.site

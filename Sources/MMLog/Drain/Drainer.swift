@@ -36,6 +36,9 @@ final class Drainer: @unchecked Sendable {
   private let flight: FlightRecorder?
   private let echo: (any RecordEcho)?
   private let callbacks: Callbacks
+  private let maintenanceHook: (@Sendable (LogStore.MaintenancePhase) -> Void)?
+  /// Whether this pass has written anything.
+  private var isWriting = false
   private var handoff: Handoff
   private var schedule: DrainSchedule
   private var syncs: SyncSchedule
@@ -68,6 +71,7 @@ final class Drainer: @unchecked Sendable {
     (self.session, self.series, self.events, self.levels) = (session, series, events, levels)
     (self.settings, self.counters, self.callbacks) = (settings, counters, callbacks)
     self.lossesWithoutRing = lossesWithoutRing
+    maintenanceHook = configuration.maintenanceHook
     flight = FlightRecorder(session.ring, configuration)
     echo = configuration.echo?.begin(session.ring.identity)
     handoff = Handoff(session, series, counters, echo, flight)
@@ -81,6 +85,7 @@ final class Drainer: @unchecked Sendable {
     series.note = { [ring = session.ring] (number, frames) throws(SystemError) in
       ring.noteArchive(number, frames: frames)
     }
+    series.willWrite = { [unowned self] in beginWriting() }
     series.report = { [unowned self] event in
       switch event {
       case .willClose(let path, let reason): events.send(.willRotate(archive: path, reason: reason))
@@ -146,6 +151,8 @@ final class Drainer: @unchecked Sendable {
     isStopping.store(true, ordering: .releasing)
     session.ring.eventCounts.requestUrgently()
     thread?.join()
+    // Who closes the store calls the hook for all that is left.
+    series.willWrite = {}
   }
 
   /// Moves everything, says that the session is closed, and seals the last archive. After
@@ -226,6 +233,7 @@ final class Drainer: @unchecked Sendable {
 
   /// Does everything that is due, and reports a failure once, and its end.
   private func pass(_ counts: DrainSchedule.Counts) {
+    defer { endWriting() }
     let ticket = flushes.newestTicket
     rotations.beginPass()
     let isSyncAsked = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
@@ -255,6 +263,18 @@ final class Drainer: @unchecked Sendable {
     reportLosses()
     counters.endPass(failed: failure != nil)
     flushes.serve(ticket, failure)
+  }
+
+  /// Calls the hook before the first thing that a pass writes: most have nothing to write.
+  private func beginWriting() {
+    if isWriting { return }
+    isWriting = true
+    maintenanceHook?(.willBegin)
+  }
+
+  private func endWriting() {
+    if isWriting { maintenanceHook?(.didEnd) }
+    isWriting = false
   }
 
   /// Moves what is committed now.

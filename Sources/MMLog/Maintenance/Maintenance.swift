@@ -12,9 +12,9 @@ import Synchronization
 /// Proof of `@unchecked Sendable`: what is not atomic or a lock belongs to the maintenance thread.
 final class Maintenance: @unchecked Sendable {
   let catalog: Catalog
-  private let ringDirectory: String
+  let ringDirectory: String
   private let events: EventHub
-  private let thresholds: (pending: Int?, size: Int?)
+  private let configuration: LogStore.Configuration
   private let settings: LockedValue<StoreSettings>
   /// How long it is between passes, when nothing happens, in nanoseconds.
   private let interval: Int64
@@ -61,11 +61,11 @@ final class Maintenance: @unchecked Sendable {
       catalog, events, crashed: Set(recovered.map(\.identity.session)),
       wake: { [worker] in worker.wake() })
     self.catalog = catalog
+    self.configuration = configuration
     ringDirectory = configuration.ringDirectory ?? catalog.path
     self.events = events
     self.settings = settings
     strange = Set(known.map(\.path))
-    thresholds = (configuration.pendingThreshold, configuration.sizeThreshold)
     interval = configuration.maintenanceInterval.nanoseconds
   }
 
@@ -74,7 +74,7 @@ final class Maintenance: @unchecked Sendable {
     try explaining("Starting the maintenance thread failed") { () throws(SystemError) in
       try watchdog.start()
       try worker.start { [self] _ in
-        passLock.withLock { pass() }
+        passLock.withLock { configuration.maintaining { pass() } }
         return min(interval, uploadDelay ?? interval)
       }
     }
@@ -105,10 +105,13 @@ final class Maintenance: @unchecked Sendable {
 
   /// Deletes archives because the program asks for it.
   ///
-  /// - Parameter spared: Receives each that may not be deleted, as it is now, nil if it is gone; and
-  ///   whether a recovery needs it.
+  /// - Parameters:
+  ///   - rule: Why, for those who listen to events.
+  ///   - spared: Receives each that may not be deleted, as it is now, nil if it is gone; and
+  ///     whether a recovery needs it.
   func remove(
-    _ archives: [ArchiveInfo], if mayGo: (ArchiveInfo) -> Bool,
+    _ archives: [ArchiveInfo], for rule: Retention.Rule = .request,
+    if mayGo: (ArchiveInfo) -> Bool,
     spared: (ArchiveInfo?, _ isNeeded: Bool) -> Void = { _, _ in }
   ) throws(LogError) -> [ArchiveInfo] {
     var (removed, failure) = ([ArchiveInfo](), LogError?.none)
@@ -119,7 +122,7 @@ final class Maintenance: @unchecked Sendable {
       switch outcome {
       case .deleted(let archive):
         removed.append(archive)
-        events.send(.deleted(archive: archive, rule: .request))
+        events.send(.deleted(archive: archive, rule: rule))
       case .failed(let error): failure = failure ?? error
       case .spared(let archive): spared(archive, archive.map(isNeeded) ?? false)
       }
@@ -224,7 +227,7 @@ final class Maintenance: @unchecked Sendable {
   ) throws(LogError) {
     let space = space()
     let plan = try RetentionPlan(
-      retention, archives, ringDirectory: ringDirectory, space: space,
+      retention, archives, ringDirectories: [ringDirectory], space: space,
       strange: { report(strange: $0) })
     var vetoed: [Retention.Rule: Int] = [:]
     for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) where goesOn {
@@ -319,8 +322,8 @@ final class Maintenance: @unchecked Sendable {
   private func reportThresholds() {
     let totals = catalog.totals
     let now = (
-      pending: thresholds.pending.map { totals.pending >= $0 } ?? false,
-      size: thresholds.size.map { totals.size >= $0 } ?? false
+      pending: configuration.pendingThreshold.map { totals.pending >= $0 } ?? false,
+      size: configuration.sizeThreshold.map { totals.size >= $0 } ?? false
     )
     if now.pending && !reached.pending { events.send(.pendingReached(bytes: totals.pending)) }
     if now.size && !reached.size { events.send(.sizeReached(bytes: totals.size)) }

@@ -41,6 +41,8 @@ extension Logger {
     case double(Double)
     /// A Boolean.
     case bool(Bool)
+    /// Bytes of no known meaning, kept as they are; more than 16 MiB are cut.
+    case bytes([UInt8])
     /// Values one after the other.
     case array([MetadataValue])
     /// Values by name.
@@ -99,6 +101,9 @@ extension RecordCursor {
     case .uint(let value): append(.uint, value)
     case .double(let value): append(.double, value.bitPattern)
     case .bool(let value): append(.bool, value ? 1 : 0)
+    case .bytes(let bytes):
+      append(checked: UInt64(ValueType.bytes.rawValue))
+      bytes.withUnsafeBytes { append($0, reserving: 0) }
     case .array(let values) where depth < ValueType.deepest:
       append(.array, UInt64(values.count))
       for value in values { append(value, depth: depth + 1) }

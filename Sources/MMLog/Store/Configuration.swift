@@ -83,6 +83,31 @@ extension LogStore {
     /// deleted. Default: nobody. Held until the store is closed.
     public var observer: (any LogStore.Observer)?
 
+    /// Is called before and after the store works on its files: opening and recovery, moving
+    /// records to archives, rotation, compression, retention, and closing. Default: nil, nobody.
+    /// For a device that must be held awake meanwhile.
+    ///
+    /// ```swift
+    /// var configuration = LogStore.Configuration()
+    /// configuration.maintenanceHook = { phase in
+    ///   switch phase {
+    ///   case .willBegin: Device.holdAwake()
+    ///   case .didEnd: Device.letSleep()
+    ///   }
+    /// }
+    /// ```
+    ///
+    /// The thread that does the work makes both calls, also when the work fails. Several threads
+    /// work at times, so that their pairs overlap: count them. A thread with nothing to move calls
+    /// nobody; the one that applies limits calls each minute. What another method of the store does
+    /// on its caller's thread, such as ``LogStore/removeAll()``, is not announced; nor is the
+    /// making of a ring in a fork's child, or in place of one that is lost.
+    ///
+    /// The work waits for the hook. It must not block for long, nor call a method of the store that
+    /// waits, such as `LogStore.flush(_:within:)`. It should not log into the store: where the ring
+    /// is full, the call would wait for the very thread that it is on.
+    public var maintenanceHook: (@Sendable (LogStore.MaintenancePhase) -> Void)?
+
     /// How hard archives are compressed: 0 (not at all), or by column and with zlib from 1
     /// (fastest) to 9 (smallest). Default 1, with which one processor keeps up with several busy
     /// threads; more than that pays for text only.

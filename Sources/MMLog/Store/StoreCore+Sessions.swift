@@ -59,7 +59,7 @@ extension StoreCore {
       catalog.forget()
       events.finish()
     }
-    try end(open)
+    try configuration.maintaining { () throws(LogError) in try end(open) }
   }
 
   /// Ends a session that log calls do not find any more.
@@ -146,7 +146,7 @@ extension StoreCore {
   /// new one.
   private func retire(_ old: Open) {
     do throws(LogError) {
-      try end(old, isReplaced: true)
+      try configuration.maintaining { () throws(LogError) in try end(old, isReplaced: true) }
       events.send(.resumed)
     } catch {
       events.send(.failed(error: error))

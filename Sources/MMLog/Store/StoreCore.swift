@@ -74,6 +74,8 @@ final class StoreCore: @unchecked Sendable {
     let (rules, wrongRules) = LevelRule.environmentRules()
     labels = LabelTable(defaultLevel: configuration.level, rules: rules)
     let missing = MissingDirectories(above: [location.directory, location.ringDirectory])
+    configuration.maintenanceHook?(.willBegin)
+    defer { configuration.maintenanceHook?(.didEnd) }
     do throws(LogError) {
       try location.makeDirectories()
       (recovered, problems) = try location.recover()

@@ -94,10 +94,12 @@ enum StoreRegistry {
       store.pauseDrainer()
       next = store.older
     }
+    CrashArea.prepareForFork()
     TestPoint.reach(.forkPrepared)
   }
 
   private static func afterForkInParent() {
+    CrashArea.resumeAfterFork()
     var next = newest
     while let store = next {
       store.resumeDrainer()

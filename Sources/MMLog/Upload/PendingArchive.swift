@@ -43,10 +43,12 @@ public final class PendingArchive: Sendable {
   /// Marks it as uploaded: it is not given to anybody again, and is the first to be deleted when a
   /// limit asks for it.
   ///
-  /// - Throws: ``LogError``: as ``LogStore/markUploaded(_:)``. It is released then.
-  public func markUploaded() async throws(LogError) {
+  /// - Parameter receipt: Is kept with the mark; see ``LogStore/markUploaded(_:receipt:)``. Nil,
+  ///   the default: none.
+  /// - Throws: ``LogError``: as ``LogStore/markUploaded(_:receipt:)``. It is released then.
+  public func markUploaded(receipt: String? = nil) async throws(LogError) {
     if isSettled.exchange(true, ordering: .acquiringAndReleasing) { return }
-    try await queue.markUploaded(info, lease)
+    try await queue.markUploaded(info, lease, receipt: receipt)
   }
 
   /// Releases it at once: it comes again after a while. Does nothing once it is marked. Waits for

@@ -85,11 +85,13 @@ final class UploadQueue: Sendable {
   }
 
   /// Notes that an archive was uploaded.
-  func markUploaded(_ archive: ArchiveInfo, _ lease: UploadLease) async throws(LogError) {
+  func markUploaded(
+    _ archive: ArchiveInfo, _ lease: UploadLease, receipt: String?
+  ) async throws(LogError) {
     let result: Result<Void, LogError> = await withCheckedContinuation { answer in
       perform { [self] in
         do throws(LogError) {
-          try catalog.markUploaded(archive)
+          try catalog.markUploaded(archive, receipt: receipt)
           answer.resume(returning: .success(()))
         } catch {
           takeBack(archive, lease)

@@ -151,13 +151,18 @@ extension CrashReport {
   package func places(atMost size: Int) -> String {
     var text = ""
     for address in frames {
-      let module = module(of: address)
-      let offset = String(address &- (module?.base ?? 0), radix: 16)
-      let place = "\(module.map { "\($0.path)+" } ?? "")0x\(offset)"
+      let place = place(of: address)
       if text.utf8.count + 1 + place.utf8.count > size { break }
       text += text.isEmpty ? place : " \(place)"
     }
     return text
+  }
+
+  /// An address as `addr2line(1)` takes it: `/usr/bin/orders+0x1e10`.
+  package func place(of address: UInt64) -> String {
+    let module = module(of: address)
+    let offset = String(address &- (module?.base ?? 0), radix: 16)
+    return "\(module.map { "\($0.path)+" } ?? "")0x\(offset)"
   }
 
   /// What ``code`` means, as in `no memory at this address`; empty if there is nothing to say.

@@ -33,7 +33,9 @@ extension CrashReport {
     var result: [Int: ExecutableSymbols.Function] = [:]
     for module in modules {
       let own = frames.indices.filter { self.module(of: frames[$0]) == module }
-      guard let symbols = Self.symbols(of: module) else { continue }
+      guard let symbols = ExecutableSymbols.ofBuild(module.buildID, path: module.path) else {
+        continue
+      }
       // A call may be a function's last instruction: then the return address is in the next one.
       let addresses = own.map { frames[$0] - module.base - ($0 > 0 ? 1 : 0) }
       let found = symbols.functions(at: addresses)
@@ -42,15 +44,6 @@ extension CrashReport {
       }
     }
     return result
-  }
-
-  private static func symbols(of module: Module) -> ExecutableSymbols? {
-    let id = module.buildID.map(\.allHexDigits)
-    let debugFile = "/usr/lib/debug/.build-id/\(id.first ?? "")/\(id.dropFirst().joined()).debug"
-    for path in [debugFile, module.path] {
-      if let symbols = ExecutableSymbols(path: path, buildID: module.buildID) { return symbols }
-    }
-    return nil
   }
 
   private var registerLines: [String] {

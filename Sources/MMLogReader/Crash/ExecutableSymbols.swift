@@ -53,6 +53,18 @@ struct ExecutableSymbols: ~Copyable {
     self.sections = sections
   }
 
+  /// Opens the file of a build: its debug file in `/usr/lib/debug`, or the program itself.
+  ///
+  /// - Returns: nil if neither is there, and of that build.
+  static func ofBuild(_ buildID: [UInt8], path: String) -> ExecutableSymbols? {
+    let id = buildID.map(\.allHexDigits)
+    let debugFile = "/usr/lib/debug/.build-id/\(id.first ?? "")/\(id.dropFirst().joined()).debug"
+    for path in [debugFile, path] {
+      if let symbols = ExecutableSymbols(path: path, buildID: buildID) { return symbols }
+    }
+    return nil
+  }
+
   /// The functions that addresses are in, those of which none is known left out.
   ///
   /// - Complexity: O(symbols × addresses).

@@ -53,6 +53,8 @@ package final class ArchiveSeries {
   private var lastCheck: UInt64 = 0
   /// Receives each event.
   package var report: (Event) -> Void = { _ in }
+  /// Called before anything is written; several times for what is written at once.
+  package var willWrite: () -> Void = {}
   /// Receives the number of the newest archive, and how many frames it has, after each write to it;
   /// to be noted in the ring. A recovery goes on from that number, although a limit may have
   /// deleted the archive: readers, and whoever has archives handed on, take two of a number for
@@ -106,6 +108,7 @@ package final class ArchiveSeries {
   private func append(
     _ body: (ArchiveWriter) throws(SystemError) -> Void
   ) throws(SystemError) -> Int {
+    willWrite()
     let archive = try writer()
     let before = archive.end
     try body(archive)
@@ -192,6 +195,7 @@ package final class ArchiveSeries {
     _ body: (ArchiveWriter) throws(SystemError) -> Void
   ) throws(SystemError) {
     guard let archive = current else { return }
+    willWrite()
     do throws(SystemError) {
       try body(archive)
       report(.synced(failed: false))
@@ -208,6 +212,7 @@ package final class ArchiveSeries {
 
   private func syncNames() throws(SystemError) {
     guard hasUnsyncedNames else { return }
+    willWrite()
     try directory.sync()
     hasUnsyncedNames = false
   }
@@ -265,6 +270,7 @@ package final class ArchiveSeries {
   private func leave(
     _ archive: ArchiveWriter, isWhole: Bool, _ dictionary: UnsafeRawBufferPointer
   ) {
+    willWrite()
     // Whoever took it away need not let us complete it.
     try? note(number, 0)
     if isWhole { try? archive.close(dictionary: dictionary) }
@@ -282,6 +288,7 @@ package final class ArchiveSeries {
   }
 
   private func moveToNewDirectory(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+    willWrite()
     let newFiles = directory.newFiles
     try Directory.create(directory.path, newFiles: newFiles)
     let new = try Directory.open(directory.path, newFiles: newFiles)

@@ -49,25 +49,32 @@ extension ArchiveInfo.State {
   // MARK: - Texts
 
   private static let prefix = "user.mmlog."
-  private static let keys = ["uploaded", "pinned", "lease"]
+  /// In the order in which they are noted: a mark comes after its receipt.
+  private static let keys = ["receipt", "uploaded", "pinned", "lease", "attributes"]
   /// No value is longer, in bytes.
   private static let longestValue = 1024
 
   private init(_ fields: [String: String]) {
     uploaded = fields["uploaded"].flatMap { Timestamp(digits: $0) }
+    if uploaded != nil, let text = fields["receipt"], Self.problem(withText: text) == nil {
+      receipt = text
+    }
     pinned = fields["pinned"].map { Self.line($0) }
     if let parts = fields["lease"]?.split(separator: " ", maxSplits: 1), parts.count == 2,
       let expiry = Timestamp(digits: parts[0])
     {
       lease = UploadLease(owner: Self.line(String(parts[1])), expiry: expiry)
     }
+    attributes = fields["attributes"].map { Self.attributes(of: $0) } ?? [:]
   }
 
   private var fields: [String: String] {
     var fields: [String: String] = [:]
     fields["uploaded"] = uploaded.map { "\($0.nanosecondsSince1970)" }
+    fields["receipt"] = receipt
     fields["pinned"] = pinned
     fields["lease"] = lease.map { "\($0.expiry.nanosecondsSince1970) \($0.owner)" }
+    if !attributes.isEmpty { fields["attributes"] = Self.text(of: attributes) }
     return fields
   }
 

@@ -95,10 +95,15 @@ extension ArchiveInfo {
   public struct State: Equatable, Sendable {
     /// When it was uploaded; nil: it was not.
     public package(set) var uploaded: Timestamp?
+    /// What the uploader noted with the mark, such as the receiver's receipt; nil: nothing, or it
+    /// was not uploaded.
+    public package(set) var receipt: String?
     /// Why it is pinned, so that no limit deletes it; nil: it is not.
     public package(set) var pinned: String?
     /// Who is uploading it, if anyone is.
     public package(set) var lease: UploadLease?
+    /// What programs have noted: `LogStore.setAttribute(_:for:on:)`.
+    public internal(set) var attributes: [String: String] = [:]
 
     init() {}
 

@@ -1,7 +1,7 @@
-import MMLogFormat
+package import MMLogFormat
 
 /// The order of archives in time, also where a clock was set back.
-enum ArchiveOrder {
+package enum ArchiveOrder {
   /// An archive that begins so much later than now comes from the future.
   private static let future = Duration.seconds(3600)
 
@@ -10,7 +10,9 @@ enum ArchiveOrder {
   ///
   /// - Parameter own: The archives of this session come last if there are some from the future.
   /// - Complexity: O(*n* log *n*).
-  static func sorted(_ archives: [ArchiveInfo], own: SessionID?, now: Timestamp) -> [ArchiveInfo] {
+  package static func sorted(
+    _ archives: [ArchiveInfo], own: SessionID?, now: Timestamp
+  ) -> [ArchiveInfo] {
     let bySession = archives.sorted {
       ($0.session.words.0, $0.session.words.1, $0.number)
         < ($1.session.words.0, $1.session.words.1, $1.number)

@@ -29,11 +29,19 @@ extension Catalog {
 
   /// Marks an archive as uploaded, and ends every lease on it.
   ///
-  /// - Throws: `changedArchive` if it is not what it was when it was listed.
-  package func markUploaded(_ archive: ArchiveInfo) throws(LogError) {
+  /// - Parameter receipt: Is noted with the mark; nil: what was noted before stays.
+  /// - Throws: `changedArchive` if it is not what it was when it was listed; `invalidAttribute`.
+  package func markUploaded(_ archive: ArchiveInfo, receipt: String?) throws(LogError) {
+    if let receipt, let problem = ArchiveInfo.State.problem(withText: receipt) {
+      throw LogError(
+        .invalidAttribute,
+        "The receipt for \(archive.path) \(problem): shorten it, or note its checksum",
+        path: archive.path)
+    }
     let isMarked = try change(archive.fileName, size: archive.size) { state, isSame in
       if !isSame { return false }
       state.uploaded = state.uploaded ?? .now
+      state.receipt = receipt ?? state.receipt
       state.lease = nil
       return true
     }
@@ -42,6 +50,30 @@ extension Catalog {
       .changedArchive,
       "The archive \(archive.path) has changed since it was listed: list it again, and send "
         + "it again",
+      path: archive.path)
+  }
+
+  /// Takes the mark away again, and its receipt.
+  package func unmarkUploaded(_ archive: ArchiveInfo) throws(LogError) {
+    try change(archive.fileName) { ($0.uploaded, $0.receipt) = (nil, nil) }
+  }
+
+  /// Notes an attribute on an archive.
+  ///
+  /// - Parameter value: Nil removes it.
+  /// - Throws: `invalidAttribute` if there is no room, or the key or the value cannot be one.
+  package func setAttribute(
+    _ value: String?, for key: String, on archive: ArchiveInfo
+  ) throws(LogError) {
+    var problem = ArchiveInfo.State.problem(withKey: key, value: value)
+    if problem == nil, try !change(archive.fileName, { $0.set(value, for: key) }) {
+      problem =
+        "All attributes together would take more than \(ArchiveInfo.State.roomForAttributes) bytes"
+    }
+    guard let problem else { return }
+    throw LogError(
+      .invalidAttribute,
+      "\(problem): nothing was noted on \(archive.path). Choose other texts, or remove attributes",
       path: archive.path)
   }
 }

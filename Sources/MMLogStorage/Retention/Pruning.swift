@@ -57,7 +57,7 @@ package struct Pruning {
         continue
       }
       let plan = try RetentionPlan(
-        limits, archives, ringDirectory: rings, space: space, strange: { problem("\($0)") })
+        limits, archives, ringDirectories: [rings], space: space, strange: { problem("\($0)") })
       let rules = Dictionary(uniqueKeysWithValues: plan.deletions.map { ($0.index, $0.rule) })
       for (index, archive) in archives.enumerated() {
         judgment.verdicts.append(

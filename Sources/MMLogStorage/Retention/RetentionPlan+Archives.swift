@@ -7,19 +7,20 @@ extension RetentionPlan {
   /// Those of a dead session whose ring is still to be recovered are spared.
   ///
   /// - Parameters:
-  ///   - archives: All of a store, the oldest first.
-  ///   - ringDirectory: Where rings are.
+  ///   - archives: All of a store, or of several together, the oldest first.
+  ///   - ringDirectories: Where rings are.
   ///   - space: What is free on the file system, and all there is, in bytes; nil if unknown.
   ///   - strange: Receives each file that has a ring's name, and is none of ours.
   /// - Throws: ``LogError`` if the rings cannot be inspected: then nothing may be deleted.
   package init(
-    _ retention: Retention, _ archives: [ArchiveInfo], ringDirectory: String,
+    _ retention: Retention, _ archives: [ArchiveInfo], ringDirectories: [String],
     space: (free: Int, total: Int)?, strange: (LogError) -> Void = { _ in }
   ) throws(LogError) {
     var summaries = archives.map { archive in
       var summary = Archive(allocated: archive.allocatedSize, lastTime: archive.lastTime)
       summary.isUploaded = archive.state.isUploaded
       summary.obstacle = archive.isActive ? .active : archive.state.isPinned ? .pinned : nil
+      summary.store = "\(archive.directory)/\(archive.storeName)"
       summary.isEmpty = archive.contents?.count == 0
       if let contents = archive.contents, contents.ending?.isCrash == true {
         summary.crashTime = contents.endTime
@@ -30,11 +31,12 @@ extension RetentionPlan {
     self.init(retention, summaries, now: now, space: space)
     // Mostly there is nothing to delete, or no such ring.
     if deletions.isEmpty { return }
-    guard
-      let isNeeded = try Recovery.neededArchives(inRingsAt: ringDirectory, strange: strange)
-    else { return }
-    for (index, archive) in archives.enumerated() where isNeeded(archive) {
-      summaries[index].obstacle = summaries[index].obstacle ?? .unrecovered
+    for rings in ringDirectories {
+      guard let isNeeded = try Recovery.neededArchives(inRingsAt: rings, strange: strange)
+      else { continue }
+      for (index, archive) in archives.enumerated() where isNeeded(archive) {
+        summaries[index].obstacle = summaries[index].obstacle ?? .unrecovered
+      }
     }
     self.init(retention, summaries, now: now, space: space)
   }

@@ -15,6 +15,8 @@ package struct RetentionPlan: Sendable {
     /// Whether it holds no record, but how a session ended. It does not count as one of a number,
     /// or the end of a session would cost the oldest records.
     package var isEmpty = false
+    /// Which store's it is: what lies before and after a crash is of the same.
+    package var store = ""
     /// When the session crashed that ends in it; nil if none did.
     package var crashTime: Timestamp?
 
@@ -69,14 +71,19 @@ package struct RetentionPlan: Sendable {
     if let space { apply(retention, space) }
   }
 
-  /// The archives before and after the newest crashes: of the sessions that ended last, whichever
-  /// began last.
+  /// The archives before and after the newest crashes of each store: of the sessions that ended
+  /// last, whichever began last.
   private static func aroundCrashes(_ archives: [Archive], _ crashes: Int) -> Set<Int> {
-    let ended = archives.indices.compactMap { index in
-      archives[index].crashTime.map { (index: index, time: $0) }
+    var around: Set<Int> = []
+    for places in Dictionary(grouping: archives.indices, by: { archives[$0].store }).values {
+      let ended = places.enumerated().compactMap { place, index in
+        archives[index].crashTime.map { (place: place, time: $0) }
+      }
+      for crash in ended.sorted(by: { $0.time < $1.time }).suffix(crashes) {
+        around.formUnion(places[crash.place...].prefix(2))
+      }
     }
-    let last = ended.sorted { $0.time < $1.time }.suffix(crashes)
-    return Set(last.flatMap { [$0.index, $0.index + 1] })
+    return around
   }
 
   private mutating func apply(age: Duration, _ now: Timestamp) {

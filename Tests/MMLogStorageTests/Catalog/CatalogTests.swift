@@ -7,6 +7,7 @@ import Testing
 
 @Suite struct CatalogTests {
   private let fixture = Fixture()
+  private var directory: String { fixture.folder.path }
   private static let second: Int64 = 1_000_000_000
 
   private func catalog(store: String? = "test") -> Catalog {
@@ -169,16 +170,27 @@ import Testing
       $0.uploaded = 42
       $0.pinned = "an incident, with = and spaces"
       $0.lease = UploadLease(owner: "host 7 a", expiry: 99)
+      $0.receipt = "version 3/L4kqtJlcpXroDTDmpUMLUo"
     }
+    let listed = try #require(try catalog.inspect(at: name))
+    try catalog.setAttribute("OPS-17, ärgerlich", for: "ticket", on: listed)
+    try catalog.setAttribute("", for: "a.b-c_D9", on: listed)
+    try catalog.setAttribute("gone", for: "gone", on: listed)
+    try catalog.setAttribute(nil, for: "gone", on: listed)
     for catalog in [catalog, self.catalog()] {
       let state = try #require(try catalog.scan().first?.state)
       #expect(state.uploaded == 42 && state.pinned == "an incident, with = and spaces")
       #expect(state.lease == UploadLease(owner: "host 7 a", expiry: 99))
+      #expect(state.receipt == "version 3/L4kqtJlcpXroDTDmpUMLUo")
+      #expect(state.attributes == ["ticket": "OPS-17, ärgerlich", "a.b-c_D9": ""])
     }
     #expect(fixture.names.contains(name + ".state") == !hasAttributes)
-    try catalog.change(name) { ($0.uploaded, $0.pinned, $0.lease) = (nil, nil, nil) }
+    try catalog.change(name) { ($0.pinned, $0.lease) = (nil, nil) }
+    try catalog.unmarkUploaded(listed)
+    for key in ["ticket", "a.b-c_D9"] { try catalog.setAttribute(nil, for: key, on: listed) }
     let state = try #require(try self.catalog().scan().first?.state)
     #expect(!state.isUploaded && !state.isPinned && state.lease == nil)
+    #expect(state.receipt == nil && state.attributes.isEmpty)
     // The sidecar goes with its archive.
     try catalog.delete([name], if: { _ in true }) { _, _ in }
     try catalog.emptyTrash()
@@ -191,6 +203,60 @@ import Testing
         ForcedFault.force(call, errno: EOPNOTSUPP, times: .max, under: fixture.folder.path)
       }
     #endif
+  }
+
+  @Test("an attribute that is too long, or not in order, is refused")
+  func anAttributeThatIsNotInOrderIsRefused() throws {
+    let name = try archive(1, created: 10)
+    let catalog = catalog()
+    let archive = try #require(try catalog.scan().first)
+    func refusal(_ value: String?, for key: String) -> LogError? {
+      do throws(LogError) {
+        try catalog.setAttribute(value, for: key, on: archive)
+        return nil
+      } catch { return error }
+    }
+    let long = String(repeating: "x", count: 513)
+    for key in ["", "a b", "ü", "a\tb", "a=b", String(long.prefix(65))] {
+      #expect(refusal("v", for: key)?.code == .invalidAttribute, "\(key)")
+    }
+    for value in [long, "a\nb", "\u{7F}", "\u{85}"] {
+      #expect(refusal(value, for: "k")?.code == .invalidAttribute, "\(value)")
+      let error = #expect(throws: LogError.self) {
+        try catalog.markUploaded(archive, receipt: value)
+      }
+      #expect(error?.code == .invalidAttribute)
+    }
+    // One fits, and two do not.
+    let value = String(long.dropLast())
+    #expect(refusal(value, for: "a") == nil)
+    let full = try #require(refusal(value, for: "b"))
+    #expect(full.code == .invalidAttribute && full.message.contains("1024"))
+    #expect(refusal(nil, for: "a") == nil && refusal(value, for: "b") == nil)
+    let state = try #require(try self.catalog().scan().first?.state)
+    #expect(state.attributes == ["b": value] && !state.isUploaded)
+    try fixture.directory().remove(name)
+    #expect(refusal("v", for: "k")?.code == .missingArchive)
+  }
+
+  @Test("attributes that others wrote are bounded, and what is not in order is left out")
+  func attributesOfOthersAreBounded() throws {
+    let name = try archive(1, created: 10)
+    let long = String(repeating: "x", count: 2000)
+    let texts: [(String, [String: String])] = [
+      ("attributes a 1\tb\tc d e", ["a": "1", "b": "", "c": "d e"]),
+      ("attributes \t \t=x y\t\ta 1\ta 2", ["a": "2"]),
+      ("attributes a \(long)", [:]), ("attributes", [:]), ("receipt r", [:]),
+      ("attributes a 1\treceipt\u{1} 2", ["a": "1"]),
+    ]
+    for (text, attributes) in texts {
+      fixture.folder.put(name + ".state", Array("\(text)\n".utf8))
+      let state = try #require(try catalog().scan().first?.state)
+      #expect(state.attributes == attributes && state.receipt == nil, "\(text)")
+    }
+    fixture.folder.put(name + ".state", Array("uploaded 1\nreceipt \(long)\n".utf8))
+    let state = try #require(try catalog().scan().first?.state)
+    #expect(state.isUploaded && state.receipt == nil)
   }
 
   @Test("a corrupted state counts as none") func aCorruptedStateCountsAsNone() throws {
@@ -236,10 +302,10 @@ import Testing
     var retention = Retention.unlimited
     (retention.count, retention.crashes) = (1, 0)
     let list = try catalog().scan()
-    let plan = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    let plan = try RetentionPlan(retention, list, ringDirectories: [directory], space: nil)
     #expect(plan.deletions.map(\.index) == [0, 2] && plan.unmet.isEmpty)
     try alive.unlock()
-    let later = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    let later = try RetentionPlan(retention, list, ringDirectories: [directory], space: nil)
     #expect(later.deletions.map(\.index) == [2] && later.unmet == [.count])
   }
 
@@ -256,7 +322,7 @@ import Testing
       for call in [SystemCall.openat, .pread] {
         ForcedFault.force(call, errno: EIO, times: 1, under: fixture.folder(ring))
         #expect(throws: LogError.self) {
-          try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+          try RetentionPlan(retention, list, ringDirectories: [directory], space: nil)
         }
       }
     }
@@ -274,7 +340,7 @@ import Testing
     var retention = Retention.unlimited
     (retention.count, retention.crashes) = (1, 0)
     let list = try catalog().scan()
-    let plan = try RetentionPlan(retention, list, ringDirectory: fixture.folder.path, space: nil)
+    let plan = try RetentionPlan(retention, list, ringDirectories: [directory], space: nil)
     #expect(plan.deletions.map(\.index) == [1])
     try file.unlock()
   }

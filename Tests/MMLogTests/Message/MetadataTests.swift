@@ -13,6 +13,7 @@ struct MetadataTests {
       "order \(5, name: "id")",
       metadata: [
         "s": "text", "i": -3, "u": .uint(.max), "d": 1.5, "b": true, "c": .stringConvertible(42),
+        "y": .bytes([0, 255, 10]), "e": .bytes([]),
         "a": [1, "x", [2]], "o": ["k": "v", "n": ["deep": false]], "s": "again", "": "",
       ])
     let record = try #require(try test.closeAndRead().records.first)
@@ -21,6 +22,7 @@ struct MetadataTests {
       ("id", .int(5)), ("s", text("text")), ("i", .int(-3)), ("u", .uint(.max)),
       ("d", .double(1.5)),
       ("b", .bool(true)), ("c", text("42")),
+      ("y", .bytes([0, 255, 10])), ("e", .bytes([])),
       ("a", .array([.int(1), text("x"), .array([.int(2)])])),
       ("o", .dictionary([("k", text("v")), ("n", .dictionary([("deep", .bool(false))]))])),
       ("s", text("again")), ("", text("")),

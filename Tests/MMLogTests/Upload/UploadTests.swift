@@ -169,6 +169,28 @@ import TestSupport
     try test.store.blockingClose()
   }
 
+  @Test("receipts and attributes are read by other stores, also of a pending archive")
+  func receiptsAndAttributesAreReadByOtherStores() async throws {
+    let test = try TestStore { $0.retention = .unlimited }
+    let archives = [try await roll(test), try await roll(test)]
+    try test.store.setAttribute("OPS-17", for: "ticket", on: archives[1])
+    try test.store.markUploaded(archives[0], receipt: "first")
+    // Not another receipt, and none: what was noted stays.
+    try test.store.markUploaded(archives[0])
+    for await pending in test.store.pendingArchives {
+      #expect(pending.info.state.attributes == ["ticket": "OPS-17"])
+      try await pending.markUploaded(receipt: "second")
+      break
+    }
+    let other = try LogStore(directory: test.folder.path, name: "test")
+    #expect(try other.archives().map(\.state.receipt) == ["first", "second"])
+    #expect(try other.archives().map(\.state.attributes) == [[:], ["ticket": "OPS-17"]])
+    try other.unmarkUploaded(archives[0])
+    #expect(try test.store.archives().map(\.state.receipt) == [nil, "second"])
+    try other.blockingClose()
+    try test.store.blockingClose()
+  }
+
   @Test("a mark goes along with a copy that keeps attributes")
   func aMarkGoesAlongWithACopyThatKeepsAttributes() async throws {
     let test = try TestStore()

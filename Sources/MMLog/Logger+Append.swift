@@ -1,0 +1,94 @@
+import CMMLogWriter
+public import MMLogFormat
+
+extension Logger {
+  /// Records a message, and says whether it was kept: whole, or not at all. For programs that must
+  /// know, such as a recorder of sensor data.
+  ///
+  /// ```swift
+  /// func keep(_ sample: [UInt8]) -> Bool { log.append(level: .info, "\(sample, name: "sample")") }
+  /// ```
+  ///
+  /// A **batch** is one record with several values. Its message and its metadata are kept together
+  /// or not at all, whenever the process dies, however many segments of the ring they take:
+  ///
+  /// ```swift
+  /// let samples: [[UInt8]] = [[1, 2], [3, 4]]
+  /// let isKept = log.append(
+  ///   level: .info, "samples", metadata: ["samples": .array(samples.map { .bytes($0) })])
+  /// ```
+  ///
+  /// True means what it means that any log call has returned: the record is in the ring, and
+  /// survives the process. It survives a power cut after `LogStore.flush(_:within:)` with
+  /// ``LogStore/Durability/disk``; if power fails before, it is there whole or not at all. It does
+  /// not mean that nothing can remove it: limits delete archives, flight records are evicted, and
+  /// with ``LogStore/FullRingPolicy/overwriteOldest`` newer records may take its place, which
+  /// ``LogStore/losses`` counts.
+  ///
+  /// Takes the outlined path of a log call, and so some ten times as long; and as long as
+  /// ``LogStore/FullRingPolicy`` says where the ring is full. Any thread. No system call, unless it
+  /// waits or the record is larger than a segment.
+  ///
+  /// - Parameters:
+  ///   - level: The level.
+  ///   - message: A string literal; its interpolations are stored in binary. Evaluated only if the
+  ///     level is recorded. A value of bytes is stored as it is.
+  ///   - metadata: Values by name that go with it. Evaluated only if the level is recorded.
+  ///   - file: The source file; leave the default.
+  ///   - function: The function; leave the default.
+  ///   - line: The line; leave the default.
+  ///   - column: The column; leave the default.
+  /// - Returns: Whether it was kept. False: the level is off; or the record is counted in
+  ///   ``LogStore/losses``, because the ring is full, the store is closed, a value is longer than
+  ///   16 MiB or all together than 17 MiB, or there is no memory for it.
+  /// - Complexity: O(bytes of the record).
+  public func append(
+    level: Level, _ message: @autoclosure () -> LogLiteral,
+    metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+  ) -> Bool {
+    guard mayRecord(level), acquireWriter() || enter(level) else { return false }
+    var record = LogCall.record(of: message)
+    if let metadata = metadata() { record.cursor.append(metadata) }
+    return record.commitWhole(label, level, file, function, line, column)
+  }
+
+  /// Records a message that was made elsewhere, and says whether it was kept. See the form for
+  /// literals.
+  @_disfavoredOverload
+  public func append(
+    level: Level, _ message: @autoclosure () -> LogMessage,
+    metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+  ) -> Bool {
+    append(
+      level: level, LogLiteral(message()), metadata: metadata(), file: file, function: function,
+      line: line, column: column)
+  }
+}
+
+extension LiteralRecord {
+  /// Completes a record on the outlined path, which knows what becomes of it. One that was cut is
+  /// lost.
+  fileprivate mutating func commitWhole(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ file: StaticString,
+    _ function: StaticString, _ line: UInt32, _ column: UInt32
+  ) -> Bool {
+    parts.mix(UInt64(UInt(bitPattern: file.utf8Start)))
+    parts.mix(UInt64(line) << 32 | UInt64(column))
+    defer { parts.further.free() }
+    if RecordFlags(rawValue: cursor.flags).contains(.cut) {
+      WriterSpace.lose(cursor.writer, .tooLarge)
+    }
+    let site = NewCallSite(
+      hash: parts.hash | 1, parts: parts,
+      file: UnsafeRawBufferPointer(start: file.utf8Start, count: file.utf8CodeUnitCount),
+      function: UnsafeRawBufferPointer(
+        start: function.utf8Start, count: function.utf8CodeUnitCount),
+      line: line, column: column)
+    let tail = cursor.identity(label, level, [])
+    return withUnsafePointer(to: site) {
+      LogCall.commit(cursor.writer, cursor.start, cursor.next, cursor.checksum, tail, $0)
+    }
+  }
+}
