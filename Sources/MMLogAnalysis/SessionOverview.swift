@@ -39,6 +39,7 @@ extension SessionOverview {
     var summary = SessionSummary()
     summary.read(files)
     session = LogReader.Session(files.identity)
+    session.learn(summary.dictionary)
     ending = files.ending(summary.end)
     losses = summary.losses
     gaps = SessionGaps(files, summary, of: session).gaps

@@ -1,5 +1,6 @@
 public import MMLogFormat
 public import MMLogStorage
+import MMLogSystem
 
 extension LogReader {
   /// What a ``LogReader`` gives, in the order of time: records, and in their place among them
@@ -40,7 +41,29 @@ extension LogReader {
     /// Process, host, start time and names.
     public let identity: SessionIdentity
 
+    /// What is true of all of its records, by name, in the order in which it was given:
+    /// `LogStore.Configuration.fields`, and what the machine says of the process. Empty until its
+    /// first record is given, and where its files have none.
+    public var fields: [(name: String, value: Value)] {
+      var fields: [(name: String, value: Value)] = []
+      // It has been walked over before: nothing is thrown.
+      try? fieldsInWords.forEach { name, value, reader throws(FormatError) in
+        fields.append((String(decoding: name, as: UTF8.self), try reader.value(value)))
+      }
+      return fields
+    }
+
+    /// The same as it stands in files.
+    package var fieldsInWords: SessionFields { knownFields.withLock { $0 } }
+    private let knownFields = LockedValue(SessionFields())
+
     package init(_ identity: SessionIdentity) { self.identity = identity }
+
+    /// Takes over what a dictionary says of it.
+    package func learn(_ dictionary: LogDictionary) {
+      guard let fields = dictionary.sessionFields else { return }
+      knownFields.withLock { $0 = fields }
+    }
 
     /// The UUID that names it.
     public var id: SessionID { identity.session }

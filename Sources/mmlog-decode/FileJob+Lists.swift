@@ -52,7 +52,7 @@ extension TimeFormatter {
       "\(count(overview.recordCount, "record")) in \(count(overview.archiveCount, "archive"))"
         + (overview.hasRing ? " and a ring" : ""))
     parts.append(overview.losses.isEmpty ? "none lost" : "\(overview.losses)")
-    return parts.joined(separator: "  ")
+    return parts.joined(separator: "  ") + overview.session.fieldText
   }
 
   fileprivate mutating func ending(_ ending: SessionEnding) -> String {

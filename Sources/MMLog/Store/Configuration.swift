@@ -216,26 +216,55 @@ extension LogStore {
     /// them; also what recovery and rotation make. Whatever the umask, unless it is the default.
     /// Default: `0o600`, for the process's user alone. System calls: openat(2), fchmod(2).
     ///
-    /// For a collector that reads with another user's rights: `0o640`, with ``fileGroup``. The owner
-    /// must be able to read and write. Nobody else may be given the right to write, because mmlog
-    /// takes a file for its own by its owner; nor may any be given the right to execute. Where files
-    /// may be read, the directories that the store makes may be entered and listed. Files and
-    /// directories that are there already stay as they are. `.mmlog-lock` is for its user alone.
+    /// For a collector that reads with another user's rights: `0o640`, with ``fileGroup``. The
+    /// owner must be able to read and write. Nobody else may be given the right to write, because
+    /// mmlog takes a file for its own by its owner; nor may any be given the right to execute.
+    /// Where files may be read, the directories that the store makes may be entered and listed.
+    /// Files and directories that are there already stay as they are. `.mmlog-lock` is for its user
+    /// alone.
     ///
     /// Who may read a file may take a lock on it, and so keep a ring from being recovered, or an
     /// archive from being deleted. Give that right to whom you trust so far.
     public var fileMode: UInt32 = 0o600
 
     /// The group of files and directories that the store makes: its name, or its number in decimal
-    /// digits, as chown(1) takes them. Nil, the default: as the system has it, which is the process's
-    /// own, or the directory's where that has the set-group-ID bit. System calls: getgrnam_r(3),
-    /// fchown(2).
+    /// digits, as chown(1) takes them. Nil, the default: as the system has it, which is the
+    /// process's own, or the directory's where that has the set-group-ID bit. System calls:
+    /// getgrnam_r(3), fchown(2).
     ///
     /// Unless the process is privileged, its user has to be a member. See ``fileMode``.
     public var fileGroup: String?
 
+    /// What is true of all records of the process, by name: a version, an environment, a device, a
+    /// user. Recorded once, and shown by all readers with each record, or once for all of them:
+    /// OpenTelemetry's *resource*, whose names are best used.
+    ///
+    /// ```swift
+    /// var configuration = LogStore.Configuration()
+    /// configuration.fields = ["service.version": "1.4.2", "deployment.environment.name": "test"]
+    /// ```
+    ///
+    /// What the machine says is added, unless there is a field of that name: `systemd.unit`,
+    /// `container.id` and `k8s.pod.uid`, as /proc/self/cgroup has them. All together may take a
+    /// quarter of ``dictionarySize``. Default: none.
+    public var fields: Logger.Metadata = [:]
+
     /// A configuration with all defaults.
     public init() {}
+
+    /// The fields, and those that the machine gives.
+    var allFields: Logger.Metadata {
+      let group = ControlGroup.current()
+      var all = fields
+      for (name, value) in [
+        ("systemd.unit", group.unit), ("container.id", group.container), ("k8s.pod.uid", group.pod),
+      ] {
+        if let value, !all.pairs.contains(where: { $0.0 == name }) {
+          all.append(.string(value), for: name)
+        }
+      }
+      return all
+    }
 
     var settings: StoreSettings { StoreSettings(rotation: rotation, retention: retention) }
 

@@ -32,6 +32,7 @@ extension StoreCore {
           lostRing: { [self] in replaceSession(session, because: $0) },
           sealedArchive: { maintenance.archiveClosed($0) }))
       try drainer.start()
+      try enterFields(into: ring)
       labels.register(in: session)
       ring.take(lossesWithoutRing)
       return Open(session: session, drainer: drainer)
@@ -39,6 +40,23 @@ extension StoreCore {
       try? rings.remove(ring.fileName)
       throw error
     }
+  }
+
+  /// Enters the session's fields into the dictionary of a ring that nobody writes to yet.
+  private func enterFields(into ring: Ring) throws(LogError) {
+    let fields = EncodedContext(configuration.allFields, span: nil, trace: nil, label: nil)
+    if !fields.hasFields { return }
+    let isAdded = ring.dictionaryLock.withLock {
+      ring.appendEntry(
+        kind: RecordLayout.sessionFieldsKind, leaving: ring.geometry.dictionarySize / 4 * 3
+      ) { $0.sessionFields(fields.pairs) }
+    }
+    if isAdded { return }
+    throw LogError(
+      .invalidConfiguration,
+      "The fields of the configuration take more than a quarter of dictionarySize, "
+        + "\(ring.geometry.dictionarySize) bytes: choose fewer or shorter ones, or a larger dictionary"
+    )
   }
 
   // MARK: - Closing

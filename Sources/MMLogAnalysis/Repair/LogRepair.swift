@@ -309,7 +309,8 @@ extension LogDictionary {
     let sites = callSites.sorted { $0.key < $1.key }.map { DictionaryEntry.callSite(id: $0, $1) }
     let labels = labels.sorted { $0.key < $1.key }.map { DictionaryEntry.label(id: $0, $1) }
     let sets = keySets.sorted { $0.key < $1.key }.map { DictionaryEntry.keySet(id: $0, $1) }
-    return (sites + labels + sets).flatMap { entry in
+    let fields = sessionFields.map { [DictionaryEntry.sessionFields($0)] } ?? []
+    return (sites + labels + sets + fields).flatMap { entry in
       entry.encoded(seed: seed).withUnsafeBytes { Array($0) }
     }
   }

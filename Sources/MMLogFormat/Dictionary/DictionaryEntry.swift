@@ -1,8 +1,10 @@
-/// An entry of the dictionary: a call site, a label or a key set, under its number.
+/// An entry of the dictionary: a call site, a label or a key set, under its number; or the fields
+/// of the session.
 package enum DictionaryEntry: Equatable, Sendable {
   case callSite(id: UInt32, CallSite)
   case label(id: UInt32, String)
   case keySet(id: UInt32, KeySet)
+  case sessionFields(SessionFields)
 
   /// Reads the entry that `bytes` wholly are, after its checksum has been found right.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
@@ -30,6 +32,7 @@ package enum DictionaryEntry: Equatable, Sendable {
         keys.append(KeySet.Key(try reader.text(), type))
       }
       self = .keySet(id: id, KeySet(keys))
+    case RecordLayout.sessionFieldsKind: self = .sessionFields(try SessionFields(bytes))
     default: throw .invalid("entry kind")
     }
   }
@@ -37,7 +40,9 @@ package enum DictionaryEntry: Equatable, Sendable {
   /// Whether an entry is of a kind that this version knows.
   static func isKnown(_ entry: UnsafeRawBufferPointer) -> Bool {
     switch entry.load(0, as: UInt64.self) & 0xFF00_0000 {
-    case RecordLayout.labelKind, RecordLayout.callSiteKind, RecordLayout.keySetKind: true
+    case RecordLayout.labelKind, RecordLayout.callSiteKind, RecordLayout.keySetKind,
+      RecordLayout.sessionFieldsKind:
+      true
     default: false
     }
   }
@@ -49,6 +54,7 @@ extension DictionaryEntry {
     case .callSite(_, let site): site.size
     case .label(_, let label): label.utf8.count
     case .keySet(_, let keys): keys.size
+    case .sessionFields(let fields): fields.words.count * wordSize
     }
   }
 }

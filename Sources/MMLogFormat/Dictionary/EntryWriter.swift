@@ -57,8 +57,10 @@ package struct EntryWriter {
     append(name)
   }
 
-  /// Gives the entry up: ``finish(kind:seed:)`` reports that.
-  package mutating func discard() { fits = false }
+  /// Adds the session's fields; that is all of the entry.
+  package mutating func sessionFields(_ block: UnsafeBufferPointer<UInt64>) {
+    for word in block { append(word) }
+  }
 
   /// The entry's header word, to be stored last, and its size in bytes; or nil if it did not fit.
   package func finish(kind: UInt64, seed: UInt32) -> (header: UInt64, size: Int)? {
@@ -127,6 +129,9 @@ extension DictionaryEntry {
       writer.keySet(id: id, keys: set.keys.count)
       for key in set.keys { withBytes(of: key.name) { writer.key($0, type: key.type) } }
       return RecordLayout.keySetKind
+    case .sessionFields(let fields):
+      fields.words.withUnsafeBufferPointer { writer.sessionFields($0) }
+      return RecordLayout.sessionFieldsKind
     }
   }
 
@@ -137,6 +142,7 @@ extension DictionaryEntry {
     case .label(_, let label): return 2 * wordSize + size(label)
     case .keySet(_, let set):
       return set.keys.reduce(2 * wordSize) { $0 + wordSize + size($1.name) }
+    case .sessionFields(let fields): return (1 + fields.words.count) * wordSize
     case .callSite(_, let site):
       return site.parts.reduce(3 * wordSize + size(site.file) + size(site.function)) {
         switch $1 {

@@ -3,6 +3,7 @@ package struct LogDictionary: Sendable {
   package private(set) var callSites: [UInt32: CallSite] = [:]
   package private(set) var labels: [UInt32: String] = [:]
   package private(set) var keySets: [UInt32: KeySet] = [:]
+  package private(set) var sessionFields: SessionFields?
 
   /// The maximum number of call sites and key sets that a dictionary takes: more than any program
   /// has.
@@ -24,6 +25,7 @@ package struct LogDictionary: Sendable {
       case .callSite(let id, _): callSites[id]?.size
       case .label(let id, _): labels[id]?.utf8.count
       case .keySet(let id, _): keySets[id]?.size
+      case .sessionFields: sessionFields.map { $0.words.count * wordSize }
       }
     let new = size - (old ?? 0) + entry.size
     guard new <= Self.maximumBytes,
@@ -34,6 +36,7 @@ package struct LogDictionary: Sendable {
     case .callSite(let id, let site): callSites[id] = site
     case .label(let id, let label): labels[id] = label
     case .keySet(let id, let set): keySets[id] = set
+    case .sessionFields(let fields): sessionFields = fields
     }
     return true
   }

@@ -26,6 +26,7 @@ import MMLogSystem
 /// | `service_name` | the store's name |
 /// | `process_name`, `process_pid`, `host_name` | the process and its machine |
 /// | `session_id` | whose record it is |
+/// | `resource` | the session's fields, by name; left out if it has none |
 /// | `cut`, `flight`, `unterminated` | `true`, only if so |
 ///
 /// Values of attributes: integers are numbers if 64 signed bits hold them and strings otherwise,
@@ -140,6 +141,41 @@ public struct JSONFormatter: LogFormatter {
     output.append(json: session.identity.hostName)
     output.append(#","session_id":"#)
     output.append(json: session.id.description)
+    var isFirst = true
+    session.forEachField { (name, value, reader) throws(FormatError) in
+      output.append(isFirst ? #","resource":{"# : ",")
+      isFirst = false
+      output.append(json: name)
+      output.append(UInt8(ascii: ":"))
+      try output.append(json: value, from: &reader)
+    }
+    if !isFirst { output.append("}") }
+  }
+}
+
+extension LogReader.Session {
+  /// Gives its fields to `body`, which has to take or to pass over the elements of a container. No
+  /// name comes twice: one that is there again gets `#2`, `#3` …
+  func forEachField(
+    _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
+  ) {
+    var names = UniqueNames()
+    // They have been walked over before: nothing is thrown.
+    try? fieldsInWords.forEach { (name, value, reader) throws(FormatError) in
+      try body(names.unique(String(decoding: name, as: UTF8.self)), value, &reader)
+    }
+  }
+
+  /// Its fields for people: `name=value`, a space before each.
+  package var fieldText: String {
+    var output = TextBuffer()
+    forEachField { (name, value, reader) throws(FormatError) in
+      output.append(UInt8(ascii: " "))
+      output.appendQuoting { $0.append(name, .quoted) }
+      output.append(UInt8(ascii: "="))
+      try output.append(quoting: value, from: &reader)
+    }
+    return output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 }
 

@@ -6,9 +6,9 @@ import MMLogSystem
 ///     time=2026-11-21T09:00:00.123456789Z level=info label=orders msg="order 7 accepted" id=7
 ///     source=Orders/Book.swift:42 thread=worker1 service=orders pid=42 session=0123…
 ///
-/// What belongs to a span or a trace has `span=NUMBER` or `trace=ID`. What begins a span has
-/// `span_event=begin`, and `parent_span` if it is a part of another; what ends it has
-/// `span_event=end` and `duration_ns`. Keys are those that logfmt is
+/// The session's fields stand at its end. What belongs to a span or a trace has `span=NUMBER` or
+/// `trace=ID`. What begins a span has `span_event=begin`, and `parent_span` if it is a part of
+/// another; what ends it has `span_event=end` and `duration_ns`. Keys are those that logfmt is
 /// usually written with. Values that have a space, `=`, a quote or a control character in them
 /// stand between quotes, with backslashes as in text. Keys consist of letters, digits and `_ - . /
 /// # @`; anything else in a field's name becomes `_`. A record's own keys come first and last; a
@@ -100,6 +100,14 @@ public struct LogfmtFormatter: LogFormatter {
     output.appendQuoting { $0.append(session.identity.storeName, .quoted) }
     output.append(" pid=")
     output.append(text: "\(session.identity.processID) session=\(session.id)")
+    session.forEachField { (name, value, reader) throws(FormatError) in
+      output.append(UInt8(ascii: " "))
+      let start = output.count
+      output.append(text: name)
+      cleanKey(&output, from: start)
+      output.append(UInt8(ascii: "="))
+      try output.append(quoting: value, from: &reader)
+    }
   }
 }
 

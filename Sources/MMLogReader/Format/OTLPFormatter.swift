@@ -6,14 +6,14 @@ import MMLogSystem
 /// be posted to `/v1/logs`.
 ///
 /// The session is the resource (`service.name`, `service.instance.id`, `process.pid`,
-/// `process.executable.name`, `host.name`), the label is the scope's name, the named arguments and
-/// metadata are attributes, beside `code.file.path`, `code.line.number`, `code.function.name`,
-/// `thread.id`, `thread.name`. Body and strings that are not UTF-8 have U+FFFD in the place of what
-/// is not; `log.record.original` then has the body's bytes in base64. Numbers that 64 bits do not
-/// hold are strings. What belongs to a span or a trace has `traceId`, `spanId` and `flags`: those
-/// of the trace that it was logged in; else a trace of its own for each span that is not a part of
-/// another. What begins or ends a span has the attributes `span.event` (`begin`, `end`),
-/// `span.parent_id`, `span.start_time_unix_nano` and `span.duration_nano`.
+/// `process.executable.name`, `host.name`, and its fields), the label is the scope's name, the
+/// named arguments and metadata are attributes, beside `code.file.path`, `code.line.number`,
+/// `code.function.name`, `thread.id`, `thread.name`. Body and strings that are not UTF-8 have
+/// U+FFFD in the place of what is not; `log.record.original` then has the body's bytes in base64.
+/// Numbers that 64 bits do not hold are strings. What belongs to a span or a trace has `traceId`,
+/// `spanId` and `flags`: those of the trace that it was logged in; else a trace of its own for each
+/// span that is not a part of another. What begins or ends a span has the attributes `span.event`
+/// (`begin`, `end`), `span.parent_id`, `span.start_time_unix_nano` and `span.duration_nano`.
 public struct OTLPFormatter: LogFormatter {
   /// So many records are in a line at most.
   public static let maximum = 512
@@ -168,6 +168,13 @@ public struct OTLPFormatter: LogFormatter {
     output.append(attribute: "process.executable.name", session.identity.processName)
     output.append(",")
     output.append(attribute: "host.name", session.identity.hostName)
+    session.forEachField { (name, value, reader) throws(FormatError) in
+      output.append(#",{"key":"#)
+      output.append(json: name)
+      output.append(#","value":"#)
+      try output.append(anyValue: value, from: &reader)
+      output.append("}")
+    }
     output.append("]}")
   }
 }

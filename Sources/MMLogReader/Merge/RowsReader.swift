@@ -24,6 +24,7 @@ package final class RowsReader {
     var dictionary = LogDictionary()
     entries.withUnsafeBytes { _ = dictionary.insert(entriesIn: $0, seed: seed) }
     sites.add(dictionary)
+    session.learn(dictionary)
   }
 
   /// Gives the records of a payload in rows. Those in pieces come with the last one.

@@ -125,7 +125,7 @@ final class SessionReader {
   private func open(_ files: SessionFiles) {
     self.files = nil
     summary.read(files)
-    sites.add(summary.dictionary)
+    learn(summary.dictionary)
     var runs = SessionRuns(threads, filter, memory)
     for (index, archive) in files.archives.enumerated() {
       runs.add(
@@ -146,6 +146,11 @@ final class SessionReader {
     if let crash = summary.crash { closing.append(.crashed(session: session, report: crash)) }
     let gaps = SessionGaps(files, summary, of: session).gaps
     closing += gaps.reversed().filter(concerns).map { .gap($0) }
+  }
+
+  private func learn(_ dictionary: LogDictionary) {
+    sites.add(dictionary)
+    session.learn(dictionary)
   }
 
   /// Whether a gap is to be reported to whoever reads with this filter.
@@ -173,8 +178,8 @@ final class SessionReader {
     let notes = batch.frames.map {
       summary.read($0.archive, frames: $0.range, corruption: $0.corruption)
     }
-    if let ring = batch.ring { sites.add(ring.image.dictionary) }
-    if !batch.frames.isEmpty { sites.add(summary.dictionary) }
+    if let ring = batch.ring { learn(ring.image.dictionary) }
+    if !batch.frames.isEmpty { learn(summary.dictionary) }
     noteTimes()
     var runs = self.runs ?? SessionRuns(threads, filter, memory)
     self.runs = nil

@@ -63,7 +63,7 @@ package enum Host {
   }
 
   /// A small text file's first kilobytes; empty if it cannot be read.
-  private static func contents(of path: String) -> String {
+  static func contents(of path: String) -> String {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 1)
     defer { buffer.deallocate() }
     do throws(SystemError) {

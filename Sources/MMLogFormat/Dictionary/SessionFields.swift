@@ -1,0 +1,41 @@
+/// What is true of all records of a session, by name: a version, a tenant, where the process runs.
+package struct SessionFields: Equatable, Sendable {
+  /// How many pairs, and then the pairs, as metadata has them.
+  package let words: [UInt64]
+
+  /// None.
+  package init() { words = [0] }
+
+  /// Takes a block of pairs that this process has written.
+  package init(block: UnsafeBufferPointer<UInt64>) { words = block.isEmpty ? [0] : Array(block) }
+
+  /// Takes the words of an entry behind its header.
+  init(_ entry: UnsafeRawBufferPointer) throws(FormatError) {
+    var reader = WordReader(entry)
+    _ = try reader.word()
+    var copy: [UInt64] = []
+    while !reader.isAtEnd { copy.append(try reader.word()) }
+    words = copy
+    try forEach { _, value, reader throws(FormatError) in try reader.skipElements(of: value) }
+  }
+
+  /// Gives each pair to `body`, which has to take or to pass over the elements of a container.
+  ///
+  /// - Throws: what `body` does, and for what cannot be read.
+  package func forEach(
+    _ body: (UnsafeRawBufferPointer, ValueView, inout WordReader) throws(FormatError) -> Void
+  ) throws(FormatError) {
+    // Not `withUnsafeBytes`: it does not pass on which errors are thrown.
+    let bytes = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: words.count * wordSize, alignment: wordSize)
+    defer { bytes.deallocate() }
+    words.withUnsafeBytes { bytes.copyMemory(from: $0) }
+    var reader = WordReader(UnsafeRawBufferPointer(bytes))
+    let count = try reader.word()
+    guard count <= UInt64(reader.remaining / (2 * wordSize)) else { throw .truncated }
+    for _ in 0..<count {
+      let name = try reader.string()
+      try body(name, reader.taggedView(), &reader)
+    }
+  }
+}
