@@ -148,7 +148,7 @@ extension LogStore {
   /// - Parameters:
   ///   - archive: The archive, as it was listed.
   ///   - receipt: What the receiver gave for it, such as an object's version. It is kept with the
-  ///     mark, in ``ArchiveInfo/State/receipt``. At most 512 bytes without control characters.
+  ///     mark, in `ArchiveInfo.State.receipt`. At most 512 bytes without control characters.
   ///     Nil, the default: none; one that was noted before stays.
   /// - Throws: ``LogError``: `missingArchive`; `changedArchive` if some process has gone on with it
   ///   since it was listed, so that what was sent is not all of it; `invalidAttribute` for a
@@ -165,7 +165,7 @@ extension LogStore {
   // MARK: - Attributes
 
   /// Notes a text on an archive, for all processes and later starts: it is in
-  /// ``ArchiveInfo/State/attributes`` wherever the archive is listed. Kept as uploaded, pinned and
+  /// `ArchiveInfo.State.attributes` wherever the archive is listed. Kept as uploaded, pinned and
   /// leased are: in an extended attribute of the file, fsetxattr(2), or beside it; and synced.
   ///
   /// ```swift

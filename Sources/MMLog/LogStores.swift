@@ -154,7 +154,7 @@ public struct LogStores: Sendable {
   /// leaves archives that are being written, that are pinned, or that are needed by a recovery, and
   /// those around the newest crash of each store; so more may be left than allowed. No observer is
   /// asked. ``LogStore/Event/deleted(archive:rule:)`` reports each, with the rule
-  /// ``Retention/Rule/totalSize``. Blocks the thread.
+  /// `Retention.Rule.totalSize`. Blocks the thread.
   ///
   /// ```swift
   /// for await _ in store.sizeChanges { try stores.limitTotalSize(to: 2 << 30) }

@@ -4,10 +4,10 @@ import CMMLogCore
 // that C declares, because handlers of signals write them. Offsets are chained as previous + size,
 // and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change both together.
 //
-//   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ]
-//   … areas    [ session state | clock pairs ] [ ledger ] [ control page ] [ report of a crash ]
-//   segment  [ header 128 ] [ record ] [ record ] … zeros record   [ length kind checksum ] [ ticks
-//   ] [ site label level flags ] [ arguments ] [ metadata ]
+//   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ] …
+//   areas    [ session state | clock pairs ] [ ledger ] [ control page ] [ report of a crash ]
+//   segment  [ header 128 ] [ record ] [ record ] … zeros
+//   record   [ length kind checksum ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
 //            [ span ] [ context ]
 //   archive  [ header 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 80 ]
 //   frame    [ header 160 | ranges 40 each ] [ payload ] padding to 8

@@ -43,6 +43,13 @@ extension Logger {
     case bool(Bool)
     /// Bytes of no known meaning, kept as they are; more than 16 MiB are cut.
     case bytes([UInt8])
+    /// No value; shown as `nil`.
+    case null
+    /// What stands for a value that is not to be written; shown as `<private>`. See
+    /// ``value(_:privacy:)``.
+    case redacted
+    /// The hash that stands for such a value. See ``Logger/Privacy/hash``.
+    case hash(UInt64)
     /// Values one after the other.
     case array([MetadataValue])
     /// Values by name.
@@ -104,6 +111,9 @@ extension RecordCursor {
     case .bytes(let bytes):
       append(checked: UInt64(ValueType.bytes.rawValue))
       bytes.withUnsafeBytes { append($0, reserving: 0) }
+    case .null: append(checked: UInt64(ValueType.null.rawValue))
+    case .redacted: append(checked: UInt64(ValueType.redacted.rawValue))
+    case .hash(let value): append(.hash, value)
     case .array(let values) where depth < ValueType.deepest:
       append(.array, UInt64(values.count))
       for value in values { append(value, depth: depth + 1) }

@@ -54,8 +54,8 @@ extension StoreCore {
     if isAdded { return }
     throw LogError(
       .invalidConfiguration,
-      "The fields of the configuration take more than a quarter of dictionarySize, "
-        + "\(ring.geometry.dictionarySize) bytes: choose fewer or shorter ones, or a larger dictionary"
+      "The fields of the configuration take more than a quarter of the dictionary, whose size is "
+        + "\(ring.geometry.dictionarySize) bytes: shorten them, or make dictionarySize larger"
     )
   }
 

@@ -1,0 +1,174 @@
+public import MMLogFormat
+import MMLogSystem
+
+/// A type whose values are recorded with their structure: with fields that can be searched, and
+/// without a text being made.
+///
+/// ```swift
+/// struct Price: LogValue {
+///   let currency: String
+///   let cents: Int
+///
+///   var logValue: Logger.MetadataValue {
+///     ["currency": .string(currency), "cents": .value(cents)]
+///   }
+/// }
+///
+/// log.info("quoted", metadata: ["price": .value(Price(currency: "EUR", cents: 1250))])
+/// ```
+///
+/// A decoder shows it as `price=[currency: EUR, cents: 1250]`, and `--where 'price.cents > 1000'`
+/// finds it.
+public protocol LogValue {
+  /// What is recorded. May be called on any thread, in the middle of a log call.
+  var logValue: Logger.MetadataValue { get }
+}
+
+extension Logger.MetadataValue {
+  /// A value of any type that says how it is recorded.
+  ///
+  /// ```swift
+  /// log.info("signed in", metadata: ["user": .value("ann", privacy: .hash), "attempt": .value(3)])
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - value: The value. Of a private one nothing is evaluated.
+  ///   - privacy: Whether it is written to disk, as for arguments; default: it is. A hash is that of
+  ///     the value if it is `Hashable`, else that of its description. With `auto`, numbers and
+  ///     Booleans are written and all else is private, since it is not known to which store it goes.
+  /// - Returns: What is recorded.
+  public static func value<Value: LogValue>(
+    _ value: @autoclosure () -> Value, privacy: Logger.Privacy = .public
+  ) -> Logger.MetadataValue {
+    if privacy == .private { return .redacted }
+    let value = value()
+    if privacy == .public || privacy != .hash && value.logValue.isNumber { return value.logValue }
+    return privacy.resolved(.private) == .hash ? .hash(privateHash(of: value)) : .redacted
+  }
+
+  /// Bytes as text: two lower-case hexadecimal digits for each.
+  ///
+  /// - Complexity: O(bytes); allocates.
+  public static func hex(_ bytes: some Sequence<UInt8>) -> Logger.MetadataValue {
+    .string(String(hex: bytes))
+  }
+
+  private var isNumber: Bool {
+    switch self {
+    case .int, .uint, .double, .bool, .null: true
+    default: false
+    }
+  }
+}
+
+extension LogInterpolation {
+  /// Adds bytes as text: two lower-case hexadecimal digits for each.
+  ///
+  /// ```swift
+  /// let digest: [UInt8] = [0xCA, 0xFE]
+  /// log.info("sealed with \(hex: digest, name: "digest")")
+  /// ```
+  ///
+  /// The text is made by the calling thread, and allocated.
+  ///
+  /// - Parameters:
+  ///   - bytes: The bytes.
+  ///   - name: Makes it a field of that name as well.
+  ///   - align: The minimum width.
+  ///   - privacy: Whether it is written to disk.
+  public mutating func appendInterpolation(
+    hex bytes: some Sequence<UInt8>, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
+  ) {
+    appendInterpolation(String(hex: bytes), name: name, align: align, privacy: privacy)
+  }
+}
+
+extension String {
+  fileprivate init(hex bytes: some Sequence<UInt8>) {
+    let digits = bytes.flatMap { [hexadecimalDigit($0 >> 4), hexadecimalDigit($0 & 15)] }
+    self.init(decoding: digits, as: UTF8.self)
+  }
+}
+
+/// As an argument's would be.
+private func privateHash(of value: some LogValue) -> UInt64 {
+  func hash(_ value: some Hashable) -> UInt64 { PrivateHash.of(value) }
+  return (value as? any Hashable).map { hash($0) } ?? hash(String(describing: value))
+}
+
+// MARK: - Types of the standard library
+
+extension LogValue where Self: FixedWidthInteger {
+  /// The number; one that 64 bits do not hold as text.
+  public var logValue: Logger.MetadataValue {
+    if let value = Int64(exactly: self) { return .int(value) }
+    return UInt64(exactly: self).map { .uint($0) } ?? .string(String(self))
+  }
+}
+
+extension Int: LogValue {}
+extension Int8: LogValue {}
+extension Int16: LogValue {}
+extension Int32: LogValue {}
+extension Int64: LogValue {}
+extension Int128: LogValue {}
+extension UInt: LogValue {}
+extension UInt8: LogValue {}
+extension UInt16: LogValue {}
+extension UInt32: LogValue {}
+extension UInt64: LogValue {}
+extension UInt128: LogValue {}
+
+extension LogValue where Self: BinaryFloatingPoint {
+  /// The number.
+  public var logValue: Logger.MetadataValue { .double(Double(self)) }
+}
+
+extension Double: LogValue {}
+extension Float: LogValue {}
+
+extension Bool: LogValue {
+  /// The Boolean.
+  public var logValue: Logger.MetadataValue { .bool(self) }
+}
+
+extension LogValue where Self: StringProtocol {
+  /// The text.
+  public var logValue: Logger.MetadataValue { .string(String(self)) }
+}
+
+extension String: LogValue {}
+extension Substring: LogValue {}
+
+extension Optional: LogValue where Wrapped: LogValue {
+  /// The value, or that there is none.
+  public var logValue: Logger.MetadataValue { self?.logValue ?? .null }
+}
+
+extension Array: LogValue where Element: LogValue {
+  /// The values one after the other.
+  public var logValue: Logger.MetadataValue { .array(map(\.logValue)) }
+}
+
+extension Dictionary: LogValue where Key == String, Value: LogValue {
+  /// The values by name, sorted by it.
+  public var logValue: Logger.MetadataValue {
+    var pairs = Logger.Metadata()
+    for (key, value) in sorted(by: { $0.key < $1.key }) { pairs.append(value.logValue, for: key) }
+    return .dictionary(pairs)
+  }
+}
+
+extension Duration: LogValue {
+  /// The number of seconds.
+  public var logValue: Logger.MetadataValue {
+    let (seconds, attoseconds) = components
+    return .double(Double(seconds) + Double(attoseconds) / 1e18)
+  }
+}
+
+extension Timestamp: LogValue {
+  /// The time in UTC as text: RFC 3339, with nine digits behind the point.
+  public var logValue: Logger.MetadataValue { .string(description) }
+}

@@ -1,0 +1,97 @@
+import MMLog
+import MMLogReader
+import TestSupport
+import Testing
+
+/// Metadata that is private, and values of one's own types.
+@Suite("Values of metadata") struct LogValueTests {
+  private struct Order: LogValue {
+    let id: Int
+    let tags: [String]
+    let parent: Int?
+
+    var logValue: Logger.MetadataValue {
+      ["id": .value(id), "tags": .value(tags), "parent": .value(parent)]
+    }
+  }
+
+  private func values(_ metadata: Logger.Metadata) throws -> [Value] {
+    let test = try TestStore()
+    test.log.info("call", metadata: metadata)
+    test.log.with(metadata).info("bound")
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean && contents.records.count == 2)
+    let values = contents.records.map { $0.fields.map(\.value) }
+    #expect(values.first == values.last)
+    return values.first ?? []
+  }
+
+  @Test("values of own types have their structure and their types")
+  func structure() throws {
+    let order = Order(id: 7, tags: ["a", "b"], parent: nil)
+    let found = try values(["order": .value(order), "all": .value(["x": [order.id, 8], "a": []])])
+    let tags: [Value] = [.string(Array("a".utf8)), .string(Array("b".utf8))]
+    let pairs: [(key: String, value: Value)] = [
+      ("id", .int(7)), ("tags", .array(tags)), ("parent", .null),
+    ]
+    let sorted: [(key: String, value: Value)] = [
+      ("a", .array([])), ("x", .array([.int(7), .int(8)])),
+    ]
+    #expect(found.count == 2 && found[0] == .dictionary(pairs) && found[1] == .dictionary(sorted))
+  }
+
+  @Test("numbers, durations and times are recorded as their types say")
+  func types() throws {
+    let found = try values([
+      "a": .value(Int8(-1)), "b": .value(UInt64.max), "c": .value(Int128.max),
+      "d": .value(Float(0.5)),
+      "e": .value(Duration.milliseconds(1500)), "f": .value(Timestamp(nanosecondsSince1970: 0)),
+      "g": .value(true), "h": .value("abc".dropFirst()), "i": .hex([0, 0xCA, 0xFE]), "j": .null,
+    ])
+    func text(_ text: String) -> Value { .string(Array(text.utf8)) }
+    let expected: [Value] = [
+      .int(-1), .uint(.max), text("\(Int128.max)"), .double(0.5), .double(1.5),
+      text("1970-01-01T00:00:00.000000000Z"), .bool(true), text("bc"), text("00cafe"), .null,
+    ]
+    #expect(found == expected)
+  }
+
+  @Test("nothing of a private value is evaluated, and equal values have equal hashes, as arguments")
+  func privacy() throws {
+    let test = try TestStore()
+    var evaluations = 0
+    func count() -> Int {
+      evaluations += 1
+      return evaluations
+    }
+    test.log.info(
+      "\("ann", name: "user", privacy: .hash)",
+      metadata: [
+        "a": .value(count(), privacy: .private), "b": .value("ann", privacy: .hash),
+        "c": .value("bob", privacy: .hash), "d": .value(7, privacy: .auto),
+        "e": .value("ann", privacy: .auto), "f": .value("ann", privacy: .auto(mask: .hash)),
+        "g": .value(Order(id: 1, tags: [], parent: nil), privacy: .hash),
+      ])
+    let contents = try test.closeAndRead()
+    let values = try #require(contents.records.first).fields.map(\.value)
+    #expect(contents.isClean && evaluations == 0 && values.count == 8)
+    guard case .hash(let ann) = values[0], case .hash(let bob) = values[3] else {
+      Issue.record("no hashes: \(values)")
+      return
+    }
+    #expect(values[1] == .redacted && values[2] == .hash(ann) && bob != ann)
+    #expect(values[4] == .int(7) && values[5] == .redacted && values[6] == .hash(ann))
+    guard case .hash = values[7] else {
+      Issue.record("no hash: \(values[7])")
+      return
+    }
+  }
+
+  @Test("bytes in a message are hexadecimal on request")
+  func hexadecimal() throws {
+    let test = try TestStore()
+    test.log.info("sealed with \(hex: [0xCA, 0xFE] as [UInt8], name: "digest")")
+    test.log.info("\(hex: [UInt8](), privacy: .private)")
+    #expect(try test.closeAndRead().messages == ["sealed with cafe", "<private>"])
+  }
+}
