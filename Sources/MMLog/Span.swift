@@ -180,6 +180,8 @@ extension Logger {
   }
 
   /// Records when `body` begins and ends. If it throws, the end says so: `failed: ` and the error.
+  /// What is logged in `body`, by any logger, belongs to the span, and spans that begin there are its
+  /// parts: as in ``withLogFields(_:span:trace:_:)``, with what that says of costs.
   ///
   /// ```swift
   /// let trades = try log.span("order \(order.id)") { span in try book.match(order, in: span) }
@@ -210,7 +212,7 @@ extension Logger {
       line: line,
       column: column)
     do throws(Failure) {
-      let result = try body(span)
+      let result = try span.bind { () throws(Failure) in try body(span) }
       span.end(file: file, function: function, line: line, column: column)
       return result
     } catch {
@@ -235,7 +237,7 @@ extension Logger {
       line: line,
       column: column)
     do throws(Failure) {
-      let result = try await body(span)
+      let result = try await span.bind { () async throws(Failure) in try await body(span) }
       span.end(file: file, function: function, line: line, column: column)
       return result
     } catch {

@@ -57,15 +57,11 @@ extension Logger {
 /// - Throws: What `body` throws.
 /// - Complexity: O(bytes of all fields of the task); allocates. The first one in a process takes
 ///   the locks of all stores. Any thread, not for signal handlers.
-public func withLogFields<Result, Failure: Error>(
+public func withLogFields<Result: ~Copyable, Failure: Error>(
   _ fields: Logger.Metadata = [:], span: Logger.Span? = nil, trace: TraceContext? = nil,
   _ body: () throws(Failure) -> Result
 ) throws(Failure) -> Result {
-  let context = LogContext.ofTask(adding: fields, span?.recordedNumber, trace)
-  let result = LogContext.$current.withValue(context) { () -> Swift.Result<Result, Failure> in
-    do throws(Failure) { return .success(try body()) } catch { return .failure(error) }
-  }
-  return try result.get()
+  try LogContext.ofTask(adding: fields, span?.recordedNumber, trace).bind(body)
 }
 
 /// The same for what may wait, and go on on another thread. It runs where the caller does, which
@@ -75,17 +71,30 @@ public func withLogFields<Result, Failure: Error>(
   isolation: isolated (any Actor)? = #isolation,
   _ body: () async throws(Failure) -> Result
 ) async throws(Failure) -> Result {
-  let context = LogContext.ofTask(adding: fields, span?.recordedNumber, trace)
-  let result = await LogContext.$current.withValue(context) {
-    () async -> Swift.Result<Result, Failure> in
-    do throws(Failure) { return .success(try await body()) } catch { return .failure(error) }
-  }
-  return try result.get()
+  try await LogContext.ofTask(adding: fields, span?.recordedNumber, trace).bind(body)
 }
 
 extension Logger.Span {
   /// Nil if its beginning was not recorded.
   fileprivate var recordedNumber: UInt64? { isRecorded ? number : nil }
+
+  /// Has what is logged in `body` belong to the span, if that was recorded.
+  @usableFromInline
+  func bind<Result: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    guard let number = recordedNumber else { return try body() }
+    return try LogContext.ofTask(adding: [:], number, nil).bind(body)
+  }
+
+  /// The same for what may wait.
+  @usableFromInline
+  func bind<Result, Failure: Error>(
+    isolation: isolated (any Actor)? = #isolation, _ body: () async throws(Failure) -> Result
+  ) async throws(Failure) -> Result {
+    guard let number = recordedNumber else { return try await body() }
+    return try await LogContext.ofTask(adding: [:], number, nil).bind(body)
+  }
 }
 
 extension LogContext {
@@ -93,6 +102,30 @@ extension LogContext {
 
   /// The context of the task that asks.
   static var ofTask: LogContext? { current }
+
+  /// Has it be the task's in `body`.
+  fileprivate func bind<Result: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    // `withValue` does not say which errors it throws, and gives only what can be copied.
+    var outcome: Swift.Result<Result, Failure>?
+    Self.$current.withValue(self) {
+      do throws(Failure) { outcome = .success(try body()) } catch { outcome = .failure(error) }
+    }
+    guard let outcome else { preconditionFailure("withValue has called its operation") }
+    return try outcome.get()
+  }
+
+  /// The same for what may wait.
+  fileprivate func bind<Result, Failure: Error>(
+    isolation: isolated (any Actor)? = #isolation, _ body: () async throws(Failure) -> Result
+  ) async throws(Failure) -> Result {
+    let outcome = await Self.$current.withValue(self) {
+      () async -> Swift.Result<Result, Failure> in
+      do throws(Failure) { return .success(try await body()) } catch { return .failure(error) }
+    }
+    return try outcome.get()
+  }
 
   /// The task's context with more in it.
   static func ofTask(

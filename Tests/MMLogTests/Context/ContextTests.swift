@@ -147,6 +147,31 @@ import Testing
     #expect(records.filter { $0.span == nil }.allSatisfy { $0.trace == nil && $0.fields.isEmpty })
   }
 
+  @Test("what is logged in a span's closure belongs to it, also in tasks; not if it is not recorded")
+  func closures() async throws {
+    let test = try TestStore()
+    test.log.level = .info
+    await test.log.span("request") { _ in
+      test.log.info("in request")
+      test.log.span("query") { _ in test.log.with(["a": 1]).info("in query") }
+      test.log.span("off", level: .debug) { _ in test.log.info("in request, too") }
+      await withTaskGroup { group in group.addTask { test.log.info("in a task") } }
+    }
+    test.log.info("outside")
+    try test.store.blockingClose()
+    let contents = Contents(test.folder.path)
+    #expect(contents.isClean)
+    func span(_ message: String) -> UInt64? {
+      contents.records.first { $0.message == message }?.spanNumber
+    }
+    let (request, query) = (try #require(span("request")), try #require(span("query")))
+    #expect(span("in request") == request && span("in query") == query)
+    #expect(span("in request, too") == request && span("in a task") == request)
+    #expect(span("outside") == nil)
+    let begin = contents.records.first { $0.message == "query" }?.span?.event
+    #expect(begin == .begin(parent: request))
+  }
+
   @Test("records have the trace that is given, and its flags")
   func traces() throws {
     let test = try TestStore()
