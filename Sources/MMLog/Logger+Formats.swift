@@ -45,7 +45,7 @@ extension Logger {
   ) -> Bool {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    guard let store = StoreCore.of(label) else {
+    guard let store = StoreCore.of(shared) else {
       DefaultStore.countLoss(level)
       return false
     }
@@ -55,7 +55,7 @@ extension Logger {
       return false
     }
     let cause = withUnsafePointer(to: NewCallSite(statement.pointee)) {
-      lanes.record(label, level, $0, values, session)
+      lanes.record(shared, level, $0, values, session)
     }
     switch cause {
     case nil: return true

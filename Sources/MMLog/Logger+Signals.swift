@@ -29,6 +29,8 @@ extension Logger {
   ///
   /// The store needs ``LogStore/Configuration/servesSignalHandlers``.
   ///
+  /// The record has neither fields of the logger nor of a task.
+  ///
   /// It works from the store's opening to its closing; in a fork's child, after the child's first
   /// log call. The handler needs some 8 KiB of stack.
   ///

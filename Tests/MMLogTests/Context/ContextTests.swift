@@ -300,6 +300,15 @@ import Testing
     #expect(first.count == 5)
   }
 
+  @Test("a bound logger's records of signal handlers are there, without its fields")
+  func signalHandlers() throws {
+    let test = try TestStore { $0.servesSignalHandlers = true }
+    #expect(test.log.with(["a": 1]).recordInSignalHandler(.error, "in a handler", number: 7))
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean && contents.messages == ["in a handler 7"])
+    #expect(contents.records.map(\.label) == ["test"] && contents.fieldTexts == [""])
+  }
+
   @Test("after the store is closed, calls of a bound logger are counted as lost")
   func closed() throws {
     let test = try TestStore()
