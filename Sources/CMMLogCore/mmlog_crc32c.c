@@ -17,6 +17,9 @@ bool mmlog_crc32c_in_hardware = false;
 bool mmlog_crc32c_in_hardware = true;  // `mmlog_crc32c_word` works everywhere: from the tables
 #endif
 
+// Whether there is an instruction that multiplies without carries.
+static bool has_product = false;
+
 __attribute__((constructor(101))) static void prepare(void) {
   for (uint32_t i = 0; i < 256; i++) {
     uint32_t crc = i;
@@ -29,9 +32,18 @@ __attribute__((constructor(101))) static void prepare(void) {
 #if defined(__x86_64__)
   unsigned a, b, c = 0, d;
   mmlog_crc32c_in_hardware = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSE4_2);
+  has_product = mmlog_crc32c_in_hardware && (c & bit_PCLMUL);
 #elif defined(__aarch64__)
   mmlog_crc32c_in_hardware = (getauxval(AT_HWCAP) & (1ul << 7)) != 0;  // HWCAP_CRC32
 #endif
+}
+
+uint32_t mmlog_crc32c_skip_constant(size_t words) {
+  if (!has_product || words == 0) return 0;
+  // x^31. The product, and taking it modulo the polynomial, come to x^33.
+  uint64_t constant = 1;
+  for (size_t word = 1; word < words; word++) constant = mmlog_crc32c_word(constant, 0);
+  return (uint32_t)constant;
 }
 
 uint32_t mmlog_crc32c_bytes_portable(uint32_t crc, const void *bytes, size_t length) {

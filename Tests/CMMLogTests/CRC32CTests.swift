@@ -84,4 +84,21 @@ struct CRC32CTests {
         mmlog_crc32c_half(UInt64(state), half) == UInt64(ofHalf), "seed \(random.seed) \(round)")
     }
   }
+
+  @Test("passing over words comes to the same as checking them")
+  func skipping() {
+    var random = SeededGenerator(seed: 7)
+    for count in [1, 2, 3, 4, 5, 16, 17, 100, 1000] {
+      let constant = mmlog_crc32c_skip_constant(count)
+      // There is no instruction for it.
+      if constant == 0 { continue }
+      let words = (0..<count).map { _ in random.next() }
+      for state in [0, 1, 0xFFFF_FFFF, random.next() & 0xFFFF_FFFF] as [UInt64] {
+        let expected = words.reduce(state) { mmlog_crc32c_word($0, $1) }
+        let ofWords = words.reduce(0) { mmlog_crc32c_word($0, $1) }
+        #expect(mmlog_crc32c_skip(state, constant) ^ ofWords == expected, "\(count) \(state)")
+      }
+    }
+    #expect(mmlog_crc32c_skip_constant(0) == 0)
+  }
 }

@@ -20,6 +20,10 @@ uint32_t mmlog_crc32c_bytes(uint32_t crc, const void *bytes, size_t length);
 // The same from tables alone: what machines without the instruction use.
 uint32_t mmlog_crc32c_bytes_portable(uint32_t crc, const void *bytes, size_t length);
 
+// What `mmlog_crc32c_skip` needs to pass over `words` words, 1 at least; 0 where this machine has no
+// instruction for it.
+uint32_t mmlog_crc32c_skip_constant(size_t words);
+
 #if defined(__x86_64__)
 
 // Inline assembly, not the intrinsic: a function with target("sse4.2") is not inlined into Swift.
@@ -30,6 +34,19 @@ static inline uint64_t mmlog_crc32c_word(uint64_t crc, uint64_t word) {
 static inline uint64_t mmlog_crc32c_half(uint64_t crc, uint32_t half) {
   __asm__("crc32l %1, %k0" : "+r"(crc) : "r"(half));
   return crc;
+}
+
+// The state after words of zeros, from a state that is not after them: times x^(64 × words), modulo
+// the polynomial (Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction",
+// 2011). The state after other words is that, exclusive-or what these come to from 0.
+static inline uint64_t mmlog_crc32c_skip(uint64_t crc, uint32_t constant) {
+  uint64_t product, factor = constant;
+  __asm__(
+      "movq %1, %%xmm0\n\tmovq %2, %%xmm1\n\tpclmulqdq $0, %%xmm1, %%xmm0\n\tmovq %%xmm0, %0"
+      : "=r"(product)
+      : "r"(crc), "r"(factor)
+      : "xmm0", "xmm1");
+  return mmlog_crc32c_word(0, product);
 }
 
 #elif defined(__aarch64__)
@@ -53,4 +70,10 @@ static inline uint64_t mmlog_crc32c_half(uint64_t crc, uint32_t half) {
 }
 
 #endif
+
+#if !defined(__x86_64__)
+// Never called: there is no constant for it.
+static inline uint64_t mmlog_crc32c_skip(uint64_t crc, uint32_t constant) { return crc ^ constant; }
+#endif
+
 #endif

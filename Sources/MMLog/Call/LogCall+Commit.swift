@@ -75,9 +75,18 @@ extension LogCall {
     else { return false }
     // Its flags are in the identity word already.
     var cursor = RecordCursor(writer, start, next, checksum: checksum, flags: 0)
-    while cursor.next < end {
+    // What is the same in all records has been checked once.
+    let isSkipping = writer.pointee.context_skip != 0
+    let fixed = isSkipping ? next + Int(writer.pointee.context_fixed) : end
+    while cursor.next < fixed {
       cursor.append(word.pointee)
       word += 1
+    }
+    if isSkipping {
+      cursor.next.update(from: word, count: end - fixed)
+      cursor.checksum =
+        mmlog_crc32c_skip(cursor.checksum, writer.pointee.context_skip)
+        ^ writer.pointee.context_check
     }
     let identity = tail | slot.pointee.site | writer.pointee.context_label | contextFlag
     TestPoint.reach(.recordBuilt)

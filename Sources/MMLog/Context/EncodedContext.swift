@@ -1,3 +1,4 @@
+import CMMLogCore
 import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
@@ -14,6 +15,10 @@ struct EncodedContext: ~Copyable {
   let words: UnsafeBufferPointer<UInt64>
   /// Where that block begins; as many as there are words if there are no fields.
   let blockStart: Int
+  /// Behind how many words the rest is the same in all records.
+  let fixedStart: Int
+  /// What passes a check over that rest, and what the rest comes to: see mmlog_crc32c_skip.
+  let (skip, check): (UInt32, UInt64)
   /// The fields as a block of pairs; empty if there are none.
   let pairs: UnsafeBufferPointer<UInt64>
   /// The hash of names and types.
@@ -34,6 +39,10 @@ struct EncodedContext: ~Copyable {
     blockStart = head.count
     let block = pairs.isEmpty ? [] : [0] + encoded.values
     words = Self.copy([head[0] | UInt64(head.count - 1 + block.count)] + head.dropFirst() + block)
+    fixedStart = block.isEmpty ? 0 : blockStart + 1
+    let fixed = words.dropFirst(fixedStart)
+    skip = mmlog_crc32c_skip_constant(fixed.count)
+    check = fixed.reduce(0) { mmlog_crc32c_word($0, $1) }
   }
 
   deinit {

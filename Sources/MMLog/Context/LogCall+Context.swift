@@ -37,6 +37,9 @@ extension LogCall {
     target.update(from: source, count: count)
     if hasFields { target[context.pointee.blockStart] = keySet << BlockLayout.keySetShift }
     writer.pointee.context_count = UInt32(truncatingIfNeeded: count)
+    writer.pointee.context_fixed = UInt32(truncatingIfNeeded: context.pointee.fixedStart)
+    writer.pointee.context_skip = context.pointee.skip
+    writer.pointee.context_check = context.pointee.check
     return true
   }
 
@@ -74,6 +77,7 @@ extension LogCall {
     }
     start.pointee = head | UInt64(next - start - 1)
     writer.pointee.context_count = UInt32(truncatingIfNeeded: next - start)
+    writer.pointee.context_skip = 0
   }
 }
 
