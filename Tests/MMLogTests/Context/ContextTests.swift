@@ -147,7 +147,7 @@ import Testing
     #expect(records.filter { $0.span == nil }.allSatisfy { $0.trace == nil && $0.fields.isEmpty })
   }
 
-  @Test("what is logged in a span's closure belongs to it, also in tasks; not if it is not recorded")
+  @Test("what is logged in a span's closure belongs to it, also in tasks, if it is recorded")
   func closures() async throws {
     let test = try TestStore()
     test.log.level = .info
