@@ -30,6 +30,8 @@ package struct CrashRound {
   package enum Event: String, CaseIterable, Sendable {
     case closed, exited, terminated, crashed, killed, survived
     case roundsOfWrappers, roundsOfSetLimits
+    case recordsOfBoundLoggers, recordsOfTasks, recordsOfBoth, recordsOfHandlersInTasks
+    case recordsInTraces, recordsInSpans
 
     /// Whether any round can come to it, as the tests are built.
     package var isReachable: Bool {
@@ -269,7 +271,10 @@ package struct CrashRound {
   private mutating func check(_ when: String, isRecovered: Bool) throws {
     let findings = try log.findings(isRecovered: isRecovered)
     note(findings.problems, "\(when): ")
-    if isRecovered { countEndings(findings) }
+    if isRecovered {
+      countEndings(findings)
+      outcome.events.merge(findings.contexts, uniquingKeysWith: +)
+    }
   }
 
   private mutating func note(_ problems: [String], _ prefix: String) {

@@ -10,6 +10,8 @@ package struct Findings {
   package private(set) var endings: [Int: SessionEnding] = [:]
   /// What is wrong.
   package private(set) var problems: [String] = []
+  /// How many records have which context.
+  package private(set) var contexts: [CrashRound.Event: Int] = [:]
   private var lanes: [LaneFindings]
   /// How many records each process says that it lost.
   private var counted: [Int: Int] = [:]
@@ -37,6 +39,8 @@ package struct Findings {
     var hasFlight = false
     /// The span that the last record began.
     var span: UInt64?
+    /// The record that began the last span.
+    var lastSpan: (sequence: Int, number: UInt64)?
   }
 
   /// - Parameters:
@@ -143,10 +147,59 @@ package struct Findings {
       note("record \(sequence) of lane \(lane) is marked wrong: \(record.isFlight)")
     }
     countMissing(lane, newest + 1..<sequence)
+    checkContext(record, lane, sequence)
     checkSpan(record, lane, sequence)
     lanes[lane].newest = sequence
     lanes[lane].hasFlight = lanes[lane].hasFlight || record.isFlight
     ticks[record.session.id] = record.ticks
+  }
+
+  private mutating func checkContext(_ record: LogReader.Record, _ lane: Int, _ sequence: Int) {
+    let isOfHandler = settings.isHandler(lane)
+    let context =
+      isOfHandler
+      ? LaneContext.interrupted(by: record, settings.context) : settings.context(lane, sequence)
+    if !context.isThat(of: record) {
+      note(
+        "record \(sequence) of lane \(lane) has another context: "
+          + LaneContext.description(of: record))
+    }
+    let span = Self.contextSpan(of: record)
+    if !mayHave(span, context, lane, sequence) {
+      note("record \(sequence) of lane \(lane) is in another span: \(span ?? 0)")
+    }
+    count(context, span, isOfHandler)
+  }
+
+  /// The span that a record is a part of, or that a span is a part of which begins with it.
+  private static func contextSpan(of record: LogReader.Record) -> UInt64? {
+    switch record.span?.event {
+    case nil: record.spanNumber
+    case .begin(let parent): parent
+    default: nil
+    }
+  }
+
+  /// Whether that is the span that the thread began last. Its beginning may be missing.
+  private func mayHave(
+    _ span: UInt64?, _ context: LaneContext, _ lane: Int, _ sequence: Int
+  ) -> Bool {
+    guard context.hasSpan, let beginning = settings.lastSpan(lane, before: sequence) else {
+      return span == nil
+    }
+    let last = lanes[lane].lastSpan
+    return last?.sequence != beginning || last?.number == span
+  }
+
+  private mutating func count(_ context: LaneContext, _ span: UInt64?, _ isOfHandler: Bool) {
+    let events: [(CrashRound.Event, Bool)] = [
+      (.recordsOfBoundLoggers, context.logger != nil && context.task == nil),
+      (.recordsOfTasks, context.task != nil && context.logger == nil && !isOfHandler),
+      (.recordsOfBoth, context.logger != nil && context.task != nil),
+      (.recordsOfHandlersInTasks, isOfHandler && context.task != nil),
+      (.recordsInTraces, context.trace != nil), (.recordsInSpans, span != nil),
+    ]
+    for (event, isSo) in events where isSo { contexts[event, default: 0] += 1 }
   }
 
   private mutating func checkSpan(_ record: LogReader.Record, _ lane: Int, _ sequence: Int) {
@@ -154,9 +207,11 @@ package struct Findings {
     lanes[lane].span = nil
     switch (settings.spanEdge(lane, sequence), record.span?.event) {
     case (nil, nil): break
-    case (.begins, .begin(parent: nil)):
+    // Its parent is that of its context.
+    case (.begins, .begin):
       let number = record.span?.number ?? 0
       lanes[lane].span = number
+      lanes[lane].lastSpan = (sequence, number)
       if !spans[record.session.id, default: []].insert(number).inserted {
         note("record \(sequence) of lane \(lane) begins span \(number), as another does")
       }

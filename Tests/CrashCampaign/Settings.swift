@@ -37,6 +37,8 @@ package struct Settings {
   /// Whether debug records stay in the ring, and what captures them.
   package var flight: Flight?
   package var hasSpans = false
+  /// Whether a part of the records has fields, a trace and a span of a bound logger or a task.
+  package var hasContexts = false
   /// Whether what fatal signal ends a process is recorded; then some are ended by one.
   package var recordsCrashes = false
   /// Whether a process that has all its records exits without closing its store.
@@ -105,6 +107,7 @@ package struct Settings {
       // and again.
       archive = 256
     }
+    hasContexts = random.oneIn(2)
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -164,6 +167,7 @@ package struct Settings {
     if changesLimits { arguments.append("--set-limits") }
     if let flight { arguments += ["--flight", flight.rawValue] }
     if hasSpans { arguments.append("--spans") }
+    if hasContexts { arguments.append("--contexts") }
     if recordsCrashes { arguments.append("--crashes") }
     if leavesOpen { arguments.append("--leave-open") }
     if survives { arguments.append("--survive") }
@@ -195,8 +199,26 @@ package struct Settings {
     hasSpans && lane % 2 == 0 ? self.lane(lane).spanEdge(at: sequence) : nil
   }
 
+  /// What a record has of its logger and its task.
+  func context(_ lane: Int, _ sequence: Int) -> LaneContext {
+    guard hasContexts, !isHandler(lane) else { return LaneContext() }
+    return self.lane(lane).context(
+      of: sequence, isOuter: isOuter(lane, sequence), spanEdge(lane, sequence))
+  }
+
+  /// The record of a lane that began the span which was the last one of the thread that logged
+  /// another; nil if there was none.
+  func lastSpan(_ lane: Int, before sequence: Int) -> Int? {
+    guard hasSpans else { return nil }
+    let (process, thread) = (lane / CountPage.laneCount, lane % CountPage.laneCount / 2)
+    // Neither the main thread nor a child by fork logs in bursts.
+    let isInBursts = thread < threads && process % (1 + forks) == 0
+    let first = isInBursts ? burst.map { sequence - (sequence - 1) % $0 } ?? 1 : 1
+    return (first..<sequence).suffix(40).last { spanEdge(lane, $0) == .begins }
+  }
+
   /// Whether it is the lane of a signal handler: an odd one.
-  private func isHandler(_ lane: Int) -> Bool {
+  func isHandler(_ lane: Int) -> Bool {
     lane % CountPage.laneCount == CountPage.laneCount - 1
   }
 

@@ -20,6 +20,7 @@ final class Workload: Sendable {
   private let seed: UInt64
   private let isNested: Bool
   private let hasSpans: Bool
+  private let hasContexts: Bool
   private let hasSignals: Bool
   private let flushes: Bool
   private let leavesOpen: Bool
@@ -42,6 +43,7 @@ final class Workload: Sendable {
     seed = UInt64(arguments.required(.seed)) ?? 1
     isNested = arguments.isSet(.nested)
     hasSpans = arguments.isSet(.spans)
+    hasContexts = arguments.isSet(.contexts)
     hasSignals = arguments.isSet(.signals)
     flushes = arguments.isSet(.flush)
     leavesOpen = arguments.isSet(.leaveOpen)
@@ -122,22 +124,34 @@ final class Workload: Sendable {
     var span: Logger.Span?
     for sequence in part {
       let log = loggers[sequence % loggers.count]
-      if isNested && Lane.isOuter(sequence) {
-        logOuter(lane, inner, in: page, sequence, log)
-      } else if hasSpans, let edge = lane.spanEdge(at: sequence) {
-        lane.log(edge, sequence, &span, to: log)
-      } else {
-        lane.log(sequence, to: log)
+      let isOuter = isNested && Lane.isOuter(sequence)
+      let edge = hasSpans && !isOuter ? lane.spanEdge(at: sequence) : nil
+      let context = context(of: sequence, in: lane, isOuter: isOuter, edge)
+      context.use(log, span: span) { bound in
+        if isOuter {
+          logOuter(lane, inner, in: page, sequence, bound, log)
+        } else if let edge {
+          lane.log(edge, sequence, &span, to: bound)
+        } else {
+          lane.log(sequence, to: bound)
+        }
       }
       page.acknowledge(2 * thread)
     }
   }
 
+  private func context(
+    of sequence: Int, in lane: Lane, isOuter: Bool = false, _ edge: Lane.SpanEdge? = nil
+  ) -> LaneContext {
+    hasContexts ? lane.context(of: sequence, isOuter: isOuter, edge) : LaneContext()
+  }
+
   /// Logs a record in whose message another is logged, or in whose way through functions.
   private func logOuter(
-    _ lane: Lane, _ inner: Lane, in page: CountPage, _ sequence: Int, _ log: Logger
+    _ lane: Lane, _ inner: Lane, in page: CountPage, _ sequence: Int, _ log: Logger,
+    _ innersLog: Logger
   ) {
-    let text = { self.nested(inner, in: page, within: lane, sequence, log) }
+    let text = { self.nested(inner, in: page, within: lane, sequence, innersLog) }
     switch sequence / 5 % 4 {
     case 0: log.info("\(lane.number) \(sequence) \(text())")
     case 1: forward("\(lane.number) \(sequence) \(lane.text(of: sequence))", to: log) { _ = text() }
@@ -163,7 +177,8 @@ final class Workload: Sendable {
     _ inner: Lane, in page: CountPage, within outer: Lane, _ sequence: Int, _ log: Logger
   ) -> UnsafeRawBufferPointer {
     let number = inner.number % CountPage.laneCount
-    inner.log(page[number] + 1, to: log)
+    let innerSequence = page[number] + 1
+    context(of: innerSequence, in: inner).use(log) { inner.log(innerSequence, to: $0) }
     page.acknowledge(number)
     return outer.text(of: sequence)
   }

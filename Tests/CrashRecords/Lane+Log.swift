@@ -7,8 +7,7 @@ extension Lane {
   package func log(_ sequence: Int, to log: Logger) {
     let text = text(of: sequence)
     switch sequence % 4 {
-    // In C, where a text ends at its first zero byte.
-    case 0 where sequence % 8 == 4 && !text.contains(0):
+    case 0 where isInC(sequence):
       ccalls_log_lane(log.inC, number, sequence, text.baseAddress, CInt(text.count))
     case 0: log.info("\(number) \(sequence) \(text)")
     case 1:
@@ -23,6 +22,14 @@ extension Lane {
       log.error(message)
     }
   }
+
+  /// Logs a record in its context.
+  package func logInContext(_ sequence: Int, to log: Logger) {
+    context(of: sequence).use(log) { self.log(sequence, to: $0) }
+  }
+
+  /// Whether the statement of a record is in C, where a text ends at its first zero byte.
+  func isInC(_ sequence: Int) -> Bool { sequence % 8 == 4 && !text(of: sequence).contains(0) }
 
   /// Logs a record that begins or ends a span. Both are at the level `error`.
   package func log(_ edge: SpanEdge, _ sequence: Int, _ span: inout Logger.Span?, to log: Logger) {

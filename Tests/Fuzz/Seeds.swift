@@ -15,6 +15,8 @@ func writeSeeds(of logs: String, to corpus: String) throws {
     putLevels(folder)
   }
   for (name, log) in SmallLogs.all {
+    let isRing = (try? log.ring.withUnsafeBytes { try RingHeader($0) }) != nil
+    precondition(isRing && log.dictionarySize <= log.geometry.dictionarySize, "no ring: \(name)")
     putRing(log.ring, small, name)
     for archive in log.archives { putArchive(archive, small, name) }
   }

@@ -6,14 +6,16 @@ enum SmallLogs {
   static var all: [(name: String, log: TestLog)] {
     [
       ("texts", texts()), ("values", values()), ("fragments", fragments()), ("columns", columns()),
-      ("flight", flight()),
+      ("flight", flight()), ("contexts", contexts(isInColumns: false)),
+      ("bound", contexts(isInColumns: true)),
     ]
   }
 
-  /// The smallest ring that has some segments.
-  private static func make(archiveLevel: Level = .trace) -> TestLog {
-    var geometry = RingGeometry(dictionarySize: 1024, segmentSize: 512, segmentCount: 4)
-    geometry.segmentsOffset = geometry.dictionaryOffset + geometry.dictionarySize
+  /// The smallest ring that has some segments: the longest input that is tried is 4096 bytes.
+  private static func make(archiveLevel: Level = .trace, segmentSize: Int = 512) -> TestLog {
+    var geometry = RingGeometry(
+      dictionarySize: 832, segmentSize: segmentSize, segmentCount: 2048 / segmentSize)
+    geometry.segmentsOffset = geometry.uses.upperBound
     return TestLog(geometry: geometry, archiveLevel: archiveLevel)
   }
 
@@ -91,6 +93,53 @@ enum SmallLogs {
     log.write("whole", ticks: 6)
     log.archive(isPublished: false)
     return log
+  }
+
+  /// Fields of the session, of loggers and of tasks, spans and traces.
+  private static func contexts(isInColumns: Bool) -> TestLog {
+    let log = make(segmentSize: 1024)
+    log.sessionFields([("version", .text("1.4.2")), ("tags", .array([.int(1), .text("two")]))])
+    let site = log.textSite
+    let keys = log.keySet(
+      KeySet.Key("user", ValueType.int.rawValue), KeySet.Key("b", ValueType.string.rawValue),
+      KeySet.Key("d", ValueType.dictionary.rawValue))
+    let pair = ValueWords.metadata([("c", .double(1.5))])
+    for ticks in 1...(isInColumns ? 6 : 5) as ClosedRange<UInt64> {
+      let values =
+        ValueWords.argument(.int(Int64(ticks) - 43)) + ValueWords.argument(.text("b \(ticks)"))
+        + ValueWords.argument(.dictionary([("k", .bool(true))]))
+      let fields = [UInt64(keys) << 32] + values
+      let context = contexts(ticks, fields, pair)
+      let isOfSpan = ticks % 5 == 4
+      log.write(
+        TestRecord(
+          ticks: ticks, site: site,
+          flags: isOfSpan ? [.span, .metadata, .context] : [.metadata, .context],
+          words: ValueWords.argument(.text("n \(ticks)")) + pair
+            + (isOfSpan ? [0x20 + ticks, 0] : []) + context))
+    }
+    log.archive(isPublished: false, isInColumns: isInColumns)
+    return log
+  }
+
+  /// The words of a context that has some of what there is.
+  private static func contexts(
+    _ number: UInt64, _ fields: [UInt64], _ pair: [UInt64]
+  ) -> [UInt64] {
+    var (head, words) = (UInt64(0), [UInt64]())
+    if number % 2 == 0 { (head, words) = (ContextLayout.spanBit, [0x10]) }
+    if number % 3 == 0 {
+      head |= ContextLayout.traceBit | 1 << ContextLayout.traceFlagsShift
+      words += [0x4BF9_2F35_77B3_4DA6, 0xA3CE_929D_0E0E_4736, 0x00F0_67AA_0BA9_02B7]
+    }
+    if number % 4 > 0 { head |= ContextLayout.fieldsBit }
+    switch number % 4 {
+    case 0: break
+    case 1: words += fields
+    case 2: words += [fields[0] | BlockLayout.moreBit] + fields.dropFirst() + pair
+    default: words += [pair[0] | BlockLayout.moreBit] + pair.dropFirst() + fields
+    }
+    return [head | UInt64(words.count)] + words
   }
 
   /// A frame in columns.

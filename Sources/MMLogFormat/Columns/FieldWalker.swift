@@ -19,14 +19,16 @@ struct FieldWalker {
     return next <= count
   }
 
-  /// Passes over a string; false if it is not there.
+  /// Passes over a string; false if it is not there, or not filled up with zeros, which a column of
+  /// strings does not keep: where call sites are not known, it may be something else.
   @inline(__always)
   mutating func passString() -> Bool {
     guard next < count else { return false }
     let length = record[next]
     guard length <= UInt64((count &- next &- 1) &* wordSize) else { return false }
     next &+= 1 &+ paddedSize(Int(truncatingIfNeeded: length)) / wordSize
-    return true
+    let used = length % UInt64(wordSize)
+    return used == 0 || record[next &- 1] >> (8 &* used) == 0
   }
 
   /// Appends the fields of the whole record.

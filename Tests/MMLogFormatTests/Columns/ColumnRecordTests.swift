@@ -31,6 +31,21 @@ import Testing
     #expect(said == expected && rows == nil)
   }
 
+  @Test(
+    "what looks like a string, but is not filled up with zeros, comes back as it was",
+    arguments: 0...17 as ClosedRange<UInt64>)
+  func whatLooksLikeAString(length: UInt64) {
+    let site = CallSite(
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
+    let words = [length] + [UInt64](repeating: .max, count: Int(length + 7) / 8)
+    let argument = TestRecord(ticks: 1, site: 1, words: words)
+    let name = TestRecord(
+      ticks: 2, site: 1, flags: .metadata,
+      words: ValueWords.argument(.text("x")) + [1] + words + [UInt64(ValueType.null.rawValue)])
+    let made = ColumnRecords([argument.encoded(seed: 0), name.encoded(seed: 0)], [site])
+    #expect(made.problem == nil)
+  }
+
   private static let types: [ValueType] = [
     .int, .uint, .double, .float, .bool, .string, .bytes, .int128, .uint128, .redacted, .hash,
     .null, .array, .dictionary,

@@ -107,6 +107,12 @@ package final class TestLog {
     return id
   }
 
+  /// Adds what is true of all records to the ring's dictionary.
+  package func sessionFields(_ pairs: [(String, Value)]) {
+    let words = ValueWords.metadata(pairs)
+    add(.sessionFields(words.withUnsafeBufferPointer { SessionFields(block: $0) }))
+  }
+
   /// Adds a label to the ring's dictionary.
   package func label(_ label: String) -> UInt32 {
     let id = UInt32(entries.count + 1)

@@ -6,10 +6,10 @@ import MMLogSystem
 /// system call fails.
 enum ReadScenario {
   static func run(_ combination: Combination?, _ folder: String) -> Scenario.Outcome {
-    let whole = Reading(folder, Scenario.lanes)
+    let whole = Reading(folder, Scenario.lanes, plain: Scenario.flightLanes)
     let before = OpenThings(in: folder)
     if let combination { combination.arm() } else { CallCounts.begin() }
-    let reading = Reading(folder, Scenario.lanes)
+    let reading = Reading(folder, Scenario.lanes, plain: Scenario.flightLanes)
     var outcome = Scenario.Outcome()
     for _ in CallCounts.Moment.allCases { outcome.counts.note() }
     #if DEBUG

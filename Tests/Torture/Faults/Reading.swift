@@ -1,3 +1,4 @@
+import CrashCampaign
 import CrashRecords
 import MMLogFormat
 import MMLogReader
@@ -20,11 +21,16 @@ struct Reading {
   /// How many records there are of which a part is missing, as they say.
   private(set) var cutCount = 0
   private let lanes: [Lane]
+  private let plain: ClosedRange<Int>?
   private var last: [Int]
 
-  /// - Parameter others: More files.
-  init(_ folder: String, and others: [String] = [], _ lanes: [Lane]) {
-    self.lanes = lanes
+  /// - Parameters:
+  ///   - others: More files.
+  ///   - plain: The lanes whose records have no contexts.
+  init(
+    _ folder: String, and others: [String] = [], _ lanes: [Lane], plain: ClosedRange<Int>? = nil
+  ) {
+    (self.lanes, self.plain) = (lanes, plain)
     counts = lanes.map { _ in 0 }
     found = lanes.map { _ in [] }
     last = counts
@@ -53,6 +59,10 @@ struct Reading {
       cutCount += 1
     } else if !lanes[lane].logged(message, as: sequence) {
       note("record \(sequence) of lane \(lane) is not as it was logged")
+    } else if !context(lane, sequence).isThat(of: record) {
+      note(
+        "record \(sequence) of lane \(lane) has another context: "
+          + LaneContext.description(of: record))
     }
     if sequence <= last[lane] {
       note("record \(sequence) of lane \(lane) comes after \(last[lane]), or twice")
@@ -60,6 +70,10 @@ struct Reading {
     last[lane] = sequence
     counts[lane] += 1
     found[lane].insert(sequence)
+  }
+
+  private func context(_ lane: Int, _ sequence: Int) -> LaneContext {
+    plain?.contains(lane) == true ? LaneContext() : lanes[lane].context(of: sequence)
   }
 
   private mutating func note(_ problem: String) {

@@ -15,6 +15,8 @@ final class Scenario: Sendable {
   static let lanes = (0...5).map {
     Lane($0, sizes: (1...3).contains($0) ? 100...12_000 : 20...200, seed: 7)
   }
+  /// Those whose records are logged at a level that is not archived, and without contexts.
+  static let flightLanes = 4...5
   /// How many records the dead session has, and how many flight records.
   static let deadCount = 60
   static let deadFlightCount = 5
@@ -90,7 +92,7 @@ final class Scenario: Sendable {
     let store = try LogStore(directory: folder, name: "store", configuration: configuration)
     let log = store.logger(label: "dead")
     for sequence in 1...deadCount {
-      lanes[0].log(sequence, to: log)
+      lanes[0].logInContext(sequence, to: log)
       if sequence == deadCount / 2 { try store.flush(.archive) }
     }
     logFlight(1...deadFlightCount, of: 5, to: log)
@@ -325,7 +327,7 @@ final class Scenario: Sendable {
     _ moment: String, _ losses: LossLedger, isClosed: Bool, _ outcome: inout Outcome
   ) {
     let deleted = ledger.deleted(from: folder).map(\.path)
-    let reading = Reading(folder, and: deleted, Self.lanes)
+    let reading = Reading(folder, and: deleted, Self.lanes, plain: Self.flightLanes)
     var wrong = reading.problems
     if isClosed { wrong += reading.complaints }
     var expected = logged.withLock { $0 }
@@ -434,7 +436,7 @@ final class Scenario: Sendable {
   }
 
   private func log(_ numbers: ClosedRange<Int>, of lane: Int, to logger: Logger) {
-    for sequence in numbers { Self.lanes[lane].log(sequence, to: logger) }
+    for sequence in numbers { Self.lanes[lane].logInContext(sequence, to: logger) }
     logged.withLock { $0[lane] = numbers.upperBound }
   }
   private static func logFlight(_ numbers: ClosedRange<Int>, of lane: Int, to logger: Logger) {

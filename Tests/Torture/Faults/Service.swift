@@ -46,7 +46,7 @@ final class Service: Sendable {
     var sequence = 0
     while !isOver.load(ordering: .acquiring) {
       sequence += 1
-      turns[lane].withLock { Self.lanes[lane].log(sequence, to: logger) }
+      turns[lane].withLock { Self.lanes[lane].logInContext(sequence, to: logger) }
       logged.withLock { $0[lane] = sequence }
       usleep(500)
     }

@@ -1,0 +1,244 @@
+import Foundation
+import Glibc
+import MMLog
+import MMLogReader
+import MMLogSystem
+import Synchronization
+import TestSupport
+import Testing
+
+/// What a signal handler logs with: it cannot capture anything.
+private enum Handler {
+  nonisolated(unsafe) static var log: Logger?
+  static let count = Atomic<Int>(0)
+
+  static func install() {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { _ in
+      let number = Handler.count.add(1, ordering: .relaxed).newValue
+      Handler.log?.warning("signal \(number)")
+    }
+    action.sa_flags = CInt(SA_RESTART)
+    sigaction(SIGUSR1, &action, nil)
+  }
+}
+
+/// Contexts where little else works: in a fork's child, without memory, in a signal handler, in a
+/// full dictionary.
+@Suite("Context under duress") struct ContextSurvivalTests {
+  private static let trace = TraceContext("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+
+  @Test(
+    "a fork's child has what was bound before, and its task's fields",
+    .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
+  func fork() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try LogStore(directory: path, name: "fork")
+      let plain = store.logger(label: "l")
+      // So that key sets have other numbers in the child.
+      for line in 0..<10 { plain.with(["k\(line)": 1]).info("parent before", line: UInt32(line)) }
+      let span = plain.begin("parent's span")
+      let log = plain.with(["bound": 1, "request": "r7"], span: span, trace: Self.trace)
+      let unused = plain.with(["unused": true])
+      log.info("parent first")
+      try withLogFields(["task": 2]) {
+        let child = forkProcess()
+        let who = child == 0 ? "child" : "parent"
+        for index in 0..<100 { log.info("\(who) \(index)") }
+        plain.info("\(who) plain")
+        unused.info("\(who) unused")
+        withLogFields(["task": 3, "inner": true]) { log.info("\(who) inner") }
+        if child == 0 {
+          try store.close()
+          _exit(store.losses.isEmpty ? 0 : 3)
+        }
+        require(waitFor(child) == 0)
+      }
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.isClean)
+    let span = contents.records.first { $0.message == "parent's span" }?.spanNumber
+    #expect(Set(contents.records.map(\.session.id)).count == 2 && span != nil)
+    for who in ["child", "parent"] {
+      let own = contents.records.filter { $0.message.hasPrefix("\(who) ") }
+      let texts = own.filter { $0.message != "parent before" && $0.message != "parent first" }
+        .map(\.fieldText)
+      #expect(
+        texts == Array(repeating: "bound=1 request=r7 task=2", count: 100)
+          + ["task=2", "unused=true task=2", "bound=1 request=r7 task=3 inner=true"])
+      let bound = own.filter { $0.fieldText.hasPrefix("bound") }
+      #expect(bound.allSatisfy { $0.trace == Self.trace && $0.spanNumber == span })
+    }
+  }
+
+  #if DEBUG
+    @Test("without memory for its context a record is counted as lost, and the next one is whole")
+    func noMemory() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore()
+        let text = String(repeating: "t", count: 9000)
+        let small = test.log.with(["a": 1])
+        let large = test.log.with(["a": 1, "large": .string(text)])
+        test.log.info("plain")
+        func logAll(_ message: String) {
+          errno = 77
+          small.info("\(message) small")
+          large.info("\(message) large")
+          withLogFields(["task": 1]) {
+            test.log.info("\(message) task")
+            small.info("\(message) both")
+          }
+          // Making a task's context allocates; log calls leave it alone.
+          errno = 77
+          large.info("\(message) again")
+          require(errno == 77)
+        }
+        for round in 0..<3 {
+          ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
+          logAll("refused \(round)")
+          ForcedFault.clear(under: "")
+          // Afterwards there is room for small contexts, but not for large ones.
+          if round == 0 { small.info("small is whole") } else { logAll("whole \(round)") }
+        }
+        let losses = test.store.losses
+        require(losses.total(.tooLarge) == 5 + 2 && losses.total == 7, "\(losses)")
+        let contents = try test.closeAndRead()
+        require(contents.isWhole && contents.records.count == 1 + 1 + 3 + 5 + 5 + 5)
+        for record in contents.records {
+          let expected =
+            switch record.message.split(separator: " ").last {
+            case "whole", "small": "a=1"
+            case "large", "again": "a=1 large=\(text)"
+            case "task": "task=1"
+            case "both": "a=1 task=1"
+            default: ""
+            }
+          require(record.fieldText == expected, "\(record.message): \(record.fieldText)")
+        }
+      }
+    }
+  #endif
+
+  @Test("in a full dictionary fields are in the records themselves, with few and many call sites")
+  func fullDictionary() throws {
+    let test = try TestStore { $0.makeTiny() }
+    func name(_ index: Int) -> String { String(repeating: "n", count: 1 + index) }
+    let logs = (0..<50).map { test.log.with([name($0): .int(Int64($0))]) }
+    for round in 0..<3 {
+      for line in 0..<200 {
+        logs[line % 50].info("\(round) \(line)", line: UInt32(line))
+        withLogFields(["task \(line % 10)": true]) {
+          logs[line % 50].info("\(round) \(line) task", metadata: ["own": 1], line: UInt32(line))
+        }
+      }
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean && contents.records.count == 3 * 200 * 2)
+    for record in contents.records {
+      let line = Int(record.message.split(separator: " ")[1]) ?? 0
+
+      let bound = "\(name(line % 50))=\(line % 50)"
+      let isOfTask = record.message.hasSuffix("task")
+      #expect(record.fieldText == (isOfTask ? "own=1 \(bound) task \(line % 10)=true" : bound))
+    }
+  }
+
+  /// What a thread logs that signals interrupt.
+  private static func logLine(_ index: Int, to log: Logger, _ plain: Logger) {
+    switch index % 3 {
+    case 0: log.info("\(index)")
+    case 1: withLogFields(["task": .int(Int64(index))], trace: trace) { plain.info("\(index)") }
+    default: withLogFields(["task": .int(Int64(index))]) { log.info("\(index)") }
+    }
+  }
+
+  @Test(
+    "a signal handler logs with its own fields and the interrupted task's, which are whole",
+    arguments: [true, false])
+  func signals(isBound: Bool) async throws {
+    await #expect(processExitsWith: .success) { [isBound = isBound as Bool] in
+      func make() throws -> TestStore {
+        try TestStore { ($0.segmentSize, $0.ringSize) = (4 << 10, 32 << 20) }
+      }
+      func handlersLog(_ test: TestStore) -> Logger {
+        isBound ? test.log.with(["handler": true]) : test.log
+      }
+      Handler.install()
+      unblockSignals()
+      // What debug builds look up at run time they look up under a lock, when a line runs for the
+      // first time: not in the middle of a signal.
+      let rehearsal = try make()
+      Handler.log = handlersLog(rehearsal)
+      for index in 0..<3 { Self.logLine(index, to: rehearsal.log.with(["a": 1]), rehearsal.log) }
+      raise(SIGUSR1)
+      withLogFields(["task": 0]) { _ = raise(SIGUSR1) }
+      try rehearsal.store.close()
+      Handler.count.store(0, ordering: .relaxed)
+
+      let test = try make()
+      let log = test.log.with(["a": 1])
+      Handler.log = handlersLog(test)
+      let target = pthread_self()
+      let isDone = Atomic<Bool>(false)
+      let sender = try Thread(name: "sender") {
+        while !isDone.load(ordering: .acquiring) {
+          let sent = Handler.count.load(ordering: .acquiring)
+          pthread_kill(target, SIGUSR1)
+          while Handler.count.load(ordering: .acquiring) == sent, !isDone.load(ordering: .acquiring)
+          {
+            sched_yield()
+          }
+        }
+      }
+      var index = 0
+      // Until there were signals enough, but no more than the ring has room for.
+      while index < 5000 || (Handler.count.load(ordering: .relaxed) < 200 && index < 100_000) {
+        Self.logLine(index, to: log, test.log)
+        index += 1
+        if index % 200 == 0 { sched_yield() }
+      }
+      isDone.store(true, ordering: .releasing)
+      sender.join()
+      let count = Handler.count.load(ordering: .acquiring)
+      require(count > 10 && test.store.losses.isEmpty, "\(count) signals, \(test.store.losses)")
+      let contents = try test.closeAndRead()
+      require(contents.isClean && contents.records.count == index + count)
+      Self.check(contents.records, isBound: isBound)
+    }
+  }
+
+  /// Signals have the fields of a task that was under way.
+  private static func check(_ records: [LogReader.Record], isBound: Bool) {
+    var next = 0
+    for record in records {
+      let own = isBound ? "handler=true" : ""
+      if let index = Int(record.message) {
+        let expected = ["a=1", "task=\(index)", "a=1 task=\(index)"][index % 3]
+        require(index == next && record.fieldText == expected, "\(index): \(record.fieldText)")
+        require(record.trace == (index % 3 == 1 ? trace : nil))
+        next += 1
+      } else {
+        // It may come before the task's record, in its call, or behind it.
+        let fields = (next - 1...next).map { (own.isEmpty ? "" : own + " ") + "task=\($0)" }
+        require(([own] + fields).contains(record.fieldText), "\(next): \(record.fieldText)")
+        require(record.trace == nil || record.fieldText.contains("task="))
+      }
+    }
+  }
+}
+
+extension LogReader.Record {
+  /// Its fields, as `name=value`.
+  fileprivate var fieldText: String {
+    fields.map { field in
+      switch field.value {
+      case .int(let value): "\(field.name)=\(value)"
+      case .bool(let value): "\(field.name)=\(value)"
+      case .string(let bytes): "\(field.name)=\(String(decoding: bytes, as: UTF8.self))"
+      default: "\(field.name)=\(field.value)"
+      }
+    }.joined(separator: " ")
+  }
+}
