@@ -74,7 +74,7 @@ struct Specimen {
     let loggers = (1...3).map { log.logger(label: "label \($0)") }
     let (count, batch) = kind == .ring ? (300, Int.max) : kind == .archive ? (450, 20) : (4000, 50)
     for sequence in 1...count {
-      lane.log(sequence, to: loggers[sequence % 3])
+      lane.logInContext(sequence, to: loggers[sequence % 3])
       // The last are left in the ring of a pair.
       if sequence % batch == 0 && (kind == .archive || sequence < count - 200) {
         try log.flush(.archive)
@@ -114,6 +114,8 @@ struct LoggedRecord: Equatable {
   let message: [UInt8]
   let fieldNames: [String]
   let fieldValues: [Value]
+  let span: UInt64?
+  let trace: TraceContext?
   let isFlight: Bool
 
   init(_ record: LogReader.Record) {
@@ -126,6 +128,7 @@ struct LoggedRecord: Equatable {
     message = record.messageBytes
     let fields = record.fields
     (fieldNames, fieldValues) = (fields.map(\.name), fields.map(\.value))
+    (span, trace) = (record.spanNumber, record.trace)
     isFlight = record.isFlight
   }
 }

@@ -42,7 +42,7 @@ final class Crew: Sendable {
     while true {
       while sequence < goal.load(ordering: .acquiring) {
         sequence += 1
-        lanes[index].log(sequence, to: loggers[sequence % loggers.count])
+        lanes[index].logInContext(sequence, to: loggers[sequence % loggers.count])
         done[index].value.store(sequence, ordering: .releasing)
       }
       if isOver.load(ordering: .acquiring) { return }

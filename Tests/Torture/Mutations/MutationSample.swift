@@ -70,7 +70,7 @@ struct MutationSample {
     (configuration.level, configuration.retention) = (.trace, .unlimited)
     let store = try LogStore(directory: target, name: "mutations", configuration: configuration)
     let lane = Lane(Self.ownLane, sizes: 0...200, seed: 1)
-    for sequence in 1...8 { lane.log(sequence, to: store.logger(label: "new")) }
+    for sequence in 1...8 { lane.logInContext(sequence, to: store.logger(label: "new")) }
     try store.close()
     let records = FoundLog([target]).records
     let isMine = { (record: LoggedRecord) in Scene.key(of: record)?.lane == Self.ownLane }

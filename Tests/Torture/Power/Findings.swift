@@ -1,3 +1,4 @@
+import CrashCampaign
 import CrashRecords
 import MMLogFormat
 import MMLogReader
@@ -51,6 +52,11 @@ struct Findings {
     else { return note("a record that nobody logged: \(record.message.prefix(80))") }
     if !plan.lane(lane).logged(message, as: sequence) {
       note("record \(sequence) of lane \(lane) is not as it was logged")
+    }
+    if !plan.lane(lane).context(of: sequence).isThat(of: record) {
+      note(
+        "record \(sequence) of lane \(lane) has another context: "
+          + LaneContext.description(of: record))
     }
     if record.level != Plan.level(of: sequence) {
       note("record \(sequence) of lane \(lane) has another level")

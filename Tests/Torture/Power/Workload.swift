@@ -31,7 +31,7 @@ final class Workload: Sendable {
   private func log(_ lane: Lane, _ records: Int, _ resting: Bool) {
     var random = SeededGenerator(seed: plan.seed &+ UInt64(lane.number) &* 77)
     for sequence in 1...records {
-      lane.log(sequence, to: loggers[sequence % loggers.count])
+      lane.logInContext(sequence, to: loggers[sequence % loggers.count])
       page.acknowledge(lane.number)
       if resting && random.oneIn(20) { usleep(UInt32.random(in: 0...2000, using: &random)) }
     }
