@@ -77,7 +77,9 @@ extension LiteralRecord {
     parts.mix(UInt64(UInt(bitPattern: file.utf8Start)))
     parts.mix(UInt64(line) << 32 | UInt64(column))
     defer { parts.further.free() }
-    if RecordFlags(rawValue: cursor.flags).contains(.cut) {
+    if RecordFlags(rawValue: cursor.flags).contains(.cut)
+      || WriterSpace.hasCutContext(cursor.writer)
+    {
       WriterSpace.lose(cursor.writer, .tooLarge)
     }
     let site = NewCallSite(

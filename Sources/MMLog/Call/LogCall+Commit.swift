@@ -40,7 +40,8 @@ extension LogCall {
       lose(.tooLarge, level, writer, session)
       return false
     }
-    if RecordFlags(rawValue: flags).contains(.cut) { session.ring.countLoss(.cut, level) }
+    let allFlags = UInt8(truncatingIfNeeded: record.identity >> RecordLayout.flagsShift)
+    if RecordFlags(rawValue: allFlags).contains(.cut) { session.ring.countLoss(.cut, level) }
     if writer.pointee.in_scratch != 0 {
       return place(record, level, writer, session)
     }
@@ -54,7 +55,8 @@ extension LogCall {
     UInt64(RecordFlags.context.rawValue) << RecordLayout.flagsShift
   }
 
-  /// Commits a record that is not as others for its context alone, as most of those are.
+  /// Commits a record that is not as others for its context alone, as most of those are. Not one
+  /// with a very large context, or one of which something is missing.
   ///
   /// - Parameters:
   ///   - writer, start, next, checksum, tail: As for the outlined commit.
@@ -69,7 +71,8 @@ extension LogCall {
     let slot = sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
     let end = next + Int(writer.pointee.context_count)
     guard writer.pointee.outer == nil, writer.pointee.in_scratch == 0, writer.pointee.lost == 0,
-      slot.pointee.hash == hash,
+      !WriterSpace.hasCutContext(writer), slot.pointee.hash == hash,
+      writer.pointee.context_capacity <= WriterSpace.keptContext,
       UnsafeMutableRawPointer(end) <= UnsafeMutableRawPointer(writer.pointee.limit),
       var word = writer.pointee.context
     else { return false }
@@ -104,6 +107,7 @@ extension LogCall {
   private static func leave(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     WriterSpace.leaveScratch(writer)
     WriterSpace.trimScratch(writer)
+    if writer.pointee.context_capacity > WriterSpace.keptContext { WriterSpace.freeContext(writer) }
     writer.pointee.has_waited = 0
     writer.pointee.lost = 0
     writer.pointee.context_count = 0

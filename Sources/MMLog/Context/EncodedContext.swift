@@ -19,6 +19,9 @@ struct EncodedContext: ~Copyable {
   let fixedStart: Int
   /// What passes a check over that rest, and what the rest comes to: see mmlog_crc32c_skip.
   let (skip, check): (UInt32, UInt64)
+  /// Whether something of the fields is missing: they are longer than a record may be, or there was
+  /// no memory.
+  let isCut: Bool
   /// The fields as a block of pairs; empty if there are none.
   let pairs: UnsafeBufferPointer<UInt64>
   /// The hash of names and types.
@@ -34,7 +37,7 @@ struct EncodedContext: ~Copyable {
   ) {
     (self.span, self.trace, self.label) = (span, trace, label)
     let encoded = Self.encode(fields)
-    (pairs, hash) = (encoded.pairs, encoded.hash)
+    (pairs, hash, isCut) = (encoded.pairs, encoded.hash, encoded.isCut)
     let head = Self.head(span, trace, hasFields: !pairs.isEmpty)
     blockStart = head.count
     let block = pairs.isEmpty ? [] : [0] + encoded.values
@@ -72,8 +75,8 @@ struct EncodedContext: ~Copyable {
   /// Writes fields as log calls write metadata, and takes them apart again.
   private static func encode(
     _ fields: Logger.Metadata
-  ) -> (pairs: UnsafeBufferPointer<UInt64>, values: [UInt64], hash: UInt64) {
-    if fields.pairs.isEmpty { return (copy([]), [], 0) }
+  ) -> (pairs: UnsafeBufferPointer<UInt64>, values: [UInt64], hash: UInt64, isCut: Bool) {
+    if fields.pairs.isEmpty { return (copy([]), [], 0, false) }
     let writer = mmlog_make_lone_writer()
     defer {
       WriterSpace.freeScratch(writer)
@@ -81,8 +84,8 @@ struct EncodedContext: ~Copyable {
     }
     var cursor = RecordCursor(writer, reserving: RecordLayout.bodyWord * wordSize)
     cursor.append(fields)
-    // As large as a record gets, or no memory: they would be lost with each record.
-    if writer.pointee.lost != 0 { return (copy([]), [], 0) }
+    // All of them together are larger than a record gets, or there is no memory.
+    if writer.pointee.lost != 0 { return (copy([]), [], 0, true) }
     let first = cursor.start + RecordLayout.bodyWord
     let words = UnsafeBufferPointer(start: first, count: cursor.next - first)
     var (values, names) = ([UInt64](), [UInt8]())
@@ -92,7 +95,8 @@ struct EncodedContext: ~Copyable {
       names += name
       names.append(type)
     }
-    return (copy(words), values, PrivateHash.of(names) | 1)
+    let isCut = RecordFlags(rawValue: cursor.flags).contains(.cut)
+    return (copy(words), values, PrivateHash.of(names) | 1, isCut)
   }
 
   private static func copy(_ words: some Collection<UInt64>) -> UnsafeBufferPointer<UInt64> {

@@ -20,6 +20,9 @@ extension LogCall {
     // No call site is found in its cache, so that the commit comes to the outlined part.
     writer.pointee.sites = mmlog_no_sites()
     if second != nil || !copy(first, to: writer) { merge(first, second, into: writer) }
+    if first.pointee.isCut || second?.pointee.isCut ?? false {
+      writer.pointee.context_label |= UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
+    }
   }
 
   /// Copies a context that stands alone; false if its fields have no key set.
@@ -82,6 +85,16 @@ extension LogCall {
 }
 
 extension WriterSpace {
+  /// More words of context do not stay in memory behind their record.
+  static var keptContext: UInt32 { 8192 }
+
+  /// Whether something of the call's context is missing.
+  @inline(__always)
+  static func hasCutContext(_ writer: UnsafeMutablePointer<mmlog_writer>) -> Bool {
+    let cut = UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
+    return writer.pointee.context_count > 0 && writer.pointee.context_label & cut != 0
+  }
+
   /// Makes room for so many words of context; false if there is no memory.
   static func reserveContext(_ writer: UnsafeMutablePointer<mmlog_writer>, _ count: Int) -> Bool {
     if count <= writer.pointee.context_capacity { return true }

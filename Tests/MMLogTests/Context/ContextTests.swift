@@ -215,6 +215,24 @@ import Testing
     #expect(records.allSatisfy { $0.fields.map(\.value) == [.string(Array(text.utf8)), .int(1)] })
   }
 
+  @Test("fields that are longer than a record gets are cut, marked and counted, record by record")
+  func cutFields() throws {
+    let test = try TestStore()
+    let text = String(repeating: "0123456789abcdef", count: (17 << 20) / 16)
+    let (one, five) = (
+      test.log.with(["t": .string(text)]),
+      test.log.with(["a": 1, "t": .string(text), "u": .string(text)])
+    )
+    one.info("one")
+    five.info("five")
+    test.log.info("none")
+    withLogFields(["t": .string(text)]) { test.log.info("task") }
+    let contents = try test.closeAndRead()
+    #expect(contents.isWhole && contents.messages == ["one", "five", "none", "task"])
+    #expect(contents.records.map(\.isCut) == [true, true, false, true])
+    #expect(contents.losses.map { $0.total(.cut) } == [3] && contents.losses.first?.total == 3)
+  }
+
   @Test("thousands of different names find no room in the dictionary, and are there nevertheless")
   func manyNames() throws {
     let test = try TestStore()
