@@ -211,10 +211,10 @@ extension LogStore {
   /// Blocks the thread while another process works on the directory, ten seconds at most.
   ///
   /// - Parameter archive: The archive, as it was listed.
-  /// - Throws: ``LogError``: `archiveInUse` if it is being written, pinned or leased, or the recovery
-  ///   of a process that died still needs it; `changedArchive` if it is not what it was when it was
-  ///   listed; `missingArchive`; `timedOut`; or what the system refuses. The archive is there then,
-  ///   unless it was missing.
+  /// - Throws: ``LogError``: `archiveInUse` if it is being written, pinned or leased, or the
+  ///   recovery of a process that died still needs it; `changedArchive` if it is not what it was
+  ///   when it was listed; `missingArchive`; `timedOut`; or what the system refuses. The archive is
+  ///   there then, unless it was missing.
   /// - Complexity: O(rings in the directory), and some twenty system calls.
   public func remove(_ archive: ArchiveInfo) throws(LogError) {
     try core.maintenance.remove(archive)

@@ -180,8 +180,8 @@ extension Logger {
   }
 
   /// Records when `body` begins and ends. If it throws, the end says so: `failed: ` and the error.
-  /// What is logged in `body`, by any logger, belongs to the span, and spans that begin there are its
-  /// parts: as in ``withLogFields(_:span:trace:_:)``, with what that says of costs.
+  /// What is logged in `body`, by any logger, belongs to the span, and spans that begin there are
+  /// its parts: as in ``withLogFields(_:span:trace:_:)``, with what that says of costs.
   ///
   /// ```swift
   /// let trades = try log.span("order \(order.id)") { span in try book.match(order, in: span) }
