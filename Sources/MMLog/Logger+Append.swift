@@ -74,8 +74,7 @@ extension LiteralRecord {
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ file: StaticString,
     _ function: StaticString, _ line: UInt32, _ column: UInt32
   ) -> Bool {
-    parts.mix(UInt64(UInt(bitPattern: file.utf8Start)))
-    parts.mix(UInt64(line) << 32 | UInt64(column))
+    mix(file, line, column)
     defer { parts.further.free() }
     if RecordFlags(rawValue: cursor.flags).contains(.cut)
       || WriterSpace.hasCutContext(cursor.writer)
@@ -83,11 +82,7 @@ extension LiteralRecord {
       WriterSpace.lose(cursor.writer, .tooLarge)
     }
     let site = NewCallSite(
-      hash: parts.hash | 1, parts: parts,
-      file: UnsafeRawBufferPointer(start: file.utf8Start, count: file.utf8CodeUnitCount),
-      function: UnsafeRawBufferPointer(
-        start: function.utf8Start, count: function.utf8CodeUnitCount),
-      line: line, column: column)
+      hash: siteHash, parts: parts, file, function, line: line, column: column)
     let tail = cursor.identity(label, level, [])
     return withUnsafePointer(to: site) {
       LogCall.commit(cursor.writer, cursor.start, cursor.next, cursor.checksum, tail, $0)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import MMLog
 import MMLogReader
 import MMLogSystem
@@ -144,5 +145,28 @@ extension LogStore {
   @discardableResult
   func blockingRotate(within limit: Duration = .seconds(30)) throws(LogError) -> ArchiveInfo? {
     try rotate(within: limit)
+  }
+}
+
+/// What a signal handler logs with: it cannot capture anything.
+enum SignalLogger {
+  nonisolated(unsafe) static var log: Logger?
+  static let count = Atomic<Int>(0)
+
+  static func install() {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { _ in
+      let number = SignalLogger.count.add(1, ordering: .relaxed).newValue
+      SignalLogger.log?.warning("signal \(number) \("text")")
+    }
+    action.sa_flags = CInt(SA_RESTART)
+    sigaction(SIGUSR1, &action, nil)
+  }
+
+  static func mask(_ how: CInt) {
+    var set = sigset_t()
+    sigemptyset(&set)
+    sigaddset(&set, SIGUSR1)
+    pthread_sigmask(how, &set, nil)
   }
 }

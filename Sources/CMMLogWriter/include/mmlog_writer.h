@@ -54,7 +54,7 @@ typedef struct mmlog_writer {
   uint32_t context_fixed;           // behind how many of them the rest is the same for all records
   uint32_t context_skip;            // passes the check over that rest (mmlog_crc32c_skip); 0: cannot
   uint64_t context_check;           // what the rest comes to from 0
-  uint64_t context_label;           // the label in the identity word, if it is not the logger's own
+  uint64_t context_label;           // the label, and whether something is missing, as in an identity word
   // What is built in when there is no memory for anything else.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;

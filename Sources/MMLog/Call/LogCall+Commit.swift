@@ -87,16 +87,13 @@ extension LogCall {
     }
     if isSkipping {
       cursor.next.update(from: word, count: end - fixed)
+      cursor.next = end
       cursor.checksum =
         mmlog_crc32c_skip(cursor.checksum, writer.pointee.context_skip)
         ^ writer.pointee.context_check
     }
     let identity = tail | slot.pointee.site | writer.pointee.context_label | contextFlag
-    TestPoint.reach(.recordBuilt)
-    LeadingWords(kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: identity)
-      .store(at: start, words: end - start, checksum: cursor.checksum)
-    writer.pointee.cursor = UnsafeMutableRawPointer(end).assumingMemoryBound(to: UInt8.self)
-    mmlog_number_entry(writer, LeadingWords.level(ofIdentity: identity))
+    UnfinishedRecord(cursor: cursor, identity: identity).finishInPlace()
     writer.pointee.context_count = 0
     writer.pointee.sites = sites
     mmlog_end_busy(writer)
@@ -207,6 +204,7 @@ struct UnfinishedRecord {
   }
 
   /// Commits the record where it stands, in its thread's segment.
+  @inline(__always)
   func finishInPlace() {
     TestPoint.reach(.recordBuilt)
     LeadingWords(kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: identity)
@@ -254,17 +252,30 @@ extension Session {
   ///   never for long.
   /// - Returns: nil if there is no room for it, or the lock is not to be had.
   func number(of site: UnsafePointer<NewCallSite>, isNested: Bool) -> UInt64? {
-    let hash = site.pointee.hash
+    // A quarter of the area is for labels, which cannot travel in a record.
+    let leaving = ring.geometry.dictionarySize / 4
+    return number(
+      ofKind: RecordLayout.callSiteKind, site.pointee.hash, isNested: isNested, leaving: leaving
+    ) { site.pointee.write(into: &$0, id: $1) }
+  }
+
+  /// The number of a call site or a key set by its hash; see the form for call sites.
+  ///
+  /// - Parameters:
+  ///   - leaving: How many bytes of the dictionary have to stay free.
+  ///   - write: Writes the entry under a number.
+  func number(
+    ofKind kind: UInt64, _ hash: UInt64, isNested: Bool, leaving: Int,
+    _ write: (inout EntryWriter, UInt32) -> Void
+  ) -> UInt64? {
     if let number = sites.find(hash) { return number }
     guard ring.dictionaryLock.tryLock(atMost: isNested ? 0 : 10_000_000) else { return nil }
     defer { ring.dictionaryLock.unlock() }
     if let number = sites.find(hash) { return number }
+    // Names may be anybody's, and any number of them: call sites must find room.
+    if kind == RecordLayout.keySetKind, !sites.takesKeySets { return nil }
     let number = sites.nextNumber
-    // A quarter of the area is for labels, which cannot travel in a record.
-    let leaving = ring.geometry.dictionarySize / 4
-    let isAdded = ring.appendEntry(kind: RecordLayout.callSiteKind, leaving: leaving) {
-      site.pointee.write(into: &$0, id: UInt32(number))
-    }
+    let isAdded = ring.appendEntry(kind: kind, leaving: leaving) { write(&$0, UInt32(number)) }
     return isAdded && sites.insert(hash, site: number) ? number : nil
   }
 }

@@ -19,10 +19,10 @@ extension Logger {
     let bound = context?.encoded
     if mmlog_load_gate(label) != writer.pointee.gate, let ofTask = LogContext.ofTask {
       withExtendedLifetime(ofTask) {
-        LogCall.bind(writer, bound ?? ofTask.encoded, bound == nil ? nil : ofTask.encoded)
+        LogCall.bind(writer, label, bound ?? ofTask.encoded, bound == nil ? nil : ofTask.encoded)
       }
     } else if let bound {
-      LogCall.bind(writer, bound, nil)
+      LogCall.bind(writer, label, bound, nil)
     }
     return true
   }

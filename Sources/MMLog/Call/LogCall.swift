@@ -46,17 +46,22 @@ extension LiteralRecord {
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ file: StaticString,
     _ function: StaticString, _ line: UInt32, _ column: UInt32, _ flags: RecordFlags
   ) {
-    parts.mix(UInt64(UInt(bitPattern: file.utf8Start)))
-    parts.mix(UInt64(line) << 32 | UInt64(column))
+    mix(file, line, column)
     commit(label, level, flags) { hash, parts in
-      NewCallSite(
-        hash: hash, parts: parts,
-        file: UnsafeRawBufferPointer(start: file.utf8Start, count: file.utf8CodeUnitCount),
-        function: UnsafeRawBufferPointer(
-          start: function.utf8Start, count: function.utf8CodeUnitCount),
-        line: line, column: column)
+      NewCallSite(hash: hash, parts: parts, file, function, line: line, column: column)
     }
   }
+
+  /// Mixes what distinguishes a log statement from others into the hash of its call site.
+  @inlinable @inline(__always)
+  mutating func mix(_ file: StaticString, _ line: UInt32, _ column: UInt32) {
+    parts.mix(UInt64(UInt(bitPattern: file.utf8Start)))
+    parts.mix(UInt64(line) << 32 | UInt64(column))
+  }
+
+  /// The hash of the call site. Never 0, which marks an empty place of the cache.
+  @inlinable @inline(__always)
+  var siteHash: UInt64 { parts.hash | 1 }
 
   /// Completes a record, after everything that distinguishes its call site from others is mixed
   /// into the hash.
@@ -67,8 +72,7 @@ extension LiteralRecord {
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
     _ site: (UInt64, MessageParts) -> NewCallSite
   ) {
-    // Never 0, which marks an empty place of the cache.
-    let hash = parts.hash | 1
+    let hash = siteHash
     cursor.commit(label, level, extraFlags, hash: hash) { site(hash, parts) }
     parts.further.free()
   }
@@ -177,5 +181,19 @@ public struct NewCallSite {
     self.function = function
     self.line = line
     self.column = column
+  }
+
+  /// Of a log statement whose place is known at compile time.
+  @inlinable @inline(__always)
+  init(
+    hash: UInt64, parts: MessageParts, _ file: StaticString, _ function: StaticString,
+    line: UInt32, column: UInt32
+  ) {
+    self.init(
+      hash: hash, parts: parts,
+      file: UnsafeRawBufferPointer(start: file.utf8Start, count: file.utf8CodeUnitCount),
+      function: UnsafeRawBufferPointer(
+        start: function.utf8Start, count: function.utf8CodeUnitCount),
+      line: line, column: column)
   }
 }

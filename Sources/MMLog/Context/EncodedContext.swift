@@ -9,8 +9,6 @@ struct EncodedContext: ~Copyable {
   /// A span's number.
   let span: UInt64?
   let trace: TraceContext?
-  /// Of a logger's context, its label.
-  let label: UnsafeMutablePointer<mmlog_label>?
   /// Whole, with the values of a block by a key set, whose number is still to be entered.
   let words: UnsafeBufferPointer<UInt64>
   /// Where that block begins; as many as there are words if there are no fields.
@@ -31,17 +29,23 @@ struct EncodedContext: ~Copyable {
   private let knownNumber = Atomic<UInt64>(0)
   private static var numberMask: UInt64 { (1 << 20) - 1 }
 
-  init(
-    _ fields: Logger.Metadata, span: UInt64?, trace: TraceContext?,
-    label: UnsafeMutablePointer<mmlog_label>?
-  ) {
-    (self.span, self.trace, self.label) = (span, trace, label)
+  init(_ fields: Logger.Metadata, span: UInt64?, trace: TraceContext?) {
+    (self.span, self.trace) = (span, trace)
     let encoded = Self.encode(fields)
     (pairs, hash, isCut) = (encoded.pairs, encoded.hash, encoded.isCut)
-    let head = Self.head(span, trace, hasFields: !pairs.isEmpty)
-    blockStart = head.count
     let block = pairs.isEmpty ? [] : [0] + encoded.values
-    words = Self.copy([head[0] | UInt64(head.count - 1 + block.count)] + head.dropFirst() + block)
+    let start = UnsafeMutablePointer<UInt64>.allocate(
+      capacity: Self.longestHead + block.count)
+    var next = start + 1
+    var head = Self.appendHead(span, trace, to: &next)
+    blockStart = next - start
+    if !block.isEmpty { head |= ContextLayout.fieldsBit }
+    for word in block {
+      next.pointee = word
+      next += 1
+    }
+    start.pointee = head | UInt64(next - start - 1)
+    words = UnsafeBufferPointer(start: start, count: next - start)
     fixedStart = block.isEmpty ? 0 : blockStart + 1
     let fixed = words.dropFirst(fixedStart)
     skip = mmlog_crc32c_skip_constant(fixed.count)
@@ -53,23 +57,35 @@ struct EncodedContext: ~Copyable {
     pairs.deallocate()
   }
 
+  /// The first word, a span's and a trace's, in words.
+  private static var longestHead: Int { 5 }
+
   var hasFields: Bool { blockStart < words.count }
 
   /// The most words that it takes.
   var largestCount: Int { max(words.count, blockStart + pairs.count) }
 
-  /// The words before the fields, the first one without the number of words.
-  private static func head(_ span: UInt64?, _ trace: TraceContext?, hasFields: Bool) -> [UInt64] {
-    var words = [hasFields ? ContextLayout.fieldsBit : 0]
+  /// Writes what stands before the fields, behind the first word.
+  ///
+  /// - Parameter next: Where it goes, and then the place behind it.
+  /// - Returns: What the first word says of it.
+  static func appendHead(
+    _ span: UInt64?, _ trace: TraceContext?, to next: inout UnsafeMutablePointer<UInt64>
+  ) -> UInt64 {
+    var head: UInt64 = 0
     if let span {
-      words[0] |= ContextLayout.spanBit
-      words.append(span)
+      head |= ContextLayout.spanBit
+      next.pointee = span
+      next += 1
     }
     if let trace {
-      words[0] |= ContextLayout.traceBit | UInt64(trace.flags) << ContextLayout.traceFlagsShift
-      words += [trace.words.0, trace.words.1, trace.spanID]
+      head |= ContextLayout.traceBit | UInt64(trace.flags) << ContextLayout.traceFlagsShift
+      next[0] = trace.words.0
+      next[1] = trace.words.1
+      next[2] = trace.spanID
+      next += 3
     }
-    return words
+    return head
   }
 
   /// Writes fields as log calls write metadata, and takes them apart again.
@@ -127,7 +143,6 @@ struct EncodedContext: ~Copyable {
 
   /// How many fields there are.
   private var count: Int { Int(pairs[0] & BlockLayout.pairsMask) }
-
 }
 
 // MARK: - The key set
@@ -166,34 +181,19 @@ extension EncodedContext {
 
   @inline(never)
   private func newKeySet(for writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64 {
-    guard let session = Session.of(writer.pointee.thread) else { return 0 }
-    // Inside of another call, the thread may itself hold the lock.
-    let isNested = writer.pointee.outer != nil
-    guard let number = session.sites.find(hash) ?? enter(into: session, isNested: isNested),
-      number <= Self.numberMask
-    else { return 0 }
-    knownNumber.store(Self.key(of: writer) | number, ordering: .relaxed)
-    return number
-  }
-
-  private func enter(into session: Session, isNested: Bool) -> UInt64? {
+    guard count <= UInt16.max, let session = Session.of(writer.pointee.thread) else { return 0 }
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    let ring = session.ring
-    guard count <= UInt16.max, ring.dictionaryLock.tryLock(atMost: isNested ? 0 : 10_000_000) else {
-      return nil
-    }
-    defer { ring.dictionaryLock.unlock() }
-    if let number = session.sites.find(hash) { return number }
-    // Names may be anybody's, and any number of them: call sites and labels must find room.
-    guard session.sites.takesKeySets else { return nil }
-    let number = session.sites.nextNumber
-    let isAdded = ring.appendEntry(
-      kind: RecordLayout.keySetKind, leaving: ring.geometry.dictionarySize / 2
-    ) { entry in
-      entry.keySet(id: UInt32(number), keys: count)
+    // Inside of another call, the thread may itself hold the lock.
+    let number = session.number(
+      ofKind: RecordLayout.keySetKind, hash, isNested: writer.pointee.outer != nil,
+      leaving: session.ring.geometry.dictionarySize / 2
+    ) { entry, number in
+      entry.keySet(id: number, keys: count)
       Self.forEachPair(of: pairs) { name, type, _ in entry.key(name, type: type) }
     }
-    return isAdded && session.sites.insert(hash, site: number) ? number : nil
+    guard let number, number <= Self.numberMask else { return 0 }
+    knownNumber.store(Self.key(of: writer) | number, ordering: .relaxed)
+    return number
   }
 }

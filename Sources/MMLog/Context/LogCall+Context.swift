@@ -10,13 +10,15 @@ extension LogCall {
   ///
   /// - Parameters:
   ///   - writer: The call's.
+  ///   - label: The logger's. Of a logger with a context, the call itself does not know it.
   ///   - first: The logger's, or the only one.
   ///   - second: The task's, if there are two.
   @inline(__always)
   static func bind(
-    _ writer: UnsafeMutablePointer<mmlog_writer>, _ first: Context, _ second: Context?
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ label: UnsafeMutablePointer<mmlog_label>,
+    _ first: Context, _ second: Context?
   ) {
-    writer.pointee.context_label = first.pointee.label?.pointee.identity ?? 0
+    writer.pointee.context_label = label.pointee.identity
     // No call site is found in its cache, so that the commit comes to the outlined part.
     writer.pointee.sites = mmlog_no_sites()
     if second != nil || !copy(first, to: writer) { merge(first, second, into: writer) }
@@ -56,19 +58,10 @@ extension LogCall {
     guard WriterSpace.reserveContext(writer, most), let start = writer.pointee.context else {
       return WriterSpace.lose(writer, .tooLarge)
     }
-    var (head, next) = (UInt64(0), start + 1)
-    if let span = first.pointee.span ?? second?.pointee.span {
-      head |= ContextLayout.spanBit
-      next.pointee = span
-      next += 1
-    }
-    if let trace = first.pointee.trace ?? second?.pointee.trace {
-      head |= ContextLayout.traceBit | UInt64(trace.flags) << ContextLayout.traceFlagsShift
-      next[0] = trace.words.0
-      next[1] = trace.words.1
-      next[2] = trace.spanID
-      next += 3
-    }
+    var next = start + 1
+    var head = EncodedContext.appendHead(
+      first.pointee.span ?? second?.pointee.span, first.pointee.trace ?? second?.pointee.trace,
+      to: &next)
     let secondHasFields = second?.pointee.hasFields ?? false
     if first.pointee.hasFields {
       head |= ContextLayout.fieldsBit

@@ -16,9 +16,7 @@ final class LogContext: Sendable {
   ) {
     (self.label, self.fields) = (label, fields)
     encoded = .allocate(capacity: 1)
-    encoded.initialize(
-      to: EncodedContext(
-        fields, span: span, trace: trace, label: label))
+    encoded.initialize(to: EncodedContext(fields, span: span, trace: trace))
   }
 
   deinit {

@@ -28,14 +28,10 @@ extension Logger.MetadataValue {
     guard let stack = CrashArea.backtrace() else { return .array([]) }
     var builds = Logger.Metadata()
     for module in stack.modules where !module.buildID.isEmpty {
-      builds.append(.string(module.buildID.map(hexDigits).joined()), for: module.path)
+      builds.append(.hex(module.buildID), for: module.path)
     }
     // The first two are in this function, and in the one that it has called.
     let frames = stack.frames.dropFirst(2).map { Self.string(stack.place(of: $0)) }
     return ["frames": .array(frames), "builds": .dictionary(builds)]
-  }
-
-  private static func hexDigits(_ byte: UInt8) -> String {
-    (byte < 16 ? "0" : "") + String(byte, radix: 16)
   }
 }

@@ -50,7 +50,7 @@ extension Logger.MetadataValue {
   ///
   /// - Complexity: O(bytes); allocates.
   public static func hex(_ bytes: some Sequence<UInt8>) -> Logger.MetadataValue {
-    .string(String(hex: bytes))
+    .string(bytes.map(\.allHexDigits).joined())
   }
 
   private var isNumber: Bool {
@@ -80,14 +80,8 @@ extension LogInterpolation {
     hex bytes: some Sequence<UInt8>, name: StaticString? = nil, align: Logger.Alignment = .none,
     privacy: Logger.Privacy = .public
   ) {
-    appendInterpolation(String(hex: bytes), name: name, align: align, privacy: privacy)
-  }
-}
-
-extension String {
-  fileprivate init(hex bytes: some Sequence<UInt8>) {
-    let digits = bytes.flatMap { [hexadecimalDigit($0 >> 4), hexadecimalDigit($0 & 15)] }
-    self.init(decoding: digits, as: UTF8.self)
+    let digits = bytes.map(\.allHexDigits).joined()
+    appendInterpolation(digits, name: name, align: align, privacy: privacy)
   }
 }
 

@@ -44,7 +44,7 @@ extension StoreCore {
 
   /// Enters the session's fields into the dictionary of a ring that nobody writes to yet.
   private func enterFields(into ring: Ring) throws(LogError) {
-    let fields = EncodedContext(configuration.allFields, span: nil, trace: nil, label: nil)
+    let fields = EncodedContext(configuration.allFields, span: nil, trace: nil)
     if !fields.hasFields { return }
     let isAdded = ring.dictionaryLock.withLock {
       ring.appendEntry(

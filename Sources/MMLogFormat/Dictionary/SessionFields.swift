@@ -25,17 +25,14 @@ package struct SessionFields: Equatable, Sendable {
   package func forEach(
     _ body: (UnsafeRawBufferPointer, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
-    // Not `withUnsafeBytes`: it does not pass on which errors are thrown.
-    let bytes = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: words.count * wordSize, alignment: wordSize)
-    defer { bytes.deallocate() }
-    words.withUnsafeBytes { bytes.copyMemory(from: $0) }
-    var reader = WordReader(UnsafeRawBufferPointer(bytes))
-    let count = try reader.word()
-    guard count <= UInt64(reader.remaining / (2 * wordSize)) else { throw .truncated }
-    for _ in 0..<count {
-      let name = try reader.string()
-      try body(name, reader.taggedView(), &reader)
+    try words.withUnsafeBufferPointer { (words) throws(FormatError) in
+      var reader = WordReader(UnsafeRawBufferPointer(words))
+      let count = try reader.word()
+      guard count <= UInt64(reader.remaining / (2 * wordSize)) else { throw .truncated }
+      for _ in 0..<count {
+        let name = try reader.string()
+        try body(name, reader.taggedView(), &reader)
+      }
     }
   }
 }

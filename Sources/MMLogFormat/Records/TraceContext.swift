@@ -49,11 +49,11 @@ public struct TraceContext: Hashable, Sendable, LosslessStringConvertible {
   }
 
   /// 32 lower-case hexadecimal digits.
-  public var traceID: String { Self.text(words.0, digits: 16) + Self.text(words.1, digits: 16) }
+  public var traceID: String { words.0.allHexDigits + words.1.allHexDigits }
 
   /// The value of a `traceparent` header.
   public var description: String {
-    "00-\(traceID)-\(Self.text(spanID, digits: 16))-\(Self.text(UInt64(flags), digits: 2))"
+    "00-\(traceID)-\(spanID.allHexDigits)-\(flags.allHexDigits)"
   }
 
   /// Two are equal if all their parts are.
@@ -82,12 +82,5 @@ public struct TraceContext: Hashable, Sendable, LosslessStringConvertible {
       let low = hexadecimalValue(digits[1])
     else { return nil }
     return high << 4 | low
-  }
-
-  private static func text(_ number: UInt64, digits: Int) -> String {
-    let shifts = (0..<digits).reversed().map { UInt64($0 * 4) }
-    return String(
-      decoding: shifts.map { hexadecimalDigit(UInt8(truncatingIfNeeded: number >> $0) & 15) },
-      as: UTF8.self)
   }
 }

@@ -69,3 +69,11 @@ func hexadecimalValue(_ digit: UInt8) -> UInt8? {
   default: nil
   }
 }
+
+extension UnsignedInteger where Self: FixedWidthInteger {
+  /// All hexadecimal digits, those of zero before it included: `000000000000002a`.
+  @inlinable package var allHexDigits: String {
+    let digits = String(self, radix: 16)
+    return String(repeating: "0", count: Self.bitWidth / 4 - digits.utf8.count) + digits
+  }
+}

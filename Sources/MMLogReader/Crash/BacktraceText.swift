@@ -49,11 +49,10 @@ struct LoggedStack {
   var lines: [String] {
     let functions = self.functions
     return frames.enumerated().map { index, frame in
-      let number = String(repeating: " ", count: index < 10 ? 3 : index < 100 ? 2 : 1) + "\(index)"
       let offset = "0x\(String(frame.offset, radix: 16))"
       let place = frame.path.isEmpty ? offset : "\(frame.path) + \(offset)"
       let function = functions[index].map { "\($0.name) + \($0.offset)  (\(place))" }
-      return "\(number)  \(function ?? place)"
+      return "\(frameNumber(index))  \(function ?? place)"
     }
   }
 

@@ -12,8 +12,8 @@ extension CrashReport {
   public var details: [String] {
     let functions = self.functions
     var lines = frames.enumerated().map { index, address in
-      let number = String(repeating: " ", count: index < 10 ? 3 : index < 100 ? 2 : 1) + "\(index)"
-      return "\(number)  0x\(address.allHexDigits)  \(place(of: address, functions[index]))"
+      return
+        "\(frameNumber(index))  0x\(address.allHexDigits)  \(place(of: address, functions[index]))"
     }
     if hasMoreFrames { lines.append("     and more") }
     if isGuessed {
@@ -54,4 +54,9 @@ extension CrashReport {
       texts[$0..<min($0 + 4, texts.count)].joined()
     }
   }
+}
+
+/// A frame's number, right-aligned.
+func frameNumber(_ index: Int) -> String {
+  String(repeating: " ", count: index < 10 ? 3 : index < 100 ? 2 : 1) + "\(index)"
 }

@@ -195,11 +195,3 @@ extension FixedWidthInteger {
     count > 0 && count < Self.bitWidth ? self & ~(~0 << Self(count)) : self
   }
 }
-
-extension UnsignedInteger where Self: FixedWidthInteger {
-  /// All hexadecimal digits, those of zero before it included: `000000000000002a`.
-  var allHexDigits: String {
-    let digits = String(self, radix: 16)
-    return String(repeating: "0", count: Self.bitWidth / 4 - digits.utf8.count) + digits
-  }
-}

@@ -6,29 +6,6 @@ import Synchronization
 import Testing
 import TestSupport
 
-/// What a signal handler logs with: it cannot capture anything.
-private enum Handler {
-  nonisolated(unsafe) static var log: Logger?
-  static let count = Atomic<Int>(0)
-
-  static func install() {
-    var action = sigaction()
-    action.__sigaction_handler.sa_handler = { _ in
-      let number = Handler.count.add(1, ordering: .relaxed).newValue
-      Handler.log?.warning("signal \(number) \("text")")
-    }
-    action.sa_flags = CInt(SA_RESTART)
-    sigaction(SIGUSR1, &action, nil)
-  }
-
-  static func mask(_ how: CInt) {
-    var set = sigset_t()
-    sigemptyset(&set)
-    sigaddset(&set, SIGUSR1)
-    pthread_sigmask(how, &set, nil)
-  }
-}
-
 @Suite("Log calls inside log calls")
 struct NestingTests {
   private func nest(_ log: Logger, _ depth: Int, to last: Int) -> Int {
@@ -100,30 +77,30 @@ struct NestingTests {
         try TestStore { ($0.segmentSize, $0.ringSize) = (4 << 10, 32 << 20) }
       }
       let (test, second) = (try make(), try make())
-      Handler.install()
+      SignalLogger.install()
       // What debug builds look up at run time (the types of generic calls) they look up under a
       // lock, when a line runs for the first time: not in the middle of a signal.
       let rehearsal = try make()
-      Handler.log = rehearsal.log
+      SignalLogger.log = rehearsal.log
       Self.logLine(0, to: rehearsal.log)
-      Handler.mask(SIG_UNBLOCK)
+      SignalLogger.mask(SIG_UNBLOCK)
       raise(SIGUSR1)
-      Handler.mask(SIG_BLOCK)
-      Handler.count.store(0, ordering: .relaxed)
+      SignalLogger.mask(SIG_BLOCK)
+      SignalLogger.count.store(0, ordering: .relaxed)
       try rehearsal.store.close()
-      Handler.log = mode == "same" ? test.log : second.log
+      SignalLogger.log = mode == "same" ? test.log : second.log
       let log = test.log
       let isDone = Atomic<Bool>(false)
       let target = Atomic<UInt>(0)
       let logged = SharedCount()
       let worker = try Thread(name: "worker") {
-        Handler.mask(SIG_UNBLOCK)
+        SignalLogger.mask(SIG_UNBLOCK)
         if mode == "first" { log.info("-1 ") }
         target.store(UInt(pthread_self()), ordering: .releasing)
         var index = 0
         // Until there were signals enough, but no more than the ring has room for.
         while index < 40_000
-          || (Handler.count.load(ordering: .relaxed) < 200 && index < 200_000)
+          || (SignalLogger.count.load(ordering: .relaxed) < 200 && index < 200_000)
         {
           Self.logLine(index, to: log)
           index += 1
@@ -141,15 +118,16 @@ struct NestingTests {
         pthread_kill(thread, SIGUSR1)
         sent += 1
         // Signals of one kind that are still pending become one.
-        while Handler.count.load(ordering: .acquiring) < sent && !isDone.load(ordering: .acquiring)
+        while SignalLogger.count.load(ordering: .acquiring) < sent
+          && !isDone.load(ordering: .acquiring)
         {
           sched_yield()
         }
-        sent = Handler.count.load(ordering: .acquiring)
+        sent = SignalLogger.count.load(ordering: .acquiring)
       }
       target.store(0, ordering: .releasing)
       worker.join()
-      let count = Handler.count.load(ordering: .acquiring)
+      let count = SignalLogger.count.load(ordering: .acquiring)
       require(count > 10, "only \(count) signals")
       require(test.store.losses.isEmpty, "\(test.store.losses)")
       require(second.store.losses.isEmpty, "\(second.store.losses)")

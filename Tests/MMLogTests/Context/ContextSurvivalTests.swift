@@ -7,22 +7,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What a signal handler logs with: it cannot capture anything.
-private enum Handler {
-  nonisolated(unsafe) static var log: Logger?
-  static let count = Atomic<Int>(0)
-
-  static func install() {
-    var action = sigaction()
-    action.__sigaction_handler.sa_handler = { _ in
-      let number = Handler.count.add(1, ordering: .relaxed).newValue
-      Handler.log?.warning("signal \(number)")
-    }
-    action.sa_flags = CInt(SA_RESTART)
-    sigaction(SIGUSR1, &action, nil)
-  }
-}
-
 /// Contexts where little else works: in a fork's child, without memory, in a signal handler, in a
 /// full dictionary.
 @Suite("Context under duress") struct ContextSurvivalTests {
@@ -165,28 +149,29 @@ private enum Handler {
       func handlersLog(_ test: TestStore) -> Logger {
         isBound ? test.log.with(["handler": true]) : test.log
       }
-      Handler.install()
+      SignalLogger.install()
       unblockSignals()
       // What debug builds look up at run time they look up under a lock, when a line runs for the
       // first time: not in the middle of a signal.
       let rehearsal = try make()
-      Handler.log = handlersLog(rehearsal)
+      SignalLogger.log = handlersLog(rehearsal)
       for index in 0..<3 { Self.logLine(index, to: rehearsal.log.with(["a": 1]), rehearsal.log) }
       raise(SIGUSR1)
       withLogFields(["task": 0]) { _ = raise(SIGUSR1) }
       try rehearsal.store.close()
-      Handler.count.store(0, ordering: .relaxed)
+      SignalLogger.count.store(0, ordering: .relaxed)
 
       let test = try make()
       let log = test.log.with(["a": 1])
-      Handler.log = handlersLog(test)
+      SignalLogger.log = handlersLog(test)
       let target = pthread_self()
       let isDone = Atomic<Bool>(false)
       let sender = try Thread(name: "sender") {
         while !isDone.load(ordering: .acquiring) {
-          let sent = Handler.count.load(ordering: .acquiring)
+          let sent = SignalLogger.count.load(ordering: .acquiring)
           pthread_kill(target, SIGUSR1)
-          while Handler.count.load(ordering: .acquiring) == sent, !isDone.load(ordering: .acquiring)
+          while SignalLogger.count.load(ordering: .acquiring) == sent,
+            !isDone.load(ordering: .acquiring)
           {
             sched_yield()
           }
@@ -194,14 +179,14 @@ private enum Handler {
       }
       var index = 0
       // Until there were signals enough, but no more than the ring has room for.
-      while index < 5000 || (Handler.count.load(ordering: .relaxed) < 200 && index < 100_000) {
+      while index < 5000 || (SignalLogger.count.load(ordering: .relaxed) < 200 && index < 100_000) {
         Self.logLine(index, to: log, test.log)
         index += 1
         if index % 200 == 0 { sched_yield() }
       }
       isDone.store(true, ordering: .releasing)
       sender.join()
-      let count = Handler.count.load(ordering: .acquiring)
+      let count = SignalLogger.count.load(ordering: .acquiring)
       require(count > 10 && test.store.losses.isEmpty, "\(count) signals, \(test.store.losses)")
       let contents = try test.closeAndRead()
       require(contents.isClean && contents.records.count == index + count)
