@@ -119,6 +119,7 @@ public struct LogRepair {
       clock = run.clock
       switch step {
       case .record(let view, let ticks, let offset):
+        writer.order = runs.currentOrder
         if let corruption = try writer.add(view, ticks: ticks, offset: offset, of: run) {
           result.corruption.append(corruption)
         } else {
@@ -160,12 +161,16 @@ private struct SessionWriter: ~Copyable {
   private let corruptionLabel: UInt32
   private var frames: [OpenFrame] = []
   private var ticks: UInt64 = 0
+  /// Which of the session's runs the next record is of.
+  var order = 0
 
   /// Rows that go into one frame: it has one clock, and says whether they are flight records.
   /// Frames overlap in time, so that what belongs into one comes between what belongs into others.
   private final class OpenFrame {
     let clock: TickClock
     let isFlight: Bool
+    /// The first of the runs that its records are of.
+    var order = Int.max
     var rows = RowBuilder()
 
     init(_ clock: TickClock, isFlight: Bool) { (self.clock, self.isFlight) = (clock, isFlight) }
@@ -236,6 +241,7 @@ private struct SessionWriter: ~Copyable {
   ) throws {
     self.ticks = max(self.ticks, ticks)
     let frame = try frame(clock, isFlight: isFlight)
+    frame.order = min(frame.order, order)
     frame.rows.add(view, thread: thread, ticks: ticks)
     if frame.rows.size >= RowBuilder.targetSize { try writeFrames() }
   }
@@ -253,7 +259,7 @@ private struct SessionWriter: ~Copyable {
   /// Writes what is open, in the order in which it was in the files: of records with equal ticks,
   /// such as the fragments of one, those of the earlier frame come first.
   private mutating func writeFrames() throws {
-    for frame in frames.sorted(by: { $0.clock.ticks < $1.clock.ticks }) {
+    for frame in frames.sorted(by: { $0.order < $1.order }) {
       var fields = FrameHeader(.records)
       (fields.clock, fields.isFlight) = (frame.clock, frame.isFlight)
       try dictionary.withUnsafeBytes {

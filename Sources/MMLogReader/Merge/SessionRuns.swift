@@ -7,7 +7,8 @@ package struct SessionRuns {
 
   /// The run that is at the front, taken out of the heap for as long as it is before all others.
   package private(set) var current: Run?
-  private var currentOrder = 0
+  /// Which of the runs it is: frames in the order of the archives, then the ring's segments.
+  package private(set) var currentOrder = 0
   /// How far the current run is before all others: as long as its ticks are not greater.
   private(set) var limit = UInt64.max
   private var heap = MergeHeap<UInt64, Run>()

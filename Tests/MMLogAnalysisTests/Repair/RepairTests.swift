@@ -17,6 +17,30 @@ import Testing
     #expect(labels(out) == [""])
   }
 
+  /// The clock of a ring whose later readings are corrupted is older than those of the archives.
+  @Test("a record whose rest is in a ring with an older clock is whole")
+  func aRecordWhoseRestIsInARingWithAnOlderClockIsWhole() throws {
+    let log = TestLog()
+    let text = String(repeating: "0123456789", count: 300)
+    let record = TestRecord(
+      ticks: 5, site: log.textSite, words: ValueWords.argument(.text(text)))
+    log.writeFragments(record, partWords: 150, range: 0..<1)
+    log.frameClock = TickClock(ticks: 100, wall: TestLog.epoch + 100, rate: 1 << 32)
+    log.archive()
+    log.writeFragments(record, partWords: 150, range: 1..<3)
+    log.save()
+    #expect(messages(log.folder.path) == [text])
+    let out = log.folder("out")
+    _ = try LogRepair.write(LogFiles([.path(log.folder.path)]), to: out)
+    #expect(messages(out) == [text])
+  }
+
+  private func messages(_ path: String) -> [String] {
+    LogReader(paths: [path]).compactMap { item in
+      if case .record(let record) = item { record.message } else { nil }
+    }
+  }
+
   private func labels(_ path: String) -> [String] {
     LogReader(paths: [path]).compactMap { item in
       if case .record(let record) = item { record.label } else { nil }

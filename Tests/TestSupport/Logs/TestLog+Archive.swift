@@ -119,7 +119,7 @@ extension TestLog {
     (header.payloadSize, header.rawSize) = (stored.count, rawSize)
     header.payloadChecksum = stored.withUnsafeBytes { crc32c($0) }
     header.summary = summary
-    header.clock = TickClock(ticks: 0, wall: Self.epoch, rate: 1 << 32)
+    header.clock = frameClock
     (header.ordinal, header.isFlight) = (frameCount, areFlight)
     header.archive = archiveID
     header.ranges = ranges

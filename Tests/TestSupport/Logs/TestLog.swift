@@ -20,6 +20,8 @@ package final class TestLog {
   package internal(set) var frameCount: UInt64 = 0
   var builtFrames: [IndexEntry] = []
   var recordCount: UInt64 = 0
+  /// The clock of the frames that are added from now on.
+  package var frameClock = TickClock(ticks: 0, wall: epoch, rate: 1 << 32)
 
   package struct OpenSegment {
     let index: Int

@@ -110,16 +110,19 @@ struct SceneBuilder {
   private mutating func die(_ store: LogStore, _ crew: Crew, _ place: String) throws -> Image? {
     if random.oneIn(3) { return nil }
     crew.log(random.scaled(1...30))
-    var image = try Image(reading: place, isRebooted: false)
+    var image = try Image(still: place)
     if !random.oneIn(3) {
       let step = random.pick(
         TestPoint.drainerBeforeFrame, .drainerAfterFrame, .drainerAfterFrame, .drainerPublished,
         .segmentFreeing, .archiveHeaderWritten, .archiveFrameWritten, .archiveTrailerWritten)
       let moment = StepImage(step, of: place)
       try store.flush(.archive)
-      image = moment.image ?? image
-      // Before the ring says that it is there.
-      if step == .archiveFrameWritten, random.oneIn(2) { image.tearLastFrame(&random) }
+      // Nil if nothing was to be archived.
+      if let taken = moment.image {
+        image = taken
+        // Before the ring says that it is there.
+        if step == .archiveFrameWritten, random.oneIn(2) { image.tearLastFrame(&random) }
+      }
     }
     if random.oneIn(3) { image.addCrash() }
     return image

@@ -33,6 +33,17 @@ struct Image {
     for name in files.keys { files[name]?.withUnsafeMutableBytes(Self.reboot) }
   }
 
+  /// What is in a folder whose store may be at work, at one moment: it is read until it is the same
+  /// twice.
+  init(still folder: String) throws {
+    self = try Image(reading: folder, isRebooted: false)
+    while true {
+      let again = try Image(reading: folder, isRebooted: false)
+      if again.files == files { return }
+      self = again
+    }
+  }
+
   /// Writes the files into a new folder.
   func write(to folder: String) throws {
     try Folder.make(folder)
