@@ -2,6 +2,7 @@ import CMMLogWriter
 import MMLogCrash
 import MMLogStorage
 import MMLogSystem
+import Synchronization
 
 /// All stores of the process: keeps them alive, and takes them through `fork()`.
 ///
@@ -14,6 +15,8 @@ enum StoreRegistry {
   nonisolated(unsafe) private static var newest: StoreCore?
 
   nonisolated(unsafe) private static var isPrepared = false  // under `lock`
+  /// Whether all stores have log calls look for the context of their task.
+  private static let allFindTaskContexts = Atomic<Bool>(false)
 
   /// Once: has faults in rings handled. Again, if it failed.
   static func prepareContainment() throws(LogError) {
@@ -68,14 +71,16 @@ enum StoreRegistry {
   /// From now on, log calls look for the context of their task. At the first time, it takes the
   /// locks of all stores.
   static func useTaskContexts() {
-    if mmlog_task_contexts_are_used() { return }
-    mmlog_use_task_contexts()
+    // Whoever comes second waits until all stores know it, too: what it logs then has its context.
+    if allFindTaskContexts.load(ordering: .acquiring) { return }
     lock.withLock {
+      mmlog_use_task_contexts()
       var next = newest
       while let store = next {
         store.useTaskContexts()
         next = store.older
       }
+      allFindTaskContexts.store(true, ordering: .releasing)
     }
   }
 

@@ -12,6 +12,34 @@ import Testing
 @Suite("Context under duress") struct ContextSurvivalTests {
   private static let trace = TraceContext("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 
+  @Test("threads that are the first to have a context at the same time find it at once")
+  func firstAtTheSameTime() async {
+    await #expect(processExitsWith: .success) {
+      let test = try TestStore()
+      // So that telling all of them takes longer than a thread needs to log.
+      for number in 0..<20_000 { _ = test.store.logger(label: "label \(number)") }
+      let last = test.store.logger(label: "last")
+      let readyCount = Atomic<Int>(0)
+      let isBegun = Atomic<Bool>(false)
+      let threads = try (0..<4).map { number in
+        try Thread(name: "thread \(number)") {
+          last.info("ready")
+          readyCount.add(1, ordering: .releasing)
+          while !isBegun.load(ordering: .acquiring) {}
+          // Not all at the very same moment.
+          for _ in 0..<number * 500 { _ = isBegun.load(ordering: .acquiring) }
+          withLogFields(["thread": .int(Int64(number))]) { last.info("begun") }
+        }
+      }
+      while readyCount.load(ordering: .acquiring) < 4 {}
+      isBegun.store(true, ordering: .releasing)
+      for thread in threads { thread.join() }
+      let begun = try test.closeAndRead().records.filter { $0.message == "begun" }
+      let fields = begun.map { $0.fields.map(\.name) }
+      require(fields == [["thread"], ["thread"], ["thread"], ["thread"]], "\(fields)")
+    }
+  }
+
   @Test(
     "a fork's child has what was bound before, and its task's fields",
     .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
