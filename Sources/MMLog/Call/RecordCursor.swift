@@ -113,6 +113,7 @@ public struct RecordCursor {
   /// Text: as its bytes in UTF-8.
   @inlinable @inline(__always)
   mutating func append(_ text: some StringProtocol, reserving reserve: Int) {
+    if let small = SmallText(text) { return append(small, reserving: reserve) }
     // On a copy: what a closure captures stays in memory, and that must not be the parts of the
     // whole message.
     var cursor = self

@@ -31,6 +31,31 @@ struct ArgumentTests {
     return try #require(contents.records.first).fields.map(\.value)
   }
 
+  /// Swift keeps up to fifteen bytes in the string itself, unless there was memory for it before.
+  @Test("texts of each length are the same, however Swift keeps them")
+  func textsOfEachLength() throws {
+    let test = try TestStore()
+    var texts: [String] = []
+    for count in 0...33 {
+      for unit in ["a", "é", "水", "🜁", "\0"] where count % unit.utf8.count == 0 {
+        let text = String(repeating: unit, count: count / unit.utf8.count)
+        var inMemory = ""
+        inMemory.reserveCapacity(100)
+        inMemory += text
+        test.log.info("\(text)|\(inMemory)|\(Optional(text))|\(text[...])")
+        test.log.info("fields", metadata: ["a": .string(text), "b": .string(inMemory)])
+        texts.append(text)
+      }
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    #expect(
+      contents.messages
+        == texts.flatMap { ["\($0)|\($0)|\($0)|\($0)", "fields"] })
+    let fields = contents.records.map { $0.fields.map(\.value) }.filter { !$0.isEmpty }
+    #expect(fields == texts.map { [.string(Array($0.utf8)), .string(Array($0.utf8))] })
+  }
+
   @Test("integers of every width keep their extremes")
   func integers() throws {
     let found = try values { log in

@@ -383,7 +383,7 @@ final class Scenario: Sendable {
     let isOnce = combination.duration == .once
     let onlyReads =
       [.readdir, .open, .fstat, .fstatat, .unlinkat, .fcntlGetLock].contains(combination.call)
-      || isOnce && [.openat, .pread, .fgetxattr].contains(combination.call)
+      || isOnce && [.openat, .pread, .fgetxattr, .fcntlLock].contains(combination.call)
     if outcome.isHarmful && !(onlyReads && outcome.isRecovered) {
       outcome.problems.append(
         "nothing reported it, at \(outcome.struckPaths.sorted().joined(separator: ", "))")
