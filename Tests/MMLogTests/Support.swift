@@ -84,21 +84,32 @@ struct TestStore {
 
 /// What children that an exit test forks hold on to, to live as long as the test's process does.
 struct Lifeline {
-  private let reading: CInt
-  private let writing: CInt
+  private let (reading, writing): (CInt, CInt)
+  private let (begun, begins): (CInt, CInt)
 
   init() {
-    var ends: [CInt] = [-1, -1]
-    require(pipe(&ends) == 0)
-    (reading, writing) = (ends[0], ends[1])
+    func ends() -> (CInt, CInt) {
+      var ends: [CInt] = [-1, -1]
+      require(pipe(&ends) == 0)
+      return (ends[0], ends[1])
+    }
+    (reading, writing) = ends()
+    (begun, begins) = ends()
   }
 
   /// In a child: waits until the process that made it has ended, and ends. Async-signal-safe.
   func holdOn() -> Never {
-    close(writing)
     var byte: UInt8 = 0
+    _ = write(begins, &byte, 1)
+    close(writing)
     _ = read(reading, &byte, 1)
     _exit(0)
+  }
+
+  /// Waits until a child holds on: until then, it may not yet have come back from `fork`.
+  func waitForChild() {
+    var byte: UInt8 = 0
+    require(read(begun, &byte, 1) == 1)
   }
 }
 

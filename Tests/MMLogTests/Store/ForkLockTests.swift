@@ -47,6 +47,7 @@
           store.logger(label: "l").info("x")
           try store.flush(.archive)
           if forkProcess() == 0 { lifeline.holdOn() }
+          lifeline.waitForChild()
           kill(getpid(), SIGKILL)
         }
         require(waitFor(parent) == SIGKILL)
