@@ -27,7 +27,7 @@ statements_open(CommandLine.arguments[1])
 
 func count(_ name: String, _ call: (Int) -> Void) throws {
   // First calls make the thread's place in the store, and the call site's.
-  for index in 0..<Sample.siteCount { call(index) }
+  for index in 0..<2000 { call(index) }
   let before = harness_allocations()
   for index in 0..<calls { call(index) }
   let allocations = harness_allocations() - before
@@ -45,6 +45,7 @@ try count("message", log.message)
 try count("bound", bound.bound)
 try count("traced", bound.traced)
 try count("sites", log.sites)
+try count("misses", log.misses)
 try count("span", log.span)
 try count("corder", log.corder)
 try count("disabled", log.disabled)

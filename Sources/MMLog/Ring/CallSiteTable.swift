@@ -2,6 +2,7 @@ import CMMLogCore
 import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
+import Synchronization
 
 /// The call sites and key sets of a session by their hash: read without a lock, written under the
 /// dictionary's.
@@ -15,6 +16,9 @@ final class CallSiteTable: @unchecked Sendable {
   private let capacity: Int
   /// Under the dictionary's lock.
   private var count = 0
+  /// Whether a call site found no room. From then on, new ones are not even tried: each log call
+  /// that comes by would take the lock, and write an entry in vain.
+  private let isFull = Atomic<Bool>(false)
 
   /// A table for at least `sites` call sites; nil if there is no memory.
   init?(sites: Int) {
@@ -31,7 +35,7 @@ final class CallSiteTable: @unchecked Sendable {
 
   /// The number of the call site with this hash, or nil.
   func find(_ hash: UInt64) -> UInt64? {
-    var index = Int(truncatingIfNeeded: hash >> 17) & (capacity - 1)
+    var index = place(of: hash)
     for _ in 0..<capacity {
       let found = hashWord(index)
       if found == hash { return slots[index].site }
@@ -45,18 +49,30 @@ final class CallSiteTable: @unchecked Sendable {
   /// dictionary's lock.
   var takesKeySets: Bool { count < capacity / 4 }
 
+  /// Whether new call sites are worth a try.
+  var takesCallSites: Bool { !isFull.load(ordering: .relaxed) }
+
+  /// Has no new call sites come.
+  func close() { isFull.store(true, ordering: .relaxed) }
+
   /// The number that the next call site or key set gets. Under the dictionary's lock.
   var nextNumber: UInt64 { UInt64(count + 1) }
 
   /// Adds a call site or a key set. Under the dictionary's lock; false if the table is full.
   func insert(_ hash: UInt64, site: UInt64) -> Bool {
     guard count < capacity / 2 else { return false }
-    var index = Int(truncatingIfNeeded: hash >> 17) & (capacity - 1)
+    var index = place(of: hash)
     while hashWord(index) != 0 { index = (index + 1) & (capacity - 1) }
     slots[index].site = site
     mmlog_store_release_u64(hashAddress(index), hash)
     count += 1
     return true
+  }
+
+  /// Where the search for a hash begins. In the hashes of one file's call sites only the upper half
+  /// differs, since it is lines and columns that do: so it is mixed once more.
+  private func place(of hash: UInt64) -> Int {
+    Int(truncatingIfNeeded: (hash ^ hash >> 32) &* 0x9E37_79B9_7F4A_7C15 >> 32) & (capacity - 1)
   }
 
   private func hashWord(_ index: Int) -> UInt64 { mmlog_load_acquire_u64(hashAddress(index)) }

@@ -10,6 +10,11 @@ extension Ring {
     return UnsafeRawBufferPointer(start: base + geometry.dictionaryOffset, count: end)
   }
 
+  /// How many bytes are left for entries. Under the dictionary's lock.
+  func dictionaryRoom(leaving: Int) -> Int {
+    max(0, geometry.dictionarySize - dictionaryEnd - leaving)
+  }
+
   /// Adds an entry. Under the dictionary's lock. Allocates nothing if `write` does not.
   ///
   /// - Parameters:
@@ -20,7 +25,7 @@ extension Ring {
   func appendEntry(kind: UInt64, leaving: Int, _ write: (inout EntryWriter) -> Void) -> Bool {
     let area = UnsafeMutableRawBufferPointer(
       start: base + geometry.dictionaryOffset + dictionaryEnd,
-      count: max(0, geometry.dictionarySize - dictionaryEnd - leaving))
+      count: dictionaryRoom(leaving: leaving))
     guard area.count >= wordSize else { return false }
     var writer = EntryWriter(into: area)
     write(&writer)

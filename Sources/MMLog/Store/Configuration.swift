@@ -36,11 +36,11 @@ extension LogStore {
     public var segmentSize: Int?
 
     /// Size of the part of the ring that holds the static parts of log statements, in bytes: a
-    /// multiple of 4096, from 4 KiB to 64 MiB; default 256 KiB, enough for about two thousand log
-    /// statements.
+    /// multiple of 4096, from 4 KiB to 64 MiB; default 1 MiB, enough for some 2,500 log statements
+    /// with three arguments each.
     ///
     /// When it is full, records carry their static part themselves: larger and slower, not lost.
-    public var dictionarySize = 256 << 10
+    public var dictionarySize = 1 << 20
 
     /// Where the ring is, if not beside the archives. Default: nil.
     ///
