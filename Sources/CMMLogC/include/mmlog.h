@@ -105,8 +105,8 @@ typedef struct mmlog_options {
   size_t ring_size;
   // Bytes, a multiple of 4096. Default: a 64th of the ring, 256 KiB at most.
   size_t segment_size;
-  // Bytes of the ring for the static parts of statements. Default: 256 KiB, for some two
-  // thousand.
+  // Bytes of the ring for the static parts of statements. Default: an eighth of the ring, 1 MiB at
+  // most, for some 2,500.
   size_t dictionary_size;
   // The lowest level that is recorded. Default: info.
   mmlog_level level;

@@ -55,32 +55,42 @@ extension LogCall {
     UInt64(RecordFlags.context.rawValue) << RecordLayout.flagsShift
   }
 
-  /// Commits a record that is not as others for its context alone, as most of those are. Not one
-  /// with a very large context, or one of which something is missing.
+  /// Commits a record that is not as others only for its context, or because its call site is not
+  /// in the thread's cache.
   ///
   /// - Parameters:
   ///   - writer, start, next, checksum, tail: As for the outlined commit.
   ///   - hash: The call site's.
-  /// - Returns: False if nothing was done.
+  /// - Returns: False if nothing was done, for there is more to do.
   @usableFromInline @inline(never)
-  static func commitBound(
+  static func commitKnown(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
     _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
   ) -> Bool {
+    guard writer.pointee.outer == nil, writer.pointee.in_scratch == 0, writer.pointee.lost == 0
+    else { return false }
+    let cursor = RecordCursor(writer, start, next, checksum: checksum, flags: 0)
+    return writer.pointee.context_count > 0
+      ? commitBound(cursor, tail, hash) : commitFound(cursor, tail, hash)
+  }
+
+  /// Commits a record with a context. Not one with a very large context, or one of which something
+  /// is missing.
+  @inline(__always)
+  private static func commitBound(_ record: RecordCursor, _ tail: UInt64, _ hash: UInt64) -> Bool {
+    var cursor = record
+    let writer = cursor.writer
     let sites = mmlog_sites_of(writer.pointee.thread)
     let slot = sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
-    let end = next + Int(writer.pointee.context_count)
-    guard writer.pointee.outer == nil, writer.pointee.in_scratch == 0, writer.pointee.lost == 0,
-      !WriterSpace.hasCutContext(writer), slot.pointee.hash == hash,
+    let end = cursor.next + Int(writer.pointee.context_count)
+    guard !WriterSpace.hasCutContext(writer), slot.pointee.hash == hash,
       writer.pointee.context_capacity <= WriterSpace.keptContext,
       UnsafeMutableRawPointer(end) <= UnsafeMutableRawPointer(writer.pointee.limit),
       var word = writer.pointee.context
     else { return false }
-    // Its flags are in the identity word already.
-    var cursor = RecordCursor(writer, start, next, checksum: checksum, flags: 0)
     // What is the same in all records has been checked once.
     let isSkipping = writer.pointee.context_skip != 0
-    let fixed = isSkipping ? next + Int(writer.pointee.context_fixed) : end
+    let fixed = isSkipping ? cursor.next + Int(writer.pointee.context_fixed) : end
     while cursor.next < fixed {
       cursor.append(word.pointee)
       word += 1
@@ -96,6 +106,21 @@ extension LogCall {
     UnfinishedRecord(cursor: cursor, identity: identity).finishInPlace()
     writer.pointee.context_count = 0
     writer.pointee.sites = sites
+    mmlog_end_busy(writer)
+    return true
+  }
+
+  /// Commits a record whose call site is in the session's table, and not in the thread's cache.
+  @inline(__always)
+  private static func commitFound(_ cursor: RecordCursor, _ tail: UInt64, _ hash: UInt64) -> Bool {
+    let writer = cursor.writer
+    let cut = UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
+    guard writer.pointee.has_waited == 0, tail & cut == 0,
+      let number = Session.of(writer.pointee.thread)?.sites.find(hash)
+    else { return false }
+    remember(writer, hash, number)
+    UnfinishedRecord(cursor: cursor, identity: tail | number).finishInPlace()
+    writer.pointee.sites = mmlog_sites_of(writer.pointee.thread)
     mmlog_end_busy(writer)
     return true
   }

@@ -101,11 +101,7 @@ extension RecordCursor {
     let tail = identity(label, level, extraFlags)
     let slot = writer.pointee.sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
     guard slot.pointee.hash == hash else {
-      if writer.pointee.context_count > 0,
-        LogCall.commitBound(writer, start, next, checksum, tail, hash)
-      {
-        return
-      }
+      if LogCall.commitKnown(writer, start, next, checksum, tail, hash) { return }
       // Copied here and now: a value whose address is taken nowhere else stays out of memory on
       // the usual path.
       let site = site()

@@ -36,11 +36,11 @@ extension LogStore {
     public var segmentSize: Int?
 
     /// Size of the part of the ring that holds the static parts of log statements, in bytes: a
-    /// multiple of 4096, from 4 KiB to 64 MiB; default 1 MiB, enough for some 2,500 log statements
-    /// with three arguments each.
+    /// multiple of 4096, from 4 KiB to 64 MiB; nil (the default): an eighth of the ring, 1 MiB at
+    /// most, which is enough for some 2,500 log statements with three arguments each.
     ///
     /// When it is full, records carry their static part themselves: larger and slower, not lost.
-    public var dictionarySize = 1 << 20
+    public var dictionarySize: Int?
 
     /// Where the ring is, if not beside the archives. Default: nil.
     ///
@@ -271,6 +271,7 @@ extension LogStore {
     /// The ring's areas, once all settings are known to be right.
     func checkedGeometry() throws(LogError) -> RingGeometry {
       let segmentSize = segmentSize ?? Self.segmentSize(ringSize: ringSize)
+      let dictionarySize = dictionarySize ?? min(ringSize / 8 / 4096 * 4096, 1 << 20)
       try check((256 << 10)...(4 << 30), ringSize, "ringSize", "256 KiB to 4 GiB")
       try check((4 << 10)...(16 << 20), segmentSize, "segmentSize", "4 KiB to 16 MiB")
       try check((4 << 10)...(64 << 20), dictionarySize, "dictionarySize", "4 KiB to 64 MiB")

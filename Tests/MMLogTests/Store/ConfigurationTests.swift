@@ -112,7 +112,7 @@ struct ConfigurationTests {
       { ($0.ringSize, $0.segmentSize) = (1 << 20, 64 << 10) },
       { $0.ringSize = 300 << 10 },
       { $0.ringSize = 64 << 20 },
-      { ($0.ringSize, $0.segmentSize) = ((8 * 16 << 20) + (272 << 10), 16 << 20) },
+      { ($0.ringSize, $0.segmentSize) = (9 * 16 << 20, 16 << 20) },
       { $0.rotation.size = nil },
       { $0.rotation.size = 4096 },
       { $0.compressionLevel = 0 },
