@@ -51,4 +51,12 @@ extension RecordCursor {
     if count > 0 { append(text.words.0) }
     if count > wordSize { append(text.words.1) }
   }
+
+  /// The same where there is room.
+  @inline(__always)
+  mutating func append(_ text: SmallText) {
+    append(UInt64(truncatingIfNeeded: text.count))
+    if text.count > 0 { append(text.words.0) }
+    if text.count > wordSize { append(text.words.1) }
+  }
 }

@@ -95,9 +95,40 @@ extension RecordCursor {
   @usableFromInline @inline(never)
   func appending(_ key: String, _ value: Logger.MetadataValue) -> RecordCursor {
     var cursor = self
-    cursor.append(key: key)
-    cursor.append(value, depth: 0)
+    if !cursor.append(small: key, value) {
+      cursor.append(key: key)
+      cursor.append(value, depth: 0)
+    }
     return cursor
+  }
+
+  /// Adds a pair that is in registers, as most are, and looks for room only once.
+  ///
+  /// - Returns: False if nothing was done.
+  @inline(__always)
+  private mutating func append(small key: String, _ value: Logger.MetadataValue) -> Bool {
+    guard let name = SmallText(key),
+      UnsafeMutableRawPointer(next) + 10 * wordSize
+        <= UnsafeMutableRawPointer(writer.pointee.limit)
+    else { return false }
+    let (type, word): (ValueType, UInt64)
+    switch value {
+    case .string(let text):
+      guard let text = SmallText(text) else { return false }
+      append(name)
+      append(UInt64(ValueType.string.rawValue))
+      append(text)
+      return true
+    case .int(let value): (type, word) = (.int, UInt64(bitPattern: value))
+    case .uint(let value): (type, word) = (.uint, value)
+    case .double(let value): (type, word) = (.double, value.bitPattern)
+    case .bool(let value): (type, word) = (.bool, value ? 1 : 0)
+    default: return false
+    }
+    append(name)
+    append(UInt64(type.rawValue))
+    append(word)
+    return true
   }
 
   private mutating func append(_ value: Logger.MetadataValue, depth: Int) {
