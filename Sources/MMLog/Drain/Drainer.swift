@@ -218,6 +218,7 @@ final class Drainer: @unchecked Sendable {
       }
       // After the pass, which may have freed a segment for the record.
       if session.survivals.first != nil { callbacks.survivedSignal() }
+      if session.ring.populateMore() { continue }
       switch schedule.sleep(at: Clock.monotonic()) {
       case .untilRequested(let seen, let time): eventCounts.requests.wait(since: seen, atMost: time)
       case .untilUrgentlyRequested(let seen, let time):

@@ -20,6 +20,8 @@ final class Ring: @unchecked Sendable {
   let eventCounts: RingEventCounts
   let base: UnsafeMutableRawPointer
   private var mapping: Mapping?
+  /// Whose first store would still cost a fault. The drainer's.
+  private var unpopulated: [Range<Int>] = []
   private var file: LockedFile?
   private var containment: FaultContainment?
   private var crashArea: CrashArea?
@@ -67,6 +69,7 @@ final class Ring: @unchecked Sendable {
         let mapping = try Self.map(unfinished.file, geometry)
         base = mapping.base
         self.mapping = consume mapping
+        unpopulated = Self.populatedLater(geometry)
         let fileHeader = RingHeader(
           identity: identity, geometry: geometry, archiveLevel: archiveLevel)
         Self.writeFileHeader(at: base, fileHeader)
@@ -101,9 +104,38 @@ final class Ring: @unchecked Sendable {
     // because the first store to a page would cost the caller a fault.
     try file.allocate(offset: 0, count: geometry.fileSize)
     let mapping = try Mapping(file, count: geometry.fileSize, writable: true)
-    try mapping.populateForWriting(offset: 0, count: geometry.fileSize)
+    var start = 0
+    for later in populatedLater(geometry) + [geometry.fileSize..<geometry.fileSize] {
+      try mapping.populateForWriting(offset: start, count: later.lowerBound - start)
+      start = later.upperBound
+    }
     TestPoint.reach(.ringMapped)
     return mapping
+  }
+
+  /// What whoever opens a store does not wait for: of a large ring, all but the beginnings of the
+  /// dictionary and of the segments.
+  private static func populatedLater(_ geometry: RingGeometry) -> [Range<Int>] {
+    let (entries, segments) = (64 << 10, 1 << 20)
+    let first = geometry.segmentsOffset + segments
+    guard first < geometry.fileSize else { return [] }
+    let dictionary = min(geometry.dictionaryOffset + entries, geometry.usesOffset) & ~4095
+    return [dictionary..<geometry.usesOffset & ~4095, first..<geometry.fileSize].filter {
+      !$0.isEmpty
+    }
+  }
+
+  /// Populates a part of what is not populated yet, the segments first. For the drainer.
+  ///
+  /// - Returns: Whether there is more. If it fails, log calls take the faults.
+  func populateMore() -> Bool {
+    guard let range = unpopulated.popLast() else { return false }
+    let end = min(range.upperBound, range.lowerBound + (2 << 20))
+    let done: Void? = try? mapping?.populateForWriting(
+      offset: range.lowerBound, count: end - range.lowerBound)
+    if done == nil { unpopulated = [] }
+    if done != nil, end < range.upperBound { unpopulated.append(end..<range.upperBound) }
+    return !unpopulated.isEmpty
   }
 
   private static func writeFileHeader(at base: UnsafeMutableRawPointer, _ fileHeader: RingHeader) {

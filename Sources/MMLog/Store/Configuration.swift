@@ -23,6 +23,9 @@ extension LogStore {
     /// Size of the mapped file that records are written into, in bytes, rounded up to whole
     /// segments. From 256 KiB to 4 GiB; default 8 MiB.
     ///
+    /// Space on the disk is taken at once. Of the pages, the first MiB is made ready when the store
+    /// is opened, and the rest by the drainer, right after that.
+    ///
     /// What the ring holds is what the service can log while the disk stands still.
     public var ringSize = 8 << 20
 

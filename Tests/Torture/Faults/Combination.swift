@@ -125,8 +125,9 @@ struct CallCounts {
           all += numbers.map { Combination(call: call, code: code, number: $0, duration: duration) }
         }
         if closed > 0 { add(1...closed, .once) }
-        // What never ends to be interrupted is no fault of the world's.
-        if code == EINTR { continue }
+        // What never ends to be interrupted is no fault of the world's, nor is a file that is
+        // listed, and for long said not to be there.
+        if code == EINTR || call == .fstatat && code == ENOENT { continue }
         if worked > 0 { add(1...worked, .awhile) }
         if closed > opened { add(opened + 1...closed, .toTheEnd) }
       }

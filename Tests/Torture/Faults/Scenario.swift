@@ -329,7 +329,7 @@ final class Scenario: Sendable {
     let deleted = ledger.deleted(from: folder).map(\.path)
     let reading = Reading(folder, and: deleted, Self.lanes, plain: Self.flightLanes)
     var wrong = reading.problems
-    if isClosed { wrong += reading.complaints.filter { !isOfArchiveThatWasGone($0) } }
+    if isClosed { wrong += reading.complaints }
     var expected = logged.withLock { $0 }
     expected[0] = Self.deadCount
     let missing = zip(expected, reading.counts).map { $0 - $1 }
@@ -347,11 +347,6 @@ final class Scenario: Sendable {
     }
     if reading.cutCount > losses.total(.cut) { wrong.append("\(reading.cutCount) records are cut") }
     outcome.problems += wrong.map { "\(moment): \($0)" }
-  }
-
-  /// Of an archive that is not there for a while, nobody writes the end.
-  private func isOfArchiveThatWasGone(_ complaint: String) -> Bool {
-    combination?.code == ENOENT && complaint.contains("the end is missing, though")
   }
 
   private func problemsOfFlight(_ reading: Reading, lost: Int) -> [String] {
