@@ -1,6 +1,7 @@
 import CommandLineTool
 import MMLogAnalysis
 import MMLogReader
+import MMLogStorage
 
 extension FileJob {
   /// Lists sessions, one on a line, and behind one whose process died what was in flight then.
@@ -19,13 +20,20 @@ extension FileJob {
     return sessions.contains { !$0.losses.isEmpty } ? .corruptionOrLoss : .success
   }
 
-  /// Describes files: a line for each, and one for each frame or segment.
+  /// Describes files: a line for each, and one for each thing that is noted about an archive, and
+  /// for each frame or segment.
   func describe(
     _ reports: [FileReport], _ zone: LogTimeZone, _ output: StandardOutput
   ) throws -> Program.Status {
     var time = TimeFormatter(zone)
     for report in reports {
       try output.append(time.head(report).escapedForTerminal + "\n")
+      // Nothing is said where it cannot be read, as of an archive that was deleted meanwhile.
+      if !report.isRing, let state = try? ArchiveInfo.State(ofArchiveAt: report.path) {
+        for note in time.notes(state) {
+          try output.append("  noted: \(note)".escapedForTerminal + "\n")
+        }
+      }
       for part in report.parts {
         try output.append("  \(time.line(part))".escapedForTerminal + "\n")
       }
@@ -76,6 +84,21 @@ extension TimeFormatter {
       + "\(identity.hostName), zone \(identity.timeZone), started "
       + "\(text(of: identity.startTime)); "
       + "\(count(report.recordCount, "record"))"
+  }
+
+  /// What is noted about an archive, such as `pinned: its incident is open`.
+  fileprivate mutating func notes(_ state: ArchiveInfo.State) -> [String] {
+    var notes: [String] = []
+    if let uploaded = state.uploaded {
+      let receipt = state.receipt.map { ", receipt \($0)" } ?? ""
+      notes.append("uploaded at \(text(of: uploaded))\(receipt)")
+    }
+    if let reason = state.pinned { notes.append("pinned: \(reason)") }
+    if let lease = state.lease {
+      notes.append("leased by \(lease.owner) until \(text(of: lease.expiry))")
+    }
+    return notes
+      + state.attributes.sorted { $0.key < $1.key }.map { "attribute \($0.key): \($0.value)" }
   }
 
   fileprivate mutating func line(_ part: FileReport.Part) -> String {

@@ -1,4 +1,5 @@
 import Foundation
+import MMLog
 import MMLogFormat
 import MMLogSystem
 import TestSupport
@@ -91,6 +92,34 @@ import Testing
     #expect(
       run.output.contains(
         "segment 0, open, generation 1, of thread 1001 worker1, 4 archived, 4 records"))
+  }
+
+  @Test("what is noted about an archive is listed with it")
+  func whatIsNotedIsListed() throws {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "orders")
+    store.logger(label: "l").info("first")
+    let archive = try #require(try store.rotate(within: .seconds(30)))
+    func notes() throws -> [Substring] {
+      let run = try decode(["--info", "--utc", folder.path])
+      #expect(run.status == 0)
+      return run.output.split(separator: "\n").filter { $0.hasPrefix("  noted: ") }
+    }
+    #expect(try notes().isEmpty)
+    let lease = try #require(
+      try store.acquireLease(on: archive, by: "uploader", for: .seconds(3600)))
+    #expect(try notes().allSatisfy { $0.hasPrefix("  noted: leased by uploader until 20") })
+    #expect(try notes().count == 1)
+    try store.release(lease, on: archive)
+    try store.markUploaded(archive, receipt: "r-17")
+    try store.pin(archive, because: "its incident\u{1b}[2J is open")
+    try store.setAttribute("OPS-17", for: "ticket", on: archive)
+    let all = try notes()
+    #expect(all.count == 3)
+    #expect(all[0].hasPrefix("  noted: uploaded at 20") && all[0].hasSuffix(", receipt r-17"))
+    #expect(all[1].hasPrefix("  noted: pinned: its incident") && !all[1].contains("\u{1b}"))
+    #expect(all[2] == "  noted: attribute ticket: OPS-17")
+    try store.close()
   }
 
   @Test("a repair has everything readable and the corruption")

@@ -1,5 +1,5 @@
 import MMLogFormat
-import MMLogSystem
+package import MMLogSystem
 
 /// Where an archive's state is kept: in extended attributes, or in a sidecar. If there is a
 /// sidecar, it alone counts.
@@ -26,6 +26,16 @@ extension ArchiveInfo.State {
       }
     }
     self.init(fields)
+  }
+
+  /// The state of the archive at a path.
+  ///
+  /// - Throws: what the system refuses.
+  package init(ofArchiveAt path: String) throws(SystemError) {
+    let slash = path.lastIndex(of: "/")
+    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+    let directory = try Directory.open(slash.map { String(path[...$0]) } ?? ".")
+    try self.init(of: directory.openFile(name, [.read, .nonBlocking]), name: name, in: directory)
   }
 
   /// Notes the state, wherever there is room for it.

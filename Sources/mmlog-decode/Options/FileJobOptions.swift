@@ -50,7 +50,9 @@ extension Option {
     "sessions", "List sessions instead: process, start, last record, how it ended, records, losses."
   )
   fileprivate static let info = Option(
-    "info", "Describe files instead: their file headers, and each frame or segment.")
+    "info",
+    "Describe files instead: their file headers, what is noted about archives, and each frame or "
+      + "segment.")
   fileprivate static let verify = Option(
     "verify",
     "Check every checksum, order and count instead, and print a line for each file.")
