@@ -85,7 +85,7 @@ extension LiteralRecord {
       hash: siteHash, parts: parts, file, function, line: line, column: column)
     let tail = cursor.identity(label, level, [])
     return withUnsafePointer(to: site) {
-      LogCall.commit(cursor.writer, cursor.start, cursor.next, cursor.checksum, tail, $0)
+      LogCall.commit(cursor.writer, cursor.start, cursor.next, cursor.checksum, tail, $0) != nil
     }
   }
 }

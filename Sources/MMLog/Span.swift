@@ -8,9 +8,11 @@ extension Logger {
   /// such as a request, a job, a wait.
   ///
   /// A plain value of five words: copy it, keep it, send it to another thread. It can be ended
-  /// anywhere, by ``end(_:metadata:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_)``.
+  /// anywhere, by ``end(_:failed:metadata:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_)``.
   ///
-  /// Its end has the fields of its task, but not those of the logger that has begun it.
+  /// Its end says at which statement it has begun, so that readers know its name where they do not
+  /// see its beginning. The end has the fields of its task, but not those of the logger that has
+  /// begun it.
   ///
   /// - **Ended twice:** each end is recorded, with the time since the beginning. Readers take the
   ///   first one as the span's end, and show others as ends of a span that is over.
@@ -31,16 +33,20 @@ extension Logger {
     @usableFromInline let number: UInt64
     @usableFromInline let ticks: UInt64
     @usableFromInline let level: Level
+    /// The number of the call site where it began; 0: not known.
+    @usableFromInline let callSite: UInt32
 
     @inlinable @inline(__always)
     init(
-      _ log: Logger, _ session: UnsafeRawPointer?, _ number: UInt64, _ ticks: UInt64, _ level: Level
+      _ log: Logger, _ session: UnsafeRawPointer?, _ number: UInt64, _ ticks: UInt64,
+      _ level: Level, _ callSite: UInt32
     ) {
       label = log.shared
       self.session = session
       self.number = number
       self.ticks = ticks
       self.level = level
+      self.callSite = callSite
     }
 
     /// Not the one that it was begun with: a span is copied without counting references.
@@ -58,6 +64,7 @@ extension Logger {
     ///
     /// - Parameters:
     ///   - message: What came of it. Evaluated only if the beginning was recorded.
+    ///   - failed: Whether what it stands for failed. Readers show it.
     ///   - metadata: Values by name that go with it.
     ///   - file: The source file; leave the default.
     ///   - function: The function; leave the default.
@@ -65,7 +72,7 @@ extension Logger {
     ///   - column: The column; leave the default.
     @inlinable @inline(__always)
     public func end(
-      _ message: @autoclosure () -> LogLiteral = "",
+      _ message: @autoclosure () -> LogLiteral = "", failed: Bool = false,
       metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
       function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
     ) {
@@ -76,18 +83,22 @@ extension Logger {
       let number = number(in: record.cursor.writer.pointee.gate)
       record.cursor.append(checked: number | SpanLayout.endBit)
       record.cursor.append(checked: ticks)
+      // The number of a call site belongs to the session, too.
+      let callSite = number == 0 ? 0 : UInt64(callSite)
+      record.cursor.append(checked: callSite | (failed ? SpanLayout.failedBit : 0))
       record.commit(label, level, file, function, line, column, .span)
     }
 
     /// Records its end with a message that was made elsewhere. See the form for literals.
     @_disfavoredOverload
     public func end(
-      _ message: @autoclosure () -> LogMessage,
+      _ message: @autoclosure () -> LogMessage, failed: Bool = false,
       metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
       function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
     ) {
       end(
-        LogLiteral(message()), metadata: metadata(), file: file, function: function, line: line,
+        LogLiteral(message()), failed: failed, metadata: metadata(), file: file, function: function,
+        line: line,
         column: column)
     }
   }
@@ -120,17 +131,18 @@ extension Logger {
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) -> Span {
     guard mayRecord(level), acquireWriter() || enter(level) else {
-      return Span(self, nil, 0, 0, level)
+      return Span(self, nil, 0, 0, level, 0)
     }
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
     let writer = record.cursor.writer
     writer.pointee.last_span &+= SpanNumber.step
-    let span = Span(self, writer.pointee.gate, writer.pointee.last_span, mmlog_ticks(), level)
-    record.cursor.append(checked: span.number)
-    record.cursor.append(checked: parent?.number(in: span.session) ?? 0)
-    record.commit(label, level, file, function, line, column, .span)
-    return span
+    let (gate, number) = (writer.pointee.gate, writer.pointee.last_span)
+    let ticks = mmlog_ticks()
+    record.cursor.append(checked: number)
+    record.cursor.append(checked: parent?.number(in: gate) ?? 0)
+    let callSite = record.commit(label, level, file, function, line, column, .span)
+    return Span(self, gate, number, ticks, level, UInt32(truncatingIfNeeded: callSite))
   }
 
   /// Records that something begins, with a message that was made elsewhere. See the form for
@@ -179,7 +191,8 @@ extension Logger {
       column: column)
   }
 
-  /// Records when `body` begins and ends. If it throws, the end says so: `failed: ` and the error.
+  /// Records when `body` begins and ends. If it throws, the end says so: it has
+  /// failed, and the error is its message.
   /// What is logged in `body`, by any logger, belongs to the span, and spans that begin there are
   /// its parts: as in ``withLogFields(_:span:trace:_:)``, with what that says of costs.
   ///
@@ -217,7 +230,7 @@ extension Logger {
       return result
     } catch {
       span.end(
-        "failed: \(error)", file: file, function: function, line: line, column: column)
+        "\(error)", failed: true, file: file, function: function, line: line, column: column)
       throw error
     }
   }
@@ -242,7 +255,7 @@ extension Logger {
       return result
     } catch {
       span.end(
-        "failed: \(error)", file: file, function: function, line: line, column: column)
+        "\(error)", failed: true, file: file, function: function, line: line, column: column)
       throw error
     }
   }

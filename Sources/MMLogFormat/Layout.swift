@@ -275,17 +275,28 @@ public struct RecordFlags: OptionSet, Sendable {
   @inlinable public static var unterminated: Self { Self(rawValue: 8) }
   /// The record carries its call site's entry at its end.
   package static let inlineCallSite = Self(rawValue: 16)
-  /// Two words behind arguments and metadata say that a span begins or ends.
+  /// Words behind arguments and metadata say that a span begins or ends: see ``SpanLayout``.
   @inlinable public static var span: Self { Self(rawValue: 32) }
   /// A context stands last: span, trace and fields that were bound before the call.
   @inlinable package static var context: Self { Self(rawValue: 64) }
 }
 
-/// The two words of a record that begins or ends a span: its number, and the number of what it is a
-/// part of, or the ticks at which it began.
+/// The words of a record that begins or ends a span. Two where it begins: its number, and the number
+/// of what it is a part of. Three where it ends: its number, the ticks at which it began, and the
+/// call site at which it began.
 public enum SpanLayout {
   /// Set in the first word where the span ends.
   @inlinable public static var endBit: UInt64 { 1 << 63 }
+  /// Set in the third word where what the span stands for failed. Below it is a call site's number.
+  @inlinable public static var failedBit: UInt64 { 1 << 32 }
+
+  package static let beginCount = 2
+  package static let endCount = 3
+
+  /// How many words they are, by the first of them.
+  package static func count(_ first: UInt64) -> Int {
+    first & endBit == 0 ? beginCount : endCount
+  }
 }
 
 /// The words of a fragment after the identity word, which holds index, label, level and these

@@ -9,8 +9,9 @@ extension LogReader {
     public enum Event: Equatable, Sendable {
       /// It begins, as a part of the span of that number, if it has one.
       case begin(parent: UInt64?)
-      /// It ends. `start` is when it began, and `duration` how long it took.
-      case end(start: Timestamp, duration: Duration)
+      /// It ends. `start` is when it began, `duration` how long it took, and `failed` whether what
+      /// it stands for failed.
+      case end(start: Timestamp, duration: Duration, failed: Bool)
 
       /// `begin` or `end`.
       var name: StaticString {
@@ -21,14 +22,20 @@ extension LogReader {
       }
 
       var parent: UInt64? { if case .begin(let parent) = self { parent } else { nil } }
-      var start: Timestamp? { if case .end(let start, _) = self { start } else { nil } }
-      var duration: Duration? { if case .end(_, let duration) = self { duration } else { nil } }
+      var start: Timestamp? { if case .end(let start, _, _) = self { start } else { nil } }
+      var duration: Duration? { if case .end(_, let duration, _) = self { duration } else { nil } }
+      var failed: Bool? { if case .end(_, _, let failed) = self { failed } else { nil } }
     }
 
     /// Its number, unlike all others; nil for one that began in another session of its process.
     public let number: UInt64?
     /// Whether it begins or ends.
     public let event: Event
+    /// The message of its beginning with `{}` or `{name}` in place of arguments, such as
+    /// `order {id}`, or the function where it begins if that message has no text of its own. The
+    /// same for all spans of one statement. Nil where that is not known: where the span ends in
+    /// another session, or the statement found no room in the dictionary.
+    public let name: String?
 
     /// The number in 16 hexadecimal digits, as OpenTelemetry has it.
     public static func text(of number: UInt64) -> String { number.allHexDigits }
@@ -39,13 +46,17 @@ extension LogReader.Record {
   /// The span that begins or ends here; nil for any other record.
   public var span: LogReader.Span? {
     guard let words = content.spanWords else { return nil }
-    let number = (words.number & ~SpanLayout.endBit).nonzero
-    if words.number & SpanLayout.endBit != 0 {
-      return LogReader.Span(number: number, event: end(since: words.other))
+    switch words.event {
+    case .begin(let parent):
+      // Where no parent is given, it is the span in whose context it begins.
+      let parent = parent.nonzero ?? content.context?.span.nonzero
+      return LogReader.Span(
+        number: words.number.nonzero, event: .begin(parent: parent), name: content.site.spanName)
+    case .end(let start, let callSite, let failed):
+      return LogReader.Span(
+        number: words.number.nonzero, event: end(since: start, failed: failed),
+        name: content.spanName(ofCallSite: callSite))
     }
-    // Where no parent is given, it is the span in whose context it begins.
-    let parent = words.other.nonzero ?? content.context?.span.nonzero
-    return LogReader.Span(number: number, event: .begin(parent: parent))
   }
 
   /// The number of the span that the record belongs to: the one that begins or ends here, or else
@@ -55,10 +66,10 @@ extension LogReader.Record {
   /// The trace in whose context it was logged; nil: in none.
   public var trace: TraceContext? { content.context?.trace }
 
-  private func end(since ticks: UInt64) -> LogReader.Span.Event {
+  private func end(since ticks: UInt64, failed: Bool) -> LogReader.Span.Event {
     let start = owner.clock.wall(at: ticks)
     // Bytes from a file: the beginning may be after the end.
-    return .end(start: start, duration: max(.zero, time - start))
+    return .end(start: start, duration: max(.zero, time - start), failed: failed)
   }
 }
 
@@ -66,7 +77,7 @@ extension RecordContent {
   /// The number of the span that begins or ends here, or else of the context.
   var spanNumber: UInt64? {
     guard let words = spanWords else { return context?.span.nonzero }
-    return (words.number & ~SpanLayout.endBit).nonzero
+    return words.number.nonzero
   }
 }
 

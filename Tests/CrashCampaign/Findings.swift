@@ -39,6 +39,7 @@ package struct Findings {
     var hasFlight = false
     /// The span that the last record began.
     var span: UInt64?
+    var spanName: String?
     /// The record that began the last span.
     var lastSpan: (sequence: Int, number: UInt64)?
   }
@@ -211,6 +212,7 @@ package struct Findings {
     case (.begins, .begin):
       let number = record.span?.number ?? 0
       lanes[lane].span = number
+      lanes[lane].spanName = record.span?.name
       lanes[lane].lastSpan = (sequence, number)
       if !spans[record.session.id, default: []].insert(number).inserted {
         note("record \(sequence) of lane \(lane) begins span \(number), as another does")
@@ -220,6 +222,9 @@ package struct Findings {
       let isNext = lanes[lane].newest == sequence - 1
       if isNext && record.span?.number != begun {
         note("record \(sequence) of lane \(lane) ends another span than was begun")
+      }
+      if isNext && record.span?.name != lanes[lane].spanName {
+        note("record \(sequence) of lane \(lane) ends a span of another name than was begun")
       }
     case let (edge, event):
       note(

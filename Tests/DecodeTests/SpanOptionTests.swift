@@ -9,7 +9,8 @@ import Testing
     let log = TestLog()
     let end: UInt64 = 1 << 63
     let spans: [(String, [UInt64], UInt32)] = [
-      ("order 7", [0x10, 0], 1), ("query\u{1b}", [0x20, 0x10], 2), ("done", [0x10 | end, 1000], 1),
+      ("order 7", [0x10, 0], 1), ("query\u{1b}", [0x20, 0x10], 2),
+      ("done", [0x10 | end, 1000, 0], 1),
     ]
     for (index, (text, words, thread)) in spans.enumerated() {
       log.write(

@@ -25,7 +25,9 @@ enum SmallLogs {
     for ticks in 1...3 as ClosedRange<UInt64> {
       log.write("d \(ticks)", ticks: ticks, level: .debug)
     }
-    for (ticks, words) in [(5, [0x10, 0]), (9, [1 << 63 | 0x10, 5])] as [(UInt64, [UInt64])] {
+    for (ticks, words) in [(5, [0x10, 0]), (9, [1 << 63 | 0x10, 5, 1 << 32 | 1])]
+      as [(UInt64, [UInt64])]
+    {
       log.write(
         TestRecord(
           ticks: ticks, site: log.textSite, flags: .span,

@@ -198,6 +198,14 @@ class CallSite(NamedTuple):
     function: str
     parts: list
 
+    @property
+    def span_name(self):
+        """The name of spans that begin here."""
+        if all(part.literal is None for part in self.parts):
+            return self.function
+        return "".join("{%s}" % part.name if part.literal is None else part.literal.decode()
+                       for part in self.parts)
+
 
 class KeySet(NamedTuple):
     id: int
@@ -532,7 +540,7 @@ class Session:
                 fields.append([part.name, json_value(value)])
         if flags & HAS_METADATA:
             fields += self.blocks(cursor)
-        span = (cursor.word(), cursor.word()) if flags & HAS_SPAN else None
+        span = self.span_words(cursor) if flags & HAS_SPAN else None
         extra = self.context(cursor, fields) if flags & HAS_CONTEXT else {}
         if span:
             extra["span"] = self.span(item, wall, *span, extra.pop("of", 0))
@@ -577,13 +585,22 @@ class Session:
             fields += self.blocks(words)
         return found
 
-    def span(self, item, wall, first, second, outer):
+    @staticmethod
+    def span_words(cursor):
+        """Two words where a span begins, three where it ends."""
+        first, second = cursor.word(), cursor.word()
+        return first, second, cursor.word() if first >> 63 else 0
+
+    def span(self, item, wall, first, second, third, outer):
         """What a record says of the span that it begins or ends."""
         number = first & (1 << 63) - 1
         if first >> 63 == 0:
             return "begin %d in %d" % (number, second or outer)
         start = item.clock.wall_of(second)
-        return "end %d since %d after %d" % (number, start, max(0, wall - start))
+        site = self.sites.get(third & 0xFFFFFFFF)
+        return "%s %d since %d after %d of %s" % (
+            "failed" if third >> 32 & 1 else "end", number, start, max(0, wall - start),
+            site.span_name if site else "unknown")
 
     def inline_entry(self, body, cursor):
         """The call site that a record carries; the cursor then ends before it."""

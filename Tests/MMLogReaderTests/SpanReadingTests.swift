@@ -8,11 +8,11 @@ import Testing
 extension TestLog {
   /// Logs that a span begins or ends.
   fileprivate func span(
-    _ text: String, _ words: [UInt64], ticks: UInt64, label: UInt32 = 0, thread: UInt32 = 1
+    _ text: String, _ words: [UInt64], ticks: UInt64, site: UInt32? = nil, thread: UInt32 = 1
   ) {
     write(
       TestRecord(
-        ticks: ticks, site: textSite, label: label, flags: .span,
+        ticks: ticks, site: site ?? textSite, flags: .span,
         words: ValueWords.argument(.text(text)) + words), thread: thread)
   }
 
@@ -24,30 +24,34 @@ extension TestLog {
 }
 
 private let end: UInt64 = 1 << 63
+private let failed: UInt64 = 1 << 32
 
-/// A span of 1.5 ms in which another one begins that never ends, and an end of a span of another
-/// session.
+/// A span of 1.5 ms that fails, in which another one begins that never ends, and an end of a span
+/// of another session.
 private func log() -> TestLog {
   let log = TestLog()
-  log.span("order 7", [0x10, 0], ticks: 1000)
+  let order = log.site(.literal("order "), .argument(type: .string, name: "id"))
+  log.span("7", [0x10, 0], ticks: 1000, site: order)
   log.span("query", [0x20, 0x10], ticks: 2000, thread: 2)
   log.write("between", ticks: 3000)
-  log.span("", [0x10 | end, 1000], ticks: 1_501_000, thread: 2)
-  log.span("of the parent", [end, 1_600_000], ticks: 1_600_999)
+  log.span("", [0x10 | end, 1000, failed | UInt64(order)], ticks: 1_501_000, thread: 2)
+  log.span("of the parent", [end, 1_600_000, 0], ticks: 1_600_999)
   return log
 }
 
 @Suite struct SpanReadingTests {
   @Test("records say what begins and ends") func recordsSayWhatBeginsAndEnds() {
-    let spans = log().read().records.map(\.span)
+    let spans: [LogReader.Span?] = log().read().records.map(\.span)
     let start = TestLog.epoch + 1000
     #expect(spans.map { $0?.number } == [0x10, 0x20, nil, 0x10, nil])
-    #expect(
-      spans.map { $0?.event } == [
-        .begin(parent: nil), .begin(parent: 0x10), nil,
-        .end(start: start, duration: .nanoseconds(1_500_000)),
-        .end(start: TestLog.epoch + 1_600_000, duration: .nanoseconds(999)),
-      ])
+    let events: [LogReader.Span.Event?] = [
+      .begin(parent: nil), .begin(parent: 0x10), nil,
+      .end(start: start, duration: .nanoseconds(1_500_000), failed: true),
+      .end(start: TestLog.epoch + 1_600_000, duration: .nanoseconds(999), failed: false),
+    ]
+    #expect(spans.map { $0?.event } == events)
+    // Where a message has no text of its own, the function is the name.
+    #expect(spans.map { $0?.name } == ["order {id}", "run()", nil, "order {id}", nil])
   }
 
   @Test("text shows them") func textShowsThem() {
@@ -58,7 +62,7 @@ private func log() -> TestLog {
         \(time)000001000Z INFO     begin order 7 span=0000000000000010 \(place)
         \(time)000002000Z INFO     begin query span=0000000000000020 parent=0000000000000010 \(place)
         \(time)000003000Z INFO     between \(place)
-        \(time)001501000Z INFO     end 1.500 ms span=0000000000000010 \(place)
+        \(time)001501000Z INFO     failed 1.500 ms order {id} span=0000000000000010 \(place)
         \(time)001600999Z INFO     end 999 ns of the parent \(place)
 
         """)
@@ -72,19 +76,21 @@ private func log() -> TestLog {
     ] as [(Int64, String)])
   func durationsHaveTheirUnit(duration: Int64, text: String) {
     let log = TestLog()
-    log.span("x", [end | 1, 0], ticks: UInt64(duration))
+    log.span("x", [end | 1, 0, 0], ticks: UInt64(duration))
     #expect(log.format(TextFormatter(zone: .utc)).contains(" end \(text) x span="))
   }
 
   @Test("json has open telemetrys names") func jsonHasOpenTelemetrysNames() throws {
     let objects = try log().objects(JSONFormatter(zone: .utc))
-    let keys = ["span_id", "span_event", "parent_span_id"]
+    let keys = ["span_id", "span_event", "parent_span_id", "span_name"]
     let texts = objects.map { object in keys.map { object[$0] as? String } }
     #expect(
       texts == [
-        ["0000000000000010", "begin", nil], ["0000000000000020", "begin", "0000000000000010"],
-        [nil, nil, nil], ["0000000000000010", "end", nil], [nil, "end", nil],
+        ["0000000000000010", "begin", nil, "order {id}"],
+        ["0000000000000020", "begin", "0000000000000010", "run()"], [nil, nil, nil, nil],
+        ["0000000000000010", "end", nil, "order {id}"], [nil, "end", nil, nil],
       ])
+    #expect(objects.map { $0["span_failed"] as? Bool } == [nil, nil, nil, true, nil])
     #expect(
       objects[3]["start_time_unix_nano"] as? Int64
         == (TestLog.epoch + 1000).nanosecondsSince1970)
@@ -94,33 +100,39 @@ private func log() -> TestLog {
   @Test("logfmt has them as keys") func logfmtHasThemAsKeys() {
     let lines = log().format(LogfmtFormatter(zone: .utc)).split(separator: "\n")
     #expect(
-      lines[1].contains(" span=0000000000000020 span_event=begin parent_span=0000000000000010 "))
-    #expect(lines[3].contains(" span=0000000000000010 span_event=end duration_ns=1500000 "))
+      lines[1].contains(
+        " span=0000000000000020 span_event=begin span_name=run() parent_span=0000000000000010 "))
+    #expect(
+      lines[3].contains(
+        " span_event=end span_name=\"order {id}\" duration_ns=1500000 span_failed=true "))
     #expect(!lines[2].contains("span"))
   }
 
   @Test("tables have them in their last columns") func tablesHaveThemInTheirLastColumns() {
     let rows = log().format(TableFormatter(.tsv, zone: .utc)).split(separator: "\n").map {
-      $0.split(separator: "\t", omittingEmptySubsequences: false).suffix(6).joined(separator: "|")
+      $0.split(separator: "\t", omittingEmptySubsequences: false).suffix(8).joined(separator: "|")
     }
     #expect(
       rows == [
-        "flight|span_id|span_event|parent_span_id|start_time_unix_nano|duration_nano",
-        "|0000000000000010|begin|||", "|0000000000000020|begin|0000000000000010||", "|||||",
-        "|0000000000000010|end||1763715600000001000|1500000",
-        "||end||1763715600001600000|999",
+        "flight|span_id|span_event|parent_span_id|start_time_unix_nano|duration_nano"
+          + "|span_name|span_failed",
+        "|0000000000000010|begin||||order {id}|",
+        "|0000000000000020|begin|0000000000000010|||run()|", "|||||||",
+        "|0000000000000010|end||1763715600000001000|1500000|order {id}|true",
+        "||end||1763715600001600000|999||",
       ])
   }
 
   @Test("templates have names for them") func templatesHaveNamesForThem() throws {
-    let template = try TextTemplate("{span}|{span_event}|{parent_span}|{duration}|{duration_ns}")
+    let template = try TextTemplate(
+      "{span}|{span_event} {span_name}|{parent_span}|{duration}|{duration_ns}|{span_failed}")
     #expect(
       log().format(TemplateFormatter(template, zone: .utc)) == """
-        0000000000000010|begin|||
-        0000000000000020|begin|0000000000000010||
-        ||||
-        0000000000000010|end||1.500 ms|1500000
-        |end||999 ns|999
+        0000000000000010|begin order {id}||||
+        0000000000000020|begin run()|0000000000000010|||
+        | ||||
+        0000000000000010|end order {id}||1.500 ms|1500000|failed
+        |end ||999 ns|999|
 
         """)
   }
@@ -137,11 +149,14 @@ private func log() -> TestLog {
     #expect(text.contains(#"{"key":"span.parent_id","value":{"stringValue":"0000000000000010"}}"#))
     #expect(text.contains(#"{"key":"span.duration_nano","value":{"intValue":"1500000"}}"#))
     #expect(text.components(separatedBy: "spanId").count == 4)
+    #expect(text.components(separatedBy: #"{"key":"span.name","value""#).count == 4)
+    let status = #"{"key":"otel.status_code","value":{"stringValue":"ERROR"}}"#
+    #expect(text.components(separatedBy: status).count == 2)
   }
 
   @Test("traces have bars for them") func tracesHaveBarsForThem() throws {
     let log = log()
-    log.span("cut off", [0x30 | end, 1_700_000], ticks: 1_800_000)
+    log.span("cut off", [0x30 | end, 1_700_000, 0], ticks: 1_800_000)
     let text = log.format(ChromeFormatter(zone: .utc))
     let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
     let events = try #require(object?["traceEvents"] as? [[String: Any]])
@@ -208,7 +223,7 @@ private func log() -> TestLog {
   }
 
   /// A flag without its words, words that say anything.
-  @Test("missing words are corruption", arguments: [[], [1]] as [[UInt64]])
+  @Test("missing words are corruption", arguments: [[], [1], [1 | 1 << 63, 2]] as [[UInt64]])
   func missingWordsAreCorruption(words: [UInt64]) {
     let log = TestLog()
     log.span("x", words, ticks: 1)
@@ -218,15 +233,15 @@ private func log() -> TestLog {
 
   @Test("any ticks are accepted") func anyTicksAreAccepted() {
     let log = TestLog()
-    log.span("future", [end | 1, .max], ticks: 5)
+    log.span("future", [end | 1, .max, .max], ticks: 5)
     log.span("more", [end | 2, 6, 7, 8], ticks: 6)
     let spans = log.read().records.compactMap(\.span)
     #expect(spans.map(\.number) == [1, 2])
-    guard case .end(_, let duration) = spans[0].event else {
+    guard case .end(_, let duration, _) = spans[0].event else {
       Issue.record("no end")
       return
     }
-    #expect(duration == .zero)
+    #expect(duration == .zero && spans[0].name == nil)
     _ = log.format(TextFormatter(zone: .utc)) + log.format(ChromeFormatter(zone: .utc))
   }
 }

@@ -29,7 +29,7 @@ struct SpanTests {
     #expect(spans[2] == nil)
     #expect(spans[3]?.number == second.number && spans[4]?.number == first.number)
     for (begin, end) in [(1, 3), (0, 4)] {
-      guard case .end(let start, let duration) = spans[end]?.event else {
+      guard case .end(let start, let duration, _) = spans[end]?.event else {
         Issue.record("record \(end) ends nothing")
         continue
       }
@@ -158,9 +158,14 @@ struct SpanTests {
     let contents = try test.closeAndRead()
     #expect(
       contents.messages == [
-        "sum", "part", "", "", "refused", "failed: Refusal()", "later", "", "refused later",
-        "failed: Refusal()",
+        "sum", "part", "", "", "refused", "Refusal()", "later", "", "refused later", "Refusal()",
       ])
+    let spans = contents.records.compactMap(\.span)
+    let ends = spans.compactMap { span in
+      if case .end(_, _, let failed) = span.event { "\(span.name ?? "") \(failed)" } else { nil }
+    }
+    #expect(
+      ends == ["part false", "sum false", "refused true", "later false", "refused later true"])
     let file = "MMLogTests/SpanTests.swift"
     #expect(contents.records.allSatisfy { $0.file == file && $0.span?.number != nil })
   }

@@ -12,41 +12,44 @@ extension LogCall {
   ///     leading words are written.
   ///   - tail: Its identity word without the call site.
   ///   - site: The log statement.
-  /// - Returns: Whether the record is kept. If not, it is counted.
+  /// - Returns: The number of the call site, 0 if it is in the record itself; nil if the record is
+  ///   not kept, but counted.
   @usableFromInline @inline(never)
   static func commit(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
     _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64,
     _ site: UnsafePointer<NewCallSite>
-  ) -> Bool {
+  ) -> UInt64? {
     let flags = UInt8(truncatingIfNeeded: tail >> RecordLayout.flagsShift)
     let cursor = RecordCursor(writer, start, next, checksum: checksum, flags: flags)
     defer { leave(writer) }
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    guard let session = Session.of(writer.pointee.thread) else { return false }
+    guard let session = Session.of(writer.pointee.thread) else { return nil }
     let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
     var record = UnfinishedRecord(cursor: cursor, identity: tail)
     record.appendContext()
     if let cause = WriterSpace.loss(of: writer) {
       lose(cause, level, writer, session)
-      return false
+      return nil
     }
     let isNested = writer.pointee.outer != nil
-    if let number = session.number(of: site, isNested: isNested) {
+    let number = session.number(of: site, isNested: isNested)
+    if let number {
       record.identity |= number
       if !isNested { remember(writer, site.pointee.hash, number) }
     } else if !record.appendCallSite(site, of: session.ring.identity.session) {
       lose(.tooLarge, level, writer, session)
-      return false
+      return nil
     }
     let allFlags = UInt8(truncatingIfNeeded: record.identity >> RecordLayout.flagsShift)
     if RecordFlags(rawValue: allFlags).contains(.cut) { session.ring.countLoss(.cut, level) }
     if writer.pointee.in_scratch != 0 {
-      return place(record, level, writer, session)
+      guard place(record, level, writer, session) else { return nil }
+    } else {
+      record.finishInPlace()
     }
-    record.finishInPlace()
-    return true
+    return number ?? 0
   }
 
   /// The flag of a record with a context, where it stands in the identity word.
@@ -61,14 +64,14 @@ extension LogCall {
   /// - Parameters:
   ///   - writer, start, next, checksum, tail: As for the outlined commit.
   ///   - hash: The call site's.
-  /// - Returns: False if nothing was done, for there is more to do.
+  /// - Returns: The number of the call site; 0 if nothing was done, for there is more to do.
   @usableFromInline @inline(never)
   static func commitKnown(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
     _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
-  ) -> Bool {
+  ) -> UInt64 {
     guard writer.pointee.outer == nil, writer.pointee.in_scratch == 0, writer.pointee.lost == 0
-    else { return false }
+    else { return 0 }
     let cursor = RecordCursor(writer, start, next, checksum: checksum, flags: 0)
     return writer.pointee.context_count > 0
       ? commitBound(cursor, tail, hash) : commitFound(cursor, tail, hash)
@@ -77,7 +80,9 @@ extension LogCall {
   /// Commits a record with a context. Not one with a very large context, or one of which something
   /// is missing.
   @inline(__always)
-  private static func commitBound(_ record: RecordCursor, _ tail: UInt64, _ hash: UInt64) -> Bool {
+  private static func commitBound(
+    _ record: RecordCursor, _ tail: UInt64, _ hash: UInt64
+  ) -> UInt64 {
     var cursor = record
     let writer = cursor.writer
     let sites = mmlog_sites_of(writer.pointee.thread)
@@ -87,7 +92,7 @@ extension LogCall {
       writer.pointee.context_capacity <= WriterSpace.keptContext,
       UnsafeMutableRawPointer(end) <= UnsafeMutableRawPointer(writer.pointee.limit),
       var word = writer.pointee.context
-    else { return false }
+    else { return 0 }
     // What is the same in all records has been checked once.
     let isSkipping = writer.pointee.context_skip != 0
     let fixed = isSkipping ? cursor.next + Int(writer.pointee.context_fixed) : end
@@ -107,22 +112,24 @@ extension LogCall {
     writer.pointee.context_count = 0
     writer.pointee.sites = sites
     mmlog_end_busy(writer)
-    return true
+    return LeadingWords.callSite(ofIdentity: identity)
   }
 
   /// Commits a record whose call site is in the session's table, and not in the thread's cache.
   @inline(__always)
-  private static func commitFound(_ cursor: RecordCursor, _ tail: UInt64, _ hash: UInt64) -> Bool {
+  private static func commitFound(
+    _ cursor: RecordCursor, _ tail: UInt64, _ hash: UInt64
+  ) -> UInt64 {
     let writer = cursor.writer
     let cut = UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
     guard writer.pointee.has_waited == 0, tail & cut == 0,
       let number = Session.of(writer.pointee.thread)?.sites.find(hash)
-    else { return false }
+    else { return 0 }
     remember(writer, hash, number)
     UnfinishedRecord(cursor: cursor, identity: tail | number).finishInPlace()
     writer.pointee.sites = mmlog_sites_of(writer.pointee.thread)
     mmlog_end_busy(writer)
-    return true
+    return number
   }
 
   /// Ends a call: back to the interrupted one, if any.

@@ -41,13 +41,16 @@ extension Logger {
 extension LiteralRecord {
   /// Completes the record of a log statement, and stores its first word, with which it is
   /// acknowledged.
+  ///
+  /// - Returns: The number of its call site; 0 if it has none.
   @inlinable @inline(__always)
+  @discardableResult
   mutating func commit(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ file: StaticString,
     _ function: StaticString, _ line: UInt32, _ column: UInt32, _ flags: RecordFlags
-  ) {
+  ) -> UInt64 {
     mix(file, line, column)
-    commit(label, level, flags) { hash, parts in
+    return commit(label, level, flags) { hash, parts in
       NewCallSite(hash: hash, parts: parts, file, function, line: line, column: column)
     }
   }
@@ -67,14 +70,17 @@ extension LiteralRecord {
   /// into the hash.
   ///
   /// - Parameter site: Makes the call site, if it is not in the writer's cache.
+  /// - Returns: The number of the call site; 0 if it has none.
   @inlinable @inline(__always)
+  @discardableResult
   func commit(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
     _ site: (UInt64, MessageParts) -> NewCallSite
-  ) {
+  ) -> UInt64 {
     let hash = siteHash
-    cursor.commit(label, level, extraFlags, hash: hash) { site(hash, parts) }
+    let number = cursor.commit(label, level, extraFlags, hash: hash) { site(hash, parts) }
     parts.further.free()
+    return number
   }
 }
 
@@ -93,28 +99,32 @@ extension RecordCursor {
   /// - Parameters:
   ///   - hash: The call site's.
   ///   - site: Makes the call site, if it is not in the writer's cache.
+  /// - Returns: The number of the call site; 0 if it has none.
   @inlinable @inline(__always)
+  @discardableResult
   func commit(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
     hash: UInt64, _ site: () -> NewCallSite
-  ) {
+  ) -> UInt64 {
     let tail = identity(label, level, extraFlags)
     let slot = writer.pointee.sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
     guard slot.pointee.hash == hash else {
-      if LogCall.commitKnown(writer, start, next, checksum, tail, hash) { return }
+      let known = LogCall.commitKnown(writer, start, next, checksum, tail, hash)
+      if known != 0 { return known }
       // Copied here and now: a value whose address is taken nowhere else stays out of memory on
       // the usual path.
       let site = site()
       return withUnsafePointer(to: site) {
-        _ = LogCall.commit(writer, start, next, checksum, tail, $0)
+        LogCall.commit(writer, start, next, checksum, tail, $0) ?? 0
       }
     }
-    LeadingWords(
-      kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: tail | slot.pointee.site
-    ).store(at: start, words: next - start, checksum: checksum)
+    let words = LeadingWords(
+      kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: tail | slot.pointee.site)
+    words.store(at: start, words: next - start, checksum: checksum)
     writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
     mmlog_number_entry(writer, UInt32(level.rawValue))
     mmlog_end_busy(writer)
+    return LeadingWords.callSite(ofIdentity: words.identity)
   }
 }
 
@@ -132,6 +142,10 @@ struct LeadingWords {
     self.ticks = ticks
     self.identity = identity
   }
+
+  /// The number of the call site in an identity word.
+  @inlinable @inline(__always)
+  static func callSite(ofIdentity identity: UInt64) -> UInt64 { identity & 0xFFFF_FFFF }
 
   /// The level in an identity word.
   static func level(ofIdentity identity: UInt64) -> UInt32 {

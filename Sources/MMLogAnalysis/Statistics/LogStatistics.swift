@@ -51,7 +51,7 @@ public struct LogStatistics {
   }
 
   private mutating func add(_ span: LogReader.Span, _ record: LogReader.Record) {
-    guard let ended = spans.add(record), case .end(_, let duration) = span.event else { return }
+    guard let ended = spans.add(record), case .end(_, let duration, _) = span.event else { return }
     if let longestSpan, duration <= longestSpan.duration { return }
     longestSpan = (duration, ended.message)
   }

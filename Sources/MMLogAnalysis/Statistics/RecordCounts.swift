@@ -83,15 +83,3 @@ extension RecordContent {
   /// What the record takes before an archive compresses it, in bytes.
   var encodedSize: Int { (RecordLayout.identityWord + 1) * wordSize + size }
 }
-
-extension CallSiteInfo {
-  /// The message with `{}` or `{name}` where its arguments belong.
-  var template: String {
-    parts.map { part in
-      switch part {
-      case .literal(let text): text
-      case .argument(let argument): "{\(argument.name)}"
-      }
-    }.joined()
-  }
-}

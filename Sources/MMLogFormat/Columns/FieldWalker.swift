@@ -48,7 +48,7 @@ struct FieldWalker {
       guard findArgument(callSites.types[index], &fields) else { return false }
     }
     if record.flags.contains(.metadata), !findBlocks(callSites, &fields) { return false }
-    if record.flags.contains(.span), !findWords(2, &fields) { return false }
+    if record.flags.contains(.span), !findSpan(&fields) { return false }
     if record.flags.contains(.context), !findContext(callSites, &fields) { return false }
     return isAtEnd
   }
@@ -57,6 +57,11 @@ struct FieldWalker {
     guard pass(words: count) else { return false }
     fields.append(contentsOf: repeatElement(.word, count: count))
     return true
+  }
+
+  private mutating func findSpan(_ fields: inout [ColumnField]) -> Bool {
+    guard let first = word(&fields) else { return false }
+    return findWords(SpanLayout.count(first) - 1, &fields)
   }
 
   private mutating func findContext(

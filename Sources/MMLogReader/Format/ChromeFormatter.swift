@@ -88,7 +88,7 @@ public struct ChromeFormatter: LogFormatter {
         openSpans += 1
       }
       beginSpanEvent("b", text, number, &output)
-    case .end(let start, _):
+    case .end(let start, _, _):
       let name = process.spanNames.removeValue(forKey: number)
       if name != nil {
         openSpans -= 1

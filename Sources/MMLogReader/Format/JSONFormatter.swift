@@ -20,8 +20,10 @@ import MMLogSystem
 /// | `trace_id`, `trace_flags` | the trace that it belongs to, in 32 hexadecimal digits, and the trace's flags |
 /// | `span_id` | the span that it begins, ends or belongs to: its number, in 16 hexadecimal digits; left out if it began in another session |
 /// | `span_event` | `begin` or `end` |
+/// | `span_name` | where it begins or ends: the message of its beginning with `{}` or `{name}` for each argument; left out if it is not known |
 /// | `parent_span_id` | where it begins: what it is a part of, if that is known |
 /// | `start_time_unix_nano`, `duration_nano` | where it ends: when it began, and how long it took, in nanoseconds |
+/// | `span_failed` | where it ends: `true`, only if what it stands for failed |
 /// | `thread_ordinal`, `thread_id`, `thread_name` | the thread; no name if it had none |
 /// | `service_name` | the store's name |
 /// | `process_name`, `process_pid`, `host_name` | the process and its machine |
@@ -94,29 +96,40 @@ public struct JSONFormatter: LogFormatter {
   }
 
   private static func appendContext(_ record: LogReader.Record, to output: inout TextBuffer) {
-    func append(id key: StaticString, _ number: UInt64?) {
-      guard let number else { return }
-      output.append(key)
-      output.append(text: LogReader.Span.text(of: number))
-      output.append(UInt8(ascii: "\""))
-    }
     if let trace = record.trace {
       output.append(#","trace_id":""#)
       output.append(text: trace.traceID)
       output.append(#"","trace_flags":"#)
       output.append(decimal: UInt64(trace.flags))
     }
-    append(id: #","span_id":""#, record.spanNumber)
-    switch record.span?.event {
-    case nil: return
-    case .begin(let parent):
-      output.append(#","span_event":"begin""#)
-      append(id: #","parent_span_id":""#, parent)
-    case .end(let start, let duration):
-      output.append(#","span_event":"end","start_time_unix_nano":"#)
+    if let number = record.spanNumber {
+      output.append(#","span_id":""#)
+      output.append(text: LogReader.Span.text(of: number))
+      output.append(UInt8(ascii: "\""))
+    }
+    if let span = record.span { append(span, to: &output) }
+  }
+
+  private static func append(_ span: LogReader.Span, to output: inout TextBuffer) {
+    output.append(#","span_event":""#)
+    output.append(span.event.name)
+    output.append(UInt8(ascii: "\""))
+    if let name = span.name {
+      output.append(#","span_name":"#)
+      output.append(json: name)
+    }
+    switch span.event {
+    case .begin(let parent?):
+      output.append(#","parent_span_id":""#)
+      output.append(text: LogReader.Span.text(of: parent))
+      output.append(UInt8(ascii: "\""))
+    case .begin(nil): return
+    case .end(let start, let duration, let failed):
+      output.append(#","start_time_unix_nano":"#)
       output.append(decimal: start.nanosecondsSince1970)
       output.append(#","duration_nano":"#)
       output.append(decimal: duration.nanoseconds)
+      if failed { output.append(#","span_failed":true"#) }
     }
   }
 

@@ -8,7 +8,8 @@ import MMLogSystem
 ///
 /// The session's fields stand at its end. What belongs to a span or a trace has `span=NUMBER` or
 /// `trace=ID`. What begins a span has `span_event=begin`, and `parent_span` if it is a part of
-/// another; what ends it has `span_event=end` and `duration_ns`. Keys are those that logfmt is
+/// another; what ends it has `span_event=end`, `duration_ns`, and `span_failed=true` if it failed.
+/// Both have `span_name`. Keys are those that logfmt is
 /// usually written with. Values that have a space, `=`, a quote or a control character in them
 /// stand between quotes, with backslashes as in text. Keys consist of letters, digits and `_ - . /
 /// # @`; anything else in a field's name becomes `_`. A record's own keys come first and last; a
@@ -20,7 +21,7 @@ public struct LogfmtFormatter: LogFormatter {
   private static let keys: Set<String> = [
     "time", "level", "label", "msg", "source", "thread", "service", "pid", "session", "span",
     "trace",
-    "span_event", "parent_span", "duration_ns",
+    "span_event", "span_name", "parent_span", "duration_ns", "span_failed",
   ]
 
   /// Makes a formatter that shows times in a zone.
@@ -76,15 +77,18 @@ public struct LogfmtFormatter: LogFormatter {
     }
     append(" trace=", record.trace?.traceID)
     append(" span=", record.spanNumber.map(LogReader.Span.text))
-    switch record.span?.event {
-    case .begin(let parent):
-      output.append(" span_event=begin")
-      append(" parent_span=", parent.map(LogReader.Span.text))
-    case .end(_, let duration):
-      output.append(" span_event=end duration_ns=")
-      output.append(decimal: duration.nanoseconds)
-    case nil: return
+    guard let span = record.span else { return }
+    output.append(" span_event=")
+    output.append(span.event.name)
+    if let name = span.name {
+      output.append(" span_name=")
+      output.appendQuoting { $0.append(name, .quoted) }
     }
+    append(" parent_span=", span.event.parent.map(LogReader.Span.text))
+    guard case .end(_, let duration, let failed) = span.event else { return }
+    output.append(" duration_ns=")
+    output.append(decimal: duration.nanoseconds)
+    if failed { output.append(" span_failed=true") }
   }
 
   private static func append(_ thread: LogReader.Thread, to output: inout TextBuffer) {

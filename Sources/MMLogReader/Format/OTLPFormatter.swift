@@ -13,7 +13,8 @@ import MMLogSystem
 /// Numbers that 64 bits do not hold are strings. What belongs to a span or a trace has `traceId`,
 /// `spanId` and `flags`: those of the trace that it was logged in; else a trace of its own for each
 /// span that is not a part of another. What begins or ends a span has the attributes `span.event`
-/// (`begin`, `end`), `span.parent_id`, `span.start_time_unix_nano` and `span.duration_nano`.
+/// (`begin`, `end`), `span.name`, `span.parent_id`, `span.start_time_unix_nano` and
+/// `span.duration_nano`; what ends a span that failed has `otel.status_code` (`ERROR`).
 public struct OTLPFormatter: LogFormatter {
   /// So many records are in a line at most.
   public static let maximum = 512
@@ -114,15 +115,17 @@ public struct OTLPFormatter: LogFormatter {
       output.append(decimal: number)
       output.append(#""}}"#)
     }
-    output.append(",")
+    func append(_ key: StaticString, _ text: String) {
+      output.append(",")
+      output.append(attribute: key, text)
+    }
+    append("span.event", "\(span.event.name)")
+    if let name = span.name { append("span.name", name) }
     switch span.event {
     case .begin(let parent):
-      output.append(attribute: "span.event", "begin")
-      guard let parent else { return }
-      output.append(",")
-      output.append(attribute: "span.parent_id", LogReader.Span.text(of: parent))
-    case .end(let start, let duration):
-      output.append(attribute: "span.event", "end")
+      if let parent { append("span.parent_id", LogReader.Span.text(of: parent)) }
+    case .end(let start, let duration, let failed):
+      if failed { append("otel.status_code", "ERROR") }
       append("span.start_time_unix_nano", start.nanosecondsSince1970)
       append("span.duration_nano", duration.nanoseconds)
     }

@@ -44,6 +44,7 @@ public struct TableFormatter: LogFormatter {
     "code_file_path", "code_line_number", "code_function_name", "thread_ordinal", "thread_id",
     "thread_name", "service_name", "process_name", "process_pid", "host_name", "session_id",
     "flight", "span_id", "span_event", "parent_span_id", "start_time_unix_nano", "duration_nano",
+    "span_name", "span_failed",
   ]
 
   /// Appends the names of the columns.
@@ -117,12 +118,14 @@ private struct Cells {
 
   /// Appends what begins or ends; most records leave it all empty.
   func append(_ span: LogReader.Span?, to output: inout TextBuffer) {
-    guard let span else { return output.append(kind == .csv ? ",,,,," : "\t\t\t\t\t") }
+    guard let span else { return output.append(kind == .csv ? ",,,,,,," : "\t\t\t\t\t\t\t") }
     append(span: span.number, to: &output)
     appendText(&output) { output, _ in output.append(span.event.name) }
     append(span: span.event.parent, to: &output)
     append(span.event.start?.nanosecondsSince1970, to: &output)
     append(span.event.duration?.nanoseconds, to: &output)
+    appendText(&output) { output, form in if let name = span.name { output.append(name, form) } }
+    appendText(&output) { output, _ in if span.event.failed == true { output.append("true") } }
   }
 
   private func append(span number: UInt64?, to output: inout TextBuffer) {

@@ -78,6 +78,8 @@ public struct TemplateFormatter: LogFormatter {
     case .span: append(span: record.spanNumber, to: &output)
     case .trace: if let trace = record.trace { output.append(text: trace.traceID) }
     case .span_event: if let span = record.span { output.append(span.event.name) }
+    case .span_name: if let name = record.span?.name { output.append(name, .plain) }
+    case .span_failed: if record.span?.event.failed == true { output.append("failed") }
     case .parent_span: append(span: record.span?.event.parent, to: &output)
     case .duration:
       if let duration = record.span?.event.duration { output.append(duration: duration) }

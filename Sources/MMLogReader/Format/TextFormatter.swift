@@ -5,10 +5,11 @@ import MMLogFormat
 ///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: order 7 accepted venue=XETR (Orders/Book.swift:42)
 ///
 /// Time, level, label, message, metadata, place. Named arguments stand in the message and are not
-/// repeated. What begins or ends a span says so, and how long that took:
+/// repeated. What begins or ends a span says so. An end has the duration, and the name of the span: what
+/// it began with, without arguments. Of what failed, `failed` stands for `end`:
 ///
 ///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: begin order 7 span=0000000000400004 (Orders/Book.swift:40)
-///     2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms matched span=0000000000400004 (Orders/Book.swift:44)
+///     2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms order {}: matched span=0000000000400004 (Orders/Book.swift:44)
 ///
 /// A record that belongs to a span or a trace has `span=` or `trace=`, too.
 ///
@@ -41,10 +42,10 @@ public struct TextFormatter: LogFormatter {
       output.append(": ")
     }
     let span = record.span
-    if let span { output.append(span.event) }
+    if let span { output.append(span) }
     let start = output.count
     record.content.appendMessage(.plain, to: &output)
-    if span != nil, output.count == start { output.remove(at: start - 1) }
+    if let span, output.count == start { output.cut(to: start - span.separator.utf8CodeUnitCount) }
     if record.isCut { output.append(" <cut>") }
     if record.isFlight { output.append(" <flight>") }
     if record.content.hasPairs { appendPairs(record, to: &output) }
@@ -122,16 +123,27 @@ public struct TextFormatter: LogFormatter {
   }
 }
 
+extension LogReader.Span {
+  /// What stands before the message.
+  fileprivate var separator: StaticString {
+    if case .end = event, name != nil { ": " } else { " " }
+  }
+}
+
 extension TextBuffer {
-  /// Appends `begin ` or `end 1.234 ms `.
-  fileprivate mutating func append(_ event: LogReader.Span.Event) {
-    switch event {
-    case .begin: append("begin ")
-    case .end(_, let duration):
-      append("end ")
+  /// Appends `begin ` or `end 1.234 ms order {}: `.
+  fileprivate mutating func append(_ span: LogReader.Span) {
+    switch span.event {
+    case .begin: append("begin")
+    case .end(_, let duration, let failed):
+      append(failed ? "failed " : "end ")
       append(duration: duration)
-      append(" ")
+      if let name = span.name {
+        append(" ")
+        append(name, .plain)
+      }
     }
+    append(span.separator)
   }
 
   /// Appends what `body` appends in ``TextForm/quoted``, in quotes if it would not be distinguished

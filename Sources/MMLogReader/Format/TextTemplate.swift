@@ -18,6 +18,8 @@ import MMLogFormat
 /// | `flight` | `flight` for a flight record; nothing for others |
 /// | `span`, `trace` | the number of the span, and the id of the trace, that it belongs to |
 /// | `span_event`, `parent_span` | of what begins or ends a span: `begin` or `end`; what it is a part of |
+/// | `span_name` | of what begins or ends a span: the message of its beginning, without its arguments |
+/// | `span_failed` | `failed` for the end of a span that failed; nothing for others |
 /// | `duration`, `duration_ns` | of what ends a span: how long it took, as `1.234 ms`; in nanoseconds |
 /// | `service`, `process`, `pid`, `host`, `session` | |
 ///
@@ -28,7 +30,7 @@ public struct TextTemplate: Sendable {
   enum Name: String, CaseIterable {
     case time, date, clock, unix, level, LEVEL, label, message, file, line, function, place, fields
     case thread, thread_id, thread_ordinal, service, process, pid, host, session, flight
-    case span, trace, span_event, parent_span, duration, duration_ns
+    case span, trace, span_event, span_name, span_failed, parent_span, duration, duration_ns
   }
 
   enum Element {

@@ -8,6 +8,11 @@ package final class CallSiteInfo: Sendable {
   package let line: Int
   package let parts: [CallSite.Part]
   let hasNames: Bool
+  /// The message with `{}` or `{name}` where its arguments belong.
+  package let template: String
+  /// The name of spans that begin here: the template, or the function's name if the template has no
+  /// text of its own.
+  let spanName: String
   /// The same parts, ready to be put out.
   let message: MessagePlan
 
@@ -19,6 +24,14 @@ package final class CallSiteInfo: Sendable {
     hasNames = parts.contains {
       if case .argument(let argument) = $0 { !argument.name.isEmpty } else { false }
     }
+    template = parts.map { part in
+      switch part {
+      case .literal(let text): text
+      case .argument(let argument): "{\(argument.name)}"
+      }
+    }.joined()
+    let hasText = parts.contains { if case .literal = $0 { true } else { false } }
+    spanName = hasText ? template : function
     message = MessagePlan(site)
   }
 }

@@ -54,7 +54,7 @@ package struct RecordContent: @unchecked Sendable {
     var reader = WordReader(values)
     try passArguments(&reader)
     try passMetadata(&reader)
-    if flags.contains(.span) { _ = try reader.take(2 * wordSize) }
+    if flags.contains(.span) { _ = try SpanWords(&reader) }
     guard flags.contains(.context) else { return }
     let context = try ContextView(&reader)
     var fields = WordReader(context.fields)
@@ -87,7 +87,7 @@ package struct RecordContent: @unchecked Sendable {
   ) throws(FormatError) {
     if flags.contains(.metadata) { try passBlocks(&reader, body) }
     guard flags.contains(.context) else { return }
-    if flags.contains(.span) { _ = try reader.take(2 * wordSize) }
+    if flags.contains(.span) { _ = try SpanWords(&reader) }
     let context = try ContextView(&reader)
     var fields = WordReader(context.fields)
     if context.hasFields { try passBlocks(&fields, body) }
@@ -125,12 +125,15 @@ package struct RecordContent: @unchecked Sendable {
     }
   }
 
-  /// The two words that say which span begins or ends; nil if none does.
-  var spanWords: (number: UInt64, other: UInt64)? {
+  /// What says which span begins or ends; nil if none does.
+  var spanWords: SpanWords? {
     guard flags.contains(.span) else { return nil }
-    return behindMetadata { (reader) throws(FormatError) in
-      (try reader.word(), try reader.word())
-    }
+    return behindMetadata { (reader) throws(FormatError) in try SpanWords(&reader) }
+  }
+
+  /// The name of spans that begin at a call site of the session; nil if it is not known.
+  func spanName(ofCallSite number: UInt32) -> String? {
+    tableReference._withUnsafeGuaranteedRef { $0[number] }?.takeUnretainedValue().spanName
   }
 
   /// Whether it may belong to a span or a trace.
@@ -141,7 +144,7 @@ package struct RecordContent: @unchecked Sendable {
   var context: ContextView? {
     guard flags.contains(.context) else { return nil }
     return behindMetadata { (reader) throws(FormatError) in
-      if flags.contains(.span) { _ = try reader.take(2 * wordSize) }
+      if flags.contains(.span) { _ = try SpanWords(&reader) }
       return try ContextView(&reader)
     }
   }

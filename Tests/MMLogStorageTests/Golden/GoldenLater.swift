@@ -53,6 +53,8 @@ enum GoldenLater {
       ([.context, .metadata], pair + context(7 << 32 | 1 << 56, [9] + trace + block)),
       ([.context, .span], [17, 0] + context(1 << 32, [16])),
       ([.context, .span], [18, 16] + context(3 << 32, [16] + trace)),
+      (.span, [17 | 1 << 63, 4, UInt64(log.textSite)]),
+      ([.context, .span], [18 | 1 << 63, 5, 1 << 32] + context(1 << 32, [16])),
       (.metadata, [1 << 31, 1 << 31, 1 << 31, 1 << 31, 0]),
       (.metadata, [1 << 31, 1 << 31, 1 << 31, 0]),
     ]

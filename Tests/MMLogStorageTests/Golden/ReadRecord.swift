@@ -69,8 +69,9 @@ extension LogReader.Span {
   fileprivate var inWords: String {
     switch event {
     case .begin(let parent): "begin \(number ?? 0) in \(parent ?? 0)"
-    case .end(let start, let duration):
-      "end \(number ?? 0) since \(start.nanosecondsSince1970) after \(duration.nanoseconds)"
+    case .end(let start, let duration, let failed):
+      "\(failed ? "failed" : "end") \(number ?? 0) since \(start.nanosecondsSince1970) "
+        + "after \(duration.nanoseconds) of \(name ?? "unknown")"
     }
   }
 }

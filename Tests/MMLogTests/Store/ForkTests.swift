@@ -357,7 +357,7 @@ struct ForkTests {
     #expect(spans["child's"]??.event == .begin(parent: nil))
     #expect(spans["its own"]??.number == spans["child's"]??.number)
     #expect(spans["by the parent"]??.number == spans["parent's"]??.number)
-    guard case .end(_, let duration) = spans["by the child"]??.event else {
+    guard case .end(_, let duration, _) = spans["by the child"]??.event else {
       Issue.record("the child's end is none")
       return
     }
