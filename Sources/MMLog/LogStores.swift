@@ -156,9 +156,7 @@ public struct LogStores: Sendable {
   /// asked. ``LogStore/Event/deleted(archive:rule:)`` reports each, with the rule
   /// `Retention.Rule.totalSize`. Blocks the thread.
   ///
-  /// ```swift
-  /// for await _ in store.sizeChanges { try stores.limitTotalSize(to: 2 << 30) }
-  /// ```
+  /// ``sizeChanges`` says when they have grown.
   ///
   /// - Parameter size: How much they may take together, in bytes on the disk (allocated blocks).
   /// - Returns: Those that were deleted, store by store.

@@ -43,6 +43,28 @@ import Testing
     #expect(Contents(folder.path + "/b").messages.count == 1)
   }
 
+  @Test("changes of the sizes of several stores are reported together, until all are closed")
+  func changesOfSizes() async throws {
+    let stores = try open()
+    var changes = stores.sizeChanges.makeAsyncIterator()
+    #expect(await changes.next()?.total == 0)
+    var expected = 0
+    for store in stores.stores {
+      expected += try roll(store, "one").allocatedSize
+      try await store.applyRetention()
+      // The archive is counted when it is sealed, and perhaps before, while it is written.
+      var sizes = await changes.next()
+      while let known = sizes, known.pending < expected { sizes = await changes.next() }
+      #expect(sizes?.pending == expected && sizes == stores.sizes)
+    }
+    try await stores.stores[0].close()
+    stores.stores[1].logger(label: "test").info("closed last")
+    for store in stores.stores.dropFirst() { try await store.close() }
+    var last: LogStore.Sizes?
+    while let sizes = await changes.next() { last = sizes }
+    #expect(last == stores.sizes && (last?.pending ?? 0) > expected)
+  }
+
   @Test("archives of several stores are rotated together, and listed and added up as one")
   func archivesOfAll() throws {
     let stores = try open()

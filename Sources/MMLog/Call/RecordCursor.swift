@@ -62,10 +62,16 @@ public struct RecordCursor {
   /// A word for which there may be no room yet.
   @inlinable @inline(__always)
   mutating func append(checked word: UInt64) {
-    if UnsafeMutableRawPointer(next) + 16 > UnsafeMutableRawPointer(writer.pointee.limit) {
-      self = WriterSpace.reserveValue(writer, start, next, flags, value: 0, beside: 16).cursor
-    }
+    reserve(16)
     append(word)
+  }
+
+  /// Makes room for so many bytes.
+  @inlinable @inline(__always)
+  mutating func reserve(_ count: Int) {
+    if UnsafeMutableRawPointer(next) + count > UnsafeMutableRawPointer(writer.pointee.limit) {
+      self = WriterSpace.reserveValue(writer, start, next, flags, value: 0, beside: count).cursor
+    }
   }
 
   /// The words of another record, behind its leading ones.

@@ -27,14 +27,15 @@ extension LogStore {
   ///   print(sizes.pending)
   /// }
   /// ```
-  public var sizeChanges: SizeChanges { SizeChanges(store: self) }
+  public var sizeChanges: SizeChanges { SizeChanges(stores: LogStores([self])) }
 
-  /// The space that a store's archives take, whenever it has changed: see ``LogStore/sizeChanges``.
+  /// The space that the archives of one store or of several take, whenever it has changed: see
+  /// ``LogStore/sizeChanges`` and ``LogStores/sizeChanges``.
   ///
   /// What changes while nobody asks is one change: who asks is given the sizes of that moment. So at
   /// most one change is outstanding for each iterator, however many archives come and go; and none
   /// comes from a log call. Changes are noticed as ``LogStore/sizes`` says. The sequence ends when
-  /// the store is closed, with what closing has changed as its last element. Any number of iterators
+  /// all stores are closed, with what closing has changed as its last element. Any number of iterators
   /// may be in use, on any threads.
   public struct SizeChanges: AsyncSequence, Sendable {
     /// Sizes that differ from the ones before.
@@ -42,57 +43,84 @@ extension LogStore {
     /// It does not end because of an error.
     public typealias Failure = Never
 
-    let store: LogStore
+    let stores: LogStores
 
     /// An iterator, which begins with the sizes as they are then. Takes a lock.
-    public func makeAsyncIterator() -> Iterator {
-      Iterator(store: store, signals: store.core.events.sizeSignals.stream().makeAsyncIterator())
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(stores) }
 
     /// Waits for one change after the other.
     public struct Iterator: AsyncIteratorProtocol {
-      let store: LogStore
-      var signals: AsyncStream<Void>.Iterator
-      var last: Sizes?
+      private let stores: LogStores
+      private var signals: AsyncStream<Void>.Iterator
+      private var last: Sizes?
 
-      /// Waits until sizes are others than those that it gave last. Nil when the store is closed, or
-      /// the task is canceled.
+      init(_ stores: LogStores) {
+        self.stores = stores
+        let all = stores.stores.map(\.core.events.sizeSignals)
+        let stream = AsyncStream(Void.self, bufferingPolicy: .bufferingNewest(1)) { listener in
+          let added = all.map { ($0, $0.add(listener)) }
+          listener.onTermination = { _ in for (signals, key) in added { signals.remove(key) } }
+        }
+        signals = stream.makeAsyncIterator()
+      }
+
+      /// Waits until sizes are others than those that it gave last. Nil when all stores are closed,
+      /// or the task is canceled.
       public mutating func next() async -> Sizes? {
         // A signal may be of a change that was seen already.
-        while let last, last == store.sizes {
-          guard await signals.next() != nil else { return nil }
+        while let last, last == stores.sizes {
+          let isOver = stores.stores.allSatisfy { $0.core.events.sizeSignals.isFinished }
+          // Closing may have changed them since.
+          if isOver && last == stores.sizes { return nil }
+          if !isOver, await signals.next() == nil { return nil }
         }
-        last = store.sizes
+        last = stores.sizes
         return last
       }
     }
   }
 }
 
+extension LogStores {
+  /// The space that the archives of all stores take together: at once, and again whenever it has
+  /// changed. So one threshold holds for all:
+  ///
+  /// ```swift
+  /// for await sizes in stores.sizeChanges where sizes.total > 2 << 30 {
+  ///   try stores.limitTotalSize(to: 1 << 30)
+  /// }
+  /// ```
+  ///
+  /// Stores that are added to the list afterwards do not count. See ``LogStore/SizeChanges``.
+  public var sizeChanges: LogStore.SizeChanges { LogStore.SizeChanges(stores: self) }
+}
+
 /// Tells those who wait that the sizes of archives have changed. Whoever is told twice before it
 /// looks is told once.
 final class SizeSignals: Sendable {
+  typealias Listener = AsyncStream<Void>.Continuation
+
   private struct State {
     /// Who waits; nil after the store's end.
-    var listeners: [Int: AsyncStream<Void>.Continuation]? = [:]
+    var listeners: [Int: Listener]? = [:]
     var nextKey = 0
   }
 
   private let state = LockedValue(State())
 
-  func stream() -> AsyncStream<Void> {
-    AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-      let key = state.withLock { state in
-        state.nextKey += 1
-        state.listeners?[state.nextKey] = continuation
-        return state.listeners == nil ? nil : state.nextKey
-      }
-      guard let key else { return continuation.finish() }
-      continuation.onTermination = { [weak self] _ in
-        self?.state.withLock { _ = $0.listeners?.removeValue(forKey: key) }
-      }
+  /// Whether the store is closed.
+  var isFinished: Bool { state.withLock { $0.listeners == nil } }
+
+  /// - Returns: A key to remove it by.
+  func add(_ listener: Listener) -> Int {
+    state.withLock { state in
+      state.nextKey += 1
+      state.listeners?[state.nextKey] = listener
+      return state.nextKey
     }
   }
+
+  func remove(_ key: Int) { state.withLock { _ = $0.listeners?.removeValue(forKey: key) } }
 
   func send() {
     // Not under the lock: a listener may end inside `yield`.
@@ -106,6 +134,6 @@ final class SizeSignals: Sendable {
       defer { state.listeners = nil }
       return state.listeners
     }
-    for listener in (listeners ?? [:]).values { listener.finish() }
+    for listener in (listeners ?? [:]).values { listener.yield() }
   }
 }

@@ -14,6 +14,8 @@ where StringLiteralType == StaticString {
   mutating func append(bytes: UnsafeRawBufferPointer)
   /// Adds text, as its bytes in UTF-8.
   mutating func append(text: some StringProtocol)
+  /// Adds what is behind the type of a value with structure.
+  mutating func append(value: Logger.MetadataValue)
   /// What ``Logger/Privacy/auto`` means for whatever is no number.
   var autoPrivacy: Logger.Privacy { get }
 }

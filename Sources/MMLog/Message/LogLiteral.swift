@@ -102,6 +102,11 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
     public mutating func append(text: some StringProtocol) {
       record.cursor.append(text, reserving: reserve)
     }
+
+    /// Adds a value with structure.
+    public mutating func append(value: Logger.MetadataValue) {
+      record.cursor.append(argument: value, reserving: reserve)
+    }
   }
 }
 

@@ -25,6 +25,7 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
     enum ValuePart: Sendable {
       case word(UInt64)
       case bytes([UInt8])
+      case value(Logger.MetadataValue)
     }
 
     var parts: [MessagePart] = []
@@ -58,6 +59,9 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
     public mutating func append(text: some StringProtocol) {
       valueParts.append(.bytes(Array(text.utf8)))
     }
+
+    /// Adds a value with structure.
+    public mutating func append(value: Logger.MetadataValue) { valueParts.append(.value(value)) }
   }
 }
 
@@ -71,6 +75,7 @@ extension LogLiteral {
       switch part {
       case .word(let word): interpolation.record.cursor.append(checked: word)
       case .bytes(let bytes): bytes.withUnsafeBytes { interpolation.append(bytes: $0) }
+      case .value(let value): interpolation.append(value: value)
       }
     }
     self.init(stringInterpolation: interpolation)

@@ -18,7 +18,7 @@ import MMLogSystem
 /// ```
 ///
 /// A decoder shows it as `price=[currency: EUR, cents: 1250]`, and `--where 'price.cents > 1000'`
-/// finds it.
+/// finds it. In a message it is an argument like others: `log.info("quoted \(price, name: "price")")`.
 public protocol LogValue {
   /// What is recorded. May be called on any thread, in the middle of a log call.
   var logValue: Logger.MetadataValue { get }
@@ -82,6 +82,63 @@ extension LogInterpolation {
   ) {
     let digits = bytes.map(\.allHexDigits).joined()
     appendInterpolation(digits, name: name, align: align, privacy: privacy)
+  }
+}
+
+extension LogInterpolation {
+  /// Adds a value of a type that says how it is recorded: with its structure, where it has one.
+  ///
+  /// Such as a collection of such values. An `Error` and a `Duration` are added as text all the same.
+  /// Allocates what ``LogValue/logValue`` allocates; nothing is evaluated of a private value.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - name: Makes it a field of that name as well.
+  ///   - align: The minimum width.
+  ///   - privacy: Whether it is written to disk.
+  @_disfavoredOverload
+  public mutating func appendInterpolation<Value: LogValue>(
+    _ value: Value, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
+  ) {
+    append(logValue: value, name, align, privacy)
+  }
+
+  /// Adds a value of a type that says how it is recorded, or `nil`. See the form for values that are
+  /// not optional.
+  @_disfavoredOverload
+  public mutating func appendInterpolation<Value: LogValue>(
+    _ value: Value?, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
+  ) {
+    append(logValue: value, name, align, privacy)
+  }
+
+  private mutating func append(
+    logValue value: some LogValue, _ name: StaticString?, _ align: Logger.Alignment,
+    _ privacy: Logger.Privacy
+  ) {
+    let resolved = privacy.resolved(autoPrivacy)
+    let recorded = Logger.MetadataValue.value(
+      value, privacy: resolved == .public ? .public : privacy)
+    let style = ArgumentStyle(privacy: resolved, format: 0, align: align)
+    append(MessagePart(argument: recorded.type.rawValue, width: 0, name: name, style: style))
+    append(value: recorded)
+  }
+
+  /// Adds a duration as text, with its unit.
+  ///
+  /// - Parameters:
+  ///   - value: The duration.
+  ///   - name: Makes it a field of that name as well.
+  ///   - align: The minimum width.
+  ///   - privacy: Whether it is written to disk.
+  public mutating func appendInterpolation(
+    _ value: Duration, name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
+  ) {
+    let privacy = privacy.resolved(autoPrivacy)
+    append(description: privacy == .private ? "" : String(describing: value), name, align, privacy)
   }
 }
 
@@ -152,6 +209,11 @@ extension Dictionary: LogValue where Key == String, Value: LogValue {
     for (key, value) in sorted(by: { $0.key < $1.key }) { pairs.append(value.logValue, for: key) }
     return .dictionary(pairs)
   }
+}
+
+extension Logger.MetadataValue: LogValue {
+  /// The value itself.
+  public var logValue: Logger.MetadataValue { self }
 }
 
 extension Duration: LogValue {

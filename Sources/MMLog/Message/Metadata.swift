@@ -131,30 +131,64 @@ extension RecordCursor {
     return true
   }
 
+  /// Adds a value as an argument, whose type its call site has.
+  ///
+  /// - Parameter reserve: How many bytes must be left behind it.
+  mutating func append(argument value: Logger.MetadataValue, reserving reserve: Int) {
+    append(bodyOf: value, depth: 0)
+    self.reserve(reserve)
+  }
+
   private mutating func append(_ value: Logger.MetadataValue, depth: Int) {
     switch value {
-    case .string(let text): append(string: text)
-    case .stringConvertible(let value): append(string: value.description)
-    case .int(let value): append(.int, UInt64(bitPattern: value))
-    case .uint(let value): append(.uint, value)
-    case .double(let value): append(.double, value.bitPattern)
-    case .bool(let value): append(.bool, value ? 1 : 0)
-    case .bytes(let bytes):
-      append(checked: UInt64(ValueType.bytes.rawValue))
-      bytes.withUnsafeBytes { append($0, reserving: 0) }
-    case .null: append(checked: UInt64(ValueType.null.rawValue))
-    case .redacted: append(checked: UInt64(ValueType.redacted.rawValue))
-    case .hash(let value): append(.hash, value)
-    case .array(let values) where depth < ValueType.deepest:
-      append(.array, UInt64(values.count))
+    case .array where depth == ValueType.deepest, .dictionary where depth == ValueType.deepest:
+      appendTooDeep()
+    default:
+      append(checked: UInt64(value.type.rawValue))
+      append(bodyOf: value, depth: depth)
+    }
+  }
+
+  /// Adds what follows a value's type.
+  private mutating func append(bodyOf value: Logger.MetadataValue, depth: Int) {
+    switch value {
+    case .string(let text): append(text, reserving: 0)
+    case .stringConvertible(let value): append(value.description, reserving: 0)
+    case .int(let value): append(checked: UInt64(bitPattern: value))
+    case .uint(let value): append(checked: value)
+    case .double(let value): append(checked: value.bitPattern)
+    case .bool(let value): append(checked: value ? 1 : 0)
+    case .bytes(let bytes): bytes.withUnsafeBytes { append($0, reserving: 0) }
+    case .null, .redacted: break
+    case .hash(let value): append(checked: value)
+    case .array(let values):
+      append(checked: UInt64(values.count))
       for value in values { append(value, depth: depth + 1) }
-    case .dictionary(let metadata) where depth < ValueType.deepest:
-      append(.dictionary, UInt64(metadata.pairs.count))
+    case .dictionary(let metadata):
+      append(checked: UInt64(metadata.pairs.count))
       for (key, value) in metadata.pairs {
         append(key: key)
         append(value, depth: depth + 1)
       }
-    case .array, .dictionary: appendTooDeep()
+    }
+  }
+}
+
+extension Logger.MetadataValue {
+  /// As what it is written.
+  var type: ValueType {
+    switch self {
+    case .string, .stringConvertible: .string
+    case .int: .int
+    case .uint: .uint
+    case .double: .double
+    case .bool: .bool
+    case .bytes: .bytes
+    case .null: .null
+    case .redacted: .redacted
+    case .hash: .hash
+    case .array: .array
+    case .dictionary: .dictionary
     }
   }
 }

@@ -87,6 +87,47 @@ import Testing
     }
   }
 
+  @Test("arguments of a message have their structure, and those behind them are whole")
+  func arguments() throws {
+    let test = try TestStore()
+    let order = Order(id: 7, tags: ["a", "b"], parent: nil)
+    let none: Order? = nil
+    let many = Array(0..<20_000)
+    let message: LogMessage = "kept \(order, name: "order") \(["x": 1.5]) \(8)"
+    let literal: LogLiteral = "alone \(order) \(9)"
+    func log(_ value: some LogValue) { test.log.info("generic \(value, name: "value") \(1)") }
+    test.log.info("\(order, name: "order") at \(2) of \("three")")
+    test.log.info("\(none, name: "none"), \([order.id, 2]), \(Optional(order))")
+    test.log.info("\(many, name: "many") \(4) \("five") \(6.5)")
+    test.log.info("\(order, privacy: .private) \(order, align: .right(columns: 40)) \(7)")
+    test.log.info("\(Duration.milliseconds(1500)) \(Refusal())")
+    test.log.info(message)
+    test.log.info(literal)
+    log(order)
+    log(3)
+    let contents = try test.closeAndRead()
+    let text = "[id: 7, tags: [a, b], parent: nil]"
+    #expect(contents.isClean)
+    #expect(
+      contents.messages == [
+        "\(text) at 2 of three", "nil, [7, 2], \(text)", "\(many) 4 five 6.5",
+        "<private> \(String(repeating: " ", count: 40 - text.count) + text) 7",
+        "1.5 seconds Refusal()", "kept \(text) [x: 1.5] 8", "alone \(text) 9",
+        "generic \(text) 1", "generic 3 1",
+      ])
+    let condition = try FieldCondition("order.id == 7")
+    var filter = LogReader.Filter()
+    filter.conditions = [condition]
+    let found = LogReader(LogFiles([.path(test.folder.path)]), filter: filter).compactMap {
+      if case .record(let record) = $0 { record.message.prefix(4) } else { nil }
+    }
+    #expect(found == ["[id:", "kept"])
+  }
+
+  private struct Refusal: Error, LogValue {
+    var logValue: Logger.MetadataValue { "no text" }
+  }
+
   @Test("bytes in a message are hexadecimal on request")
   func hexadecimal() throws {
     let test = try TestStore()
