@@ -13,6 +13,7 @@ _Thread_local mmlog_thread *_Nullable mmlog_tls_threads MMLOG_TLS;
 
 mmlog_label mmlog_bound_label = {.level = 0, .gate = (const void *)1};
 bool mmlog_has_task_contexts = false;
+uint64_t mmlog_key_secret[2];
 
 // Never written to: what it is given to never stores a hit in it.
 static mmlog_site_slot no_sites[MMLOG_SITE_SLOTS];

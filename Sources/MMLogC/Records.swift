@@ -1,6 +1,7 @@
 import CMMLogWriter
 import CMMLogC
 import MMLog
+import MMLogFormat
 
 // What the functions in C call for each record, with the arguments that they have collected.
 
@@ -37,7 +38,7 @@ extension Level {
 extension RecordCursor {
   /// Adds fields as the record's metadata.
   fileprivate mutating func append(_ fields: UnsafeBufferPointer<mmlog_field>) {
-    beginMetadata(pairs: fields.count)
+    beginMetadata()
     // Not `for in`: where nothing is optimized, an iterator allocates, and this may be a signal
     // handler.
     var index = 0
@@ -45,23 +46,35 @@ extension RecordCursor {
       append(fields[index])
       index += 1
     }
+    self = endingMetadata()
   }
 
   private mutating func append(_ field: mmlog_field) {
-    append(key: field.nameBytes)
-    switch field.kind {
-    case MMLOG_FIELD_INT: append(.int, UInt64(bitPattern: field.value.integer))
-    case MMLOG_FIELD_UINT: append(.uint, field.value.unsigned_integer)
-    case MMLOG_FIELD_DOUBLE: append(.double, field.value.number.bitPattern)
-    case MMLOG_FIELD_BOOL: append(.bool, field.value.integer == 0 ? 0 : 1)
-    case MMLOG_FIELD_TEXT: append(string: field.bytes)
-    case MMLOG_FIELD_HASH: append(private: String(decoding: field.bytes, as: UTF8.self), .hash)
-    default: append(private: "", .private)
+    append(key: field.nameBytes, field.type)
+    switch field.type {
+    case .int, .uint: append(checked: field.value.unsigned_integer)
+    case .double: append(checked: field.value.number.bitPattern)
+    case .bool: append(checked: field.value.integer == 0 ? 0 : 1)
+    case .string: append(field.bytes, reserving: 0)
+    case .hash: append(checked: PrivateHash.of(String(decoding: field.bytes, as: UTF8.self)))
+    default: break
     }
   }
 }
 
 extension mmlog_field {
+  fileprivate var type: ValueType {
+    switch kind {
+    case MMLOG_FIELD_INT: .int
+    case MMLOG_FIELD_UINT: .uint
+    case MMLOG_FIELD_DOUBLE: .double
+    case MMLOG_FIELD_BOOL: .bool
+    case MMLOG_FIELD_TEXT: .string
+    case MMLOG_FIELD_HASH: .hash
+    default: .redacted
+    }
+  }
+
   /// `(null)` for a name that is NULL, as for a text.
   fileprivate var nameBytes: UnsafeRawBufferPointer {
     let none: StaticString = "(null)"

@@ -238,7 +238,7 @@ package enum BlockLayout {
   /// Whether another block follows.
   package static let moreBit: UInt64 = 1 << 31
   /// Where the key set's number stands; 0: none.
-  @inlinable package static var keySetShift: UInt64 { 32 }
+  @inlinable @inline(__always) package static var keySetShift: UInt64 { 32 }
   /// No more follow one another: a hostile key set may have any number of values without a word.
   package static let most = 4
 }

@@ -22,23 +22,14 @@
         ofEvent: ofEvent, provided: provided ?? [:], ofHandler: metadata,
         hasError: event.error != nil)
       let newSource = source.flatMap { pairs.has("source") ? nil : $0 }
-      let count = pairs.count + (pairs.hasError ? 2 : 0) + (newSource == nil ? 0 : 1)
-      guard count > 0 else { return }
-      record.beginMetadata(pairs: count)
-      pairs.forEach { key, value in
-        record.append(key: key)
-        record.append(consume value, depth: 0, privacy)
-      }
+      record.beginMetadata()
+      pairs.forEach { key, value in record.append(key, consume value, privacy) }
       if let error = event.error {
-        record.append(key: "error.message")
-        record.append(string: "\(error)")
-        record.append(key: "error.type")
-        record.append(string: String(reflecting: type(of: error)))
+        record.append("error.message", text: "\(error)")
+        record.append("error.type", text: String(reflecting: type(of: error)))
       }
-      if let newSource {
-        record.append(key: "source")
-        record.append(string: newSource)
-      }
+      if let newSource { record.append("source", text: newSource) }
+      record = record.endingMetadata()
     }
   }
 
@@ -51,12 +42,6 @@
     let provided: Metadata
     let ofHandler: Metadata
     let hasError: Bool
-
-    var count: Int {
-      var count = 0
-      forEach { _, _ in count += 1 }
-      return count
-    }
 
     func has(_ key: String) -> Bool {
       ofEvent.has(key) || provided.has(key) || ofHandler.has(key)
@@ -90,49 +75,119 @@
       _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
     ) {
       if metadata.isEmpty { return }
-      beginMetadata(pairs: metadata.count)
-      for (key, value) in metadata {
-        append(key: key)
-        // A copy of it would be a quarter of what a pair costs.
-        append(consume value, depth: 0, privacy)
-      }
+      beginMetadata()
+      // A copy of a value would be a quarter of what a pair costs.
+      for (key, value) in metadata { append(key, consume value, privacy) }
+      self = endingMetadata()
     }
 
-    /// Adds a value, with its type where that is one of the usual ones.
+    fileprivate mutating func append(_ key: String, text: String) {
+      append(key: key, .string)
+      append(text, reserving: 0)
+    }
+
+    /// Adds a pair, the value with its type where that is one of the usual ones.
     fileprivate mutating func append(
-      _ value: consuming Logging.Logger.MetadataValue, depth: Int,
+      _ key: String, _ value: consuming Logging.Logger.MetadataValue,
       _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
     ) {
       switch consume value {
-      case .string(let text): append(string: text)
-      case .stringConvertible(let content): append(content, privacy)
+      case .string(let text): append(key, text: text)
+      case .stringConvertible(let content):
+        let recorded = RecordedValue(content, privacy)
+        append(key: key, recorded.type)
+        append(recorded)
+      case .array(let values):
+        append(key: key, .array)
+        append(values, depth: 0, privacy)
+      case .dictionary(let pairs):
+        append(key: key, .dictionary)
+        append(pairs, depth: 0, privacy)
+      }
+    }
+
+    /// Adds a value of a container, behind its type.
+    private mutating func append(
+      _ value: Logging.Logger.MetadataValue, depth: Int,
+      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
+    ) {
+      switch value {
+      case .string(let text):
+        append(checked: UInt64(ValueType.string.rawValue))
+        append(text, reserving: 0)
+      case .stringConvertible(let content):
+        let recorded = RecordedValue(content, privacy)
+        append(checked: UInt64(recorded.type.rawValue))
+        append(recorded)
       case .array(let values) where depth < ValueType.deepest:
-        append(.array, UInt64(values.count))
-        for value in values { append(value, depth: depth + 1, privacy) }
+        append(checked: UInt64(ValueType.array.rawValue))
+        append(values, depth: depth, privacy)
       case .dictionary(let pairs) where depth < ValueType.deepest:
-        append(.dictionary, UInt64(pairs.count))
-        for (key, value) in pairs {
-          append(key: key)
-          append(value, depth: depth + 1, privacy)
-        }
+        append(checked: UInt64(ValueType.dictionary.rawValue))
+        append(pairs, depth: depth, privacy)
       case .array, .dictionary: appendTooDeep()
       }
     }
 
     private mutating func append(
+      _ values: [Logging.Logger.MetadataValue], depth: Int,
+      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
+    ) {
+      append(checked: UInt64(values.count))
+      for value in values { append(value, depth: depth + 1, privacy) }
+    }
+
+    private mutating func append(
+      _ pairs: Logging.Logger.Metadata, depth: Int,
+      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
+    ) {
+      append(checked: UInt64(pairs.count))
+      for (key, value) in pairs {
+        append(key: key)
+        append(value, depth: depth + 1, privacy)
+      }
+    }
+
+    private mutating func append(_ value: RecordedValue) {
+      switch value {
+      case .word(_, let word): append(checked: word)
+      case .text(let text): append(text, reserving: 0)
+      case .redacted: break
+      }
+    }
+  }
+
+  /// What is recorded of a value that makes a text of itself.
+  private enum RecordedValue {
+    case word(ValueType, UInt64)
+    case text(String)
+    case redacted
+
+    init(
       _ content: any CustomStringConvertible & Sendable,
       _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
     ) {
       switch content {
-      case let number as Int: append(.int, UInt64(bitPattern: Int64(number)))
-      case let number as Int64: append(.int, UInt64(bitPattern: number))
-      case let number as UInt: append(.uint, UInt64(number))
-      case let number as UInt64: append(.uint, number)
-      case let number as Double: append(.double, number.bitPattern)
-      case let bool as Bool: append(.bool, bool ? 1 : 0)
+      case let number as Int: self = .word(.int, UInt64(bitPattern: Int64(number)))
+      case let number as Int64: self = .word(.int, UInt64(bitPattern: number))
+      case let number as UInt: self = .word(.uint, UInt64(number))
+      case let number as UInt64: self = .word(.uint, number)
+      case let number as Double: self = .word(.double, number.bitPattern)
+      case let bool as Bool: self = .word(.bool, bool ? 1 : 0)
       default:
-        let attributes = Logging.Logger.MetadataValue.stringConvertible(content).attributes
-        append(private: content.description, privacy(attributes))
+        switch privacy(Logging.Logger.MetadataValue.stringConvertible(content).attributes) {
+        case .public: self = .text(content.description)
+        case .hash: self = .word(.hash, PrivateHash.of(content.description))
+        default: self = .redacted
+        }
+      }
+    }
+
+    var type: ValueType {
+      switch self {
+      case .word(let type, _): type
+      case .text: .string
+      case .redacted: .redacted
       }
     }
   }

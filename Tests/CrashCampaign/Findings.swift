@@ -223,7 +223,8 @@ package struct Findings {
       if isNext && record.span?.number != begun {
         note("record \(sequence) of lane \(lane) ends another span than was begun")
       }
-      if isNext && record.span?.name != lanes[lane].spanName {
+      // An end knows no name of a statement that found no room in the dictionary.
+      if isNext, let name = record.span?.name, name != lanes[lane].spanName {
         note("record \(sequence) of lane \(lane) ends a span of another name than was begun")
       }
     case let (edge, event):

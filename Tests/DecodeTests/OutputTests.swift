@@ -72,13 +72,13 @@ import Testing
   @Test("comma separated values") func commaSeparatedValues() throws {
     let end =
       #","App/Main.swift",7,"run()",1,1001,"worker1","test","orders",42,"tokyo","#
-      + "\"01000000000000000000000000000000\",,,,,,\r"
+      + "\"01000000000000000000000000000000\",,,,,,,,\r"
     #expect(
       try lines("--format=csv") == [
         "timestamp,severity_text,severity_number,scope_name,body,attributes,code_file_path,"
           + "code_line_number,code_function_name,thread_ordinal,thread_id,thread_name,service_name,"
           + "process_name,process_pid,host_name,session_id,flight,span_id,span_event,parent_span_id,"
-          + "start_time_unix_nano,duration_nano\r",
+          + "start_time_unix_nano,duration_nano,span_name,span_failed\r",
         #"2025-11-21T09:00:00.000000005Z,info,9,"orders.book","order 7 100 %","#
           + #""{""id"":7,""venue"":""XETR"",""note"":""a \""b\""""}""# + end,
         #"2025-11-21T09:00:01.000000000Z,error,17,"","two \u{1b}[31m\n,""x""","{}""# + end,
@@ -89,7 +89,7 @@ import Testing
     let rows = try lines("-f", "tsv").map {
       $0.split(separator: "\t", omittingEmptySubsequences: false)
     }
-    #expect(rows.map(\.count) == [23, 23, 23])
+    #expect(rows.map(\.count) == [25, 25, 25])
     #expect(rows[2][4] == #"two \u{1b}[31m\n,"x""#)
   }
 
@@ -454,7 +454,7 @@ private let checkOutputs = """
   for row in rows:
       if "body_base64" in row: base64.b64decode(row["body_base64"], validate=True)
   table = list(csv.reader(io.StringIO(decode("csv").decode(), newline=""), strict=True))
-  assert len(table) == len(rows) + 1 and {len(row) for row in table} == {23}
+  assert len(table) == len(rows) + 1 and {len(row) for row in table} == {25}
   for row, cells in zip(rows, table[1:]):
       assert json.loads(cells[5]) == row["attributes"]
   assert len(decode("tsv").decode().split("\\n")) == len(rows) + 2

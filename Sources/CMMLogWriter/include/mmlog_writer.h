@@ -20,6 +20,15 @@ typedef struct mmlog_site_slot {
 #define MMLOG_SITE_SHIFT 56u
 #define MMLOG_EMERGENCY_SIZE 4096
 
+// A key of metadata whose value is already in the record.
+typedef struct mmlog_key {
+  uint64_t first, second;  // its text, if it is small; else its address, and its length
+  uint64_t place;          // of its value in the record, in bytes; below it is the value's type
+} mmlog_key;
+
+#define MMLOG_KEYS 32u
+#define MMLOG_NO_KEYS UINT32_MAX
+
 // Where a thread writes its records for a store. A thread has a few for each store, one for each
 // depth of log calls inside log calls.
 typedef struct mmlog_writer {
@@ -34,6 +43,15 @@ typedef struct mmlog_writer {
   uint64_t number;              // the number of its next entry: what was committed or lost so far
   uint32_t archive_level;       // entries below it are flight records, and have no number
   uint32_t id;                  // says in the ring who numbered; unique in the session, never 0
+  uint64_t *_Nullable record_start;  // the record whose metadata is being written, and
+  uint64_t *_Nullable record_next;   // where its next word goes; see RecordCursor
+  uint64_t *_Nullable block_start;  // where the record was when its metadata began
+  uint64_t block_checksum;      // its checksum then
+  uint64_t key_hash;            // of the keys so far and their types
+  uint32_t block;               // where in the record that is, in words
+  uint32_t record_flags;
+  uint32_t key_count;           // how many keys are kept; MMLOG_NO_KEYS: they are in the record
+  mmlog_key keys[MMLOG_KEYS];   // of the metadata so far
 
   // From here on, for the outlined parts only.
   struct mmlog_thread *thread;
@@ -85,6 +103,25 @@ static inline void mmlog_end_busy(mmlog_writer *writer) {
 // Gives an entry its number, if one of its level has one: when it has been committed, or is lost.
 static inline void mmlog_number_entry(mmlog_writer *writer, uint32_t level) {
   writer->number += level >= writer->archive_level;
+}
+
+// What hashes of keys are made with: random, so that nobody finds keys with the hash of others. Set
+// before there is a session.
+extern uint64_t mmlog_key_secret[2];
+static inline void mmlog_set_key_secret(uint64_t first, uint64_t second) {
+  mmlog_key_secret[0] = first;
+  mmlog_key_secret[1] = second;
+}
+static inline void mmlog_begin_keys(mmlog_writer *writer) {
+  writer->key_count = 0;
+  writer->key_hash = mmlog_key_secret[1];
+}
+
+// A multiplication to 128 bits, as in wyhash (Wang Yi, 2019).
+static inline void mmlog_mix_key(mmlog_writer *writer, uint64_t first, uint64_t second) {
+  unsigned __int128 product =
+      (unsigned __int128)(first ^ mmlog_key_secret[0]) * (second ^ writer->key_hash);
+  writer->key_hash = (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 #define MMLOG_DEPTHS 4u
@@ -250,6 +287,7 @@ uint8_t *mmlog_dump(void);
 static inline mmlog_writer *mmlog_writer_at(mmlog_thread *thread, uint32_t depth) {
   return &thread->writers[depth];
 }
+static inline mmlog_key *mmlog_keys_of(mmlog_writer *writer) { return writer->keys; }
 static inline uint8_t *mmlog_emergency_of(mmlog_writer *writer) { return writer->emergency; }
 static inline mmlog_site_slot *mmlog_sites_of(mmlog_thread *thread) { return thread->sites; }
 

@@ -301,18 +301,21 @@ extension Session {
     _ write: (inout EntryWriter, UInt32) -> Void
   ) -> UInt64? {
     if let number = sites.find(hash) { return number }
-    let isCallSite = kind == RecordLayout.callSiteKind
-    if isCallSite, !sites.takesCallSites { return nil }
-    guard ring.dictionaryLock.tryLock(atMost: isNested ? 0 : 10_000_000) else { return nil }
+    guard sites.takes(kind), ring.dictionaryLock.tryLock(atMost: isNested ? 0 : 10_000_000) else {
+      return nil
+    }
     defer { ring.dictionaryLock.unlock() }
     if let number = sites.find(hash) { return number }
     // Names may be anybody's, and any number of them: call sites must find room.
-    if !isCallSite, !sites.takesKeySets { return nil }
+    let isCallSite = kind == RecordLayout.callSiteKind
     let number = sites.nextNumber
-    let isAdded = ring.appendEntry(kind: kind, leaving: leaving) { write(&$0, UInt32(number)) }
+    let isAdded =
+      (isCallSite || sites.hasRoomForKeySets)
+      && ring.appendEntry(kind: kind, leaving: leaving) { write(&$0, UInt32(number)) }
     if isAdded && sites.insert(hash, site: number) { return number }
     // A large one may be alone in finding no room.
-    if isCallSite, isAdded || ring.dictionaryRoom(leaving: leaving) < 1 << 10 { sites.close() }
+    let isFull = isAdded || !isCallSite && !sites.hasRoomForKeySets
+    if isFull || ring.dictionaryRoom(leaving: leaving) < 1 << 10 { sites.close(kind) }
     return nil
   }
 }

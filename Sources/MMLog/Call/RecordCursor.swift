@@ -61,7 +61,7 @@ public struct RecordCursor {
 
   /// A word for which there may be no room yet.
   @inlinable @inline(__always)
-  mutating func append(checked word: UInt64) {
+  package mutating func append(checked word: UInt64) {
     reserve(16)
     append(word)
   }
@@ -98,7 +98,7 @@ public struct RecordCursor {
   ///
   /// - Parameter reserve: How many bytes must be left behind them.
   @inlinable @inline(__always)
-  mutating func append(_ bytes: UnsafeRawBufferPointer, reserving reserve: Int) {
+  package mutating func append(_ bytes: UnsafeRawBufferPointer, reserving reserve: Int) {
     var count = bytes.count
     // A length word, and the last word's padding.
     if UnsafeMutableRawPointer(next) + (count &+ 16 &+ reserve)
@@ -118,7 +118,7 @@ public struct RecordCursor {
 
   /// Text: as its bytes in UTF-8.
   @inlinable @inline(__always)
-  mutating func append(_ text: some StringProtocol, reserving reserve: Int) {
+  package mutating func append(_ text: some StringProtocol, reserving reserve: Int) {
     if let small = SmallText(text) { return append(small, reserving: reserve) }
     // On a copy: what a closure captures stays in memory, and that must not be the parts of the
     // whole message.

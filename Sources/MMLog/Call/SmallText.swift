@@ -26,6 +26,16 @@ struct SmallText {
   }
 
   @inlinable static var isSmall: UInt64 { 1 << 61 }
+
+  /// Whether a text that is not small is known at compile time, so that its bytes stay where they
+  /// are. False where that is not known.
+  static func isLiteral(_ text: String) -> Bool {
+    #if _pointerBitWidth(_64) && _endian(little) && (arch(x86_64) || arch(arm64)) && !os(Android)
+      unsafeBitCast(text, to: (UInt64, UInt64).self).1 >> 60 == 0b1000
+    #else
+      false
+    #endif
+  }
 }
 
 extension RecordCursor {

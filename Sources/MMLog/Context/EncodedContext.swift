@@ -122,7 +122,7 @@ struct EncodedContext: ~Copyable {
   }
 
   /// Takes a block of pairs apart that this process has written.
-  private static func forEachPair(
+  static func forEachPair(
     of block: UnsafeBufferPointer<UInt64>,
     _ body: (UnsafeRawBufferPointer, UInt8, Slice<UnsafeBufferPointer<UInt64>>) -> Void
   ) {
@@ -140,9 +140,6 @@ struct EncodedContext: ~Copyable {
       assertionFailure("a block of this process cannot be read: \(error)")
     }
   }
-
-  /// How many fields there are.
-  private var count: Int { Int(pairs[0] & BlockLayout.pairsMask) }
 }
 
 // MARK: - The key set
@@ -181,17 +178,12 @@ extension EncodedContext {
 
   @inline(never)
   private func newKeySet(for writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64 {
-    guard count <= UInt16.max, let session = Session.of(writer.pointee.thread) else { return 0 }
+    guard let session = Session.of(writer.pointee.thread) else { return 0 }
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     // Inside of another call, the thread may itself hold the lock.
     let number = session.number(
-      ofKind: RecordLayout.keySetKind, hash, isNested: writer.pointee.outer != nil,
-      leaving: session.ring.geometry.dictionarySize / 2
-    ) { entry, number in
-      entry.keySet(id: number, keys: count)
-      Self.forEachPair(of: pairs) { name, type, _ in entry.key(name, type: type) }
-    }
+      ofKeysOf: pairs, hash, isNested: writer.pointee.outer != nil)
     guard let number, number <= Self.numberMask else { return 0 }
     knownNumber.store(Self.key(of: writer) | number, ordering: .relaxed)
     return number

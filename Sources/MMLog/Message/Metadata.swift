@@ -1,4 +1,4 @@
-import CMMLogWriter
+public import CMMLogWriter
 import MMLogFormat
 
 extension Logger {
@@ -86,49 +86,10 @@ extension RecordCursor {
   /// stack.
   @inlinable @inline(__always)
   mutating func append(_ metadata: Logger.Metadata) {
-    beginMetadata(pairs: metadata.pairs.count)
-    for (key, value) in metadata.pairs { self = appending(key, value) }
-  }
-
-  /// The record with a pair added. Outlined: it would be by far the largest part of a log
-  /// statement.
-  @usableFromInline @inline(never)
-  func appending(_ key: String, _ value: Logger.MetadataValue) -> RecordCursor {
-    var cursor = self
-    if !cursor.append(small: key, value) {
-      cursor.append(key: key)
-      cursor.append(value, depth: 0)
-    }
-    return cursor
-  }
-
-  /// Adds a pair that is in registers, as most are, and looks for room only once.
-  ///
-  /// - Returns: False if nothing was done.
-  @inline(__always)
-  private mutating func append(small key: String, _ value: Logger.MetadataValue) -> Bool {
-    guard let name = SmallText(key),
-      UnsafeMutableRawPointer(next) + 10 * wordSize
-        <= UnsafeMutableRawPointer(writer.pointee.limit)
-    else { return false }
-    let (type, word): (ValueType, UInt64)
-    switch value {
-    case .string(let text):
-      guard let text = SmallText(text) else { return false }
-      append(name)
-      append(UInt64(ValueType.string.rawValue))
-      append(text)
-      return true
-    case .int(let value): (type, word) = (.int, UInt64(bitPattern: value))
-    case .uint(let value): (type, word) = (.uint, value)
-    case .double(let value): (type, word) = (.double, value.bitPattern)
-    case .bool(let value): (type, word) = (.bool, value ? 1 : 0)
-    default: return false
-    }
-    append(name)
-    append(UInt64(type.rawValue))
-    append(word)
-    return true
+    beginMetadata()
+    putDown()
+    for (key, value) in metadata.pairs { writer.append(key, value) }
+    self = writer.endMetadata()
   }
 
   /// Adds a value as an argument, whose type its call site has.
@@ -150,7 +111,7 @@ extension RecordCursor {
   }
 
   /// Adds what follows a value's type.
-  private mutating func append(bodyOf value: Logger.MetadataValue, depth: Int) {
+  fileprivate mutating func append(bodyOf value: Logger.MetadataValue, depth: Int) {
     switch value {
     case .string(let text): append(text, reserving: 0)
     case .stringConvertible(let value): append(value.description, reserving: 0)
@@ -174,6 +135,54 @@ extension RecordCursor {
   }
 }
 
+// Of a record that is put down: see RecordCursor.putDown().
+extension UnsafeMutablePointer<mmlog_writer> {
+  /// Adds a pair. Outlined: it would be by far the largest part of a log statement.
+  @usableFromInline @inline(never)
+  func append(_ key: String, _ value: Logger.MetadataValue) {
+    if !append(small: key, value) { append(large: key, value) }
+  }
+
+  /// Adds a pair that is in registers, as most are, and looks for room only once.
+  ///
+  /// - Returns: False if nothing was done.
+  @inline(__always)
+  private func append(small key: String, _ value: Logger.MetadataValue) -> Bool {
+    guard let name = SmallText(key), var next = pointee.record_next,
+      UnsafeMutableRawPointer(next + 6) <= UnsafeMutableRawPointer(pointee.limit)
+    else { return false }
+    let record = RecordCursor(putDownIn: self)
+    let (type, word): (ValueType, UInt64)
+    switch value {
+    case .string(let text):
+      guard let text = SmallText(text), record.keep(name, .string) else { return false }
+      next[0] = UInt64(truncatingIfNeeded: text.count)
+      // What is not used is zero, as what is there already.
+      (next[1], next[2]) = text.words
+      next += 1 + (text.count &+ wordSize &- 1) / wordSize
+      pointee.record_next = next
+      return true
+    case .int(let value): (type, word) = (.int, UInt64(bitPattern: value))
+    case .uint(let value): (type, word) = (.uint, value)
+    case .double(let value): (type, word) = (.double, value.bitPattern)
+    case .bool(let value): (type, word) = (.bool, value ? 1 : 0)
+    default: return false
+    }
+    guard record.keep(name, type) else { return false }
+    next.pointee = word
+    pointee.record_next = next + 1
+    return true
+  }
+
+  @inline(never)
+  private func append(large key: String, _ value: Logger.MetadataValue) {
+    var record = RecordCursor(putDownIn: self)
+    record.append(key: key, value.type)
+    record.append(bodyOf: value, depth: 0)
+    record.putDown()
+  }
+}
+
 extension Logger.MetadataValue {
   /// As what it is written.
   var type: ValueType {
@@ -193,53 +202,15 @@ extension Logger.MetadataValue {
   }
 }
 
-// MARK: - Metadata part by part: for those who have it in another form
+// MARK: - For those who have metadata in another form
 
 extension RecordCursor {
-  /// Begins a record's metadata; so many keys, each with its value, have to follow.
-  @inlinable @inline(__always)
-  package mutating func beginMetadata(pairs count: Int) {
-    flags |= RecordFlags.metadata.rawValue
-    append(checked: UInt64(count))
-  }
-
-  /// Adds a key, of the metadata or of a dictionary in it.
-  @inline(__always)
+  /// Adds a key of a dictionary in the metadata.
   package mutating func append(key: String) { append(key, reserving: 0) }
 
-  /// Adds a key that is there as bytes.
-  package mutating func append(key: UnsafeRawBufferPointer) { append(key, reserving: 0) }
-
-  /// Adds a text as a value that is there as bytes.
-  package mutating func append(string bytes: UnsafeRawBufferPointer) {
-    append(checked: UInt64(ValueType.string.rawValue))
-    append(bytes, reserving: 0)
-  }
-
-  /// Adds a text as a value.
-  @inline(__always)
-  package mutating func append(string text: String) {
-    append(checked: UInt64(ValueType.string.rawValue))
-    append(text, reserving: 0)
-  }
-
-  /// Adds a value of one word, or the count of an array's or dictionary's elements, which have to
-  /// follow.
-  @inline(__always)
-  package mutating func append(_ type: ValueType, _ word: UInt64) {
-    append(checked: UInt64(type.rawValue))
-    append(checked: word)
-  }
-
-  /// Adds what stands for a text that is not to be written.
-  package mutating func append(private text: String, _ privacy: Logger.Privacy) {
-    switch privacy {
-    case .public: append(string: text)
-    case .hash: append(.hash, PrivateHash.of(text))
-    default: append(checked: UInt64(ValueType.redacted.rawValue))
-    }
-  }
-
   /// Adds what stands for an array or dictionary inside more than ``ValueType/deepest`` others.
-  package mutating func appendTooDeep() { append(string: "…") }
+  package mutating func appendTooDeep() {
+    append(checked: UInt64(ValueType.string.rawValue))
+    append("…", reserving: 0)
+  }
 }

@@ -16,9 +16,10 @@ final class CallSiteTable: @unchecked Sendable {
   private let capacity: Int
   /// Under the dictionary's lock.
   private var count = 0
-  /// Whether a call site found no room. From then on, new ones are not even tried: each log call
-  /// that comes by would take the lock, and write an entry in vain.
-  private let isFull = Atomic<Bool>(false)
+  /// Whether a call site or a key set found no room. From then on, new ones of its kind are not even
+  /// tried: each log call that comes by would take the lock, and write an entry in vain.
+  private let callSitesAreClosed = Atomic<Bool>(false)
+  private let keySetsAreClosed = Atomic<Bool>(false)
 
   /// A table for at least `sites` call sites; nil if there is no memory.
   init?(sites: Int) {
@@ -47,13 +48,22 @@ final class CallSiteTable: @unchecked Sendable {
 
   /// Whether there is room for key sets, which must not take that of call sites. Under the
   /// dictionary's lock.
-  var takesKeySets: Bool { count < capacity / 4 }
+  var hasRoomForKeySets: Bool { count < capacity / 4 }
 
-  /// Whether new call sites are worth a try.
-  var takesCallSites: Bool { !isFull.load(ordering: .relaxed) }
+  /// Whether new ones of a kind are worth a try.
+  func takes(_ kind: UInt64) -> Bool {
+    kind == RecordLayout.callSiteKind
+      ? !callSitesAreClosed.load(ordering: .relaxed) : !keySetsAreClosed.load(ordering: .relaxed)
+  }
 
-  /// Has no new call sites come.
-  func close() { isFull.store(true, ordering: .relaxed) }
+  /// Has no new ones of a kind come.
+  func close(_ kind: UInt64) {
+    if kind == RecordLayout.callSiteKind {
+      callSitesAreClosed.store(true, ordering: .relaxed)
+    } else {
+      keySetsAreClosed.store(true, ordering: .relaxed)
+    }
+  }
 
   /// The number that the next call site or key set gets. Under the dictionary's lock.
   var nextNumber: UInt64 { UInt64(count + 1) }

@@ -1,3 +1,4 @@
+import Foundation
 import MMLog
 import MMLogFormat
 import MMLogReader
@@ -29,6 +30,113 @@ struct MetadataTests {
     ]
     #expect(record.fields.map(\.name) == expected.map(\.0))
     #expect(record.fields.map(\.value) == expected.map(\.1))
+  }
+
+  /// How often a text stands in the ring of a store.
+  private func count(of text: String, in test: TestStore) throws -> Int {
+    let names = try FileManager.default.contentsOfDirectory(atPath: test.folder.path)
+    let ring = try #require(names.first { $0.hasSuffix(".ring") })
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(test.folder.path)/\(ring)"))
+    return String(decoding: bytes, as: UTF8.self).components(separatedBy: text).count - 1
+  }
+
+  @Test("keys stand in the dictionary once, and not in the records behind the first")
+  func keysOfStatements() throws {
+    let test = try TestStore { $0.drainInterval = .seconds(60) }
+    let literal = "metadata.key.that.is.a.literal"
+    for index in 0..<100 {
+      test.log.info(
+        "call",
+        metadata: ["venue-of-order": .int(Int64(index)), "metadata.key.that.is.a.literal": 1])
+    }
+    #expect(try count(of: "venue-of-order", in: test) == 2)
+    #expect(try count(of: literal, in: test) == 2)
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean && contents.records.count == 100)
+    for (index, record) in contents.records.enumerated() {
+      #expect(record.fields.map(\.name) == ["venue-of-order", literal])
+      #expect(record.fields[0].value == .int(Int64(index)))
+    }
+  }
+
+  @Test("keys and types that change from record to record are those of each record")
+  func changingKeys() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    var random = SeededGenerator(seed: seed)
+    let test = try TestStore { $0.makeTiny() }
+    let texts = [
+      "", "k", "sevenor", "eightlet", "fifteen letters", "more than fifteen letters", "é",
+    ]
+    var expected: [[(String, Value)]] = []
+    for index in 0..<2000 {
+      var metadata = Logger.Metadata()
+      var pairs: [(String, Value)] = []
+      let most = [3, 6, 40][Int.random(in: 0..<3, using: &random)]
+      for _ in 0..<Int.random(in: 0...most, using: &random) {
+        let suffix = Bool.random(using: &random) ? "" : "x"
+        let key = try #require(texts.randomElement(using: &random)) + suffix
+        let number = Int64.random(in: 0..<3, using: &random)
+        let text = try #require(texts.randomElement(using: &random))
+        let string = Value.string(Array(text.utf8))
+        let values: [(Logger.MetadataValue, Value)] = [
+          (.int(number), .int(number)), (.string(text), string), (.null, .null),
+          ([true, .string(text)], .array([.bool(true), string])), (.double(0.5), .double(0.5)),
+        ]
+        let (value, read) = values[Int.random(in: 0..<values.count, using: &random)]
+        metadata.append(value, for: key)
+        pairs.append((key, read))
+      }
+      expected.append(pairs)
+      let text = String(repeating: "x", count: index % 97)
+      test.log.info("call \(index) of \(text)", metadata: metadata)
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean && contents.records.count == 2000, "seed \(seed)")
+    for (record, pairs) in zip(contents.records, expected) {
+      #expect(record.fields.map(\.name) == pairs.map(\.0), "seed \(seed)")
+      #expect(record.fields.map(\.value) == pairs.map(\.1), "seed \(seed)")
+    }
+  }
+
+  @Test("a value that logs while its text is made does not disturb the keys around it")
+  func loggingValues() throws {
+    let test = try TestStore()
+    for _ in 0..<3 {
+      test.log.info(
+        "outer", metadata: ["a": 1, "b": .stringConvertible(Talker(log: test.log)), "c": "end"])
+    }
+    let contents = try test.closeAndRead()
+    #expect(
+      contents.isClean
+        && contents.messages == Array(repeating: ["inner", "outer"], count: 3).flatMap { $0 })
+    for record in contents.records {
+      #expect(
+        record.fields.map(\.name) == (record.message == "inner" ? ["x", "y"] : ["a", "b", "c"]))
+    }
+    #expect(contents.records.last?.fields.last?.value == .string(Array("end".utf8)))
+  }
+
+  private struct Talker: CustomStringConvertible {
+    let log: Logger
+
+    var description: String {
+      log.info("inner", metadata: ["x": 1, "y": "z"])
+      return "said"
+    }
+  }
+
+  @Test("keys beyond what the dictionary has room for stand in their records")
+  func manyKeySets() throws {
+    let test = try TestStore { $0.dictionarySize = 4096 }
+    for index in 0..<500 {
+      test.log.info("call", metadata: ["key \(index)": .int(Int64(index)), "same": "value"])
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean && contents.records.count == 500)
+    for (index, record) in contents.records.enumerated() {
+      #expect(record.fields.map(\.name) == ["key \(index)", "same"])
+      #expect(record.fields[0].value == .int(Int64(index)))
+    }
   }
 
   @Test("a thousand pairs are kept, in segments of 4 KiB and of 64 KiB", arguments: [true, false])
