@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 // True where this machine has the instruction. `mmlog_crc32c_word` may be called only then:
 // it is part of the writer's hot path and has no room for a test.
@@ -70,6 +71,20 @@ static inline uint64_t mmlog_crc32c_half(uint64_t crc, uint32_t half) {
 }
 
 #endif
+
+// The same as `mmlog_crc32c_bytes` over whole words, inlined: a record has so few that calls would
+// cost more than they do.
+static inline uint32_t mmlog_crc32c_words(uint32_t crc, const void *words, size_t count) {
+  if (!mmlog_crc32c_in_hardware) return mmlog_crc32c_bytes_portable(crc, words, 8 * count);
+  const unsigned char *p = words;
+  uint64_t state = crc;
+  for (; count > 0; p += 8, count--) {
+    uint64_t word;
+    memcpy(&word, p, 8);
+    state = mmlog_crc32c_word(state, word);
+  }
+  return (uint32_t)state;
+}
 
 #if !defined(__x86_64__)
 // Never called: there is no constant for it.

@@ -116,12 +116,12 @@ package struct SegmentRun {
     to builder: inout RowBuilder, size: Int, before limit: UInt64, cutoff: UInt64
   ) {
     while let record {
-      let shared = record.sharedThread
-      builder.add(
-        record, ticks: ticks, threadOrdinal: shared?.ordinal ?? header.thread.ordinal
-      ) { shared ?? header.thread }
+      let ordinal = record.sharedThreadOrdinal ?? header.thread.ordinal
+      builder.add(record, ticks: ticks, threadOrdinal: ordinal) {
+        record.sharedThread ?? header.thread
+      }
       taken = scanner.offset
-      takenCount += 1
+      takenCount &+= 1
       number = number.map { $0 &+ 1 }
       advance()
       guard ticks < limit, ticks <= cutoff, builder.size < size else { return }

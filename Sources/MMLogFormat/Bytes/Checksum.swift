@@ -24,12 +24,15 @@ package func checksumSeed(session: SessionID, generation: UInt64) -> UInt32 {
 /// The seeded checksum of a record: of its words from 3 on, then 1, 2 and the low half of 0.
 ///
 /// The order is the one in which the hot path knows the words. `record` is whole words, at least 3.
+@inline(__always)
 package func recordChecksum(_ record: UnsafeRawBufferPointer, seed: UInt32) -> UInt32 {
   guard let base = record.baseAddress else { return seed }
-  let body = RecordLayout.bodyWord * wordSize
-  var state = mmlog_crc32c_bytes(seed, base + body, record.count - body)
-  state = mmlog_crc32c_bytes(state, base + wordSize, 2 * wordSize)
-  return mmlog_crc32c_bytes(state, base, 4)
+  let body = RecordLayout.bodyWord
+  var state = mmlog_crc32c_words(seed, base + body * wordSize, record.count / wordSize - body)
+  state = mmlog_crc32c_words(state, base + wordSize, 2)
+  guard mmlog_has_crc32c() else { return mmlog_crc32c_bytes(state, base, 4) }
+  let half = base.loadUnaligned(as: UInt32.self)
+  return UInt32(truncatingIfNeeded: mmlog_crc32c_half(UInt64(state), half))
 }
 
 /// The seeded checksum of a dictionary entry: of its words from 1 on, then the low half of 0.

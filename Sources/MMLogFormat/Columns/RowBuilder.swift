@@ -6,11 +6,11 @@ package struct RowBuilder: ~Copyable {
   private var rows = TextBuffer(capacity: Self.targetSize + (64 << 10))
   /// Where each row begins, as words.
   private var offsets = TextBuffer(capacity: Self.targetSize / 4)
-  package private(set) var summary = RecordSummary()
+  private var (firstTicks, lastTicks) = (UInt64.max, UInt64.min)
   /// How many records there are of each level: of a fragmented one, only the first fragment counts.
   package private(set) var levels = LevelCounts(repeating: 0)
   /// How many bytes the records of each level have.
-  package private(set) var levelBytes = [7 of UInt64](repeating: 0)
+  package private(set) var levelBytes = [8 of UInt64](repeating: 0)
 
   /// How large the rows of a frame are meant to become, in bytes: some thousand records compress
   /// well, and fit into a processor's cache.
@@ -22,6 +22,18 @@ package struct RowBuilder: ~Copyable {
   /// The size that the payload would have now, in bytes.
   package var size: Int { tableSize + rows.count }
   private var tableSize: Int { wordSize + threads.count * FrameLayout.threadSize }
+
+  /// How many records and fragments there are.
+  package var count: Int { offsets.count / wordSize }
+  /// What can be known of them, but for the wall times.
+  package var summary: RecordSummary {
+    var summary = RecordSummary()
+    if isEmpty { return summary }
+    (summary.firstTicks, summary.lastTicks) = (firstTicks, lastTicks)
+    summary.count = UInt32(clamping: count)
+    for level in levelBytes.indices where levelBytes[level] > 0 { summary.levels |= 1 << level }
+    return summary
+  }
 
   /// Adds a record or fragment of `thread`, at `ticks` in place of its own.
   package mutating func add(_ record: RecordView, thread: ThreadIdentity, ticks: UInt64) {
@@ -45,11 +57,10 @@ package struct RowBuilder: ~Copyable {
         of: ticks.littleEndian, toByteOffset: RecordLayout.ticksWord * wordSize, as: UInt64.self)
       return record.bytes.count
     }
-    summary.add(ticks: ticks, level: record.level)
-    if !record.isFragment || record.callSite == 0 {
-      levels[Int(record.level.rawValue)] &+= 1
-    }
-    levelBytes[Int(record.level.rawValue)] &+= UInt64(record.bytes.count)
+    (firstTicks, lastTicks) = (min(firstTicks, ticks), max(lastTicks, ticks))
+    let level = record.levelIndex
+    if !record.isFragment || record.callSite == 0 { levels[level] &+= 1 }
+    levelBytes[level] &+= UInt64(truncatingIfNeeded: record.bytes.count)
   }
 
   @inline(never)
@@ -106,7 +117,7 @@ package struct RowBuilder: ~Copyable {
 
   func withRows<Result>(_ body: (RowList) -> Result) -> Result {
     let offsets = offsets.base.assumingMemoryBound(to: UInt64.self)
-    return body(RowList(base: rows.base, offsets: offsets, count: Int(summary.count)))
+    return body(RowList(base: rows.base, offsets: offsets, count: count))
   }
 
   /// Forgets everything but the memory it was in.
@@ -116,8 +127,8 @@ package struct RowBuilder: ~Copyable {
     lastThread = nil
     rows.removeAll()
     offsets.removeAll()
-    summary = RecordSummary()
+    (firstTicks, lastTicks) = (.max, .min)
     levels = LevelCounts(repeating: 0)
-    levelBytes = [7 of UInt64](repeating: 0)
+    levelBytes = [8 of UInt64](repeating: 0)
   }
 }

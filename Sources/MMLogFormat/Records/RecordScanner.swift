@@ -3,9 +3,13 @@ import CMMLogCore
 /// The length in bytes that the header word at `offset` states, if so many bytes are there.
 package func framedLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
   guard bytes.count - offset >= wordSize else { return nil }
-  let header = bytes.load(offset, as: UInt64.self)
-  let length = Int(header & RecordLayout.lengthMask) * wordSize
+  let length = statedLength(bytes.load(offset, as: UInt64.self))
   return length >= 2 * wordSize && length <= bytes.count - offset ? length : nil
+}
+
+@inline(__always)
+private func statedLength(_ header: UInt64) -> Int {
+  Int(truncatingIfNeeded: header & RecordLayout.lengthMask) &* wordSize
 }
 
 /// A record or a fragment whose bounds, kind and checksum have been verified.
@@ -32,9 +36,11 @@ package struct RecordView {
   package var label: UInt32 {
     UInt32(truncatingIfNeeded: identity >> RecordLayout.labelShift) & 0xFFFF
   }
-  package var level: Level {
-    Level(fromFile: UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift))
-  }
+  package var level: Level { Level(fromFile: rawLevel) }
+  private var rawLevel: UInt8 { UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift) }
+  /// The level's raw value, for who only counts.
+  @inline(__always)
+  var levelIndex: Int { Int(truncatingIfNeeded: min(rawLevel, Level.critical.rawValue)) }
   package var rawFlags: UInt8 { UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift) }
   package var flags: RecordFlags { RecordFlags(rawValue: rawFlags) }
   /// What an archive has in place of the checksum.
@@ -42,22 +48,31 @@ package struct RecordView {
 
   /// The thread that the record itself names, in a segment shared by several.
   package var sharedThread: ThreadIdentity? {
-    guard rawFlags & RecordFlags.thread.rawValue != 0, bytes.count >= 4 * wordSize else {
+    threadWord.map {
+      ThreadIdentity(ordinal: UInt32(truncatingIfNeeded: $0), id: UInt32($0 >> 32), name: "")
+    }
+  }
+
+  /// The ordinal of ``sharedThread``.
+  @inline(__always)
+  var sharedThreadOrdinal: UInt32? { threadWord.map { UInt32(truncatingIfNeeded: $0) } }
+
+  @inline(__always)
+  private var threadWord: UInt64? {
+    guard rawFlags & RecordFlags.thread.rawValue != 0, bytes.count > RecordLayout.bodyWord * wordSize else {
       return nil
     }
-    let thread = word(RecordLayout.bodyWord)
-    return ThreadIdentity(
-      ordinal: UInt32(truncatingIfNeeded: thread), id: UInt32(thread >> 32), name: "")
+    return word(RecordLayout.bodyWord)
   }
 }
 
-/// Checks that a header word, the bytes it frames and their level make a record. The one place
-/// where a record's bytes begin to be trusted.
-private func recordLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
-  guard let length = framedLength(bytes, offset), length >= RecordLayout.bodyWord * wordSize else {
-    return nil
-  }
-  let kind = bytes.load(offset, as: UInt64.self) & 0xFF00_0000
+/// The length in bytes of the record that begins with a header word, if it can be one and has so
+/// much room. The one place where a record's bytes begin to be trusted.
+@inline(__always)
+private func recordLength(_ header: UInt64, room: Int) -> Int? {
+  let length = statedLength(header)
+  guard length >= RecordLayout.bodyWord &* wordSize, length <= room else { return nil }
+  let kind = header & 0xFF00_0000
   return kind == RecordLayout.recordKind || kind == RecordLayout.fragmentKind ? length : nil
 }
 
@@ -121,47 +136,58 @@ package struct RecordScanner {
   }
 
   /// The next record or corruption, or nil at the end of what was committed.
+  @inline(__always)
   package mutating func next() -> Item? {
-    if let item = pending {
-      pending = nil
-      return item
-    }
-    guard segment.count - offset >= wordSize else { return nil }
-    let start = offset
+    if pending != nil { return pending.take() }
+    guard segment.count &- offset >= wordSize else { return nil }
     // Inspected once: were it zero and then not, because the record is committed in that moment, it
     // would be taken for corruption and passed over.
-    let atZero = header(at: start) == 0
-    if atZero && !scansBehindZeros { return nil }
-    if !atZero, let item = recordAtOffset() { return item }
+    let header = header(at: offset)
+    return record(header) ?? itemBehind(header)
+  }
+
+  @inline(__always)
+  private func header(at offset: Int) -> UInt64 {
+    guard let base = segment.baseAddress else { return 0 }
+    return UInt64(
+      littleEndian: mmlog_load_acquire_u64(
+        (base + offset).assumingMemoryBound(to: UInt64.self)))
+  }
+
+  /// The record at the offset, if one is there that begins with this word.
+  @inline(__always)
+  private mutating func record(_ header: UInt64) -> Item? {
+    guard let base = segment.baseAddress,
+      let length = recordLength(header, room: segment.count &- offset), budget.spend(length)
+    else { return nil }
+    let record = UnsafeRawBufferPointer(start: base + offset, count: length)
+    guard recordChecksum(record, seed: seed) == UInt32(truncatingIfNeeded: header >> 32) else {
+      return nil
+    }
+    defer { offset &+= length }
+    return .record(RecordView(checked: record), offset: offset)
+  }
+
+  /// What there is where no record begins with this word.
+  @inline(never)
+  private mutating func itemBehind(_ header: UInt64) -> Item? {
+    if header == 0 && !scansBehindZeros { return nil }
+    let start = offset
     guard let item = nextBehind(start) else {
       // Zeros to the end are the usual end, unless records went on; anything else that is no record
       // is corruption.
       offset = segment.count
-      return atZero && !isSealed ? nil : .corruption(start..<segment.count)
+      return header == 0 && !isSealed ? nil : .corruption(start..<segment.count)
     }
     pending = item.found
     return .corruption(start..<item.offset)
-  }
-
-  private func header(at offset: Int) -> UInt64 {
-    guard let base = segment.baseAddress else { return 0 }
-    return mmlog_load_acquire_u64((base + offset).assumingMemoryBound(to: UInt64.self))
-  }
-
-  private mutating func recordAtOffset() -> Item? {
-    guard header(at: offset) != 0, let length = recordLength(segment, offset), budget.spend(length)
-    else { return nil }
-    let record = segment.slice(offset, length)
-    guard recordChecksum(record, seed: seed) == record.load(4, as: UInt32.self) else { return nil }
-    defer { offset += length }
-    return .record(RecordView(checked: record), offset: offset)
   }
 
   private mutating func nextBehind(_ start: Int) -> (found: Item, offset: Int)? {
     offset = start + wordSize
     while segment.count - offset >= wordSize {
       let at = offset
-      if let item = recordAtOffset() { return (item, at) }
+      if let item = record(header(at: at)) { return (item, at) }
       offset = at + wordSize
     }
     return nil
@@ -200,9 +226,14 @@ package struct RowReader {
     if size >= rows.count - start { return rows[start...] }
     var end = start
     while end - start < size {
-      end += recordLength(rows, end) ?? (rows.count - end)
+      end += length(at: end) ?? (rows.count - end)
     }
     return rows[start..<end]
+  }
+
+  private func length(at offset: Int) -> Int? {
+    guard rows.count - offset >= wordSize else { return nil }
+    return recordLength(rows.load(offset, as: UInt64.self), room: rows.count - offset)
   }
 
   /// The threads that the rows are of, read anew at each call.
@@ -215,7 +246,7 @@ package struct RowReader {
   /// The next row, or nil at the end. Throws for bytes that are no row: nothing after them is read.
   package mutating func next() throws(FormatError) -> RecordView? {
     guard offset < rows.count else { return nil }
-    guard let length = recordLength(rows, offset) else { throw .invalid("row") }
+    guard let length = length(at: offset) else { throw .invalid("row") }
     defer { offset += length }
     return RecordView(checked: rows.slice(offset, length))
   }
