@@ -57,6 +57,9 @@ static inline bool mmlog_compare_exchange_u64(uint64_t *p, uint64_t *expected, u
       p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
 }
 
+// Has the processor fetch what will be read soon. Any address: it faults nowhere.
+static inline void mmlog_prefetch(const void *p) { __builtin_prefetch(p); }
+
 // Keeps the compiler, not the processor, from moving memory accesses across: what a signal handler
 // on this thread, or another thread after membarrier(2), must see in program order.
 static inline void mmlog_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }

@@ -59,10 +59,10 @@ package struct RecordView {
 
   @inline(__always)
   private var threadWord: UInt64? {
-    guard rawFlags & RecordFlags.thread.rawValue != 0, bytes.count > RecordLayout.bodyWord * wordSize else {
-      return nil
-    }
-    return word(RecordLayout.bodyWord)
+    let isThere =
+      rawFlags & RecordFlags.thread.rawValue != 0
+      && bytes.count > RecordLayout.bodyWord &* wordSize
+    return isThere ? word(RecordLayout.bodyWord) : nil
   }
 }
 
@@ -87,6 +87,10 @@ package struct RecordScanner {
     /// Bytes that are no valid record.
     case corruption(Range<Int>)
   }
+
+  /// How far ahead memory is fetched, in bytes: processors that do so by themselves stop at the end
+  /// of a page, and the record may be in the cache of the thread that wrote it.
+  private static let prefetchDistance = 4096
 
   private let segment: UnsafeRawBufferPointer
   private let seed: UInt32
@@ -161,6 +165,7 @@ package struct RecordScanner {
       let length = recordLength(header, room: segment.count &- offset), budget.spend(length)
     else { return nil }
     let record = UnsafeRawBufferPointer(start: base + offset, count: length)
+    mmlog_prefetch(base + (offset &+ Self.prefetchDistance))
     guard recordChecksum(record, seed: seed) == UInt32(truncatingIfNeeded: header >> 32) else {
       return nil
     }
