@@ -6,10 +6,14 @@ func bitWidth(_ value: UInt64) -> Int { 64 &- value.leadingZeroBitCount }
 @inline(__always)
 func packedSize(_ count: Int, width: Int) -> Int { (count &* width &+ 7) >> 3 }
 
+/// A word whose lowest bits are set.
+@inline(__always)
+func lowestBits(_ width: Int) -> UInt64 { width == 64 ? .max : (1 << UInt64(width)) &- 1 }
+
 /// Writes the lowest `width` bits of `values[i] − minimum`, one after the other, the lowest bit
 /// first.
 ///
-/// Writes whole words: up to seven bytes more than ``packedSize(_:width:)``.
+/// Writes whole words: up to two more than ``packedSize(_:width:)``.
 @inline(__always)
 func pack(
   _ values: UnsafePointer<UInt64>, count: Int, minimum: UInt64, width: Int,
@@ -19,7 +23,24 @@ func pack(
   var filled = 0
   var next = output
   var index = 0
-  let mask: UInt64 = width == 64 ? .max : (1 << UInt64(width)) &- 1
+  let mask = lowestBits(width)
+  if width <= 16 {
+    // Eight numbers are whole bytes: no carry from one to the next eight.
+    let shift = UInt64(width)
+    @inline(__always) func four(_ values: UnsafePointer<UInt64>) -> UInt64 {
+      let low = (values[0] &- minimum) & mask | ((values[1] &- minimum) & mask) &<< shift
+      let high = (values[2] &- minimum) & mask | ((values[3] &- minimum) & mask) &<< shift
+      return low | high &<< (2 &* shift)
+    }
+    while index &+ 8 <= count {
+      let (low, high) = (four(values + index), four(values + index + 4))
+      let (first, second) = (low | high << (4 &* shift), high >> (64 &- 4 &* shift))
+      next.storeBytes(of: first.littleEndian, as: UInt64.self)
+      next.storeBytes(of: second.littleEndian, toByteOffset: wordSize, as: UInt64.self)
+      next += width
+      index &+= 8
+    }
+  }
   while index < count {
     let value = (values[index] &- minimum) & mask
     word |= value &<< UInt64(truncatingIfNeeded: filled)
@@ -43,7 +64,7 @@ func unpack(
   _ input: UnsafeRawPointer, count: Int, minimum: UInt64, width: Int,
   to values: UnsafeMutablePointer<UInt64>
 ) {
-  let mask: UInt64 = width == 64 ? .max : (1 << UInt64(width)) &- 1
+  let mask = lowestBits(width)
   var bit = 0
   for index in 0..<count {
     let (offset, shift) = (bit >> 3, UInt64(bit & 7))

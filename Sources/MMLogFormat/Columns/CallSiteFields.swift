@@ -38,6 +38,14 @@ package struct CallSiteFields {
     }
   }
 
+  /// ``shapes`` and ``steps``, for many records in a row.
+  @inline(__always)
+  func withFixed(_ body: (UnsafeBufferPointer<Shape>, UnsafeBufferPointer<UInt8>) -> Void) {
+    shapes.withUnsafeBufferPointer { shapes in
+      steps.withUnsafeBufferPointer { steps in body(shapes, steps) }
+    }
+  }
+
   private mutating func add(_ id: UInt32, _ newTypes: some Sequence<UInt8>) {
     count += 1
     // Writers count from 1. A number far above that is not known here: a hostile one would cost

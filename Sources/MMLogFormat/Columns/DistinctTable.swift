@@ -2,6 +2,8 @@
 final class DistinctTable {
   /// More are not worth a dictionary.
   static let maximum = 4096
+  /// So many are inspected before all are.
+  static let sample = 64
   private static let slots = 2 * maximum
   /// A hash table of the entries' numbers plus one; 0 for none.
   private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: slots)
@@ -16,6 +18,10 @@ final class DistinctTable {
     values.deallocate()
     firsts.deallocate()
   }
+
+  /// How many entries the whole column has, to judge by so many of its first that are not all
+  /// different: as many pairs of these are equal as of numbers that are chosen at random.
+  func estimate(sample: Int) -> Int { sample * sample / (2 * (sample - count)) }
 
   /// Writes the number of each value's entry to `indexes`, unless there are too many different
   /// ones.

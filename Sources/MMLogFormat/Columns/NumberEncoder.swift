@@ -54,16 +54,18 @@ final class NumberEncoder {
   ) {
     sink.append((isPatched ? NumberEncoding.patched : .packed).rawValue)
     var last: UInt64 = 0
+    var known: PackedBlock?
     for start in stride(from: 0, to: count, by: ColumnLayout.block) {
       let size = min(ColumnLayout.block, count - start)
-      let block = PackedBlock(values + start, count: size, isPatched: isPatched)
-      let width = isPatched ? block.patchedWidth : block.width
+      let block = block(values + start, size, isPatched: isPatched, after: known)
+      known = block
+      let width = block.patchedWidth
       sink.append(signed: block.base &- last)
       sink.append(UInt8(width))
       last = block.base
       let countAt = sink.count
       if isPatched { sink.append(0) }
-      sink.append(maximum: packedSize(size, width: width) + wordSize) {
+      sink.append(maximum: packedSize(size, width: width) + 2 * wordSize) {
         pack(values + start, count: size, minimum: block.base, width: width, to: $0)
         return packedSize(size, width: width)
       }
@@ -78,6 +80,16 @@ final class NumberEncoder {
       }
       sink.set(exceptions, at: countAt)
     }
+  }
+
+  @inline(__always)
+  private func block(
+    _ values: UnsafePointer<UInt64>, _ count: Int, isPatched: Bool, after known: PackedBlock?
+  ) -> PackedBlock {
+    if let known, known.fits(values, count: count) { return known }
+    var block = PackedBlock(values, count: count, isPatched: isPatched)
+    block.widen(for: values)
+    return block
   }
 
   private func encodeDifferences(
@@ -119,19 +131,20 @@ final class NumberEncoder {
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
     into sink: inout TextBuffer
   ) -> Bool {
-    // A hash costs a nanosecond or two for each number: not where little can be gained, and not
-    // where the first numbers are all different.
+    // A hash costs a nanosecond or two for each number: not where little can be gained.
     guard count >= 32, cost > count * 3 / 4 else { return false }
-    let indexes = buffer(0, depth, count)
-    let sample = min(count, 256)
-    guard distinct.index(values, count: sample, limit: sample * 3 / 4, indexes) else {
-      return false
+    let pays = { number in
+      packedSize(count, width: bitWidth(UInt64(number - 1)))
+        + number * min(wordSize, cost / count + 2) + 16 < cost
     }
-    let limit = min(count / 2, DistinctTable.maximum)
-    guard distinct.index(values, count: count, limit: limit, indexes) else { return false }
+    let indexes = buffer(0, depth, count)
+    let sample = min(count, DistinctTable.sample)
+    guard distinct.index(values, count: sample, limit: sample - 1, indexes),
+      pays(distinct.estimate(sample: sample)),
+      distinct.index(values, count: count, limit: min(count / 2, DistinctTable.maximum), indexes)
+    else { return false }
     let number = distinct.count
-    let indexSize = packedSize(count, width: bitWidth(UInt64(number - 1)))
-    guard indexSize + number * min(wordSize, cost / count + 2) + 16 < cost else { return false }
+    guard pays(number) else { return false }
     sink.append(NumberEncoding.dictionary.rawValue)
     sink.append(varint: number)
     let entries = buffer(1, depth, number)

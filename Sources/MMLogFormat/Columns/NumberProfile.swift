@@ -1,5 +1,5 @@
 /// What a column of numbers would cost in the ways that need no trying, in bytes: an estimate from
-/// a few blocks.
+/// a few pieces of it.
 struct NumberProfile {
   /// How often a number differs from the one before it.
   private(set) var changes = 0
@@ -8,41 +8,45 @@ struct NumberProfile {
   /// Of the differences, packed or patched.
   private(set) var differences = 0
 
-  /// Blocks that are inspected.
-  private static let sampleSize = 4
+  /// Numbers of a short column that are inspected: doing that costs several times what writing a
+  /// number does. Of a long one two blocks are, since few blocks have no exception.
+  private static let pieceSize = 64
 
   /// Inspects `count` numbers, at least one.
   init(_ values: UnsafePointer<UInt64>, count: Int) {
-    let blocks = (count + ColumnLayout.block - 1) / ColumnLayout.block
-    let sample = min(blocks, Self.sampleSize)
-    withUnsafeTemporaryAllocation(of: UInt64.self, capacity: ColumnLayout.block) { steps in
-      for number in 0..<sample {
-        let start = number * blocks / sample * ColumnLayout.block
-        add(values + start, min(ColumnLayout.block, count - start), isFirst: start == 0, steps)
+    let isLong = count >= 8 * ColumnLayout.block
+    let size = isLong ? ColumnLayout.block : min(count, Self.pieceSize)
+    let pieces = isLong ? 3 : 1
+    withUnsafeTemporaryAllocation(of: UInt64.self, capacity: size) { steps in
+      for piece in 0..<pieces {
+        let start = (piece + 1) * (count - size) / (pieces + 1)
+        add(values + start, size, isFirst: start == 0, steps)
       }
     }
-    changes = changes * blocks / sample
-    packed = packed * blocks / sample
-    patched = patched * blocks / sample
-    differences = differences * blocks / sample
+    let overhead = PackedBlock.overhead * ((count + ColumnLayout.block - 1) / ColumnLayout.block)
+    let scale = { inspected in inspected * count / (pieces * size) }
+    changes = scale(changes)
+    packed = scale(packed) + overhead
+    patched = scale(patched) + overhead
+    differences = scale(differences) + overhead
   }
 
   private mutating func add(
-    _ block: UnsafePointer<UInt64>, _ count: Int, isFirst: Bool,
+    _ piece: UnsafePointer<UInt64>, _ count: Int, isFirst: Bool,
     _ steps: UnsafeMutableBufferPointer<UInt64>
   ) {
     guard let steps = steps.baseAddress else { return }
-    var previous = isFirst ? block[0] : block[-1]
+    var previous = isFirst ? piece[0] : piece[-1]
     for index in 0..<count {
-      let value = block[index]
+      let value = piece[index]
       steps[index] = value &- previous
       changes &+= value == previous ? 0 : 1
       previous = value
     }
-    let plain = PackedBlock(block, count: count)
-    packed += plain.packedSize
-    patched += plain.patchedSize
+    let plain = PackedBlock(piece, count: count)
+    packed &+= plain.packedSize
+    patched &+= plain.patchedSize
     let stepped = PackedBlock(steps, count: count)
-    differences += min(stepped.packedSize, stepped.patchedSize)
+    differences &+= min(stepped.packedSize, stepped.patchedSize)
   }
 }

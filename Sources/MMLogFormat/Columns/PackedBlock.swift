@@ -1,20 +1,22 @@
 /// How a block of numbers is best packed.
 struct PackedBlock {
   private let count: Int
-  /// The least of the numbers, as signed ones.
-  let base: UInt64
+  /// The least of the numbers, as signed ones; or less, see ``widen(for:)``.
+  private(set) var base: UInt64
   /// Bits that all of them take, less the base.
   let width: Int
   /// Bits kept of each if the higher bits of a few stand elsewhere.
   private(set) var patchedWidth: Int
-  private var patchedExtra: Int
+  private var exceptions = 0
+  private var patchedExtra = 0
 
   /// What a block costs before its numbers, in bytes: base and width, mostly.
-  private static let overhead = 3
+  static let overhead = 3
 
-  var packedSize: Int { Self.overhead &+ MMLogFormat.packedSize(count, width: width) }
+  /// What its numbers cost, in bytes.
+  var packedSize: Int { MMLogFormat.packedSize(count, width: width) }
   var patchedSize: Int {
-    Self.overhead &+ 1 &+ MMLogFormat.packedSize(count, width: patchedWidth) &+ patchedExtra
+    1 &+ MMLogFormat.packedSize(count, width: patchedWidth) &+ patchedExtra
   }
 
   /// - Parameters:
@@ -29,7 +31,7 @@ struct PackedBlock {
     }
     base = UInt64(bitPattern: minimum)
     width = bitWidth(UInt64(bitPattern: maximum &- minimum))
-    (patchedWidth, patchedExtra) = (width, 0)
+    patchedWidth = width
     if isPatched, width > 1 { choosePatchedWidth(values) }
   }
 
@@ -39,15 +41,51 @@ struct PackedBlock {
     withUnsafeTemporaryAllocation(of: UInt16.self, capacity: 65) { ofWidth in
       ofWidth.initialize(repeating: 0)
       for index in 0..<count { ofWidth[bitWidth(values[index] &- base)] &+= 1 }
-      var (exceptions, best) = (0, MMLogFormat.packedSize(count, width: width))
+      var (above, best) = (0, MMLogFormat.packedSize(count, width: width))
       for candidate in stride(from: width - 1, through: 0, by: -1) {
-        exceptions &+= Int(ofWidth[candidate + 1])
+        above &+= Int(ofWidth[candidate + 1])
         // More than that are no exceptions.
-        guard exceptions <= count / 8 else { break }
-        let extra = exceptions &* (2 &+ (width &- candidate) / 7)
+        guard above <= count / 8 else { break }
+        let extra = above &* (2 &+ (width &- candidate) / 7)
         let size = MMLogFormat.packedSize(count, width: candidate) &+ extra
-        if size < best { (best, patchedWidth, patchedExtra) = (size, candidate, extra) }
+        if size < best {
+          (best, patchedWidth, patchedExtra, exceptions) = (size, candidate, extra, above)
+        }
       }
     }
+  }
+
+  // MARK: - One block after the other
+
+  /// Moves the base so that as much room is left below the numbers as above them: mostly, it is
+  /// then right for the next blocks, too.
+  mutating func widen(for values: UnsafePointer<UInt64>) {
+    let mask = lowestBits(patchedWidth)
+    var largest: UInt64 = 0
+    for index in 0..<count {
+      let rest = values[index] &- base
+      largest = max(largest, rest <= mask ? rest : 0)
+    }
+    base &-= (mask &- largest) / 2
+  }
+
+  /// Whether other numbers are packed as well with the same base and width, which is seen much
+  /// faster than found.
+  func fits(_ values: UnsafePointer<UInt64>, count: Int) -> Bool {
+    if patchedWidth == width {
+      var all: UInt64 = 0
+      for index in 0..<count { all |= values[index] &- base }
+      return bitWidth(all) == width
+    }
+    let mask = lowestBits(patchedWidth)
+    var (all, kept, above): (UInt64, UInt64, Int) = (0, 0, 0)
+    for index in 0..<count {
+      let rest = values[index] &- base
+      all |= rest
+      above &+= rest > mask ? 1 : 0
+      kept |= rest > mask ? 0 : rest
+    }
+    return above <= exceptions &+ 1 && bitWidth(kept) == patchedWidth
+      && bitWidth(all) <= width &+ 7
   }
 }

@@ -20,15 +20,16 @@ final class RecordGroups {
     fixedGroups.append(contentsOf: repeatElement(-1, count: callSites.shapes.count))
     ofRecord.grow(for: rows.count)
     let ofRecord = ofRecord.base
-    callSites.shapes.withUnsafeBufferPointer { shapes in
+    callSites.withFixed { shapes, steps in
       for index in 0..<rows.count {
         let record = rows[index]
-        let group = fixedGroup(of: record, shapes, callSites) ?? group(of: record, callSites)
+        let group =
+          fixedGroup(of: record, shapes, steps, callSites) ?? group(of: record, callSites)
         ofRecord[index] = UInt64(truncatingIfNeeded: group)
       }
     }
     groups.withUnsafeMutableBufferPointer { groups in
-      for index in 0..<rows.count { groups[Int(ofRecord[index])].count &+= 1 }
+      for index in 0..<rows.count { groups[Int(truncatingIfNeeded: ofRecord[index])].count &+= 1 }
     }
   }
 
@@ -37,29 +38,26 @@ final class RecordGroups {
   @inline(__always)
   private func fixedGroup(
     of record: RowWords, _ shapes: UnsafeBufferPointer<CallSiteFields.Shape>,
-    _ callSites: CallSiteFields
+    _ steps: UnsafeBufferPointer<UInt8>, _ callSites: CallSiteFields
   ) -> Int? {
     let site = Int(record.callSite)
-    guard record.isPlain, site < shapes.count, shapes[site].isFixed else { return nil }
-    guard holdsJust(shapes[site], record, callSites) else { return nil }
+    guard record.isPlain, site < shapes.count, shapes[site].isFixed,
+      holdsJust(steps[shapes[site].steps], record)
+    else { return nil }
     let group = Int(fixedGroups[site])
     return group >= 0 ? group : addFixedGroup(site, shapes[site], callSites)
   }
 
   /// Whether a record's words are arguments of these types, and nothing more.
-  private func holdsJust(
-    _ shape: CallSiteFields.Shape, _ record: RowWords, _ callSites: CallSiteFields
-  ) -> Bool {
+  @inline(__always)
+  private func holdsJust(_ steps: Slice<UnsafeBufferPointer<UInt8>>, _ record: RowWords) -> Bool {
     var walker = FieldWalker(record)
-    return callSites.steps.withUnsafeBufferPointer { steps in
-      for index in shape.steps {
-        let isThere =
-          steps[index] == CallSiteFields.string
-          ? walker.passString() : walker.pass(words: Int(steps[index]))
-        guard isThere else { return false }
-      }
-      return walker.isAtEnd
+    for step in steps {
+      let isThere =
+        step == CallSiteFields.string ? walker.passString() : walker.pass(words: Int(step))
+      guard isThere else { return false }
     }
+    return walker.isAtEnd
   }
 
   @inline(never)

@@ -46,10 +46,11 @@ final class StringEncoder {
   ) -> Int {
     let count = strings.count
     indexes.grow(for: count)
-    let sample = min(count, Self.sampleSize)
+    let sample = min(count, DistinctTable.sample)
     let maximum = min(count / 2, DistinctTable.maximum)
-    // First a part of them: where those are all different, the rest will be.
-    guard distinct.index(strings, count: sample, limit: (sample * 3 + 3) / 4, indexes.base),
+    // With more of them different, the whole column has more entries than strings.
+    let limit = sample - sample * sample / (2 * count)
+    guard distinct.index(strings, count: sample, limit: limit, indexes.base),
       count == sample || distinct.index(strings, count: count, limit: maximum, indexes.base),
       distinct.count <= max(maximum, 1)
     else { return 0 }
