@@ -22,18 +22,18 @@ package struct FrameCollector {
   ///
   /// - Returns: The parts of segments that were taken.
   package mutating func fill(_ builder: inout RowBuilder, size: Int) -> [RingRange] {
-    while builder.size < size, let run = current, runs[run].ticks <= cutoff {
-      let limit = heap.firstPlace?.key ?? .max
-      // In place: a copy for each record would cost more than all the rest.
-      runs.withUnsafeMutableBufferPointer {
-        $0[run].move(to: &builder, size: size, before: limit, cutoff: cutoff)
+    // In place: a copy for each record would cost more than all the rest.
+    runs.withUnsafeMutableBufferPointer { runs in
+      while builder.size < size, let run = current, runs[run].ticks <= cutoff {
+        let limit = heap.firstPlace?.key ?? .max
+        runs[run].move(to: &builder, size: size, before: limit, cutoff: cutoff)
+        current =
+          runs[run].isEmpty
+          ? heap.popFirst()?.element
+          : heap.exchange(run, key: runs[run].ticks, order: runs[run].order).element
       }
-      current =
-        runs[run].isEmpty
-        ? heap.popFirst()?.element
-        : heap.exchange(run, key: runs[run].ticks, order: runs[run].order).element
+      return runs.indices.flatMap { runs[$0].takeRanges() }
     }
-    return runs.indices.flatMap { runs[$0].takeRanges() }
   }
 }
 

@@ -11,6 +11,17 @@ extension UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: self[offset..<offset + count])
   }
 
+  /// Whether the bytes are the same, compared eight at a time.
+  func equals(_ other: UnsafeRawBufferPointer) -> Bool {
+    guard count == other.count else { return false }
+    let words = count / wordSize * wordSize
+    for offset in stride(from: 0, to: words, by: wordSize)
+    where loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      != other.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+    { return false }
+    return self[words...].elementsEqual(other[words...])
+  }
+
   /// A text field: up to the first zero byte. For up to 15 bytes it allocates nothing.
   package func text(_ offset: Int, _ size: Int) -> String {
     var count = 0

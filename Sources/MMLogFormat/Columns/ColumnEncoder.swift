@@ -1,6 +1,7 @@
 /// Writes the rows of a frame by column. FORMAT.md, 10, says how, and why it is smaller.
 ///
-/// Allocates nothing once its buffers are large enough, but for what zlib makes.
+/// Allocates nothing once its buffers are large enough, but for what zlib makes, and to sort the
+/// strings of a dictionary.
 package final class ColumnEncoder {
   private let groups = RecordGroups()
   private let numberEncoder = NumberEncoder()
@@ -16,8 +17,12 @@ package final class ColumnEncoder {
   /// many more frames that holds.
   private var findsRepetitions = true
   private var choiceHolds = 0
-  /// Frames whose numbers were not tried to be deflated, since that did not pay.
-  private var skipped = 0
+  /// The last text that was deflated, and what became of it: names of users and the like make the
+  /// same text in frame after frame.
+  private var lastText: (bytes: [UInt8], deflated: [UInt8]?) = ([], nil)
+  /// Frames whose numbers are not tried to be deflated, since that did not pay; and how many there
+  /// were after the last try that failed.
+  private var (skips, lastSkips) = (0, 0)
 
   package init() { stringEncoder = StringEncoder(numberEncoder) }
 
@@ -157,26 +162,39 @@ package final class ColumnEncoder {
   }
 
   /// Packed numbers seldom get much smaller, and zlib is slowest where nothing does: after a try
-  /// that failed, only now and then. Who asks for speed gets it unless a fourth is saved.
+  /// that failed, only now and then, and after each further one half as often. Who asks for speed
+  /// gets it unless a fourth is saved.
   private func deflatedNumbers(_ deflater: Deflater?) -> [UInt8]? {
     guard let deflater else { return nil }
-    if skipped > 0, numbers.count > Self.alwaysTried {
-      skipped = (skipped + 1) % Self.triedEvery
+    let isSmall = numbers.count <= Self.alwaysTried
+    if skips > 0, !isSmall {
+      skips -= 1
       return nil
     }
-    let isSmall = numbers.count <= Self.alwaysTried
     let bytes = deflater.compress(
       numbers.bytes, share: isSmall || deflater.level > Self.fastest ? 16 : 4)
-    skipped = bytes == nil ? 1 : 0
+    if !isSmall {
+      lastSkips = bytes == nil ? min(max(2 * lastSkips, Self.triedEvery), Self.mostSkips) : 0
+      skips = lastSkips
+    }
     return bytes
   }
 
   private func deflatedText(_ deflater: Deflater?) -> [UInt8]? {
     guard let deflater else { return nil }
-    if text.count < 2 * Self.textSample { return deflater.compress(text.bytes) }
+    if lastText.bytes.withUnsafeBytes({ $0.equals(text.bytes) }) { return lastText.deflated }
+    let deflated = deflated(text.bytes, deflater)
+    // What is long is hardly ever the same.
+    let isKept = text.count <= Self.textSample
+    lastText = isKept ? (Array(text.bytes), deflated) : ([], nil)
+    return deflated
+  }
+
+  private func deflated(_ text: UnsafeRawBufferPointer, _ deflater: Deflater) -> [UInt8]? {
+    if text.count < 2 * Self.textSample { return deflater.compress(text) }
     if choiceHolds == 0 { chooseMethod(deflater) }
     choiceHolds -= 1
-    return deflater.compress(text.bytes, findsRepetitions: findsRepetitions)
+    return deflater.compress(text, findsRepetitions: findsRepetitions)
   }
 
   private func chooseMethod(_ deflater: Deflater) {
@@ -191,6 +209,7 @@ package final class ColumnEncoder {
 
   private static let textSample = 16 << 10
   private static let triedEvery = 16
+  private static let mostSkips = 256
   /// The greatest level of zlib that is chosen for speed.
   private static let fastest = 3
   /// So few bytes take no time.

@@ -49,14 +49,31 @@ final class DistinctTable {
     let (hashes, firsts) = (values, firsts)
     return strings.withStarts { strings in
       index(
-        count: total, limit: limit, indexes, hash: { MMLogFormat.hash(of: strings[$0]) },
+        count: total, limit: limit, indexes,
+        hash: { MMLogFormat.hash(of: strings.start(of: $0), strings.length(of: $0)) },
         isEntry: { number, index, hash in
-          hashes[number] == hash && equal(strings[Int(firsts[number])], strings[index])
+          hashes[number] == hash && equal(strings, Int(firsts[number]), index)
         },
         add: { number, index, hash in
           hashes[number] = hash
           firsts[number] = UInt32(truncatingIfNeeded: index)
         })
+    }
+  }
+
+  /// Sorts the entries of strings by their hashes, so that the same strings are the same dictionary,
+  /// whichever occurs first.
+  ///
+  /// - Parameter indexes: What ``index(_:count:limit:_:)`` wrote; corrected.
+  func sort(_ indexes: UnsafeMutablePointer<UInt64>, count total: Int) {
+    let order = (0..<count).sorted { values[$0] < values[$1] }
+    let sortedFirsts = order.map { firsts[$0] }
+    for (place, number) in order.enumerated() {
+      firsts[place] = sortedFirsts[place]
+      table[number] = UInt16(place)
+    }
+    for index in 0..<total {
+      indexes[index] = UInt64(table[Int(truncatingIfNeeded: indexes[index])])
     }
   }
 
@@ -94,12 +111,11 @@ final class DistinctTable {
 
 /// Not meant to stand against strings made to collide: those only make a column larger.
 @inline(__always)
-private func hash(of string: UnsafeRawBufferPointer) -> UInt64 {
-  var hash = UInt64(truncatingIfNeeded: string.count)
-  guard let base = string.baseAddress else { return hash }
+private func hash(of start: UnsafeRawPointer, _ length: Int) -> UInt64 {
+  var hash = UInt64(truncatingIfNeeded: length)
   var offset = 0
-  while offset < string.count {
-    hash = (hash ^ base.load(fromByteOffset: offset, as: UInt64.self)) &* 0x9E37_79B9_7F4A_7C15
+  while offset < length {
+    hash = (hash ^ start.load(fromByteOffset: offset, as: UInt64.self)) &* 0x9E37_79B9_7F4A_7C15
     hash ^= hash >> 29
     offset &+= wordSize
   }
@@ -107,16 +123,16 @@ private func hash(of string: UnsafeRawBufferPointer) -> UInt64 {
 }
 
 @inline(__always)
-private func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
-  guard a.count == b.count else { return false }
-  guard let first = a.baseAddress, let second = b.baseAddress else { return true }
+private func equal(_ strings: StringList.Strings, _ a: Int, _ b: Int) -> Bool {
+  let length = strings.length(of: b)
+  guard strings.length(of: a) == length else { return false }
+  let (first, second) = (strings.start(of: a), strings.start(of: b))
   var offset = 0
-  while offset < a.count {
-    if first.load(fromByteOffset: offset, as: UInt64.self)
-      != second.load(fromByteOffset: offset, as: UInt64.self)
-    {
-      return false
-    }
+  while offset < length {
+    guard
+      first.load(fromByteOffset: offset, as: UInt64.self)
+        == second.load(fromByteOffset: offset, as: UInt64.self)
+    else { return false }
     offset &+= wordSize
   }
   return true

@@ -2,7 +2,8 @@
 package struct RowBuilder: ~Copyable {
   private(set) var threads: [ThreadIdentity] = []
   private var known: Set<UInt32> = []
-  private var lastThread: UInt32?
+  /// The last thread of each place that ordinals have here.
+  private var recent = [64 of UInt64](repeating: .max)
   private var rows = TextBuffer(capacity: Self.targetSize + (64 << 10))
   /// Where each row begins, as words.
   private var offsets = TextBuffer(capacity: Self.targetSize / 4)
@@ -46,7 +47,7 @@ package struct RowBuilder: ~Copyable {
   package mutating func add(
     _ record: RecordView, ticks: UInt64, threadOrdinal: UInt32, thread: () -> ThreadIdentity
   ) {
-    if lastThread != threadOrdinal { add(threadOrdinal, thread) }
+    if recent[Int(threadOrdinal & 63)] != UInt64(threadOrdinal) { add(threadOrdinal, thread) }
     offsets.append(word: UInt64(truncatingIfNeeded: rows.count))
     rows.append(maximum: record.bytes.count) {
       guard let source = record.bytes.baseAddress else { return 0 }
@@ -65,7 +66,7 @@ package struct RowBuilder: ~Copyable {
 
   @inline(never)
   private mutating func add(_ ordinal: UInt32, _ thread: () -> ThreadIdentity) {
-    lastThread = ordinal
+    recent[Int(ordinal & 63)] = UInt64(ordinal)
     if known.insert(ordinal).inserted { threads.append(thread()) }
   }
 
@@ -124,7 +125,7 @@ package struct RowBuilder: ~Copyable {
   package mutating func removeAll() {
     threads.removeAll(keepingCapacity: true)
     known.removeAll(keepingCapacity: true)
-    lastThread = nil
+    recent = [64 of UInt64](repeating: .max)
     rows.removeAll()
     offsets.removeAll()
     (firstTicks, lastTicks) = (.max, .min)

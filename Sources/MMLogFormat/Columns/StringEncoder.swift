@@ -1,6 +1,6 @@
 /// Writes columns of strings. FORMAT.md, 10, says how: numbers into one sink, bytes into another.
 ///
-/// Allocates nothing once its buffers are large enough.
+/// Allocates nothing once its buffers are large enough, but to sort a dictionary.
 final class StringEncoder {
   /// Strings inspected before all are.
   private static let sampleSize = 256
@@ -54,6 +54,7 @@ final class StringEncoder {
       count == sample || distinct.index(strings, count: count, limit: maximum, indexes.base),
       distinct.count <= max(maximum, 1)
     else { return 0 }
+    distinct.sort(indexes.base, count: count)
     entries.fill(distinct.count) { number in
       let string = strings[Int(distinct.firsts[number])]
       return string.baseAddress.map { ($0, string.count) }

@@ -44,9 +44,16 @@ final class StringList {
 
     @inline(__always)
     subscript(index: Int) -> UnsafeRawBufferPointer {
-      UnsafeRawBufferPointer(
-        start: UnsafeRawPointer(bitPattern: UInt(starts[index])),
-        count: Int(truncatingIfNeeded: lengths[index]))
+      UnsafeRawBufferPointer(start: start(of: index), count: length(of: index))
     }
+
+    @inline(__always)
+    func start(of index: Int) -> UnsafeRawPointer {
+      // Made from a pointer by `fill`, so never zero.
+      UnsafeRawPointer(bitPattern: UInt(starts[index])).unsafelyUnwrapped
+    }
+
+    @inline(__always)
+    func length(of index: Int) -> Int { Int(truncatingIfNeeded: lengths[index]) }
   }
 }

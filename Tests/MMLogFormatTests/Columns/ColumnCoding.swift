@@ -80,7 +80,11 @@ struct ColumnRecords {
   ///   - records: Their words, checked with seed 0, as a segment has them.
   ///   - sites: Entries, with ids from 1 on.
   ///   - threads: How many there are.
-  init(_ records: [[UInt64]], _ sites: [CallSite], threads: UInt32 = 1, deflater: Deflater? = nil) {
+  ///   - encoder: One that has written other frames before, say.
+  init(
+    _ records: [[UInt64]], _ sites: [CallSite], threads: UInt32 = 1, deflater: Deflater? = nil,
+    encoder: ColumnEncoder = ColumnEncoder()
+  ) {
     var callSites = CallSiteFields()
     let entries = sites.enumerated().flatMap {
       DictionaryEntry.callSite(id: UInt32($0 + 1), $1).encoded(seed: 0)
@@ -96,7 +100,7 @@ struct ColumnRecords {
         builder.add(view, thread: thread, ticks: view.ticks)
       }
       (rows, count) = (builder.payload(), Int(builder.summary.count))
-      payload = ColumnEncoder().encode(builder, callSites, deflater)
+      payload = encoder.encode(builder, callSites, deflater)
     }
   }
 

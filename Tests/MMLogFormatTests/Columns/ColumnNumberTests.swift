@@ -36,6 +36,26 @@ import Testing
     }
   }
 
+  /// What held for one block is tried for the next.
+  @Test("blocks that are unlike those before come back")
+  func blocksThatAreUnlikeThoseBeforeComeBack() throws {
+    var generator = SeededGenerator(seed: 14)
+    for round in 0..<200 {
+      var (base, width, spikes) = (generator.next(), 8, 0)
+      let values = (0..<Int.random(in: 1...1500, using: &generator)).map { index -> UInt64 in
+        if index % ColumnLayout.block == 0, generator.next() % 2 == 0 {
+          base &+= [1, 0 &- 1, 1 << 10, generator.next()][Int(generator.next() % 4)]
+          width = Int.random(in: 0...(round % 3 == 0 ? 63 : 17), using: &generator)
+          spikes = Int.random(in: 0...20, using: &generator)
+        }
+        let rest = generator.next() & ((1 << UInt64(width)) - 1)
+        let isSpike = generator.next() % 128 < spikes
+        return base &+ rest &+ (isSpike ? generator.next() >> UInt64(round % 64) : 0)
+      }
+      try check(values, "seed 14, round \(round)")
+    }
+  }
+
   @Test("extremes come back", arguments: counts) func extremesComeBack(count: Int) throws {
     for (index, value) in Self.extremes.enumerated() {
       try check(Array(repeating: value, count: count), "\(value)")

@@ -157,24 +157,47 @@ import Testing
     #expect(found.problem == nil && found.rows.count == 8)
   }
 
-  @Test("an encoder that is used again forgets the frame before")
-  func anEncoderThatIsUsedAgainForgetsTheFrameBefore() throws {
+  @Test("an encoder that is kept writes frames of any shape", arguments: [51, 52] as [UInt64])
+  func anEncoderThatIsKeptWritesFramesOfAnyShape(seed: UInt64) throws {
     let encoder = ColumnEncoder()
-    for seed in [1, 2, 1] as [UInt64] {
-      var maker = Maker(seed: seed)
-      for _ in 0..<5 { maker.addSite() }
-      let words = (0..<200).flatMap { maker.record(ticks: UInt64($0)) }
-      let memory = AlignedBytes(words: words)
-      try withExtendedLifetime(memory) {
-        var builder = RowBuilder()
-        var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, scansBehindZeros: false)
-        while case .record(let view, _) = scanner.next() {
-          builder.add(view, thread: ThreadIdentity(ordinal: 1, id: 2, name: ""), ticks: view.ticks)
-        }
-        let payload = encoder.encode(builder, CallSiteFields(), nil)
-        let found = try rows(payload, size: builder.size, count: Int(builder.summary.count))
-        #expect(found == builder.payload(), "seed \(seed)")
+    let deflater = try #require(Deflater(level: 1))
+    var maker = Maker(seed: seed)
+    for _ in 0..<5 { maker.addSite() }
+    for frame in 0..<60 {
+      if frame % 7 == 0 { maker.addSite() }
+      let count = [1, 40, 130, 700][maker.below(4)]
+      let records = (0..<count).map { maker.record(ticks: UInt64($0 * 100 + maker.below(50))) }
+      let found = ColumnRecords(
+        records, maker.sites, threads: UInt32(frame % 4 + 1),
+        deflater: frame % 5 == 0 ? nil : deflater, encoder: encoder)
+      #expect(found.problem == nil, "seed \(seed), frame \(frame)")
+    }
+  }
+
+  /// Text that was deflated is kept, and taken for the next frame if it is the same.
+  @Test("an encoder that is kept tells one text from another")
+  func anEncoderThatIsKeptTellsOneTextFromAnother() throws {
+    let encoder = ColumnEncoder()
+    let deflater = try #require(Deflater(level: 1))
+    let site = CallSite(
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
+    func name(_ number: Int) -> String { "name \(number % 10) of a user" }
+    let letters = String(repeating: "abcdefgh", count: 8 << 10)
+    let frames: [[String]] = [
+      (0..<400).map(name), (0..<400).reversed().map(name), (1..<400).map { name($0 % 9) },
+      // As long as the text before.
+      (0..<400).map { name($0).uppercased() }, (0..<400).map(name), [], [String(letters)],
+      // As long as what is kept at most.
+      [String(letters.prefix(16 << 10))], [String(letters.prefix(16 << 10).dropLast() + "x")],
+      [String(letters.prefix((16 << 10) - 1))], [String(letters)],
+    ]
+    for (index, texts) in frames.enumerated() {
+      let records = texts.enumerated().map { place, text in
+        TestRecord(ticks: UInt64(place), site: 1, words: ValueWords.argument(.text(text)))
+          .encoded(seed: 0)
       }
+      let found = ColumnRecords(records, [site], deflater: deflater, encoder: encoder)
+      #expect(found.problem == nil, "frame \(index)")
     }
   }
 
