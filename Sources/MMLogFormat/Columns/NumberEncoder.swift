@@ -21,9 +21,10 @@ final class NumberEncoder {
       sink.append(signed: values[0])
       return
     }
+    let mayNest = depth < ColumnLayout.deepest - 1
+    if mayNest, areDoubles, encodeDecimals(values, count, depth, into: &sink) { return }
     let profile = NumberProfile(values, count: count)
-    if depth < ColumnLayout.deepest - 1 {
-      if areDoubles, encodeDecimals(values, count, depth, into: &sink) { return }
+    if mayNest {
       if encodeRuns(values, count, depth, profile, into: &sink) { return }
       let cost = min(profile.packed, profile.patched, profile.differences)
       if encodeDictionary(values, count, depth, below: cost, into: &sink) { return }

@@ -32,7 +32,15 @@ struct PackedBlock {
     base = UInt64(bitPattern: minimum)
     width = bitWidth(UInt64(bitPattern: maximum &- minimum))
     patchedWidth = width
-    if isPatched, width > 1 { choosePatchedWidth(values) }
+    if isPatched, width > 1, hasExceptions(values) { choosePatchedWidth(values) }
+  }
+
+  /// Whether only a few numbers take all the bits. Where more do, as mostly, no smaller width is
+  /// any good.
+  private func hasExceptions(_ values: UnsafePointer<UInt64>) -> Bool {
+    var wide: UInt64 = 0
+    for index in 0..<count { wide &+= (values[index] &- base) &>> UInt64(width &- 1) }
+    return wide <= count / 8
   }
 
   /// Tries every width: with what does not fit, each a position and the bits above in seven bits a
