@@ -117,9 +117,9 @@ public struct LogRepair {
     var clock = TickClock(ticks: 0, wall: session.identity.startTime, rate: 0)
     while let step = runs.step(), let run = runs.current {
       clock = run.clock
+      writer.order = runs.currentOrder
       switch step {
       case .record(let view, let ticks, let offset):
-        writer.order = runs.currentOrder
         if let corruption = try writer.add(view, ticks: ticks, offset: offset, of: run) {
           result.corruption.append(corruption)
         } else {

@@ -18,8 +18,10 @@ import Testing
   }
 
   /// The clock of a ring whose later readings are corrupted is older than those of the archives.
-  @Test("a record whose rest is in a ring with an older clock is whole")
-  func aRecordWhoseRestIsInARingWithAnOlderClockIsWhole() throws {
+  @Test(
+    "a record whose rest is in a ring with an older clock is whole, also behind a note of corruption",
+    arguments: [false, true])
+  func aRecordWhoseRestIsInARingWithAnOlderClockIsWhole(hasNote: Bool) throws {
     let log = TestLog()
     let text = String(repeating: "0123456789", count: 300)
     let record = TestRecord(
@@ -28,11 +30,16 @@ import Testing
     log.frameClock = TickClock(ticks: 100, wall: TestLog.epoch + 100, rate: 1 << 32)
     log.archive()
     log.writeFragments(record, partWords: 150, range: 1..<3)
+    if hasNote {
+      let reading = [UInt8](repeating: 7, count: ClockPairLayout.size)
+      log.put(reading, at: log.areas.clocks.lowerBound + ClockPairLayout.size)
+    }
     log.save()
     #expect(messages(log.folder.path) == [text])
     let out = log.folder("out")
     _ = try LogRepair.write(LogFiles([.path(log.folder.path)]), to: out)
-    #expect(messages(out) == [text])
+    #expect(messages(out).filter { !$0.hasPrefix("corrupted: ") } == [text])
+    #expect(messages(out).count == (hasNote ? 2 : 1))
   }
 
   private func messages(_ path: String) -> [String] {
