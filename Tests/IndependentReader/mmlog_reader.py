@@ -1155,8 +1155,10 @@ def add_rows(payload, header, session, corrupted):
 WORD, STRING, REST = 0, 1, 2
 BLOCK = 128
 MAX_NESTING = 4
-MAX_NUMBERS_IN_TEXT = 1 << 20
-OWN_NUMBER_COLUMNS = 16
+MAX_PLACEHOLDERS = 1 << 16
+MAX_VALUES = 1 << 20
+MIN_OWN_VALUES = 24
+DECIMAL, LOWER_HEX, UPPER_HEX, WHOLE_HEX, UUID_START, UUID_END = PLACEHOLDERS = range(6)
 MASK = (1 << 64) - 1
 
 
@@ -1165,11 +1167,15 @@ def signed(number):
 
 
 class Columns:
-    """Takes columns from a payload's numbers and its text."""
+    """Takes columns from a payload's numbers, its planes and its text."""
 
-    def __init__(self, numbers, text, room):
-        self.numbers, self.text = Cursor(numbers), Cursor(text)
-        self.room = room        # bytes that strings may still take, against hostile payloads
+    def __init__(self, numbers, planes, text, room):
+        self.numbers, self.planes, self.text = Cursor(numbers), Cursor(planes), Cursor(text)
+        # Bytes that strings and patterns may still take, against hostile payloads.
+        self.room = self.pattern_room = room
+
+    def at_end(self):
+        return all(part.position == part.end for part in (self.numbers, self.planes, self.text))
 
     def byte(self):
         return self.numbers.take(1)[0]
@@ -1266,7 +1272,14 @@ class Columns:
             raise Malformed("runs are too short")
         return result
 
-    ENCODINGS = constant, packed, differences, dictionary, decimals, runs, patched
+    def byte_planes(self, count, _):
+        base, width, random = self.signed_varint(), self.byte(), self.byte()
+        if not 1 <= width <= 8 or random >> width:
+            raise Malformed("impossible planes")
+        planes = [(self.numbers if random >> plane & 1 else self.planes).take(count) for plane in range(width)]
+        return [base + int.from_bytes(bytes(number), "little") & MASK for number in zip(*planes)]
+
+    ENCODINGS = constant, packed, differences, dictionary, decimals, runs, patched, byte_planes
 
     @staticmethod
     def entry(values, index):
@@ -1285,57 +1298,82 @@ class Columns:
         if count == 0:
             return []
         how = self.byte()
-        if how != 2:
-            return self.spend(self.unfilled(how, count)[0])
-        skeletons, indexes = self.unfilled(self.byte(), count)
-        return self.fill(skeletons, indexes)
-
-    def unfilled(self, how, count):
-        """Strings that are plain or in a dictionary, and where in the dictionary each is."""
         if how == 0:
-            return self.plain(count), None
-        if how != 1:
-            raise Malformed("unknown column of strings")
-        values = self.plain(self.count(count))
-        indexes = self.integers(count)
-        return [self.entry(values, index) for index in indexes], indexes
+            return self.spend(self.plain(count))
+        if how == 1:
+            values = self.plain(self.count(count))
+            return self.spend([self.entry(values, index) for index in self.integers(count)])
+        if how == 2:
+            return self.patterned(count)
+        raise Malformed("unknown column of strings")
 
     def plain(self, count):
         return [self.text.take(size) for size in self.integers(count)]
 
-    def fill(self, skeletons, indexes):
-        """Puts the numbers that follow into the strings that they were taken from."""
-        counts = [skeleton.count(0) for skeleton in skeletons]
-        if sum(counts) > MAX_NUMBERS_IN_TEXT:
-            raise Malformed("too many numbers in strings")
-        minimum, groups = self.varint(), {}
-        if indexes is not None and minimum:
-            for place, index in enumerate(indexes):
-                groups.setdefault(index, []).append(place)
-        numbers = [[] for _ in skeletons]
-        for _, places in sorted(groups.items()):
-            if len(places) >= minimum:
-                for _ in range(counts[places[0]]):
-                    for place, number in zip(places, self.integers(len(places))):
-                        numbers[place].append(number)
-        shared = [place for place, some in enumerate(numbers) if not some]
-        for column in range(OWN_NUMBER_COLUMNS):
-            last = column == OWN_NUMBER_COLUMNS - 1
-            takers = [place for place in shared
-                      for _ in range(max(0, counts[place] - column if last else counts[place] > column))]
-            for place, number in zip(takers, self.integers(len(takers))):
-                numbers[place].append(number)
-        return [self.filled(*pair) for pair in zip(skeletons, numbers)]
+    def patterned(self, count):
+        """Strings that are patterns with values in them, and others."""
+        patterns = self.patterns(self.count(count))
+        indexes = self.integers(count)
+        others = iter(self.spend(self.plain(indexes.count(0))))
+        found = [None if index == 0 else self.entry(patterns, index - 1) for index in indexes]
+        values = self.values([places for pattern in found if pattern for _, places in [pattern]])
+        return [next(others) if pattern is None else self.filled(pattern, values) for pattern in found]
 
-    def filled(self, skeleton, numbers):
-        parts = skeleton.split(b"\0")
-        result = parts[0]
-        for number, part in zip(numbers, parts[1:]):
-            digits = b"%d" % number
+    def patterns(self, count):
+        """Each pattern's bytes, and the places that its columns have in the columns' order."""
+        result, columns, total = [], 0, 0
+        shared = self.integers(count)
+        for common, rest in zip(shared, self.plain(count)):
+            text, places = result[-1] if result else (b"", [])
+            if common > len(places):
+                raise Malformed("placeholders in common that are not there")
+            ends = [at + 1 for at, byte in enumerate(text) if byte in PLACEHOLDERS]
+            text = text[:ends[common - 1] if common else 0] + rest
+            kinds = [byte for byte in text if byte in PLACEHOLDERS]
+            new = range(columns, columns + len(kinds) - common)
+            columns, total = new.stop, total + len(kinds)
+            self.pattern_room -= len(text)
+            if total > MAX_PLACEHOLDERS or self.pattern_room < 0:
+                raise Malformed("too many placeholders, or too long patterns")
+            result.append((text, places[:common] + list(zip(new, kinds[common:]))))
+        return result
+
+    def values(self, uses):
+        """The values of each column, in the order of the strings, by the places of each string."""
+        counts = collections.Counter(place for places in uses for place in places)
+        if sum(counts.values()) > min(MAX_VALUES, self.room):
+            raise Malformed("too many values in strings")
+        result, few = {}, {}
+        for place in sorted(counts):
+            if counts[place] >= MIN_OWN_VALUES:
+                result[place] = iter(self.integers(counts[place]))
+            else:
+                few.setdefault(place[1], []).append(place)
+        for kind in sorted(few):
+            numbers = iter(self.integers(sum(counts[place] for place in few[kind])))
+            for place in few[kind]:
+                result[place] = iter([next(numbers) for _ in range(counts[place])])
+        return result
+
+    def filled(self, pattern, values):
+        text, places = pattern
+        places = iter(places)
+        return self.spend([b"".join(
+            self.token(byte, next(values[next(places)])) if byte in PLACEHOLDERS else bytes([byte])
+            for byte in text)])[0]
+
+    @staticmethod
+    def token(kind, value):
+        digits = b"%d" % value if kind == DECIMAL else b"%016x" % value
+        if kind in (LOWER_HEX, UPPER_HEX):
+            digits = digits.lstrip(b"0")
+        if kind <= UPPER_HEX:
             if digits[:1] != b"1" or len(digits) < 2:
                 raise Malformed("impossible number in a string")
-            result += digits[1:] + part
-        return self.spend([result])[0]
+            return digits[1:].upper() if kind == UPPER_HEX else digits[1:]
+        if kind == UUID_START:
+            return digits[:8] + b"-" + digits[8:12] + b"-" + digits[12:]
+        return digits[:4] + b"-" + digits[4:] if kind == UUID_END else digits
 
 
 def unpacked(data, size):
@@ -1349,13 +1387,17 @@ def unpacked(data, size):
 
 def rows_of_columns(payload, count, size):
     """The payload in rows of this size that a payload in columns stands for."""
-    if len(payload) < 16 or count * 24 > size:
+    if len(payload) < 24 or count * 24 > size:
         raise Malformed("impossible columns")
-    stored_numbers, numbers, stored_text, text = struct.unpack_from("<4I", payload)
-    if 16 + stored_numbers + stored_text != len(payload):
+    sizes, parts, end = struct.unpack_from("<6I", payload), [], 24
+    for stored, unpacked_size in zip(sizes[::2], sizes[1::2]):
+        if stored > len(payload) - end:
+            raise Malformed("columns of another size")
+        parts.append(unpacked(payload[end:end + stored], unpacked_size))
+        end += stored
+    if end != len(payload):
         raise Malformed("columns of another size")
-    middle = 16 + stored_numbers
-    columns = Columns(unpacked(payload[16:middle], numbers), unpacked(payload[middle:], text), size)
+    columns = Columns(*parts, size)
     threads = columns.count(size // 24)
     table = columns.numbers.take(24 * threads)
     groups = [field_kinds(columns) for _ in range(columns.count(count))]
@@ -1367,7 +1409,7 @@ def rows_of_columns(payload, count, size):
         raise Malformed("more than the frame's size")
     rows = [iter(group_bodies(columns, fields, counts[number]))
             for number, (_, fields) in enumerate(groups)]
-    if columns.numbers.position != columns.numbers.end or columns.text.position != columns.text.end:
+    if not columns.at_end():
         raise Malformed("more than the columns")
     result = [struct.pack("<2I", threads, 0), table]
     for place in range(count):

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 // snprintf(3) of `%.*f`, `%.*e` or `%.*g`: `conversion` is one of f, e, g. Returns the length, or
 // -1 if it does not fit into `size` bytes or there is no memory. Any thread.
@@ -32,5 +33,34 @@ void mmlog_regex_free(struct mmlog_regex *regex);
 // name. In Swift's runtime.
 char *swift_demangle(
     const char *name, size_t length, char *buffer, size_t *size, uint32_t flags);
+
+// Which of 64 bytes are ASCII digits, ASCII letters or digits, and below a limit: bit i is byte i.
+struct mmlog_text_masks {
+  uint64_t digits, alphanumerics, below;
+};
+
+// Vectors of the compiler's: with a processor's instructions where it has such, plainly elsewhere.
+typedef uint8_t mmlog_bytes __attribute__((ext_vector_type(16)));
+typedef bool mmlog_bits __attribute__((ext_vector_type(16)));
+
+static inline struct mmlog_text_masks mmlog_text_masks(const void *text, uint8_t limit) {
+  struct mmlog_text_masks masks = {0, 0, 0};
+  for (int part = 0; part < 4; part++) {
+    mmlog_bytes bytes;
+    memcpy(&bytes, (const char *)text + 16 * part, sizeof bytes);
+    mmlog_bytes digits = (mmlog_bytes)(bytes - (uint8_t)'0' < (uint8_t)10);
+    mmlog_bytes letters = (mmlog_bytes)((bytes | (uint8_t)0x20) - (uint8_t)'a' < (uint8_t)26);
+    mmlog_bits found[3] = {
+        __builtin_convertvector(digits, mmlog_bits),
+        __builtin_convertvector(digits | letters, mmlog_bits),
+        __builtin_convertvector((mmlog_bytes)(bytes < limit), mmlog_bits)};
+    uint16_t bits[3];
+    for (int i = 0; i < 3; i++) memcpy(&bits[i], &found[i], sizeof bits[i]);
+    masks.digits |= (uint64_t)bits[0] << 16 * part;
+    masks.alphanumerics |= (uint64_t)bits[1] << 16 * part;
+    masks.below |= (uint64_t)bits[2] << 16 * part;
+  }
+  return masks;
+}
 
 #endif

@@ -32,13 +32,17 @@ package struct ColumnDecoder: ~Copyable {
     let sizes = try rest.take(ColumnLayout.size)
     var numbers = try section(sizes, ColumnLayout.numbersStored, &rest, inflater)
     numbers.append(contentsOf: repeatElement(0, count: NumberDecoder.slack))
+    let planes = try section(sizes, ColumnLayout.planesStored, &rest, inflater)
     let text = try section(sizes, ColumnLayout.textStored, &rest, inflater)
     guard rest.isAtEnd else { throw FormatError.invalid("end of the columns") }
     return try numbers.withUnsafeBytes { numbers in
-      try text.withUnsafeBytes { text in
-        var decoder = ColumnDecoder(
-          NumberDecoder(numbers), StringDecoder(text, limit: size), size: size, count: count)
-        return try decoder.rows { mayPass(text, $0) }
+      try planes.withUnsafeBytes { planes in
+        try text.withUnsafeBytes { text in
+          var decoder = ColumnDecoder(
+            NumberDecoder(numbers, planes: planes), StringDecoder(text, limit: size), size: size,
+            count: count)
+          return try decoder.rows { mayPass(text, $0) }
+        }
       }
     }
   }

@@ -6,8 +6,7 @@ package final class ColumnEncoder {
   private let groups = RecordGroups()
   private let numberEncoder = NumberEncoder()
   private let stringEncoder: StringEncoder
-  private var numbers = TextBuffer()
-  private var text = TextBuffer()
+  private var sections = ColumnSections()
   private let column = WordBuffer()
   private let strings = StringList()
   /// The records by group, and where in each the next field begins.
@@ -34,11 +33,10 @@ package final class ColumnEncoder {
   package func encode(
     _ rows: borrowing RowBuilder, _ callSites: CallSiteFields, _ deflater: Deflater?
   ) -> [UInt8] {
-    numbers.removeAll()
-    text.removeAll()
-    numbers.append(varint: rows.threads.count)
+    sections.removeAll()
+    sections.numbers.append(varint: rows.threads.count)
     for thread in rows.threads {
-      numbers.append(maximum: FrameLayout.threadSize) {
+      sections.numbers.append(maximum: FrameLayout.threadSize) {
         let output = UnsafeMutableRawBufferPointer(start: $0, count: FrameLayout.threadSize)
         thread.encode(into: output, at: 0)
         return FrameLayout.threadSize
@@ -52,13 +50,13 @@ package final class ColumnEncoder {
     _ rows: RowList, _ callSites: CallSiteFields
   ) {
     groups.sort(rows, callSites)
-    numbers.append(varint: groups.groups.count)
+    sections.numbers.append(varint: groups.groups.count)
     for group in groups.groups {
-      numbers.append(group.kind)
-      numbers.append(varint: group.fields.count)
-      for field in groups.fields[group.fields] { numbers.append(field.onDisk) }
+      sections.numbers.append(group.kind)
+      sections.numbers.append(varint: group.fields.count)
+      for field in groups.fields[group.fields] { sections.numbers.append(field.onDisk) }
     }
-    numberEncoder.encode(groups.ofRecord.base, count: rows.count, into: &numbers)
+    numberEncoder.encode(groups.ofRecord.base, count: rows.count, into: &sections.numbers)
     encodeColumn(rows.count) { rows[$0].threadOrdinal }
     encodeColumn(rows.count) { rows[$0][RecordLayout.ticksWord] }
     sortByGroup(rows)
@@ -76,7 +74,7 @@ package final class ColumnEncoder {
     column.grow(for: count)
     let base = column.base
     for index in 0..<count { base[index] = value(index) }
-    numberEncoder.encode(base, count: count, areDoubles: areDoubles, into: &numbers)
+    numberEncoder.encode(base, count: count, areDoubles: areDoubles, into: &sections.numbers)
   }
 
   private func sortByGroup(_ rows: RowList) {
@@ -133,7 +131,7 @@ package final class ColumnEncoder {
       cursors[index] &+= UInt64(wordSize &+ paddedSize(length))
       return (row.base + wordSize, length)
     }
-    stringEncoder.encode(strings, into: &numbers, text: &text)
+    stringEncoder.encode(strings, into: &sections)
   }
 
   private func encodeRest(_ cursors: UnsafeMutableBufferPointer<UInt64>) {
@@ -143,22 +141,28 @@ package final class ColumnEncoder {
         row.base + RecordLayout.bodyWord * wordSize, (row.count - RecordLayout.bodyWord) * wordSize
       )
     }
-    stringEncoder.encode(strings, into: &numbers, text: &text)
+    stringEncoder.encode(strings, into: &sections)
   }
 
   // MARK: - The payload
 
   private func payload(_ deflater: Deflater?) -> [UInt8] {
-    let sections = (deflatedNumbers(deflater), deflatedText(deflater))
-    let stored = (sections.0?.count ?? numbers.count, sections.1?.count ?? text.count)
+    let deflated = [deflatedNumbers(deflater), deflatedPlanes(deflater), deflatedText(deflater)]
+    let sizes = [sections.numbers.count, sections.planes.count, sections.text.count]
+    let stored = zip(deflated, sizes).map { $0?.count ?? $1 }
     var payload: [UInt8] = []
-    payload.reserveCapacity(ColumnLayout.size + stored.0 + stored.1)
-    for size in [stored.0, numbers.count, stored.1, text.count] {
+    payload.reserveCapacity(ColumnLayout.size + stored.reduce(0, +))
+    for size in zip(stored, sizes).flatMap({ [$0, $1] }) {
       withUnsafeBytes(of: UInt32(size).littleEndian) { payload.append(contentsOf: $0) }
     }
-    if let bytes = sections.0 { payload += bytes } else { payload += numbers.bytes }
-    if let bytes = sections.1 { payload += bytes } else { payload += text.bytes }
+    if let bytes = deflated[0] { payload += bytes } else { payload += sections.numbers.bytes }
+    if let bytes = deflated[1] { payload += bytes } else { payload += sections.planes.bytes }
+    if let bytes = deflated[2] { payload += bytes } else { payload += sections.text.bytes }
     return payload
+  }
+
+  private func deflatedPlanes(_ deflater: Deflater?) -> [UInt8]? {
+    deflater?.compress(sections.planes.bytes)
   }
 
   /// Packed numbers seldom get much smaller, and zlib is slowest where nothing does: after a try
@@ -166,13 +170,13 @@ package final class ColumnEncoder {
   /// gets it unless a fourth is saved.
   private func deflatedNumbers(_ deflater: Deflater?) -> [UInt8]? {
     guard let deflater else { return nil }
-    let isSmall = numbers.count <= Self.alwaysTried
+    let isSmall = sections.numbers.count <= Self.alwaysTried
     if skips > 0, !isSmall {
       skips -= 1
       return nil
     }
     let bytes = deflater.compress(
-      numbers.bytes, share: isSmall || deflater.level > Self.fastest ? 16 : 4)
+      sections.numbers.bytes, share: isSmall || deflater.level > Self.fastest ? 16 : 4)
     if !isSmall {
       lastSkips = bytes == nil ? min(max(2 * lastSkips, Self.triedEvery), Self.mostSkips) : 0
       skips = lastSkips
@@ -182,11 +186,13 @@ package final class ColumnEncoder {
 
   private func deflatedText(_ deflater: Deflater?) -> [UInt8]? {
     guard let deflater else { return nil }
-    if lastText.bytes.withUnsafeBytes({ $0.equals(text.bytes) }) { return lastText.deflated }
-    let deflated = deflated(text.bytes, deflater)
+    if lastText.bytes.withUnsafeBytes({ $0.equals(sections.text.bytes) }) {
+      return lastText.deflated
+    }
+    let deflated = deflated(sections.text.bytes, deflater)
     // What is long is hardly ever the same.
-    let isKept = text.count <= Self.textSample
-    lastText = isKept ? (Array(text.bytes), deflated) : ([], nil)
+    let isKept = sections.text.count <= Self.textSample
+    lastText = isKept ? (Array(sections.text.bytes), deflated) : ([], nil)
     return deflated
   }
 
@@ -198,7 +204,7 @@ package final class ColumnEncoder {
   }
 
   private func chooseMethod(_ deflater: Deflater) {
-    let sample = text.bytes.slice(0, Self.textSample)
+    let sample = sections.text.bytes.slice(0, Self.textSample)
     let slow = deflater.compress(sample)?.count ?? sample.count
     let fast = deflater.compress(sample, findsRepetitions: false)?.count ?? sample.count
     // Few repetitions, as in random identifiers, are not worth searching for to who asks for speed.
@@ -214,4 +220,18 @@ package final class ColumnEncoder {
   private static let fastest = 3
   /// So few bytes take no time.
   private static let alwaysTried = 4096
+}
+
+/// What the columns of a frame are written to.
+struct ColumnSections: ~Copyable {
+  var numbers = TextBuffer()
+  /// What of the numbers zlib compresses.
+  var planes = TextBuffer()
+  var text = TextBuffer()
+
+  mutating func removeAll() {
+    numbers.removeAll()
+    planes.removeAll()
+    text.removeAll()
+  }
 }

@@ -8,13 +8,33 @@ enum NumberEncoding: UInt8 {
   case decimals
   case runs
   case patched
+  case planes
 }
 
 /// How the strings of a column are written. Raw values stand on disk.
 enum StringEncoding: UInt8 {
   case plain
   case dictionary
-  case skeletons
+  case patterns
+}
+
+/// What stands in a pattern for a token that was taken out. Raw values stand on disk: bytes that are
+/// rare in text.
+enum Placeholder: UInt8, CaseIterable {
+  /// Digits, with a 1 before them.
+  case decimal
+  /// Hexadecimal digits in lower case, with a 1 before them.
+  case lowerHexadecimal
+  case upperHexadecimal
+  /// Sixteen hexadecimal digits in lower case.
+  case wholeHexadecimal
+  /// The same with hyphens behind the eighth and the twelfth: how a UUID begins.
+  case uuidStart
+  /// The same with a hyphen behind the fourth: how a UUID ends.
+  case uuidEnd
+
+  /// Bytes below are placeholders.
+  static let limit = UInt8(allCases.count)
 }
 
 /// A field that all records of a group have. Raw values stand on disk.
@@ -33,7 +53,9 @@ enum ColumnField: UInt8 {
 enum ColumnLayout {
   static let numbersStored = 0
   static let numbersSize = numbersStored + 4
-  static let textStored = numbersSize + 4
+  static let planesStored = numbersSize + 4
+  static let planesSize = planesStored + 4
+  static let textStored = planesSize + 4
   static let textSize = textStored + 4
   /// Where the numbers begin.
   static let size = textSize + 4
@@ -42,14 +64,16 @@ enum ColumnLayout {
   static let block = 128
   /// Encodings within encodings: deeper ones are not read.
   static let deepest = 4
-  /// In a skeleton, stands for digits that were taken out.
-  static let placeholder: UInt8 = 0
-  /// Digits that become one number, with a 1 before them.
+  /// Decimal digits that become one number, with a 1 before them.
   static let maximumDigits = 18
-  /// Numbers of a string that have columns of their own; later ones share the last.
-  static let maximumPositions = 16
-  /// Numbers that are taken out of the strings of one column: more are not read.
-  static let maximumNumbers = 1 << 20
+  /// The same of hexadecimal ones.
+  static let maximumHexadecimal = 15
+  /// Placeholders in all patterns of a column: more are not read.
+  static let maximumPlaceholders = 1 << 16
+  /// Values that are taken out of the strings of a column: more are not read.
+  static let maximumValues = 1 << 20
+  /// Placeholders that stand for fewer values have no column of their own.
+  static let minimumValues: UInt64 = 24
   /// The largest exponent of decimals: 10²² is the last power of ten that a double holds exactly.
   static let largestExponent = 22
 }

@@ -110,8 +110,10 @@ final class DistinctTable {
 }
 
 /// Not meant to stand against strings made to collide: those only make a column larger.
+///
+/// - Parameter start: At a word's edge, with zeros behind the string up to the next one.
 @inline(__always)
-private func hash(of start: UnsafeRawPointer, _ length: Int) -> UInt64 {
+func hash(of start: UnsafeRawPointer, _ length: Int) -> UInt64 {
   var hash = UInt64(truncatingIfNeeded: length)
   var offset = 0
   while offset < length {
@@ -125,8 +127,13 @@ private func hash(of start: UnsafeRawPointer, _ length: Int) -> UInt64 {
 @inline(__always)
 private func equal(_ strings: StringList.Strings, _ a: Int, _ b: Int) -> Bool {
   let length = strings.length(of: b)
-  guard strings.length(of: a) == length else { return false }
-  let (first, second) = (strings.start(of: a), strings.start(of: b))
+  return strings.length(of: a) == length
+    && equalWords(strings.start(of: a), strings.start(of: b), length)
+}
+
+/// Whether two strings of a length are the same, both at a word's edge with zeros behind.
+@inline(__always)
+func equalWords(_ first: UnsafeRawPointer, _ second: UnsafeRawPointer, _ length: Int) -> Bool {
   var offset = 0
   while offset < length {
     guard

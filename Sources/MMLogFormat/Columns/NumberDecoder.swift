@@ -2,17 +2,24 @@
 struct NumberDecoder: ~Copyable {
   private let bytes: UnsafeRawBufferPointer
   private var offset = 0
+  private let planes: UnsafeRawBufferPointer
+  /// How far these have been read.
+  private var planesOffset = 0
   /// For what encodings within encodings hold, two for each depth.
   private let scratch = (0..<2 * ColumnLayout.deepest).map { _ in WordBuffer(capacity: 1) }
 
-  /// - Parameter bytes: Kept alive by the caller; the last ``slack`` of them belong to nobody.
-  init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+  /// - Parameters:
+  ///   - bytes: Kept alive by the caller; the last ``slack`` of them belong to nobody.
+  ///   - planes: Kept alive by the caller, too.
+  init(_ bytes: UnsafeRawBufferPointer, planes: UnsafeRawBufferPointer) {
+    (self.bytes, self.planes) = (bytes, planes)
+  }
 
   /// Bytes that may be read, and mean nothing, behind those that do.
   static let slack = 16
 
   private var end: Int { bytes.count - Self.slack }
-  var isAtEnd: Bool { offset == end }
+  var isAtEnd: Bool { offset == end && planesOffset == planes.count }
 
   mutating func byte() throws(FormatError) -> UInt8 {
     guard offset < end else { throw .truncated }
@@ -72,6 +79,7 @@ struct NumberDecoder: ~Copyable {
     case .dictionary: try dictionary(count, values, depth)
     case .decimals: try decimals(count, values, depth)
     case .runs: try runs(count, values, depth)
+    case .planes: try planes(count, values)
     }
   }
 
@@ -157,5 +165,31 @@ struct NumberDecoder: ~Copyable {
       end += Int(lengths[run])
     }
     guard end == count else { throw .invalid("run in a column") }
+  }
+
+  private mutating func planes(
+    _ count: Int, _ values: UnsafeMutablePointer<UInt64>
+  ) throws(FormatError) {
+    values.update(repeating: try signed(), count: count)
+    let width = try byte()
+    let random = try byte()
+    guard (1...8).contains(width), UInt64(random) >> UInt64(width) == 0 else {
+      throw .invalid("planes of a column")
+    }
+    for plane in 0..<width {
+      let (shift, isRandom) = (UInt64(plane) * 8, random >> plane & 1 != 0)
+      let bytes = isRandom ? try take(count) : try takePlane(count)
+      guard let bytes = bytes.baseAddress else { throw .truncated }
+      for index in 0..<count {
+        let byte = bytes.load(fromByteOffset: index, as: UInt8.self)
+        values[index] &+= UInt64(byte) &<< shift
+      }
+    }
+  }
+
+  private mutating func takePlane(_ count: Int) throws(FormatError) -> UnsafeRawBufferPointer {
+    guard count <= planes.count - planesOffset else { throw .truncated }
+    defer { planesOffset += count }
+    return planes.slice(planesOffset, count)
   }
 }

@@ -1,24 +1,25 @@
 /// Reads columns of strings from hostile bytes: the places of bytes that it holds.
 struct StringDecoder: ~Copyable {
-  /// The text of the payload, and behind it what was put together from skeletons.
+  /// The text of the payload, and behind it what was put together from patterns.
   private var bytes: TextBuffer
   private let textSize: Int
   /// How far the text has been read.
   private var next = 0
-  /// How large all that is put together may become.
-  private var budget: Int
+  /// How large all strings that are put together may become, and all their patterns.
+  private var (budget, patternBudget): (Int, Int)
   private let entries = WordBuffer(capacity: 1)
   private let indexes = WordBuffer(capacity: 1)
-  private let numbers = SkeletonNumbers()
+  private let patterns = PatternDecoder()
 
   init(_ text: UnsafeRawBufferPointer, limit: Int) {
     bytes = TextBuffer(capacity: text.count)
     bytes.append(text)
-    (textSize, budget) = (text.count, limit)
+    (textSize, budget, patternBudget) = (text.count, limit, limit)
   }
 
   /// What places are counted from; until the next column is read.
   var base: UnsafeRawPointer { UnsafeRawPointer(bytes.base) }
+
   var isAtEnd: Bool { next == textSize }
 
   /// Writes the places of a column of `count` strings to `places`, which has room for them: words
@@ -27,18 +28,14 @@ struct StringDecoder: ~Copyable {
     _ count: Int, to places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
   ) throws(FormatError) {
     if count == 0 { return }
-    switch try encoding(&input) {
-    case .plain: try plain(count, places, &input)
-    case .dictionary: _ = try dictionary(count, places, &input)
-    case .skeletons: try skeletons(count, places, &input)
-    }
-  }
-
-  private func encoding(_ input: inout NumberDecoder) throws(FormatError) -> StringEncoding {
     guard let encoding = StringEncoding(rawValue: try input.byte()) else {
       throw .invalid("encoding of a column")
     }
-    return encoding
+    switch encoding {
+    case .plain: try plain(count, places, &input)
+    case .dictionary: try dictionary(count, places, &input)
+    case .patterns: try patterns(count, places, &input)
+    }
   }
 
   private mutating func plain(
@@ -53,10 +50,9 @@ struct StringDecoder: ~Copyable {
     }
   }
 
-  /// - Returns: How many entries there are; ``indexes`` has which of them each string is.
   private mutating func dictionary(
     _ count: Int, _ places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
-  ) throws(FormatError) -> Int {
+  ) throws(FormatError) {
     let entryCount = try input.count(maximum: count)
     entries.grow(for: entryCount)
     indexes.grow(for: count)
@@ -67,57 +63,37 @@ struct StringDecoder: ~Copyable {
       guard indexes[index] < entryCount else { throw .invalid("index of a string") }
       places[index] = entries[Int(indexes[index])]
     }
-    return entryCount
   }
 
-  private mutating func skeletons(
+  private mutating func patterns(
     _ count: Int, _ places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
   ) throws(FormatError) {
-    var entryCount = 0
-    switch try encoding(&input) {
-    case .plain: try plain(count, places, &input)
-    case .dictionary: entryCount = try dictionary(count, places, &input)
-    case .skeletons: throw .invalid("encoding of a column")
+    let patternCount = try input.count(maximum: count)
+    entries.grow(for: patternCount)
+    indexes.grow(for: count)
+    let (entries, indexes) = (entries.base, indexes.base)
+    try patterns.readShared(patternCount, &input)
+    try plain(patternCount, entries, &input)
+    try patterns.readPatterns(patternCount, entries, &bytes, &patternBudget)
+    try input.column(count, to: indexes)
+    try readLoose(count, places, &input)
+    try patterns.readValues(of: indexes, count, maximum: budget, &input)
+    for index in 0..<count where indexes[index] > 0 {
+      places[index] = try patterns.append(Int(indexes[index]) - 1, to: &bytes, &budget).word
     }
-    // Each number is a byte, at least, of what is put together.
-    let maximum = min(ColumnLayout.maximumNumbers, budget)
-    if entryCount > 0 {
-      numbers.count(entries.base, entryCount, in: base)
-      try numbers.addUp(indexes.base, count, maximum: maximum)
-    } else {
-      numbers.count(places, count, in: base)
-      try numbers.addUp(nil, count, maximum: maximum)
-    }
-    let minimumUses = try input.varint()
-    try numbers.read(count, entryCount, indexes.base, minimumUses: minimumUses, &input)
-    for index in 0..<count { places[index] = try fill(StringRange(places[index]), index).word }
   }
 
-  /// Puts a skeleton together with the numbers of that string.
-  private mutating func fill(
-    _ skeleton: StringRange, _ string: Int
-  ) throws(FormatError) -> StringRange {
-    let range = numbers.range(of: string)
-    guard skeleton.length - range.count <= budget else { throw .invalid("length of a string") }
-    bytes.reserve(skeleton.length + range.count * SkeletonNumbers.maximumDigits)
-    let output = bytes.base + bytes.count
-    let input = UnsafeRawPointer(bytes.base) + skeleton.start
-    var (length, number) = (0, range.lowerBound)
-    for index in 0..<skeleton.length {
-      let byte = input.load(fromByteOffset: index, as: UInt8.self)
-      if byte == ColumnLayout.placeholder {
-        length &+= try SkeletonNumbers.write(numbers[number], to: output + length)
-        number &+= 1
-      } else {
-        output.storeBytes(of: byte, toByteOffset: length, as: UInt8.self)
-        length &+= 1
-      }
+  /// Reads the strings that have no pattern.
+  private mutating func readLoose(
+    _ count: Int, _ places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
+  ) throws(FormatError) {
+    var loose = 0
+    for index in 0..<count where indexes.base[index] == 0 { loose += 1 }
+    try plain(loose, places, &input)
+    for index in stride(from: count - 1, through: 0, by: -1) where indexes.base[index] == 0 {
+      loose -= 1
+      places[index] = places[loose]
     }
-    budget -= length
-    guard budget >= 0 else { throw .invalid("length of a string") }
-    let start = bytes.count
-    bytes.append(maximum: 0) { _ in length }
-    return StringRange(start, length)
   }
 }
 

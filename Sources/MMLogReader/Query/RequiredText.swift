@@ -6,6 +6,8 @@ import MMLogSystem
 final class RequiredText {
   /// Has to be within a string, and has no digit; empty if nothing has to.
   let text: [UInt8]
+  /// The longest part of ``text`` that the text of a frame in columns has in one piece.
+  let textOfFrame: [UInt8]
   /// Whether ``text`` has to be in a string of a record with metadata too.
   let isOfMetadataToo: Bool
   private let textPlace: StableArray<UInt8>
@@ -20,6 +22,7 @@ final class RequiredText {
     if pattern.ignoresCase { return nil }
     let texts = pattern.literal.split { !Self.isOfText($0) }.sorted { $0.count > $1.count }
     text = Array(texts.first { !Self.isWord($0) && !site.mayShow($0, isHex: Self.isHex($0)) } ?? [])
+    textOfFrame = Array(Self.partOfFrames(text))
     isOfMetadataToo = !Self.isHex(text[...])
     textPlace = StableArray(text)
     self.keyNames = keyNames
@@ -59,6 +62,30 @@ final class RequiredText {
   /// Whether it may be part of a hash, as metadata may have them.
   private static func isHex(_ text: ArraySlice<UInt8>) -> Bool {
     text.allSatisfy { (97...102).contains($0) }
+  }
+
+  /// The longest part without letters that may be of a hexadecimal number: columns of strings have
+  /// those elsewhere.
+  private static func partOfFrames(_ text: [UInt8]) -> ArraySlice<UInt8> {
+    var (longest, start, index) = (text[..<0], 0, 0)
+    while index < text.count {
+      let end = text[index...].firstIndex { !isLetter($0) } ?? text.count
+      if mayBeNumber(text[index..<end]) {
+        if index - start > longest.count { longest = text[start..<index] }
+        start = end
+      }
+      index = end + 1
+    }
+    return text.count - start > longest.count ? text[start...] : longest
+  }
+
+  private static func isLetter(_ byte: UInt8) -> Bool { (97...122).contains(byte | 0x20) }
+
+  /// Whether letters in a row may be all, or behind `0x` all, that a hexadecimal number has.
+  private static func mayBeNumber(_ letters: ArraySlice<UInt8>) -> Bool {
+    let digits =
+      letters.first.map { $0 | 0x20 } == UInt8(ascii: "x") ? letters.dropFirst() : letters
+    return !digits.isEmpty && digits.allSatisfy { (97...102).contains($0 | 0x20) }
   }
 
   /// Whether it is in a word that a value is shown by which is no string.

@@ -92,10 +92,10 @@ final class SessionFilter {
     for number in sites.numbers {
       let decision = decision(of: number)
       if decision.isNever { continue }
-      guard let need = decision.need?.takeUnretainedValue(), !need.text.isEmpty,
+      guard let need = decision.need?.takeUnretainedValue(), !need.textOfFrame.isEmpty,
         !need.mayBeInKeyName
       else { return }
-      texts.insert(need.text)
+      texts.insert(need.textOfFrame)
       if !need.isOfMetadataToo { isRequiredOfMetadata = false }
     }
     requiredTexts = texts

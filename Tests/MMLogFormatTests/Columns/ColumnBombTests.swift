@@ -57,40 +57,64 @@ import Testing
     let text = ColumnBytes(text: [UInt8](repeating: 0x61, count: 1 << 20))
     let dictionary = ColumnBytes.bytes(1, 1) + .constant(1 << 20) + .constant(0) + text
     #expect(isRefused(payload(count, [1], dictionary), count))
-    let skeletons = ColumnBytes.bytes(2) + dictionary + .varint(1)
-    #expect(isRefused(payload(count, [1], skeletons), count))
+    let zeros = ColumnBytes.constant(0)
+    let patterns = ColumnBytes.bytes(2, 1) + zeros + .constant(1 << 20) + .constant(1) + text
+    #expect(isRefused(payload(count, [1], patterns), count))
+  }
+
+  /// One pattern of so many placeholders, which all of `count` strings have, and their values.
+  private func patterns(_ count: Int, placeholders: Int, values: ColumnBytes) -> ColumnBytes {
+    let text = ColumnBytes(text: [UInt8](repeating: 0, count: placeholders))
+    let head = ColumnBytes.bytes(2, 1) + .constant(0) + .constant(UInt64(placeholders))
+    return (0..<placeholders).reduce(into: head + text + .constant(1)) { column, _ in
+      column.numbers += values.numbers
+    }
   }
 
   /// A number without digits would take no room in the rows, so that nothing bounded how many there
   /// are.
-  @Test("skeletons with more numbers than the rows have bytes are refused")
-  func skeletonsWithMoreNumbersThanTheRowsHaveBytesAreRefused() {
+  @Test("patterns with more values than the rows have bytes are refused")
+  func patternsWithMoreValuesThanTheRowsHaveBytesAreRefused() {
     let (count, placeholders) = (1 << 10, 1 << 10)
-    let size = 8 + count * 32 + 1000
-    let skeleton = ColumnBytes(text: [UInt8](repeating: 0, count: placeholders))
-    let own = ColumnBytes(numbers: (0..<placeholders).flatMap { _ in [0, 2] as [UInt8] })
-    for minimumUses in [0, 1] {
-      let column =
-        .bytes(2, 1, 1) + .constant(UInt64(placeholders)) + .constant(0) + skeleton
-        + .varint(minimumUses) + own
-      #expect(isRefused(payload(count, [1], column), count, size: size))
-      #expect(isRefused(payload(count, [1], column), count))
-    }
+    let column = patterns(count, placeholders: placeholders, values: .constant(1))
+    #expect(isRefused(payload(count, [1], column), count, size: 8 + count * 32 + 1000))
+    #expect(isRefused(payload(count, [1], column), count))
   }
 
-  @Test("more than a million numbers in a column are refused")
-  func moreThanAMillionNumbersInAColumnAreRefused() throws {
+  @Test("more than a million values in a column are refused")
+  func moreThanAMillionValuesInAColumnAreRefused() throws {
     let placeholders = 1 << 10
-    let skeleton = ColumnBytes(text: [UInt8](repeating: 0, count: placeholders))
-    let own = ColumnBytes(
-      numbers: (0..<placeholders).flatMap { _ in ColumnBytes.constant(10).numbers })
     for (count, isRight) in [(1024, true), (1025, false)] {
-      let column =
-        .bytes(2, 1, 1) + .constant(UInt64(placeholders)) + .constant(0) + skeleton + .varint(1)
-        + own
+      let column = patterns(count, placeholders: placeholders, values: .constant(10))
       let size = 8 + count * (32 + placeholders)
       #expect(isRefused(payload(count, [1], column), count, size: size) == !isRight, "\(count)")
     }
+  }
+
+  @Test("more placeholders than there may be are refused")
+  func morePlaceholdersThanThereMayBeAreRefused() {
+    for (placeholders, isRight) in [(1 << 16, true), (1 << 16 + 1, false)] {
+      // In one string, each value has a column with the others of its kind.
+      let text = ColumnBytes(text: [UInt8](repeating: 0, count: placeholders))
+      let column =
+        ColumnBytes.bytes(2, 1) + .constant(0) + .constant(UInt64(placeholders)) + text
+        + .constant(1) + .constant(10)
+      let size = 8 + 32 + (placeholders + 7) / 8 * 8
+      #expect(isRefused(payload(1, [1], column), 1, size: size) == !isRight, "\(placeholders)")
+    }
+  }
+
+  @Test("patterns that are longer together than the rows are refused")
+  func patternsThatAreLongerTogetherThanTheRowsAreRefused() {
+    let (count, length) = (1 << 15, 1 << 14)
+    let text = ColumnBytes(text: [UInt8](repeating: 0x61, count: length - 1) + [0])
+    // All but the first have nothing but what they have in common.
+    let patterns =
+      ColumnBytes.bytes(2) + .varint(count)
+      + .runs([0] + [UInt64](repeating: 1, count: count - 1))
+      + .runs([UInt64(length)] + [UInt64](repeating: 0, count: count - 1)) + text
+      + .constant(0) + .constant(0)
+    #expect(isRefused(payload(count, [1], patterns), count))
   }
 
   @Test("sections larger than a frame are refused") func sectionsLargerThanAFrameAreRefused() {

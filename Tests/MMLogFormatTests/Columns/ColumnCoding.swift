@@ -15,7 +15,7 @@ func encoded(_ values: [UInt64], areDoubles: Bool = false) -> [UInt8] {
 func decoded(_ bytes: [UInt8], count: Int) throws -> [UInt64] {
   let memory = bytes + [UInt8](repeating: 0xFF, count: NumberDecoder.slack)
   return try memory.withUnsafeBytes { memory in
-    var decoder = NumberDecoder(memory)
+    var decoder = NumberDecoder(memory, planes: UnsafeRawBufferPointer(start: nil, count: 0))
     let values = WordBuffer(capacity: count)
     try decoder.column(count, to: values.base)
     guard decoder.isAtEnd else { throw FormatError.truncated }
@@ -30,14 +30,15 @@ func encoded(_ strings: [[UInt8]]) -> ColumnBytes {
   let starts = padded.reduce(into: [0]) { $0.append(($0.last ?? 0) + $1.count) }
   let memory = AlignedBytes(padded.joined())
   return withExtendedLifetime(memory) {
-    var numbers = TextBuffer()
-    var text = TextBuffer()
+    var sections = ColumnSections()
     let list = StringList()
     list.fill(strings.count) { index in
       memory.bytes.baseAddress.map { ($0 + starts[index], strings[index].count) }
     }
-    StringEncoder(NumberEncoder()).encode(list, into: &numbers, text: &text)
-    return ColumnBytes(numbers: Array(numbers.bytes), text: Array(text.bytes))
+    StringEncoder(NumberEncoder()).encode(list, into: &sections)
+    return ColumnBytes(
+      numbers: Array(sections.numbers.bytes), planes: Array(sections.planes.bytes),
+      text: Array(sections.text.bytes))
   }
 }
 
@@ -46,18 +47,20 @@ func encoded(_ strings: [[UInt8]]) -> ColumnBytes {
 /// - Parameter limit: How large all that is put together may be.
 func decoded(_ column: ColumnBytes, count: Int, limit: Int = 1 << 24) throws -> [[UInt8]] {
   let numbers = column.numbers + [UInt8](repeating: 0xFF, count: NumberDecoder.slack)
-  return try numbers.withUnsafeBytes { numbers in
-    try column.text.withUnsafeBytes { text in
-      var input = NumberDecoder(numbers)
-      var decoder = StringDecoder(text, limit: limit)
-      let places = WordBuffer(capacity: count)
-      try decoder.column(count, to: places.base, &input)
-      guard input.isAtEnd, decoder.isAtEnd else { throw FormatError.truncated }
-      return withExtendedLifetime(places) {
-        (0..<count).map { index in
-          let place = StringRange(places.base[index])
-          return Array(
-            UnsafeRawBufferPointer(start: decoder.base + place.start, count: place.length))
+  return try numbers.read { numbers in
+    try column.planes.read { planes in
+      try column.text.read { text in
+        var input = NumberDecoder(numbers, planes: planes)
+        var decoder = StringDecoder(text, limit: limit)
+        let places = WordBuffer(capacity: count)
+        try decoder.column(count, to: places.base, &input)
+        guard input.isAtEnd, decoder.isAtEnd else { throw FormatError.truncated }
+        return withExtendedLifetime(places) {
+          (0..<count).map { index in
+            let place = StringRange(places.base[index])
+            return Array(
+              UnsafeRawBufferPointer(start: decoder.base + place.start, count: place.length))
+          }
         }
       }
     }

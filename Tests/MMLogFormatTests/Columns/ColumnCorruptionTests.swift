@@ -33,10 +33,10 @@ import Testing
   private static let small: ColumnFrame = {
     let values = [3, 3, 3, 9, .max, 9] as [UInt64]
     let texts = ["a 1", "a 22", "b", "b", "a 1", "a 5"]
-    let skeletons = texts.map { Array($0.utf8.prefix(1)) + ($0.utf8.count > 1 ? [0x20, 0] : []) }
-    let numbers = texts.map { text in
-      text.split(separator: " ").dropFirst().map { UInt64("1\($0)") ?? 0 }
-    }
+    let patterned: [ColumnBytes.Patterned] = [
+      .init([0x61, 0x20, 0], [11]), .init([0x61, 0x20, 0], [122]), .init([0x62], isLoose: true),
+      .init([0x62]), .init([0x61, 0x20, 0], [11]), .init([0x61, 0x20, 1], [0x15]),
+    ]
     let doubles = values.map { Int64(bitPattern: $0 & 15) }.map { (Double($0) / 10).bitPattern }
     return frame(
       6,
@@ -47,7 +47,9 @@ import Testing
         .word(doubles.dropLast() + [7]) { _ in .decimals(1, [3, 3, 3, 9, 15, 0], [(5, 7)]) },
         string(texts, .plain(texts.map { Array($0.utf8) })),
         string(texts, .dictionary(texts.map { Array($0.utf8) })),
-        string(texts, .skeletons(skeletons, numbers, areDictionary: true, minimumUses: 3)),
+        string(texts, .patterns(patterned)),
+        string(texts, .patterns(patterned) { .planes($0, width: 1, random: 0) }),
+        string(texts, .patterns(patterned) { .planes($0, width: 2, random: 2) }),
       ])
   }()
 
@@ -106,7 +108,9 @@ import Testing
     let many = ColumnBytes.constant(1 << 53 + 1).numbers
     let sixteen = [UInt8](repeating: 1, count: 16)
     let wrong: [[UInt8]] = [
-      [7], [255], [1, 0, 65] + sixteen, [6, 0, 64, 1] + sixteen + [0, 1], [6, 0, 0, 1, 2, 1],
+      [8], [255], [7, 0], [7, 0, 0, 0], [7, 0, 9, 0] + sixteen, [7, 0, 1, 2] + sixteen,
+      [7, 0, 1, 1, 1], [7, 0, 1, 0], [1, 0, 65] + sixteen, [6, 0, 64, 1] + sixteen + [0, 1],
+      [6, 0, 0, 1, 2, 1],
       [3, 3, 0, 0, 0, 0], [3, 0, 0, 0], [3, 1, 0, 0, 0, 2], [3] + minimum.dropFirst(),
       [4, 23, 0, 0, 0], [4, 0] + many + [0], [4, 0] + minimum + [0], [4, 0, 0, 0, 3],
       [4, 0, 0, 0, 1, 0, 4, 0, 0], [5, 0], [5, 1, 0, 0, 0, 2], [5, 2, 0, 0, 0, 1],
@@ -138,21 +142,32 @@ import Testing
 
   @Test("a string column that breaks a rule is refused")
   func aStringColumnThatBreaksARuleIsRefused() throws {
-    func skeletons(_ number: UInt64) -> ColumnBytes {
-      .skeletons([[0], [0]], [[number], [number]], areDictionary: false)
+    func patterns(_ placeholder: UInt8, _ value: UInt64) -> ColumnBytes {
+      .patterns([.init([placeholder], [value]), .init([placeholder], [value])])
     }
-    let fits = Self.frame(2, [Self.string(["7", "7"], skeletons(17))])
-    #expect(try decode(fits) == fits.rows)
-    for number in [0, 1, 2, 7, 9, 20, 27, 99, 200, 1 << 63, 9_999_999_999_999_999_999] as [UInt64] {
-      let frame = Self.frame(2, [Self.string(["7", "7"], skeletons(number))])
-      for size in stride(from: 0, to: 200, by: 8) {
-        #expect((try? decode(frame, size: size)) == nil, "\(number)")
+    let decimals: [UInt64] = [
+      0, 1, 2, 7, 9, 20, 27, 99, 200, 1 << 63, 9_999_999_999_999_999_999,
+    ]
+    let hexadecimals: [UInt64] = [0, 1, 2, 15, 0x20, 0x30, 0xFF, 0x200, 2 << 60, .max]
+    for (placeholder, right, wrong) in [
+      (0, 17, decimals), (1, 0x17, hexadecimals), (2, 0x17, hexadecimals),
+    ] as [(UInt8, UInt64, [UInt64])] {
+      let fits = Self.frame(2, [Self.string(["7", "7"], patterns(placeholder, right))])
+      #expect(try decode(fits) == fits.rows)
+      for number in wrong {
+        let frame = Self.frame(2, [Self.string(["7", "7"], patterns(placeholder, number))])
+        for size in stride(from: 0, to: 200, by: 8) {
+          #expect((try? decode(frame, size: size)) == nil, "\(number)")
+        }
       }
     }
     let minimum = [0] + [UInt8](repeating: 0xFF, count: 9) + [1]
     let wrong: [[UInt8]] = [
-      [3], [2, 2], [2, 2, 0], [2, 3], [0, 0, 2], [0, 0, 1], [0] + minimum, [1, 3, 0, 0, 0, 0],
-      [1, 0, 0, 0], [1, 1, 0, 0, 0, 2], [0, 0, 0, 0],
+      [3], [0, 0, 2], [0, 0, 1], [0] + minimum, [1, 3, 0, 0, 0, 0], [1, 0, 0, 0],
+      [1, 1, 0, 0, 0, 2], [0, 0, 0, 0],
+      // Patterns: too many, something in common with none, one that is not there, a string missing.
+      [2, 3, 0, 0, 0, 0, 0, 0], [2, 1, 0, 2, 0, 0, 0, 2], [2, 1, 0, 0, 0, 0, 0, 4],
+      [2, 1, 0, 0, 0, 0, 0, 0], [2, 1] + minimum + [0, 0, 0, 2], [2, 1, 0, 0, 0, 0] + minimum,
     ]
     for (index, column)
       in (wrong.map { ColumnBytes(numbers: $0) } + [

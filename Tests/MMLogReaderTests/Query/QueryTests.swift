@@ -127,6 +127,35 @@ private func log() -> TestLog {
     #expect(!names(of: "abc", try TextPattern("a\\.c")))
   }
 
+  /// A frame whose text lacks a word is left as it is. Numbers, ids and UUIDs are not in its text.
+  @Test("words are found in frames whatever was taken out of their strings")
+  func wordsAreFoundInFramesWhateverWasTakenOutOfTheirStrings() throws {
+    let lines = [
+      "request_abc1 cafe 0xabc12 by deadbeef7", "0XDEADBEEF1 facade of x0fade",
+      "[123e4567-e89b-12d3-a456-426614174000] accepted", "0123456789abcdefabcdef01 bad_1fed",
+      "user_badc0de(0xfeed)", "added 1facade2 to xabc", "fee1dead", "x",
+    ]
+    var generator = SeededGenerator(seed: 23)
+    let parts = lines.flatMap { line in
+      (0..<120).map { _ in
+        let start = Int.random(in: 0..<line.count, using: &generator)
+        return String(line.dropFirst(start).prefix(Int.random(in: 1...9, using: &generator)))
+      }
+    }
+    for line in lines {
+      // Enough of a kind for a pattern, and in a frame of its own.
+      let log = TestLog()
+      for ticks in 1...40 as ClosedRange<UInt64> { log.write("\(line) \(ticks)", ticks: ticks) }
+      log.archive(isInColumns: true)
+      for part in Set(parts) {
+        var filter = LogReader.Filter()
+        filter.text = [TextPattern(literal: part)]
+        let expected = (1...40).count { "\(line) \($0)".contains(part) }
+        #expect(log.read(filter).messages.count == expected, "'\(part)' in '\(line)', seed 23")
+      }
+    }
+  }
+
   private func names(of text: String, _ pattern: TextPattern) -> Bool {
     let log = TestLog()
     log.write(text, ticks: 1)

@@ -3,11 +3,12 @@ import TestSupport
 
 /// Frames in columns, each column written by hand: every encoding of FORMAT.md, 10, at least once.
 enum GoldenColumns {
-  /// Call sites 8, 9 and 10; those of ``GoldenRecords`` are 1 to 7.
+  /// Call sites 8, 9, 10 and 11; those of ``GoldenRecords`` are 1 to 7.
   static let entries: [DictionaryEntry] = [
     .callSite(id: 8, site(8, numberTypes)),
     .callSite(id: 9, site(9, (0...64).map { _ in .uint })),
     .callSite(id: 10, site(10, stringFields.map { _ in .string } + [.bytes])),
+    .callSite(id: 11, site(11, lineFields.map { _ in .string })),
   ]
 
   private static func site(_ number: UInt32, _ types: [ValueType]) -> CallSite {
@@ -32,12 +33,14 @@ enum GoldenColumns {
     let widths = ColumnFrame.Group(Array(repeating: identity(9), count: 9), widthFields)
     let strings = ColumnFrame.Group(
       Array(repeating: identity(10), count: 20), stringFields + [bytesField])
+    let lines = ColumnFrame.Group(Array(repeating: identity(11), count: 90), lineFields)
     let plain = ColumnFrame.Group([identity(1), identity(1)], [])
     return [
       ColumnFrame([numbers], threads: threads),
       ColumnFrame([widths, plain], threads: threads, ticks: 2_000_001),
       ColumnFrame(
         [strings, rest(entrySeed), fragments], threads: threads.reversed(), ticks: 3_000_001),
+      ColumnFrame([lines], threads: threads, ticks: 4_000_001),
     ]
   }
 
@@ -81,10 +84,12 @@ enum GoldenColumns {
     .word(each.map { $0 % 50 == 3 ? .max - $0 : 9 }) { .patched($0, width: 0) },
     .word(many) { .patched($0, width: 64) },
     .word(many.map { $0 >> 1 }) { .patched($0, width: 59) },
+    .word(steps) { .planes($0, width: 1, random: 0) },
+    .word(many) { .planes($0, width: 8, random: 0b1001_0110) },
     decimals(2, oddDoubles), decimals(0), decimals(22),
   ]
   private static let numberTypes: [ValueType] =
-    numberFields.indices.map { $0 < 14 ? ($0 % 2 == 0 ? .int : .uint) : .double }
+    numberFields.indices.map { $0 < 16 ? ($0 % 2 == 0 ? .int : .uint) : .double }
 
   /// Column *w* takes just *w* bits.
   private static let widthFields: [ColumnFrame.Field] = (0...64).map { width in
@@ -102,45 +107,78 @@ enum GoldenColumns {
     Array(["", "é😀", "longer than a word", "8 bytes."][index % 4].utf8)
       + [0x61, 0x62].prefix(index / 9)
   }
-  private static let skeletons: [[UInt8]] = (0..<20).map { index in
-    Array(["order \0 of \0", "\0", "no number", "\0-\0-\0 at \0:\0"][index % 7 % 4].utf8)
+  private static let patterns: [[UInt8]] = (0..<20).map { index in
+    [
+      "order \0 of \0", "\0", "no number", "\0-\0-\0 at \0:\0", "order \0 of \0 and \u{1}",
+      "0x\u{1} 0X\u{2} [\u{3}]", "id \u{4}-\u{5}",
+    ][index % 7].utf8.map { $0 }
   }
   private static let manyNumbers: [[UInt8]] = (0..<20).map { index in
     (0..<UInt8(index)).flatMap { [0x61 + $0, 0] }
   }
 
-  private static func number(_ index: Int, _ position: Int) -> UInt64 {
-    [10, 1007, 19, 1_999_999_999_999_999_999, 10_000_000_000_000_000_000, .max, 1_234_567][
-      (index + position) % 7]
+  private static func value(_ placeholder: UInt8, _ index: Int, _ position: Int) -> UInt64 {
+    let place = (index + position) % 7
+    switch placeholder {
+    case 0:
+      return [
+        10, 1007, 19, 1_999_999_999_999_999_999, 10_000_000_000_000_000_000, .max, 1_234_567,
+      ][place]
+    case 1, 2: return [16, 0x1F, 0x1ABCDEF, 0x1FFF_FFFF_FFFF_FFFF, 1 << 60, 0x10A, 0x1009][place]
+    default: return UInt64(place) &* 0x2468_ACE1_3579_BDF1
+    }
   }
 
-  /// A field of strings as skeletons, and the strings themselves.
+  private static func token(_ placeholder: UInt8, _ value: UInt64) -> String {
+    let digits = String(value, radix: 16)
+    let whole = String(repeating: "0", count: 16 - digits.count) + digits
+    switch placeholder {
+    case 0: return String("\(value)".dropFirst())
+    case 1: return String(digits.dropFirst())
+    case 2: return String(digits.dropFirst()).uppercased()
+    case 3: return whole
+    case 4: return "\(whole.prefix(8))-\(whole.dropFirst(8).prefix(4))-\(whole.suffix(4))"
+    default: return "\(whole.prefix(4))-\(whole.dropFirst(4))"
+    }
+  }
+
+  /// A field of strings as patterns, and the strings themselves.
+  ///
+  /// - Parameter loose: Every so many strings, one has no pattern; 0 for none.
   private static func field(
-    _ skeletons: [[UInt8]], areDictionary: Bool, minimumUses: Int = 0
+    _ patterns: [[UInt8]], loose: Int = 0, sharesAll: Bool = true,
+    column: @escaping ColumnBytes.Numbers = ColumnBytes.packed
   ) -> ColumnFrame.Field {
-    let numbers = skeletons.enumerated().map { index, skeleton in
-      (0..<skeleton.count(where: { $0 == 0 })).map { number(index, $0) }
-    }
-    let strings = zip(skeletons, numbers).map { skeleton, numbers in
-      var next = numbers.makeIterator()
-      return skeleton.flatMap { byte in
-        byte == 0 ? Array("\(next.next() ?? 0)".utf8.dropFirst()) : [byte]
+    var (strings, found): ([[UInt8]], [ColumnBytes.Patterned]) = ([], [])
+    for (index, pattern) in patterns.enumerated() {
+      if loose > 0, index % loose == 0 {
+        strings.append(Array("loose \(index)\0".utf8))
+        found.append(.init(Array("loose \(index)\0".utf8), isLoose: true))
+        continue
       }
+      let placeholders = pattern.filter { $0 < 6 }
+      let values = placeholders.enumerated().map { value($1, index, $0) }
+      var tokens = zip(placeholders, values).map { token($0, $1) }.makeIterator()
+      strings.append(pattern.flatMap { $0 < 6 ? Array((tokens.next() ?? "").utf8) : [$0] })
+      found.append(.init(pattern, values))
     }
-    let column = ColumnBytes.skeletons(
-      skeletons, numbers, areDictionary: areDictionary, minimumUses: minimumUses)
-    return .string(strings, column)
+    return .string(strings, .patterns(found, sharesAll: sharesAll, column: column))
   }
 
   private static let stringFields: [ColumnFrame.Field] = [
     .string(texts, .plain(texts)), .string(texts, .dictionary(texts)),
-    field(skeletons, areDictionary: false), field(skeletons, areDictionary: false, minimumUses: 1),
-    field(skeletons, areDictionary: true), field(skeletons, areDictionary: true, minimumUses: 1),
-    field(skeletons, areDictionary: true, minimumUses: 6), field(manyNumbers, areDictionary: false),
-    field(manyNumbers, areDictionary: true, minimumUses: 2),
-    field(manyNumbers.reversed(), areDictionary: true, minimumUses: 1),
+    field(patterns), field(patterns, loose: 3), field(patterns, loose: 1),
+    field(patterns, sharesAll: false),
+    field(patterns, loose: 4) { .planes($0, width: 8, random: 5) },
+    field(manyNumbers), field(manyNumbers.reversed(), sharesAll: false),
+    field(manyNumbers.reversed()) { .differences($0) },
   ]
-  /// With zero bytes, which a skeleton cannot have.
+  /// Fields of records that are more: some placeholders have columns of their own.
+  private static let lineFields: [ColumnFrame.Field] = [
+    field((0..<90).map { patterns[$0 % 20] }, loose: 10),
+    field((0..<90).map { manyNumbers[$0 % 4 + 2] }) { .planes($0, width: 8, random: 0) },
+  ]
+  /// With zero bytes, which are placeholders in patterns.
   private static let bytesField: ColumnFrame.Field = {
     let values = (0..<20).map { [UInt8](repeating: UInt8($0 % 3), count: $0 % 11) }
     return .string(values, .plain(values) { .dictionary($0) })

@@ -108,7 +108,7 @@ import Testing
   @Test("both readers merge the sessions alike") func bothReadersMergeTheSessionsAlike() throws {
     let folder = "\(testsFolder)/Golden/v2"
     let result = readHere([folder])
-    #expect(result.records.count == 54 + 293 + 18 + 36 + 17 + 16)
+    #expect(result.records.count == 54 + 383 + 18 + 36 + 17 + 16)
     let difference = try readInPython([folder]).difference(from: result)
     #expect(difference == nil)
   }

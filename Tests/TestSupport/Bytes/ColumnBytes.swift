@@ -1,14 +1,16 @@
 /// Columns written by hand, in whatever way a test wants them: FORMAT.md, 10.
 package struct ColumnBytes {
   package var numbers: [UInt8] = []
+  package var planes: [UInt8] = []
   package var text: [UInt8] = []
 
-  package init(numbers: [UInt8] = [], text: [UInt8] = []) {
-    (self.numbers, self.text) = (numbers, text)
+  package init(numbers: [UInt8] = [], planes: [UInt8] = [], text: [UInt8] = []) {
+    (self.numbers, self.planes, self.text) = (numbers, planes, text)
   }
 
   package static func + (a: ColumnBytes, b: ColumnBytes) -> ColumnBytes {
-    ColumnBytes(numbers: a.numbers + b.numbers, text: a.text + b.text)
+    ColumnBytes(
+      numbers: a.numbers + b.numbers, planes: a.planes + b.planes, text: a.text + b.text)
   }
 
   package static func bytes(_ bytes: UInt8...) -> ColumnBytes { ColumnBytes(numbers: bytes) }
@@ -118,6 +120,22 @@ extension ColumnBytes {
   }
 }
 
+extension ColumnBytes {
+  /// - Parameters:
+  ///   - width: Bytes of each number less the least.
+  ///   - random: Bit *i* for a plane that stands among the numbers.
+  package static func planes(_ values: [UInt64], width: Int, random: UInt8) -> ColumnBytes {
+    let base = values.min { Int64(bitPattern: $0) < Int64(bitPattern: $1) } ?? 0
+    return (0..<width).reduce(
+      bytes(7) + signed(base) + bytes(UInt8(width), random)
+    ) { column, plane in
+      let bytes = values.map { UInt8(truncatingIfNeeded: ($0 &- base) >> (8 * plane)) }
+      let isRandom = random >> plane & 1 != 0
+      return column + (isRandom ? ColumnBytes(numbers: bytes) : ColumnBytes(planes: bytes))
+    }
+  }
+}
+
 // MARK: - Columns of strings
 
 extension ColumnBytes {
@@ -136,32 +154,63 @@ extension ColumnBytes {
       + packed(strings.map { UInt64(found.firstIndex(of: $0) ?? 0) })
   }
 
-  /// - Parameters:
-  ///   - skeletons: With a zero byte for each number of that string.
-  ///   - minimumUses: From how many strings on an entry of a dictionary has columns of its own; 0:
-  ///     never.
-  package static func skeletons(
-    _ skeletons: [[UInt8]], _ numbers: [[UInt64]], areDictionary: Bool, minimumUses: Int = 0,
-    column: Numbers = packed
+  /// A string: a pattern, or a string without placeholders, and the values of the former.
+  package struct Patterned {
+    package let pattern: [UInt8]
+    package let values: [UInt64]
+    package let isLoose: Bool
+
+    package init(_ pattern: [UInt8], _ values: [UInt64] = [], isLoose: Bool = false) {
+      (self.pattern, self.values, self.isLoose) = (pattern, values, isLoose)
+    }
+  }
+
+  private static func isPlaceholder(_ byte: UInt8) -> Bool { byte < 6 }
+
+  /// Patterns stand in the order in which they first occur.
+  ///
+  /// - Parameter sharesAll: Whether each has as many placeholders in common with the one before as
+  ///   it can; if not, none has any.
+  package static func patterns(
+    _ strings: [Patterned], sharesAll: Bool = true, column: Numbers = packed
   ) -> ColumnBytes {
-    func append(_ found: [UInt64]) { if !found.isEmpty { result = result + column(found) } }
-    var result = bytes(2) + (areDictionary ? dictionary(skeletons) : plain(skeletons))
-    result = result + varint(minimumUses)
-    var shared = Array(skeletons.indices)
-    if areDictionary, minimumUses > 0 {
-      for entry in skeletons.distinct {
-        let users = skeletons.indices.filter { skeletons[$0] == entry }
-        guard users.count >= minimumUses else { continue }
-        for position in 0..<entry.count(where: { $0 == 0 }) {
-          append(users.map { numbers[$0][position] })
-        }
-        shared.removeAll { skeletons[$0] == entry }
+    let patterns = strings.filter { !$0.isLoose }.map(\.pattern).distinct
+    var (shared, rests, columns, kinds): ([Int], [[UInt8]], [[Int]], [UInt8]) = ([], [], [], [])
+    for (index, pattern) in patterns.enumerated() {
+      let before = index > 0 && sharesAll ? patterns[index - 1] : []
+      let length = zip(before, pattern).prefix { $0 == $1 }.count
+      let common = pattern.prefix(length).count(where: isPlaceholder)
+      shared.append(common)
+      let end = pattern.prefix(length).lastIndex(where: isPlaceholder).map { $0 + 1 } ?? 0
+      rests.append(Array(pattern[end...]))
+      let new = pattern[end...].filter(isPlaceholder)
+      columns.append(
+        (columns.last ?? []).prefix(common) + new.indices.map { kinds.count + $0 })
+      kinds += new
+    }
+    var result = bytes(2) + varint(patterns.count)
+    func append(_ values: [UInt64], _ text: [[UInt8]] = []) {
+      if !values.isEmpty { result = result + column(values) }
+      result.text += text.joined()
+    }
+    append(shared.map { UInt64($0) })
+    append(rests.map { UInt64($0.count) }, rests)
+    let loose = strings.filter(\.isLoose).map(\.pattern)
+    let indexes = strings.map { string in
+      string.isLoose ? 0 : UInt64((patterns.firstIndex(of: string.pattern) ?? 0) + 1)
+    }
+    append(indexes)
+    append(loose.map { UInt64($0.count) }, loose)
+    var values = [[UInt64]](repeating: [], count: kinds.count)
+    for (string, index) in zip(strings, indexes) where index > 0 {
+      for (place, value) in zip(columns[Int(index) - 1], string.values) {
+        values[place].append(value)
       }
     }
-    for position in 0..<15 {
-      append(shared.compactMap { numbers[$0].count > position ? numbers[$0][position] : nil })
+    for found in values where found.count >= 24 { append(found) }
+    for kind in 0..<6 as Range<UInt8> {
+      append(zip(kinds, values).filter { $0 == kind && $1.count < 24 }.flatMap(\.1))
     }
-    append(shared.flatMap { numbers[$0].dropFirst(15) })
     return result
   }
 }
@@ -179,13 +228,13 @@ extension Array where Element: Hashable {
 extension ColumnBytes {
   /// The whole payload.
   ///
-  /// - Parameter isDeflated: Whether its two parts go through zlib, which here makes them no
-  ///   smaller.
+  /// - Parameter isDeflated: Whether its parts go through zlib, which here makes them no smaller.
   package func payload(isDeflated: Bool = false) -> [UInt8] {
-    let stored = isDeflated ? (Self.deflated(numbers), Self.deflated(text)) : (numbers, text)
-    let sizes = [stored.0.count, numbers.count, stored.1.count, text.count]
+    let parts = [numbers, planes, text]
+    let stored = isDeflated ? parts.map(Self.deflated) : parts
+    let sizes = zip(stored, parts).flatMap { [$0.count, $1.count] }
     return sizes.flatMap { size in (0..<4).map { UInt8(size >> ($0 * 8) & 255) } }
-      + stored.0 + stored.1
+      + stored.joined()
   }
 
   /// A zlib stream whose blocks are stored as they are: the same bytes with every zlib.

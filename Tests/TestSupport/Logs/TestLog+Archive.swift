@@ -58,7 +58,9 @@ extension TestLog {
     recordCount += UInt64(summary.count)
     ranges.removeAll { $0.from >= $0.to }
     if isInColumns {
-      let columns = ColumnEncoder().encode(rows, CallSiteFields(), nil)
+      var callSites = CallSiteFields()
+      dictionaryPayload.withUnsafeBytes { callSites.add(entriesIn: $0, seed: seed(0)) }
+      let columns = ColumnEncoder().encode(rows, callSites, nil)
       addFrame(.records, stored: columns, .columns, rawSize: rows.size, summary, ranges)
     } else {
       addFrame(.records, rows.payload(), summary, ranges, areFlight: areFlight)

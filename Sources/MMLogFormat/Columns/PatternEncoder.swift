@@ -1,0 +1,187 @@
+/// Writes columns of strings that are patterns with values in them: FORMAT.md, 10.
+///
+/// Allocates nothing once its buffers are large enough.
+final class PatternEncoder {
+  private let encoder: PlaneEncoder
+  private var splitter = TokenSplitter()
+  private var table = PatternTable()
+  private let columns = PatternColumns()
+  /// The pattern of each string, by number from 1 on, and 0 for those that are loose.
+  private let ofString = WordBuffer()
+  /// The values of all strings, string by string.
+  private let values = WordBuffer()
+  /// The patterns in the order in which they are written, and of each its place in it, from 1 on; 0
+  /// of those that are not written.
+  private let order = WordBuffer()
+  private let ranks = WordBuffer()
+  private let uses = WordBuffer()
+  /// How many placeholders each has in common with the one before.
+  private let shared = WordBuffer()
+  private let lengths = WordBuffer()
+  private let column = WordBuffer()
+  private let cursors = WordBuffer()
+
+  init(_ encoder: PlaneEncoder) { self.encoder = encoder }
+
+  /// Appends a column.
+  ///
+  /// - Returns: Whether it was worth it: if not, nothing was written.
+  func encode(
+    _ strings: StringList, into sections: inout ColumnSections
+  ) -> Bool {
+    split(strings)
+    guard arrange() else { return false }
+    sections.numbers.append(StringEncoding.patterns.rawValue)
+    appendPatterns(into: &sections)
+    rank(strings.count)
+    encoder.encode(column.base, count: strings.count, into: &sections)
+    appendLoose(strings, into: &sections)
+    appendValues(strings.count, into: &sections)
+    return true
+  }
+
+  // MARK: - Patterns
+
+  private func split(_ strings: StringList) {
+    table.removeAll()
+    ofString.grow(for: strings.count)
+    strings.withStarts { Self.split($0, strings.count, &splitter, &table, ofString, values) }
+  }
+
+  /// Not a part of the method above: there, each access to the two would be checked.
+  private static func split(
+    _ strings: StringList.Strings, _ count: Int, _ splitter: inout TokenSplitter,
+    _ table: inout PatternTable, _ ofString: WordBuffer, _ values: WordBuffer
+  ) {
+    let ofString = ofString.base
+    var taken = 0
+    for index in 0..<count {
+      let string = strings[index]
+      values.grow(for: taken + string.count, keeping: taken)
+      ofString[index] = 0
+      guard taken + string.count <= ColumnLayout.maximumValues,
+        splitter.split(string, to: values.base + taken),
+        let pattern = table.use(splitter.bytes, placeholders: splitter.count)
+      else { continue }
+      ofString[index] = UInt64(truncatingIfNeeded: pattern) &+ 1
+      taken &+= splitter.count
+    }
+  }
+
+  /// Puts patterns that begin alike beside each other, and leaves out those that are not worth it.
+  ///
+  /// - Returns: Whether any is left.
+  private func arrange() -> Bool {
+    sort()
+    findColumns(table.count)
+    var kept = 0
+    for index in 0..<table.count where pays(index) {
+      order.base[kept] = order.base[index]
+      kept += 1
+    }
+    if kept < table.count { findColumns(kept) }
+    ranks.grow(for: table.count + 1)
+    ranks.base.update(repeating: 0, count: table.count + 1)
+    for index in 0..<kept { ranks.base[Int(order.base[index]) + 1] = UInt64(index) + 1 }
+    return kept > 0
+  }
+
+  private func sort() {
+    order.grow(for: table.count)
+    var places = UnsafeMutableBufferPointer(start: order.base, count: table.count)
+    for index in places.indices { places[index] = UInt64(index) }
+    places.sort { table.precedes(Int($0), Int($1)) }
+  }
+
+  /// Finds the columns of the first patterns in their order.
+  private func findColumns(_ count: Int) {
+    columns.removeAll()
+    uses.grow(for: count)
+    shared.grow(for: count)
+    for index in 0..<count {
+      let pattern = Int(order.base[index])
+      uses.base[index] = UInt64(table.patterns[pattern].uses)
+      let common = index == 0 ? 0 : table.shared(Int(order.base[index - 1]), pattern)
+      shared.base[index] = UInt64(common)
+      // The table takes no more placeholders, and `split` no more values, than there may be.
+      _ = columns.add(table.bytes(of: pattern), shared: common)
+    }
+    _ = columns.arrange(uses.base, maximum: ColumnLayout.maximumValues)
+  }
+
+  /// Whether a pattern occurs again, or its values are in columns with others.
+  private func pays(_ index: Int) -> Bool {
+    if uses.base[index] > 1 { return true }
+    return columns.placeholders(of: index).contains {
+      columns.isSeparate(Int(columns.columns.base[$0]))
+    }
+  }
+
+  private func appendPatterns(into sections: inout ColumnSections) {
+    let count = columns.patterns
+    sections.numbers.append(varint: count)
+    encoder.encode(shared.base, count: count, into: &sections)
+    lengths.grow(for: count)
+    for index in 0..<count {
+      let prefix = columns.prefixLength(shared.base[index], of: index - 1) ?? 0
+      let bytes = table.bytes(of: Int(order.base[index])).dropFirst(prefix)
+      lengths.base[index] = UInt64(bytes.count)
+      sections.text.append(UnsafeRawBufferPointer(rebasing: bytes))
+    }
+    encoder.encode(lengths.base, count: count, into: &sections)
+  }
+
+  // MARK: - Strings
+
+  /// Puts the place of each string's pattern into ``column``.
+  private func rank(_ count: Int) {
+    column.grow(for: count)
+    for index in 0..<count { column.base[index] = ranks.base[Int(ofString.base[index])] }
+  }
+
+  private func appendLoose(
+    _ strings: StringList, into sections: inout ColumnSections
+  ) {
+    lengths.grow(for: strings.count)
+    var loose = 0
+    for index in 0..<strings.count where column.base[index] == 0 {
+      lengths.base[loose] = UInt64(strings[index].count)
+      loose += 1
+    }
+    encoder.encode(lengths.base, count: loose, into: &sections)
+    for index in 0..<strings.count where column.base[index] == 0 {
+      sections.text.append(strings[index])
+    }
+  }
+
+  private func appendValues(
+    _ count: Int, into sections: inout ColumnSections
+  ) {
+    scatter(count)
+    for part in columns.parts {
+      encoder.encode(lengths.base + part.lowerBound, count: part.count, into: &sections)
+    }
+  }
+
+  /// Puts the values into ``lengths``, column by column.
+  private func scatter(_ count: Int) {
+    lengths.grow(for: columns.total)
+    cursors.grow(for: columns.count)
+    cursors.base.update(from: columns.starts.base, count: columns.count)
+    let (output, cursors) = (lengths.base, cursors.base)
+    var next = values.base
+    for index in 0..<count {
+      let pattern = Int(ofString.base[index]) - 1
+      if pattern < 0 { continue }
+      let rank = Int(column.base[index]) - 1
+      defer { next += table.patterns[pattern].placeholders }
+      if rank < 0 { continue }
+      let placeholders = columns.placeholders(of: rank)
+      for (offset, placeholder) in placeholders.enumerated() {
+        let column = Int(columns.columns.base[placeholder])
+        output[Int(cursors[column])] = next[offset]
+        cursors[column] &+= 1
+      }
+    }
+  }
+}

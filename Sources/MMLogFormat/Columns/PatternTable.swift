@@ -1,0 +1,113 @@
+/// The different patterns of a column, in the order in which they first occur.
+struct PatternTable: ~Copyable {
+  struct Pattern {
+    fileprivate let hash: UInt64
+    /// Where it is in the table's bytes.
+    fileprivate let start: Int
+    let length: Int
+    /// How many placeholders it has.
+    let placeholders: Int
+    /// How many strings it is the pattern of.
+    var uses = 0
+  }
+
+  /// More are not worth it.
+  static let maximum = 8192
+  private static let slots = 2 * maximum
+  /// Where so many others are in the way, a pattern is not sought any further.
+  private static let maximumSteps = 32
+
+  private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: slots)
+  let patterns = UnsafeMutablePointer<Pattern>.allocate(capacity: maximum)
+  private(set) var count = 0
+  /// Of all patterns.
+  private var placeholders = 0
+  private var bytes = TextBuffer(capacity: 16 << 10)
+
+  init() { table.initialize(repeating: 0, count: Self.slots) }
+
+  deinit {
+    table.deallocate()
+    patterns.deallocate()
+  }
+
+  mutating func removeAll() {
+    table.update(repeating: 0, count: Self.slots)
+    (count, placeholders) = (0, 0)
+    bytes.removeAll()
+  }
+
+  func bytes(of pattern: Int) -> UnsafeRawBufferPointer {
+    bytes.bytes.slice(patterns[pattern].start, patterns[pattern].length)
+  }
+
+  /// Whether a pattern comes before another, so that those which begin alike are together.
+  func precedes(_ first: Int, _ second: Int) -> Bool {
+    let (a, b) = (patterns[first], patterns[second])
+    for offset in stride(from: 0, to: min(a.length, b.length), by: wordSize) {
+      let words = (word(a.start + offset), word(b.start + offset))
+      if words.0 != words.1 { return words.0 < words.1 }
+    }
+    return a.length < b.length
+  }
+
+  /// A word whose first byte is the highest.
+  private func word(_ offset: Int) -> UInt64 {
+    UInt64(bigEndian: bytes.base.load(fromByteOffset: offset, as: UInt64.self))
+  }
+
+  /// How many placeholders two patterns have in common before they differ.
+  func shared(_ first: Int, _ second: Int) -> Int {
+    let (a, b) = (bytes(of: first), bytes(of: second))
+    var count = 0
+    for index in 0..<min(a.count, b.count) {
+      if a[index] != b[index] { break }
+      if a[index] < Placeholder.limit { count += 1 }
+    }
+    return count
+  }
+
+  /// The number of a pattern, which gets one if it is new: nil if there is no room.
+  ///
+  /// - Parameter bytes: At a word's edge, with zeros behind them up to the next.
+  @inline(__always)
+  mutating func use(_ bytes: UnsafeRawBufferPointer, placeholders: Int) -> Int? {
+    guard let start = bytes.baseAddress else { return nil }
+    let hash = hash(of: start, bytes.count)
+    var slot = Int(truncatingIfNeeded: hash >> 40) & (Self.slots &- 1)
+    for _ in 0..<Self.maximumSteps {
+      let found = Int(table[slot]) &- 1
+      if found < 0 { return add(bytes, placeholders: placeholders, hash, slot) }
+      if patterns[found].hash == hash, isEqual(found, start, bytes.count) {
+        patterns[found].uses &+= 1
+        return found
+      }
+      slot = (slot &+ 1) & (Self.slots &- 1)
+    }
+    return nil
+  }
+
+  @inline(__always)
+  private func isEqual(_ pattern: Int, _ start: UnsafeRawPointer, _ length: Int) -> Bool {
+    patterns[pattern].length == length
+      && equalWords(UnsafeRawPointer(bytes.base) + patterns[pattern].start, start, length)
+  }
+
+  @inline(never)
+  private mutating func add(
+    _ new: UnsafeRawBufferPointer, placeholders added: Int, _ hash: UInt64, _ slot: Int
+  ) -> Int? {
+    guard count < Self.maximum, placeholders + added <= ColumnLayout.maximumPlaceholders else {
+      return nil
+    }
+    (patterns + count).initialize(
+      to: Pattern(
+        hash: hash, start: bytes.count, length: new.count, placeholders: added, uses: 1))
+    bytes.append(new)
+    bytes.append(0, count: paddedSize(new.count) - new.count)
+    placeholders += added
+    count += 1
+    table[slot] = UInt16(count)
+    return count - 1
+  }
+}
