@@ -8,9 +8,12 @@ import Testing
   private struct Segments {
     let memory: [AlignedBytes]
 
-    init(_ segments: [[UInt64]]) {
+    init(_ segments: [[UInt64]], words: Int = 1) {
       memory = segments.enumerated().map { index, ticks in
-        let log = ticks.flatMap { TestRecord(ticks: $0, words: [$0]).encoded(seed: UInt32(index)) }
+        let log = ticks.flatMap {
+          TestRecord(ticks: $0, words: Array(repeating: $0, count: words)).encoded(
+            seed: UInt32(index))
+        }
         return AlignedBytes(words: Segments.header(UInt64(index + 1)) + log + [0])
       }
     }
@@ -34,6 +37,23 @@ import Testing
           number: 10 * UInt64(index + 1), lastTicks: lastTicks,
           disposition: { isArchived($1) ? .archived : .taken })
       }
+    }
+  }
+
+  @Test("frames of long records are larger, but not than they may be")
+  func framesOfLongRecordsAreLargerButNotThanTheyMayBe() throws {
+    // Words of a record but its first three, the limit, and the size that is meant.
+    for (words, limit, expected) in [
+      (1, Int.max, 256), (8, .max, 256), (12, .max, 1024), (12, 512 << 10, 512), (12, 1, 256),
+    ] {
+      let size = (words + 3) * 8
+      let segments = Segments(
+        [(1...UInt64((1100 << 10) / size)).map { $0 }], words: words)
+      var builder = RowBuilder()
+      var collector = FrameCollector(try segments.runs())
+      _ = withExtendedLifetime(segments) { collector.fill(&builder, limit: limit) }
+      let excess = builder.size - expected << 10
+      #expect((0..<size + 64).contains(excess), "\(words) words, \(limit): \(builder.size)")
     }
   }
 

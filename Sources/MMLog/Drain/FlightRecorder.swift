@@ -178,7 +178,7 @@ final class FlightRecorder {
     repeat {
       let before = collector.runs
       rows.removeAll()
-      fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
+      fields.ranges = collector.fill(&rows, limit: ring.largestFrame)
       if !rows.isEmpty {
         fields.clock = ring.clock
         TestPoint.reach(.flightBeforeFrame)

@@ -82,7 +82,7 @@ struct Handoff: ~Copyable {
       runs(&acquired, &pinned, atMost: maximumAcquired), cutoff: cutoff)
     rows.removeAll()
     var fields = FrameHeader(.records)
-    fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
+    fields.ranges = collector.fill(&rows, limit: session.ring.largestFrame)
     let finished = finished(collector.runs).filter { acquired.contains($0.index) }
     let emptied = Set(finished.map(\.index))
     if !rows.isEmpty {

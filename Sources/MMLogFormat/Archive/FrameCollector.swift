@@ -18,10 +18,25 @@ package struct FrameCollector {
     current = heap.popFirst()?.element
   }
 
+  /// Takes records until a frame of them is as large as it is meant to be, or there are none left.
+  ///
+  /// - Parameter limit: Where records are long, a frame is larger than others, but not than this.
+  /// - Returns: The parts of segments that were taken.
+  package mutating func fill(_ builder: inout RowBuilder, limit: Int = .max) -> [RingRange] {
+    take(to: &builder, size: RowBuilder.targetSize)
+    take(to: &builder, size: min(builder.suitableSize, limit))
+    return runs.indices.flatMap { runs[$0].takeRanges() }
+  }
+
   /// Takes records until `builder` has reached `size` bytes or there are none left.
   ///
   /// - Returns: The parts of segments that were taken.
   package mutating func fill(_ builder: inout RowBuilder, size: Int) -> [RingRange] {
+    take(to: &builder, size: size)
+    return runs.indices.flatMap { runs[$0].takeRanges() }
+  }
+
+  private mutating func take(to builder: inout RowBuilder, size: Int) {
     // In place: a copy for each record would cost more than all the rest.
     runs.withUnsafeMutableBufferPointer { runs in
       while builder.size < size, let run = current, runs[run].ticks <= cutoff {
@@ -32,7 +47,6 @@ package struct FrameCollector {
           ? heap.popFirst()?.element
           : heap.exchange(run, key: runs[run].ticks, order: runs[run].order).element
       }
-      return runs.indices.flatMap { runs[$0].takeRanges() }
     }
   }
 }

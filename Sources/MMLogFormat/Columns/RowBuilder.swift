@@ -16,12 +16,22 @@ package struct RowBuilder: ~Copyable {
   /// How large the rows of a frame are meant to become, in bytes: some thousand records compress
   /// well, and fit into a processor's cache.
   package static let targetSize = 256 << 10
+  /// The same of long records, as lines of text are: a pattern is written once for each frame.
+  package static let largeTargetSize = 1 << 20
+  /// Longer records, on an average, are long. In bytes.
+  private static let longRecord = 96
 
   package init() {}
 
   package var isEmpty: Bool { rows.count == 0 }
   /// The size that the payload would have now, in bytes.
   package var size: Int { tableSize + rows.count }
+  /// How large a frame of such records is meant to become.
+  var suitableSize: Int {
+    rows.count > count * Self.longRecord ? Self.largeTargetSize : Self.targetSize
+  }
+  /// Whether a frame of them is as large as it is meant to be.
+  package var isLarge: Bool { size >= suitableSize }
   private var tableSize: Int { wordSize + threads.count * FrameLayout.threadSize }
 
   /// How many records and fragments there are.

@@ -464,7 +464,7 @@ package struct Recovery: ~Copyable {
     var count = 0
     var rows = RowBuilder()
     while true {
-      fields.ranges = collector.fill(&rows, size: RowBuilder.targetSize)
+      fields.ranges = collector.fill(&rows)
       if rows.isEmpty { return count }
       TestPoint.reach(.recoveryBeforeFrame)
       try dictionary.withUnsafeBytes {
