@@ -78,6 +78,8 @@ struct StringDecoder: ~Copyable {
     try input.column(count, to: indexes)
     try readLoose(count, places, &input)
     try patterns.readValues(of: indexes, count, maximum: budget, &input)
+    // At once: a buffer that grows is copied, and each time the kernel clears its pages.
+    bytes.reserve(budget)
     for index in 0..<count where indexes[index] > 0 {
       places[index] = try patterns.append(Int(indexes[index]) - 1, to: &bytes, &budget).word
     }
