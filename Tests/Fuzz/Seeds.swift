@@ -30,6 +30,9 @@ func writeSeeds(of logs: String, to corpus: String) throws {
 private func putTexts(_ corpus: String) {
   put(Array("{time} {level:-8}\\t{fields.user:12} {{x}}".utf8), "\(corpus)/template/line")
   put(Array("%d %-8s %5.2f %#llx %c %.*s 100 %% %m %p".utf8), "\(corpus)/format/statement")
+  let line = "2025-11-21 09:00:0%d [0x7f1a] id=123e4567-e89b-12d3-a456-42661417400%d took 17 ms\n"
+  let lines = (0..<30).map { line.replacingOccurrences(of: "%d", with: "\($0 % 10)") }
+  put(Array((lines + ["other 1", "", "\0x"]).joined().utf8), "\(corpus)/lines/some")
   let conditions = [
     "user == 42 && elapsed_ms > 1.5e3", "!(a ~ '^x[yz]+$' || @level >= warning)",
     "'a b'.c !~ \"q\"",

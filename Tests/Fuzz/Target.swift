@@ -10,6 +10,8 @@ import TestSupport
 enum Target: String, CaseIterable {
   /// u32 size in rows, u32 count of records, payload in columns.
   case columns
+  /// Lines of text, which come back from columns.
+  case lines
   /// Dictionary entries; their checksums are fixed.
   case entries
   /// A frame: header, ranges and payload; its checksums are fixed.
@@ -46,6 +48,7 @@ enum Target: String, CaseIterable {
   func read(_ bytes: UnsafeRawBufferPointer) {
     switch self {
     case .columns: readColumns(bytes)
+    case .lines: writeLines(bytes)
     case .entries: readEntries(ChecksumFix.entries(Array(bytes), seed: 0))
     case .frame: readFrame(Array(bytes))
     case .correction: correct(Array(bytes))
@@ -85,12 +88,42 @@ private func encodeAgain(_ rows: [UInt8], _ inflater: Inflater) {
       let thread = ThreadIdentity(ordinal: row.threadOrdinalOfRow, id: 0, name: "")
       builder.add(row, thread: thread, ticks: row.ticks)
     }
-    let payload = ColumnEncoder().encode(builder, CallSiteFields(), nil)
-    let again = payload.withUnsafeBytes {
-      try? ColumnDecoder.rows(
-        $0, size: builder.size, count: Int(builder.summary.count), inflater)
+    encode(builder, CallSiteFields(), inflater)
+  }
+}
+
+private func encode(
+  _ builder: borrowing RowBuilder, _ callSites: CallSiteFields, _ inflater: Inflater
+) {
+  let payload = ColumnEncoder().encode(builder, callSites, nil)
+  let again = payload.withUnsafeBytes {
+    try? ColumnDecoder.rows($0, size: builder.size, count: Int(builder.summary.count), inflater)
+  }
+  precondition(again == builder.payload(), "another payload")
+}
+
+private func writeLines(_ bytes: UnsafeRawBufferPointer) {
+  guard let inflater = Inflater() else { return }
+  let site = CallSite(
+    file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .bytes)])
+  var callSites = CallSiteFields()
+  DictionaryEntry.callSite(id: 1, site).encoded(seed: 0).withUnsafeBytes {
+    callSites.add(entriesIn: $0, seed: 0)
+  }
+  let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+  let records = lines.enumerated().flatMap { index, line in
+    TestRecord(
+      ticks: UInt64(index), site: 1, words: ValueWords.argument(.bytes(Array(line)))
+    ).encoded(seed: 0)
+  }
+  let memory = AlignedBytes(words: records)
+  withExtendedLifetime(memory) {
+    var builder = RowBuilder()
+    var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, scansBehindZeros: false)
+    while case .record(let view, _) = scanner.next() {
+      builder.add(view, thread: ThreadIdentity(ordinal: 1, id: 1, name: ""), ticks: view.ticks)
     }
-    precondition(again == builder.payload(), "another payload")
+    encode(builder, callSites, inflater)
   }
 }
 

@@ -19,8 +19,8 @@ package struct ColumnDecoder: ~Copyable {
   /// The same, or nil for a payload that is not wanted.
   ///
   /// - Parameter mayPass: Asked of a payload that has only whole records which are as their call
-  ///   sites say. Takes the text of all strings, in which digits may be missing, and whether a
-  ///   record may have metadata with a value that is no string.
+  ///   sites say. Takes the text of all strings, in which numbers may be missing, hexadecimal ones
+  ///   too, and whether a record may have metadata with a value that is no string.
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ inflater: Inflater,
     ifWanted mayPass: (UnsafeRawBufferPointer, Bool) -> Bool

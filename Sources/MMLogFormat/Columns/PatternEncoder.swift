@@ -61,7 +61,7 @@ final class PatternEncoder {
       ofString[index] = 0
       guard taken + string.count <= ColumnLayout.maximumValues,
         splitter.split(string, to: values.base + taken),
-        let pattern = table.use(splitter.bytes, placeholders: splitter.count)
+        let pattern = table.use(splitter.pattern, placeholders: splitter.count)
       else { continue }
       ofString[index] = UInt64(truncatingIfNeeded: pattern) &+ 1
       taken &+= splitter.count

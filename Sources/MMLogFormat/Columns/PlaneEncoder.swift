@@ -1,5 +1,5 @@
-/// Writes the columns of numbers that belong to text: mostly in byte planes, which zlib compresses
-/// together with the text. A sample of a column shows what is the smallest.
+/// Writes the columns of numbers that belong to text: mostly in byte planes, which zlib compresses.
+/// A sample of a column shows what is the smallest.
 final class PlaneEncoder {
   /// Numbers that are inspected.
   private static let sampleSize = 128
@@ -7,7 +7,13 @@ final class PlaneEncoder {
   private static let sampleRun = 32
   /// Bits of a byte, of the eight that it may have, that are too many for zlib to save any: what a
   /// sample of random bytes has is less than eight.
-  private static let randomBits: Float = 7.3
+  private static let randomBits: Float = 6.6
+  /// Differences are written where they take less than this of the numbers themselves.
+  private static let shareOfSteps: Float = 0.9
+  /// Packed bits may take so much more than planes: zlib has no work with them.
+  private static let shareOfPacked: Float = 1.12
+  /// A dictionary is tried for so many numbers and more.
+  private static let minimumIndexed = 33
 
   private let numbers: NumberEncoder
   private let distinct = DistinctTable()
@@ -39,11 +45,8 @@ final class PlaneEncoder {
   func encode(
     _ values: UnsafePointer<UInt64>, count: Int, into sections: inout ColumnSections, depth: Int = 0
   ) {
-    guard count > 1 else {
-      return numbers.encode(values, count: count, depth: depth, into: &sections.numbers)
-    }
     let range = range(values, count)
-    if range.width == 0 {
+    if count < 2 || range.width == 0 {
       return numbers.encode(values, count: count, depth: depth, into: &sections.numbers)
     }
     let sampled = takeSample(values, count)
@@ -51,7 +54,7 @@ final class PlaneEncoder {
     if depth == 0 {
       let stepRange = self.range(sampleSteps.base, sampled)
       let stepped = self.profile(sampleSteps.base, sampled, stepRange)
-      if stepped.bits < profile.bits * 0.9 {
+      if stepped.bits < profile.bits * Self.shareOfSteps {
         return encodeSteps(values, count, into: &sections)
       }
     }
@@ -60,7 +63,7 @@ final class PlaneEncoder {
     {
       return
     }
-    if Float(range.width) <= profile.bits * 1.05 {
+    if Float(range.width) <= profile.bits * Self.shareOfPacked {
       return numbers.encode(values, count: count, depth: depth, into: &sections.numbers)
     }
     encodePlanes(values, count, range, random: profile.random, into: &sections)
@@ -136,24 +139,23 @@ final class PlaneEncoder {
 
   /// Where there are few different numbers.
   ///
-  /// - Parameter bits: What planes would cost.
+  /// - Parameter bits: What planes of each would cost.
   private func encodeDictionary(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ sampled: Int, _ bits: Float,
     _ depth: Int, into sections: inout ColumnSections
   ) -> Bool {
-    guard count > 32 else { return false }
     indexes.grow(for: count)
     let indexes = indexes.base
-    guard distinct.index(sample.base, count: sampled, limit: sampled * 3 / 4, indexes) else {
-      return false
-    }
     let limit = min(count / 2, DistinctTable.maximum)
-    guard distinct.index(values, count: count, limit: limit, indexes) else { return false }
+    guard count >= Self.minimumIndexed,
+      distinct.index(sample.base, count: sampled, limit: sampled * 3 / 4, indexes),
+      distinct.index(values, count: count, limit: limit, indexes)
+    else { return false }
     let number = distinct.count
-    let width = (base: 0 as UInt64, width: bitWidth(UInt64(number - 1)))
-    _ = takeSample(indexes, count)
-    let indexBits = self.profile(sample.base, sampled, width).bits
-    guard (indexBits * Float(count) + bits * Float(number)) < bits * Float(count) * 0.95 else {
+    let range = (base: 0 as UInt64, width: bitWidth(UInt64(number - 1)))
+    let indexed = takeSample(indexes, count)
+    let profile = self.profile(sample.base, indexed, range)
+    guard profile.bits * Float(count) + bits * Float(number) < bits * Float(count) * 0.95 else {
       return false
     }
     sections.numbers.append(NumberEncoding.dictionary.rawValue)
@@ -161,8 +163,7 @@ final class PlaneEncoder {
     steps.grow(for: number)
     steps.base.update(from: distinct.values, count: number)
     numbers.encode(steps.base, count: number, depth: depth + 1, into: &sections.numbers)
-    let profile = self.profile(sample.base, sampled, width)
-    encodePlanes(indexes, count, width, random: profile.random, into: &sections)
+    encodePlanes(indexes, count, range, random: profile.random, into: &sections)
     return true
   }
 

@@ -18,21 +18,17 @@ struct TokenSplitter: ~Copyable {
   private let digits = UnsafeMutablePointer<UInt64>.allocate(capacity: maximumLength / block + 1)
   private let others = UnsafeMutablePointer<UInt64>.allocate(capacity: maximumLength / block + 1)
   /// The pattern, with zeros behind it up to the next word.
-  private let pattern = UnsafeMutableRawPointer.allocate(
+  private let memory = UnsafeMutableRawPointer.allocate(
     byteCount: maximumLength + block, alignment: block)
-  private(set) var length = 0
-  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: pattern, count: length) }
-  /// How many values were taken out.
+  private let powers = UnsafeMutablePointer<UInt64>.allocate(capacity: wordSize + 1)
+  /// The string's length.
+  private var size = 0
+  private(set) var pattern: UnsafeRawBufferPointer
+  /// How many values were taken out of the last string.
   private(set) var count = 0
-  private var values: UnsafeMutablePointer<UInt64>
-  private let powers: UnsafeMutablePointer<UInt64>
-  /// The string's length, and how far it is in the pattern.
-  private var (size, copied) = (0, 0)
 
   init() {
-    // Until there is a string.
-    values = digits
-    powers = .allocate(capacity: wordSize + 1)
+    pattern = UnsafeRawBufferPointer(start: memory, count: 0)
     for exponent in 0...wordSize {
       powers[exponent] = exponent == 0 ? 1 : powers[exponent - 1] * 10
     }
@@ -42,7 +38,7 @@ struct TokenSplitter: ~Copyable {
     text.deallocate()
     digits.deallocate()
     others.deallocate()
-    pattern.deallocate()
+    memory.deallocate()
     powers.deallocate()
   }
 
@@ -56,15 +52,59 @@ struct TokenSplitter: ~Copyable {
     _ string: UnsafeRawBufferPointer, to values: UnsafeMutablePointer<UInt64>
   ) -> Bool {
     guard string.count <= Self.maximumLength, inspect(string) else { return false }
-    (self.values, length, count, copied) = (values, 0, 0, 0)
+    var output = Output(pattern: memory, values: values, input: UnsafeRawPointer(text))
     var end = 0
     while let digit = first(in: digits, from: end) {
-      let start = max(end, runStart(digit))
-      end = takeRun(start, digit, first(in: others, from: digit) ?? size)
+      let length = plainLength(digit)
+      if length > 0 {
+        end = digit &+ length
+        output = takeDecimal(digit, end, output)
+      } else {
+        (output, end) = takeRun(from: end, digit, output)
+      }
     }
-    copyText(to: size)
-    pattern.storeBytes(of: 0, toByteOffset: length, as: UInt64.self)
+    output.copy(to: text + size)
+    output.pattern.storeBytes(of: 0, as: UInt64.self)
+    count = output.values - values
+    pattern = UnsafeRawBufferPointer(start: memory, count: output.pattern - memory)
     return true
+  }
+
+  /// How far the pattern, its values and what of the string is in it are. A value that goes from
+  /// function to function: a processor's registers hold it.
+  private struct Output {
+    var pattern: UnsafeMutableRawPointer
+    var values: UnsafeMutablePointer<UInt64>
+    var input: UnsafeRawPointer
+
+    @inline(__always)
+    mutating func copy(to end: UnsafeRawPointer) {
+      let length = end - input
+      var place = 0
+      // Whole words: more than is there does no harm.
+      while place < length {
+        pattern.storeBytes(
+          of: input.loadUnaligned(fromByteOffset: place, as: SIMD2<UInt64>.self),
+          toByteOffset: place, as: SIMD2<UInt64>.self)
+        place &+= 2 &* wordSize
+      }
+      pattern += length
+      input = end
+    }
+
+    /// Puts a placeholder in the place of a token.
+    @inline(__always)
+    mutating func take(
+      _ placeholder: Placeholder, _ value: UInt64, _ start: UnsafeRawPointer,
+      _ end: UnsafeRawPointer
+    ) {
+      copy(to: start)
+      pattern.storeBytes(of: placeholder.rawValue, as: UInt8.self)
+      pattern += 1
+      values.pointee = value
+      values += 1
+      input = end
+    }
   }
 
   /// Copies a string, and finds out what its bytes are.
@@ -110,6 +150,22 @@ struct TokenSplitter: ~Copyable {
     return index &* Self.block &+ found.trailingZeroBitCount
   }
 
+  /// How many digits there are, if they stand alone: for the most frequent tokens, it is enough to
+  /// inspect one word. 0 for all others.
+  @inline(__always)
+  private func plainLength(_ digit: Int) -> Int {
+    let bit = digit % Self.block
+    guard bit > 0 else { return 0 }
+    // The byte before, and what follows.
+    let others = others[digit / Self.block] >> UInt64(truncatingIfNeeded: bit &- 1)
+    let length = (others >> 1).trailingZeroBitCount
+    let numbers = ~digits[digit / Self.block] >> UInt64(truncatingIfNeeded: bit)
+    guard others & 1 != 0, length == numbers.trailingZeroBitCount, length <= 16,
+      length != 8 || byte(digit &+ 8) != Self.hyphen
+    else { return 0 }
+    return length
+  }
+
   /// Where the letters and digits begin that a digit is among.
   @inline(__always)
   private func runStart(_ digit: Int) -> Int {
@@ -123,23 +179,27 @@ struct TokenSplitter: ~Copyable {
     return (index &+ 1) &* Self.block &- found.leadingZeroBitCount
   }
 
-  /// - Parameter digit: The first digit from `start` on.
-  /// - Returns: Where to go on.
-  @inline(__always)
-  private mutating func takeRun(_ start: Int, _ digit: Int, _ end: Int) -> Int {
-    if end &- start == 8, byte(end) == Self.hyphen, takeUUID(start) { return copied }
-    if digit == start, (first(in: digits, from: start, .max) ?? size) >= end {
-      takeDecimal(start, end)
-    } else {
-      takeMixed(start, end)
+  /// Takes the tokens out of letters and digits.
+  ///
+  /// - Parameter digit: The first digit from `end` on.
+  /// - Returns: Where to go on, too.
+  @inline(never)
+  private func takeRun(from end: Int, _ digit: Int, _ output: Output) -> (Output, Int) {
+    let start = max(end, runStart(digit))
+    let end = first(in: others, from: digit) ?? size
+    if end &- start == 8, byte(end) == Self.hyphen, let taken = takeUUID(start, output) {
+      return (taken, start &+ 36)
     }
-    return end
+    if digit == start, (first(in: digits, from: start, .max) ?? size) >= end {
+      return (takeDecimal(start, end, output), end)
+    }
+    return (takeMixed(start, end, output), end)
   }
 
   private static let hyphen = UInt8(ascii: "-")
 
   /// Takes what has letters, too.
-  private mutating func takeMixed(_ start: Int, _ end: Int) {
+  private func takeMixed(_ start: Int, _ end: Int, _ output: Output) -> Output {
     let isPrefixed = end &- start > 2 && byte(start) == 0x30 && byte(start &+ 1) | 0x20 == 0x78
     let first = isPrefixed ? start &+ 2 : start
     var (numbers, isLower, isUpper, wasDigit) = (0, true, true, false)
@@ -152,52 +212,35 @@ struct TokenSplitter: ~Copyable {
       wasDigit = isDigit
     }
     if isLower || isUpper, isPrefixed || end &- start >= Self.minimumHexadecimal {
-      takeHexadecimal(first, end, isLower ? .lowerHexadecimal : .upperHexadecimal)
-    } else if numbers <= Self.maximumNumbers {
-      takeNumbers(start, end)
+      return takeHexadecimal(
+        first, end, isLower ? .lowerHexadecimal : .upperHexadecimal, output)
     }
+    return numbers <= Self.maximumNumbers ? takeNumbers(start, end, output) : output
   }
 
-  private mutating func takeNumbers(_ start: Int, _ end: Int) {
-    var place = start
+  private func takeNumbers(_ start: Int, _ end: Int, _ output: Output) -> Output {
+    var (place, output) = (start, output)
     while place < end {
       let from = place
       while place < end, byte(place) &- 0x30 <= 9 { place &+= 1 }
-      if place > from { takeDecimal(from, place) } else { place &+= 1 }
+      if place > from { output = takeDecimal(from, place, output) } else { place &+= 1 }
     }
+    return output
   }
 
   // MARK: - Tokens
 
-  /// Puts a placeholder for the bytes up to `end` into the pattern.
   @inline(__always)
-  private mutating func take(_ placeholder: Placeholder, _ value: UInt64, _ start: Int, _ end: Int)
-  {
-    copyText(to: start)
-    pattern.storeBytes(of: placeholder.rawValue, toByteOffset: length, as: UInt8.self)
-    values[count] = value
-    length &+= 1
-    count &+= 1
-    copied = end
+  private func takeDecimal(_ start: Int, _ end: Int, _ output: Output) -> Output {
+    let count = end &- start
+    if count > wordSize { return takeLongDecimal(start, end, output) }
+    var output = output
+    output.take(.decimal, powers[count] &+ decimal(start, count), text + start, text + end)
+    return output
   }
 
-  @inline(__always)
-  private mutating func copyText(to end: Int) {
-    let (input, output) = (text + copied, pattern + length)
-    var place = 0
-    // Whole words: more than is there does no harm.
-    while place < end &- copied {
-      output.storeBytes(
-        of: input.loadUnaligned(fromByteOffset: place, as: SIMD2<UInt64>.self),
-        toByteOffset: place, as: SIMD2<UInt64>.self)
-      place &+= 2 &* wordSize
-    }
-    length &+= end &- copied
-  }
-
-  @inline(__always)
-  private mutating func takeDecimal(_ start: Int, _ end: Int) {
-    var next = start
+  private func takeLongDecimal(_ start: Int, _ end: Int, _ output: Output) -> Output {
+    var (next, output) = (start, output)
     while next < end {
       let first = next
       let last = min(end, first &+ ColumnLayout.maximumDigits)
@@ -207,8 +250,9 @@ struct TokenSplitter: ~Copyable {
         number = number &* powers[count] &+ decimal(next, count)
         next &+= count
       }
-      take(.decimal, number, first, last)
+      output.take(.decimal, number, text + first, text + last)
     }
+    return output
   }
 
   /// The number of up to eight decimal digits: neighbors become one, three times.
@@ -221,14 +265,14 @@ struct TokenSplitter: ~Copyable {
     return (number &* 42_949_672_960_001) >> 32
   }
 
-  private mutating func takeHexadecimal(_ start: Int, _ end: Int, _ placeholder: Placeholder) {
-    var start = start
-    if placeholder == .lowerHexadecimal {
-      while end &- start >= 16 {
-        let value = hexadecimalNumber(word(start)) << 32 | hexadecimalNumber(word(start &+ 8))
-        take(.wholeHexadecimal, value, start, start &+ 16)
-        start &+= 16
-      }
+  private func takeHexadecimal(
+    _ start: Int, _ end: Int, _ placeholder: Placeholder, _ output: Output
+  ) -> Output {
+    var (start, output) = (start, output)
+    while placeholder == .lowerHexadecimal, end &- start >= 16 {
+      let value = hexadecimalNumber(word(start)) << 32 | hexadecimalNumber(word(start &+ 8))
+      output.take(.wholeHexadecimal, value, text + start, text + start + 16)
+      start &+= 16
     }
     while start < end {
       let count = min(end &- start, ColumnLayout.maximumHexadecimal)
@@ -237,19 +281,19 @@ struct TokenSplitter: ~Copyable {
         let byte = UInt64(byte(place))
         value = value << 4 | (byte & 15 &+ byte >> 6 &* 9)
       }
-      take(placeholder, value, start, start &+ count)
+      output.take(placeholder, value, text + start, text + start + count)
       start &+= count
     }
+    return output
   }
 
   /// Takes a UUID as a whole, if one begins there: what its numbers would be written as is compared
   /// with what is there.
-  @inline(never)
-  private mutating func takeUUID(_ start: Int) -> Bool {
+  private func takeUUID(_ start: Int, _ output: Output) -> Output? {
     guard start &+ 36 <= size, start &+ 36 == first(in: others, from: start &+ 24) ?? size,
       byte(start &+ 13) == Self.hyphen, byte(start &+ 18) == Self.hyphen,
       byte(start &+ 23) == Self.hyphen
-    else { return false }
+    else { return nil }
     func groups(_ first: Int, _ second: Int) -> UInt64 {
       word(start &+ first) & 0xFFFF_FFFF | word(start &+ second) << 32
     }
@@ -258,9 +302,10 @@ struct TokenSplitter: ~Copyable {
     let (c, d) = (hexadecimalNumber(parts.2), hexadecimalNumber(parts.3))
     guard hexadecimalDigits(a) == parts.0, hexadecimalDigits(b) == parts.1,
       hexadecimalDigits(c) == parts.2, hexadecimalDigits(d) == parts.3
-    else { return false }
-    take(.uuidStart, a << 32 | b, start, start &+ 18)
-    take(.uuidEnd, c << 32 | d, start &+ 19, start &+ 36)
-    return true
+    else { return nil }
+    var output = output
+    output.take(.uuidStart, a << 32 | b, text + start, text + start + 18)
+    output.take(.uuidEnd, c << 32 | d, text + start + 19, text + start + 36)
+    return output
   }
 }
