@@ -43,7 +43,7 @@ final class PatternEncoder {
   // MARK: - Patterns
 
   private func split(_ strings: StringList) {
-    table.removeAll()
+    table.removeAll(strings: strings.count)
     ofString.grow(for: strings.count)
     strings.withStarts { Self.split($0, strings.count, &splitter, &table, ofString, values) }
   }

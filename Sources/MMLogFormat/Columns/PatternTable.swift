@@ -13,26 +13,29 @@ struct PatternTable: ~Copyable {
 
   /// More are not worth it.
   static let maximum = 8192
-  private static let slots = 2 * maximum
+  private static let maximumSlots = 2 * maximum
   /// Where so many others are in the way, a pattern is not sought any further.
   private static let maximumSteps = 32
 
-  private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: slots)
-  let patterns = UnsafeMutablePointer<Pattern>.allocate(capacity: maximum)
+  private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: maximumSlots)
+  private var slots = 0
+  /// Mostly a few: what is large stays with the allocator after each store.
+  private(set) var patterns = UnsafeMutablePointer<Pattern>.allocate(capacity: 256)
+  private var capacity = 256
   private(set) var count = 0
   /// Of all patterns.
   private var placeholders = 0
   private var bytes = TextBuffer(capacity: 16 << 10)
-
-  init() { table.initialize(repeating: 0, count: Self.slots) }
 
   deinit {
     table.deallocate()
     patterns.deallocate()
   }
 
-  mutating func removeAll() {
-    table.update(repeating: 0, count: Self.slots)
+  /// Forgets all patterns, and makes room for those of so many strings.
+  mutating func removeAll(strings: Int) {
+    slots = min(Self.maximumSlots, 2 << bitWidth(UInt64(strings)))
+    table.initialize(repeating: 0, count: slots)
     (count, placeholders) = (0, 0)
     bytes.removeAll()
   }
@@ -74,7 +77,7 @@ struct PatternTable: ~Copyable {
   mutating func use(_ bytes: UnsafeRawBufferPointer, placeholders: Int) -> Int? {
     guard let start = bytes.baseAddress else { return nil }
     let hash = hash(of: start, bytes.count)
-    var slot = Int(truncatingIfNeeded: hash >> 40) & (Self.slots &- 1)
+    var slot = Int(truncatingIfNeeded: hash >> 40) & (slots &- 1)
     for _ in 0..<Self.maximumSteps {
       let found = Int(table[slot]) &- 1
       if found < 0 { return add(bytes, placeholders: placeholders, hash, slot) }
@@ -82,7 +85,7 @@ struct PatternTable: ~Copyable {
         patterns[found].uses &+= 1
         return found
       }
-      slot = (slot &+ 1) & (Self.slots &- 1)
+      slot = (slot &+ 1) & (slots &- 1)
     }
     return nil
   }
@@ -100,6 +103,7 @@ struct PatternTable: ~Copyable {
     guard count < Self.maximum, placeholders + added <= ColumnLayout.maximumPlaceholders else {
       return nil
     }
+    if count == capacity { grow() }
     (patterns + count).initialize(
       to: Pattern(
         hash: hash, start: bytes.count, length: new.count, placeholders: added, uses: 1))
@@ -109,5 +113,12 @@ struct PatternTable: ~Copyable {
     count += 1
     table[slot] = UInt16(count)
     return count - 1
+  }
+
+  private mutating func grow() {
+    let grown = UnsafeMutablePointer<Pattern>.allocate(capacity: 2 * capacity)
+    grown.moveInitialize(from: patterns, count: count)
+    patterns.deallocate()
+    (patterns, capacity) = (grown, 2 * capacity)
   }
 }

@@ -74,12 +74,12 @@ struct StringDecoder: ~Copyable {
     let (entries, indexes) = (entries.base, indexes.base)
     try patterns.readShared(patternCount, &input)
     try plain(patternCount, entries, &input)
+    // At once: a buffer that grows is copied, and the kernel clears its pages each time.
+    bytes.reserve(patternBudget + budget)
     try patterns.readPatterns(patternCount, entries, &bytes, &patternBudget)
     try input.column(count, to: indexes)
     try readLoose(count, places, &input)
     try patterns.readValues(of: indexes, count, maximum: budget, &input)
-    // At once: a buffer that grows is copied, and each time the kernel clears its pages.
-    bytes.reserve(budget)
     for index in 0..<count where indexes[index] > 0 {
       places[index] = try patterns.append(Int(indexes[index]) - 1, to: &bytes, &budget).word
     }
