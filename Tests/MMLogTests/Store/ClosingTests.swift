@@ -256,8 +256,9 @@ struct ClosingTests {
       let rings = try maps().filter { $0.contains(".ring") }
       require(rings.isEmpty, "\(rings.count) rings are mapped")
       require(growth.descriptors == 0, "\(growth)")
-      // 8 MiB; 280 rings would be 70 MiB. A sanitizer keeps books of its own.
-      require(isSanitized || growth.pages < 2048 && growth.maps < 100, "\(growth)")
+      // 16 MiB, since malloc keeps in each of its arenas what a drainer's encoder took there; 280
+      // rings would be 70 MiB. A sanitizer keeps books of its own.
+      require(isSanitized || growth.pages < 4096 && growth.maps < 100, "\(growth)")
       require(Contents(folder.path).records.count == 300 * 22)
       try? FileManager.default.removeItem(atPath: folder.path)
     }
