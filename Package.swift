@@ -11,6 +11,7 @@ let package = Package(
     .library(name: "MMLogReport", targets: ["MMLogReport"]),
     .library(name: "MMLogConsole", targets: ["MMLogConsole"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
+    .library(name: "MMLogTracing", targets: ["MMLogTracing"]),
     // For C; Tools/release makes what others link of it.
     .library(name: "mmlog-c", type: .static, targets: ["MMLogC", "CMMLogC"]),
     .executable(name: "mmlog-decode", targets: ["mmlog-decode"]),
@@ -18,9 +19,15 @@ let package = Package(
   ],
   traits: [
     .trait(name: "SwiftLog", description: "The backend for swift-log, which is then fetched"),
+    .trait(
+      name: "Tracing",
+      description: "The tracer for swift-distributed-tracing, which is then fetched"),
     .default(enabledTraits: []),
   ],
-  dependencies: [.package(url: "https://github.com/apple/swift-log.git", from: "1.13.0")],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-log.git", from: "1.13.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.4.0"),
+  ],
   targets: [
     // What the operating system and the processor offer.
     .target(name: "CMMLogCore"),
@@ -59,6 +66,15 @@ let package = Package(
         "MMLog", "MMLogStorage", "MMLogFormat",
         .product(
           name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
+      ]),
+
+    .target(
+      name: "MMLogTracing",
+      dependencies: [
+        "MMLog", "MMLogFormat",
+        .product(
+          name: "Tracing", package: "swift-distributed-tracing",
+          condition: .when(traits: ["Tracing"])),
       ]),
 
     // For C: mmlog.h with what is in C of it, and the rest, which C calls.
@@ -121,6 +137,14 @@ let package = Package(
     .testTarget(
       name: "MMLogReportTests",
       dependencies: ["MMLogReport", "MMLogReader", "MMLogFormat", "TestSupport"]),
+    .testTarget(
+      name: "MMLogTracingTests",
+      dependencies: [
+        "MMLogTracing", "MMLog", "MMLogReader", "MMLogFormat", "TestSupport",
+        .product(
+          name: "Tracing", package: "swift-distributed-tracing",
+          condition: .when(traits: ["Tracing"])),
+      ]),
     .testTarget(
       name: "MMLogSwiftLogTests",
       dependencies: [

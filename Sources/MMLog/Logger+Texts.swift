@@ -1,3 +1,4 @@
+import CMMLogCore
 import CMMLogWriter
 public import MMLogFormat
 
@@ -77,31 +78,93 @@ extension Logger {
   }
 }
 
+// MARK: - Spans
+
+extension Logger {
+  /// Records that something begins whose name is known at run time only. There should be few names:
+  /// each is a statement of its own.
+  ///
+  /// - Parameters:
+  ///   - name: What begins. It is the record's message, without arguments.
+  ///   - parent: What it is a part of, if that is known.
+  ///   - level: The level of its beginning and of its end.
+  ///   - metadata: Values by name that go with it.
+  ///   - place: Where it begins.
+  package func begin(
+    name: String, in parent: Span?, level: Level, metadata: Metadata, at place: SourceLocation
+  ) -> Span {
+    guard mayRecord(level), acquireWriter() || enter(level) else {
+      return Span(self, nil, 0, 0, level, 0)
+    }
+    let writer = mmlog_current_writer()
+    let size = RecordLayout.bodyWord * wordSize
+    var record = LiteralRecord(cursor: RecordCursor(writer, reserving: size))
+    if !metadata.pairs.isEmpty { record.cursor.append(metadata) }
+    writer.pointee.last_span &+= SpanNumber.step
+    let (gate, number) = (writer.pointee.gate, writer.pointee.last_span)
+    let ticks = mmlog_ticks()
+    record.cursor.append(checked: number)
+    record.cursor.append(checked: parent?.number(in: gate) ?? 0)
+    let callSite = record.commit(label, level, literal: name, at: place, .span)
+    return Span(self, gate, number, ticks, level, UInt32(truncatingIfNeeded: callSite))
+  }
+}
+
+extension Logger.Span {
+  /// Records its end with a text that was made elsewhere.
+  package func end(
+    text: String, failed: Bool, metadata: Logger.Metadata, at place: Logger.SourceLocation
+  ) {
+    guard isRecorded, log.acquireWriter() || log.enter(level) else { return }
+    var record = LogCall.record { LogLiteral(text: text) }
+    if !metadata.pairs.isEmpty { record.cursor.append(metadata) }
+    append(to: &record.cursor, failed: failed)
+    record.commit(label, level, at: place, .span)
+  }
+}
+
 extension LogLiteral {
-  fileprivate init(text: String) { self = "\(text)" }
+  fileprivate init(text: String) { self = text.isEmpty ? "" : "\(text)" }
 }
 
 extension LiteralRecord {
+  /// - Parameter literal: The whole message, if its parts do not say it.
+  @discardableResult
   fileprivate mutating func commit(
-    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, at place: Logger.SourceLocation
-  ) {
-    var (file, function) = (place.file, place.function)
-    file.withUTF8 { file in
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, literal: String = "",
+    at place: Logger.SourceLocation, _ flags: RecordFlags = []
+  ) -> UInt64 {
+    var (file, function, literal) = (place.file, place.function, literal)
+    return file.withUTF8 { file in
       function.withUTF8 { function in
-        let (file, function) = (UnsafeRawBufferPointer(file), UnsafeRawBufferPointer(function))
-        // By their bytes: their addresses may be others' tomorrow.
-        parts.mix(hash(of: file))
-        parts.mix(hash(of: function))
-        parts.mix(UInt64(place.line))
-        commit(label, level, []) { hash, parts in
-          NewCallSite(
-            hash: hash, parts: parts, file: file, function: function, line: place.line, column: 0)
+        literal.withUTF8 { literal in
+          commit(
+            label, level, flags, literal: UnsafeRawBufferPointer(literal),
+            file: UnsafeRawBufferPointer(file), function: UnsafeRawBufferPointer(function),
+            place.line)
         }
       }
     }
   }
-}
 
+  private mutating func commit(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ flags: RecordFlags,
+    literal: UnsafeRawBufferPointer, file: UnsafeRawBufferPointer,
+    function: UnsafeRawBufferPointer, _ line: UInt32
+  ) -> UInt64 {
+    // By their bytes: their addresses may be others' tomorrow.
+    parts.mix(hash(of: file))
+    parts.mix(hash(of: function))
+    if literal.count > 0 { parts.mix(hash(of: literal)) }
+    parts.mix(UInt64(line))
+    return commit(label, level, flags) { hash, parts in
+      var parts = parts
+      if literal.count > 0 { parts.append(MessagePart(literal: literal)) }
+      return NewCallSite(
+        hash: hash, parts: parts, file: file, function: function, line: line, column: 0)
+    }
+  }
+}
 /// A hash of text, a word at a time.
 @inline(__always)
 private func hash(of text: UnsafeRawBufferPointer) -> UInt64 {

@@ -30,9 +30,9 @@ extension Logger {
     /// What the session's gate was, which no other session has.
     @usableFromInline let session: UnsafeRawPointer?
     /// 0: it was not recorded.
-    @usableFromInline let number: UInt64
+    @usableFromInline package let number: UInt64
     @usableFromInline let ticks: UInt64
-    @usableFromInline let level: Level
+    @usableFromInline package let level: Level
     /// The number of the call site where it began; 0: not known.
     @usableFromInline let callSite: UInt32
 
@@ -80,13 +80,19 @@ extension Logger {
       guard log.acquireWriter() || log.enter(level) else { return }
       var record = LogCall.record(of: message)
       if let metadata = metadata() { record.cursor.append(metadata) }
-      let number = number(in: record.cursor.writer.pointee.gate)
-      record.cursor.append(checked: number | SpanLayout.endBit)
-      record.cursor.append(checked: ticks)
+      append(to: &record.cursor, failed: failed)
+      record.commit(label, level, file, function, line, column, .span)
+    }
+
+    /// Adds what a record says that ends the span.
+    @inlinable @inline(__always)
+    func append(to record: inout RecordCursor, failed: Bool) {
+      let number = number(in: record.writer.pointee.gate)
+      record.append(checked: number | SpanLayout.endBit)
+      record.append(checked: ticks)
       // The number of a call site belongs to the session, too.
       let callSite = number == 0 ? 0 : UInt64(callSite)
-      record.cursor.append(checked: callSite | (failed ? SpanLayout.failedBit : 0))
-      record.commit(label, level, file, function, line, column, .span)
+      record.append(checked: callSite | (failed ? SpanLayout.failedBit : 0))
     }
 
     /// Records its end with a message that was made elsewhere. See the form for literals.

@@ -1,20 +1,23 @@
 public import CMMLogWriter
 import MMLogFormat
+import Synchronization
 
 /// What goes with every record of a logger, or of a task: fields, a span, a trace.
 @usableFromInline
-final class LogContext: Sendable {
+package final class LogContext: Sendable {
   /// What the logger of that context shares with others; nil for a task's.
   @usableFromInline nonisolated(unsafe) let label: UnsafeMutablePointer<mmlog_label>?
   private let fields: Logger.Metadata
+  /// How many contexts it was made of: the more there are, the further inside it is.
+  private let depth: Int
   /// For log calls, which must not count references.
   nonisolated(unsafe) let encoded: UnsafeMutablePointer<EncodedContext>
 
   private init(
     label: UnsafeMutablePointer<mmlog_label>?, _ fields: Logger.Metadata, _ span: UInt64?,
-    _ trace: TraceContext?
+    _ trace: TraceContext?, depth: Int
   ) {
-    (self.label, self.fields) = (label, fields)
+    (self.label, self.fields, self.depth) = (label, fields, depth)
     encoded = .allocate(capacity: 1)
     encoded.initialize(to: EncodedContext(fields, span: span, trace: trace))
   }
@@ -34,6 +37,39 @@ final class LogContext: Sendable {
     all.pairs.removeAll { pair in fields.pairs.contains { $0.0 == pair.0 } }
     all.pairs += fields.pairs
     return LogContext(
-      label: label, all, span ?? old?.encoded.pointee.span, trace ?? old?.encoded.pointee.trace)
+      label: label, all, span ?? old?.encoded.pointee.span, trace ?? old?.encoded.pointee.trace,
+      depth: (old?.depth ?? 0) + 1)
+  }
+}
+
+// MARK: - Contexts that others keep
+
+extension LogContext {
+  /// Who keeps contexts of tasks beside this module: a tracer.
+  package final class Keeper: Sendable {
+    fileprivate let context: @Sendable () -> LogContext?
+
+    /// - Parameter context: The context of the task that asks.
+    package init(_ context: @escaping @Sendable () -> LogContext?) { self.context = context }
+  }
+
+  private static let keeper = AtomicLazyReference<Keeper>()
+
+  /// Has log calls look for contexts of others, too: those of the first keeper of the process.
+  package static func add(_ keeper: Keeper) {
+    _ = Self.keeper.storeIfNil(keeper)
+    StoreRegistry.useTaskContexts()
+  }
+
+  /// The context of the task that asks: this module's or the keeper's, whichever is further inside.
+  static var ofTask: LogContext? {
+    guard let other = keeper.load()?.context() else { return current }
+    guard let current else { return other }
+    return current.depth > other.depth ? current : other
+  }
+
+  /// The task's context, within a span and a trace.
+  package static func within(_ span: Logger.Span, _ trace: TraceContext) -> LogContext {
+    adding([:], span.isRecorded ? span.number : nil, trace, to: ofTask, label: nil)
   }
 }

@@ -100,9 +100,6 @@ extension Logger.Span {
 extension LogContext {
   @TaskLocal static var current: LogContext?
 
-  /// The context of the task that asks.
-  static var ofTask: LogContext? { current }
-
   /// Has it be the task's in `body`.
   fileprivate func bind<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
@@ -132,6 +129,6 @@ extension LogContext {
     adding fields: Logger.Metadata, _ span: UInt64?, _ trace: TraceContext?
   ) -> LogContext {
     StoreRegistry.useTaskContexts()
-    return adding(fields, span, trace, to: current, label: nil)
+    return adding(fields, span, trace, to: ofTask, label: nil)
   }
 }

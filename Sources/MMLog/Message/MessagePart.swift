@@ -30,6 +30,12 @@ public struct MessagePart: BitwiseCopyable, Sendable {
       appearance: 0)
   }
 
+  /// A literal that is there as bytes, which have to stay where they are while the part is used.
+  init(literal: UnsafeRawBufferPointer) {
+    self.init(
+      text: UInt(bitPattern: literal.baseAddress), detail: UInt64(literal.count), appearance: 0)
+  }
+
   @inlinable @inline(__always)
   init(argument type: UInt8, width: Int, name: StaticString?, style: ArgumentStyle) {
     let length = name.map { UInt64($0.utf8CodeUnitCount) } ?? 0

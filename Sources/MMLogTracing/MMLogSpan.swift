@@ -1,0 +1,145 @@
+#if Tracing
+  import MMLog
+  import MMLogFormat
+  import Synchronization
+  public import Tracing
+
+  /// A span of an ``MMLogTracer``. Any thread.
+  public final class MMLogSpan: Tracing.Span {
+    private struct State {
+      var name: String
+      var attributes: SpanAttributes = [:]
+      var status: SpanStatus?
+      var links: [TraceContext] = []
+      var hasEnded = false
+    }
+
+    private let span: Logger.Span
+    private let logger: Logger
+    private let place: Logger.SourceLocation
+    private let state: Mutex<State>
+    /// What is within the span has this context.
+    public let context: ServiceContext
+
+    init(
+      _ name: String, _ span: Logger.Span, _ trace: TraceContext, _ outer: ServiceContext,
+      _ place: Logger.SourceLocation, _ logger: Logger
+    ) {
+      (self.span, self.place) = (span, place)
+      let own = TraceContext(
+        words: trace.words, spanID: span.isRecorded ? span.number : trace.spanID,
+        flags: trace.flags)
+      self.logger = logger.with(span: span, trace: own)
+      var context = outer
+      context[SpanPlace.Key.self] = SpanPlace(
+        span: span, trace: own, log: LogContext.within(span, own))
+      self.context = context
+      state = Mutex(State(name: name))
+    }
+
+    /// Its name. The record of the beginning keeps the name that it was begun with; another one is
+    /// with the end, as `span.name`.
+    public var operationName: String {
+      get { state.withLock(\.name) }
+      set {
+        state.withLock { state in
+          state.name = newValue
+          state.attributes["span.name"] = newValue
+        }
+      }
+    }
+
+    /// What goes with the record of its end.
+    public var attributes: SpanAttributes {
+      get { state.withLock(\.attributes) }
+      set { state.withLock { $0.attributes = newValue } }
+    }
+
+    /// Whether its beginning was recorded, and its end is still to come.
+    public var isRecording: Bool { span.isRecorded && !state.withLock(\.hasEnded) }
+
+    /// Says what came of it: the record of the end has failed, if that is an error.
+    public func setStatus(_ status: SpanStatus) { state.withLock { $0.status = status } }
+
+    /// Records an event at once, with its attributes.
+    public func addEvent(_ event: SpanEvent) {
+      guard isRecording else { return }
+      logger.log(
+        level: span.level, text: event.name, metadata: Logger.Metadata(event.attributes), at: place)
+    }
+
+    /// Records an error at once, at the level `error`, with its attributes. The span fails by
+    /// ``setStatus(_:)`` only, as in OpenTelemetry.
+    public func recordError<Instant: TracerInstant>(
+      _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
+    ) {
+      guard isRecording else { return }
+      var metadata = Logger.Metadata(attributes)
+      metadata.append(.string(String(reflecting: type(of: error))), for: "exception.type")
+      logger.log(level: .error, text: "\(error)", metadata: metadata, at: place)
+    }
+
+    /// Adds a span that this one has to do with: the record of the end has the links.
+    public func addLink(_ link: SpanLink) {
+      guard let place = link.context[SpanPlace.Key.self] else { return }
+      state.withLock { $0.links.append(place.trace) }
+    }
+
+    /// Records the end, once.
+    public func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
+      let ended: State? = state.withLock { state in
+        defer { state.hasEnded = true }
+        return state.hasEnded ? nil : state
+      }
+      guard let ended else { return }
+      var metadata = Logger.Metadata(ended.attributes)
+      if !ended.links.isEmpty {
+        metadata.append(.array(ended.links.map { .string($0.description) }), for: "links")
+      }
+      span.end(
+        text: ended.status?.message ?? "", failed: ended.status?.code == .error,
+        metadata: metadata, at: place)
+    }
+  }
+
+  extension TraceContext {
+    /// A trace that begins here, sampled.
+    static func random() -> TraceContext {
+      TraceContext(
+        words: (UInt64.random(in: 1...(.max)), UInt64.random(in: 1...(.max))), spanID: 0, flags: 1)
+    }
+  }
+
+  extension Logger.Metadata {
+    /// Attributes, sorted by name.
+    init(_ attributes: SpanAttributes) {
+      self.init()
+      var all: [(String, SpanAttribute)] = []
+      attributes.forEach { all.append(($0, $1)) }
+      for (name, value) in all.sorted(by: { $0.0 < $1.0 }) {
+        append(Logger.MetadataValue(value), for: name)
+      }
+    }
+  }
+
+  extension Logger.MetadataValue {
+    init(_ attribute: SpanAttribute) {
+      switch attribute {
+      case .int32(let value): self = .int(Int64(value))
+      case .int64(let value): self = .int(value)
+      case .int32Array(let values): self = .array(values.map { .int(Int64($0)) })
+      case .int64Array(let values): self = .array(values.map { .int($0) })
+      case .double(let value): self = .double(value)
+      case .doubleArray(let values): self = .array(values.map { .double($0) })
+      case .bool(let value): self = .bool(value)
+      case .boolArray(let values): self = .array(values.map { .bool($0) })
+      case .string(let value): self = .string(value)
+      case .stringArray(let values): self = .array(values.map { .string($0) })
+      case .stringConvertible(let value): self = .string(value.description)
+      case .stringConvertibleArray(let values):
+        self = .array(values.map { .string($0.description) })
+      default: self = .null
+      }
+    }
+  }
+#endif

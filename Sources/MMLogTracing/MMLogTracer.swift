@@ -1,0 +1,97 @@
+#if Tracing
+  public import MMLog
+  import MMLogFormat
+  public import Tracing
+
+  /// A tracer for swift-distributed-tracing whose spans are recorded into a ``/MMLog/LogStore``.
+  ///
+  /// ```swift
+  /// import MMLog
+  /// import MMLogTracing
+  /// import Tracing
+  ///
+  /// let store = try LogStore(directory: "logs", name: "orders")
+  /// InstrumentationSystem.bootstrap(MMLogTracer(store: store))
+  /// ```
+  ///
+  /// From then on, `withSpan("match") { span in … }` records the beginning and the end of a span,
+  /// with its attributes, its status and its duration. All that is logged in it, by any logger and
+  /// by the handler for swift-log, belongs to the span and to its W3C trace, over tasks that the
+  /// closure makes. Clients and servers that know swift-distributed-tracing hand the trace on in the
+  /// header `traceparent`. Spans that were in flight when the process died are listed by
+  /// `mmlog-decode --sessions`.
+  ///
+  /// - A span's name should be one of a few, such as `GET /orders/{id}`: each is entered into the
+  ///   ring's dictionary once.
+  /// - A span begins and ends when that is recorded, whatever instants are given.
+  /// - A span whose level is not recorded hands its trace on all the same.
+  /// - From the first tracer on in a process, each log call looks for the context of its task.
+  public struct MMLogTracer: Tracer {
+    private let logger: Logger
+    private let level: Logger.Level
+
+    /// Makes a tracer.
+    ///
+    /// - Parameters:
+    ///   - store: Where spans are recorded.
+    ///   - label: Names what records them. Default: `tracing`.
+    ///   - level: The level of their beginnings and ends. Default: `info`.
+    public init(store: LogStore, label: String = "tracing", level: Logger.Level = .info) {
+      logger = store.logger(label: label)
+      self.level = level
+      LogContext.add(LogContext.Keeper { ServiceContext.current?[SpanPlace.Key.self]?.log })
+    }
+
+    /// Begins a span; see swift-distributed-tracing. Without a parent, it begins a trace.
+    public func startSpan<Instant: TracerInstant>(
+      _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
+      at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
+    ) -> MMLogSpan {
+      let context = context()
+      let outer = context[SpanPlace.Key.self]
+      let trace = outer?.trace ?? TraceContext.random()
+      let place = Logger.SourceLocation(
+        file: fileID, function: function, line: UInt32(clamping: line))
+      let metadata: Logger.Metadata = kind == .internal ? [:] : ["span.kind": .string("\(kind)")]
+      let span = logger.with(trace: trace).begin(
+        name: operationName, in: outer?.span, level: level, metadata: metadata, at: place)
+      return MMLogSpan(operationName, span, trace, context, place, logger)
+    }
+
+    /// Nothing: what is recorded is in the ring already.
+    @available(*, deprecated)
+    public func forceFlush() {}
+
+    /// Takes the trace of a request's header `traceparent` (W3C Trace Context), if it is valid.
+    public func extract<Carrier, Extract: Extractor>(
+      _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
+    ) where Extract.Carrier == Carrier {
+      guard let header = extractor.extract(key: "traceparent", from: carrier),
+        let trace = TraceContext(header)
+      else { return }
+      context[SpanPlace.Key.self] = SpanPlace(span: nil, trace: trace, log: nil)
+    }
+
+    /// Hands the trace on in the header `traceparent`.
+    public func inject<Carrier, Inject: Injector>(
+      _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
+    ) where Inject.Carrier == Carrier {
+      guard let place = context[SpanPlace.Key.self] else { return }
+      injector.inject(place.trace.description, forKey: "traceparent", into: &carrier)
+    }
+  }
+
+  /// Where in a trace a task is.
+  struct SpanPlace: Sendable {
+    enum Key: ServiceContextKey {
+      typealias Value = SpanPlace
+      static var nameOverride: String? { "mmlog-span" }
+    }
+
+    /// Nil: only what came from outside is known.
+    let span: Logger.Span?
+    /// Its span is the one above, or that of who has called from outside.
+    let trace: TraceContext
+    let log: LogContext?
+  }
+#endif

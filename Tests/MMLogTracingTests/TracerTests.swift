@@ -1,0 +1,115 @@
+#if Tracing
+  import MMLog
+  import MMLogFormat
+  import MMLogReader
+  import MMLogTracing
+  import TestSupport
+  import Testing
+  import Tracing
+
+  @Suite("swift-distributed-tracing", .serialized) struct TracerTests {
+    private struct Refusal: Error {}
+
+    private struct Headers: Extractor, Injector {
+      func extract(key: String, from carrier: [String: String]) -> String? { carrier[key] }
+      func inject(_ value: String, forKey key: String, into carrier: inout [String: String]) {
+        carrier[key] = value
+      }
+    }
+
+    private func read(_ path: String) -> [String: LogReader.Record] {
+      var records: [String: LogReader.Record] = [:]
+      for case .record(let record) in LogReader(paths: [path]) {
+        let isEnd = if case .end = record.span?.event { true } else { false }
+        records[isEnd ? "end of \(record.span?.name ?? "")" : record.message] = record
+      }
+      return records
+    }
+
+    @Test("spans of libraries are spans of the log, and records in them belong to span and trace")
+    func spans() async throws {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "test")
+      let log = store.logger(label: "test")
+      let tracer = MMLogTracer(store: store)
+      var sent: [String: String] = [:]
+      let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+      var context = ServiceContext.topLevel
+      tracer.extract(["traceparent": header], into: &context, using: Headers())
+      try? await tracer.withSpan("GET /orders/{id}", context: context, ofKind: .server) { outer in
+        outer.attributes["http.request.method"] = "GET"
+        log.info("in outer")
+        await withLogFields(["tenant": "acme"]) {
+          await tracer.withSpan("query") { inner in
+            inner.addEvent(SpanEvent(name: "rows", attributes: ["count": 3]))
+            await withTaskGroup(of: Void.self) { group in
+              group.addTask { log.info("in task") }
+            }
+            inner.setStatus(SpanStatus(code: .error, message: "no rows"))
+          }
+          log.info("in fields")
+        }
+        if let current = ServiceContext.current {
+          tracer.inject(current, into: &sent, using: Headers())
+        }
+        throw Refusal()
+      }
+      log.info("outside")
+      try await store.close()
+
+      let records = read(folder.path)
+      let outer = try #require(records["GET /orders/{id}"])
+      let inner = try #require(records["query"])
+      let outerNumber = try #require(outer.span?.number)
+      #expect(inner.span?.event == .begin(parent: outerNumber))
+      #expect(outer.trace?.description == header && outer.fields.map(\.name) == ["span.kind"])
+      let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+      for name in ["in outer", "query", "rows", "in task", "in fields", "end of query"] {
+        #expect(records[name]?.trace?.traceID == trace, "\(name)")
+      }
+      #expect(records["in outer"]?.spanNumber == outerNumber)
+      #expect(records["in fields"]?.spanNumber == outerNumber)
+      for name in ["in task", "rows"] {
+        #expect(records[name]?.spanNumber == inner.span?.number, "\(name)")
+      }
+      #expect(records["in task"]?.fields.map(\.name) == ["tenant"])
+      #expect(records["outside"]?.trace == nil && records["outside"]?.spanNumber == nil)
+      let ends = ["end of query", "end of GET /orders/{id}"].compactMap { records[$0] }
+      #expect(ends.first?.message == "no rows")
+      #expect(ends.last?.fields.map(\.name).contains("http.request.method") == true)
+      guard case .end(_, _, let failed) = ends.first?.span?.event else {
+        Issue.record("no end")
+        return
+      }
+      #expect(failed)
+      #expect(records.values.contains { $0.level == .error && $0.spanNumber == outerNumber })
+      #expect(sent["traceparent"] == "00-\(trace)-\(LogReader.Span.text(of: outerNumber))-01")
+    }
+
+    @Test("without a parent, a span begins a trace; below its level, it hands one on all the same")
+    func traces() throws {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "test")
+      let tracer = MMLogTracer(store: store)
+      let quiet = MMLogTracer(store: store, label: "quiet", level: .trace)
+      var ids: [String] = []
+      for _ in 0..<2 {
+        quiet.withSpan("quiet", context: .topLevel) { span in
+          #expect(!span.isRecording)
+          tracer.withSpan("loud") { span in
+            #expect(span.isRecording)
+            var sent: [String: String] = [:]
+            tracer.inject(span.context, into: &sent, using: Headers())
+            ids.append(String(sent["traceparent"]?.split(separator: "-")[1] ?? ""))
+          }
+        }
+      }
+      try store.close()
+      var found: [String] = []
+      for case .record(let record) in LogReader(paths: [folder.path]) {
+        if record.message == "loud" { found.append(record.trace?.traceID ?? "") }
+      }
+      #expect(found == ids && Set(ids).count == 2 && ids.allSatisfy { $0.count == 32 })
+    }
+  }
+#endif
