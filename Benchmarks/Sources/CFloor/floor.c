@@ -102,7 +102,9 @@ static inline void put_pair(cursor *c, const char *name, size_t length, uint64_t
   put(c, type);
 }
 
-void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length) {
+void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length, double price, int live, const char *side) {
+  uint64_t bits;
+  memcpy(&bits, &price, 8);
   uint64_t *start = (uint64_t *)(ring->memory + ring->used);
   cursor c = {start + 3, 1234};
   put(&c, 5);
@@ -111,10 +113,10 @@ void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length)
   put_pair(&c, "id", 2, 1);
   put(&c, id);
   put_pair(&c, "price", 5, 2);
-  put(&c, 0x3fe0000000000000);  // 0.5
+  put(&c, bits);
   put_pair(&c, "live", 4, 4);
-  put(&c, 1);
+  put(&c, (uint64_t)live);
   put_pair(&c, "side", 4, 3);
-  put_text(&c, "buy", 3);
+  put_text(&c, side, strlen(side));
   commit(ring, start, &c, 0x0002000100000003);
 }

@@ -21,6 +21,6 @@ void statements_open(const char *directory) {
 
 void statements_flush(void) { mmlog_flush(store, MMLOG_FLUSH_ARCHIVE, 0, NULL); }
 
-void statements_order(long index, double elapsed, long quantity) {
-  mmlog_info(log_of_orders, "order %ld accepted for %s in %g ms, quantity %ld", index, "trader-17", elapsed, quantity);
+void statements_order(long id, const char *user, double elapsed, long quantity) {
+  mmlog_info(log_of_orders, "order %ld accepted for %s in %.2f ms, quantity %ld", id, user, elapsed, quantity);
 }

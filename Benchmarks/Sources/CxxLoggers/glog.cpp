@@ -1,5 +1,7 @@
 #include <glog/logging.h>
 
+#include <iomanip>
+
 #include "CxxLoggers.h"
 #include "sites.h"
 
@@ -11,14 +13,14 @@ void glog_open(const char *directory) {
 }
 
 void glog_order(uint64_t id, const char *user, double elapsed, uint64_t quantity) {
-  LOG(INFO) << "order " << id << " accepted for " << user << " in " << elapsed << " ms, quantity " << quantity;
+  LOG(INFO) << "order " << id << " accepted for " << user << " in " << std::fixed << std::setprecision(2) << elapsed << " ms, quantity " << quantity;
 }
 
 void glog_text(const char *text) { LOG(INFO) << text; }
 
-void glog_pairs(uint64_t id, const char *user) {
-  LOG(INFO) << "order accepted venue=" << user << " id=" << id << " price=" << 0.5 << " live=" << true
-            << " side=" << "buy";
+void glog_pairs(uint64_t id, const char *user, double price, int live, const char *side) {
+  LOG(INFO) << "order accepted venue=" << user << " id=" << id << " price=" << price << " live=" << (live != 0)
+            << " side=" << side;
 }
 
 #define SITE(n) \

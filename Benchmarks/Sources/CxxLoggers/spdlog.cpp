@@ -31,13 +31,13 @@ spdlog_logger *spdlog_open(const char *path, uint64_t queue) {
 }
 
 void spdlog_order(spdlog_logger *log, uint64_t id, const char *user, double elapsed, uint64_t quantity) {
-  log->logger->info("order {} accepted for {} in {} ms, quantity {}", id, user, elapsed, quantity);
+  log->logger->info("order {} accepted for {} in {:.2f} ms, quantity {}", id, user, elapsed, quantity);
 }
 
 void spdlog_text(spdlog_logger *log, const char *text) { log->logger->info("{}", text); }
 
-void spdlog_pairs(spdlog_logger *log, uint64_t id, const char *user) {
-  log->logger->info("order accepted venue={} id={} price={} live={} side={}", user, id, 0.5, true, "buy");
+void spdlog_pairs(spdlog_logger *log, uint64_t id, const char *user, double price, int live, const char *side) {
+  log->logger->info("order accepted venue={} id={} price={} live={} side={}", user, id, price, live != 0, side);
 }
 
 #define SITE(n) \

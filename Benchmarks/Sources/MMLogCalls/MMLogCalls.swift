@@ -6,35 +6,30 @@ public import MMLog
 /// functions do.
 public struct MMLogCalls: Sendable {
   private let log: Logger
-  private let sample = Sample()
 
   /// Logs with `log`, whose level is to be `info`.
   public init(_ log: Logger) { self.log = log }
 
   /// Two integers, a text, a floating-point number.
   @inline(never)
-  public func order(_ index: Int) {
+  public func order(_ order: Order) {
     log.info(
-      "order \(index) accepted for \(sample.user) in \(Sample.elapsed(index)) ms, quantity \(Sample.quantity(index))"
+      "order \(order.id) accepted for \(order.user) in \(order.elapsed, format: .fixed(2)) ms, quantity \(order.quantity)"
     )
   }
 
-  /// A text of 100 bytes that is known at run time only.
+  /// A text that is known at run time only.
   @inline(never)
-  public func text(_ index: Int) { log.info("\(sample.text)") }
-
-  /// A given text.
-  @inline(never)
-  public func line(_ text: String) { log.info("\(text)") }
+  public func text(_ text: Text) { log.info("\(text.swift)") }
 
   /// A constant message and five pairs.
   @inline(never)
-  public func pairs(_ index: Int) {
+  public func pairs(_ order: Order) {
     log.info(
       "order accepted",
       metadata: [
-        "venue": .string(sample.user), "id": .int(Int64(index)), "price": .double(0.5),
-        "live": true, "side": "buy",
+        "venue": .string(order.user), "id": .int(Int64(order.id)), "price": .double(order.elapsed),
+        "live": .bool(order.isLive), "side": .string(order.side),
       ])
   }
 
@@ -44,14 +39,14 @@ public struct MMLogCalls: Sendable {
 
   /// One of twenty call sites.
   @inline(never)
-  public func sites(_ index: Int) {
-    TwentySites.log(index % Sample.siteCount, log, index, sample.user)
+  public func site(_ number: Int, _ order: Order) {
+    TwentySites.log(number, log, order.id, order.user)
   }
 
-  /// One of two thousand call sites: most are not in the thread's cache.
+  /// One of as many call sites as there are numbers: what a thread has of them does not hold all.
   @inline(never)
-  public func misses(_ index: Int) {
-    log.info("order \(index) accepted", line: UInt32(index * 761 % 2000))
+  public func manysites(_ number: Int, _ order: Order) {
+    log.info("step of order \(order.id) for \(order.user)", line: UInt32(number))
   }
 
   /// The beginning of a span, with a number, and its end.
@@ -60,21 +55,21 @@ public struct MMLogCalls: Sendable {
 
   /// The same as ``order(_:)``, of which archives have nothing: for a logger of the level `debug`.
   @inline(never)
-  public func flight(_ index: Int) {
+  public func flight(_ order: Order) {
     log.debug(
-      "order \(index) accepted for \(sample.user) in \(Sample.elapsed(index)) ms, quantity \(Sample.quantity(index))"
+      "order \(order.id) accepted for \(order.user) in \(order.elapsed, format: .fixed(2)) ms, quantity \(order.quantity)"
     )
   }
 
   /// The same as ``order(_:)`` in C, with the logger that ``CStatements`` was given.
   @inline(never)
-  public func corder(_ index: Int) {
-    statements_order(index, Sample.elapsed(index), Sample.quantity(index))
+  public func corder(_ order: Order) {
+    statements_order(order.id, order.cUser, order.elapsed, order.quantity)
   }
 
   /// A message below the level.
   @inline(never)
-  public func disabled(_ index: Int) { log.debug("never \(index)") }
+  public func disabled(_ order: Order) { log.debug("never \(order.id)") }
 }
 
 /// The same for loggers that have something with each record.
@@ -85,7 +80,7 @@ public struct BoundCalls: Sendable {
   /// and a span and a trace.
   public init(_ log: Logger) {
     bound = log.with([
-      "venue": .string(Sample().user), "id": 7, "price": 0.5, "live": true, "side": "buy",
+      "venue": "trader-017", "id": 7, "price": 0.5, "live": true, "side": "buy",
     ])
     traced = log.with(
       span: log.begin("a span"),

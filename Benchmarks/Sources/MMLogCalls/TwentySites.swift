@@ -1,7 +1,10 @@
 import MMLog
 
 /// Twenty log statements.
-enum TwentySites {
+public enum TwentySites {
+  /// How many there are.
+  public static let count = 20
+
   @inline(__always)
   static func log(_ site: Int, _ log: Logger, _ index: Int, _ user: String) {
     switch site {

@@ -6,6 +6,8 @@ struct Settings {
   /// A folder on tmpfs; empty: none.
   var memoryDirectory = ""
   var json: String?
+  /// A file whose lines are logged; nil: made ones.
+  var lines: String?
   var parts: [String] = []
 
   var rounds: Int { quick ? 5 : 15 }
@@ -30,6 +32,7 @@ struct Settings {
       case "--directory": directory = try value(of: argument)
       case "--memory-directory": memoryDirectory = try value(of: argument)
       case "--json": json = try value(of: argument)
+      case "--lines": lines = try value(of: argument)
       case "--only": parts = try value(of: argument).split(separator: ",").map(String.init)
       default: throw BenchmarkError("unknown option \(argument)")
       }

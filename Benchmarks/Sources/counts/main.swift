@@ -25,11 +25,13 @@ let flight = MMLogCalls(recorder.logger(label: "counts"))
 
 statements_open(CommandLine.arguments[1])
 
-func count(_ name: String, _ call: (Int) -> Void) throws {
+func count<Values>(
+  _ name: String, _ values: (Int) -> Values, _ call: (Values) -> Void
+) throws {
   // First calls make the thread's place in the store, and the call site's.
-  for index in 0..<2000 { call(index) }
+  for index in 0..<2000 { call(values(index)) }
   let before = harness_allocations()
-  for index in 0..<calls { call(index) }
+  for index in 0..<calls { call(values(index)) }
   let allocations = harness_allocations() - before
   print("\(name) \(allocations)")
   // The ring is empty again: no call finds it full.
@@ -38,17 +40,21 @@ func count(_ name: String, _ call: (Int) -> Void) throws {
   statements_flush()
 }
 
-try count("order", log.order)
-try count("text", log.text)
-try count("pairs", log.pairs)
-try count("message", log.message)
-try count("bound", bound.bound)
-try count("traced", bound.traced)
-try count("sites", log.sites)
-try count("misses", log.misses)
-try count("span", log.span)
-try count("corder", log.corder)
-try count("disabled", log.disabled)
-try count("flight", flight.flight)
+let (orders, texts) = (Orders(), Texts.words(Texts.few))
+func order(_ index: Int) -> Order { orders[index] }
+func number(_ index: Int) -> Int { index }
+
+try count("order", order, log.order)
+try count("text", { texts[$0] }, log.text)
+try count("pairs", order, log.pairs)
+try count("message", number, log.message)
+try count("bound", number, bound.bound)
+try count("traced", number, bound.traced)
+try count("site", number) { log.site($0 % TwentySites.count, orders[$0]) }
+try count("manysites", number) { log.manysites($0 * 761 % 2000, orders[$0]) }
+try count("span", number, log.span)
+try count("corder", order, log.corder)
+try count("disabled", order, log.disabled)
+try count("flight", order, flight.flight)
 try recorder.close()
 try store.close()

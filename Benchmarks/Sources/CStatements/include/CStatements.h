@@ -10,6 +10,6 @@ void statements_open(const char *directory);
 void statements_flush(void);
 
 // Two integers, a text, a floating-point number.
-void statements_order(long index, double elapsed, long quantity);
+void statements_order(long id, const char *user, double elapsed, long quantity);
 
 #endif

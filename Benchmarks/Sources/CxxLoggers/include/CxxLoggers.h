@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "peer.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -18,7 +20,7 @@ typedef struct spdlog_logger spdlog_logger;
 spdlog_logger *spdlog_open(const char *path, uint64_t queue);
 void spdlog_order(spdlog_logger *, uint64_t id, const char *user, double elapsed, uint64_t quantity);
 void spdlog_text(spdlog_logger *, const char *text);
-void spdlog_pairs(spdlog_logger *, uint64_t id, const char *user);
+void spdlog_pairs(spdlog_logger *, uint64_t id, const char *user, double price, int live, const char *side);
 void spdlog_site(spdlog_logger *, uint64_t site, uint64_t id, const char *user);
 void spdlog_disabled(spdlog_logger *, uint64_t id);
 // Returns when everything logged before is written.
@@ -29,7 +31,7 @@ void spdlog_close(spdlog_logger *);
 void glog_open(const char *directory);
 void glog_order(uint64_t id, const char *user, double elapsed, uint64_t quantity);
 void glog_text(const char *text);
-void glog_pairs(uint64_t id, const char *user);
+void glog_pairs(uint64_t id, const char *user, double price, int live, const char *side);
 void glog_site(uint64_t site, uint64_t id, const char *user);
 void glog_disabled(uint64_t id);
 void glog_drain(void);

@@ -10,8 +10,7 @@ struct Decode {
     let text = "\(settings.directory)/decode.txt"
     defer { for path in [directory, text, "\(text).gz"] { Files.remove(path) } }
     let records = settings.sustainedRecords
-    let job = Sustained.Job(
-      workload: Workload.order.rawValue, records: records, threads: 1, isRandom: true)
+    let job = Sustained.Job(records: records)
     _ = try Sustained.start(AnyContender(MMLogContender.self), job, in: directory)
     try shell("'\(decoder)' '\(directory)' > '\(text)' && gzip -k '\(text)'")
 
@@ -28,7 +27,7 @@ struct Decode {
       }
     }
     var table = Table(
-      "decode", "Reading \(decimal(Double(records), 0)) order records with random numbers",
+      "decode", "Reading \(decimal(Double(records), 0)) order records",
       columns: ["seconds", "records/s", "to zcat"],
       note:
         "Archives of \(decimal(Double(Files.size(of: Files.list(directory))) / 1e6, 1)) MB; text of "

@@ -6,6 +6,7 @@ import MMLogCalls
 /// What the first call at a call site costs, and later ones.
 struct FirstCalls {
   private let settings: Settings
+  private let orders = Orders()
   init(_ settings: Settings) { self.settings = settings }
 
   private struct Found {
@@ -33,15 +34,15 @@ struct FirstCalls {
     defer { Files.remove(directory) }
     let logger = try MMLogContender(directory: directory, for: .service)
     harness_pin(0)
-    Self.time(1, &found.store) { logger.order($0) }
-    Self.time(Sample.siteCount, &found.first) { logger.sites($0) }
-    Self.time(Sample.siteCount, &found.second) { logger.sites($0) }
-    for _ in 0..<10 { Self.time(Sample.siteCount, &found.later) { logger.sites($0) } }
+    Self.time(1, &found.store) { logger.order(orders[$0]) }
+    Self.time(TwentySites.count, &found.first) { logger.site($0, orders[$0]) }
+    Self.time(TwentySites.count, &found.second) { logger.site($0, orders[$0]) }
+    for _ in 0..<10 { Self.time(TwentySites.count, &found.later) { logger.site($0, orders[$0]) } }
     harness_unpin()
     let thread = Self.onAnotherThread {
       // Not what making the thread's place in the store costs.
-      logger.order(0)
-      Self.time(Sample.siteCount, &$0) { logger.sites($0) }
+      logger.order(orders[0])
+      Self.time(TwentySites.count, &$0) { logger.site($0, orders[$0]) }
     }
     found.thread.add(thread)
     try logger.finish()

@@ -2,6 +2,7 @@ import CHarness
 import Foundation
 import Glibc
 import MMLog
+import MMLogCalls
 
 /// What closing and maintaining archives costs: log calls while archives are closed again and
 /// again, a roll itself, and a directory with very many archives.
@@ -121,7 +122,8 @@ struct Maintenance {
       let logger = try MMLogContender(directory: Files.folder(folder), for: .service)
       var times = Figure()
       for round in 0...(settings.quick ? 20 : 100) {
-        for index in 0..<10_000 { logger.order(index) }
+        let orders = Orders()
+        for index in 0..<10_000 { logger.order(orders[index]) }
         try logger.drain()
         let seconds = try Clock.seconds { _ = try logger.store.rotate(within: .seconds(60)) }
         if round > 0 { times.add(1000 * seconds) }
@@ -175,7 +177,7 @@ struct Maintenance {
     let source = "\(folder)-source"
     defer { Files.remove(source) }
     let logger = try MMLogContender(directory: Files.folder(source), for: .service)
-    logger.order(1)
+    logger.order(Orders()[1])
     try logger.finish()
     guard let path = Files.list(source, suffix: ".mmlog").first,
       let end = path.range(of: "-", options: .backwards), let slash = path.lastIndex(of: "/")

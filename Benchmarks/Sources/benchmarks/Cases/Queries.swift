@@ -1,5 +1,6 @@
 import Foundation
 import MMLog
+import MMLogCalls
 
 /// Questions to mmlog-decode, beside the usual tools on the same text in a gzip file; and what it
 /// takes for files without end.
@@ -79,10 +80,9 @@ struct Queries {
   private func log(to directory: String, count: Int) throws {
     let contender = try MMLogContender(directory: directory, for: .service)
     let log = contender.store.logger(label: "venue")
-    var random = UInt64(1)
+    let orders = Orders()
     for index in 0..<count {
-      random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      contender.order(Int(random >> 44))
+      contender.order(orders[index])
       if index % (count / 20) == count / 40 { log.error("venue HALTED at \(index)") }
     }
     try contender.finish()
@@ -101,7 +101,8 @@ struct Queries {
   static func logToManyStores(_ folder: String, _ records: Int) throws {
     var stores: [MMLogContender] = []
     for _ in 0..<200 { stores.append(try MMLogContender(directory: folder, for: .service)) }
-    for index in 0..<records { stores[index % stores.count].order(index) }
+    let orders = Orders()
+    for index in 0..<records { stores[index % stores.count].order(orders[index]) }
     for store in stores { try store.finish() }
   }
 

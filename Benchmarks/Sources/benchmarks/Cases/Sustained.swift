@@ -6,33 +6,13 @@ import MMLogCalls
 struct Sustained {
   /// What a child is instructed to do.
   struct Job: Codable {
-    let workload: String
-    let records: Int
-    let threads: Int
-    /// Whether the numbers in order messages are at random instead of rising, and texts all
-    /// different instead of one: those need next to no room in an archive.
-    var isRandom = false
-  }
-
-  /// Texts that differ.
-  private struct LineCall<C: Contender>: Call {
-    let contender: C
-    let lines: Lines
-
-    @inline(__always)
-    func make(_ index: Int) { contender.line(lines[index], lines.c(index)) }
-  }
-
-  /// Order messages whose numbers are at random: an id of 20 bits, a time of as many, a quantity of
-  /// 7.
-  private struct RandomOrderCall<C: Contender>: Call {
-    let contender: C
-
-    @inline(__always)
-    func make(_ index: Int) {
-      var random = SplitMix64(state: UInt64(truncatingIfNeeded: index) << 32)
-      contender.order(Int(truncatingIfNeeded: random.next() >> 44))
-    }
+    var workload = Workload.order.rawValue
+    var records = 0
+    var threads = 1
+    /// How many call sites, if these are at random.
+    var sites = 0
+    /// A file whose lines are logged; nil: made ones.
+    var lines: String?
   }
 
   /// What it has found.
@@ -50,28 +30,30 @@ struct Sustained {
   init(_ settings: Settings) { self.settings = settings }
 
   func run(_ results: inout Results) throws {
-    try show(.order, threads: 1, isRandom: true, &results)
-    try show(.order, threads: 1, &results)
-    try show(.sites, threads: 2, &results)
-    try show(.text, threads: 1, isRandom: true, &results)
+    for threads in [1, 2, 8, 64] { try show(Job(threads: threads), &results) }
+    try show(Job(workload: Workload.sites.rawValue, threads: 2), &results)
+    for sites in [100, 2000, 10_000] {
+      try show(Job(workload: Workload.manySites.rawValue, sites: sites), &results)
+    }
+    try show(Job(workload: Workload.text.rawValue), &results)
+    try show(Job(workload: Workload.line.rawValue, lines: settings.lines), &results)
   }
 
-  private func show(
-    _ workload: Workload, threads: Int, isRandom: Bool = false, _ results: inout Results
-  ) throws {
-    let loggers = AnyContender.loggers.filter { $0.workloads.contains(workload) }
+  private func show(_ job: Job, _ results: inout Results) throws {
+    let loggers = AnyContender.loggers.filter {
+      $0.workloads.map(\.rawValue).contains(job.workload)
+    }
     var found: [String: [Result]] = [:]
     for _ in 0..<settings.sustainedRounds {
       for logger in loggers {
-        let job = Job(
-          workload: workload.rawValue, records: records(of: logger), threads: threads,
-          isRandom: isRandom)
+        var job = job
+        job.records = records(of: logger)
         found[logger.name, default: []].append(try run(logger, job))
       }
     }
     var table = Table(
-      "sustained-\(workload.rawValue)\(isRandom ? "-random" : "")",
-      "Sustained, \(workload.title)\(isRandom ? workload == .text ? ", each another" : " with random numbers" : ""), \(threads == 1 ? "one thread" : "\(threads) threads"): until all is written and synced",
+      "sustained-\(job.workload)-\(job.threads)-\(job.sites)",
+      "Sustained, \(title(of: job)): until all is written and synced",
       columns: [
         "records", "records/s", "processor, ns per record", "bytes per record", "lost",
         "memory at start, MiB", "peak, MiB",
@@ -82,6 +64,17 @@ struct Sustained {
       table.add(logger.name, cells(found[logger.name] ?? [], records(of: logger)))
     }
     results.add(table)
+  }
+
+  private func title(of job: Job) -> String {
+    let threads = job.threads == 1 ? "one thread" : "\(job.threads) threads"
+    let what =
+      switch Workload(rawValue: job.workload) {
+      case .manySites: "\(job.sites) call sites at random"
+      case .line: job.lines == nil ? "made log lines" : "real log lines"
+      case let workload: workload?.title ?? job.workload
+      }
+    return "\(what), \(threads)"
   }
 
   private func cells(_ results: [Result], _ records: Int) -> [Cell] {
@@ -98,7 +91,7 @@ struct Sustained {
   }
 
   private func records(of contender: AnyContender) -> Int {
-    contender.name == MMLogContender.name ? settings.sustainedRecords : settings.slowRecords
+    contender.isFast ? settings.sustainedRecords : settings.slowRecords
   }
 
   private func run(_ contender: AnyContender, _ job: Job) throws -> Result {
@@ -119,42 +112,53 @@ struct Sustained {
   static func run<C: Contender>(_ type: C.Type, _ directory: String, _ job: Job) throws -> Result {
     let contender = try C(directory: directory, for: .service)
     let startMemory = Machine.peakMemory
+    let log = try calls(of: job, to: contender)
     let clock = processorTime()
     let seconds = try Clock.seconds {
-      log(job, to: contender)
+      log()
       try contender.finish()
     }
     let processor = processorTime() - clock
     let (peak, bytes) = (Machine.peakMemory, Files.size(of: Files.list(directory)))
-    let lost = job.records - (try C.records(in: directory))
+    let logged = job.records / job.threads * job.threads
+    let lost = logged - (try C.records(in: directory))
     return Result(
       seconds: seconds, processorSeconds: processor, bytes: bytes, lost: lost,
       startMemory: startMemory, peakMemory: peak)
   }
 
-  private static func log<C: Contender>(_ job: Job, to contender: C) {
-    let share = job.records / job.threads
-    let many = [Int](0..<job.threads)
+  /// What is to be timed. What it logs is made here, before.
+  private static func calls<C: Contender>(
+    of job: Job, to contender: C
+  ) throws -> () -> Void {
+    let orders = Orders()
     switch Workload(rawValue: job.workload) {
-    case .sites: spread(many.map { _ in SitesCall(contender: contender) }, share)
+    case .sites: return spread(SitesCall(contender: contender, orders: orders), job)
+    case .manySites:
+      return spread(ManySitesCall(contender: contender, orders: orders, count: job.sites), job)
     case .text:
-      let lines = Lines()
-      spread(many.map { _ in LineCall(contender: contender, lines: lines) }, share)
-    default:
-      if job.isRandom {
-        spread(many.map { _ in RandomOrderCall(contender: contender) }, share)
-      } else {
-        spread(many.map { _ in OrderCall(contender: contender) }, share)
-      }
+      return spread(TextCall(contender: contender, texts: .words(Texts.many)), job)
+    case .line:
+      let lines = try job.lines.map { try Texts.lines(Files.text($0)) } ?? .lines(Texts.many)
+      return spread(TextCall(contender: contender, texts: lines), job)
+    default: return spread(OrderCall(contender: contender, orders: orders), job)
     }
   }
 
-  private static func spread(_ calls: [some Call], _ share: Int) {
-    if calls.count == 1 {
-      for index in 0..<share { calls[0].make(index) }
-    } else {
-      _ = Threads.measure(calls, each: share - Threads.warmUp)
-    }
+  private static func spread(_ call: some Call, _ job: Job) -> () -> Void {
+    let share = job.records / job.threads
+    guard job.threads > 1 else { return { for index in 0..<share { call.make(at: index) } } }
+    let calls = (0..<job.threads).map { Share(call: call, first: $0 * share) }
+    return { _ = Threads.measure(calls, each: share - Threads.warmUp) }
+  }
+
+  /// Each thread has records of its own.
+  private struct Share<C: Call>: Call {
+    let call: C
+    let first: Int
+
+    @inline(__always) func values(_ index: Int) -> C.Values { call.values(first + index) }
+    @inline(__always) func make(_ values: C.Values) { call.make(values) }
   }
 
   /// Of all threads of this process, in seconds.

@@ -1,10 +1,12 @@
 import CHarness
+import MMLogCalls
 
 /// A contender with its type erased: around the measured loops, not inside them.
 struct AnyContender: Sendable {
   let name: String
   let workloads: [Workload]
   let calls: Int
+  let isFast: Bool
   /// Opens it in a folder.
   let open: @Sendable (_ directory: String) throws -> Opened
   /// Logs a number of records as fast as it can, until they are written and synced.
@@ -18,13 +20,15 @@ struct AnyContender: Sendable {
     name = C.name
     workloads = C.workloads
     calls = C.calls
+    isFast = C.isFast
     open = { Opened(try C(directory: $0, for: .latency)) }
     sustain = { try Sustained.run(C.self, $0, $1) }
     flood = { directory, count in
       let contender = try C(directory: directory, for: .service)
+      let orders = Orders()
       var index = 0
       while true {
-        contender.order(index)
+        contender.order(orders[index])
         index += 1
         count.value = index
       }
@@ -33,12 +37,23 @@ struct AnyContender: Sendable {
   }
 
   /// All, in the order of the tables. What is added here takes part in everything.
-  static let all = [
-    AnyContender(NullCall.self), AnyContender(Floor.self), AnyContender(MMLogContender.self),
-    AnyContender(SpdlogAsync.self), AnyContender(SpdlogSync.self), AnyContender(Glog.self),
-    AnyContender(QueueFile.self), AnyContender(QueueBuffer.self), AnyContender(Interpolation.self),
-    AnyContender(Fwrite.self),
-  ]
+  static let all =
+    [
+      AnyContender(NullCall.self), AnyContender(Floor.self), AnyContender(MMLogContender.self),
+    ] + peers + [
+      AnyContender(SpdlogAsync.self), AnyContender(SpdlogSync.self), AnyContender(Glog.self),
+      AnyContender(QueueFile.self), AnyContender(QueueBuffer.self),
+      AnyContender(Interpolation.self),
+      AnyContender(Fwrite.self),
+    ]
+
+  /// Those that were built from copies of their sources.
+  private static let peers = [
+    Peer<Quill>.library.map { _ in AnyContender(Peer<Quill>.self) },
+    Peer<Fmtlog>.library.map { _ in AnyContender(Peer<Fmtlog>.self) },
+    Peer<NanoLog>.library.map { _ in AnyContender(Peer<NanoLog>.self) },
+    Peer<Binlog>.library.map { _ in AnyContender(Peer<Binlog>.self) },
+  ].compactMap(\.self)
 
   /// Those that write something, and can lose it.
   static let loggers = all.filter {
@@ -83,17 +98,22 @@ struct Opened: Sendable {
 
   init<C: Contender>(_ contender: C) {
     var loops: [Workload: Loops] = [:]
+    let (orders, words) = (Orders(), Texts.words(Texts.few))
+    let lines = Texts.lines(Texts.few)
     for workload in C.workloads {
-      switch workload {
-      case .order: loops[workload] = Loops(contender) { OrderCall(contender: $0) }
-      case .text: loops[workload] = Loops(contender) { TextCall(contender: $0) }
-      case .pairs: loops[workload] = Loops(contender) { PairsCall(contender: $0) }
-      case .sites: loops[workload] = Loops(contender) { SitesCall(contender: $0) }
-      case .disabled: loops[workload] = Loops(contender) { DisabledCall(contender: $0) }
-      case .message: loops[workload] = Loops(contender) { MessageCall(contender: $0) }
-      case .bound: loops[workload] = Loops(contender) { BoundCall(contender: $0) }
-      case .traced: loops[workload] = Loops(contender) { TracedCall(contender: $0) }
-      }
+      loops[workload] =
+        switch workload {
+        case .order: Loops(contender) { OrderCall(contender: $0, orders: orders) }
+        case .text: Loops(contender) { TextCall(contender: $0, texts: words) }
+        case .line: Loops(contender) { TextCall(contender: $0, texts: lines) }
+        case .pairs: Loops(contender) { PairsCall(contender: $0, orders: orders) }
+        case .sites: Loops(contender) { SitesCall(contender: $0, orders: orders) }
+        case .manySites: Loops(contender) { ManySitesCall(contender: $0, orders: orders) }
+        case .disabled: Loops(contender) { DisabledCall(contender: $0, orders: orders) }
+        case .message: Loops(contender) { MessageCall(contender: $0) }
+        case .bound: Loops(contender) { BoundCall(contender: $0) }
+        case .traced: Loops(contender) { TracedCall(contender: $0) }
+        }
     }
     self.loops = loops
     drain = { try contender.drain() }
@@ -103,40 +123,72 @@ struct Opened: Sendable {
 
 struct OrderCall<C: Contender>: Call {
   let contender: C
-  @inline(__always) func make(_ index: Int) { contender.order(index) }
+  let orders: Orders
+  @inline(__always) func values(_ index: Int) -> Order { orders[index] }
+  @inline(__always) func make(_ order: Order) { contender.order(order) }
 }
 
 struct TextCall<C: Contender>: Call {
   let contender: C
-  @inline(__always) func make(_ index: Int) { contender.text(index) }
+  let texts: Texts
+  @inline(__always) func values(_ index: Int) -> Text { texts[index] }
+  @inline(__always) func make(_ text: Text) { contender.text(text) }
 }
 
 struct PairsCall<C: Contender>: Call {
   let contender: C
-  @inline(__always) func make(_ index: Int) { contender.pairs(index) }
+  let orders: Orders
+  @inline(__always) func values(_ index: Int) -> Order { orders[index] }
+  @inline(__always) func make(_ order: Order) { contender.pairs(order) }
 }
 
+/// One call site after the other.
 struct SitesCall<C: Contender>: Call {
   let contender: C
-  @inline(__always) func make(_ index: Int) { contender.sites(index) }
+  let orders: Orders
+  @inline(__always)
+  func values(_ index: Int) -> (Int, Order) { (index % TwentySites.count, orders[index]) }
+  @inline(__always)
+  func make(_ values: (Int, Order)) { contender.site(values.0, values.1) }
+}
+
+/// Call sites at random.
+struct ManySitesCall<C: Contender>: Call {
+  let contender: C
+  let orders: Orders
+  var count = 2000
+  @inline(__always)
+  func values(_ index: Int) -> (Int, Order) {
+    let order = orders[index]
+    // The order's own bits say nothing about the call site.
+    var random = SplitMix64(state: UInt64(truncatingIfNeeded: ~index))
+    return (random.next(below: count), order)
+  }
+  @inline(__always)
+  func make(_ values: (Int, Order)) { contender.manySites(values.0, values.1) }
 }
 
 struct DisabledCall<C: Contender>: Call {
   let contender: C
-  @inline(__always) func make(_ index: Int) { contender.disabled(index) }
+  let orders: Orders
+  @inline(__always) func values(_ index: Int) -> Order { orders[index] }
+  @inline(__always) func make(_ order: Order) { contender.disabled(order) }
 }
 
 struct MessageCall<C: Contender>: Call {
   let contender: C
+  @inline(__always) func values(_ index: Int) -> Int { index }
   @inline(__always) func make(_ index: Int) { contender.message(index) }
 }
 
 struct BoundCall<C: Contender>: Call {
   let contender: C
+  @inline(__always) func values(_ index: Int) -> Int { index }
   @inline(__always) func make(_ index: Int) { contender.bound(index) }
 }
 
 struct TracedCall<C: Contender>: Call {
   let contender: C
+  @inline(__always) func values(_ index: Int) -> Int { index }
   @inline(__always) func make(_ index: Int) { contender.traced(index) }
 }

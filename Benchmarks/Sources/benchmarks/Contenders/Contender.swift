@@ -1,15 +1,21 @@
+import MMLogCalls
+
 /// What is logged.
 enum Workload: String, CaseIterable {
-  /// `order 17 accepted for trader-17 in 4.25 ms, quantity 17`: two integers, a text, a
+  /// `order 812093 accepted for trader-017 in 42.25 ms, quantity 17`: two integers, a text, a
   /// floating-point number.
   case order
   /// A text of 100 bytes that is known at run time only.
   case text
+  /// A line of a real log, or one like it.
+  case line
   /// A constant message and five pairs of a name and a value. A logger that knows no metadata puts
   /// them into the message.
   case pairs
   /// One of 20 call sites after the other, with an integer and a text.
   case sites
+  /// The same with call sites at random, out of many.
+  case manySites
   /// A message below the level.
   case disabled
   /// A constant message.
@@ -24,8 +30,10 @@ enum Workload: String, CaseIterable {
     switch self {
     case .order: "order"
     case .text: "100-byte text"
+    case .line: "log lines"
     case .pairs: "five pairs"
     case .sites: "20 call sites"
+    case .manySites: "2000 call sites"
     case .disabled: "disabled"
     case .message: "message alone"
     case .bound: "five bound fields"
@@ -50,19 +58,22 @@ enum Purpose {
 protocol Contender: Sendable {
   static var name: String { get }
   static var workloads: [Workload] { get }
-  /// How many calls are made back to back: fewer for those that take microseconds.
+  /// How many calls are made back to back: fewer for those that take microseconds, or have room for
+  /// fewer.
   static var calls: Int { get }
+  /// Whether it keeps up more than about a million records a second.
+  static var isFast: Bool { get }
 
   /// - Parameter directory: A folder of its own.
   init(directory: String, for purpose: Purpose) throws
 
-  func order(_ index: Int)
-  func text(_ index: Int)
-  /// A given text, once for Swift and once for C.
-  func line(_ text: String, _ cText: UnsafePointer<CChar>)
-  func pairs(_ index: Int)
-  func sites(_ index: Int)
-  func disabled(_ index: Int)
+  func order(_ order: Order)
+  func text(_ text: Text)
+  func pairs(_ order: Order)
+  /// - Parameter number: 0 to 19.
+  func site(_ number: Int, _ order: Order)
+  func manySites(_ number: Int, _ order: Order)
+  func disabled(_ order: Order)
   func message(_ index: Int)
   func bound(_ index: Int)
   func traced(_ index: Int)
@@ -80,16 +91,17 @@ protocol Contender: Sendable {
 }
 
 extension Contender {
-  static var workloads: [Workload] { [.order, .text, .pairs, .sites, .disabled] }
+  static var workloads: [Workload] { [.order, .text, .line, .pairs, .sites, .disabled] }
   static var calls: Int { 20_000 }
+  static var isFast: Bool { false }
 
-  func text(_ index: Int) { preconditionFailure("not among the workloads") }
-  func line(_ text: String, _ cText: UnsafePointer<CChar>) {
+  func text(_ text: Text) { preconditionFailure("not among the workloads") }
+  func pairs(_ order: Order) { preconditionFailure("not among the workloads") }
+  func site(_ number: Int, _ order: Order) { preconditionFailure("not among the workloads") }
+  func manySites(_ number: Int, _ order: Order) {
     preconditionFailure("not among the workloads")
   }
-  func pairs(_ index: Int) { preconditionFailure("not among the workloads") }
-  func sites(_ index: Int) { preconditionFailure("not among the workloads") }
-  func disabled(_ index: Int) { preconditionFailure("not among the workloads") }
+  func disabled(_ order: Order) { preconditionFailure("not among the workloads") }
   func message(_ index: Int) { preconditionFailure("not among the workloads") }
   func bound(_ index: Int) { preconditionFailure("not among the workloads") }
   func traced(_ index: Int) { preconditionFailure("not among the workloads") }

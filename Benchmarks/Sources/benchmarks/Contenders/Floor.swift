@@ -6,11 +6,10 @@ import MMLogCalls
 /// Proof of `@unchecked Sendable`: each thread has one of its own.
 struct Floor: Contender, @unchecked Sendable {
   static let name = "C floor"
-  static let workloads = [Workload.order, .text, .pairs]
+  static let workloads = [Workload.order, .text, .line, .pairs]
   static let calls = 100_000
   private static let ringSize = 64 << 20
   private let ring: UnsafeMutablePointer<floor_ring>
-  private let sample = Sample()
   private let directory: String
 
   init(directory: String, for purpose: Purpose) throws { try self.init(directory, number: 0) }
@@ -24,17 +23,20 @@ struct Floor: Contender, @unchecked Sendable {
   }
 
   @inline(never)
-  func order(_ index: Int) {
+  func order(_ order: Order) {
     floor_order(
-      ring, UInt64(index), sample.cUser, Sample.userLength, Sample.elapsed(index),
-      UInt64(Sample.quantity(index)))
+      ring, UInt64(order.id), order.cUser, Order.userLength, order.elapsed, UInt64(order.quantity))
   }
 
   @inline(never)
-  func text(_ index: Int) { floor_text(ring, sample.cText, Sample.textLength) }
+  func text(_ text: Text) { floor_text(ring, text.c, text.length) }
 
   @inline(never)
-  func pairs(_ index: Int) { floor_pairs(ring, UInt64(index), sample.cUser, Sample.userLength) }
+  func pairs(_ order: Order) {
+    floor_pairs(
+      ring, UInt64(order.id), order.cUser, Order.userLength, order.elapsed, order.isLive ? 1 : 0,
+      order.cSide)
+  }
 
   func forThread(_ number: Int) throws -> Floor { try Floor(directory, number: number + 1) }
 

@@ -6,7 +6,6 @@ import MMLogCalls
 /// Proof of `@unchecked Sendable`: glog is for many threads.
 struct Glog: Contender, @unchecked Sendable {
   static let name = "glog"
-  private let sample = Sample()
   private let directory: String
 
   init(directory: String, for purpose: Purpose) {
@@ -15,24 +14,23 @@ struct Glog: Contender, @unchecked Sendable {
   }
 
   @inline(never)
-  func order(_ index: Int) {
-    glog_order(
-      UInt64(index), sample.cUser, Sample.elapsed(index), UInt64(Sample.quantity(index)))
+  func order(_ order: Order) {
+    glog_order(UInt64(order.id), order.cUser, order.elapsed, UInt64(order.quantity))
   }
 
-  @inline(never) func text(_ index: Int) { glog_text(sample.cText) }
+  @inline(never) func text(_ text: Text) { glog_text(text.c) }
 
   @inline(never)
-  func line(_ text: String, _ cText: UnsafePointer<CChar>) { glog_text(cText) }
-
-  @inline(never) func pairs(_ index: Int) { glog_pairs(UInt64(index), sample.cUser) }
-
-  @inline(never)
-  func sites(_ index: Int) {
-    glog_site(UInt64(index % Sample.siteCount), UInt64(index), sample.cUser)
+  func pairs(_ order: Order) {
+    glog_pairs(UInt64(order.id), order.cUser, order.elapsed, order.isLive ? 1 : 0, order.cSide)
   }
 
-  @inline(never) func disabled(_ index: Int) { glog_disabled(UInt64(index)) }
+  @inline(never)
+  func site(_ number: Int, _ order: Order) {
+    glog_site(UInt64(number), UInt64(order.id), order.cUser)
+  }
+
+  @inline(never) func disabled(_ order: Order) { glog_disabled(UInt64(order.id)) }
 
   func drain() { glog_drain() }
 

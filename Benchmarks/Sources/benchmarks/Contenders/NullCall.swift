@@ -5,25 +5,26 @@ import MMLogCalls
 struct NullCall: Contender {
   static let name = "null call"
   static let calls = 100_000
-  private let sample = Sample()
-
   init(directory: String, for purpose: Purpose) {}
 
   @inline(never)
-  func order(_ index: Int) {
-    harness_null_order(
-      UInt64(index), sample.cUser, Sample.elapsed(index), UInt64(Sample.quantity(index)))
+  func order(_ order: Order) {
+    harness_null_order(UInt64(order.id), order.cUser, order.elapsed, UInt64(order.quantity))
   }
 
   @inline(never)
-  func text(_ index: Int) { harness_null_text(sample.cText) }
+  func text(_ text: Text) { harness_null_text(text.c) }
 
   @inline(never)
-  func pairs(_ index: Int) { harness_null_text(sample.cUser) }
+  func pairs(_ order: Order) {
+    harness_null_order(UInt64(order.id), order.cUser, order.elapsed, order.isLive ? 1 : 0)
+  }
 
   @inline(never)
-  func sites(_ index: Int) { harness_consume(UInt64(index % Sample.siteCount)) }
+  func site(_ number: Int, _ order: Order) {
+    harness_null_order(UInt64(number), order.cUser, 0, UInt64(order.id))
+  }
 
   @inline(never)
-  func disabled(_ index: Int) { harness_consume(UInt64(index)) }
+  func disabled(_ order: Order) { harness_consume(UInt64(order.id)) }
 }

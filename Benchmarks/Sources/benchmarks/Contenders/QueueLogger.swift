@@ -30,12 +30,11 @@ protocol QueueContender: Contender {
 }
 
 extension QueueContender {
-  static var workloads: [Workload] { [.order, .text, .pairs] }
+  static var workloads: [Workload] { [.order, .text, .line, .pairs] }
 
-  @inline(never) func order(_ index: Int) { log.order(index) }
-  @inline(never) func text(_ index: Int) { log.text() }
-  @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { log.log(text) }
-  @inline(never) func pairs(_ index: Int) { log.pairs(index) }
+  @inline(never) func order(_ order: Order) { log.log(order.line) }
+  @inline(never) func text(_ text: Text) { log.log(text.swift) }
+  @inline(never) func pairs(_ order: Order) { log.log(order.pairs) }
   func drain() { log.drain() }
   func finish() { log.close() }
 }
@@ -49,7 +48,6 @@ final class QueueLogger: @unchecked Sendable {
   private let formatter = DateFormatter()
   private let limit: Int
   private var buffer = Data()
-  private let sample = Sample()
 
   init(_ path: String, buffer limit: Int) throws {
     guard FileManager.default.createFile(atPath: path, contents: nil),
@@ -59,10 +57,6 @@ final class QueueLogger: @unchecked Sendable {
     self.limit = limit
     formatter.dateFormat = "yyyy/MM/dd HH:mm:ss:SSS"
   }
-
-  @inline(__always) func order(_ index: Int) { log(sample.line(index)) }
-  @inline(__always) func text() { log(sample.text) }
-  @inline(__always) func pairs(_ index: Int) { log(sample.pairs(index)) }
 
   @inline(__always)
   func log(_ message: String) {

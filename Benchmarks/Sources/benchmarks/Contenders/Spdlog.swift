@@ -33,19 +33,17 @@ protocol SpdlogContender: Contender {
 }
 
 extension SpdlogContender {
-  @inline(never) func order(_ index: Int) { log.order(index) }
-  @inline(never) func text(_ index: Int) { log.text() }
-  @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { log.line(cText) }
-  @inline(never) func pairs(_ index: Int) { log.pairs(index) }
-  @inline(never) func sites(_ index: Int) { log.sites(index) }
-  @inline(never) func disabled(_ index: Int) { log.disabled(index) }
+  @inline(never) func order(_ order: Order) { log.order(order) }
+  @inline(never) func text(_ text: Text) { log.text(text) }
+  @inline(never) func pairs(_ order: Order) { log.pairs(order) }
+  @inline(never) func site(_ number: Int, _ order: Order) { log.site(number, order) }
+  @inline(never) func disabled(_ order: Order) { log.disabled(order) }
   func drain() { log.drain() }
   func finish() { log.close() }
 }
 
 struct SpdlogCalls {
   private let logger: OpaquePointer
-  private let sample = Sample()
   private let path: String
 
   init(_ path: String, queue: UInt64) throws {
@@ -56,25 +54,25 @@ struct SpdlogCalls {
   }
 
   @inline(__always)
-  func order(_ index: Int) {
+  func order(_ order: Order) {
     spdlog_order(
-      logger, UInt64(index), sample.cUser, Sample.elapsed(index), UInt64(Sample.quantity(index)))
+      logger, UInt64(order.id), order.cUser, order.elapsed, UInt64(order.quantity))
   }
 
-  @inline(__always) func text() { spdlog_text(logger, sample.cText) }
+  @inline(__always) func text(_ text: Text) { spdlog_text(logger, text.c) }
 
   @inline(__always)
-  func line(_ text: UnsafePointer<CChar>) { spdlog_text(logger, text) }
-
-  @inline(__always)
-  func pairs(_ index: Int) { spdlog_pairs(logger, UInt64(index), sample.cUser) }
-
-  @inline(__always)
-  func sites(_ index: Int) {
-    spdlog_site(logger, UInt64(index % Sample.siteCount), UInt64(index), sample.cUser)
+  func pairs(_ order: Order) {
+    spdlog_pairs(
+      logger, UInt64(order.id), order.cUser, order.elapsed, order.isLive ? 1 : 0, order.cSide)
   }
 
-  @inline(__always) func disabled(_ index: Int) { spdlog_disabled(logger, UInt64(index)) }
+  @inline(__always)
+  func site(_ number: Int, _ order: Order) {
+    spdlog_site(logger, UInt64(number), UInt64(order.id), order.cUser)
+  }
+
+  @inline(__always) func disabled(_ order: Order) { spdlog_disabled(logger, UInt64(order.id)) }
 
   func drain() { spdlog_drain(logger) }
 

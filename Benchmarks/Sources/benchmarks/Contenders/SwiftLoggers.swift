@@ -2,17 +2,17 @@ import CHarness
 import Glibc
 import MMLogCalls
 
-extension Sample {
+extension Order {
   /// The order message as services build it.
   @inline(__always)
-  func line(_ index: Int) -> String {
-    "order \(index) accepted for \(user) in \(Sample.elapsed(index)) ms, quantity \(Sample.quantity(index))"
+  var line: String {
+    "order \(id) accepted for \(user) in \(elapsed) ms, quantity \(quantity)"
   }
 
   /// A message with its pairs.
   @inline(__always)
-  func pairs(_ index: Int) -> String {
-    "order accepted venue=\(user) id=\(index) price=\(0.5) live=\(true) side=\("buy")"
+  var pairs: String {
+    "order accepted venue=\(user) id=\(id) price=\(elapsed) live=\(isLive) side=\(side)"
   }
 }
 
@@ -20,15 +20,14 @@ extension Sample {
 struct Interpolation: Contender {
   static let name = "interpolation alone"
   static let workloads = [Workload.order, .pairs]
-  private let sample = Sample()
 
   init(directory: String, for purpose: Purpose) {}
 
   @inline(never)
-  func order(_ index: Int) { harness_consume(UInt64(sample.line(index).utf8.count)) }
+  func order(_ order: Order) { harness_consume(UInt64(order.line.utf8.count)) }
 
   @inline(never)
-  func pairs(_ index: Int) { harness_consume(UInt64(sample.pairs(index).utf8.count)) }
+  func pairs(_ order: Order) { harness_consume(UInt64(order.pairs.utf8.count)) }
 }
 
 /// String interpolation and `fwrite`: no time, no level.
@@ -36,8 +35,7 @@ struct Interpolation: Contender {
 /// Proof of `@unchecked Sendable`: the C library's streams have a lock each.
 struct Fwrite: Contender, @unchecked Sendable {
   static let name = "fwrite"
-  static let workloads = [Workload.order, .text, .pairs]
-  private let sample = Sample()
+  static let workloads = [Workload.order, .text, .line, .pairs]
   private let file: UnsafeMutablePointer<FILE>
 
   init(directory: String, for purpose: Purpose) throws {
@@ -47,10 +45,9 @@ struct Fwrite: Contender, @unchecked Sendable {
     self.file = file
   }
 
-  @inline(never) func order(_ index: Int) { write(sample.line(index)) }
-  @inline(never) func text(_ index: Int) { write(sample.text) }
-  @inline(never) func line(_ text: String, _ cText: UnsafePointer<CChar>) { write(text) }
-  @inline(never) func pairs(_ index: Int) { write(sample.pairs(index)) }
+  @inline(never) func order(_ order: Order) { write(order.line) }
+  @inline(never) func text(_ text: Text) { write(text.swift) }
+  @inline(never) func pairs(_ order: Order) { write(order.pairs) }
 
   @inline(__always)
   private func write(_ message: String) {

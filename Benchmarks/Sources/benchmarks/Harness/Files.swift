@@ -36,6 +36,14 @@ enum Files {
     close(file)
   }
 
+  /// The lines of a file; an empty file is an error.
+  static func text(_ path: String) throws -> [String] {
+    let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
+    let lines = text.split(separator: "\n").map(String.init)
+    guard !lines.isEmpty else { throw BenchmarkError("\(path) has no lines") }
+    return lines
+  }
+
   /// How many lines there are, known by their ends: the last one, cut by a kill, does not count.
   static func lines(in path: String) -> Int {
     guard let data = try? Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)

@@ -4,7 +4,14 @@ import CHarness
 /// each logger and workload: a call through a closure or a protocol would cost as much as a good
 /// part of what is measured.
 protocol Call: Sendable {
-  func make(_ index: Int)
+  associatedtype Values
+  /// What is logged by a call, which varies from one call to the next.
+  func values(_ index: Int) -> Values
+  func make(_ values: Values)
+}
+
+extension Call {
+  @inline(__always) func make(at index: Int) { make(values(index)) }
 }
 
 /// The loops that everything is measured by.
@@ -16,7 +23,7 @@ enum Measure {
   @inline(__always)
   static func backToBack(_ call: some Call, calls: Int) -> Double {
     let start = harness_ticks()
-    for index in 0..<calls { call.make(index) }
+    for index in 0..<calls { call.make(at: index) }
     return Double(harness_ticks() - start) * Clock.nanosecondsPerTick / Double(calls)
   }
 
@@ -31,9 +38,10 @@ enum Measure {
       random ^= random << 13
       random ^= random >> 7
       random ^= random << 17
+      let values = call.values(index)
       harness_spin_until(harness_ticks() + minimum + random % spread)
       let start = harness_ticks()
-      call.make(index)
+      call.make(values)
       histogram.add(harness_ticks() - start)
     }
   }
@@ -48,7 +56,7 @@ enum Measure {
     for burst in 0..<bursts {
       harness_spin_until(harness_ticks() + pause)
       let start = harness_ticks()
-      for index in 0..<burstSize { call.make(burst * burstSize + index) }
+      for index in 0..<burstSize { call.make(at: burst * burstSize + index) }
       histogram.add(harness_ticks() - start)
     }
   }
@@ -59,7 +67,7 @@ enum Measure {
   @inline(__always)
   static func allocations(_ call: some Call, calls: Int) -> Double {
     let before = harness_allocations()
-    for index in 0..<calls { call.make(index) }
+    for index in 0..<calls { call.make(at: index) }
     return Double(harness_allocations() - before) / Double(calls)
   }
 }

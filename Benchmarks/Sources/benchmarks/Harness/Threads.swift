@@ -37,10 +37,10 @@ enum Threads {
   private static func run<C: Call>(_ call: C, _ number: Int, _ count: Int, _ gate: Gate) -> Result {
     harness_pin(CInt(number))
     // A thread's first calls make its place in the logger.
-    for index in 0..<warmUp { call.make(index) }
+    for index in 0..<warmUp { call.make(at: index) }
     gate.pass()
     var result = Result(start: harness_clock(), processor: harness_thread_clock())
-    for index in 0..<count { call.make(index) }
+    for index in 0..<count { call.make(at: index) }
     result.processor = harness_thread_clock() - result.processor
     result.end = harness_clock()
     return result

@@ -1,0 +1,35 @@
+// A logger that is built from a copy of its sources, behind C functions, one for each workload. Each is a shared library
+// of its own, whose one symbol is `peer`: two of them have another version of the same library inside.
+
+#ifndef PEER_H
+#define PEER_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct peer_calls {
+  // Writes into a file `log` of a directory. 0 if that fails.
+  int (*open)(const char *directory);
+  void (*order)(uint64_t id, const char *user, double elapsed, uint64_t quantity);
+  void (*text)(const char *text);
+  void (*pairs)(uint64_t id, const char *user, double price, int live, const char *side);
+  void (*site)(uint64_t site, uint64_t id, const char *user);
+  void (*disabled)(uint64_t id);
+  // Returns when everything logged before is written.
+  void (*drain)(void);
+  void (*close)(void);
+  // Whole records in the file of a directory; that of a dead process can end anywhere.
+  int64_t (*records)(const char *directory);
+} peer_calls;
+
+// Loads such a library. Null if that fails, with the reason on standard error.
+const peer_calls *peer_load(const char *library);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
