@@ -1,5 +1,11 @@
 /// Sorts the records of a frame into groups whose records have the same fields.
+///
+/// A call site with many records has a group of its own, because its values are alike. Call sites
+/// with few records share a group: a group takes some microseconds, whatever it holds.
 final class RecordGroups {
+  /// The fewest records that make a group of their own, in a frame with more groups than ``few``.
+  private static let (fewest, few) = (24, 16)
+
   private(set) var groups: [RowGroup] = []
   /// Of all groups.
   private(set) var fields: [ColumnField] = []
@@ -10,6 +16,8 @@ final class RecordGroups {
   private var fixedGroups: [Int32] = []
   private var byHash: [UInt64: Int] = [:]
   private var found: [ColumnField] = []
+  /// Of each group as it was first, the group that it is part of.
+  private var merged: [UInt64] = []
 
   /// Finds the group of each record.
   func sort(_ rows: RowList, _ callSites: CallSiteFields) {
@@ -30,6 +38,33 @@ final class RecordGroups {
     }
     groups.withUnsafeMutableBufferPointer { groups in
       for index in 0..<rows.count { groups[Int(truncatingIfNeeded: ofRecord[index])].count &+= 1 }
+    }
+    if groups.count > Self.few { mergeSmall(rows.count) }
+  }
+
+  /// Joins the groups with few records whose fields are the same.
+  private func mergeSmall(_ count: Int) {
+    var joined: [RowGroup] = []
+    merged.removeAll(keepingCapacity: true)
+    byHash.removeAll(keepingCapacity: true)
+    for group in groups {
+      let hash = hash(group.kind, 0, fields[group.fields])
+      if group.count < Self.fewest, let known = byHash[hash], joined[known].kind == group.kind,
+        fields[joined[known].fields].elementsEqual(fields[group.fields])
+      {
+        joined[known].count += group.count
+        merged.append(UInt64(known))
+        continue
+      }
+      if group.count < Self.fewest { byHash[hash] = joined.count }
+      merged.append(UInt64(joined.count))
+      joined.append(group)
+    }
+    guard joined.count < groups.count else { return }
+    groups = joined
+    let ofRecord = ofRecord.base
+    merged.withUnsafeBufferPointer { merged in
+      for index in 0..<count { ofRecord[index] = merged[Int(truncatingIfNeeded: ofRecord[index])] }
     }
   }
 
@@ -80,8 +115,7 @@ final class RecordGroups {
     found.removeAll(keepingCapacity: true)
     var walker = FieldWalker(record)
     if !walker.find(callSites, &found) { found = [.rest] }
-    var hash = UInt64(record.kind) << 32 | UInt64(record.isFragment ? 0 : record.callSite)
-    for field in found { hash = (hash ^ UInt64(field.rawValue)) &* 0x9E37_79B9_7F4A_7C15 }
+    let hash = hash(record.kind, record.isFragment ? 0 : record.callSite, found[...])
     if let known = byHash[hash] {
       let group = groups[known]
       if group.kind == record.kind, fields[group.fields].elementsEqual(found) { return known }
@@ -89,6 +123,13 @@ final class RecordGroups {
     let group = add(kind: record.kind)
     byHash[hash] = group
     return group
+  }
+
+  private func hash(_ kind: UInt8, _ callSite: UInt32, _ fields: ArraySlice<ColumnField>) -> UInt64
+  {
+    fields.reduce(UInt64(kind) << 32 | UInt64(callSite)) {
+      ($0 ^ UInt64($1.rawValue)) &* 0x9E37_79B9_7F4A_7C15
+    }
   }
 
   private func add(kind: UInt8) -> Int {

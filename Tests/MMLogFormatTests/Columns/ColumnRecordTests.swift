@@ -152,6 +152,38 @@ import Testing
     #expect(found.problem == nil, "seed \(seed)")
   }
 
+  @Test("records of many call sites are the same rows", arguments: [61, 62, 63] as [UInt64])
+  func recordsOfManyCallSitesAreTheSameRows(seed: UInt64) {
+    var maker = Maker(seed: seed)
+    for _ in 0..<200 { maker.addSite() }
+    let records = (0..<1500).map { maker.record(ticks: UInt64($0 * 100 + maker.below(50))) }
+    let found = ColumnRecords(records, maker.sites)
+    #expect(found.problem == nil, "seed \(seed)")
+  }
+
+  @Test("a record of a call site that has few takes hardly more than its values")
+  func aRecordOfACallSiteThatHasFewTakesHardlyMoreThanItsValues() {
+    let sites = (0..<1000).map { line in
+      CallSite(
+        file: "f", function: "g", line: UInt32(line), column: 1,
+        parts: [.argument(type: .int), .argument(type: .string)])
+    }
+    let size = { (sitesUsed: Int) in
+      let records = (0..<4000).map { index in
+        TestRecord(
+          ticks: UInt64(index), site: UInt32(index % sitesUsed + 1),
+          words: ValueWords.argument(.int(Int64(index * 7919 % 1000)))
+            + ValueWords.argument(.text("user \(index * 31 % 100)"))
+        ).encoded(seed: 0)
+      }
+      let found = ColumnRecords(records, sites)
+      #expect(found.problem == nil)
+      return found.payload.count
+    }
+    // Ten bits say which of a thousand it is.
+    #expect(size(1000) < size(1) + 4000 * 10 / 8 + 1000)
+  }
+
   @Test("no records are rows too") func noRecordsAreRowsToo() {
     let found = ColumnRecords([], [])
     #expect(found.problem == nil && found.rows.count == 8)
