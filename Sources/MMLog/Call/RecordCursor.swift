@@ -117,9 +117,22 @@ public struct RecordCursor {
   }
 
   /// Text: as its bytes in UTF-8.
+  ///
+  /// - Parameter reserve: How many bytes must be left behind them.
   @inlinable @inline(__always)
   package mutating func append(_ text: some StringProtocol, reserving reserve: Int) {
-    if let small = SmallText(text) { return append(small, reserving: reserve) }
+    // Decided by the compiler, which knows the type.
+    if let text = text as? String {
+      if let small = SmallText(text), hasRoom(forSmallTextAnd: reserve) { return append(small) }
+      (start, next, checksum, flags) = writer.append(text, reserve, start, next, checksum, flags)
+    } else {
+      append(partOf: text, reserving: reserve)
+    }
+  }
+
+  /// Text that may be a part of another one.
+  @inlinable @inline(__always)
+  mutating func append(partOf text: some StringProtocol, reserving reserve: Int) {
     // On a copy: what a closure captures stays in memory, and that must not be the parts of the
     // whole message.
     var cursor = self
@@ -137,12 +150,18 @@ public struct RecordCursor {
     return cursor
   }
 
-  /// Copies bytes a word at a time, the last one filled up with zeros.
+  /// Copies bytes by words, the last one filled up with zeros.
   @inlinable @inline(__always)
   mutating func append(padded bytes: UnsafeRawPointer?, _ count: Int) {
     guard var source = bytes else { return }
     var left = count
-    while left >= wordSize {
+    while left >= 2 * wordSize {
+      append(source.loadUnaligned(as: UInt64.self))
+      append(source.loadUnaligned(fromByteOffset: wordSize, as: UInt64.self))
+      source += 2 * wordSize
+      left &-= 2 * wordSize
+    }
+    if left >= wordSize {
       append(source.loadUnaligned(as: UInt64.self))
       source += wordSize
       left &-= wordSize
@@ -167,5 +186,28 @@ public struct RecordCursor {
       word |= UInt64(source.loadUnaligned(as: UInt8.self)) << (UInt64(count & 6) &* 8)
     }
     return word
+  }
+}
+
+extension UnsafeMutablePointer<mmlog_writer> {
+  /// Adds text that is not small, or for which there is no room. Outlined: it would be the largest
+  /// part of many a log statement.
+  ///
+  /// - Parameters:
+  ///   - reserve: How many bytes must be left behind the text.
+  ///   - start, next, checksum, flags: The record's ``RecordCursor``.
+  /// - Returns: The same again, in as many registers as there are.
+  @usableFromInline @inline(never)
+  func append(
+    _ text: String, _ reserve: Int, _ start: UnsafeMutablePointer<UInt64>,
+    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ flags: UInt8
+  ) -> (UnsafeMutablePointer<UInt64>, UnsafeMutablePointer<UInt64>, UInt64, UInt8) {
+    var cursor = RecordCursor(self, start, next, checksum: checksum, flags: flags)
+    if let small = SmallText(text) {
+      cursor = cursor.appending(small, reserving: reserve)
+    } else {
+      cursor.append(partOf: text, reserving: reserve)
+    }
+    return (cursor.start, cursor.next, cursor.checksum, cursor.flags)
   }
 }

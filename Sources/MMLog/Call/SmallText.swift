@@ -12,10 +12,8 @@ struct SmallText {
 
   /// Nil for any other text.
   @inlinable @inline(__always)
-  init?(_ text: some StringProtocol) {
+  init?(_ text: String) {
     #if _pointerBitWidth(_64) && _endian(little) && (arch(x86_64) || arch(arm64)) && !os(Android)
-      // Decided by the compiler, which knows the type.
-      guard let text = text as? String else { return nil }
       let (first, second) = unsafeBitCast(text, to: (UInt64, UInt64).self)
       if second & Self.isSmall == 0 { return nil }
       count = Int(truncatingIfNeeded: second >> 56 & 0xF)
@@ -39,34 +37,33 @@ struct SmallText {
 }
 
 extension RecordCursor {
-  /// A length, and the bytes of a text that is not in memory.
-  ///
-  /// - Parameter reserve: How many bytes must be left behind them.
+  /// Whether there is room for a length word, two of text, one of what follows, and so many bytes.
   @inlinable @inline(__always)
-  mutating func append(_ text: SmallText, reserving reserve: Int) {
-    var count = text.count
-    // A length word, two of text, and one of what follows.
-    if UnsafeMutableRawPointer(next) + (32 &+ reserve)
-      > UnsafeMutableRawPointer(writer.pointee.limit)
-    {
-      let room = WriterSpace.reserveValue(
-        writer, start, next, flags, value: 2 * wordSize, beside: 16 &+ reserve)
-      self = room.cursor
-      if count > room.longest {
-        count = 0
-        flags |= RecordFlags.cut.rawValue
-      }
-    }
-    append(UInt64(truncatingIfNeeded: count))
-    if count > 0 { append(text.words.0) }
-    if count > wordSize { append(text.words.1) }
+  func hasRoom(forSmallTextAnd reserve: Int) -> Bool {
+    UnsafeMutableRawPointer(next) + (32 &+ reserve)
+      <= UnsafeMutableRawPointer(writer.pointee.limit)
   }
 
-  /// The same where there is room.
-  @inline(__always)
+  /// A length, and the bytes of a text that is not in memory. There has to be room.
+  @inlinable @inline(__always)
   mutating func append(_ text: SmallText) {
     append(UInt64(truncatingIfNeeded: text.count))
     if text.count > 0 { append(text.words.0) }
     if text.count > wordSize { append(text.words.1) }
+  }
+
+  /// The same where there is no room for it, or not for so many bytes behind it.
+  @inline(never)
+  func appending(_ text: SmallText, reserving reserve: Int) -> RecordCursor {
+    let room = WriterSpace.reserveValue(
+      writer, start, next, flags, value: 2 * wordSize, beside: 16 &+ reserve)
+    var cursor = room.cursor
+    if text.count <= room.longest {
+      cursor.append(text)
+    } else {
+      cursor.append(UInt64(0))
+      cursor.flags |= RecordFlags.cut.rawValue
+    }
+    return cursor
   }
 }
