@@ -152,6 +152,12 @@ void *mmlog_sparse_allocate(size_t count) {
   return map;
 }
 
+void mmlog_private_clear(void *base, size_t count) {
+  int saved = errno;
+  if (madvise(base, count, MADV_DONTNEED) != 0) memset(base, 0, count);
+  errno = saved;
+}
+
 void mmlog_private_free(void *base, size_t count) {
   int saved = errno;
   munmap(base, count);

@@ -4,9 +4,12 @@
 #include "CMMLogWriter.h"
 
 // Without a session, for writers that have no thread.
-static mmlog_thread no_thread;
+static union {
+  mmlog_thread thread;
+  char bytes[MMLOG_THREAD_SIZE + MMLOG_SITES_SIZE];
+} nobody;
 
-mmlog_writer mmlog_no_writer = {.busy = 1, .thread = &no_thread};
+mmlog_writer mmlog_no_writer = {.busy = 1, .thread = &nobody.thread};
 
 _Thread_local mmlog_writer *mmlog_tls_writer MMLOG_TLS = &mmlog_no_writer;
 _Thread_local mmlog_thread *_Nullable mmlog_tls_threads MMLOG_TLS;
@@ -33,7 +36,7 @@ mmlog_writer *mmlog_make_lone_writer(void) {
   writer->cursor = writer->emergency;
   writer->limit = writer->emergency + MMLOG_EMERGENCY_SIZE;
   writer->sites = no_sites;
-  writer->thread = &no_thread;
+  writer->thread = &nobody.thread;
   writer->in_scratch = 1;
   return writer;
 }

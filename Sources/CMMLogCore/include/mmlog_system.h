@@ -76,6 +76,8 @@ int mmlog_replace_with_private_memory(void *base, size_t count);
 void *mmlog_private_allocate(size_t count);
 // As much as one likes, of which only what is stored to takes memory.
 void *mmlog_sparse_allocate(size_t count);
+// madvise(2) MADV_DONTNEED: zeros again, and no memory until they are touched.
+void mmlog_private_clear(void *base, size_t count);
 void mmlog_private_free(void *base, size_t count);
 void *mmlog_private_resize(void *base, size_t old_count, size_t new_count);
 

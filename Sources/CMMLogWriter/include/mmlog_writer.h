@@ -16,8 +16,8 @@ typedef struct mmlog_site_slot {
   uint64_t site;  // the call site's number in the ring's dictionary
 } mmlog_site_slot;
 
-#define MMLOG_SITE_SLOTS 256u
-#define MMLOG_SITE_SHIFT 56u
+#define MMLOG_SITE_SLOTS 4096u
+#define MMLOG_SITE_SHIFT 52u
 #define MMLOG_EMERGENCY_SIZE 4096
 
 // A key of metadata whose value is already in the record.
@@ -129,7 +129,6 @@ static inline void mmlog_mix_key(mmlog_writer *writer, uint64_t first, uint64_t 
 // What a thread has for one session of a store.
 typedef struct mmlog_thread {
   mmlog_writer writers[MMLOG_DEPTHS];
-  mmlog_site_slot sites[MMLOG_SITE_SLOTS];
   const void *_Nullable session;                     // what it writes for; null: nothing any more
   struct mmlog_thread *_Nullable next_of_session;
   struct mmlog_thread *_Nullable next_of_thread;     // or of those that no thread has
@@ -138,6 +137,16 @@ typedef struct mmlog_thread {
   uint32_t thread_id;
   uint64_t name[2];                                  // 16 bytes, zero-padded
 } mmlog_thread;
+
+// Its cache of call sites follows in pages of its own: those that are never used take no memory.
+#define MMLOG_PAGE 4096u
+#define MMLOG_THREAD_SIZE ((sizeof(mmlog_thread) + MMLOG_PAGE - 1) / MMLOG_PAGE * MMLOG_PAGE)
+#define MMLOG_SITES_SIZE (MMLOG_SITE_SLOTS * sizeof(mmlog_site_slot))
+static inline size_t mmlog_thread_size(void) { return MMLOG_THREAD_SIZE + MMLOG_SITES_SIZE; }
+static inline size_t mmlog_sites_size(void) { return MMLOG_SITES_SIZE; }
+static inline mmlog_site_slot *mmlog_sites_of(mmlog_thread *thread) {
+  return (mmlog_site_slot *)((char *)thread + MMLOG_THREAD_SIZE);
+}
 
 static inline const void *_Nullable mmlog_load_session(const mmlog_thread *thread) {
   return __atomic_load_n(&thread->session, __ATOMIC_ACQUIRE);
@@ -289,7 +298,6 @@ static inline mmlog_writer *mmlog_writer_at(mmlog_thread *thread, uint32_t depth
 }
 static inline mmlog_key *mmlog_keys_of(mmlog_writer *writer) { return writer->keys; }
 static inline uint8_t *mmlog_emergency_of(mmlog_writer *writer) { return writer->emergency; }
-static inline mmlog_site_slot *mmlog_sites_of(mmlog_thread *thread) { return thread->sites; }
 
 // As many empty places as a cache has, for writers that must not have one.
 mmlog_site_slot *mmlog_no_sites(void);

@@ -48,7 +48,6 @@ final class ThreadRegistry: @unchecked Sendable {
     var name: (UInt64, UInt64) = (0, 0)
     withUnsafeMutableBytes(of: &name) { _ = CurrentProcess.threadName(into: $0) }
     block.pointee.name = name
-    mmlog_sites_of(block).update(repeating: mmlog_site_slot(), count: Int(MMLOG_SITE_SLOTS))
     Self.prepareWriters(of: block)
     CrashArea.guardThread()
     mmlog_store_session(block, session)
@@ -156,15 +155,21 @@ enum BlockPool {
   /// Makes what would else be made by the first log call.
   static func prepare() { _ = (lock, exitHook) }
 
-  /// A block without a session: one that this thread has left over, one of the free ones, or a new
-  /// one. Async-signal-safe: where the lock is taken, it takes new memory.
+  /// A block without a session, or call sites: one that this thread has left over, one of the free
+  /// ones, or a new one. Async-signal-safe: where the lock is taken, it takes new memory.
   fileprivate static func take() -> ThreadBlock? {
+    guard let block = leftOver() ?? takeFree() else { return make() }
+    PrivateMemory.clear(mmlog_sites_of(block), count: mmlog_sites_size())
+    return block
+  }
+
+  private static func leftOver() -> ThreadBlock? {
     var own = mmlog_threads()
     while let block = own {
       if mmlog_load_session(block) == nil, !isBusy(block) { return block }
       own = block.pointee.next_of_thread
     }
-    return takeFree() ?? make()
+    return nil
   }
 
   /// Whether a log call is still open in it that began before the end of its session.
@@ -211,7 +216,7 @@ enum BlockPool {
 
   /// Zeros from the kernel: no gate, no segment, no call site.
   fileprivate static func allocate() -> ThreadBlock? {
-    let memory = PrivateMemory.allocate(MemoryLayout<mmlog_thread>.stride)
+    let memory = PrivateMemory.allocate(mmlog_thread_size())
     return memory?.bindMemory(to: mmlog_thread.self, capacity: 1)
   }
 

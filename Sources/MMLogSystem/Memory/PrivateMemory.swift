@@ -12,6 +12,12 @@ package enum PrivateMemory {
     return mmlog_private_allocate(count)
   }
 
+  /// Makes whole pages of it zero again; they take no memory until they are touched: madvise(2)
+  /// MADV_DONTNEED.
+  package static func clear(_ base: UnsafeMutableRawPointer, count: Int) {
+    mmlog_private_clear(base, count)
+  }
+
   /// Gives memory back: munmap(2).
   ///
   /// - Parameter count: the size it was allocated or last resized to, in bytes.
