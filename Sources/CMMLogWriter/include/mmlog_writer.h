@@ -30,7 +30,7 @@ typedef struct mmlog_key {
 #define MMLOG_NO_KEYS UINT32_MAX
 
 // Where a thread writes its records for a store. A thread has a few for each store, one for each
-// depth of log calls inside log calls.
+// depth of log calls inside log calls. What every log call needs is in one cache line.
 typedef struct mmlog_writer {
   uint64_t busy;                // 1 from a log call's first step to its last
   const void *_Nullable gate;   // equal to the gate of its store's labels; null: none
@@ -38,10 +38,12 @@ typedef struct mmlog_writer {
   uint8_t *limit;               // the end of the memory that it may write to
   uint64_t seed;                // where a record's checksum starts
   mmlog_site_slot *sites;       // MMLOG_SITE_SLOTS places, or as many empty ones
-  uint64_t last_span;           // the number of the last span that was begun here
-  uint64_t is_asked;            // 1 while the next literal is to be built here: mmlog_ask
   uint64_t number;              // the number of its next entry: what was committed or lost so far
+  uint32_t is_asked;            // 1 while the next literal is to be built here: mmlog_ask
   uint32_t archive_level;       // entries below it are flight records, and have no number
+
+  // Not for every log call.
+  uint64_t last_span;           // the number of the last span that was begun here
   uint32_t id;                  // says in the ring who numbered; unique in the session, never 0
   uint64_t *_Nullable record_start;  // the record whose metadata is being written, and
   uint64_t *_Nullable record_next;   // where its next word goes; see RecordCursor
@@ -76,6 +78,11 @@ typedef struct mmlog_writer {
   // What is built in when there is no memory for anything else.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;
+
+#define MMLOG_CACHE_LINE 64u
+_Static_assert(offsetof(mmlog_writer, last_span) == MMLOG_CACHE_LINE &&
+                   sizeof(mmlog_writer) % MMLOG_CACHE_LINE == 0,
+               "what log calls need is in one cache line");
 
 // A writer's `busy`. Atomic, since whoever closes the store inspects it too; the fences are for
 // signal handlers on the same thread, and for membarrier(2) on others.

@@ -50,7 +50,10 @@ final class LabelTable: @unchecked Sendable {
 
   /// State for a label that belongs to no store: it lets no log call in.
   static func makeState(level: Level) -> Pointer {
-    let state = Pointer.allocate(capacity: 1)
+    // In one cache line.
+    let line = Int(MMLOG_CACHE_LINE)
+    let state = UnsafeMutableRawPointer.allocate(byteCount: line, alignment: line)
+      .bindMemory(to: mmlog_label.self, capacity: 1)
     state.initialize(
       to: mmlog_label(
         level: UInt32(level.rawValue), own_level: UInt32(level.rawValue), identity: 0,
