@@ -22,6 +22,9 @@ let package = Package(
     .trait(
       name: "Tracing",
       description: "The tracer for swift-distributed-tracing, which is then fetched"),
+    .trait(
+      name: "LibDeflate",
+      description: "libdeflate in zlib's place: the same streams at about twice the rate"),
     .default(enabledTraits: []),
   ],
   dependencies: [
@@ -36,10 +39,18 @@ let package = Package(
     .systemLibrary(
       name: "CZlib", pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .systemLibrary(
+      name: "CLibDeflate", pkgConfig: "libdeflate",
+      providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
     .target(name: "MMLogSystem", dependencies: ["CMMLogCore"]),
 
     // Bytes, then files, then the two sides that use them.
-    .target(name: "MMLogFormat", dependencies: ["CMMLogCore", "CZlib"]),
+    .target(
+      name: "MMLogFormat",
+      dependencies: [
+        "CMMLogCore", "CZlib",
+        .target(name: "CLibDeflate", condition: .when(traits: ["LibDeflate"])),
+      ]),
     .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogSystem"]),
     .target(
       name: "MMLogCrash",

@@ -77,7 +77,8 @@ import Testing
     }
   }
 
-  @Test("the encoders still make the same bytes", arguments: [0, 1, 2, 4, 6, 7, 8, 9])
+  /// But those whose bytes depend on the coder that the build has.
+  @Test("the encoders still make the same bytes", arguments: [0, 1, 2, 4, 6, 7, 8])
   func theEncodersStillMakeTheSameBytes(index: Int) throws {
     let (name, make) = Self.files[index]
     let made = make()

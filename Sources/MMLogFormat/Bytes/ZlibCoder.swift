@@ -1,0 +1,71 @@
+#if !LibDeflate
+  import CZlib
+
+  /// zlib's state for compressing.
+  final class ZlibCompressor {
+    /// On the heap, because zlib's state points back to it.
+    private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+    private let level: CInt
+
+    init?(level: Int) {
+      self.level = CInt(level)
+      stream.initialize(to: z_stream())
+      let status = deflateInit_(
+        stream, self.level, ZLIB_VERSION, CInt(MemoryLayout<z_stream>.size))
+      guard status == Z_OK else { return nil }
+    }
+
+    deinit {
+      deflateEnd(stream)
+      stream.deallocate()
+    }
+
+    /// - Returns: The size of the compressed bytes, or nil if they do not fit into `output`.
+    func compress(
+      _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>,
+      findsRepetitions: Bool
+    ) -> Int? {
+      let strategy = findsRepetitions ? Z_DEFAULT_STRATEGY : Z_HUFFMAN_ONLY
+      guard deflateReset(stream) == Z_OK, deflateParams(stream, level, strategy) == Z_OK else {
+        return nil
+      }
+      stream.pointee.next_in = UnsafeMutablePointer(
+        mutating: bytes.bindMemory(to: UInt8.self).baseAddress)
+      stream.pointee.avail_in = UInt32(bytes.count)
+      stream.pointee.next_out = output.baseAddress
+      stream.pointee.avail_out = UInt32(output.count)
+      guard deflate(stream, Z_FINISH) == Z_STREAM_END else { return nil }
+      return output.count - Int(stream.pointee.avail_out)
+    }
+  }
+
+  /// zlib's state for decompressing.
+  final class ZlibDecompressor {
+    /// On the heap, because zlib's state points back to it.
+    private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+
+    init?() {
+      stream.initialize(to: z_stream())
+      let status = inflateInit_(stream, ZLIB_VERSION, CInt(MemoryLayout<z_stream>.size))
+      guard status == Z_OK else { return nil }
+    }
+
+    deinit {
+      inflateEnd(stream)
+      stream.deallocate()
+    }
+
+    /// - Returns: Whether `bytes` make just so many as `output` takes.
+    func decompress(
+      _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>
+    ) -> Bool {
+      guard inflateReset(stream) == Z_OK else { return false }
+      stream.pointee.next_in = UnsafeMutablePointer(
+        mutating: bytes.bindMemory(to: UInt8.self).baseAddress)
+      stream.pointee.avail_in = UInt32(bytes.count)
+      stream.pointee.next_out = output.baseAddress
+      stream.pointee.avail_out = UInt32(output.count)
+      return inflate(stream, Z_FINISH) == Z_STREAM_END && stream.pointee.avail_out == 0
+    }
+  }
+#endif
