@@ -339,9 +339,11 @@ package enum FrameLayout {
   package static let counts = clockTicks
   /// When the session ended that ends in the archive: of an index only.
   package static let countsEndTime = size - 8
-  /// Bit 0: flight records.
+  /// Bit 0: flight records; bits 1 and 2: ``TextEffort``.
   package static let flags = levels + 2
   package static let flightFlag: UInt8 = 1
+  package static let effortShift: UInt8 = 1
+  package static let effortMask: UInt8 = 3
   package static let numberOfCounts = 8
   package static let rangeCount = levels + 4
   package static let ordinal = rangeCount + 4

@@ -13,6 +13,8 @@ struct Pipe {
     configuration.level = .trace
     // The writer at the other end of the pipe waits, as it would for any slow reader.
     configuration.fullRing = .wait(upTo: .seconds(365 * 86400))
+    // So it would for any slow coder.
+    configuration.reducesCompression = false
     configuration.ringSize = (try arguments.integer(of: .ringSize, in: 1...4096) ?? 8) << 20
     let rotationSize = (try arguments.integer(of: .rotationSize, in: 0...(1 << 20)) ?? 64) << 20
     configuration.rotation.size = rotationSize > 0 ? rotationSize : nil

@@ -75,6 +75,7 @@ final class Drainer: @unchecked Sendable {
     flight = FlightRecorder(session.ring, configuration)
     echo = configuration.echo?.begin(session.ring.identity)
     handoff = Handoff(session, series, counters, echo, flight)
+    handoff.reducesCompression = configuration.reducesCompression
     schedule = DrainSchedule(
       interval: configuration.drainInterval.nanoseconds, now: Clock.monotonic())
     syncs = SyncSchedule(configuration)
@@ -160,6 +161,8 @@ final class Drainer: @unchecked Sendable {
   func finish() throws(LogError) {
     defer { reportSealed() }
     do {
+      // Nobody logs any more who could have to wait.
+      handoff.reducesCompression = false
       // Whatever their ticks: processors' counters may differ by a little.
       try handoff.moveAll(until: .max)
       flight?.note(levels: handoff.takeWrittenLevels())

@@ -24,6 +24,8 @@ struct Handoff: ~Copyable {
   /// Segments that were opened later are left for the next time.
   private var newestGeneration: UInt64 = 0
   private var writtenLevels: UInt8 = 0
+  /// Whether text is compressed less while many segments wait.
+  var reducesCompression = false
 
   init(
     _ session: Session, _ series: ArchiveSeries, _ counters: DrainCounters,
@@ -72,6 +74,9 @@ struct Handoff: ~Copyable {
     _ cutoff: UInt64, maximumAcquired: Int
   ) throws(SystemError) -> Bool {
     counters.giveSign()
+    var fields = FrameHeader(.records)
+    // Before segments are acquired, which do not count as waiting then.
+    if reducesCompression { fields.effort = effort }
     var acquired: Set<Int> = []
     var pinned: [Int] = []
     defer {
@@ -81,7 +86,6 @@ struct Handoff: ~Copyable {
     var collector = FrameCollector(
       runs(&acquired, &pinned, atMost: maximumAcquired), cutoff: cutoff)
     rows.removeAll()
-    var fields = FrameHeader(.records)
     fields.ranges = collector.fill(&rows, limit: session.ring.largestFrame)
     let finished = finished(collector.runs).filter { acquired.contains($0.index) }
     let emptied = Set(finished.map(\.index))
@@ -92,7 +96,7 @@ struct Handoff: ~Copyable {
       fields.lowestGeneration = lowestGeneration
       TestPoint.reach(.drainerBeforeFrame)
       let written = try series.append(rows, dictionary: session.ring.dictionary, fields)
-      counters.add(rows, written: written)
+      counters.add(rows, written: written.size, written.effort)
       echo?.take(rows, dictionary: session.ring.dictionary, fields.clock)
       TestPoint.reach(.drainerAfterFrame)
       writtenLevels |= rows.summary.levels
@@ -104,6 +108,13 @@ struct Handoff: ~Copyable {
     TestPoint.reach(.drainerFreed)
     try series.rotateIfDue(dictionary: session.ring.dictionary)
     return !rows.isEmpty
+  }
+
+  /// How much effort text is worth, so that no thread has to wait for a segment: by how many of
+  /// those that no thread has are waiting to be archived.
+  private var effort: TextEffort {
+    let waiting = session.ring.pool.waitingShare
+    return waiting <= 0.5 ? .full : waiting <= 0.75 ? .reduced : .none
   }
 
   /// What is empty, the oldest first: of those that are retained for flight records, threads may

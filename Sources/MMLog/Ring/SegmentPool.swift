@@ -215,6 +215,17 @@ final class SegmentPool: @unchecked Sendable {
     (0..<count).count { status($0) != .free && status($0) != .retained }
   }
 
+  /// How much of what no thread has is waiting to be archived, from 0 to 1.
+  var waitingShare: Double {
+    var (open, waiting) = (0, 0)
+    for index in 0..<count {
+      let status = status(index)
+      if status == .open { open += 1 }
+      if status == .sealed { waiting += 1 }
+    }
+    return waiting == 0 ? 0 : Double(waiting) / Double(count - open)
+  }
+
   func status(_ index: Int) -> Status { snapshot(index).status }
 
   func snapshot(_ index: Int) -> Snapshot {

@@ -13,9 +13,14 @@ final class DrainCounters: Sendable {
 
   /// Counts the records of a frame that was written.
   ///
-  /// - Parameter written: How many bytes the archive grew by.
-  func add(_ rows: borrowing RowBuilder, written: Int) {
+  /// - Parameters:
+  ///   - written: How many bytes the archive grew by.
+  ///   - effort: How much effort was spent on its text.
+  func add(_ rows: borrowing RowBuilder, written: Int, _ effort: TextEffort) {
     counts.withLock { counts in
+      counts.frames &+= 1
+      if effort == .reduced { counts.reducedFrames &+= 1 }
+      if effort == .none { counts.storedFrames &+= 1 }
       for level in Level.allCases {
         let index = Int(level.rawValue)
         counts.archived.add(

@@ -160,6 +160,15 @@ private let metrics: [Metric] = [
   Metric(.counter, "mmlog_written_bytes_total", "Bytes archived, as written to archives.") {
     $0.writtenBytes
   },
+  Metric(.counter, "mmlog_frames_total", "Frames of records written to archives.") { $0.frames },
+  Metric(
+    .counter, "mmlog_reduced_frames_total",
+    "Frames whose text was compressed with less effort, since the ring was filling."
+  ) { $0.reducedFrames },
+  Metric(
+    .counter, "mmlog_stored_frames_total",
+    "Frames whose text was not compressed at all, since the ring was filling."
+  ) { $0.storedFrames },
   Metric(.counter, "mmlog_drain_passes_total", "Passes of the thread that moves records.") {
     $0.passes
   },

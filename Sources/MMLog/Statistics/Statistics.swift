@@ -67,6 +67,13 @@ extension LogStore {
     /// How many bytes it takes in archives, with what readers need to understand it; file headers,
     /// indexes and trailers apart.
     public internal(set) var writtenBytes: UInt64 = 0
+    /// How many frames of records were written.
+    public internal(set) var frames: UInt64 = 0
+    /// Of how many frames the text was compressed with less effort than
+    /// ``Configuration/compressionLevel`` asks for; see ``Configuration/reducesCompression``.
+    public internal(set) var reducedFrames: UInt64 = 0
+    /// Of how many it was not compressed at all, for the same reason.
+    public internal(set) var storedFrames: UInt64 = 0
     /// How often the drainer has searched for records, and moved them.
     public internal(set) var passes: UInt64 = 0
     /// How many of these passes failed: records stayed in the ring.

@@ -116,6 +116,15 @@ extension LogStore {
     /// threads; more than that pays for text only.
     public var compressionLevel = 1
 
+    /// Whether text is compressed with less effort while more than half of the ring waits to be
+    /// archived, and not at all while three quarters do. Default: true, so that no log call waits
+    /// for a coder.
+    ///
+    /// Archives are larger for it where a service logs random text faster than it can be
+    /// compressed: ``LogStore/Statistics/reducedFrames`` and ``LogStore/Statistics/storedFrames``
+    /// count how often. Numbers, patterns, and text that repeats are written as ever.
+    public var reducesCompression = true
+
     /// What to do when the ring is full. Default: wait up to a second.
     public var fullRing = LogStore.FullRingPolicy.wait(upTo: .seconds(1))
 

@@ -41,7 +41,8 @@ extension FileReport.Part {
     let arrangement = isOfRecords && header.codec == .columns ? ", in columns" : ""
     let zlib = header.codec == .zlibRows ? ", zlib" : ""
     let name = header.isFlight ? "a frame of flight records" : header.type.name
-    what = "\(name)\(arrangement)\(zlib), \(header.rawSize) bytes when read"
+    what =
+      "\(name)\(arrangement)\(zlib)\(header.effort.remark), \(header.rawSize) bytes when read"
     let (first, last) = (header.summary.firstWall, header.summary.lastWall)
     times = isOfRecords && first <= last ? first...last : nil
   }
@@ -69,5 +70,16 @@ extension FileReport.Part {
       + "\(archived) archived"
     let (first, last) = (image.clock.wall(at: ticks.first), image.clock.wall(at: ticks.last))
     times = count > 0 ? first...max(first, last) : nil
+  }
+}
+
+extension TextEffort {
+  /// What is to be said of a frame.
+  fileprivate var remark: String {
+    switch self {
+    case .full: ""
+    case .reduced: ", text compressed in haste"
+    case .none: ", text stored in haste"
+    }
   }
 }

@@ -35,6 +35,8 @@ package struct FrameHeader: Equatable, Sendable {
   /// Whether its records are flight records. Its ranges then say nothing of others, and those of
   /// other frames nothing of these.
   package var isFlight = false
+  /// Of records in columns. In a header to be filled in: how much is wanted at most.
+  package var effort = TextEffort.full
   package var ordinal: UInt64 = 0
   /// Which archive it was written into. A frame that stands in another one got there by a fault.
   package var archive = ArchiveID.none
@@ -73,7 +75,7 @@ package struct FrameHeader: Equatable, Sendable {
       out.store(clock.rate, FrameLayout.clockRate)
       out.store(lowestGeneration, FrameLayout.lowestGeneration)
       out.store(summary.levels, FrameLayout.levels)
-      if isFlight { out.store(FrameLayout.flightFlag, FrameLayout.flags) }
+      out.store(flags, FrameLayout.flags)
       archiveCounts?.encode(into: out)
       out.store(UInt32(ranges.count), FrameLayout.rangeCount)
       out.store(ordinal, FrameLayout.ordinal)
@@ -83,6 +85,10 @@ package struct FrameHeader: Equatable, Sendable {
       }
       out.store(headerChecksum(UnsafeRawBufferPointer(out)), FrameLayout.checksum)
     }
+  }
+
+  private var flags: UInt8 {
+    (isFlight ? FrameLayout.flightFlag : 0) | effort.rawValue << FrameLayout.effortShift
   }
 
   /// The size of the header that begins `bytes`, if it can be the header of a frame at all.
@@ -124,7 +130,10 @@ package struct FrameHeader: Equatable, Sendable {
       wall: bytes.load(FrameLayout.clockWall, as: Timestamp.self),
       rate: bytes.load(FrameLayout.clockRate, as: UInt64.self))
     lowestGeneration = bytes.load(FrameLayout.lowestGeneration, as: UInt64.self)
-    isFlight = type == .records && bytes[FrameLayout.flags] & FrameLayout.flightFlag != 0
+    let flags = type == .records ? bytes[FrameLayout.flags] : 0
+    isFlight = flags & FrameLayout.flightFlag != 0
+    let effort = flags >> FrameLayout.effortShift & FrameLayout.effortMask
+    self.effort = TextEffort(rawValue: effort) ?? .full
     archiveCounts = type == .index ? ArchiveCounts(header: bytes) : nil
     ordinal = bytes.load(FrameLayout.ordinal, as: UInt64.self)
     archive = ArchiveID(bytes, at: FrameLayout.archive)

@@ -22,6 +22,8 @@ package final class ColumnEncoder {
   /// Frames whose numbers are not tried to be deflated, since that did not pay; and how many there
   /// were after the last try that failed.
   private var (skips, lastSkips) = (0, 0)
+  /// How much effort was spent on the last frame's text.
+  package private(set) var effort = TextEffort.full
 
   package init() { stringEncoder = StringEncoder(numberEncoder) }
 
@@ -30,8 +32,11 @@ package final class ColumnEncoder {
   /// - Parameters:
   ///   - callSites: At least those that the records name, or their arguments take more room.
   ///   - deflater: nil for no further compression.
+  ///   - effort: How much effort may be spent on text. Short text has it all, since it takes no
+  ///     time.
   package func encode(
-    _ rows: borrowing RowBuilder, _ callSites: CallSiteFields, _ deflater: Deflater?
+    _ rows: borrowing RowBuilder, _ callSites: CallSiteFields, _ deflater: Deflater?,
+    effort: TextEffort = .full
   ) -> [UInt8] {
     sections.removeAll()
     sections.numbers.append(varint: rows.threads.count)
@@ -43,6 +48,7 @@ package final class ColumnEncoder {
       }
     }
     rows.withRows { encode($0, callSites) }
+    self.effort = isShort ? .full : effort
     return payload(deflater)
   }
 
@@ -196,8 +202,16 @@ package final class ColumnEncoder {
     return deflated
   }
 
+  /// Whether the text is so short that nothing is to be gained by any choice.
+  private var isShort: Bool { sections.text.count < 2 * Self.textSample }
+
   private func deflated(_ text: UnsafeRawBufferPointer, _ deflater: Deflater) -> [UInt8]? {
-    if text.count < 2 * Self.textSample { return deflater.compress(text) }
+    switch effort {
+    case .full: break
+    case .reduced: return deflater.compress(text, findsRepetitions: false)
+    case .none: return nil
+    }
+    if isShort { return deflater.compress(text) }
     if choiceHolds == 0 { chooseMethod(deflater) }
     choiceHolds -= 1
     return deflater.compress(text, findsRepetitions: findsRepetitions)

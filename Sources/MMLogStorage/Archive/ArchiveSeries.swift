@@ -88,17 +88,19 @@ package final class ArchiveSeries {
   /// is noted that they are in it: were both one, a failure to close the archive would have them
   /// appended again.
   ///
-  /// - Returns: How many bytes the archive grew by.
+  /// - Returns: How many bytes the archive grew by, and how much effort was spent on text.
   @discardableResult
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
-  ) throws(SystemError) -> Int {
+  ) throws(SystemError) -> (size: Int, effort: TextEffort) {
     try checkPlace(dictionary: dictionary)
     // Again, if it failed the last time.
     try rotateIfDue(dictionary: dictionary)
-    return try append { (archive) throws(SystemError) in
-      try archive.append(rows, dictionary: dictionary, fields)
+    var effort = fields.effort
+    let size = try append { (archive) throws(SystemError) in
+      effort = try archive.append(rows, dictionary: dictionary, fields)
     }
+    return (size, effort)
   }
 
   /// Writes to the current archive, and notes how many frames it has then.

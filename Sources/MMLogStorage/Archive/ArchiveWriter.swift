@@ -132,10 +132,13 @@ package final class ArchiveWriter {
   ///
   /// - Parameters:
   ///   - dictionary: All entries of the session so far.
-  ///   - fields: A header with clock, ranges and lowest generation; the rest is filled in.
+  ///   - fields: A header with clock, ranges, lowest generation, and how much effort is wanted; the
+  ///     rest is filled in.
+  /// - Returns: How much effort was spent on text.
+  @discardableResult
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
-  ) throws(SystemError) {
+  ) throws(SystemError) -> TextEffort {
     var batch = Batch(of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount))
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
@@ -147,16 +150,20 @@ package final class ArchiveWriter {
     header.summary.lastWall = header.clock.wall(at: header.summary.lastTicks)
     header.rawSize = rows.size
     if deflater == nil {
+      header.effort = .full
       batch.add(header, stored: rows.payload())
     } else {
       learnCallSites(from: dictionary)
       header.codec = .columns
-      batch.add(header, stored: columns.encode(rows, callSites, deflater))
+      let payload = columns.encode(rows, callSites, deflater, effort: fields.effort)
+      header.effort = columns.effort
+      batch.add(header, stored: payload)
     }
     try write(batch)
     dictionaryWritten = dictionary.count
     count(header.summary)
     archiveCounts.add(rows.levels)
+    return header.effort
   }
 
   private func count(_ frame: RecordSummary) {

@@ -10,7 +10,7 @@ import Testing
     header.summary.add(ticks: 100, level: .trace)
     (header.summary.firstWall, header.summary.lastWall) = (-7, .distantFuture)
     header.clock = TickClock(ticks: 1, wall: -2, rate: .max)
-    (header.lowestGeneration, header.ordinal) = (12, 3)
+    (header.lowestGeneration, header.ordinal, header.effort) = (12, 3, .none)
     header.archive = ArchiveID(session: SessionID(words: (5, .max)), number: 77)
     header.ranges = [
       RingRange(

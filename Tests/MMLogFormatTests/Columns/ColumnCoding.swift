@@ -86,7 +86,7 @@ struct ColumnRecords {
   ///   - encoder: One that has written other frames before, say.
   init(
     _ records: [[UInt64]], _ sites: [CallSite], threads: UInt32 = 1, deflater: Deflater? = nil,
-    encoder: ColumnEncoder = ColumnEncoder()
+    effort: TextEffort = .full, encoder: ColumnEncoder = ColumnEncoder()
   ) {
     var callSites = CallSiteFields()
     let entries = sites.enumerated().flatMap {
@@ -103,7 +103,7 @@ struct ColumnRecords {
         builder.add(view, thread: thread, ticks: view.ticks)
       }
       (rows, count) = (builder.payload(), Int(builder.summary.count))
-      payload = encoder.encode(builder, callSites, deflater)
+      payload = encoder.encode(builder, callSites, deflater, effort: effort)
     }
   }
 

@@ -206,6 +206,33 @@ import Testing
     }
   }
 
+  @Test("less effort for text leaves it larger, and as readable")
+  func lessEffortForTextLeavesItLarger() throws {
+    let deflater = try #require(Deflater(level: 6))
+    let site = CallSite(
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
+    var random = SeededGenerator(seed: 53)
+    let words = (0..<500).map { _ in String(random.next() % 999_999_999, radix: 36) }
+    func found(_ count: Int, _ effort: TextEffort) -> (size: Int, spent: TextEffort) {
+      let records = (0..<count).map { place in
+        let text = (0..<12).map { _ in words[Int(random.next() % 500)] }.joined(separator: " ")
+        return TestRecord(ticks: UInt64(place), site: 1, words: ValueWords.argument(.text(text)))
+          .encoded(seed: 0)
+      }
+      let encoder = ColumnEncoder()
+      let found = ColumnRecords(
+        records, [site], deflater: deflater, effort: effort, encoder: encoder)
+      #expect(found.problem == nil, "\(count) records, effort \(effort)")
+      return (found.payload.count, encoder.effort)
+    }
+    let many = TextEffort.allCases.map { found(2000, $0) }
+    let few = TextEffort.allCases.map { found(50, $0) }
+    #expect(many.map(\.spent) == TextEffort.allCases)
+    #expect(many[2].size > many[1].size * 5 / 4 && many[1].size >= many[0].size)
+    // They take no time.
+    #expect(few.map(\.spent) == [.full, .full, .full])
+  }
+
   /// Text that was deflated is kept, and taken for the next frame if it is the same.
   @Test("an encoder that is kept tells one text from another")
   func anEncoderThatIsKeptTellsOneTextFromAnother() throws {

@@ -1,0 +1,10 @@
+/// How much effort was spent on a frame's text. Says nothing of how it is read. Raw values stand on
+/// disk.
+package enum TextEffort: UInt8, Sendable, CaseIterable {
+  /// As much as the level of compression asks for.
+  case full
+  /// As little as the coder can.
+  case reduced
+  /// It is stored as it is.
+  case none
+}

@@ -1,0 +1,82 @@
+import MMLog
+import MMLogAnalysis
+import MMLogReader
+import MMLogSystem
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("How much effort text is worth")
+struct EffortTests {
+  /// Keeps the drainer from its first frame until a test lets it go on.
+  private final class Gate: Sendable {
+    private let changes = EventCount()
+    /// The store is opened first.
+    private let isOpen = Atomic<Bool>(true)
+
+    func close() { isOpen.store(false, ordering: .releasing) }
+
+    func open() {
+      isOpen.store(true, ordering: .releasing)
+      changes.advance()
+    }
+
+    func pass() {
+      while true {
+        let seen = changes.current
+        if isOpen.load(ordering: .acquiring) { return }
+        changes.wait(since: seen, atMost: 1_000_000_000)
+      }
+    }
+  }
+
+  /// What a store says that gets random text until its ring is full, and only then may archive.
+  private func fill(
+    _ change: (inout LogStore.Configuration) -> Void
+  ) throws -> (statistics: LogStore.Statistics, frames: [String], isWhole: Bool) {
+    let gate = Gate()
+    let test = try TestStore {
+      ($0.ringSize, $0.drainInterval, $0.fullRing) = (8 << 20, .milliseconds(10), .dropNewest)
+      $0.maintenanceHook = { phase in
+        if case .willBegin = phase { gate.pass() }
+      }
+      change(&$0)
+    }
+    gate.close()
+    defer { gate.open() }
+    var random = SeededGenerator(seed: 7)
+    var (count, last) = (0, [String]())
+    while test.store.losses.isEmpty {
+      let text = String(decoding: random.bytes(700).map { $0 & 63 | 64 }, as: UTF8.self)
+      test.log.info("\(text, privacy: .public)")
+      (count, last) = (count + 1, [text])
+    }
+    gate.open()
+    try test.store.flush(.archive)
+    let statistics = test.store.statistics
+    try test.store.close()
+    let contents = Contents(test.folder.path)
+    let isWhole = contents.isWhole && contents.records.count == count - 1
+    #expect(!contents.messages.contains(last[0]), "the one that found no room")
+    let frames = LogFiles([.path(test.folder.path)]).inspect().flatMap { $0.parts.map(\.what) }
+    return (statistics, frames, isWhole)
+  }
+
+  @Test("a full ring has text stored as it is, then compressed less, then as ever")
+  func aFullRing() throws {
+    let (statistics, frames, isWhole) = try fill { _ in }
+    #expect(isWhole)
+    #expect(statistics.storedFrames > 0 && statistics.reducedFrames > 0)
+    #expect(statistics.frames > statistics.storedFrames + statistics.reducedFrames)
+    #expect(frames.count { $0.contains("text stored in haste") } == statistics.storedFrames)
+    #expect(frames.count { $0.contains("text compressed in haste") } == statistics.reducedFrames)
+  }
+
+  @Test("who does not want that gets full effort for all")
+  func notWanted() throws {
+    let (statistics, frames, isWhole) = try fill { $0.reducesCompression = false }
+    #expect(isWhole)
+    #expect(statistics.storedFrames == 0 && statistics.reducedFrames == 0)
+    #expect(!frames.contains { $0.contains("haste") })
+  }
+}
