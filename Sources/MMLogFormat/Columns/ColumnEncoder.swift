@@ -218,7 +218,10 @@ package final class ColumnEncoder {
   }
 
   private func chooseMethod(_ deflater: Deflater) {
-    let sample = sections.text.bytes.slice(0, Self.textSample)
+    // From the middle, and longer than what zlib looks back: where words come from a vocabulary,
+    // repetitions become many only then.
+    let size = min(sections.text.count / 2, Self.methodSample)
+    let sample = sections.text.bytes.slice((sections.text.count - size) / 2, size)
     let slow = deflater.compress(sample)?.count ?? sample.count
     let fast = deflater.compress(sample, findsRepetitions: false)?.count ?? sample.count
     // Few repetitions, as in random identifiers, are not worth searching for to who asks for speed.
@@ -228,6 +231,7 @@ package final class ColumnEncoder {
   }
 
   private static let textSample = 16 << 10
+  private static let methodSample = 64 << 10
   private static let triedEvery = 16
   private static let mostSkips = 256
   /// The greatest level of zlib that is chosen for speed.

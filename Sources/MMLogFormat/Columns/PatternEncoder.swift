@@ -21,6 +21,8 @@ final class PatternEncoder {
   private let column = WordBuffer()
   private let cursors = WordBuffer()
 
+  private static let maximumSlots = 4096
+
   init(_ encoder: PlaneEncoder) { self.encoder = encoder }
 
   /// Appends a column.
@@ -72,24 +74,56 @@ final class PatternEncoder {
   ///
   /// - Returns: Whether any is left.
   private func arrange() -> Bool {
-    sort()
-    findColumns(table.count)
+    let candidates = findCandidates()
+    sort(candidates)
+    findColumns(candidates)
     var kept = 0
-    for index in 0..<table.count where pays(index) {
+    for index in 0..<candidates where pays(index) {
       order.base[kept] = order.base[index]
       kept += 1
     }
-    if kept < table.count { findColumns(kept) }
+    if kept < candidates { findColumns(kept) }
     ranks.grow(for: table.count + 1)
     ranks.base.update(repeating: 0, count: table.count + 1)
     for index in 0..<kept { ranks.base[Int(order.base[index]) + 1] = UInt64(index) + 1 }
     return kept > 0
   }
 
-  private func sort() {
+  /// Puts the patterns into ``order`` that may pay. Of random text, few do, and to sort all others
+  /// would take more time than anything else.
+  ///
+  /// A pattern that occurs once pays if others have a column with it. Then they also have the one of
+  /// its first placeholder. Slots count the strings with that, and maybe some more.
+  ///
+  /// - Returns: How many there are.
+  private func findCandidates() -> Int {
+    let slots = min(Self.maximumSlots, 2 << bitWidth(UInt64(table.count)))
+    uses.grow(for: slots)
+    uses.base.update(repeating: 0, count: slots)
+    lengths.grow(for: table.count)
+    for pattern in 0..<table.count where table.patterns[pattern].placeholders > 0 {
+      let slot = table.hashOfStart(pattern) & (slots - 1)
+      lengths.base[pattern] = UInt64(slot)
+      uses.base[slot] += UInt64(table.patterns[pattern].uses)
+    }
     order.grow(for: table.count)
-    var places = UnsafeMutableBufferPointer(start: order.base, count: table.count)
-    for index in places.indices { places[index] = UInt64(index) }
+    var count = 0
+    for pattern in 0..<table.count {
+      let found = table.patterns[pattern]
+      if found.uses > 1 || found.placeholders > 0 && isShared(pattern) {
+        order.base[count] = UInt64(pattern)
+        count += 1
+      }
+    }
+    return count
+  }
+
+  private func isShared(_ pattern: Int) -> Bool {
+    uses.base[Int(lengths.base[pattern])] >= ColumnLayout.minimumValues
+  }
+
+  private func sort(_ count: Int) {
+    var places = UnsafeMutableBufferPointer(start: order.base, count: count)
     places.sort { table.precedes(Int($0), Int($1)) }
   }
 

@@ -70,6 +70,18 @@ struct PatternTable: ~Copyable {
     return count
   }
 
+  /// A hash of a pattern up to its first placeholder, which it has.
+  func hashOfStart(_ pattern: Int) -> Int {
+    let start = bytes.base + patterns[pattern].start
+    var (hash, place) = (0 as UInt64, 0)
+    while true {
+      let byte = start.load(fromByteOffset: place, as: UInt8.self)
+      hash = (hash ^ UInt64(byte)) &* 0x9E37_79B9_7F4A_7C15
+      if byte < Placeholder.limit { return Int(truncatingIfNeeded: hash >> 40) }
+      place &+= 1
+    }
+  }
+
   /// The number of a pattern, which gets one if it is new: nil if there is no room.
   ///
   /// - Parameter bytes: At a word's edge, with zeros behind them up to the next.

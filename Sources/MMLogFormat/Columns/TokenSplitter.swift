@@ -202,28 +202,38 @@ struct TokenSplitter: ~Copyable {
   private func takeMixed(_ start: Int, _ end: Int, _ output: Output) -> Output {
     let isPrefixed = end &- start > 2 && byte(start) == 0x30 && byte(start &+ 1) | 0x20 == 0x78
     let first = isPrefixed ? start &+ 2 : start
-    var (numbers, isLower, isUpper, wasDigit) = (0, true, true, false)
-    for place in first..<end {
-      let byte = byte(place)
-      let isDigit = byte &- 0x30 <= 9
-      isLower = isLower && (isDigit || byte &- 0x61 < 6)
-      isUpper = isUpper && (isDigit || byte &- 0x41 < 6)
-      if isDigit && !wasDigit { numbers &+= 1 }
-      wasDigit = isDigit
+    if isPrefixed || end &- start >= Self.minimumHexadecimal {
+      var (place, isLower, isUpper) = (first, true, true)
+      while place < end, isLower || isUpper {
+        let byte = byte(place)
+        let isDigit = byte &- 0x30 <= 9
+        isLower = isLower && (isDigit || byte &- 0x61 < 6)
+        isUpper = isUpper && (isDigit || byte &- 0x41 < 6)
+        place &+= 1
+      }
+      if isLower || isUpper {
+        return takeHexadecimal(
+          first, end, isLower ? .lowerHexadecimal : .upperHexadecimal, output)
+      }
     }
-    if isLower || isUpper, isPrefixed || end &- start >= Self.minimumHexadecimal {
-      return takeHexadecimal(
-        first, end, isLower ? .lowerHexadecimal : .upperHexadecimal, output)
+    return hasFewNumbers(first, end) ? takeNumbers(start, end, output) : output
+  }
+
+  private func hasFewNumbers(_ start: Int, _ end: Int) -> Bool {
+    var (place, numbers) = (start, 0)
+    while let digit = first(in: digits, from: place), digit < end {
+      numbers &+= 1
+      if numbers > Self.maximumNumbers { return false }
+      place = first(in: digits, from: digit, .max) ?? end
     }
-    return numbers <= Self.maximumNumbers ? takeNumbers(start, end, output) : output
+    return true
   }
 
   private func takeNumbers(_ start: Int, _ end: Int, _ output: Output) -> Output {
     var (place, output) = (start, output)
-    while place < end {
-      let from = place
-      while place < end, byte(place) &- 0x30 <= 9 { place &+= 1 }
-      if place > from { output = takeDecimal(from, place, output) } else { place &+= 1 }
+    while let digit = first(in: digits, from: place), digit < end {
+      place = min(end, first(in: digits, from: digit, .max) ?? end)
+      output = takeDecimal(digit, place, output)
     }
     return output
   }

@@ -65,6 +65,26 @@ import Testing
     #expect(found.payload.count < 41 * 1000 + 1000, "\(found.payload.count)")
   }
 
+  /// Near its beginning a text of words from a vocabulary shows few repetitions.
+  @Test("words from a vocabulary are compressed by their repetitions")
+  func wordsFromAVocabularyAreCompressedByTheirRepetitions() {
+    var random = SeededGenerator(seed: 43)
+    let letters = Array("etaoinshrdlucmfw")
+    let words = (0..<1000).map { _ in
+      String((0..<Int(2 + random.next() % 8)).map { _ in letters[Int(random.next() % 16)] })
+    }
+    let site = CallSite(
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
+    let records = (0..<6000).map { index in
+      let text = (0..<15).map { _ in words[Int(random.next() % 1000)] }.joined(separator: " ")
+      return TestRecord(ticks: UInt64(index), site: 1, words: ValueWords.argument(.text(text)))
+        .encoded(seed: 0)
+    }
+    let found = ColumnRecords(records, [site], deflater: Deflater(level: 1))
+    #expect(found.problem == nil)
+    #expect(found.payload.count < 42 * 6000, "\(found.payload.count / 6000) bytes for each")
+  }
+
   @Test("a single record is no larger than its row") func aSingleRecordIsNoLargerThanItsRow() {
     let site = CallSite(
       file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
