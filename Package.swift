@@ -25,6 +25,8 @@ let package = Package(
     .trait(
       name: "LibDeflate",
       description: "libdeflate in zlib's place: the same streams at about twice the rate"),
+    .trait(
+      name: "Zstd", description: "Archives that are compressed with zstd, for who asks for them"),
     .default(enabledTraits: []),
   ],
   dependencies: [
@@ -42,6 +44,9 @@ let package = Package(
     .systemLibrary(
       name: "CLibDeflate", pkgConfig: "libdeflate",
       providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
+    .systemLibrary(
+      name: "CZstd", pkgConfig: "libzstd",
+      providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
     .target(name: "MMLogSystem", dependencies: ["CMMLogCore"]),
 
     // Bytes, then files, then the two sides that use them.
@@ -50,6 +55,7 @@ let package = Package(
       dependencies: [
         "CMMLogCore", "CZlib",
         .target(name: "CLibDeflate", condition: .when(traits: ["LibDeflate"])),
+        .target(name: "CZstd", condition: .when(traits: ["Zstd"])),
       ]),
     .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogSystem"]),
     .target(

@@ -16,7 +16,7 @@ struct ReportRecords {
 
   private var lanes = [Lane(), Lane()]
   private var ordinal: UInt64 = 0
-  private let deflater = Deflater(level: 6)
+  private let compressor = Compressor(level: 6)
 
   /// Records of one kind, in the order of time.
   private struct Lane {
@@ -63,7 +63,7 @@ struct ReportRecords {
     guard lanes[lane].open.count > 0 else { return }
     let (count, bytes) = (lanes[lane].open.count, lanes[lane].open.encoded)
     lanes[lane].open = OpenChunk()
-    let packed = deflater?.compress(bytes)
+    let packed = compressor?.compress(bytes)
     var text = TextBuffer()
     (packed ?? bytes).withUnsafeBytes { text.append(base64: $0) }
     lanes[lane].chunks.append(

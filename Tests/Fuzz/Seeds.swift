@@ -120,7 +120,7 @@ private func putPayloads(of archive: [UInt8], _ corpus: String, _ name: String) 
 }
 
 private func unpacked(_ payload: [UInt8], _ header: FrameHeader) -> [UInt8] {
-  guard header.codec == .zlibRows, let inflater = Inflater() else { return payload }
-  let bytes = payload.withUnsafeBytes { try? inflater.decompress($0, size: header.rawSize) }
+  guard header.codec == .zlibRows, let decompressor = Decompressor() else { return payload }
+  let bytes = payload.withUnsafeBytes { try? decompressor.decompress($0, size: header.rawSize) }
   return bytes ?? payload
 }

@@ -69,18 +69,18 @@ enum Target: String, CaseIterable {
 private let largestRows = 8 << 20
 
 private func readColumns(_ bytes: UnsafeRawBufferPointer) {
-  guard bytes.count >= 8, let inflater = Inflater() else { return }
+  guard bytes.count >= 8, let decompressor = Decompressor() else { return }
   let (size, count) = (Int(bytes.load(0, as: UInt32.self)), Int(bytes.load(4, as: UInt32.self)))
   let payload = bytes.slice(8, bytes.count - 8)
   guard size <= largestRows,
-    let rows = try? ColumnDecoder.rows(payload, size: size, count: count, inflater)
+    let rows = try? ColumnDecoder.rows(payload, size: size, count: count, decompressor)
   else { return }
   precondition(rows.count == size, "rows of another size")
-  encodeAgain(rows, inflater)
+  encodeAgain(rows, decompressor)
 }
 
 /// Records that were read come back from an encoder, too.
-private func encodeAgain(_ rows: [UInt8], _ inflater: Inflater) {
+private func encodeAgain(_ rows: [UInt8], _ decompressor: Decompressor) {
   rows.withUnsafeBytes { bytes in
     guard var reader = try? RowReader(bytes) else { return }
     var builder = RowBuilder()
@@ -88,22 +88,22 @@ private func encodeAgain(_ rows: [UInt8], _ inflater: Inflater) {
       let thread = ThreadIdentity(ordinal: row.threadOrdinalOfRow, id: 0, name: "")
       builder.add(row, thread: thread, ticks: row.ticks)
     }
-    encode(builder, CallSiteFields(), inflater)
+    encode(builder, CallSiteFields(), decompressor)
   }
 }
 
 private func encode(
-  _ builder: borrowing RowBuilder, _ callSites: CallSiteFields, _ inflater: Inflater
+  _ builder: borrowing RowBuilder, _ callSites: CallSiteFields, _ decompressor: Decompressor
 ) {
   let payload = ColumnEncoder().encode(builder, callSites, nil)
   let again = payload.withUnsafeBytes {
-    try? ColumnDecoder.rows($0, size: builder.size, count: Int(builder.summary.count), inflater)
+    try? ColumnDecoder.rows($0, size: builder.size, count: Int(builder.summary.count), decompressor)
   }
   precondition(again == builder.payload(), "another payload")
 }
 
 private func writeLines(_ bytes: UnsafeRawBufferPointer) {
-  guard let inflater = Inflater() else { return }
+  guard let decompressor = Decompressor() else { return }
   let site = CallSite(
     file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .bytes)])
   var callSites = CallSiteFields()
@@ -123,7 +123,7 @@ private func writeLines(_ bytes: UnsafeRawBufferPointer) {
     while case .record(let view, _) = scanner.next() {
       builder.add(view, thread: ThreadIdentity(ordinal: 1, id: 1, name: ""), ticks: view.ticks)
     }
-    encode(builder, callSites, inflater)
+    encode(builder, callSites, decompressor)
   }
 }
 
@@ -142,7 +142,7 @@ private func readFrame(_ frame: [UInt8]) {
   ChecksumFix.archive(archive)[FileHeaderLayout.size...].withUnsafeBytes { bytes in
     guard let size = FrameHeader.size(bytes), size <= bytes.count,
       let header = FrameHeader(bytes.slice(0, size)), header.frameSize <= bytes.count,
-      header.rawSize <= largestRows, let inflater = Inflater()
+      header.rawSize <= largestRows, let decompressor = try? Decompressor.make(for: header.codec)
     else { return }
     var again: [UInt8] = []
     header.encode(into: &again)
@@ -151,10 +151,10 @@ private func readFrame(_ frame: [UInt8]) {
     let rows: [UInt8]? =
       switch header.codec {
       case .rows: Array(payload)
-      case .zlibRows: try? inflater.decompress(payload, size: header.rawSize)
-      case .columns:
+      case .zlibRows: try? decompressor.decompress(payload, size: header.rawSize)
+      case .columns, .zstdColumns:
         try? ColumnDecoder.rows(
-          payload, size: header.rawSize, count: Int(header.summary.count), inflater)
+          payload, size: header.rawSize, count: Int(header.summary.count), decompressor)
       }
     rows?.withUnsafeBytes {
       _ = (LossLedger($0), SessionEnd($0))

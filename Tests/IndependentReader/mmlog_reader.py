@@ -22,6 +22,14 @@ import zlib
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import NamedTuple
 
+try:
+    from compression import zstd  # Python 3.14
+except ImportError:
+    try:
+        import zstandard as zstd  # https://pypi.org/project/zstandard/
+    except ImportError:
+        zstd = None
+
 RING, ARCHIVE = b"MMLOGRNG", b"MMLOGARC"
 SYNC, TRAILER = b"\xf5MMLFRM\n", b"MMLOGEND"
 RECORD, FRAGMENT, CALL_SITE, LABEL, KEY_SET = 1, 2, 3, 4, 5
@@ -932,8 +940,9 @@ def payload_of(frame):
     if size > MAX_PAYLOAD:
         raise Malformed("impossible size")
     payload = frame.stored
-    if header[9] == 0x01:
-        payload = rows_of_columns(payload, u32(header, 28), size)
+    if header[9] & 15 == 1:
+        unpack = decompressed_by_zstd if header[9] >> 4 == 2 else decompressed
+        payload = rows_of_columns(payload, u32(header, 28), size, unpack)
     elif header[9] >> 4 == 1:
         payload = decompressed(payload, size)
     if len(payload) != size:
@@ -950,6 +959,21 @@ def decompressed(data, size):
         raise Malformed("zlib: %s" % error) from error
     if not unpacker.eof or len(data) != size:
         raise Malformed("zlib stream of another size")
+    return data
+
+
+def decompressed_by_zstd(data, size):
+    """The bytes of this size that a frame of zstd holds."""
+    if zstd is None:
+        raise Malformed("whole, but compressed with zstd: install Python's module zstandard")
+    try:
+        unpacker = zstd.ZstdDecompressor()
+        unpacker = unpacker.decompressobj() if hasattr(unpacker, "decompressobj") else unpacker
+        data = unpacker.decompress(data)
+    except zstd.ZstdError as error:
+        raise Malformed("zstd: %s" % error) from error
+    if not unpacker.eof or len(data) != size:
+        raise Malformed("zstd frame of another size")
     return data
 
 
@@ -1093,7 +1117,7 @@ def read_archive(path, data, sessions, report):
 def add_frame(frame, frames, session, corruption):
     """Takes what a frame holds into its session; frames are those before it."""
     header, kind = frame.header, frame.header[8]
-    if kind not in (1, 2, 3, 4, 5, 6) or header[9] not in ((0x00, 0x01, 0x10) if kind == 2 else (0x00, 0x10)):
+    if kind not in (1, 2, 3, 4, 5, 6) or header[9] not in ((0x00, 0x01, 0x10, 0x21) if kind == 2 else (0x00, 0x10)):
         return
     payload = payload_of(frame)
 
@@ -1376,16 +1400,16 @@ class Columns:
         return digits[:4] + b"-" + digits[4:] if kind == UUID_END else digits
 
 
-def unpacked(data, size):
+def unpacked(data, size, unpack):
     """Bytes of a known size that may be compressed."""
     if size == len(data):
         return data
     if size > MAX_PAYLOAD:
         raise Malformed("impossible size")
-    return decompressed(data, size)
+    return unpack(data, size)
 
 
-def rows_of_columns(payload, count, size):
+def rows_of_columns(payload, count, size, unpack=decompressed):
     """The payload in rows of this size that a payload in columns stands for."""
     if len(payload) < 24 or count * 24 > size:
         raise Malformed("impossible columns")
@@ -1393,7 +1417,7 @@ def rows_of_columns(payload, count, size):
     for stored, unpacked_size in zip(sizes[::2], sizes[1::2]):
         if stored > len(payload) - end:
             raise Malformed("columns of another size")
-        parts.append(unpacked(payload[end:end + stored], unpacked_size))
+        parts.append(unpacked(payload[end:end + stored], unpacked_size, unpack))
         end += stored
     if end != len(payload):
         raise Malformed("columns of another size")

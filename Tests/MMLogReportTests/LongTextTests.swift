@@ -28,10 +28,10 @@ import Testing
   private func chunk(of page: String) throws -> [UInt8] {
     let start = try #require(page.range(of: #"class="chunk" data-packed="">"#)).upperBound
     let data = try #require(Data(base64Encoded: String(page[start...].prefix { $0 != "<" })))
-    let inflater = try #require(Inflater())
+    let decompressor = try #require(Decompressor())
     let bytes = data.withUnsafeBytes { packed in
       // A page does not say how large they were.
-      (8000..<9000).lazy.compactMap { try? inflater.decompress(packed, size: $0) }.first
+      (8000..<9000).lazy.compactMap { try? decompressor.decompress(packed, size: $0) }.first
     }
     return try #require(bytes)
   }

@@ -38,11 +38,11 @@ extension FileReport.Part {
     offset = frame.offset
     size = header.frameSize
     recordCount = isOfRecords ? Int(header.summary.count) : 0
-    let arrangement = isOfRecords && header.codec == .columns ? ", in columns" : ""
-    let zlib = header.codec == .zlibRows ? ", zlib" : ""
+    let arrangement = isOfRecords && header.codec.isInColumns ? ", in columns" : ""
+    let coder = header.codec == .zlibRows ? ", zlib" : header.codec == .zstdColumns ? ", zstd" : ""
     let name = header.isFlight ? "a frame of flight records" : header.type.name
     what =
-      "\(name)\(arrangement)\(zlib)\(header.effort.remark), \(header.rawSize) bytes when read"
+      "\(name)\(arrangement)\(coder)\(header.effort.remark), \(header.rawSize) bytes when read"
     let (first, last) = (header.summary.firstWall, header.summary.lastWall)
     times = isOfRecords && first <= last ? first...last : nil
   }

@@ -14,10 +14,23 @@ package enum FrameType: UInt8, Sendable {
 /// How a payload is arranged and compressed. Raw values stand on disk.
 package enum FrameCodec: UInt8, Sendable {
   case rows = 0
-  /// The same rows by column. What of it is compressed says the payload itself.
+  /// The same rows by column. What of it is compressed, by zlib, says the payload itself.
   case columns = 1
   /// Rows that zlib has compressed.
   case zlibRows = 16
+  /// As columns, by zstd.
+  case zstdColumns = 33
+
+  package var isInColumns: Bool { self == .columns || self == .zstdColumns }
+
+  /// What is compressed in it is so; nil if nothing is.
+  package var compression: CompressionFormat? {
+    switch self {
+    case .rows: nil
+    case .columns, .zlibRows: .zlib
+    case .zstdColumns: .zstd
+    }
+  }
 }
 
 /// The header of a frame, with its ranges.
@@ -115,7 +128,7 @@ package struct FrameHeader: Equatable, Sendable {
     let known = FrameCodec(rawValue: bytes[FrameLayout.codec])
     codec = known ?? .rows
     type = (known == nil ? nil : FrameType(rawValue: bytes[FrameLayout.type])) ?? .other
-    if codec == .columns, type != .records { type = .other }
+    if codec.isInColumns, type != .records { type = .other }
     payloadSize = Int(bytes.load(FrameLayout.payloadSize, as: UInt32.self))
     rawSize = Int(bytes.load(FrameLayout.rawSize, as: UInt32.self))
     payloadChecksum = bytes.load(FrameLayout.payloadChecksum, as: UInt32.self)

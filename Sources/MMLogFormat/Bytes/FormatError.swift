@@ -7,6 +7,8 @@ package enum FormatError: Error, Equatable, Sendable {
   case wrongChecksum
   /// A field has a value that it cannot have.
   case invalid(String)
+  /// It is as it should be, but compressed by what this build has not.
+  case missingCoder(CompressionFormat)
   /// Written by a newer mmlog: a version or a feature that this one does not know.
   case newerFormat
   /// Written by an mmlog from before the first release, in a format that nothing reads any more.
@@ -21,6 +23,9 @@ extension FormatError: CustomStringConvertible {
     case .truncated: "it ends too early"
     case .wrongChecksum: "its checksum is wrong"
     case .invalid(let what): "it has an impossible \(what)"
+    case .missingCoder(let format):
+      "it is whole, but compressed with \(format), which this mmlog was built without: read it with "
+        + "one that was built with the trait Zstd (Debian's libzstd-dev)"
     case .newerFormat: "it was written by a newer version of mmlog; read it with that one"
     case .olderFormat:
       "it was written by an mmlog from before the first release; read it with that one"

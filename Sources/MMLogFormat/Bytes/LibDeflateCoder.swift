@@ -2,7 +2,7 @@
   import CLibDeflate
 
   /// libdeflate's state for compressing: zlib's streams, at about twice its rate.
-  final class ZlibCompressor {
+  final class ZlibCompressor: CompressingCoder {
     private let state: OpaquePointer
 
     init?(level: Int) {
@@ -12,8 +12,7 @@
 
     deinit { libdeflate_free_compressor(state) }
 
-    /// - Parameter findsRepetitions: Does not matter: libdeflate always does.
-    /// - Returns: The size of the compressed bytes, or nil if they do not fit into `output`.
+    // libdeflate always searches for repetitions.
     func compress(
       _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>,
       findsRepetitions: Bool
@@ -25,7 +24,7 @@
   }
 
   /// libdeflate's state for decompressing.
-  final class ZlibDecompressor {
+  final class ZlibDecompressor: DecompressingCoder {
     private let state: OpaquePointer
 
     init?() {
@@ -35,7 +34,6 @@
 
     deinit { libdeflate_free_decompressor(state) }
 
-    /// - Returns: Whether `bytes` make just so many as `output` takes.
     func decompress(
       _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>
     ) -> Bool {

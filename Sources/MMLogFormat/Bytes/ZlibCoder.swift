@@ -2,7 +2,7 @@
   import CZlib
 
   /// zlib's state for compressing.
-  final class ZlibCompressor {
+  final class ZlibCompressor: CompressingCoder {
     /// On the heap, because zlib's state points back to it.
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     private let level: CInt
@@ -20,7 +20,6 @@
       stream.deallocate()
     }
 
-    /// - Returns: The size of the compressed bytes, or nil if they do not fit into `output`.
     func compress(
       _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>,
       findsRepetitions: Bool
@@ -40,7 +39,7 @@
   }
 
   /// zlib's state for decompressing.
-  final class ZlibDecompressor {
+  final class ZlibDecompressor: DecompressingCoder {
     /// On the heap, because zlib's state points back to it.
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
 
@@ -55,7 +54,6 @@
       stream.deallocate()
     }
 
-    /// - Returns: Whether `bytes` make just so many as `output` takes.
     func decompress(
       _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>
     ) -> Bool {

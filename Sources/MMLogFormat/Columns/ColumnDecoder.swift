@@ -9,9 +9,9 @@ package struct ColumnDecoder: ~Copyable {
   /// - Throws: if it is anything but such a payload.
   /// - Complexity: O(`size`), in memory too.
   package static func rows(
-    _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ inflater: Inflater
+    _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ decompressor: Decompressor
   ) throws -> [UInt8] {
-    let rows = try rows(payload, size: size, count: count, inflater, ifWanted: { _, _ in true })
+    let rows = try rows(payload, size: size, count: count, decompressor, ifWanted: { _, _ in true })
     guard let rows else { throw FormatError.truncated }
     return rows
   }
@@ -22,7 +22,7 @@ package struct ColumnDecoder: ~Copyable {
   ///   sites say. Takes the text of all strings, in which numbers may be missing, hexadecimal ones
   ///   too, and whether a record may have metadata with a value that is no string.
   package static func rows(
-    _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ inflater: Inflater,
+    _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ decompressor: Decompressor,
     ifWanted mayPass: (UnsafeRawBufferPointer, Bool) -> Bool
   ) throws -> [UInt8]? {
     guard payload.count >= ColumnLayout.size, size >= 0, size <= FrameLayout.largestPayload,
@@ -30,10 +30,10 @@ package struct ColumnDecoder: ~Copyable {
     else { throw FormatError.invalid("record count") }
     var rest = WordReader(payload)
     let sizes = try rest.take(ColumnLayout.size)
-    var numbers = try section(sizes, ColumnLayout.numbersStored, &rest, inflater)
+    var numbers = try section(sizes, ColumnLayout.numbersStored, &rest, decompressor)
     numbers.append(contentsOf: repeatElement(0, count: NumberDecoder.slack))
-    let planes = try section(sizes, ColumnLayout.planesStored, &rest, inflater)
-    let text = try section(sizes, ColumnLayout.textStored, &rest, inflater)
+    let planes = try section(sizes, ColumnLayout.planesStored, &rest, decompressor)
+    let text = try section(sizes, ColumnLayout.textStored, &rest, decompressor)
     guard rest.isAtEnd else { throw FormatError.invalid("end of the columns") }
     return try numbers.withUnsafeBytes { numbers in
       try planes.withUnsafeBytes { planes in
@@ -48,12 +48,13 @@ package struct ColumnDecoder: ~Copyable {
   }
 
   private static func section(
-    _ sizes: UnsafeRawBufferPointer, _ offset: Int, _ rest: inout WordReader, _ inflater: Inflater
+    _ sizes: UnsafeRawBufferPointer, _ offset: Int, _ rest: inout WordReader,
+    _ decompressor: Decompressor
   ) throws(FormatError) -> [UInt8] {
     let stored = Int(sizes.load(offset, as: UInt32.self))
     let size = Int(sizes.load(offset + 4, as: UInt32.self))
     let bytes = try rest.take(stored)
-    return stored == size ? Array(bytes) : try inflater.decompress(bytes, size: size)
+    return stored == size ? Array(bytes) : try decompressor.decompress(bytes, size: size)
   }
 
   private var numbers: NumberDecoder

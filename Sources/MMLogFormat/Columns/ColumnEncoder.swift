@@ -31,11 +31,11 @@ package final class ColumnEncoder {
   ///
   /// - Parameters:
   ///   - callSites: At least those that the records name, or their arguments take more room.
-  ///   - deflater: nil for no further compression.
+  ///   - compressor: nil for no further compression.
   ///   - effort: How much effort may be spent on text. Short text has it all, since it takes no
   ///     time.
   package func encode(
-    _ rows: borrowing RowBuilder, _ callSites: CallSiteFields, _ deflater: Deflater?,
+    _ rows: borrowing RowBuilder, _ callSites: CallSiteFields, _ compressor: Compressor?,
     effort: TextEffort = .full
   ) -> [UInt8] {
     sections.removeAll()
@@ -49,7 +49,7 @@ package final class ColumnEncoder {
     }
     rows.withRows { encode($0, callSites) }
     self.effort = isShort ? .full : effort
-    return payload(deflater)
+    return payload(compressor)
   }
 
   private func encode(
@@ -152,8 +152,10 @@ package final class ColumnEncoder {
 
   // MARK: - The payload
 
-  private func payload(_ deflater: Deflater?) -> [UInt8] {
-    let deflated = [deflatedNumbers(deflater), deflatedPlanes(deflater), deflatedText(deflater)]
+  private func payload(_ compressor: Compressor?) -> [UInt8] {
+    let deflated = [
+      deflatedNumbers(compressor), deflatedPlanes(compressor), deflatedText(compressor),
+    ]
     let sizes = [sections.numbers.count, sections.planes.count, sections.text.count]
     let stored = zip(deflated, sizes).map { $0?.count ?? $1 }
     var payload: [UInt8] = []
@@ -167,22 +169,22 @@ package final class ColumnEncoder {
     return payload
   }
 
-  private func deflatedPlanes(_ deflater: Deflater?) -> [UInt8]? {
-    deflater?.compress(sections.planes.bytes)
+  private func deflatedPlanes(_ compressor: Compressor?) -> [UInt8]? {
+    compressor?.compress(sections.planes.bytes)
   }
 
   /// Packed numbers seldom get much smaller, and zlib is slowest where nothing does: after a try
   /// that failed, only now and then, and after each further one half as often. Who asks for speed
   /// gets it unless a fourth is saved.
-  private func deflatedNumbers(_ deflater: Deflater?) -> [UInt8]? {
-    guard let deflater else { return nil }
+  private func deflatedNumbers(_ compressor: Compressor?) -> [UInt8]? {
+    guard let compressor else { return nil }
     let isSmall = sections.numbers.count <= Self.alwaysTried
     if skips > 0, !isSmall {
       skips -= 1
       return nil
     }
-    let bytes = deflater.compress(
-      sections.numbers.bytes, share: isSmall || deflater.level > Self.fastest ? 16 : 4)
+    let bytes = compressor.compress(
+      sections.numbers.bytes, share: isSmall || compressor.level > Self.fastest ? 16 : 4)
     if !isSmall {
       lastSkips = bytes == nil ? min(max(2 * lastSkips, Self.triedEvery), Self.mostSkips) : 0
       skips = lastSkips
@@ -190,12 +192,12 @@ package final class ColumnEncoder {
     return bytes
   }
 
-  private func deflatedText(_ deflater: Deflater?) -> [UInt8]? {
-    guard let deflater else { return nil }
+  private func deflatedText(_ compressor: Compressor?) -> [UInt8]? {
+    guard let compressor else { return nil }
     if lastText.bytes.withUnsafeBytes({ $0.equals(sections.text.bytes) }) {
       return lastText.deflated
     }
-    let deflated = deflated(sections.text.bytes, deflater)
+    let deflated = deflated(sections.text.bytes, compressor)
     // What is long is hardly ever the same.
     let isKept = sections.text.count <= Self.textSample
     lastText = isKept ? (Array(sections.text.bytes), deflated) : ([], nil)
@@ -205,27 +207,27 @@ package final class ColumnEncoder {
   /// Whether the text is so short that nothing is to be gained by any choice.
   private var isShort: Bool { sections.text.count < 2 * Self.textSample }
 
-  private func deflated(_ text: UnsafeRawBufferPointer, _ deflater: Deflater) -> [UInt8]? {
+  private func deflated(_ text: UnsafeRawBufferPointer, _ compressor: Compressor) -> [UInt8]? {
     switch effort {
     case .full: break
-    case .reduced: return deflater.compress(text, findsRepetitions: false)
+    case .reduced: return compressor.compress(text, findsRepetitions: false)
     case .none: return nil
     }
-    if isShort { return deflater.compress(text) }
-    if choiceHolds == 0 { chooseMethod(deflater) }
+    if isShort { return compressor.compress(text) }
+    if choiceHolds == 0 { chooseMethod(compressor) }
     choiceHolds -= 1
-    return deflater.compress(text, findsRepetitions: findsRepetitions)
+    return compressor.compress(text, findsRepetitions: findsRepetitions)
   }
 
-  private func chooseMethod(_ deflater: Deflater) {
+  private func chooseMethod(_ compressor: Compressor) {
     // From the middle, and longer than what zlib looks back: where words come from a vocabulary,
     // repetitions become many only then.
     let size = min(sections.text.count / 2, Self.methodSample)
     let sample = sections.text.bytes.slice((sections.text.count - size) / 2, size)
-    let slow = deflater.compress(sample)?.count ?? sample.count
-    let fast = deflater.compress(sample, findsRepetitions: false)?.count ?? sample.count
+    let slow = compressor.compress(sample)?.count ?? sample.count
+    let fast = compressor.compress(sample, findsRepetitions: false)?.count ?? sample.count
     // Few repetitions, as in random identifiers, are not worth searching for to who asks for speed.
-    let limit = deflater.level > Self.fastest ? slow : slow + slow / 8
+    let limit = compressor.level > Self.fastest ? slow : slow + slow / 8
     findsRepetitions = fast >= limit
     choiceHolds = Self.triedEvery
   }

@@ -27,14 +27,15 @@ extension ArchiveFile {
       throw FormatError.wrongChecksum
     }
     // Not one for each archive: there may be thousands, and it takes less than a frame does.
-    guard let inflater = Inflater() else { throw FormatError.invalid("size: zlib has no memory") }
+    let decompressor = try Decompressor.make(for: header.codec)
     return try stored.withUnsafeBytes {
       switch header.codec {
       case .rows: return stored
-      case .zlibRows: return try inflater.decompress($0, size: header.rawSize)
-      case .columns:
+      case .zlibRows: return try decompressor.decompress($0, size: header.rawSize)
+      case .columns, .zstdColumns:
         return try ColumnDecoder.rows(
-          $0, size: header.rawSize, count: Int(header.summary.count), inflater, ifWanted: mayPass)
+          $0, size: header.rawSize, count: Int(header.summary.count), decompressor,
+          ifWanted: mayPass)
       }
     }
   }

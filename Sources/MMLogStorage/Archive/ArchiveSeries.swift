@@ -9,10 +9,15 @@ package final class ArchiveSeries {
     package var rotation: Rotation
     /// 0 (none) to 9.
     package var compressionLevel: Int
+    /// Of records. What the build has.
+    package var format: CompressionFormat
 
-    package init(rotation: Rotation, compressionLevel: Int) {
+    package init(
+      rotation: Rotation, compressionLevel: Int, format: CompressionFormat = .zlib
+    ) {
       self.rotation = rotation
       self.compressionLevel = compressionLevel
+      self.format = format
     }
 
     /// Settings by which archives are closed at a size only; nil: never.
@@ -232,7 +237,8 @@ package final class ArchiveSeries {
       writer = resumed
     } else {
       writer = try ArchiveWriter(
-        in: directory, fileHeader, compressionLevel: settings.compressionLevel)
+        in: directory, fileHeader, compressionLevel: settings.compressionLevel,
+        format: settings.format)
     }
     number += 1
     current = writer

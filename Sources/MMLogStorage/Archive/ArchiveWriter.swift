@@ -24,7 +24,10 @@ package final class ArchiveWriter {
   private let lock: LockedFile
   private var file: File { _read { yield lock.file } }
   private var unsynced: UnsyncedBytes
-  private let deflater: Deflater?
+  /// Of all but records in columns: who has no other coder can read which call sites there are.
+  private let compressor: Compressor?
+  /// Of records in columns.
+  private let columnCompressor: Compressor?
   private let columns = ColumnEncoder()
   private var callSites = CallSiteFields()
   /// How many bytes of the dictionary ``callSites`` knows: not fewer after a write that failed.
@@ -40,10 +43,11 @@ package final class ArchiveWriter {
 
   /// Begins a new archive in `directory`: an existing file of that name is never touched.
   package init(
-    in directory: borrowing Directory, _ fileHeader: ArchiveHeader, compressionLevel: Int
+    in directory: borrowing Directory, _ fileHeader: ArchiveHeader, compressionLevel: Int,
+    format: CompressionFormat = .zlib
   ) throws(SystemError) {
     self.fileHeader = fileHeader
-    deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
+    (compressor, columnCompressor) = Self.compressors(compressionLevel, format)
     let identity = fileHeader.identity
     let name = FileNames.Archive(
       store: identity.storeName, created: fileHeader.created, session: identity.session,
@@ -83,11 +87,11 @@ package final class ArchiveWriter {
   ///   - lock: The file.
   package init(
     _ fileHeader: ArchiveHeader, behind before: ArchiveInfo, in lock: consuming LockedFile,
-    compressionLevel: Int
+    compressionLevel: Int, format: CompressionFormat = .zlib
   ) throws(SystemError) {
     self.fileHeader = fileHeader
     (self.before, fileName, path) = (before, before.fileName, before.path)
-    deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
+    (compressor, columnCompressor) = Self.compressors(compressionLevel, format)
     let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
     start = before.size
     end = start + bytes.count
@@ -104,15 +108,24 @@ package final class ArchiveWriter {
     TestPoint.reach(.archiveResumed)
   }
 
+  private static func compressors(
+    _ level: Int, _ format: CompressionFormat
+  ) -> (others: Compressor?, columns: Compressor?) {
+    guard level > 0 else { return (nil, nil) }
+    let zlib = Compressor(level: level)
+    return (zlib, format == .zlib ? zlib : Compressor(level: level, format))
+  }
+
   /// Goes on with an archive whose process died. What follows its last whole frame is cut off.
   package init(
-    resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int
+    resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int,
+    format: CompressionFormat = .zlib
   ) throws(SystemError) {
     fileHeader = archive.fileHeader
     (start, before) = (archive.start, nil)
     path = archive.path
     fileName = String(archive.path.split(separator: "/").last ?? "")
-    deflater = compressionLevel > 0 ? Deflater(level: compressionLevel) : nil
+    (compressor, columnCompressor) = Self.compressors(compressionLevel, format)
     end = archive.end
     unsynced = UnsyncedBytes(from: archive.end)
     try lock.file.truncate(to: end)
@@ -142,20 +155,20 @@ package final class ArchiveWriter {
     var batch = Batch(of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount))
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
-      batch.add(FrameHeader(.dictionary), Array(new), deflater)
+      batch.add(FrameHeader(.dictionary), Array(new), compressor)
     }
     var header = fields
     header.summary = rows.summary
     header.summary.firstWall = header.clock.wall(at: header.summary.firstTicks)
     header.summary.lastWall = header.clock.wall(at: header.summary.lastTicks)
     header.rawSize = rows.size
-    if deflater == nil {
+    if compressor == nil {
       header.effort = .full
       batch.add(header, stored: rows.payload())
     } else {
       learnCallSites(from: dictionary)
-      header.codec = .columns
-      let payload = columns.encode(rows, callSites, deflater, effort: fields.effort)
+      header.codec = columnCompressor?.format == .zstd ? .zstdColumns : .columns
+      let payload = columns.encode(rows, callSites, columnCompressor, effort: fields.effort)
       header.effort = columns.effort
       batch.add(header, stored: payload)
     }
@@ -259,12 +272,12 @@ package final class ArchiveWriter {
       frameCount: 0)
     if dictionary.count > 0 {
       trailer.dictionaryOffset = UInt64(place)
-      batch.add(FrameHeader(.dictionary), Array(dictionary), deflater)
+      batch.add(FrameHeader(.dictionary), Array(dictionary), compressor)
     }
     trailer.indexOffset = UInt64(place + batch.bytes.count)
     var header = FrameHeader(.index)
     (header.summary, header.archiveCounts) = (summary, archiveCounts)
-    batch.add(header, IndexEntry.encode(index), deflater)
+    batch.add(header, IndexEntry.encode(index), compressor)
     trailer.fileSize = UInt64(place + batch.bytes.count + TrailerLayout.size)
     trailer.frameCount = frameCount + batch.frameCount
     batch.bytes += trailer.encoded
@@ -347,8 +360,8 @@ package final class ArchiveWriter {
     }
 
     /// Adds a frame whose payload is compressed here, if that makes it smaller.
-    mutating func add(_ fields: FrameHeader, _ payload: [UInt8], _ deflater: Deflater?) {
-      let compressed = deflater?.compress(payload)
+    mutating func add(_ fields: FrameHeader, _ payload: [UInt8], _ compressor: Compressor?) {
+      let compressed = compressor?.compress(payload)
       var header = fields
       header.codec = compressed == nil ? .rows : .zlibRows
       header.rawSize = payload.count

@@ -363,6 +363,8 @@ package struct Recovery: ~Copyable {
       where frame.header.ranges.contains(where: { present.contains($0.generation) }) {
         do {
           _ = try archive.payload(of: frame)
+        } catch FormatError.missingCoder {
+          // Its checksum was right.
         } catch is FormatError {
           coverage.remove(frame.header)
         }
@@ -386,7 +388,7 @@ package struct Recovery: ~Copyable {
       }
       guard let file else { throw SystemError.locked(last.path) }
       current = try ArchiveWriter(
-        resuming: last, file, compressionLevel: settings.compressionLevel)
+        resuming: last, file, compressionLevel: settings.compressionLevel, format: settings.format)
     }
     return ArchiveSeries(
       in: try Directory.open(directory.path, newFiles: directory.newFiles),

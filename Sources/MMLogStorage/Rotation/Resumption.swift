@@ -37,7 +37,8 @@ package struct Resumption: Sendable {
       else { return nil }
       try note(ArchiveID(session: last.session, number: last.number))
       return try ArchiveWriter(
-        fileHeader, behind: last, in: file, compressionLevel: settings.compressionLevel)
+        fileHeader, behind: last, in: file, compressionLevel: settings.compressionLevel,
+        format: settings.format)
     }
   }
 

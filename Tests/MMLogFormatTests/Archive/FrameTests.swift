@@ -79,7 +79,7 @@ import Testing
       let found = decoded(resigned(header) { $0[FrameLayout.type] = type })
       #expect(found?.type == .other && found?.frameSize == 288, "type \(type)")
     }
-    for codec in [0x02, 0x0F, 0x20, 0xF0, 0x11] as [UInt8] {
+    for codec in [0x02, 0x0F, 0x20, 0x31, 0xF0, 0x11] as [UInt8] {
       let found = decoded(resigned(header) { $0[FrameLayout.codec] = codec })
       #expect(found?.type == .other && found?.frameSize == 288, "codec \(codec)")
     }

@@ -69,8 +69,8 @@ func decoded(_ column: ColumnBytes, count: Int, limit: Int = 1 << 24) throws -> 
 
 /// What a frame's payload in columns stands for.
 func rows(_ payload: [UInt8], size: Int, count: Int) throws -> [UInt8] {
-  guard let inflater = Inflater() else { throw FormatError.truncated }
-  return try payload.read { try ColumnDecoder.rows($0, size: size, count: count, inflater) }
+  guard let decompressor = Decompressor() else { throw FormatError.truncated }
+  return try payload.read { try ColumnDecoder.rows($0, size: size, count: count, decompressor) }
 }
 
 /// Rows of records and fragments of threads in turn, and call sites for them.
@@ -85,7 +85,7 @@ struct ColumnRecords {
   ///   - threads: How many there are.
   ///   - encoder: One that has written other frames before, say.
   init(
-    _ records: [[UInt64]], _ sites: [CallSite], threads: UInt32 = 1, deflater: Deflater? = nil,
+    _ records: [[UInt64]], _ sites: [CallSite], threads: UInt32 = 1, compressor: Compressor? = nil,
     effort: TextEffort = .full, encoder: ColumnEncoder = ColumnEncoder()
   ) {
     var callSites = CallSiteFields()
@@ -103,7 +103,7 @@ struct ColumnRecords {
         builder.add(view, thread: thread, ticks: view.ticks)
       }
       (rows, count) = (builder.payload(), Int(builder.summary.count))
-      payload = encoder.encode(builder, callSites, deflater, effort: effort)
+      payload = encoder.encode(builder, callSites, compressor, effort: effort)
     }
   }
 

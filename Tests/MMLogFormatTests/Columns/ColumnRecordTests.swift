@@ -20,10 +20,10 @@ import Testing
       words: words + (metadata.isEmpty ? [] : ValueWords.metadata(metadata)))
     let plain = TestRecord(ticks: 2, site: 1, words: words)
     let made = ColumnRecords([record.encoded(seed: 0), plain.encoded(seed: 0)], [site])
-    let inflater = try #require(Inflater())
+    let decompressor = try #require(Decompressor())
     var said: Bool?
     let rows = try made.payload.read {
-      try ColumnDecoder.rows($0, size: made.rows.count, count: made.count, inflater) {
+      try ColumnDecoder.rows($0, size: made.rows.count, count: made.count, decompressor) {
         said = $1
         return false
       }
@@ -145,9 +145,9 @@ import Testing
     for _ in 0...maker.below(12) { maker.addSite() }
     let count = [1, 2, 3, 40, 127, 128, 129, 400][Int(seed) % 8]
     let records = (0..<count).map { maker.record(ticks: UInt64($0 * 100 + maker.below(50))) }
-    let deflater = seed % 2 == 0 ? Deflater(level: 1) : nil
+    let compressor = seed % 2 == 0 ? Compressor(level: 1) : nil
     let found = ColumnRecords(
-      records, maker.sites, threads: UInt32(seed % 4 + 1), deflater: deflater)
+      records, maker.sites, threads: UInt32(seed % 4 + 1), compressor: compressor)
     #expect(found.count >= count)
     #expect(found.problem == nil, "seed \(seed)")
   }
@@ -192,7 +192,7 @@ import Testing
   @Test("an encoder that is kept writes frames of any shape", arguments: [51, 52] as [UInt64])
   func anEncoderThatIsKeptWritesFramesOfAnyShape(seed: UInt64) throws {
     let encoder = ColumnEncoder()
-    let deflater = try #require(Deflater(level: 1))
+    let compressor = try #require(Compressor(level: 1))
     var maker = Maker(seed: seed)
     for _ in 0..<5 { maker.addSite() }
     for frame in 0..<60 {
@@ -201,14 +201,14 @@ import Testing
       let records = (0..<count).map { maker.record(ticks: UInt64($0 * 100 + maker.below(50))) }
       let found = ColumnRecords(
         records, maker.sites, threads: UInt32(frame % 4 + 1),
-        deflater: frame % 5 == 0 ? nil : deflater, encoder: encoder)
+        compressor: frame % 5 == 0 ? nil : compressor, encoder: encoder)
       #expect(found.problem == nil, "seed \(seed), frame \(frame)")
     }
   }
 
   @Test("less effort for text leaves it larger, and as readable")
   func lessEffortForTextLeavesItLarger() throws {
-    let deflater = try #require(Deflater(level: 6))
+    let compressor = try #require(Compressor(level: 6))
     let site = CallSite(
       file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
     var random = SeededGenerator(seed: 53)
@@ -221,7 +221,7 @@ import Testing
       }
       let encoder = ColumnEncoder()
       let found = ColumnRecords(
-        records, [site], deflater: deflater, effort: effort, encoder: encoder)
+        records, [site], compressor: compressor, effort: effort, encoder: encoder)
       #expect(found.problem == nil, "\(count) records, effort \(effort)")
       return (found.payload.count, encoder.effort)
     }
@@ -237,7 +237,7 @@ import Testing
   @Test("an encoder that is kept tells one text from another")
   func anEncoderThatIsKeptTellsOneTextFromAnother() throws {
     let encoder = ColumnEncoder()
-    let deflater = try #require(Deflater(level: 1))
+    let compressor = try #require(Compressor(level: 1))
     let site = CallSite(
       file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
     func name(_ number: Int) -> String { "name \(number % 10) of a user" }
@@ -255,7 +255,7 @@ import Testing
         TestRecord(ticks: UInt64(place), site: 1, words: ValueWords.argument(.text(text)))
           .encoded(seed: 0)
       }
-      let found = ColumnRecords(records, [site], deflater: deflater, encoder: encoder)
+      let found = ColumnRecords(records, [site], compressor: compressor, encoder: encoder)
       #expect(found.problem == nil, "frame \(index)")
     }
   }

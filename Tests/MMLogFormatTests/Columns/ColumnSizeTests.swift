@@ -35,14 +35,14 @@ import Testing
         words: values.flatMap { ValueWords.argument($0) }
       ).encoded(seed: 0)
     }
-    return ColumnRecords(records, sites, threads: 2, deflater: Deflater(level: 1))
+    return ColumnRecords(records, sites, threads: 2, compressor: Compressor(level: 1))
   }
 
   @Test("orders take far less than compressed rows", arguments: [100, 1000, 4000])
   func ordersTakeFarLessThanCompressedRows(count: Int) throws {
     let orders = Self.orders(count)
     #expect(orders.problem == nil)
-    let deflated = try #require(Deflater(level: 6)?.compress(orders.rows))
+    let deflated = try #require(Compressor(level: 6)?.compress(orders.rows))
     #expect(orders.payload.count * 2 < deflated.count, "\(orders.payload.count), \(deflated.count)")
     #expect(
       orders.payload.count < count * 12 + 400, "\(orders.payload.count) of \(orders.rows.count)")
@@ -59,7 +59,7 @@ import Testing
         ticks: UInt64(index), site: 1, words: values.flatMap { ValueWords.argument($0) }
       ).encoded(seed: 0)
     }
-    let found = ColumnRecords(records, [site], deflater: Deflater(level: 1))
+    let found = ColumnRecords(records, [site], compressor: Compressor(level: 1))
     #expect(found.problem == nil)
     // What is random in a record is 40 of its 72 bytes.
     #expect(found.payload.count < 41 * 1000 + 1000, "\(found.payload.count)")
@@ -80,7 +80,7 @@ import Testing
       return TestRecord(ticks: UInt64(index), site: 1, words: ValueWords.argument(.text(text)))
         .encoded(seed: 0)
     }
-    let found = ColumnRecords(records, [site], deflater: Deflater(level: 1))
+    let found = ColumnRecords(records, [site], compressor: Compressor(level: 1))
     #expect(found.problem == nil)
     #expect(found.payload.count < 42 * 6000, "\(found.payload.count / 6000) bytes for each")
   }

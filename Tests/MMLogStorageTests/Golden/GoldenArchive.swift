@@ -5,14 +5,14 @@ import TestSupport
 struct GoldenArchive {
   private(set) var bytes: [UInt8]
   private let identity: SessionIdentity
-  private let deflater: Deflater?
+  private let compressor: Compressor?
   private var index: [IndexEntry] = []
   private var frameCount: UInt32 = 0
   private var recordCount: UInt64 = 0
 
   init(_ identity: SessionIdentity, compresses: Bool = false) {
     self.identity = identity
-    deflater = compresses ? Deflater(level: 9) : nil
+    compressor = compresses ? Compressor(level: 9) : nil
     bytes = ArchiveHeader(identity: identity, number: 1, created: GoldenFiles.epoch).encoded(
       pageSize: 4096)
   }
@@ -27,7 +27,7 @@ struct GoldenArchive {
 
   @discardableResult
   private mutating func add(_ fields: FrameHeader, _ payload: [UInt8]) -> Int {
-    let packed = deflater?.compress(payload)
+    let packed = compressor?.compress(payload)
     var header = fields
     header.codec = packed == nil ? .rows : .zlibRows
     header.rawSize = payload.count
@@ -50,10 +50,12 @@ struct GoldenArchive {
 
   /// Adds a frame with some records of segments, merged by their ticks as the segment adjusts them.
   ///
-  /// - Parameter dictionary: The entries so far, if the frame is to be in columns.
+  /// - Parameters:
+  ///   - dictionary: The entries so far, if the frame is to be in columns.
+  ///   - format: What compresses these, if anything is compressed.
   mutating func add(
     _ segments: [(segment: GoldenSegment, range: Range<Int>)], clock: TickClock, lowest: UInt64,
-    columns dictionary: [UInt8]? = nil
+    columns dictionary: [UInt8]? = nil, format: CompressionFormat = .zlib
   ) {
     var header = FrameHeader(.records)
     (header.clock, header.lowestGeneration) = (clock, lowest)
@@ -83,8 +85,9 @@ struct GoldenArchive {
     dictionary.withUnsafeBytes {
       callSites.add(entriesIn: $0, seed: GoldenFiles.seed(identity))
     }
-    (header.rawSize, header.codec) = (rows.size, .columns)
-    add(header, stored: ColumnEncoder().encode(rows, callSites, deflater))
+    let compressor = format == .zlib ? compressor : Compressor(level: 9, format)
+    (header.rawSize, header.codec) = (rows.size, format == .zlib ? .columns : .zstdColumns)
+    add(header, stored: ColumnEncoder().encode(rows, callSites, compressor))
   }
 
   /// Adds a frame whose columns were written by hand.

@@ -150,13 +150,19 @@ enum GoldenFiles {
     return archive.bytes
   }
 
-  static var encoded: [UInt8] {
-    let identity = identity(14)
+  static var encoded: [UInt8] { encoded(identity(14), .zlib) }
+
+  /// The records of ``encoded``, the first frame of them compressed with zstd. Of builds that have
+  /// it.
+  static var zstd: [UInt8] { encoded(identity(18), .zstd) }
+
+  private static func encoded(_ identity: SessionIdentity, _ format: CompressionFormat) -> [UInt8] {
     let segments = GoldenRecords.segments(entrySeed: seed(identity))
     var archive = GoldenArchive(identity, compresses: true)
     archive.add(.dictionary, dictionary(identity))
     let first = [(0, 1), (1, 3), (2, 2), (4, 1), (5, 2)].map { (segments[$0.0], 0..<$0.1) }
-    archive.add(first, clock: ringClock, lowest: 4, columns: dictionary(identity))
+    archive.add(
+      first, clock: ringClock, lowest: 4, columns: dictionary(identity), format: format)
     let second = [(3, 0, 3), (4, 1, 6), (5, 2, 5)].map { (segments[$0.0], $0.1..<$0.2) }
     archive.add(second, clock: ringClock, lowest: 7, columns: dictionary(identity))
     archive.add(.sessionEnd, SessionEnd(.closed, time: epoch + 3_000_000_000).encoded)

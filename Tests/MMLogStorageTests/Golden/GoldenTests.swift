@@ -115,13 +115,13 @@ import Testing
   }
 
   @Test("columns written by hand are their rows") func columnsWrittenByHandAreTheirRows() throws {
-    let inflater = try #require(Inflater())
+    let decompressor = try #require(Decompressor())
     for (index, frame) in GoldenColumns.frames(entrySeed: 7).enumerated() {
       for isDeflated in [false, true] {
         let payload = frame.columns.payload(isDeflated: isDeflated)
         let rows = try payload.withUnsafeBytes {
           try ColumnDecoder.rows(
-            $0, size: frame.rows.count, count: Int(frame.summary.count), inflater)
+            $0, size: frame.rows.count, count: Int(frame.summary.count), decompressor)
         }
         #expect(rows == frame.rows, "frame \(index), deflated: \(isDeflated)")
       }

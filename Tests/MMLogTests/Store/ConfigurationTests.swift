@@ -1,4 +1,5 @@
 import MMLog
+import MMLogFormat
 import Testing
 import TestSupport
 
@@ -130,6 +131,20 @@ struct ConfigurationTests {
       let contents = try test.closeAndRead()
       #expect(contents.isClean, "\(index)")
       #expect(contents.records.count == 300, "\(index)")
+    }
+  }
+
+  @Test("zstd compresses records where the build has it, and else is refused with what it needs")
+  func zstd() throws {
+    do {
+      let test = try TestStore { $0.compression = .zstd }
+      for number in 0..<3000 { test.log.info("\(number) \(number % 7)") }
+      let contents = try test.closeAndRead()
+      #expect(contents.isClean && contents.records.count == 3000)
+      #expect(CompressionFormat.zstd.isAvailable)
+    } catch let error as LogError where !CompressionFormat.zstd.isAvailable {
+      #expect(error.code == .invalidConfiguration)
+      #expect("\(error)".contains("trait Zstd") && "\(error)".contains("libzstd-dev"))
     }
   }
 

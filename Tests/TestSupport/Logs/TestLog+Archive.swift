@@ -103,7 +103,7 @@ extension TestLog {
     _ type: FrameType, _ payload: [UInt8], _ summary: RecordSummary? = nil, count: UInt32 = 0,
     _ ranges: [RingRange] = [], areFlight: Bool = false
   ) -> Range<Int> {
-    let packed = Deflater(level: 6)?.compress(payload)
+    let packed = Compressor(level: 6)?.compress(payload)
     var said = summary ?? RecordSummary()
     if summary == nil { said.count = count }
     return addFrame(
