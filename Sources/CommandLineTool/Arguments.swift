@@ -3,7 +3,8 @@ package struct Arguments: Sendable {
   /// The arguments that are not options, in order.
   package internal(set) var operands: [String] = []
 
-  private let command: Command
+  /// What they were given to.
+  package let command: Command
   private var given: [String: [String]] = [:]
 
   init(of command: Command) {

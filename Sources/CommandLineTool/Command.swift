@@ -1,12 +1,16 @@
-/// A program as its user meets it. Parsing and help are both made from this table.
+/// A program, or one of the commands of a program, as its user meets it. Parsing, help, the manual
+/// page and completions are all made from this table.
 package struct Command: Sendable {
-  /// What it is called, also at the start of its messages.
-  package let name: String
+  /// What a command does: prints on standard output, and says how it went.
+  package typealias Body = @Sendable (Arguments, StandardOutput) throws -> Program.Status
 
-  /// What `--version` prints after the name.
+  /// What it is called: `mmlog-decode`, or of one of its commands, `mmlog-decode crash`.
+  package private(set) var name: String
+
+  /// What `--version` prints after the name; empty in a command of a program.
   package let version: String
 
-  /// Paragraphs; help wraps them.
+  /// Paragraphs; help wraps them. The first sentence is what it does in short.
   package let description: [String]
 
   /// All options, in the order of help, those that every command has last.
@@ -18,28 +22,111 @@ package struct Command: Sendable {
   /// What help shows last but one.
   package let examples: [Example]
 
-  /// What each exit status means.
+  /// What each exit status means; of a program, also for all of its commands.
   package let exitStatuses: [(status: Program.Status, meaning: String)]
 
-  /// Declares a command.
+  /// The commands of a program; the first is meant where a command line names none.
+  package private(set) var commands: [Command] = []
+
+  /// The commands of the program that it belongs to.
+  private(set) var siblings: [Command] = []
+
+  /// What it does; nil where ``Program/run(_:arguments:_:)`` is given that.
+  let body: Body?
+
+  /// Declares a program that does one thing.
   ///
-  /// - Parameter options: all but those that every command has, which are added.
+  /// - Parameter options: all but those that every program has, which are added.
   /// - Precondition: no two options have a name in common.
   package init(
     name: String, version: String, description: [String], options: [Option],
     operands: Operands? = nil, examples: [Example] = [],
     exitStatuses: [(status: Program.Status, meaning: String)] = []
   ) {
+    self.init(
+      name, version, description, options + [.completions, .man, .help, .version], operands,
+      examples, exitStatuses, nil)
+  }
+
+  /// Declares a program with commands, the first of which is meant where none is named.
+  ///
+  /// - Precondition: there is a command, and no two have the same name.
+  package init(
+    name: String, version: String, description: [String], commands: [Command],
+    examples: [Example] = [], exitStatuses: [(status: Program.Status, meaning: String)] = []
+  ) {
+    self.init(
+      name, version, description, [.completions, .man, .help, .version], nil, examples,
+      exitStatuses, nil)
+    precondition(!commands.isEmpty && Set(commands.map(\.name)).count == commands.count)
+    let named = commands.map { command in
+      var command = command
+      command.name = "\(name) \(command.name)"
+      return command
+    }
+    self.commands = named.map { command in
+      var command = command
+      command.siblings = named
+      return command
+    }
+  }
+
+  /// Declares a command of a program, with what it does.
+  ///
+  /// - Parameters:
+  ///   - word: what it is called, behind the program's name.
+  ///   - options: all but `--help`, which is added.
+  package init(
+    _ word: String, description: [String], options: [Option], operands: Operands? = nil,
+    examples: [Example] = [], body: @escaping Body
+  ) {
+    self.init(word, "", description, options + [.help], operands, examples, [], body)
+  }
+
+  private init(
+    _ name: String, _ version: String, _ description: [String], _ options: [Option],
+    _ operands: Operands?, _ examples: [Example],
+    _ exitStatuses: [(status: Program.Status, meaning: String)], _ body: Body?
+  ) {
     self.name = name
     self.version = version
     self.description = description
-    self.options = options + [.completions, .man, .help, .version]
+    self.options = options
     self.operands = operands
     self.examples = examples
     self.exitStatuses = exitStatuses
-    precondition(Set(self.options.map(\.long)).count == self.options.count, "a name used twice")
-    let letters = self.options.compactMap(\.short)
+    self.body = body
+    precondition(Set(options.map(\.long)).count == options.count, "a name used twice")
+    let letters = options.flatMap(\.letters)
     precondition(Set(letters).count == letters.count, "a letter used twice")
+  }
+
+  /// What it is called behind the program's name: `crash`.
+  package var word: String { name.split(separator: " ").last.map(String.init) ?? name }
+
+  /// What messages begin with: the program's name.
+  var program: String { name.split(separator: " ").first.map(String.init) ?? name }
+
+  /// The first sentence of the description, without a capital letter and a full stop.
+  var summary: String {
+    let sentence = (description.first ?? "").prefix { $0 != "." && $0 != ":" }
+    return sentence.prefix(1).lowercased() + sentence.dropFirst()
+  }
+
+  /// The command that a command line is for, and what is left of it.
+  func resolve(_ arguments: [String]) -> (command: Command, arguments: [String]) {
+    guard let main = commands.first else { return (self, arguments) }
+    if let named = commands.first(where: { $0.word == arguments.first }) {
+      return (named, Array(arguments.dropFirst()))
+    }
+    let first = arguments.first?.prefix { $0 != "=" } ?? ""
+    let isOwn = options.contains { $0.names.contains(String(first)) }
+    return (isOwn ? self : main, arguments)
+  }
+
+  /// The command that was meant by what is none: `stats` for `stat`.
+  package func suggestedCommand(for word: String) -> String? {
+    suggestion(for: word, among: siblings.map(\.word))
   }
 }
 

@@ -20,41 +20,104 @@ extension Command {
   }
 
   private var bashCompletions: String {
+    """
+    # Completion of \(name) for bash. Made by '\(name) --completions bash': do not edit.
+    _\(identifier)() {
+      local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
+      # bash takes --option=value apart at the equals sign.
+      if [[ $current == = ]]; then
+        current=
+      elif [[ $before == = ]]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+      fi
+      COMPREPLY=()
+    \(commands.isEmpty ? bashCases : bashCommands)  if [[ $current == -* ]]; then
+        COMPREPLY=($(compgen -W "$options" -- "$current"))
+      else
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      fi
+    }
+    complete -F _\(identifier) \(name)
+
+    """
+  }
+
+  private var bashCommands: String {
+    // The first, which is meant where none is named, stands last: any other word.
+    let cases = (commands.dropFirst() + commands.prefix(1)).map { command in
+      let pattern = command.word == commands[0].word ? "*" : command.word
+      return "  \(pattern))\n\(command.bashCases)    ;;\n"
+    }
+    let words = commands.map(\.word) + options.map { "--\($0.long)" }
+    return """
+        if ((COMP_CWORD == 1)); then
+          COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- "$current"))
+          [[ -n $current && ${#COMPREPLY[@]} -gt 0 ]] && return
+        fi
+        case ${COMP_WORDS[1]} in
+      \(cases.joined())  esac
+
+      """
+  }
+
+  /// Completes the value of an option, or says what options there are.
+  private var bashCases: String {
     let choices = options.filter { !$0.choices.isEmpty }.map { option in
-      "    \(names(option).joined(separator: " | "))) "
+      "    \(option.names.joined(separator: " | "))) "
         + "COMPREPLY=($(compgen -W '\(option.choices.joined(separator: " "))' -- \"$current\")) && return ;;\n"
     }
     let free = options.filter {
       $0.choices.isEmpty && $0.placeholder != nil && $0.impliedValue == nil && !$0.takesFile
     }
-    let none = free.flatMap(names).joined(separator: " | ")
+    let none = free.flatMap(\.names).joined(separator: " | ")
     let words = options.map { "--\($0.long)" }.joined(separator: " ")
     return """
-      # Completion of \(name) for bash. Made by '\(name) --completions bash': do not edit.
-      _\(identifier)() {
-        local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-        # bash takes --option=value apart at the equals sign.
-        if [[ $current == = ]]; then
-          current=
-        elif [[ $before == = ]]; then
-          before=${COMP_WORDS[COMP_CWORD - 2]}
-        fi
-        COMPREPLY=()
         case $before in
       \(choices.joined())\(none.isEmpty ? "" : "    \(none)) return ;;\n")  esac
-        if [[ $current == -* ]]; then
-          COMPREPLY=($(compgen -W '\(words)' -- "$current"))
-        else
-          compopt -o filenames
-          mapfile -t COMPREPLY < <(compgen -f -- "$current")
-        fi
-      }
-      complete -F _\(identifier) \(name)
+        options='\(words)'
 
       """
   }
 
   private var zshCompletions: String {
+    """
+    #compdef \(name)
+    # Completion of \(name) for zsh. Made by '\(name) --completions zsh': do not edit.
+    _\(identifier)() {
+    \(commands.isEmpty ? zshArguments : zshCommands)
+    }
+    if [[ ${funcstack[1]} == _\(identifier) || ${funcstack[1]} == _\(name) ]]; then
+      _\(identifier) "$@"
+    else
+      compdef _\(identifier) \(name)
+    fi
+
+    """
+  }
+
+  private var zshCommands: String {
+    let list = commands.map { "    \(quoted("\($0.word):\($0.summary)"))\n" }.joined()
+    let cases = commands.dropFirst().map { command in
+      "  \(command.word)) shift words; ((CURRENT--))\n\(command.zshArguments) ;;\n"
+    }
+    let own = options.map { "    --\($0.long)\n" }.joined()
+    return """
+        local -a commands=(
+      \(list)  ) own=(
+      \(own)  )
+        if ((CURRENT == 2)); then
+          _describe -t commands command commands
+          compadd -a own
+        fi
+        case $words[2] in
+      \(cases.joined())  *)
+      \(commands[0].zshArguments) ;;
+        esac
+      """
+  }
+
+  private var zshArguments: String {
     let specifications = options.map { option -> String in
       let text = option.firstSentence.map { character in
         "[]:\\".contains(character) ? "\\\(character)" : String(character)
@@ -69,37 +132,28 @@ extension Command {
       }
       let repeats = option.isRepeatable ? "*" : ""
       let equals = option.placeholder == nil ? "" : "="
-      return names(option).map { name in
+      return option.names.map { name in
         let sign = name.hasPrefix("--") ? equals : (option.placeholder == nil ? "" : "+")
         return "    \(quoted("\(repeats)\(name)\(sign)[\(text)]\(value ?? "")")) \\\n"
       }.joined()
     }
-    return """
-      #compdef \(name)
-      # Completion of \(name) for zsh. Made by '\(name) --completions zsh': do not edit.
-      _\(identifier)() {
-        _arguments -s \\
-      \(specifications.joined())    '*:\(operands?.placeholder.lowercased() ?? "argument"):_files'
-      }
-      if [[ ${funcstack[1]} == _\(identifier) || ${funcstack[1]} == _\(name) ]]; then
-        _\(identifier) "$@"
-      else
-        compdef _\(identifier) \(name)
-      fi
-
-      """
+    let operand = operands?.placeholder.lowercased() ?? "argument"
+    return "  _arguments -s \\\n\(specifications.joined())    '*:\(operand):_files'"
   }
 
   private var fishCompletions: String {
-    let lines = options.map { option -> String in
-      var line = "complete -c \(name) -l \(option.long)"
-      if let short = option.short { line += " -s \(short)" }
-      // A file may follow where a value is left out.
-      if option.placeholder != nil, option.impliedValue == nil {
-        line += option.takesFile ? " -r -F" : " -x"
-      }
-      if !option.choices.isEmpty { line += " -a \(quoted(option.choices.joined(separator: " ")))" }
-      return line + " -d \(quoted(option.firstSentence, fish: true))\n"
+    let words = commands.map(\.word).joined(separator: " ")
+    let isFirst = "-n 'test (count (commandline -opc)) -eq 1'"
+    var lines = commands.map { command in
+      "complete -c \(name) \(isFirst) -a \(command.word) -d \(quoted(command.summary, fish: true))\n"
+    }
+    lines += fishLines(of: name, commands.isEmpty ? nil : isFirst)
+    for (index, command) in commands.enumerated() {
+      let condition =
+        index == 0
+        ? "not __fish_seen_subcommand_from \(words); or __fish_seen_subcommand_from \(command.word)"
+        : "__fish_seen_subcommand_from \(command.word)"
+      lines += command.fishLines(of: name, "-n '\(condition)'")
     }
     return """
       # Completion of \(name) for fish. Made by '\(name) --completions fish': do not edit.
@@ -107,8 +161,17 @@ extension Command {
       """
   }
 
-  private func names(_ option: Option) -> [String] {
-    (option.short.map { ["-\($0)"] } ?? []) + ["--\(option.long)"]
+  private func fishLines(of program: String, _ condition: String?) -> [String] {
+    options.map { option -> String in
+      var line = "complete -c \(program)\(condition.map { " \($0)" } ?? "") -l \(option.long)"
+      for letter in option.letters { line += " -s \(letter)" }
+      // A file may follow where a value is left out.
+      if option.placeholder != nil, option.impliedValue == nil {
+        line += option.takesFile ? " -r -F" : " -x"
+      }
+      if !option.choices.isEmpty { line += " -a \(quoted(option.choices.joined(separator: " ")))" }
+      return line + " -d \(quoted(option.firstSentence, fish: true))\n"
+    }
   }
 
   private func quoted(_ text: String, fish: Bool = false) -> String {

@@ -7,6 +7,9 @@ extension Command {
 
   /// The command line in short: `name --needed N [options] [PATH ...]`.
   package var synopsis: String {
+    if let main = commands.first {
+      return "\(name) [COMMAND] [options] \(main.operands?.synopsis ?? "")"
+    }
     let needed = options.filter(\.isRequired).map(\.synopsis)
     return ([name] + needed + ["[options]"] + (operands.map { [$0.synopsis] } ?? []))
       .joined(separator: " ")
@@ -16,6 +19,11 @@ extension Command {
   package var help: String {
     var sections = [wrap("Usage: \(synopsis)", indent: 7, first: 0)]
     sections += description.map { wrap($0, indent: 0) }
+    if let main = commands.first {
+      let end = wrap("'\(name) COMMAND --help' has the options of each.", indent: 0)
+      let rows = commands.map { ($0.word, $0.summary) }
+      sections.append(section("Commands (without one, \(main.word))", rows) + "\n" + end)
+    }
     if let operands {
       sections.append(section("Arguments", [(operands.placeholder, operands.help)]))
     }
@@ -54,7 +62,7 @@ extension Command {
 extension Option {
   /// `-l, --level L`; names without a letter stand in line with the others.
   fileprivate var label: String {
-    (short.map { "-\($0), " } ?? "    ") + synopsis
+    (short == nil ? "    " : letters.map { "-\($0), " }.joined()) + synopsis
   }
 
   var sentences: String {
@@ -67,7 +75,7 @@ extension Option {
 }
 
 extension Operands {
-  fileprivate var synopsis: String {
+  var synopsis: String {
     let more = count.upperBound > 1 ? " ..." : ""
     return count.lowerBound == 0 ? "[\(placeholder)\(more)]" : "\(placeholder)\(more)"
   }

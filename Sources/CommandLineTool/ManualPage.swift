@@ -1,5 +1,6 @@
 extension Command {
-  /// The manual page, section 1, in the man(7) macros, made from the same table as ``help``.
+  /// The manual page, section 1, in the man(7) macros, made from the same table as ``help``. That of
+  /// a program has its commands, and each of their options once.
   package var manualPage: String {
     var page = """
       .\\" Made by '\(name) --man': do not edit.
@@ -12,33 +13,55 @@ extension Command {
       .SH DESCRIPTION
 
       """
-    page += description.map { "\(roff($0))\n" }.joined(separator: ".PP\n")
-    if let operands {
+    page += paragraphs(description)
+    if !commands.isEmpty { page += ".SH COMMANDS\n" + commands.map(manualSection).joined() }
+    if let operands = operands ?? commands.first?.operands {
       page += ".SH ARGUMENTS\n" + entry("\\fI\(roff(operands.placeholder))\\fR", operands.help)
     }
-    page += ".SH OPTIONS\n" + options.map(manualEntry).joined()
+    page += ".SH OPTIONS\n" + manualOptions
     if !exitStatuses.isEmpty {
       page += ".SH EXIT STATUS\n"
       page += exitStatuses.map { entry("\\fB\($0.status.rawValue)\\fR", $0.meaning) }.joined()
     }
+    let examples = self.examples + commands.flatMap(\.examples)
     if !examples.isEmpty {
       page += ".SH EXAMPLES\n" + examples.map(manualText).joined(separator: ".PP\n")
     }
     return page
   }
 
-  /// The first sentence of the description, as NAME wants it: no capital letter, no full stop.
-  private var summary: String {
-    let first = description.first ?? ""
-    let sentence = first.prefix { $0 != "." && $0 != ":" }
-    return sentence.prefix(1).lowercased() + sentence.dropFirst()
+  private func paragraphs(_ texts: [String]) -> String {
+    texts.map { "\(roff($0))\n" }.joined(separator: ".PP\n")
   }
 
-  private func manualEntry(_ option: Option) -> String {
-    var names = option.short.map { "\\fB\\-\(roff(String($0)))\\fR, " } ?? ""
+  private func manualSection(_ command: Command) -> String {
+    let synopsis = command.synopsis.dropFirst(name.count + 1)
+    return ".SS \(roff(synopsis))\n" + paragraphs(command.description)
+  }
+
+  /// Each option once, with the commands that have it.
+  private var manualOptions: String {
+    var entries: [(option: Option, commands: [String])] = []
+    for command in commands {
+      for option in command.options where option.long != Option.help.long {
+        if let index = entries.firstIndex(where: { $0.option.isSame(as: option) }) {
+          entries[index].commands.append(command.word)
+        } else {
+          entries.append((option, [command.word]))
+        }
+      }
+    }
+    let ofCommands = entries.map { option, words in
+      manualEntry(option, " (Of \(words.joined(separator: ", ")).)")
+    }
+    return ofCommands.joined() + options.map { manualEntry($0) }.joined()
+  }
+
+  private func manualEntry(_ option: Option, _ end: String = "") -> String {
+    var names = option.letters.map { "\\fB\\-\(roff(String($0)))\\fR, " }.joined()
     names += "\\fB\\-\\-\(roff(option.long))\\fR"
     if let value = option.valueSynopsis { names += " \\fI\(roff(value))\\fR" }
-    return entry(names, option.sentences)
+    return entry(names, option.sentences + end)
   }
 
   private func manualText(_ example: Example) -> String {
@@ -54,5 +77,11 @@ extension Command {
     ]
     let escaped = text.map { escapes[$0] ?? String($0) }.joined()
     return escaped.hasPrefix(".") ? "\\&" + escaped : escaped
+  }
+}
+
+extension Option {
+  fileprivate func isSame(as other: Option) -> Bool {
+    (long, short, sentences) == (other.long, other.short, other.sentences)
   }
 }

@@ -14,6 +14,9 @@ package struct Option: Sendable {
   /// The letter after one dash.
   package let short: Character?
 
+  /// Another letter, for people who know it from elsewhere.
+  package let otherShort: Character?
+
   /// How help calls the value; nil if the option is a flag, which takes none.
   package let placeholder: String?
 
@@ -32,6 +35,9 @@ package struct Option: Sendable {
 
   /// True if it may be given more than once with different values.
   package let isRepeatable: Bool
+
+  /// Makes a value what it stands for, before it is compared with the ``choices``.
+  package let canonical: @Sendable (String) -> String
 
   /// What it does: whole sentences.
   package let help: String
@@ -70,21 +76,31 @@ package struct Option: Sendable {
   }
 
   /// An option with one of a few values; help lists them.
+  ///
+  /// - Parameters:
+  ///   - otherShort: another letter for it.
+  ///   - canonical: makes another name of a value that of the list.
   package init(
-    _ long: String, short: Character? = nil, oneOf choices: [String],
-    default defaultValue: String? = nil, required: Bool = false, repeatable: Bool = false,
+    _ long: String, short: Character? = nil, or otherShort: Character? = nil,
+    oneOf choices: [String], default defaultValue: String? = nil, required: Bool = false,
+    repeatable: Bool = false, canonical: @escaping @Sendable (String) -> String = { $0 },
     _ help: String
   ) {
     precondition(!choices.isEmpty, "--\(long) needs at least one choice")
     let placeholder = choices.joined(separator: "|")
-    self.init(long, short, placeholder, choices, defaultValue, nil, required, repeatable, help)
+    self.init(
+      long, short, placeholder, choices, defaultValue, nil, required, repeatable, help,
+      otherShort: otherShort, canonical: canonical)
   }
 
   private init(
     _ long: String, _ short: Character?, _ placeholder: String?, _ choices: [String],
     _ defaultValue: String?, _ impliedValue: String?, _ isRequired: Bool, _ isRepeatable: Bool,
-    _ help: String
+    _ help: String, otherShort: Character? = nil,
+    canonical: @escaping @Sendable (String) -> String = { $0 }
   ) {
+    self.otherShort = otherShort
+    self.canonical = canonical
     self.long = long
     self.short = short
     self.placeholder = placeholder
@@ -101,16 +117,22 @@ extension Option {
   /// Prints the help; every command has it.
   package static let help = Option("help", short: "h", "Print this help.")
 
-  /// Prints the manual page; every command has it.
+  /// Prints the manual page; every program has it.
   package static let man = Option("man", "Print the manual page: man <(... --man) shows it.")
 
-  /// Prints a script for a shell; every command has it.
+  /// Prints a script for a shell; every program has it.
   package static let completions = Option(
     "completions", oneOf: Shell.allCases.map(\.rawValue),
     "Print the script that makes a shell complete this command's options.")
 
-  /// Prints the version; every command has it.
+  /// Prints the version; every program has it.
   package static let version = Option("version", "Print the version.")
+
+  /// `-h` and `--help`.
+  var names: [String] { letters.map { "-\($0)" } + ["--\(long)"] }
+
+  /// Its letters.
+  var letters: [Character] { [short, otherShort].compactMap(\.self) }
 
   /// As it is written with its value: `--level L`, or `--last [N]` if that may be left out.
   var synopsis: String { "--\(long)" + (valueSynopsis.map { " \($0)" } ?? "") }

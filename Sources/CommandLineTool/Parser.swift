@@ -40,12 +40,7 @@ struct Parser {
     while let argument = rest.popFirst() {
       if argument == "--" { break }
       try take(argument)
-      if result.isSet(.help) { return .help }
-      if result.isSet(.version) { return .version }
-      if result.isSet(.man) { return .manualPage }
-      if let shell = result.value(of: .completions).flatMap(Shell.init) {
-        return .completions(shell)
-      }
+      if let request = result.informationRequest { return request }
     }
     result.operands += rest
     try checkWhatIsMissing()
@@ -81,7 +76,7 @@ struct Parser {
     }
     while let letter = letters.popFirst() {
       guard let option = command.option(lettered: letter) else {
-        throw .unknownLetter(letter, in: argument)
+        throw .unknownLetter(letter, in: argument, of: command)
       }
       let value = letters.first == "=" ? letters.dropFirst() : letters
       if option.placeholder != nil {
@@ -100,10 +95,11 @@ struct Parser {
       if let attached { attached } else if let implied = option.impliedValue {
         nextNumber() ?? implied
       } else { try nextValue(for: option) }
-    guard option.choices.isEmpty || option.choices.contains(value) else {
+    let canonical = option.canonical(value)
+    guard option.choices.isEmpty || option.choices.contains(canonical) else {
       throw .badChoice(value, of: option)
     }
-    result.add(option, value)
+    result.add(option, canonical)
   }
 
   private mutating func nextValue(for option: Option) throws(UsageError) -> String {
@@ -145,12 +141,24 @@ struct Parser {
   }
 }
 
+extension Arguments {
+  /// What is printed instead of doing anything.
+  fileprivate var informationRequest: Command.Request? {
+    if isSet(.help) { return .help }
+    // A command of a program leaves these to it.
+    guard command.option(named: Option.version.long) != nil else { return nil }
+    if isSet(.version) { return .version }
+    if isSet(.man) { return .manualPage }
+    return value(of: .completions).flatMap(Shell.init).map { .completions($0) }
+  }
+}
+
 extension Command {
   func option(named name: String) -> Option? {
     options.first { $0.long == name }
   }
 
   func option(lettered letter: Character) -> Option? {
-    options.first { $0.short == letter }
+    options.first { $0.letters.contains(letter) }
   }
 }

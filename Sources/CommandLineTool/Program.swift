@@ -10,14 +10,19 @@ package enum Program {
   /// error. From here on SIGPIPE is ignored, and the first three descriptors are in use.
   /// - Parameters:
   ///   - arguments: without the program's name.
-  ///   - body: the work; runs on the calling thread.
+  ///   - body: the work, unless a command of the program has it; runs on the calling thread.
   package static func run(
     _ command: Command, arguments: [String] = Array(CommandLine.arguments.dropFirst()),
-    _ body: (Arguments, StandardOutput) throws -> Status
+    _ body: (Arguments, StandardOutput) throws -> Status = { _, _ in .success }
   ) -> Never {
     signal(SIGPIPE, SIG_IGN)
     occupyStandardDescriptors()
-    exit(attempt(command, arguments, body).rawValue)
+    let (command, arguments) = command.resolve(arguments)
+    let status =
+      if let own = command.body { attempt(command, arguments, own) } else {
+        attempt(command, arguments, body)
+      }
+    exit(status.rawValue)
   }
 
   private static func attempt(
@@ -76,7 +81,7 @@ extension Command {
   /// Says something on standard error, on one line: `name: sentence`. Control characters in it (of
   /// a file's name, say) are escaped. Any thread.
   package func report(_ sentence: String) {
-    StandardError.write("\(name): \(escapingControls(sentence))\n")
+    StandardError.write("\(program): \(escapingControls(sentence))\n")
   }
 }
 

@@ -12,15 +12,30 @@ package struct UsageError: Error, Equatable, Sendable, CustomStringConvertible {
 extension UsageError {
   static func unknown(_ written: String, in command: Command) -> UsageError {
     let names = command.options.map { "--\($0.long)" }
-    guard let near = suggestion(for: written, among: names) else {
-      return UsageError("there is no option '\(written)'; --help lists those there are")
+    let start = start(written, command)
+    if let sibling = command.siblings.first(where: { "--\($0.word)" == written }) {
+      return UsageError("\(start); did you mean the command '\(sibling.name)'?")
     }
-    return UsageError("there is no option '\(written)'; did you mean '\(near)'?")
+    let others = command.siblings.filter { $0.options.contains { $0.names.contains(written) } }
+    if !others.isEmpty {
+      return UsageError("\(start); it is one of \(list(others.map { "'\($0.name)'" }))")
+    }
+    guard let near = suggestion(for: written, among: names) else {
+      return UsageError("\(start); --help lists those there are")
+    }
+    return UsageError("\(start); did you mean '\(near)'?")
   }
 
-  static func unknownLetter(_ letter: Character, in argument: String) -> UsageError {
+  static func unknownLetter(
+    _ letter: Character, in argument: String, of command: Command
+  ) -> UsageError {
     let place = argument.count > 2 ? " (in '\(argument)')" : ""
-    return UsageError("there is no option '-\(letter)'\(place); --help lists those there are")
+    return UsageError("\(start("-\(letter)", command))\(place); --help lists those there are")
+  }
+
+  private static func start(_ written: String, _ command: Command) -> String {
+    command.siblings.isEmpty
+      ? "there is no option '\(written)'" : "'\(command.name)' has no option '\(written)'"
   }
 
   static func oneDash(_ argument: String) -> UsageError {

@@ -5,6 +5,8 @@ extension Program.Status {
   static let corruptionOrLoss = Program.Status(rawValue: 1)
   /// None of the files could be read.
   static let nothingReadable = Program.Status(rawValue: 3)
+  /// No record is what was asked for.
+  static let nothingMatched = Program.Status(rawValue: 4)
 }
 
 extension Command {
@@ -12,13 +14,13 @@ extension Command {
     name: "mmlog-decode", version: "0.1.0",
     description: [
       """
-      Prints what mmlog recorded: archives (.mmlog) and rings (.ring), of processes that live, \
-      ended or died, merged by time. A record that is in a ring and in an archive is printed \
-      once.
+      Reads what mmlog recorded: archives (.mmlog) and rings (.ring), of processes that live, \
+      ended or died, merged by time. A record that is in a ring and in an archive is read once.
       """,
       """
-      Corruption, losses and sessions that did not end well are reported on standard error, a \
-      line each, with file and place. Control characters are escaped in every format but message.
+      Without PATH, the directory is read that the variable MMLOG_DIR names. Standard error has a \
+      line for each loss and each place that is corrupted, and one for what else needs attention. \
+      Control characters are escaped in every format but message.
       """,
       """
       TIME is a date (2026-11-21), a date and a time (2026-11-21T09:00, 2026-11-21T09:00:00.5Z, \
@@ -26,29 +28,22 @@ extension Command {
       a time before now (-30s, -15m, -2h, -1d, -1w).
       """,
     ],
-    options: inputOptions + filterOptions + zoneOptions + outputOptions + fileJobOptions
-      + pruneOptions + controlOptions,
-    operands: inputOperands,
+    commands: [
+      .print, .follow, .sessions, .crash, .stats, .histogram, .report, .verify, .inspect,
+      .recover, .repair, .prune, .levels, .setLevel, .capture,
+    ],
     examples: [
       Example("Everything of a service", "mmlog-decode /var/log/orders"),
       Example(
         "Errors of the last quarter of an hour, in UTC",
         "mmlog-decode --level error --since -15m --utc /var/log/orders"),
-      Example("What happens now", "mmlog-decode --follow --grep timeout /var/log/orders"),
-      Example("How it ended", "mmlog-decode --last-crash /var/log/orders"),
+      Example("What happens now", "mmlog-decode -f --grep timeout /var/log/orders"),
+      Example("How it ended", "mmlog-decode crash /var/log/orders"),
+      Example("Whether all files are sound", "mmlog-decode verify /var/log/orders"),
       Example(
         "Slow orders of a user",
-        "mmlog-decode --where 'user == 42 && elapsed_ms > 10' /var/log/orders"
-      ),
-      Example("Whether all files are sound", "mmlog-decode --verify /var/log/orders"),
-      Example(
-        "Fields, with jq", "mmlog-decode --format json . | jq 'select(.attributes.user == 42)'"),
-      Example(
-        "What a limit would delete",
-        "mmlog-decode --prune --total-size 2G --dry-run /var/log/orders"),
-      Example(
-        "More of the database in a running service, for ten minutes",
-        "mmlog-decode --set-level 'db.*=debug' --for 10m /var/log/orders"),
+        "mmlog-decode --where 'user == 42 && elapsed_ms > 10' /var/log/orders"),
+      Example("Fields, with jq", "mmlog-decode --json . | jq 'select(.attributes.user == 42)'"),
       Example("An archive from elsewhere", "zcat old.mmlog.gz | mmlog-decode -"),
     ],
     exitStatuses: [
@@ -62,5 +57,9 @@ extension Command {
       (
         .nothingReadable, "None of the files could be read, or no process runs that could be asked."
       ),
+      (.nothingMatched, "With --exit-code: no record is what was asked for."),
     ])
+
+  /// Says something on standard error, with what is dangerous in it escaped.
+  static func complain(_ sentence: String) { decode.report(sentence) }
 }

@@ -17,13 +17,13 @@ import Testing
       [
         ("text", [], { _ in }),
         ("template", ["--template", "{time} {message}"], { _ in }),
-        ("message", ["-f", "message"], { _ in }),
-        ("logfmt", ["-f", "logfmt"], { _ in }),
-        ("json", ["-f", "json"], eachLineIsJSON),
-        ("otlp", ["-f", "otlp"], eachLineIsJSON),
-        ("chrome", ["-f", "chrome"], isJSON),
-        ("csv", ["-f", "csv"], { eachRowIsWhole(commaSeparated($0)) }),
-        ("tsv", ["-f", "tsv"], { eachRowIsWhole(tabSeparated($0)) }),
+        ("message", ["--format", "message"], { _ in }),
+        ("logfmt", ["--format", "logfmt"], { _ in }),
+        ("json", ["--format", "json"], eachLineIsJSON),
+        ("otlp", ["--format", "otlp"], eachLineIsJSON),
+        ("chrome", ["--format", "chrome"], isJSON),
+        ("csv", ["--format", "csv"], { eachRowIsWhole(commaSeparated($0)) }),
+        ("tsv", ["--format", "tsv"], { eachRowIsWhole(tabSeparated($0)) }),
       ]
 
   @Test("every undamaged record is in every format", arguments: 0..<count)

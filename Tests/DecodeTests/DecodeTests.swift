@@ -62,7 +62,7 @@ import Testing
   @Test("json and messages") func jsonAndMessages() throws {
     let log = archive()
     let path = log.folder.path
-    #expect(try decode(["-f", "message", path]).output == "one\ntwo \u{1b}[31m\nthree\n")
+    #expect(try decode(["--format", "message", path]).output == "one\ntwo \u{1b}[31m\nthree\n")
     let json = try decode(["--format", "json", "--utc", "--level", "error", path])
     #expect(
       json.output.hasPrefix(
@@ -110,8 +110,8 @@ import Testing
     log.save()
     let title = "mmlog-decode: session \(log.identity.session) (orders, pid 42): "
     let died =
-      title + "killed, or the machine went down, last sign of life at "
-      + "2025-11-21T09:00:00.000000000Z; what its ring held is shown, and not recovered yet\n"
+      "mmlog-decode: 1 session was killed, or went down with its machine; "
+      + "mmlog-decode crash \(log.folder.path)\n"
     #expect(
       try decode(["--utc", log.folder.path]) == Run(output: lines[0], errors: died, status: 0))
     var ledger = LossLedger()
@@ -126,6 +126,42 @@ import Testing
         == Run(output: lines[0], errors: lost + died, status: 1))
     // It ended long before what was asked for.
     #expect(try decode(["--since", "-1h", log.folder.path]).errors == lost)
+  }
+
+  @Test("the directory of the environment is read where none is named")
+  func theDirectoryOfTheEnvironmentIsReadWhereNoneIsNamed() throws {
+    let log = archive()
+    let environment = ["TZ": "UTC", "MMLOG_DIR": log.folder.path]
+    for arguments in [["--utc"], ["print", "--utc"]] {
+      #expect(try decode(arguments, environment: environment).output == lines.joined())
+    }
+    #expect(try decode(["verify"], environment: environment).output.contains(": good: "))
+    let other = try decode(["/nonexistent"], environment: environment)
+    #expect(other.status == 3 && other.errors.contains("/nonexistent"))
+  }
+
+  @Test("nothing that matches is a failure on request")
+  func nothingThatMatchesIsAFailureOnRequest() throws {
+    let log = archive()
+    let path = log.folder.path
+    #expect(try decode(["-g", "four", path]).status == 0)
+    #expect(try decode(["--exit-code", "-g", "four", path]).status == 4)
+    #expect(try decode(["stats", "--exit-code", "-g", "four", path]).status == 4)
+    #expect(try decode(["--exit-code", "-g", "one", path]).status == 0)
+    #expect(try decode(["--count", "-g", "four|one", path]).output == "1\n")
+  }
+
+  @Test("what is missing is reported line by line, and not without end")
+  func whatIsMissingIsReportedLineByLine() throws {
+    let folder = TemporaryDirectory()
+    for number in 0..<80 { folder.put("\(number).mmlog", Array("garbage".utf8)) }
+    let log = archive()
+    let run = try decode(["--utc", log.folder.path, folder.path])
+    #expect(run.status == 1 && run.output == lines.joined())
+    let reports = run.errors.split(separator: "\n")
+    #expect(reports.count == 51)
+    let end = "30 more such lines, 80 in all; mmlog-decode verify \(log.folder.path) \(folder.path)"
+    #expect(reports.last == "mmlog-decode: \(end) has each")
   }
 
   @Test("what cannot be read has a reason") func whatCannotBeReadHasAReason() throws {
@@ -143,7 +179,7 @@ import Testing
 
   @Test("a wrong command line ends with status 2") func aWrongCommandLineEndsWithStatus2() throws {
     let cases: [([String], String)] = [
-      ([], "PATH is missing"), (["--level", "loud", "x"], "'loud'"),
+      ([], "PATH is missing"), (["-f"], "PATH is missing"), (["--level", "loud", "x"], "'loud'"),
       (["--since", "2025-11-21T090001", "x"], "090001"),
       (["--since", "lately", "x"], "'lately' is not a value of '--since'"),
       (["--since", "2025-02-30", "x"], "2025-02-30"), (["--until", "-15x", "x"], "-15x"),
@@ -162,8 +198,12 @@ import Testing
   @Test("help and version") func helpAndVersion() throws {
     let help = try decode(["--help"])
     #expect(help.status == 0 && help.errors.isEmpty)
-    for text in ["--format", "--since", "--tz", "Exit status:", "3  None"] {
+    for text in ["Commands (without one, print):", "TIME is", "Exit status:", "3  None"] {
       #expect(help.output.contains(text), "\(text)")
+    }
+    let print = try decode(["print", "--help"])
+    for text in ["--format", "--since", "-l, -p, --level", "--tz"] {
+      #expect(print.output.contains(text), "\(text)")
     }
     #expect(try decode(["--version"]) == Run(output: "mmlog-decode 0.1.0\n", errors: "", status: 0))
   }
@@ -172,10 +212,11 @@ import Testing
   func theManualPageAndCompletionsArePrinted() throws {
     let page = try decode(["--man"])
     #expect(page.status == 0 && page.output.contains(".TH MMLOG\\-DECODE 1"))
-    #expect(page.output.contains("\\fB\\-\\-last\\-crash\\fR \\fI[N]\\fR"))
+    #expect(page.output.contains(".SS crash [options] [PATH ...]\n"))
+    #expect(page.output.contains("\\fB\\-l\\fR, \\fB\\-p\\fR, \\fB\\-\\-level\\fR"))
     for shell in ["bash", "zsh", "fish"] {
       let script = try decode(["--completions", shell])
-      #expect(script.status == 0 && script.output.contains("last-crash"))
+      #expect(script.status == 0 && script.output.contains("split-by"))
     }
     let run = try shell("'\(tool)' --completions bash | bash -n", folder: TemporaryDirectory())
     #expect(run == Run(output: "", errors: "", status: 0))

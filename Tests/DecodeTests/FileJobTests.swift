@@ -25,7 +25,7 @@ import Testing
 
   @Test("a good log is verified") func aGoodLogIsVerified() throws {
     let log = log()
-    let run = try decode(["--verify", log.folder.path])
+    let run = try decode(["verify", log.folder.path])
     let lines = run.output.split(separator: "\n")
     #expect(run.status == 0 && run.errors.isEmpty && lines.count == 2)
     #expect(
@@ -43,17 +43,17 @@ import Testing
       log.archives = whole
       log.corruptArchive(1, at: offset)
       log.save()
-      let run = try decode(["--verify", log.folder.path])
+      let run = try decode(["verify", log.folder.path])
       // Padding is inspected by nobody.
       let isSeen = run.status == 1 && run.output.contains(": CORRUPTED in ")
-      let records = try decode(["-f", "message", log.folder.path])
+      let records = try decode(["--format", "message", log.folder.path])
       #expect(
         isSeen || records.output == "record 0\nrecord 1\nrecord 2\nrecord 3\n", "byte \(offset)")
     }
     log.archives = whole
     let paths = log.save()
     try FileManager.default.removeItem(atPath: paths[0])
-    let run = try decode(["--verify", log.folder.path])
+    let run = try decode(["verify", log.folder.path])
     #expect(run.status == 0 && run.errors.contains("archive 1 is not here"))
   }
 
@@ -65,7 +65,7 @@ import Testing
     ledger[.ringFull, .info] = 3
     crashed.put(ledger.encoded, at: RingLayout.ledger)
     log.folder.put("test.\(crashed.identity.session).ring", crashed.ring)
-    let run = try decode(["--sessions", "--utc", log.folder.path])
+    let run = try decode(["sessions", "--utc", log.folder.path])
     let start = "test  orders[42]@tokyo  from 2025-11-21T09:00:00.000000000Z  to "
     #expect(
       run.output == """
@@ -76,7 +76,7 @@ import Testing
 
         """)
     #expect(run.status == 1 && run.errors.isEmpty)
-    let one = try decode(["--sessions", "--session", "01", log.folder.path])
+    let one = try decode(["sessions", "--session", "01", log.folder.path])
     #expect(one.output.split(separator: "\n").count == 1 && one.status == 0)
   }
 
@@ -84,7 +84,7 @@ import Testing
     let log = log()
     log.writesRing = true
     log.save()
-    let run = try decode(["--info", "--utc", log.folder.path])
+    let run = try decode(["inspect", "--utc", log.folder.path])
     #expect(run.status == 0 && run.errors.isEmpty)
     #expect(run.output.contains("a frame of records, "))
     #expect(
@@ -101,7 +101,7 @@ import Testing
     store.logger(label: "l").info("first")
     let archive = try #require(try store.rotate(within: .seconds(30)))
     func notes() throws -> [Substring] {
-      let run = try decode(["--info", "--utc", folder.path])
+      let run = try decode(["inspect", "--utc", folder.path])
       #expect(run.status == 0)
       return run.output.split(separator: "\n").filter { $0.hasPrefix("  noted: ") }
     }
@@ -132,7 +132,7 @@ import Testing
     let before = try decode(["--utc", log.folder.path])
     #expect(before.status == 1)
     let out = log.folder("out")
-    let repair = try decode(["--repair", out, log.folder.path])
+    let repair = try decode(["repair", "--output", out, log.folder.path])
     #expect(repair.status == 1 && repair.output == "\(out): 3 records of 1 session\n")
     #expect(repair.errors == before.errors)
     let after = try decode(["--utc", out])
@@ -140,10 +140,10 @@ import Testing
     let lines = after.output.split(separator: "\n")
     #expect(lines.count == 4 && lines[0].contains("ERROR    mmlog.repair: corrupted: "))
     #expect(lines.dropFirst().joined(separator: "\n") + "\n" == before.output)
-    #expect(try decode(["--verify", out]).status == 0)
+    #expect(try decode(["verify", out]).status == 0)
     // Nothing else is left there, and it is not written to twice.
     #expect(try FileManager.default.contentsOfDirectory(atPath: out).count == 1)
-    let again = try decode(["--repair", out, log.folder.path])
+    let again = try decode(["repair", "--output", out, log.folder.path])
     #expect(again.status == 1 && again.errors.contains("has logs in it already"))
   }
 
@@ -158,11 +158,11 @@ import Testing
     do {
       let other = try Directory.open(out)
       #expect(try other.tryLock())
-      let refused = try decode(["--repair", out, log.folder.path])
+      let refused = try decode(["repair", "--output", out, log.folder.path])
       #expect(refused.status == 1 && refused.errors.contains("Another repair writes into"))
       #expect(FileManager.default.fileExists(atPath: left + "/half.mmlog"))
     }
-    #expect(try decode(["--repair", out, log.folder.path]).status == 0)
+    #expect(try decode(["repair", "--output", out, log.folder.path]).status == 0)
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: out).allSatisfy { $0.hasSuffix(".mmlog") }
     )
@@ -172,34 +172,35 @@ import Testing
     let log = TestLog()
     log.write("one", ticks: 1)
     log.save()
-    let run = try decode(["--recover", log.folder.path])
+    let run = try decode(["recover", log.folder.path])
     #expect(run.status == 0 && run.errors.isEmpty)
     #expect(
       run.output
         == "session \(log.identity.session) (orders, pid 42): 1 record moved from its ring to an archive\n"
     )
-    let after = try decode(["-f", "message", log.folder.path])
+    let after = try decode(["--format", "message", log.folder.path])
     #expect(after.output == "one\n")
-    #expect(after.errors.contains("recovered by a later start"))
+    #expect(after.errors.contains("1 session was killed"))
     let names = try FileManager.default.contentsOfDirectory(atPath: log.folder.path)
     #expect(names.count == 1 && names[0].hasSuffix(".mmlog"))
     #expect(
-      try decode(["--recover", log.folder.path]).errors.contains("has no ring of a dead process"))
+      try decode(["recover", log.folder.path]).errors.contains("has no ring of a dead process"))
   }
 
   @Test(
     "a contradiction ends with status 2",
     arguments: [
-      ("--verify", "PATH is missing"), ("--verify --info x", "--info and --verify"),
-      ("--verify --grep a x", "no meaning"),
-      ("--recover a b c", "one PATH too many"), ("--repair", "'--repair' needs a value"),
-      ("--follow --last-crash 3 x", "contradict"),
+      ("verify", "PATH is missing; name one, or set MMLOG_DIR"),
+      ("--verify x", "did you mean the command 'mmlog-decode verify'?"),
+      ("verify --grep a x", "it is one of 'mmlog-decode print'"),
+      ("recover a b", "one DIR too many"), ("repair x", "add '--output DIR'"),
+      ("verfy", "neither a command nor a file 'verfy'; did you mean 'verify'?"),
       ("--follow -", "standard input cannot be followed"),
       ("--follow --output y x", "--follow has no end"),
-      ("--follow --split-by hour -o y x", "--follow has no end"),
-      ("--follow --stats x", "--stats is complete only then"),
-      ("--follow --histogram x", "--histogram is complete only then"),
-      ("--follow --report y x", "--report is complete only then"),
+      ("-f --split-by hour -o y x", "--follow has no end"),
+      ("-f --count x", "--count is complete only then"),
+      ("follow --output y x", "'mmlog-decode follow' has no option '--output'"),
+      ("stats --follow x", "did you mean the command 'mmlog-decode follow'?"),
     ])
   func aContradictionEndsWithStatus2(line: String, expected: String) throws {
     let run = try decode(line.split(separator: " ").map(String.init))
@@ -214,14 +215,28 @@ import Testing
       log.write("\(index)", ticks: index, thread: 1 + UInt32(index % 2))
     }
     log.save()
-    let run = try decode(["--last-crash", "2", "-f", "message", log.folder.path])
-    #expect(run.output == "5\n6\n7\n8\n" && run.errors.contains("killed, or the machine went down"))
-    #expect(try decode(["-f", "message", "--last-crash", log.folder.path]).output.count == 18)
+    let run = try decode(["crash", "-n", "2", "--utc", log.folder.path])
+    let time = "2025-11-21T09:00:00.00000000"
+    #expect(
+      run.output == """
+        session \(log.identity.session) (orders, pid 42), started at \(time)0Z
+        killed, or the machine went down, last sign of life at \(time)0Z, not recovered
+
+        Last records of thread 1001 worker1:
+        \(time)6Z INFO     6 (App/Main.swift:7)
+        \(time)8Z INFO     8 (App/Main.swift:7)
+
+        Last records of thread 1002 worker2:
+        \(time)5Z INFO     5 (App/Main.swift:7)
+        \(time)7Z INFO     7 (App/Main.swift:7)
+
+        """)
+    #expect(run.status == 0 && run.errors.isEmpty)
+    let all = try decode(["crash", log.folder.path]).output
+    #expect(all.split(separator: "\n").count == 2 + 2 + 9)
     log.close()
     log.save()
-    #expect(
-      try decode(["--last-crash", "2", log.folder.path]).errors.contains("no session crashed")
-    )
+    #expect(try decode(["crash", log.folder.path]).errors.contains("no session crashed"))
   }
 
   @Test("what a process died of is shown") func whatAProcessDiedOfIsShown() throws {
@@ -236,12 +251,19 @@ import Testing
     log.save()
     let summary = #"SIGSEGV (no memory at this address) at 0x10 in thread 77 (wor\u{1b}ker)"#
 
-    let run = try decode(["--last-crash", "2", "-f", "message", log.folder.path])
+    let run = try decode(["crash", "--utc", log.folder.path])
 
-    #expect(run.output == "last\n" && run.errors.contains(summary), "\(run.errors)")
-    #expect(run.errors.contains("   0  0x0000000000001234  /opt/orders + 0x234\n"))
-    #expect(run.errors.contains("rax 0x0000000000000000"))
-    #expect(try decode(["--sessions", log.folder.path]).output.contains(summary))
+    #expect(run.errors.isEmpty && run.output.contains("\n\(summary):\n"), "\(run)")
+    #expect(run.output.contains("   0  0x0000000000001234  /opt/orders + 0x234\n"))
+    #expect(run.output.contains("rax 0x0000000000000000"))
+    #expect(run.output.hasSuffix("INFO     last (App/Main.swift:7)\n"))
+    // Whoever prints the records gets one line about it.
+    let records = try decode(["--format", "message", log.folder.path])
+    #expect(records.output == "last\n")
+    #expect(
+      records.errors == "mmlog-decode: 1 session crashed; mmlog-decode crash \(log.folder.path)\n")
+    #expect(try decode(["-q", log.folder.path]).errors.isEmpty)
+    #expect(try decode(["sessions", log.folder.path]).output.contains(summary))
   }
 
   @Test("trees are read") func treesAreRead() throws {
@@ -254,12 +276,12 @@ import Testing
       folder.put(name, archive)
     }
     #expect(
-      try decode(["-f", "message", "-r", folder.path]).output
+      try decode(["--format", "message", "-R", folder.path]).output
         == "record 0\nrecord 1\nrecord 2\nrecord 3\n")
-    let flat = try decode(["-f", "message", folder("a")])
+    let flat = try decode(["--format", "message", folder("a")])
     #expect(flat.output == "record 0\nrecord 1\n")
     #expect(
-      try decode(["-r", deep + "/..", "-f", "message"]).output
+      try decode(["-R", deep + "/..", "--format", "message"]).output
         == "record 0\nrecord 1\nrecord 2\nrecord 3\n")
     #expect(try decode([folder.path]).status == 3)
   }
@@ -273,7 +295,7 @@ import Testing
     log.save()
     let process = Process()
     process.executableURL = URL(fileURLWithPath: tool)
-    process.arguments = ["--follow", "-f", "message", log.folder.path]
+    process.arguments = ["--follow", "--format", "message", log.folder.path]
     let pipe = Pipe()
     process.standardOutput = pipe
     process.standardError = FileHandle.nullDevice

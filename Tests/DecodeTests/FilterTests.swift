@@ -23,7 +23,7 @@ import Testing
   }
 
   private func numbers(_ arguments: [String]) throws -> String {
-    let run = try decode(["-f", "message"] + arguments + [log.folder.path])
+    let run = try decode(["--format", "message"] + arguments + [log.folder.path])
     #expect(run.errors.isEmpty && run.status == 0, "\(arguments): \(run.errors)")
     return run.output.split(separator: "\n").map { String($0.dropFirst(7)) }.joined(separator: " ")
   }
@@ -43,10 +43,14 @@ import Testing
       ("-g 2 -g 4", "2 4"), ("--where n>3", "4 5"), ("-w n>1 -w n<4", "2 3"), ("--since today", ""),
       ("--until boot", "0 1 2 3 4 5"), ("-g 2 -C 1", "1 2 3"),
       ("-w n==0||n==4 --context 1", "0 1 3 4 5"),
-      ("-g 3 --context 0", "3"), ("-g 1 -g 2 -C 9", "0 1 2 3 4 5"), ("--head 2", "0 1"),
-      ("--head 0", ""),
+      ("-g 3 --context 0", "3"), ("-g 1 -g 2 -C 9", "0 1 2 3 4 5"), ("-m 2", "0 1"),
+      ("--max-count 0", ""),
       ("-n 2", "4 5"), ("--tail 99", "0 1 2 3 4 5"), ("--tail 0", ""), ("--tail 2 -w n<3", "1 2"),
-      ("--head 1 -g [345]", "3"), ("--tail 1 -g [012]", "2"), ("-g 4 -C 1 --head 2", "3 4"),
+      ("-m 1 -g [345]", "3"), ("--tail 1 -g [012]", "2"), ("-g [24] -C 1 -m 1", "1 2 3"),
+      ("-g 2 -A 2", "2 3 4"), ("-g 2 -B 2", "0 1 2"),
+      ("-g 2 -C 2 -B 0", "2 3 4"), ("-r", "5 4 3 2 1 0"), ("-r -n 2", "5 4"),
+      ("-r -m 2 -w n<4", "3 2"),
+      ("-p err", ""), ("-l Warn", ""), ("--level=INFORMATION -n 1", "5"),
     ])
   func anOptionSelects(line: String, expected: String) throws {
     #expect(try numbers(line.split(separator: " ").map(String.init)) == expected)
@@ -61,9 +65,10 @@ import Testing
       ("--fixed-strings", "give --grep too"),
 
       ("--context 1", "give --grep or --where too"), ("-g a -C -1", "0 to 100000"),
-      ("--head 1 --tail 1", "--head and --tail"), ("--head x", "'x' is not a value of '--head'"),
-      ("-g a -C 1 --tail 2", "--context"), ("--tail -1", "--tail"),
-      ("--head", "is not a value of '--head'; it takes a number"),
+      ("--max-count x", "'x' is not a value of '--max-count'"),
+      ("-g a -C 1 --tail 2", "go with neither --tail nor --reverse"), ("--tail -1", "--tail"),
+      ("--max-count", "is not a value of '--max-count'; it takes a number"),
+      ("-A 1", "--after-context needs something to be around"),
     ])
   func aContradictionEndsWithStatus2(line: String, expected: String) throws {
     let run = try decode(line.split(separator: " ").map(String.init) + [log.folder.path])

@@ -26,7 +26,7 @@ import Testing
   @Test("none is left where that is asked for", arguments: ["csv", "tsv"])
   func noneIsLeftWhereThatIsAskedFor(format: String) throws {
     let quote = format == "csv" ? "\"" : ""
-    let found = try cells(["-f", format, "--csv-safe"], Self.formulas + ["a=1", "", "'=1"])
+    let found = try cells(["--format", format, "--csv-safe"], Self.formulas + ["a=1", "", "'=1"])
     let shown = [
       "=1+1", "+1", "-1", "@SUM(A1)", "\\t=1", "\\r=1", "\\n=1", "＝1", "＋1", "－1", "＠1",
     ]
@@ -36,7 +36,7 @@ import Testing
 
   @Test("otherwise cells stay as they were logged")
   func otherwiseCellsStayAsTheyWereLogged() throws {
-    #expect(try cells(["-f", "csv"], ["=1+1"]) == ["\"=1+1\""])
+    #expect(try cells(["--format", "csv"], ["=1+1"]) == ["\"=1+1\""])
   }
 
   @Test("every text of a record is meant") func everyTextOfARecordIsMeant() throws {
@@ -49,7 +49,7 @@ import Testing
     log.archive()
     log.close()
     log.folder.put("a.mmlog", log.archives[0])
-    let run = try decode(["-f", "csv", "--csv-safe", log.folder.path])
+    let run = try decode(["--format", "csv", "--csv-safe", log.folder.path])
     for text in ["label", "file", "store", "process", "host"] {
       #expect(run.output.contains("\"'=\(text)\""), "\(run.output)")
     }
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test("it has no meaning with other formats") func itHasNoMeaningWithOtherFormats() throws {
-    let run = try decode(["--csv-safe", "-f", "json", "/nonexistent"])
+    let run = try decode(["--csv-safe", "--format", "json", "/nonexistent"])
     #expect(run.status == 2 && run.errors.contains("--format csv"), "\(run.errors)")
   }
 }

@@ -42,9 +42,11 @@ import Testing
     let run = try decode(["--utc", "--format", format, log.folder.path])
     #expect(unsafe(run.output).isEmpty && unsafe(run.errors).isEmpty)
     #expect(run.output.split(separator: "\n").count == 1, "one record, one line")
-    // The session has no end, which is reported with the process's name.
-    #expect(run.errors.contains("(p"))
     #expect(!run.output.contains("\nfake") && !run.errors.contains("\nfake"))
+    let list = try decode(["sessions", log.folder.path])
+    #expect(unsafe(list.output).isEmpty && list.output.split(separator: "\n").count == 1)
+    let inspected = try decode(["inspect", log.folder.path])
+    #expect(unsafe(inspected.output).isEmpty && !inspected.output.contains("\nfake"))
   }
 
   @Test("reaches no terminal from the names of files")

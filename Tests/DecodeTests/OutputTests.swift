@@ -26,7 +26,7 @@ import Testing
 
   private func lines(_ arguments: String...) throws -> [String] {
     let log = log()
-    let run = try decode(["--utc"] + arguments + [log.folder.path])
+    let run = try decode(arguments + ["--utc", log.folder.path])
     #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
     // By bytes: CR and LF together are one character.
     return run.output.utf8.split(separator: 10, omittingEmptySubsequences: false).dropLast()
@@ -49,7 +49,7 @@ import Testing
       + #""process_name":"orders","process_pid":42,"host_name":"tokyo","#
       + #""session_id":"01000000000000000000000000000000"}"#
     #expect(
-      try lines("-f", "json") == [
+      try lines("--format", "json") == [
         #"{"timestamp":"2025-11-21T09:00:00.000000005Z","severity_text":"info","severity_number":9,"#
           + #""scope_name":"orders.book","body":"order 7 100 %","#
           + #""attributes":{"id":7,"venue":"XETR","note":"a \"b\""},"# + end,
@@ -61,7 +61,7 @@ import Testing
   @Test("logfmt") func logfmt() throws {
     let end = " thread=worker1 service=test pid=42 session=01000000000000000000000000000000"
     #expect(
-      try lines("-f", "logfmt") == [
+      try lines("--format", "logfmt") == [
         "time=2025-11-21T09:00:00.000000005Z level=info label=orders.book msg=\"order 7 100 %\" id=7 "
           + #"venue=XETR note="a \"b\"" source=App/Main.swift:7"# + end,
         #"time=2025-11-21T09:00:01.000000000Z level=error label="" msg="two \u{1b}[31m\n,\"x\"" "#
@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test("tab separated values") func tabSeparatedValues() throws {
-    let rows = try lines("-f", "tsv").map {
+    let rows = try lines("--format", "tsv").map {
       $0.split(separator: "\t", omittingEmptySubsequences: false)
     }
     #expect(rows.map(\.count) == [25, 25, 25])
@@ -113,7 +113,7 @@ import Testing
     ]
     func list(_ values: [String]) -> String { "[" + values.joined(separator: ",") + "]" }
     #expect(
-      try lines("-f", "otlp") == [
+      try lines("--format", "otlp") == [
         #"{"resourceLogs":[{"resource":{"attributes":\#(list(resource))},"scopeLogs":["#
           + #"{"scope":{"name":"orders.book"},"logRecords":[{"timeUnixNano":"1763715600000000005","#
           + #""severityNumber":9,"severityText":"info","body":{"stringValue":"order 7 100 %"},"#
@@ -127,7 +127,7 @@ import Testing
 
   @Test("trace events") func traceEvents() throws {
     #expect(
-      try lines("-f", "chrome") == [
+      try lines("--format", "chrome") == [
         #"{"displayTimeUnit":"ns","traceEvents":["#,
         #"{"ph":"M","name":"process_name","pid":1,"args":{"name":"#
           + #""test, pid 42 on tokyo, session 01000000000000000000000000000000"}},"#,
@@ -147,10 +147,10 @@ import Testing
     let log = log()
     let path = log.folder.path
     #expect(
-      try decode(["--until", "2020-01-01", "-f", "csv", path]).output.hasPrefix("timestamp,"))
-    let trace = try decode(["--until", "2020-01-01", "-f", "chrome", path]).output
+      try decode(["--until", "2020-01-01", "--format", "csv", path]).output.hasPrefix("timestamp,"))
+    let trace = try decode(["--until", "2020-01-01", "--format", "chrome", path]).output
     #expect(try JSONSerialization.jsonObject(with: Data(trace.utf8)) is [String: Any])
-    #expect(try decode(["--until", "2020-01-01", "-f", "otlp", path]).output.isEmpty)
+    #expect(try decode(["--until", "2020-01-01", "--format", "otlp", path]).output.isEmpty)
   }
 
   @Test("a template makes the line") func aTemplateMakesTheLine() throws {
@@ -182,7 +182,7 @@ import Testing
     let log = log()
     let folder = TemporaryDirectory()
     folder.put("out", Array("old".utf8))
-    let run = try decode(["-f", "message", "-o", folder("out"), log.folder.path])
+    let run = try decode(["--format", "message", "-o", folder("out"), log.folder.path])
     #expect(run == Run(output: "", errors: "", status: 0))
     #expect(
       try String(contentsOfFile: folder("out"), encoding: .utf8)
@@ -225,7 +225,10 @@ import Testing
     for (key, format, expected) in cases {
       let folder = TemporaryDirectory()
       let run = try decode(
-        ["--utc", "-f", format, "--split-by", key, "-o", folder("new/split"), log.folder.path])
+        [
+          "--utc", "--format", format, "--split-by", key, "-o", folder("new/split"),
+          log.folder.path,
+        ])
       #expect(run == Run(output: "", errors: "", status: 0))
       #expect(
         try FileManager.default.contentsOfDirectory(atPath: folder("new/split")).sorted()
@@ -301,14 +304,14 @@ import Testing
   }
 
   @Test("statistics") func statistics() throws {
-    let lines = try lines("--stats")
+    let lines = try lines("stats")
     #expect(lines[0].hasPrefix("2 records, "))
     for text in [
       "1   50.0", "error", "orders.book", "App/Main.swift:7  order {id} 100 %", "(none)", "MINUTE",
     ] {
       #expect(lines.contains { $0.contains(text) }, "\(text)")
     }
-    let json = try self.lines("--stats", "-f", "json").joined()
+    let json = try self.lines("stats", "--json").joined()
     let object = try #require(
       try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
     #expect((object["total"] as? [String: Int])?["records"] == 2)
@@ -316,7 +319,7 @@ import Testing
   }
 
   @Test("a histogram") func aHistogram() throws {
-    let lines = try lines("--histogram")
+    let lines = try lines("histogram")
     #expect(
       lines.first?.hasPrefix("2025-11-21T09:00:00.000000000Z           1 ━") == true, "\(lines)")
     #expect(lines.contains { $0.contains("▓") })
@@ -336,7 +339,7 @@ import Testing
           + ValueWords.metadata([(hostile, .text(hostile))])))
     log.save()
     let folder = TemporaryDirectory()
-    let run = try decode(["--report", folder("page.html"), log.folder.path])
+    let run = try decode(["report", "--output", folder("page.html"), log.folder.path])
     #expect(run.status == 0 && run.output.isEmpty)
     let page = try String(contentsOfFile: folder("page.html"), encoding: .utf8)
     #expect(page.hasPrefix("<!DOCTYPE html>") && page.hasSuffix("</html>\n"))
@@ -347,7 +350,7 @@ import Testing
     #expect(page.contains(#""ending":"powerLost""#))
     // A file of which nothing could be read is reported in the page too.
     let garbage = folder.put("garbage.mmlog", Array("no log".utf8))
-    let other = try decode(["--report", folder("page.html"), log.folder.path, garbage])
+    let other = try decode(["report", "--output", folder("page.html"), log.folder.path, garbage])
     #expect(other.status == 1)
     let reported = try String(contentsOfFile: folder("page.html"), encoding: .utf8)
     #expect(reported.contains("garbage.mmlog") && !page.contains("garbage.mmlog"))
@@ -356,16 +359,15 @@ import Testing
   @Test("contradictions are one line that says what would be right")
   func contradictionsAreOneLineThatSaysWhatWouldBeRight() throws {
     let cases: [([String], String)] = [
-      (["--stats", "--histogram"], "contradict each other"),
-      (["--stats", "-f", "csv"], "text or json"),
-      (["--histogram", "-f", "json"], "printed as text"),
-      (["--report", "x", "-o", "y"], "leave it away"),
-      (["--report", "x", "--stats"], "contradict"),
-      (["--template", "x", "-f", "json"], "leave --format away"),
+      (["stats", "--format", "csv"], "'mmlog-decode stats' has no option '--format'"),
+      (["histogram", "--json"], "has no option '--json'; it is one of 'mmlog-decode print'"),
+      (["report"], "option '--output' is missing"),
+      (["--json", "--format", "csv"], "contradict"),
+      (["--count", "--json"], "--json has no meaning"),
+      (["--template", "x", "--format", "json"], "leave --format away"),
       (["--split-by", "hour"], "add --output"), (["--template", "{"], "in the template"),
-      (["--split-by", "day", "-o", "x"], "'day'"), (["-f", "xml"], "'xml'"),
+      (["--split-by", "day", "-o", "x"], "'day'"), (["--format", "xml"], "'xml'"),
       (["--color", "red"], "'red'"),
-      (["--stats", "--template", "{time}"], "no meaning with --stats"),
     ]
     for (arguments, text) in cases {
       let run = try decode(arguments + ["/nonexistent"])
@@ -425,7 +427,7 @@ private let checkKilled = """
           place = f"{folder}/{options[0]}-{round}"
           os.mkdir(place)
           if round % 2 and options[0] == "-o": open(f"{place}/all", "w").write(files["all"])
-          process = subprocess.Popen([tool, "-f", "message", *options, folder], cwd=place)
+          process = subprocess.Popen([tool, "--format", "message", *options, folder], cwd=place)
           # Some of the first to the last of its steps; the first ones say how long it takes.
           if round < 2:
               process.wait()
@@ -445,7 +447,7 @@ private let checkOutputs = """
   import csv, io, json, subprocess, sys, base64
   tool, folder = sys.argv[1:]
   def decode(kind):
-      return subprocess.run([tool, "--utc", "-f", kind, folder], stdout=subprocess.PIPE, check=True).stdout
+      return subprocess.run([tool, "--utc", "--format", kind, folder], stdout=subprocess.PIPE, check=True).stdout
   def strict(pairs):
       assert len({key for key, _ in pairs}) == len(pairs), pairs
       return dict(pairs)

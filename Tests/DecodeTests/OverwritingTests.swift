@@ -34,10 +34,8 @@ import Testing
     #expect(try contents(folder) == before, "\(arguments)")
   }
 
-  @Test("a log that is read is not overwritten", arguments: ["--output", "--report"])
-  func aLogThatIsReadIsNotOverwritten(option: String)
-    throws
-  {
+  @Test("a log that is read is not overwritten", arguments: ["print", "report"])
+  func aLogThatIsReadIsNotOverwritten(command: String) throws {
     let (log, archive) = log()
     let folder = log.folder
     try FileManager.default.linkItem(atPath: archive, toPath: folder("linked"))
@@ -48,12 +46,12 @@ import Testing
       (folder("here/linked"), folder.path), (folder("new.mmlog"), folder.path),
       (folder("new.ring"), folder("here")), (folder(".mmlog-lock"), folder.path),
     ] {
-      try expectRefused([option, output, input], folder)
+      try expectRefused([command, "--output", output, input], folder)
     }
-    try expectRefused(["-r", option, folder("x.mmlog"), folder("here/..")], folder)
+    try expectRefused([command, "-R", "--output", folder("x.mmlog"), folder("here/..")], folder)
     // Beside what is read there is room for what is none of ours.
-    #expect(try decode([option, folder("out"), folder.path]).status == 0)
-    #expect(try decode([option, folder("other.mmlog"), archive]).status == 0)
+    #expect(try decode([command, "--output", folder("out"), folder.path]).status == 0)
+    #expect(try decode([command, "--output", folder("other.mmlog"), archive]).status == 0)
   }
 
   @Test("a split does not overwrite what is read") func aSplitDoesNotOverwriteWhatIsRead() throws {
@@ -70,19 +68,19 @@ import Testing
 
   @Test("a repair does not write where it reads") func aRepairDoesNotWriteWhereItReads() throws {
     let (log, archive) = log()
-    try expectRefused(["--repair", log.folder.path, log.folder.path], log.folder)
-    try expectRefused(["--repair", log.folder.path, archive], log.folder)
+    try expectRefused(["repair", "--output", log.folder.path, log.folder.path], log.folder)
+    try expectRefused(["repair", "--output", log.folder.path, archive], log.folder)
     let copy = TemporaryDirectory()
     copy.put("copy", log.archives[0])
-    try expectRefused(["--repair", copy.path, copy("copy")], copy)
-    try expectRefused(["--repair", copy.path, copy.path, archive], copy)
-    #expect(try decode(["--repair", copy("out"), copy("copy")]).status == 0)
+    try expectRefused(["repair", "--output", copy.path, copy("copy")], copy)
+    try expectRefused(["repair", "--output", copy.path, copy.path, archive], copy)
+    #expect(try decode(["repair", "--output", copy("out"), copy("copy")]).status == 0)
   }
 
   @Test("a recovery into an archive is refused") func aRecoveryIntoAnArchiveIsRefused() throws {
     let (log, archive) = log()
     let before = try contents(log.folder)
-    let run = try decode(["--recover", log.folder.path, archive])
+    let run = try decode(["recover", log.folder.path, "--archives", archive])
     #expect(run.status == 1 && run.errors.contains("Not a directory"), "\(run.errors)")
     #expect(try contents(log.folder) == before)
   }

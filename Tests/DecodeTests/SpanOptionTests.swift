@@ -24,35 +24,35 @@ import Testing
   }
 
   private let line =
-    #"in flight when it died: query\u{1b} (thread worker2, since 2025-11-21T09:00:00.000002000Z, "#
+    #"query\u{1b} (thread worker2, since 2025-11-21T09:00:00.000002000Z, "#
     + "span 0000000000000020, part of 0000000000000010)"
 
   @Test("what was in flight at the last crash is reported")
   func whatWasInFlightAtTheLastCrashIsReported() throws {
     let log = log()
-    let run = try decode(["--last-crash", "1", "--utc", "-f", "message", log.folder.path])
-    #expect(run.output == "query\u{1b}\nother\n")
-    #expect(run.errors.contains("(orders, pid 42): \(line)\n"), "\(run.errors)")
-    #expect(!run.errors.contains("order 7"))
+    let run = try decode(["crash", "-n", "1", "--utc", log.folder.path])
+    #expect(run.output.contains("\nIn flight when it died:\n  \(line)\n"), "\(run.output)")
+    #expect(!run.output.contains("order 7"))
   }
 
   @Test("what was in flight is listed with its session")
   func whatWasInFlightIsListedWithItsSession() throws {
     let log = log()
-    let lines = try decode(["--sessions", "--utc", log.folder.path]).output.split(separator: "\n")
-    #expect(lines.count == 2 && lines.last == "  \(line)")
+    let lines = try decode(["sessions", "--utc", log.folder.path]).output.split(separator: "\n")
+    #expect(lines.count == 2 && lines.last == "  in flight when it died: \(line)")
     log.close()
     log.save()
-    #expect(try decode(["--sessions", log.folder.path]).output.split(separator: "\n").count == 1)
+    #expect(try decode(["sessions", log.folder.path]).output.split(separator: "\n").count == 1)
   }
 
   @Test("spans are found") func spansAreFound() throws {
     let log = log()
     #expect(
-      try decode(["--spans", "-f", "message", log.folder.path]).output
+      try decode(["--spans-only", "--format", "message", log.folder.path]).output
         == "order 7\nquery\u{1b}\ndone\n")
     let condition = #"@span == "0000000000000010""#
     #expect(
-      try decode(["-w", condition, "-f", "message", log.folder.path]).output == "order 7\ndone\n")
+      try decode(["-w", condition, "--format", "message", log.folder.path]).output
+        == "order 7\ndone\n")
   }
 }

@@ -22,7 +22,7 @@ import Testing
     log.save()
     let folder = TemporaryDirectory()
     let run = try decode(
-      ["-f", "message", "--split-by=label", "-o", folder("out"), log.folder.path])
+      ["--format", "message", "--split-by=label", "-o", folder("out"), log.folder.path])
     #expect(run == Run(output: "", errors: "", status: 0))
     let names = try FileManager.default.contentsOfDirectory(atPath: folder("out"))
     return try names.reduce(into: [:]) {

@@ -14,7 +14,7 @@ command -v chromium >/dev/null || {
 }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$decode" --utc --report "$work/report.html" "$logs" 2>/dev/null || (($? == 1))
+"$decode" report --utc --output "$work/report.html" "$logs" 2>/dev/null || (($? == 1))
 
 browse() {
   timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$work/profile" \

@@ -98,7 +98,7 @@ struct ServiceTests {
   func crashRecord() throws {
     let folder = TemporaryDirectory()
     #expect(try run("mmlog-c-service", [folder.path, "10", "crash"]).status == SIGSEGV)
-    let shown = try run("mmlog-decode", ["--last-crash", folder.path])
+    let shown = try run("mmlog-decode", ["crash", folder.path])
     #expect(shown.output.contains("service is dying: signal 11 at 0x10"))
   }
 }

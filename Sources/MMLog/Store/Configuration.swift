@@ -180,7 +180,7 @@ extension LogStore {
     ///
     /// Their handler writes signal, address, registers and return addresses into the ring, with the
     /// build ids of the programs that they are in, and calls the handler that was there before,
-    /// Swift's own included. `mmlog-decode --last-crash` shows it. The handlers are set when the
+    /// Swift's own included. `mmlog-decode crash` shows it. The handlers are set when the
     /// first store that asks for it is opened; handlers that are set later have to go on to them.
     /// Threads that log get 64 KiB of stack for them, unless they have some. Of the stores of a
     /// process the first eight to be opened get a record.

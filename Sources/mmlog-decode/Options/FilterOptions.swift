@@ -2,10 +2,10 @@ import CommandLineTool
 import MMLogReader
 import MMLogSystem
 
-/// Which records are printed.
+/// Which records are wanted.
 let filterOptions: [Option] = [
   .level, .since, .until, .label, .thread, .process, .session, .site, .grep, .fixedStrings,
-  .ignoreCase, .invertMatch, .context, .condition, .spans, .flight, .noFlight,
+  .ignoreCase, .invertMatch, .condition, .spansOnly, .flight, .noFlight,
 ]
 
 extension Arguments {
@@ -15,16 +15,25 @@ extension Arguments {
     try setTimes(of: &filter, zone)
     filter.labels = values(of: .label)
     filter.threads = values(of: .thread).map { NamePattern($0) }
-    filter.processes = values(of: .process).map { NamePattern($0) }
-    for text in values(of: .session) {
-      filter.sessions.append(try Self.session(text))
-    }
+    try setSessions(of: &filter)
     for text in values(of: .site) { filter.callSites.append(try Self.site(text)) }
-    filter.spansOnly = isSet(.spans)
+    filter.spansOnly = isSet(.spansOnly)
     try setText(of: &filter)
     filter.flight = try flight()
     for text in values(of: .condition) { filter.conditions.append(try Self.condition(text)) }
     return filter
+  }
+
+  /// A filter for what is about sessions as a whole.
+  func sessionFilter() throws(UsageError) -> LogReader.Filter {
+    var filter = LogReader.Filter()
+    try setSessions(of: &filter)
+    return filter
+  }
+
+  private func setSessions(of filter: inout LogReader.Filter) throws(UsageError) {
+    filter.processes = values(of: .process).map { NamePattern($0) }
+    for text in values(of: .session) { filter.sessions.append(try Self.session(text)) }
   }
 
   private func flight() throws(UsageError) -> LogReader.Filter.FlightChoice {
@@ -35,15 +44,6 @@ extension Arguments {
     case (false, true): return .none
     case (false, false): return .any
     }
-  }
-
-  /// How many records before and after each that is found are printed too.
-  func context() throws(UsageError) -> Int {
-    guard let count = try integer(of: .context, in: 0...100_000) else { return 0 }
-    guard isSet(.grep) || isSet(.condition) else {
-      throw UsageError("--context needs something to be around: give --grep or --where too")
-    }
-    return count
   }
 
   private func setTimes(
@@ -88,7 +88,7 @@ extension Arguments {
     guard !id.isEmpty, id.utf8.count <= 32, id.allSatisfy(\.isHexDigit) else {
       throw UsageError(
         "'\(text)' is not a session; it takes the first hexadecimal digits of its id, as "
-          + "--sessions lists them")
+          + "'mmlog-decode sessions' lists them")
     }
     return id
   }
@@ -111,41 +111,58 @@ extension Arguments {
   }
 }
 
+extension Level {
+  /// The level of a name that people have for it from elsewhere.
+  init?(usualName name: String) {
+    let lower = name.lowercased()
+    let known = Level.allCases.first { $0.description == lower }
+    guard let level = known ?? Self.usualNames[lower] else { return nil }
+    self = level
+  }
+
+  private static let usualNames: [String: Level] = [
+    "verbose": .trace, "all": .trace, "dbg": .debug, "information": .info, "inf": .info,
+    "warn": .warning, "wrn": .warning, "err": .error, "severe": .error, "fatal": .critical,
+    "crit": .critical, "fault": .critical, "alert": .critical, "emerg": .critical,
+    "emergency": .critical, "panic": .critical,
+  ]
+}
+
 extension Option {
   fileprivate static let level = Option(
-    "level", short: "l",
-    oneOf: ["trace", "debug", "info", "notice", "warning", "error", "critical"], default: "trace",
-    "The lowest level that is printed.")
+    "level", short: "l", or: "p", oneOf: Level.allCases.map(\.description), default: "trace",
+    canonical: { Level(usualName: $0)?.description ?? $0 },
+    "The lowest level; names such as warn, err and fatal count, too, in any case.")
   fileprivate static let flight = Option(
     "flight",
     """
-    Print only flight records: those below the level of the archives, which stay in the ring \
+    Only flight records: those below the level of the archives, which stay in the ring \
     until they are captured, or their process dies.
     """)
-  fileprivate static let noFlight = Option("no-flight", "Print no flight records.")
+  fileprivate static let noFlight = Option("no-flight", "No flight records.")
   static let since = Option(
-    "since", short: "s", value: "TIME", "Print only what was logged at TIME or later.")
+    "since", short: "s", value: "TIME", "Only what was logged at TIME or later.")
   fileprivate static let until = Option(
-    "until", short: "u", value: "TIME", "Print only what was logged before TIME.")
+    "until", short: "u", value: "TIME", "Only what was logged before TIME.")
   fileprivate static let label = Option(
     "label", short: "L", value: "PATTERN", repeatable: true,
-    "Print only records of labels that match, such as 'orders.*'.")
+    "Only records of labels that match, such as 'orders.*'.")
   fileprivate static let thread = Option(
     "thread", value: "THREAD", repeatable: true,
-    "Print only records of threads with this id, or with a name that matches.")
-  fileprivate static let process = Option(
+    "Only records of threads with this id, or with a name that matches.")
+  static let process = Option(
     "process", value: "PROCESS", repeatable: true,
-    "Print only records of processes with this id, or with a name that matches.")
-  fileprivate static let session = Option(
+    "Only records of processes with this id, or with a name that matches.")
+  static let session = Option(
     "session", value: "ID", repeatable: true,
-    "Print only records of the session whose id begins so.")
+    "Only records of the session whose id begins so.")
   fileprivate static let site = Option(
     "site", value: "PLACE", repeatable: true,
-    "Print only records of log statements in FILE, FILE:LINE or FILE:LINE-LINE.")
-  fileprivate static let grep = Option(
+    "Only records of log statements in FILE, FILE:LINE or FILE:LINE-LINE.")
+  static let grep = Option(
     "grep", short: "g", value: "PATTERN", repeatable: true,
     """
-    Print only records with this in their message, or in a pair of their metadata as key=value. A \
+    Only records with this in their message, or in a pair of their metadata as key=value. A \
     regular expression, as of grep -E, with \\d, \\w, \\s, \\b, \\t, \\n, \\u{e9} and (?:a|b) \
     too. A backslash by itself is \\\\, in brackets as well.
     """)
@@ -154,16 +171,13 @@ extension Option {
   fileprivate static let ignoreCase = Option(
     "ignore-case", short: "i", "Let --grep take upper and lower case of ASCII letters as the same.")
   fileprivate static let invertMatch = Option(
-    "invert-match", short: "v", "Print only records without what --grep searches for.")
-  fileprivate static let context = Option(
-    "context", short: "C", value: "N",
-    "Print N records before and after each that --grep and --where find, too.")
-  fileprivate static let spans = Option(
-    "spans", "Print only records that begin or end a span.")
-  fileprivate static let condition = Option(
+    "invert-match", short: "v", "Only records without what --grep searches for.")
+  static let spansOnly = Option(
+    "spans-only", "Only records that begin or end a span.")
+  static let condition = Option(
     "where", short: "w", value: "CONDITION", repeatable: true,
     """
-    Print only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are \
+    Only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are \
     named arguments and metadata; @level, @label, @message, @thread, @threadID, @file, @line and \
     @function are the record's own, @span is the span that it begins or ends. Operators: == != < \
     <= > >= ~ (finds a regular expression) !~ && || ! ( ). A name alone: the field is there, and \

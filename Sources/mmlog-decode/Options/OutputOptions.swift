@@ -1,116 +1,70 @@
 import CommandLineTool
 import Glibc
-import MMLogAnalysis
 import MMLogReader
-import MMLogReport
 import MMLogSystem
 
-/// What is printed, how, and where.
-let outputOptions: [Option] = [
-  .format, .csvSafe, .template, .color, .output, .splitBy, .stats, .histogram, .report,
-]
+/// How records are printed.
+let formatOptions: [Option] = [.format, .json, .csvSafe, .template, .color]
 
 extension Arguments {
-  /// The sink that the command line asks for.
-  ///
-  /// - Parameter places: What is read, and not to be overwritten.
-  func sink(
-    _ zone: LogTimeZone, _ output: StandardOutput, besides places: InputPaths
+  /// Where a command prints: a file, or standard output.
+  func target(_ query: Query, _ output: StandardOutput) throws -> any OutputTarget {
+    guard isWritingToFile, let path = value(of: .output) else { return output }
+    return try OutputFile(path, besides: query.places)
+  }
+
+  /// Whether `--output` names a file.
+  var isWritingToFile: Bool { value(of: .output).map { $0 != "-" } ?? false }
+
+  /// A sink that prints what all records together come to.
+  func summarySink<Summary>(
+    _ query: Query, _ output: StandardOutput, _ summary: Summary,
+    add: @escaping (inout Summary, LogReader.Item) -> Void,
+    addUnreadable: @escaping (inout Summary, LogError) -> Void = { _, _ in },
+    print: @escaping (inout Summary, inout TextBuffer) -> Void
   ) throws -> any ItemSink {
-    try checkOutput()
-    let format = try OutputFormat(self, zone)
-    let sink = try sink(format, zone, output, places)
-    let showsProgress =
-      Terminal.has(STDERR_FILENO) && (!Terminal.has(STDOUT_FILENO) || isWritingElsewhere)
-    return showsProgress ? ProgressSink(sink, zone: zone) : sink
+    let sink = SummaryOutput(
+      summary, to: try target(query, output), add: add, addUnreadable: addUnreadable, print: print)
+    return showingProgress(sink, query.zone)
   }
 
-  private var isWritingElsewhere: Bool {
-    [Option.output, .report, .stats, .histogram].contains { isSet($0) }
-  }
-
-  private func sink(
-    _ format: OutputFormat, _ zone: LogTimeZone, _ output: StandardOutput, _ places: InputPaths
-  ) throws -> any ItemSink {
-    if let path = value(of: .report) {
-      return SummaryOutput(
-        LogReport(zone: zone), to: try OutputFile(path, besides: places), add: { $0.add($1) },
-        addUnreadable: { $0.add(unreadable: $1.path, $1.message) },
-        print: { $0.append(made: .now, to: &$1) })
-    }
-    if let split = value(of: .splitBy), let path = value(of: .output) {
-      return try SplitOutput(
-        path, by: SplitKey(split, zone), suffix: format.suffix, besides: places,
-        { format.makeFormatter() })
-    }
-    let path = value(of: .output)
-    let target: any OutputTarget =
-      if let path, path != "-" { try OutputFile(path, besides: places) } else { output }
-    if isSet(.stats) {
-      let isJSON = format.name == "json"
-      return SummaryOutput(
-        LogStatistics(zone: zone), to: target, add: { $0.add($1) },
-        print: { isJSON ? $0.appendJSON(to: &$1) : $0.appendText(to: &$1) })
-    }
-    if isSet(.histogram) {
-      let (rows, columns) = terminalSize()
-      let histogram = LogHistogram(
-        zone: zone, rows: max(10, rows - 4), columns: columns, colors: format.colors)
-      return SummaryOutput(
-        histogram, to: target, add: { $0.add($1) }, print: { $0.append(to: &$1) })
-    }
-    return FormattedOutput(format.makeFormatter(), to: target)
-  }
-
-  private func checkOutput() throws(UsageError) {
-    let ending = [Option.output, .splitBy, .stats, .histogram, .report]
-    if isSet(.follow), let other = ending.first(where: { isSet($0) }) {
-      throw UsageError(
-        "--follow has no end, and --\(other.long) is complete only then; leave one of them away"
-          + (other.long == "output" ? ", or add > FILE" : ""))
-    }
-    let scanning = [Option.stats, .histogram, .report].filter { isSet($0) }
-    if scanning.count > 1 {
-      throw UsageError(
-        "--\(scanning[0].long) and --\(scanning[1].long) contradict each other; give one of them")
-    }
-    if let scanning = scanning.first {
-      let others =
-        [Option.template, .splitBy] + (scanning.long == "report" ? [.output, .format] : [])
-      if let other = others.first(where: { isSet($0) }) {
-        throw UsageError("--\(other.long) has no meaning with --\(scanning.long); leave it away")
-      }
-    }
-    if isSet(.stats) || isSet(.histogram),
-      let format = value(of: .format), format != "text",
-      !(isSet(.stats) && format == "json")
-    {
-      throw UsageError(
-        isSet(.stats)
-          ? "--stats is printed as text or json, not as \(format)"
-          : "--histogram is printed as text, not as \(format)")
-    }
-    if isSet(.template), isSet(.format),
-      value(of: .format) != "text"
-    {
-      throw UsageError("--template makes lines of text; leave --format away")
-    }
-    if isSet(.csvSafe), !["csv", "tsv"].contains(value(of: .format)) {
-      throw UsageError("--csv-safe is about the cells of tables; add --format csv or --format tsv")
-    }
-    if isSet(.splitBy), value(of: .output).map({ $0 == "-" }) ?? true {
-      throw UsageError("--split-by needs a directory for its files; add --output DIRECTORY")
-    }
+  /// On a terminal, what takes long shows how far it is.
+  func showingProgress(_ sink: any ItemSink, _ zone: LogTimeZone) -> any ItemSink {
+    Terminal.has(STDERR_FILENO) && !isSet(.quiet) ? ProgressSink(sink, zone: zone) : sink
   }
 }
 
 /// Of the terminal, or what is usual.
-private func terminalSize() -> (rows: Int, columns: Int) {
+func terminalSize() -> (rows: Int, columns: Int) {
   var size = winsize()
   guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
     return (44, 100)
   }
   return (Int(size.ws_row), Int(size.ws_col))
+}
+
+extension Arguments {
+  /// Whether text has colors.
+  var hasColors: Bool {
+    switch required(.color) {
+    case "always": true
+    case "never": false
+    default: Terminal.has(STDOUT_FILENO) && !isSet(.output) && Terminal.mayHaveColors
+    }
+  }
+
+  fileprivate func checkFormat() throws(UsageError) {
+    let format = value(of: .format)
+    if isSet(.json), let format, format != "text" && format != "json" {
+      throw UsageError("--json and --format \(format) contradict each other; give one of them")
+    }
+    if isSet(.template), isSet(.json) || format != "text" {
+      throw UsageError("--template makes lines of text; leave --format away")
+    }
+    if isSet(.csvSafe), format != "csv" && format != "tsv" {
+      throw UsageError("--csv-safe is about the cells of tables; add --format csv or --format tsv")
+    }
+  }
 }
 
 /// How records are printed.
@@ -124,24 +78,17 @@ struct OutputFormat {
 
   init(_ arguments: Arguments, _ zone: LogTimeZone) throws(UsageError) {
     self.zone = zone
-    name = arguments.required(.format)
+    try arguments.checkFormat()
+    name = arguments.isSet(.json) ? "json" : arguments.required(.format)
     isFormulaSafe = arguments.isSet(.csvSafe)
-    isOnTerminal = !arguments.isSet(.output) && Terminal.has(STDOUT_FILENO)
-    colors = Self.colors(arguments.required(.color), isOnTerminal)
+    isOnTerminal = Terminal.has(STDOUT_FILENO)
+    colors = arguments.hasColors
     do throws(TextTemplate.Invalid) {
       template = try arguments.value(of: .template).map { text throws(TextTemplate.Invalid) in
         try TextTemplate(text)
       }
     } catch {
       throw UsageError("\(error)")
-    }
-  }
-
-  private static func colors(_ choice: String, _ isOnTerminal: Bool) -> Bool {
-    switch choice {
-    case "always": return true
-    case "never": return false
-    default: return isOnTerminal && Terminal.mayHaveColors
     }
   }
 
@@ -178,7 +125,7 @@ struct OutputFormat {
 
 extension Option {
   fileprivate static let format = Option(
-    "format", short: "f",
+    "format",
     oneOf: ["text", "json", "logfmt", "csv", "tsv", "otlp", "chrome", "message"], default: "text",
     """
     What is printed of a record: text, a line with time, level, label, message, metadata and \
@@ -186,6 +133,7 @@ extension Option {
     OpenTelemetry's log records in lines of JSON; chrome, trace events for Perfetto; message, the \
     bytes of its message alone.
     """)
+  static let json = Option("json", "Print JSON: the same as --format json.")
   fileprivate static let csvSafe = Option(
     "csv-safe",
     """
@@ -202,27 +150,17 @@ extension Option {
     duration, duration_ns. {level:8} puts spaces before it, {level:-8} behind it; \\n, \\t, {{ \
     and }} are line end, tab and braces.
     """)
-  fileprivate static let color = Option(
+  static let color = Option(
     "color", oneOf: ["auto", "always", "never"], default: "auto",
     "Whether text has colors; auto: on a terminal, unless NO_COLOR is set.")
-  fileprivate static let output = Option(
+  static let output = Option(
     "output", short: "o", value: "FILE",
     """
     Write to FILE. It gets its name only once all is written; until then, and if that is \
     interrupted or killed, what had the name stays, and nothing else is there. A file that is \
     read is refused.
     """)
-  fileprivate static let splitBy = Option(
+  static let splitBy = Option(
     "split-by", oneOf: ["session", "label", "hour"],
     "Write a file for each session, label or hour, into the directory that --output names.")
-  fileprivate static let stats = Option(
-    "stats", "Print what fills the log: records and bytes by level, label, call site and minute.")
-  fileprivate static let histogram = Option(
-    "histogram", "Print how many records there were when, by level, as bars.")
-  fileprivate static let report = Option(
-    "report", value: "FILE",
-    """
-    Write a page for a browser: timeline, sessions, crashes, losses, corruption, call sites, and \
-    a table to search in. It is one file and needs no network.
-    """)
 }

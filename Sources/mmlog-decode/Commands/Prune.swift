@@ -1,8 +1,29 @@
 import CommandLineTool
 import MMLogStorage
 
-/// `mmlog-decode --prune`: applies limits to directories of archives.
-struct Prune {
+extension Command {
+  static let prune = Command(
+    "prune",
+    description: [
+      "Deletes the archives that a limit does not allow.",
+      """
+      Only the limits that are given count; without any, those that each store has noted there. \
+      Safe beside running services; what is being written or pinned stays. The status is 1, and \
+      what stays is printed with reasons, if a limit cannot be reached.
+      """,
+    ],
+    options: pruneOptions,
+    operands: Operands("DIR", "Directories of archives; else the one in MMLOG_DIR."),
+    examples: [
+      Example(
+        "What a limit would delete",
+        "mmlog-decode prune --total-size 2G --dry-run /var/log/orders")
+    ]
+  ) { try Prune($0, $1).run() }
+}
+
+/// Applies limits to directories of archives.
+private struct Prune {
   private let directories: [String]
   /// Nil: what each store has noted.
   private let retention: Retention?
@@ -13,14 +34,11 @@ struct Prune {
   private let output: StandardOutput
 
   init(_ arguments: Arguments, _ output: StandardOutput) throws(UsageError) {
-    directories = arguments.operands
-    if directories.contains("-") {
-      throw UsageError("--prune needs directories, not '-'; name one")
-    }
+    directories = try arguments.directories()
     retention = try arguments.retention()
     guard retention != .unlimited else {
       throw UsageError(
-        "--prune deletes nothing without a limit; add --count, --total-size, --age or "
+        "prune deletes nothing without a limit; add --count, --total-size, --age or "
           + "--free-space, or no limit at all for those of each store")
     }
     store = arguments.value(of: .store)
@@ -37,7 +55,7 @@ struct Prune {
     for directory in directories {
       try prune(Pruning(of: directory, rings: rings), directory) { problem in
         isComplete = false
-        Command.decode.report(problem)
+        Command.complain(problem)
       }
     }
     return isComplete ? .success : .corruptionOrLoss
@@ -124,7 +142,7 @@ extension Retention.Obstacle {
     switch self {
     case .active: "being written by a process"
     case .pinned: "pinned"
-    case .unrecovered: "needed to recover a session that died (--recover)"
+    case .unrecovered: "needed to recover a session that died (mmlog-decode recover)"
     case .aroundCrash: "around one of the newest crashes (limit crashes)"
     case .newest: "among the newest, of which 64 MiB stay whatever is free"
     case .observer: "wanted by the service"

@@ -1,10 +1,18 @@
 import MMLogReader
 
+/// How many records before and after each that is found are wanted, too.
+struct Surroundings: Equatable {
+  var before = 0
+  var after = 0
+}
+
 /// Picks the records that are found, and so many before and after each.
 struct ContextSelection {
   private let filter: LogReader.Filter
-  private let count: Int
-  /// The last records that were not picked, at most ``count``.
+  private let surroundings: Surroundings
+  /// How many are still to be found.
+  private var budget: Int
+  /// The last records that were not picked, at most as many as are wanted before one.
   private var before: [LogReader.Record] = []
   /// How many after the last one found are still to be picked.
   private var after = 0
@@ -13,18 +21,21 @@ struct ContextSelection {
   /// Whether what was given last does not follow what was given before it.
   private(set) var isApart = false
 
-  init(_ filter: LogReader.Filter, _ count: Int) {
-    self.filter = filter
-    self.count = count
+  /// Whether nothing more can be picked.
+  var isDone: Bool { budget == 0 && after == 0 }
+
+  init(_ filter: LogReader.Filter, _ surroundings: Surroundings, maximum: Int) {
+    (self.filter, self.surroundings, budget) = (filter, surroundings, maximum)
   }
 
   /// Takes the next record, and gives those that are picked now.
   mutating func take(_ record: LogReader.Record) -> [LogReader.Record] {
     isApart = false
-    guard filter.matchesContent(of: record) else { return pass(record) }
+    guard budget > 0, filter.matchesContent(of: record) else { return pass(record) }
+    budget -= 1
     let picked = before + [record]
     isApart = hasPicked && hasSkipped
-    (before, after, hasPicked, hasSkipped) = ([], count, true, false)
+    (before, after, hasPicked, hasSkipped) = ([], surroundings.after, true, false)
     return picked
   }
 
@@ -33,11 +44,11 @@ struct ContextSelection {
       after -= 1
       return [record]
     }
-    if before.count == count {
-      before.removeFirst()
+    if before.count == surroundings.before {
+      if !before.isEmpty { before.removeFirst() }
       hasSkipped = true
     }
-    before.append(record)
+    if surroundings.before > 0 { before.append(record) }
     return []
   }
 }

@@ -1,33 +1,12 @@
 import CommandLineTool
 import MMLogStorage
 
-/// Which archives `--prune` deletes. Only the limits that are given count; if none is, those of
-/// each store.
-let pruneOptions: [Option] = [.prune, .dryRun, .explain, .store, .rings] + limitOptions
+/// Which archives `prune` deletes.
+let pruneOptions: [Option] = [.dryRun, .explain, .store, .rings] + limitOptions
 
 private let limitOptions: [Option] = [.count, .totalSize, .age, .freeSpace, .crashes]
 
 extension Arguments {
-  /// Whether archives are to be deleted.
-  ///
-  /// - Throws: for options that would have no effect beside this one, or without it: whoever gives
-  ///   one expects something else of what is deleted.
-  func areToPrune() throws(UsageError) -> Bool {
-    guard isSet(.prune) else {
-      if let option = pruneOptions.first(where: { isSet($0) }) {
-        throw UsageError("--\(option.long) says what --prune is to do; add --prune")
-      }
-      return false
-    }
-    let others =
-      inputOptions + filterOptions + zoneOptions + outputOptions + fileJobOptions
-    if let other = others.first(where: { isSet($0) }) {
-      throw UsageError("--\(other.long) has no meaning with --prune; leave it away")
-    }
-    if operands.isEmpty { throw UsageError("PATH is missing; name one") }
-    return true
-  }
-
   /// The limits; nil if none is given.
   func retention() throws(UsageError) -> Retention? {
     if !limitOptions.contains(where: { isSet($0) }) { return nil }
@@ -64,35 +43,27 @@ private func space(_ text: String) -> Retention.FreeSpace? {
 }
 
 extension Option {
-  fileprivate static let prune = Option(
-    "prune",
-    """
-    Print nothing of the log: delete the archives of PATH, which are directories, that a limit \
-    does not allow. Without any limit, the limits count that each store has noted there. Safe \
-    beside running services; what is being written or pinned stays. Status 1 and what stays, with \
-    reasons, if a limit cannot be reached.
-    """)
-  static let dryRun = Option("dry-run", "With --prune: delete nothing, say what would be.")
+  static let dryRun = Option("dry-run", "Delete nothing, say what would be.")
   static let explain = Option(
-    "explain", "With --prune: say of each archive whether it stays, and why.")
-  static let store = Option("name", value: "NAME", "With --prune: only archives of this store.")
+    "explain", "Say of each archive whether it stays, and why.")
+  static let store = Option("name", value: "NAME", "Only archives of this store.")
   static let rings = Option(
     "rings", value: "DIR",
-    "With --prune: where the services' rings are, if not in PATH. What a dead one's recovery "
+    "Where the services' rings are, if not in PATH. What a dead one's recovery "
       + "still needs, stays."
   )
   fileprivate static let count = Option(
-    "count", value: "N", "With --prune: keep so many archives.")
+    "count", value: "N", "Keep so many archives.")
   fileprivate static let totalSize = Option(
-    "total-size", value: "SIZE", "With --prune: keep so many bytes on the disk, such as 500M or 2G."
+    "total-size", value: "SIZE", "Keep so many bytes on the disk, such as 500M or 2G."
   )
   fileprivate static let age = Option(
     "age", value: "TIME",
-    "With --prune: keep what is not older, such as 12h, 30d or 8w, by its last record.")
+    "Keep what is not older, such as 12h, 30d or 8w, by its last record.")
   fileprivate static let freeSpace = Option(
     "free-space", value: "SIZE|PERCENT",
-    "With --prune: leave so much of the file system free, such as 1G or 5%.")
+    "Leave so much of the file system free, such as 1G or 5%.")
   fileprivate static let crashes = Option(
     "crashes", value: "N", default: "1",
-    "With --prune: keep the archives before and after so many crashes, the newest.")
+    "Keep the archives before and after so many crashes, the newest.")
 }

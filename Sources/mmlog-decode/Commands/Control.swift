@@ -4,71 +4,94 @@ import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// Asks running processes for something, through their rings.
-struct Control {
-  private enum Job {
-    case setLevels(LevelChange, for: Duration?)
-    case listLevels
-    case capture
+// What running processes are asked for, through their rings.
+
+extension Command {
+  static let levels = Command(
+    "levels",
+    description: ["Lists the labels of running processes, with their levels."],
+    options: [], operands: inputOperands
+  ) { arguments, output in
+    try Control(arguments.directories(), output).run { control, rings, complain in
+      try control.forEach(rings, complain) { try control.list($0) }
+    }
   }
 
-  private let job: Job
+  static let setLevel = Command(
+    "set-level",
+    description: [
+      "Sets levels in the processes that log into PATH now.",
+      """
+      RULES are such as 'db.*=debug,orders=info', in which * and ? stand for any characters; a \
+      level alone is for all labels, and the level 'off' lets no record pass. The most particular \
+      pattern counts. A process does it within a second. 'db.*=default' takes the rule of a \
+      pattern back, 'default' all of them.
+      """,
+    ],
+    options: [.duration],
+    operands: Operands("RULES PATH", count: 1...Int.max, "What to set, and where."),
+    examples: [
+      Example(
+        "More of the database in a running service, for ten minutes",
+        "mmlog-decode set-level 'db.*=debug' --for 10m /var/log/orders")
+    ]
+  ) { arguments, output in
+    let duration = try arguments.value(
+      of: .duration, expected: "a time such as 30s, 10m or 2h", durationArgument)
+    let change = try LevelChange(arguments.operands[0])
+    let paths = try arguments.directories(behind: 1)
+    return try Control(paths, output).run { control, rings, complain in
+      try control.set(change, for: duration, rings, complain)
+    }
+  }
+
+  static let capture = Command(
+    "capture",
+    description: [
+      """
+      Has running processes move the flight records of the last time into their archives, as a \
+      record of their captureLevel does.
+      """
+    ],
+    options: [], operands: inputOperands
+  ) { arguments, output in
+    try Control(arguments.directories(), output).run { try $0.capture($1, $2) }
+  }
+}
+
+/// Asks running processes for something, through their rings.
+private struct Control {
   private let paths: [String]
   private let output: StandardOutput
 
-  /// Nil if the command line asks for something else.
-  init?(_ arguments: Arguments, _ output: StandardOutput) throws(UsageError) {
-    let given = [Option.setLevel, .levels, .capture]
-      .filter { arguments.isSet($0) }
-    let duration = try arguments.value(
-      of: .duration, expected: "a time such as 30s, 10m or 2h", durationArgument)
-    if duration != nil, !arguments.isSet(.setLevel) {
-      throw UsageError("--for says how long --set-level holds; give --set-level too")
-    }
-    guard let option = given.first else { return nil }
-    if given.count > 1 {
-      throw UsageError(
-        "--\(option.long) and --\(given[1].long) contradict each other; give one of them")
-    }
-    try arguments.checkAlone(option)
-    if let rules = arguments.value(of: .setLevel) {
-      job = .setLevels(try LevelChange(rules), for: duration)
-    } else {
-      job = arguments.isSet(.capture) ? .capture : .listLevels
-    }
-    paths = arguments.operands
-    self.output = output
-  }
+  init(_ paths: [String], _ output: StandardOutput) { (self.paths, self.output) = (paths, output) }
 
   /// How long a process may take to answer, in nanoseconds: it checks once a second.
   private static let timeout: Int64 = 10_000_000_000
 
+  /// - Parameter body: Asks the processes that log there; says what failed.
   /// - Returns: `nothingReadable` if no process runs there, `corruptionOrLoss` if something failed.
-  func run() throws -> Program.Status {
+  func run(
+    _ body: (Control, [LiveRing], (LogError) -> Void) throws -> Void
+  ) throws -> Program.Status {
     var isComplete = true
     let complain = { (error: LogError) in
       isComplete = false
-      Command.decode.report(error.message.escapedForTerminal)
+      Command.complain(error.message)
     }
     var rings: [LiveRing] = []
     for path in paths {
       do { rings += try LiveRing.all(in: path, problem: complain) } catch { complain(error) }
     }
     if rings.isEmpty {
-      if isComplete {
-        Command.decode.report("no process logs into \(paths.joined(separator: ", "))")
-      }
+      if isComplete { Command.complain("no process logs into \(paths.joined(separator: ", "))") }
       return .nothingReadable
     }
-    switch job {
-    case .setLevels(let change, let duration): try set(change, for: duration, rings, complain)
-    case .listLevels: try forEach(rings, complain) { try list($0) }
-    case .capture: try capture(rings, complain)
-    }
+    try body(self, rings, complain)
     return isComplete ? .success : .corruptionOrLoss
   }
 
-  private func forEach(
+  func forEach(
     _ rings: [LiveRing], _ complain: (LogError) -> Void, _ body: (LiveRing) throws -> Void
   ) throws {
     for ring in rings {
@@ -78,7 +101,7 @@ struct Control {
 
   // MARK: - Setting levels
 
-  private func set(
+  func set(
     _ change: LevelChange, for duration: Duration?, _ rings: [LiveRing],
     _ complain: (LogError) -> Void
   ) throws {
@@ -112,7 +135,7 @@ struct Control {
 
   // MARK: - Capturing
 
-  private func capture(_ rings: [LiveRing], _ complain: (LogError) -> Void) throws {
+  func capture(_ rings: [LiveRing], _ complain: (LogError) -> Void) throws {
     var asked: [(ring: LiveRing, request: UInt32, before: UInt64)] = []
     try forEach(rings, complain) { ring in
       guard let before = try ring.capturedCount() else {
@@ -131,7 +154,7 @@ struct Control {
 
   // MARK: - Listing levels
 
-  private func list(_ ring: LiveRing) throws {
+  func list(_ ring: LiveRing) throws {
     let now = Clock.sinceBoot()
     for label in try ring.labels() {
       let level = (label.level?.description ?? "unknown").padded(to: 8)

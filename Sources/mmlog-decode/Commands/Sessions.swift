@@ -3,26 +3,33 @@ import MMLogAnalysis
 import MMLogReader
 import MMLogStorage
 
-extension FileJob {
-  /// Lists sessions, one on a line, and behind one whose process died what was in flight then.
-  func list(
-    _ files: LogFiles, _ filter: LogReader.Filter, _ zone: LogTimeZone, _ output: StandardOutput
-  ) throws -> Program.Status {
-    var time = TimeFormatter(zone)
-    let sessions = files.overview(filter: filter)
-    for session in sessions {
-      try output.append(time.line(session).escapedForTerminal + "\n")
-      guard session.ending.isCrash else { continue }
-      for line in files.openSpans(of: session.session.id).lines(&time) {
-        try output.append("  \(line)".escapedForTerminal + "\n")
+extension Command {
+  static let sessions = Command(
+    "sessions",
+    description: [
+      "Lists sessions: process, start, last record, how it ended, records, losses.",
+      "Below one whose process died is what was in flight then.",
+    ],
+    options: [.recursive, .session, .process] + zoneOptions + [.quiet], operands: inputOperands
+  ) { arguments, output in
+    var time = TimeFormatter(try arguments.zone())
+    let filter = try arguments.sessionFilter()
+    return try arguments.withFiles { files in
+      let sessions = files.overview(filter: filter)
+      for session in sessions {
+        try output.append(time.line(session).escapedForTerminal + "\n")
+        guard session.ending.isCrash else { continue }
+        for line in time.lines(files.openSpans(of: session.session.id)) {
+          try output.append("  in flight when it died: \(line)".escapedForTerminal + "\n")
+        }
       }
+      return sessions.contains { !$0.losses.isEmpty } ? .corruptionOrLoss : .success
     }
-    return sessions.contains { !$0.losses.isEmpty } ? .corruptionOrLoss : .success
   }
 
   /// Describes files: a line for each, and one for each thing that is noted about an archive, and
   /// for each frame or segment.
-  func describe(
+  static func describe(
     _ reports: [FileReport], _ zone: LogTimeZone, _ output: StandardOutput
   ) throws -> Program.Status {
     var time = TimeFormatter(zone)
@@ -39,6 +46,30 @@ extension FileJob {
       }
     }
     return .success
+  }
+}
+
+extension TimeFormatter {
+  /// Spans that had begun and not ended when their process died, a line for each; none if there was
+  /// nothing in flight.
+  mutating func lines(_ spans: OpenSpans) -> [String] {
+    var lines: [String] = []
+    for span in spans.list.prefix(20) { lines.append(line(span)) }
+    let others = spans.count - lines.count
+    return others > 0 ? lines + [count(others, "more span")] : lines
+  }
+
+  private mutating func line(_ span: OpenSpans.Open) -> String {
+    let parent = span.parent.map { ", part of \(LogReader.Span.text(of: $0))" } ?? ""
+    let label = span.label.isEmpty ? "" : "\(span.label), "
+    return "\(span.message) (\(label)thread \(span.thread), since \(text(of: span.time)), span "
+      + "\(LogReader.Span.text(of: span.number))\(parent))"
+  }
+
+  /// `ended by SIGTERM from process 4711 at 2026-11-21T09:00:00.000000000Z`
+  mutating func text(of end: SessionEnd) -> String {
+    let isCertain = end.how != .killed && end.how != .powerLost
+    return "\(end.summary)\(isCertain ? "" : ", last sign of life") at \(text(of: end.time))"
   }
 }
 
@@ -63,7 +94,7 @@ extension TimeFormatter {
     return parts.joined(separator: "  ") + overview.session.fieldText
   }
 
-  fileprivate mutating func ending(_ ending: SessionEnding) -> String {
+  mutating func ending(_ ending: SessionEnding) -> String {
     switch ending {
     case .ended(let end): text(of: end) + recovery(end)
     case .running: "running"
@@ -71,7 +102,7 @@ extension TimeFormatter {
     }
   }
 
-  fileprivate mutating func recovery(_ end: SessionEnd) -> String {
+  private mutating func recovery(_ end: SessionEnd) -> String {
     if end.how == .closed { return "" }
     return end.recovered.map { ", recovered at \(text(of: $0))" } ?? ", not recovered"
   }

@@ -1,0 +1,161 @@
+import CommandLineTool
+import MMLogAnalysis
+import MMLogReader
+import MMLogSystem
+
+// Commands about files, and not about records.
+
+/// What they take.
+private let fileOptions: [Option] = [.recursive, .quiet]
+
+extension Command {
+  static let verify = Command(
+    "verify",
+    description: ["Checks every checksum, order and count, and prints a line for each file."],
+    options: fileOptions, operands: inputOperands
+  ) { arguments, output in
+    try arguments.withFiles { files in try verify(files, output) }
+  }
+
+  static let inspect = Command(
+    "inspect",
+    description: [
+      "Describes files: file headers, notes about archives, and each frame or segment."
+    ],
+    options: fileOptions + zoneOptions, operands: inputOperands
+  ) { arguments, output in
+    let zone = try arguments.zone()
+    return try arguments.withFiles { files in try describe(files.inspect(), zone, output) }
+  }
+
+  static let repair = Command(
+    "repair",
+    description: [
+      "Writes clean archives of everything that can be read.",
+      "What is corrupted has a record in its place there, with the label mmlog.repair.",
+    ],
+    options: [.directory] + fileOptions, operands: inputOperands
+  ) { arguments, output in
+    let directory = arguments.required(.directory)
+    try InputPaths(arguments.inputs(arguments.paths())).check(directory: directory)
+    return try arguments.withFiles { files in try repair(files, directory, output) }
+  }
+
+  static let recover = Command(
+    "recover",
+    description: [
+      """
+      Moves what is left in rings of dead processes into archives, as the next start of their \
+      service would.
+      """
+    ],
+    options: [.archives],
+    operands: Operands("DIR", count: 0...1, "Where the rings are; else the directory in MMLOG_DIR.")
+  ) { arguments, output in
+    let directory = try arguments.directories()[0]
+    return try recover(directory, arguments.value(of: .archives), output)
+  }
+
+  private static func verify(
+    _ files: LogFiles, _ output: StandardOutput
+  ) throws -> Program.Status {
+    var status = Program.Status.success
+    for report in files.verify(progress: { _ in output.hasReader }) {
+      try output.append(report.verdict.escapedForTerminal + "\n")
+      for corruption in report.corruption {
+        try output.append("  \(corruption.summary)\n".escapedControls)
+      }
+      try output.flush()
+      if !report.corruption.isEmpty { status = .corruptionOrLoss }
+    }
+    let sessions = files.overview()
+    if complain(sessions.flatMap(\.gaps)) { status = .corruptionOrLoss }
+    for overview in sessions where !overview.losses.isEmpty {
+      complain("\(overview.session.title): \(overview.losses)")
+      status = .corruptionOrLoss
+    }
+    return status
+  }
+
+  /// - Returns: Whether anything is lost.
+  private static func complain(_ gaps: [LogReader.Gap]) -> Bool {
+    for gap in gaps { complain("\(gap.session.title): \(gap.summary)") }
+    return gaps.contains(where: \.isLoss)
+  }
+
+  private static func repair(
+    _ files: LogFiles, _ directory: String, _ output: StandardOutput
+  ) throws -> Program.Status {
+    Interruption.watch()
+    let result = try LogRepair.write(files, to: directory) { Interruption.isRequested }
+    guard let result else { Interruption.end() }
+    for corruption in result.corruption {
+      complain("\(corruption.path): corrupted: \(corruption.summary)")
+    }
+    try output.append(
+      "\(directory): \(result.recordCount) records of \(count(result.sessionCount, "session"))\n"
+        .escapedControls)
+    let isLoss = complain(result.gaps)
+    return result.corruption.isEmpty && !isLoss ? .success : .corruptionOrLoss
+  }
+
+  private static func recover(
+    _ directory: String, _ archives: String?, _ output: StandardOutput
+  ) throws -> Program.Status {
+    File.raiseOpenLimit()
+    var status = Program.Status.success
+    let sessions = try LogRecovery.recover(directory, archiveDirectory: archives) { error in
+      complain(error.message)
+      status = .corruptionOrLoss
+    }
+    for session in sessions {
+      let title =
+        "session \(session.identity.session) (\(session.identity.processName), pid "
+        + "\(session.identity.processID))"
+      try output.append(
+        "\(title): \(count(session.recordCount, "record")) moved from its ring to an archive\n"
+          .escapedControls)
+      for corruption in session.corruption {
+        complain("\(title): corrupted: \(corruption)")
+        status = .corruptionOrLoss
+      }
+    }
+    if sessions.isEmpty { complain("\(directory) has no ring of a dead process") }
+    return status
+  }
+}
+
+extension Arguments {
+  /// Opens what is to be read.
+  func withFiles(_ body: (LogFiles) throws -> Program.Status) throws -> Program.Status {
+    File.raiseOpenLimit()
+    let files = LogFiles(inputs(try paths()))
+    for error in files.unreadable { Command.complain(error.message) }
+    if files.fileCount == 0 { return .nothingReadable }
+    let status = try body(files)
+    return files.unreadable.isEmpty ? status : .corruptionOrLoss
+  }
+}
+
+extension String {
+  /// The text escaped for a terminal, but for its last line end.
+  var escapedControls: String { String(dropLast()).escapedForTerminal + "\n" }
+}
+
+extension Option {
+  fileprivate static let directory = Option(
+    "output", short: "o", value: "DIR", required: true, "Write the archives into DIR.")
+  fileprivate static let archives = Option(
+    "archives", value: "DIR", "Move it into the archives of DIR, and not of the rings' directory.")
+}
+
+extension FileReport {
+  /// `a.mmlog: good: archive 1 of session 01…, closed, 12 records in 3 frames`
+  fileprivate var verdict: String {
+    let kind = isRing ? "ring" : "archive \(number)"
+    let size =
+      "\(count(recordCount, "record")) in \(count(parts.count, isRing ? "segment" : "frame"))"
+    let word = corruption.isEmpty ? "good" : "CORRUPTED in \(count(corruption.count, "place"))"
+    return "\(path): \(word): \(kind) of session \(identity.session), \(state), \(size)"
+  }
+}

@@ -1,0 +1,42 @@
+import CommandLineTool
+import MMLogFormat
+
+/// What one `set-level` asks for.
+struct LevelChange {
+  /// The rules to be added.
+  var rules: [LevelRule] = []
+  /// The patterns whose rules are taken back.
+  var takenBack: Set<String> = []
+  /// Whether all that was there before is taken back.
+  var takesBackAll = false
+
+  /// Reads the rules of the command line.
+  init(_ text: String) throws(UsageError) {
+    for part in LevelRule.parts(text) {
+      if let level = Level(name: part.level) {
+        rules.append(LevelRule(level, for: part.pattern))
+      } else if part.level == "default" {
+        takenBack.insert(part.pattern)
+        if part.pattern == part.text || part.text == "default" { takesBackAll = true }
+      } else {
+        throw UsageError(
+          "'\(part.text)' sets no level; set-level takes PATTERN=LEVEL,… such as "
+            + "'db.*=debug', or PATTERN=default"
+        )
+      }
+    }
+    if rules.isEmpty && takenBack.isEmpty {
+      throw UsageError(
+        "set-level '\(text)' asks for nothing; give it PATTERN=LEVEL,… or default")
+    }
+  }
+}
+
+extension Option {
+  static let duration = Option(
+    "for", value: "TIME",
+    """
+    Go back by itself after TIME, such as 30s, 10m or 2h. Without it the levels hold until they \
+    are taken back, or the process ends.
+    """)
+}

@@ -1,0 +1,120 @@
+import CommandLineTool
+import MMLogReader
+
+extension Command {
+  static let print = Command(
+    "print",
+    description: ["Prints records."],
+    options: [.follow, .tail, .reverse] + partOptions + [.count] + Query.options + formatOptions
+      + [.output, .splitBy],
+    operands: inputOperands
+  ) { arguments, output in
+    if arguments.isSet(.follow) {
+      try arguments.check(.follow, goesWithNoneOf: [.output, .splitBy, .count, .reverse])
+      return try arguments.follow(output)
+    }
+    // Before PATH is missed: a number that was forgotten has taken it.
+    var part = try arguments.part()
+    let query = try Query(arguments)
+    part.isReversed = arguments.isSet(.reverse)
+    try arguments.checkPart(part)
+    let sink = try arguments.printingSink(query, output)
+    return try Decoder(query, sink, part).run()
+  }
+
+  static let follow = Command(
+    "follow",
+    description: [
+      "Prints what is logged from now on.",
+      """
+      It goes on across rotation and in new processes, until interrupted, in the order in which \
+      log calls of this machine followed one another. A file that is replaced by another one of \
+      its name is opened anew.
+      """,
+    ],
+    options: [.tailOfFollow] + partOptions + Query.options + formatOptions,
+    operands: inputOperands
+  ) { try $0.follow($1) }
+}
+
+extension Arguments {
+  /// `mmlog-decode follow`, and `print --follow`.
+  fileprivate func follow(_ output: StandardOutput) throws -> Program.Status {
+    var part = try part()
+    let query = try Query(self)
+    if query.paths.contains("-") {
+      throw UsageError("standard input cannot be followed; name a directory or a file")
+    }
+    try checkPart(part)
+    // As of tail; but whoever says from when on wants it all.
+    if part.last == nil, !isSet(.since) { part.last = 10 }
+    let format = try OutputFormat(self, query.zone)
+    return try Decoder(query, FormattedOutput(format.makeFormatter(), to: output), part).follow()
+  }
+
+  fileprivate func checkPart(_ part: Decoder.Part) throws(UsageError) {
+    if part.surroundings == Surroundings() { return }
+    if part.last != nil || part.isReversed {
+      throw UsageError(
+        "records around others go with neither --tail nor --reverse, which would take what they "
+          + "leave out")
+    }
+  }
+
+  fileprivate func check(
+    _ option: Option, goesWithNoneOf others: [Option]
+  ) throws(UsageError) {
+    for other in others where isSet(other) {
+      throw UsageError(
+        "--\(option.long) has no end, and --\(other.long) is complete only then; leave one of them "
+          + "away" + (other.long == "output" ? ", or add > FILE" : ""))
+    }
+  }
+
+  fileprivate func printingSink(_ query: Query, _ output: StandardOutput) throws -> any ItemSink {
+    let format = try OutputFormat(self, query.zone)
+    if isSet(.count) {
+      try check(.count, isAloneAmong: formatOptions + [.splitBy])
+      return try summarySink(query, output, CountedRecords(), add: { $0.add($1) }) {
+        $1.append(text: "\($0.count)\n")
+      }
+    }
+    if let split = value(of: .splitBy) {
+      guard let path = value(of: .output), path != "-" else {
+        throw UsageError("--split-by needs a directory for its files; add --output DIRECTORY")
+      }
+      let sink = try SplitOutput(
+        path, by: SplitKey(split, query.zone), suffix: format.suffix, besides: query.places,
+        { format.makeFormatter() })
+      return showingProgress(sink, query.zone)
+    }
+    let sink = FormattedOutput(format.makeFormatter(), to: try target(query, output))
+    return isWritingToFile ? showingProgress(sink, query.zone) : sink
+  }
+
+  private func check(
+    _ option: Option, isAloneAmong others: [Option]
+  ) throws(UsageError) {
+    if let other = others.first(where: { isSet($0) }) {
+      throw UsageError("--\(other.long) has no meaning with --\(option.long); leave it away")
+    }
+  }
+}
+
+/// `--count`
+private struct CountedRecords {
+  var count = 0
+
+  mutating func add(_ item: LogReader.Item) { if case .record = item { count += 1 } }
+}
+
+extension Option {
+  fileprivate static let follow = Option(
+    "follow", short: "f", "Go on with what is logged from now on, as the command follow does.")
+  fileprivate static let reverse = Option("reverse", short: "r", "The newest record first.")
+  fileprivate static let count = Option(
+    "count", short: "c", "Print only how many records there are.")
+  fileprivate static let tailOfFollow = Option(
+    "tail", short: "n", value: "N",
+    "Begin with the last N records: 10, or with --since all from then on.")
+}

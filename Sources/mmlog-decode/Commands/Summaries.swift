@@ -1,0 +1,68 @@
+import CommandLineTool
+import MMLogAnalysis
+import MMLogReader
+import MMLogReport
+
+// Commands that print what all records together come to.
+
+extension Command {
+  static let stats = Command(
+    "stats",
+    description: [
+      "Prints what fills the log: records and bytes by level, label, call site and minute.",
+      "Bytes are those before an archive compresses them.",
+    ],
+    options: Query.options + [.jsonSummary, .output],
+    operands: inputOperands
+  ) { arguments, output in
+    let query = try Query(arguments)
+    let isJSON = arguments.isSet(.jsonSummary)
+    let sink = try arguments.summarySink(
+      query, output, LogStatistics(zone: query.zone), add: { $0.add($1) },
+      print: { isJSON ? $0.appendJSON(to: &$1) : $0.appendText(to: &$1) })
+    return try Decoder(query, sink).run()
+  }
+
+  static let histogram = Command(
+    "histogram",
+    description: ["Prints how many records there were when, by level, as bars."],
+    options: Query.options + [.color, .output],
+    operands: inputOperands
+  ) { arguments, output in
+    let query = try Query(arguments)
+    let (rows, columns) = terminalSize()
+    let histogram = LogHistogram(
+      zone: query.zone, rows: max(10, rows - 4), columns: columns, colors: arguments.hasColors)
+    let sink = try arguments.summarySink(
+      query, output, histogram, add: { $0.add($1) }, print: { $0.append(to: &$1) })
+    return try Decoder(query, sink).run()
+  }
+
+  static let report = Command(
+    "report",
+    description: [
+      "Writes a page for a browser.",
+      """
+      It has a timeline, sessions, crashes, losses, corruption, call sites, and a table to search \
+      in. It is one file and needs no network.
+      """,
+    ],
+    options: [.page] + Query.options,
+    operands: inputOperands
+  ) { arguments, output in
+    let query = try Query(arguments)
+    let sink = try arguments.summarySink(
+      query, output, LogReport(zone: query.zone), add: { $0.add($1) },
+      addUnreadable: { $0.add(unreadable: $1.path, $1.message) },
+      print: { $0.append(made: .now, to: &$1) })
+    return try Decoder(query, sink).run()
+  }
+}
+
+extension Option {
+  /// Of what is no list of records.
+  static let jsonSummary = Option("json", "Print JSON, for programs.")
+  fileprivate static let page = Option(
+    "output", short: "o", value: "FILE", required: true,
+    "Write the page to FILE, or with - to standard output.")
+}

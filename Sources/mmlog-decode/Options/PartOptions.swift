@@ -1,0 +1,42 @@
+import CommandLineTool
+
+/// Which of the records that pass are printed.
+let partOptions: [Option] = [.maximum, .context, .before, .after]
+
+extension Arguments {
+  /// What of the records that pass is wanted; the options that a command does not have are not
+  /// given.
+  func part() throws(UsageError) -> Decoder.Part {
+    var part = Decoder.Part()
+    part.maximum = try integer(of: .maximum, in: 0...Int.max) ?? .max
+    part.surroundings = try surroundings()
+    part.last = try integer(of: .tail, in: 0...100_000_000)
+    return part
+  }
+
+  private func surroundings() throws(UsageError) -> Surroundings {
+    var around = Surroundings()
+    for option in [Option.context, .before, .after] {
+      guard let count = try integer(of: option, in: 0...100_000) else { continue }
+      guard isSet(.grep) || isSet(.condition) else {
+        throw UsageError(
+          "--\(option.long) needs something to be around: give --grep or --where too")
+      }
+      if option.long != Option.after.long { around.before = count }
+      if option.long != Option.before.long { around.after = count }
+    }
+    return around
+  }
+}
+
+extension Option {
+  static let tail = Option("tail", short: "n", value: "N", "Only the last N records.")
+  static let maximum = Option(
+    "max-count", short: "m", value: "N", "Stop after N records that are what was asked for.")
+  static let context = Option(
+    "context", short: "C", value: "N",
+    "N records before and after each that --grep and --where find, too.")
+  static let before = Option(
+    "before-context", short: "B", value: "N", "N records before each, too.")
+  static let after = Option("after-context", short: "A", value: "N", "N records after each, too.")
+}

@@ -1,0 +1,148 @@
+import CommandLineTool
+import MMLogReader
+
+/// What is said on standard error about what is not a record: a line for each loss and each place
+/// that is corrupted, as far as there are not too many, and one line for sessions that ended badly.
+struct Attention {
+  /// Of what is missing, so many lines are printed; then only how many there are.
+  private static let maximumLines = 50
+
+  private let query: Query
+  private(set) var status = Program.Status.success
+  /// What was said already: files that are read more than once have the same to say again.
+  private var said: Set<String> = []
+  private var left = 0
+  private var crashes: [SessionID: SessionEnd.How] = [:]
+  private var unknownEnds: Set<SessionID> = []
+  /// Whether a crash is reported as it is met, because there is no end at which all are counted.
+  var isEndless = false
+
+  init(_ query: Query) { self.query = query }
+
+  /// Reports a file that could not be read.
+  mutating func add(_ error: LogError) {
+    status = .corruptionOrLoss
+    if let sentence = bounded(error.message) { Command.complain(sentence) }
+  }
+
+  /// What is to be said now about an item; nil if it is counted, or as it should be.
+  mutating func sentence(for item: LogReader.Item) -> String? {
+    switch item {
+    case .corruption(let corruption):
+      return missing("\(corruption.path): corrupted: \(corruption.summary)")
+    case .gap(let gap):
+      // What retention may have deleted needs no attention.
+      return gap.isLoss ? missing("\(gap.session.title): \(gap.summary)") : nil
+    case .losses(let session, let ledger): return missing("\(session.title): \(ledger)")
+    case .sessionEnded(let session, let ending, let last):
+      guard session.isWithin(query.filter, last) else { return nil }
+      return count(session, ending)
+    case .record, .sessionStarted, .crashed, .unfinished: return nil
+    }
+  }
+
+  private mutating func missing(_ sentence: String) -> String? {
+    status = .corruptionOrLoss
+    return bounded(sentence)
+  }
+
+  private mutating func bounded(_ sentence: String) -> String? {
+    if said.contains(sentence) { return nil }
+    guard said.count < Self.maximumLines else {
+      left += 1
+      return nil
+    }
+    said.insert(sentence)
+    return sentence
+  }
+
+  private mutating func count(_ session: LogReader.Session, _ ending: SessionEnding) -> String? {
+    if case .unknown = ending { unknownEnds.insert(session.id) }
+    guard let how = ending.how, how.isCrash else { return nil }
+    crashes[session.id] = how
+    guard isEndless, !query.isQuiet else { return nil }
+    let id = session.id.description.prefix(8)
+    return "\(session.title) \(how.verb); \(command("crash", "--session \(id)"))"
+  }
+
+  /// Says what was counted.
+  func end() {
+    if left > 0 {
+      Command.complain(
+        "\(left) more such lines, \(left + said.count) in all; \(command("verify")) has each")
+    }
+    if query.isQuiet { return }
+    if let sentence = crashSentence { Command.complain(sentence) }
+    if !unknownEnds.isEmpty {
+      Command.complain(
+        "the end of \(mmlog_decode.count(unknownEnds.count, "session")) is not among these files; "
+          + command("sessions"))
+    }
+  }
+
+  /// `2 sessions crashed, 1 was killed; mmlog-decode crash`
+  private var crashSentence: String? {
+    if crashes.isEmpty { return nil }
+    var parts: [String] = []
+    for how in [SessionEnd.How.crashed, .killed, .powerLost] {
+      let number = crashes.values.count { $0 == how }
+      if number == 0 { continue }
+      let noun = parts.isEmpty ? mmlog_decode.count(number, "session") : "\(number)"
+      parts.append("\(noun) \(number == 1 ? how.verb : how.verbOfMany)")
+    }
+    return "\(parts.joined(separator: ", ")); \(command("crash"))"
+  }
+
+  /// A command line that says more.
+  private func command(_ word: String, _ options: String = "") -> String {
+    let paths = query.paths.count > 3 ? ["..."] : query.paths.map(\.quotedForShell)
+    return (["mmlog-decode", word] + (options.isEmpty ? [] : [options]) + paths)
+      .joined(separator: " ")
+  }
+}
+
+extension SessionEnd.How {
+  fileprivate var verb: String {
+    switch self {
+    case .killed: "was killed"
+    case .powerLost: "was killed, or went down with its machine"
+    default: "crashed"
+    }
+  }
+
+  fileprivate var verbOfMany: String {
+    switch self {
+    case .killed: "were killed"
+    case .powerLost: "were killed, or went down with their machine"
+    default: "crashed"
+    }
+  }
+}
+
+extension LogReader.Session {
+  /// `session 0123… (orders, pid 42)`
+  var title: String {
+    "session \(id) (\(identity.processName), pid \(identity.processID))"
+  }
+
+  fileprivate func isWithin(_ filter: LogReader.Filter, _ lastTime: Timestamp) -> Bool {
+    if let since = filter.since, lastTime < since { return false }
+    if let until = filter.until, identity.startTime >= until { return false }
+    return true
+  }
+}
+
+extension String {
+  /// As a shell takes it for one word.
+  fileprivate var quotedForShell: String {
+    let plain: Set<Character> = Set("/._-+=:@%,")
+    if !isEmpty, allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) || plain.contains($0) }) {
+      return self
+    }
+    return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
+      + "'"
+  }
+}
+
+/// `1 session`, `2 sessions`.
+func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }

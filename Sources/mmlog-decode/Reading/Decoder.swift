@@ -1,0 +1,177 @@
+import CommandLineTool
+import MMLogReader
+import MMLogSystem
+
+/// Gives the records of a query to a sink, and reports on standard error what else there is to
+/// know.
+struct Decoder {
+  /// How much of what passes is wanted.
+  struct Part {
+    /// Only the last so many.
+    var last: Int?
+    /// No more than so many.
+    var maximum = Int.max
+    /// Whether the newest come first.
+    var isReversed = false
+    var surroundings = Surroundings()
+  }
+
+  private let query: Query
+  private let part: Part
+  private var sink: any ItemSink
+  private var context: ContextSelection?
+  /// How many more records may be printed.
+  private var budget: Int
+  private var attention: Attention
+  private var isAnyFound = false
+
+  init(_ query: Query, _ sink: any ItemSink, _ part: Part = Part()) {
+    // A directory may have more archives than the usual limit of open files.
+    File.raiseOpenLimit()
+    (self.query, self.sink, self.part) = (query, sink, part)
+    attention = Attention(query)
+    budget = part.maximum
+    guard part.surroundings != Surroundings() else { return }
+    context = ContextSelection(query.filter, part.surroundings, maximum: part.maximum)
+    budget = .max
+  }
+
+  /// Reads what there is.
+  ///
+  /// - Throws: what prevents printing.
+  consuming func run() throws -> Program.Status {
+    let files = LogFiles(query.inputs)
+    try report(files.unreadable)
+    if files.fileCount == 0 { return .nothingReadable }
+    if part.isReversed { try readBackwards(files) } else { try read(files) }
+    try sink.finish()
+    attention.end()
+    if !isAnyFound { return nothingFound(files) }
+    return attention.status
+  }
+
+  private mutating func read(_ files: LogFiles) throws {
+    let reader =
+      part.last.map { files.lastRecords($0, filter: readFilter) }
+      ?? LogReader(files, filter: readFilter)
+    while isWanting, let chunk = reader.nextChunk() {
+      try take(chunk)
+      sink.note(progress: { reader.progress })
+    }
+  }
+
+  private var isWanting: Bool { budget > 0 && sink.hasReader && context?.isDone != true }
+
+  // MARK: - Newest first
+
+  /// About so many records are in memory while they are turned round: few at first, so that the
+  /// first are printed soon.
+  private static let pages = 500...50_000
+
+  /// Reads slices of time, the last one first, that do not overlap: so each record comes once, also
+  /// where a clock was set back.
+  private mutating func readBackwards(_ files: LogFiles) throws {
+    var filter = query.filter
+    var left = part.last ?? .max
+    var page = Self.pages.lowerBound
+    while isWanting, left > 0 {
+      let count = min(page, left)
+      let newest = try records(of: files.lastRecords(count, filter: filter))
+      let start = newest.map(\.time).min()
+      let isLast = newest.count < count
+      var slice = filter
+      if !isLast { slice.since = start }
+      let records = try records(of: LogReader(files, filter: slice)).suffix(left)
+      for record in records.reversed() where isWanting { try print(record) }
+      if isLast { return }
+      filter.until = start
+      left -= records.count
+      page = min(2 * page, Self.pages.upperBound)
+    }
+  }
+
+  private mutating func records(of reader: LogReader) throws -> [LogReader.Record] {
+    var records: [LogReader.Record] = []
+    for item in reader {
+      if case .record(let record) = item { records.append(record) } else { try take(item) }
+    }
+    return records
+  }
+
+  // MARK: - Following
+
+  /// How long it waits between two scans, in nanoseconds: the shorter, the more came last.
+  private static let pauses = Int64(4_000_000)...40_000_000
+
+  /// Goes on with what is logged from now on.
+  consuming func follow() throws -> Program.Status {
+    let follower = LogFollower(query.inputs, filter: readFilter, last: part.last)
+    try report(follower.unreadable)
+    attention.isEndless = true
+    var pause = Self.pauses.lowerBound
+    while isWanting {
+      if let item = follower.next() {
+        try take(item)
+        pause = Self.pauses.lowerBound
+      } else {
+        try sink.flush()
+        Sleep.nanoseconds(pause)
+        pause = min(2 * pause, Self.pauses.upperBound)
+      }
+    }
+    try sink.finish()
+    return attention.status
+  }
+
+  // MARK: - Items
+
+  private mutating func report(_ errors: [LogError]) throws {
+    for error in errors {
+      try sink.take(unreadable: error)
+      attention.add(error)
+    }
+  }
+
+  /// What the reader leaves out; of records around those that are found, that is decided here.
+  private var readFilter: LogReader.Filter {
+    context == nil ? query.filter : query.filter.withoutContent
+  }
+
+  private mutating func take(_ chunk: LogReader.Chunk) throws {
+    switch chunk {
+    case .item(let item): try take(item)
+    case .records(let records) where context != nil:
+      try records.forEach { try take(.record($0)) }
+    case .records(let records):
+      let wanted = records.count > budget ? records.prefix(budget) : records
+      budget -= wanted.count
+      isAnyFound = isAnyFound || wanted.count > 0
+      try sink.take(wanted)
+    }
+  }
+
+  private mutating func take(_ item: LogReader.Item) throws {
+    guard case .record(let record) = item else {
+      try sink.take(item)
+      guard let sentence = attention.sentence(for: item) else { return }
+      // What was read before it is to be seen before it.
+      try sink.flush()
+      return Command.complain(sentence)
+    }
+    guard context != nil else { return try print(record) }
+    let found = context?.take(record) ?? []
+    if context?.isApart == true { try sink.separate() }
+    for record in found { try print(record) }
+  }
+
+  private mutating func print(_ record: LogReader.Record) throws {
+    guard budget > 0 else { return }
+    budget -= 1
+    isAnyFound = true
+    try sink.take(.record(record))
+  }
+
+  private func nothingFound(_ files: LogFiles) -> Program.Status {
+    query.mustMatch && attention.status == .success ? .nothingMatched : attention.status
+  }
+}

@@ -1,0 +1,30 @@
+import CommandLineTool
+import MMLogReader
+
+/// Which records of which files a command is about.
+struct Query {
+  /// What all commands take that read records.
+  static let options = [Option.recursive] + filterOptions + zoneOptions + [.quiet, .exitCode]
+
+  let paths: [String]
+  let inputs: [LogReader.Input]
+  let filter: LogReader.Filter
+  let zone: LogTimeZone
+  /// Whether only what is missing is reported.
+  let isQuiet: Bool
+  /// Whether it is a failure if nothing matches.
+  let mustMatch: Bool
+  /// Where nothing is to be written.
+  let places: InputPaths
+
+  init(_ arguments: Arguments) throws {
+    zone = try arguments.zone()
+    // Before PATH is missed: a value that was forgotten has taken it.
+    filter = try arguments.filter(zone)
+    paths = try arguments.paths()
+    inputs = arguments.inputs(paths)
+    (isQuiet, mustMatch) = (arguments.isSet(.quiet), arguments.isSet(.exitCode))
+    places = InputPaths(inputs)
+    try places.checkStandardOutput()
+  }
+}
