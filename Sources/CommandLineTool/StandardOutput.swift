@@ -13,7 +13,7 @@ package final class StandardOutput {
   /// False once a write has met a pipe that nobody reads.
   package private(set) var hasReader = true
 
-  private let file: File
+  private var file: File
   private var buffer: [UInt8] = []
 
   /// Prints to an open file, as tests do.
@@ -26,6 +26,9 @@ package final class StandardOutput {
   package convenience init() throws(SystemError) {
     self.init(to: try File.duplicate(STDOUT_FILENO, path: "standard output"))
   }
+
+  /// Prints to another file from now on. What is in the buffer goes there, too.
+  package func redirect(to file: consuming File) { self.file = file }
 
   /// Prints text.
   ///

@@ -24,8 +24,9 @@ extension Command {
       """,
       """
       TIME is a date (2026-11-21), a date and a time (2026-11-21T09:00, 2026-11-21T09:00:00.5Z, \
-      2026-11-21T09:00:00+01:00), now, today, yesterday, boot (when the machine was started), or \
-      a time before now (-30s, -15m, -2h, -1d, -1w).
+      2026-11-21T09:00:00+01:00), a time of today (15:00) or 'yesterday 15:00', now, today, \
+      yesterday, boot (when the machine was started), how long ago it was (30s, 15m, 2h, 1d, 1w, \
+      '10 min ago'), or seconds since 1970 (@1795361907).
       """,
     ],
     commands: [
@@ -36,7 +37,7 @@ extension Command {
       Example("Everything of a service", "mmlog-decode /var/log/orders"),
       Example(
         "Errors of the last quarter of an hour, in UTC",
-        "mmlog-decode --level error --since -15m --utc /var/log/orders"),
+        "mmlog-decode --level error --since 15m --utc /var/log/orders"),
       Example("What happens now", "mmlog-decode -f --grep timeout /var/log/orders"),
       Example("How it ended", "mmlog-decode crash /var/log/orders"),
       Example("Whether all files are sound", "mmlog-decode verify /var/log/orders"),

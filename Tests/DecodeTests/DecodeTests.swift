@@ -40,11 +40,15 @@ import Testing
       (["--since", "2025-11-21T09:00:01Z"], [1, 2]),
       (["--since", "2025-11-21T10:00:00.5+01:00", "--until", "2025-11-21 09:00:02"], [1]),
       (["--until", "2025-11-21"], []), (["--since", "2025-11-21"], [0, 1, 2]),
-      (["--since", "-1s"], []), (["--until", "-1s"], [0, 1, 2]), (["--until", "now"], [0, 1, 2]),
+      (["--since", "@1763715601.0", "--until", "@1763715602"], [1]),
+      (["--since", "-1s"], []), (["--until", "10 min ago"], [0, 1, 2]), (["--since", "15m"], []),
+      (["--since", "yesterday 0:00"], []), (["--until", "today 00:00"], [0, 1, 2]),
+      (["--until", "00:00:00.5"], [0, 1, 2]), (["--until", "1h 30min"], [0, 1, 2]),
+      (["--until", "now"], [0, 1, 2]),
     ]
     for (arguments, indices) in cases {
       #expect(
-        try decode(["--utc"] + arguments + [path])
+        try decode(["-q", "--utc"] + arguments + [path])
           == Run(output: indices.map { lines[$0] }.joined(), errors: "", status: 0),
         "\(arguments)")
     }
@@ -125,7 +129,7 @@ import Testing
       try decode(["--utc", log.folder.path])
         == Run(output: lines[0], errors: lost + died, status: 1))
     // It ended long before what was asked for.
-    #expect(try decode(["--since", "-1h", log.folder.path]).errors == lost)
+    #expect(try decode(["-q", "--since", "-1h", log.folder.path]).errors == lost)
   }
 
   @Test("the directory of the environment is read where none is named")
@@ -181,6 +185,8 @@ import Testing
     let cases: [([String], String)] = [
       ([], "PATH is missing"), (["-f"], "PATH is missing"), (["--level", "loud", "x"], "'loud'"),
       (["--since", "2025-11-21T090001", "x"], "090001"),
+      (["--since", "15", "x"], "15"), (["--since", "25:00", "x"], "25:00"),
+      (["--since", "@", "x"], "@"), (["--since", "3 parsecs ago", "x"], "parsecs"),
       (["--since", "lately", "x"], "'lately' is not a value of '--since'"),
       (["--since", "2025-02-30", "x"], "2025-02-30"), (["--until", "-15x", "x"], "-15x"),
       (["--since", "2025-11-21T25:00", "x"], "25:00"), (["--tz", "Mars/Base", "x"], "'Mars/Base'"),

@@ -23,7 +23,7 @@ import Testing
   }
 
   private func numbers(_ arguments: [String]) throws -> String {
-    let run = try decode(["--format", "message"] + arguments + [log.folder.path])
+    let run = try decode(["-q", "--format", "message"] + arguments + [log.folder.path])
     #expect(run.errors.isEmpty && run.status == 0, "\(arguments): \(run.errors)")
     return run.output.split(separator: "\n").map { String($0.dropFirst(7)) }.joined(separator: " ")
   }
@@ -75,5 +75,24 @@ import Testing
     #expect(run.status == 2 && run.output.isEmpty)
     #expect(run.errors.contains(expected), "\(run.errors)")
     #expect(run.errors.split(separator: "\n").count == 2)
+  }
+
+  @Test(
+    "where nothing matches, a line says what there is",
+    arguments: [
+      ("-g nowhere", ""), ("--since today", ""), ("-c -g nowhere", ""),
+      ("--label app.mian", "; labels are app.main; did you mean 'app.main'?"),
+      ("--label other", "; labels are app.main"),
+      ("-w m>3", "; no record has m; fields are n"),
+      ("-l fatal", "; none is above info"), ("stats -g nowhere", ""),
+    ])
+  func whereNothingMatchesALineSaysWhatThereIs(line: String, end: String) throws {
+    let arguments = line.split(separator: " ").map(String.init)
+    let run = try decode(arguments + ["--utc", log.folder.path])
+    #expect(run.status == 0)
+    #expect(
+      run.errors == "mmlog-decode: nothing matched; there are 6 records from "
+        + "2025-11-21T09:00:00.000000000Z to 2025-11-21T09:00:05.000000000Z\(end)\n")
+    #expect(try decode(arguments + ["--quiet", log.folder.path]).errors.isEmpty)
   }
 }

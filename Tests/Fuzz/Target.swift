@@ -314,6 +314,9 @@ nonisolated(unsafe) private var formatters: [any LogFormatter] = {
   let formatters: [any LogFormatter] = [
     TextFormatter(colors: true), JSONFormatter(), LogfmtFormatter(), TableFormatter(.csv),
     TableFormatter(.tsv), OTLPFormatter(), ChromeFormatter(), MessageFormatter(isEscaping: true),
+    TerminalFormatter(colors: true, columns: 50, highlighting: [TextPattern(literal: "a")]),
+    FieldsFormatter(["time", "level", "message", "user", "line"], .json),
+    FieldsFormatter(["time", "level", "message", "user", "line"], .csv, isFormulaSafe: true),
   ]
   let template = try? TextTemplate("{time} {message:20} {fields} {fields.n}")
   return formatters + (template.map { [TemplateFormatter($0)] } ?? [])

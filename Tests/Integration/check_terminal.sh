@@ -52,20 +52,21 @@ sees 'ready>' "a shell"
 
 type_line "mmlog-decode --follow --grep 'mark [0-9]+' $log"
 echo 'mark 1 by the first' >&3
-sees 'first: mark 1 by the first' "follow shows a record"
+sees 'first  mark 1 by the first' "follow shows a record"
+check "a day has a line of its own" 'screen | grep -qE "^── [A-Z][a-z]+day [0-9-]{10} ──"'
 check "a terminal gets colors" 'screen -e | grep "mark 1" | grep -q $'"'"'\e\[3[0-9]m'"'"
 
 # What does not pack, until the archive has been changed twice.
 for _ in 1 2 3; do head -c 1200000 /dev/urandom | base64 -w 100 >&3; done
 echo 'mark 2 after rotation' >&3
-sees 'mark 2 after rotation' "follow goes on after rotation"
+sees 'first  mark 2 after rotation' "follow goes on after rotation"
 check "the log was rotated" '(($(ls "$log"/first-*.mmlog | wc -l) > 1))'
-check "what the filter leaves out is not shown" '(($(screen | grep -c "first:") == 2))'
+check "what the filter leaves out is not shown" '(($(screen | grep -c "first  mark") == 2))'
 
 mmlog-pipe -d "$log" -n second <"$work/second" 3>&- &
 exec 4>"$work/second"
 echo 'mark 3 by another process' >&4
-sees 'second: mark 3 by another process' "follow finds a new process"
+sees 'second  mark 3 by another process' "follow finds a new process"
 
 terminal send-keys C-c
 type_line 'stty -a | grep -o " echo "; echo "alive: $((40 + 2))"'
@@ -89,5 +90,17 @@ wait
 type_line "clear; mmlog-decode --level error --grep mark $log | wc -l; mmlog-decode --grep mark --tail 2 --template '{label}={message}' $log"
 sees 'first=mark 2 after rotation' "filters and the last records"
 check "no record is an error" 'screen | grep -qx "0 *"'
+type_line "clear; mmlog-decode --tail 200 $log; echo \"left: \$?\""
+check "a long output is shown page by page" 'screen | grep . | tail -n 1 | grep -q "^:"'
+check "the first record is on the first page" 'screen | head -n 1 | grep -q "^── "'
+terminal send-keys q
+sees 'left: 0' "leaving the pager ends it well"
+terminal resize-window -x 60
+type_line "clear; mmlog-decode --tail 3 $log"
+check "lines are wrapped by width" 'screen | grep -qE "^ {8}"'
+check "the pager ends where all fits" 'screen | grep . | tail -n 1 | grep -q "^ready>"'
+terminal resize-window -x 150
+type_line "clear; mmlog-decode --no-pager --long --tail 1 $log"
+check "on request a line has all" 'screen | grep -qE "^20[0-9T:.-]{27}"'
 type_line "clear; mmlog-decode $log | head -n 1; echo \"ended: \${PIPESTATUS[0]}\""
 sees 'ended: 0' "a reader that leaves is no error"

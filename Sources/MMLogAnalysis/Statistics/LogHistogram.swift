@@ -3,8 +3,8 @@ public import MMLogReader
 
 /// How many records there were when, by level, as bars in a terminal.
 ///
-///     2026-11-21T09:00:00Z      1,204 ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-///     2026-11-21T09:00:05Z         17 ━▪
+///     2026-11-21T09:00:00Z     1,204 ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+///     2026-11-21T09:00:05Z        17 ━▪
 ///
 /// Each line is a span of time, as wide as it takes for all to fit. A bar is as long as its span
 /// has records, in proportion to the fullest; warnings and what is worse are at its end, never less
@@ -24,7 +24,7 @@ public struct LogHistogram {
   ///   - columns: How wide lines are at most.
   ///   - colors: Whether parts of the bars get their level's color, rather than another character.
   public init(
-    zone: LogTimeZone = .local, rows: Int = 40, columns: Int = 100, colors: Bool = false
+    zone: LogTimeZone = .local, rows: Int = 40, columns: Int = 80, colors: Bool = false
   ) {
     timestamp = TimeFormatter(zone)
     (self.rows, self.columns, self.colors) = (max(1, rows), columns, colors)
@@ -59,9 +59,10 @@ public struct LogHistogram {
     _ start: Timestamp, _ counts: TimeBuckets.Counts, _ maximum: UInt64, _ output: inout TextBuffer
   ) {
     let line = output.count
-    timestamp.append(start, to: &output)
+    // As exact as a span of time is wide.
+    output.append(text: timestamp.text(of: start, digits: buckets.width < 1_000_000_000 ? 3 : 0))
     let total = grouped(counts.total)
-    output.append(UInt8(ascii: " "), count: 12 - total.utf8.count)
+    output.append(UInt8(ascii: " "), count: max(1, 10 - total.utf8.count))
     output.append(text: total)
     output.append(" ")
     let room = max(10, columns - (output.count - line))

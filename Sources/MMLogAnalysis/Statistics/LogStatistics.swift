@@ -19,6 +19,7 @@ public struct LogStatistics {
   private var times: ClosedRange<Timestamp>?
   private var sessions = 0
   private var spans = OpenSpans()
+  private var columns = Int.max
   private var longestSpan: (duration: Duration, message: String)?
 
   /// So many labels, call sites and spans of time are shown.
@@ -59,7 +60,11 @@ public struct LogStatistics {
   // MARK: - As text
 
   /// Appends tables for people; what is greatest comes first.
-  public mutating func appendText(to output: inout TextBuffer) {
+  ///
+  /// - Parameter columns: How wide lines are at most; names that are longer are cut. Default: no
+  ///   limit.
+  public mutating func appendText(to output: inout TextBuffer, columns: Int = .max) {
+    self.columns = columns
     appendSummary(&output)
     let levels = zip(Level.allCases, levels).filter { $0.1.records > 0 }.reversed()
     appendTable("LEVEL", levels.map { ($0.description, $1) }, &output)
@@ -70,7 +75,7 @@ public struct LogStatistics {
     }
     appendTable(
       "CALL SITE",
-      sites.map { ("\($0)  \($1.template.prefix(60))", $1.counts) }.sortedByBytes, &output)
+      sites.map { ("\($0)  \($1.template)", $1.counts) }.sortedByBytes, &output)
     appendBusiest(&output)
   }
 
@@ -78,7 +83,7 @@ public struct LogStatistics {
     output.append(text: "\(grouped(total.records)) records, ")
     output.append(text: "\(inBytes(total.bytes)) before compression, \(sessions) sessions")
     if let times {
-      output.append(", ")
+      output.append("\n")
       timestamp.append(times.lowerBound, to: &output)
       output.append(" to ")
       timestamp.append(times.upperBound, to: &output)
@@ -124,24 +129,25 @@ public struct LogStatistics {
       minutes.width == 60_000_000_000 ? "MINUTE" : "EVERY \(minutes.width / 60_000_000_000) MINUTES"
     appendRow(["RECORDS", "%", "", ""], title, &output)
     for (start, records) in all.prefix(Self.rows) {
-      var time = TextBuffer()
-      timestamp.append(start, to: &time)
       appendRow(
         [grouped(records), percent(records, of: total.records), "", ""],
-        time.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }, &output)
+        timestamp.text(of: start, digits: 0), &output)
     }
     if all.count > Self.rows { output.append(text: "  and \(all.count - Self.rows) more\n") }
   }
 
   private func appendRow(_ cells: [String], _ name: String, _ output: inout TextBuffer) {
-    for (cell, width) in zip(cells, [15, 7, 12, 7]) {
-      output.append(UInt8(ascii: " "), count: width - cell.utf8.count)
+    for (cell, width) in zip(cells, Self.widths) {
+      output.append(UInt8(ascii: " "), count: max(1, width - cell.utf8.count))
       output.append(text: cell)
     }
     output.append("  ")
-    output.append(name, .plain)
+    let room = columns - Self.widths.reduce(2, +)
+    output.append(name.count <= room ? name : name.prefix(max(10, room - 1)) + "…", .plain)
     output.append("\n")
   }
+
+  private static let widths = [11, 6, 10, 6]
 
   // MARK: - As JSON
 

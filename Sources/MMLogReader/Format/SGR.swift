@@ -6,6 +6,8 @@ package enum SGR {
   package static let reset: StaticString = "\u{1b}[0m"
   static let faint: StaticString = "\u{1b}[2m"
   static let cyan: StaticString = "\u{1b}[36m"
+  /// What was searched for, as grep shows it.
+  static let found: StaticString = "\u{1b}[1;31m"
 
   package static func color(of level: Level) -> StaticString {
     switch level {

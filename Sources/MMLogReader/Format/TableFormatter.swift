@@ -77,6 +77,23 @@ public struct TableFormatter: LogFormatter {
   }
 }
 
+extension TableFormatter {
+  /// Appends a text as a cell has it.
+  @inline(__always)
+  static func appendCell(
+    _ kind: Kind, _ isFormulaSafe: Bool, to output: inout TextBuffer,
+    _ body: (inout TextBuffer, TextForm) -> Void
+  ) {
+    if kind == .csv { output.append(UInt8(ascii: "\"")) }
+    let start = output.count
+    body(&output, kind == .csv ? .csv : .plain)
+    if isFormulaSafe, output.withBytes(from: start, { UnsafeRawBufferPointer($0).beginsFormula }) {
+      output.insert(UInt8(ascii: "'"), count: 1, at: start)
+    }
+    if kind == .csv { output.append(UInt8(ascii: "\"")) }
+  }
+}
+
 /// What the cells of a table consist of.
 private struct Cells {
   let kind: TableFormatter.Kind
@@ -143,13 +160,7 @@ private struct Cells {
     _ output: inout TextBuffer, _ body: (inout TextBuffer, TextForm) -> Void
   ) {
     appendSeparator(to: &output)
-    if kind == .csv { output.append(UInt8(ascii: "\"")) }
-    let start = output.count
-    body(&output, kind == .csv ? .csv : .plain)
-    if isFormulaSafe, output.withBytes(from: start, { UnsafeRawBufferPointer($0).beginsFormula }) {
-      output.insert(UInt8(ascii: "'"), count: 1, at: start)
-    }
-    if kind == .csv { output.append(UInt8(ascii: "\"")) }
+    TableFormatter.appendCell(kind, isFormulaSafe, to: &output, body)
   }
 
   func appendSeparator(to output: inout TextBuffer) {

@@ -3,7 +3,7 @@ import MMLogSystem
 
 /// One line for each record, as a ``TextTemplate`` says.
 public struct TemplateFormatter: LogFormatter {
-  private let template: TextTemplate
+  private let elements: [TextTemplate.Element]
   private var timestamp: TimeFormatter
   private let colors: Bool
 
@@ -14,23 +14,28 @@ public struct TemplateFormatter: LogFormatter {
   ///   - zone: Where times are shown in.
   ///   - colors: Whether levels get colors.
   public init(_ template: TextTemplate, zone: LogTimeZone = .local, colors: Bool = false) {
-    self.template = template
+    elements = template.elements
     timestamp = TimeFormatter(zone)
     self.colors = colors
   }
 
+  /// One for values by themselves.
+  init(zone: LogTimeZone) {
+    (elements, timestamp, colors) = ([], TimeFormatter(zone), false)
+  }
+
   /// Appends the record's line.
   public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
-    for element in template.elements {
+    for element in elements {
       let start = output.count
       switch element {
       case .text(let bytes): output.append(bytes)
       case .name(let name, let alignment):
-        append(name, of: record, to: &output)
+        append(name, of: record, .plain, to: &output)
         output.align(from: start, alignment)
         color(name, record.level, from: start, &output)
       case .field(let name, let alignment):
-        append(field: name, of: record, to: &output)
+        append(field: name, of: record, .plain, to: &output)
         output.align(from: start, alignment)
       }
     }
@@ -48,8 +53,10 @@ public struct TemplateFormatter: LogFormatter {
     output.append(SGR.reset)
   }
 
-  private mutating func append(
-    _ name: TextTemplate.Name, of record: LogReader.Record, to output: inout TextBuffer
+  /// Appends what a name stands for, in a form; nothing if the record has no such thing.
+  mutating func append(
+    _ name: TextTemplate.Name, of record: LogReader.Record, _ form: TextForm,
+    to output: inout TextBuffer
   ) {
     let identity = record.session.identity
     switch name {
@@ -59,26 +66,26 @@ public struct TemplateFormatter: LogFormatter {
     case .unix: output.append(decimal: record.time.nanosecondsSince1970)
     case .level: output.append(text: record.level.description)
     case .LEVEL: output.append(text: record.level.description.uppercased())
-    case .label: record.content.appendLabel(.plain, to: &output)
-    case .message: record.content.appendMessage(.plain, to: &output)
-    case .file: record.content.appendFile(.plain, to: &output)
+    case .label: record.content.appendLabel(form, to: &output)
+    case .message: record.content.appendMessage(form, to: &output)
+    case .file: record.content.appendFile(form, to: &output)
     case .line: if !record.file.isEmpty { output.append(decimal: UInt64(record.line)) }
-    case .function: record.content.appendFunction(.plain, to: &output)
-    case .place: record.content.appendPlace(.plain, to: &output)
+    case .function: record.content.appendFunction(form, to: &output)
+    case .place: record.content.appendPlace(form, to: &output)
     case .fields: appendFields(of: record, to: &output)
-    case .thread where !record.thread.name.isEmpty: output.append(record.thread.name, .plain)
+    case .thread where !record.thread.name.isEmpty: output.append(record.thread.name, form)
     case .thread, .thread_id: output.append(decimal: UInt64(record.thread.id))
     case .thread_ordinal: output.append(decimal: UInt64(record.thread.ordinal))
-    case .service: output.append(identity.storeName, .plain)
-    case .process: output.append(identity.processName, .plain)
+    case .service: output.append(identity.storeName, form)
+    case .process: output.append(identity.processName, form)
     case .pid: output.append(text: "\(identity.processID)")
-    case .host: output.append(identity.hostName, .plain)
+    case .host: output.append(identity.hostName, form)
     case .session: output.append(text: record.session.id.description)
     case .flight: if record.isFlight { output.append(text: "flight") }
     case .span: append(span: record.spanNumber, to: &output)
     case .trace: if let trace = record.trace { output.append(text: trace.traceID) }
     case .span_event: if let span = record.span { output.append(span.event.name) }
-    case .span_name: if let name = record.span?.name { output.append(name, .plain) }
+    case .span_name: if let name = record.span?.name { output.append(name, form) }
     case .span_failed: if record.span?.event.failed == true { output.append("failed") }
     case .parent_span: append(span: record.span?.event.parent, to: &output)
     case .duration:
@@ -101,17 +108,35 @@ public struct TemplateFormatter: LogFormatter {
     }
   }
 
-  private func append(field: String, of record: LogReader.Record, to output: inout TextBuffer) {
+  /// Appends the value of a field.
+  func append(
+    field: String, of record: LogReader.Record, _ form: TextForm, to output: inout TextBuffer
+  ) {
+    forEach(field, of: record) { (value, reader) throws(FormatError) in
+      try output.append(value, form, from: &reader)
+    }
+  }
+
+  /// Appends the value of a field as JSON has it; of several with that name, the first.
+  func append(jsonField field: String, of record: LogReader.Record, to output: inout TextBuffer) {
+    var isFound = false
+    forEach(field, of: record) { (value, reader) throws(FormatError) in
+      if isFound { return try reader.skipElements(of: value) }
+      isFound = true
+      try output.append(json: value, from: &reader)
+    }
+  }
+
+  private func forEach(
+    _ field: String, of record: LogReader.Record,
+    _ body: (ValueView, inout WordReader) throws(FormatError) -> Void
+  ) {
     var scratch = TextBuffer(capacity: 64)
     record.content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
       scratch.removeAll()
       name.append(.raw, to: &scratch)
       let isIt = scratch.withUnsafeBytes { $0.elementsEqual(field.utf8) }
-      if isIt {
-        try output.append(value, .plain, from: &reader)
-      } else {
-        try reader.skipElements(of: value)
-      }
+      if isIt { try body(value, &reader) } else { try reader.skipElements(of: value) }
     }
   }
 }

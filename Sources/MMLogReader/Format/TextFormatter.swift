@@ -41,6 +41,16 @@ public struct TextFormatter: LogFormatter {
       if colors { output.append(SGR.reset) }
       output.append(": ")
     }
+    Self.appendMessage(record, to: &output)
+    if record.content.hasPairs { Self.appendPairs(record, colors: colors, to: &output) }
+    if record.content.hasContext { Self.appendContext(record, colors: colors, to: &output) }
+    appendPlace(record, to: &output)
+    output.append(UInt8(ascii: "\n"))
+  }
+
+  /// Appends the message, with what begins or ends before it.
+  @inline(__always)
+  static func appendMessage(_ record: LogReader.Record, to output: inout TextBuffer) {
     let span = record.span
     if let span { output.append(span) }
     let start = output.count
@@ -48,10 +58,6 @@ public struct TextFormatter: LogFormatter {
     if let span, output.count == start { output.cut(to: start - span.separator.utf8CodeUnitCount) }
     if record.isCut { output.append(" <cut>") }
     if record.isFlight { output.append(" <flight>") }
-    if record.content.hasPairs { appendPairs(record, to: &output) }
-    appendContext(record, span?.event.parent, to: &output)
-    appendPlace(record, to: &output)
-    output.append(UInt8(ascii: "\n"))
   }
 
   /// Appends a level in capitals, in one width.
@@ -83,7 +89,10 @@ public struct TextFormatter: LogFormatter {
     }
   }
 
-  private func appendPairs(_ record: LogReader.Record, to output: inout TextBuffer) {
+  /// Appends metadata, and fields of logger and task.
+  static func appendPairs(
+    _ record: LogReader.Record, colors: Bool, to output: inout TextBuffer
+  ) {
     record.content.forEachPair { (name, value, reader) throws(FormatError) in
       output.append(UInt8(ascii: " "))
       if colors { output.append(SGR.faint) }
@@ -94,23 +103,23 @@ public struct TextFormatter: LogFormatter {
     }
   }
 
-  private func appendContext(
-    _ record: LogReader.Record, _ parent: UInt64?, to output: inout TextBuffer
+  /// Appends span and trace.
+  static func appendContext(
+    _ record: LogReader.Record, colors: Bool, to output: inout TextBuffer
   ) {
-    guard record.content.hasContext else { return }
-    append("span", record.spanNumber.map(LogReader.Span.text), to: &output)
-    append("parent", parent.map(LogReader.Span.text), to: &output)
-    append("trace", record.trace?.traceID, to: &output)
-  }
-
-  private func append(_ name: StaticString, _ text: String?, to output: inout TextBuffer) {
-    guard let text else { return }
-    output.append(UInt8(ascii: " "))
-    if colors { output.append(SGR.faint) }
-    output.append(name)
-    output.append(UInt8(ascii: "="))
-    if colors { output.append(SGR.reset) }
-    output.append(text: text)
+    let pairs: [(StaticString, String?)] = [
+      ("span", record.spanNumber.map(LogReader.Span.text)),
+      ("parent", record.span?.event.parent.map(LogReader.Span.text)),
+      ("trace", record.trace?.traceID),
+    ]
+    for case (let name, let text?) in pairs {
+      output.append(UInt8(ascii: " "))
+      if colors { output.append(SGR.faint) }
+      output.append(name)
+      output.append(UInt8(ascii: "="))
+      if colors { output.append(SGR.reset) }
+      output.append(text: text)
+    }
   }
 
   private func appendPlace(_ record: LogReader.Record, to output: inout TextBuffer) {

@@ -113,6 +113,15 @@ extension TimeFormatter {
   /// The time as RFC 3339 has it, to the nanosecond.
   package mutating func text(of time: Timestamp) -> String { text(of: time, .all) }
 
+  /// The same with so many digits of a second.
+  package mutating func text(of time: Timestamp, digits: Int) -> String {
+    let text = text(of: time)
+    guard let point = text.firstIndex(of: ".") else { return text }
+    let fraction = text[point...].prefix(10)
+    let kept = digits > 0 ? fraction.prefix(1 + digits) : ""
+    return String(text[..<point] + kept + text[fraction.endIndex...])
+  }
+
   /// The hour that it is in: `2026-11-21T09`.
   package mutating func hour(of time: Timestamp) -> String { text(of: time, .hour) }
 

@@ -35,6 +35,9 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
   /// The fields that have to be among a record's for it to match, whatever their values.
   let required: [String]
 
+  /// The names of all fields that it asks for, each as it was written.
+  package var fieldNames: [String] { root.fieldNames }
+
   /// Why a text is no condition.
   public struct Invalid: Error, CustomStringConvertible, Sendable {
     /// One sentence without its end: what is wrong, where, and what would be right.
@@ -59,6 +62,17 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
     case exists(Field)
     case compare(Field, Comparison, Operand)
     case find(Field, TextPattern, isNot: Bool)
+
+    var fieldNames: [String] {
+      switch self {
+      case .any(let nodes), .all(let nodes): nodes.flatMap(\.fieldNames)
+      case .not(let node): node.fieldNames
+      case .exists(.named(let name, _)), .compare(.named(let name, _), _, _),
+        .find(.named(let name, _), _, _):
+        [name]
+      case .exists, .compare, .find: []
+      }
+    }
 
     /// Fields without which it is false.
     var required: [String] {

@@ -6,7 +6,7 @@ extension Command {
     "print",
     description: ["Prints records."],
     options: [.follow, .tail, .reverse] + partOptions + [.count] + Query.options + formatOptions
-      + [.output, .splitBy],
+      + [.output, .splitBy, .noPager],
     operands: inputOperands
   ) { arguments, output in
     if arguments.isSet(.follow) {
@@ -19,7 +19,7 @@ extension Command {
     part.isReversed = arguments.isSet(.reverse)
     try arguments.checkPart(part)
     let sink = try arguments.printingSink(query, output)
-    return try Decoder(query, sink, part).run()
+    return try arguments.paging(output) { try Decoder(query, sink, part).run() }
   }
 
   static let follow = Command(
@@ -48,7 +48,7 @@ extension Arguments {
     try checkPart(part)
     // As of tail; but whoever says from when on wants it all.
     if part.last == nil, !isSet(.since) { part.last = 10 }
-    let format = try OutputFormat(self, query.zone)
+    let format = try OutputFormat(self, query)
     return try Decoder(query, FormattedOutput(format.makeFormatter(), to: output), part).follow()
   }
 
@@ -72,7 +72,7 @@ extension Arguments {
   }
 
   fileprivate func printingSink(_ query: Query, _ output: StandardOutput) throws -> any ItemSink {
-    let format = try OutputFormat(self, query.zone)
+    let format = try OutputFormat(self, query)
     if isSet(.count) {
       try check(.count, isAloneAmong: formatOptions + [.splitBy])
       return try summarySink(query, output, CountedRecords(), add: { $0.add($1) }) {

@@ -12,15 +12,16 @@ extension Command {
       "Prints what fills the log: records and bytes by level, label, call site and minute.",
       "Bytes are those before an archive compresses them.",
     ],
-    options: Query.options + [.jsonSummary, .output],
+    options: Query.options + [.jsonSummary, .output, .noPager],
     operands: inputOperands
   ) { arguments, output in
     let query = try Query(arguments)
     let isJSON = arguments.isSet(.jsonSummary)
+    let columns = arguments.columns ?? .max
     let sink = try arguments.summarySink(
       query, output, LogStatistics(zone: query.zone), add: { $0.add($1) },
-      print: { isJSON ? $0.appendJSON(to: &$1) : $0.appendText(to: &$1) })
-    return try Decoder(query, sink).run()
+      print: { isJSON ? $0.appendJSON(to: &$1) : $0.appendText(to: &$1, columns: columns) })
+    return try arguments.paging(output) { try Decoder(query, sink).run() }
   }
 
   static let histogram = Command(
@@ -30,9 +31,9 @@ extension Command {
     operands: inputOperands
   ) { arguments, output in
     let query = try Query(arguments)
-    let (rows, columns) = terminalSize()
     let histogram = LogHistogram(
-      zone: query.zone, rows: max(10, rows - 4), columns: columns, colors: arguments.hasColors)
+      zone: query.zone, rows: max(10, terminalSize().rows - 4), columns: arguments.columns ?? 80,
+      colors: arguments.hasColors)
     let sink = try arguments.summarySink(
       query, output, histogram, add: { $0.add($1) }, print: { $0.append(to: &$1) })
     return try Decoder(query, sink).run()

@@ -53,7 +53,7 @@ extension Arguments {
     let time = { (option: Option) throws(UsageError) -> Timestamp? in
       try value(
         of: option,
-        expected: "a time such as 2026-11-21, 2026-11-21T09:00:00Z, -15m, today or boot"
+        expected: "a time such as 2026-11-21, 2026-11-21T09:00:00Z, 15:00, 15m, today or boot"
       ) { timeArgument($0, zone: zone, now: now) }
     }
     filter.since = try time(.since)
@@ -123,7 +123,7 @@ extension Level {
   private static let usualNames: [String: Level] = [
     "verbose": .trace, "all": .trace, "dbg": .debug, "information": .info, "inf": .info,
     "warn": .warning, "wrn": .warning, "err": .error, "severe": .error, "fatal": .critical,
-    "crit": .critical, "fault": .critical, "alert": .critical, "emerg": .critical,
+    "crit": .critical, "note": .notice, "fault": .critical, "alert": .critical, "emerg": .critical,
     "emergency": .critical, "panic": .critical,
   ]
 }

@@ -1,5 +1,4 @@
 import CommandLineTool
-import Glibc
 import MMLogReader
 import MMLogSystem
 
@@ -22,7 +21,7 @@ extension Arguments {
       if others == 0 { try checkIsNoCommand(first) }
       return paths
     }
-    let directory = getenv("MMLOG_DIR").map { String(cString: $0) } ?? ""
+    let directory = CurrentProcess.variable("MMLOG_DIR") ?? ""
     if directory.isEmpty { throw UsageError("PATH is missing; name one, or set MMLOG_DIR") }
     return [directory]
   }

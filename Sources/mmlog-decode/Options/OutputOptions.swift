@@ -4,7 +4,7 @@ import MMLogReader
 import MMLogSystem
 
 /// How records are printed.
-let formatOptions: [Option] = [.format, .json, .csvSafe, .template, .color]
+let formatOptions: [Option] = [.format, .json, .fields, .csvSafe, .template, .long, .color]
 
 extension Arguments {
   /// Where a command prints: a file, or standard output.
@@ -15,6 +15,11 @@ extension Arguments {
 
   /// Whether `--output` names a file.
   var isWritingToFile: Bool { value(of: .output).map { $0 != "-" } ?? false }
+
+  /// How wide the terminal is that is printed to; nil if it is none.
+  var columns: Int? {
+    Terminal.has(STDOUT_FILENO) && !isWritingToFile ? terminalSize().columns : nil
+  }
 
   /// A sink that prints what all records together come to.
   func summarySink<Summary>(
@@ -38,7 +43,7 @@ extension Arguments {
 func terminalSize() -> (rows: Int, columns: Int) {
   var size = winsize()
   guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
-    return (44, 100)
+    return (44, 80)
   }
   return (Int(size.ws_row), Int(size.ws_col))
 }
@@ -49,7 +54,7 @@ extension Arguments {
     switch required(.color) {
     case "always": true
     case "never": false
-    default: Terminal.has(STDOUT_FILENO) && !isSet(.output) && Terminal.mayHaveColors
+    default: Terminal.has(STDOUT_FILENO) && !isWritingToFile && Terminal.mayHaveColors
     }
   }
 
@@ -60,6 +65,14 @@ extension Arguments {
     }
     if isSet(.template), isSet(.json) || format != "text" {
       throw UsageError("--template makes lines of text; leave --format away")
+    }
+    if isSet(.fields) {
+      if isSet(.template) {
+        throw UsageError("--template says itself what is printed; leave --fields away")
+      }
+      if let format, ["otlp", "chrome", "message"].contains(format) {
+        throw UsageError("--fields goes with text, json, logfmt, csv and tsv, not with \(format)")
+      }
     }
     if isSet(.csvSafe), format != "csv" && format != "tsv" {
       throw UsageError("--csv-safe is about the cells of tables; add --format csv or --format tsv")
@@ -73,15 +86,24 @@ struct OutputFormat {
   let colors: Bool
   private let zone: LogTimeZone
   private let template: TextTemplate?
+  /// What is printed of each record; nil: all.
+  private let fields: [String]?
   private let isOnTerminal: Bool
   private let isFormulaSafe: Bool
+  private let isLong: Bool
+  private let patterns: [TextPattern]
 
-  init(_ arguments: Arguments, _ zone: LogTimeZone) throws(UsageError) {
-    self.zone = zone
+  init(_ arguments: Arguments, _ query: Query) throws(UsageError) {
+    zone = query.zone
+    patterns = query.filter.isTextInverted ? [] : query.filter.text
+    isLong = arguments.isSet(.long)
     try arguments.checkFormat()
     name = arguments.isSet(.json) ? "json" : arguments.required(.format)
     isFormulaSafe = arguments.isSet(.csvSafe)
-    isOnTerminal = Terminal.has(STDOUT_FILENO)
+    fields = arguments.value(of: .fields)?.split(separator: ",").map { name in
+      String(name.drop { $0 == " " })
+    }
+    isOnTerminal = Terminal.has(STDOUT_FILENO) && !arguments.isWritingToFile
     colors = arguments.hasColors
     do throws(TextTemplate.Invalid) {
       template = try arguments.value(of: .template).map { text throws(TextTemplate.Invalid) in
@@ -94,6 +116,17 @@ struct OutputFormat {
 
   /// A formatter for one output.
   func makeFormatter() -> any LogFormatter {
+    if let fields, let kind = Self.kinds[name] {
+      return FieldsFormatter(fields, kind, zone: zone, isFormulaSafe: isFormulaSafe)
+    }
+    return makeWholeFormatter()
+  }
+
+  private static let kinds: [String: FieldsFormatter.Kind] = [
+    "text": .text, "json": .json, "logfmt": .logfmt, "csv": .csv, "tsv": .tsv,
+  ]
+
+  private func makeWholeFormatter() -> any LogFormatter {
     switch name {
     case "json": JSONFormatter(zone: zone)
     case "logfmt": LogfmtFormatter(zone: zone)
@@ -105,6 +138,9 @@ struct OutputFormat {
     default:
       if let template {
         TemplateFormatter(template, zone: zone, colors: colors)
+      } else if isOnTerminal, !isLong {
+        TerminalFormatter(
+          zone: zone, colors: colors, columns: terminalSize().columns, highlighting: patterns)
       } else {
         TextFormatter(zone: zone, colors: colors)
       }
@@ -134,6 +170,12 @@ extension Option {
     bytes of its message alone.
     """)
   static let json = Option("json", "Print JSON: the same as --format json.")
+  fileprivate static let fields = Option(
+    "fields", value: "NAMES",
+    """
+    Print of each record only these, in this order, such as time,level,message,user: names of \
+    --template, of JSON, or of fields. As text, with tabs between.
+    """)
   fileprivate static let csvSafe = Option(
     "csv-safe",
     """
@@ -150,6 +192,10 @@ extension Option {
     duration, duration_ns. {level:8} puts spaces before it, {level:-8} behind it; \\n, \\t, {{ \
     and }} are line end, tab and braces.
     """)
+  fileprivate static let long = Option(
+    "long",
+    "On a terminal, too: one line for each record, with the whole time and the place in the source."
+  )
   static let color = Option(
     "color", oneOf: ["auto", "always", "never"], default: "auto",
     "Whether text has colors; auto: on a terminal, unless NO_COLOR is set.")

@@ -96,7 +96,8 @@ struct Attention {
   /// A command line that says more.
   private func command(_ word: String, _ options: String = "") -> String {
     let paths = query.paths.count > 3 ? ["..."] : query.paths.map(\.quotedForShell)
-    return (["mmlog-decode", word] + (options.isEmpty ? [] : [options]) + paths)
+    let tree = query.isRecursive ? ["-R"] : []
+    return (["mmlog-decode", word] + tree + (options.isEmpty ? [] : [options]) + paths)
       .joined(separator: " ")
   }
 }

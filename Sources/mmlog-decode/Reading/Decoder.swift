@@ -60,7 +60,9 @@ struct Decoder {
     }
   }
 
-  private var isWanting: Bool { budget > 0 && sink.hasReader && context?.isDone != true }
+  private var isWanting: Bool {
+    budget > 0 && sink.hasReader && context?.isDone != true && !Interruption.isRequested
+  }
 
   // MARK: - Newest first
 
@@ -172,6 +174,10 @@ struct Decoder {
   }
 
   private func nothingFound(_ files: LogFiles) -> Program.Status {
-    query.mustMatch && attention.status == .success ? .nothingMatched : attention.status
+    let isAsked = part.maximum > 0 && part.last != 0 && sink.hasReader
+    if !query.isQuiet, isAsked, !Interruption.isRequested {
+      Command.complain(NothingFound(query, files).sentence)
+    }
+    return query.mustMatch && attention.status == .success ? .nothingMatched : attention.status
   }
 }

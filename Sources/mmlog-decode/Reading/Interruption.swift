@@ -9,8 +9,9 @@ enum Interruption {
   /// Whether one has come: whoever works is to stop, tidy up, and call ``end()``.
   static var isRequested: Bool { signal.load(ordering: .relaxed) != 0 }
 
-  /// From here on signals ask, once each; a second one ends the process as usual.
-  static func watch() {
+  /// From here on signals ask, once each; a second one ends the process as usual, unless it is to
+  /// ask `repeatedly`.
+  static func watch(repeatedly: Bool = false) {
     // Before the handler can be the first to ask for it.
     _ = isRequested
     for number in [SIGINT, SIGTERM, SIGHUP] {
@@ -21,7 +22,8 @@ enum Interruption {
       action.__sigaction_handler.sa_handler = { number in
         Interruption.signal.store(number, ordering: .relaxed)
       }
-      action.sa_flags = CInt(SA_RESTART) | CInt(bitPattern: UInt32(SA_RESETHAND))
+      let once = repeatedly ? 0 : CInt(bitPattern: UInt32(SA_RESETHAND))
+      action.sa_flags = CInt(SA_RESTART) | once
       sigaction(number, &action, nil)
     }
   }

@@ -8,6 +8,8 @@ struct Query {
 
   let paths: [String]
   let inputs: [LogReader.Input]
+  /// Whether directories below are read, too.
+  let isRecursive: Bool
   let filter: LogReader.Filter
   let zone: LogTimeZone
   /// Whether only what is missing is reported.
@@ -23,6 +25,7 @@ struct Query {
     filter = try arguments.filter(zone)
     paths = try arguments.paths()
     inputs = arguments.inputs(paths)
+    isRecursive = arguments.isSet(.recursive)
     (isQuiet, mustMatch) = (arguments.isSet(.quiet), arguments.isSet(.exitCode))
     places = InputPaths(inputs)
     try places.checkStandardOutput()

@@ -33,7 +33,10 @@ final class FormattedOutput: ItemSink {
 
   func separate() throws {
     // Only lines for people have a place for it.
-    guard formatter is TextFormatter || formatter is TemplateFormatter else { return }
+    guard
+      formatter is TextFormatter || formatter is TemplateFormatter
+        || formatter is TerminalFormatter
+    else { return }
     buffer.append("--\n")
   }
 

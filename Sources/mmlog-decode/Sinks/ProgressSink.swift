@@ -39,7 +39,8 @@ final class ProgressSink: ItemSink {
 
   func note(progress: () -> Double) {
     let now = Clock.monotonic()
-    guard now >= shown else { return }
+    // A pager may have taken the terminal since.
+    guard now >= shown, Terminal.has(STDERR_FILENO) else { return }
     shown = now + Self.timeout / 4
     isShowing = true
     let percent = Int(progress() * 100)

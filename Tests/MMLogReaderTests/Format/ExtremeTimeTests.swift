@@ -45,6 +45,7 @@ import Testing
         TextFormatter(colors: true), JSONFormatter(), LogfmtFormatter(), TableFormatter(.csv),
         OTLPFormatter(), ChromeFormatter(), MessageFormatter(isEscaping: true),
         TemplateFormatter(try TextTemplate("{time} {message}")),
+        TerminalFormatter(colors: true, columns: 60),
       ]
       var output = TextBuffer()
       var seen: [Timestamp] = []

@@ -20,6 +20,8 @@ public struct TextPattern: Sendable {
   let ignoresCase: Bool
   /// Nil if ``literal`` is all there is to find.
   private let expression: RegularExpression?
+  /// What a text matches that is no more than a place where it is found; nil if that is not known.
+  let whole: RegularExpression?
 
   /// Why a pattern is none.
   public struct Invalid: Error, CustomStringConvertible, Sendable {
@@ -35,7 +37,7 @@ public struct TextPattern: Sendable {
   public init(literal text: String, ignoresCase: Bool = false) {
     literal = Self.folded(text, ignoresCase)
     self.ignoresCase = ignoresCase
-    expression = nil
+    (expression, whole) = (nil, nil)
   }
 
   /// A regular expression.
@@ -56,6 +58,12 @@ public struct TextPattern: Sendable {
       expression =
         translation.isText
         ? nil : try RegularExpression(translation.result, ignoresCase: ignoresCase)
+      let refersBack =
+        pattern.contains("\\")
+        && (1...9).contains { translation.result.contains("\\\($0)") }
+      whole =
+        translation.isText || refersBack
+        ? nil : try? RegularExpression("^(\(translation.result))$", ignoresCase: ignoresCase)
     } catch {
       throw Invalid(description: "'\(pattern)' is not a regular expression: \(error.text)")
     }

@@ -1,0 +1,203 @@
+import MMLogFormat
+import MMLogSystem
+
+/// Lines for people at a terminal: what is read first stands first, and no line is wider than the
+/// terminal.
+///
+///     ── Saturday 2026-11-21 ──
+///     09:00:00.123 INFO  orders.book  order 7 accepted venue=XETR
+///     09:00:00.124 WARN  orders.book  order 8 waits for a long time, because the venue has not
+///                                     answered venue=XETR
+///
+/// A line with the date stands before the first record of each day. Places and the digits behind
+/// milliseconds are left out; ``TextFormatter`` has them. Control characters are escaped as there.
+package struct TerminalFormatter: LogFormatter {
+  private var timestamp: TimeFormatter
+  private let colors: Bool
+  private let columns: Int
+  private let patterns: [TextPattern]
+  private var day: [UInt8] = []
+  /// As wide as the widest label so far, within bounds.
+  private var labelWidth = 0
+
+  /// A label that is longer moves its own message only.
+  private static let widestLabel = 24
+
+  /// Makes a formatter.
+  ///
+  /// - Parameters:
+  ///   - colors: Whether parts have colors.
+  ///   - columns: How wide the terminal is.
+  ///   - patterns: What is shown where it stands in messages and fields, if there are colors.
+  package init(
+    zone: LogTimeZone = .local, colors: Bool, columns: Int,
+    highlighting patterns: [TextPattern] = []
+  ) {
+    timestamp = TimeFormatter(zone)
+    (self.colors, self.columns, self.patterns) = (colors, columns, colors ? patterns : [])
+  }
+
+  /// Appends the record's lines.
+  package mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
+    appendDay(of: record.time, to: &output)
+    var line = TextBuffer(capacity: 256)
+    appendHead(record, to: &line)
+    let head = Self.width(of: line)
+    appendBody(record, to: &line)
+    let text = line.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    Self.append(text, columns, indent: head, to: &output)
+    output.append(UInt8(ascii: "\n"))
+  }
+
+  /// Appends a line with the date if it is another than that of the record before.
+  private mutating func appendDay(of time: Timestamp, to output: inout TextBuffer) {
+    var date = TextBuffer(capacity: 16)
+    timestamp.append(time, .date, to: &date)
+    let day = date.withUnsafeBytes { Array($0) }
+    if day == self.day { return }
+    self.day = day
+    let second = time.nanosecondsSince1970.flooredQuotient(by: 1_000_000_000)
+    let days = (second + timestamp.offset(at: second)).flooredQuotient(by: 86400)
+    // 1970 began on a Thursday.
+    let weekday = Self.weekdays[Int(days - (days + 3).flooredQuotient(by: 7) * 7 + 3)]
+    output.append(
+      text: colored(SGR.faint, "── \(weekday) \(String(decoding: day, as: UTF8.self)) ──"))
+    output.append("\n")
+  }
+
+  private static let weekdays = [
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
+  ]
+
+  private mutating func appendHead(_ record: LogReader.Record, to line: inout TextBuffer) {
+    if colors { line.append(SGR.faint) }
+    let start = line.count
+    timestamp.append(record.time, .clock, to: &line)
+    line.cut(to: start + "09:00:00.123".utf8.count)
+    if colors { line.append(SGR.reset) }
+    line.append(" ")
+    line.append(text: colored(SGR.color(of: record.level), record.level.shortName))
+    line.append(UInt8(ascii: " "), count: 6 - record.level.shortName.utf8.count)
+    appendLabel(record, to: &line)
+  }
+
+  private mutating func appendLabel(_ record: LogReader.Record, to line: inout TextBuffer) {
+    var label = TextBuffer(capacity: 64)
+    record.content.appendLabel(.plain, to: &label)
+    let text = label.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    let width = Self.width(text)
+    labelWidth = max(labelWidth, min(width, Self.widestLabel))
+    if labelWidth == 0 { return }
+    line.append(text: text.isEmpty ? "" : colored(SGR.cyan, text))
+    line.append(UInt8(ascii: " "), count: max(0, labelWidth - width) + 2)
+  }
+
+  private func appendBody(_ record: LogReader.Record, to line: inout TextBuffer) {
+    let start = line.count
+    TextFormatter.appendMessage(record, to: &line)
+    show(from: start, in: &line)
+    let fields = line.count
+    TextFormatter.appendPairs(record, colors: colors, to: &line)
+    show(from: fields, in: &line)
+    TextFormatter.appendContext(record, colors: colors, to: &line)
+  }
+
+  private func colored(_ color: StaticString, _ text: String) -> String {
+    colors ? "\(color)\(text)\(SGR.reset)" : text
+  }
+
+  /// Shows what was searched for.
+  private func show(from start: Int, in line: inout TextBuffer) {
+    if patterns.isEmpty { return }
+    let bytes = line.withBytes(from: start) { Array($0) }
+    var marked = [Bool](repeating: false, count: bytes.count)
+    bytes.withUnsafeBytes { bytes in
+      for pattern in patterns {
+        for range in pattern.ranges(in: bytes) { for index in range { marked[index] = true } }
+      }
+    }
+    line.cut(to: start)
+    var isMarked = false
+    for (byte, mark) in zip(bytes, marked) {
+      // No color begins or ends within an escape.
+      if byte != 0x1B, mark != isMarked { line.append(mark ? SGR.found : SGR.reset) }
+      isMarked = mark
+      line.append(byte)
+    }
+    if isMarked { line.append(SGR.reset) }
+  }
+
+  // MARK: - Wrapping
+
+  /// Appends text so that no line is wider than so many columns, if that leaves room.
+  static func append(_ text: String, _ columns: Int, indent: Int, to output: inout TextBuffer) {
+    let indent = columns - indent < 30 ? 4 : indent
+    guard columns - indent >= 20 else { return output.append(text: text) }
+    var (column, isEscape) = (0, false)
+    /// Behind the last space of the line, and at which column that is.
+    var last: (count: Int, column: Int)?
+    for scalar in text.unicodeScalars {
+      if scalar == "\u{1b}" { isEscape = true }
+      let width = isEscape ? 0 : Self.width(scalar)
+      if isEscape, scalar == "m" { isEscape = false }
+      if column + width > columns, scalar != " " {
+        let place = last ?? (output.count, column)
+        let tail = output.withBytes(from: place.count) { Array($0) }
+        output.cut(to: place.count)
+        output.append("\n")
+        output.append(UInt8(ascii: " "), count: indent)
+        output.append(tail)
+        (column, last) = (indent + column - place.column, nil)
+      }
+      output.append(text: String(scalar))
+      column += width
+      if scalar == " ", column > indent { last = (output.count, column) }
+    }
+  }
+
+  private static func width(of line: borrowing TextBuffer) -> Int {
+    width(line.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+  }
+
+  /// How many columns a text takes, colors not counted.
+  private static func width(_ text: String) -> Int {
+    var (sum, isEscape) = (0, false)
+    for scalar in text.unicodeScalars {
+      if scalar == "\u{1b}" { isEscape = true }
+      if !isEscape { sum += width(scalar) }
+      if isEscape, scalar == "m" { isEscape = false }
+    }
+    return sum
+  }
+
+  /// As terminals have it (UAX 11): none for what is put onto the character before, two for
+  /// characters of East Asia and pictures.
+  private static func width(_ scalar: Unicode.Scalar) -> Int {
+    if scalar.isASCII { return 1 }
+    switch scalar.properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .format: return 0
+    default: break
+    }
+    switch scalar.value {
+    case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+      0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD:
+      return 2
+    default: return 1
+    }
+  }
+}
+
+extension Level {
+  /// The name in five letters.
+  fileprivate var shortName: String {
+    switch self {
+    case .trace: "TRACE"
+    case .debug: "DEBUG"
+    case .info: "INFO"
+    case .notice: "NOTE"
+    case .warning: "WARN"
+    case .error: "ERROR"
+    case .critical, .off: "CRIT"
+    }
+  }
+}
