@@ -30,7 +30,8 @@ extension Command {
       """,
     ],
     commands: [
-      .print, .follow, .sessions, .crash, .stats, .histogram, .report, .verify, .inspect,
+      .print, .follow, .sessions, .crash, .spans, .stats, .top, .histogram, .report, .verify,
+      .inspect,
       .recover, .repair, .prune, .levels, .setLevel, .capture,
     ],
     examples: [
@@ -40,6 +41,7 @@ extension Command {
         "mmlog-decode --level error --since 15m --utc /var/log/orders"),
       Example("What happens now", "mmlog-decode -f --grep timeout /var/log/orders"),
       Example("How it ended", "mmlog-decode crash /var/log/orders"),
+      Example("Where it is slow", "mmlog-decode top elapsed_ms --by label /var/log/orders"),
       Example("Whether all files are sound", "mmlog-decode verify /var/log/orders"),
       Example(
         "Slow orders of a user",

@@ -70,7 +70,7 @@ import Testing
     let json = try decode(["--format", "json", "--utc", "--level", "error", path])
     #expect(
       json.output.hasPrefix(
-        #"{"timestamp":"2025-11-21T09:00:01.000000000Z","severity_text":"error","#
+        #"{"timestamp":"2025-11-21T09:00:01.000000000Z","time_unix_nano":1763715601000000000,"severity_text":"error","#
           + #""severity_number":17,"scope_name":"","body":"two \u001b[31m","attributes":{}"#))
   }
 

@@ -52,7 +52,7 @@ import Testing
       #expect(read.hasPrefix("mmlog-decode: 1 session ") == how.isCrash, "\(read)")
       #expect(read.split(separator: "\n").count == (how.isCrash ? 1 : 0))
       let list = try decode(["sessions", "--utc", log.folder.path]).output
-      #expect(list.contains("  \(expected), \(isRecovered ? "recovered at 2" : "not recovered  ")"))
+      #expect(list.contains("  \(expected), \(isRecovered ? "recovered at 2" : "not recovered\n")"))
       let crash = try decode(["crash", "--utc", log.folder.path])
       #expect(crash.output.contains("last words") == how.isCrash)
       #expect(crash.output.contains(expected) == how.isCrash)

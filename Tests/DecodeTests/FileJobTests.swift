@@ -66,18 +66,30 @@ import Testing
     crashed.put(ledger.encoded, at: RingLayout.ledger)
     log.folder.put("test.\(crashed.identity.session).ring", crashed.ring)
     let run = try decode(["sessions", "--utc", log.folder.path])
-    let start = "test  orders[42]@tokyo  from 2025-11-21T09:00:00.000000000Z  to "
+    let day = "2025-11-21T09:00:0"
     #expect(
       run.output == """
-        \(log.identity.session)  \(start)2025-11-21T09:00:03.000000000Z  closed at \
-        2025-11-21T09:00:00.000000999Z  4 records in 2 archives  none lost
-        \(crashed.identity.session)  \(start)2025-11-21T09:00:05.000000000Z  killed, or the machine went \
-        down, last sign of life at 2025-11-21T09:00:00.000000000Z, not recovered  1 record in 0 archives and a ring  lost 3 records: ring full (info 3)
+        SESSION   PROCESS               STARTED                    LAST RECORD                RECORDS  ENDED
+        01000000  orders[42]            \(day)0Z       \(day)3Z       4        closed at \(day)0.000000999Z
+          \(log.identity.session)  store test  host tokyo  2 archives
+        02000000  orders[42]            \(day)0Z       \(day)5Z       1        killed, or the machine went \
+        down, last sign of life at \(day)0.000000000Z, not recovered
+          \(crashed.identity.session)  store test  host tokyo  0 archives and a ring
+          lost 3 records: ring full (info 3)
 
         """)
     #expect(run.status == 1 && run.errors.isEmpty)
     let one = try decode(["sessions", "--session", "01", log.folder.path])
-    #expect(one.output.split(separator: "\n").count == 1 && one.status == 0)
+    #expect(one.output.split(separator: "\n").count == 3 && one.status == 0)
+    let lines = try decode(["sessions", "--json", "--utc", log.folder.path]).output
+    let objects = try lines.split(separator: "\n").map {
+      try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+    }
+    #expect(objects.map { $0?["ending"] as? String } == ["closed", "powerLost"])
+    #expect(objects.map { $0?["records"] as? Int } == [4, 1])
+    #expect(objects.map { $0?["is_crash"] as? Bool } == [false, true])
+    #expect((objects[1]?["lost"] as? [String: [String: Int]]) == ["ring full": ["info": 3]])
+    #expect(objects[0]?["last_record_time_unix_nano"] as? Int == 1_763_715_603_000_000_000)
   }
 
   @Test("frames and segments are described") func framesAndSegmentsAreDescribed() throws {

@@ -95,4 +95,31 @@ import Testing
         + "2025-11-21T09:00:00.000000000Z to 2025-11-21T09:00:05.000000000Z\(end)\n")
     #expect(try decode(arguments + ["--quiet", log.folder.path]).errors.isEmpty)
   }
+
+  @Test("what there is most of is grouped and measured") func whatThereIsMostOf() throws {
+    func lines(_ arguments: String...) throws -> [String] {
+      let run = try decode(["top"] + arguments + [log.folder.path])
+      #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
+      return run.output.split(separator: "\n").map(String.init)
+    }
+    #expect(
+      try lines() == ["     COUNT      %     /S", "         6    100    1.2  record {n}"])
+    #expect(
+      try lines("n", "--by", "label", "--sort", "max") == [
+        "     COUNT      %     /S       P50       P90       P99       MAX",
+        "         3     50    0.6         4         5         5         5  (none)",
+        "         3     50    0.6         1         2         2         2  app.main",
+      ])
+    #expect(try lines("--by", "n", "-n", "1").last == "and 5 more groups")
+    #expect(try lines("--by", "site").last?.hasSuffix("App/Main.swift:7  record {n}") == true)
+    #expect(
+      try lines("n", "--json", "--where", "n > 2") == [
+        #"{"name":"record {n}","count":3,"per_second":1.5,"minimum":3.0,"p50":4.0,"p90":5.0,"#
+          + #""p99":5.0,"maximum":5.0,"sum":12.0}"#
+      ])
+    let none = try decode(["top", "m", log.folder.path])
+    #expect(none.errors.contains("no record has m; fields are n"), "\(none.errors)")
+    let wrong = try decode(["top", "--sort", "p99", log.folder.path])
+    #expect(wrong.status == 2 && wrong.errors.contains("name it"))
+  }
 }

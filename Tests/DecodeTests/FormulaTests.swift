@@ -20,7 +20,7 @@ import Testing
     #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
     let separator = arguments.contains("csv") ? "," : "\t"
     return run.output.components(separatedBy: .newlines).filter { !$0.isEmpty }.dropFirst()
-      .map { $0.components(separatedBy: separator)[4] }
+      .map { $0.components(separatedBy: separator)[5] }
   }
 
   @Test("none is left where that is asked for", arguments: ["csv", "tsv"])

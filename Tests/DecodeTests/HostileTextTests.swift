@@ -44,7 +44,7 @@ import Testing
     #expect(run.output.split(separator: "\n").count == 1, "one record, one line")
     #expect(!run.output.contains("\nfake") && !run.errors.contains("\nfake"))
     let list = try decode(["sessions", log.folder.path])
-    #expect(unsafe(list.output).isEmpty && list.output.split(separator: "\n").count == 1)
+    #expect(unsafe(list.output).isEmpty && list.output.split(separator: "\n").count == 3)
     let inspected = try decode(["inspect", log.folder.path])
     #expect(unsafe(inspected.output).isEmpty && !inspected.output.contains("\nfake"))
   }

@@ -50,10 +50,10 @@ import Testing
       + #""session_id":"01000000000000000000000000000000"}"#
     #expect(
       try lines("--format", "json") == [
-        #"{"timestamp":"2025-11-21T09:00:00.000000005Z","severity_text":"info","severity_number":9,"#
+        #"{"timestamp":"2025-11-21T09:00:00.000000005Z","time_unix_nano":1763715600000000005,"severity_text":"info","severity_number":9,"#
           + #""scope_name":"orders.book","body":"order 7 100 %","#
           + #""attributes":{"id":7,"venue":"XETR","note":"a \"b\""},"# + end,
-        #"{"timestamp":"2025-11-21T09:00:01.000000000Z","severity_text":"error","severity_number":17,"#
+        #"{"timestamp":"2025-11-21T09:00:01.000000000Z","time_unix_nano":1763715601000000000,"severity_text":"error","severity_number":17,"#
           + #""scope_name":"","body":"two \u001b[31m\n,\"x\"","attributes":{},"# + end,
       ])
   }
@@ -62,9 +62,9 @@ import Testing
     let end = " thread=worker1 service=test pid=42 session=01000000000000000000000000000000"
     #expect(
       try lines("--format", "logfmt") == [
-        "time=2025-11-21T09:00:00.000000005Z level=info label=orders.book msg=\"order 7 100 %\" id=7 "
+        "time=2025-11-21T09:00:00.000000005Z time_ns=1763715600000000005 level=info label=orders.book msg=\"order 7 100 %\" id=7 "
           + #"venue=XETR note="a \"b\"" source=App/Main.swift:7"# + end,
-        #"time=2025-11-21T09:00:01.000000000Z level=error label="" msg="two \u{1b}[31m\n,\"x\"" "#
+        #"time=2025-11-21T09:00:01.000000000Z time_ns=1763715601000000000 level=error label="" msg="two \u{1b}[31m\n,\"x\"" "#
           + "source=App/Main.swift:7" + end,
       ])
   }
@@ -72,16 +72,17 @@ import Testing
   @Test("comma separated values") func commaSeparatedValues() throws {
     let end =
       #","App/Main.swift",7,"run()",1,1001,"worker1","test","orders",42,"tokyo","#
-      + "\"01000000000000000000000000000000\",,,,,,,,\r"
+      + "\"01000000000000000000000000000000\",,,,,,,,,\r"
     #expect(
       try lines("--format=csv") == [
-        "timestamp,severity_text,severity_number,scope_name,body,attributes,code_file_path,"
+        "timestamp,time_unix_nano,severity_text,severity_number,scope_name,body,attributes,code_file_path,"
           + "code_line_number,code_function_name,thread_ordinal,thread_id,thread_name,service_name,"
           + "process_name,process_pid,host_name,session_id,flight,span_id,span_event,parent_span_id,"
-          + "start_time_unix_nano,duration_nano,span_name,span_failed\r",
-        #"2025-11-21T09:00:00.000000005Z,info,9,"orders.book","order 7 100 %","#
+          + "start_time_unix_nano,duration_nano,span_name,span_failed,trace_id\r",
+        #"2025-11-21T09:00:00.000000005Z,1763715600000000005,info,9,"orders.book","order 7 100 %","#
           + #""{""id"":7,""venue"":""XETR"",""note"":""a \""b\""""}""# + end,
-        #"2025-11-21T09:00:01.000000000Z,error,17,"","two \u{1b}[31m\n,""x""","{}""# + end,
+        #"2025-11-21T09:00:01.000000000Z,1763715601000000000,error,17,"","two \u{1b}[31m\n,""x""","{}""#
+          + end,
       ])
   }
 
@@ -89,8 +90,8 @@ import Testing
     let rows = try lines("--format", "tsv").map {
       $0.split(separator: "\t", omittingEmptySubsequences: false)
     }
-    #expect(rows.map(\.count) == [25, 25, 25])
-    #expect(rows[2][4] == #"two \u{1b}[31m\n,"x""#)
+    #expect(rows.map(\.count) == [27, 27, 27])
+    #expect(rows[2][5] == #"two \u{1b}[31m\n,"x""#)
   }
 
   @Test("open telemetry") func openTelemetry() throws {
@@ -456,9 +457,9 @@ private let checkOutputs = """
   for row in rows:
       if "body_base64" in row: base64.b64decode(row["body_base64"], validate=True)
   table = list(csv.reader(io.StringIO(decode("csv").decode(), newline=""), strict=True))
-  assert len(table) == len(rows) + 1 and {len(row) for row in table} == {25}
+  assert len(table) == len(rows) + 1 and {len(row) for row in table} == {27}
   for row, cells in zip(rows, table[1:]):
-      assert json.loads(cells[5]) == row["attributes"]
+      assert json.loads(cells[6]) == row["attributes"]
   assert len(decode("tsv").decode().split("\\n")) == len(rows) + 2
   assert len(decode("logfmt").decode().split("\\n")) == len(rows) + 1
   records = 0

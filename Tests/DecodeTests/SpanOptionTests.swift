@@ -39,10 +39,10 @@ import Testing
   func whatWasInFlightIsListedWithItsSession() throws {
     let log = log()
     let lines = try decode(["sessions", "--utc", log.folder.path]).output.split(separator: "\n")
-    #expect(lines.count == 2 && lines.last == "  in flight when it died: \(line)")
+    #expect(lines.count == 4 && lines.last == "  in flight when it died: \(line)")
     log.close()
     log.save()
-    #expect(try decode(["sessions", log.folder.path]).output.split(separator: "\n").count == 1)
+    #expect(try decode(["sessions", log.folder.path]).output.split(separator: "\n").count == 3)
   }
 
   @Test("spans are found") func spansAreFound() throws {
@@ -54,5 +54,55 @@ import Testing
     #expect(
       try decode(["-w", condition, "--format", "message", log.folder.path]).output
         == "order 7\ndone\n")
+  }
+
+  private func lines(_ arguments: String...) throws -> [String] {
+    let log = log()
+    let run = try decode(arguments + ["-q", "--utc", log.folder.path])
+    #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
+    return run.output.split(separator: "\n").map(String.init)
+  }
+
+  private let order =
+    "2025-11-21T09:00:00.000001000Z    2.000 us  ok      order 7 span=0000000000000010 thread=worker1"
+    .replacingOccurrences(of: "us", with: "µs")
+  private let query =
+    #"2025-11-21T09:00:00.000002000Z           -  open    query\u{1b} span=0000000000000020 "#
+    + "parent=0000000000000010 thread=worker2"
+
+  @Test("spans are listed with duration outcome and parent") func spansAreListed() throws {
+    #expect(try lines("spans") == [order, query])
+    #expect(
+      try lines("spans", "--tree").last == query.replacingOccurrences(of: "query", with: "  query"))
+    #expect(try lines("spans", "--outcome", "open") == [query])
+    #expect(try lines("spans", "--longer", "2us", "--outcome", "ok") == [order])
+    #expect(try lines("spans", "--longer", "2.1us", "--outcome", "ok").isEmpty)
+    #expect(try lines("spans", "--longest", "-n", "1") == [order])
+    let names = try lines("spans", "--names")
+    #expect(
+      names.count == 3 && names[1].hasSuffix("  2 µs      2 µs      2 µs      2 µs  (unknown)"),
+      "\(names)"
+    )
+    let objects = try lines("spans", "--json").map {
+      try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+    }
+    #expect(objects.map { $0?["outcome"] as? String } == ["ok", "open"])
+    #expect(objects.map { $0?["duration_nano"] as? Int } == [2000, nil])
+    #expect(objects.map { $0?["parent_span_id"] as? String } == [nil, "0000000000000010"])
+    #expect(objects[1]?["body"] as? String == "query\u{1b}")
+    let wrong = try decode(["spans", "--longer", "soon", "x"])
+    #expect(wrong.status == 2 && wrong.errors.contains("such as 250us"))
+  }
+
+  @Test("a crash as JSON has all that is known") func aCrashAsJSON() throws {
+    let text = try lines("crash", "--json")
+    let crash = try #require(
+      try JSONSerialization.jsonObject(with: Data(text[0].utf8)) as? [String: Any])
+    #expect(text.count == 1 && crash["ending"] as? String == "powerLost")
+    let inFlight = try #require(crash["in_flight"] as? [[String: Any]])
+    #expect(inFlight.map { $0["span_id"] as? String } == ["0000000000000020"])
+    let threads = try #require(crash["threads"] as? [[String: Any]])
+    #expect(threads.map { ($0["records"] as? [[String: Any]])?.count } == [3, 1])
+    #expect(threads.map { $0["thread_name"] as? String } == ["worker1", "worker2"])
   }
 }

@@ -292,6 +292,17 @@ private func addUp(_ files: LogFiles) {
   var lines = TextBuffer()
   for item in LogReader(files) { statistics.add(item) }
   statistics.appendText(to: &lines)
+  var tops = [LogTop(by: .template, of: .field("n")), LogTop(by: .span, of: .duration)]
+  var spans = LogSpans()
+  for item in LogReader(files) {
+    for index in tops.indices { tops[index].add(item) }
+    spans.add(item)
+  }
+  for top in tops { top.appendText(rows: 9, to: &lines) }
+  var style = LogSpans.Style()
+  style.isTree = true
+  spans.appendText(style, zone: .utc, to: &lines)
+  spans.appendJSON(style, zone: .utc, to: &lines)
 }
 
 private func makeReport(of files: LogFiles) {

@@ -110,16 +110,16 @@ private func log() -> TestLog {
 
   @Test("tables have them in their last columns") func tablesHaveThemInTheirLastColumns() {
     let rows = log().format(TableFormatter(.tsv, zone: .utc)).split(separator: "\n").map {
-      $0.split(separator: "\t", omittingEmptySubsequences: false).suffix(8).joined(separator: "|")
+      $0.split(separator: "\t", omittingEmptySubsequences: false).suffix(9).joined(separator: "|")
     }
     #expect(
       rows == [
         "flight|span_id|span_event|parent_span_id|start_time_unix_nano|duration_nano"
-          + "|span_name|span_failed",
-        "|0000000000000010|begin||||order {id}|",
-        "|0000000000000020|begin|0000000000000010|||run()|", "|||||||",
-        "|0000000000000010|end||1763715600000001000|1500000|order {id}|true",
-        "||end||1763715600001600000|999||",
+          + "|span_name|span_failed|trace_id",
+        "|0000000000000010|begin||||order {id}||",
+        "|0000000000000020|begin|0000000000000010|||run()||", "||||||||",
+        "|0000000000000010|end||1763715600000001000|1500000|order {id}|true|",
+        "||end||1763715600001600000|999|||",
       ])
   }
 

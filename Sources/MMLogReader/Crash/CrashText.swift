@@ -1,6 +1,31 @@
 public import MMLogFormat
 
 extension CrashReport {
+  /// A function that was under way.
+  package struct Frame {
+    /// Where in it, in the process's memory.
+    package let address: UInt64
+    /// The program or library; nil if it is not known.
+    package let path: String?
+    /// Where in that, as `addr2line(1)` takes it.
+    package let place: UInt64
+    /// Its name, and how many bytes behind its beginning; nil if that is not known.
+    package let function: (name: String, offset: UInt64)?
+  }
+
+  /// The functions that were under way, the innermost first.
+  ///
+  /// - Complexity: As ``details``.
+  package var stack: [Frame] {
+    let functions = self.functions
+    return frames.enumerated().map { index, address in
+      let module = module(of: address)
+      return Frame(
+        address: address, path: module?.path, place: address - (module?.base ?? 0),
+        function: functions[index])
+    }
+  }
+
   /// The functions that were under way, the innermost first, and the registers; a line each. Not
   /// escaped.
   ///
@@ -10,22 +35,14 @@ extension CrashReport {
   ///
   /// - Complexity: O(symbols of the programs × frames).
   public var details: [String] {
-    let functions = self.functions
-    var lines = frames.enumerated().map { index, address in
-      return
-        "\(frameNumber(index))  0x\(address.allHexDigits)  \(place(of: address, functions[index]))"
+    var lines = stack.enumerated().map { index, frame in
+      "\(frameNumber(index))  0x\(frame.address.allHexDigits)  \(frame.text)"
     }
     if hasMoreFrames { lines.append("     and more") }
     if isGuessed {
       lines.append("     some were found by searching for them, and may be missing or wrong")
     }
     return lines + registerLines
-  }
-
-  private func place(of address: UInt64, _ function: ExecutableSymbols.Function?) -> String {
-    guard let module = module(of: address) else { return "?" }
-    let file = "\(module.path) + 0x\(String(address - module.base, radix: 16))"
-    return function.map { "\($0.name) + \($0.offset)  (\(file))" } ?? file
   }
 
   /// By the frame's index.
@@ -53,6 +70,14 @@ extension CrashReport {
     return stride(from: 0, to: texts.count, by: 4).map {
       texts[$0..<min($0 + 4, texts.count)].joined()
     }
+  }
+}
+
+extension CrashReport.Frame {
+  fileprivate var text: String {
+    guard let path else { return "?" }
+    let file = "\(path) + 0x\(String(place, radix: 16))"
+    return function.map { "\($0.name) + \($0.offset)  (\(file))" } ?? file
   }
 }
 

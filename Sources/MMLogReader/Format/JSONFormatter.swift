@@ -10,6 +10,7 @@ import MMLogSystem
 /// | key | value |
 /// | - | - |
 /// | `timestamp` | RFC 3339 with nine digits of a second, in the zone chosen |
+/// | `time_unix_nano` | the same in nanoseconds since 1970 |
 /// | `severity_text` | `trace` … `critical` |
 /// | `severity_number` | 1, 5, 9, 10, 13, 17, 21 |
 /// | `scope_name` | the logger's label |
@@ -47,7 +48,9 @@ public struct JSONFormatter: LogFormatter {
   public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     output.append(#"{"timestamp":""#)
     timestamp.append(record.time, to: &output)
-    output.append(#"","severity_text":""#)
+    output.append(#"","time_unix_nano":"#)
+    output.append(decimal: record.time.nanosecondsSince1970)
+    output.append(#","severity_text":""#)
     output.append(Self.severity(record.level))
     output.append(#","scope_name":""#)
     record.content.appendLabel(.json, to: &output)
@@ -143,7 +146,7 @@ public struct JSONFormatter: LogFormatter {
     output.append(json: thread.name)
   }
 
-  private static func append(_ session: LogReader.Session, to output: inout TextBuffer) {
+  static func append(_ session: LogReader.Session, to output: inout TextBuffer) {
     output.append(#","service_name":"#)
     output.append(json: session.identity.storeName)
     output.append(#","process_name":"#)

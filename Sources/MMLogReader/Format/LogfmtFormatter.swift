@@ -19,7 +19,8 @@ public struct LogfmtFormatter: LogFormatter {
   private var ends = ObjectTexts<LogReader.Session>()
   private static let levels = Level.allCases.map { Array(" level=\($0) label=".utf8) }
   private static let keys: Set<String> = [
-    "time", "level", "label", "msg", "source", "thread", "service", "pid", "session", "span",
+    "time", "time_ns", "level", "label", "msg", "source", "thread", "service", "pid", "session",
+    "span",
     "trace",
     "span_event", "span_name", "parent_span", "duration_ns", "span_failed",
   ]
@@ -31,6 +32,8 @@ public struct LogfmtFormatter: LogFormatter {
   public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     output.append("time=")
     timestamp.append(record.time, to: &output)
+    output.append(" time_ns=")
+    output.append(decimal: record.time.nanosecondsSince1970)
     output.append(Self.levels[Int(record.level.rawValue)])
     output.appendQuoting { record.content.appendLabel(.quoted, to: &$0) }
     output.append(" msg=")

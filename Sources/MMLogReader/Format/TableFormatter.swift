@@ -40,11 +40,12 @@ public struct TableFormatter: LogFormatter {
   }
 
   private static let columns = [
-    "timestamp", "severity_text", "severity_number", "scope_name", "body", "attributes",
+    "timestamp", "time_unix_nano", "severity_text", "severity_number", "scope_name", "body",
+    "attributes",
     "code_file_path", "code_line_number", "code_function_name", "thread_ordinal", "thread_id",
     "thread_name", "service_name", "process_name", "process_pid", "host_name", "session_id",
     "flight", "span_id", "span_event", "parent_span_id", "start_time_unix_nano", "duration_nano",
-    "span_name", "span_failed",
+    "span_name", "span_failed", "trace_id",
   ]
 
   /// Appends the names of the columns.
@@ -60,6 +61,8 @@ public struct TableFormatter: LogFormatter {
   public mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     timestamp.append(record.time, to: &output)
     cells.appendSeparator(to: &output)
+    output.append(decimal: record.time.nanosecondsSince1970)
+    cells.appendSeparator(to: &output)
     output.append(text: record.level.description)
     cells.appendSeparator(to: &output)
     output.append(decimal: UInt64(record.level.severityNumber))
@@ -72,7 +75,7 @@ public struct TableFormatter: LogFormatter {
     }
     cells.appendSeparator(to: &output)
     if record.isFlight { output.append("true") }
-    cells.append(record.span, to: &output)
+    cells.appendContext(of: record, to: &output)
     cells.appendLineEnd(to: &output)
   }
 }
@@ -133,10 +136,19 @@ private struct Cells {
     appendText(&output) { output, _ in output.append(text: session.id.description) }
   }
 
-  /// Appends what begins or ends; most records leave it all empty.
-  func append(_ span: LogReader.Span?, to output: inout TextBuffer) {
-    guard let span else { return output.append(kind == .csv ? ",,,,,,," : "\t\t\t\t\t\t\t") }
-    append(span: span.number, to: &output)
+  /// Appends span and trace; most records leave it all empty.
+  func appendContext(of record: LogReader.Record, to output: inout TextBuffer) {
+    guard record.content.hasContext else {
+      return output.append(kind == .csv ? ",,,,,,,," : "\t\t\t\t\t\t\t\t")
+    }
+    append(span: record.spanNumber, to: &output)
+    append(record.span, to: &output)
+    guard let trace = record.trace else { return appendSeparator(to: &output) }
+    appendText(&output) { output, _ in output.append(text: trace.traceID) }
+  }
+
+  private func append(_ span: LogReader.Span?, to output: inout TextBuffer) {
+    guard let span else { return output.append(kind == .csv ? ",,,,,," : "\t\t\t\t\t\t") }
     appendText(&output) { output, _ in output.append(span.event.name) }
     append(span: span.event.parent, to: &output)
     append(span.event.start?.nanosecondsSince1970, to: &output)

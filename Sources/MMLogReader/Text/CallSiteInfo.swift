@@ -8,6 +8,8 @@ package final class CallSiteInfo: Sendable {
   package let line: Int
   package let parts: [CallSite.Part]
   let hasNames: Bool
+  /// Whether the message has text of its own.
+  package let hasText: Bool
   /// The message with `{}` or `{name}` where its arguments belong.
   package let template: String
   /// The name of spans that begin here: the template, or the function's name if the template has no
@@ -30,7 +32,7 @@ package final class CallSiteInfo: Sendable {
       case .argument(let argument): "{\(argument.name)}"
       }
     }.joined()
-    let hasText = parts.contains { if case .literal = $0 { true } else { false } }
+    hasText = parts.contains { if case .literal = $0 { true } else { false } }
     spanName = hasText ? template : function
     message = MessagePlan(site)
   }

@@ -1,5 +1,6 @@
 import CommandLineTool
 import MMLogAnalysis
+import MMLogFormat
 import MMLogReader
 import MMLogStorage
 
@@ -7,23 +8,26 @@ extension Command {
   static let sessions = Command(
     "sessions",
     description: [
-      "Lists sessions: process, start, last record, how it ended, records, losses.",
-      "Below one whose process died is what was in flight then.",
+      "Lists sessions: process, start, last record, records, how it ended.",
+      "Below each are its fields, its losses, what it died of, and what was in flight then.",
     ],
-    options: [.recursive, .session, .process] + zoneOptions + [.quiet], operands: inputOperands
+    options: [.recursive, .session, .process, .jsonSummary] + zoneOptions + [.quiet, .noPager],
+    operands: inputOperands
   ) { arguments, output in
     var time = TimeFormatter(try arguments.zone())
     let filter = try arguments.sessionFilter()
+    let isJSON = arguments.isSet(.jsonSummary)
     return try arguments.withFiles { files in
       let sessions = files.overview(filter: filter)
-      for session in sessions {
-        try output.append(time.line(session).escapedForTerminal + "\n")
-        guard session.ending.isCrash else { continue }
-        for line in time.lines(files.openSpans(of: session.session.id)) {
-          try output.append("  in flight when it died: \(line)".escapedForTerminal + "\n")
+      return try arguments.paging(output) {
+        if !isJSON { try output.append(sessionTitles + "\n") }
+        for session in sessions {
+          let open = session.ending.isCrash ? files.openSpans(of: session.session.id) : OpenSpans()
+          let lines = isJSON ? [time.json(session, open).text] : time.lines(session, open)
+          for line in lines { try output.append(line.escapedForTerminal + "\n") }
         }
+        return sessions.contains { !$0.losses.isEmpty } ? .corruptionOrLoss : .success
       }
-      return sessions.contains { !$0.losses.isEmpty } ? .corruptionOrLoss : .success
     }
   }
 
@@ -73,25 +77,89 @@ extension TimeFormatter {
   }
 }
 
+private let sessionTitles =
+  ["SESSION", "PROCESS", "STARTED", "LAST RECORD", "RECORDS", "ENDED"].inColumns
+
+extension [String] {
+  /// The cells of a row of the table of sessions.
+  fileprivate var inColumns: String {
+    zip(self, [10, 22, 27, 27, 9, 0]).map { cell, width in
+      cell + String(repeating: " ", count: Swift.max(2, width - cell.count))
+    }.joined().trimmed
+  }
+}
+
+extension String {
+  fileprivate var trimmed: String { String(reversed().drop { $0 == " " }.reversed()) }
+}
+
+extension LossLedger {
+  /// Counts by cause and level.
+  fileprivate var json: String {
+    var object = JSONObject()
+    for cause in Cause.allCases where total(cause) > 0 {
+      var levels = JSONObject()
+      for level in Level.allCases where self[cause, level] > 0 {
+        levels.add(level.description, self[cause, level])
+      }
+      object.add("\(cause)", json: levels.text)
+    }
+    return object.text
+  }
+}
+
 /// Lines that have times in them.
 extension TimeFormatter {
-  fileprivate mutating func line(_ overview: SessionOverview) -> String {
+  /// A line of the table, and what else there is to know below it.
+  fileprivate mutating func lines(_ overview: SessionOverview, _ open: OpenSpans) -> [String] {
     let identity = overview.session.identity
-    var parts = [
-      "\(identity.session)  \(identity.storeName)  \(identity.processName)[\(identity.processID)]"
-        + "@\(identity.hostName)",
-      "from \(text(of: identity.startTime))",
+    let row = [
+      String(identity.session.description.prefix(8)),
+      "\(identity.processName)[\(identity.processID)]", text(of: identity.startTime, digits: 0),
+      overview.lastTime.map { text(of: $0, digits: 0) } ?? "-", "\(overview.recordCount)",
+      ending(overview.ending),
     ]
-    if let last = overview.lastTime { parts.append("to \(text(of: last))") }
-    parts.append(ending(overview.ending))
+    var details = ["\(identity.session)  store \(identity.storeName)  host \(identity.hostName)"]
+    details[0] +=
+      "  \(count(overview.archiveCount, "archive"))"
+      + (overview.hasRing ? " and a ring" : "") + overview.session.fieldText
+    if !overview.losses.isEmpty { details.append("\(overview.losses)") }
     if let crash = overview.crash {
-      parts.append("\(crash.summary), at \(text(of: crash.time))")
+      details.append("\(crash.summary), at \(text(of: crash.time))")
     }
-    parts.append(
-      "\(count(overview.recordCount, "record")) in \(count(overview.archiveCount, "archive"))"
-        + (overview.hasRing ? " and a ring" : ""))
-    parts.append(overview.losses.isEmpty ? "none lost" : "\(overview.losses)")
-    return parts.joined(separator: "  ") + overview.session.fieldText
+    details += lines(open).map { "in flight when it died: \($0)" }
+    return [row.inColumns] + details.map { "  \($0)" }
+  }
+
+  /// The same for programs.
+  fileprivate mutating func json(_ overview: SessionOverview, _ open: OpenSpans) -> JSONObject {
+    var object = JSONObject()
+    object.add(overview.session)
+    object.add("start_time", overview.session.identity.startTime, &self)
+    object.add("last_record_time", overview.lastTime, &self)
+    object.add("records", overview.recordCount)
+    object.add("archives", overview.archiveCount)
+    object.add("has_ring", json: "\(overview.hasRing)")
+    add(overview.ending, to: &object)
+    object.add("crash", overview.crash?.summary)
+    if !overview.losses.isEmpty { object.add("lost", json: overview.losses.json) }
+    if overview.ending.isCrash { object.add("in_flight", open.count) }
+    return object
+  }
+
+  mutating func add(_ ending: SessionEnding, to object: inout JSONObject) {
+    switch ending {
+    case .running: object.add("ending", "running")
+    case .unknown: object.add("ending", "unknown")
+    case .ended(let end):
+      object.add("ending", "\(end.how)")
+      object.add("is_crash", json: "\(end.how.isCrash)")
+      object.add("ending_text", end.summary)
+      object.add("ending_time", end.time, &self)
+      if end.signal != 0 { object.add("ending_signal", end.signal) }
+      if end.sender != 0 { object.add("ending_sender", end.sender) }
+      object.add("recovered_time", end.recovered, &self)
+    }
   }
 
   mutating func ending(_ ending: SessionEnding) -> String {

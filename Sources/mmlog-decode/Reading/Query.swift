@@ -10,7 +10,7 @@ struct Query {
   let inputs: [LogReader.Input]
   /// Whether directories below are read, too.
   let isRecursive: Bool
-  let filter: LogReader.Filter
+  var filter: LogReader.Filter
   let zone: LogTimeZone
   /// Whether only what is missing is reported.
   let isQuiet: Bool
@@ -19,11 +19,12 @@ struct Query {
   /// Where nothing is to be written.
   let places: InputPaths
 
-  init(_ arguments: Arguments) throws {
+  /// - Parameter others: How many operands stand before the paths.
+  init(_ arguments: Arguments, behind others: Int = 0) throws {
     zone = try arguments.zone()
     // Before PATH is missed: a value that was forgotten has taken it.
     filter = try arguments.filter(zone)
-    paths = try arguments.paths()
+    paths = try arguments.paths(behind: others)
     inputs = arguments.inputs(paths)
     isRecursive = arguments.isSet(.recursive)
     (isQuiet, mustMatch) = (arguments.isSet(.quiet), arguments.isSet(.exitCode))

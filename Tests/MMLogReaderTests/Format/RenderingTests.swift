@@ -173,7 +173,7 @@ extension TestLog {
       flags: [.metadata, .unterminated], level: .error, label: "l")
     #expect(
       log.format(JSONFormatter(zone: .utc))
-        == #"{"timestamp":"2025-11-21T09:00:00.123456789Z","severity_text":"error","#
+        == #"{"timestamp":"2025-11-21T09:00:00.123456789Z","time_unix_nano":1763715600123456789,"severity_text":"error","#
         + #""severity_number":17,"scope_name":"l","body":"n=7nan","attributes":{"n":7,"n#2":"NaN","#
         + #""wide":"340282366920938463463374607431768211455","raw":{"base64":"AQIDBA=="},"#
         + #""nil":null,"list":[1,true],"map":{"a":0.5},"secret":"<private>","#

@@ -1,0 +1,102 @@
+package import MMLogFormat
+package import MMLogReader
+
+extension LogSpans {
+  /// How spans are listed.
+  package struct Style: Sendable {
+    /// Whether parts of a span stand below it.
+    package var isTree = false
+    /// Whether those that took longest come first.
+    package var isLongestFirst = false
+    /// So many at most.
+    package var rows = Int.max
+    /// How wide lines are at most, which have shorter times then; nil: no limit.
+    package var columns: Int?
+
+    /// The order of time.
+    package init() {}
+  }
+
+  private func rows(_ style: Style) -> [(depth: Int, span: Span)] {
+    var rows = style.isTree ? tree : list.map { (0, $0) }
+    if style.isLongestFirst {
+      rows.sort { ($0.span.duration ?? .zero) > ($1.span.duration ?? .zero) }
+    }
+    return Array(rows.prefix(style.rows))
+  }
+
+  /// Appends a line for each, for people.
+  package func appendText(
+    _ style: Style, zone: LogTimeZone, to output: inout TextBuffer
+  ) {
+    var time = TimeFormatter(zone)
+    for (depth, span) in rows(style) {
+      var line = TextBuffer(capacity: 256)
+      line.append(text: time.text(of: span.start, digits: style.columns == nil ? 9 : 3))
+      append(span.duration, to: &line)
+      line.append(text: "  \(span.outcome)")
+      line.append(
+        UInt8(ascii: " "), count: 8 - span.outcome.rawValue.utf8.count + 2 * min(depth, 50))
+      line.append(span.message ?? span.name ?? "(unknown)", .plain)
+      appendFields(of: span, to: &line)
+      let text = line.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+      let room = style.columns ?? .max
+      output.append(text: text.count <= room ? text : text.prefix(room - 1) + "…")
+      output.append("\n")
+    }
+    if others > 0 { output.append(text: "\(others) more spans\n") }
+  }
+
+  private func append(_ duration: Duration?, to line: inout TextBuffer) {
+    var text = TextBuffer(capacity: 16)
+    if let duration { text.append(duration: duration) } else { text.append("-") }
+    let shown = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    line.append(UInt8(ascii: " "), count: max(1, 12 - shown.count))
+    line.append(text: shown)
+  }
+
+  private func appendFields(of span: Span, to line: inout TextBuffer) {
+    let fields = [
+      ("span", span.number.map(LogReader.Span.text)),
+      ("parent", span.parent.map(LogReader.Span.text)),
+      ("label", span.label.isEmpty ? nil : span.label), ("thread", span.thread),
+    ]
+    for case (let name, let value?) in fields {
+      line.append(text: " \(name)=")
+      line.append(value, .plain)
+    }
+  }
+
+  /// Appends a JSON object on a line for each; names are those of records as JSON.
+  package func appendJSON(_ style: Style, zone: LogTimeZone, to output: inout TextBuffer) {
+    var time = TimeFormatter(zone)
+    for (depth, span) in rows(style) {
+      var object = span.json(&time)
+      if style.isTree { object.add("depth", depth) }
+      output.append(text: object.text + "\n")
+    }
+  }
+}
+
+extension LogSpans.Span {
+  fileprivate func json(_ time: inout TimeFormatter) -> JSONObject {
+    var object = JSONObject()
+    object.add("start_time", start, &time)
+    object.add("duration_nano", duration?.wholeNanoseconds)
+    object.add("outcome", outcome.rawValue)
+    object.add("span_id", number.map(LogReader.Span.text))
+    object.add("parent_span_id", parent.map(LogReader.Span.text))
+    object.add("span_name", name)
+    object.add("body", message)
+    object.add("scope_name", label)
+    object.add("thread_name", thread)
+    object.add("session_id", session.description)
+    return object
+  }
+}
+
+extension Duration {
+  fileprivate var wholeNanoseconds: Int64 {
+    components.seconds &* 1_000_000_000 &+ components.attoseconds / 1_000_000_000
+  }
+}

@@ -1,0 +1,131 @@
+import MMLogFormat
+package import MMLogReader
+
+/// The spans of a log, each with its duration, its parent, and how it ended.
+///
+/// Memory is bounded: of more than 200,000 spans the others are only counted. For one thread at a
+/// time.
+package struct LogSpans {
+  /// How a span ended.
+  package enum Outcome: String, CaseIterable, Sendable {
+    case ok, failed
+    /// It has not ended, as far as the log says.
+    case open
+  }
+
+  /// One that has begun.
+  struct Span {
+    let session: SessionID
+    let number: UInt64?
+    let parent: UInt64?
+    let start: Timestamp
+    /// Nil for one that is open.
+    let duration: Duration?
+    let outcome: Outcome
+    let name: String?
+    /// What it began with; nil if that was not read.
+    let message: String?
+    let label: String
+    let thread: String
+  }
+
+  private static let maximum = 200_000
+
+  private let outcomes: Set<Outcome>
+  private let durations: ClosedRange<Duration>
+  private var beginnings = OpenSpans()
+  private var ended: [Span] = []
+  /// How many are not kept.
+  private(set) var others = 0
+
+  /// Makes an empty list.
+  ///
+  /// - Parameters:
+  ///   - outcomes: Which are kept.
+  ///   - durations: How long those may have taken that are kept; of one that is open it is not known.
+  package init(
+    outcomes: Set<Outcome> = Set(Outcome.allCases), durations: ClosedRange<Duration>? = nil
+  ) {
+    (self.outcomes, self.durations) = (outcomes, durations ?? .zero ... .seconds(Int64.max))
+  }
+
+  /// Adds what a reader gave.
+  package mutating func add(_ item: LogReader.Item) {
+    guard case .record(let record) = item, let span = record.span else { return }
+    let beginning = beginnings.add(record)
+    guard case .end(let start, let duration, let failed) = span.event else { return }
+    let outcome: Outcome = failed ? .failed : .ok
+    guard outcomes.contains(outcome), durations.contains(duration) else { return }
+    guard ended.count < Self.maximum else { return others += 1 }
+    let thread = record.thread
+    ended.append(
+      Span(
+        session: record.session.id, number: span.number, parent: beginning?.parent, start: start,
+        duration: duration, outcome: outcome, name: span.name, message: beginning?.message,
+        label: record.label,
+        thread: beginning?.thread ?? (thread.name.isEmpty ? "\(thread.id)" : thread.name)))
+  }
+
+  /// All that were kept, by their start.
+  var list: [Span] {
+    let open = outcomes.contains(.open) ? beginnings.list : []
+    let all =
+      ended
+      + open.map { span in
+        Span(
+          session: span.session, number: span.number, parent: span.parent, start: span.time,
+          duration: nil, outcome: .open, name: nil, message: span.message, label: span.label,
+          thread: span.thread)
+      }
+    return all.sorted { ($0.start, $0.number ?? 0) < ($1.start, $1.number ?? 0) }
+  }
+
+  /// The spans with how deep each is, a part of another behind that.
+  var tree: [(depth: Int, span: Span)] {
+    let all = list
+    var byNumber: [Key: Int] = [:]
+    for (index, span) in all.enumerated() {
+      if let key = span.key { byNumber[key] = index }
+    }
+    var children: [Int: [Int]] = [:]
+    var roots: [Int] = []
+    for (index, span) in all.enumerated() {
+      let parent = span.parent.flatMap { byNumber[Key(session: span.session, number: $0)] }
+      if let parent, parent != index {
+        children[parent, default: []].append(index)
+      } else {
+        roots.append(index)
+      }
+    }
+    return walk(all, children, roots)
+  }
+
+  fileprivate struct Key: Hashable {
+    let session: SessionID
+    let number: UInt64
+  }
+
+  /// What a file says may be a circle: each is given once, and those of a circle at the end.
+  private func walk(
+    _ all: [Span], _ children: [Int: [Int]], _ roots: [Int]
+  ) -> [(depth: Int, span: Span)] {
+    var result: [(Int, Span)] = []
+    var isDone = [Bool](repeating: false, count: all.count)
+    for root in roots + Array(all.indices) where !isDone[root] {
+      var stack = [(depth: 0, index: root)]
+      while let (depth, index) = stack.popLast() {
+        if isDone[index] { continue }
+        isDone[index] = true
+        result.append((depth, all[index]))
+        stack += (children[index] ?? []).reversed().map { (depth + 1, $0) }
+      }
+    }
+    return result
+  }
+}
+
+extension LogSpans.Span {
+  fileprivate var key: LogSpans.Key? {
+    number.map { LogSpans.Key(session: session, number: $0) }
+  }
+}

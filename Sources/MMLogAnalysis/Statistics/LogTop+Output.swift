@@ -1,0 +1,104 @@
+package import MMLogFormat
+import MMLogReader
+
+extension LogTop {
+  /// Appends a table for people.
+  ///
+  /// - Parameters:
+  ///   - rows: So many groups at most.
+  ///   - columns: How wide lines are at most; names that are longer are cut.
+  package func appendText(rows: Int, columns: Int = .max, to output: inout TextBuffer) {
+    let groups = sorted
+    var cells = ["COUNT", "%", "/S"]
+    if measure != nil { cells += ["P50", "P90", "P99", "MAX"] }
+    if groups.contains(where: { $0.group.failed > 0 }) { cells.append("FAILED") }
+    append(cells, "", columns, to: &output)
+    for (name, group) in groups.prefix(rows) {
+      append(self.cells(of: group, cells.count), name, columns, to: &output)
+    }
+    if groups.count > rows { output.append(text: "and \(groups.count - rows) more groups\n") }
+    for (count, what) in [
+      (others, "records of further groups"), (without, "records without what is asked for"),
+    ] where count > 0 {
+      output.append(text: "\(grouped(count)) \(what)\n")
+    }
+  }
+
+  private func cells(of group: Group, _ number: Int) -> [String] {
+    let share = Double(group.count) / Double(max(total, 1)) * 100
+    var cells = [
+      grouped(group.count), short(share), seconds > 0 ? short(Double(group.count) / seconds) : "",
+    ]
+    if measure != nil {
+      cells += [0.5, 0.9, 0.99, 1].map { part in group.values.value(at: part).map(shown) ?? "" }
+    }
+    if cells.count < number { cells.append(grouped(group.failed)) }
+    return cells
+  }
+
+  private func append(
+    _ cells: [String], _ name: String, _ columns: Int, to output: inout TextBuffer
+  ) {
+    let start = output.count
+    for (index, cell) in cells.enumerated() {
+      let width = index == 0 ? 10 : index < 3 ? 7 : 10
+      output.append(UInt8(ascii: " "), count: max(1, width - cell.count))
+      output.append(text: cell)
+    }
+    let room = columns - (output.count - start) - 2
+    if !name.isEmpty {
+      output.append("  ")
+      output.append(name.count <= room ? name : name.prefix(max(10, room - 1)) + "…", .plain)
+    }
+    output.append("\n")
+  }
+
+  private func shown(_ value: Double) -> String {
+    guard case .duration? = measure else { return short(value) }
+    return Self.shown(nanoseconds: value)
+  }
+
+  /// `1.23 ms`
+  static func shown(nanoseconds: Double) -> String {
+    for (size, unit) in [(1e9, "s"), (1e6, "ms"), (1e3, "µs")] where nanoseconds >= size {
+      return short(nanoseconds / size) + " \(unit)"
+    }
+    return short(nanoseconds) + " ns"
+  }
+
+  /// Appends a JSON object on a line for each group.
+  package func appendJSON(rows: Int, to output: inout TextBuffer) {
+    for (name, group) in sorted.prefix(rows) {
+      output.append(#"{"name":"#)
+      output.append(json: name)
+      output.append(text: #","count":\#(group.count)"#)
+      if seconds > 0 { output.append(text: #","per_second":\#(Double(group.count) / seconds)"#) }
+      if group.failed > 0 { output.append(text: #","failed":\#(group.failed)"#) }
+      if measure != nil, group.values.count > 0 { append(group.values, to: &output) }
+      output.append("}\n")
+    }
+  }
+
+  private func append(_ values: Percentiles, to output: inout TextBuffer) {
+    let suffix = if case .duration? = measure { "_nano" } else { "" }
+    let numbers = [
+      ("minimum", values.minimum), ("p50", values.value(at: 0.5) ?? 0),
+      ("p90", values.value(at: 0.9) ?? 0), ("p99", values.value(at: 0.99) ?? 0),
+      ("maximum", values.maximum), ("sum", values.sum),
+    ]
+    for (name, number) in numbers { output.append(text: #","\#(name)\#(suffix)":\#(number)"#) }
+  }
+}
+
+/// Three digits that count: `0.123`, `12.3`, `1,234`.
+private func short(_ value: Double) -> String {
+  let size = value.magnitude
+  if size >= 1e15 || (size > 0 && size < 0.001) { return "\(value)" }
+  if size >= 100 || value == 0 {
+    let whole = grouped(UInt64(size.rounded()))
+    return value < 0 ? "-\(whole)" : whole
+  }
+  let scale = size >= 10 ? 10.0 : size >= 1 ? 100 : 1000
+  let text = "\((value * scale).rounded() / scale)"
+  return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+}

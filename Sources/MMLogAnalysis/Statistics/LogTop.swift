@@ -1,0 +1,240 @@
+import MMLogFormat
+package import MMLogReader
+
+/// What there is most of: records in groups, with counts, rates, and if asked for percentiles of a
+/// field or of how long spans took.
+///
+/// Memory is bounded: by 20,000 groups; records of others are counted together. For one thread at a
+/// time.
+package struct LogTop {
+  /// What records of a group have in common.
+  package enum Key: Sendable {
+    /// The message without its arguments, or, of lines of text, without what varies in them.
+    case template
+    case site, label, level, thread, process, session
+    /// The name of the span that begins or ends.
+    case span
+    /// The value of a field.
+    case field(String)
+
+    /// Reads `--by`: a name of these, or else of a field.
+    package init(_ name: String) {
+      let known: [String: Key] = [
+        "template": .template, "site": .site, "label": .label, "level": .level,
+        "thread": .thread, "process": .process, "session": .session, "span": .span,
+      ]
+      self = known[name] ?? .field(name)
+    }
+  }
+
+  /// What is measured of each record.
+  package enum Measure: Sendable {
+    /// How long the span took that ends with it.
+    case duration
+    /// A field that is a number.
+    case field(String)
+  }
+
+  /// What is greatest first.
+  package enum Order: String, CaseIterable, Sendable {
+    case count, sum, p50, p99, max
+  }
+
+  struct Group {
+    var count: UInt64 = 0
+    var failed: UInt64 = 0
+    var values = Percentiles()
+  }
+
+  private static let maximumGroups = 20_000
+
+  private let key: Key
+  let measure: Measure?
+  private let order: Order
+  private var groups: [String: Group] = [:]
+  /// Records of groups beyond the maximum.
+  private(set) var others: UInt64 = 0
+  private(set) var total: UInt64 = 0
+  /// Records that do not have what they are grouped by, or what is measured.
+  private(set) var without: UInt64 = 0
+  private var times: (first: Timestamp, last: Timestamp)?
+  /// The names of call sites that stay.
+  private var names: [ObjectIdentifier: (site: CallSiteInfo, name: String)] = [:]
+
+  /// Makes an empty one.
+  package init(by key: Key, of measure: Measure? = nil, order: Order = .count) {
+    (self.key, self.measure, self.order) = (key, measure, order)
+  }
+
+  /// Adds what a reader gave.
+  package mutating func add(_ item: LogReader.Item) {
+    guard case .record(let record) = item else { return }
+    total += 1
+    times = (
+      min(times?.first ?? record.time, record.time), max(times?.last ?? .distantPast, record.time)
+    )
+    let value = measure.map { $0.value(of: record) }
+    if case .some(.none) = value { return without += 1 }
+    guard let name = name(of: record) else { return without += 1 }
+    if groups[name] == nil, groups.count >= Self.maximumGroups { return others += 1 }
+    groups[name, default: Group()].add(record, value ?? nil)
+  }
+
+  /// How long the time is in which the records were logged, in seconds.
+  var seconds: Double {
+    guard let times else { return 0 }
+    let nanoseconds = times.last.nanosecondsSince1970.subtractingReportingOverflow(
+      times.first.nanosecondsSince1970)
+    return nanoseconds.overflow ? 0 : Double(nanoseconds.partialValue) / 1e9
+  }
+
+  /// The groups, the greatest first.
+  var sorted: [(name: String, group: Group)] {
+    groups.map { (name: $0.key, group: $0.value, rank: rank($0.value)) }
+      .sorted { ($0.rank, $1.name) > ($1.rank, $0.name) }.map { ($0.name, $0.group) }
+  }
+
+  private func rank(_ group: Group) -> Double {
+    switch order {
+    case .count: Double(group.count)
+    case .sum: group.values.sum
+    case .p50: group.values.value(at: 0.5) ?? 0
+    case .p99: group.values.value(at: 0.99) ?? 0
+    case .max: group.values.maximum
+    }
+  }
+
+  // MARK: - Names
+
+  private mutating func name(of record: LogReader.Record) -> String? {
+    switch key {
+    case .template: return template(of: record)
+    case .site: return record.file.isEmpty ? "(none)" : siteName(of: record)
+    case .label: return record.label.isEmpty ? "(none)" : record.label
+    case .level: return record.level.description
+    case .thread:
+      return record.thread.name.isEmpty ? "\(record.thread.id)" : record.thread.name
+    case .process:
+      return "\(record.session.identity.processName)[\(record.session.identity.processID)]"
+    case .session: return record.session.id.description
+    case .span: return record.span.map { $0.name ?? "(unknown)" }
+    case .field(let name): return record.field(name).map(\.text)
+    }
+  }
+
+  private mutating func template(of record: LogReader.Record) -> String {
+    let site = record.content.site
+    if site.hasText { return site.template }
+    return TextVariables.pattern(of: record.message)
+  }
+
+  private mutating func siteName(of record: LogReader.Record) -> String {
+    let site = record.content.site
+    if let known = names[ObjectIdentifier(site)] { return known.name }
+    let name = "\(site.file):\(site.line)  \(site.template)"
+    if !record.content.flags.contains(.inlineCallSite), names.count < Self.maximumGroups {
+      names[ObjectIdentifier(site)] = (site, name)
+    }
+    return name
+  }
+}
+
+extension LogTop.Group {
+  fileprivate mutating func add(_ record: LogReader.Record, _ value: Double?) {
+    count += 1
+    if case .end(_, _, true)? = record.span?.event { failed += 1 }
+    if let value { values.add(value) }
+  }
+}
+
+extension LogTop.Measure {
+  /// In nanoseconds, where it is a duration.
+  fileprivate func value(of record: LogReader.Record) -> Double? {
+    switch self {
+    case .duration:
+      if case .end(_, let duration, _)? = record.span?.event {
+        Double(duration.components.seconds) * 1e9 + Double(duration.components.attoseconds) / 1e9
+      } else {
+        nil
+      }
+    case .field(let name): record.field(name)?.number
+    }
+  }
+}
+
+extension LogReader.Record {
+  /// The first value of that name.
+  fileprivate func field(_ name: String) -> Value? {
+    fields.first { $0.name == name }?.value
+  }
+}
+
+extension Value {
+  /// As it is shown.
+  fileprivate var text: String {
+    switch self {
+    case .string(let bytes): String(decoding: bytes, as: UTF8.self)
+    case .int(let value): "\(value)"
+    case .uint(let value): "\(value)"
+    case .double(let value): "\(value)"
+    case .float(let value): "\(value)"
+    case .bool(let value): "\(value)"
+    case .int128(let value): "\(value)"
+    case .uint128(let value): "\(value)"
+    case .null: "nil"
+    case .redacted: "<private>"
+    case .hash(let value): "<hash:\(String(value, radix: 16))>"
+    case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
+    case .array, .dictionary: "(several)"
+    }
+  }
+
+  /// Nil for what is none; a text may be one.
+  fileprivate var number: Double? {
+    switch self {
+    case .int(let value): Double(value)
+    case .uint(let value): Double(value)
+    case .double(let value): value
+    case .float(let value): Double(value)
+    case .int128(let value): Double(value)
+    case .uint128(let value): Double(value)
+    case .string(let bytes): Double(String(decoding: bytes, as: UTF8.self))
+    case .bool, .bytes, .redacted, .hash, .null, .array, .dictionary: nil
+    }
+  }
+}
+
+/// What varies in lines of text.
+enum TextVariables {
+  /// The text with `*` in place of each word that has a digit in it, and of each that stands in
+  /// quotes: of lines of the same kind it is the same. The first 200 bytes count.
+  static func pattern(of text: String) -> String {
+    var result = ""
+    var word = ""
+    var quote: Character?
+    for character in text.prefix(200) {
+      if let open = quote {
+        if character == open { (quote, result) = (nil, result + "*" + String(character)) }
+        continue
+      }
+      if character == "\"" || character == "'" && word.isEmpty {
+        result += flushed(&word) + String(character)
+        quote = character
+      } else if isSeparator(character) {
+        result += flushed(&word) + String(character)
+      } else {
+        word.append(character)
+      }
+    }
+    return result + (quote == nil ? flushed(&word) : "*")
+  }
+
+  private static func flushed(_ word: inout String) -> String {
+    defer { word = "" }
+    return word.contains(where: \.isNumber) ? "*" : word
+  }
+
+  private static func isSeparator(_ character: Character) -> Bool {
+    " \t=,;()[]{}<>|".contains(character)
+  }
+}

@@ -1,0 +1,152 @@
+import CommandLineTool
+import MMLogAnalysis
+import MMLogReader
+import MMLogSystem
+
+// Commands that answer what there is most of, and what took how long.
+
+extension Command {
+  static let top = Command(
+    "top",
+    description: [
+      "Prints what there is most of, with counts and rates.",
+      """
+      Records are in one group that have the same template: the message without its arguments, or \
+      of lines of text what does not vary in them. --by groups by something else. With FIELD, which \
+      is the name of a field or 'duration' for that of spans, each group has its percentiles, \
+      within one in a hundred.
+      """,
+    ],
+    options: [.by, .order, .rows] + Query.options + [.jsonSummary, .output, .noPager],
+    operands: Operands("[FIELD] PATH", "What is measured, and where; see 'print --help'."),
+    examples: [Example("What logs most", "mmlog-decode top /var/log/orders")]
+  ) { arguments, output in
+    let field = arguments.measuredField
+    var query = try Query(arguments, behind: field == nil ? 0 : 1)
+    let measure = field.map { $0 == "duration" ? LogTop.Measure.duration : .field($0) }
+    let key = arguments.value(of: .by).map(LogTop.Key.init) ?? .template
+    // So frames without them need not be read, and what is missing is explained.
+    if case .field(let name)? = measure { try query.require(name) }
+    if case .field(let name) = key { try query.require(name) }
+    if case .duration? = measure { query = query.ofSpans }
+    let order = LogTop.Order(rawValue: arguments.required(.order)) ?? .count
+    if measure == nil, order != .count {
+      throw UsageError("--sort \(order) is about a field; name it, or 'duration', before PATH")
+    }
+    let top = LogTop(by: key, of: measure, order: order)
+    return try arguments.printTop(top, query, output)
+  }
+
+  static let spans = Command(
+    "spans",
+    description: [
+      "Lists spans: when each began, how long it took, how it ended.",
+      "A span that is open has no duration: it has not ended, or its end was not read.",
+    ],
+    options: [.longer, .shorter, .outcome, .tree, .longest, .names, .rows] + Query.options
+      + [.jsonSummary, .output, .noPager],
+    operands: inputOperands,
+    examples: [
+      Example("The slowest", "mmlog-decode spans --longest -n 10 /var/log/orders"),
+      Example(
+        "What a request consisted of", "mmlog-decode spans --tree --since 15m /var/log/orders"),
+    ]
+  ) { arguments, output in
+    let query = try Query(arguments).ofSpans
+    if arguments.isSet(.names) {
+      return try arguments.printTop(LogTop(by: .span, of: .duration), query, output)
+    }
+    let minimum = try arguments.span(.longer) ?? .zero
+    let maximum = try arguments.span(.shorter) ?? .seconds(Int64.max)
+    guard minimum <= maximum else { throw UsageError("--longer is more than --shorter") }
+    let outcomes = arguments.values(of: .outcome).compactMap(LogSpans.Outcome.init)
+    let spans = LogSpans(
+      outcomes: outcomes.isEmpty ? Set(LogSpans.Outcome.allCases) : Set(outcomes),
+      durations: minimum...maximum)
+    var style = LogSpans.Style()
+    (style.isTree, style.isLongestFirst) = (arguments.isSet(.tree), arguments.isSet(.longest))
+    style.rows = try arguments.integer(of: .rows, in: 0...Int.max) ?? .max
+    style.columns = arguments.columns
+    let (isJSON, zone, chosen) = (arguments.isSet(.jsonSummary), query.zone, style)
+    let sink = try arguments.summarySink(query, output, spans, add: { $0.add($1) }) {
+      isJSON
+        ? $0.appendJSON(chosen, zone: zone, to: &$1) : $0.appendText(chosen, zone: zone, to: &$1)
+    }
+    return try arguments.paging(output) { try Decoder(query, sink).run() }
+  }
+}
+
+extension Arguments {
+  fileprivate func printTop(
+    _ top: LogTop, _ query: Query, _ output: StandardOutput
+  ) throws -> Program.Status {
+    let rows = try integer(of: .rows, in: 0...Int.max) ?? 30
+    let (isJSON, columns) = (isSet(.jsonSummary), columns ?? .max)
+    let sink = try summarySink(query, output, top, add: { $0.add($1) }) {
+      isJSON
+        ? $0.appendJSON(rows: rows, to: &$1)
+        : $0.appendText(rows: rows, columns: columns, to: &$1)
+    }
+    return try paging(output) { try Decoder(query, sink).run() }
+  }
+
+  /// The first operand, unless it is a file.
+  fileprivate var measuredField: String? {
+    guard let first = operands.first, first != "-", !first.contains("/"),
+      (try? File.status(ofPath: first)) == nil
+    else { return nil }
+    return first
+  }
+
+  fileprivate func span(_ option: Option) throws(UsageError) -> Duration? {
+    try value(of: option, expected: "a time such as 250us, 10ms or 1.5s") { text in
+      let units: [(String, Double)] = [
+        ("ns", 1), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 6e10),
+      ]
+      guard let (unit, size) = units.first(where: { text.hasSuffix($0.0) }),
+        let number = Double(text.dropLast(unit.count)), (0...1e9).contains(number)
+      else { return nil }
+      return .nanoseconds(Int64(min(number * size, 9e18)))
+    }
+  }
+}
+
+extension Query {
+  /// Passes only records with a field.
+  fileprivate mutating func require(_ field: String) throws(UsageError) {
+    let name = field.map { "\"\\".contains($0) ? "\\\($0)" : String($0) }.joined()
+    do {
+      filter.conditions.append(try FieldCondition("\"\(name)\" != nil"))
+    } catch {
+      throw UsageError("\(error)")
+    }
+  }
+
+  /// Of spans alone.
+  fileprivate var ofSpans: Query {
+    var query = self
+    query.filter.spansOnly = true
+    return query
+  }
+}
+
+extension Option {
+  fileprivate static let by = Option(
+    "by", value: "WHAT",
+    "Group by template, site, label, level, thread, process, session, span, or a field.")
+  fileprivate static let order = Option(
+    "sort", oneOf: LogTop.Order.allCases.map(\.rawValue), default: "count",
+    "What is greatest first.")
+  fileprivate static let rows = Option("lines", short: "n", value: "N", "Print N lines at most.")
+  fileprivate static let longer = Option(
+    "longer", value: "TIME", "Only spans that took at least TIME, such as 10ms.")
+  fileprivate static let shorter = Option(
+    "shorter", value: "TIME", "Only spans that took at most TIME.")
+  fileprivate static let outcome = Option(
+    "outcome", oneOf: LogSpans.Outcome.allCases.map(\.rawValue), repeatable: true,
+    "Only spans that ended so, or have not.")
+  fileprivate static let tree = Option("tree", "Below each span those that are a part of it.")
+  fileprivate static let longest = Option("longest", "Those that took longest first.")
+  fileprivate static let names = Option(
+    "names", "Print percentiles of durations by the spans' names instead.")
+}

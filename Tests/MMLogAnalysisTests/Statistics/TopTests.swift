@@ -1,0 +1,62 @@
+import MMLogFormat
+import MMLogReader
+import TestSupport
+import Testing
+
+@testable import MMLogAnalysis
+
+@Suite struct TopTests {
+  @Test("percentiles are within one in a hundred, and the ends are exact")
+  func percentilesAreWithinOneInAHundred() throws {
+    var generator = SeededGenerator(seed: 7)
+    for scale in [1e-9, 1, 1e12, -1e3] {
+      var percentiles = Percentiles()
+      let values = (0..<5000).map { _ in Double.random(in: 0...1, using: &generator) * scale }
+      for value in values { percentiles.add(value) }
+      let sorted = values.sorted()
+      for part in [0.1, 0.5, 0.9, 0.99] {
+        let exact = sorted[Int((part * 5000).rounded(.up)) - 1]
+        let found = try #require(percentiles.value(at: part))
+        #expect(abs(found - exact) <= abs(exact) / 100, "\(part) of \(scale)")
+      }
+      #expect(percentiles.value(at: 1) == sorted.last && percentiles.minimum == sorted.first)
+    }
+  }
+
+  @Test("numbers that are none do not count") func numbersThatAreNoneDoNotCount() {
+    var percentiles = Percentiles()
+    #expect(percentiles.value(at: 0.5) == nil)
+    for value in [Double.nan, .infinity, -.infinity] { percentiles.add(value) }
+    #expect(percentiles.count == 0)
+    for value in [0, -0.0, .greatestFiniteMagnitude, -.greatestFiniteMagnitude] {
+      percentiles.add(value)
+    }
+    #expect(percentiles.value(at: 0.01).map { $0 <= -1.7e308 } == true)
+    #expect(percentiles.value(at: 1) == .greatestFiniteMagnitude)
+  }
+
+  @Test(
+    "what varies in a line of text is taken out",
+    arguments: [
+      ("GET /orders/17 took 3ms", "GET * took *"),
+      ("user=42, id=\"a b\" ok", "user=*, id=\"*\" ok"),
+      ("it's [ab12cd]", "it's [*]"), ("", ""), ("open \"quote 1", "open \"*"),
+    ])
+  func variables(text: String, pattern: String) {
+    #expect(TextVariables.pattern(of: text) == pattern)
+  }
+
+  @Test("spans that are said to be parts of each other are each listed once")
+  func spansThatAreSaidToBePartsOfEachOther() {
+    let log = TestLog()
+    for (index, words) in ([[1, 2], [2, 1], [3, 3], [4, 1]] as [[UInt64]]).enumerated() {
+      log.write(
+        TestRecord(
+          ticks: UInt64(index), site: log.textSite, flags: .span,
+          words: ValueWords.argument(.text("s")) + words))
+    }
+    var spans = LogSpans()
+    for item in LogReader(paths: log.save()) { spans.add(item) }
+    #expect(spans.tree.map(\.span.number) == [3, 1, 2, 4])
+  }
+}
