@@ -100,5 +100,9 @@ struct ServiceTests {
     #expect(try run("mmlog-c-service", [folder.path, "10", "crash"]).status == SIGSEGV)
     let shown = try run("mmlog-decode", ["crash", folder.path])
     #expect(shown.output.contains("service is dying: signal 11 at 0x10"))
+    // With a tool that knows about lines, the report has them.
+    if FileManager.default.isExecutableFile(atPath: "/usr/bin/addr2line") {
+      #expect(shown.output.contains("CService/main.c:"), "\(shown.output)")
+    }
   }
 }

@@ -61,8 +61,9 @@ public struct LogStatistics {
 
   /// Appends tables for people; what is greatest comes first.
   ///
-  /// - Parameter columns: How wide lines are at most; names that are longer are cut. Default: no
-  ///   limit.
+  /// - Parameters:
+  ///   - output: What they are appended to.
+  ///   - columns: How wide lines are at most; names that are longer are cut. Default: no limit.
   public mutating func appendText(to output: inout TextBuffer, columns: Int = .max) {
     self.columns = columns
     appendSummary(&output)

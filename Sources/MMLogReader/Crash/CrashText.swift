@@ -11,6 +11,8 @@ extension CrashReport {
     package let place: UInt64
     /// Its name, and how many bytes behind its beginning; nil if that is not known.
     package let function: (name: String, offset: UInt64)?
+    /// File and line in the source code; nil if that is not known.
+    package var line: String?
   }
 
   /// The functions that were under way, the innermost first.
@@ -34,7 +36,10 @@ extension CrashReport {
   /// file in `/usr/lib/debug` is used, too.
   ///
   /// - Complexity: O(symbols of the programs × frames).
-  public var details: [String] {
+  public var details: [String] { details(of: stack) }
+
+  /// The same of a stack in which more is known than files say.
+  package func details(of stack: [Frame]) -> [String] {
     var lines = stack.enumerated().map { index, frame in
       "\(frameNumber(index))  0x\(frame.address.allHexDigits)  \(frame.text)"
     }
@@ -76,7 +81,7 @@ extension CrashReport {
 extension CrashReport.Frame {
   fileprivate var text: String {
     guard let path else { return "?" }
-    let file = "\(path) + 0x\(String(place, radix: 16))"
+    let file = (line.map { "\($0), " } ?? "") + "\(path) + 0x\(String(place, radix: 16))"
     return function.map { "\($0.name) + \($0.offset)  (\(file))" } ?? file
   }
 }

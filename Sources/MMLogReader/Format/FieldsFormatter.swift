@@ -124,11 +124,17 @@ package struct FieldsFormatter: LogFormatter {
     switch source {
     case .field(let name): values.append(jsonField: name, of: record, to: &output)
     case .own(let name):
-      let isNumber = name.isNumber
-      if !isNumber { output.append("\"") }
-      let content = output.count
-      values.append(name, of: record, .json, to: &output)
-      if output.count == content { output.cut(to: start) } else if !isNumber { output.append("\"") }
+      var text = TextBuffer(capacity: 64)
+      values.append(name, of: record, .raw, to: &text)
+      text.withUnsafeBytes { bytes in
+        if name.isNumber {
+          output.append(bytes)
+        } else if !bytes.isEmpty || name == .message {
+          output.append("\"")
+          output.append(bytes, .json)
+          output.append("\"")
+        }
+      }
     }
     // What a record does not have.
     if output.count == start { output.append("null") }

@@ -6,6 +6,7 @@ import MMLogFormat
 /// condition  = and { "||" and }
 /// and        = term { "&&" term }
 /// term       = "!" term | "(" condition ")" | NAME | NAME operator value
+///            | NAME "in" "(" value { "," value } ")"
 /// operator   = "==" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "!~"
 /// value      = number | "text" | 'text' | true | false | nil | LEVEL
 /// ```

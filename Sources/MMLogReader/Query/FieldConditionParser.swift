@@ -51,7 +51,16 @@ struct FieldConditionParser {
       return .compare(field, comparison, try operand(of: field))
     }
     if peek == UInt8(ascii: "=") { throw wrong("equality is ==") }
+    if takeWord("in") { return .any(try list().map { .compare(field, .equal, $0) }) }
     return .exists(field)
+
+    func list() throws(FieldCondition.Invalid) -> [FieldCondition.Operand] {
+      guard take("(") else { throw wrong("after in comes a list such as (1, 2)") }
+      var operands = [try operand(of: field)]
+      while take(",") { operands.append(try operand(of: field)) }
+      guard take(")") else { throw wrong("the list ends with )") }
+      return operands
+    }
   }
 
   private mutating func field() throws(FieldCondition.Invalid) -> FieldCondition.Field {
@@ -111,7 +120,7 @@ struct FieldConditionParser {
     _ name: String, at place: Int?
   ) throws(FieldCondition.Invalid) -> Level {
     // No record is off.
-    if let level = Level(name: name), level < .off { return level }
+    if let level = Level(usualName: name) { return level }
     throw wrong(Self.levels, at: place)
   }
 
@@ -147,6 +156,13 @@ struct FieldConditionParser {
     }
     position += token.utf8.count
     return true
+  }
+
+  private mutating func takeWord(_ expected: String) -> Bool {
+    let start = position
+    if word() == expected { return true }
+    position = start
+    return false
   }
 
   /// Letters, digits, `_`, `-`, `.` and everything that is not ASCII; of a number also `+` and `:`.

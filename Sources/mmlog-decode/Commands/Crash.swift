@@ -95,7 +95,9 @@ private struct CrashOutput {
     var time = TimeFormatter(zone)
     append("\(session.title), started at \(time.text(of: session.identity.startTime))", &text)
     if let overview { append(time.ending(overview.ending), &text) }
-    if let crash = overview?.crash { append(crash.summary, crash.details, &text) }
+    if let crash = overview?.crash {
+      append(crash.summary, crash.details(of: SourceLines.added(to: crash.stack)), &text)
+    }
     append("In flight when it died", time.lines(inFlight).map { "  \($0)" }, &text)
     append("Unfinished", unfinished, &text)
     var formatter = TextFormatter(zone: zone)
@@ -174,7 +176,7 @@ extension CrashReport {
     object.add("address", "0x\(String(address, radix: 16))")
     object.add("thread_id", threadID)
     if !threadName.isEmpty { object.add("thread_name", threadName) }
-    object.add("frames", json: JSONObject.array(stack.map(\.json.text)))
+    object.add("frames", json: JSONObject.array(SourceLines.added(to: stack).map(\.json.text)))
     var values = JSONObject()
     for (name, value) in zip(registerNames, registers) {
       values.add(name, "0x\(String(value, radix: 16))")
@@ -190,6 +192,7 @@ extension CrashReport.Frame {
     object.add("address", "0x\(String(address, radix: 16))")
     object.add("function", function?.name)
     object.add("offset", function?.offset)
+    object.add("source", line)
     object.add("module", path)
     if path != nil { object.add("module_offset", "0x\(String(place, radix: 16))") }
     return object

@@ -111,23 +111,6 @@ extension Arguments {
   }
 }
 
-extension Level {
-  /// The level of a name that people have for it from elsewhere.
-  init?(usualName name: String) {
-    let lower = name.lowercased()
-    let known = Level.allCases.first { $0.description == lower }
-    guard let level = known ?? Self.usualNames[lower] else { return nil }
-    self = level
-  }
-
-  private static let usualNames: [String: Level] = [
-    "verbose": .trace, "all": .trace, "dbg": .debug, "information": .info, "inf": .info,
-    "warn": .warning, "wrn": .warning, "err": .error, "severe": .error, "fatal": .critical,
-    "crit": .critical, "note": .notice, "fault": .critical, "alert": .critical, "emerg": .critical,
-    "emergency": .critical, "panic": .critical,
-  ]
-}
-
 extension Option {
   fileprivate static let level = Option(
     "level", short: "l", or: "p", oneOf: Level.allCases.map(\.description), default: "trace",
@@ -180,7 +163,7 @@ extension Option {
     Only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are \
     named arguments and metadata; @level, @label, @message, @thread, @threadID, @file, @line and \
     @function are the record's own, @span is the span that it begins or ends. Operators: == != < \
-    <= > >= ~ (finds a regular expression) !~ && || ! ( ). A name alone: the field is there, and \
+    <= > >= ~ (finds a regular expression) !~ && || ! ( ), and in, as in 'user in (42, 43)'. A name alone: the field is there, and \
     neither false nor nil.
     """)
 }

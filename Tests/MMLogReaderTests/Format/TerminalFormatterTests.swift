@@ -106,5 +106,8 @@ import Testing
         "\(time)","error","a ""b""\\t","X,Y","",""\r
 
         """)
+    #expect(
+      log.format(FieldsFormatter(["fields", "message"], .json))
+        == #"{"fields":" venue=X,Y","message":"a \"b\"\t"}"# + "\n")
   }
 }

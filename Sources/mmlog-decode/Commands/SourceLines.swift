@@ -1,0 +1,42 @@
+import MMLogReader
+import MMLogSystem
+
+/// Finds where in the source code a stack was, by `llvm-symbolizer` or `addr2line`, where there is
+/// one.
+///
+/// Only programs and libraries are shown to them that are of the same build as those that crashed:
+/// otherwise the lines would be wrong, and a log could have any file inspected.
+enum SourceLines {
+  /// The frames with their lines, as far as these are found.
+  static func added(to stack: [CrashReport.Frame]) -> [CrashReport.Frame] {
+    var stack = stack
+    for path in Set(stack.filter { $0.function != nil }.compactMap(\.path)) {
+      let own = stack.indices.filter { stack[$0].path == path && stack[$0].function != nil }
+      // A call may be a function's last instruction: then the return address is in the next one.
+      let places = own.map { stack[$0].place &- ($0 > 0 ? 1 : 0) }
+      for (index, line) in zip(own, lines(of: places, in: path)) { stack[index].line = line }
+    }
+    return stack
+  }
+
+  /// For each place file and line, or nil; nothing if that cannot be found out.
+  private static func lines(of places: [UInt64], in path: String) -> [String?] {
+    // Another name would be taken for an option, or a list of files.
+    guard path.hasPrefix("/") else { return [] }
+    let addresses = places.map { "0x\(String($0, radix: 16))" }
+    let commands = [
+      [
+        "llvm-symbolizer", "--output-style=GNU", "--no-inlines", "--functions=none",
+        "--obj=\(path)",
+      ],
+      ["addr2line", "-e", path],
+    ]
+    for command in commands {
+      guard let text = CapturedProgram.output(of: command + addresses) else { continue }
+      let lines = text.split(separator: "\n").map(String.init)
+      guard lines.count == places.count else { continue }
+      return lines.map { $0.hasPrefix("?") || $0.hasSuffix(":0") || $0.hasSuffix(":?") ? nil : $0 }
+    }
+    return []
+  }
+}
