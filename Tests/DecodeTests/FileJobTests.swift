@@ -275,6 +275,14 @@ import Testing
     #expect(
       records.errors == "mmlog-decode: 1 session crashed; mmlog-decode crash \(log.folder.path)\n")
     #expect(try decode(["-q", log.folder.path]).errors.isEmpty)
+    let other = TestLog(session: 9)
+    other.write("other", ticks: 1)
+    log.folder.put("test.\(other.identity.session).ring", other.ring)
+    let named = try decode(["crash", "--session", "09", log.folder.path])
+    #expect(named.output.contains("other (App") && named.errors.isEmpty, "\(named)")
+    let two = try decode(["crash", log.folder.path]).errors
+    #expect(
+      two.contains("1 other session ended in a crash: 0") && two.hasSuffix("--session shows one\n"))
     #expect(try decode(["sessions", log.folder.path]).output.contains(summary))
   }
 

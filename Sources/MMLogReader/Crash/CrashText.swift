@@ -10,7 +10,7 @@ extension CrashReport {
     /// Where in that, as `addr2line(1)` takes it.
     package let place: UInt64
     /// Its name, and how many bytes behind its beginning; nil if that is not known.
-    package let function: (name: String, offset: UInt64)?
+    package var function: (name: String, offset: UInt64)?
     /// File and line in the source code; nil if that is not known.
     package var line: String?
   }

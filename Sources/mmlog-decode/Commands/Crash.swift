@@ -26,6 +26,7 @@ extension Command {
         complain("no session crashed")
         return .success
       }
+      if !arguments.isSet(.quiet) { reportOthers(than: session, files.overview(filter: filter)) }
       let crash = CrashOutput(files, session, zone, recordsOfThread: count)
       var text = TextBuffer()
       if arguments.isSet(.jsonSummary) {
@@ -39,6 +40,16 @@ extension Command {
       }
     }
   }
+}
+
+/// Says which sessions crashed besides the one that is shown.
+private func reportOthers(than shown: LogReader.Session, _ sessions: [SessionOverview]) {
+  let others = sessions.filter { $0.ending.isCrash && $0.session.id != shown.id }
+  if others.isEmpty { return }
+  let ids = others.suffix(10).map { $0.session.id.description.prefix(8) }.joined(separator: ", ")
+  let rest = others.count > 10 ? ", the last of which are" : ":"
+  Command.complain(
+    "\(count(others.count, "other session")) ended in a crash\(rest) \(ids); --session shows one")
 }
 
 /// What `mmlog-decode crash` prints of a session.
