@@ -86,7 +86,10 @@ extension LogTop {
       ("p90", values.value(at: 0.9) ?? 0), ("p99", values.value(at: 0.99) ?? 0),
       ("maximum", values.maximum), ("sum", values.sum),
     ]
-    for (name, number) in numbers { output.append(text: #","\#(name)\#(suffix)":\#(number)"#) }
+    for (name, number) in numbers {
+      // The sum of large numbers may be beyond them all.
+      output.append(text: #","\#(name)\#(suffix)":\#(number.isFinite ? "\(number)" : "null")"#)
+    }
   }
 }
 

@@ -97,7 +97,7 @@ package struct LogTop {
   private func rank(_ group: Group) -> Double {
     switch order {
     case .count: Double(group.count)
-    case .sum: group.values.sum
+    case .sum: group.values.sum.isNaN ? 0 : group.values.sum
     case .p50: group.values.value(at: 0.5) ?? 0
     case .p99: group.values.value(at: 0.99) ?? 0
     case .max: group.values.maximum

@@ -59,4 +59,28 @@ import Testing
     for item in LogReader(paths: log.save()) { spans.add(item) }
     #expect(spans.tree.map(\.span.number) == [3, 1, 2, 4])
   }
+
+  @Test("numbers whose sum is none are JSON all the same") func sumsThatAreNone() {
+    let log = TestLog()
+    let site = log.site(.argument(type: .double, name: "n"))
+    for (index, value) in ([1.7e308, 1.7e308, -.infinity, 1] as [Double]).enumerated() {
+      log.write(
+        TestRecord(
+          ticks: UInt64(index), site: site, words: ValueWords.argument(.double(value))))
+    }
+    var output = TextBuffer()
+    for order in LogTop.Order.allCases {
+      var top = LogTop(by: .field("n"), of: .field("n"), order: order)
+      var all = LogTop(by: .label, of: .field("n"), order: order)
+      for item in LogReader(paths: log.save()) {
+        top.add(item)
+        all.add(item)
+      }
+      top.appendText(rows: 9, to: &output)
+      output.removeAll()
+      all.appendJSON(rows: 9, to: &output)
+    }
+    let text = output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    #expect(text.hasSuffix(#""maximum":1.7e+308,"sum":null}"# + "\n"), "\(text)")
+  }
 }

@@ -61,7 +61,7 @@ struct Queries {
         "zcat \(gzip) | awk '$1 >= \"\(from)\" && $1 < \"\(to)\"'"
       ),
       ("all as text", tool, "zcat \(gzip)"),
-      ("the first line", "\(tool) --head 1", "zcat \(gzip) | head -n 1"),
+      ("the first line", "\(tool) --max-count 1", "zcat \(gzip) | head -n 1"),
       ("the last ten lines", "\(tool) --tail 10", "zcat \(gzip) | tail -n 10"),
     ]
   }
