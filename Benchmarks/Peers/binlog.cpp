@@ -34,21 +34,11 @@ static int open_log(const char *directory) {
   return 1;
 }
 
-static void order(uint64_t id, const char *user, double elapsed, uint64_t quantity) {
-  BINLOG_INFO("order {} accepted for {} in {} ms, quantity {}", id, user, elapsed, quantity);
-}
-
-static void text(const char *text) { BINLOG_INFO("{}", text); }
-
-static void pairs(uint64_t id, const char *user, double price, int live, const char *side) {
-  BINLOG_INFO("order accepted venue={} id={} price={} live={} side={}", user, id, price, live != 0, side);
-}
-
-#define SITE(n) \
-  case n: BINLOG_INFO("step " #n " of order {} for {}", id, user); break;
-static void site(uint64_t site, uint64_t id, const char *user) { TWENTY_SITES(SITE) }
-
-static void disabled(uint64_t id) { BINLOG_DEBUG("never {}", id); }
+#define INFO BINLOG_INFO
+#define DEBUG BINLOG_DEBUG
+// Formats are the reader's.
+#define ELAPSED "{}"
+#include "statements.hpp"
 
 static void drain() {
   while (consume() > 0) {}

@@ -15,21 +15,10 @@ static int open_log(const char *directory) {
   return 1;
 }
 
-static void order(uint64_t id, const char *user, double elapsed, uint64_t quantity) {
-  logi("order {} accepted for {} in {:.2f} ms, quantity {}", id, user, elapsed, quantity);
-}
-
-static void text(const char *text) { logi("{}", text); }
-
-static void pairs(uint64_t id, const char *user, double price, int live, const char *side) {
-  logi("order accepted venue={} id={} price={} live={} side={}", user, id, price, live != 0, side);
-}
-
-#define SITE(n) \
-  case n: logi("step " #n " of order {} for {}", id, user); break;
-static void site(uint64_t site, uint64_t id, const char *user) { TWENTY_SITES(SITE) }
-
-static void disabled(uint64_t id) { logd("never {}", id); }
+#define INFO logi
+#define DEBUG logd
+#define ELAPSED "{:.2f}"
+#include "statements.hpp"
 
 static void drain() {
   // Its thread and a caller must not poll at once.

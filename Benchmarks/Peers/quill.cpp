@@ -23,21 +23,10 @@ static int open_log(const char *directory) {
   return logger != nullptr;
 }
 
-static void order(uint64_t id, const char *user, double elapsed, uint64_t quantity) {
-  LOG_INFO(logger, "order {} accepted for {} in {:.2f} ms, quantity {}", id, user, elapsed, quantity);
-}
-
-static void text(const char *text) { LOG_INFO(logger, "{}", text); }
-
-static void pairs(uint64_t id, const char *user, double price, int live, const char *side) {
-  LOG_INFO(logger, "order accepted venue={} id={} price={} live={} side={}", user, id, price, live != 0, side);
-}
-
-#define SITE(n) \
-  case n: LOG_INFO(logger, "step " #n " of order {} for {}", id, user); break;
-static void site(uint64_t site, uint64_t id, const char *user) { TWENTY_SITES(SITE) }
-
-static void disabled(uint64_t id) { LOG_DEBUG(logger, "never {}", id); }
+#define INFO(...) LOG_INFO(logger, __VA_ARGS__)
+#define DEBUG(...) LOG_DEBUG(logger, __VA_ARGS__)
+#define ELAPSED "{:.2f}"
+#include "statements.hpp"
 
 static void drain() { logger->flush_log(); }
 
