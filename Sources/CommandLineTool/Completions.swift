@@ -145,7 +145,8 @@ extension Command {
     let words = commands.map(\.word).joined(separator: " ")
     let isFirst = "-n 'test (count (commandline -opc)) -eq 1'"
     var lines = commands.map { command in
-      "complete -c \(name) \(isFirst) -a \(command.word) -d \(quoted(command.summary, fish: true))\n"
+      "complete -c \(name) \(isFirst) -a \(command.word) "
+        + "-d \(quoted(command.summary, fish: true))\n"
     }
     lines += fishLines(of: name, commands.isEmpty ? nil : isFirst)
     for (index, command) in commands.enumerated() {

@@ -1,6 +1,6 @@
 extension Command {
-  /// The manual page, section 1, in the man(7) macros, made from the same table as ``help``. That of
-  /// a program has its commands, and each of their options once.
+  /// The manual page, section 1, in the man(7) macros, made from the same table as ``help``. That
+  /// of a program has its commands, and each of their options once.
   package var manualPage: String {
     var page = """
       .\\" Made by '\(name) --man': do not edit.

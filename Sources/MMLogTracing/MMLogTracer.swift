@@ -17,8 +17,8 @@
   /// From then on, `withSpan("match") { span in … }` records the beginning and the end of a span,
   /// with its attributes, its status and its duration. All that is logged in it, by any logger and
   /// by the handler for swift-log, belongs to the span and to its W3C trace, over tasks that the
-  /// closure makes. Clients and servers that know swift-distributed-tracing hand the trace on in the
-  /// header `traceparent`. Spans that were in flight when the process died are listed by
+  /// closure makes. Clients and servers that know swift-distributed-tracing hand the trace on in
+  /// the header `traceparent`. Spans that were in flight when the process died are listed by
   /// `mmlog-decode sessions`.
   ///
   /// - A span's name should be one of a few, such as `GET /orders/{id}`: each is entered into the

@@ -17,8 +17,8 @@ final class Ring: @unchecked Sendable {
   let archiveLevel: Level
   let fileName: String
   let pool: SegmentPool
-  /// More bytes than usual go into a frame only up to here, so that the segments of a small ring are
-  /// free again soon.
+  /// More bytes than usual go into a frame only up to here, so that the segments of a small ring
+  /// are free again soon.
   var largestFrame: Int { geometry.fileSize / 8 }
   let eventCounts: RingEventCounts
   let base: UnsafeMutableRawPointer

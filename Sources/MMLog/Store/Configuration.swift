@@ -17,8 +17,8 @@ extension LogStore {
     case overwriteOldest
   }
 
-  /// What compresses the records of archives. Whatever it is, an archive's call sites are compressed
-  /// with zlib.
+  /// What compresses the records of archives. Whatever it is, an archive's call sites are
+  /// compressed with zlib.
   public enum Compression: Equatable, Sendable {
     /// zlib, which every reader has.
     case zlib

@@ -39,7 +39,7 @@ extension LogSpans {
         UInt8(ascii: " "), count: 8 - span.outcome.rawValue.utf8.count + 2 * min(depth, 50))
       line.append(span.message ?? span.name ?? "(unknown)", .plain)
       appendFields(of: span, to: &line)
-      let text = line.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+      let text = line.text()
       let room = style.columns ?? .max
       output.append(text: text.count <= room ? text : text.prefix(room - 1) + "…")
       output.append("\n")
@@ -50,7 +50,7 @@ extension LogSpans {
   private func append(_ duration: Duration?, to line: inout TextBuffer) {
     var text = TextBuffer(capacity: 16)
     if let duration { text.append(duration: duration) } else { text.append("-") }
-    let shown = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    let shown = text.text()
     line.append(UInt8(ascii: " "), count: max(1, 12 - shown.count))
     line.append(text: shown)
   }

@@ -42,7 +42,8 @@ package struct LogSpans {
   ///
   /// - Parameters:
   ///   - outcomes: Which are kept.
-  ///   - durations: How long those may have taken that are kept; of one that is open it is not known.
+  ///   - durations: How long those may have taken that are kept; of one that is open it is not
+  ///     known.
   package init(
     outcomes: Set<Outcome> = Set(Outcome.allCases), durations: ClosedRange<Duration>? = nil
   ) {

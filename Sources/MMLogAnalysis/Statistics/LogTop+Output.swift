@@ -69,17 +69,17 @@ extension LogTop {
   /// Appends a JSON object on a line for each group.
   package func appendJSON(rows: Int, to output: inout TextBuffer) {
     for (name, group) in sorted.prefix(rows) {
-      output.append(#"{"name":"#)
-      output.append(json: name)
-      output.append(text: #","count":\#(group.count)"#)
-      if seconds > 0 { output.append(text: #","per_second":\#(Double(group.count) / seconds)"#) }
-      if group.failed > 0 { output.append(text: #","failed":\#(group.failed)"#) }
-      if measure != nil, group.values.count > 0 { append(group.values, to: &output) }
-      output.append("}\n")
+      var object = JSONObject()
+      object.add("name", name)
+      object.add("count", group.count)
+      if seconds > 0 { object.add("per_second", json: "\(Double(group.count) / seconds)") }
+      if group.failed > 0 { object.add("failed", group.failed) }
+      if measure != nil, group.values.count > 0 { add(group.values, to: &object) }
+      output.append(text: object.text + "\n")
     }
   }
 
-  private func append(_ values: Percentiles, to output: inout TextBuffer) {
+  private func add(_ values: Percentiles, to object: inout JSONObject) {
     let suffix = if case .duration? = measure { "_nano" } else { "" }
     let numbers = [
       ("minimum", values.minimum), ("p50", values.value(at: 0.5) ?? 0),
@@ -88,7 +88,7 @@ extension LogTop {
     ]
     for (name, number) in numbers {
       // The sum of large numbers may be beyond them all.
-      output.append(text: #","\#(name)\#(suffix)":\#(number.isFinite ? "\(number)" : "null")"#)
+      object.add(name + suffix, json: number.isFinite ? "\(number)" : "null")
     }
   }
 }

@@ -41,8 +41,8 @@ package enum CompressionFormat: UInt8, Sendable {
 
 /// The state of a coder that compresses.
 protocol CompressingCoder: AnyObject {
-  /// - Parameter findsRepetitions: Whether repetitions are worth searching for; if not, a coder that
-  ///   is faster then may inspect only how frequent each byte is.
+  /// - Parameter findsRepetitions: Whether repetitions are worth searching for; if not, a coder
+  ///   that is faster then may inspect only how frequent each byte is.
   /// - Returns: The size of the compressed bytes, or nil if they do not fit into `output`.
   func compress(
     _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>,

@@ -24,8 +24,8 @@ extension FormatError: CustomStringConvertible {
     case .wrongChecksum: "its checksum is wrong"
     case .invalid(let what): "it has an impossible \(what)"
     case .missingCoder(let format):
-      "it is whole, but compressed with \(format), which this mmlog was built without: read it with "
-        + "one that was built with the trait Zstd (Debian's libzstd-dev)"
+      "it is whole, but compressed with \(format), which this mmlog was built without: read it "
+        + "with one that was built with the trait Zstd (Debian's libzstd-dev)"
     case .newerFormat: "it was written by a newer version of mmlog; read it with that one"
     case .olderFormat:
       "it was written by an mmlog from before the first release; read it with that one"

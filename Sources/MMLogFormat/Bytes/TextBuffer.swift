@@ -31,6 +31,9 @@ public struct TextBuffer: ~Copyable {
     try body(bytes)
   }
 
+  /// Its bytes as text; what is not UTF-8 in them is replaced.
+  package borrowing func text() -> String { String(decoding: bytes, as: UTF8.self) }
+
   /// Its bytes, until it changes.
   var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 

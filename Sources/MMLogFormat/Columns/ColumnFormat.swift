@@ -18,8 +18,8 @@ enum StringEncoding: UInt8 {
   case patterns
 }
 
-/// What stands in a pattern for a token that was taken out. Raw values stand on disk: bytes that are
-/// rare in text.
+/// What stands in a pattern for a token that was taken out. Raw values stand on disk: bytes that
+/// are rare in text.
 enum Placeholder: UInt8, CaseIterable {
   /// Digits, with a 1 before them.
   case decimal

@@ -92,8 +92,8 @@ final class PatternEncoder {
   /// Puts the patterns into ``order`` that may pay. Of random text, few do, and to sort all others
   /// would take more time than anything else.
   ///
-  /// A pattern that occurs once pays if others have a column with it. Then they also have the one of
-  /// its first placeholder. Slots count the strings with that, and maybe some more.
+  /// A pattern that occurs once pays if others have a column with it. Then they also have the one
+  /// of its first placeholder. Slots count the strings with that, and maybe some more.
   ///
   /// - Returns: How many there are.
   private func findCandidates() -> Int {

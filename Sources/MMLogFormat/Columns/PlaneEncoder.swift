@@ -96,8 +96,8 @@ final class PlaneEncoder {
     return runs * length
   }
 
-  /// What planes would cost, in bits for each number, and which of them look random: zlib would make
-  /// these no smaller.
+  /// What planes would cost, in bits for each number, and which of them look random: zlib would
+  /// make these no smaller.
   private func profile(
     _ sample: UnsafePointer<UInt64>, _ count: Int, _ range: (base: UInt64, width: Int)
   ) -> (bits: Float, random: UInt8) {

@@ -48,17 +48,16 @@ final class RecordGroups {
     merged.removeAll(keepingCapacity: true)
     byHash.removeAll(keepingCapacity: true)
     for group in groups {
-      let hash = hash(group.kind, 0, fields[group.fields])
-      if group.count < Self.fewest, let known = byHash[hash], joined[known].kind == group.kind,
-        fields[joined[known].fields].elementsEqual(fields[group.fields])
-      {
-        joined[known].count += group.count
-        merged.append(UInt64(known))
-        continue
+      var place = joined.count
+      if group.count < Self.fewest {
+        let hash = hash(group.kind, 0, fields[group.fields])
+        if let known = byHash[hash], isOf(group.kind, fields[group.fields], joined[known]) {
+          place = known
+        }
+        byHash[hash] = place
       }
-      if group.count < Self.fewest { byHash[hash] = joined.count }
-      merged.append(UInt64(joined.count))
-      joined.append(group)
+      if place < joined.count { joined[place].count += group.count } else { joined.append(group) }
+      merged.append(UInt64(place))
     }
     guard joined.count < groups.count else { return }
     groups = joined
@@ -116,13 +115,15 @@ final class RecordGroups {
     var walker = FieldWalker(record)
     if !walker.find(callSites, &found) { found = [.rest] }
     let hash = hash(record.kind, record.isFragment ? 0 : record.callSite, found[...])
-    if let known = byHash[hash] {
-      let group = groups[known]
-      if group.kind == record.kind, fields[group.fields].elementsEqual(found) { return known }
-    }
+    if let known = byHash[hash], isOf(record.kind, found[...], groups[known]) { return known }
     let group = add(kind: record.kind)
     byHash[hash] = group
     return group
+  }
+
+  /// Hash hits are compared.
+  private func isOf(_ kind: UInt8, _ fields: ArraySlice<ColumnField>, _ group: RowGroup) -> Bool {
+    group.kind == kind && self.fields[group.fields] == fields
   }
 
   private func hash(_ kind: UInt8, _ callSite: UInt32, _ fields: ArraySlice<ColumnField>) -> UInt64

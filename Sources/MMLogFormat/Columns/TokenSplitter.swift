@@ -44,8 +44,8 @@ struct TokenSplitter: ~Copyable {
 
   /// Splits a string.
   ///
-  /// - Parameter values: Receives the value of each placeholder; with room for as many as the string
-  ///   has bytes.
+  /// - Parameter values: Receives the value of each placeholder; with room for as many as the
+  ///   string has bytes.
   /// - Returns: Whether it could: false if the string is too long, or holds bytes that stand for
   ///   placeholders.
   mutating func split(

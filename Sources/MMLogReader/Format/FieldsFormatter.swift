@@ -3,8 +3,8 @@ import MMLogFormat
 /// Of each record only what is asked for by name, in that order: as JSON, as a table, as pairs, or
 /// with tabs between.
 ///
-/// Names are those of a ``TextTemplate``, or those that ``JSONFormatter`` has for the same; any other
-/// is a field's.
+/// Names are those of a ``TextTemplate``, or those that ``JSONFormatter`` has for the same; any
+/// other is a field's.
 package struct FieldsFormatter: LogFormatter {
   /// What is around and between the values.
   package enum Kind: Sendable {

@@ -191,7 +191,7 @@ extension LogReader.Session {
       output.append(UInt8(ascii: "="))
       try output.append(quoting: value, from: &reader)
     }
-    return output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    return output.text()
   }
 }
 

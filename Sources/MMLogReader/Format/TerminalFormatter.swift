@@ -44,7 +44,7 @@ package struct TerminalFormatter: LogFormatter {
     appendHead(record, to: &line)
     let head = Self.width(of: line)
     appendBody(record, to: &line)
-    let text = line.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    let text = line.text()
     Self.append(text, columns, indent: head, to: &output)
     output.append(UInt8(ascii: "\n"))
   }
@@ -84,7 +84,7 @@ package struct TerminalFormatter: LogFormatter {
   private mutating func appendLabel(_ record: LogReader.Record, to line: inout TextBuffer) {
     var label = TextBuffer(capacity: 64)
     record.content.appendLabel(.plain, to: &label)
-    let text = label.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    let text = label.text()
     let width = Self.width(text)
     labelWidth = max(labelWidth, min(width, Self.widestLabel))
     if labelWidth == 0 { return }
@@ -156,7 +156,7 @@ package struct TerminalFormatter: LogFormatter {
   }
 
   private static func width(of line: borrowing TextBuffer) -> Int {
-    width(line.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+    width(line.text())
   }
 
   /// How many columns a text takes, colors not counted.

@@ -128,6 +128,6 @@ extension TimeFormatter {
   private mutating func text(of time: Timestamp, _ parts: Parts) -> String {
     var buffer = TextBuffer(capacity: 64)
     append(time, parts, to: &buffer)
-    return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    return buffer.text()
   }
 }

@@ -47,9 +47,10 @@ package struct JSONObject {
     members.append(buffer.withUnsafeBytes { String(decoding: $0.dropFirst(), as: UTF8.self) })
   }
 
-  private static func text(of string: String) -> String {
+  /// A text as JSON has it, in quotation marks.
+  package static func text(of string: String) -> String {
     var buffer = TextBuffer(capacity: string.utf8.count + 2)
     buffer.append(json: string)
-    return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    return buffer.text()
   }
 }

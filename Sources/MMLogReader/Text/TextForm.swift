@@ -165,6 +165,6 @@ extension String {
   public var escapedForTerminal: String {
     var buffer = TextBuffer()
     buffer.append(self, .plain)
-    return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    return buffer.text()
   }
 }

@@ -143,7 +143,7 @@ private struct CrashOutput {
     if let overview { time.add(overview.ending, to: &object) }
     if let crash = overview?.crash { object.add("crash", json: crash.json.text) }
     object.add("in_flight", json: JSONObject.array(inFlight.list.map { $0.json(&time).text }))
-    object.add("unfinished", json: JSONObject.array(unfinished.map(\.json)))
+    object.add("unfinished", json: JSONObject.array(unfinished.map(JSONObject.text)))
     object.add("threads", json: JSONObject.array(sortedThreads.map(json)))
     text.append(text: object.text + "\n")
   }
@@ -164,15 +164,6 @@ private struct CrashOutput {
     }
     object.add("records", json: JSONObject.array(lines))
     return object.text
-  }
-}
-
-extension String {
-  /// As a text of JSON.
-  fileprivate var json: String {
-    var text = TextBuffer()
-    text.append(json: self)
-    return text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 }
 

@@ -12,9 +12,9 @@ extension Command {
       "Prints what there is most of, with counts and rates.",
       """
       Records are in one group that have the same template: the message without its arguments, or \
-      of lines of text what does not vary in them. --by groups by something else. With FIELD, which \
-      is the name of a field or 'duration' for that of spans, each group has its percentiles, \
-      within one in a hundred.
+      of lines of text what does not vary in them. --by groups by something else. With FIELD, \
+      which is the name of a field or 'duration' for that of spans, each group has its \
+      percentiles, within one in a hundred.
       """,
     ],
     options: [.by, .order, .rows] + Query.options + [.jsonSummary, .output, .noPager],

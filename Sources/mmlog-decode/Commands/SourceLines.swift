@@ -1,8 +1,8 @@
 import MMLogReader
 import MMLogSystem
 
-/// Finds where in the source code a stack was, and the names of C++, by `llvm-symbolizer` or `addr2line`, where there is
-/// one.
+/// Finds where in the source code a stack was, and the names of C++, by `llvm-symbolizer` or
+/// `addr2line`, where there is one.
 ///
 /// Only programs and libraries are shown to them that are of the same build as those that crashed:
 /// otherwise the lines would be wrong, and a log could have any file inspected.
@@ -37,7 +37,7 @@ enum SourceLines {
       ["addr2line", "-f", "-C", "-e", path],
     ]
     for command in commands {
-      guard let text = CapturedProgram.output(of: command + addresses) else { continue }
+      guard let text = PipedProgram.output(of: command + addresses) else { continue }
       let lines = text.split(separator: "\n").map(String.init)
       guard lines.count == 2 * places.count else { continue }
       return places.indices.map { (lines[2 * $0], known(lines[2 * $0 + 1])) }

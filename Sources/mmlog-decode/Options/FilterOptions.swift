@@ -163,7 +163,7 @@ extension Option {
     Only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are \
     named arguments and metadata; @level, @label, @message, @thread, @threadID, @file, @line and \
     @function are the record's own, @span is the span that it begins or ends. Operators: == != < \
-    <= > >= ~ (finds a regular expression) !~ && || ! ( ), and in, as in 'user in (42, 43)'. A name alone: the field is there, and \
-    neither false nor nil.
+    <= > >= ~ (finds a regular expression) !~ && || ! ( ), and in, as in 'user in (42, 43)'. A \
+    name alone: the field is there, and neither false nor nil.
     """)
 }

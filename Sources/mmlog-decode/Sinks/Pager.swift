@@ -18,8 +18,8 @@ extension Arguments {
     // The pager has the keyboard: an interruption ends the reading, and what was read stays shown.
     Interruption.watch(repeatedly: true)
     let errors = Terminal.has(STDERR_FILENO) ? dup(STDERR_FILENO) : -1
-    if errors >= 0 { dup2(program.input, STDERR_FILENO) }
-    output.redirect(to: File(adopting: program.input, path: "the pager"))
+    if errors >= 0 { dup2(program.pipe, STDERR_FILENO) }
+    output.redirect(to: File(adopting: program.pipe, path: "the pager"))
     let result = Result { try body() }
     let flushed = Result { try output.flush() }
     if errors >= 0 {
@@ -33,9 +33,9 @@ extension Arguments {
     return status
   }
 
-  private func start(_ command: String) -> ReadingProgram? {
+  private func start(_ command: String) -> PipedProgram? {
     setenv("LESS", "FRSX", 0)
-    return ReadingProgram.start(command)
+    return PipedProgram.reading(command)
   }
 
   private static var pager: String? {
