@@ -15,7 +15,7 @@ import MMLogSystem
 ///
 /// For people in front of a terminal, and for systems that collect what containers print. No log
 /// call does anything for it: records are shown when they have been moved to the archive, so within
-/// about ``/MMLog/LogStore/Configuration/drainInterval``, or not before the archive can be written;
+/// about a second, or not before the archive can be written;
 /// and a thread of its own formats and writes them. Records of a thread come in their order.
 ///
 /// Who does not read what is printed keeps nobody waiting: records wait in memory, up to

@@ -120,7 +120,7 @@ typedef struct mmlog_options {
   mmlog_full_ring full_ring;
   // How long it waits at most, in milliseconds. Default: 1000.
   uint32_t full_ring_wait_ms;
-  // How long a record may wait to be archived, in milliseconds, up to an hour. Default: 1000.
+  // How long a record may wait to be archived, in milliseconds, up to an hour. Default: 30000.
   uint32_t drain_interval_ms;
   // How often archives are synced, in milliseconds. Default: when they are closed, and by
   // mmlog_flush.

@@ -13,6 +13,14 @@ struct DrainSchedule {
     case untilUrgentlyRequested(since: UInt32, Int64)
   }
 
+  /// What a pass moves.
+  enum Pass {
+    /// Frames that are worth writing: the rest stays in the ring until there is more of it.
+    case fullFrames
+    /// Everything.
+    case everything
+  }
+
   /// The counts of requests and urgent requests, as they were before the drainer checked for work.
   struct Counts: Equatable {
     var requests: UInt32 = 0
@@ -31,7 +39,7 @@ struct DrainSchedule {
   private var served = Counts()
 
   /// - Parameters:
-  ///   - interval: The longest time between two passes.
+  ///   - interval: The longest time between two passes that move everything.
   ///   - now: When the drainer starts.
   init(interval: Int64, now: UInt64) {
     self.interval = UInt64(max(0, interval))
@@ -41,29 +49,38 @@ struct DrainSchedule {
   /// Whether the last pass failed.
   var isRetrying: Bool { pause > 0 }
 
-  /// Whether it is time for a pass.
+  /// The pass that it is time for; nil if it is for none.
   ///
-  /// - Parameter isWorkDue: Whether there is work that nobody asks for. Evaluated last.
-  func isPassDue(
+  /// - Parameter isWorkDue: Whether there is work that nobody asks for.
+  func duePass(
     at now: UInt64, _ counts: Counts, or isWorkDue: @autoclosure () -> Bool
-  ) -> Bool {
-    if counts.urgentRequests != served.urgentRequests || now >= nextPass { return true }
+  ) -> Pass? {
+    if counts.urgentRequests != served.urgentRequests || now >= nextPass { return .everything }
     // A disk that fails is tried again after a pause, however many records find no room.
-    return !isRetrying && (counts.requests != served.requests || isWorkDue())
+    if isRetrying { return nil }
+    if isWorkDue() { return .everything }
+    return counts.requests != served.requests ? .fullFrames : nil
   }
 
   /// Takes in that a pass has ended.
   ///
   /// - Parameter counts: What it has served: the counts from before its beginning.
-  mutating func passEnded(at now: UInt64, _ counts: Counts, failed: Bool) {
+  mutating func passEnded(at now: UInt64, _ pass: Pass, _ counts: Counts, failed: Bool) {
     served = counts
     pause = failed ? min(max(pause * 2, Self.shortestPause), Self.second) : 0
-    nextPass = now &+ (isRetrying ? min(pause, interval) : interval)
+    if isRetrying {
+      nextPass = now &+ min(pause, interval)
+    } else if pass == .everything {
+      nextPass = now &+ interval
+    }
   }
 
   /// How to sleep now.
-  func sleep(at now: UInt64) -> Sleep {
-    let time = Int64(min(nextPass &- min(now, nextPass), Self.second))
+  ///
+  /// - Parameter check: When the clocks are read again.
+  func sleep(at now: UInt64, until check: UInt64) -> Sleep {
+    let end = min(nextPass, check)
+    let time = Int64(min(end &- min(now, end), Self.second))
     return isRetrying
       ? .untilUrgentlyRequested(since: served.urgentRequests, time)
       : .untilRequested(since: served.requests, time)

@@ -42,6 +42,7 @@ final class Drainer: @unchecked Sendable {
   private var handoff: Handoff
   private var schedule: DrainSchedule
   private var syncs: SyncSchedule
+  private var survey: RingSurvey
   /// ``ProcessRequests/reopenings`` when the open archive was begun.
   private var reopened = ProcessRequests.reopenings
   /// Archives that the store has not been notified of.
@@ -52,6 +53,8 @@ final class Drainer: @unchecked Sendable {
   private var knowsOfLostPages = false
   private var isRingReplaced = false
   private var isFilling = false
+  /// Whether a record waits that is to be archived at once, because of its level.
+  private var isUrgentRecordWaiting = false
   private var reportedLosses = LossLedger()
   /// When it was first seen that the handler of a fatal signal has returned.
   private var handlerReturned: UInt64?
@@ -76,9 +79,9 @@ final class Drainer: @unchecked Sendable {
     echo = configuration.echo?.begin(session.ring.identity)
     handoff = Handoff(session, series, counters, echo, flight)
     handoff.reducesCompression = configuration.reducesCompression
-    schedule = DrainSchedule(
-      interval: configuration.drainInterval.nanoseconds, now: Clock.monotonic())
+    schedule = DrainSchedule(interval: Self.interval(configuration), now: Clock.monotonic())
     syncs = SyncSchedule(configuration)
+    survey = RingSurvey(session.ring, urgentLevels: syncs.levels | (flight?.captureLevels ?? 0))
     series.resumption = configuration.resumption
     series.noteResumed = { [ring = session.ring] (archive) throws(SystemError) in
       ring.noteResumed(archive)
@@ -97,6 +100,15 @@ final class Drainer: @unchecked Sendable {
       case .synced(let failed): counters.endSync(failed: failed)
       }
     }
+  }
+
+  /// How long a record may wait at most, whatever its level: less than the setting says if others
+  /// need it sooner.
+  private static func interval(_ configuration: LogStore.Configuration) -> Int64 {
+    let syncs = configuration.syncInterval ?? configuration.drainInterval
+    // People watch.
+    let echo = configuration.echo == nil ? configuration.drainInterval : .seconds(1)
+    return min(configuration.drainInterval, syncs, echo).nanoseconds
   }
 
   /// Taken during a pass. A fork waits for it a little: a child whose parent was in the middle of
@@ -164,9 +176,9 @@ final class Drainer: @unchecked Sendable {
       // Nobody logs any more who could have to wait.
       handoff.reducesCompression = false
       // Whatever their ticks: processors' counters may differ by a little.
-      try handoff.moveAll(until: .max)
+      try handoff.move(.everything, until: .max)
       flight?.note(levels: handoff.takeWrittenLevels())
-      try capture()
+      try capture(.everything)
       TestPoint.reach(.closeArchived)
       countLostSegments()
       session.giveUpSurvivedSignals()
@@ -216,13 +228,18 @@ final class Drainer: @unchecked Sendable {
       let counts = DrainSchedule.Counts(
         requests: eventCounts.requests.current, urgentRequests: eventCounts.urgentRequests.current)
       if isStopping.load(ordering: .acquiring) { return }
-      if schedule.isPassDue(at: Clock.monotonic(), counts, or: isWorkDue) {
-        passLock.withLock { pass(counts) }
+      if let due = schedule.duePass(at: Clock.monotonic(), counts, or: isWorkDue) {
+        passLock.withLock {
+          switch due {
+          case .fullFrames: pass(.fullFrames, counts)
+          case .everything: completePass(counts)
+          }
+        }
       }
       // After the pass, which may have freed a segment for the record.
       if session.survivals.first != nil { callbacks.survivedSignal() }
       if session.ring.populateMore() { continue }
-      switch schedule.sleep(at: Clock.monotonic()) {
+      switch schedule.sleep(at: Clock.monotonic(), until: lastCheck &+ DrainSchedule.second) {
       case .untilRequested(let seen, let time): eventCounts.requests.wait(since: seen, atMost: time)
       case .untilUrgentlyRequested(let seen, let time):
         eventCounts.urgentRequests.wait(since: seen, atMost: time)
@@ -233,22 +250,36 @@ final class Drainer: @unchecked Sendable {
   /// Whether there is work that nobody requests.
   private var isWorkDue: Bool {
     series.dueRotation() != nil || isReopeningAsked || flight?.isAsked == true
+      || isUrgentRecordWaiting || syncs.isDue(at: Clock.monotonic())
   }
 
-  /// Does everything that is due, and reports a failure once, and its end.
-  private func pass(_ counts: DrainSchedule.Counts) {
-    defer { endWriting() }
+  /// Moves everything, and serves all who asked for it.
+  private func completePass(_ counts: DrainSchedule.Counts) {
     let ticket = flushes.newestTicket
     rotations.beginPass()
     let isSyncAsked = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
     if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
+    isUrgentRecordWaiting = false
+    let failure = pass(.everything, counts, isSyncAsked: isSyncAsked)
+    if failure != nil, isSyncAsked { syncRequested.store(true, ordering: .releasing) }
+    flushes.serve(ticket, failure)
+  }
+
+  /// Does what is due, and reports a failure once, and its end.
+  ///
+  /// - Returns: The failure.
+  @discardableResult
+  private func pass(
+    _ pass: DrainSchedule.Pass, _ counts: DrainSchedule.Counts, isSyncAsked: Bool = false
+  ) -> LogError? {
+    defer { endWriting() }
     session.ring.take(lossesWithoutRing)
     series.settings.rotation = settings.withLock(\.rotation)
     reportFilling()
     var failure: LogError?
     do {
-      try move()
-      try capture()
+      try move(pass)
+      try capture(pass)
       flight?.trim()
       try series.append(session.ring.losses)
       try rotateIfAsked()
@@ -256,17 +287,16 @@ final class Drainer: @unchecked Sendable {
       try syncIfDue(isAsked: isSyncAsked)
       if schedule.isRetrying { events.send(.resumed) }
     } catch {
-      if isSyncAsked { syncRequested.store(true, ordering: .releasing) }
       let error = LogError(error, while: "Writing the archive failed; records stay in the ring")
       if !schedule.isRetrying { events.send(.failed(error: error)) }
       rotations.answer(.failure(error))
       failure = error
     }
-    schedule.passEnded(at: Clock.monotonic(), counts, failed: failure != nil)
+    schedule.passEnded(at: Clock.monotonic(), pass, counts, failed: failure != nil)
     reportSealed()
     reportLosses()
     counters.endPass(failed: failure != nil)
-    flushes.serve(ticket, failure)
+    return failure
   }
 
   /// Calls the hook before the first thing that a pass writes: most have nothing to write.
@@ -282,7 +312,7 @@ final class Drainer: @unchecked Sendable {
   }
 
   /// Moves what is committed now.
-  private func move() throws(SystemError) {
+  private func move(_ pass: DrainSchedule.Pass) throws(SystemError) {
     defer {
       let levels = handoff.takeWrittenLevels()
       if levels != 0 {
@@ -290,12 +320,15 @@ final class Drainer: @unchecked Sendable {
         flight?.note(levels: levels)
       }
     }
-    try handoff.moveAll(until: mmlog_ticks())
+    try handoff.move(pass, until: mmlog_ticks())
   }
 
   /// Archives flight records, if there is a reason to.
-  private func capture() throws(SystemError) {
-    guard let done = try flight?.captureIfDue(to: series) else { return }
+  private func capture(_ pass: DrainSchedule.Pass) throws(SystemError) {
+    let servesRequests = pass == .everything
+    guard let done = try flight?.captureIfDue(to: series, servesRequests: servesRequests) else {
+      return
+    }
     if done.count > 0 { syncs.noteWritten(levels: 0) }
     events.send(.captured(count: done.count, reason: done.reason))
   }
@@ -321,7 +354,7 @@ final class Drainer: @unchecked Sendable {
   // MARK: - Checks
 
   /// Once a second, and when pages of the ring are lost for the first time: reads the clocks, and
-  /// checks the ring and the report of a fatal signal.
+  /// checks the ring, what waits in it, and the report of a fatal signal.
   private func checkOnceASecond() {
     let now = Clock.monotonic()
     let isNews = session.ring.hasLostPages && !knowsOfLostPages
@@ -336,6 +369,10 @@ final class Drainer: @unchecked Sendable {
       isRingReplaced = callbacks.lostRing(problem)
     }
     collectSurvivedSignal(at: now)
+    session.ring.take(lossesWithoutRing)
+    reportLosses()
+    let isUrgent = passLock.withLock { survey.inspect() }
+    isUrgentRecordWaiting = isUrgentRecordWaiting || isUrgent
   }
 
   /// Takes over the report of a fatal signal if the process lives on a second after its handler has

@@ -12,7 +12,7 @@ final class FlightRecorder {
   /// How far back a capture goes, in nanoseconds.
   private let span: UInt64
   /// The levels whose records have everything captured, a bit each.
-  private let captureLevels: UInt8
+  let captureLevels: UInt8
   private var rows = RowBuilder()
   /// How old the newest record of a retained segment is, by generation.
   private var newestTicks: [UInt64: UInt64] = [:]
@@ -93,11 +93,15 @@ final class FlightRecorder {
   /// Moves flight records of the last time into archives, if there is a reason to. All that they
   /// stand between is archived already.
   ///
+  /// - Parameter servesRequests: Whether those outside are served, too, and signal handlers: all is
+  ///   archived that was logged before they asked.
   /// - Returns: Why it did, and how many records it were; nil if there was no reason.
-  func captureIfDue(to series: ArchiveSeries) throws(SystemError) -> (
-    reason: LogStore.CaptureReason, count: Int
-  )? {
-    let (requests, signals) = (ring.captureRequests, ProcessRequests.captures)
+  func captureIfDue(
+    to series: ArchiveSeries, servesRequests: Bool
+  ) throws(SystemError) -> (reason: LogStore.CaptureReason, count: Int)? {
+    let (requests, signals) =
+      servesRequests
+      ? (ring.captureRequests, ProcessRequests.captures) : (servedRequests, servedSignals)
     if signals != servedSignals { ask(.signal) }
     if requests != servedRequests { ask(.request) }
     guard let reason else { return nil }
@@ -154,9 +158,7 @@ final class FlightRecorder {
   /// What is to be captured of a segment: no more than what has been archived, so that what is
   /// archived of it is in an earlier frame.
   private func run(_ index: Int, since oldest: UInt64) -> SegmentRun? {
-    guard ring.state(ofSegment: index) != SegmentLayout.stateFree,
-      let header = ring.header(ofSegment: index), !header.isFree,
-      header.archived > SegmentLayout.size
+    guard let header = ring.openHeader(ofSegment: index), header.archived > SegmentLayout.size
     else { return nil }
     let scanner = ring.scanner(
       ofSegment: index, header, from: SegmentLayout.size, to: header.archived)

@@ -42,18 +42,24 @@ struct Handoff: ~Copyable {
     return writtenLevels
   }
 
-  /// Moves all records that are committed now, frame by frame.
+  /// Moves records that are committed now, frame by frame.
   ///
-  /// - Parameter cutoff: Later ones are left, so that frames overlap as little as possible, and no
-  ///   record is taken whose thread has an earlier one that was committed just after its segment
-  ///   was inspected.
-  mutating func moveAll(until cutoff: UInt64) throws(SystemError) {
+  /// - Parameters:
+  ///   - pass: Whether all of them are moved.
+  ///   - cutoff: Later ones are left, so that frames overlap as little as possible, and no record is
+  ///     taken whose thread has an earlier one that was committed just after its segment was
+  ///     inspected.
+  mutating func move(_ pass: DrainSchedule.Pass, until cutoff: UInt64) throws(SystemError) {
     // Segments are inspected one after the other, and meanwhile a thread may go on in one that was
     // passed over as free, and then in one that is still to come. The fragments of a record have
     // the same ticks: only this keeps their order.
     newestGeneration = session.ring.generationsStarted.load(ordering: .acquiring)
     let limit = session.policy == .overwriteOldest ? session.ring.pool.count / 4 : .max
-    while true {
+    // Sealed segments only: what threads go on with is left for a later frame.
+    var waiting = session.ring.pool.sealedCount.load(ordering: .relaxed)
+    waiting *= session.ring.geometry.segmentSize
+    while pass == .everything || waiting >= RowBuilder.targetSize || isRingHalfFull {
+      defer { waiting -= rows.size }
       if try moveFrame(cutoff, maximumAcquired: limit) { continue }
       if limit == .max { break }
       // What is left may be in younger segments.
@@ -64,6 +70,9 @@ struct Handoff: ~Copyable {
       progress = progress.filter { $0.key >= lowestGeneration }
     }
   }
+
+  /// Whether threads may soon need segments, however small the frames are that make them free.
+  private var isRingHalfFull: Bool { session.ring.pool.busyCount > session.ring.pool.count / 2 }
 
   /// Moves one frame's worth of records, and frees the segments that are then empty.
   ///
@@ -160,10 +169,7 @@ struct Handoff: ~Copyable {
   }
 
   private func run(_ index: Int, isSealed: Bool) -> SegmentRun? {
-    // Nil for one that a thread is just opening. The state is stored last, and loaded first.
-    guard session.ring.state(ofSegment: index) != SegmentLayout.stateFree,
-      let header = session.ring.header(ofSegment: index), !header.isFree
-    else { return nil }
+    guard let header = session.ring.openHeader(ofSegment: index) else { return nil }
     let end = isSealed && header.end > 0 ? header.end : session.ring.geometry.segmentSize
     return SegmentRun(
       index: index, header: header,

@@ -5,7 +5,7 @@ import MMLogSystem
 struct SyncSchedule {
   private let interval: UInt64?
   /// The levels whose records are synced at once, a bit each.
-  private let levels: UInt8
+  let levels: UInt8
   private var lastSync: UInt64 = 0
   private var isNeeded = false
   private var isUrgent = false

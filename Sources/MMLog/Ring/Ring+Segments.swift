@@ -38,6 +38,16 @@ extension Ring {
     }
   }
 
+  /// The same of a segment that is in use; nil for one that is free, or that a thread is just
+  /// opening.
+  func openHeader(ofSegment index: Int) -> SegmentHeader? {
+    // The state is stored last, and loaded first.
+    guard state(ofSegment: index) != SegmentLayout.stateFree,
+      let header = header(ofSegment: index), !header.isFree
+    else { return nil }
+    return header
+  }
+
   /// What the header and the records of a segment are, as they stand now.
   func bytes(ofSegment index: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: address(ofSegment: index), count: geometry.segmentSize)
@@ -97,9 +107,14 @@ extension Ring {
     TestPoint.reach(.segmentSealing)
     store(state: SegmentLayout.stateSealed, ofSegment: index)
     pool.seal(index)
-    if pool.sealedCount.load(ordering: .relaxed) >= max(1, pool.count / 8) {
-      eventCounts.requestPass()
-    }
+    if pool.sealedCount.load(ordering: .relaxed) >= passThreshold { eventCounts.requestPass() }
+  }
+
+  /// How many sealed segments are worth a pass: as many as fill a frame, or a quarter of the ring.
+  private var passThreshold: Int {
+    let size = geometry.segmentSize
+    let frame = (RowBuilder.largeTargetSize + size - 1) / size
+    return max(1, min(frame, pool.count / 4))
   }
 
   /// Notes that all records before `offset` are in an archive.

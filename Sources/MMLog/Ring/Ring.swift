@@ -141,6 +141,18 @@ final class Ring: @unchecked Sendable {
     return !unpopulated.isEmpty
   }
 
+  /// Has the next stores to a part of a segment cost no fault. For the drainer.
+  ///
+  /// - Parameters:
+  ///   - start: Where the part begins, in bytes from the segment's start.
+  ///   - count: How many bytes of it at most.
+  func makeReady(segment index: Int, from start: Int, count: Int) {
+    let count = min(count, geometry.segmentSize - start)
+    let offset = geometry.offset(ofSegment: index) + start
+    // If it fails, log calls take the faults.
+    try? mapping?.populateForWriting(offset: offset, count: count)
+  }
+
   private static func writeFileHeader(at base: UnsafeMutableRawPointer, _ fileHeader: RingHeader) {
     let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
     base.copyMemory(from: bytes, byteCount: bytes.count)

@@ -117,6 +117,17 @@ final class SegmentPool: @unchecked Sendable {
     }
   }
 
+  /// The free segments that are taken next, as they are at some moment: others take them meanwhile.
+  func nextFree(_ count: Int) -> [Int] {
+    var indices: [Int] = []
+    var next = UInt32(truncatingIfNeeded: mmlog_load_acquire_u64(head))
+    while next != 0, indices.count < count {
+      indices.append(Int(next - 1))
+      next = mmlog_load_relaxed_u32(nexts + Int(next - 1))
+    }
+    return indices
+  }
+
   /// Says that an open segment will get no more records.
   func seal(_ index: Int) {
     sealedCount.add(1, ordering: .relaxed)

@@ -144,16 +144,22 @@ extension LogStore {
     public var fullRing = LogStore.FullRingPolicy.wait(upTo: .seconds(1))
 
     /// How long a record may stay in the ring before it is moved to the archive: from 10 ms to an
-    /// hour; default one second. Nothing of a process's death depends on it.
-    public var drainInterval = Duration.seconds(1)
+    /// hour; default 30 seconds.
+    ///
+    /// Records are moved before if a MiB of them waits, or a quarter of the ring is full; if
+    /// somebody flushes, syncs, captures or rotates; if ``syncInterval``, ``syncLevel`` or
+    /// ``captureLevel`` ask for it; and each second if there is a console. What waits costs nothing:
+    /// it outlives the process, and readers find it in the ring. The more records go into an archive
+    /// at a time, the smaller it becomes.
+    public var drainInterval = Duration.seconds(30)
 
-    /// How often the archive is made safe from a power cut, if there is anything new: at least
-    /// ``drainInterval``; nil (the default): only by `LogStore.flush(_:within:)` and when an
-    /// archive is closed.
+    /// How often what was logged is archived and made safe from a power cut, if there is anything
+    /// new: from 10 ms; nil (the default): only by `LogStore.flush(_:within:)` and when an archive is
+    /// closed.
     public var syncInterval: Duration?
 
-    /// From which level on a record's archive frame is made safe from a power cut as soon as it is
-    /// written, which is within ``drainInterval``; nil (the default): none.
+    /// From which level on a record is archived and made safe from a power cut within a second, or
+    /// within ``drainInterval`` if that is less; nil (the default): none.
     public var syncLevel: Logger.Level?
 
     /// Who is shown records besides; nil: nobody. Other modules have names for it.
@@ -217,8 +223,8 @@ extension LogStore {
     /// decoder marks them. The ring should have room for what is logged in ``captureTime``.
     public var archiveLevel = Logger.Level.trace
 
-    /// The level from which on a record has what led to it captured, within ``drainInterval``.
-    /// Default: `error`; nil: none has.
+    /// The level from which on a record has what led to it captured, within a second, or within
+    /// ``drainInterval`` if that is less. Default: `error`; nil: none has.
     public var captureLevel: Logger.Level? = .error
 
     /// How far back a capture goes, and how long a record below ``archiveLevel`` is kept at all:
@@ -330,9 +336,8 @@ extension LogStore {
         throw Self.invalid(
           "pendingThreshold or sizeThreshold is not positive: it must be, or nil for none")
       }
-      if let syncInterval, syncInterval < drainInterval {
-        throw Self.invalid(
-          "syncInterval is shorter than drainInterval: it must be at least as long")
+      if let syncInterval, syncInterval < .milliseconds(10) {
+        throw Self.invalid("syncInterval is shorter than 10 ms")
       }
       if ringDirectory?.isEmpty == true {
         throw Self.invalid(

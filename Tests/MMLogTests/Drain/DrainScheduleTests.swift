@@ -13,33 +13,46 @@ import Testing
   /// A schedule whose last pass began with `counts` and ended at `start`.
   private func schedule(failures: Int = 0, interval: Int64? = nil) -> DrainSchedule {
     var schedule = DrainSchedule(interval: interval ?? self.interval, now: start)
-    schedule.passEnded(at: start, counts, failed: failures > 0)
-    for _ in 1..<max(1, failures) { schedule.passEnded(at: start, counts, failed: true) }
+    schedule.passEnded(at: start, .everything, counts, failed: failures > 0)
+    for _ in 1..<max(1, failures) {
+      schedule.passEnded(at: start, .everything, counts, failed: true)
+    }
     return schedule
   }
 
   @Test("a pass is due when the interval is over and not before")
   func aPassIsDueWhenTheIntervalIsOverAndNotBefore() {
     let schedule = schedule()
-    #expect(!schedule.isPassDue(at: start + 199 * millisecond, counts, or: false))
-    #expect(schedule.isPassDue(at: start + 200 * millisecond, counts, or: false))
+    #expect(schedule.duePass(at: start + 199 * millisecond, counts, or: false) == nil)
+    #expect(schedule.duePass(at: start + 200 * millisecond, counts, or: false) == .everything)
   }
 
-  @Test(
-    "a pass is due when somebody asks for one", arguments: [(4, 2), (3, 3)] as [(UInt32, UInt32)])
-  func aPassIsDueWhenSomebodyAsksForOne(requests: UInt32, urgentRequests: UInt32) {
-    let new = Counts(requests: requests, urgentRequests: urgentRequests)
-    #expect(schedule().isPassDue(at: start, new, or: false))
+  @Test("a request has full frames moved, and an urgent one everything")
+  func aRequestHasFullFramesMovedAndAnUrgentOneEverything() {
+    let schedule = schedule()
+    let request = Counts(requests: 4, urgentRequests: 2)
+    #expect(schedule.duePass(at: start, request, or: false) == .fullFrames)
+    #expect(schedule.duePass(at: start, request, or: true) == .everything)
+    let urgent = Counts(requests: 3, urgentRequests: 3)
+    #expect(schedule.duePass(at: start, urgent, or: false) == .everything)
+  }
+
+  @Test("what a pass leaves waits no longer than the interval all the same")
+  func whatAPassLeavesWaitsNoLongerThanTheIntervalAllTheSame() {
+    var schedule = schedule()
+    schedule.passEnded(at: start + 199 * millisecond, .fullFrames, counts, failed: false)
+    #expect(schedule.duePass(at: start + 199 * millisecond, counts, or: false) == nil)
+    #expect(schedule.duePass(at: start + 200 * millisecond, counts, or: false) == .everything)
   }
 
   @Test("requests from before the start count") func requestsFromBeforeTheStartCount() {
     let schedule = DrainSchedule(interval: interval, now: start)
-    #expect(schedule.isPassDue(at: start, Counts(requests: 1), or: false))
-    #expect(!schedule.isPassDue(at: start, Counts(), or: false))
+    #expect(schedule.duePass(at: start, Counts(requests: 1), or: false) == .fullFrames)
+    #expect(schedule.duePass(at: start, Counts(), or: false) == nil)
   }
 
   @Test("a pass is due for work that nobody asks for") func aPassIsDueForWorkThatNobodyAsksFor() {
-    #expect(schedule().isPassDue(at: start, counts, or: true))
+    #expect(schedule().duePass(at: start, counts, or: true) == .everything)
   }
 
   @Test("after a failure only calls and time make a pass due")
@@ -47,9 +60,10 @@ import Testing
     let schedule = schedule(failures: 1)
     let more = Counts(requests: 9, urgentRequests: counts.urgentRequests)
     #expect(schedule.isRetrying)
-    #expect(!schedule.isPassDue(at: start + 49 * millisecond, more, or: true))
-    #expect(schedule.isPassDue(at: start + 50 * millisecond, more, or: false))
-    #expect(schedule.isPassDue(at: start, Counts(requests: 3, urgentRequests: 3), or: false))
+    #expect(schedule.duePass(at: start + 49 * millisecond, more, or: true) == nil)
+    #expect(schedule.duePass(at: start + 50 * millisecond, more, or: false) == .everything)
+    let urgent = Counts(requests: 3, urgentRequests: 3)
+    #expect(schedule.duePass(at: start, urgent, or: false) == .everything)
   }
 
   @Test(
@@ -58,36 +72,42 @@ import Testing
   func thePauseDoublesWithEachFailureUpToASecond(failures: Int, milliseconds: UInt64) {
     let schedule = schedule(failures: failures, interval: 60_000_000_000)
     let end = start + milliseconds * millisecond
-    #expect(!schedule.isPassDue(at: end - 1, counts, or: true))
-    #expect(schedule.isPassDue(at: end, counts, or: false))
+    #expect(schedule.duePass(at: end - 1, counts, or: true) == nil)
+    #expect(schedule.duePass(at: end, counts, or: false) == .everything)
   }
 
   @Test("the interval bounds the pause") func theIntervalBoundsThePause() {
     let schedule = schedule(failures: 10, interval: 70_000_000)
-    #expect(schedule.isPassDue(at: start + 70 * millisecond, counts, or: false))
+    #expect(schedule.duePass(at: start + 70 * millisecond, counts, or: false) == .everything)
   }
 
   @Test("a pass that succeeds ends the pause") func aPassThatSucceedsEndsThePause() {
     var schedule = schedule(failures: 3)
-    schedule.passEnded(at: start, counts, failed: false)
+    schedule.passEnded(at: start, .everything, counts, failed: false)
     #expect(!schedule.isRetrying)
-    #expect(!schedule.isPassDue(at: start + 199 * millisecond, counts, or: false))
+    #expect(schedule.duePass(at: start + 199 * millisecond, counts, or: false) == nil)
   }
 
   @Test("it sleeps until the next pass or a request") func itSleepsUntilTheNextPassOrARequest() {
-    let sleep = schedule().sleep(at: start + 150 * millisecond)
+    let sleep = schedule().sleep(at: start + 150 * millisecond, until: .max)
     #expect(sleep == .untilRequested(since: 3, 50_000_000))
   }
 
   @Test("after a failure it sleeps until a call") func afterAFailureItSleepsUntilACall() {
-    let sleep = schedule(failures: 1).sleep(at: start)
+    let sleep = schedule(failures: 1).sleep(at: start, until: .max)
     #expect(sleep == .untilUrgentlyRequested(since: 2, 50_000_000))
+  }
+
+  @Test("it sleeps no longer than until the next check")
+  func itSleepsNoLongerThanUntilTheNextCheck() {
+    let sleep = schedule().sleep(at: start, until: start + millisecond)
+    #expect(sleep == .untilRequested(since: 3, 1_000_000))
   }
 
   @Test("it never sleeps longer than a second or less than nothing")
   func itNeverSleepsLongerThanASecondOrLessThanNothing() {
     let schedule = schedule(interval: 3_600_000_000_000)
-    #expect(schedule.sleep(at: start) == .untilRequested(since: 3, 1_000_000_000))
-    #expect(schedule.sleep(at: .max) == .untilRequested(since: 3, 0))
+    #expect(schedule.sleep(at: start, until: .max) == .untilRequested(since: 3, 1_000_000_000))
+    #expect(schedule.sleep(at: .max, until: .max) == .untilRequested(since: 3, 0))
   }
 }

@@ -36,7 +36,7 @@ struct Plan {
     configuration.dictionarySize = random.pick(4, 16) << 10
     configuration.rotation.size = random.pick(4 << 10, 8 << 10, 32 << 10, 128 << 10, nil)
     configuration.compressionLevel = random.pick(0, 1, 1)
-    configuration.drainInterval = .milliseconds(random.pick(10, 10, 50, 1000))
+    configuration.drainInterval = .milliseconds(random.pick(10, 10, 50, 1000, 30_000))
     configuration.syncLevel = random.pick(nil, nil, Logger.Level.error, Logger.Level.trace)
     configuration.syncInterval = random.oneIn(3) ? configuration.drainInterval * 2 : nil
     configuration.fullRing = random.pick(
