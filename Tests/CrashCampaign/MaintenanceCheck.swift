@@ -65,7 +65,7 @@ struct MaintenanceCheck {
   /// with.
   private func problemsOfLimits(_ archives: [ArchiveInfo]) -> [String] {
     // A frame and an index more.
-    let maximum = (settings.archive << 10) + 4 * RowBuilder.targetSize
+    let maximum = (settings.archive << 10) + RowBuilder.targetSize
     return deleted.map { "\($0.fileName) was deleted, and no limit that is set asks for it" }
       + archives.filter { $0.size > maximum }.map {
         "\($0.fileName) has \($0.size) bytes, and \(settings.archive) KiB were set"

@@ -40,20 +40,16 @@ import Testing
     }
   }
 
-  @Test("frames of long records are larger, but not than they may be")
-  func framesOfLongRecordsAreLargerButNotThanTheyMayBe() throws {
-    // Words of a record but its first three, the limit, and the size that is meant.
-    for (words, limit, expected) in [
-      (1, Int.max, 256), (8, .max, 256), (12, .max, 1024), (12, 512 << 10, 512), (12, 1, 256),
-    ] {
-      let size = (words + 3) * 8
-      let segments = Segments(
-        [(1...UInt64((1100 << 10) / size)).map { $0 }], words: words)
+  @Test("a frame has a MiB of rows, or as many as are wanted")
+  func aFrameHasAMiBOfRowsOrAsManyAsAreWanted() throws {
+    let segments = Segments([(1...UInt64((1100 << 10) / 32)).map { $0 }])
+    for (size, expected) in [(nil, 1 << 20), (512 << 10, 512 << 10)] as [(Int?, Int)] {
       var builder = RowBuilder()
       var collector = FrameCollector(try segments.runs())
-      _ = withExtendedLifetime(segments) { collector.fill(&builder, limit: limit) }
-      let excess = builder.size - expected << 10
-      #expect((0..<size + 64).contains(excess), "\(words) words, \(limit): \(builder.size)")
+      _ = withExtendedLifetime(segments) {
+        size.map { collector.fill(&builder, size: $0) } ?? collector.fill(&builder)
+      }
+      #expect((0..<32 + 64).contains(builder.size - expected), "\(builder.size)")
     }
   }
 

@@ -180,7 +180,7 @@ final class FlightRecorder {
     repeat {
       let before = collector.runs
       rows.removeAll()
-      fields.ranges = collector.fill(&rows, limit: ring.largestFrame)
+      fields.ranges = collector.fill(&rows, size: ring.frameSize)
       if !rows.isEmpty {
         fields.clock = ring.clock
         TestPoint.reach(.flightBeforeFrame)

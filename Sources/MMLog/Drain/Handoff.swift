@@ -58,7 +58,7 @@ struct Handoff: ~Copyable {
     // Sealed segments only: what threads go on with is left for a later frame.
     var waiting = session.ring.pool.sealedCount.load(ordering: .relaxed)
     waiting *= session.ring.geometry.segmentSize
-    while pass == .everything || waiting >= RowBuilder.targetSize || isRingHalfFull {
+    while pass == .everything || waiting >= session.ring.frameSize || isRingHalfFull {
       defer { waiting -= rows.size }
       if try moveFrame(cutoff, maximumAcquired: limit) { continue }
       if limit == .max { break }
@@ -95,7 +95,7 @@ struct Handoff: ~Copyable {
     var collector = FrameCollector(
       runs(&acquired, &pinned, atMost: maximumAcquired), cutoff: cutoff)
     rows.removeAll()
-    fields.ranges = collector.fill(&rows, limit: session.ring.largestFrame)
+    fields.ranges = collector.fill(&rows, size: session.ring.frameSize)
     let finished = finished(collector.runs).filter { acquired.contains($0.index) }
     let emptied = Set(finished.map(\.index))
     if !rows.isEmpty {

@@ -110,11 +110,9 @@ extension Ring {
     if pool.sealedCount.load(ordering: .relaxed) >= passThreshold { eventCounts.requestPass() }
   }
 
-  /// How many sealed segments are worth a pass: as many as fill a frame, or a quarter of the ring.
+  /// How many sealed segments are worth a pass: as many as fill a frame.
   private var passThreshold: Int {
-    let size = geometry.segmentSize
-    let frame = (RowBuilder.largeTargetSize + size - 1) / size
-    return max(1, min(frame, pool.count / 4))
+    (frameSize + geometry.segmentSize - 1) / geometry.segmentSize
   }
 
   /// Notes that all records before `offset` are in an archive.

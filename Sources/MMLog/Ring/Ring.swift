@@ -17,9 +17,11 @@ final class Ring: @unchecked Sendable {
   let archiveLevel: Level
   let fileName: String
   let pool: SegmentPool
-  /// More bytes than usual go into a frame only up to here, so that the segments of a small ring
-  /// are free again soon.
-  var largestFrame: Int { geometry.fileSize / 8 }
+  /// How large the rows of a frame are meant to become, in bytes: of a small ring, no more than a
+  /// quarter, so that threads find free segments.
+  var frameSize: Int {
+    min(RowBuilder.targetSize, max(1, pool.count / 4) * geometry.segmentSize)
+  }
   let eventCounts: RingEventCounts
   let base: UnsafeMutableRawPointer
   private var mapping: Mapping?

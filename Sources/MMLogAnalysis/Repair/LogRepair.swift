@@ -243,7 +243,7 @@ private struct SessionWriter: ~Copyable {
     let frame = try frame(clock, isFlight: isFlight)
     frame.order = min(frame.order, order)
     frame.rows.add(view, thread: thread, ticks: ticks)
-    if frame.rows.isLarge { try writeFrames() }
+    if frame.rows.size >= RowBuilder.targetSize { try writeFrames() }
   }
 
   private mutating func frame(_ clock: TickClock, isFlight: Bool) throws -> OpenFrame {

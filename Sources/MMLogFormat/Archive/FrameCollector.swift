@@ -18,20 +18,12 @@ package struct FrameCollector {
     current = heap.popFirst()?.element
   }
 
-  /// Takes records until a frame of them is as large as it is meant to be, or there are none left.
-  ///
-  /// - Parameter limit: Where records are long, a frame is larger than others, but not than this.
-  /// - Returns: The parts of segments that were taken.
-  package mutating func fill(_ builder: inout RowBuilder, limit: Int = .max) -> [RingRange] {
-    take(to: &builder, size: RowBuilder.targetSize)
-    take(to: &builder, size: min(builder.suitableSize, limit))
-    return runs.indices.flatMap { runs[$0].takeRanges() }
-  }
-
   /// Takes records until `builder` has reached `size` bytes or there are none left.
   ///
   /// - Returns: The parts of segments that were taken.
-  package mutating func fill(_ builder: inout RowBuilder, size: Int) -> [RingRange] {
+  package mutating func fill(
+    _ builder: inout RowBuilder, size: Int = RowBuilder.targetSize
+  ) -> [RingRange] {
     take(to: &builder, size: size)
     return runs.indices.flatMap { runs[$0].takeRanges() }
   }

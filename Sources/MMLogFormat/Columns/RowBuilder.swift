@@ -4,34 +4,24 @@ package struct RowBuilder: ~Copyable {
   private var known: Set<UInt32> = []
   /// The last thread of each place that ordinals have here.
   private var recent = [64 of UInt64](repeating: .max)
-  private var rows = TextBuffer(capacity: Self.targetSize + (64 << 10))
+  private var rows = TextBuffer(capacity: Self.targetSize / 4)
   /// Where each row begins, as words.
-  private var offsets = TextBuffer(capacity: Self.targetSize / 4)
+  private var offsets = TextBuffer(capacity: Self.targetSize / 16)
   private var (firstTicks, lastTicks) = (UInt64.max, UInt64.min)
   /// How many records there are of each level: of a fragmented one, only the first fragment counts.
   package private(set) var levels = LevelCounts(repeating: 0)
   /// How many bytes the records of each level have.
   package private(set) var levelBytes = [8 of UInt64](repeating: 0)
 
-  /// How large the rows of a frame are meant to become, in bytes: some thousand records compress
-  /// well, and fit into a processor's cache.
-  package static let targetSize = 256 << 10
-  /// The same of long records, as lines of text are: a pattern is written once for each frame.
-  package static let largeTargetSize = 1 << 20
-  /// Longer records, on an average, are long. In bytes.
-  private static let longRecord = 96
+  /// How large the rows of a frame are meant to become, in bytes: each column and each pattern has
+  /// its price once a frame, and all of it still fits into a processor's cache.
+  package static let targetSize = 1 << 20
 
   package init() {}
 
   package var isEmpty: Bool { rows.count == 0 }
   /// The size that the payload would have now, in bytes.
   package var size: Int { tableSize + rows.count }
-  /// How large a frame of such records is meant to become.
-  var suitableSize: Int {
-    rows.count > count * Self.longRecord ? Self.largeTargetSize : Self.targetSize
-  }
-  /// Whether a frame of them is as large as it is meant to be.
-  package var isLarge: Bool { size >= suitableSize }
   private var tableSize: Int { wordSize + threads.count * FrameLayout.threadSize }
 
   /// How many records and fragments there are.
