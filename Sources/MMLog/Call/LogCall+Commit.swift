@@ -285,19 +285,18 @@ extension Session {
   /// - Returns: nil if there is no room for it, or the lock is not to be had.
   func number(of site: UnsafePointer<NewCallSite>, isNested: Bool) -> UInt64? {
     // A quarter of the area is for labels, which cannot travel in a record.
-    let leaving = ring.geometry.dictionarySize / 4
-    return number(
-      ofKind: RecordLayout.callSiteKind, site.pointee.hash, isNested: isNested, leaving: leaving
+    number(
+      ofKind: RecordLayout.callSiteKind, site.pointee.hash, isNested: isNested, leaving: { $0 / 4 }
     ) { site.pointee.write(into: &$0, id: $1) }
   }
 
   /// The number of a call site or a key set by its hash; see the form for call sites.
   ///
   /// - Parameters:
-  ///   - leaving: How many bytes of the dictionary have to stay free.
+  ///   - leaving: How many bytes of the dictionary have to stay free, by its size.
   ///   - write: Writes the entry under a number.
   func number(
-    ofKind kind: UInt64, _ hash: UInt64, isNested: Bool, leaving: Int,
+    ofKind kind: UInt64, _ hash: UInt64, isNested: Bool, leaving: (Int) -> Int,
     _ write: (inout EntryWriter, UInt32) -> Void
   ) -> UInt64? {
     if let number = sites.find(hash) { return number }
@@ -309,10 +308,13 @@ extension Session {
     // Names may be anybody's, and any number of them: call sites must find room.
     let isCallSite = kind == RecordLayout.callSiteKind
     let number = sites.nextNumber
+    let leaving = leaving(ring.dictionarySize)
     let isAdded =
       (isCallSite || sites.hasRoomForKeySets)
       && ring.appendEntry(kind: kind, leaving: leaving) { write(&$0, UInt32(number)) }
     if isAdded && sites.insert(hash, site: number) { return number }
+    // Those that find no room meanwhile are added when they come again.
+    if ring.dictionaryGrows { return nil }
     // A large one may be alone in finding no room.
     let isFull = isAdded || !isCallSite && !sites.hasRoomForKeySets
     if isFull || ring.dictionaryRoom(leaving: leaving) < 1 << 10 { sites.close(kind) }

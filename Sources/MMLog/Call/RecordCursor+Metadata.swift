@@ -271,7 +271,7 @@ extension Session {
     guard count <= UInt16.max else { return nil }
     return number(
       ofKind: RecordLayout.keySetKind, hash, isNested: isNested,
-      leaving: ring.geometry.dictionarySize / 2
+      leaving: { $0 / 2 }
     ) { entry, number in
       entry.keySet(id: number, keys: count)
       EncodedContext.forEachPair(of: block) { name, type, _ in entry.key(name, type: type) }

@@ -238,6 +238,7 @@ final class Drainer: @unchecked Sendable {
       }
       // After the pass, which may have freed a segment for the record.
       if session.survivals.first != nil { callbacks.survivedSignal() }
+      session.ring.growDictionary()
       if session.ring.populateMore() { continue }
       switch schedule.sleep(at: Clock.monotonic(), until: lastCheck &+ DrainSchedule.second) {
       case .untilRequested(let seen, let time): eventCounts.requests.wait(since: seen, atMost: time)

@@ -35,6 +35,10 @@ final class Ring: @unchecked Sendable {
   let path: String
   /// Where the next dictionary entry goes, in bytes from the area's start. Under `dictionaryLock`.
   var dictionaryEnd = 0
+  /// How much of the dictionary's area has space on the disk. Under `dictionaryLock`.
+  var dictionarySize: Int
+  /// Whether there was no space for more of it. Under `dictionaryLock`.
+  var dictionaryIsRefused = false
   let dictionaryLock = ForkSafeMutex()
   /// Generations given out, and those whose segment header is written. Equal: none is on its way.
   let generationsStarted = Atomic<UInt64>(0)
@@ -52,6 +56,8 @@ final class Ring: @unchecked Sendable {
   /// has no such files, what a crash leaves is swept, see ``UnfinishedRings``.
   ///
   /// - Parameters:
+  ///   - dictionarySize: How much of the dictionary has space at once; nil: all of it. The rest is a
+  ///     hole in the file until it is needed.
   ///   - archiveLevel: See ``archiveLevel``.
   ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment
   ///     has been started.
@@ -60,21 +66,24 @@ final class Ring: @unchecked Sendable {
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
-    archiveLevel: Level = .trace, containsFaults: Bool = false, recordsCrashes: Bool = false
+    dictionarySize: Int? = nil, archiveLevel: Level = .trace, containsFaults: Bool = false,
+    recordsCrashes: Bool = false
   ) throws(LogError) {
     self.identity = identity
     self.archiveLevel = archiveLevel
     self.geometry = geometry
+    self.dictionarySize = dictionarySize ?? geometry.dictionarySize
     fileName = FileNames.Ring(store: identity.storeName, session: identity.session).fileName
     path = directory.path(of: fileName)
     firstPair = ClockReading.take(ordinal: 0)
     do throws(SystemError) {
       let unfinished = try UnfinishedRing.make(fileName, in: directory)
       do throws(SystemError) {
-        let mapping = try Self.map(unfinished.file, geometry)
+        let size = self.dictionarySize
+        let mapping = try Self.map(unfinished.file, geometry, dictionarySize: size)
         base = mapping.base
         self.mapping = consume mapping
-        unpopulated = Self.populatedLater(geometry)
+        unpopulated = Self.populatedLater(geometry, dictionarySize: size)
         let fileHeader = RingHeader(
           identity: identity, geometry: geometry, archiveLevel: archiveLevel)
         Self.writeFileHeader(at: base, fileHeader)
@@ -103,31 +112,58 @@ final class Ring: @unchecked Sendable {
   }
 
   private static func map(
-    _ file: borrowing File, _ geometry: RingGeometry
+    _ file: borrowing File, _ geometry: RingGeometry, dictionarySize: Int
   ) throws(SystemError) -> Mapping {
     // Allocated, because a store to a sparse page on a full disk would be a SIGBUS; populated,
     // because the first store to a page would cost the caller a fault.
-    try file.allocate(offset: 0, count: geometry.fileSize)
+    let hole = dictionaryHole(geometry, dictionarySize: dictionarySize)
+    try file.allocate(offset: 0, count: hole.lowerBound)
+    try file.allocate(offset: hole.upperBound, count: geometry.fileSize - hole.upperBound)
     let mapping = try Mapping(file, count: geometry.fileSize, writable: true)
     var start = 0
-    for later in populatedLater(geometry) + [geometry.fileSize..<geometry.fileSize] {
-      try mapping.populateForWriting(offset: start, count: later.lowerBound - start)
-      start = later.upperBound
+    let later = populatedLater(geometry, dictionarySize: dictionarySize) + [hole]
+    for range in later.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      try mapping.populateForWriting(offset: start, count: range.lowerBound - start)
+      start = range.upperBound
     }
+    try mapping.populateForWriting(offset: start, count: geometry.fileSize - start)
     TestPoint.reach(.ringMapped)
     return mapping
   }
 
+  /// The part of the dictionary that gets space when it is needed, in whole pages; empty if all of
+  /// it has.
+  private static func dictionaryHole(
+    _ geometry: RingGeometry, dictionarySize: Int
+  ) -> Range<Int> {
+    let start = geometry.dictionaryOffset + dictionarySize
+    return start..<max(start, geometry.usesOffset & ~4095)
+  }
+
+  /// Takes space on the disk for a part of the file, and populates it. For the drainer.
+  ///
+  /// - Returns: False if there is none.
+  func takeSpace(offset: Int, count: Int) -> Bool {
+    do throws(SystemError) {
+      try file?.file.allocate(offset: offset, count: count)
+      try mapping?.populateForWriting(offset: offset, count: count)
+      return file != nil
+    } catch {
+      return false
+    }
+  }
+
   /// What whoever opens a store does not wait for: of a large ring, all but the beginnings of the
   /// dictionary and of the segments.
-  private static func populatedLater(_ geometry: RingGeometry) -> [Range<Int>] {
+  private static func populatedLater(
+    _ geometry: RingGeometry, dictionarySize: Int
+  ) -> [Range<Int>] {
     let (entries, segments) = (64 << 10, 1 << 20)
     let first = geometry.segmentsOffset + segments
     guard first < geometry.fileSize else { return [] }
-    let dictionary = min(geometry.dictionaryOffset + entries, geometry.usesOffset) & ~4095
-    return [dictionary..<geometry.usesOffset & ~4095, first..<geometry.fileSize].filter {
-      !$0.isEmpty
-    }
+    let start = geometry.dictionaryOffset
+    let dictionary = start + min(entries, dictionarySize)..<start + dictionarySize
+    return [dictionary, first..<geometry.fileSize].filter { !$0.isEmpty }
   }
 
   /// Populates a part of what is not populated yet, the segments first. For the drainer.

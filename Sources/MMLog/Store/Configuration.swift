@@ -54,7 +54,10 @@ extension LogStore {
     /// multiple of 4096, from 4 KiB to 64 MiB; nil (the default): an eighth of the ring, 1 MiB at
     /// most, which is enough for some 2,500 log statements with three arguments each.
     ///
-    /// When it is full, records carry their static part themselves: larger and slower, not lost.
+    /// When half of it is used, it grows to twice its size, up to eight times. It takes that space
+    /// on the disk then, besides ``ringSize``; as a hole, it is in the file from the beginning. If
+    /// there is no space, or it has grown as far as it may, records carry their static part
+    /// themselves: larger and slower, not lost.
     public var dictionarySize: Int?
 
     /// Where the ring is, if not beside the archives. Default: nil.
@@ -304,7 +307,7 @@ extension LogStore {
     /// The ring's areas, once all settings are known to be right.
     func checkedGeometry() throws(LogError) -> RingGeometry {
       let segmentSize = segmentSize ?? Self.segmentSize(ringSize: ringSize)
-      let dictionarySize = dictionarySize ?? min(ringSize / 8 / 4096 * 4096, 1 << 20)
+      let dictionarySize = firstDictionarySize
       try check((256 << 10)...(4 << 30), ringSize, "ringSize", "256 KiB to 4 GiB")
       try check((4 << 10)...(16 << 20), segmentSize, "segmentSize", "4 KiB to 16 MiB")
       try check((4 << 10)...(64 << 20), dictionarySize, "dictionarySize", "4 KiB to 64 MiB")
@@ -347,15 +350,19 @@ extension LogStore {
         throw Self.invalid("fullRing waits for a negative time")
       }
       let room = ringSize - RingLayout.dictionary - dictionarySize
+      let largest = min(dictionarySize * Ring.dictionaryGrowth, RingLayout.largestDictionary)
       guard room / segmentSize >= 8 else {
         throw Self.invalid(
           "ringSize is \(ringSize): it must have room for 8 segments of \(segmentSize) bytes "
             + "beside the dictionary of \(dictionarySize); make it larger, or those smaller")
       }
       return RingGeometry(
-        dictionarySize: dictionarySize, segmentSize: segmentSize,
+        dictionarySize: largest, segmentSize: segmentSize,
         segmentCount: (room + segmentSize - 1) / segmentSize)
     }
+
+    /// How much of the dictionary has room on the disk from the beginning.
+    var firstDictionarySize: Int { dictionarySize ?? min(ringSize / 8 / 4096 * 4096, 1 << 20) }
 
     /// What access files are made with, once the settings are known to be right.
     func checkedFileAccess() throws(LogError) -> FileAccess {

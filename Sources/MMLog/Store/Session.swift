@@ -28,8 +28,8 @@ final class Session: Sendable {
   nonisolated(unsafe) var nextEnding: Session?
 
   init(ring: Ring, _ configuration: LogStore.Configuration) throws(LogError) {
-    // An entry takes 64 bytes at the least.
-    guard let sites = CallSiteTable(sites: ring.geometry.dictionarySize / 64) else {
+    // An entry takes some 400 bytes.
+    guard let sites = CallSiteTable(sites: ring.geometry.dictionarySize / 256) else {
       throw LogError(PrivateMemory.refusal, while: "Making the table of call sites failed")
     }
     self.ring = ring

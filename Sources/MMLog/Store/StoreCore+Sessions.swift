@@ -16,6 +16,7 @@ extension StoreCore {
     let rings = try location.openRingDirectory()
     let ring = try Ring(
       in: rings, identity: identity, geometry: geometry,
+      dictionarySize: configuration.firstDictionarySize,
       archiveLevel: configuration.archiveLevel, containsFaults: configuration.containsFaults,
       recordsCrashes: configuration.recordsCrashes)
     do {
@@ -48,14 +49,14 @@ extension StoreCore {
     if !fields.hasFields { return }
     let isAdded = ring.dictionaryLock.withLock {
       ring.appendEntry(
-        kind: RecordLayout.sessionFieldsKind, leaving: ring.geometry.dictionarySize / 4 * 3
+        kind: RecordLayout.sessionFieldsKind, leaving: ring.dictionarySize / 4 * 3
       ) { $0.sessionFields(fields.pairs) }
     }
     if isAdded { return }
     throw LogError(
       .invalidConfiguration,
       "The fields of the configuration take more than a quarter of the dictionary, whose size is "
-        + "\(ring.geometry.dictionarySize) bytes: shorten them, or make dictionarySize larger"
+        + "\(configuration.firstDictionarySize) bytes: shorten them, or make dictionarySize larger"
     )
   }
 

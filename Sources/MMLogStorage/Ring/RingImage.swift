@@ -202,7 +202,7 @@ private struct RingCopy {
   /// How much of the file is there.
   private let present: Int
   /// Where what is not known of the dictionary is.
-  private let newEntries: Range<Int>
+  private var newEntries: Range<Int>
 
   /// Reads what of the ring is there. Bytes that a truncated file lacks are zero.
   init(
@@ -227,7 +227,9 @@ private struct RingCopy {
     try memory.read(file, geometry.uses)
     try copySegments(file, resume)
     // After the segments: what their records refer to was in it before they were.
-    try memory.read(file, newEntries)
+    // Most of the area may be a hole.
+    let end = try memory.read(file, newEntries, untilZeros: true)
+    newEntries = newEntries.clamped(to: newEntries.lowerBound..<max(newEntries.lowerBound, end))
     if present < geometry.fileSize {
       corruption.append(
         Corruption(present..<geometry.fileSize, "missing: the file is truncated", in: path))

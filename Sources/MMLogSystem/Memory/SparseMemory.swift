@@ -31,16 +31,25 @@ package final class SparseMemory {
   /// repeated.
   ///
   /// What the file has not is left zero.
-  package func read(_ file: borrowing File, _ range: Range<Int>) throws(SystemError) {
+  ///
+  /// - Parameter untilZeros: Whether zeros, 256 KiB of them in a row, are the end.
+  /// - Returns: How far it has read; behind that, all is zero.
+  @discardableResult
+  package func read(
+    _ file: borrowing File, _ range: Range<Int>, untilZeros: Bool = false
+  ) throws(SystemError) -> Int {
     var offset = range.lowerBound
     while offset < range.upperBound {
       let part = UnsafeMutableRawBufferPointer(
         rebasing: chunk[..<min(chunk.count, range.upperBound - offset)])
       let count = try file.readFully(into: part, at: offset)
-      put(UnsafeRawBufferPointer(rebasing: part[..<count]), at: offset)
-      if count < part.count { return }
+      let found = UnsafeRawBufferPointer(rebasing: part[..<count])
+      if untilZeros, found.isZero { return offset }
+      put(found, at: offset)
       offset += count
+      if count < part.count { return offset }
     }
+    return offset
   }
 
   /// Puts bytes where zeros are, page by page but for those that stay so.

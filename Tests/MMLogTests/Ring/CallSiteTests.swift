@@ -1,5 +1,7 @@
+import Glibc
 import MMLog
 import MMLogReader
+import MMLogSystem
 import Testing
 import TestSupport
 
@@ -50,6 +52,47 @@ struct CallSiteTests {
     #expect(contents.messages == expected)
     #expect(contents.records.map(\.line) == (0..<6000).map { $0 % 3000 })
   }
+
+  /// Logs by sixty-four statements, which take three times a dictionary of 4 KiB.
+  ///
+  /// - Returns: How many bytes the records have.
+  private func logOnce(_ test: TestStore) throws -> UInt64 {
+    let before = test.store.statistics.archived.bytes
+    for line in 0..<64 { test.log.info("line \(line)", line: UInt32(line)) }
+    try test.store.flush(.archive)
+    return test.store.statistics.archived.bytes - before
+  }
+
+  /// How many they have if each has a header, ticks, an identity and a value.
+  private let least = UInt64(64 * 4 * 8)
+
+  @Test("a dictionary that fills up grows") func growth() throws {
+    let test = try TestStore { $0.dictionarySize = 4 << 10 }
+    var rounds = 1
+    while try logOnce(test) > least { rounds += 1 }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    #expect(contents.records.map(\.line) == (0..<64 * rounds).map { $0 % 64 })
+  }
+
+  #if DEBUG
+    @Test("a dictionary that gets no space leaves statements in their records")
+    func noGrowth() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore { $0.dictionarySize = 4 << 10 }
+        ForcedFault.force(.fallocate, errno: ENOSPC, times: .max, under: test.folder.path)
+        for _ in 0..<20 {
+          for line in 0..<64 { test.log.info("line \(line)", line: UInt32(line)) }
+          try test.store.flush(.archive)
+        }
+        ForcedFault.clear(under: test.folder.path)
+        let bytes = test.store.statistics.archived.bytes
+        require(bytes > 20 * 64 * 4 * 8)
+        let contents = try test.closeAndRead()
+        require(contents.isClean && contents.records.map(\.line) == (0..<1280).map { $0 % 64 })
+      }
+    }
+  #endif
 
   @Test("statements that travel in their records also do from four threads and tiny segments")
   func dictionaryPressureFromThreads() throws {
