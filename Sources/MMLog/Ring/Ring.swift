@@ -123,12 +123,21 @@ final class Ring: @unchecked Sendable {
     var start = 0
     let later = populatedLater(geometry, dictionarySize: dictionarySize) + [hole]
     for range in later.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-      try mapping.populateForWriting(offset: start, count: range.lowerBound - start)
+      try populate(start..<range.lowerBound, of: mapping, file)
       start = range.upperBound
     }
-    try mapping.populateForWriting(offset: start, count: geometry.fileSize - start)
+    try populate(start..<geometry.fileSize, of: mapping, file)
     TestPoint.reach(.ringMapped)
     return mapping
+  }
+
+  /// Has pages of a new file in memory, and writable. Written first, as far as that succeeds: a
+  /// fault would have the kernel read ahead, up to some MiB, in a file that has nothing to read.
+  private static func populate(
+    _ range: Range<Int>, of mapping: borrowing Mapping, _ file: borrowing File
+  ) throws(SystemError) {
+    try? file.writeZeros(offset: range.lowerBound, count: range.count)
+    try mapping.populateForWriting(offset: range.lowerBound, count: range.count)
   }
 
   /// The part of the dictionary that gets space when it is needed, in whole pages; empty if all of

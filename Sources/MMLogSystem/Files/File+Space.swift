@@ -31,6 +31,19 @@ extension File {
     }
   }
 
+  /// Writes zeros: pwrite(2).
+  ///
+  /// - Throws: as ``writeFully(_:at:)``.
+  package func writeZeros(offset: Int, count: Int) throws(SystemError) {
+    let zeros = UnsafeMutableRawBufferPointer.allocate(byteCount: 65536, alignment: 16)
+    defer { zeros.deallocate() }
+    zeros.initializeMemory(as: UInt8.self, repeating: 0)
+    for position in stride(from: offset, to: offset + count, by: zeros.count) {
+      let part = zeros[..<min(zeros.count, offset + count - position)]
+      try writeFully(UnsafeRawBufferPointer(rebasing: part), at: position)
+    }
+  }
+
   /// Waits until the file's contents and properties are on the disk: fsync(2).
   ///
   /// - Throws: EIO and others: what was written since the last success may be lost, and trying
