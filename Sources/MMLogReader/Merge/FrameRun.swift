@@ -162,7 +162,7 @@ final class FrameMemory {
   private var left = 24 << 20
 
   /// The writer's frames are smaller. To decompress a larger one again and again would take long.
-  private static let largestInParts = 1 << 20
+  private static let largestInParts = 2 * RowBuilder.targetSize
   private static let maximumParts = 16
 
   /// How much of a frame's rows may be read at once, in bytes.
