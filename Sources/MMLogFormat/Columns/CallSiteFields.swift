@@ -6,17 +6,19 @@ package struct CallSiteFields {
     var arguments = 0..<0
     /// Whether every argument is of one field, whatever its value.
     var isFixed = false
-    /// This call site's share of ``steps``.
-    var steps = 0..<0
+    /// This call site's share of ``gaps``.
+    var gaps = 0..<0
+    /// How many words there are behind the last string of fixed arguments.
+    var tail = 0
   }
 
   /// By number; an unknown one has no entry, or one without arguments that is not fixed.
   private(set) var shapes: [Shape] = []
   /// The argument types of all call sites.
   private(set) var types: [UInt8] = []
-  /// The way through fixed arguments: so many words, or ``string``.
-  private(set) var steps: [UInt8] = []
-  static let string = UInt8.max
+  /// The way through fixed arguments: for each string, how many words there are before it, from the
+  /// one before that.
+  private(set) var gaps: [Int] = []
   private var count = 0
 
   package init() {}
@@ -38,11 +40,11 @@ package struct CallSiteFields {
     }
   }
 
-  /// ``shapes`` and ``steps``, for many records in a row.
+  /// ``shapes`` and ``gaps``, for many records in a row.
   @inline(__always)
-  func withFixed(_ body: (UnsafeBufferPointer<Shape>, UnsafeBufferPointer<UInt8>) -> Void) {
+  func withFixed(_ body: (UnsafeBufferPointer<Shape>, UnsafeBufferPointer<Int>) -> Void) {
     shapes.withUnsafeBufferPointer { shapes in
-      steps.withUnsafeBufferPointer { steps in body(shapes, steps) }
+      gaps.withUnsafeBufferPointer { gaps in body(shapes, gaps) }
     }
   }
 
@@ -52,26 +54,23 @@ package struct CallSiteFields {
     // memory.
     guard Int(id) < nearNumbers(count) else { return }
     while shapes.count <= Int(id) { shapes.append(Shape()) }
-    var isFixed = true
-    let (firstType, firstStep) = (types.count, steps.count)
+    var shape = Shape(isFixed: true)
+    let (firstType, firstGap) = (types.count, gaps.count)
     for type in newTypes {
       types.append(type)
       let fields = ValueType(rawValue: type)?.fixedFields
-      isFixed = isFixed && fields != nil
-      for field in fields ?? [] { addStep(field, first: firstStep) }
+      shape.isFixed = shape.isFixed && fields != nil
+      for field in fields ?? [] {
+        shape.tail += 1
+        if field == .string {
+          gaps.append(shape.tail - 1)
+          shape.tail = 0
+        }
+      }
     }
-    shapes[Int(id)] = Shape(
-      arguments: firstType..<types.count, isFixed: isFixed, steps: firstStep..<steps.count)
-  }
-
-  private mutating func addStep(_ field: ColumnField, first: Int) {
-    if field == .string {
-      steps.append(Self.string)
-    } else if steps.count > first, let last = steps.last, last < Self.string - 1 {
-      steps[steps.count - 1] = last + 1
-    } else {
-      steps.append(1)
-    }
+    shape.arguments = firstType..<types.count
+    shape.gaps = firstGap..<gaps.count
+    shapes[Int(id)] = shape
   }
 }
 

@@ -28,11 +28,10 @@ final class RecordGroups {
     fixedGroups.append(contentsOf: repeatElement(-1, count: callSites.shapes.count))
     ofRecord.grow(for: rows.count)
     let ofRecord = ofRecord.base
-    callSites.withFixed { shapes, steps in
+    callSites.withFixed { shapes, gaps in
       for index in 0..<rows.count {
         let record = rows[index]
-        let group =
-          fixedGroup(of: record, shapes, steps, callSites) ?? group(of: record, callSites)
+        let group = fixedGroup(of: record, shapes, gaps, callSites) ?? group(of: record, callSites)
         ofRecord[index] = UInt64(truncatingIfNeeded: group)
       }
     }
@@ -72,26 +71,26 @@ final class RecordGroups {
   @inline(__always)
   private func fixedGroup(
     of record: RowWords, _ shapes: UnsafeBufferPointer<CallSiteFields.Shape>,
-    _ steps: UnsafeBufferPointer<UInt8>, _ callSites: CallSiteFields
+    _ gaps: UnsafeBufferPointer<Int>, _ callSites: CallSiteFields
   ) -> Int? {
     let site = Int(record.callSite)
     guard record.isPlain, site < shapes.count, shapes[site].isFixed,
-      holdsJust(steps[shapes[site].steps], record)
+      holdsJust(shapes[site], gaps, record)
     else { return nil }
     let group = Int(fixedGroups[site])
     return group >= 0 ? group : addFixedGroup(site, shapes[site], callSites)
   }
 
-  /// Whether a record's words are arguments of these types, and nothing more.
+  /// Whether a record's words are arguments of this shape, and nothing more.
   @inline(__always)
-  private func holdsJust(_ steps: Slice<UnsafeBufferPointer<UInt8>>, _ record: RowWords) -> Bool {
+  private func holdsJust(
+    _ shape: CallSiteFields.Shape, _ gaps: UnsafeBufferPointer<Int>, _ record: RowWords
+  ) -> Bool {
     var walker = FieldWalker(record)
-    for step in steps {
-      let isThere =
-        step == CallSiteFields.string ? walker.passString() : walker.pass(words: Int(step))
-      guard isThere else { return false }
+    for index in shape.gaps {
+      guard walker.pass(words: gaps[index]), walker.passString() else { return false }
     }
-    return walker.isAtEnd
+    return walker.pass(words: shape.tail) && walker.isAtEnd
   }
 
   @inline(never)
