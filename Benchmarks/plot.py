@@ -26,6 +26,10 @@ COLORS = {
     "queue + FileHandle": "#cc79a7",
     "queue + buffer": "#8c5a78",
     "fwrite": "#e69f00",
+    "quill": "#7a5195",
+    "fmtlog": "#a05195",
+    "NanoLog": "#665191",
+    "binlog": "#2f4b7c",
 }
 QUANTILES = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999]
 plt.rcParams.update(
@@ -112,9 +116,9 @@ def noisy_disk(results, path):
 
 
 def sustained(results, column):
-    """What a column of the table of sustained order messages with random numbers says, by name."""
+    """What a column of the table of sustained order messages of one thread says, by name."""
     for table in results["tables"]:
-        if table["id"] == "sustained-order-random":
+        if table["id"] == "sustained-order-1-0":
             index = table["columns"].index(column)
             return {row["name"]: row["cells"][index] for row in table["rows"]}
     return {}
@@ -160,7 +164,7 @@ def main():
     rates = sustained(results, "records/s")
     title = "Order messages a second, until all are written and synced"
     draw_bars(results, rates, title, "records per second, one thread", path("throughput"))
-    title = "On the disk for an order message with random numbers"
+    title = "On the disk for an order message"
     sizes = sustained(results, "bytes per record")
     draw_bars(results, sizes, title, "bytes per record", path("bytes-per-record"), smallest_on_top=True)
 

@@ -10,6 +10,11 @@ struct Settings {
   var lines: String?
   var parts: [String] = []
 
+  /// Where rings are measured, by name.
+  var places: [(name: String, directory: String)] {
+    [("on the disk", directory)] + (memoryDirectory.isEmpty ? [] : [("on tmpfs", memoryDirectory)])
+  }
+
   var rounds: Int { quick ? 5 : 15 }
   var pacedCalls: Int { quick ? 5_000 : 20_000 }
   var bursts: Int { quick ? 150 : 1_000 }

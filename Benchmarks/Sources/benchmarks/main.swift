@@ -12,7 +12,10 @@ func runAll(_ settings: Settings) throws {
   if settings.wants(.bursts) { try Bursts(settings).run(&results) }
   if settings.wants(.threads) { try ThreadCosts(settings).run(&results) }
   if settings.wants(.places) { try Places(settings).run(&results) }
-  if settings.wants(.first) { try FirstCalls(settings).run(&results) }
+  if settings.wants(.first) {
+    try FirstCalls(settings).run(&results)
+    try Openings(settings).run(&results)
+  }
   if settings.wants(.losses) { try Losses(settings).run(&results) }
   if settings.wants(.sustained) { try Sustained(settings).run(&results) }
   if settings.wants(.decode) { try Decode(settings).run(&results) }

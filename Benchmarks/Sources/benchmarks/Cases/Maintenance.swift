@@ -114,9 +114,7 @@ struct Maintenance {
       "rolls", "Closing an archive into which everything is written already: milliseconds",
       columns: ["p50", "p90", "max"],
       note: "From the request to the sealed archive, with what makes it safe from a power cut.")
-    var places = [("on the disk", settings.directory)]
-    if !settings.memoryDirectory.isEmpty { places.append(("on tmpfs", settings.memoryDirectory)) }
-    for (name, place) in places {
+    for (name, place) in settings.places {
       let folder = "\(place)/rolls"
       defer { Files.remove(folder) }
       let logger = try MMLogContender(directory: Files.folder(folder), for: .service)
