@@ -26,10 +26,10 @@ COLORS = {
     "queue + FileHandle": "#cc79a7",
     "queue + buffer": "#8c5a78",
     "fwrite": "#e69f00",
-    "quill": "#7a5195",
-    "fmtlog": "#a05195",
-    "NanoLog": "#665191",
-    "binlog": "#2f4b7c",
+    "quill": "#6a3d9a",
+    "fmtlog": "#7f3b08",
+    "NanoLog": "#66a61e",
+    "binlog": "#e7298a",
 }
 QUANTILES = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999]
 plt.rcParams.update(
@@ -75,7 +75,7 @@ def finish(figure, results, path):
 
 def draw_quantiles(results, curves, title, path):
     """A line for each logger: how long calls took at most, against the part of calls for which that holds."""
-    figure, axes = plt.subplots(figsize=(8, 5))
+    figure, axes = plt.subplots(figsize=(9.5, 5))
     for name, (label, color, style) in curves.items():
         points = [(at, part) for at, part in results["latencies"][name] if 0 < part < 1]
         # Where p99.9 is as far from p99 as that from p90.
@@ -92,7 +92,7 @@ def draw_quantiles(results, curves, title, path):
     axes.set_xlabel("this part of all calls")
     axes.set_ylabel("takes at most so long (log)")
     axes.set_title(title)
-    axes.legend(loc="upper left", fontsize=9)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=9)
     finish(figure, results, path)
 
 
