@@ -15,6 +15,7 @@ let package = Package(
     // For C; Tools/release makes what others link of it.
     .library(name: "mmlog-c", type: .static, targets: ["MMLogC", "CMMLogC"]),
     .executable(name: "mmlog-decode", targets: ["mmlog-decode"]),
+    .executable(name: "mmlogctl", targets: ["mmlogctl"]),
     .executable(name: "mmlog-pipe", targets: ["mmlog-pipe"]),
   ],
   traits: [
@@ -100,11 +101,18 @@ let package = Package(
 
     // Programs.
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
+    .target(name: "LogCommands", dependencies: ["CommandLineTool", "MMLogReader", "MMLogSystem"]),
     .executableTarget(
       name: "mmlog-decode",
       dependencies: [
         "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
-        "CommandLineTool", "MMLogSystem",
+        "LogCommands", "CommandLineTool", "MMLogSystem",
+      ]),
+    .executableTarget(
+      name: "mmlogctl",
+      dependencies: [
+        "MMLogReader", "MMLogStorage", "MMLogFormat", "LogCommands", "CommandLineTool",
+        "MMLogSystem",
       ]),
     .executableTarget(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
@@ -181,7 +189,8 @@ let package = Package(
     .testTarget(
       name: "DecodeTests",
       dependencies: [
-        "mmlog-decode", "MMLog", "MMLogStorage", "MMLogFormat", "MMLogSystem", "TestSupport",
+        "mmlog-decode", "mmlogctl", "MMLog", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "TestSupport",
       ]),
     // Processes that are killed: what they log, the campaign that kills them, and what cuts their
     // power.

@@ -11,7 +11,7 @@ extension LogStore {
     case program
     /// ``LogStore/captureAll()``.
     case signal
-    /// Somebody outside: `mmlog-decode capture`.
+    /// Somebody outside: `mmlogctl capture`.
     case request
   }
 

@@ -79,7 +79,7 @@ public final class LogStore: Sendable {
   ///
   /// What is set last counts. Before that, the environment may have set levels when the store was
   /// opened: `MMLOG_LEVEL=db.*=debug,*=info`, where the most particular pattern counts. As long as
-  /// somebody outside has set a level (`mmlog-decode set-level`), it is that one; see
+  /// somebody outside has set a level (`mmlogctl set-level`), it is that one; see
   /// ``LogStore/Event/levelsSet(rules:)``.
   ///
   /// - Parameters:

@@ -48,7 +48,7 @@ public struct Logger: @unchecked Sendable {
 
   /// The lowest level that is recorded, shared by all loggers of this label; `off`: none is.
   ///
-  /// As long as somebody outside has set another (`mmlog-decode set-level`), it is that one; what
+  /// As long as somebody outside has set another (`mmlogctl set-level`), it is that one; what
   /// is set here counts afterwards. Any thread and signal handler.
   @inlinable
   public var level: Level {

@@ -75,7 +75,7 @@
     ///
     /// As long as it was not set, the store's level for the label, as it is at that moment
     /// (``/MMLog/LogStore/setLevel(_:for:)``); afterwards what it was set to, for this handler and
-    /// its copies. As long as somebody outside has set another (`mmlog-decode set-level`), it is
+    /// its copies. As long as somebody outside has set another (`mmlogctl set-level`), it is
     /// that one.
     public var logLevel: Logging.Logger.Level {
       get {

@@ -1,13 +1,5 @@
 import CommandLineTool
-
-extension Program.Status {
-  /// Something is missing from what was printed.
-  static let corruptionOrLoss = Program.Status(rawValue: 1)
-  /// None of the files could be read.
-  static let nothingReadable = Program.Status(rawValue: 3)
-  /// No record is what was asked for.
-  static let nothingMatched = Program.Status(rawValue: 4)
-}
+import LogCommands
 
 extension Command {
   static let decode = Command(
@@ -22,6 +14,7 @@ extension Command {
       line for each loss and each place that is corrupted, and one for what else needs attention. \
       Control characters are escaped in every format but message.
       """,
+      "It only reads. mmlogctl acts on running processes and on directories.",
       """
       TIME is a date (2026-11-21), a date and a time (2026-11-21T09:00, 2026-11-21T09:00:00.5Z, \
       2026-11-21T09:00:00+01:00), a time of today (15:00) or 'yesterday 15:00', now, today, \
@@ -31,8 +24,7 @@ extension Command {
     ],
     commands: [
       .print, .follow, .sessions, .crash, .spans, .stats, .top, .histogram, .report, .verify,
-      .inspect,
-      .recover, .repair, .prune, .levels, .setLevel, .capture,
+      .inspect, .recover, .repair,
     ],
     examples: [
       Example("Everything of a service", "mmlog-decode /var/log/orders"),
@@ -49,19 +41,7 @@ extension Command {
       Example("Fields, with jq", "mmlog-decode --json . | jq 'select(.attributes.user == 42)'"),
       Example("An archive from elsewhere", "zcat old.mmlog.gz | mmlog-decode -"),
     ],
-    exitStatuses: [
-      (.success, "All was read, and no session lost a record."),
-      (
-        .corruptionOrLoss,
-        "Something is corrupted or unreadable, a session lost records, a process does not "
-          + "answer, or another error."
-      ),
-      (.usage, "The command line is wrong."),
-      (
-        .nothingReadable, "None of the files could be read, or no process runs that could be asked."
-      ),
-      (.nothingMatched, "With --exit-code: no record is what was asked for."),
-    ])
+    exitStatuses: Program.Status.meanings)
 
   /// Says something on standard error, with what is dangerous in it escaped.
   static func complain(_ sentence: String) { decode.report(sentence) }

@@ -43,7 +43,7 @@ extension Option {
   static let setLimits = Option(
     "set-limits", "Open the store with other limits, and set those that count before logging.")
   static let hands = Option("hands", "Lease, mark, pin and remove archives beside logging.")
-  static let prune = Option("prune", "Only delete what is too much, as mmlog-decode prune does.")
+  static let prune = Option("prune", "Only delete what is too much, as mmlogctl prune does.")
   static let ledger = Option(
     "ledger", value: "DIR", "Where to note what happens to archives, and link those that may go.")
   static let resume = Option("resume", "Go on with the last archive, in the same file.")

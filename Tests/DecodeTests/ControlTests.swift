@@ -2,7 +2,7 @@ import MMLog
 import TestSupport
 import Testing
 
-/// What running processes are asked for: `mmlog-decode --set-level`, `--levels`.
+/// What running processes are asked for: `mmlogctl set-level`, `levels`, `capture`.
 @Suite struct ControlTests {
   private let folder = TemporaryDirectory()
 
@@ -15,21 +15,21 @@ import Testing
       return try LogStore(directory: folder.path, name: name, configuration: configuration)
     }
     let logs = stores.map { $0.logger(label: "db.pool") }
-    let set = try decode(["set-level", "db.*=debug, web=trace", folder.path])
+    let set = try control(["set-level", "db.*=debug, web=trace", folder.path])
     #expect(set.status == 0 && set.errors == "", "\(set)")
     let lines = set.output.split(separator: "\n").map { $0.drop { $0 != "]" } }
     #expect(lines == ["]  db.pool: info to debug", "]  db.pool: error to debug"], "\(set.output)")
     #expect(logs.map(\.level) == [.debug, .debug])
 
-    _ = try decode(["set-level", "db.pool=trace,web=default", "--for", "10m", folder.path])
-    let listed = try decode(["levels", folder.path])
+    _ = try control(["set-level", "db.pool=trace,web=default", "--for", "10m", folder.path])
+    let listed = try control(["levels", folder.path])
     #expect(listed.status == 0 && listed.errors == "", "\(listed)")
     let first = listed.output.split(separator: "\n").prefix(3).map { $0.drop { $0 != "]" } }
     #expect(first[0] == "]  trace     db.pool  set from outside", "\(listed.output)")
     #expect(first[1] == "]  rule db.*=debug holds until it is taken back", "\(listed.output)")
     #expect(first[2].contains("rule db.pool=trace holds for 5") || first[2].contains("for 600 s"))
 
-    let back = try decode(["set-level", "default", folder.path])
+    let back = try control(["set-level", "default", folder.path])
     #expect(back.status == 0 && back.output.contains("trace to error"), "\(back)")
     #expect(logs.map(\.level) == [.info, .error])
     for store in stores { try store.close() }
@@ -43,7 +43,7 @@ import Testing
     let log = store.logger(label: "db")
     log.debug("why")
     log.info("what")
-    let run = try decode(["capture", folder.path])
+    let run = try control(["capture", folder.path])
     #expect(run.status == 0 && run.output.hasSuffix("]  1 flight record captured\n"), "\(run)")
     try store.close()
     let template = ["--template", "{message} {flight}"]
@@ -61,14 +61,14 @@ import Testing
 
   @Test("where no process runs nothing can be set")
   func whereNoProcessRunsNothingCanBeSet() throws {
-    let run = try decode(["set-level", "debug", folder.path])
+    let run = try control(["set-level", "debug", folder.path])
     #expect(run.status == 3 && run.errors.contains("no process logs into"), "\(run)")
     // A ring whose process is dead.
     let log = TestLog(session: 1)
     folder.put("orders.\(log.identity.session).ring", log.ring)
-    let dead = try decode(["levels", folder.path])
+    let dead = try control(["levels", folder.path])
     #expect(dead.status == 3 && dead.output == "", "\(dead)")
-    let gone = try decode(["levels", folder("nowhere")])
+    let gone = try control(["levels", folder("nowhere")])
     #expect(gone.status == 3 && gone.errors.contains("nowhere"), "\(gone)")
   }
 
@@ -78,11 +78,11 @@ import Testing
       (["set-level", "db=loud"], "'db=loud' sets no level"),
       (["set-level", " , "], "asks for nothing"),
       (["set-level", "debug", "--for", "soon"], "10m"),
-      (["--for", "10m"], "it is one of 'mmlog-decode set-level'"),
-      (["levels", "--format", "json"], "'mmlog-decode levels' has no option '--format'"),
+      (["--for", "10m"], "it is one of 'mmlogctl set-level'"),
+      (["levels", "--format", "json"], "'mmlogctl levels' has no option '--format'"),
     ])
   func whatMakesNoSenseIsRefused(_ arguments: [String], _ reason: String) throws {
-    let run = try decode(arguments + [folder.path])
+    let run = try control(arguments + [folder.path])
     #expect(run.status == 2 && run.errors.contains(reason), "\(run)")
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// What a run of `mmlog-decode` gave.
+/// What a run of a program gave.
 struct Run: Equatable {
   var output: String
   var errors: String
@@ -15,8 +15,20 @@ let tool = ChildProcess.path(of: "mmlog-decode")
 func decode(
   _ arguments: [String], input: [UInt8]? = nil, environment: [String: String] = ["TZ": "UTC"]
 ) throws -> Run {
+  try run(tool, arguments, input: input, environment: environment)
+}
+
+/// Runs the built `mmlogctl`.
+func control(_ arguments: [String], environment: [String: String] = ["TZ": "UTC"]) throws -> Run {
+  try run(
+    ChildProcess.path(of: "mmlogctl"), arguments, input: nil, environment: environment)
+}
+
+private func run(
+  _ program: String, _ arguments: [String], input: [UInt8]?, environment: [String: String]
+) throws -> Run {
   let process = Process()
-  process.executableURL = URL(fileURLWithPath: tool)
+  process.executableURL = URL(fileURLWithPath: program)
   process.arguments = arguments
   process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
   let folder = URL(fileURLWithPath: NSTemporaryDirectory())

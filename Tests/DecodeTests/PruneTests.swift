@@ -6,7 +6,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// `mmlog-decode prune`.
+/// `mmlogctl prune`.
 @Suite struct PruneTests {
   private let folder = TemporaryDirectory()
 
@@ -28,13 +28,13 @@ import Testing
     let names = archives(4)
     folder.put("orders.txt", [1])
     let arguments = ["prune", "--count", "2", "--explain", folder.path]
-    let dry = try decode(arguments + ["--dry-run"])
+    let dry = try control(arguments + ["--dry-run"])
     #expect(dry.status == 0 && dry.errors == "", "\(dry.errors)")
     #expect(try left() == names + ["orders.txt"])
     let lines = dry.output.split(separator: "\n")
     #expect(lines.count == 4 && lines.filter { $0.hasPrefix("would go ") }.count == 2, "\(lines)")
     #expect(lines.filter { $0.contains("more archives than the limit count") }.count == 2)
-    let real = try decode(arguments)
+    let real = try control(arguments)
     #expect(real.status == 0 && real.errors == "", "\(real.errors)")
     #expect(real.output == dry.output.replacingOccurrences(of: "would go ", with: "deleted  "))
     #expect(try left().filter { $0.hasSuffix(".mmlog") }.count == 2)
@@ -44,10 +44,10 @@ import Testing
   @Test("without a limit, those count that the store has noted")
   func noted() throws {
     let names = archives(4)
-    let none = try decode(["prune", folder.path])
+    let none = try control(["prune", folder.path])
     #expect(none.status == 1 && none.errors.contains("no limits are noted for the store orders"))
     folder.put("orders.settings", Array("retention.count 3\n".utf8))
-    let done = try decode(["prune", folder.path])
+    let done = try control(["prune", folder.path])
     #expect(done.status == 0 && done.errors == "" && done.output.contains("than the limit count"))
     #expect(try left().filter { $0.hasSuffix(".mmlog") } == Array(names.dropFirst()))
   }
@@ -57,7 +57,7 @@ import Testing
     let names = archives(9)
     let runs = LockedValue<[Run]>([])
     DispatchQueue.concurrentPerform(iterations: 3) { _ in
-      let run = try? decode(["prune", "--count", "4", folder.path])
+      let run = try? control(["prune", "--count", "4", folder.path])
       runs.withLock { $0 += run.map { [$0] } ?? [] }
     }
     let done = runs.withLock { $0 }
@@ -75,48 +75,48 @@ import Testing
     try bytes.write(to: URL(fileURLWithPath: path))
     let file = try File.open(path, [.read, .write])
     #expect(try file.tryLock())
-    let run = try decode(["prune", "--total-size", "1", "--explain", folder.path])
+    let run = try control(["prune", "--total-size", "1", "--explain", folder.path])
     #expect(run.status == 1 && run.output.contains("being written by a process"), "\(run)")
     #expect(try left().filter { $0.hasSuffix(".mmlog") } == [names[0]])
     try file.unlock()
   }
 
   @Test("without a limit nothing is done") func withoutALimitNothingIsDone() throws {
-    let run = try decode(["prune", "--count", "0", folder.path])
+    let run = try control(["prune", "--count", "0", folder.path])
     #expect(run.status == 2 && run.errors.contains("--count"))
-    let wrong = try decode(["prune", "--total-size", "lots", folder.path])
+    let wrong = try control(["prune", "--total-size", "lots", folder.path])
     #expect(wrong.status == 2 && wrong.errors.contains("500M"))
   }
 
   @Test(
     "what would have no effect is refused",
     arguments: [
-      ("--dry-run", "it is one of 'mmlog-decode prune'"),
-      ("prune --count 1 --level error", "'mmlog-decode prune' has no option '--level'"),
+      ("--dry-run", "it is one of 'mmlogctl prune'"),
+      ("prune --count 1 --level error", "'mmlogctl prune' has no option '--level'"),
       ("prune --count 1 --recursive", "has no option '--recursive'"),
-      ("prune --count 1 --sessions", "did you mean the command 'mmlog-decode sessions'?"),
+      ("prune --count 1 --levels", "did you mean the command 'mmlogctl levels'?"),
     ])
   func whatWouldHaveNoEffectIsRefused(line: String, expected: String) throws {
     let names = archives(2)
-    let run = try decode(line.split(separator: " ").map(String.init) + [folder.path])
+    let run = try control(line.split(separator: " ").map(String.init) + [folder.path])
     #expect(run.status == 2 && run.output.isEmpty && run.errors.contains(expected), "\(run)")
     #expect(try left() == names)
-    #expect(try decode(["prune", "--count", "1"]).errors.contains("PATH is missing"))
+    #expect(try control(["prune", "--count", "1"]).errors.contains("PATH is missing"))
   }
 
   @Test("small archives and other stores stay") func smallArchivesAndOtherStoresStay() throws {
     let names = archives(3)
     // Few and small ones stay, however little is free.
     for free in ["100%", "900T"] {
-      let run = try decode(["prune", "--free-space", free, folder.path])
+      let run = try control(["prune", "--free-space", free, folder.path])
       #expect(run.status == 1 && run.errors.contains("3 among the newest"), "\(run)")
       #expect(run.output.split(separator: "\n").allSatisfy { $0.hasPrefix("stays ") })
     }
-    let wrong = try decode(["prune", "--free-space", "101%", folder.path])
+    let wrong = try control(["prune", "--free-space", "101%", folder.path])
     #expect(wrong.status == 2 && wrong.errors.contains("a size as 1G or 5%"))
-    let other = try decode(["prune", "--count", "1", "--name", "other", folder.path])
+    let other = try control(["prune", "--count", "1", "--name", "other", folder.path])
     #expect(other == Run(output: "", errors: "", status: 0))
-    let named = try decode(["prune", "--count", "2", "--name", "orders", folder.path])
+    let named = try control(["prune", "--count", "2", "--name", "orders", folder.path])
     #expect(named.output.split(separator: "\n").count == 1 && named.output.contains(names[0]))
   }
 
@@ -128,8 +128,8 @@ import Testing
     let rings = TemporaryDirectory()
     rings.put("orders.\(log.identity.session).ring", log.ring)
     let arguments = ["prune", "--total-size", "1", "--dry-run", folder.path]
-    #expect(try decode(arguments).output.contains(names[0]))
-    let spared = try decode(arguments + ["--rings", rings.path])
+    #expect(try control(arguments).output.contains(names[0]))
+    let spared = try control(arguments + ["--rings", rings.path])
     #expect(spared.status == 1 && spared.output.contains("needed to recover"), "\(spared)")
     let gone = spared.output.split(separator: "\n").filter { $0.hasPrefix("would go") }
     #expect(gone.count == 1 && gone[0].contains(names[1]), "\(spared)")
@@ -141,12 +141,12 @@ import Testing
     let catalog = Catalog(of: folder.path, store: nil)
     try catalog.change(names[0]) { $0.pinned = "incident 7" }
     let arguments = ["prune", "--count", "1", folder.path]
-    let reached = try decode(arguments)
+    let reached = try control(arguments)
     #expect(reached.status == 0 && reached.errors.isEmpty, "\(reached)")
     #expect(reached.output.split(separator: "\n").count == 4)
     for run in [
-      try decode(["prune", "--total-size", "1", "--dry-run", folder.path]),
-      try decode(["prune", "--total-size", "1", folder.path]),
+      try control(["prune", "--total-size", "1", "--dry-run", folder.path]),
+      try control(["prune", "--total-size", "1", folder.path]),
     ] {
       #expect(run.status == 1 && run.errors.contains("limit total-size"), "\(run)")
       #expect(run.errors.contains("orders") && run.errors.contains("1 pinned"), "\(run)")
@@ -163,13 +163,13 @@ import Testing
     log.archive()
     _ = log.save()
     _ = try decode(["recover", log.folder.path])
-    let run = try decode(["prune", "--total-size", "1", "--explain", log.folder.path])
+    let run = try control(["prune", "--total-size", "1", "--explain", log.folder.path])
     #expect(run.status == 1 && run.output.contains("around one of the newest crashes"), "\(run)")
   }
 
   @Test("age and size delete") func ageAndSizeDelete() throws {
     let names = archives(3)
-    let run = try decode(["prune", "--age", "1d", folder.path])
+    let run = try control(["prune", "--age", "1d", folder.path])
     #expect(run.status == 0, "\(run.errors)")
     #expect(
       run.output.split(separator: "\n").allSatisfy { $0.contains("older than the limit age") })

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The decoder with everything around it: a terminal, other people's programs, a browser.
 #
-#   check_all.sh [PROGRAMS]     where mmlog-decode and mmlog-pipe were built; default .build/debug
+#   check_all.sh [PROGRAMS]     where the programs were built; default .build/debug
 #
 # Installs tmux and lnav where apt-get can. What is not there is skipped, and that is said. Exit status 1: something is wrong.
 set -euo pipefail

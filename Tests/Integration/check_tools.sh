@@ -95,17 +95,20 @@ else
   echo "SKIPPED  OTLP: '$python' has no module opentelemetry.proto; pip install opentelemetry-proto, and set MMLOG_PYTHON"
 fi
 
-result "bash takes the completions" "" "$("$decode" --completions bash | bash -n 2>&1)"
-has zsh "zsh" zsh && result "zsh takes the completions" "" "$("$decode" --completions zsh >"$work/_decode" && zsh -n "$work/_decode" 2>&1)"
+for program in "$decode" "$(dirname "$decode")/mmlogctl"; do
+  name=$(basename "$program")
+  result "bash takes the completions of $name" "" "$("$program" --completions bash | bash -n 2>&1)"
+  has zsh "zsh" zsh && result "zsh takes the completions of $name" "" "$("$program" --completions zsh >"$work/_$name" && zsh -n "$work/_$name" 2>&1)"
+  "$program" --man >"$work/$name.1"
+  # A page has no date, so that the same source makes the same page.
+  has mandoc "the manual page" mandoc && result "mandoc finds nothing wrong with the manual page of $name" "" \
+    "$(mandoc -T lint -W warning "$work/$name.1" 2>&1 | grep -v 'missing date' || true)"
+  has groff "the manual page in groff" groff && result "groff finds nothing wrong with the manual page of $name" "" \
+    "$(groff -man -Tutf8 -ww "$work/$name.1" 2>&1 >/dev/null)"
+done
 if has fish "fish" fish; then
   "$decode" --completions fish >"$work/decode.fish"
   result "fish completes a value" "$(printf 'always\nauto\nnever')" \
     "$(fish --no-config -c "source $work/decode.fish; complete -C 'mmlog-decode --color '" | cut -f1 | sort)"
 fi
-"$decode" --man >"$work/decode.1"
-# A page has no date, so that the same source makes the same page.
-has mandoc "the manual page" mandoc && result "mandoc finds nothing wrong with the manual page" "" \
-  "$(mandoc -T lint -W warning "$work/decode.1" 2>&1 | grep -v 'missing date' || true)"
-has groff "the manual page in groff" groff && result "groff finds nothing wrong with the manual page" "" \
-  "$(groff -man -Tutf8 -ww "$work/decode.1" 2>&1 >/dev/null)"
 exit "$failed"

@@ -206,7 +206,7 @@ typedef struct mmlog_logger {
 mmlog_logger *mmlog_get_logger(mmlog_store *store, const char *label);
 
 // Sets the lowest level that a logger records; MMLOG_LEVEL_DEFAULT leaves it as it is.
-// Async-signal-safe. As long as somebody outside has set another one (mmlog-decode set-level),
+// Async-signal-safe. As long as somebody outside has set another one (mmlogctl set-level),
 // that one holds.
 void mmlog_set_level(mmlog_logger *logger, mmlog_level level);
 

@@ -30,7 +30,7 @@ extension LogStore {
     /// Archives cannot be written, or a ring cannot be made or recovered; the store tries again by
     /// itself.
     case failed(error: LogError)
-    /// Somebody outside has set levels (`mmlog-decode set-level`) or taken them back, or their
+    /// Somebody outside has set levels (`mmlogctl set-level`) or taken them back, or their
     /// time is over: the rules that hold now. Where none matches, labels have the level that the
     /// program has set.
     case levelsSet(rules: [LevelRule])

@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogAnalysis
 import MMLogFormat
 import MMLogReader

@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogAnalysis
 import MMLogReader
 import MMLogSystem
@@ -135,11 +136,6 @@ extension Arguments {
     let status = try body(files)
     return files.unreadable.isEmpty ? status : .corruptionOrLoss
   }
-}
-
-extension String {
-  /// The text escaped for a terminal, but for its last line end.
-  var escapedControls: String { String(dropLast()).escapedForTerminal + "\n" }
 }
 
 extension Option {

@@ -1,5 +1,6 @@
 import CommandLineTool
 import Glibc
+import LogCommands
 import MMLogReader
 import MMLogSystem
 

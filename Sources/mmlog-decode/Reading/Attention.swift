@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogReader
 
 /// What is said on standard error about what is not a record: a line for each loss and each place
@@ -75,7 +76,7 @@ struct Attention {
     if let sentence = crashSentence { Command.complain(sentence) }
     if !unknownEnds.isEmpty {
       Command.complain(
-        "the end of \(mmlog_decode.count(unknownEnds.count, "session")) is not among these files; "
+        "the end of \(LogCommands.count(unknownEnds.count, "session")) is not among these files; "
           + command("sessions"))
     }
   }
@@ -87,7 +88,7 @@ struct Attention {
     for how in [SessionEnd.How.crashed, .killed, .powerLost] {
       let number = crashes.values.count { $0 == how }
       if number == 0 { continue }
-      let noun = parts.isEmpty ? mmlog_decode.count(number, "session") : "\(number)"
+      let noun = parts.isEmpty ? LogCommands.count(number, "session") : "\(number)"
       parts.append("\(noun) \(number == 1 ? how.verb : how.verbOfMany)")
     }
     return "\(parts.joined(separator: ", ")); \(command("crash"))"
@@ -144,6 +145,3 @@ extension String {
       + "'"
   }
 }
-
-/// `1 session`, `2 sessions`.
-func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }

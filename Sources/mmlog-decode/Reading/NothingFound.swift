@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
@@ -42,7 +43,7 @@ struct NothingFound {
     let count = overview.reduce(0) { $0 + $1.recordCount }
     if count == 0 { return "there are no records" }
     var time = TimeFormatter(zone)
-    var parts = ["nothing matched; there are \(mmlog_decode.count(count, "record"))"]
+    var parts = ["nothing matched; there are \(LogCommands.count(count, "record"))"]
     if let first, let last = overview.compactMap(\.lastTime).max() {
       parts[0] += " from \(time.text(of: first)) to \(time.text(of: last))"
     }

@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogReader
 
 /// Which records of which files a command is about.

@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogStorage
 
 /// Which archives `prune` deletes.

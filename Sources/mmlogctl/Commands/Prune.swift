@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogStorage
 
 extension Command {
@@ -17,7 +18,7 @@ extension Command {
     examples: [
       Example(
         "What a limit would delete",
-        "mmlog-decode prune --total-size 2G --dry-run /var/log/orders")
+        "mmlogctl prune --total-size 2G --dry-run /var/log/orders")
     ]
   ) { try Prune($0, $1).run() }
 }

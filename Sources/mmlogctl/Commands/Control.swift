@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogFormat
 import MMLogReader
 import MMLogStorage
@@ -10,7 +11,7 @@ extension Command {
   static let levels = Command(
     "levels",
     description: ["Lists the labels of running processes, with their levels."],
-    options: [], operands: inputOperands
+    options: [], operands: storeOperands
   ) { arguments, output in
     try Control(arguments.directories(), output).run { control, rings, complain in
       try control.forEach(rings, complain) { try control.list($0) }
@@ -33,7 +34,7 @@ extension Command {
     examples: [
       Example(
         "More of the database in a running service, for ten minutes",
-        "mmlog-decode set-level 'db.*=debug' --for 10m /var/log/orders")
+        "mmlogctl set-level 'db.*=debug' --for 10m /var/log/orders")
     ]
   ) { arguments, output in
     let duration = try arguments.value(
@@ -53,7 +54,7 @@ extension Command {
       record of their captureLevel does.
       """
     ],
-    options: [], operands: inputOperands
+    options: [], operands: storeOperands
   ) { arguments, output in
     try Control(arguments.directories(), output).run { try $0.capture($1, $2) }
   }

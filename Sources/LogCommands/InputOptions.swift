@@ -1,8 +1,9 @@
-import CommandLineTool
-import MMLogReader
+package import CommandLineTool
+package import MMLogReader
 import MMLogSystem
 
-let inputOperands = Operands(
+/// What a command reads.
+package let inputOperands = Operands(
   "PATH",
   """
   A file, a directory (of which all *.mmlog and *.ring are read), or - for one file at standard \
@@ -15,7 +16,7 @@ extension Arguments {
   /// What the command line names, or else the directory in `MMLOG_DIR`.
   ///
   /// - Parameter others: How many operands stand before, and are something else.
-  func paths(behind others: Int = 0) throws(UsageError) -> [String] {
+  package func paths(behind others: Int = 0) throws(UsageError) -> [String] {
     let paths = Array(operands.dropFirst(others))
     if let first = paths.first {
       if others == 0 { try checkIsNoCommand(first) }
@@ -27,7 +28,7 @@ extension Arguments {
   }
 
   /// The same for what takes neither standard input nor single files.
-  func directories(behind others: Int = 0) throws(UsageError) -> [String] {
+  package func directories(behind others: Int = 0) throws(UsageError) -> [String] {
     let paths = try paths(behind: others)
     if paths.contains("-") {
       throw UsageError("\(command.name) needs directories or rings, not '-'; name one")
@@ -35,7 +36,8 @@ extension Arguments {
     return paths
   }
 
-  func inputs(_ paths: [String]) -> [LogReader.Input] {
+  /// What these paths stand for.
+  package func inputs(_ paths: [String]) -> [LogReader.Input] {
     paths.map { path in
       if path == "-" { return .standardInput }
       return isSet(.recursive) ? .tree(path) : .path(path)
@@ -52,11 +54,11 @@ extension Arguments {
 }
 
 extension Option {
-  static let recursive = Option(
+  package static let recursive = Option(
     "recursive", short: "R", "Read directories below those given, too.")
-  static let quiet = Option(
+  package static let quiet = Option(
     "quiet", short: "q",
     "Say nothing of crashes, nor that nothing matched; losses and corruption are reported.")
-  static let exitCode = Option(
+  package static let exitCode = Option(
     "exit-code", "End with status 4 if no record is what was asked for.")
 }

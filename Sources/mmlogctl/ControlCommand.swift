@@ -1,0 +1,34 @@
+import CommandLineTool
+import LogCommands
+
+extension Command {
+  static let control = Command(
+    name: "mmlogctl", version: "0.1.0",
+    description: [
+      """
+      Acts on processes that log with mmlog while they run, and on directories of archives. What \
+      is in these, mmlog-decode prints.
+      """,
+      """
+      Without PATH, it works on the directory that the variable MMLOG_DIR names. A running process \
+      is asked through its ring, and does what it is asked within a second. Only its own user and \
+      root may ask.
+      """,
+    ],
+    commands: [.levels, .setLevel, .capture, .prune],
+    examples: [
+      Example("Which levels there are", "mmlogctl levels /var/log/orders"),
+      Example(
+        "More of the database, for ten minutes",
+        "mmlogctl set-level 'db.*=debug' --for 10m /var/log/orders"),
+    ],
+    exitStatuses: Program.Status.meanings)
+
+  /// Says something on standard error, with what is dangerous in it escaped.
+  static func complain(_ sentence: String) { control.report(sentence) }
+}
+
+/// What a command works on.
+let storeOperands = Operands(
+  "PATH",
+  "Directories that processes log into, or their rings; else the directory in MMLOG_DIR.")
