@@ -101,7 +101,12 @@ let package = Package(
 
     // Programs.
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
-    .target(name: "LogCommands", dependencies: ["CommandLineTool", "MMLogReader", "MMLogSystem"]),
+    .target(
+      name: "LogCommands",
+      dependencies: [
+        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "CommandLineTool",
+        "MMLogSystem",
+      ]),
     .executableTarget(
       name: "mmlog-decode",
       dependencies: [
@@ -111,7 +116,7 @@ let package = Package(
     .executableTarget(
       name: "mmlogctl",
       dependencies: [
-        "MMLogReader", "MMLogStorage", "MMLogFormat", "LogCommands", "CommandLineTool",
+        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "LogCommands", "CommandLineTool",
         "MMLogSystem",
       ]),
     .executableTarget(
@@ -189,8 +194,8 @@ let package = Package(
     .testTarget(
       name: "DecodeTests",
       dependencies: [
-        "mmlog-decode", "mmlogctl", "MMLog", "MMLogStorage", "MMLogFormat", "MMLogSystem",
-        "TestSupport",
+        "mmlog-decode", "mmlogctl", "mmlog-pipe", "MMLog", "MMLogStorage", "MMLogFormat",
+        "MMLogSystem", "TestSupport",
       ]),
     // Processes that are killed: what they log, the campaign that kills them, and what cuts their
     // power.

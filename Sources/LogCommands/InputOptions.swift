@@ -60,5 +60,7 @@ extension Option {
     "quiet", short: "q",
     "Say nothing of crashes, nor that nothing matched; losses and corruption are reported.")
   package static let exitCode = Option(
-    "exit-code", "End with status 4 if no record is what was asked for.")
+    "exit-code", "End with status 4 if nothing is what was asked for.")
+  /// Of what is no list of records.
+  package static let jsonSummary = Option("json", "Print JSON, for programs.")
 }

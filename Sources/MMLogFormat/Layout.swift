@@ -132,12 +132,17 @@ package enum SessionStateLayout {
 package enum ControlLayout {
   /// The ordinal of the newest level request that the process has done as it says.
   package static let appliedLevels = 0
-  /// How often others have asked for a capture, and how many of these the process has answered.
-  package static let captureRequests = appliedLevels + 8
-  package static let capturesDone = captureRequests + 4
+  /// The newest request, and the newest answer: a ``ControlRequest`` and a ``ControlAnswer``.
+  package static let request = appliedLevels + 8
+  package static let answer = request + 8
   /// How many flight records the process has captured, and how many it has evicted.
-  package static let capturedRecords = capturesDone + 4
+  package static let capturedRecords = answer + 8
   package static let forgottenRecords = capturedRecords + 8
+  /// When the last pass of the drainer ended that did not fail, in nanoseconds since 1970; 0: none
+  /// has. How many have failed, and how many syncs have.
+  package static let lastPass = forgottenRecords + 8
+  package static let failedPasses = lastPass + 8
+  package static let failedSyncs = failedPasses + 4
   package static let levelSlots = 64
   package static let levelSlotSize = 960
   /// A byte for each of the first labels: ``levelMask``, and ``overridden``.

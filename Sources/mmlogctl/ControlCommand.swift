@@ -15,9 +15,13 @@ extension Command {
       root may ask.
       """,
     ],
-    commands: [.levels, .setLevel, .capture, .prune],
+    commands: [
+      .status, .inFlight, .levels, .setLevel, .capture, .flush, .rotate, .pin, .unpin, .uploaded,
+      .prune,
+    ],
     examples: [
-      Example("Which levels there are", "mmlogctl levels /var/log/orders"),
+      Example("How a service's log fares", "mmlogctl status /var/log/orders"),
+      Example("What hangs", "mmlogctl in-flight --older-than 5s /var/log/orders"),
       Example(
         "More of the database, for ten minutes",
         "mmlogctl set-level 'db.*=debug' --for 10m /var/log/orders"),

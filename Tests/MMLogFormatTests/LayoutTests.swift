@@ -90,9 +90,14 @@ import Testing
   @Test("the control page is as the format says") func theControlPageIsAsTheFormatSays() {
     typealias Control = ControlLayout
     check([
-      "applied": (Control.appliedLevels, 0), "captures asked for": (Control.captureRequests, 8),
-      "done": (Control.capturesDone, 12), "captured": (Control.capturedRecords, 16),
-      "forgotten": (Control.forgottenRecords, 24), "slots": (Control.levelSlots, 64),
+      "applied": (Control.appliedLevels, 0), "request": (Control.request, 8),
+      "answer": (Control.answer, 16), "captured": (Control.capturedRecords, 24),
+      "forgotten": (Control.forgottenRecords, 32), "last pass": (Control.lastPass, 40),
+      "failed passes": (Control.failedPasses, 48), "failed syncs": (Control.failedSyncs, 52),
+      "slots": (Control.levelSlots, 64),
+      "capture": (Int(ControlRequest.Actions.capture.rawValue), 1),
+      "rotate": (Int(ControlRequest.Actions.rotate.rawValue), 2),
+      "sync": (Int(ControlRequest.Actions.sync.rawValue), 4),
       "slot": (Control.levelSlotSize, 960), "labels": (Control.labelLevels, 1984),
       "their number": (Control.labelCount, 576), "size": (Control.size, 2560),
       "level": (Int(Control.levelMask), 15),

@@ -48,6 +48,11 @@ final class Drainer: @unchecked Sendable {
   /// Archives that the store has not been notified of.
   private var newlySealed: [String] = []
 
+  /// What somebody outside has asked for and the present pass is to do; nil: nothing.
+  private var request: ControlRequest?
+  /// The newest request that was answered.
+  private var answeredRequest: UInt32 = 0
+
   // What was found out by checks, and reported.
   private var lastCheck: UInt64 = 0
   private var knowsOfLostPages = false
@@ -251,7 +256,8 @@ final class Drainer: @unchecked Sendable {
   /// Whether there is work that nobody requests.
   private var isWorkDue: Bool {
     series.dueRotation() != nil || isReopeningAsked || flight?.isAsked == true
-      || isUrgentRecordWaiting || syncs.isDue(at: Clock.monotonic())
+      || session.ring.controlRequest.ordinal != answeredRequest || isUrgentRecordWaiting
+      || syncs.isDue(at: Clock.monotonic())
   }
 
   /// Moves everything, and serves all who asked for it.
@@ -261,9 +267,26 @@ final class Drainer: @unchecked Sendable {
     let isSyncAsked = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
     if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
     isUrgentRecordWaiting = false
+    takeRequest()
     let failure = pass(.everything, counts, isSyncAsked: isSyncAsked)
+    answerRequest(failure)
     if failure != nil, isSyncAsked { syncRequested.store(true, ordering: .releasing) }
     flushes.serve(ticket, failure)
+  }
+
+  /// Takes in what somebody outside asks for, before what was logged by then is moved.
+  private func takeRequest() {
+    let newest = session.ring.controlRequest
+    if newest.ordinal == answeredRequest { return }
+    request = newest
+    if newest.actions.contains(.capture) { flight?.ask(.request) }
+  }
+
+  private func answerRequest(_ failure: LogError?) {
+    guard let ordinal = request?.ordinal else { return }
+    (request, answeredRequest) = (nil, ordinal)
+    let error = UInt32(bitPattern: failure?.systemErrorNumber ?? 0)
+    session.ring.answer(ControlAnswer(ordinal: ordinal, errorNumber: error))
   }
 
   /// Does what is due, and reports a failure once, and its end.
@@ -297,6 +320,10 @@ final class Drainer: @unchecked Sendable {
     reportSealed()
     reportLosses()
     counters.endPass(failed: failure != nil)
+    let counts = counters.snapshot
+    session.ring.publish(
+      lastPass: counts.lastPass, failedPasses: counts.failedPasses,
+      failedSyncs: counts.failedSyncs)
     return failure
   }
 
@@ -326,8 +353,8 @@ final class Drainer: @unchecked Sendable {
 
   /// Archives flight records, if there is a reason to.
   private func capture(_ pass: DrainSchedule.Pass) throws(SystemError) {
-    let servesRequests = pass == .everything
-    guard let done = try flight?.captureIfDue(to: series, servesRequests: servesRequests) else {
+    let servesSignals = pass == .everything
+    guard let done = try flight?.captureIfDue(to: series, servesSignals: servesSignals) else {
       return
     }
     if done.count > 0 { syncs.noteWritten(levels: 0) }
@@ -339,7 +366,8 @@ final class Drainer: @unchecked Sendable {
 
   private func rotateIfAsked() throws(SystemError) {
     let requests = ProcessRequests.reopenings
-    guard rotations.isAsked || requests != reopened else { return }
+    let isAsked = rotations.isAsked || request?.actions.contains(.rotate) == true
+    guard isAsked || requests != reopened else { return }
     let archive = try series.rotate(dictionary: session.ring.dictionary)
     reopened = requests
     rotations.answer(.success(archive))
@@ -347,6 +375,7 @@ final class Drainer: @unchecked Sendable {
 
   private func syncIfDue(isAsked: Bool) throws(SystemError) {
     let now = Clock.monotonic()
+    let isAsked = isAsked || request?.actions.contains(.sync) == true
     guard isAsked || syncs.isDue(at: now) else { return }
     try series.sync()
     syncs.noteSynced(at: now)

@@ -18,7 +18,6 @@ final class FlightRecorder {
   private var newestTicks: [UInt64: UInt64] = [:]
   /// Why a capture is due.
   private var reason: LogStore.CaptureReason?
-  private var servedRequests: UInt32 = 0
   private var servedSignals = ProcessRequests.captures
 
   /// Nil if nothing stays in the ring.
@@ -83,31 +82,25 @@ final class FlightRecorder {
   /// Has a capture be due.
   func ask(_ new: LogStore.CaptureReason) { reason = reason ?? new }
 
-  /// Whether somebody outside, or a signal handler, has asked.
-  var isAsked: Bool {
-    ring.captureRequests != servedRequests || ProcessRequests.captures != servedSignals
-  }
+  /// Whether a signal handler has asked.
+  var isAsked: Bool { ProcessRequests.captures != servedSignals }
 
   // MARK: - Capturing
 
   /// Moves flight records of the last time into archives, if there is a reason to. All that they
   /// stand between is archived already.
   ///
-  /// - Parameter servesRequests: Whether those outside are served, too, and signal handlers: all is
-  ///   archived that was logged before they asked.
+  /// - Parameter servesSignals: Whether signal handlers are served, too: all is archived that was
+  ///   logged before they asked.
   /// - Returns: Why it did, and how many records it were; nil if there was no reason.
   func captureIfDue(
-    to series: ArchiveSeries, servesRequests: Bool
+    to series: ArchiveSeries, servesSignals: Bool
   ) throws(SystemError) -> (reason: LogStore.CaptureReason, count: Int)? {
-    let (requests, signals) =
-      servesRequests
-      ? (ring.captureRequests, ProcessRequests.captures) : (servedRequests, servedSignals)
+    let signals = servesSignals ? ProcessRequests.captures : servedSignals
     if signals != servedSignals { ask(.signal) }
-    if requests != servedRequests { ask(.request) }
     guard let reason else { return nil }
     let count = try capture(to: series)
-    (servedRequests, servedSignals, self.reason) = (requests, signals, nil)
-    ring.acknowledge(captures: requests)
+    (servedSignals, self.reason) = (signals, nil)
     return (reason, count)
   }
 

@@ -39,17 +39,28 @@ extension Ring {
       as: UInt8.self)
   }
 
+  // MARK: - Requests
+
+  /// The newest request of somebody outside.
+  var controlRequest: ControlRequest {
+    ControlRequest(word: mmlog_load_acquire_u64(address(ControlLayout.request)))
+  }
+
+  /// Says what has come of a request, and of all before.
+  func answer(_ answer: ControlAnswer) {
+    mmlog_store_release_u64(address(ControlLayout.answer), answer.word)
+  }
+
+  /// Says how the drainer fares, for those who cannot ask.
+  func publish(lastPass: Timestamp?, failedPasses: UInt64, failedSyncs: UInt64) {
+    let time = UInt64(bitPattern: lastPass?.nanosecondsSince1970 ?? 0)
+    mmlog_store_release_u64(address(ControlLayout.lastPass), time)
+    mmlog_store_release_u32(
+      address(ControlLayout.failedPasses), UInt32(clamping: failedPasses))
+    mmlog_store_release_u32(address(ControlLayout.failedSyncs), UInt32(clamping: failedSyncs))
+  }
+
   // MARK: - Flight records
-
-  /// How often others have asked for a capture.
-  var captureRequests: UInt32 {
-    mmlog_load_acquire_u32(address(ControlLayout.captureRequests))
-  }
-
-  /// Says that so many requests for a capture are answered.
-  func acknowledge(captures: UInt32) {
-    mmlog_store_release_u32(address(ControlLayout.capturesDone), captures)
-  }
 
   /// Counts flight records that were evicted. Lock-free and async-signal-safe.
   func forget(_ count: UInt64) {

@@ -7,6 +7,7 @@ package final class LiveRing {
   package let path: String
   package let identity: SessionIdentity
   private let archiveLevel: Level
+  private let areas: RingAreas
   /// Where in the ring its control page is.
   private let control: Range<Int>
   private let directory: Directory
@@ -35,7 +36,8 @@ package final class LiveRing {
     return rings
   }
 
-  private static func names(_ path: String) throws(SystemError) -> (String, [String]) {
+  /// The folder of a path, and the names of the rings in it; of a ring, its own.
+  static func names(_ path: String) throws(SystemError) -> (folder: String, names: [String]) {
     if path.hasSuffix(FileNames.ringSuffix), let slash = path.lastIndex(of: "/") {
       let folder = String(path[..<slash])
       return (folder.isEmpty ? "/" : folder, [String(path[path.index(after: slash)...])])
@@ -75,7 +77,8 @@ package final class LiveRing {
         .unsupported,
         "\(path) has no control page: its process cannot be asked for anything", path: path)
     }
-    (identity, archiveLevel, self.control) = (fileHeader.identity, fileHeader.archiveLevel, control)
+    (identity, archiveLevel) = (fileHeader.identity, fileHeader.archiveLevel)
+    (areas, self.control) = (fileHeader.areas, control)
   }
 
   /// Whether its process still runs.
@@ -83,50 +86,42 @@ package final class LiveRing {
 
   // MARK: - What there is
 
-  /// A label of the process.
-  package struct Label: Equatable {
-    package let name: String
-    /// Nil if the process does not say: of its first 576 labels it does, as of a second ago.
-    package let level: Level?
-    /// Whether somebody outside has set the level.
-    package let isOverridden: Bool
-  }
-
   /// The process's labels, by name.
-  package func labels() throws(LogError) -> [Label] {
+  package func labels() throws(LogError) -> [ControlPage.Label] {
     let page = try controlPage()
     // Nothing of its segments: all that could be in them is known.
-    let image = try RingImage(file) { _ in RingLayout.largestSegment }
-    let all = image.dictionary.labels.map { id, name in
-      let place = ControlLayout.labelLevels + Int(id) - 1
-      let byte = (1...ControlLayout.labelCount).contains(Int(id)) ? page[place] : 0
-      let known = byte & ControlLayout.levelMask
-      return Label(
-        name: name, level: known == 0 ? nil : Level(rawValue: known - 1),
-        isOverridden: byte & ControlLayout.overridden != 0)
-    }
-    return all.sorted { $0.name < $1.name }
+    return page.labels(try RingImage(file) { _ in RingLayout.largestSegment }.dictionary)
   }
 
   /// What somebody outside has set, and is not over.
-  package func overrides() throws(LogError) -> [LevelOverride] {
-    let now = Clock.sinceBoot()
-    return (try newestLevelRequest()?.overrides ?? []).filter { $0.holds(at: now) }
-  }
+  package func overrides() throws(LogError) -> [LevelOverride] { try controlPage().overrides }
 
-  private func newestLevelRequest() throws(LogError) -> LevelRequest? {
-    try controlPage().withUnsafeBytes { LevelRequest.newest(inPage: $0) }
-  }
-
-  private func controlPage() throws(LogError) -> [UInt8] {
+  /// The number of the session's newest archive that is sealed; 0 if none is.
+  package func newestSealedArchive() throws(LogError) -> Int {
+    let place = areas.sessionState
     let bytes = try explaining("Reading the ring failed") { () throws(SystemError) in
-      try file.bytes(at: control.lowerBound, count: control.count)
+      try file.bytes(at: place.lowerBound, count: place.count)
     }
-    guard bytes.count == control.count else {
-      throw LogError(FormatError.truncated, path: path)
+    guard bytes.count == place.count else { throw LogError(FormatError.truncated, path: path) }
+    let (number, frames) = bytes.withUnsafeBytes {
+      (
+        $0.load(SessionStateLayout.newestArchive, as: UInt32.self),
+        $0.load(SessionStateLayout.newestFrames, as: UInt32.self)
+      )
     }
-    return bytes
+    return max(0, Int(number) - (frames == SessionStateLayout.allFrames ? 0 : 1))
   }
+
+  /// Where an archive of the session is; nil if it is not where the ring is.
+  package func path(ofArchive number: Int) -> String? {
+    let names = (try? directory.names()) ?? []
+    return names.first { name in
+      let parts = FileNames.Archive(fileName: name)
+      return parts?.session == identity.session && parts.map { Int($0.number) } == number
+    }.map { directory.path(of: $0) }
+  }
+
+  private func controlPage() throws(LogError) -> ControlPage { try ControlPage(file, control) }
 
   // MARK: - What is asked for
 
@@ -141,7 +136,7 @@ package final class LiveRing {
     _ change: ([LevelOverride]) -> [LevelOverride]
   ) throws(LogError) -> UInt32 {
     try DirectoryLock.withLock(on: directory, within: Self.timeout) { () throws(LogError) in
-      let present = try newestLevelRequest()
+      let present = try controlPage().levelRequest
       let request = LevelRequest(
         ordinal: (present?.ordinal ?? 0) &+ 1, change(try overrides()))
       guard let bytes = request.encoded else {
@@ -169,63 +164,94 @@ package final class LiveRing {
   ///   - limit: How long to wait at most, in nanoseconds.
   /// - Throws: `timedOut`, or `closed` if the process has gone.
   package func waitForLevels(_ ordinal: UInt32, within limit: Int64) throws(LogError) {
-    try wait(within: limit) { page in
-      // A later request counts too: it was made of this one.
-      page.load(ControlLayout.appliedLevels, as: UInt32.self) >= ordinal
-    }
+    // A later request counts too: it was made of this one.
+    try wait(within: limit) { $0.appliedLevels >= ordinal }
   }
 
-  /// Asks for the flight records to be captured. What comes of it, says
-  /// ``waitForCapture(_:within:)``.
+  /// Asks for something to be done once everything is archived that was logged before. What comes
+  /// of it, says ``waitForAnswer(to:within:)``.
   ///
   /// - Returns: The request's number.
-  package func askForCapture() throws(LogError) -> UInt32 {
+  package func ask(for actions: ControlRequest.Actions) throws(LogError) -> UInt32 {
     try DirectoryLock.withLock(on: directory, within: Self.timeout) { () throws(LogError) in
-      let place = ControlLayout.captureRequests
-      let request = try controlPage().withUnsafeBytes { $0.load(place, as: UInt32.self) } &+ 1
+      let page = try controlPage()
+      let request = page.request.next(actions, after: page.answer)
       try explaining("Writing into the ring failed") { () throws(SystemError) in
         try file.write(
-          all: withUnsafeBytes(of: request.littleEndian) { Array($0) },
-          at: control.lowerBound + place)
+          all: withUnsafeBytes(of: request.word.littleEndian) { Array($0) },
+          at: control.lowerBound + ControlLayout.request)
       }
-      return request
+      return request.ordinal
     }
   }
 
-  /// Waits until the process has answered a request for a capture. Throws as
-  /// ``waitForLevels(_:within:)``.
-  package func waitForCapture(_ request: UInt32, within limit: Int64) throws(LogError) {
-    try wait(within: limit) { page in
-      page.load(ControlLayout.capturesDone, as: UInt32.self) >= request
-    }
+  /// Waits until the process has done what was asked for.
+  ///
+  /// - Throws: As ``waitForLevels(_:within:)``, or why the process could not do it.
+  package func waitForAnswer(to request: UInt32, within limit: Int64) throws(LogError) {
+    let errorNumber = try wait(within: limit) { $0.answer.answers(request) }.answer.errorNumber
+    if errorNumber == 0 { return }
+    let reason = SystemError.text(of: CInt(truncatingIfNeeded: errorNumber))
+    throw LogError(
+      .system,
+      "The process could not write its archive: \(reason). It tries again; the records are safe in "
+        + "its ring as long as the machine runs: \(path)",
+      path: path, systemErrorNumber: CInt(truncatingIfNeeded: errorNumber))
   }
 
   /// How many flight records the process has captured so far; nil if it keeps none.
   package func capturedCount() throws(LogError) -> UInt64? {
-    guard archiveLevel > .trace else { return nil }
-    return try controlPage().withUnsafeBytes {
-      $0.load(ControlLayout.capturedRecords, as: UInt64.self)
-    }
+    archiveLevel > .trace ? try controlPage().capturedCount : nil
   }
 
+  /// - Returns: The page that says so.
+  @discardableResult
   private func wait(
-    within limit: Int64, until isDone: (UnsafeRawBufferPointer) -> Bool
-  ) throws(LogError) {
+    within limit: Int64, until isDone: (ControlPage) -> Bool
+  ) throws(LogError) -> ControlPage {
     let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
     while true {
       let runs = isRunning
-      if try controlPage().withUnsafeBytes(isDone) { return }
+      let page = try controlPage()
+      if isDone(page) { return page }
       guard runs else {
         throw LogError(.closed, "The process has ended meanwhile: \(path)", path: path)
       }
-      guard Clock.monotonic() < deadline else {
-        throw LogError(
-          .timedOut,
-          "The process has not answered: it may be stopped, or have no time. It does what was "
-            + "asked for as soon as it can: \(path)",
-          path: path)
-      }
+      guard Clock.monotonic() < deadline else { throw unanswered }
       Sleep.nanoseconds(5_000_000)
     }
+  }
+
+  /// Why the process has not answered, as far as that can be seen.
+  private var unanswered: LogError {
+    let reason =
+      if let report = try? crash() {
+        "it is dying: \(report.summary)"
+      } else {
+        switch processState {
+        case .stopped: "it is stopped, by SIGSTOP or a debugger, and does it when it goes on"
+        case .waitingForDisk: "it waits for a disk or a file system that does not answer"
+        case .dead: "it has died, and its parent has not been informed"
+        case nil, .running: "it has no time, or waits for a disk; it does it as soon as it can"
+        }
+      }
+    return LogError(.timedOut, "The process has not answered: \(reason): \(path)", path: path)
+  }
+
+  /// What the kernel says of the process; nil if it says nothing of it here.
+  var processState: ProcessState? {
+    ProcessState(of: identity.processID, name: identity.processName)
+  }
+
+  /// What the process is dying of, if that is in the ring.
+  private func crash() throws(LogError) -> CrashReport? {
+    guard let place = areas.crash else { return nil }
+    let bytes = try explaining("Reading the ring failed") { () throws(SystemError) in
+      try file.bytes(at: place.lowerBound, count: place.count)
+    }
+    guard bytes.count == place.count, bytes[CrashLayout.state] == CrashLayout.stateComplete else {
+      return nil
+    }
+    return bytes.withUnsafeBytes { CrashReport($0) }
   }
 }

@@ -1,7 +1,6 @@
 import CommandLineTool
 import LogCommands
 import MMLogAnalysis
-import MMLogFormat
 import MMLogReader
 
 extension Command {
@@ -28,7 +27,7 @@ extension Command {
         return .success
       }
       if !arguments.isSet(.quiet) { reportOthers(than: session, files.overview(filter: filter)) }
-      let crash = CrashOutput(files, session, zone, recordsOfThread: count)
+      let crash = CrashOutput(files, session, zone, recordsOfThread: count, complain: complain)
       var text = TextBuffer()
       if arguments.isSet(.jsonSummary) {
         crash.appendJSON(to: &text)
@@ -51,168 +50,6 @@ private func reportOthers(than shown: LogReader.Session, _ sessions: [SessionOve
   let rest = others.count > 10 ? ", the last of which are" : ":"
   Command.complain(
     "\(count(others.count, "other session")) ended in a crash\(rest) \(ids); --session shows one")
-}
-
-/// What `mmlog-decode crash` prints of a session.
-private struct CrashOutput {
-  private let session: LogReader.Session
-  private let zone: LogTimeZone
-  private let overview: SessionOverview?
-  private let inFlight: OpenSpans
-  private var threads: [UInt32: [LogReader.Record]] = [:]
-  private var unfinished: [String] = []
-  /// Whether nothing of it is missing.
-  private(set) var isComplete = true
-
-  init(
-    _ files: LogFiles, _ session: LogReader.Session, _ zone: LogTimeZone, recordsOfThread count: Int
-  ) {
-    (self.session, self.zone) = (session, zone)
-    var filter = LogReader.Filter()
-    filter.sessions = [session.id.description]
-    overview = files.overview(filter: filter).first
-    inFlight = files.openSpans(of: session.id)
-    guard let reader = files.lastCrash(recordsOfThread: count, filter: filter) else { return }
-    for item in reader { add(item) }
-  }
-
-  private mutating func add(_ item: LogReader.Item) {
-    switch item {
-    case .record(let record): threads[record.thread.ordinal, default: []].append(record)
-    case .unfinished(let record): unfinished.append(record.summary)
-    case .corruption(let corruption):
-      complain("\(corruption.path): corrupted: \(corruption.summary)")
-    case .losses(_, let ledger): complain("\(session.title): \(ledger)")
-    case .gap, .crashed, .sessionStarted, .sessionEnded: return
-    }
-  }
-
-  private mutating func complain(_ sentence: String) {
-    Command.complain(sentence)
-    isComplete = false
-  }
-
-  /// The records of each thread, those of the one that crashed first.
-  private var sortedThreads: [(thread: LogReader.Thread, hasCrashed: Bool, [LogReader.Record])] {
-    let crashed = overview?.crash?.threadID
-    let all = threads.sorted { $0.key < $1.key }.map { _, records in
-      (records[0].thread, records[0].thread.id == crashed, records)
-    }
-    return all.filter(\.1) + all.filter { !$0.1 }
-  }
-
-  // MARK: - As text
-
-  func appendText(to text: inout TextBuffer) {
-    var time = TimeFormatter(zone)
-    append("\(session.title), started at \(time.text(of: session.identity.startTime))", &text)
-    if let overview { append(time.ending(overview.ending), &text) }
-    if let crash = overview?.crash {
-      append(crash.summary, crash.details(of: SourceLines.added(to: crash.stack)), &text)
-    }
-    append("In flight when it died", time.lines(inFlight).map { "  \($0)" }, &text)
-    append("Unfinished", unfinished, &text)
-    var formatter = TextFormatter(zone: zone)
-    for (thread, hasCrashed, records) in sortedThreads {
-      let name = thread.name.isEmpty ? "" : " \(thread.name)"
-      text.append("\n")
-      append(
-        "Last records of thread \(thread.id)\(name)\(hasCrashed ? ", which crashed" : ""):", &text)
-      for record in records { formatter.append(record, to: &text) }
-    }
-  }
-
-  private func append(_ title: String, _ lines: [String], _ text: inout TextBuffer) {
-    if lines.isEmpty { return }
-    text.append("\n")
-    append("\(title):", &text)
-    for line in lines { append(line, &text) }
-  }
-
-  private func append(_ line: String, _ text: inout TextBuffer) {
-    text.append(line, .plain)
-    text.append("\n")
-  }
-
-  // MARK: - As JSON
-
-  func appendJSON(to text: inout TextBuffer) {
-    var time = TimeFormatter(zone)
-    var object = JSONObject()
-    object.add(session)
-    object.add("start_time", session.identity.startTime, &time)
-    if let overview { time.add(overview.ending, to: &object) }
-    if let crash = overview?.crash { object.add("crash", json: crash.json.text) }
-    object.add("in_flight", json: JSONObject.array(inFlight.list.map { $0.json(&time).text }))
-    object.add("unfinished", json: JSONObject.array(unfinished.map(JSONObject.text)))
-    object.add("threads", json: JSONObject.array(sortedThreads.map(json)))
-    text.append(text: object.text + "\n")
-  }
-
-  private func json(
-    _ thread: LogReader.Thread, _ hasCrashed: Bool, _ records: [LogReader.Record]
-  ) -> String {
-    var object = JSONObject()
-    object.add("thread_id", thread.id)
-    object.add("thread_ordinal", thread.ordinal)
-    if !thread.name.isEmpty { object.add("thread_name", thread.name) }
-    object.add("crashed", json: "\(hasCrashed)")
-    var formatter = JSONFormatter(zone: zone)
-    let lines = records.map { record -> String in
-      var line = TextBuffer()
-      formatter.append(record, to: &line)
-      return line.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
-    }
-    object.add("records", json: JSONObject.array(lines))
-    return object.text
-  }
-}
-
-extension CrashReport {
-  fileprivate var json: JSONObject {
-    var object = JSONObject()
-    object.add("summary", summary)
-    object.add("signal", signalName)
-    object.add("signal_number", signal)
-    object.add("signal_code", code)
-    if sender != 0 { object.add("sender", sender) }
-    object.add("address", "0x\(String(address, radix: 16))")
-    object.add("thread_id", threadID)
-    if !threadName.isEmpty { object.add("thread_name", threadName) }
-    object.add("frames", json: JSONObject.array(SourceLines.added(to: stack).map(\.json.text)))
-    var values = JSONObject()
-    for (name, value) in zip(registerNames, registers) {
-      values.add(name, "0x\(String(value, radix: 16))")
-    }
-    object.add("registers", json: values.text)
-    return object
-  }
-}
-
-extension CrashReport.Frame {
-  fileprivate var json: JSONObject {
-    var object = JSONObject()
-    object.add("address", "0x\(String(address, radix: 16))")
-    object.add("function", function?.name)
-    object.add("offset", function?.offset)
-    object.add("source", line)
-    object.add("module", path)
-    if path != nil { object.add("module_offset", "0x\(String(place, radix: 16))") }
-    return object
-  }
-}
-
-extension OpenSpans.Open {
-  fileprivate func json(_ time: inout TimeFormatter) -> JSONObject {
-    var object = JSONObject()
-    object.add("span_id", LogReader.Span.text(of: number))
-    object.add("parent_span_id", parent.map(LogReader.Span.text))
-    object.add("start_time", self.time, &time)
-    object.add("body", message)
-    object.add("scope_name", label)
-    object.add("thread_name", thread)
-    return object
-  }
 }
 
 extension Option {

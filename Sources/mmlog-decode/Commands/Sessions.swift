@@ -54,30 +54,6 @@ extension Command {
   }
 }
 
-extension TimeFormatter {
-  /// Spans that had begun and not ended when their process died, a line for each; none if there was
-  /// nothing in flight.
-  mutating func lines(_ spans: OpenSpans) -> [String] {
-    var lines: [String] = []
-    for span in spans.list.prefix(20) { lines.append(line(span)) }
-    let others = spans.count - lines.count
-    return others > 0 ? lines + [count(others, "more span")] : lines
-  }
-
-  private mutating func line(_ span: OpenSpans.Open) -> String {
-    let parent = span.parent.map { ", part of \(LogReader.Span.text(of: $0))" } ?? ""
-    let label = span.label.isEmpty ? "" : "\(span.label), "
-    return "\(span.message) (\(label)thread \(span.thread), since \(text(of: span.time)), span "
-      + "\(LogReader.Span.text(of: span.number))\(parent))"
-  }
-
-  /// `ended by SIGTERM from process 4711 at 2026-11-21T09:00:00.000000000Z`
-  mutating func text(of end: SessionEnd) -> String {
-    let isCertain = end.how != .killed && end.how != .powerLost
-    return "\(end.summary)\(isCertain ? "" : ", last sign of life") at \(text(of: end.time))"
-  }
-}
-
 private let sessionTitles =
   ["SESSION", "PROCESS", "STARTED", "LAST RECORD", "RECORDS", "ENDED"].inColumns
 
@@ -92,21 +68,6 @@ extension [String] {
 
 extension String {
   fileprivate var trimmed: String { String(reversed().drop { $0 == " " }.reversed()) }
-}
-
-extension LossLedger {
-  /// Counts by cause and level.
-  fileprivate var json: String {
-    var object = JSONObject()
-    for cause in Cause.allCases where total(cause) > 0 {
-      var levels = JSONObject()
-      for level in Level.allCases where self[cause, level] > 0 {
-        levels.add(level.description, self[cause, level])
-      }
-      object.add("\(cause)", json: levels.text)
-    }
-    return object.text
-  }
 }
 
 /// Lines that have times in them.
@@ -130,50 +91,6 @@ extension TimeFormatter {
     }
     details += lines(open).map { "in flight when it died: \($0)" }
     return [row.inColumns] + details.map { "  \($0)" }
-  }
-
-  /// The same for programs.
-  fileprivate mutating func json(_ overview: SessionOverview, _ open: OpenSpans) -> JSONObject {
-    var object = JSONObject()
-    object.add(overview.session)
-    object.add("start_time", overview.session.identity.startTime, &self)
-    object.add("last_record_time", overview.lastTime, &self)
-    object.add("records", overview.recordCount)
-    object.add("archives", overview.archiveCount)
-    object.add("has_ring", json: "\(overview.hasRing)")
-    add(overview.ending, to: &object)
-    object.add("crash", overview.crash?.summary)
-    if !overview.losses.isEmpty { object.add("lost", json: overview.losses.json) }
-    if overview.ending.isCrash { object.add("in_flight", open.count) }
-    return object
-  }
-
-  mutating func add(_ ending: SessionEnding, to object: inout JSONObject) {
-    switch ending {
-    case .running: object.add("ending", "running")
-    case .unknown: object.add("ending", "unknown")
-    case .ended(let end):
-      object.add("ending", "\(end.how)")
-      object.add("is_crash", json: "\(end.how.isCrash)")
-      object.add("ending_text", end.summary)
-      object.add("ending_time", end.time, &self)
-      if end.signal != 0 { object.add("ending_signal", end.signal) }
-      if end.sender != 0 { object.add("ending_sender", end.sender) }
-      object.add("recovered_time", end.recovered, &self)
-    }
-  }
-
-  mutating func ending(_ ending: SessionEnding) -> String {
-    switch ending {
-    case .ended(let end): text(of: end) + recovery(end)
-    case .running: "running"
-    case .unknown: "end unknown"
-    }
-  }
-
-  private mutating func recovery(_ end: SessionEnd) -> String {
-    if end.how == .closed { return "" }
-    return end.recovered.map { ", recovered at \(text(of: $0))" } ?? ", not recovered"
   }
 
   fileprivate mutating func head(_ report: FileReport) -> String {

@@ -62,8 +62,6 @@ extension Command {
 }
 
 extension Option {
-  /// Of what is no list of records.
-  static let jsonSummary = Option("json", "Print JSON, for programs.")
   fileprivate static let page = Option(
     "output", short: "o", value: "FILE", required: true,
     "Write the page to FILE, or with - to standard output.")

@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogReader
 import MMLogSystem
 
@@ -43,23 +44,6 @@ extension Arguments {
     case (true, false): return .only
     case (false, true): return .none
     case (false, false): return .any
-    }
-  }
-
-  private func setTimes(
-    of filter: inout LogReader.Filter, _ zone: LogTimeZone
-  ) throws(UsageError) {
-    let now = Timestamp.now
-    let time = { (option: Option) throws(UsageError) -> Timestamp? in
-      try value(
-        of: option,
-        expected: "a time such as 2026-11-21, 2026-11-21T09:00:00Z, 15:00, 15m, today or boot"
-      ) { timeArgument($0, zone: zone, now: now) }
-    }
-    filter.since = try time(.since)
-    filter.until = try time(.until)
-    if let since = filter.since, let until = filter.until, since >= until {
-      throw UsageError("--since is not before --until: no time is left between them")
     }
   }
 
@@ -123,10 +107,6 @@ extension Option {
     until they are captured, or their process dies.
     """)
   fileprivate static let noFlight = Option("no-flight", "No flight records.")
-  static let since = Option(
-    "since", short: "s", value: "TIME", "Only what was logged at TIME or later.")
-  fileprivate static let until = Option(
-    "until", short: "u", value: "TIME", "Only what was logged before TIME.")
   fileprivate static let label = Option(
     "label", short: "L", value: "PATTERN", repeatable: true,
     "Only records of labels that match, such as 'orders.*'.")

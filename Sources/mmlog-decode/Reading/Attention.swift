@@ -122,11 +122,6 @@ extension SessionEnd.How {
 }
 
 extension LogReader.Session {
-  /// `session 0123… (orders, pid 42)`
-  var title: String {
-    "session \(id) (\(identity.processName), pid \(identity.processID))"
-  }
-
   fileprivate func isWithin(_ filter: LogReader.Filter, _ lastTime: Timestamp) -> Bool {
     if let since = filter.since, lastTime < since { return false }
     if let until = filter.until, identity.startTime >= until { return false }

@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogSystem
 
 /// A file that has its name only once it is whole.

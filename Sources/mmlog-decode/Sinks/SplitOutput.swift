@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogReader
 import MMLogSystem
 

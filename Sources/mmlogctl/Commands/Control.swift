@@ -13,8 +13,8 @@ extension Command {
     description: ["Lists the labels of running processes, with their levels."],
     options: [], operands: storeOperands
   ) { arguments, output in
-    try Control(arguments.directories(), output).run { control, rings, complain in
-      try control.forEach(rings, complain) { try control.list($0) }
+    try Control(arguments, output).run { control, rings in
+      try control.forEach(rings) { try control.list($0) }
     }
   }
 
@@ -29,7 +29,7 @@ extension Command {
       pattern back, 'default' all of them.
       """,
     ],
-    options: [.duration],
+    options: [.duration, .timeout, .silent],
     operands: Operands("RULES PATH", count: 1...Int.max, "What to set, and where."),
     examples: [
       Example(
@@ -40,9 +40,8 @@ extension Command {
     let duration = try arguments.value(
       of: .duration, expected: "a time such as 30s, 10m or 2h", durationArgument)
     let change = try LevelChange(arguments.operands[0])
-    let paths = try arguments.directories(behind: 1)
-    return try Control(paths, output).run { control, rings, complain in
-      try control.set(change, for: duration, rings, complain)
+    return try Control(arguments, behind: 1, output).run { control, rings in
+      try control.set(change, for: duration, rings)
     }
   }
 
@@ -54,32 +53,74 @@ extension Command {
       record of their captureLevel does.
       """
     ],
-    options: [], operands: storeOperands
+    options: [.timeout, .silent], operands: storeOperands
   ) { arguments, output in
-    try Control(arguments.directories(), output).run { try $0.capture($1, $2) }
+    try Control(arguments, output).run { try $0.capture($1) }
+  }
+
+  static let flush = Command(
+    "flush",
+    description: [
+      """
+      Has running processes move everything into their archives that they have logged by now, and \
+      waits for it.
+      """
+    ],
+    options: [.disk, .timeout, .silent], operands: storeOperands
+  ) { arguments, output in
+    let isSyncing = arguments.isSet(.disk)
+    return try Control(arguments, output).run { control, rings in
+      try control.ask(
+        for: isSyncing ? .sync : [], rings, before: { _ in () },
+        after: { _, _ in
+          "everything is in archives\(isSyncing ? ", and safe from a power cut" : "")"
+        })
+    }
+  }
+
+  static let rotate = Command(
+    "rotate",
+    description: [
+      """
+      Has running processes seal their archives, with everything in them that they have logged by \
+      now, and prints which these are.
+      """
+    ],
+    options: [.timeout, .silent], operands: storeOperands
+  ) { arguments, output in
+    try Control(arguments, output).run { control, rings in
+      try control.ask(
+        for: .rotate, rings, before: { try $0.newestSealedArchive() },
+        after: { ring, before in
+          let newest = try ring.newestSealedArchive()
+          if newest <= before { return "nothing was logged since its last archive was sealed" }
+          return "sealed \(ring.path(ofArchive: newest) ?? "archive \(newest)")"
+        })
+    }
   }
 }
 
 /// Asks running processes for something, through their rings.
-private struct Control {
+private final class Control {
   private let paths: [String]
   private let output: StandardOutput
+  /// How long all of them together may take to answer, in nanoseconds: they check once a second.
+  private let timeout: UInt64
+  private let isSilent: Bool
+  private var isComplete = true
 
-  init(_ paths: [String], _ output: StandardOutput) { (self.paths, self.output) = (paths, output) }
+  /// - Parameter others: How many operands stand before the paths.
+  init(_ arguments: Arguments, behind others: Int = 0, _ output: StandardOutput) throws(UsageError)
+  {
+    paths = try arguments.directories(behind: others)
+    timeout = try arguments.timeout()
+    isSilent = arguments.isSet(.silent)
+    self.output = output
+  }
 
-  /// How long a process may take to answer, in nanoseconds: it checks once a second.
-  private static let timeout: Int64 = 10_000_000_000
-
-  /// - Parameter body: Asks the processes that log there; says what failed.
+  /// - Parameter body: Asks the processes that log there.
   /// - Returns: `nothingReadable` if no process runs there, `corruptionOrLoss` if something failed.
-  func run(
-    _ body: (Control, [LiveRing], (LogError) -> Void) throws -> Void
-  ) throws -> Program.Status {
-    var isComplete = true
-    let complain = { (error: LogError) in
-      isComplete = false
-      Command.complain(error.message)
-    }
+  func run(_ body: (Control, [LiveRing]) throws -> Void) throws -> Program.Status {
     var rings: [LiveRing] = []
     for path in paths {
       do { rings += try LiveRing.all(in: path, problem: complain) } catch { complain(error) }
@@ -88,40 +129,65 @@ private struct Control {
       if isComplete { Command.complain("no process logs into \(paths.joined(separator: ", "))") }
       return .nothingReadable
     }
-    try body(self, rings, complain)
+    try body(self, rings)
     return isComplete ? .success : .corruptionOrLoss
   }
 
-  func forEach(
-    _ rings: [LiveRing], _ complain: (LogError) -> Void, _ body: (LiveRing) throws -> Void
-  ) throws {
+  private func complain(_ error: LogError) {
+    isComplete = false
+    Command.complain(error.message)
+  }
+
+  /// Does something for each, whatever fails for another.
+  func forEach(_ rings: [LiveRing], _ body: (LiveRing) throws -> Void) throws {
     for ring in rings {
       do { try body(ring) } catch let error as LogError { complain(error) }
     }
   }
 
+  /// Asks all of them, so that they do it at the same time, and then says of each what came of it.
+  ///
+  /// - Parameters:
+  ///   - before: What is to be known of a process before; nil: it is not asked.
+  ///   - after: Says what has come of it.
+  func ask<Before>(
+    for actions: ControlRequest.Actions, _ rings: [LiveRing],
+    before: (LiveRing) throws -> Before?, after: (LiveRing, Before) throws -> String
+  ) throws {
+    var asked: [(ring: LiveRing, request: UInt32, before: Before)] = []
+    try forEach(rings) { ring in
+      guard let before = try before(ring) else { return }
+      asked.append((ring, try ring.ask(for: actions), before))
+    }
+    let deadline = Clock.monotonic() &+ timeout
+    for (ring, request, before) in asked {
+      try forEach([ring]) { ring in
+        try ring.waitForAnswer(to: request, within: rest(until: deadline))
+        try say("\(ring.title)  \(try after(ring, before))")
+      }
+    }
+  }
+
   // MARK: - Setting levels
 
-  func set(
-    _ change: LevelChange, for duration: Duration?, _ rings: [LiveRing],
-    _ complain: (LogError) -> Void
-  ) throws {
+  func set(_ change: LevelChange, for duration: Duration?, _ rings: [LiveRing]) throws {
     let expiry = duration.map { Clock.sinceBoot() &+ UInt64($0.nanoseconds) } ?? 0
-    var asked: [(ring: LiveRing, ordinal: UInt32, before: [LiveRing.Label])] = []
+    var asked: [(ring: LiveRing, ordinal: UInt32, before: [ControlPage.Label])] = []
     // All of them first, so that they do it at the same time.
-    try forEach(rings, complain) { ring in
+    try forEach(rings) { ring in
       let before = try ring.labels()
       asked.append((ring, try ring.askForLevels { change.applied(to: $0, expiry) }, before))
     }
+    let deadline = Clock.monotonic() &+ timeout
     for (ring, ordinal, before) in asked {
-      try forEach([ring], complain) { ring in
-        try ring.waitForLevels(ordinal, within: Self.timeout)
+      try forEach([ring]) { ring in
+        try ring.waitForLevels(ordinal, within: rest(until: deadline))
         try reportChanges(ring, before)
       }
     }
   }
 
-  private func reportChanges(_ ring: LiveRing, _ before: [LiveRing.Label]) throws {
+  private func reportChanges(_ ring: LiveRing, _ before: [ControlPage.Label]) throws {
     let old = Dictionary(before.map { ($0.name, $0.level) }) { $1 }
     var isAny = false
     for label in try ring.labels() {
@@ -136,21 +202,18 @@ private struct Control {
 
   // MARK: - Capturing
 
-  func capture(_ rings: [LiveRing], _ complain: (LogError) -> Void) throws {
-    var asked: [(ring: LiveRing, request: UInt32, before: UInt64)] = []
-    try forEach(rings, complain) { ring in
-      guard let before = try ring.capturedCount() else {
-        return try say("\(ring.title)  keeps no flight records: all go into archives")
-      }
-      asked.append((ring, try ring.askForCapture(), before))
-    }
-    for (ring, request, before) in asked {
-      try forEach([ring], complain) { ring in
-        try ring.waitForCapture(request, within: Self.timeout)
+  func capture(_ rings: [LiveRing]) throws {
+    try ask(
+      for: .capture, rings,
+      before: { ring in
+        if let count = try ring.capturedCount() { return count }
+        try self.say("\(ring.title)  keeps no flight records: all go into archives")
+        return UInt64?.none
+      },
+      after: { ring, before in
         let now = try ring.capturedCount() ?? before
-        try say("\(ring.title)  \(count(Int(clamping: now &- before), "flight record")) captured")
-      }
-    }
+        return "\(count(Int(clamping: now &- before), "flight record")) captured"
+      })
   }
 
   // MARK: - Listing levels
@@ -172,7 +235,14 @@ private struct Control {
     }
   }
 
-  private func say(_ line: String) throws { try output.append(line.escapedForTerminal + "\n") }
+  private func rest(until deadline: UInt64) -> Int64 {
+    let now = Clock.monotonic()
+    return Int64(clamping: max(deadline, now) &- now)
+  }
+
+  private func say(_ line: String) throws {
+    if !isSilent { try output.append(line.escapedForTerminal + "\n") }
+  }
 }
 
 extension LevelChange {
@@ -185,12 +255,35 @@ extension LevelChange {
 }
 
 extension LiveRing {
-  /// `orders[4711]`
-  fileprivate var title: String { "\(identity.processName)[\(identity.processID)]" }
+  fileprivate var title: String { identity.title }
 }
 
-extension LiveRing.Label {
-  fileprivate var shownName: String { name.isEmpty ? "(no label)" : name }
+extension SessionIdentity {
+  /// `orders[4711]`
+  var title: String { "\(processName)[\(processID)]" }
+}
+
+extension ControlPage.Label {
+  var shownName: String { name.isEmpty ? "(no label)" : name }
+}
+
+extension Arguments {
+  /// How long to wait for an answer, in nanoseconds.
+  fileprivate func timeout() throws(UsageError) -> UInt64 {
+    let expected = "a time such as 10s or 1m"
+    let span = try value(of: .timeout, expected: expected, durationArgument)
+    return UInt64(max(0, (span ?? .seconds(10)).nanoseconds))
+  }
+}
+
+extension Option {
+  fileprivate static let timeout = Option(
+    "timeout", value: "TIME", default: "10s",
+    "How long to wait for answers; what was asked for is done later all the same.")
+  static let silent = Option(
+    "quiet", short: "q", "Print nothing of what went well: the exit status says it.")
+  fileprivate static let disk = Option(
+    "disk", "Have it safe from a power cut, too: fdatasync(2).")
 }
 
 extension String {

@@ -13,7 +13,7 @@ extension Arguments {
     if !limitOptions.contains(where: { isSet($0) }) { return nil }
     var retention = Retention.unlimited
     retention.count = limit(try value(of: .count, expected: "a number", number))
-    retention.totalSize = limit(try value(of: .totalSize, expected: "a size as 500M", size))
+    retention.totalSize = limit(try value(of: .totalSize, expected: "a size as 500M", sizeArgument))
     retention.age = limit(try value(of: .age, expected: "a time as 30d", durationArgument))
     retention.crashes = try value(of: .crashes, expected: "a number", number) ?? 1
     if let free = try value(of: .freeSpace, expected: "a size as 1G or 5%", space) {
@@ -30,7 +30,8 @@ private func limit<Value: AdditiveArithmetic>(_ value: Value?) -> Value? {
 
 private func number(_ text: String) -> Int? { Int(text).flatMap { $0 >= 0 ? $0 : nil } }
 
-private func size(_ text: String) -> Int? {
+/// Reads a size on the command line: `500`, `500K`, `2G`; nil for anything else.
+func sizeArgument(_ text: String) -> Int? {
   let shift = ["K": 10, "M": 20, "G": 30, "T": 40][text.last?.uppercased() ?? ""]
   guard let value = number(shift == nil ? text : String(text.dropLast())) else { return nil }
   let (size, overflow) = value.multipliedReportingOverflow(by: 1 << (shift ?? 0))
@@ -38,7 +39,7 @@ private func size(_ text: String) -> Int? {
 }
 
 private func space(_ text: String) -> Retention.FreeSpace? {
-  guard text.hasSuffix("%") else { return size(text).map { .bytes($0) } }
+  guard text.hasSuffix("%") else { return sizeArgument(text).map { .bytes($0) } }
   guard let percent = Double(text.dropLast()), (0...100).contains(percent) else { return nil }
   return .fraction(percent / 100)
 }
@@ -47,7 +48,8 @@ extension Option {
   static let dryRun = Option("dry-run", "Delete nothing, say what would be.")
   static let explain = Option(
     "explain", "Say of each archive whether it stays, and why.")
-  static let store = Option("name", value: "NAME", "Only archives of this store.")
+  static let store = Option(
+    "name", value: "NAME", "Only archives of this store.")
   static let rings = Option(
     "rings", value: "DIR",
     "Where the services' rings are, if not in PATH. What a dead one's recovery "

@@ -252,7 +252,7 @@ struct FlightTests {
       var events = test.store.events.makeAsyncIterator()
       test.log.debug("one")
       let ring = try LiveRing.all(in: test.folder.path) { require(false, "\($0)") }[0]
-      try ring.waitForCapture(ring.askForCapture(), within: 300_000_000_000)
+      try ring.waitForAnswer(to: ring.ask(for: .capture), within: 300_000_000_000)
       require(try ring.capturedCount() == 1)
       test.log.debug("two")
       signal(SIGUSR1) { _ in LogStore.captureAll() }

@@ -251,9 +251,9 @@ final class Scenario: Sendable {
         try ring.waitForLevels(levels, within: 10_000_000_000)
         off.withLock { $0 = 6...8 }
         Self.logFlight(6...8, of: 4, to: log)
-        let capture = try ring.askForCapture()
+        let capture = try ring.ask(for: .capture)
         try store.flush(.archive, within: .seconds(10))
-        try ring.waitForCapture(capture, within: 10_000_000_000)
+        try ring.waitForAnswer(to: capture, within: 10_000_000_000)
         captured.withLock { $0 = 1...5 }
         _ = try ring.askForLevels { _ in [] }
       }

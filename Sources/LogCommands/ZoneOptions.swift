@@ -1,13 +1,13 @@
-import CommandLineTool
-import MMLogReader
+package import CommandLineTool
+package import MMLogReader
 import MMLogSystem
 
 /// In which zone times are read and shown.
-let zoneOptions: [Option] = [.utc, .zone]
+package let zoneOptions: [Option] = [.utc, .zone]
 
 extension Arguments {
   /// Makes a zone that was asked for that of the process.
-  func zone() throws(UsageError) -> LogTimeZone {
+  package func zone() throws(UsageError) -> LogTimeZone {
     guard let name = value(of: .zone) else {
       return isSet(.utc) ? .utc : .local
     }

@@ -1,12 +1,12 @@
 import Glibc
-import MMLogSystem
+package import MMLogSystem
 
 /// A file that gets its name once it is whole. Until then it has none, and goes away with the
 /// process, however that ends.
 ///
 /// On a file system without such files, and where very many are open, it has another name beside
 /// until then, and stays if the process is killed.
-final class UnfinishedFile {
+package final class UnfinishedFile {
   private let name: String
   /// Nil for one that has another name.
   private var file: File?
@@ -16,9 +16,12 @@ final class UnfinishedFile {
   /// - Parameters:
   ///   - directory: Where it is to be, and always the same.
   ///   - name: The name that it is to get. What has it stays until then.
-  init(_ name: String, in directory: borrowing Directory) throws(SystemError) {
+  ///   - mode: Its permissions, less the process's umask.
+  package init(
+    _ name: String, in directory: borrowing Directory, mode: UInt32 = 0o666
+  ) throws(SystemError) {
     self.name = name
-    if let file = try? directory.makeUnnamedFile(for: name, mode: 0o666),
+    if let file = try? directory.makeUnnamedFile(for: name, mode: mode),
       file.descriptor < File.openLimit / 2
     {
       self.file = consume file
@@ -26,11 +29,11 @@ final class UnfinishedFile {
     }
     file = nil
     // What was left by a process that had this number before goes away.
-    _ = try directory.openFile(otherName, [.write, .create, .truncate], mode: 0o666)
+    _ = try directory.openFile(otherName, [.write, .create, .truncate], mode: mode)
   }
 
   /// A descriptor to append to it.
-  func open(in directory: borrowing Directory) throws(SystemError) -> File {
+  package func open(in directory: borrowing Directory) throws(SystemError) -> File {
     switch file {
     case .some(let file): try File.duplicate(file.descriptor, path: directory.path(of: name))
     case .none: try directory.openFile(otherName, [.write, .append])
@@ -38,7 +41,7 @@ final class UnfinishedFile {
   }
 
   /// Gives it its name, in place of what has it.
-  func finish(in directory: borrowing Directory) throws(SystemError) {
+  package func finish(in directory: borrowing Directory) throws(SystemError) {
     switch file {
     case .some(let file):
       do throws(SystemError) {
@@ -55,7 +58,7 @@ final class UnfinishedFile {
   }
 
   /// Lets it go away, unless it has its name.
-  func discard(in directory: borrowing Directory) {
+  package func discard(in directory: borrowing Directory) {
     if file == nil, !isFinished { try? directory.remove(otherName) }
     file = nil
     isFinished = true

@@ -1,5 +1,7 @@
-import MMLogFormat
-import MMLogReader
+package import CommandLineTool
+package import MMLogFormat
+package import MMLogReader
+import MMLogStorage
 import MMLogSystem
 
 /// Reads a time on the command line: `now`, `today`, `yesterday`, `boot`, `15m`, `10 min ago`,
@@ -10,7 +12,7 @@ import MMLogSystem
 ///   - zone: The zone of a time that names none.
 ///   - now: The present moment.
 /// - Returns: The time; nil for what is no time, or none that fits.
-func timeArgument(_ text: String, zone: LogTimeZone, now: Timestamp) -> Timestamp? {
+package func timeArgument(_ text: String, zone: LogTimeZone, now: Timestamp) -> Timestamp? {
   switch text {
   case "now": return now
   case "today": return midnight(zone, now, daysAgo: 0)
@@ -27,6 +29,37 @@ func timeArgument(_ text: String, zone: LogTimeZone, now: Timestamp) -> Timestam
     if let time = read(&scanner) { return time }
   }
   return nil
+}
+
+extension Arguments {
+  /// The time that an option says, nil if it is not given.
+  private func time(
+    of option: Option, _ zone: LogTimeZone, _ now: Timestamp
+  ) throws(UsageError) -> Timestamp? {
+    try value(
+      of: option,
+      expected: "a time such as 2026-11-21, 2026-11-21T09:00:00Z, 15:00, 15m, today or boot"
+    ) { timeArgument($0, zone: zone, now: now) }
+  }
+
+  /// Sets the times that ``Option/since`` and ``Option/until`` say.
+  package func setTimes(
+    of filter: inout LogReader.Filter, _ zone: LogTimeZone
+  ) throws(UsageError) {
+    let now = Timestamp.now
+    filter.since = try time(of: .since, zone, now)
+    filter.until = try time(of: .until, zone, now)
+    if let since = filter.since, let until = filter.until, since >= until {
+      throw UsageError("--since is not before --until: no time is left between them")
+    }
+  }
+}
+
+extension Option {
+  package static let since = Option(
+    "since", short: "s", value: "TIME", "Only what was logged at TIME or later.")
+  package static let until = Option(
+    "until", short: "u", value: "TIME", "Only what was logged before TIME.")
 }
 
 /// When a day began.

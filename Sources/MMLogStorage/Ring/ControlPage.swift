@@ -1,0 +1,87 @@
+package import MMLogFormat
+package import MMLogSystem
+
+/// A copy of a ring's control page (FORMAT.md, 3). Whatever stands in it, it is only read.
+package struct ControlPage {
+  private let bytes: [UInt8]
+
+  /// Copies it.
+  package init(_ file: borrowing File, _ place: Range<Int>) throws(LogError) {
+    do throws(SystemError) {
+      bytes = try file.bytes(at: place.lowerBound, count: place.count)
+    } catch {
+      throw LogError(error, while: "Reading the ring failed")
+    }
+    guard bytes.count == place.count else {
+      throw LogError(FormatError.truncated, path: file.path)
+    }
+  }
+
+  private func load<Word: FixedWidthInteger & BitwiseCopyable>(_ offset: Int) -> Word {
+    bytes.withUnsafeBytes { $0.load(offset, as: Word.self) }
+  }
+
+  // MARK: - Requests
+
+  /// The newest request for something to be done at once.
+  package var request: ControlRequest { ControlRequest(word: load(ControlLayout.request)) }
+
+  /// The newest answer to such a request.
+  package var answer: ControlAnswer { ControlAnswer(word: load(ControlLayout.answer)) }
+
+  /// The newest request for levels; nil if there is none.
+  package var levelRequest: LevelRequest? {
+    bytes.withUnsafeBytes { LevelRequest.newest(inPage: $0) }
+  }
+
+  /// The newest request for levels that the process has done.
+  package var appliedLevels: UInt32 { load(ControlLayout.appliedLevels) }
+
+  /// What somebody outside has set, and is not over.
+  package var overrides: [LevelOverride] {
+    let now = Clock.sinceBoot()
+    return (levelRequest?.overrides ?? []).filter { $0.holds(at: now) }
+  }
+
+  // MARK: - What the process says of itself
+
+  /// How many flight records it has captured.
+  package var capturedCount: UInt64 { load(ControlLayout.capturedRecords) }
+
+  /// How many flight records it has evicted.
+  package var forgottenCount: UInt64 { load(ControlLayout.forgottenRecords) }
+
+  /// When the last pass of its drainer ended that did not fail; nil if none has.
+  package var lastPass: Timestamp? {
+    let time: Int64 = load(ControlLayout.lastPass)
+    return time == 0 ? nil : Timestamp(nanosecondsSince1970: time)
+  }
+
+  /// How many passes have failed.
+  package var failedPasses: UInt32 { load(ControlLayout.failedPasses) }
+
+  /// How many syncs of archives have failed.
+  package var failedSyncs: UInt32 { load(ControlLayout.failedSyncs) }
+
+  /// A label of the process.
+  package struct Label: Equatable {
+    package let name: String
+    /// Nil if the process does not say: of its first 576 labels it does, as of a second ago.
+    package let level: Level?
+    /// Whether somebody outside has set the level.
+    package let isOverridden: Bool
+  }
+
+  /// The labels of a ring's dictionary, by name.
+  package func labels(_ dictionary: LogDictionary) -> [Label] {
+    let all = dictionary.labels.map { id, name in
+      let place = ControlLayout.labelLevels + Int(id) - 1
+      let byte = (1...ControlLayout.labelCount).contains(Int(id)) ? bytes[place] : 0
+      let known = byte & ControlLayout.levelMask
+      return Label(
+        name: name, level: known == 0 ? nil : Level(rawValue: known - 1),
+        isOverridden: byte & ControlLayout.overridden != 0)
+    }
+    return all.sorted { $0.name < $1.name }
+  }
+}

@@ -1,0 +1,133 @@
+package import MMLogFormat
+package import MMLogSystem
+
+/// A ring at one moment, seen from outside: who writes to it, how full it is, what waits in it. Its
+/// process need not do anything, and may be stopped or dead.
+package struct RingStatus {
+  /// What is in it.
+  package let image: RingImage
+  /// What the process says of itself; nil if the ring has no place for that.
+  package let control: ControlPage?
+  /// Whether a process has it.
+  package let isRunning: Bool
+  /// What the kernel says of that process; nil if it says nothing here, or none has it.
+  package let processState: ProcessState?
+
+  package var identity: SessionIdentity { image.fileHeader.identity }
+
+  /// The rings in a directory, of processes that run and of those that died.
+  ///
+  /// - Parameters:
+  ///   - path: The directory, or one ring.
+  ///   - problem: Receives rings that cannot be read.
+  /// - Throws: What keeps the directory from being read.
+  /// - Complexity: O(size of what is in the rings).
+  package static func all(
+    in path: String, problem: (LogError) -> Void
+  ) throws(LogError) -> [RingStatus] {
+    var rings: [RingStatus] = []
+    try explaining("Searching for rings failed") { () throws(SystemError) in
+      let (folder, names) = try LiveRing.names(path)
+      let directory = try Directory.open(folder)
+      let ownership = try Ownership(of: directory)
+      for name in names {
+        do throws(LogError) {
+          if let ring = try RingStatus(name, directory, ownership) { rings.append(ring) }
+        } catch {
+          problem(error)
+        }
+      }
+    }
+    return rings
+  }
+
+  /// Nil if it is gone.
+  private init?(
+    _ name: String, _ directory: borrowing Directory, _ ownership: Ownership
+  ) throws(LogError) {
+    guard let file = try Self.open(name, directory, ownership) else { return nil }
+    isRunning = (try? file.isLockedByAnother()) ?? false
+    image = try RingImage(file)
+    control =
+      if let place = image.fileHeader.areas.control { try ControlPage(file, place) } else { nil }
+    let identity = image.fileHeader.identity
+    processState =
+      isRunning ? ProcessState(of: identity.processID, name: identity.processName) : nil
+  }
+
+  private static func open(
+    _ name: String, _ directory: borrowing Directory, _ ownership: Ownership
+  ) throws(LogError) -> File? {
+    do {
+      guard let status = try directory.status(of: name) else { return nil }
+      try ownership.check(status, directory.path(of: name))
+      return try directory.openFile(name, [.read, .nonBlocking])
+    } catch let error as SystemError where error.isNotFound {
+      return nil
+    } catch {
+      throw LogError(error, while: "Opening a ring failed", path: directory.path(of: name))
+    }
+  }
+
+  // MARK: - Segments
+
+  /// Threads that write, each with how many segments it has open; the thread 0 are those that share
+  /// one.
+  package var writers: [(thread: ThreadIdentity, openSegments: Int)] {
+    var counts: [UInt32: (thread: ThreadIdentity, openSegments: Int)] = [:]
+    for segment in image.segments where segment.header.state == SegmentLayout.stateOpen {
+      let thread = segment.header.thread
+      counts[thread.ordinal, default: (thread, 0)].openSegments += 1
+    }
+    return counts.values.sorted { $0.thread.ordinal < $1.thread.ordinal }
+  }
+
+  /// Records that are in no archive yet, and are to be.
+  package struct Waiting {
+    /// By the level's raw value.
+    private var counts = [Int](repeating: 0, count: Level.allCases.count)
+    /// How large they are.
+    package private(set) var bytes = 0
+    fileprivate private(set) var oldestTicks: UInt64?
+    /// How long ago the oldest was logged; nil if there is none.
+    package fileprivate(set) var oldestAge: Duration?
+
+    package var count: Int { counts.reduce(0, +) }
+
+    package subscript(level: Level) -> Int { counts[Int(level.rawValue)] }
+
+    fileprivate mutating func add(_ record: RecordView) {
+      // Of one in pieces, the first piece counts.
+      if !record.isFragment || record.callSite == 0 { counts[Int(record.level.rawValue)] += 1 }
+      bytes += record.bytes.count
+      oldestTicks = min(oldestTicks ?? .max, record.ticks)
+    }
+  }
+
+  /// What waits. Of a ring from before the machine was started, it is not known what is archived:
+  /// all that is in it counts.
+  ///
+  /// - Complexity: O(size of what waits).
+  package var waiting: Waiting {
+    var waiting = Waiting()
+    for segment in image.segments {
+      let start = image.isOfThisBoot ? segment.header.archived : SegmentLayout.size
+      var scanner = image.scanner(of: segment, from: start, scansBehindZeros: !isRunning)
+      while let item = scanner.next() {
+        if case .record(let record, _) = item, !image.isFlight(record) { waiting.add(record) }
+      }
+    }
+    if let ticks = waiting.oldestTicks { waiting.oldestAge = age(ofTicks: ticks) }
+    return waiting
+  }
+
+  /// How long ago the process gave its last sign of life: while it runs, it reads its clocks once a
+  /// second.
+  package var silence: Duration { age(ofTicks: image.clock.ticks) }
+
+  /// By the ring's clock at both ends, so that a clock that was set changes nothing.
+  private func age(ofTicks ticks: UInt64) -> Duration {
+    let now = image.isOfThisBoot ? image.clock.wall(at: Clock.ticks()) : .now
+    return max(.zero, now - image.clock.wall(at: ticks))
+  }
+}

@@ -1,0 +1,104 @@
+import CommandLineTool
+import LogCommands
+import MMLogStorage
+import MMLogSystem
+
+// What is noted of archives, for limits and uploaders; with their store running or not.
+
+extension Command {
+  static let pin = Command(
+    "pin",
+    description: ["Keeps archives from being deleted by any limit, until they are unpinned."],
+    options: [.reason, .silent], operands: archiveOperands,
+    examples: [
+      Example(
+        "Keep what an incident is about",
+        "mmlogctl pin --reason 'incident 7' /var/log/orders/orders-20261121T*.mmlog")
+    ]
+  ) { arguments, output in
+    let reason = ArchiveInfo.State.line(arguments.value(of: .reason) ?? "")
+    return try arguments.mark(output, "pinned") { catalog, name in
+      try catalog.change(name) { $0.pinned = reason }
+    }
+  }
+
+  static let unpin = Command(
+    "unpin", description: ["Ends pins: limits count again."], options: [.silent],
+    operands: archiveOperands
+  ) { arguments, output in
+    try arguments.mark(output, "unpinned") { catalog, name in
+      try catalog.change(name) { $0.pinned = nil }
+    }
+  }
+
+  static let uploaded = Command(
+    "uploaded",
+    description: [
+      "Marks sealed archives as uploaded: they are the first to be deleted when a limit asks.",
+      "Every lease on them ends.",
+    ],
+    options: [.receipt, .undo, .silent], operands: archiveOperands
+  ) { arguments, output in
+    let isUndone = arguments.isSet(.undo)
+    let receipt = arguments.value(of: .receipt)
+    if isUndone, receipt != nil {
+      throw UsageError("--undo takes a receipt away, and --receipt notes one; give one of them")
+    }
+    return try arguments.mark(output, isUndone ? "not uploaded" : "uploaded") { catalog, name in
+      guard let archive = try catalog.inspect(at: name) else { throw catalog.missing(name) }
+      if isUndone { return try catalog.unmarkUploaded(archive) }
+      guard archive.isSealed else {
+        throw LogError(
+          .archiveInUse,
+          "\(archive.path) is not sealed, and will change; 'mmlogctl rotate' has it sealed",
+          path: archive.path)
+      }
+      try catalog.markUploaded(archive, receipt: receipt)
+    }
+  }
+}
+
+/// What marks are for.
+private let archiveOperands = Operands("FILE", count: 1...Int.max, "Archives: *.mmlog.")
+
+extension Arguments {
+  /// Notes something of each archive.
+  ///
+  /// - Parameters:
+  ///   - word: What they are then.
+  ///   - note: Notes it, of the archive with this name.
+  fileprivate func mark(
+    _ output: StandardOutput, _ word: String, _ note: (Catalog, String) throws -> Void
+  ) throws -> Program.Status {
+    var status = Program.Status.success
+    for path in operands {
+      let slash = path.lastIndex(of: "/")
+      let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+      let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+      do {
+        let catalog = Catalog(of: folder, store: nil)
+        guard FileNames.Archive(fileName: name) != nil else { throw catalog.missing(name) }
+        try note(catalog, name)
+        if !isSet(.silent) { try output.append("\(word)  \(path)\n".escapedControls) }
+      } catch let error as LogError {
+        Command.complain(error.message)
+        status = .corruptionOrLoss
+      }
+    }
+    return status
+  }
+}
+
+extension Catalog {
+  fileprivate func missing(_ name: String) -> LogError {
+    LogError(.missingArchive, "\(path)/\(name) is no archive; name *.mmlog files", path: path)
+  }
+}
+
+extension Option {
+  fileprivate static let reason = Option(
+    "reason", value: "TEXT", "Why, for whoever wonders later; kept in one line.")
+  fileprivate static let receipt = Option(
+    "receipt", value: "TEXT", "What the receiver gave for it, such as an object's version.")
+  fileprivate static let undo = Option("undo", "Take the mark away again.")
+}
