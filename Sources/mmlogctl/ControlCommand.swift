@@ -17,7 +17,7 @@ extension Command {
     ],
     commands: [
       .status, .inFlight, .levels, .setLevel, .capture, .flush, .rotate, .pin, .unpin, .uploaded,
-      .prune,
+      .prune, .collect,
     ],
     examples: [
       Example("How a service's log fares", "mmlogctl status /var/log/orders"),
@@ -25,6 +25,7 @@ extension Command {
       Example(
         "More of the database, for ten minutes",
         "mmlogctl set-level 'db.*=debug' --for 10m /var/log/orders"),
+      Example("Everything for support", "mmlogctl collect -o orders.tar /var/log/orders"),
     ],
     exitStatuses: Program.Status.meanings)
 

@@ -1,0 +1,239 @@
+import CommandLineTool
+import LogCommands
+import MMLogAnalysis
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+/// What `collect` puts into one file.
+struct Collection {
+  /// A ring or an archive.
+  private struct Source {
+    let path: String
+    /// Its name in the tar file.
+    let name: String
+    let size: Int
+  }
+
+  private let found: FoundRings
+  private let filter: LogReader.Filter
+  private let zone: LogTimeZone
+  private let limit: Int
+  private var tar: TarWriter
+  private let now = Timestamp.now
+  /// What the manifest says.
+  private var collected: [String] = []
+  private var leftOut: [(path: String, size: Int)] = []
+  private var problems: [String] = []
+
+  /// The crash reports of so many sessions are in it, the newest.
+  private static let maximumCrashes = 20
+
+  init(
+    _ found: FoundRings, _ filter: LogReader.Filter, _ zone: LogTimeZone, limit: Int,
+    _ output: StandardOutput
+  ) {
+    (self.found, self.filter, self.zone, self.limit) = (found, filter, zone, limit)
+    let host = Host.name().filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+    tar = TarWriter(to: output, folder: "mmlog-\(host)-\(UTCTime(now).compact)")
+  }
+
+  /// Writes everything.
+  ///
+  /// - Throws: What prevents writing, or ``UsageError`` for a limit that is too small.
+  mutating func write() throws {
+    let texts = self.texts()
+    let sources = (rings, archives)
+    // What the manifest says of each file takes some hundred bytes.
+    let reserve =
+      TarWriter.space(of: 4096 + 600 * (sources.0.count + sources.1.count + texts.count))
+      + TarWriter.endSpace
+    let room = limit - reserve - texts.reduce(0) { $0 + TarWriter.space(of: $1.text.utf8.count) }
+    guard room >= 0 else {
+      throw UsageError("--limit is too small: reports alone take \(sizeText(limit - room))")
+    }
+    for (name, text) in texts { try add(name, text) }
+    // Rings first: what a process moves meanwhile is in an archive then.
+    let end = tar.size + room
+    for ring in sources.0 { try add(ring, before: end) }
+    var isFull = false
+    for archive in sources.1 {
+      // No older one in place of one that is too large: a log with holes helps nobody.
+      isFull = try isFull || !add(archive, before: end)
+      if isFull, leftOut.last?.path != archive.path { leftOut.append((archive.path, archive.size)) }
+    }
+    try add("manifest.json", manifest)
+    try tar.finish()
+  }
+
+  /// What was collected, in a line.
+  var summary: String { "\(count(collected.count, "file")), \(sizeText(tar.size))" }
+
+  /// What was left out, in a line; nil if nothing was.
+  var omission: String? {
+    if leftOut.isEmpty { return nil }
+    let size = leftOut.reduce(0) { $0 + $1.size }
+    return "--limit leaves out \(count(leftOut.count, "file")) of \(sizeText(size)), the oldest; "
+      + "manifest.json in it lists them"
+  }
+
+  /// Whether something could not be read.
+  var hasProblems: Bool { !problems.isEmpty || !found.isComplete }
+
+  private mutating func add(_ name: String, _ text: String) throws {
+    try tar.add(name, text: text, modified: now.nanosecondsSince1970)
+    note(name, text.utf8.count, nil)
+  }
+
+  private mutating func note(_ name: String, _ size: Int, _ path: String?) {
+    var entry = JSONObject()
+    entry.add("name", name)
+    entry.add("bytes", size)
+    entry.add("path", path)
+    collected.append(entry.text)
+  }
+
+  /// - Returns: False if there is no room for it.
+  @discardableResult
+  private mutating func add(_ source: Source, before end: Int) throws -> Bool {
+    guard let file = open(source.path), let status = try? file.status(), status.isRegularFile else {
+      // Deleted or recovered since it was listed: not among what could be collected.
+      return true
+    }
+    guard tar.size + TarWriter.space(of: status.size) <= end else {
+      leftOut.append((source.path, status.size))
+      return false
+    }
+    if try !tar.add(source.name, file, size: status.size, modified: status.modified) {
+      problem("\(source.path) became shorter while it was read; its end is zeros")
+    }
+    note(source.name, status.size, source.path)
+    return true
+  }
+
+  private mutating func open(_ path: String) -> File? {
+    do throws(SystemError) { return try File.open(path, [.read, .nonBlocking]) } catch {
+      problem("\(error)")
+      return nil
+    }
+  }
+
+  private mutating func problem(_ sentence: String) {
+    Command.complain(sentence)
+    problems.append(sentence)
+  }
+
+  // MARK: - Files
+
+  /// Those of processes that died come first.
+  private var rings: [Source] {
+    sources((found.dead + found.running).map { ($0.image.path, "rings") })
+  }
+
+  /// Those of the time that is asked for, the newest first.
+  private var archives: [Source] {
+    let wanted = found.archives.filter { archive in
+      let last = archive.isSealed ? archive.lastTime : max(archive.lastTime, archive.modified)
+      let first = archive.contents?.times?.lowerBound ?? archive.created
+      return filter.since.map { last >= $0 } ?? true && filter.until.map { first < $0 } ?? true
+    }
+    let sorted = wanted.sorted { ($0.lastTime, $0.fileName) > ($1.lastTime, $1.fileName) }
+    return sources(sorted.map { ($0.path, "archives") })
+  }
+
+  /// With names of their own in the tar file.
+  private func sources(_ files: [(path: String, folder: String)]) -> [Source] {
+    var used: Set<String> = []
+    return files.map { path, folder in
+      let file = path.split(separator: "/").last.map(String.init) ?? path
+      var name = "\(folder)/\(file)"
+      while !used.insert(name).inserted { name = "\(folder)/copy-\(used.count)/\(file)" }
+      let size = (try? File.status(ofPath: path))?.size ?? 0
+      return Source(path: path, name: name, size: size)
+    }
+  }
+
+  // MARK: - Texts
+
+  private mutating func texts() -> [(name: String, text: String)] {
+    File.raiseOpenLimit()
+    var time = TimeFormatter(zone)
+    let files = LogFiles(found.folders.map(LogReader.Input.path))
+    for error in files.unreadable { problem(error.message) }
+    var texts = [
+      ("machine.json", MachineFacts.json(of: found.folders)), ("versions.json", versions),
+      (
+        "status.json",
+        lines((found.running + found.dead).map { time.json($0, found.archives(of: $0)) })
+      ),
+    ]
+    let sessions = files.overview()
+    texts.append(
+      ("sessions.json", lines(sessions.map { time.json($0, spans(of: $0, files)) })))
+    texts.append(("statistics.json", statistics(files)))
+    let crashed = sessions.filter { isWanted($0) && $0.ending.isCrash }
+    for session in crashed.suffix(Self.maximumCrashes) {
+      texts.append(("crashes/\(session.session.id).txt", crash(files, session.session)))
+    }
+    return texts
+  }
+
+  private func lines(_ objects: [JSONObject]) -> String {
+    objects.map { $0.text + "\n" }.joined()
+  }
+
+  /// What was in flight when a session crashed.
+  private func spans(of session: SessionOverview, _ files: LogFiles) -> OpenSpans {
+    session.ending.isCrash ? files.openSpans(of: session.session.id) : OpenSpans()
+  }
+
+  private var versions: String {
+    var object = JSONObject()
+    object.add("mmlogctl", Command.control.version)
+    object.add("format", formatVersion)
+    return object.text + "\n"
+  }
+
+  private func isWanted(_ session: SessionOverview) -> Bool {
+    guard case .ended(let end) = session.ending else { return true }
+    let start = session.session.identity.startTime
+    return filter.since.map { end.time >= $0 } ?? true && filter.until.map { start < $0 } ?? true
+  }
+
+  private func statistics(_ files: LogFiles) -> String {
+    var statistics = LogStatistics(zone: zone)
+    for item in LogReader(files, filter: filter) { statistics.add(item) }
+    var text = TextBuffer()
+    statistics.appendJSON(to: &text)
+    return text.text()
+  }
+
+  private mutating func crash(_ files: LogFiles, _ session: LogReader.Session) -> String {
+    var missing: [String] = []
+    let crash = CrashOutput(files, session, zone, recordsOfThread: 50) { missing.append($0) }
+    var text = TextBuffer()
+    crash.appendText(to: &text)
+    return text.text() + missing.map { "\n\($0)\n" }.joined()
+  }
+
+  private var manifest: String {
+    var time = TimeFormatter(zone)
+    var object = JSONObject()
+    object.add("made_time", now, &time)
+    object.add("since_time", filter.since, &time)
+    object.add("until_time", filter.until, &time)
+    object.add("paths", json: JSONObject.array(found.paths.map(JSONObject.text)))
+    if limit != .max { object.add("limit_bytes", limit) }
+    object.add("files", json: JSONObject.array(collected))
+    let missing = leftOut.map { path, size in
+      var entry = JSONObject()
+      entry.add("path", path)
+      entry.add("bytes", size)
+      return entry.text
+    }
+    object.add("left_out", json: JSONObject.array(missing))
+    object.add("problems", json: JSONObject.array(problems.map(JSONObject.text)))
+    return object.text + "\n"
+  }
+}

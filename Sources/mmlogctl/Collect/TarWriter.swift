@@ -1,0 +1,130 @@
+import CommandLineTool
+import MMLogSystem
+
+/// Writes a tar file: POSIX's ustar, with an extended header before what does not fit that one.
+struct TarWriter {
+  static let blockSize = 512
+
+  private let output: StandardOutput
+  /// What the names in it begin with.
+  private let folder: String
+  /// How long the file is so far, in bytes.
+  private(set) var size = 0
+
+  init(to output: StandardOutput, folder: String) { (self.output, self.folder) = (output, folder) }
+
+  /// How much a file of so many bytes takes at most, headers included.
+  static func space(of size: Int) -> Int {
+    // Two for an extended header, and one of its own.
+    4 * blockSize + (size + blockSize - 1) / blockSize * blockSize
+  }
+
+  /// How much the end takes.
+  static let endSpace = 2 * blockSize
+
+  /// Adds a text as a file.
+  mutating func add(_ name: String, text: String, modified: Int64) throws(SystemError) {
+    try addHeader(name, size: text.utf8.count, modified: modified)
+    try append(Array(text.utf8))
+    try pad()
+  }
+
+  /// Adds so many bytes of a file; what it has lost meanwhile is zeros.
+  ///
+  /// - Returns: Whether it has lost nothing.
+  mutating func add(
+    _ name: String, _ file: borrowing File, size: Int, modified: Int64
+  ) throws(SystemError) -> Bool {
+    try addHeader(name, size: size, modified: modified)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 8)
+    defer { buffer.deallocate() }
+    var (offset, isComplete) = (0, true)
+    while offset < size {
+      let part = UnsafeMutableRawBufferPointer(
+        rebasing: buffer[..<min(buffer.count, size - offset)])
+      let count = isComplete ? try file.readFully(into: part, at: offset) : 0
+      if count < part.count {
+        isComplete = false
+        for index in count..<part.count { part[index] = 0 }
+      }
+      try output.append(UnsafeRawBufferPointer(part).bytes)
+      offset += part.count
+    }
+    self.size += size
+    try pad()
+    return isComplete
+  }
+
+  /// Ends the file.
+  mutating func finish() throws(SystemError) {
+    try append([UInt8](repeating: 0, count: Self.endSpace))
+    try output.flush()
+  }
+
+  // MARK: - Headers
+
+  private mutating func addHeader(
+    _ name: String, size: Int, modified: Int64
+  ) throws(SystemError) {
+    let path = "\(folder)/\(name)"
+    var records = ""
+    if path.utf8.count > 100 { records += Self.record("path", path) }
+    if size >= 1 << 33 { records += Self.record("size", "\(size)") }
+    let seconds = max(0, modified / 1_000_000_000)
+    if !records.isEmpty {
+      try append(Self.header("\(folder)/extended", records.utf8.count, seconds, type: "x"))
+      try append(Array(records.utf8))
+      try pad()
+    }
+    try append(Self.header(path, size, seconds, type: "0"))
+  }
+
+  /// `LENGTH KEY=VALUE\n`, where the length is that of all of it.
+  private static func record(_ key: String, _ value: String) -> String {
+    let rest = " \(key)=\(value)\n"
+    var length = rest.utf8.count
+    while "\(length)".utf8.count + rest.utf8.count != length {
+      length = "\(length)".utf8.count + rest.utf8.count
+    }
+    return "\(length)\(rest)"
+  }
+
+  private static func header(
+    _ path: String, _ size: Int, _ seconds: Int64, type: Character
+  ) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: blockSize)
+    func put(_ text: String, _ offset: Int, _ size: Int) {
+      for (index, byte) in text.utf8.prefix(size).enumerated() { bytes[offset + index] = byte }
+    }
+    func put(octal number: Int64, _ offset: Int, _ size: Int) {
+      let digits = String(number, radix: 8)
+      // What does not fit is in the extended header.
+      let text = digits.utf8.count < size ? digits : String(repeating: "7", count: size - 1)
+      put(String(repeating: "0", count: size - 1 - text.utf8.count) + text, offset, size)
+    }
+    put(path, 0, 100)
+    put(octal: 0o600, 100, 8)
+    put(octal: 0, 108, 8)
+    put(octal: 0, 116, 8)
+    put(octal: Int64(size), 124, 12)
+    put(octal: seconds, 136, 12)
+    put("        ", 148, 8)
+    put(String(type), 156, 1)
+    put("ustar", 257, 6)
+    put("00", 263, 2)
+    let sum = bytes.reduce(Int64(0)) { $0 + Int64($1) }
+    put(octal: sum, 148, 7)
+    bytes[155] = UInt8(ascii: " ")
+    return bytes
+  }
+
+  private mutating func pad() throws(SystemError) {
+    let rest = size % Self.blockSize
+    if rest > 0 { try append([UInt8](repeating: 0, count: Self.blockSize - rest)) }
+  }
+
+  private mutating func append(_ bytes: [UInt8]) throws(SystemError) {
+    try output.append(bytes.span.bytes)
+    size += bytes.count
+  }
+}

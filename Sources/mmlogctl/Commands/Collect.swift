@@ -1,0 +1,66 @@
+import CommandLineTool
+import LogCommands
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+extension Command {
+  static let collect = Command(
+    "collect",
+    description: [
+      "Puts everything that support needs into one tar file.",
+      """
+      That is: archives, the newest first, all or those of a time; rings, of dead processes and as \
+      they are now of running ones; crash reports as text; status, sessions and statistics as \
+      JSON; versions, and what there is to know of the machine. manifest.json in it lists what it \
+      has, and what --limit left out. Only its user may read the file.
+      """,
+    ],
+    options: [.target, .since, .until, .limit] + zoneOptions + [.silent], operands: storeOperands,
+    examples: [
+      Example(
+        "What happened since noon, in 100 MiB at most",
+        "mmlogctl collect -o orders.tar --since 12:00 --limit 100M /var/log/orders")
+    ]
+  ) { arguments, output in
+    let zone = try arguments.zone()
+    var filter = LogReader.Filter()
+    try arguments.setTimes(of: &filter, zone)
+    let limit = try arguments.value(of: .limit, expected: "a size as 100M or 2G", sizeArgument)
+    let paths = try arguments.directories()
+    let path = arguments.required(.target)
+    let found = FoundRings(paths, withArchives: true)
+    if found.running.isEmpty, found.dead.isEmpty, found.archives.isEmpty {
+      if found.isComplete { complain("there is no log in \(paths.joined(separator: ", "))") }
+      return .nothingReadable
+    }
+    let slash = path.lastIndex(of: "/")
+    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+    let directory = try Directory.open(
+      slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ".")
+    if try directory.status(of: name).map({ !$0.isRegularFile }) ?? name.isEmpty {
+      throw UsageError("'\(path)' is not the name of a file; name one that is to be made")
+    }
+    if FileNames.isOurs(name) {
+      throw UsageError("'\(path)' would be taken for a log; name it *.tar")
+    }
+    let file = try UnfinishedFile(name, in: directory, mode: 0o600)
+    defer { file.discard(in: directory) }
+    var collection = Collection(
+      found, filter, zone, limit: limit ?? .max, StandardOutput(to: try file.open(in: directory)))
+    try collection.write()
+    try file.finish(in: directory)
+    if let omission = collection.omission { complain(omission) }
+    if !arguments.isSet(.silent) {
+      try output.append("\(path): \(collection.summary)\n".escapedControls)
+    }
+    return collection.hasProblems ? .corruptionOrLoss : .success
+  }
+}
+
+extension Option {
+  fileprivate static let target = Option(
+    "output", short: "o", value: "FILE", required: true, "The tar file to be made.")
+  fileprivate static let limit = Option(
+    "limit", value: "SIZE", "Make the file no larger, such as 100M or 2G.")
+}

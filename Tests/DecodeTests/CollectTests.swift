@@ -1,0 +1,101 @@
+import Foundation
+import MMLog
+import MMLogStorage
+import TestSupport
+import Testing
+
+/// `mmlogctl collect`.
+@Suite struct CollectTests {
+  private let folder = TemporaryDirectory()
+  private let out = TemporaryDirectory()
+
+  /// The names in the tar file without its folder, as tar(1) lists them.
+  private func names(_ file: String) throws -> [String] {
+    let list = try shell("tar -tf \(file)", folder: TemporaryDirectory())
+    #expect(list.status == 0 && list.errors == "", "\(list)")
+    return list.output.split(separator: "\n").map {
+      $0.split(separator: "/").dropFirst().joined(separator: "/")
+    }
+  }
+
+  private func text(_ file: String, _ name: String) throws -> String {
+    let run = try shell("tar -xOf \(file) --wildcards '*/\(name)'", folder: TemporaryDirectory())
+    #expect(run.status == 0, "\(run)")
+    return run.output
+  }
+
+  @Test("one file has archives, rings, crash reports, status and the machine")
+  func everything() throws {
+    let dead = try LoggingChild(in: folder.path)
+    try dead.log("what killed it")
+    dead.die()
+    // A name that takes an extended header.
+    let name = String(repeating: "long-name-", count: 8)
+    let store = try LogStore(directory: folder.path, name: name)
+    store.logger(label: "l").info("one")
+    let archive = try #require(try store.rotate())
+    store.logger(label: "l").info("in the ring")
+    let file = out("all.tar")
+    let run = try control(["collect", "-o", file, folder.path])
+    #expect(run.status == 0 && run.errors == "", "\(run)")
+    let found = try names(file)
+    #expect(run.output.hasPrefix("\(file): \(found.count) files, "), "\(run)")
+    let rings = try folder.names(ending: ".ring").map { "rings/\($0)" }
+    #expect(Set(found).isSuperset(of: rings + ["archives/\(archive.fileName)"]), "\(found)")
+    #expect(
+      Set(found).isSuperset(of: [
+        "machine.json", "versions.json", "status.json", "sessions.json", "statistics.json",
+        "manifest.json",
+      ]), "\(found)")
+    let report = try #require(found.first { $0.hasPrefix("crashes/") })
+    #expect(try text(file, report).contains("what killed it"))
+    for name in found where name.hasSuffix(".json") {
+      for line in try text(file, name).split(separator: "\n") {
+        #expect(throws: Never.self, "\(name): \(line)") {
+          try JSONSerialization.jsonObject(with: Data(line.utf8))
+        }
+      }
+    }
+    let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    // What is in it is read as what it was taken from.
+    let unpacked = TemporaryDirectory()
+    let unpack = try shell(
+      "tar -xf \(file) -C \(unpacked.path) --strip-components 1", folder: TemporaryDirectory())
+    #expect(unpack.status == 0, "\(unpack)")
+    let read = try decode(["-R", "-q", "--format", "message", unpacked.path])
+    #expect(
+      Set(read.output.split(separator: "\n")) == ["one", "in the ring", "what killed it"],
+      "\(read)")
+    try store.close()
+  }
+
+  @Test("a limit leaves the oldest out, and says so") func limit() throws {
+    let names = (1...4).map { number in
+      let log = TestLog(session: UInt64(number))
+      log.identity.storeName = "orders"
+      log.beginArchive()
+      log.close()
+      let name = "orders-2025112\(number)T090000Z-\(log.identity.session)-000001.mmlog"
+      return folder.put(name, log.archives[0] + [UInt8](repeating: 0, count: 200_000))
+    }
+    let file = out("part.tar")
+    let run = try control(["collect", "-o", file, "--limit", "500K", folder.path])
+    #expect(run.errors.contains("--limit leaves out "), "\(run)")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: file)).count <= 500 << 10)
+    let manifest = try text(file, "manifest.json")
+    #expect(names.contains { manifest.contains($0) } && manifest.contains("\"left_out\":[{"))
+    let small = try control(["collect", "-o", file, "--limit", "1K", folder.path])
+    #expect(small.status == 2 && small.errors.contains("--limit is too small"), "\(small)")
+  }
+
+  @Test("nothing is made of nothing") func nothing() throws {
+    let run = try control(["collect", "-o", out("x.tar"), folder.path])
+    #expect(run.status == 3 && run.errors.contains("there is no log in"), "\(run)")
+    #expect(try out.names() == [])
+    let log = try control(["collect", "-o", out("x.mmlog"), folder.path])
+    #expect(log.status != 0, "\(log)")
+    let none = try control(["collect", folder.path])
+    #expect(none.status == 2 && none.errors.contains("--output"), "\(none)")
+  }
+}
