@@ -31,6 +31,10 @@ package struct Command: Sendable {
   /// The commands of the program that it belongs to.
   private(set) var siblings: [Command] = []
 
+  /// Lists values for a shell that completes a command line: of a kind, which an option names, by
+  /// the words of that line. Nil if there are none.
+  private(set) var candidates: (@Sendable (_ kind: String, _ words: [String]) -> [String])?
+
   /// What it does; nil where ``Program/run(_:arguments:_:)`` is given that.
   let body: Body?
 
@@ -50,14 +54,18 @@ package struct Command: Sendable {
 
   /// Declares a program with commands, the first of which is meant where none is named.
   ///
+  /// - Parameter candidates: Lists values for a shell that completes a command line: of a kind,
+  ///   which an option names, by the words of that line.
   /// - Precondition: there is a command, and no two have the same name.
   package init(
     name: String, version: String, description: [String], commands: [Command],
-    examples: [Example] = [], exitStatuses: [(status: Program.Status, meaning: String)] = []
+    examples: [Example] = [], exitStatuses: [(status: Program.Status, meaning: String)] = [],
+    candidates: (@Sendable (_ kind: String, _ words: [String]) -> [String])? = nil
   ) {
     self.init(
       name, version, description, [.completions, .man, .help, .version], nil, examples,
       exitStatuses, nil)
+    self.candidates = candidates
     precondition(!commands.isEmpty && Set(commands.map(\.name)).count == commands.count)
     let named = commands.map { command in
       var command = command

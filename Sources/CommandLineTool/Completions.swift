@@ -22,7 +22,7 @@ extension Command {
   private var bashCompletions: String {
     """
     # Completion of \(name) for bash. Made by '\(name) --completions bash': do not edit.
-    _\(identifier)() {
+    \(candidates == nil ? "" : bashHelper)_\(identifier)() {
       local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
       # bash takes --option=value apart at the equals sign.
       if [[ $current == = ]]; then
@@ -39,6 +39,34 @@ extension Command {
       fi
     }
     complete -F _\(identifier) \(name)
+
+    """
+  }
+
+  /// The name of the function that asks the program for values.
+  private var helper: String {
+    "_\(program.map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined())_candidates"
+  }
+
+  /// Nothing that the program lists is evaluated.
+  private var bashHelper: String {
+    """
+    \(helper)() {
+      local name
+      while IFS= read -r name; do
+        [[ $name == "$current"* ]] && COMPREPLY+=("$name")
+      done < <("${COMP_WORDS[0]}" --candidates "$1" "${COMP_WORDS[@]:1}" 2>/dev/null)
+    }
+
+    """
+  }
+
+  private var zshHelper: String {
+    """
+    \(helper)() {
+      local -a found=("${(@f)$(\(name) --candidates $1 "${(@)words[2,-1]}" 2>/dev/null)}")
+      compadd -a found
+    }
 
     """
   }
@@ -69,12 +97,18 @@ extension Command {
     }
     let free = options.filter {
       $0.choices.isEmpty && $0.placeholder != nil && $0.impliedValue == nil && !$0.takesFile
+        && $0.candidates == nil
+    }
+    let listed = options.compactMap { option in
+      option.candidates.map { kind in
+        "    \(option.names.joined(separator: " | "))) \(helper) \(kind); return ;;\n"
+      }
     }
     let none = free.flatMap(\.names).joined(separator: " | ")
     let words = options.map { "--\($0.long)" }.joined(separator: " ")
     return """
         case $before in
-      \(choices.joined())\(none.isEmpty ? "" : "    \(none)) return ;;\n")  esac
+      \(choices.joined())\(listed.joined())\(none.isEmpty ? "" : "    \(none)) return ;;\n")  esac
         options='\(words)'
 
       """
@@ -84,7 +118,7 @@ extension Command {
     """
     #compdef \(name)
     # Completion of \(name) for zsh. Made by '\(name) --completions zsh': do not edit.
-    _\(identifier)() {
+    \(candidates == nil ? "" : zshHelper)_\(identifier)() {
     \(commands.isEmpty ? zshArguments : zshCommands)
     }
     if [[ ${funcstack[1]} == _\(identifier) || ${funcstack[1]} == _\(name) ]]; then
@@ -124,8 +158,10 @@ extension Command {
       }.joined()
       let value = option.placeholder.map { placeholder in
         let action =
-          option.takesFile
-          ? "_files" : option.choices.isEmpty ? " " : "(\(option.choices.joined(separator: " ")))"
+          option.candidates.map { "\(helper) \($0)" }
+          ?? (option.takesFile
+            ? "_files"
+            : option.choices.isEmpty ? " " : "(\(option.choices.joined(separator: " ")))")
         let colon = option.impliedValue == nil ? ":" : "::"
         return
           "\(colon)\(option.choices.isEmpty ? placeholder.lowercased() : option.long):\(action)"
@@ -171,6 +207,9 @@ extension Command {
         line += option.takesFile ? " -r -F" : " -x"
       }
       if !option.choices.isEmpty { line += " -a \(quoted(option.choices.joined(separator: " ")))" }
+      if let kind = option.candidates {
+        line += " -a '(\(program) --candidates \(kind) (commandline -opc)[2..] 2>/dev/null)'"
+      }
       return line + " -d \(quoted(option.firstSentence, fish: true))\n"
     }
   }

@@ -39,6 +39,10 @@ package struct Option: Sendable {
   /// Makes a value what it stands for, before it is compared with the ``choices``.
   package let canonical: @Sendable (String) -> String
 
+  /// What the program lists for a shell that completes its value: see
+  /// ``Command/candidates``; nil if it lists nothing.
+  package let candidates: String?
+
   /// What it does: whole sentences.
   package let help: String
 
@@ -54,12 +58,15 @@ package struct Option: Sendable {
   /// - Parameters:
   ///   - placeholder: how help calls the value, such as `N`.
   ///   - defaultValue: the value when it is not given; help shows it.
+  ///   - candidates: what the program lists for a shell that completes it.
   package init(
     _ long: String, short: Character? = nil, value placeholder: String,
     default defaultValue: String? = nil, required: Bool = false, repeatable: Bool = false,
-    _ help: String
+    candidates: String? = nil, _ help: String
   ) {
-    self.init(long, short, placeholder, [], defaultValue, nil, required, repeatable, help)
+    self.init(
+      long, short, placeholder, [], defaultValue, nil, required, repeatable, help,
+      candidates: candidates)
   }
 
   /// An option with a number that may be left out: an argument of digits alone that follows is
@@ -96,10 +103,11 @@ package struct Option: Sendable {
   private init(
     _ long: String, _ short: Character?, _ placeholder: String?, _ choices: [String],
     _ defaultValue: String?, _ impliedValue: String?, _ isRequired: Bool, _ isRepeatable: Bool,
-    _ help: String, otherShort: Character? = nil,
+    _ help: String, otherShort: Character? = nil, candidates: String? = nil,
     canonical: @escaping @Sendable (String) -> String = { $0 }
   ) {
     self.otherShort = otherShort
+    self.candidates = candidates
     self.canonical = canonical
     self.long = long
     self.short = short

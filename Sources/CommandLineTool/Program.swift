@@ -17,12 +17,32 @@ package enum Program {
   ) -> Never {
     signal(SIGPIPE, SIG_IGN)
     occupyStandardDescriptors()
+    listCandidates(command, arguments)
     let (command, arguments) = command.resolve(arguments)
     let status =
       if let own = command.body { attempt(command, arguments, own) } else {
         attempt(command, arguments, body)
       }
     exit(status.rawValue)
+  }
+
+  /// What a script of completions asks for, which no help mentions: `--candidates KIND WORD…`. It
+  /// says nothing of what it cannot find out: somebody is typing.
+  private static func listCandidates(_ command: Command, _ arguments: [String]) {
+    guard let candidates = command.candidates, arguments.first == "--candidates",
+      arguments.count > 1
+    else { return }
+    // What stands in a log must not become a part of the line that a shell runs.
+    let names = candidates(arguments[1], Array(arguments.dropFirst(2))).filter { name in
+      name.utf8.allSatisfy { byte in
+        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+          || "0123456789._:/@%+,-".utf8.contains(byte)
+      }
+    }
+    let output = try? StandardOutput()
+    for name in names where !name.isEmpty { try? output?.append(name + "\n") }
+    try? output?.flush()
+    exit(0)
   }
 
   private static func attempt(

@@ -41,7 +41,7 @@ extension Command {
       Example("Fields, with jq", "mmlog-decode --json . | jq 'select(.attributes.user == 42)'"),
       Example("An archive from elsewhere", "zcat old.mmlog.gz | mmlog-decode -"),
     ],
-    exitStatuses: Program.Status.meanings)
+    exitStatuses: Program.Status.meanings, candidates: loggedNames)
 
   /// Says something on standard error, with what is dangerous in it escaped.
   static func complain(_ sentence: String) { decode.report(sentence) }

@@ -27,7 +27,7 @@ extension Command {
         "mmlogctl set-level 'db.*=debug' --for 10m /var/log/orders"),
       Example("Everything for support", "mmlogctl collect -o orders.tar /var/log/orders"),
     ],
-    exitStatuses: Program.Status.meanings)
+    exitStatuses: Program.Status.meanings, candidates: loggedNames)
 
   /// Says something on standard error, with what is dangerous in it escaped.
   static func complain(_ sentence: String) { control.report(sentence) }

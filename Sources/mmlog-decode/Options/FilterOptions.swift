@@ -108,7 +108,7 @@ extension Option {
     """)
   fileprivate static let noFlight = Option("no-flight", "No flight records.")
   fileprivate static let label = Option(
-    "label", short: "L", value: "PATTERN", repeatable: true,
+    "label", short: "L", value: "PATTERN", repeatable: true, candidates: "labels",
     "Only records of labels that match, such as 'orders.*'.")
   fileprivate static let thread = Option(
     "thread", value: "THREAD", repeatable: true,
@@ -117,7 +117,7 @@ extension Option {
     "process", value: "PROCESS", repeatable: true,
     "Only records of processes with this id, or with a name that matches.")
   static let session = Option(
-    "session", value: "ID", repeatable: true,
+    "session", value: "ID", repeatable: true, candidates: "sessions",
     "Only records of the session whose id begins so.")
   fileprivate static let site = Option(
     "site", value: "PLACE", repeatable: true,

@@ -49,7 +49,7 @@ extension Option {
   static let explain = Option(
     "explain", "Say of each archive whether it stays, and why.")
   static let store = Option(
-    "name", value: "NAME", "Only archives of this store.")
+    "name", value: "NAME", candidates: "stores", "Only archives of this store.")
   static let rings = Option(
     "rings", value: "DIR",
     "Where the services' rings are, if not in PATH. What a dead one's recovery "
