@@ -64,7 +64,7 @@ extension Command {
   private var zshHelper: String {
     """
     \(helper)() {
-      local -a found=("${(@f)$(\(name) --candidates $1 "${(@)words[2,-1]}" 2>/dev/null)}")
+      local -a found=(${(f)"$(\(name) --candidates $1 "${(@)words[2,-1]}" 2>/dev/null)"})
       compadd -a found
     }
 
@@ -158,7 +158,7 @@ extension Command {
       }.joined()
       let value = option.placeholder.map { placeholder in
         let action =
-          option.candidates.map { "\(helper) \($0)" }
+          option.candidates.map { " \(helper) \($0)" }
           ?? (option.takesFile
             ? "_files"
             : option.choices.isEmpty ? " " : "(\(option.choices.joined(separator: " ")))")
