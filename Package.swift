@@ -116,8 +116,8 @@ let package = Package(
     .executableTarget(
       name: "mmlogctl",
       dependencies: [
-        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "LogCommands", "CommandLineTool",
-        "MMLogSystem",
+        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "LogCommands",
+        "CommandLineTool", "MMLogSystem",
       ]),
     .executableTarget(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
@@ -240,7 +240,8 @@ if Context.environment["MMLOG_FUZZ"] != nil {
     .executableTarget(
       name: "mmlog-fuzz",
       dependencies: [
-        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogFormat", "TestSupport", "CMMLogWriter",
+        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "TestSupport", "CMMLogWriter",
       ],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }

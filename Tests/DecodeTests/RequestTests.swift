@@ -1,5 +1,7 @@
 import Foundation
 import MMLog
+import MMLogFormat
+import MMLogSystem
 import TestSupport
 import Testing
 
@@ -66,6 +68,22 @@ import Testing
     let archives = try folder.names(ending: ".mmlog")
     #expect(try decode(["verify", folder(archives[0])]).output.contains("closed"))
     child.end()
+  }
+
+  @Test("a process whose ring has no place for requests is named")
+  func withoutControlPage() throws {
+    var areas = RingAreas.usual
+    areas.control = nil
+    let log = TestLog(areas: areas)
+    let ring = folder.put("test.\(log.identity.session).ring", log.ring)
+    let file = try File.open(ring, [.read, .write])
+    #expect(try file.tryLock())
+    let run = try control(["flush", folder.path])
+    #expect(run.status == 1 && run.errors.contains("cannot be asked for anything"), "\(run)")
+    // What needs no answer works.
+    let status = try control(["status", folder.path])
+    #expect(status.status == 0 && status.output.hasPrefix("orders[42]  running"), "\(status)")
+    try file.unlock()
   }
 
   @Test("where no process runs nothing can be asked") func nobody() throws {

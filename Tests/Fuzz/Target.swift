@@ -4,6 +4,8 @@ import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
 import MMLogReport
+import MMLogStorage
+import MMLogSystem
 import TestSupport
 
 /// What is fuzzed, by the name that the command line has for it.
@@ -53,7 +55,7 @@ enum Target: String, CaseIterable {
     case .frame: readFrame(Array(bytes))
     case .correction: correct(Array(bytes))
     case .archive: readFile(ChecksumFix.archive(Array(bytes)))
-    case .ring: readFile(ChecksumFix.ring(Ring.expanded(bytes)))
+    case .ring: readRing(ChecksumFix.ring(Ring.expanded(bytes)))
     case .output: putOut(bytes.first ?? 0, ChecksumFix.archive(Array(bytes.dropFirst())))
     case .search: find(bytes.first ?? 0, ChecksumFix.archive(Array(bytes.dropFirst())))
     case .template: _ = try? TextTemplate(String(decoding: bytes, as: UTF8.self))
@@ -272,6 +274,17 @@ private func readFile(_ bytes: [UInt8]) {
   let files = files(of: bytes)
   for _ in LogReader(files) {}
   _ = files.verify()
+}
+
+/// Reads a ring, and what `mmlogctl status` says of one, whatever its control page says.
+private func readRing(_ bytes: [UInt8]) {
+  readFile(bytes)
+  guard let status = try? RingStatus(File.openFollowingLinks("/proc/self/fd/\(file)")) else {
+    return
+  }
+  _ = (status.writers, status.waiting, status.silence)
+  guard let control = status.control else { return }
+  _ = (control.labels(status.image.dictionary), control.overrides, control.lastPass)
 }
 
 /// Puts records out in one of the ways there are: all of them for each input would take as many

@@ -46,6 +46,11 @@ package struct RingStatus {
     _ name: String, _ directory: borrowing Directory, _ ownership: Ownership
   ) throws(LogError) {
     guard let file = try Self.open(name, directory, ownership) else { return nil }
+    try self.init(file)
+  }
+
+  /// Reads an open ring.
+  package init(_ file: borrowing File) throws(LogError) {
     isRunning = (try? file.isLockedByAnother()) ?? false
     image = try RingImage(file)
     control =

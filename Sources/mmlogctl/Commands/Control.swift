@@ -119,12 +119,22 @@ private final class Control {
   }
 
   /// - Parameter body: Asks the processes that log there.
-  /// - Returns: `nothingReadable` if no process runs there, `corruptionOrLoss` if something failed.
+  /// - Returns: `nothingReadable` if no process runs there, `corruptionOrLoss` if one cannot be
+  ///   asked, or something failed.
   func run(_ body: (Control, [LiveRing]) throws -> Void) throws -> Program.Status {
     var rings: [LiveRing] = []
+    var hasUnusable = false
     for path in paths {
-      do { rings += try LiveRing.all(in: path, problem: complain) } catch { complain(error) }
+      do throws(LogError) {
+        rings += try LiveRing.all(in: path) { problem in
+          hasUnusable = true
+          complain(problem)
+        }
+      } catch {
+        complain(error)
+      }
     }
+    if rings.isEmpty, hasUnusable { return .corruptionOrLoss }
     if rings.isEmpty {
       if isComplete { Command.complain("no process logs into \(paths.joined(separator: ", "))") }
       return .nothingReadable

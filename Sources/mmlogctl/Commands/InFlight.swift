@@ -163,10 +163,14 @@ private struct InFlightReading {
   /// Only the last record of each thread has its message made: there may be millions.
   private mutating func add(_ records: LogReader.Records) {
     var last: [UInt32: LogReader.Record] = [:]
+    var newest: LogReader.Record?
     records.forEach { record in
       spans.add(record)
-      last[record.thread.ordinal] = record
+      // Mostly the same thread goes on.
+      if let newest, newest.thread !== record.thread { last[newest.thread.ordinal] = newest }
+      newest = record
     }
+    if let newest { last[newest.thread.ordinal] = newest }
     for (ordinal, record) in last {
       threads[record.session.id, default: [:]][ordinal] = .init(record)
     }
