@@ -31,6 +31,15 @@ package func timeArgument(_ text: String, zone: LogTimeZone, now: Timestamp) -> 
   return nil
 }
 
+/// What help says of TIME.
+package let timeDescription =
+  """
+  TIME is a date (2026-11-21), a date and a time (2026-11-21T09:00, 2026-11-21T09:00:00.5Z, \
+  2026-11-21T09:00:00+01:00), a time of today (15:00) or 'yesterday 15:00', now, today, \
+  yesterday, boot (when the machine was started), how long ago it was (30s, 15m, 2h, 1d, 1w, \
+  '10 min ago'), or seconds since 1970 (@1795361907).
+  """
+
 extension Arguments {
   /// The time that an option says, nil if it is not given.
   private func time(

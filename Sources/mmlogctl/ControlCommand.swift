@@ -14,6 +14,7 @@ extension Command {
       is asked through its ring, and does what it is asked within a second. Only its own user and \
       root may ask.
       """,
+      timeDescription,
     ],
     commands: [
       .status, .inFlight, .levels, .setLevel, .capture, .flush, .rotate, .pin, .unpin, .uploaded,

@@ -13,6 +13,9 @@ package struct RingStatus {
   /// What the kernel says of that process; nil if it says nothing here, or none has it.
   package let processState: ProcessState?
 
+  /// When it was read: what is said of ages holds for then.
+  private let now = (ticks: Clock.ticks(), wall: Timestamp.now)
+
   package var identity: SessionIdentity { image.fileHeader.identity }
 
   /// The rings in a directory, of processes that run and of those that died.
@@ -132,7 +135,7 @@ package struct RingStatus {
 
   /// By the ring's clock at both ends, so that a clock that was set changes nothing.
   private func age(ofTicks ticks: UInt64) -> Duration {
-    let now = image.isOfThisBoot ? image.clock.wall(at: Clock.ticks()) : .now
+    let now = image.isOfThisBoot ? image.clock.wall(at: now.ticks) : now.wall
     return max(.zero, now - image.clock.wall(at: ticks))
   }
 }
