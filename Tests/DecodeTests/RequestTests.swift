@@ -1,6 +1,7 @@
 import Foundation
 import MMLog
 import MMLogFormat
+import MMLogStorage
 import MMLogSystem
 import TestSupport
 import Testing
@@ -83,6 +84,23 @@ import Testing
     // What needs no answer works.
     let status = try control(["status", folder.path])
     #expect(status.status == 0 && status.output.hasPrefix("orders[42]  running"), "\(status)")
+    try file.unlock()
+  }
+
+  @Test("a process that is dying is named with what it dies of") func dying() throws {
+    let log = TestLog()
+    log.put(
+      CrashReport.bytes(frames: [], registers: 0, module: "/bin/orders"), at: RingLayout.crash)
+    let ring = folder.put("test.\(log.identity.session).ring", log.ring)
+    let file = try File.open(ring, [.read, .write])
+    #expect(try file.tryLock())
+    let run = try control(["flush", "--timeout", "0s", folder.path])
+    #expect(run.status == 1 && run.output == "", "\(run)")
+    #expect(run.errors.contains("has not answered: it is dying: SIGSEGV"), "\(run)")
+    #expect(try control(["status", folder.path]).output.hasPrefix("orders[42]  dying  "))
+    // The request stands there, whoever may read it.
+    let page = try file.bytes(at: RingLayout.control + ControlLayout.request, count: 8)
+    #expect(page == [1, 0, 0, 0, 0, 0, 0, 0])
     try file.unlock()
   }
 

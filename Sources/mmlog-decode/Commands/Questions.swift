@@ -140,9 +140,9 @@ extension Option {
     "What is greatest first.")
   fileprivate static let rows = Option("lines", short: "n", value: "N", "Print N lines at most.")
   fileprivate static let longer = Option(
-    "longer", value: "TIME", "Only spans that took at least TIME, such as 10ms.")
+    "longer", value: "DURATION", "Only spans that took at least DURATION, such as 10ms.")
   fileprivate static let shorter = Option(
-    "shorter", value: "TIME", "Only spans that took at most TIME.")
+    "shorter", value: "DURATION", "Only spans that took at most DURATION.")
   fileprivate static let outcome = Option(
     "outcome", oneOf: LogSpans.Outcome.allCases.map(\.rawValue), repeatable: true,
     "Only spans that ended so, or have not.")

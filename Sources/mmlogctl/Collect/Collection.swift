@@ -13,7 +13,7 @@ struct Collection {
     let path: String
     /// Its name in the tar file.
     let name: String
-    let size: Int
+    let isRing: Bool
   }
 
   private let found: FoundRings
@@ -61,7 +61,9 @@ struct Collection {
     for archive in sources.1 {
       // No older one in place of one that is too large: a log with holes helps nobody.
       isFull = try isFull || !add(archive, before: end)
-      if isFull, leftOut.last?.path != archive.path { leftOut.append((archive.path, archive.size)) }
+      if isFull, leftOut.last?.path != archive.path {
+        leftOut.append((archive.path, (try? File.status(ofPath: archive.path))?.size ?? 0))
+      }
     }
     try add("manifest.json", manifest)
     try tar.finish()
@@ -101,12 +103,17 @@ struct Collection {
       // Deleted or recovered since it was listed: not among what could be collected.
       return true
     }
-    guard tar.size + TarWriter.space(of: status.size) <= end else {
+    // Most of a ring is empty.
+    let parts = source.isRing ? TarWriter.parts(of: file, size: status.size) : [0..<status.size]
+    let size = parts.reduce(0) { $0 + $1.count }
+    guard tar.size + TarWriter.space(of: size, parts: parts.count) <= end else {
       leftOut.append((source.path, status.size))
       return false
     }
-    if try !tar.add(source.name, file, size: status.size, modified: status.modified) {
-      problem("\(source.path) became shorter while it was read; its end is zeros")
+    let isComplete = try tar.add(
+      source.name, file, parts: parts, size: status.size, modified: status.modified)
+    if !isComplete {
+      problem("\(source.path) became shorter while it was read, or has become unreadable")
     }
     note(source.name, status.size, source.path)
     return true
@@ -149,8 +156,7 @@ struct Collection {
       let file = path.split(separator: "/").last.map(String.init) ?? path
       var name = "\(folder)/\(file)"
       while !used.insert(name).inserted { name = "\(folder)/copy-\(used.count)/\(file)" }
-      let size = (try? File.status(ofPath: path))?.size ?? 0
-      return Source(path: path, name: name, size: size)
+      return Source(path: path, name: name, isRing: file.hasSuffix(FileNames.ringSuffix))
     }
   }
 

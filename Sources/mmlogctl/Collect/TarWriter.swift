@@ -1,7 +1,8 @@
 import CommandLineTool
 import MMLogSystem
 
-/// Writes a tar file: POSIX's ustar, with an extended header before what does not fit that one.
+/// Writes a tar file: POSIX's ustar, with an extended header before what does not fit that one, and
+/// rings without what is empty of them, as GNU tar's format 1.0 for files with holes has it.
 struct TarWriter {
   static let blockSize = 512
 
@@ -13,10 +14,10 @@ struct TarWriter {
 
   init(to output: StandardOutput, folder: String) { (self.output, self.folder) = (output, folder) }
 
-  /// How much a file of so many bytes takes at most, headers included.
-  static func space(of size: Int) -> Int {
-    // Two for an extended header, and one of its own.
-    4 * blockSize + (size + blockSize - 1) / blockSize * blockSize
+  /// How much a file of so many bytes takes at most, headers included, and a map of its parts.
+  static func space(of size: Int, parts: Int = 1) -> Int {
+    // Two for an extended header, and one of its own. In the map are two numbers for each part.
+    (5 + parts / 10) * blockSize + (size + blockSize - 1) / blockSize * blockSize
   }
 
   /// How much the end takes.
@@ -29,20 +30,62 @@ struct TarWriter {
     try pad()
   }
 
-  /// Adds so many bytes of a file; what it has lost meanwhile is zeros.
+  /// Adds a file, or the parts of it that are not zeros; these begin at multiples of a block.
   ///
-  /// - Returns: Whether it has lost nothing.
+  /// - Returns: Whether it has lost nothing meanwhile.
   mutating func add(
-    _ name: String, _ file: borrowing File, size: Int, modified: Int64
+    _ name: String, _ file: borrowing File, parts: [Range<Int>], size: Int, modified: Int64
   ) throws(SystemError) -> Bool {
-    try addHeader(name, size: size, modified: modified)
+    if parts == [0..<size] || size == 0 {
+      try addHeader(name, size: size, modified: modified)
+      return try append(file, 0..<size)
+    }
+    let all = parts + [size..<size]
+    var map = Array(
+      ("\(all.count)\n" + all.map { "\($0.lowerBound)\n\($0.count)\n" }.joined()).utf8)
+    while map.count % Self.blockSize > 0 { map.append(0) }
+    let stored = map.count + parts.reduce(0) { $0 + $1.count }
+    let records = [
+      ("GNU.sparse.major", "1"), ("GNU.sparse.minor", "0"),
+      ("GNU.sparse.name", "\(folder)/\(name)"), ("GNU.sparse.realsize", "\(size)"),
+    ]
+    try addHeader(
+      "GNUSparseFile.0/ring", size: stored, modified: modified, records: records)
+    try append(map)
+    var isComplete = true
+    for part in parts { isComplete = try append(file, part) && isComplete }
+    return isComplete
+  }
+
+  /// The parts of a file that are not zeros, in blocks of 4 KiB.
+  static func parts(of file: borrowing File, size: Int) -> [Range<Int>] {
+    let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)
+    defer { block.deallocate() }
+    var parts: [Range<Int>] = []
+    for start in stride(from: 0, to: size, by: block.count) {
+      let count = (try? file.readFully(into: block, at: start)) ?? 0
+      if !block[..<count].contains(where: { $0 != 0 }) { continue }
+      let end = min(start + block.count, size)
+      if let last = parts.last, last.upperBound == start {
+        parts[parts.count - 1] = last.lowerBound..<end
+      } else {
+        parts.append(start..<end)
+      }
+    }
+    return parts
+  }
+
+  /// Appends a part of a file, and fills the last block.
+  private mutating func append(
+    _ file: borrowing File, _ range: Range<Int>
+  ) throws(SystemError) -> Bool {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 8)
     defer { buffer.deallocate() }
-    var (offset, isComplete) = (0, true)
-    while offset < size {
+    var (offset, isComplete) = (range.lowerBound, true)
+    while offset < range.upperBound {
       let part = UnsafeMutableRawBufferPointer(
-        rebasing: buffer[..<min(buffer.count, size - offset)])
-      let count = isComplete ? try file.readFully(into: part, at: offset) : 0
+        rebasing: buffer[..<min(buffer.count, range.upperBound - offset)])
+      let count = isComplete ? (try? file.readFully(into: part, at: offset)) ?? 0 : 0
       if count < part.count {
         isComplete = false
         for index in count..<part.count { part[index] = 0 }
@@ -50,7 +93,7 @@ struct TarWriter {
       try output.append(UnsafeRawBufferPointer(part).bytes)
       offset += part.count
     }
-    self.size += size
+    size += range.count
     try pad()
     return isComplete
   }
@@ -64,10 +107,10 @@ struct TarWriter {
   // MARK: - Headers
 
   private mutating func addHeader(
-    _ name: String, size: Int, modified: Int64
+    _ name: String, size: Int, modified: Int64, records more: [(key: String, value: String)] = []
   ) throws(SystemError) {
     let path = "\(folder)/\(name)"
-    var records = ""
+    var records = more.map { Self.record($0.key, $0.value) }.joined()
     if path.utf8.count > 100 { records += Self.record("path", path) }
     if size >= 1 << 33 { records += Self.record("size", "\(size)") }
     let seconds = max(0, modified / 1_000_000_000)

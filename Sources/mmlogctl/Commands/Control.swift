@@ -288,7 +288,7 @@ extension Arguments {
 
 extension Option {
   fileprivate static let timeout = Option(
-    "timeout", value: "TIME", default: "10s",
+    "timeout", value: "DURATION", default: "10s",
     "How long to wait for answers; what was asked for is done later all the same.")
   static let silent = Option(
     "quiet", short: "q", "Print nothing of what went well: the exit status says it.")

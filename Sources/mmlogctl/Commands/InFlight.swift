@@ -259,8 +259,11 @@ extension TimeFormatter {
 
 extension Option {
   fileprivate static let olderThan = Option(
-    "older-than", value: "TIME",
-    "Only spans that have been open, and threads that have been silent, for TIME or longer.")
+    "older-than", value: "DURATION",
+    """
+    Only spans that have been open, and threads that have been silent, for DURATION or longer, such \
+    as 5s or 10m.
+    """)
   fileprivate static let spansOnly = Option(
     "spans-only", "Only spans: a thread that waits for work is silent, too.")
   fileprivate static let exec = Option(

@@ -34,9 +34,9 @@ struct LevelChange {
 
 extension Option {
   static let duration = Option(
-    "for", value: "TIME",
+    "for", value: "DURATION",
     """
-    Go back by itself after TIME, such as 30s, 10m or 2h. Without it the levels hold until they \
-    are taken back, or the process ends.
+    Go back by itself after DURATION, such as 30s, 10m or 2h. Without it the levels hold until \
+    they are taken back, or the process ends.
     """)
 }

@@ -61,7 +61,7 @@ extension Option {
     "total-size", value: "SIZE", "Keep so many bytes on the disk, such as 500M or 2G."
   )
   fileprivate static let age = Option(
-    "age", value: "TIME",
+    "age", value: "DURATION",
     "Keep what is not older, such as 12h, 30d or 8w, by its last record.")
   fileprivate static let freeSpace = Option(
     "free-space", value: "SIZE|PERCENT",
