@@ -20,7 +20,8 @@ extension Command {
       a command once for each process that has any: a watchdog. The command gets MMLOG_PID, \
       MMLOG_PROCESS, MMLOG_SESSION, MMLOG_STORE, MMLOG_SPANS and MMLOG_THREADS (how many), \
       MMLOG_AGE (of the oldest, in seconds), and MMLOG_SPAN and MMLOG_SPAN_NAME (of the oldest \
-      span) in its environment.
+      span) in its environment. MMLOG_PID is empty where no process of that number and name is \
+      seen: in a container, numbers are others.
       """,
       """
       All records of these processes' sessions are read; with --since, only those from then on, and \
@@ -56,6 +57,7 @@ extension Command {
     let reading = InFlightReading(found, filter)
     var isComplete = found.isComplete && reading.isComplete
     var isAny = false
+    var asked: Set<UInt32> = []
     for ring in found.running {
       let state = reading.state(
         of: ring, olderThan: minimum ?? .zero, hasThreads: !arguments.isSet(.spansOnly))
@@ -68,7 +70,8 @@ extension Command {
         for line in lines { try output.append(line.escapedForTerminal + "\n") }
         try output.flush()
       }
-      if let command, isFound, !state.run(command) {
+      // A process may have several stores.
+      if let command, isFound, asked.insert(ring.identity.processID).inserted, !state.run(command) {
         Command.complain("the command failed for \(ring.identity.title): \(command)")
         isComplete = false
       }
@@ -110,8 +113,10 @@ private struct InFlight {
   func run(_ command: String) -> Bool {
     let identity = ring.identity
     let oldest = [spans.first?.time, threads.first?.time].compactMap(\.self).min() ?? now
+    // In another namespace, its number is another process's here.
+    let id = ring.processState == nil ? "" : "\(identity.processID)"
     let variables = [
-      "PID": "\(identity.processID)", "PROCESS": identity.processName,
+      "PID": id, "PROCESS": identity.processName,
       "SESSION": "\(identity.session)", "STORE": identity.storeName, "SPANS": "\(spans.count)",
       "THREADS": "\(threads.count)", "AGE": "\(age(since: oldest).components.seconds)",
       "SPAN": spans.first.map { LogReader.Span.text(of: $0.number) } ?? "",
