@@ -1,0 +1,31 @@
+import Foundation
+import Glibc
+import MMLogSystem
+import TestSupport
+import Testing
+
+@Suite("What the kernel says of a process")
+struct ProcessStateTests {
+  private let folder = TemporaryDirectory()
+
+  @Test("it runs, is stopped, goes on, is dead, and is gone") func states() throws {
+    // What stands around a name in /proc/PID/stat, and more than the kernel keeps of it.
+    let name = "a) T (long name of a program"
+    try FileManager.default.copyItem(atPath: "/bin/sleep", toPath: folder(name))
+    let child = try ChildProcess(folder(name), ["600"])
+    func wait(for state: ProcessState?) {
+      while ProcessState(of: UInt32(child.id), name: name) != state { usleep(1000) }
+    }
+    wait(for: .running)
+    #expect(ProcessState(of: UInt32(child.id), name: "sleep") == nil)
+    child.signal(SIGSTOP)
+    wait(for: .stopped)
+    child.signal(SIGCONT)
+    wait(for: .running)
+    child.kill()
+    // Nobody has waited for it.
+    wait(for: .dead)
+    child.wait()
+    wait(for: nil)
+  }
+}
