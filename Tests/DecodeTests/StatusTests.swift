@@ -52,6 +52,8 @@ import Testing
     let quiet = try control(["status", "-q", folder.path])
     #expect(quiet == Run(output: "", errors: "", status: 0))
     try store.close()
+    let gone = try control(["status", folder("nowhere")])
+    #expect(gone.status == 3 && gone.errors.split(separator: "\n").count == 1, "\(gone)")
     let closed = try control(["status", folder.path])
     #expect(closed.status == 3 && closed.output == "", "\(closed)")
     #expect(closed.errors == "mmlogctl: no process logs into \(folder.path)\n")

@@ -67,6 +67,10 @@ package final class LiveRing {
       if try !file.isLockedByAnother() { return nil }
     } catch let error as SystemError where error.isNotFound {
       return nil
+    } catch let error as SystemError where error.isRefusal {
+      throw LogError(
+        .system, "Only its own user and root may ask the process for something: \(path)",
+        path: path, systemErrorNumber: error.errno, cause: error)
     } catch {
       throw LogError(
         error, while: "Opening the ring of a running process failed", path: path)

@@ -16,7 +16,7 @@ struct Collection {
     let isRing: Bool
   }
 
-  private let found: FoundRings
+  private var found: FoundRings
   private let filter: LogReader.Filter
   private let zone: LogTimeZone
   private let limit: Int
@@ -44,21 +44,20 @@ struct Collection {
   /// - Throws: What prevents writing, or ``UsageError`` for a limit that is too small.
   mutating func write() throws {
     let texts = self.texts()
-    let sources = (rings, archives)
     // What the manifest says of each file takes some hundred bytes.
-    let reserve =
-      TarWriter.space(of: 4096 + 600 * (sources.0.count + sources.1.count + texts.count))
-      + TarWriter.endSpace
+    let fileCount = rings.count + archives.count + texts.count
+    let reserve = TarWriter.space(of: 16384 + 600 * fileCount) + TarWriter.endSpace
     let room = limit - reserve - texts.reduce(0) { $0 + TarWriter.space(of: $1.text.utf8.count) }
     guard room >= 0 else {
       throw UsageError("--limit is too small: reports alone take \(sizeText(limit - room))")
     }
     for (name, text) in texts { try add(name, text) }
-    // Rings first: what a process moves meanwhile is in an archive then.
     let end = tar.size + room
-    for ring in sources.0 { try add(ring, before: end) }
+    for ring in rings { try add(ring, before: end) }
+    // After the rings: what a process has moved meanwhile is in an archive that there is now.
+    found.scanArchives()
     var isFull = false
-    for archive in sources.1 {
+    for archive in archives {
       // No older one in place of one that is too large: a log with holes helps nobody.
       isFull = try isFull || !add(archive, before: end)
       if isFull, leftOut.last?.path != archive.path {
@@ -76,7 +75,7 @@ struct Collection {
   var omission: String? {
     if leftOut.isEmpty { return nil }
     let size = leftOut.reduce(0) { $0 + $1.size }
-    return "--limit leaves out \(count(leftOut.count, "file")) of \(sizeText(size)), the oldest; "
+    return "--limit leaves out \(count(leftOut.count, "file")) of \(sizeText(size)); "
       + "manifest.json in it lists them"
   }
 

@@ -47,10 +47,12 @@ struct FoundRings {
   private(set) var archives: [ArchiveInfo] = []
   /// Whether all could be read.
   private(set) var isComplete = true
+  private var said: Set<String> = []
 
   init(_ paths: [String], withArchives: Bool) {
     self.paths = paths
-    for path in paths { add(path, withArchives: withArchives) }
+    for path in paths { addRings(path) }
+    if withArchives { scanArchives() }
   }
 
   /// The directories that are named, and those of the rings that are.
@@ -64,26 +66,38 @@ struct FoundRings {
     return folders
   }
 
-  private mutating func add(_ path: String, withArchives: Bool) {
+  private mutating func addRings(_ path: String) {
+    var problems: [LogError] = []
     do throws(LogError) {
-      var problems: [LogError] = []
       let rings = try RingStatus.all(in: path) { problems.append($0) }
       running += rings.filter(\.isRunning)
       dead += rings.filter { !$0.isRunning }
-      var unreadable: [SystemError] = []
-      if withArchives, !path.hasSuffix(FileNames.ringSuffix) {
-        archives += try Catalog(of: path, store: nil).scan { unreadable.append($0) }
-      }
-      for problem in problems { complain(problem.message) }
-      for error in unreadable { complain("\(error)") }
     } catch {
-      complain(error.message)
+      problems.append(error)
+    }
+    for problem in problems { complain(problem.message) }
+  }
+
+  /// Finds out what archives there are now.
+  mutating func scanArchives() {
+    archives = []
+    for path in paths where !path.hasSuffix(FileNames.ringSuffix) {
+      // That it cannot be opened was said when its rings were searched for.
+      guard (try? Directory.open(path).status()) != nil else { continue }
+      var problems: [String] = []
+      do throws(LogError) {
+        archives += try Catalog(of: path, store: nil).scan { problems.append("\($0)") }
+      } catch {
+        problems.append(error.message)
+      }
+      for problem in problems { complain(problem) }
     }
   }
 
+  /// Once, though archives are searched for twice.
   private mutating func complain(_ sentence: String) {
     isComplete = false
-    Command.complain(sentence)
+    if said.insert(sentence).inserted { Command.complain(sentence) }
   }
 
   /// The archives of a ring's store, of all processes.
