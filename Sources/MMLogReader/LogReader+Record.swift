@@ -13,6 +13,15 @@ extension LogReader {
 
     /// Whose record it is.
     public var session: LogReader.Session { owner.session }
+    /// Its name, which no other record ever has; nil of one in a ring, which gets its name when it
+    /// is archived.
+    public var id: RecordID? {
+      owner.frame.map {
+        RecordID(
+          session: session.id, archive: $0.archive, frame: $0.ordinal, checksum: $0.checksum,
+          row: content.row)
+      }
+    }
     /// The thread that logged it.
     public var thread: LogReader.Thread { content.thread }
     /// When it was logged.

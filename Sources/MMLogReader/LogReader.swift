@@ -26,6 +26,8 @@ public final class LogReader: Sequence, IteratorProtocol {
   private var readers: [SessionReader] = []
   private var allBytes = 0
   private var skipping: RecordSkip
+  /// What earlier readers have given; nil if rings are read, too.
+  private let start: LogReader.Cursor?
 
   /// Opens files, reads rings, and reads the headers of archives' frames.
   ///
@@ -50,13 +52,53 @@ public final class LogReader: Sequence, IteratorProtocol {
     self.init(files, filter, .none)
   }
 
-  init(_ files: LogFiles, _ filter: LogReader.Filter, _ skipping: RecordSkip) {
+  /// Reads archives from a cursor on: what is archived, each record once, whatever was read before.
+  ///
+  /// Rings are reached by archiving: what only a ring has is given when it is in an archive, and a
+  /// dead ring's records after its recovery. Of a session, records come in the order in which they
+  /// were archived, which is nearly that of their times. A session's start and end are given once.
+  /// Gaps come before a session's records. What retention has deleted unread is a gap.
+  ///
+  /// - Parameters:
+  ///   - files: At least all files of each session that has not ended. For records that are deleted
+  ///     one session after the other, all files of the store.
+  ///   - filter: Which records are wanted. The cursor passes over the others, too.
+  ///   - cursor: Where to go on; ``LogReader/Cursor/init()`` is before everything.
+  public convenience init(
+    _ files: LogFiles, filter: LogReader.Filter = LogReader.Filter(),
+    after cursor: LogReader.Cursor
+  ) {
+    self.init(files, filter, .none, after: cursor)
+  }
+
+  /// The same for files and directories by name.
+  public convenience init(
+    paths: [String], filter: LogReader.Filter = LogReader.Filter(), after cursor: LogReader.Cursor
+  ) {
+    self.init(LogFiles(paths.map(LogReader.Input.path)), filter: filter, after: cursor)
+  }
+
+  /// The position behind what ``next()`` has given, for the next reader. It moves only in a reader
+  /// that began at a cursor.
+  ///
+  /// - Complexity: O(sessions).
+  public var cursor: LogReader.Cursor {
+    var cursor = start ?? LogReader.Cursor()
+    for reader in readers { cursor.sessions[reader.session.id] = reader.given }
+    return cursor
+  }
+
+  init(
+    _ files: LogFiles, _ filter: LogReader.Filter, _ skipping: RecordSkip,
+    after cursor: LogReader.Cursor? = nil
+  ) {
+    start = cursor
     unreadable = files.unreadable
     fileCount = files.fileCount
     self.skipping = skipping
     let memory = FrameMemory()
     for session in files.sessions where filter.passes(session.identity) {
-      let reader = SessionReader(session, filter, memory)
+      let reader = SessionReader(session, filter, memory, after: cursor)
       sessions.insert(reader)
       readers.append(reader)
       allBytes += reader.laterBytes
@@ -85,7 +127,7 @@ public final class LogReader: Sequence, IteratorProtocol {
   ///
   /// There may be none in it. So whoever wants few of many records gets to check meanwhile.
   public func nextChunk() -> LogReader.Chunk? {
-    if case .none = skipping { return sessions.nextChunk() }
+    if case .none = skipping, start == nil { return sessions.nextChunk() }
     return next().map { .item($0) }
   }
 

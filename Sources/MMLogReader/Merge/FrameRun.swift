@@ -21,14 +21,19 @@ final class FrameRun: Run {
   private var next: Int? = 0
   private(set) var isOpened = false
   /// What the next step gives.
-  private var row: RecordView?
+  private var view: RecordView?
+  /// How many rows have been read, the one in ``view`` with them, and how many are passed over.
+  private var rowCount: UInt32 = 0
+  private let passedRows: UInt32
   private var lastThread: (ordinal: UInt32, thread: Unmanaged<LogReader.Thread>)?
   private var failure: LogReader.Corruption?
 
   init(
     _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ threads: ThreadTable,
-    _ filter: SessionFilter, _ memory: FrameMemory, emitted: EmittedRecords? = nil
+    _ filter: SessionFilter, _ memory: FrameMemory, emitted: EmittedRecords? = nil,
+    passing passedRows: UInt32 = 0
   ) {
+    self.passedRows = passedRows
     self.archive = archive
     self.frame = frame
     table = threads
@@ -46,10 +51,11 @@ final class FrameRun: Run {
   var size: Int { max(frame.header.rawSize, frame.header.payloadSize) }
 
   override func step() -> RunStep {
-    guard let row else { return stepWithoutRow() }
+    guard let view else { return stepWithoutRow() }
     let ticks = ticks
+    give(row: rowCount &- 1)
     advance()
-    return .record(row, ticks: ticks, offset: frame.offset)
+    return .record(view, ticks: ticks, offset: frame.offset)
   }
 
   @inline(never)
@@ -82,6 +88,7 @@ final class FrameRun: Run {
   }
 
   override var owner: AnyObject { part ?? self }
+  override var frameName: FrameName? { FrameName(frame.header) }
 
   // MARK: - Parts
 
@@ -132,17 +139,19 @@ final class FrameRun: Run {
       while let row = try reader.next() {
         // A record's time does not depend on whether those before it are wanted.
         move(to: row.ticks)
+        rowCount &+= 1
+        if rowCount <= passedRows { continue }
         if emitted != nil,
           emitted?.take(row, ticks: row.ticks, thread: row.threadOrdinalOfRow) == true
         {
           continue
         }
         guard filter.mayPass(row) else { continue }
-        return self.row = row
+        return view = row
       }
-      row = nil
+      view = nil
     } catch {
-      (row, next) = (nil, nil)
+      (view, next) = (nil, nil)
       fail("the rest of a frame", error)
     }
   }

@@ -1,5 +1,18 @@
 import MMLogFormat
 
+/// What names a frame within its session.
+struct FrameName {
+  let archive: UInt32
+  let ordinal: UInt64
+  /// Of the payload.
+  let checksum: UInt32
+
+  init(_ header: FrameHeader) {
+    archive = header.archive.number
+    (ordinal, checksum) = (header.ordinal, header.payloadChecksum)
+  }
+}
+
 /// What records refer to without counting references: their bytes, call sites, labels and threads.
 /// One reference to it keeps all of that.
 ///
@@ -8,9 +21,15 @@ final class RecordOwner: @unchecked Sendable {
   let session: LogReader.Session
   /// Turns the ticks of its records into wall time.
   let clock: TickClock
+  /// The frame that its records are in; nil for a ring.
+  let frame: FrameName?
   private let kept: [AnyObject]
 
-  init(_ session: LogReader.Session, _ clock: TickClock, keeping kept: [AnyObject]) {
+  init(
+    _ session: LogReader.Session, _ clock: TickClock, of frame: FrameName? = nil,
+    keeping kept: [AnyObject]
+  ) {
+    self.frame = frame
     self.session = session
     self.clock = clock
     self.kept = kept

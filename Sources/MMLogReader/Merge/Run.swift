@@ -41,12 +41,22 @@ package class Run {
   /// What keeps the memory of its records.
   var owner: AnyObject { self }
 
+  /// The frame that its records are in; nil for a ring.
+  var frameName: FrameName? { nil }
+
+  /// Which of the frame's rows the run has just given, from 0.
+  package final fileprivate(set) var row: UInt32 = 0
+
   /// The corruption that the run has just come upon.
   package final var corruption: LogReader.Corruption?
 
   /// Moves on to the ticks of the item that is next now.
   @inline(__always)
   final func move(to ticks: UInt64) { if ticks > self.ticks { self.ticks = ticks } }
+
+  /// Notes which of the frame's rows is given.
+  @inline(__always)
+  final func give(row: UInt32) { self.row = row }
 
   package final func corruption(_ offset: Int, _ size: Int, _ what: String) -> LogReader.Corruption
   {

@@ -19,8 +19,19 @@ package struct SessionGaps {
   ///   - session: Whose gaps they are.
   /// - Complexity: O(*n* log *n*) in the number of frames and of the ring's records.
   package init(_ files: SessionFiles, _ summary: SessionSummary, of session: LogReader.Session) {
+    self.init(files, summary, of: session, from: nil)
+  }
+
+  /// The same from a place on: what is before it does not matter.
+  init(
+    _ files: SessionFiles, _ summary: SessionSummary, of session: LogReader.Session,
+    from start: LogReader.Cursor.Place?
+  ) {
     self.session = session
-    for archive in files.archives { add(archive) }
+    if let start { (next, isFromStart) = (Int(start.archive), false) }
+    for archive in files.archives where archive.fileHeader.number >= start?.archive ?? 0 {
+      add(archive, from: archive.fileHeader.number == start?.archive ? start?.frame ?? 0 : 0)
+    }
     if let number = summary.missingArchive {
       addNewest(Int(number), wasSealed: summary.ring?.image.mayNewestBeSealed == true)
     } else if let ring = summary.ring, !ring.isRunning {
@@ -34,7 +45,7 @@ package struct SessionGaps {
     gaps.append(LogReader.Gap(session: session, cause: cause))
   }
 
-  private mutating func add(_ archive: ArchiveFile) {
+  private mutating func add(_ archive: ArchiveFile, from first: UInt64) {
     let number = Int(archive.fileHeader.number)
     if number > next {
       add(.archivesNotHere(next...number - 1))
@@ -42,7 +53,10 @@ package struct SessionGaps {
       isFromStart = false
     }
     next = number + 1
-    for frame in archive.frames where frame.header.type == .records { numbers.add(frame.header) }
+    for frame in archive.frames
+    where frame.header.type == .records && frame.header.ordinal >= first {
+      numbers.add(frame.header)
+    }
   }
 
   /// Adds that the newest archive is not there: a limit may have deleted it once it was sealed.

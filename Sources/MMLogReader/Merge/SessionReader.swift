@@ -32,6 +32,8 @@ final class SessionReader {
   private var horizon = UInt64.max
   /// What comes after everything of the runs, last first.
   private var closing: [LogReader.Item] = []
+  /// Where only archives are read: how far.
+  private var progress: CursorProgress?
   /// When the session logged last, as far as is known.
   private var lastTime: Timestamp
 
@@ -44,9 +46,17 @@ final class SessionReader {
   /// - Parameters:
   ///   - files: All that there is to read.
   ///   - memory: What is shared with other sessions that are read at the same time.
-  convenience init(_ files: SessionFiles, _ filter: LogReader.Filter, _ memory: FrameMemory) {
+  ///   - cursor: Where to go on, in archives only; nil for all there is.
+  convenience init(
+    _ files: SessionFiles, _ filter: LogReader.Filter, _ memory: FrameMemory,
+    after cursor: LogReader.Cursor? = nil
+  ) {
     self.init(files.identity, filter, memory, nil)
     self.files = files
+    guard let cursor else { return }
+    let known = cursor.sessions[files.identity.session]
+    if known != nil { queue = [] }
+    progress = CursorProgress(after: known)
   }
 
   /// For a session that is followed: it is given what to read by ``load(_:)``, and that it has
@@ -85,9 +95,18 @@ final class SessionReader {
 
   /// The next item; nil if none was found this time.
   func next() -> LogReader.Item? {
-    guard let record = records.popFirst() else { return queue.popLast() }
-    return .record(LogReader.Record(owner: owner, content: record))
+    let item: LogReader.Item?
+    if let record = records.popFirst() {
+      item = .record(LogReader.Record(owner: owner, content: record))
+    } else {
+      item = queue.popLast()
+    }
+    if let item { progress?.give(item, isWhole: fragments.isEmpty) }
+    return item
   }
+
+  /// What has been given, where only archives are read; nil if nothing was.
+  var given: LogReader.Cursor.Progress? { progress?.given }
 
   /// The next records up to a time, of which the first one is in any case, or another item.
   ///
@@ -107,6 +126,7 @@ final class SessionReader {
   /// Reads a part of one run, if all that was read before has been taken.
   func readAhead() {
     guard records.isEmpty, queue.isEmpty else { return }
+    progress?.giveAll(isWhole: fragments.isEmpty)
     // A frame that is done with need not be in memory beside the next one.
     (records, owner) = ([], noOwner)
     if let files { open(files) }
@@ -126,6 +146,7 @@ final class SessionReader {
     self.files = nil
     summary.read(files)
     learn(summary.dictionary)
+    if progress != nil { return openArchives(files) }
     var runs = SessionRuns(threads, filter, memory)
     for (index, archive) in files.archives.enumerated() {
       runs.add(
@@ -139,13 +160,45 @@ final class SessionReader {
     }
     runs.start()
     self.runs = runs
+    close(files)
+    let gaps = SessionGaps(files, summary, of: session).gaps
+    closing += gaps.reversed().filter(concerns).map { .gap($0) }
+  }
+
+  private func close(_ files: SessionFiles) {
     closing = [
       .sessionEnded(session: session, ending: files.ending(summary.end), lastTime: lastTime)
     ]
     if !summary.losses.isEmpty { closing.append(.losses(session: session, ledger: summary.losses)) }
     if let crash = summary.crash { closing.append(.crashed(session: session, report: crash)) }
-    let gaps = SessionGaps(files, summary, of: session).gaps
-    closing += gaps.reversed().filter(concerns).map { .gap($0) }
+  }
+
+  /// Gets ready to read archives from a place on, one frame after the other.
+  private func openArchives(_ files: SessionFiles) {
+    var isEnded = false
+    if files.ring == nil, case .ended = files.ending(summary.end) { isEnded = true }
+    guard let start = progress?.open(files, isEnded: isEnded) else { return }
+    var runs = SessionRuns(threads, filter, memory, isInOrder: true)
+    for (index, archive) in files.archives.enumerated()
+    where archive.fileHeader.number >= start.archive {
+      let isFirst = archive.fileHeader.number == start.archive
+      let first = isFirst ? archive.frames.first { $0.header.ordinal >= start.frame } : nil
+      runs.add(
+        archive, archive.frames[...],
+        (summary.corruption[index] ?? []).filter { $0.offset >= first?.offset ?? 0 },
+        besides: summary.skipped[index] ?? [],
+        from: isFirst ? (start.frame, start.row) : (0, 0))
+    }
+    for archive in files.archives {
+      for frame in archive.frames { lastTime = max(lastTime, frame.header.summary.lastWall) }
+    }
+    runs.start()
+    self.runs = runs
+    if isEnded { close(files) }
+    // First, because who reads on may never come to the end.
+    let isResumed = progress?.resumed != nil
+    let gaps = SessionGaps(files, summary, of: session, from: isResumed ? start : nil).gaps
+    queue = gaps.reversed().filter { isResumed || concerns($0) }.map { .gap($0) }
   }
 
   private func learn(_ dictionary: LogDictionary) {
@@ -231,8 +284,9 @@ final class SessionReader {
   private func endRuns() {
     runs = nil
     noteTimes()
+    progress?.giveEnd(isWhole: fragments.isEmpty)
     // The rest of a record may come later.
-    if emitted != nil && closing.isEmpty { return }
+    if (emitted != nil || progress != nil) && closing.isEmpty { return }
     for record in fragments.unfinished.reversed() { closing.append(.unfinished(record)) }
   }
 
@@ -267,7 +321,8 @@ final class SessionReader {
       if queue.isEmpty { itemTime = run.clock.wall(at: run.ticks) }
       return
     }
-    self.owner = RecordOwner(session, run.clock, keeping: [owner, sites, threads])
+    self.owner = RecordOwner(
+      session, run.clock, of: run.frameName, keeping: [owner, sites, threads])
     records = found[...]
   }
 
@@ -280,6 +335,7 @@ final class SessionReader {
     let time = run.clock.wall(at: ticks)
     let thread = run.thread(of: view)
     let start = FragmentTable.Start(ticks: ticks, wall: time, isFlight: run.isFlight(view))
+    if progress != nil, passesGiven(view, of: run, start) { return nil }
     if view.isFragment || !fragments.isEmpty {
       takeSlowly(view, thread.takeUnretainedValue(), offset, start, of: run)
       return nil
@@ -287,10 +343,11 @@ final class SessionReader {
     guard filter.passes(time: time), filter.passes(thread) else { return nil }
     var kept: CallSiteInfo?
     do throws(FormatError) {
-      let record = try sites.content(view.body, thread, start) { kept = $0 }
+      var record = try sites.content(view.body, thread, start) { kept = $0 }
       guard filter.passes(record) else { return nil }
+      record.row = run.row
       if let kept {
-        queueRecord(record, run.clock, keeping: [run.owner, kept])
+        queueRecord(record, of: run, keeping: [run.owner, kept])
         return nil
       }
       return record
@@ -298,6 +355,24 @@ final class SessionReader {
       queueCorruption(view, offset, time, run, error)
       return nil
     }
+  }
+
+  /// Where only archives are read: notes how far, and of what was given before takes only fragments
+  /// whose record was not.
+  ///
+  /// - Returns: Whether it was given before.
+  @inline(never)
+  private func passesGiven(_ view: RecordView, of run: Run, _ start: FragmentTable.Start) -> Bool {
+    guard let frame = run.frameName else { return false }
+    let starts = view.isFragment && fragments.isEmpty
+    guard progress?.read(frame, row: run.row, startsFragments: starts) == true else { return false }
+    let thread = run.thread(of: view).takeUnretainedValue().ordinal
+    if view.isFragment {
+      _ = fragments.add(view, thread: thread, start: start)
+    } else {
+      _ = fragments.end(thread)
+    }
+    return true
   }
 
   /// Takes a fragment, or a record while others are in pieces.
@@ -323,7 +398,7 @@ final class SessionReader {
     do throws(FormatError) {
       let body = payload?.bytes ?? view.body
       let record = try sites.content(body, reference, start) { kept.append($0) }
-      if filter.passes(record) { queueRecord(record, run.clock, keeping: kept) }
+      if filter.passes(record) { queueRecord(record, of: run, keeping: kept) }
     } catch {
       queueCorruption(view, offset, start.wall, run, error)
     }
@@ -331,9 +406,12 @@ final class SessionReader {
 
   /// What is queued later comes later: it is put before the rest, of which the last comes first.
   private func queueRecord(
-    _ record: RecordContent, _ clock: TickClock, keeping kept: [AnyObject]
+    _ record: RecordContent, of run: Run, keeping kept: [AnyObject]
   ) {
-    let owner = RecordOwner(session, clock, keeping: kept + [sites, threads])
+    var record = record
+    record.row = run.row
+    let owner = RecordOwner(
+      session, run.clock, of: run.frameName, keeping: kept + [sites, threads])
     queue.insert(.record(LogReader.Record(owner: owner, content: record)), at: 0)
     itemTime = record.time
   }

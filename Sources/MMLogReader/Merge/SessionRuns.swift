@@ -23,6 +23,8 @@ package struct SessionRuns {
   private let threads: ThreadTable
   private let filter: SessionFilter
   private let memory: FrameMemory
+  /// Whether frames are read one after the other, as they were written.
+  private let isInOrder: Bool
 
   private struct LaterFrame {
     let ticks: UInt64
@@ -30,6 +32,7 @@ package struct SessionRuns {
     let archive: ArchiveFile
     let frame: ArchiveFile.Frame
     let emitted: EmittedRecords?
+    let passedRows: UInt32
 
     var place: Place { Place(key: ticks, order: order) }
   }
@@ -39,7 +42,13 @@ package struct SessionRuns {
   private static let maximumOpenBytes = 256 << 20
 
   /// - Parameter memory: What is shared with other sessions that are read at the same time.
-  init(_ threads: ThreadTable, _ filter: SessionFilter, _ memory: FrameMemory = FrameMemory()) {
+  ///   - isInOrder: Whether to read frames one after the other, as they were written, and not merged
+  ///     by time.
+  init(
+    _ threads: ThreadTable, _ filter: SessionFilter, _ memory: FrameMemory = FrameMemory(),
+    isInOrder: Bool = false
+  ) {
+    self.isInOrder = isInOrder
     self.threads = threads
     self.filter = filter
     self.memory = memory
@@ -83,7 +92,9 @@ package struct SessionRuns {
       (current, currentOrder) = (run, order)
     } while current == nil
     var next = heap.firstPlace
-    if let frame = later.last, next.map({ frame.place < $0 }) ?? true { next = frame.place }
+    if !isInOrder, let frame = later.last, next.map({ frame.place < $0 }) ?? true {
+      next = frame.place
+    }
     limit = next.map { $0.lastKey(before: currentOrder) } ?? .max
     return current
   }
@@ -91,10 +102,12 @@ package struct SessionRuns {
   /// Puts frames into the heap whose time has come.
   private mutating func insertDue() {
     while let next = later.last {
-      if let first = heap.firstPlace, first < next.place { return }
+      if let first = heap.firstPlace, isInOrder || first < next.place { return }
       later.removeLast()
       laterBytes -= next.frame.header.payloadSize
-      let run = FrameRun(next.archive, next.frame, threads, filter, memory, emitted: next.emitted)
+      let run = FrameRun(
+        next.archive, next.frame, threads, filter, memory, emitted: next.emitted,
+        passing: next.passedRows)
       heap.insert(run, key: run.ticks, order: next.order)
     }
   }
@@ -128,29 +141,36 @@ package struct SessionRuns {
   ///
   /// - Parameters:
   ///   - skipped: Where frames are that are not to be read.
+  ///   - start: The frame that is read first, by its ordinal, and how many of its rows are passed
+  ///     over.
   ///   - given: What of a frame was given before.
   mutating func add(
     _ archive: ArchiveFile, _ frames: ArraySlice<ArchiveFile.Frame>,
     _ corruption: [LogReader.Corruption],
-    besides skipped: Set<Int>,
+    besides skipped: Set<Int>, from start: (frame: UInt64, row: UInt32) = (0, 0),
     given: (FrameHeader) -> EmittedRecords = { _ in EmittedRecords() }
   ) {
     var corruption = corruption.sorted { $0.offset > $1.offset }
     var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: archive.fileHeader.created, rate: 0))
-    for frame in frames where frame.header.type == .records {
+    for frame in frames
+    where frame.header.type == .records && frame.header.ordinal >= start.frame {
       (ticks, clock) = (frame.header.summary.firstTicks, frame.header.clock)
       while let note = corruption.last, note.offset <= frame.offset {
         insert(CorruptionRun(note, ticks: ticks, clock: clock))
         corruption.removeLast()
       }
-      if !skipped.contains(frame.offset) { add(archive, frame, given(frame.header)) }
+      let passed = frame.header.ordinal == start.frame ? start.row : 0
+      if !skipped.contains(frame.offset) {
+        add(archive, frame, given(frame.header), passing: passed)
+      }
       ticks = frame.header.summary.lastTicks
     }
     for note in corruption.reversed() { insert(CorruptionRun(note, ticks: ticks, clock: clock)) }
   }
 
   private mutating func add(
-    _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ given: EmittedRecords
+    _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ given: EmittedRecords,
+    passing passedRows: UInt32
   ) {
     guard filter.mayPass(frame.header.summary, isFlight: frame.header.isFlight),
       given.isEmpty || given.count != frame.header.summary.count
@@ -159,7 +179,7 @@ package struct SessionRuns {
     later.append(
       LaterFrame(
         ticks: frame.header.summary.firstTicks, order: count, archive: archive, frame: frame,
-        emitted: given.isEmpty ? nil : given))
+        emitted: given.isEmpty ? nil : given, passedRows: passedRows))
     count += 1
   }
 
@@ -179,6 +199,6 @@ package struct SessionRuns {
 
   /// After everything has been added.
   mutating func start() {
-    later.sort { ($0.ticks, $0.order) > ($1.ticks, $1.order) }
+    later.sort { isInOrder ? $0.order > $1.order : ($0.ticks, $0.order) > ($1.ticks, $1.order) }
   }
 }

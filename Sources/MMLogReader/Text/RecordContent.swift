@@ -19,6 +19,8 @@ package struct RecordContent: @unchecked Sendable {
   let level: Level
   package let flags: RecordFlags
   let isFlight: Bool
+  /// Which of its frame's rows it is, from 0.
+  var row: UInt32 = 0
   private let values: UnsafeRawBufferPointer
 
   /// - Throws: for a record of which anything could not be shown.

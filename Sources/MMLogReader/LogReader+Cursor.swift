@@ -1,0 +1,118 @@
+public import MMLogFormat
+
+extension LogReader {
+  /// The name of an archived record, which no other record ever has: frames never change once
+  /// written.
+  ///
+  /// As text it has the parts in the order of the properties, with dots between them:
+  /// `0c5fb9b2….3.17.1a2b3c4d.120`.
+  public struct RecordID: Hashable, Sendable, CustomStringConvertible {
+    /// The session that logged it.
+    public let session: SessionID
+    /// The number of its archive, from 1.
+    public let archive: UInt32
+    /// The ordinal of its frame in the archive, from 0.
+    public let frame: UInt64
+    /// The checksum of the frame's payload: a power cut can undo a frame, and another one is then
+    /// written under its ordinal.
+    public let checksum: UInt32
+    /// Which of the frame's rows it is, from 0; of a record in fragments, the last of them.
+    public let row: UInt32
+
+    public var description: String {
+      "\(session).\(archive).\(frame).\(checksum.allHexDigits).\(row)"
+    }
+  }
+
+  /// A position in a log: what has been read of each session's archives.
+  ///
+  /// ```swift
+  /// let reader = LogReader(paths: ["/var/log/orders"], after: cursor)
+  /// while let item = reader.next() { handle(item) }
+  /// cursor = reader.cursor
+  /// ```
+  ///
+  /// As text it is one line without spaces, to be kept between two programs' lives.
+  public struct Cursor: Hashable, Sendable {
+    var sessions: [SessionID: Progress] = [:]
+
+    /// Makes a cursor that is before everything.
+    public init() {}
+  }
+}
+
+extension LogReader.Cursor {
+  /// A place between two rows of a session's archives.
+  struct Place: Hashable, Comparable {
+    var archive: UInt32
+    var frame: UInt64 = 0
+    /// How many of the frame's rows are before it.
+    var row: UInt32 = 0
+
+    static func < (a: Place, b: Place) -> Bool {
+      (a.archive, a.frame, a.row) < (b.archive, b.frame, b.row)
+    }
+  }
+
+  /// What has been read of a session.
+  struct Progress: Hashable {
+    /// What is before it has been given.
+    var next: Place
+    /// The checksum of the frame in which ``next`` is; 0 if that is at its start.
+    var checksum: UInt32 = 0
+    /// Where reading begins: before ``next`` if records in fragments are not whole there.
+    var start: Place
+    /// Whether the session's end has been given, too.
+    var isEnded = false
+  }
+}
+
+// MARK: - Text
+
+extension LogReader.Cursor: LosslessStringConvertible {
+  private static let prefix = "mmlog1:"
+
+  /// Reads what ``description`` gives; nil for anything else.
+  public init?(_ text: String) {
+    guard text.hasPrefix(Self.prefix) else { return nil }
+    for part in text.dropFirst(Self.prefix.count).split(separator: ",") {
+      guard let (session, progress) = Self.progress(part),
+        sessions.updateValue(progress, forKey: session) == nil
+      else { return nil }
+    }
+    guard text == description else { return nil }
+  }
+
+  public var description: String {
+    let parts = sessions.map { session, progress in
+      let (next, start) = (progress.next, progress.start)
+      let checksum = progress.checksum.allHexDigits
+      let begins = start == next ? "" : "/\(start.archive).\(start.frame).\(start.row)"
+      return "\(session).\(next.archive).\(next.frame).\(checksum).\(next.row)\(begins)"
+        + (progress.isEnded ? "!" : "")
+    }
+    return Self.prefix + parts.sorted().joined(separator: ",")
+  }
+
+  private static func progress(_ text: Substring) -> (SessionID, Progress)? {
+    let isEnded = text.hasSuffix("!")
+    let halves = (isEnded ? text.dropLast() : text).split(separator: "/")
+    guard let parts = halves.first?.split(separator: "."), parts.count == 5, halves.count <= 2,
+      let session = SessionID(parts[0]), let checksum = UInt32(parts[3], radix: 16),
+      let next = place([parts[1], parts[2], parts[4]])
+    else { return nil }
+    var progress = Progress(next: next, checksum: checksum, start: next, isEnded: isEnded)
+    if halves.count == 2 {
+      guard let start = place(halves[1].split(separator: ".")), start < next else { return nil }
+      progress.start = start
+    }
+    return (session, progress)
+  }
+
+  private static func place(_ parts: [Substring]) -> Place? {
+    guard parts.count == 3, let archive = UInt32(parts[0]), let frame = UInt64(parts[1]),
+      let row = UInt32(parts[2])
+    else { return nil }
+    return Place(archive: archive, frame: frame, row: row)
+  }
+}

@@ -1,0 +1,100 @@
+import MMLogFormat
+import MMLogStorage
+
+/// How far the archives of a session have been read and given, for a cursor.
+struct CursorProgress {
+  typealias Place = LogReader.Cursor.Place
+
+  /// What has been given; nil if nothing was.
+  private(set) var given: LogReader.Cursor.Progress?
+  /// What is before it was given by an earlier reader; nil if nothing was.
+  private(set) var resumed: Place?
+  /// Behind the last row that was read, and the checksum of its frame.
+  private var scanned: (place: Place, checksum: UInt32)?
+  /// Behind all that there is.
+  private var end: (place: Place, checksum: UInt32)?
+  /// Where records in fragments begin that may not be whole yet.
+  private var fragments: Place?
+
+  /// - Parameter known: What an earlier reader has given.
+  init(after known: LogReader.Cursor.Progress?) {
+    given = known
+    resumed = known?.next
+  }
+
+  /// Where reading begins; nil if there is nothing that was not given.
+  ///
+  /// - Parameter isEnded: Whether nothing will follow what the files have.
+  mutating func open(_ files: SessionFiles, isEnded: Bool) -> Place? {
+    end = Self.end(of: files)
+    guard let given else { return Place(archive: 1) }
+    if let end, end.place <= given.next, given.isEnded == isEnded { return nil }
+    if isUndone(given, files) { resumed = Place(archive: given.next.archive, frame: given.next.frame) }
+    return min(given.start, resumed ?? given.next)
+  }
+
+  /// Whether a power cut has undone the frame that was read last, and another one is in its place.
+  private func isUndone(_ given: LogReader.Cursor.Progress, _ files: SessionFiles) -> Bool {
+    guard given.next.row > 0,
+      let archive = files.archives.first(where: { $0.fileHeader.number == given.next.archive }),
+      let frame = archive.frames.first(where: { $0.header.ordinal == given.next.frame })
+    else { return false }
+    return frame.header.payloadChecksum != given.checksum
+  }
+
+  private static func end(of files: SessionFiles) -> (Place, UInt32)? {
+    guard let archive = files.archives.last else { return nil }
+    let number = archive.fileHeader.number
+    if archive.isClosed { return (Place(archive: number &+ 1), 0) }
+    guard let last = archive.frames.last(where: { $0.header.type == .records })?.header else {
+      return (Place(archive: number), 0)
+    }
+    let place = Place(archive: number, frame: last.ordinal, row: last.summary.count)
+    return (place, last.payloadChecksum)
+  }
+
+  // MARK: - Reading
+
+  /// Notes that a row is read.
+  ///
+  /// - Parameter startsFragments: Whether no record is in pieces before it, and it is a fragment.
+  /// - Returns: Whether it was given by an earlier reader.
+  mutating func read(_ frame: FrameName, row: UInt32, startsFragments: Bool) -> Bool {
+    let place = Place(archive: frame.archive, frame: frame.ordinal, row: row)
+    if startsFragments { fragments = place }
+    let next = Place(archive: frame.archive, frame: frame.ordinal, row: row &+ 1)
+    scanned = (next, frame.checksum)
+    return resumed.map { place < $0 } ?? false
+  }
+
+  /// Notes that an item is given.
+  ///
+  /// - Parameter isWhole: Whether no record is in pieces.
+  mutating func give(_ item: LogReader.Item, isWhole: Bool) {
+    switch item {
+    case .record(let record):
+      guard let id = record.id else { return }
+      let next = Place(archive: id.archive, frame: id.frame, row: id.row &+ 1)
+      give((next, id.checksum), isWhole: isWhole)
+    case .sessionEnded: given?.isEnded = true
+    default: break
+    }
+  }
+
+  /// Notes that all is given that was read.
+  mutating func giveAll(isWhole: Bool) {
+    if let scanned { give(scanned, isWhole: isWhole) }
+  }
+
+  /// Notes that everything is read.
+  mutating func giveEnd(isWhole: Bool) {
+    if let end { give(end, isWhole: isWhole) }
+  }
+
+  private mutating func give(_ behind: (place: Place, checksum: UInt32), isWhole: Bool) {
+    if let given, behind.place < given.next { return }
+    let start = isWhole ? behind.place : min(fragments ?? behind.place, behind.place)
+    given = LogReader.Cursor.Progress(
+      next: behind.place, checksum: behind.checksum, start: start, isEnded: given?.isEnded ?? false)
+  }
+}
