@@ -19,8 +19,9 @@ extension LogReader {
     /// Which of the frame's rows it is, from 0; of a record in fragments, the last of them.
     public let row: UInt32
 
+    /// The parts with dots between them.
     public var description: String {
-      "\(session).\(archive).\(frame).\(checksum.allHexDigits).\(row)"
+      FrameName(archive: archive, ordinal: frame, checksum: checksum).text(of: session) + "\(row)"
     }
   }
 
@@ -83,6 +84,7 @@ extension LogReader.Cursor: LosslessStringConvertible {
     guard text == description else { return nil }
   }
 
+  /// One line without spaces. It has the same bytes for the same position.
   public var description: String {
     let parts = sessions.map { session, progress in
       let (next, start) = (progress.next, progress.start)

@@ -42,19 +42,28 @@ import Testing
       ])
   }
 
+  @Test("names of records") func namesOfRecords() throws {
+    let ids = try lines("--template", "{id}").map { $0.split(separator: ".").map(String.init) }
+    #expect(ids.map(\.count) == [5, 5])
+    for (row, id) in ids.enumerated() {
+      #expect(id[0] == "01000000000000000000000000000000" && id[1] == "1" && id[4] == "\(row)")
+    }
+  }
+
   @Test("json") func json() throws {
+    let ids = try lines("--template", "{id}").map { #","log_record_uid":"\#($0)"}"# }
     let end =
       #""code_file_path":"App/Main.swift","code_line_number":7,"code_function_name":"run()","#
       + #""thread_ordinal":1,"thread_id":1001,"thread_name":"worker1","service_name":"test","#
       + #""process_name":"orders","process_pid":42,"host_name":"tokyo","#
-      + #""session_id":"01000000000000000000000000000000"}"#
+      + #""session_id":"01000000000000000000000000000000""#
     #expect(
       try lines("--format", "json") == [
         #"{"timestamp":"2025-11-21T09:00:00.000000005Z","time_unix_nano":1763715600000000005,"severity_text":"info","severity_number":9,"#
           + #""scope_name":"orders.book","body":"order 7 100 %","#
-          + #""attributes":{"id":7,"venue":"XETR","note":"a \"b\""},"# + end,
+          + #""attributes":{"id":7,"venue":"XETR","note":"a \"b\""},"# + end + ids[0],
         #"{"timestamp":"2025-11-21T09:00:01.000000000Z","time_unix_nano":1763715601000000000,"severity_text":"error","severity_number":17,"#
-          + #""scope_name":"","body":"two \u001b[31m\n,\"x\"","attributes":{},"# + end,
+          + #""scope_name":"","body":"two \u001b[31m\n,\"x\"","attributes":{},"# + end + ids[1],
       ])
   }
 
@@ -113,16 +122,17 @@ import Testing
       text("code.function.name", "run()"),
     ]
     func list(_ values: [String]) -> String { "[" + values.joined(separator: ",") + "]" }
+    let ids = try lines("--template", "{id}").map { [text("log.record.uid", $0)] }
     #expect(
       try lines("--format", "otlp") == [
         #"{"resourceLogs":[{"resource":{"attributes":\#(list(resource))},"scopeLogs":["#
           + #"{"scope":{"name":"orders.book"},"logRecords":[{"timeUnixNano":"1763715600000000005","#
           + #""severityNumber":9,"severityText":"info","body":{"stringValue":"order 7 100 %"},"#
-          + #""attributes":\#(list(thread + fields + place))}]},"#
+          + #""attributes":\#(list(thread + fields + place + ids[0]))}]},"#
           + #"{"scope":{"name":""},"logRecords":[{"timeUnixNano":"1763715601000000000","#
           + #""severityNumber":17,"severityText":"error","#
           + #""body":{"stringValue":"two \u001b[31m\n,\"x\""},"#
-          + #""attributes":\#(list(thread + place))}]}]}]}"#
+          + #""attributes":\#(list(thread + place + ids[1]))}]}]}]}"#
       ])
   }
 

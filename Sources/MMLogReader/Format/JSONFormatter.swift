@@ -30,6 +30,7 @@ import MMLogSystem
 /// | `process_name`, `process_pid`, `host_name` | the process and its machine |
 /// | `session_id` | whose record it is |
 /// | `resource` | the session's fields, by name; left out if it has none |
+/// | `log_record_uid` | the record's name, which no other has; left out if it is in no archive yet |
 /// | `cut`, `flight`, `unterminated` | `true`, only if so |
 ///
 /// Values of attributes: integers are numbers if 64 signed bits hold them and strings otherwise,
@@ -40,6 +41,7 @@ public struct JSONFormatter: LogFormatter {
   private var timestamp: TimeFormatter
   private var threads = ObjectTexts<LogReader.Thread>()
   private var sessions = ObjectTexts<LogReader.Session>()
+  private var frames = RecordIDText()
 
   /// Makes a formatter that shows times in a zone.
   public init(zone: LogTimeZone = .local) { timestamp = TimeFormatter(zone) }
@@ -68,6 +70,11 @@ public struct JSONFormatter: LogFormatter {
     if record.content.hasContext { Self.appendContext(record, to: &output) }
     threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
     sessions.append(record.session, to: &output) { Self.append(record.session, to: &$0) }
+    if record.owner.frame != nil {
+      output.append(#","log_record_uid":""#)
+      frames.append(idOf: record, to: &output)
+      output.append(UInt8(ascii: "\""))
+    }
     if record.isCut { output.append(#","cut":true"#) }
     if record.isFlight { output.append(#","flight":true"#) }
     if record.isUnterminated { output.append(#","unterminated":true"#) }

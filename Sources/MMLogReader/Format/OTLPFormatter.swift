@@ -24,6 +24,7 @@ public struct OTLPFormatter: LogFormatter {
 
   private var sessions = ObjectTexts<LogReader.Session>()
   private var threads = ObjectTexts<LogReader.Thread>()
+  private var frames = RecordIDText()
   private var traces = SpanTraces()
   /// The session and the label of the line that is being written.
   private var open: (session: LogReader.Session, label: PreparedText)?
@@ -84,6 +85,11 @@ public struct OTLPFormatter: LogFormatter {
     appendFields(record.content, to: &output)
     appendPlace(record.content, to: &output)
     if let span = record.span { Self.append(span, to: &output) }
+    if record.owner.frame != nil {
+      output.append(#",{"key":"log.record.uid","value":{"stringValue":""#)
+      frames.append(idOf: record, to: &output)
+      output.append(#""}}"#)
+    }
     if !isUTF8 {
       output.append(#",{"key":"log.record.original","value":{"bytesValue":""#)
       output.append(messageBase64: record)

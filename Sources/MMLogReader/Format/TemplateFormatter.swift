@@ -81,6 +81,7 @@ public struct TemplateFormatter: LogFormatter {
     case .pid: output.append(text: "\(identity.processID)")
     case .host: output.append(identity.hostName, form)
     case .session: output.append(text: record.session.id.description)
+    case .id: if let id = record.id { output.append(text: id.description) }
     case .flight: if record.isFlight { output.append(text: "flight") }
     case .span: append(span: record.spanNumber, to: &output)
     case .trace: if let trace = record.trace { output.append(text: trace.traceID) }

@@ -21,6 +21,7 @@ import MMLogFormat
 /// | `span_name` | of what begins or ends a span: the message of its beginning, without its arguments |
 /// | `span_failed` | `failed` for the end of a span that failed; nothing for others |
 /// | `duration`, `duration_ns` | of what ends a span: how long it took, as `1.234 ms`; in nanoseconds |
+/// | `id` | the record's name, which no other has; nothing if it is in no archive yet |
 /// | `service`, `process`, `pid`, `host`, `session` | |
 ///
 /// `{name:N}` puts spaces before it, up to N characters; `{name:-N}` behind it. `{{` and `}}` are
@@ -30,7 +31,7 @@ public struct TextTemplate: Sendable {
   enum Name: String, CaseIterable {
     case time, date, clock, unix, level, LEVEL, label, message, file, line, function, place, fields
     case thread, thread_id, thread_ordinal, service, process, pid, host, session, flight
-    case span, trace, span_event, span_name, span_failed, parent_span, duration, duration_ns
+    case id, span, trace, span_event, span_name, span_failed, parent_span, duration, duration_ns
   }
 
   enum Element {

@@ -29,7 +29,7 @@ struct CursorProgress {
     end = Self.end(of: files)
     guard let given else { return Place(archive: 1) }
     if let end, end.place <= given.next, given.isEnded == isEnded { return nil }
-    if isUndone(given, files) { resumed = Place(archive: given.next.archive, frame: given.next.frame) }
+    if isUndone(given, files) { resumed?.row = 0 }
     return min(given.start, resumed ?? given.next)
   }
 

@@ -1,15 +1,22 @@
 import MMLogFormat
 
 /// What names a frame within its session.
-struct FrameName {
+struct FrameName: Equatable {
   let archive: UInt32
   let ordinal: UInt64
   /// Of the payload.
   let checksum: UInt32
 
+  /// What the names of its records begin with.
+  func text(of session: SessionID) -> String {
+    "\(session).\(archive).\(ordinal).\(checksum.allHexDigits)."
+  }
+}
+
+extension FrameName {
   init(_ header: FrameHeader) {
-    archive = header.archive.number
-    (ordinal, checksum) = (header.ordinal, header.payloadChecksum)
+    self.init(
+      archive: header.archive.number, ordinal: header.ordinal, checksum: header.payloadChecksum)
   }
 }
 

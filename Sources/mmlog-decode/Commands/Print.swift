@@ -7,7 +7,7 @@ extension Command {
     "print",
     description: ["Prints records."],
     options: [.follow, .tail, .reverse] + partOptions + [.count] + Query.options + formatOptions
-      + [.output, .splitBy, .noPager],
+      + [.output, .splitBy, .noPager] + CursorChoice.options,
     operands: inputOperands
   ) { arguments, output in
     if arguments.isSet(.follow) {
@@ -18,9 +18,13 @@ extension Command {
     var part = try arguments.part()
     let query = try Query(arguments)
     part.isReversed = arguments.isSet(.reverse)
+    let cursor = try CursorChoice(arguments)
     try arguments.checkPart(part)
     let sink = try arguments.printingSink(query, output)
-    return try arguments.paging(output) { try Decoder(query, sink, part).run() }
+    guard let cursor else {
+      return try arguments.paging(output) { try Decoder(query, sink, part).run() }
+    }
+    return try Decoder(query, sink, part).run(from: cursor, output)
   }
 
   static let follow = Command(
@@ -110,9 +114,9 @@ private struct CountedRecords {
 }
 
 extension Option {
-  fileprivate static let follow = Option(
+  static let follow = Option(
     "follow", short: "f", "Go on with what is logged from now on, as the command follow does.")
-  fileprivate static let reverse = Option("reverse", short: "r", "The newest record first.")
+  static let reverse = Option("reverse", short: "r", "The newest record first.")
   fileprivate static let count = Option(
     "count", short: "c", "Print only how many records there are.")
   fileprivate static let tailOfFollow = Option(

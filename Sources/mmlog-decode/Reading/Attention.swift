@@ -17,6 +17,8 @@ struct Attention {
   private var unknownEnds: Set<SessionID> = []
   /// Whether a crash is reported as it is met, because there is no end at which all are counted.
   var isEndless = false
+  /// Whether reading goes on behind a cursor: then something is missing that was there.
+  var isResumed = false
 
   init(_ query: Query) { self.query = query }
 
@@ -33,7 +35,7 @@ struct Attention {
       return missing("\(corruption.path): corrupted: \(corruption.summary)")
     case .gap(let gap):
       // What retention may have deleted needs no attention.
-      return gap.isLoss ? missing("\(gap.session.title): \(gap.summary)") : nil
+      return gap.isLoss || isResumed ? missing("\(gap.session.title): \(gap.summary)") : nil
     case .losses(let session, let ledger): return missing("\(session.title): \(ledger)")
     case .sessionEnded(let session, let ending, let last):
       guard session.isWithin(query.filter, last) else { return nil }

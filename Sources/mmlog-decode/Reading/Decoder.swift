@@ -51,10 +51,31 @@ struct Decoder {
     return attention.status
   }
 
+  /// Reads what is archived behind a cursor, and keeps the next one.
+  ///
+  /// - Throws: what prevents printing, or keeping the cursor.
+  consuming func run(from cursor: CursorChoice, _ output: StandardOutput) throws -> Program.Status {
+    let files = LogFiles(query.inputs)
+    try report(files.unreadable)
+    if files.fileCount == 0 { return .nothingReadable }
+    attention.isResumed = true
+    let reader = LogReader(files, filter: query.filter, after: cursor.start)
+    try read(reader)
+    try sink.finish()
+    // What did not reach anybody is printed again the next time.
+    if sink.hasReader { try cursor.keep(reader.cursor, output) }
+    attention.end()
+    return isAnyFound || !query.mustMatch || attention.status != .success
+      ? attention.status : .nothingMatched
+  }
+
   private mutating func read(_ files: LogFiles) throws {
-    let reader =
+    try read(
       part.last.map { files.lastRecords($0, filter: readFilter) }
-      ?? LogReader(files, filter: readFilter)
+        ?? LogReader(files, filter: readFilter))
+  }
+
+  private mutating func read(_ reader: LogReader) throws {
     while isWanting, let chunk = reader.nextChunk() {
       try take(chunk)
       sink.note(progress: { reader.progress })

@@ -1,0 +1,91 @@
+import CommandLineTool
+import LogCommands
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+/// Where printing goes on, and where the position behind it is kept.
+struct CursorChoice {
+  static let options: [Option] = [.afterCursor, .cursorFile, .showCursor]
+
+  let start: LogReader.Cursor
+  private let file: String?
+  private let isShown: Bool
+
+  /// Nil if no cursor is asked for.
+  ///
+  /// - Throws: what is wrong with the options, or with the file of the cursor.
+  init?(_ arguments: Arguments) throws {
+    guard let option = Self.options.first(where: { arguments.isSet($0) }) else { return nil }
+    for other in [Option.follow, .tail, .reverse, .context, .before, .after]
+    where arguments.isSet(other) {
+      throw UsageError(
+        "--\(option.long) reads from a place on, so it does not go with --\(other.long)")
+    }
+    file = arguments.value(of: .cursorFile)
+    isShown = arguments.isSet(.showCursor)
+    var text = arguments.value(of: .afterCursor)
+    if let file {
+      if text != nil { throw UsageError("--after and --cursor-file both say where; give one") }
+      text = try Self.content(of: file)
+    }
+    guard let text else {
+      start = LogReader.Cursor()
+      return
+    }
+    guard let cursor = LogReader.Cursor(text) else {
+      let place = file.map { "'\($0)' has" } ?? "--after has"
+      throw UsageError("\(place) no cursor in it; without it, everything is read from the start")
+    }
+    start = cursor
+  }
+
+  /// The text in a file; nil if there is none.
+  private static func content(of path: String) throws(SystemError) -> String? {
+    let file: File
+    do throws(SystemError) {
+      file = try File.openFollowingLinks(path)
+    } catch  where error.isNotFound {
+      return nil
+    }
+    let bytes = try file.bytes(at: 0, count: longest)
+    return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+  }
+
+  /// More bytes are no cursor of ours.
+  private static let longest = 64 << 20
+
+  /// Keeps the position behind what was printed, once that is safe with whoever gets it.
+  func keep(_ cursor: LogReader.Cursor, _ output: StandardOutput) throws {
+    if isShown {
+      try output.append("-- cursor: \(cursor)\n")
+      try output.flush()
+    }
+    guard let file else { return }
+    let slash = file.lastIndex(of: "/")
+    let name = slash.map { String(file[file.index(after: $0)...]) } ?? file
+    let parent = slash.map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."
+    let directory = try Directory.open(parent)
+    let unfinished = try UnfinishedFile(name, in: directory)
+    defer { unfinished.discard(in: directory) }
+    let opened = try unfinished.open(in: directory)
+    try Array("\(cursor)\n".utf8).withUnsafeBytes { try opened.writeFully($0) }
+    try opened.syncData()
+    try unfinished.finish(in: directory)
+    try directory.sync()
+  }
+}
+
+extension Option {
+  static let afterCursor = Option(
+    "after", value: "CURSOR",
+    "Only what was archived behind a cursor, in the order in which it was archived.")
+  static let cursorFile = Option(
+    "cursor-file", value: "FILE",
+    """
+    Go on behind the cursor in FILE, if it is there, and keep the next one in it once all is \
+    printed. What is in a ring alone comes when it is archived (mmlogctl flush).
+    """)
+  static let showCursor = Option(
+    "show-cursor", "Print the cursor behind all in a last line: '-- cursor: CURSOR'.")
+}

@@ -1,0 +1,75 @@
+import MMLogFormat
+import TestSupport
+import Testing
+
+/// Printing that goes on where the last time ended.
+@Suite struct CursorTests {
+  private let log = TestLog()
+  private var folder: TemporaryDirectory { log.folder }
+
+  init() { log.writesRing = false }
+
+  /// Archives so many records, each with its number.
+  private func archive(_ numbers: Range<Int>) {
+    for number in numbers { log.write("record \(number)", ticks: UInt64(1 + number)) }
+    log.archive()
+    log.save()
+  }
+
+  private func print(_ options: String) throws -> (status: Int32, output: String, errors: String) {
+    let run = try shell(
+      "'\(tool)' \(options) --format message '\(folder.path)'", folder: folder)
+    return (run.status, run.output, run.errors)
+  }
+
+  @Test("a file of a cursor has each record printed once") func cursorFile() throws {
+    let kept = TemporaryDirectory()
+    let option = "--cursor-file '\(kept("cursor"))'"
+    archive(0..<3)
+    var run = try print(option)
+    #expect(run.status == 0 && run.errors.isEmpty)
+    #expect(run.output == "record 0\nrecord 1\nrecord 2\n")
+    #expect(try print(option).output == "")
+    archive(3..<5)
+    run = try print("\(option) -m 1")
+    #expect(run.output == "record 3\n")
+    run = try print(option)
+    #expect(run.output == "record 4\n")
+    #expect(try kept.names() == ["cursor"])
+  }
+
+  @Test("a cursor that is printed is one to go on behind") func shownCursor() throws {
+    archive(0..<2)
+    let lines = try print("--show-cursor").output.split(separator: "\n")
+    #expect(lines.prefix(2) == ["record 0", "record 1"] && lines.count == 3)
+    let cursor = try #require(lines.last?.split(separator: " ").last)
+    archive(2..<3)
+    #expect(try print("--after \(cursor)").output == "record 2\n")
+    #expect(try print("--after \(cursor) --exit-code --level error").status == 4)
+  }
+
+  @Test("output that could not be written is printed again") func failedOutput() throws {
+    let kept = TemporaryDirectory()
+    archive(0..<3)
+    let run = try shell(
+      "'\(tool)' --cursor-file '\(kept("cursor"))' '\(folder.path)' > /dev/full", folder: kept)
+    #expect(run.status == 1 && run.errors.contains("No space left on device"))
+    #expect(try !kept.names().contains("cursor"))
+  }
+
+  @Test(
+    "what cannot be a cursor is refused",
+    arguments: [
+      ("--after yesterday", "--after has no cursor in it"),
+      ("--cursor-file FILE", "' has no cursor in it"),
+      ("--after mmlog1: --cursor-file FILE", "give one"),
+      ("--after mmlog1: --tail 3", "--after reads from a place on, so it does not go with --tail"),
+    ])
+  func refused(options: String, reason: String) throws {
+    let kept = TemporaryDirectory()
+    kept.put("cursor", Array("\u{1}\n".utf8))
+    archive(0..<1)
+    let run = try print(options.replacing("FILE", with: "'\(kept("cursor"))'"))
+    #expect(run.status == 2 && run.errors.contains(reason), "\(run.errors)")
+  }
+}
