@@ -153,7 +153,8 @@ let package = Package(
     .testTarget(
       name: "MMLogStorageTests",
       dependencies: [
-        "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLog", "MMLogReader", "TestSupport",
+        "MMLogAnalysis", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLog", "MMLogReader",
+        "TestSupport",
       ]),
     .testTarget(
       name: "MMLogReaderTests",
@@ -188,8 +189,8 @@ let package = Package(
     .testTarget(
       name: "MMLogCTests",
       dependencies: [
-        "MMLogC", "CMMLogC", "CCalls", "MMLog", "MMLogReader", "MMLogSystem", "TestSupport",
-        "mmlog-decode", "mmlog-c-service",
+        "MMLogC", "CMMLogC", "CCalls", "MMLog", "MMLogAnalysis", "MMLogReader", "MMLogSystem",
+        "TestSupport", "mmlog-decode", "mmlog-c-service",
       ]),
     .testTarget(
       name: "DecodeTests",

@@ -67,6 +67,7 @@ package struct CrashOutput {
     if let crash = overview?.crash {
       append(crash.summary, crash.details(of: SourceLines.added(to: crash.stack)), &text)
     }
+    append("Last state", overview?.stateInWords.texts.map { "  \($0)" } ?? [], &text)
     append("In flight when it died", time.lines(inFlight).map { "  \($0)" }, &text)
     append("Unfinished", unfinished, &text)
     var formatter = TextFormatter(zone: zone)
@@ -101,6 +102,7 @@ package struct CrashOutput {
     object.add("start_time", session.identity.startTime, &time)
     if let overview { time.add(overview.ending, to: &object) }
     if let crash = overview?.crash { object.add("crash", json: crash.json.text) }
+    object.add("state", json: overview?.stateInWords.json.text)
     object.add("in_flight", json: JSONObject.array(inFlight.list.map { time.json($0).text }))
     object.add("unfinished", json: JSONObject.array(unfinished.map(JSONObject.text)))
     object.add("threads", json: JSONObject.array(sortedThreads.map(json)))

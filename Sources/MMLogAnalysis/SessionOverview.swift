@@ -9,6 +9,11 @@ public struct SessionOverview: Sendable {
   public let ending: SessionEnding
   /// What its process died of, if that was recorded.
   public let crash: CrashReport?
+  /// What was in its state slots last, by name: of a process that lives, just now. Empty if it has
+  /// none, or has closed its store.
+  public var state: [(name: String, value: Value)] { stateInWords.pairs }
+  /// The same as it stands in files.
+  package let stateInWords: SessionFields
   /// When it logged last, as far as its files say; nil if it has no
   /// records.
   public let lastTime: Timestamp?
@@ -44,6 +49,7 @@ extension SessionOverview {
     losses = summary.losses
     gaps = SessionGaps(files, summary, of: session).gaps
     crash = summary.crash
+    stateInWords = summary.dictionary.lastState ?? SessionFields()
     archiveCount = files.archives.count
     hasRing = files.ring != nil
     var (count, last) = (0, Timestamp?.none)

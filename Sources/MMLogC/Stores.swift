@@ -64,6 +64,28 @@ func setLevels(_ store: OpaquePointer, _ pattern: UnsafePointer<CChar>, _ level:
   logStore(store).setLevel(level, for: String(cString: pattern))
 }
 
+@_cdecl("mmlog_get_slot")
+func slot(
+  _ store: OpaquePointer, _ name: UnsafePointer<CChar>, _ type: UInt32
+) -> UnsafeMutablePointer<mmlog_state> {
+  let (store, name) = (logStore(store), String(cString: name))
+  return switch mmlog_slot_type(rawValue: type) {
+  case MMLOG_SLOT_UINT: store.slot(name, of: UInt64.self).state
+  case MMLOG_SLOT_DOUBLE: store.slot(name, of: Double.self).state
+  case MMLOG_SLOT_BOOL: store.slot(name, of: Bool.self).state
+  case MMLOG_SLOT_TEXT: store.slot(name, of: String.self).state
+  default: store.slot(name, of: Int64.self).state
+  }
+}
+
+@_cdecl("mmlog_slot_set_text")
+func setText(_ slot: UnsafeMutablePointer<mmlog_state>, _ text: UnsafePointer<CChar>) {
+  text.withMemoryRebound(to: UInt8.self, capacity: mmlog_text_length(text)) {
+    StateSlotPlace.store(
+      UnsafeBufferPointer(start: $0, count: mmlog_text_length(text)), in: slot)
+  }
+}
+
 private func logStore(_ store: OpaquePointer) -> LogStore {
   Unmanaged<LogStore>.fromOpaque(UnsafeRawPointer(store)).takeUnretainedValue()
 }

@@ -6,6 +6,7 @@ import CMMLogCore
 //
 //   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ] …
 //   areas    [ session state | clock pairs ] [ ledger ] [ control page ] [ report of a crash ]
+//            [ state slot 64 ] [ state slot 64 ] …
 //   segment  [ header 128 ] [ record ] [ record ] … zeros
 //   record   [ length kind checksum ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
 //            [ span ] [ context ]
@@ -87,8 +88,10 @@ package enum RingLayout {
   package static let ending = sessionState + SessionStateLayout.ending
   package static let firstClockPair = clocks
   package static let clockPairSlots = clocks + ClockPairLayout.slots
+  /// At a page's edge: the pages stay when the rest is unmapped.
+  package static let stateSlots = 8192
   /// Where the dictionary of a new ring begins, and the least that one may be offset by.
-  package static let dictionary = 8192
+  package static let dictionary = stateSlots + StateSlotLayout.areaSize
   /// The largest sizes in a ring of any writer, in bytes, and the most segments.
   package static let largestFile = 8 << 30
   package static let largestDictionary = 64 << 20
@@ -162,6 +165,33 @@ package enum ControlLayout {
   package static let requestRules = requestCount + 4 + 4
 }
 
+/// A state slot, in the area of a ring that has them: a named place for a value that is overwritten.
+package enum StateSlotLayout {
+  /// A ``ValueType``; 0: the slot is free.
+  package static let type = 0
+  package static let nameSize = type + 1
+  /// Of what is before it, and of the name.
+  package static let checksum = nameSize + 1 + 2
+  /// Of all types but strings.
+  package static let value = checksum + 4
+  package static let name = value + 8
+  package static let longestName = size - name
+  package static let size = 64
+
+  package static let count = 128
+  package static let areaSize = count * size
+
+  /// A string's two copies are in the places of the next two slots. Each begins with a word: its
+  /// length in the lowest bits, its ordinal, its checksum.
+  package static let copies = 2
+  package static let copyText = 8
+  package static let longestText = size - copyText
+  package static let lengthMask: UInt64 = 0xFF
+  package static let ordinalShift: UInt64 = 8
+  package static let ordinalMask: UInt64 = 0xFF_FFFF
+  package static let checksumShift: UInt64 = 32
+}
+
 /// A clock pair. The area of a ring that has them begins with the one taken when the ring was made.
 package enum ClockPairLayout {
   package static let ticks = 0
@@ -222,6 +252,7 @@ public enum RecordLayout {
   package static let labelKind: UInt64 = 4 << 24
   package static let keySetKind: UInt64 = 5 << 24
   package static let sessionFieldsKind: UInt64 = 6 << 24
+  package static let lastStateKind: UInt64 = 7 << 24
 
   /// Where label, level and flags stand in the identity word; the call site has the lowest bits.
   @inlinable public static var labelShift: UInt64 { 32 }

@@ -44,14 +44,7 @@ extension LogReader {
     /// What is true of all of its records, by name, in the order in which it was given:
     /// `LogStore.Configuration.fields`, and what the machine says of the process. Empty until its
     /// first record is given, and where its files have none.
-    public var fields: [(name: String, value: Value)] {
-      var fields: [(name: String, value: Value)] = []
-      // It has been walked over before: nothing is thrown.
-      try? fieldsInWords.forEach { name, value, reader throws(FormatError) in
-        fields.append((String(decoding: name, as: UTF8.self), try reader.value(value)))
-      }
-      return fields
-    }
+    public var fields: [(name: String, value: Value)] { fieldsInWords.pairs }
 
     /// The same as it stands in files.
     package var fieldsInWords: SessionFields { knownFields.withLock { $0 } }

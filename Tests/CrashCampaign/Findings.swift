@@ -67,6 +67,21 @@ package struct Findings {
       if isRecovered { compareEnding(process, page, ends[process] ?? .killed) }
       compareSurvivals(process, survivors.contains(process) ? 1 : 0)
     }
+    if settings.hasStates { compareStates(paths) }
+  }
+
+  /// What was in the slots of each thread that logged is known, unless its process has closed its
+  /// store.
+  private mutating func compareStates(_ paths: [String]) {
+    let check = StateCheck(in: paths, pages)
+    for problem in check.problems { note(problem) }
+    for (process, page) in pages where endings[process]?.how ?? .closed != .closed {
+      for thread in 0..<(process % (1 + settings.forks) == 0 ? settings.threads : 1)
+      where page[2 * thread] > 0 {
+        if check.lanes.contains(process * CountPage.laneCount + 2 * thread) { continue }
+        note("nothing is known of the state of thread \(thread) of process \(process)")
+      }
+    }
   }
 
   private mutating func compareSurvivals(_ process: Int, _ expected: Int) {

@@ -39,6 +39,8 @@ package struct Settings {
   package var hasSpans = false
   /// Whether a part of the records has fields, a trace and a span of a bound logger or a task.
   package var hasContexts = false
+  /// Whether threads keep in state slots how far they are.
+  package var hasStates = false
   /// Whether what fatal signal ends a process is recorded; then some are ended by one.
   package var recordsCrashes = false
   /// Whether a process that has all its records exits without closing its store.
@@ -108,6 +110,7 @@ package struct Settings {
       archive = 256
     }
     hasContexts = random.oneIn(2)
+    hasStates = random.oneIn(2)
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -168,6 +171,7 @@ package struct Settings {
     if let flight { arguments += ["--flight", flight.rawValue] }
     if hasSpans { arguments.append("--spans") }
     if hasContexts { arguments.append("--contexts") }
+    if hasStates { arguments.append("--states") }
     if recordsCrashes { arguments.append("--crashes") }
     if leavesOpen { arguments.append("--leave-open") }
     if survives { arguments.append("--survive") }

@@ -21,6 +21,7 @@ final class Workload: Sendable {
   private let isNested: Bool
   private let hasSpans: Bool
   private let hasContexts: Bool
+  private let hasStates: Bool
   private let hasSignals: Bool
   private let flushes: Bool
   private let leavesOpen: Bool
@@ -44,6 +45,7 @@ final class Workload: Sendable {
     isNested = arguments.isSet(.nested)
     hasSpans = arguments.isSet(.spans)
     hasContexts = arguments.isSet(.contexts)
+    hasStates = arguments.isSet(.states)
     hasSignals = arguments.isSet(.signals)
     flushes = arguments.isSet(.flush)
     leavesOpen = arguments.isSet(.leaveOpen)
@@ -121,6 +123,7 @@ final class Workload: Sendable {
   private func log(_ thread: Int, _ part: ClosedRange<Int>, _ page: CountPage, _ firstLane: Int) {
     let lane = Lane(firstLane + 2 * thread, sizes: sizes, seed: seed)
     let inner = Lane(firstLane + 2 * thread + 1, sizes: sizes, seed: seed)
+    let state = hasStates ? LaneState(lane.number, in: store) : nil
     var span: Logger.Span?
     for sequence in part {
       let log = loggers[sequence % loggers.count]
@@ -136,6 +139,7 @@ final class Workload: Sendable {
           lane.log(sequence, to: bound)
         }
       }
+      state?.store(sequence)
       page.acknowledge(2 * thread)
     }
   }

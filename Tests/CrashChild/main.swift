@@ -51,6 +51,7 @@ extension Option {
     "flight", oneOf: ["none", "error"], "Keep debug records in the ring, and what captures them.")
   static let spans = Option("spans", "Use spans too.")
   static let contexts = Option("contexts", "Use bound loggers and fields of tasks too.")
+  static let states = Option("states", "Keep in state slots how far the lanes are.")
   static let crashes = Option("crashes", "Record what fatal signal ends the process.")
   static let sidecars = Option("sidecars", "Have the file system keep no extended attributes.")
   static let level = Option("compression", value: "N", default: "1", "How hard to compress.")
@@ -76,7 +77,7 @@ let command = Command(
     .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
     .point, .call, .short, .fail,
     .rolls, .keep, .setLimits, .hands, .prune, .ledger, .sidecars, .resume, .flight, .spans,
-    .contexts, .crashes, .leaveOpen, .survive, .lifeline,
+    .contexts, .states, .crashes, .leaveOpen, .survive, .lifeline,
   ])
 
 /// Applies the limits once, as a process that has no store.

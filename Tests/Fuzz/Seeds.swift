@@ -13,6 +13,7 @@ func writeSeeds(of logs: String, to corpus: String) throws {
     putTexts(folder)
     putCrashes(folder)
     putLevels(folder)
+    putState(folder)
   }
   for (name, log) in SmallLogs.all {
     let isRing = (try? log.ring.withUnsafeBytes { try RingHeader($0) }) != nil
@@ -50,6 +51,14 @@ private func putLevels(_ corpus: String) {
   ]
   put(LevelRequest(ordinal: 7, overrides).encoded ?? [], "\(corpus)/levels/request")
   put(Array("orders.*=debug,*=info".utf8), "\(corpus)/levels/list")
+}
+
+/// A slot of each type.
+private func putState(_ corpus: String) {
+  let log = TestLog()
+  log.putState()
+  let place = RingLayout.stateSlots
+  put(Array(log.ring[place..<place + 14 * StateSlotLayout.size]), "\(corpus)/state/slots")
 }
 
 /// A report that has nothing, and one that has everything.

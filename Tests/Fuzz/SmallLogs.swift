@@ -33,6 +33,7 @@ enum SmallLogs {
           ticks: ticks, site: log.textSite, flags: .span,
           words: ValueWords.argument(.text("s")) + words))
     }
+    log.lastState([("depth", .int(7))])
     log.archive()
     log.archive(areFlight: true)
     log.write("d 4", ticks: 10, level: .debug)

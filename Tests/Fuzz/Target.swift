@@ -38,6 +38,8 @@ enum Target: String, CaseIterable {
   case crash
   /// What a running process is asked to set its levels to; its checksum is fixed.
   case levels
+  /// State slots, as they stand in a ring; their checksums are fixed.
+  case state
   /// A condition of `--where`, tried on a record.
   case condition
   /// A format of printf(3), as a log statement of C's has it.
@@ -61,6 +63,7 @@ enum Target: String, CaseIterable {
     case .template: _ = try? TextTemplate(String(decoding: bytes, as: UTF8.self))
     case .crash: reportCrash(Array(bytes))
     case .levels: readLevels(Array(bytes))
+    case .state: readState(ChecksumFix.stateSlots(Array(bytes)))
     case .condition: tryCondition(bytes)
     case .format: takeApart(bytes)
     }
@@ -199,6 +202,21 @@ private func readLevels(_ bytes: [UInt8]) {
   let again = request.encoded.flatMap { bytes in bytes.withUnsafeBytes { LevelRequest($0) } }
   // What is not UTF-8 may become longer, and have no room.
   precondition(again == nil || again == request, "another request")
+}
+
+/// What is read goes into a dictionary's entry, and comes back from it.
+private func readState(_ bytes: [UInt8]) {
+  let state = bytes.withUnsafeBytes { StateSlots($0) }
+  precondition(state.values.count + state.corruption.count <= bytes.count / 64, "too many")
+  let entry = DictionaryEntry.lastState(state.fields)
+  entry.encoded(seed: 0).withUnsafeBytes { bytes in
+    var scanner = EntryScanner(bytes, seed: 0)
+    guard case .lastState(let fields)? = scanner.next()?.entry else {
+      preconditionFailure("the entry cannot be read")
+    }
+    precondition(fields == state.fields, "another state")
+    precondition(fields.pairs.count == state.values.count, "another number of slots")
+  }
 }
 
 /// Shorter ones end in zeros.

@@ -5,7 +5,7 @@
 
 Prints one JSON object per record to standard output, sessions merged by wall time; a field is a list
 of its name and its value with its type. Corruption, losses, unfinished records and how each session
-ended go to standard error.
+ended go to standard error, with what its process had last in its state slots.
 Exit status: 0 clean, 1 corruption or losses, 2 usage, 3 nothing readable.
 """
 
@@ -32,7 +32,7 @@ except ImportError:
 
 RING, ARCHIVE = b"MMLOGRNG", b"MMLOGARC"
 SYNC, TRAILER = b"\xf5MMLFRM\n", b"MMLOGEND"
-RECORD, FRAGMENT, CALL_SITE, LABEL, KEY_SET = 1, 2, 3, 4, 5
+RECORD, FRAGMENT, CALL_SITE, LABEL, KEY_SET, LAST_STATE = 1, 2, 3, 4, 5, 7
 HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY, HAS_SPAN, HAS_CONTEXT = 1, 2, 4, 8, 16, 32, 64
 LAST_FRAGMENT = 1
 MAX_PAYLOAD = 64 << 20
@@ -221,8 +221,11 @@ class KeySet(NamedTuple):
 
 
 def parse_entry(data):
-    """A dictionary entry whose checksum has been verified: a CallSite, a KeySet or (id, label)."""
+    """A dictionary entry whose checksum has been verified: a CallSite, a KeySet, (id, label), or a list of
+    what was in the state slots."""
     cursor = Cursor(data, 8)
+    if data[3] == LAST_STATE:
+        return parse_pairs(cursor)
     first = cursor.word()
     if data[3] == KEY_SET:
         keys = []
@@ -453,13 +456,14 @@ class Session:
         self.lowest, self.archive_corruption = 0, False
         self.losses, self.ring_losses = [0] * 64, None
         self.ring_state, self.end, self.numbers = None, None, set()
+        self.state = []                             # what was in the state slots: (name, value)
         self.newest = 0                             # archive that a dead session's ring names
         self.newest_frames = 0                      # how many frames it has at least
 
     def add_entries(self, data, past_zero, corruption):
         for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
                              entry_checksum, past_zero, corruption):
-            if data[at + 3] not in (CALL_SITE, LABEL, KEY_SET):
+            if data[at + 3] not in (CALL_SITE, LABEL, KEY_SET, LAST_STATE):
                 continue
             try:
                 entry = parse_entry(data[at:at + size])
@@ -470,6 +474,8 @@ class Session:
                 self.sites[entry.id] = entry
             elif isinstance(entry, KeySet):
                 self.key_sets[entry.id] = entry.keys
+            elif isinstance(entry, list):
+                self.state = self.state or entry
             else:
                 self.labels[entry[0]] = entry[1]
 
@@ -628,6 +634,8 @@ class Session:
             if count:
                 self.report.corruption("%s: %d lost (%s): %s"
                                    % (self.name, count, LEVELS[number % 8], CAUSES[number // 8]))
+        for name, value in self.state:
+            self.report.note("%s: state %s" % (self.name, json.dumps([name, json_value(value)])))
         if self.end:
             self.report.note("%s: %s, at %d" % ((self.name,) + self.end))
         else:
@@ -704,10 +712,10 @@ def running_boot():
 
 # --- Rings (§3) ------------------------------------------------------------------------
 
-STATE, CLOCKS, LEDGER, CONTROL, CRASH = 1, 2, 3, 4, 5
+STATE, CLOCKS, LEDGER, CONTROL, CRASH, SLOTS = 1, 2, 3, 4, 5, 6
 # {kind: (offset, size)}: where a writer of version 2 puts its areas
 USUAL_AREAS = {STATE: (1024, 64), CLOCKS: (1088, 96), LEDGER: (1536, 512), CONTROL: (2048, 2560),
-               CRASH: (4608, 3416)}
+               CRASH: (4608, 3416), SLOTS: (8192, 8192)}
 
 
 def parse_areas(table, limit):
@@ -793,7 +801,7 @@ def read_ring(path, sessions, report):
         data = data.ljust(1024, b"\0")
         (size, dictionary, dictionary_size, first, segment_size, count,
          header_size, _, uses) = struct.unpack_from("<5Q2I2Q", data, 408)
-        if (dictionary < 8192 or segment_size < 136 or header_size != 128
+        if (dictionary < 16384 or segment_size < 136 or header_size != 128
                 or (dictionary | dictionary_size | first | segment_size) % 8
                 or dictionary + dictionary_size > first or first + count * segment_size > size
                 or uses % 8 or uses < dictionary + dictionary_size or uses + 8 * count > first):
@@ -815,6 +823,13 @@ def read_ring(path, sessions, report):
             session.end = session_end(state[32:64])
         if CRASH in areas:
             session.end = crash_end(area(CRASH)) or session.end
+        if SLOTS in areas:
+            for _ in range(3):                                  # it may be just being written
+                session.state, problems = state_slots(area(SLOTS))
+                if not problems:
+                    break
+            for place in problems:
+                corruption("state slot %d is corrupted" % place)
         session.archive_level = data[456]
         same_boot = any(file_header.boot) and file_header.boot == running_boot()
         clock = ring_clock(clocks, file_header.started)
@@ -838,6 +853,46 @@ def read_ring(path, sessions, report):
         session.ring_losses = list(struct.unpack("<64Q", losses))
         if CRASH in areas and not is_locked(file):
             session.ring_losses[LEVELS.index("critical")] += survived_signals(file, areas[CRASH][0], corruption)
+
+
+def state_slots(data):
+    """What is in the state slots, and the places of those that are corrupted."""
+    values, problems, place = [], [], 0
+    while place < len(data) // 64:
+        slot = data[64 * place:64 * place + 64]
+        place += 1
+        kind, size = slot[0], slot[1]
+        if slot[:8] == bytes(8):
+            continue
+        if not 0 < size <= 48 or crc32c(slot[:4] + slot[16:16 + size]) != u32(slot, 4):
+            problems.append(place - 1)
+            continue
+        name = slot[16:16 + size].decode("utf-8", "replace")
+        if kind == 6:
+            text = newest_text(data[64 * place:64 * place + 128])
+            if text is None:
+                problems.append(place - 1)
+            else:
+                values.append((name, Value(6, text.decode("utf-8", "replace"))))
+            place += 2
+        elif kind in (1, 2, 3, 4, 5):
+            values.append((name, parse_value(Cursor(slot, 8), kind)))
+    return values, problems
+
+
+def newest_text(data):
+    """The newer of a text's copies that can be read; None if there should be one."""
+    found = []
+    for at in range(0, len(data), 64):
+        size = data[at]
+        words = data[at + 8:at + 8 + (size + 7) // 8 * 8]
+        if size <= 56 and data[at:at + 8] != bytes(8) and crc32c(words + data[at:at + 4]) == u32(data, at + 4):
+            found.append((u32(data, at) >> 8, words[:size]))
+    if len(found) == 2 and (found[0][0] + 1) & 0xFFFFFF == found[1][0]:
+        return found[1][1]
+    if found:
+        return found[0][1]
+    return b"" if data[:8] == bytes(8) and data[64:72] in (b"", bytes(8)) else None
 
 
 def survived_signals(file, place, corruption):

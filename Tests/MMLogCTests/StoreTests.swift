@@ -1,6 +1,7 @@
 import CCalls
 import CMMLogC
 import Foundation
+import MMLogAnalysis
 import MMLogReader
 import TestSupport
 import Testing
@@ -47,6 +48,30 @@ struct StoreTests {
     let error = #expect(throws: CFailure.self) { try openStore("/dev/null/\(name)") }
     #expect(error?.description.utf8.count == 1007)
     #expect(error?.code == MMLOG_FAILURE_SYSTEM)
+  }
+
+  @Test("state slots have what was stored last") func stateSlots() throws {
+    let test = try CStore()
+    func slot(_ name: String, _ type: mmlog_slot_type) -> UnsafeMutablePointer<mmlog_slot> {
+      mmlog_get_slot(test.store, name, type)
+    }
+    mmlog_slot_set_int(slot("int", MMLOG_SLOT_INT), -5)
+    mmlog_slot_set_uint(slot("uint", MMLOG_SLOT_UINT), .max)
+    mmlog_slot_set_double(slot("double", MMLOG_SLOT_DOUBLE), 0.5)
+    mmlog_slot_set_bool(slot("bool", MMLOG_SLOT_BOOL), true)
+    for text in ["first", "", String(repeating: "é", count: 40)] {
+      mmlog_slot_set_text(slot("text", MMLOG_SLOT_TEXT), text)
+    }
+    mmlog_slot_set_text(slot("int", MMLOG_SLOT_TEXT), "of another type")
+    #expect(slot("int", MMLOG_SLOT_INT) == slot("int", MMLOG_SLOT_INT))
+    let overview = try #require(LogFiles([.path(test.folder.path)]).overview().first)
+    #expect(overview.state.map(\.name) == ["int", "uint", "double", "bool", "text"])
+    #expect(
+      overview.state.map(\.value) == [
+        .int(-5), .uint(.max), .double(0.5), .bool(true),
+        .string(Array(String(repeating: "é", count: 28).utf8)),
+      ])
+    #expect(try test.closeAndRead().messages.isEmpty)
   }
 
   @Test("what is flushed is in an archive, and a closed store's loggers drop what they get")

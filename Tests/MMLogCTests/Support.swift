@@ -55,7 +55,7 @@ func openStore(
 }
 
 extension mmlog_options {
-  /// The smallest ring that there is: 61 segments of 4 KiB.
+  /// The smallest ring that there is: 59 segments of 4 KiB.
   mutating func makeTiny() {
     ring_size = 256 << 10
     segment_size = 4 << 10

@@ -45,7 +45,7 @@ import Testing
       "first pair": (Ring.firstClockPair, 1088), "slots": (Ring.clockPairSlots, 1120),
       "second slot": (Ring.clockPairSlots + ClockPairLayout.size, 1152),
       "clocks' size": (ClockPairLayout.areaSize, 96), "ledger": (Ring.ledger, 1536),
-      "ledger's size": (Ring.ledgerSize, 512), "dictionary": (Ring.dictionary, 8192),
+      "ledger's size": (Ring.ledgerSize, 512), "dictionary": (Ring.dictionary, 16384),
       "control": (Ring.control, 2048), "open": (Int(Ring.stateOpen), 1),
       "closed": (Int(Ring.stateClosed), 2), "ticks": (ClockPairLayout.ticks, 0),
       "wall": (ClockPairLayout.wall, 8), "monotonic": (ClockPairLayout.monotonic, 16),
@@ -65,7 +65,7 @@ import Testing
     ])
     #expect(usual.sessionState == 1024..<1088 && usual.clocks == 1088..<1184)
     #expect(usual.ledger == 1536..<2048 && usual.control == 2048..<4608)
-    #expect(usual.crash == 4608..<8024)
+    #expect(usual.crash == 4608..<8024 && usual.stateSlots == 8192..<16384)
   }
 
   @Test("the report of a crash is as the format says") func theReportOfACrashIsAsTheFormatSays() {
@@ -84,6 +84,21 @@ import Testing
       "module's end": (Crash.moduleEnd, 8), "build id's size": (Crash.buildIDSize, 16),
       "build id": (Crash.buildID, 20), "path": (Crash.modulePath, 40),
       "path's size": (Crash.modulePathSize, 88), "module's size": (Crash.moduleSize, 128),
+    ])
+  }
+
+  @Test("the state slot is as the format says") func theStateSlotIsAsTheFormatSays() {
+    typealias Slot = StateSlotLayout
+    check([
+      "type": (Slot.type, 0), "name's size": (Slot.nameSize, 1), "checksum": (Slot.checksum, 4),
+      "value": (Slot.value, 8), "name": (Slot.name, 16), "longest name": (Slot.longestName, 48),
+      "size": (Slot.size, 64), "number": (Slot.count, 128), "area": (Slot.areaSize, 8192),
+      "copies": (Slot.copies, 2), "text": (Slot.copyText, 8),
+      "longest text": (Slot.longestText, 56),
+      "length": (Int(Slot.lengthMask), 255), "ordinal": (Int(Slot.ordinalShift), 8),
+      "ordinals": (Int(Slot.ordinalMask), 0xFF_FFFF),
+      "copy's checksum": (Int(Slot.checksumShift), 32),
+      "last state": (Int(RecordLayout.lastStateKind >> 24), 7),
     ])
   }
 

@@ -114,7 +114,7 @@ struct Lifeline {
 }
 
 extension LogStore.Configuration {
-  /// The smallest ring that there is: 61 segments of 4 KiB.
+  /// The smallest ring that there is: 59 segments of 4 KiB.
   mutating func makeTiny() {
     ringSize = 256 << 10
     segmentSize = 4 << 10

@@ -72,6 +72,25 @@ public struct MMLogCalls: Sendable {
   public func disabled(_ order: Order) { log.debug("never \(order.id)") }
 }
 
+/// What is stored in state slots.
+public struct SlotCalls: Sendable {
+  private let number: LogStore.StateSlot<Int>
+  private let text: LogStore.StateSlot<String>
+
+  /// Stores in slots of a store.
+  public init(_ store: LogStore) {
+    (number, text) = (store.slot("number", of: Int.self), store.slot("text", of: String.self))
+  }
+
+  /// A number.
+  @inline(never)
+  public func slot(_ index: Int) { number.store(index) }
+
+  /// A text of a few bytes, or some more.
+  @inline(never)
+  public func slottext(_ order: Order) { text.store(order.user) }
+}
+
 /// The same for loggers that have something with each record.
 public struct BoundCalls: Sendable {
   private let (bound, traced): (Logger, Logger)

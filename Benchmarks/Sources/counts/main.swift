@@ -13,6 +13,7 @@ guard CommandLine.arguments.count == 3, let calls = Int(CommandLine.arguments[2]
 }
 let store = try LogStore(directory: CommandLine.arguments[1], name: "counts")
 let log = MMLogCalls(store.logger(label: "counts"))
+let slots = SlotCalls(store)
 let bound = BoundCalls(store.logger(label: "counts"))
 
 /// As many records as fit stay in this one's ring.
@@ -55,6 +56,8 @@ try count("manysites", number) { log.manysites($0 * 761 % 2000, orders[$0]) }
 try count("span", number, log.span)
 try count("corder", order, log.corder)
 try count("disabled", order, log.disabled)
+try count("slot", number, slots.slot)
+try count("slottext", order, slots.slottext)
 try count("flight", order, flight.flight)
 try recorder.close()
 try store.close()

@@ -219,6 +219,66 @@ static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level leve
   return level < MMLOG_OFF && (uint32_t)level > __atomic_load_n(&logger->level, __ATOMIC_RELAXED);
 }
 
+// ---- State slots
+
+// A named place in the ring for a value that is overwritten: how long a queue is, which phase a job
+// is in. Belongs to the process, is never freed, and not to be copied. Only functions of this file
+// inspect it.
+//
+//     mmlog_slot *depth = mmlog_get_slot(store, "queue.depth", MMLOG_SLOT_INT);
+//     mmlog_slot_set_int(depth, queue_length(queue));
+//
+// It is no record, and has no history. `mmlog-decode crash` shows what was in it when the process
+// died, and `mmlog-decode sessions` what is in it while it runs. It is public: never store a secret.
+typedef struct mmlog_slot {
+  uint64_t *place;
+} mmlog_slot;
+
+typedef enum mmlog_slot_type {
+  MMLOG_SLOT_INT = 1,
+  MMLOG_SLOT_UINT = 2,
+  MMLOG_SLOT_DOUBLE = 3,
+  MMLOG_SLOT_BOOL = 5,
+  MMLOG_SLOT_TEXT = 6,
+} mmlog_slot_type;
+
+// The slot of a name of 1 to 48 bytes: the same for the same name. There are 128 places; a text
+// takes three. If there is none left, or the name is there with another type, what is stored goes
+// nowhere. Its value is 0, false or "" until one is stored. Takes a lock: keep what it returns.
+// Never NULL.
+//
+// It stays valid after mmlog_close, when nobody sees what is stored; a child of fork(2) begins with
+// no values.
+mmlog_slot *mmlog_get_slot(mmlog_store *store, const char *name, mmlog_slot_type type);
+
+static inline void mmlog_slot_set_word(const mmlog_slot *slot, uint64_t word) {
+  __atomic_store_n(__atomic_load_n(&slot->place, __ATOMIC_ACQUIRE), word, __ATOMIC_RELAXED);
+}
+
+// Overwrite the value, with one store. The slot must be of that type. Async-signal-safe.
+static inline void mmlog_slot_set_int(const mmlog_slot *slot, int64_t value) {
+  mmlog_slot_set_word(slot, (uint64_t)value);
+}
+
+static inline void mmlog_slot_set_uint(const mmlog_slot *slot, uint64_t value) {
+  mmlog_slot_set_word(slot, value);
+}
+
+static inline void mmlog_slot_set_double(const mmlog_slot *slot, double value) {
+  uint64_t word;
+  __builtin_memcpy(&word, &value, sizeof word);
+  mmlog_slot_set_word(slot, word);
+}
+
+static inline void mmlog_slot_set_bool(const mmlog_slot *slot, bool value) {
+  mmlog_slot_set_word(slot, value);
+}
+
+// Overwrites a text, of which 56 bytes are kept, cut at a character's edge. Whenever the process
+// dies, it is there whole, or the one before it. Waits for another thread that is just storing
+// there, some milliseconds at most; then it stores nothing.
+void mmlog_slot_set_text(mmlog_slot *slot, const char *text);
+
 // ---- Log statements
 
 // Records a message.

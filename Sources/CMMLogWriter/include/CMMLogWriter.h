@@ -12,6 +12,7 @@
 
 #include "mmlog_format.h"
 #include "mmlog_rate_limits.h"
+#include "mmlog_state.h"
 #include "mmlog_writer.h"
 
 #endif

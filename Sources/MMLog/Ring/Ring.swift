@@ -46,6 +46,8 @@ final class Ring: @unchecked Sendable {
   /// Fragmented records that are counted as lost, or are not to be, though fragments of them may
   /// still be there.
   let settledFragments = FragmentSet()
+  /// Whether state slots have places in it. Under the store's lock, as long as that is open.
+  private var hasStates = false
   private let firstPair: ClockPair
   private let newestPair: LockedValue<ClockPair>
 
@@ -259,6 +261,14 @@ final class Ring: @unchecked Sendable {
     return ledger
   }
 
+  // MARK: - State slots
+
+  /// A place for a state slot, which may be stored to for as long as the process lives.
+  func statePlace(_ index: Int) -> UnsafeMutableRawPointer {
+    hasStates = true
+    return base + RingLayout.stateSlots + index * StateSlotLayout.size
+  }
+
   // MARK: - Fatal signals
 
   /// Whether a fatal signal was recorded whose handler has returned: see ``takeSurvivedSignal()``.
@@ -368,12 +378,17 @@ final class Ring: @unchecked Sendable {
     file = nil
   }
 
-  /// Unmaps the ring and closes its file. No one may touch it any more.
+  /// Unmaps the ring and closes its file. No one may touch it any more, but for state slots: there
+  /// is private memory in their place, because a thread may be about to store in one.
   func unmap() {
     settledFragments.free()
     containment = nil
     crashArea = nil
     endingArea = nil
+    if hasStates, let mapping = mapping.take() {
+      mapping.unmap(
+        leaving: RingLayout.stateSlots..<RingLayout.stateSlots + StateSlotLayout.areaSize)
+    }
     mapping = nil
     file = nil
   }

@@ -26,6 +26,7 @@ extension StoreCore {
     forgetSessions()
     if !wasOpen { return }
     labels.setGatesLocked(nil)
+    states.detachInChild()
     // Their threads are gone, too.
     if let openMaintenance { _ = Unmanaged.passRetained(openMaintenance) }
     openMaintenance = nil

@@ -22,6 +22,8 @@ final class StoreCore: @unchecked Sendable {
   let configuration: LogStore.Configuration
   let geometry: RingGeometry
   let labels: LabelTable
+  /// Under `lock`.
+  let states = StateTable()
   let settings: LockedValue<StoreSettings>
   /// The sessions that were recovered at the start.
   let recovered: [RecoveredSession]
@@ -155,7 +157,12 @@ final class StoreCore: @unchecked Sendable {
     open = new
     let session = new.map { Unmanaged.passRetained($0.session).toOpaque() }
     sessionAddress.store(UInt(bitPattern: session), ordering: .releasing)
-    if let new { labels.setGates(new.session.gateOfLabels) }
+    if let new {
+      states.enter(into: new.session.ring)
+      labels.setGates(new.session.gateOfLabels)
+    } else {
+      states.leaveRing()
+    }
   }
 
   /// Has log calls look for the context of their task.

@@ -316,7 +316,8 @@ extension LogDictionary {
     let labels = labels.sorted { $0.key < $1.key }.map { DictionaryEntry.label(id: $0, $1) }
     let sets = keySets.sorted { $0.key < $1.key }.map { DictionaryEntry.keySet(id: $0, $1) }
     let fields = sessionFields.map { [DictionaryEntry.sessionFields($0)] } ?? []
-    return (sites + labels + sets + fields).flatMap { entry in
+    let state = lastState.map { [DictionaryEntry.lastState($0)] } ?? []
+    return (sites + labels + sets + fields + state).flatMap { entry in
       entry.encoded(seed: seed).withUnsafeBytes { Array($0) }
     }
   }

@@ -1,10 +1,11 @@
 /// An entry of the dictionary: a call site, a label or a key set, under its number; or the fields
-/// of the session.
+/// of the session; or what its state slots had at its end.
 package enum DictionaryEntry: Equatable, Sendable {
   case callSite(id: UInt32, CallSite)
   case label(id: UInt32, String)
   case keySet(id: UInt32, KeySet)
   case sessionFields(SessionFields)
+  case lastState(SessionFields)
 
   /// Reads the entry that `bytes` wholly are, after its checksum has been found right.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
@@ -33,6 +34,7 @@ package enum DictionaryEntry: Equatable, Sendable {
       }
       self = .keySet(id: id, KeySet(keys))
     case RecordLayout.sessionFieldsKind: self = .sessionFields(try SessionFields(bytes))
+    case RecordLayout.lastStateKind: self = .lastState(try SessionFields(bytes))
     default: throw .invalid("entry kind")
     }
   }
@@ -41,7 +43,7 @@ package enum DictionaryEntry: Equatable, Sendable {
   static func isKnown(_ entry: UnsafeRawBufferPointer) -> Bool {
     switch entry.load(0, as: UInt64.self) & 0xFF00_0000 {
     case RecordLayout.labelKind, RecordLayout.callSiteKind, RecordLayout.keySetKind,
-      RecordLayout.sessionFieldsKind:
+      RecordLayout.sessionFieldsKind, RecordLayout.lastStateKind:
       true
     default: false
     }
@@ -54,7 +56,7 @@ extension DictionaryEntry {
     case .callSite(_, let site): site.size
     case .label(_, let label): label.utf8.count
     case .keySet(_, let keys): keys.size
-    case .sessionFields(let fields): fields.words.count * wordSize
+    case .sessionFields(let fields), .lastState(let fields): fields.words.count * wordSize
     }
   }
 }

@@ -57,7 +57,7 @@ package struct EntryWriter {
     append(name)
   }
 
-  /// Adds the session's fields; that is all of the entry.
+  /// Adds fields of the session, or its last state; that is all of the entry.
   package mutating func sessionFields(_ block: UnsafeBufferPointer<UInt64>) {
     for word in block { append(word) }
   }
@@ -132,6 +132,9 @@ extension DictionaryEntry {
     case .sessionFields(let fields):
       fields.words.withUnsafeBufferPointer { writer.sessionFields($0) }
       return RecordLayout.sessionFieldsKind
+    case .lastState(let fields):
+      fields.words.withUnsafeBufferPointer { writer.sessionFields($0) }
+      return RecordLayout.lastStateKind
     }
   }
 
@@ -142,7 +145,8 @@ extension DictionaryEntry {
     case .label(_, let label): return 2 * wordSize + size(label)
     case .keySet(_, let set):
       return set.keys.reduce(2 * wordSize) { $0 + wordSize + size($1.name) }
-    case .sessionFields(let fields): return (1 + fields.words.count) * wordSize
+    case .sessionFields(let fields), .lastState(let fields):
+      return (1 + fields.words.count) * wordSize
     case .callSite(_, let site):
       return site.parts.reduce(3 * wordSize + size(site.file) + size(site.function)) {
         switch $1 {

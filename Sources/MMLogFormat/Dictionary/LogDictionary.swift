@@ -4,6 +4,7 @@ package struct LogDictionary: Sendable {
   package private(set) var labels: [UInt32: String] = [:]
   package private(set) var keySets: [UInt32: KeySet] = [:]
   package private(set) var sessionFields: SessionFields?
+  package private(set) var lastState: SessionFields?
 
   /// The maximum number of call sites and key sets that a dictionary takes: more than any program
   /// has.
@@ -26,6 +27,7 @@ package struct LogDictionary: Sendable {
       case .label(let id, _): labels[id]?.utf8.count
       case .keySet(let id, _): keySets[id]?.size
       case .sessionFields: sessionFields.map { $0.words.count * wordSize }
+      case .lastState: lastState.map { $0.words.count * wordSize }
       }
     let new = size - (old ?? 0) + entry.size
     guard new <= Self.maximumBytes,
@@ -37,6 +39,7 @@ package struct LogDictionary: Sendable {
     case .label(let id, let label): labels[id] = label
     case .keySet(let id, let set): keySets[id] = set
     case .sessionFields(let fields): sessionFields = fields
+    case .lastState(let fields): lastState = fields
     }
     return true
   }

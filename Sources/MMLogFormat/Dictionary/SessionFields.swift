@@ -19,6 +19,16 @@ package struct SessionFields: Equatable, Sendable {
     try forEach { _, value, reader throws(FormatError) in try reader.skipElements(of: value) }
   }
 
+  /// All pairs.
+  package var pairs: [(name: String, value: Value)] {
+    var pairs: [(name: String, value: Value)] = []
+    // They have been walked over before: nothing is thrown.
+    try? forEach { name, value, reader throws(FormatError) in
+      pairs.append((String(decoding: name, as: UTF8.self), try reader.value(value)))
+    }
+    return pairs
+  }
+
   /// Gives each pair to `body`, which has to take or to pass over the elements of a container.
   ///
   /// - Throws: what `body` does, and for what cannot be read.

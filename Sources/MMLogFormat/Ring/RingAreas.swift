@@ -5,6 +5,7 @@ private enum AreaKind: UInt32, CaseIterable {
   case ledger
   case control
   case crash
+  case stateSlots
 
   /// Where a writer of this version puts the area, as far as this version knows what is in it.
   var usualPlace: Range<Int> {
@@ -14,6 +15,7 @@ private enum AreaKind: UInt32, CaseIterable {
     case .ledger: place(RingLayout.ledger, RingLayout.ledgerSize)
     case .control: place(RingLayout.control, ControlLayout.size)
     case .crash: place(RingLayout.crash, CrashLayout.size)
+    case .stateSlots: place(RingLayout.stateSlots, StateSlotLayout.areaSize)
     }
   }
 
@@ -32,12 +34,14 @@ package struct RingAreas: Equatable, Sendable {
   package var control: Range<Int>?
   /// See ``CrashLayout``; nil: there is no room for a report.
   package var crash: Range<Int>?
+  /// See ``StateSlotLayout``; nil: there are none.
+  package var stateSlots: Range<Int>?
 
   /// Where a writer of this version puts them.
   package static let usual = RingAreas(
     sessionState: AreaKind.sessionState.usualPlace, clocks: AreaKind.clocks.usualPlace,
     ledger: AreaKind.ledger.usualPlace, control: AreaKind.control.usualPlace,
-    crash: AreaKind.crash.usualPlace)
+    crash: AreaKind.crash.usualPlace, stateSlots: AreaKind.stateSlots.usualPlace)
 
   /// Where the clock pairs are, the first one first.
   package var clockPairs: [Int] {
@@ -51,6 +55,7 @@ package struct RingAreas: Equatable, Sendable {
     case .ledger: ledger
     case .control: control
     case .crash: crash
+    case .stateSlots: stateSlots
     }
   }
 
@@ -114,6 +119,7 @@ extension RingAreas {
     ledger = try required(.ledger)
     control = try place(.control)
     crash = try place(.crash)
+    stateSlots = try place(.stateSlots)
   }
 
   /// The entries, none of which overlaps another.

@@ -177,28 +177,52 @@ public struct JSONFormatter: LogFormatter {
 }
 
 extension LogReader.Session {
-  /// Gives its fields to `body`, which has to take or to pass over the elements of a container. No
-  /// name comes twice: one that is there again gets `#2`, `#3` …
+  /// Gives its fields to `body`; see ``SessionFields/forEachUnique(_:)``.
   func forEachField(
+    _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
+  ) {
+    fieldsInWords.forEachUnique(body)
+  }
+
+  /// Its fields for people: `name=value`, a space before each.
+  package var fieldText: String { fieldsInWords.texts.map { " \($0)" }.joined() }
+}
+
+extension SessionFields {
+  /// Gives each to `body`, which has to take or to pass over the elements of a container. No name
+  /// comes twice: one that is there again gets `#2`, `#3` …
+  func forEachUnique(
     _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
     var names = UniqueNames()
     // They have been walked over before: nothing is thrown.
-    try? fieldsInWords.forEach { (name, value, reader) throws(FormatError) in
+    try? forEach { (name, value, reader) throws(FormatError) in
       try body(names.unique(String(decoding: name, as: UTF8.self)), value, &reader)
     }
   }
 
-  /// Its fields for people: `name=value`, a space before each.
-  package var fieldText: String {
-    var output = TextBuffer()
-    forEachField { (name, value, reader) throws(FormatError) in
-      output.append(UInt8(ascii: " "))
+  /// Each for people: `name=value`.
+  package var texts: [String] {
+    var texts: [String] = []
+    forEachUnique { (name, value, reader) throws(FormatError) in
+      var output = TextBuffer()
       output.appendQuoting { $0.append(name, .quoted) }
       output.append(UInt8(ascii: "="))
       try output.append(quoting: value, from: &reader)
+      texts.append(output.text())
     }
-    return output.text()
+    return texts
+  }
+
+  /// All of them as an object.
+  package var json: JSONObject {
+    var object = JSONObject()
+    forEachUnique { (name, value, reader) throws(FormatError) in
+      var output = TextBuffer()
+      try output.append(json: value, from: &reader)
+      object.add(name, json: output.text())
+    }
+    return object
   }
 }
 

@@ -43,6 +43,7 @@ package struct SessionSummary {
     let lost = ring.isRunning ? image.losses : image.lossesAtDeath
     if lost.total >= losses.total { losses = lost }
     crash = image.crash ?? crash
+    if !image.state.values.isEmpty { dictionary.insert(.lastState(image.state.fields)) }
     let generations = Set(image.segments.map(\.header.generation))
     for (index, archive) in archives.enumerated() { check(archive, index, generations) }
     if !ring.isRunning, let lost = image.lostEnd(of: archives) {

@@ -506,8 +506,16 @@ package struct Recovery: ~Copyable {
     // Twice, if a recovery dies after this: it is the same one.
     if let crash = image.crash { try series.append(crash) }
     TestPoint.reach(.recoveryLossesWritten)
-    let dictionary = image.entries.flatMap { Array($0.bytes) }
+    let dictionary = image.entries.flatMap { Array($0.bytes) } + lastState
     try dictionary.withUnsafeBytes { try series.end(end, dictionary: $0) }
     TestPoint.reach(.recoveryClosed)
+  }
+
+  /// The dictionary's entry of what was in the state slots; empty if there were none.
+  private var lastState: [UInt8] {
+    if image.state.values.isEmpty { return [] }
+    let seed = checksumSeed(session: image.fileHeader.identity.session, generation: 0)
+    return DictionaryEntry.lastState(image.state.fields).encoded(seed: seed)
+      .withUnsafeBytes { Array($0) }
   }
 }

@@ -39,6 +39,8 @@ package final class RingImage {
   private let survivals: UInt8
   /// What the process died of, if its handlers of fatal signals could write it.
   package let crash: CrashReport?
+  /// What the process had last in its state slots.
+  package let state: StateSlots
   /// How the process said that it ends, if it did. See ``end``.
   private let mark: SessionEnd?
   package let dictionary: LogDictionary
@@ -101,6 +103,7 @@ package final class RingImage {
       CrashReport(UnsafeRawBufferPointer(rebasing: all[$0]))
     }
     survivals = copy.survivals(in: fileHeader.areas.crash)
+    self.state = copy.state
     if let problem = fileHeader.areaProblem { copy.note(problem) }
     if fileHeader.isCorrected { copy.noteCorrected(0..<FileHeaderLayout.size, "file header") }
     (dictionary, entries, dictionarySize) = copy.dictionary()
@@ -201,6 +204,7 @@ private struct RingCopy {
   private let isOfThisBoot: Bool
   /// How much of the file is there.
   private let present: Int
+  private(set) var state = StateSlots()
   /// Where what is not known of the dictionary is.
   private var newEntries: Range<Int>
 
@@ -223,6 +227,7 @@ private struct RingCopy {
       if let area { try memory.read(file, area) }
     }
     try checkClockPairs(file)
+    try readState(file)
     // Before the segments: see `contradictsUse`.
     try memory.read(file, geometry.uses)
     try copySegments(file, resume)
@@ -353,6 +358,20 @@ private struct RingCopy {
         index: index, header: header, bytes: writtenPart(part, end: header.end), seed: seed))
     if isCorrected {
       noteCorrected(offset..<offset + SegmentLayout.size, "header of segment \(index)")
+    }
+  }
+
+  /// Reads the state slots. Again, if something cannot be read: it may be just being written.
+  private mutating func readState(_ file: borrowing File) throws(SystemError) {
+    guard let area = areas.stateSlots else { return }
+    for _ in 0..<3 {
+      try memory.read(file, area)
+      state = StateSlots(UnsafeRawBufferPointer(rebasing: memory.bytes[area]))
+      if state.corruption.isEmpty { return }
+    }
+    for range in state.corruption {
+      let place = area.lowerBound + range.lowerBound..<area.lowerBound + range.upperBound
+      corruption.append(Corruption(place, "a state slot", in: path))
     }
   }
 

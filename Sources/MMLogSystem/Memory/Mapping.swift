@@ -46,6 +46,17 @@ package struct Mapping: ~Copyable, @unchecked Sendable {
     if owned { munmap(base, count) }
   }
 
+  /// Unmaps it, but for the pages of a range: in their place there is private memory, until the
+  /// process ends. If the kernel refuses that, the pages stay mapped to the file.
+  package consuming func unmap(leaving range: Range<Int>) {
+    let page = Host.pageSize - 1
+    let (start, end) = (range.lowerBound & ~page, min((range.upperBound + page) & ~page, count))
+    Self.replaceWithPrivateMemory(base + start, count: end - start)
+    if start > 0 { munmap(base, start) }
+    if end < count { munmap(base + end, count - end) }
+    owned = false
+  }
+
   /// Forgets the mapping without unmapping it: the memory stays until the process ends.
   package consuming func leak() {
     owned = false

@@ -89,6 +89,9 @@ extension TimeFormatter {
     if let crash = overview.crash {
       details.append("\(crash.summary), at \(text(of: crash.time))")
     }
+    if !overview.state.isEmpty {
+      details.append("state: \(overview.stateInWords.texts.joined(separator: " "))")
+    }
     details += lines(open).map { "in flight when it died: \($0)" }
     return [row.inColumns] + details.map { "  \($0)" }
   }

@@ -13,7 +13,7 @@ import Testing
 
   @Test("it is read as it was written") func itIsReadAsItWasWritten() throws {
     var areas = RingAreas.usual
-    (areas.control, areas.crash) = (nil, nil)
+    (areas.control, areas.crash, areas.stateSlots) = (nil, nil, nil)
     (areas.sessionState, areas.clocks) = (4096..<4160, 4160..<4256)
     let fileHeader = RingHeader(identity: anyIdentity, geometry: log.geometry, areas: areas)
     let found = try fileHeader.encoded(pageSize: 4096).read { try RingHeader($0) }
@@ -23,7 +23,7 @@ import Testing
 
   @Test("areas that nobody knows are passed over")
   func areasThatNobodyKnowsArePassedOver() throws {
-    for index in 5..<21 {
+    for index in 6..<21 {
       log.putArea(index, kind: UInt32(index + 100), offset: UInt64(8024 + index * 8), size: 8)
     }
     let found = try read()
@@ -41,11 +41,12 @@ import Testing
   @Test("nothing counts behind the last entry") func nothingCountsBehindTheLastEntry() throws {
     log.putArea(3, kind: 0, offset: 1, size: 1)
     let found = try read()
-    #expect(found.areas.control == nil && found.areas.crash == nil && found.problem == nil)
+    #expect(found.areas.control == nil && found.areas.crash == nil)
+    #expect(found.areas.stateSlots == nil && found.problem == nil)
   }
 
   struct Entry: Sendable {
-    var index = 5
+    var index = 6
     var kind: UInt32 = 99
     var offset: UInt64 = 8024
     var size: UInt64 = 8
@@ -59,10 +60,10 @@ import Testing
       Entry(size: 12, sentence: "alignment of area 99"),
       Entry(offset: 1016, sentence: "place of area 99"),
       Entry(offset: 0, sentence: "place of area 99"),
-      Entry(offset: 8192, sentence: "place of area 99"),
+      Entry(offset: 16384, sentence: "place of area 99"),
       Entry(offset: .max - 7, sentence: "place of area 99"),
       Entry(size: .max - 7, sentence: "place of area 99"),
-      Entry(size: 176, sentence: "place of area 99"),
+      Entry(size: 176, sentence: "overlap of areas 99 and 6"),
       Entry(size: 0, sentence: "size of area 99"),
       Entry(index: 2, kind: 3, offset: 1536, size: 504, sentence: "size of area 3"),
       Entry(offset: 1176, sentence: "overlap of areas 2 and 99"),
@@ -80,7 +81,7 @@ import Testing
   }
 
   @Test("one wrong bit is put right") func oneWrongBitIsPutRight() throws {
-    log.putArea(5, kind: 99, offset: 8024, size: 8)
+    log.putArea(6, kind: 99, offset: 8024, size: 8)
     let ring = log.ring
     for bit in 512 * 8..<1024 * 8 {
       log.ring = ring.flipping(bit: bit)
@@ -119,15 +120,16 @@ import Testing
       for _ in 0..<Int.random(in: 1...3, using: &generator) {
         log.putArea(
           Int.random(in: 0..<21, using: &generator),
-          kind: UInt32.random(in: 0...6, using: &generator),
-          offset: UInt64.random(in: 100...1100, using: &generator) * 8,
+          kind: UInt32.random(in: 0...7, using: &generator),
+          offset: UInt64.random(in: 100...2200, using: &generator) * 8,
           size: generator.next() >> UInt64.random(in: 45..<64, using: &generator) & ~7)
       }
       let (areas, problem) = try read()
       if problem == nil && areas != .usual { good += 1 }
-      let places = [areas.sessionState, areas.clocks, areas.ledger, areas.control, areas.crash]
-        .compactMap(\.self).sorted { $0.lowerBound < $1.lowerBound }
-      #expect(places.allSatisfy { $0.lowerBound >= 1024 && $0.upperBound <= 8192 }, "\(round)")
+      let optional = [areas.control, areas.crash, areas.stateSlots].compactMap(\.self)
+      let places = ([areas.sessionState, areas.clocks, areas.ledger] + optional)
+        .sorted { $0.lowerBound < $1.lowerBound }
+      #expect(places.allSatisfy { $0.lowerBound >= 1024 && $0.upperBound <= 16384 }, "\(round)")
       #expect(!zip(places, places.dropFirst()).contains { $0.overlaps($1) }, "round \(round)")
     }
     #expect(good > 10, "\(good)")

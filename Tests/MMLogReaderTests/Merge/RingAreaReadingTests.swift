@@ -1,3 +1,4 @@
+import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
 import MMLogSystem
@@ -14,11 +15,13 @@ import Testing
     return losses
   }()
 
-  private static func log(areas: RingAreas = .usual, dictionary: Int = 8192) -> TestLog {
+  private static func log(
+    areas: RingAreas = .usual, dictionary: Int = RingLayout.dictionary
+  ) -> TestLog {
     var geometry = TestLog.usualGeometry
-    geometry.dictionaryOffset += dictionary - 8192
-    geometry.usesOffset += dictionary - 8192
-    geometry.segmentsOffset += dictionary - 8192
+    geometry.dictionaryOffset += dictionary - RingLayout.dictionary
+    geometry.usesOffset += dictionary - RingLayout.dictionary
+    geometry.segmentsOffset += dictionary - RingLayout.dictionary
     let log = TestLog(bootID: Host.bootID(), geometry: geometry, areas: areas)
     for (index, message) in messages.enumerated() { log.write(message, ticks: UInt64(index)) }
     return log
@@ -45,7 +48,7 @@ import Testing
   func aRingWithAnAreaThatNobodyKnowsIsReadWhole() {
     let log = Self.log()
     Self.fillAreas(of: log)
-    log.putArea(5, kind: 77, offset: 8024, size: 168)
+    log.putArea(6, kind: 77, offset: 8024, size: 168)
     log.put([UInt8](repeating: 0xEE, count: 168), at: 8024)
     let reading = log.read()
     Self.check(reading)
@@ -55,12 +58,17 @@ import Testing
   @Test("areas are read where the table says") func areasAreReadWhereTheTableSays() {
     var areas = RingAreas.usual
     (areas.sessionState, areas.clocks) = (8200..<8264, 9000..<9096)
+    areas.stateSlots = 16384..<24576
     (areas.ledger, areas.control, areas.crash) = (10000..<10512, nil, 12000..<15416)
-    let log = Self.log(areas: areas, dictionary: 16384)
+    let log = Self.log(areas: areas, dictionary: 24576)
+    log.putState()
     Self.fillAreas(of: log)
     let reading = log.read()
     Self.check(reading)
     #expect(reading.corruption.isEmpty)
+    log.save()
+    let files = LogFiles([.path(log.folder.path)])
+    #expect(files.overview().map(\.stateInWords.texts.count) == [TestLog.state.count])
     log.put(CrashReport.bytes(frames: [], registers: 0, module: "/bin/orders"), at: 12000)
     #expect(log.read().trace.contains("#"))
   }

@@ -1,7 +1,7 @@
 import MMLogFormat
 import TestSupport
 
-/// Contexts, key sets, and what a later writer may add and a reader passes over; and two records
+/// Contexts, key sets, state slots, and what a later writer may add and a reader passes over; and two records
 /// that cannot be read: with a key set that is not in the dictionary, and with too many blocks.
 enum GoldenLater {
   static let session = log().identity.session
@@ -9,6 +9,7 @@ enum GoldenLater {
   /// The ring's records, in rows.
   static var archive: [UInt8] {
     let log = log()
+    log.lastState(TestLog.state)
     log.archive()
     return log.archives[0]
   }
@@ -17,8 +18,9 @@ enum GoldenLater {
     let log = TestLog(
       session: 18,
       geometry: RingGeometry(dictionarySize: 4096, segmentSize: 4096, segmentCount: 2))
-    log.putArea(5, kind: 77, offset: 8024, size: 168)
+    log.putArea(6, kind: 77, offset: 8024, size: 168)
     log.put([UInt8](repeating: 0xEE, count: 168), at: 8024)
+    log.putState()
     log.putUnknownEntry()
     for (ticks, record) in records.enumerated() {
       let (flags, words) = record

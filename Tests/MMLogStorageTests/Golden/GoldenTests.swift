@@ -1,5 +1,7 @@
 import Foundation
+import MMLogAnalysis
 import MMLogFormat
+import MMLogReader
 import TestSupport
 import Testing
 
@@ -104,6 +106,21 @@ import Testing
     #expect(result.records == expected)
     // Only closed archives have losses, and one record a key set; a torn tail is no corruption.
     #expect(result.hasTrouble == !Set(reading.files).isDisjoint(with: [2, 6, 8, 9]))
+  }
+
+  @Test("both readers find the same in state slots", arguments: [8, 9])
+  func bothReadersFindTheSameInStateSlots(index: Int) throws {
+    let expected = [
+      #"["queue.depth", "int -17"]"#, #"["bytes", "uint 18446744073709551615"]"#,
+      #"["phase", "string ready \u2713"]"#, #"["load", "double 3fe8000000000000"]"#,
+      #"["ratio", "float 3fc00000"]"#, #"["is.leader", "bool true"]"#,
+      #"["never stored", "string"]"#, #"["after a free place", "int 2"]"#,
+    ]
+    let path = path(Self.files[index].name)
+    #expect(try stateInPython([path]) == expected)
+    let state = try #require(LogFiles([.path(path)]).overview().first).state
+    #expect(state.map(\.name) == TestLog.state.map(\.name))
+    #expect(state.map(\.value) == TestLog.state.map(\.value))
   }
 
   @Test("both readers merge the sessions alike") func bothReadersMergeTheSessionsAlike() throws {

@@ -37,6 +37,21 @@ func readHere(_ paths: [String]) -> ReadResult {
 
 /// Reads with `Tests/IndependentReader`, which knows `docs/FORMAT.md` and no code of ours.
 func readInPython(_ paths: [String]) throws -> ReadResult {
+  let (output, _, hasTrouble) = try runPython(paths)
+  return ReadResult(records: try ReadRecord.parse(Array(output)), hasTrouble: hasTrouble)
+}
+
+/// What was in the state slots of all sessions by the independent reader: JSON of name and value.
+func stateInPython(_ paths: [String]) throws -> [String] {
+  let notes = String(decoding: try runPython(paths).errors, as: UTF8.self)
+  return notes.split(separator: "\n").compactMap { line in
+    line.range(of: ": state ").map { String(line[$0.upperBound...]) }
+  }
+}
+
+private func runPython(
+  _ paths: [String]
+) throws -> (output: Data, errors: Data, hasTrouble: Bool) {
   let folder = TemporaryDirectory()
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -48,14 +63,13 @@ func readInPython(_ paths: [String]) throws -> ReadResult {
   process.standardError = FileHandle(forWritingAtPath: folder("err"))
   try process.run()
   process.waitUntilExit()
+  let errors = FileManager.default.contents(atPath: folder("err")) ?? Data()
   guard process.terminationReason == .exit, [0, 1].contains(process.terminationStatus) else {
-    let errors = FileManager.default.contents(atPath: folder("err")) ?? Data()
     throw PythonFailure(
       status: process.terminationStatus, errors: String(decoding: errors, as: UTF8.self))
   }
   let output = FileManager.default.contents(atPath: folder("out")) ?? Data()
-  return ReadResult(
-    records: try ReadRecord.parse(Array(output)), hasTrouble: process.terminationStatus == 1)
+  return (output, errors, process.terminationStatus == 1)
 }
 
 struct PythonFailure: Error {

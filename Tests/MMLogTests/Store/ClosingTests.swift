@@ -209,7 +209,7 @@ struct ClosingTests {
           count.value = index + 1
         }
       }
-      while count.value < 180 { sched_yield() }
+      while count.value < 170 { sched_yield() }
       #expect(logError { try test.store.close() }?.code == .outOfSpace)
       thread.join()
       ForcedFault.clear(under: test.folder.path)

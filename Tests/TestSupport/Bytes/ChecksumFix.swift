@@ -43,6 +43,31 @@ package enum ChecksumFix {
     return bytes
   }
 
+  /// An area of state slots.
+  package static func stateSlots(_ bytes: [UInt8]) -> [UInt8] {
+    var bytes = bytes
+    bytes.withUnsafeMutableBytes { bytes in
+      var place = 0
+      while place + StateSlotLayout.size <= bytes.count {
+        let slot = Bytes(rebasing: bytes[place..<place + StateSlotLayout.size])
+        place += StateSlotLayout.size
+        let size = min(Int(slot[StateSlotLayout.nameSize]), StateSlotLayout.longestName)
+        let name = slice(slot, StateSlotLayout.name..<StateSlotLayout.name + size)
+        slot.store(
+          StateSlots.head(type: slot[StateSlotLayout.type], name: name), StateSlotLayout.type)
+        guard slot[StateSlotLayout.type] == 6 else { continue }
+        for _ in 0..<2 where place + StateSlotLayout.size <= bytes.count {
+          let copy = Bytes(rebasing: bytes[place..<place + StateSlotLayout.size])
+          place += StateSlotLayout.size
+          let count = paddedSize(min(Int(copy[0]), StateSlotLayout.longestText))
+          let text = slice(copy, StateSlotLayout.copyText..<StateSlotLayout.copyText + count)
+          copy.store(StateSlots.head(of: text, load(copy, 0, as: UInt64.self)), 0)
+        }
+      }
+    }
+    return bytes
+  }
+
   private typealias Bytes = UnsafeMutableRawBufferPointer
 
   private static func load<T: FixedWidthInteger & BitwiseCopyable>(

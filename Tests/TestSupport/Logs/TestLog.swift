@@ -115,6 +115,12 @@ package final class TestLog {
     add(.sessionFields(words.withUnsafeBufferPointer { SessionFields(block: $0) }))
   }
 
+  /// Adds what was in the state slots to the ring's dictionary, as a recovery does to an archive's.
+  package func lastState(_ pairs: [(name: String, value: Value)]) {
+    let words = ValueWords.metadata(pairs.map { ($0.name, $0.value) })
+    add(.lastState(words.withUnsafeBufferPointer { SessionFields(block: $0) }))
+  }
+
   /// Adds a label to the ring's dictionary.
   package func label(_ label: String) -> UInt32 {
     let id = UInt32(entries.count + 1)

@@ -19,7 +19,8 @@ enum Crash {
         + "can still be read by another name, so that it has to be right too; leases, marks and pins have to outlive whoever made them.",
       "Sessions are closed, or end by exit, SIGTERM, a fatal signal or SIGKILL, and each has to be reported as what it was; some "
         + "survive a fatal signal before, also while the ring is full. Messages go through functions, and limits are set before forks. "
-        + "In every second round, three in seven records have fields, a trace and a span of a bound logger or a task, which are compared.",
+        + "In every second round, three in seven records have fields, a trace and a span of a bound logger or a task, which are compared; in "
+        + "every second, threads keep in state slots how far they are.",
       "In so many rounds that every test point has had four turns, eight times as many as there are, at each a process must have died, "
         + "and each of these things must have happened.",
       "run is what is started in processes of its own.",

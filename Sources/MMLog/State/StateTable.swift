@@ -1,0 +1,119 @@
+import CMMLogCore
+import CMMLogWriter
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// The state slots of a store, which it takes along from one ring to the next.
+///
+/// Not thread-safe: the store has a lock, which a fork takes, too.
+final class StateTable {
+  typealias Pointer = UnsafeMutablePointer<mmlog_state>
+
+  private struct Slot {
+    let name: String
+    let type: ValueType
+    let state: Pointer
+    /// Its place in a ring's area; a text's copies are in the next ones.
+    let place: Int
+  }
+
+  private var slots: [Slot] = []
+  private var indexes: [String: Int] = [:]
+  private var nextPlace = 0
+  private var reported: Set<String> = []
+  /// A list made by hand, because a fork's child goes over it: see ``StoreRegistry``.
+  private var newest: Pointer?
+
+  /// The slot of a name, made if it is new.
+  ///
+  /// - Parameters:
+  ///   - ring: Where it gets a place; nil: there is none now.
+  ///   - problem: Receives why there is no such slot, once for each name: the one that is returned
+  ///     is nobody's.
+  func state(
+    _ name: String, _ type: ValueType, in ring: Ring?, problem: (LogError) -> Void
+  ) -> Pointer {
+    if let index = indexes[name] {
+      let slot = slots[index]
+      if slot.type == type { return slot.state }
+      report(name, "is there with values of another type: \(slot.type)", problem)
+      return mmlog_state_of_nobody()
+    }
+    let count = type == .string ? 1 + StateSlotLayout.copies : 1
+    guard (1...StateSlotLayout.longestName).contains(name.utf8.count) else {
+      report(name, "has a name that is not 1 to \(StateSlotLayout.longestName) bytes", problem)
+      return mmlog_state_of_nobody()
+    }
+    guard nextPlace + count <= StateSlotLayout.count, let state = mmlog_make_state(newest) else {
+      report(name, "has no place: all \(StateSlotLayout.count) are taken", problem)
+      return mmlog_state_of_nobody()
+    }
+    newest = state
+    let slot = Slot(name: name, type: type, state: state, place: nextPlace)
+    nextPlace += count
+    indexes[name] = slots.count
+    slots.append(slot)
+    if let ring { enter(slot, into: ring) }
+    return state
+  }
+
+  private func report(_ name: String, _ what: String, _ problem: (LogError) -> Void) {
+    // Names may be anybody's.
+    guard reported.count < 1000, reported.insert(name).inserted else { return }
+    problem(
+      LogError(
+        .invalidConfiguration,
+        "The state slot '\(name)' \(what). What is stored there goes nowhere."))
+  }
+
+  /// Has values go into a ring from now on, and takes along those that there are.
+  func enter(into ring: Ring) { for slot in slots { enter(slot, into: ring) } }
+
+  /// Has values go nowhere: the ring will be unmapped.
+  func leaveRing() {
+    for slot in slots {
+      mmlog_move_state(slot.state, mmlog_state_own(slot.state), slot.type == .string)
+    }
+  }
+
+  /// Forgets the parent's values in a fork's child, whose ring is still to come.
+  func detachInChild() {
+    var next = newest
+    while let state = next {
+      mmlog_forget_state(state)
+      next = state.pointee.next
+    }
+  }
+
+  private func enter(_ slot: Slot, into ring: Ring) {
+    let place = ring.statePlace(slot.place)
+    let isText = slot.type == .string
+    mmlog_move_state(
+      slot.state, place.word(isText ? StateSlotLayout.size : StateSlotLayout.value), isText)
+    // Last: then a reader sees all of it.
+    var name = slot.name
+    name.withUTF8 { name in
+      let name = UnsafeRawBufferPointer(name)
+      guard let start = name.baseAddress else { return }
+      (place + StateSlotLayout.name).copyMemory(from: start, byteCount: name.count)
+      let head = StateSlots.head(type: slot.type.rawValue, name: name)
+      mmlog_store_release_u64(place.word(StateSlotLayout.type), head)
+    }
+  }
+}
+
+extension UnsafeMutableRawPointer {
+  fileprivate func word(_ offset: Int) -> UnsafeMutablePointer<UInt64> {
+    (self + offset).assumingMemoryBound(to: UInt64.self)
+  }
+}
+
+extension StoreCore {
+  /// The state slot of a name.
+  func state(_ name: String, _ type: ValueType) -> StateTable.Pointer {
+    lock.withLock {
+      states.state(name, type, in: open?.session.ring) { events.send(.failed(error: $0)) }
+    }
+  }
+}

@@ -1,0 +1,27 @@
+package import MMLog
+
+/// What a lane keeps in state slots: the number of its last record, and a text that says it, too.
+package struct LaneState: Sendable {
+  private let number: LogStore.StateSlot<Int>
+  private let text: LogStore.StateSlot<String>
+
+  package init(_ lane: Int, in store: LogStore) {
+    number = store.slot(Self.name(ofNumberOf: lane), of: Int.self)
+    text = store.slot(Self.name(ofTextOf: lane), of: String.self)
+  }
+
+  /// To be called behind the log call, and before that is acknowledged.
+  package func store(_ sequence: Int) {
+    number.store(sequence)
+    text.store(Self.text(of: sequence))
+  }
+
+  package static func name(ofNumberOf lane: Int) -> String { "number \(lane)" }
+  package static func name(ofTextOf lane: Int) -> String { "text \(lane)" }
+
+  /// Of every length that a text has.
+  package static func text(of sequence: Int) -> String {
+    let letter = Character(Unicode.Scalar(UInt8(ascii: "a") + UInt8(sequence % 26)))
+    return "\(sequence) " + String(repeating: letter, count: sequence % 40)
+  }
+}
