@@ -47,7 +47,9 @@ extension Logger {
     metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) -> Bool {
-    guard mayRecord(level), acquireWriter() || enter(level) else { return false }
+    guard mayRecord(level), acquireWriter() || enter(level, at: StatementPlace(file, line)) else {
+      return false
+    }
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
     return record.commitWhole(label, level, file, function, line, column)

@@ -17,7 +17,7 @@ extension Logger {
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
     _ values: UnsafeBufferPointer<mmlog_value>, metadata: ((inout RecordCursor) -> Void)?
   ) {
-    guard acquireWriter() || enter(level) else { return }
+    guard acquireWriter() || enter(level, at: StatementPlace(statement.pointee)) else { return }
     var cursor = RecordCursor(mmlog_current_writer(), reserving: RecordCursor.maximum(values))
     cursor.append(values)
     if let metadata {
@@ -45,6 +45,11 @@ extension Logger {
   ) -> Bool {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
+    if mmlog_is_switched(shared),
+      !StatementPlace(statement.pointee).passes(level, above: self.level, of: shared)
+    {
+      return false
+    }
     guard let store = StoreCore.of(shared) else {
       DefaultStore.countLoss(level)
       return false
@@ -110,6 +115,15 @@ extension RecordCursor {
       append(UnsafeRawBufferPointer(start: bytes, count: count), reserving: 0)
     }
     return flags & RecordFlags.cut.rawValue != 0
+  }
+}
+
+extension StatementPlace {
+  fileprivate init(_ statement: mmlog_statement) {
+    let count = mmlog_text_length(statement.file)
+    self = statement.file.withMemoryRebound(to: UInt8.self, capacity: count) {
+      Self($0, count: count, line: statement.line)
+    }
   }
 }
 

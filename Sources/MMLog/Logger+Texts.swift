@@ -62,16 +62,20 @@ extension Logger {
   /// Records a text that another logging interface has made, whatever the label's level.
   ///
   /// - Parameters:
-  ///   - text: The message.
+  ///   - text: The message. Evaluated only if it is recorded.
   ///   - level: The level.
   ///   - place: Where it was logged.
+  ///   - ownLevel: The lowest level that is recorded; nil: the label's. Single statements may be
+  ///     turned on below it.
   ///   - metadata: Adds the record's metadata, if it has any. It may log, as a message's arguments
   ///     may.
   package func record(
-    _ text: String, _ level: Level, at place: SourceLocation,
+    _ text: @autoclosure () -> String, _ level: Level, at place: SourceLocation,
+    ownLevel: Level? = nil,
     metadata: (inout RecordCursor) -> Void
   ) {
-    guard acquireWriter() || enter(level) else { return }
+    guard acquireWriter() || enter(level, at: place, ownLevel) else { return }
+    let text = text()
     var record = LogCall.record { LogLiteral(text: text) }
     metadata(&record.cursor)
     record.commit(label, level, at: place)
@@ -93,7 +97,7 @@ extension Logger {
   package func begin(
     name: String, in parent: Span?, level: Level, metadata: Metadata, at place: SourceLocation
   ) -> Span {
-    guard mayRecord(level), acquireWriter() || enter(level) else {
+    guard mayRecord(level), acquireWriter() || enter(level, at: place, nil) else {
       return Span(self, nil, 0, 0, level, 0)
     }
     let writer = mmlog_current_writer()

@@ -50,19 +50,31 @@ public struct Logger: @unchecked Sendable {
   ///
   /// As long as somebody outside has set another (`mmlogctl set-level`), it is that one; what
   /// is set here counts afterwards. Any thread and signal handler.
-  @inlinable
   public var level: Level {
-    get {
-      Level(rawValue: UInt8(truncatingIfNeeded: mmlog_load_relaxed_u32(&shared.pointee.level)))
-        ?? .critical
-    }
+    get { Self.level(of: mmlog_level_word(shared)) }
     nonmutating set { mmlog_set_level(shared, UInt32(newValue.rawValue)) }
   }
 
-  /// The level if somebody outside has set it; else nil.
-  package var levelFromOutside: Level? { mmlog_is_overridden(shared) ? level : nil }
+  private static func level(of word: UInt32) -> Level {
+    Level(rawValue: UInt8(truncatingIfNeeded: mmlog_level_of_word(word))) ?? .critical
+  }
 
-  /// Whether a record of this level would be made.
+  /// The lowest level that calls have to be made with, if somebody outside has a say in that; else
+  /// nil. It is `trace` if single statements are turned on: which they are is found out later.
+  package var levelFromOutside: Level? {
+    let word = mmlog_level_word(shared)
+    if word & (MMLOG_OVERRIDDEN | MMLOG_SWITCHED) == 0 { return nil }
+    return word & MMLOG_SWITCHED != 0 ? .trace : Self.level(of: word)
+  }
+
+  /// The level if somebody outside has set it; else `own`.
+  func level(unlessOverridden own: Level) -> Level {
+    let word = mmlog_level_word(shared)
+    return word & MMLOG_OVERRIDDEN != 0 ? Self.level(of: word) : own
+  }
+
+  /// Whether a record of this level may be made. True of all levels while somebody outside has turned
+  /// on a single statement (`mmlogctl enable`): only its log call knows which it is.
   @inlinable @inline(__always)
   public func isEnabled(_ level: Level) -> Bool { Self.isEnabled(level, shared) }
 

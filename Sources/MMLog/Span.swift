@@ -136,7 +136,7 @@ extension Logger {
     level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) -> Span {
-    guard mayRecord(level), acquireWriter() || enter(level) else {
+    guard mayRecord(level), acquireWriter() || enter(level, at: StatementPlace(file, line)) else {
       return Span(self, nil, 0, 0, level, 0)
     }
     var record = LogCall.record(of: message)

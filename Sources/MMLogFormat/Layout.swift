@@ -5,7 +5,7 @@ import CMMLogCore
 // and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change both together.
 //
 //   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ] …
-//   areas    [ session state | clock pairs ] [ ledger ] [ control page ] [ report of a crash ]
+//   areas    [ session state | clock pairs | switch counts ] [ ledger ] [ control page ] [ report of a crash ]
 //            [ state slot 64 ] [ state slot 64 ] …
 //   segment  [ header 128 ] [ record ] [ record ] … zeros
 //   record   [ length kind checksum ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
@@ -80,6 +80,9 @@ package enum RingLayout {
   package static let ledgerSize = LossLedger.causes * LossLedger.levels * 8
   package static let control = ledger + ledgerSize
   package static let crash = control + ControlLayout.size
+  /// Where there is room for it.
+  package static let switchCounts = clocks + ClockPairLayout.areaSize
+  package static let switchCountsSize = ControlLayout.switchCount * wordSize
   /// What stands in these areas, from the ring's start.
   package static let state = sessionState + SessionStateLayout.state
   package static let newestArchive = sessionState + SessionStateLayout.newestArchive
@@ -158,11 +161,20 @@ package enum ControlLayout {
   /// Whether the level was set from outside.
   package static let overridden: UInt8 = 128
 
-  /// A request for levels, in one of the slots.
+  /// How many statements may be turned on at a time: a request has no room for more.
+  package static let switchCount = 16
+
+  /// A request for levels, in one of the slots. In a rule's second word, behind the level: whether it
+  /// is about a statement, and that one's line. In such a rule's last word: its limit, and the
+  /// ordinal of the request that it came with.
   package static let requestOrdinal = 0
   package static let requestChecksum = requestOrdinal + 4
   package static let requestCount = requestChecksum + 4
   package static let requestRules = requestCount + 4 + 4
+  package static let ruleLevel: UInt64 = 0xFF
+  package static let ruleStatement: UInt64 = 1 << 8
+  package static let ruleLineShift: UInt64 = 32
+  package static let ruleOrdinalShift: UInt64 = 32
 }
 
 /// A state slot, in the area of a ring that has them: a named place for a value that is overwritten.

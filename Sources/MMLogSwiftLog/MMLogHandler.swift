@@ -96,7 +96,8 @@
       let place = MMLog.Logger.SourceLocation(
         file: event.file, function: event.function, line: UInt32(clamping: event.line))
       let provided = metadataProvider?.get()
-      logger.record(event.message.description, Level(event.level), at: place) {
+      let own = ownLevel.map { Level($0) }
+      logger.record(event.message.description, Level(event.level), at: place, ownLevel: own) {
         writeFields(of: event, provided, to: &$0)
       }
     }

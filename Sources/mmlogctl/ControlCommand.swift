@@ -17,7 +17,8 @@ extension Command {
       timeDescription,
     ],
     commands: [
-      .status, .inFlight, .levels, .setLevel, .capture, .flush, .rotate, .pin, .unpin, .uploaded,
+      .status, .inFlight, .levels, .setLevel, .enable, .disable, .capture, .flush, .rotate, .pin,
+      .unpin, .uploaded,
       .prune, .collect,
     ],
     examples: [

@@ -48,6 +48,8 @@ private func putLevels(_ corpus: String) {
   let overrides = [
     LevelOverride(LevelRule(.debug, for: "db.*"), expiry: 0),
     LevelOverride(LevelRule(.error, for: "a?"), expiry: 9),
+    LevelOverride(
+      LevelRule(LevelRule.Statement(file: "Book.swift", line: 42)), expiry: 9, limit: 3, ordinal: 7),
   ]
   put(LevelRequest(ordinal: 7, overrides).encoded ?? [], "\(corpus)/levels/request")
   put(Array("orders.*=debug,*=info".utf8), "\(corpus)/levels/list")

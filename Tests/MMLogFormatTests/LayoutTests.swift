@@ -66,6 +66,7 @@ import Testing
     #expect(usual.sessionState == 1024..<1088 && usual.clocks == 1088..<1184)
     #expect(usual.ledger == 1536..<2048 && usual.control == 2048..<4608)
     #expect(usual.crash == 4608..<8024 && usual.stateSlots == 8192..<16384)
+    #expect(usual.switchCounts == 1184..<1312)
   }
 
   @Test("the report of a crash is as the format says") func theReportOfACrashIsAsTheFormatSays() {
@@ -118,7 +119,11 @@ import Testing
       "level": (Int(Control.levelMask), 15),
       "overridden": (Int(Control.overridden), 128), "ordinal": (Control.requestOrdinal, 0),
       "checksum": (Control.requestChecksum, 4), "count": (Control.requestCount, 8),
-      "rules": (Control.requestRules, 16),
+      "rules": (Control.requestRules, 16), "switches": (Control.switchCount, 16),
+      "rule's level": (Int(Control.ruleLevel), 255),
+      "rule's statement": (Int(Control.ruleStatement), 256),
+      "rule's line": (Int(Control.ruleLineShift), 32),
+      "rule's ordinal": (Int(Control.ruleOrdinalShift), 32),
     ])
   }
 

@@ -214,7 +214,8 @@ void mmlog_set_level(mmlog_logger *logger, mmlog_level level);
 // for any one.
 void mmlog_set_levels(mmlog_store *store, const char *pattern, mmlog_level level);
 
-// Whether a record of this level would be made. Async-signal-safe.
+// Whether a record of this level may be made: any, while somebody outside has turned on a single
+// statement (mmlogctl enable). Async-signal-safe.
 static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level level) {
   return level < MMLOG_OFF && (uint32_t)level > __atomic_load_n(&logger->level, __ATOMIC_RELAXED);
 }
@@ -228,8 +229,8 @@ static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level leve
 //     mmlog_slot *depth = mmlog_get_slot(store, "queue.depth", MMLOG_SLOT_INT);
 //     mmlog_slot_set_int(depth, queue_length(queue));
 //
-// It is no record, and has no history. `mmlog-decode crash` shows what was in it when the process
-// died, and `mmlog-decode sessions` what is in it while it runs. It is public: never store a secret.
+// It is no record, and has no history. `mmlogctl status` shows what is in it while the process runs,
+// and `mmlog-decode crash` what was in it when it died. It is public: never store a secret.
 typedef struct mmlog_slot {
   uint64_t *place;
 } mmlog_slot;

@@ -170,6 +170,10 @@ typedef struct mmlog_label {
   uint64_t identity;            // the label's number, where it stands in a record's identity word
   const void *_Nullable gate;   // the store's while it accepts records
   const void *_Nullable store;  // the store, for the outlined parts; null: none yet
+  // The store's switches of single statements, and which of them are of this label, a bit each.
+  // Unless none is, records of all levels come to the outlined part: see MMLOG_SWITCHED.
+  struct mmlog_switch *_Nullable switches;
+  uint32_t switch_bits;
 } mmlog_label;
 
 // The C interface's macros read it there, before any call.
@@ -191,42 +195,87 @@ static inline void mmlog_use_task_contexts(void) {
 }
 
 #define MMLOG_OVERRIDDEN (1u << 8)
+// Single statements are turned on: `level` lets all pass, and the outlined part asks for more.
+#define MMLOG_SWITCHED (1u << 9)
+#define MMLOG_OWN_LEVEL 0xFFu
+#define MMLOG_OVER_SHIFT 16u
+#define MMLOG_OVER_LEVEL (0xFFu << MMLOG_OVER_SHIFT)
 
-// `level` and `own_level` are changed as one word, so that nobody needs a lock: the program may set
-// a level while its drainer sets or takes back another one for somebody outside.
+// `level` follows from `own_level`, and both are changed as one word, so that nobody needs a lock:
+// the program may set a level while its drainer sets or takes back another one for somebody
+// outside.
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "level is the low half of the word");
 typedef uint64_t __attribute__((may_alias)) mmlog_levels;
 
-static inline void mmlog_change_levels(
-    mmlog_label *label, uint32_t mask, uint32_t own, bool is_over, uint32_t over) {
+// The level that counts, but for statements that are turned on.
+static inline uint32_t mmlog_level_of_word(uint32_t own) {
+  return own & MMLOG_OVERRIDDEN ? own >> MMLOG_OVER_SHIFT & 0xFF : own & MMLOG_OWN_LEVEL;
+}
+static inline uint32_t mmlog_level_word(const mmlog_label *label) {
+  return __atomic_load_n(&label->own_level, __ATOMIC_RELAXED);
+}
+
+static inline void mmlog_change_levels(mmlog_label *label, uint32_t mask, uint32_t bits) {
   mmlog_levels *levels = (mmlog_levels *)&label->level;
   uint64_t old = __atomic_load_n(levels, __ATOMIC_RELAXED), desired;
   do {
-    uint32_t kept = ((uint32_t)(old >> 32) & ~mask) | (own & mask);
-    uint32_t level = is_over                   ? over
-                     : kept & MMLOG_OVERRIDDEN ? (uint32_t)old
-                                               : kept & (MMLOG_OVERRIDDEN - 1);
-    desired = (uint64_t)kept << 32 | level;
+    uint32_t own = ((uint32_t)(old >> 32) & ~mask) | bits;
+    uint32_t level = own & MMLOG_SWITCHED ? 0 : mmlog_level_of_word(own);
+    desired = (uint64_t)own << 32 | level;
   } while (!__atomic_compare_exchange_n(
-      levels, &old, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+      levels, &old, desired, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
 // Sets the level as the program wants it. As long as there is another from outside, it comes to
 // nothing yet.
 static inline void mmlog_set_level(mmlog_label *label, uint32_t level) {
-  mmlog_change_levels(label, MMLOG_OVERRIDDEN - 1, level, false, 0);
+  mmlog_change_levels(label, MMLOG_OWN_LEVEL, level);
 }
 // Sets the level as somebody outside wants it.
 static inline void mmlog_override_level(mmlog_label *label, uint32_t level) {
-  mmlog_change_levels(label, MMLOG_OVERRIDDEN, MMLOG_OVERRIDDEN, true, level);
+  mmlog_change_levels(
+      label, MMLOG_OVERRIDDEN | MMLOG_OVER_LEVEL, MMLOG_OVERRIDDEN | level << MMLOG_OVER_SHIFT);
 }
 // Goes back to what the program has set.
 static inline void mmlog_end_override(mmlog_label *label) {
-  mmlog_change_levels(label, MMLOG_OVERRIDDEN, 0, false, 0);
+  mmlog_change_levels(label, MMLOG_OVERRIDDEN | MMLOG_OVER_LEVEL, 0);
 }
 static inline bool mmlog_is_overridden(const mmlog_label *label) {
-  return __atomic_load_n(&label->own_level, __ATOMIC_RELAXED) & MMLOG_OVERRIDDEN;
+  return mmlog_level_word(label) & MMLOG_OVERRIDDEN;
 }
+
+// A statement that is turned on, or nobody's place for one. Touched by atomic operations, as threads
+// may still compare with it when it becomes another's.
+#define MMLOG_SWITCHES 16u
+#define MMLOG_SWITCH_FILE 104u
+typedef struct mmlog_switch {
+  uint32_t line;  // 0: nobody's
+  uint32_t size;  // of the file's name
+  uint64_t limit;   // how many records it lets pass; 0: any number
+  uint64_t passed;  // how many it was asked for
+  uint8_t file[MMLOG_SWITCH_FILE];  // a file's name, or its end behind a slash
+} mmlog_switch;
+
+// As many of them, all nobody's. Never freed.
+mmlog_switch *mmlog_make_switches(void);
+// A file's name is MMLOG_SWITCH_FILE bytes at most.
+void mmlog_set_switch(
+    mmlog_switch *a_switch, const uint8_t *file, uint32_t size, uint32_t line, uint64_t limit);
+static inline void mmlog_clear_switch(mmlog_switch *a_switch) {
+  __atomic_store_n(&a_switch->line, 0, __ATOMIC_RELEASE);
+}
+static inline uint64_t mmlog_switch_passed(const mmlog_switch *a_switch) {
+  return __atomic_load_n(&a_switch->passed, __ATOMIC_RELAXED);
+}
+
+// Says which switches are of a label.
+void mmlog_set_switch_bits(mmlog_label *label, uint32_t bits);
+static inline bool mmlog_is_switched(const mmlog_label *label) {
+  return mmlog_level_word(label) & MMLOG_SWITCHED;
+}
+// Whether a statement of a label is turned on. Counts it then. Async-signal-safe.
+bool mmlog_passes_switch(
+    const mmlog_label *label, const uint8_t *file, size_t size, uint32_t line);
 
 // initial-exec, so that the address is one instruction away also in a dynamic library.
 #define MMLOG_TLS __attribute__((tls_model("initial-exec")))
@@ -294,6 +343,11 @@ static inline bool mmlog_gate_is_open(const mmlog_label *label, const mmlog_writ
 static inline void mmlog_store_gate(mmlog_label *label, const void *_Nullable gate) {
   __atomic_store_n(&label->gate, gate, __ATOMIC_RELEASE);
 }
+
+// Gates are multiples of 16. In the lowest bits of a label's is why its records come to the outlined
+// part: to look for the context of their task, or for whether their statement is turned on.
+#define MMLOG_GATE_CONTEXTS ((uintptr_t)1)
+#define MMLOG_GATE_SWITCHES ((uintptr_t)2)
 
 // Where records are built that are lost, by all threads at once. Never read.
 #define MMLOG_DUMP_SIZE (1 << 20)

@@ -3,21 +3,87 @@ public import MMLogFormat
 import MMLogSystem
 import Synchronization
 
+/// Where a log statement is, to find out whether it is turned on.
+@frozen
+@usableFromInline
+struct StatementPlace {
+  @usableFromInline let file: UnsafePointer<UInt8>
+  /// The size of the file's name, and below that the line: one constant of the statement. In this
+  /// order it is far from others, which the compiler would make it of before it is needed.
+  @usableFromInline let detail: UInt64
+
+  @inlinable @inline(__always)
+  init(_ file: UnsafePointer<UInt8>, count: Int, line: UInt32) {
+    self.file = file
+    detail = UInt64(UInt32(truncatingIfNeeded: count)) << 32 | UInt64(line)
+  }
+
+  @inlinable @inline(__always)
+  init(_ file: StaticString, _ line: UInt32) {
+    self.init(file.utf8Start, count: file.utf8CodeUnitCount, line: line)
+  }
+
+  /// Whether a record is to be made, of a label of which single statements are turned on.
+  ///
+  /// - Parameter lowest: From which level on records are made anyway.
+  func passes(
+    _ level: Level, above lowest: Level, of label: UnsafeMutablePointer<mmlog_label>
+  ) -> Bool {
+    level >= lowest
+      || mmlog_passes_switch(
+        label, file, Int(detail >> 32), UInt32(truncatingIfNeeded: detail))
+  }
+}
+
 extension Logger {
+  /// Finds a writer for a log call that does not have the usual one at hand, unless its statement is
+  /// off.
+  ///
+  /// - Returns: False if there is to be no record; it is then counted, unless it is off.
+  @inlinable @inline(__always)
+  func enter(_ level: Level, at place: StatementPlace) -> Bool { Self.enter(level, self, place) }
+
+  /// The same with arguments in this order, in which the logger is mostly at hand already.
+  @usableFromInline @inline(never)
+  static func enter(_ level: Level, _ log: Logger, _ place: StatementPlace) -> Bool {
+    let label = log.shared
+    if mmlog_is_switched(label), !place.passes(level, above: log.level, of: label) { return false }
+    return log.findWriter(level, label)
+  }
+
+  /// The same of a place that is known at run time only.
+  @inline(never)
+  func enter(_ level: Level, at place: SourceLocation, _ ownLevel: Level?) -> Bool {
+    let label = shared
+    guard mmlog_is_switched(label) else { return enter(level) }
+    let lowest = ownLevel.map { self.level(unlessOverridden: $0) } ?? self.level
+    var file = place.file
+    let passes = file.withUTF8 { file in
+      // An empty text may have no address.
+      guard let start = file.baseAddress else { return level >= lowest }
+      return StatementPlace(start, count: file.count, line: place.line)
+        .passes(level, above: lowest, of: label)
+    }
+    return passes && enter(level)
+  }
+
   /// Finds a writer for a log call that does not have the usual one at hand, or of which more goes
   /// into its record than it says itself.
   ///
   /// - Returns: False if there is to be no record; it is then counted, unless its level is off.
   @usableFromInline @inline(never)
-  func enter(_ level: Level) -> Bool {
-    let label = shared
+  func enter(_ level: Level) -> Bool { findWriter(level, shared) }
+
+  @inline(__always)
+  private func findWriter(_ level: Level, _ label: UnsafeMutablePointer<mmlog_label>) -> Bool {
     if context != nil, !Self.isEnabled(level, label) { return false }
     guard let writer = LogCall.usualWriter(label) ?? LogCall.findWriter(label, level) else {
       return false
     }
     // Only then is it looked for: that is a call of the runtime.
     let bound = context?.encoded
-    if mmlog_load_gate(label) != writer.pointee.gate, let ofTask = LogContext.ofTask {
+    let gate = UInt(bitPattern: mmlog_load_gate(label))
+    if gate & UInt(MMLOG_GATE_CONTEXTS) != 0, let ofTask = LogContext.ofTask {
       withExtendedLifetime(ofTask) {
         LogCall.bind(writer, label, bound ?? ofTask.encoded, bound == nil ? nil : ofTask.encoded)
       }

@@ -16,7 +16,9 @@ extension Logger {
     flags: RecordFlags = RecordFlags(rawValue: 0)
   ) {
     guard mayRecord(level) else { return }
-    if !acquireWriter() { guard enter(level) else { return } }
+    if !acquireWriter() {
+      guard enter(level, at: StatementPlace(file, line)) else { return }
+    }
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
     record.commit(label, level, file, function, line, column, flags)

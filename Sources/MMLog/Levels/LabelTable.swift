@@ -21,6 +21,9 @@ final class LabelTable: @unchecked Sendable {
   private var rules: [LevelRule] = []
   /// What somebody outside says.
   private var outsideRules: [LevelOverride] = []
+  /// The statements that are turned on, each at the index of its rule.
+  private let switches = mmlog_make_switches()
+  private var switchRules = [LevelOverride?](repeating: nil, count: Int(MMLOG_SWITCHES))
 
   init(defaultLevel: Level, rules: [LevelRule] = []) {
     self.defaultLevel = defaultLevel
@@ -57,7 +60,7 @@ final class LabelTable: @unchecked Sendable {
     state.initialize(
       to: mmlog_label(
         level: UInt32(level.rawValue), own_level: UInt32(level.rawValue), identity: 0,
-        gate: closedGate, store: nil))
+        gate: closedGate, store: nil, switches: nil, switch_bits: 0))
     return state
   }
 
@@ -68,11 +71,12 @@ final class LabelTable: @unchecked Sendable {
     let state = label.state
     state.pointee.identity = (isKnown ? UInt64(id) : 0) << RecordLayout.labelShift
     mmlog_set_level(state, UInt32(level(of: label.name).rawValue))
+    state.pointee.switches = switches
     override(label)
     if let session { publish(label, id: Int(id), in: session.ring) }
     mmlog_store_store(state, store)
     // Last: it lets log calls in.
-    mmlog_store_gate(state, session?.gateOfLabels ?? Self.closedGate)
+    setGate(of: state, session?.gateOfLabels)
   }
 
   /// Sets the level of all labels that `pattern` matches, those to come included.
@@ -100,11 +104,43 @@ final class LabelTable: @unchecked Sendable {
       defer { for label in labels { override(label) } }
       if new == outsideRules { return false }
       outsideRules = new
+      assignSwitches()
       return true
     }
   }
 
+  private func assignSwitches() {
+    let rules = outsideRules.filter { $0.rule.statement != nil }
+    for index in switchRules.indices {
+      guard let rule = switchRules[index], !rules.contains(rule) else { continue }
+      mmlog_clear_switch(switches + index)
+      switchRules[index] = nil
+    }
+    for rule in rules where !switchRules.contains(rule) {
+      // A request has no room for more of them.
+      guard let statement = rule.rule.statement, statement.isValid,
+        let free = switchRules.firstIndex(of: nil)
+      else { continue }
+      switchRules[free] = rule
+      let file = Array(statement.file.utf8)
+      mmlog_set_switch(
+        switches + free, file, UInt32(file.count), statement.line, UInt64(rule.limit))
+    }
+  }
+
+  /// How many records a statement has had since it was turned on; nil if it is not.
+  func passed(_ rule: LevelOverride) -> UInt64? {
+    lock.withLock {
+      switchRules.firstIndex(of: rule).map { mmlog_switch_passed(switches + $0) }
+    }
+  }
+
   private func override(_ label: Label) {
+    var bits: UInt32 = 0
+    for (index, rule) in switchRules.enumerated() {
+      if let rule, Glob(rule.rule.pattern).matches(label.name) { bits |= 1 << UInt32(index) }
+    }
+    if bits != label.state.pointee.switch_bits { mmlog_set_switch_bits(label.state, bits) }
     if let level = outsideRules.lazy.map(\.rule).level(of: label.name) {
       mmlog_override_level(label.state, UInt32(level.rawValue))
     } else {
@@ -143,7 +179,12 @@ final class LabelTable: @unchecked Sendable {
 
   /// The same under the lock, as in a fork's child.
   func setGatesLocked(_ gate: UnsafeRawPointer?) {
-    for label in labels { mmlog_store_gate(label.state, gate ?? Self.closedGate) }
+    for label in labels { setGate(of: label.state, gate) }
+  }
+
+  private func setGate(of state: Pointer, _ gate: UnsafeRawPointer?) {
+    let bits = mmlog_is_switched(state) ? Int(MMLOG_GATE_SWITCHES) : 0
+    mmlog_store_gate(state, gate.map { $0 + bits } ?? Self.closedGate)
   }
 
   /// Enters all labels into the ring of a new session.

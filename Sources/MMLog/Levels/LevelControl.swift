@@ -14,6 +14,8 @@ final class LevelControl {
   /// started.
   private var request: LevelRequest
   private var nextExpiry = UInt64.max
+  /// Statements of the request whose limit is reached.
+  private var usedUp: [LevelOverride] = []
   private var knownHeaders: (UInt64, UInt64)?
   private var lastPublishing: UInt64 = 0
 
@@ -38,16 +40,18 @@ final class LevelControl {
     } else if !isKnown, fileHeaders.0 | fileHeaders.1 == 0 {
       knownHeaders = fileHeaders
     }
-    if Clock.sinceBoot() >= nextExpiry { apply() }
+    if Clock.sinceBoot() >= nextExpiry || isAnyUsedUp { apply() }
     publishIfDue()
   }
 
   private func apply() {
     let now = Clock.sinceBoot()
-    let active = request.overrides.filter { $0.holds(at: now) }
+    usedUp = request.overrides.filter { usedUp.contains($0) || isUsedUp($0) }
+    let active = request.overrides.filter { $0.holds(at: now) && !usedUp.contains($0) }
     let isNews = labels.override(active)
     nextExpiry = Self.nextExpiry(of: active)
     labels.publishLevels(in: ring)
+    publishCounts()
     // Last: whoever waits for it inspects the levels next.
     ring.acknowledge(levelRequest: request.ordinal)
     if isNews { events.send(.levelsSet(rules: active.map(\.rule))) }
@@ -63,5 +67,27 @@ final class LevelControl {
     guard now &- lastPublishing >= 1_000_000_000 else { return }
     lastPublishing = now
     labels.publishLevels(in: ring)
+    publishCounts()
+  }
+
+  // MARK: - Statements
+
+  private func isUsedUp(_ override: LevelOverride) -> Bool {
+    guard override.limit > 0, let passed = labels.passed(override) else { return false }
+    return passed >= override.limit
+  }
+
+  private var isAnyUsedUp: Bool {
+    request.overrides.contains { $0.limit > 0 && !usedUp.contains($0) && isUsedUp($0) }
+  }
+
+  /// Says how many records the statements of the request have had.
+  private func publishCounts() {
+    let statements = request.overrides.filter { $0.rule.statement != nil }
+    for (index, override) in statements.prefix(ControlLayout.switchCount).enumerated() {
+      let limit = UInt64(override.limit)
+      let passed = usedUp.contains(override) ? limit : labels.passed(override) ?? 0
+      ring.publish(passed: limit > 0 ? min(passed, limit) : passed, ofStatement: index)
+    }
   }
 }

@@ -39,6 +39,12 @@ extension Ring {
       as: UInt8.self)
   }
 
+  /// Says how many records a statement of the request has had.
+  func publish(passed: UInt64, ofStatement index: Int) {
+    let count = base + RingLayout.switchCounts + index * wordSize
+    mmlog_store_relaxed_u64(count.assumingMemoryBound(to: UInt64.self), passed)
+  }
+
   // MARK: - Requests
 
   /// The newest request of somebody outside.

@@ -44,7 +44,7 @@ final class Session: Sendable {
   }
 
   /// What labels have for a gate. It is not that of the writers where log calls have to look for
-  /// their task's context: then all of them come to the outlined part.
+  /// their task's context: then all of them come to the outlined part. See `MMLOG_GATE_CONTEXTS`.
   var gateOfLabels: UnsafeRawPointer { mmlog_task_contexts_are_used() ? gate + 1 : gate }
 
   /// Whether records of a label are accepted.
@@ -55,8 +55,7 @@ final class Session: Sendable {
   /// The same of the session with that gate.
   static func isOpen(_ gate: UnsafeRawPointer, to label: UnsafeMutablePointer<mmlog_label>) -> Bool
   {
-    let gateOfLabel = mmlog_load_gate(label)
-    return gateOfLabel == gate || gateOfLabel == gate + 1
+    UInt(bitPattern: mmlog_load_gate(label)) & ~15 == UInt(bitPattern: gate)
   }
 
   /// Frees the map and the tables, when no log call works with them any more, and gives up the

@@ -3,10 +3,14 @@ package struct LevelOverride: Equatable, Sendable {
   package var rule: LevelRule
   /// When it ends, in nanoseconds since the machine was started; 0: not by itself.
   package var expiry: UInt64
+  /// Of a statement: how many records it has at most; 0: any number.
+  package var limit: UInt32
+  /// Of a statement: which request it came with. 0: one that is still to be made. So the same rule
+  /// counts anew when it is given again.
+  package var ordinal: UInt32
 
-  package init(_ rule: LevelRule, expiry: UInt64) {
-    self.rule = rule
-    self.expiry = expiry
+  package init(_ rule: LevelRule, expiry: UInt64, limit: UInt32 = 0, ordinal: UInt32 = 0) {
+    (self.rule, self.expiry, self.limit, self.ordinal) = (rule, expiry, limit, ordinal)
   }
 
   /// Whether it holds at a time.
@@ -36,9 +40,7 @@ package struct LevelRequest: Equatable, Sendable {
   package var encoded: [UInt8]? {
     var writer = WordWriter()
     for override in overrides {
-      writer.append(override.expiry)
-      writer.append(UInt64(override.rule.level.rawValue))
-      writer.append(override.rule.pattern)
+      override.append(to: &writer)
     }
     let words = writer.words
     guard
@@ -73,11 +75,7 @@ package struct LevelRequest: Equatable, Sendable {
     var reader = WordReader(slot.slice(start, slot.count - start))
     var overrides: [LevelOverride] = []
     for _ in 0..<slot.load(ControlLayout.requestCount, as: UInt32.self) {
-      let expiry = try reader.word()
-      guard let level = Level(rawValue: UInt8(clamping: try reader.word())) else {
-        throw .invalid("level")
-      }
-      overrides.append(LevelOverride(LevelRule(level, for: try reader.text()), expiry: expiry))
+      overrides.append(try LevelOverride(&reader))
     }
     return overrides
   }
@@ -96,4 +94,38 @@ package func levelRequestChecksum(_ slot: UnsafeRawBufferPointer) -> UInt32 {
   let rest = ControlLayout.requestChecksum + 4
   let state = crc32cState(.max, slot.slice(0, ControlLayout.requestChecksum))
   return ~crc32cState(state, slot.slice(rest, slot.count - rest))
+}
+
+extension LevelOverride {
+  fileprivate func append(to writer: inout WordWriter) {
+    writer.append(expiry)
+    var word = UInt64(rule.level.rawValue)
+    if let statement = rule.statement {
+      word |= ControlLayout.ruleStatement | UInt64(statement.line) << ControlLayout.ruleLineShift
+    }
+    writer.append(word)
+    writer.append(rule.pattern)
+    guard let statement = rule.statement else { return }
+    writer.append(statement.file)
+    writer.append(UInt64(limit) | UInt64(ordinal) << ControlLayout.ruleOrdinalShift)
+  }
+
+  fileprivate init(_ reader: inout WordReader) throws(FormatError) {
+    let expiry = try reader.word()
+    let word = try reader.word()
+    let pattern = try reader.text()
+    if word & ControlLayout.ruleStatement != 0 {
+      let statement = LevelRule.Statement(
+        file: try reader.text(), line: UInt32(word >> ControlLayout.ruleLineShift))
+      let last = try reader.word()
+      self.init(
+        LevelRule(statement, of: pattern), expiry: expiry, limit: UInt32(truncatingIfNeeded: last),
+        ordinal: UInt32(last >> ControlLayout.ruleOrdinalShift))
+      return
+    }
+    guard word <= ControlLayout.ruleLevel, let level = Level(rawValue: UInt8(word)) else {
+      throw .invalid("level")
+    }
+    self.init(LevelRule(level, for: pattern), expiry: expiry)
+  }
 }

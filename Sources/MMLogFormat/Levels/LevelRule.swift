@@ -1,9 +1,49 @@
-/// A level for all labels that a pattern matches.
+/// A level for all labels that a pattern matches, or for a single statement of them.
 public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
   /// A label, in which `*` stands for any bytes and `?` for any one.
   public let pattern: String
   /// The lowest level that is recorded.
   public let level: Level
+  /// The statement that the rule is about, which is recorded whatever its level is; nil: all are.
+  public let statement: Statement?
+
+  /// A log statement, by where it is.
+  public struct Statement: Hashable, Sendable, CustomStringConvertible {
+    /// The source file, or the end of its path: `Book.swift`, `Orders/Book.swift`.
+    public let file: String
+    /// The line.
+    public let line: UInt32
+
+    package init(file: String, line: UInt32) { (self.file, self.line) = (file, line) }
+
+    /// Reads `Book.swift:42`; nil if it is something else.
+    package init?(_ text: String) {
+      guard let colon = text.lastIndex(of: ":"),
+        let line = UInt32(text[text.index(after: colon)...])
+      else { return nil }
+      self.init(file: String(text[..<colon]), line: line)
+      if !isValid { return nil }
+    }
+
+    /// Whether there can be such a statement, as far as processes know.
+    package var isValid: Bool { line > 0 && (1...Self.longestFile).contains(file.utf8.count) }
+
+    /// What processes have room for, in bytes.
+    package static let longestFile = 104
+
+    /// `Book.swift:42`
+    public var description: String { "\(file):\(line)" }
+
+    /// Whether a place is that of the statement.
+    package func matches(file: String, line: UInt32) -> Bool {
+      line == self.line && (file == self.file || file.hasSuffix("/\(self.file)"))
+    }
+  }
+
+  /// Makes a rule about a single statement.
+  package init(_ statement: Statement, of pattern: String = "*") {
+    (level, self.pattern, self.statement) = (.trace, pattern, statement)
+  }
 
   /// Makes a rule.
   ///
@@ -13,10 +53,14 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
   package init(_ level: Level, for pattern: String) {
     self.level = level
     self.pattern = pattern
+    statement = nil
   }
 
-  /// As ``list(_:)`` reads it: `db.*=debug`.
-  public var description: String { "\(pattern)=\(level)" }
+  /// As ``list(_:)`` reads it: `db.*=debug`. Of a statement: `Book.swift:42`.
+  public var description: String {
+    guard let statement else { return "\(pattern)=\(level)" }
+    return pattern == "*" ? "\(statement)" : "\(statement) of \(pattern)"
+  }
 
   /// Reads `db.*=debug,*=info`. A level alone is for all labels.
   ///
@@ -51,10 +95,10 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
 extension Sequence<LevelRule> {
   /// The level for a label among rules that were given together: that of the most particular
   /// pattern, which has the most bytes that stand for themselves; of equal ones, the last. Nil if
-  /// none matches.
+  /// none matches. Rules about statements say nothing of that.
   package func level(of label: String) -> Level? {
     var best: (level: Level, count: Int)?
-    for rule in self {
+    for rule in self where rule.statement == nil {
       let glob = Glob(rule.pattern)
       let count = glob.literalCount
       if count >= best?.count ?? 0, glob.matches(label) { best = (rule.level, count) }

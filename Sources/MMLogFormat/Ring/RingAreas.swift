@@ -6,6 +6,7 @@ private enum AreaKind: UInt32, CaseIterable {
   case control
   case crash
   case stateSlots
+  case switchCounts
 
   /// Where a writer of this version puts the area, as far as this version knows what is in it.
   var usualPlace: Range<Int> {
@@ -16,6 +17,7 @@ private enum AreaKind: UInt32, CaseIterable {
     case .control: place(RingLayout.control, ControlLayout.size)
     case .crash: place(RingLayout.crash, CrashLayout.size)
     case .stateSlots: place(RingLayout.stateSlots, StateSlotLayout.areaSize)
+    case .switchCounts: place(RingLayout.switchCounts, RingLayout.switchCountsSize)
     }
   }
 
@@ -36,12 +38,15 @@ package struct RingAreas: Equatable, Sendable {
   package var crash: Range<Int>?
   /// See ``StateSlotLayout``; nil: there are none.
   package var stateSlots: Range<Int>?
+  /// A word for each statement that is turned on; nil: nothing is counted.
+  package var switchCounts: Range<Int>?
 
   /// Where a writer of this version puts them.
   package static let usual = RingAreas(
     sessionState: AreaKind.sessionState.usualPlace, clocks: AreaKind.clocks.usualPlace,
     ledger: AreaKind.ledger.usualPlace, control: AreaKind.control.usualPlace,
-    crash: AreaKind.crash.usualPlace, stateSlots: AreaKind.stateSlots.usualPlace)
+    crash: AreaKind.crash.usualPlace, stateSlots: AreaKind.stateSlots.usualPlace,
+    switchCounts: AreaKind.switchCounts.usualPlace)
 
   /// Where the clock pairs are, the first one first.
   package var clockPairs: [Int] {
@@ -56,6 +61,7 @@ package struct RingAreas: Equatable, Sendable {
     case .control: control
     case .crash: crash
     case .stateSlots: stateSlots
+    case .switchCounts: switchCounts
     }
   }
 
@@ -120,6 +126,7 @@ extension RingAreas {
     control = try place(.control)
     crash = try place(.crash)
     stateSlots = try place(.stateSlots)
+    switchCounts = try place(.switchCounts)
   }
 
   /// The entries, none of which overlaps another.

@@ -4,11 +4,21 @@ package import MMLogSystem
 /// A copy of a ring's control page (FORMAT.md, 3). Whatever stands in it, it is only read.
 package struct ControlPage {
   private let bytes: [UInt8]
+  /// Of the statements that are turned on.
+  private let counts: [UInt8]
 
   /// Copies it.
-  package init(_ file: borrowing File, _ place: Range<Int>) throws(LogError) {
+  ///
+  /// - Parameter counts: Where the ring counts the records of statements that are turned on.
+  package init(
+    _ file: borrowing File, _ place: Range<Int>, _ counts: Range<Int>?
+  ) throws(LogError) {
     do throws(SystemError) {
       bytes = try file.bytes(at: place.lowerBound, count: place.count)
+      self.counts =
+        try counts.map { (counts) throws(SystemError) in
+          try file.bytes(at: counts.lowerBound, count: counts.count)
+        } ?? []
     } catch {
       throw LogError(error, while: "Reading the ring failed")
     }
@@ -38,9 +48,26 @@ package struct ControlPage {
   package var appliedLevels: UInt32 { load(ControlLayout.appliedLevels) }
 
   /// What somebody outside has set, and is not over.
-  package var overrides: [LevelOverride] {
+  package var overrides: [LevelOverride] { overridesWithCounts.map(\.override) }
+
+  /// The same, and of each statement that is turned on how many records it has had since, as of a
+  /// second ago.
+  package var overridesWithCounts: [(override: LevelOverride, count: UInt64?)] {
+    guard let request = levelRequest else { return [] }
+    // Those are counted in their order, once the process has seen the request.
+    var next = appliedLevels == request.ordinal ? 0 : counts.count
+    let all = request.overrides.map { override in
+      let start = next
+      guard override.rule.statement != nil, start + wordSize <= counts.count else {
+        return (override: override, count: UInt64?.none)
+      }
+      next += wordSize
+      return (override, counts.withUnsafeBytes { $0.load(start, as: UInt64.self) })
+    }
     let now = Clock.sinceBoot()
-    return (levelRequest?.overrides ?? []).filter { $0.holds(at: now) }
+    return all.filter { override, count in
+      override.holds(at: now) && (override.limit == 0 || count ?? 0 < override.limit)
+    }
   }
 
   // MARK: - What the process says of itself

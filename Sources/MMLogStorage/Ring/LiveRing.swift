@@ -106,6 +106,22 @@ package final class LiveRing {
   /// What somebody outside has set, and is not over.
   package func overrides() throws(LogError) -> [LevelOverride] { try controlPage().overrides }
 
+  /// The same, and of each statement that is turned on how many records it has had since, as of a
+  /// second ago.
+  package func overridesWithCounts() throws(LogError) -> [(override: LevelOverride, count: UInt64?)]
+  {
+    try controlPage().overridesWithCounts
+  }
+
+  /// How many statements there are at a place, of those that have had a record.
+  package func count(of statement: LevelRule.Statement) throws(LogError) -> Int {
+    // Nothing of its segments: all that could be in them is known.
+    let image = try RingImage(file) { _ in RingLayout.largestSegment }
+    return image.dictionary.callSites.values.count {
+      statement.matches(file: $0.file, line: $0.line)
+    }
+  }
+
   /// The number of the session's newest archive that is sealed; 0 if none is.
   package func newestSealedArchive() throws(LogError) -> Int {
     let place = areas.sessionState
@@ -131,7 +147,9 @@ package final class LiveRing {
     }.map { directory.path(of: $0) }
   }
 
-  private func controlPage() throws(LogError) -> ControlPage { try ControlPage(file, control) }
+  private func controlPage() throws(LogError) -> ControlPage {
+    try ControlPage(file, control, areas.switchCounts)
+  }
 
   // MARK: - What is asked for
 
@@ -147,8 +165,12 @@ package final class LiveRing {
   ) throws(LogError) -> UInt32 {
     try DirectoryLock.withLock(on: directory, within: Self.timeout) { () throws(LogError) in
       let present = try controlPage().levelRequest
-      let request = LevelRequest(
+      var request = LevelRequest(
         ordinal: (present?.ordinal ?? 0) &+ 1, change(try overrides()))
+      for (index, override) in request.overrides.enumerated()
+      where override.rule.statement != nil && override.ordinal == 0 {
+        request.overrides[index].ordinal = request.ordinal
+      }
       guard let bytes = request.encoded else {
         throw LogError(
           .invalidConfiguration,

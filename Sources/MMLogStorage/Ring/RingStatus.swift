@@ -57,7 +57,11 @@ package struct RingStatus {
     isRunning = (try? file.isLockedByAnother()) ?? false
     image = try RingImage(file)
     control =
-      if let place = image.fileHeader.areas.control { try ControlPage(file, place) } else { nil }
+      if let place = image.fileHeader.areas.control {
+        try ControlPage(file, place, image.fileHeader.areas.switchCounts)
+      } else {
+        nil
+      }
     let identity = image.fileHeader.identity
     processState =
       isRunning ? ProcessState(of: identity.processID, name: identity.processName) : nil

@@ -10,8 +10,9 @@ extension Command {
       "Prints what a session died of, and what it did last.",
       """
       That is the fatal signal, the functions that were under way, the registers, what was in the \
-      state slots, the spans that had begun and not ended, and the last records of each thread. It is about the session that \
-      ended last without being closed, unless --session names another one.
+      state slots, the spans that had begun and not ended, and the last records of each thread. \
+      It is about the session that ended last without being closed, unless --session names \
+      another one.
       """,
     ],
     options: [.recursive, .session, .process, .records, .jsonSummary] + zoneOptions

@@ -101,7 +101,7 @@ extension Command {
 }
 
 /// Asks running processes for something, through their rings.
-private final class Control {
+final class Control {
   private let paths: [String]
   private let output: StandardOutput
   /// How long all of them together may take to answer, in nanoseconds: they check once a second.
@@ -182,17 +182,38 @@ private final class Control {
 
   func set(_ change: LevelChange, for duration: Duration?, _ rings: [LiveRing]) throws {
     let expiry = duration.map { Clock.sinceBoot() &+ UInt64($0.nanoseconds) } ?? 0
-    var asked: [(ring: LiveRing, ordinal: UInt32, before: [ControlPage.Label])] = []
-    // All of them first, so that they do it at the same time.
+    try askForRules(
+      rings, before: { try $0.labels() }, change: { change.applied(to: $0, expiry) },
+      after: { ring, before, _ in try reportChanges(ring, before) })
+  }
+
+  /// Asks all of them for other rules, so that they do it at the same time, and then says of each
+  /// what came of it.
+  ///
+  /// - Parameters:
+  ///   - before: What is to be known of a process before.
+  ///   - change: Makes of the rules that hold those that are to hold.
+  ///   - after: Says what has come of it, also by the rules that held before.
+  func askForRules<Before>(
+    _ rings: [LiveRing], before: (LiveRing) throws -> Before,
+    change: ([LevelOverride]) -> [LevelOverride],
+    after: (LiveRing, Before, [LevelOverride]) throws -> Void
+  ) throws {
+    var asked: [(ring: LiveRing, ordinal: UInt32, before: Before, rules: [LevelOverride])] = []
     try forEach(rings) { ring in
-      let before = try ring.labels()
-      asked.append((ring, try ring.askForLevels { change.applied(to: $0, expiry) }, before))
+      let known = try before(ring)
+      var rules: [LevelOverride] = []
+      let ordinal = try ring.askForLevels { present in
+        rules = present
+        return change(present)
+      }
+      asked.append((ring, ordinal, known, rules))
     }
     let deadline = Clock.monotonic() &+ timeout
-    for (ring, ordinal, before) in asked {
+    for (ring, ordinal, known, rules) in asked {
       try forEach([ring]) { ring in
         try ring.waitForLevels(ordinal, within: rest(until: deadline))
-        try reportChanges(ring, before)
+        try after(ring, known, rules)
       }
     }
   }
@@ -237,11 +258,14 @@ private final class Control {
           + "\(label.shownName)\(label.isOverridden ? "  set from outside" : "")"
       )
     }
-    for override in try ring.overrides() {
+    for (override, count) in try ring.overridesWithCounts() {
       let rest =
         override.expiry == 0
-        ? "until it is taken back" : "for \((override.expiry - now) / 1_000_000_000 + 1) s more"
-      try say("\(ring.title)  rule \(override.rule) holds \(rest)")
+        ? "until it is taken back"
+        : "for \((max(override.expiry, now) - now) / 1_000_000_000 + 1) s more"
+      let limit = override.limit > 0 ? " of \(override.limit)" : ""
+      let passed = count.map { ", \($0)\(limit) records so far" } ?? ""
+      try say("\(ring.title)  rule \(override.rule) holds \(rest)\(passed)")
     }
   }
 
@@ -250,7 +274,7 @@ private final class Control {
     return Int64(clamping: max(deadline, now) &- now)
   }
 
-  private func say(_ line: String) throws {
+  func say(_ line: String) throws {
     if !isSilent { try output.append(line.escapedForTerminal + "\n") }
   }
 }
@@ -259,13 +283,16 @@ extension LevelChange {
   /// The rules that are to hold, made of those that do.
   fileprivate func applied(to present: [LevelOverride], _ expiry: UInt64) -> [LevelOverride] {
     let replaced = takenBack.union(rules.map(\.pattern))
-    let kept = takesBackAll ? [] : present.filter { !replaced.contains($0.rule.pattern) }
+    // What single statements are turned on is taken back by another command.
+    let kept = present.filter {
+      $0.rule.statement != nil || (!takesBackAll && !replaced.contains($0.rule.pattern))
+    }
     return kept + rules.map { LevelOverride($0, expiry: expiry) }
   }
 }
 
 extension LiveRing {
-  fileprivate var title: String { identity.title }
+  var title: String { identity.title }
 }
 
 extension SessionIdentity {
@@ -287,7 +314,7 @@ extension Arguments {
 }
 
 extension Option {
-  fileprivate static let timeout = Option(
+  static let timeout = Option(
     "timeout", value: "DURATION", default: "10s",
     "How long to wait for answers; what was asked for is done later all the same.")
   static let silent = Option(

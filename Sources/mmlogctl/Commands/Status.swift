@@ -153,6 +153,8 @@ extension TimeFormatter {
       ("lost", ring.image.losses.isEmpty ? "nothing" : "\(ring.image.losses)"),
     ]
     if let crash = ring.image.crash { rows.append(("dying of", crash.summary)) }
+    let state = ring.image.state.fields.texts
+    if !state.isEmpty { rows.append(("state", state.joined(separator: " "))) }
     if let control = ring.control {
       if ring.image.fileHeader.archiveLevel > .trace {
         rows.append(
@@ -279,6 +281,7 @@ extension TimeFormatter {
     add(ring.waiting, to: &object)
     object.add("lost", json: image.losses.json)
     object.add("crash", image.crash?.summary)
+    if !image.state.values.isEmpty { object.add("state", json: image.state.fields.json.text) }
     if ring.isRunning {
       object.add("silence_ns", ring.silence.nanoseconds)
     } else {

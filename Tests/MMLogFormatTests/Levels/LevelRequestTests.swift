@@ -35,6 +35,32 @@ import Testing
     #expect(LevelRule.list("a?=info,?a=debug").rules.level(of: "aa") == .debug)
   }
 
+  @Test("statements are a file and a line") func statementsAreAFileAndALine() {
+    let statement = LevelRule.Statement("Orders/Book.swift:42")
+    #expect(statement == LevelRule.Statement(file: "Orders/Book.swift", line: 42))
+    for text in ["", "Book.swift", ":42", "Book.swift:", "Book.swift:0", "a:-1", "a:4294967296"] {
+      #expect(LevelRule.Statement(text) == nil, "\(text)")
+    }
+    #expect(LevelRule.Statement(String(repeating: "f", count: 105) + ":1") == nil)
+    #expect(statement?.matches(file: "src/Orders/Book.swift", line: 42) == true)
+    #expect(statement?.matches(file: "Orders/Book.swift", line: 42) == true)
+    #expect(statement?.matches(file: "MyOrders/Book.swift", line: 42) == false)
+    #expect(statement?.matches(file: "Book.swift", line: 42) == false)
+    #expect(statement?.matches(file: "Orders/Book.swift", line: 43) == false)
+  }
+
+  @Test("rules about statements come back, and set no level")
+  func rulesAboutStatementsComeBack() throws {
+    let statement = LevelRule.Statement(file: "Book.swift", line: 42)
+    let rule = LevelOverride(
+      LevelRule(statement, of: "db.*"), expiry: 7, limit: .max, ordinal: .max)
+    let new = LevelRequest(
+      ordinal: 3, [rule] + request(3, "db.pool=error").overrides)
+    #expect(try page(new).withUnsafeBytes { LevelRequest.newest(inPage: $0) } == new)
+    #expect(new.overrides.lazy.map(\.rule).level(of: "db.x") == nil)
+    #expect(rule.rule.description == "Book.swift:42 of db.*")
+  }
+
   private func request(_ ordinal: UInt32, _ list: String) -> LevelRequest {
     LevelRequest(
       ordinal: ordinal,

@@ -13,7 +13,8 @@ import Testing
 
   @Test("it is read as it was written") func itIsReadAsItWasWritten() throws {
     var areas = RingAreas.usual
-    (areas.control, areas.crash, areas.stateSlots) = (nil, nil, nil)
+    (areas.control, areas.crash) = (nil, nil)
+    (areas.stateSlots, areas.switchCounts) = (nil, nil)
     (areas.sessionState, areas.clocks) = (4096..<4160, 4160..<4256)
     let fileHeader = RingHeader(identity: anyIdentity, geometry: log.geometry, areas: areas)
     let found = try fileHeader.encoded(pageSize: 4096).read { try RingHeader($0) }
@@ -23,7 +24,7 @@ import Testing
 
   @Test("areas that nobody knows are passed over")
   func areasThatNobodyKnowsArePassedOver() throws {
-    for index in 6..<21 {
+    for index in 7..<21 {
       log.putArea(index, kind: UInt32(index + 100), offset: UInt64(8024 + index * 8), size: 8)
     }
     let found = try read()
@@ -46,7 +47,7 @@ import Testing
   }
 
   struct Entry: Sendable {
-    var index = 6
+    var index = 7
     var kind: UInt32 = 99
     var offset: UInt64 = 8024
     var size: UInt64 = 8
@@ -68,7 +69,7 @@ import Testing
       Entry(index: 2, kind: 3, offset: 1536, size: 504, sentence: "size of area 3"),
       Entry(offset: 1176, sentence: "overlap of areas 2 and 99"),
       Entry(offset: 4600, size: 16, sentence: "overlap of areas 4 and 99"),
-      Entry(kind: 2, offset: 1184, size: 96, sentence: "second area 2"),
+      Entry(kind: 2, offset: 1312, size: 96, sentence: "second area 2"),
       Entry(index: 0, offset: 1024, size: 64, sentence: "lack of area 1"),
       Entry(index: 1, offset: 1088, size: 96, sentence: "lack of area 2"),
       Entry(index: 2, offset: 1536, size: 512, sentence: "lack of area 3"),
@@ -81,7 +82,7 @@ import Testing
   }
 
   @Test("one wrong bit is put right") func oneWrongBitIsPutRight() throws {
-    log.putArea(6, kind: 99, offset: 8024, size: 8)
+    log.putArea(7, kind: 99, offset: 8024, size: 8)
     let ring = log.ring
     for bit in 512 * 8..<1024 * 8 {
       log.ring = ring.flipping(bit: bit)
@@ -120,13 +121,14 @@ import Testing
       for _ in 0..<Int.random(in: 1...3, using: &generator) {
         log.putArea(
           Int.random(in: 0..<21, using: &generator),
-          kind: UInt32.random(in: 0...7, using: &generator),
+          kind: UInt32.random(in: 0...8, using: &generator),
           offset: UInt64.random(in: 100...2200, using: &generator) * 8,
           size: generator.next() >> UInt64.random(in: 45..<64, using: &generator) & ~7)
       }
       let (areas, problem) = try read()
       if problem == nil && areas != .usual { good += 1 }
-      let optional = [areas.control, areas.crash, areas.stateSlots].compactMap(\.self)
+      let optional = [areas.control, areas.crash, areas.stateSlots, areas.switchCounts]
+        .compactMap(\.self)
       let places = ([areas.sessionState, areas.clocks, areas.ledger] + optional)
         .sorted { $0.lowerBound < $1.lowerBound }
       #expect(places.allSatisfy { $0.lowerBound >= 1024 && $0.upperBound <= 16384 }, "\(round)")

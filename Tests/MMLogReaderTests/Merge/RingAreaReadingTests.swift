@@ -48,7 +48,7 @@ import Testing
   func aRingWithAnAreaThatNobodyKnowsIsReadWhole() {
     let log = Self.log()
     Self.fillAreas(of: log)
-    log.putArea(6, kind: 77, offset: 8024, size: 168)
+    log.putArea(7, kind: 77, offset: 8024, size: 168)
     log.put([UInt8](repeating: 0xEE, count: 168), at: 8024)
     let reading = log.read()
     Self.check(reading)

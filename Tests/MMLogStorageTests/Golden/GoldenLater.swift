@@ -18,7 +18,7 @@ enum GoldenLater {
     let log = TestLog(
       session: 18,
       geometry: RingGeometry(dictionarySize: 4096, segmentSize: 4096, segmentCount: 2))
-    log.putArea(6, kind: 77, offset: 8024, size: 168)
+    log.putArea(7, kind: 77, offset: 8024, size: 168)
     log.put([UInt8](repeating: 0xEE, count: 168), at: 8024)
     log.putState()
     log.putUnknownEntry()
