@@ -52,8 +52,8 @@ extension LogReader {
     ///
     /// - Complexity: O(bytes of the record).
     public func matchesContent(of record: LogReader.Record) -> Bool {
-      var search = ContentSearch(self)
-      return withExtendedLifetime(record) { search.passes(record.content) }
+      var search = ContentSearch(self, of: record.session.identity)
+      return withExtendedLifetime(record) { search.passes(record.content, record.owner.clock) }
     }
 
     /// The same filter without ``text`` and ``conditions``.

@@ -68,8 +68,7 @@ extension LogReader.Record {
 
   private func end(since ticks: UInt64, failed: Bool) -> LogReader.Span.Event {
     let start = owner.clock.wall(at: ticks)
-    // Bytes from a file: the beginning may be after the end.
-    return .end(start: start, duration: max(.zero, time - start), failed: failed)
+    return .end(start: start, duration: content.duration(since: start), failed: failed)
   }
 }
 
@@ -79,6 +78,15 @@ extension RecordContent {
     guard let words = spanWords else { return context?.span.nonzero }
     return words.number.nonzero
   }
+
+  /// How long the span took that ends here; nil if none does.
+  func spanDuration(_ clock: TickClock) -> Duration? {
+    guard case .end(let start, _, _)? = spanWords?.event else { return nil }
+    return duration(since: clock.wall(at: start))
+  }
+
+  /// Bytes from a file: the beginning may be after the end.
+  fileprivate func duration(since start: Timestamp) -> Duration { max(.zero, time - start) }
 }
 
 extension UInt64 {

@@ -60,7 +60,8 @@ import Testing
     "a contradiction ends with status 2",
     arguments: [
       ("--session xyz", "'xyz' is not a session"), ("--site a:b", "FILE:LINE"),
-      ("--grep (", "'(' is not a regular expression"), ("--where n=", "equality is =="),
+      ("--grep (", "'(' is not understood at character 1"),
+      ("-w @lable==x", "did you mean '@label'?"), ("-w @level>eror", "did you mean 'error'?"), ("--where n=", "equality is =="),
       ("--ignore-case", "give --grep too"), ("-v", "give --grep too"),
       ("--fixed-strings", "give --grep too"),
 
@@ -84,6 +85,7 @@ import Testing
       ("--label app.mian", "; labels are app.main; did you mean 'app.main'?"),
       ("--label other", "; labels are app.main"),
       ("-w m>3", "; no record has m; fields are n"),
+      ("-w level=='info'", "; no record has level; the record's own is @level"),
       ("-l fatal", "; none is above info"), ("stats -g nowhere", ""),
     ])
   func whereNothingMatchesALineSaysWhatThereIs(line: String, end: String) throws {

@@ -195,6 +195,14 @@ private func log() -> TestLog {
     #expect(log().read(filter).messages == ["order 7", ""])
     filter.conditions = [try FieldCondition("@span")]
     #expect(log().read(filter).messages == ["order 7", "query", ""])
+    for (condition, found) in [
+      ("@duration == 1500us", [""]), ("@duration >= 1.5ms && @duration < 1.6ms", [""]),
+      ("@duration < 1.5ms", ["of the parent"]), ("@duration", ["", "of the parent"]),
+      ("@span == 10", []), ("@span == 0000000000000010", ["order 7", ""]),
+    ] {
+      filter.conditions = [try FieldCondition(condition)]
+      #expect(log().read(filter).messages == found, "\(condition)")
+    }
     filter.conditions = [try FieldCondition("!@span")]
     #expect(log().read(filter).messages == ["between", "of the parent"])
   }

@@ -75,7 +75,7 @@ final class SessionReader {
     _ emitted: EmittedSegments?
   ) {
     self.memory = memory
-    self.filter = SessionFilter(filter, sites)
+    self.filter = SessionFilter(filter, sites, of: identity)
     self.emitted = emitted
     session = LogReader.Session(identity)
     fragments = FragmentTable(of: session)
@@ -344,7 +344,7 @@ final class SessionReader {
     var kept: CallSiteInfo?
     do throws(FormatError) {
       var record = try sites.content(view.body, thread, start) { kept = $0 }
-      guard filter.passes(record) else { return nil }
+      guard filter.passes(record, run.clock) else { return nil }
       record.row = run.row
       if let kept {
         queueRecord(record, of: run, keeping: [run.owner, kept])
@@ -398,7 +398,7 @@ final class SessionReader {
     do throws(FormatError) {
       let body = payload?.bytes ?? view.body
       let record = try sites.content(body, reference, start) { kept.append($0) }
-      if filter.passes(record) { queueRecord(record, of: run, keeping: kept) }
+      if filter.passes(record, run.clock) { queueRecord(record, of: run, keeping: kept) }
     } catch {
       queueCorruption(view, offset, start.wall, run, error)
     }

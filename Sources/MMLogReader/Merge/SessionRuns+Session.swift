@@ -6,7 +6,7 @@ extension SessionRuns {
   package init(_ session: SessionFiles, _ summary: SessionSummary) {
     let sites = SiteTable()
     sites.add(summary.dictionary)
-    self.init(ThreadTable(), SessionFilter(LogReader.Filter(), sites))
+    self.init(ThreadTable(), SessionFilter(LogReader.Filter(), sites, of: session.identity))
     for (index, archive) in session.archives.enumerated() {
       add(
         archive, archive.frames[...], summary.corruption[index] ?? [],
@@ -20,7 +20,9 @@ extension SessionRuns {
 
   /// How many records of a ring are in no archive, and when the last was logged.
   package static func segments(of ring: RingView) -> (count: Int, lastTime: Timestamp?) {
-    var runs = SessionRuns(ThreadTable(), SessionFilter(LogReader.Filter(), SiteTable()))
+    let identity = ring.image.fileHeader.identity
+    let filter = SessionFilter(LogReader.Filter(), SiteTable(), of: identity)
+    var runs = SessionRuns(ThreadTable(), filter)
     _ = runs.add(ring, ring.image.segments, corruption: [], emitted: nil)
     runs.start()
     var (count, last) = (0, Timestamp?.none)

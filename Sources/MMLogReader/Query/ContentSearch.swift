@@ -6,17 +6,25 @@ struct ContentSearch: ~Copyable {
   private let patterns: [TextPattern]
   private let isInverted: Bool
   private let conditions: [FieldCondition]
+  private let process: LoggingProcess
   private var text = TextBuffer()
 
-  init(_ filter: LogReader.Filter) {
+  init(_ filter: LogReader.Filter, of identity: SessionIdentity) {
     (patterns, isInverted) = (filter.text, filter.isTextInverted)
     conditions = filter.conditions
+    process = LoggingProcess(identity)
   }
 
-  /// - Parameter isTextFound: Whether it is known from the call site that the text is there.
-  mutating func passes(_ content: RecordContent, isTextFound: Bool = false) -> Bool {
+  /// - Parameters:
+  ///   - clock: That of the record's ticks.
+  ///   - isTextFound: Whether it is known from the call site that the text is there.
+  mutating func passes(
+    _ content: RecordContent, _ clock: TickClock, isTextFound: Bool = false
+  ) -> Bool {
     if !patterns.isEmpty, (isTextFound || findsText(in: content)) == isInverted { return false }
-    return conditions.allSatisfy { $0.holds(for: content) }
+    if conditions.isEmpty { return true }
+    let subject = FieldCondition.Subject(record: content, clock: clock, process: process)
+    return conditions.allSatisfy { $0.holds(for: subject) }
   }
 
   private mutating func findsText(in content: RecordContent) -> Bool {

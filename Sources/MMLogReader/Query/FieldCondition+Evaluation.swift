@@ -1,23 +1,44 @@
 import MMLogFormat
+import MMLogSystem
 
 extension FieldCondition {
+  /// A record, and what is known of it besides.
+  struct Subject {
+    let record: RecordContent
+    /// That of the record's ticks.
+    let clock: TickClock
+    let process: LoggingProcess
+  }
+
   /// Whether the record fits.
-  func holds(for record: RecordContent) -> Bool { root.holds(record) }
+  func holds(for subject: Subject) -> Bool { root.holds(subject) }
+}
+
+/// Whose records they are, in the form in which conditions ask for it.
+final class LoggingProcess {
+  let id: UInt32
+  let name: String
+  let session: String
+
+  init(_ identity: SessionIdentity) {
+    (id, name) = (identity.processID, identity.processName)
+    session = identity.session.description
+  }
 }
 
 extension FieldCondition.Node {
-  fileprivate func holds(_ record: RecordContent) -> Bool {
+  fileprivate func holds(_ subject: FieldCondition.Subject) -> Bool {
     switch self {
-    case .any(let nodes): nodes.contains { $0.holds(record) }
-    case .all(let nodes): nodes.allSatisfy { $0.holds(record) }
-    case .not(let node): !node.holds(record)
-    case .exists(let field): field.contains(in: record) { value, _ in value.isTrue }
+    case .any(let nodes): nodes.contains { $0.holds(subject) }
+    case .all(let nodes): nodes.allSatisfy { $0.holds(subject) }
+    case .not(let node): !node.holds(subject)
+    case .exists(let field): field.contains(in: subject) { value, _ in value.isTrue }
     case .compare(let field, let comparison, let operand):
-      field.contains(in: record) { value, reader in
+      field.contains(in: subject) { value, reader in
         value.holds(comparison, operand, &reader)
       }
     case .find(let field, let pattern, let isNot):
-      field.contains(in: record) { value, reader in
+      field.contains(in: subject) { value, reader in
         value.withText(&reader) { pattern.matches($0) != isNot }
       }
     }
@@ -27,13 +48,13 @@ extension FieldCondition.Node {
 extension FieldCondition.Field {
   /// Whether one of the record's fields of this name is as `body` says.
   fileprivate func contains(
-    in record: RecordContent, _ body: (ValueView, inout WordReader) -> Bool
+    in subject: FieldCondition.Subject, _ body: (ValueView, inout WordReader) -> Bool
   ) -> Bool {
     switch self {
-    case .record(let field): return field.value(of: record, body)
+    case .record(let field): return field.value(of: subject, body)
     case .named(let name, let path):
       var isFound = false
-      record.forEachField { (field, value, reader) throws(FormatError) in
+      subject.record.forEachField { (field, value, reader) throws(FormatError) in
         let start = reader
         if !isFound, field.isNamed(name) {
           var copy = reader
@@ -72,8 +93,9 @@ extension FieldCondition.Field {
 
 extension FieldCondition.RecordField {
   fileprivate func value(
-    of record: RecordContent, _ body: (ValueView, inout WordReader) -> Bool
+    of subject: FieldCondition.Subject, _ body: (ValueView, inout WordReader) -> Bool
   ) -> Bool {
+    let record = subject.record
     var none = WordReader(UnsafeRawBufferPointer(start: nil, count: 0))
     func test(_ text: String) -> Bool {
       var text = text
@@ -87,6 +109,13 @@ extension FieldCondition.RecordField {
     case .line: return body(.int(Int64(record.site.line)), &none)
     case .thread: return test(record.thread.name)
     case .threadID: return body(.uint(UInt64(record.thread.id)), &none)
+    case .process: return test(subject.process.name)
+    case .processID: return body(.uint(UInt64(subject.process.id)), &none)
+    case .session: return test(subject.process.session)
+    case .time: return body(.int(record.time.nanosecondsSince1970), &none)
+    case .duration:
+      guard let duration = record.spanDuration(subject.clock) else { return false }
+      return body(.int(duration.nanoseconds), &none)
     case .span:
       guard let number = record.spanNumber else { return false }
       return test(LogReader.Span.text(of: number))
@@ -137,6 +166,8 @@ extension ValueView {
         let isLess = text.lexicographicallyPrecedes(expected)
         return comparison.holds(isLess ? -1 : text.elementsEqual(expected) ? 0 : 1)
       }
+    case .beginning(let expected):
+      return withText(&reader) { comparison.holds($0.starts(with: expected) ? 0 : nil) }
     }
   }
 

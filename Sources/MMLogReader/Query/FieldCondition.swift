@@ -8,17 +8,24 @@ import MMLogFormat
 /// term       = "!" term | "(" condition ")" | NAME | NAME operator value
 ///            | NAME "in" "(" value { "," value } ")"
 /// operator   = "==" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "!~"
-/// value      = number | "text" | 'text' | true | false | nil | LEVEL
+/// value      = number | duration | size | "text" | 'text' | true | false | nil
 /// ```
 ///
 /// - A **NAME** is that of a named argument or of metadata. Where it has others than letters,
 ///   digits, `_`, `-` and `.`, it stands in quotes. `request.path` is the field of that name, or
 ///   `path` in the dictionary `request`.
-/// - `@level`, `@label`, `@message`, `@thread` (its name), `@threadID`, `@file`, `@line` and
-///   `@function` stand for the record's own; `@span` for the span that it begins, ends or belongs
-///   to, in 16 hexadecimal digits, as a text: `@span == "3f0e5a7c00400004"`; `@trace` for the trace
-///   that it belongs to, in 32. Other records have none. A LEVEL is for `@level` alone: `@level >=
-///   warning`.
+/// - `@level`, `@label`, `@message`, `@time`, `@thread`, `@file`, `@line`, `@function`, `@process`
+///   and `@session` stand for the record's own; `@span` for the span that it begins, ends or belongs
+///   to, `@trace` for its trace; `@duration` for how long the span took that it ends. Other records
+///   have none of these three. Texts of these need no quotes where they are one word.
+/// - `@level` is compared with a level as people call it: `@level >= warn`. `@time` with a time, as
+///   `'15:00'`, `15m` (ago) or `2026-11-21T09:00:00Z`. `@duration` with a duration. `@thread` and
+///   `@process` are the name, and the id where they are compared with a number (`@threadID` and
+///   `@processID` always are). `@session` is how the session's id begins.
+/// - A duration is a number with `ns`, `us`, `ms`, `s`, `min`, `h` or `d`; a size one with `B`,
+///   `kB`, `MB`, `GB` (powers of 1000) or `KiB`, `MiB`, `GiB` (of 1024). A field's name says at its
+///   end which unit its values have: `elapsed_ms > 1.5s`, `waited_seconds`; without, a size is in
+///   bytes, and a duration is refused.
 /// - Alone, a name is true if the record has the field, and it is neither `false` nor nil.
 /// - A comparison with a field that the record does not have is false, `!=` too. Of fields with the
 ///   same name, one has to fit.
@@ -43,14 +50,19 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
   public struct Invalid: Error, CustomStringConvertible, Sendable {
     /// One sentence without its end: what is wrong, where, and what would be right.
     public let description: String
+    /// What was written in place of one of some names; nil if it is something else that is wrong.
+    package var unknown: (word: String, names: [String])?
   }
 
   /// Reads a condition.
   ///
+  /// - Parameters:
+  ///   - text: The condition.
+  ///   - zone: In which zone the times are that it names.
   /// - Throws: what is wrong with it.
-  public init(_ text: String) throws(Invalid) {
+  public init(_ text: String, zone: LogTimeZone = .local) throws(Invalid) {
     description = text
-    var parser = FieldConditionParser(text)
+    var parser = FieldConditionParser(text, zone)
     root = try parser.parse()
     required = root.required
   }
@@ -95,8 +107,29 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
     case record(RecordField)
   }
 
-  enum RecordField: String, CaseIterable, Sendable {
-    case level, label, message, thread, threadID, file, line, function, span, trace
+  package enum RecordField: String, CaseIterable, Sendable {
+    case level, label, message, time, thread, threadID, process, processID, session, file, line
+    case function, span, trace, duration
+
+    /// As it is written.
+    package var name: String { "@\(rawValue)" }
+
+    /// Whether it has a text that an expression may be searched for in.
+    var isText: Bool {
+      switch self {
+      case .level, .time, .duration, .threadID, .processID, .line: false
+      case .label, .message, .thread, .process, .session, .file, .function, .span, .trace: true
+      }
+    }
+
+    /// What it is where it is compared with a number.
+    var byNumber: RecordField {
+      switch self {
+      case .thread: .threadID
+      case .process: .processID
+      default: self
+      }
+    }
   }
 
   enum Comparison: String, CaseIterable, Sendable {
@@ -125,6 +158,8 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
     case whole(Int128)
     case real(Double)
     case text([UInt8])
+    /// How a text begins.
+    case beginning([UInt8])
     case bool(Bool)
     case null
     case level(Level)

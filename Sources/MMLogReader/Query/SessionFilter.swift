@@ -26,7 +26,7 @@ final class SessionFilter {
   private var requiringSites = -1
   private var search: ContentSearch
 
-  init(_ filter: LogReader.Filter, _ sites: SiteTable) {
+  init(_ filter: LogReader.Filter, _ sites: SiteTable, of identity: SessionIdentity) {
     self.filter = filter
     self.sites = sites
     minimumLevel = filter.minimumLevel.rawValue
@@ -34,7 +34,7 @@ final class SessionFilter {
     checksThread = !filter.threads.isEmpty
     checksIdentity =
       !filter.labels.isEmpty || !filter.callSites.isEmpty || checksContent || filter.spansOnly
-    search = ContentSearch(filter)
+    search = ContentSearch(filter, of: identity)
   }
 
   /// False for a frame of which no record passes.
@@ -135,10 +135,12 @@ final class SessionFilter {
 
   /// Whether a record passes whose time and thread do, and whose first words may.
   @inline(__always)
-  func passes(_ content: RecordContent) -> Bool { checksIdentity ? contentPasses(content) : true }
+  func passes(_ content: RecordContent, _ clock: TickClock) -> Bool {
+    checksIdentity ? contentPasses(content, clock) : true
+  }
 
   @inline(never)
-  private func contentPasses(_ content: RecordContent) -> Bool {
+  private func contentPasses(_ content: RecordContent, _ clock: TickClock) -> Bool {
     // A fragment's first words did not say.
     if filter.spansOnly, !content.flags.contains(.span) { return false }
     let decision =
@@ -147,6 +149,6 @@ final class SessionFilter {
     if decision.isNever { return false }
     if decision.needsMetadata, !content.hasPairs { return false }
     guard checksContent else { return true }
-    return search.passes(content, isTextFound: decision.hasText)
+    return search.passes(content, clock, isTextFound: decision.hasText)
   }
 }

@@ -100,14 +100,9 @@ extension Arguments {
   }
 
   fileprivate func span(_ option: Option) throws(UsageError) -> Duration? {
-    try value(of: option, expected: "a time such as 250us, 10ms or 1.5s") { text in
-      let units: [(String, Double)] = [
-        ("ns", 1), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 6e10),
-      ]
-      guard let (unit, size) = units.first(where: { text.hasSuffix($0.0) }),
-        let number = Double(text.dropLast(unit.count)), (0...1e9).contains(number)
-      else { return nil }
-      return .nanoseconds(Int64(min(number * size, 9e18)))
+    try value(of: option, expected: "a duration such as 250us, 10ms or 1.5s") { text in
+      guard let nanoseconds = Quantity(text)?.nanoseconds, nanoseconds >= 0 else { return nil }
+      return .nanoseconds(Int64(min(nanoseconds, 9e18)))
     }
   }
 }

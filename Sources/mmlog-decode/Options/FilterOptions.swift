@@ -21,7 +21,9 @@ extension Arguments {
     filter.spansOnly = isSet(.spansOnly)
     try setText(of: &filter)
     filter.flight = try flight()
-    for text in values(of: .condition) { filter.conditions.append(try Self.condition(text)) }
+    for text in values(of: .condition) {
+      filter.conditions.append(try Self.condition(text, zone))
+    }
     return filter
   }
 
@@ -86,11 +88,16 @@ extension Arguments {
     return site
   }
 
-  private static func condition(_ text: String) throws(UsageError) -> FieldCondition {
+  private static func condition(
+    _ text: String, _ zone: LogTimeZone
+  ) throws(UsageError) -> FieldCondition {
     do {
-      return try FieldCondition(text)
+      return try FieldCondition(text, zone: zone)
     } catch {
-      throw UsageError(error.description)
+      guard let (word, names) = error.unknown, let near = nearest(to: word, among: names) else {
+        throw UsageError(error.description)
+      }
+      throw UsageError("\(error); did you mean '\(near)'?")
     }
   }
 }
@@ -141,9 +148,11 @@ extension Option {
     "where", short: "w", value: "CONDITION", repeatable: true,
     """
     Only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are \
-    named arguments and metadata; @level, @label, @message, @thread, @threadID, @file, @line and \
-    @function are the record's own, @span is the span that it begins or ends. Operators: == != < \
-    <= > >= ~ (finds a regular expression) !~ && || ! ( ), and in, as in 'user in (42, 43)'. A \
-    name alone: the field is there, and neither false nor nil.
+    named arguments and metadata; @level, @label, @message, @time, @thread, @process, @session, \
+    @file, @line and @function are the record's own, @span is the span that it begins or ends, \
+    @trace its trace, @duration how long the span took that it ends: '@duration > 1s', '@process \
+    == 4711', "@time >= '15:00'". Operators: == != < <= > >= ~ (finds a regular expression) !~ \
+    && || ! ( ), and in, as in 'user in (42, 43)'. A name alone: the field is there, and neither \
+    false nor nil. Numbers may have units, as in 'elapsed_ms > 1.5s' and 'size >= 64KiB'.
     """)
 }

@@ -51,7 +51,12 @@ struct NothingFound {
     let wanted = filter.conditions.flatMap(\.fieldNames).filter { !fields.contains($0) }
     if !wanted.isEmpty {
       parts.append("no record has \(wanted.joined(separator: ", "))")
-      parts.append(list("field", fields, asked: wanted))
+      let own = FieldCondition.RecordField.allCases.filter { wanted.contains($0.rawValue) }
+      if own.isEmpty {
+        parts.append(list("field", fields, asked: wanted))
+      } else {
+        parts.append("the record's own is \(own.map(\.name).joined(separator: ", "))")
+      }
     }
     if let highest = levels.max(), highest < filter.minimumLevel {
       parts.append("none is above \(highest)")

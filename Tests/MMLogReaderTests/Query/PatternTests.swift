@@ -84,6 +84,12 @@ import Testing
       (#"\0"#, "at character 1", "zero"), (#"[^\D]"#, "at character 3", "[0-9]"),
       (#"[а-я]"#, "at character 2", "one by one"), (#"[\p{L}]"#, "at character 2", "[[:alpha:]]"),
       (#"\R"#, "at character 1", "unknown"), (#"a[bc"#, "at character 2", "]"),
+      ("a(b", "at character 2", #"\("#), ("a)b", "at character 2", #"\)"#),
+      ("(a|(b)", "at character 1", #"\("#), ("*a", "at character 1", #"\*"#),
+      ("a|+b", "at character 3", #"\+"#), ("(?b)", "at character 1", "(a|b)"),
+      ("a({2}b)", "at character 3", #"\{"#), (#"a\b*"#, "at character 4", #"\*"#),
+      ("a{3,1}", "at character 2", "lower one"), ("a{99999}", "at character 2", "32767"),
+      ("[[:letter:]]", "at character 2", "alpha"), ("[[.ab.]]", "at character 2", "one ASCII"),
       (#"[\]"#, "at character 1", #"\\"#), (#"\cA"#, "at character 1", #"\x01"#),
     ]) func whatCannotBeSaidIsRefused(pattern: String, place: String, advice: String)
   {

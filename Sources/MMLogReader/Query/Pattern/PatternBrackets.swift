@@ -28,6 +28,11 @@ struct PatternBrackets {
     reader.skip(1)
   }
 
+  private static let classNames = [
+    "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+    "upper", "xdigit",
+  ]
+
   private static func named(
     _ reader: inout PatternReader, _ kind: Unicode.Scalar
   ) throws(TextPattern.Invalid) -> String {
@@ -36,6 +41,12 @@ struct PatternBrackets {
     let name = reader.take { $0 != kind && $0 != "]" }
     guard reader.take("\(kind)]") else {
       throw reader.refusal("[\(kind) has no \(kind)] behind it", at: start)
+    }
+    guard kind == ":" ? classNames.contains(name) : name.utf8.count == 1 else {
+      throw reader.refusal(
+        kind == ":"
+          ? "there is no [:\(name):]; there are \(classNames.joined(separator: ", "))"
+          : "between [\(kind) and \(kind)] stands one ASCII character", at: start)
     }
     return "[\(kind)\(name)\(kind)]"
   }

@@ -9,9 +9,11 @@ struct PatternTranslation {
   private(set) var isText = true
   private var longest = ""
   private var run = String.UnicodeScalarView()
-  /// How many groups are open, those of ours not counted.
-  private var depth = 0
+  /// Where the groups begin that are open, those of ours not counted.
+  private var openGroups: [Int] = []
   private var hasChoice = false
+  /// Whether what stands last may be repeated.
+  private var canRepeat = false
   /// The number that each group has in ``result``, where ours are counted too.
   private var groups: [Int] = []
   private var groupCount = 0
@@ -29,19 +31,26 @@ struct PatternTranslation {
       case "[":
         let brackets = try PatternBrackets(&reader)
         if brackets.isGroup { groupCount += 1 }
-        addSpecial(brackets.text)
+        addSpecial(brackets.text, canRepeat: true)
       case "(": try beginGroup()
       case ")":
-        addSpecial(")")
-        depth = max(0, depth - 1)
+        guard openGroups.popLast() != nil else {
+          throw reader.refusal(
+            #"there is no ( before it; a ) by itself is \)"#, at: reader.position - 1)
+        }
+        addSpecial(")", canRepeat: true)
       case "|":
-        if depth == 0 { hasChoice = true }
+        if openGroups.isEmpty { hasChoice = true }
         addSpecial("|")
-      case "{": addBrace()
-      case "*", "+", "?": addRepetition(String(next))
-      case ".", "^", "$": addSpecial(String(next))
+      case "{": try addBrace()
+      case "*", "+", "?": try addRepetition(String(next), at: reader.position - 1)
+      case ".": addSpecial(String(next), canRepeat: true)
+      case "^", "$": addSpecial(String(next))
       default: add(next)
       }
+    }
+    if let open = openGroups.last {
+      throw reader.refusal(#"this ( has no ); a ( by itself is \("#, at: open)
     }
     endRun()
   }
@@ -53,13 +62,13 @@ struct PatternTranslation {
     switch try PatternEscape(&reader, isInBrackets: false) {
     case .character(let scalar): add(scalar)
     case .set(let byteClass, let isNegated):
-      addSpecial("[\(isNegated ? "^" : "")\(byteClass.members)]")
+      addSpecial("[\(isNegated ? "^" : "")\(byteClass.members)]", canRepeat: true)
     case .place(let text): addSpecial(text)
     case .reference(let number):
       guard number <= groups.count, groups[number - 1] <= 9 else {
         throw reader.refusal("there is no group of that number before it", at: start)
       }
-      addSpecial("\\\(groups[number - 1])")
+      addSpecial("\\\(groups[number - 1])", canRepeat: true)
     }
   }
 
@@ -69,7 +78,7 @@ struct PatternTranslation {
     if !isCounted, !reader.take("?:") { throw refusedGroup(start) }
     groupCount += 1
     if isCounted { groups.append(groupCount) }
-    depth += 1
+    openGroups.append(start)
     addSpecial("(")
   }
 
@@ -87,33 +96,51 @@ struct PatternTranslation {
     }
   }
 
+  /// More is refused by the system.
+  private static let maximumCount = 32767
+
   /// A count as `{2,3}`; any other brace stands for itself.
-  private mutating func addBrace() {
-    let rest = reader
+  private mutating func addBrace() throws(TextPattern.Invalid) {
+    let (rest, start) = (reader, reader.position - 1)
     let minimum = reader.take { ("0"..."9").contains($0) }
     let maximum = reader.take(",") ? reader.take { ("0"..."9").contains($0) } : nil
     guard reader.take("}"), !minimum.isEmpty || !(maximum ?? "").isEmpty else {
       reader = rest
       return add("{")
     }
-    addRepetition("{\(minimum.isEmpty ? "0" : minimum)\(maximum.map { ",\($0)" } ?? "")}")
+    let count = { (digits: String) in digits.isEmpty ? 0 : Int(digits) ?? .max }
+    let (low, high) = (count(minimum), count(maximum ?? ""))
+    guard max(low, high) <= Self.maximumCount, low <= high || (maximum ?? "").isEmpty else {
+      throw reader.refusal(
+        "a count is at most \(Self.maximumCount), and of two the lower one comes first",
+        at: start)
+    }
+    try addRepetition(
+      "{\(minimum.isEmpty ? "0" : minimum)\(maximum.map { ",\($0)" } ?? "")}", at: start)
   }
 
   /// A sign of repetition. Others behind it are passed over, which the C library would take twice
   /// as long for each; only a star changes whether anything is found.
-  private mutating func addRepetition(_ sign: String) {
+  private mutating func addRepetition(_ sign: String, at start: Int) throws(TextPattern.Invalid) {
+    guard canRepeat else {
+      throw reader.refusal(
+        "nothing stands before it that it could repeat; by itself it is \\\(sign.prefix(1))",
+        at: start)
+    }
     let signs = reader.take { "*+?".unicodeScalars.contains($0) }
     let hasStar = signs.contains("*")
     // What stands before it may be missing.
     if sign != "+" || hasStar, !run.isEmpty { run.removeLast() }
-    addSpecial(hasStar && !sign.hasPrefix("{") ? "*" : sign + (hasStar ? "*" : ""))
+    addSpecial(
+      hasStar && !sign.hasPrefix("{") ? "*" : sign + (hasStar ? "*" : ""), canRepeat: true)
   }
 
   // MARK: - Writing
 
   /// A character that stands for itself, with what repeats it.
   private mutating func add(_ scalar: Unicode.Scalar) {
-    if depth == 0 { run.append(scalar) } else { isText = false }
+    if openGroups.isEmpty { run.append(scalar) } else { isText = false }
+    canRepeat = true
     let text = #"\.[]{}()*+?^$|"#.unicodeScalars.contains(scalar) ? "\\\(scalar)" : String(scalar)
     // A sign of repetition means the last byte.
     let isWide = !scalar.isASCII && isRepetition(reader.next)
@@ -126,8 +153,8 @@ struct PatternTranslation {
   }
 
   /// What is no text.
-  private mutating func addSpecial(_ text: String) {
-    isText = false
+  private mutating func addSpecial(_ text: String, canRepeat: Bool = false) {
+    (isText, self.canRepeat) = (false, canRepeat)
     endRun()
     result += text
   }

@@ -1,0 +1,47 @@
+/// A number with a unit of time or size, such as `1.5s` or `64KiB`.
+package struct Quantity {
+  /// In nanoseconds; nil for a size.
+  package let nanoseconds: Double?
+  private let bytes: Double?
+
+  /// Nil for what is none.
+  package init?(_ text: String) {
+    let digits = text.utf8.prefix { "+-.0123456789".utf8.contains($0) }
+    let unit = String(text.utf8.dropFirst(digits.count)) ?? ""
+    guard let number = Double(String(digits) ?? ""), number.magnitude <= 1e12 else { return nil }
+    if let size = Self.times[unit] {
+      (nanoseconds, bytes) = (number * size, nil)
+    } else if let size = Self.sizes[unit] {
+      (nanoseconds, bytes) = (nil, number * size)
+    } else {
+      return nil
+    }
+  }
+
+  /// How many it is of the unit that the name of a field ends in, as `elapsed_ms` does; nil if it
+  /// ends in none. What has no unit of sizes in its name is in bytes.
+  func number(inUnitOf name: String) -> Double? {
+    let unit = name.split { "_-.".contains($0) }.last.map { $0.lowercased() } ?? ""
+    if let nanoseconds { return Self.timesInNames[unit].map { nanoseconds / $0 } }
+    if Self.timesInNames[unit] != nil { return nil }
+    return bytes.map { $0 / (Self.sizesInNames[unit] ?? 1) }
+  }
+
+  private static let times: [String: Double] = [
+    "ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "min": 6e10,
+    "h": 3.6e12, "d": 8.64e13,
+  ]
+  private static let sizes: [String: Double] = [
+    "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1024,
+    "MiB": 1_048_576, "GiB": 1_073_741_824, "TiB": 1_099_511_627_776,
+  ]
+  private static let timesInNames: [String: Double] = [
+    "ns": 1, "nano": 1, "nanos": 1, "nanoseconds": 1, "us": 1e3, "micros": 1e3,
+    "microseconds": 1e3, "ms": 1e6, "msec": 1e6, "millis": 1e6, "milliseconds": 1e6, "s": 1e9,
+    "sec": 1e9, "secs": 1e9, "seconds": 1e9, "min": 6e10, "minutes": 6e10, "h": 3.6e12,
+    "hours": 3.6e12,
+  ]
+  private static let sizesInNames: [String: Double] = [
+    "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1024, "mib": 1_048_576, "gib": 1_073_741_824,
+  ]
+}
