@@ -3,6 +3,7 @@
 #include "CMMLogCore.h"
 #include "mmlog_signals.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -317,6 +318,101 @@ static void note_backtrace(mmlog_crash_report *report, const ucontext_t *context
 #error "mmlog runs on x86-64 and AArch64"
 #endif
 
+// MARK: - What runtimes say
+
+// Where Swift's runtime keeps what it says before it ends the process, each behind the ones before;
+// none of an older runtime.
+extern const char *_Nullable *_Nonnull swift_getFatalErrorMessageBuffer(void)
+    __attribute__((weak));
+
+// Where glibc has what it says before it aborts, as by assert(3): its size, and the text.
+static const char *const *libc_message;
+// The type of the C++ exception that the calling thread is handling.
+static const void *(*exception_type)(void);
+
+// What was there when a signal came before, which the process survived.
+static struct {
+  size_t swift_size;
+  const char *libc;
+} known_messages;
+
+static void find_messages(void) {
+  libc_message = dlsym(RTLD_DEFAULT, "__abort_msg");
+  exception_type = (const void *(*)(void))dlsym(RTLD_DEFAULT, "__cxa_current_exception_type");
+}
+
+// Copies a text of which nothing is certain, and returns how long it is.
+static size_t copy_text(char *to, size_t room, uintptr_t from) {
+  enum { page = 4096 };
+  size_t size = 0;
+  while (size < room) {
+    size_t part = page - (from + size) % page;
+    if (part > room - size) part = room - size;
+    if (!read_memory(from + size, to + size, part)) break;
+    size_t end = strnlen(to + size, part);
+    size += end;
+    if (end < part) break;
+  }
+  memset(to + size, 0, room - size);
+  return size;
+}
+
+static size_t size_of_text(uintptr_t from) {
+  enum { maximum = 64 << 10 };
+  char part[256];
+  size_t size = 0, more;
+  do {
+    more = copy_text(part, sizeof part, from + size);
+    size += more;
+  } while (more == sizeof part && size < maximum);
+  return size;
+}
+
+static bool note_swift_message(mmlog_crash_report *report) {
+  if (swift_getFatalErrorMessageBuffer == NULL) return false;
+  const char *text = __atomic_load_n(swift_getFatalErrorMessageBuffer(), __ATOMIC_ACQUIRE);
+  if (text == NULL) return false;
+  size_t known = known_messages.swift_size, size = size_of_text((uintptr_t)text);
+  if (size <= known) return false;
+  known_messages.swift_size = size;
+  return copy_text(report->message, sizeof report->message, (uintptr_t)text + known) > 0;
+}
+
+static bool note_libc_message(mmlog_crash_report *report) {
+  if (libc_message == NULL) return false;
+  const char *text = __atomic_load_n(libc_message, __ATOMIC_ACQUIRE);
+  if (text == NULL || text == known_messages.libc) return false;
+  known_messages.libc = text;
+  uintptr_t start = (uintptr_t)text + sizeof(unsigned);
+  return copy_text(report->message, sizeof report->message, start) > 0;
+}
+
+// The process raised it itself: others' signals are no answer to what a runtime said.
+static bool is_own(const mmlog_crash_report *report) {
+  return report->code > 0 || report->sender == (uint32_t)getpid();
+}
+
+static bool note_message(mmlog_crash_report *report) {
+  if (!is_own(report)) return false;
+  switch (report->signal) {
+    case SIGABRT: return note_libc_message(report) || note_swift_message(report);
+    case SIGILL:
+    case SIGTRAP: return note_swift_message(report);
+    default: return false;
+  }
+}
+
+// Asks the C++ library, after the report is there in case that ends badly.
+static void note_exception(mmlog_crash_report *report) {
+  if (exception_type == NULL || report->signal != SIGABRT || !is_own(report)) return;
+  // A virtual table, and the name.
+  const char *words[2];
+  const void *type = exception_type();
+  if (type == NULL || !read_memory((uintptr_t)type, words, sizeof words)) return;
+  if (copy_text(report->message, sizeof report->message, (uintptr_t)words[1]) > 0)
+    report->flags |= MMLOG_CRASH_EXCEPTION;
+}
+
 // MARK: - The report
 
 static uint32_t check_of(const mmlog_crash_report *report) {
@@ -472,8 +568,10 @@ static void record(int signal, const siginfo_t *info, const void *context) {
   static mmlog_crash_report report;
   note_signal(&report, signal, info);
   note_registers(&report, context);
+  bool is_said = note_message(&report);
   // What is certain first: the stack may be in no state to be walked.
   publish(&report);
+  if (!is_said) note_exception(&report);
   note_backtrace(&report, context);
   note_modules(&report);
   publish(&report);
@@ -548,6 +646,7 @@ int mmlog_crash_start(void) {
   enum { count = sizeof fatal_signals / sizeof fatal_signals[0] };
   if (has_started()) return 0;
   if (mmlog_containment_start() != 0) return -1;
+  find_messages();
   for (unsigned index = 0; index < count; index++) {
     if (set_handler(fatal_signals[index]) == 0) continue;
     int error = errno;

@@ -6,6 +6,8 @@ package import MMLogReader
 package struct CrashOutput {
   private let session: LogReader.Session
   private let zone: LogTimeZone
+  /// The terminal that it is printed on; nil if it is none.
+  private let screen: (columns: Int, hasColors: Bool)?
   private let overview: SessionOverview?
   private let inFlight: OpenSpans
   private var threads: [UInt32: [LogReader.Record]] = [:]
@@ -18,12 +20,14 @@ package struct CrashOutput {
   ///
   /// - Parameters:
   ///   - count: How many of the last records of each thread.
+  ///   - screen: How wide the terminal is, and whether it has colors; nil if there is none.
   ///   - complain: Receives what is missing.
   package init(
     _ files: LogFiles, _ session: LogReader.Session, _ zone: LogTimeZone,
-    recordsOfThread count: Int, complain: @escaping (String) -> Void
+    recordsOfThread count: Int, on screen: (columns: Int, hasColors: Bool)? = nil,
+    complain: @escaping (String) -> Void
   ) {
-    (self.session, self.zone, complaint) = (session, zone, complain)
+    (self.session, self.zone, self.screen, complaint) = (session, zone, screen, complain)
     var filter = LogReader.Filter()
     filter.sessions = [session.id.description]
     overview = files.overview(filter: filter).first
@@ -65,12 +69,16 @@ package struct CrashOutput {
     append("\(session.title), started at \(time.text(of: session.identity.startTime))", &text)
     if let overview { append(time.ending(overview.ending), &text) }
     if let crash = overview?.crash {
-      append(crash.summary, crash.details(of: SourceLines.added(to: crash.stack)), &text)
+      let stack = SourceLines.added(to: crash.stack)
+      append(crash.summary, crash.details(of: stack, columns: screen?.columns ?? 104), &text)
     }
     append("Last state", overview?.stateInWords.texts.map { "  \($0)" } ?? [], &text)
     append("In flight when it died", time.lines(inFlight).map { "  \($0)" }, &text)
     append("Unfinished", unfinished, &text)
-    var formatter = TextFormatter(zone: zone)
+    var formatter: any LogFormatter = TextFormatter(zone: zone)
+    if let (columns, hasColors) = screen {
+      formatter = TerminalFormatter(zone: zone, colors: hasColors, columns: columns)
+    }
     for (thread, hasCrashed, records) in sortedThreads {
       let name = thread.name.isEmpty ? "" : " \(thread.name)"
       text.append("\n")
@@ -88,7 +96,8 @@ package struct CrashOutput {
   }
 
   private func append(_ line: String, _ text: inout TextBuffer) {
-    text.append(line, .plain)
+    let escaped = line.escapedForTerminal
+    TerminalFormatter.append(escaped, screen?.columns ?? .max, indent: 6, to: &text)
     text.append("\n")
   }
 
@@ -139,7 +148,9 @@ extension CrashReport {
     object.add("address", "0x\(String(address, radix: 16))")
     object.add("thread_id", threadID)
     if !threadName.isEmpty { object.add("thread_name", threadName) }
-    object.add("frames", json: JSONObject.array(SourceLines.added(to: stack).map(\.json.text)))
+    let stack = SourceLines.added(to: self.stack)
+    object.add("said", said(at: stack))
+    object.add("frames", json: JSONObject.array(stack.map(\.json.text)))
     var values = JSONObject()
     for (name, value) in zip(registerNames, registers) {
       values.add(name, "0x\(String(value, radix: 16))")

@@ -37,6 +37,7 @@ extension TimeFormatter {
     object.add("has_ring", json: "\(overview.hasRing)")
     add(overview.ending, to: &object)
     object.add("crash", overview.crash?.summary)
+    if let said = overview.crash?.message, !said.isEmpty { object.add("said", said) }
     if !overview.state.isEmpty { object.add("state", json: overview.stateInWords.json.text) }
     if !overview.losses.isEmpty { object.add("lost", json: overview.losses.json) }
     if overview.ending.isCrash { object.add("in_flight", open.count) }

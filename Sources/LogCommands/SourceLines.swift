@@ -14,35 +14,62 @@ enum SourceLines {
       let own = stack.indices.filter { stack[$0].path == path && stack[$0].function != nil }
       // A call may be a function's last instruction: then the return address is in the next one.
       let places = own.map { stack[$0].place &- ($0 > 0 ? 1 : 0) }
-      for (index, found) in zip(own, found(at: places, in: path)) {
-        stack[index].line = found.line
+      for (index, calls) in zip(own, calls(at: places, in: path)) {
+        stack[index].line = calls.lazy.compactMap(\.line).first
         // Names of Swift are known already.
-        if stack[index].function?.name.hasPrefix("_Z") == true {
-          stack[index].function?.name = found.function
+        if stack[index].function?.name.hasPrefix("_Z") == true, let function = calls.last?.function
+        {
+          stack[index].function?.name = function
         }
+        if index == 0 { stack[index].failure = failure(in: calls) }
       }
     }
     return stack
   }
 
-  /// For each place the function, and file and line, or nil; nothing if that cannot be found out.
-  private static func found(
-    at places: [UInt64], in path: String
-  ) -> [(function: String, line: String?)] {
+  /// A function that is under way, or was made a part of another one.
+  private typealias Call = (function: String, line: String?)
+
+  /// What compiled code checks stands in a function of its own, which is a part of the one that it
+  /// is checked for. Its name says what was wrong.
+  private static func failure(in calls: [Call]) -> String? {
+    let prefix = "Swift runtime failure: "
+    guard let first = calls.first, first.function.hasPrefix(prefix) else { return nil }
+    return String(first.function.dropFirst(prefix.count))
+  }
+
+  /// For each place the functions that it is in, the innermost first; nothing if that cannot be
+  /// found out.
+  private static func calls(at places: [UInt64], in path: String) -> [[Call]] {
     // Another name would be taken for an option, or a list of files.
     guard path.hasPrefix("/") else { return [] }
     let addresses = places.map { "0x\(String($0, radix: 16))" }
     let commands = [
-      ["llvm-symbolizer", "--output-style=GNU", "--no-inlines", "--obj=\(path)"],
-      ["addr2line", "-f", "-C", "-e", path],
+      ["llvm-symbolizer", "--output-style=GNU", "--inlines", "--addresses", "--obj=\(path)"],
+      ["addr2line", "-a", "-i", "-f", "-C", "-e", path],
     ]
     for command in commands {
       guard let text = PipedProgram.output(of: command + addresses) else { continue }
-      let lines = text.split(separator: "\n").map(String.init)
-      guard lines.count == 2 * places.count else { continue }
-      return places.indices.map { (lines[2 * $0], known(lines[2 * $0 + 1])) }
+      let found = calls(in: text.split(separator: "\n").map(String.init))
+      if found.count == places.count { return found }
     }
     return []
+  }
+
+  /// Of each address a line with it, and then two for each function.
+  private static func calls(in lines: [String]) -> [[Call]] {
+    var (calls, function): ([[Call]], String?) = ([], nil)
+    for line in lines {
+      if let name = function {
+        calls[calls.count - 1].append((name, known(line)))
+        function = nil
+      } else if line.hasPrefix("0x") {
+        calls.append([])
+      } else if !calls.isEmpty {
+        function = line
+      }
+    }
+    return calls
   }
 
   /// Nil for a line that is not known.

@@ -480,6 +480,8 @@ package enum CrashLayout {
   package static let maximumFrames = MMLOG_CRASH_FRAMES
   package static let modules = offset(of: \mmlog_crash_report.modules)
   package static let maximumModules = MMLOG_CRASH_MODULES
+  package static let message = offset(of: \mmlog_crash_report.message)
+  package static let messageSize = size - message
   package static let size = MemoryLayout<mmlog_crash_report>.size
 
   package static let moduleBase = offset(of: \mmlog_crash_module.base)
@@ -496,6 +498,7 @@ package enum CrashLayout {
   package static let stateReturned = UInt8(MMLOG_CRASH_RETURNED)
   package static let hasMoreFrames = UInt16(MMLOG_CRASH_MORE_FRAMES)
   package static let isGuessed = UInt16(MMLOG_CRASH_GUESSED)
+  package static let isException = UInt16(MMLOG_CRASH_EXCEPTION)
 }
 
 /// Where a field of a structure of C's stands.

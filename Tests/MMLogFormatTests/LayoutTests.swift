@@ -65,7 +65,7 @@ import Testing
     ])
     #expect(usual.sessionState == 1024..<1088 && usual.clocks == 1088..<1184)
     #expect(usual.ledger == 1536..<2048 && usual.control == 2048..<4608)
-    #expect(usual.crash == 4608..<8024 && usual.stateSlots == 8192..<16384)
+    #expect(usual.crash == 4608..<8192 && usual.stateSlots == 8192..<16384)
     #expect(usual.switchCounts == 1184..<1312)
   }
 
@@ -81,7 +81,8 @@ import Testing
       "flags": (Crash.flags, 70), "registers": (Crash.registers, 72),
       "maximum registers": (Crash.maximumRegisters, 34), "frames": (Crash.frames, 344),
       "maximum frames": (Crash.maximumFrames, 128), "modules": (Crash.modules, 1368),
-      "maximum modules": (Crash.maximumModules, 16), "size": (Crash.size, 3416),
+      "maximum modules": (Crash.maximumModules, 14), "message": (Crash.message, 3160),
+      "message's size": (Crash.messageSize, 424), "size": (Crash.size, 3584),
       "module's end": (Crash.moduleEnd, 8), "build id's size": (Crash.buildIDSize, 16),
       "build id": (Crash.buildID, 20), "path": (Crash.modulePath, 40),
       "path's size": (Crash.modulePathSize, 88), "module's size": (Crash.moduleSize, 128),

@@ -9,7 +9,8 @@
 enum {
   MMLOG_CRASH_REGISTERS = 34,
   MMLOG_CRASH_FRAMES = 128,
-  MMLOG_CRASH_MODULES = 16,
+  MMLOG_CRASH_MODULES = 14,
+  MMLOG_CRASH_MESSAGE = 424,
   MMLOG_BUILD_ID = 20,
   MMLOG_MODULE_PATH = 88,
 };
@@ -44,6 +45,8 @@ typedef struct {
   uint64_t registers[MMLOG_CRASH_REGISTERS];
   uint64_t frames[MMLOG_CRASH_FRAMES];  // where it happened, then return addresses
   mmlog_crash_module modules[MMLOG_CRASH_MODULES];
+  // What the runtime said, or the beginning of it; with a zero behind it, if it is shorter.
+  char message[MMLOG_CRASH_MESSAGE];
 } mmlog_crash_report;
 
 enum {
@@ -59,6 +62,7 @@ enum {
 enum {
   MMLOG_CRASH_MORE_FRAMES = 1,  // than there is room for
   MMLOG_CRASH_GUESSED = 2,      // some frames were found by searching for them
+  MMLOG_CRASH_EXCEPTION = 4,    // the message is the type of a C++ exception, mangled
 };
 
 // How many signals the process has survived of which there is no record yet, in the upper bytes of

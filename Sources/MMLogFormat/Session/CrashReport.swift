@@ -45,6 +45,10 @@ public struct CrashReport: Equatable, Sendable {
   public let isGuessed: Bool
   /// What the frames are in.
   public let modules: [Module]
+  /// What the runtime of the language said before it ended the process, such as `Orders/Book.swift:42:
+  /// Fatal error: Index out of range`, or the type of a C++ exception; at most 424 bytes, empty if
+  /// nothing is known. Not escaped.
+  public let message: String
   /// As they stand on disk.
   package let encoded: [UInt8]
 
@@ -84,6 +88,10 @@ public struct CrashReport: Equatable, Sendable {
     let flags = bytes.load(Layout.flags, as: UInt16.self)
     hasMoreFrames = flags & Layout.hasMoreFrames != 0
     isGuessed = flags & Layout.isGuessed != 0
+    let message = bytes.text(Layout.message, Layout.messageSize)
+    self.message =
+      flags & Layout.isException != 0
+      ? "C++ exception \(CPlusPlusName.ofType(message))" : message.trimmed
     modules = (0..<counts.2).map {
       Module(bytes.slice(Layout.modules + $0 * Layout.moduleSize, Layout.moduleSize))
     }
@@ -181,4 +189,12 @@ extension CrashReport {
     ],
     31: [1: "system call forbidden by a filter"],
   ]
+}
+
+extension String {
+  /// Without white space at both ends.
+  fileprivate var trimmed: String {
+    let start = drop { $0.isWhitespace }
+    return String(start.reversed().drop { $0.isWhitespace }.reversed())
+  }
 }

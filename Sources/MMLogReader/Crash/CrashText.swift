@@ -13,6 +13,9 @@ extension CrashReport {
     package var function: (name: String, offset: UInt64)?
     /// File and line in the source code; nil if that is not known.
     package var line: String?
+    /// Why compiled code stopped here by itself, such as `Index out of range`; nil if it did not,
+    /// or that is not known.
+    package var failure: String?
   }
 
   /// The functions that were under way, the innermost first.
@@ -28,8 +31,8 @@ extension CrashReport {
     }
   }
 
-  /// The functions that were under way, the innermost first, and the registers; a line each. Not
-  /// escaped.
+  /// What the runtime said, the functions that were under way, the innermost first, and the
+  /// registers; a line each. Not escaped.
   ///
   /// The names of functions are those of the programs and libraries, where these are still there
   /// and of the same build; without, the place in the file is reported, for `addr2line(1)`. A debug
@@ -39,15 +42,24 @@ extension CrashReport {
   public var details: [String] { details(of: stack) }
 
   /// The same of a stack in which more is known than files say.
-  package func details(of stack: [Frame]) -> [String] {
+  ///
+  /// - Parameter columns: How wide a line of registers may be.
+  package func details(of stack: [Frame], columns: Int = 104) -> [String] {
     var lines = stack.enumerated().map { index, frame in
       "\(frameNumber(index))  0x\(frame.address.allHexDigits)  \(frame.text)"
     }
+    if let said = said(at: stack) { lines.insert("said: \(said)", at: 0) }
     if hasMoreFrames { lines.append("     and more") }
     if isGuessed {
       lines.append("     some were found by searching for them, and may be missing or wrong")
     }
-    return lines + registerLines
+    return lines + registerLines(columns)
+  }
+
+  /// What the runtime said; where it said nothing, why compiled code stopped.
+  package func said(at stack: [Frame]) -> String? {
+    if !message.isEmpty { return message }
+    return stack.first?.failure.map { "Swift runtime failure: \($0)" }
   }
 
   /// By the frame's index.
@@ -68,12 +80,13 @@ extension CrashReport {
     return result
   }
 
-  private var registerLines: [String] {
+  private func registerLines(_ columns: Int) -> [String] {
     let texts = zip(registerNames, registers).map { name, value in
       String(repeating: " ", count: max(0, 7 - name.utf8.count)) + name + " 0x\(value.allHexDigits)"
     }
-    return stride(from: 0, to: texts.count, by: 4).map {
-      texts[$0..<min($0 + 4, texts.count)].joined()
+    let count = min(4, max(1, columns / 26))
+    return stride(from: 0, to: texts.count, by: count).map {
+      texts[$0..<min($0 + count, texts.count)].joined()
     }
   }
 }

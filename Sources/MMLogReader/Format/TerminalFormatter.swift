@@ -130,7 +130,9 @@ package struct TerminalFormatter: LogFormatter {
   // MARK: - Wrapping
 
   /// Appends text so that no line is wider than so many columns, if that leaves room.
-  static func append(_ text: String, _ columns: Int, indent: Int, to output: inout TextBuffer) {
+  package static func append(
+    _ text: String, _ columns: Int, indent: Int, to output: inout TextBuffer
+  ) {
     let indent = columns - indent < 30 ? 4 : indent
     guard columns - indent >= 20 else { return output.append(text: text) }
     var (column, isEscape) = (0, false)

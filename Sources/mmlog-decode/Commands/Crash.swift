@@ -9,13 +9,13 @@ extension Command {
     description: [
       "Prints what a session died of, and what it did last.",
       """
-      That is the fatal signal, the functions that were under way, the registers, what was in the \
-      state slots, the spans that had begun and not ended, and the last records of each thread. \
-      It is about the session that ended last without being closed, unless --session names \
-      another one.
+      That is the fatal signal, what the runtime said, the functions that were under way, the \
+      registers, what was in the state slots, the spans that had begun and not ended, and the last \
+      records of each thread. It is about the session that ended last without being closed, unless \
+      --session names another one.
       """,
     ],
-    options: [.recursive, .session, .process, .records, .jsonSummary] + zoneOptions
+    options: [.recursive, .session, .process, .records, .jsonSummary, .color] + zoneOptions
       + [.quiet, .noPager],
     operands: inputOperands
   ) { arguments, output in
@@ -28,7 +28,9 @@ extension Command {
         return .success
       }
       if !arguments.isSet(.quiet) { reportOthers(than: session, files.overview(filter: filter)) }
-      let crash = CrashOutput(files, session, zone, recordsOfThread: count, complain: complain)
+      let screen = arguments.columns.map { ($0, arguments.hasColors) }
+      let crash = CrashOutput(
+        files, session, zone, recordsOfThread: count, on: screen, complain: complain)
       var text = TextBuffer()
       if arguments.isSet(.jsonSummary) {
         crash.appendJSON(to: &text)

@@ -17,15 +17,20 @@ extension Command {
   ) { arguments, output in
     var time = TimeFormatter(try arguments.zone())
     let filter = try arguments.sessionFilter()
-    let isJSON = arguments.isSet(.jsonSummary)
+    let (isJSON, columns) = (arguments.isSet(.jsonSummary), arguments.columns)
     return try arguments.withFiles { files in
       let sessions = files.overview(filter: filter)
       return try arguments.paging(output) {
-        if !isJSON { try output.append(sessionTitles + "\n") }
-        for session in sessions {
+        let table = SessionTable(sessions.map { time.cells($0) }, columns: columns)
+        if !isJSON { try output.append(table.title + "\n") }
+        for (index, session) in sessions.enumerated() {
           let open = session.ending.isCrash ? files.openSpans(of: session.session.id) : OpenSpans()
-          let lines = isJSON ? [time.json(session, open).text] : time.lines(session, open)
-          for line in lines { try output.append(line.escapedForTerminal + "\n") }
+          if isJSON {
+            try output.append(time.json(session, open).text.escapedForTerminal + "\n")
+          } else {
+            let text = table.text(of: index, time.details(session, open))
+            try text.withUnsafeBytes { try output.append($0.bytes) }
+          }
         }
         return sessions.contains { !$0.losses.isEmpty } ? .corruptionOrLoss : .success
       }
@@ -54,33 +59,22 @@ extension Command {
   }
 }
 
-private let sessionTitles =
-  ["SESSION", "PROCESS", "STARTED", "LAST RECORD", "RECORDS", "ENDED"].inColumns
-
-extension [String] {
-  /// The cells of a row of the table of sessions.
-  fileprivate var inColumns: String {
-    zip(self, [10, 22, 27, 27, 9, 0]).map { cell, width in
-      cell + String(repeating: " ", count: Swift.max(2, width - cell.count))
-    }.joined().trimmed
-  }
-}
-
-extension String {
-  fileprivate var trimmed: String { String(reversed().drop { $0 == " " }.reversed()) }
-}
-
 /// Lines that have times in them.
 extension TimeFormatter {
-  /// A line of the table, and what else there is to know below it.
-  fileprivate mutating func lines(_ overview: SessionOverview, _ open: OpenSpans) -> [String] {
+  /// A row of the table.
+  fileprivate mutating func cells(_ overview: SessionOverview) -> [String] {
     let identity = overview.session.identity
-    let row = [
+    return [
       String(identity.session.description.prefix(8)),
       "\(identity.processName)[\(identity.processID)]", text(of: identity.startTime, digits: 0),
       overview.lastTime.map { text(of: $0, digits: 0) } ?? "-", "\(overview.recordCount)",
       ending(overview.ending),
     ]
+  }
+
+  /// What else there is to know of a session.
+  fileprivate mutating func details(_ overview: SessionOverview, _ open: OpenSpans) -> [String] {
+    let identity = overview.session.identity
     var details = ["\(identity.session)  store \(identity.storeName)  host \(identity.hostName)"]
     details[0] +=
       "  \(count(overview.archiveCount, "archive"))"
@@ -88,12 +82,12 @@ extension TimeFormatter {
     if !overview.losses.isEmpty { details.append("\(overview.losses)") }
     if let crash = overview.crash {
       details.append("\(crash.summary), at \(text(of: crash.time))")
+      if !crash.message.isEmpty { details.append("said: \(crash.message)") }
     }
     if !overview.state.isEmpty {
       details.append("state: \(overview.stateInWords.texts.joined(separator: " "))")
     }
-    details += lines(open).map { "in flight when it died: \($0)" }
-    return [row.inColumns] + details.map { "  \($0)" }
+    return details + lines(open).map { "in flight when it died: \($0)" }
   }
 
   fileprivate mutating func head(_ report: FileReport) -> String {

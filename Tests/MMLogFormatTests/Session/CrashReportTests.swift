@@ -17,6 +17,25 @@ import Testing
     #expect(report.encoded == bytes)
   }
 
+  @Test(
+    "what the runtime said is read",
+    arguments: [
+      ("App/main.swift:1: Fatal error: x\n", 0, "App/main.swift:1: Fatal error: x"), ("", 0, ""),
+      (String(repeating: "x", count: 424), 0, String(repeating: "x", count: 424)),
+      ("St13runtime_error", 4, "C++ exception std::runtime_error"),
+      ("N6orders4book5ErrorE", 4, "C++ exception orders::book::Error"),
+      ("*7Failure", 4, "C++ exception Failure"), ("i", 4, "C++ exception i"),
+      ("99x", 4, "C++ exception 99x"), ("N", 4, "C++ exception N"),
+      ("St6vectorIiSaIiEE", 4, "C++ exception St6vectorIiSaIiEE"),
+    ])
+  func whatTheRuntimeSaidIsRead(text: String, flags: Int, expected: String) throws {
+    let bytes = CrashReport.bytes {
+      $0.store(text: text, CrashLayout.message, CrashLayout.messageSize)
+      $0.store(UInt16(flags), CrashLayout.flags)
+    }
+    #expect(try #require(Self.report(bytes)).message == expected)
+  }
+
   @Test("one with a wrong bit is none") func oneWithAWrongBitIsNone() {
     let bytes = CrashReport.bytes { $0.store(11 as UInt32, CrashLayout.signal) }
     // But for what stands beside it, in the same word as the state.
@@ -43,7 +62,7 @@ import Testing
   @Test(
     "numbers that nothing has room for make it none",
     arguments: [
-      (CrashLayout.registerCount, 35), (CrashLayout.moduleCount, 17), (CrashLayout.frameCount, 129),
+      (CrashLayout.registerCount, 35), (CrashLayout.moduleCount, 15), (CrashLayout.frameCount, 129),
     ])
   func numbersThatNothingHasRoomForMakeItNone(offset: Int, number: Int) {
     #expect(Self.report(CrashReport.bytes { $0.store(UInt8(number), offset) }) == nil)

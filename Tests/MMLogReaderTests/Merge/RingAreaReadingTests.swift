@@ -46,10 +46,10 @@ import Testing
 
   @Test("a ring with an area that nobody knows is read whole")
   func aRingWithAnAreaThatNobodyKnowsIsReadWhole() {
-    let log = Self.log()
+    let log = Self.log(areas: .usual, dictionary: 16384)
     Self.fillAreas(of: log)
-    log.putArea(7, kind: 77, offset: 8024, size: 168)
-    log.put([UInt8](repeating: 0xEE, count: 168), at: 8024)
+    log.putArea(7, kind: 77, offset: 1312, size: 168)
+    log.put([UInt8](repeating: 0xEE, count: 168), at: 1312)
     let reading = log.read()
     Self.check(reading)
     #expect(reading.corruption.isEmpty)
@@ -59,7 +59,7 @@ import Testing
     var areas = RingAreas.usual
     (areas.sessionState, areas.clocks) = (8200..<8264, 9000..<9096)
     areas.stateSlots = 16384..<24576
-    (areas.ledger, areas.control, areas.crash) = (10000..<10512, nil, 12000..<15416)
+    (areas.ledger, areas.control, areas.crash) = (10000..<10512, nil, 12000..<15584)
     let log = Self.log(areas: areas, dictionary: 24576)
     log.putState()
     Self.fillAreas(of: log)

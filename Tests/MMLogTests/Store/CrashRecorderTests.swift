@@ -85,6 +85,57 @@ import Testing
     }
   }
 
+  /// Ways to die with words.
+  enum Failure: String, Codable, CaseIterable {
+    case fatalError, index, assertion, exception, silence
+
+    func happen() {
+      switch self {
+      case .fatalError: Swift.fatalError("no venue\nof that name")
+      case .index: dieOfTrap()
+      case .assertion:
+        typealias Text = UnsafePointer<CChar>
+        typealias Fail = @convention(c) (Text, Text, CUnsignedInt, Text) -> Void
+        let symbol = dlsym(nil, "__assert_fail")
+        unsafeBitCast(symbol, to: Fail.self)("count == 3", "book.c", 42, "match")
+      case .exception:
+        typealias Throw = @convention(c) (UnsafePointer<CChar>) -> Void
+        let symbol = dlsym(nil, "_ZSt21__throw_runtime_errorPKc")
+        unsafeBitCast(symbol, to: Throw.self)("no venue")
+      case .silence: raise(SIGILL)
+      }
+    }
+
+    var signal: Int32 { self == .assertion || self == .exception ? SIGABRT : Death.trap.signal }
+
+    var end: String {
+      switch self {
+      case .fatalError: "Fatal error: no venue\nof that name"
+      case .index: "Fatal error: Index out of range"
+      case .assertion: "book.c:42: match: Assertion `count == 3' failed."
+      case .exception: "C++ exception std::runtime_error"
+      case .silence: ""
+      }
+    }
+  }
+
+  #if DEBUG && arch(x86_64)
+    @Test("what the runtime said is in the report", arguments: Failure.allCases)
+    func whatTheRuntimeSaid(failure: Failure) async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(failure.signal)) {
+        [path = folder.path as String, failure = failure as Failure] in
+        _ = try CrashRecorderTests.open(path)
+        failure.happen()
+      }
+      let crash = try #require(Contents(folder.path).crashes.first)
+      #expect(crash.message.hasSuffix(failure.end), "\(crash.message)")
+      #expect(crash.message.isEmpty == failure.end.isEmpty)
+      let said = failure.end.isEmpty ? [] : ["said: \(crash.message)"]
+      #expect(crash.details.filter { $0.hasPrefix("said: ") } == said)
+    }
+  #endif
+
   @Test("recovery takes it into the archive, where it stays")
   func recovery() async throws {
     let folder = TemporaryDirectory()
