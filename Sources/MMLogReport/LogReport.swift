@@ -26,6 +26,8 @@ public struct LogReport {
   /// What is corrupted or missing, where, and when the record before it was logged.
   private var corruption: [(path: String, sentence: String, time: Timestamp?)] = []
   private var corruptionCount = 0
+  private var spans = LogSpans()
+  private let stack: (CrashReport) -> [String]
   private var levels = [UInt64](repeating: 0, count: Level.allCases.count)
   /// From when on the zone is so many seconds ahead of UTC.
   private var offsets: [(from: Timestamp, seconds: Int64)] = []
@@ -33,6 +35,8 @@ public struct LogReport {
 
   /// So much corruption is listed; all of it is counted.
   private static let maximumCorruption = 5000
+  /// So many spans are in the page: those that took longest.
+  private static let maximumSpans = 20_000
 
   private struct Session {
     let session: LogReader.Session
@@ -45,7 +49,15 @@ public struct LogReport {
   }
 
   /// Makes a report of nothing.
-  public init(zone: LogTimeZone = .local) { timestamp = TimeFormatter(zone) }
+  public init(zone: LogTimeZone = .local) { self.init(zone: zone) { $0.details } }
+
+  /// Makes a report of nothing.
+  ///
+  /// - Parameter stack: Makes lines of what was under way at a crash.
+  package init(zone: LogTimeZone, stack: @escaping (CrashReport) -> [String]) {
+    timestamp = TimeFormatter(zone)
+    self.stack = stack
+  }
 
   /// Adds what a reader gave.
   public mutating func add(_ item: LogReader.Item) {
@@ -87,6 +99,7 @@ public struct LogReport {
     lastTime = record.time
     buckets.add(record.time, record.level)
     noteOffset(at: record.time)
+    if record.content.flags.contains(.span) { spans.add(.record(record)) }
     let thread = ThreadIdentity(
       ordinal: record.thread.ordinal, id: record.thread.id, name: record.thread.name)
     records.add(
@@ -184,7 +197,8 @@ public struct LogReport {
           + "\(entry.level.rawValue)]")
     }
     output.append(#"],"sessions":["#)
-    output.appendList(sessions) { Self.append($1, &$0) }
+    output.appendList(sessions) { append($1, &$0) }
+    appendSpans(&output)
     output.append(text: #"],"corruptionCount":\#(corruptionCount),"corruption":["#)
     output.appendList(corruption) { output, corruption in
       output.append("[")
@@ -196,7 +210,30 @@ public struct LogReport {
     output.append("]}")
   }
 
-  private static func append(_ session: Session, _ output: inout TextBuffer) {
+  private func appendSpans(_ output: inout TextBuffer) {
+    let all = spans.list
+    let shown =
+      all.count <= Self.maximumSpans
+      ? all : Array(all.sorted { $0.length > $1.length }.prefix(Self.maximumSpans))
+    output.append(
+      text: #"],"otherSpans":\#(spans.others + all.count - shown.count),"spans":["#)
+    var numbers: [SessionID: Int] = [:]
+    for (number, session) in sessions.enumerated() { numbers[session.session.id] = number }
+    output.appendList(shown) { output, span in
+      let outcome = LogSpans.Outcome.allCases.firstIndex(of: span.outcome) ?? 0
+      let length = span.duration.map { "\(Double($0.wholeNanoseconds) / 1e6)" } ?? "null"
+      output.append(
+        text: "[\(numbers[span.session] ?? 0),\(inMilliseconds(span.start)),\(length),\(outcome)")
+      let ids = [span.number, span.parent].map { $0.map(LogReader.Span.text) ?? "" }
+      for text in [span.message ?? span.name ?? "(unknown)", span.thread, span.label] + ids {
+        output.append(",")
+        output.append(json: text)
+      }
+      output.append("]")
+    }
+  }
+
+  private func append(_ session: Session, _ output: inout TextBuffer) {
     let identity = session.session.identity
     output.append(#"{"id":"#)
     output.append(json: session.session.id.description)
@@ -213,7 +250,9 @@ public struct LogReport {
         + #""errors":\#(session.severe),"ending":"\#(session.ending?.word ?? "unknown")","crash":"#
     )
     output.append(json: session.crash?.summary ?? "")
-    output.append(#","losses":["#)
+    output.append(text: #","thread":\#(session.crash?.threadID ?? 0),"stack":["#)
+    output.appendList(session.crash.map(stack) ?? []) { $0.append(json: $1) }
+    output.append(#"],"losses":["#)
     var isFirst = true
     for cause in LossLedger.Cause.allCases {
       for level in Level.allCases {
@@ -252,6 +291,11 @@ private struct Numbered<Element: Hashable> {
     last = (element, number)
     return number
   }
+}
+
+extension LogSpans.Span {
+  /// What is open is longest of all.
+  fileprivate var length: Duration { duration ?? .seconds(Int64.max) }
 }
 
 extension SessionEnding {

@@ -2,7 +2,8 @@ import MMLogFormat
 import MMLogReader
 import MMLogStorage
 
-/// The records of a report: in columns, compressed in chunks, as many as a page can show.
+/// The records of a report: in columns, in chunks that the page has compressed, as many as it can
+/// show.
 ///
 /// Of all records those are kept that came last; of warnings and what is worse a quarter of the
 /// room is for those that came before. Memory is bounded.
@@ -27,10 +28,7 @@ struct ReportRecords {
 
   private struct Chunk {
     let count: Int
-    let size: Int
-    let isPacked: Bool
-    /// Base64, of zlib's format if it is packed.
-    let text: [UInt8]
+    let bytes: [UInt8]
   }
 
   /// What a record refers to, by number.
@@ -52,30 +50,25 @@ struct ReportRecords {
   mutating func append(to output: inout TextBuffer) {
     for lane in lanes.indices { close(lane) }
     for chunk in lanes.flatMap(\.chunks) {
+      let packed = compressor?.compress(chunk.bytes)
       output.append(#"<script type="text/plain" class="chunk""#)
-      output.append(chunk.isPacked ? #" data-packed="">"# : ">")
-      output.append(chunk.text)
+      output.append(packed == nil ? ">" : #" data-packed="">"#)
+      (packed ?? chunk.bytes).withUnsafeBytes { output.append(base64: $0) }
       output.append("</script>\n")
     }
   }
 
   private mutating func close(_ lane: Int) {
     guard lanes[lane].open.count > 0 else { return }
-    let (count, bytes) = (lanes[lane].open.count, lanes[lane].open.encoded)
+    let open = lanes[lane].open
+    lanes[lane].chunks.append(Chunk(count: open.count, bytes: open.encoded))
     lanes[lane].open = OpenChunk()
-    let packed = compressor?.compress(bytes)
-    var text = TextBuffer()
-    (packed ?? bytes).withUnsafeBytes { text.append(base64: $0) }
-    lanes[lane].chunks.append(
-      Chunk(
-        count: count, size: bytes.count, isPacked: packed != nil,
-        text: text.withUnsafeBytes { Array($0) }))
     while isTooMuch { dropOldest() }
   }
 
   private var isTooMuch: Bool {
     lanes.reduce(0) { $0 + $1.count } > Self.maximum
-      || lanes.reduce(0) { $0 + $1.chunks.reduce(0) { $0 + $1.size } } > Self.maximumBytes
+      || lanes.reduce(0) { $0 + $1.chunks.reduce(0) { $0 + $1.bytes.count } } > Self.maximumBytes
   }
 
   private mutating func dropOldest() {
@@ -115,7 +108,11 @@ private struct OpenChunk {
       put(UInt64(number), 4 + index)
     }
     (lastOrdinal, lastMillisecond) = (ordinal, millisecond)
-    putText(8) { record.content.appendMessage(.plain, to: &$0) }
+    putText(8) { text in
+      record.content.appendMessage(.plain, to: &text)
+      // What ends a span need not say anything.
+      if text.count == 0 { TextFormatter.appendMessage(record, to: &text) }
+    }
     putText(9) { if record.content.hasFields { $0.append(attributes: record.content) } }
     count += 1
   }

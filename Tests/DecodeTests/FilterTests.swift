@@ -61,7 +61,8 @@ import Testing
     arguments: [
       ("--session xyz", "'xyz' is not a session"), ("--site a:b", "FILE:LINE"),
       ("--grep (", "'(' is not understood at character 1"),
-      ("-w @lable==x", "did you mean '@label'?"), ("-w @level>eror", "did you mean 'error'?"), ("--where n=", "equality is =="),
+      ("-w @lable==x", "did you mean '@label'?"), ("-w @level>eror", "did you mean 'error'?"),
+      ("--where n=", "equality is =="),
       ("--ignore-case", "give --grep too"), ("-v", "give --grep too"),
       ("--fixed-strings", "give --grep too"),
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Opens a report in a headless Chromium: that it reads all its records, runs nothing that was logged, and how it looks.
 #
-#   check_report.sh DECODE LOGS DIRECTORY     screenshots go into the directory: light.png, dark.png
+#   check_report.sh DECODE LOGS DIRECTORY     screenshots go into the directory: light.png, dark.png, phone.png
 #
 # Skipped, and that is said, where there is no Chromium. Exit status 1: something is wrong.
 set -euo pipefail
@@ -18,15 +18,18 @@ trap 'rm -rf "$work"' EXIT
 
 browse() {
   timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$work/profile" \
-    --window-size=1400,900 --virtual-time-budget=20000 --enable-logging=stderr "$@" "file://$work/report.html" 2>"$work/log"
+    --window-size="${size:-1400,900}" --virtual-time-budget=20000 --enable-logging=stderr "$@" \
+    "file://$work/report.html${fragment-}" 2>"$work/log"
 }
 
 browse --dump-dom >"$work/dom"
+fragment='#record=5' browse --dump-dom >"$work/record"
 browse --screenshot="$pictures/light.png" >/dev/null
 browse --blink-settings=preferredColorScheme=0 --screenshot="$pictures/dark.png" >/dev/null
-python3 - "$work/dom" "$work/log" <<'EOF'
+size=390,844 browse --screenshot="$pictures/phone.png" >/dev/null
+python3 - "$work/dom" "$work/log" "$work/record" <<'EOF'
 import re, sys
-dom, log = (open(path, encoding="utf-8", errors="replace").read() for path in sys.argv[1:])
+dom, log, record = (open(path, encoding="utf-8", errors="replace").read() for path in sys.argv[1:])
 ready = re.search(r'data-ready="(\d+)"', dom)
 assert ready and int(ready[1]) > 0, "the page did not get ready"
 assert not re.search(r"CONSOLE.*(Uncaught|Refused|Error)", log), log
@@ -34,5 +37,7 @@ assert re.search(r"<title>[^<]*: log report</title>", dom), "the title is anothe
 assert "<img" not in dom, "something that was logged became an element"
 rows = dom.count('role="row"')
 assert 0 < rows < 100, f"{rows} rows are in the document, not only those that can be seen"
+assert re.search(r'class="row [^>]*aria-selected="true"', record), "the address does not lead to a record"
+assert "Copy JSON" in record, "the record of the address is not shown whole"
 print(f"ok       the report shows {ready[1]} records, {rows} rows at a time")
 EOF

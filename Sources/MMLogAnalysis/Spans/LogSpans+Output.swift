@@ -96,7 +96,7 @@ extension LogSpans.Span {
 }
 
 extension Duration {
-  fileprivate var wholeNanoseconds: Int64 {
+  package var wholeNanoseconds: Int64 {
     components.seconds &* 1_000_000_000 &+ components.attoseconds / 1_000_000_000
   }
 }

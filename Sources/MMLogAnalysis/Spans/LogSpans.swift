@@ -14,19 +14,19 @@ package struct LogSpans {
   }
 
   /// One that has begun.
-  struct Span {
-    let session: SessionID
-    let number: UInt64?
-    let parent: UInt64?
-    let start: Timestamp
+  package struct Span {
+    package let session: SessionID
+    package let number: UInt64?
+    package let parent: UInt64?
+    package let start: Timestamp
     /// Nil for one that is open.
-    let duration: Duration?
-    let outcome: Outcome
-    let name: String?
+    package let duration: Duration?
+    package let outcome: Outcome
+    package let name: String?
     /// What it began with; nil if that was not read.
-    let message: String?
-    let label: String
-    let thread: String
+    package let message: String?
+    package let label: String
+    package let thread: String
   }
 
   private static let maximum = 200_000
@@ -36,7 +36,7 @@ package struct LogSpans {
   private var beginnings = OpenSpans()
   private var ended: [Span] = []
   /// How many are not kept.
-  private(set) var others = 0
+  package private(set) var others = 0
 
   /// Makes an empty list.
   ///
@@ -68,7 +68,7 @@ package struct LogSpans {
   }
 
   /// All that were kept, by their start.
-  var list: [Span] {
+  package var list: [Span] {
     let open = outcomes.contains(.open) ? beginnings.list : []
     let all =
       ended

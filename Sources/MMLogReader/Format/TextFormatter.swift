@@ -50,7 +50,9 @@ public struct TextFormatter: LogFormatter {
 
   /// Appends the message, with what begins or ends before it.
   @inline(__always)
-  static func appendMessage(_ record: LogReader.Record, to output: inout TextBuffer) {
+  package static func appendMessage(
+    _ record: LogReader.Record, to output: inout TextBuffer
+  ) {
     let span = record.span
     if let span { output.append(span) }
     let start = output.count

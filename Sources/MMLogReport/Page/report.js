@@ -2,6 +2,8 @@
 // The page of a log report. What was logged comes to the document as text nodes only, never as markup.
 
 const LEVELS = ["trace", "debug", "info", "notice", "warning", "error", "critical"];
+const SHORT = ["trace", "debug", "info", "note", "warn", "error", "crit"];
+const SEVERITY = [1, 5, 9, 10, 13, 17, 21]; // as OpenTelemetry numbers levels
 const ROW = 22; // height of a row in pixels, as report.css has it
 const $ = (id) => document.getElementById(id);
 const head = JSON.parse($("data").textContent);
@@ -158,18 +160,20 @@ async function load() {
 
 function fill(chunks, count, target) {
   Object.assign(records, {
-    count, time: new Float64Array(count), nanoseconds: new Uint32Array(count),
+    count, ordinal: new Float64Array(count), time: new Float64Array(count), nanoseconds: new Uint32Array(count),
     level: new Uint8Array(count), site: new Uint32Array(count), label: new Uint32Array(count),
     thread: new Uint32Array(count), session: new Uint32Array(count),
     message: new Array(count), fields: new Array(count),
   });
   let next = 0;
   for (const { count, columns, messages, fields } of chunks) {
-    let time = 0;
+    let [time, ordinal] = [0, 0];
     for (let index = 0; index < count; index++) {
+      ordinal += columns[0][index];
       const difference = columns[1][index];
       time += difference % 2 ? -(difference + 1) / 2 : difference / 2;
       const at = target[next++];
+      records.ordinal[at] = ordinal;
       records.time[at] = time;
       records.nanoseconds[at] = columns[2][index];
       records.level[at] = columns[3][index];
@@ -183,21 +187,25 @@ function fill(chunks, count, target) {
   }
 }
 
-/** The first record at a time or later. */
-function firstAt(time) {
-  let [low, high] = [0, records.count];
+/** The first place in an array of rising numbers whose number is not less. */
+function placeIn(numbers, count, number) {
+  let [low, high] = [0, count];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (records.time[middle] < time) low = middle + 1;
+    if (numbers[middle] < number) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
+/** The first record at a time or later. */
+const firstAt = (time) => placeIn(records.time, records.count, time);
+
 // ---------------------------------------------------------------------------------- what is shown
 
 const range = { first: 0, last: 1, from: 0, to: 1 };
-const filter = { levels: 127, label: -1, session: -1, site: -1, words: [] };
+/** `terms`: what a record has to be, or must not: a kind, a number or a field's name and value. */
+const filter = { levels: 127, words: [], terms: [] };
 let view = new Uint32Array(0);
 let selected = -1; // a record's index
 let filtering = 0;
@@ -237,11 +245,34 @@ function placeOf(site) {
   return file ? `${file}:${line}` : "";
 }
 
+const KINDS = ["label", "thread", "session", "site"];
+
+function isMet(term, index) {
+  if (term.kind !== "field") return records[term.kind][index] === term.value;
+  const text = records.fields[index];
+  // Most records need not be parsed.
+  if (!text.includes(term.quoted)) return false;
+  return fieldsOf(text).some(([name, value]) => name === term.name && value === term.value);
+}
+
+/** Of what has to be, one of each kind is enough; of what must not, none may be. */
+function meetsTerms(index) {
+  const kinds = new Map();
+  for (const term of filter.terms) {
+    const isHere = isMet(term, index);
+    if (term.isNot) {
+      if (isHere) return false;
+    } else {
+      const kind = term.kind + term.name;
+      kinds.set(kind, kinds.get(kind) || isHere);
+    }
+  }
+  return [...kinds.values()].every(Boolean);
+}
+
 function matches(index) {
   if (!(filter.levels >> records.level[index] & 1)) return false;
-  if (filter.label >= 0 && records.label[index] !== filter.label) return false;
-  if (filter.session >= 0 && records.session[index] !== filter.session) return false;
-  if (filter.site >= 0 && records.site[index] !== filter.site) return false;
+  if (filter.terms.length && !meetsTerms(index)) return false;
   return filter.words.every((word) => word.test(records.message[index])
     || word.test(records.fields[index]) || word.test(head.labels[records.label[index]])
     || word.test(placeOf(records.site[index])));
@@ -271,6 +302,8 @@ async function update({ keepsPlace = false } = {}) {
   if (anchor >= 0) reveal(anchor);
   drawRows();
   drawTimeline();
+  drawSpans();
+  fillFacets();
 }
 
 // ---------------------------------------------------------------------------------- the table
@@ -295,12 +328,15 @@ function row(position) {
   const level = records.level[index];
   const fields = records.fields[index];
   const text = records.message[index].slice(0, 2000);
+  const time = civil(records.time[index]);
   return make("div", {
-    class: `row v${level}`, role: "row", "aria-rowindex": position + 1,
+    class: `row v${level}`, role: "row", id: `row${index}`, "aria-rowindex": position + 1,
     "aria-selected": index === selected, onclick: () => choose(index, true),
   },
-    make("span", { class: "time" }, fullTime(records.time[index], records.nanoseconds[index])),
-    make("span", { class: `level v${level}` }, LEVELS[level]),
+    make("span", { class: "time" }, make("span", { class: "wide" }, `${time.day} `), `${time.clock}.${time.ms}`,
+      make("span", { class: "wide" }, pad(records.nanoseconds[index], 6))),
+    make("span", { class: `level v${level}` }, make("span", { class: "wide" }, LEVELS[level]),
+      make("span", { class: "narrow" }, SHORT[level])),
     make("span", { class: "label soft" }, ...highlighted(head.labels[records.label[index]])),
     make("span", {},
       make("span", { class: "text" }, ...highlighted(text)),
@@ -318,18 +354,12 @@ function drawRows() {
   $("rows").style.transform = `translateY(${first * ROW}px)`;
   $("rows").replaceChildren(...rows);
   table.setAttribute("aria-rowcount", view.length);
+  if (selected >= 0 && $(`row${selected}`)) table.setAttribute("aria-activedescendant", `row${selected}`);
+  else table.removeAttribute("aria-activedescendant");
 }
 
 /** Where a record stands in the view, or where it would. */
-function positionOf(index) {
-  let [low, high] = [0, view.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (view[middle] < index) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+const positionOf = (index) => placeIn(view, view.length, index);
 
 function reveal(index) {
   const table = $("table");
@@ -340,6 +370,7 @@ function reveal(index) {
 
 function choose(index, opens) {
   selected = index;
+  noteAddress();
   if (opens || !$("detail").hidden) showDetail();
   reveal(index);
   drawRows();
@@ -349,7 +380,7 @@ function choose(index, opens) {
 function move(steps) {
   if (!view.length) return;
   let position = positionOf(selected) + steps;
-  if (selected < 0) position = 0;
+  if (selected < 0) position = steps >= view.length ? view.length - 1 : 0;
   choose(view[Math.max(0, Math.min(view.length - 1, position))], false);
 }
 
@@ -366,27 +397,92 @@ function showDetail() {
   const thread = head.threads[records.thread[index]];
   const session = head.sessions[records.session[index]];
   const list = make("dl");
-  const add = (name, value, action) => {
+  const add = (name, value, ...actions) => {
     if (value === "") return;
-    list.append(make("dt", {}, name), make("dd", {}, value, action ? " " : null, action));
+    list.append(make("dt", {}, name), make("dd", {}, value, ...actions.flatMap((action) => [" ", action])));
   };
+  const both = (kind, value, name) => [false, true].map((isNot) => make("button", {
+    "aria-label": `${isNot ? "Without" : "Only"} this ${name || kind}`,
+    onclick: () => addTerm(kind, value, isNot, name),
+  }, isNot ? "≠" : "="));
   add("time", fullTime(records.time[index], records.nanoseconds[index]) + " " + zoneName());
   add("level", LEVELS[records.level[index]]);
-  add("label", head.labels[records.label[index]],
-    make("button", { onclick: () => setFilter("label", records.label[index]) }, "only this"));
-  for (const [name, value] of fieldsOf(records.fields[index])) add(name, value);
-  if (file) {
-    add("call site", `${file}:${line}, ${func}`,
-      make("button", { onclick: () => setFilter("site", records.site[index]) }, "only this"));
-  }
+  add("label", head.labels[records.label[index]], ...both("label", records.label[index]));
+  for (const [name, value] of fieldsOf(records.fields[index])) add(name, value, ...both("field", value, name));
+  if (file) add("call site", `${file}:${line}, ${func}`, ...both("site", records.site[index]));
   add("template", template);
-  if (thread) add("thread", `${thread[2] || "unnamed"} (${thread[0]}, number ${thread[1]})`);
+  if (thread) add("thread", threadName(records.thread[index]), ...both("thread", records.thread[index]));
   add("session", `${session.service}, pid ${session.pid} on ${session.host}, ${session.id}`,
-    make("button", { onclick: () => setFilter("session", records.session[index]) }, "only this"));
+    ...both("session", records.session[index]));
   $("detail").replaceChildren(
-    make("button", { class: "close", "aria-label": "Close", onclick: closeDetail }, "✕"),
+    make("div", { class: "actions" },
+      make("button", { title: "Copy the record as JSON (c)", onclick: () => copy(jsonOf(selected), "The record") }, "Copy JSON"),
+      make("button", { title: "Copy a link to the record (l)", onclick: () => copy(linkTo(selected), "The link") }, "Copy link"),
+      make("button", { class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: closeDetail }, "✕")),
     make("pre", { class: `v${records.level[index]}` }, records.message[index]), list);
   $("detail").hidden = false;
+}
+
+function threadName(number) {
+  const [id, ordinal, name] = head.threads[number];
+  return `${name || "unnamed"} (${id}, number ${ordinal})`;
+}
+
+/** The record as mmlog-decode's JSON lines have it. */
+function jsonOf(index) {
+  const [file, func, , line] = head.sites[records.site[index]];
+  const [id, ordinal, name] = head.threads[records.thread[index]] || [];
+  const session = head.sessions[records.session[index]];
+  const [time, nanoseconds] = [records.time[index], records.nanoseconds[index]];
+  const offset = offsetAt(time);
+  const minutes = Math.abs(offset) / 60;
+  const zone = offset === 0 ? "Z" : `${offset < 0 ? "-" : "+"}${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
+  const object = {
+    timestamp: fullTime(time, nanoseconds).replace(" ", "T") + zone,
+    severity_text: LEVELS[records.level[index]], severity_number: SEVERITY[records.level[index]],
+    scope_name: head.labels[records.label[index]] || undefined, body: records.message[index],
+    code_file_path: file || undefined, code_line_number: file ? line : undefined,
+    code_function_name: func || undefined, thread_ordinal: ordinal, thread_id: id, thread_name: name || undefined,
+    service_name: session.service, process_name: session.process, process_pid: session.pid,
+    host_name: session.host, session_id: session.id,
+  };
+  // Numbers that are too long for a script stay what they are.
+  const more = [`"time_unix_nano":${BigInt(time) * 1000000n + BigInt(nanoseconds)}`];
+  if (isJSON(records.fields[index])) more.push(`"attributes":${records.fields[index]}`);
+  return `${JSON.stringify(object).slice(0, -1)},${more.join(",")}}`;
+}
+
+/** False for fields that were cut. */
+function isJSON(text) {
+  try {
+    return JSON.parse(text) !== null;
+  } catch {
+    return false;
+  }
+}
+
+const linkTo = (index) => `${location.href.split("#")[0]}#record=${records.ordinal[index]}`;
+
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Without the permission, as in some pages from a disk.
+    const area = make("textarea", { "aria-hidden": "true" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  say(`${what} was copied.`);
+}
+
+/** Says something for a moment. */
+function say(text) {
+  $("said").textContent = text;
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => { $("said").textContent = ""; }, 2500);
 }
 
 function fieldsOf(text) {
@@ -504,6 +600,7 @@ function drawAxis(pen, x, width, color, greatest) {
   for (let tick = Math.ceil((range.from + shift) / step) * step - shift; tick < range.to; tick += step) {
     pen.fillStyle = color("--line");
     pen.fillRect(x(tick), BARS, 1, 5);
+    if (x(tick) > width - 40) continue;
     pen.fillStyle = color("--soft");
     pen.fillText(step >= 86400e3 ? civil(tick).day : step < 1e3 ? shortTime(tick, 0) : shortTime(tick, span), x(tick) + 3, BARS + 13);
   }
@@ -545,6 +642,7 @@ function zoom(from, to) {
   range.from = Math.min(Math.max(range.first, from), range.last - span);
   range.to = range.from + span;
   drawTimeline();
+  drawSpans();
   clearTimeout(zoom.timer);
   zoom.timer = setTimeout(update, 60);
 }
@@ -637,20 +735,257 @@ function drawLegend() {
   })(), `${name} `, make("b", {}, group(head.levels[level])))).filter(Boolean));
 }
 
-function setFilter(name, value) {
-  filter[name] = value;
-  if (name === "label") $("label").value = value;
-  if (name === "session") $("session").value = value;
+/** Only records of one label, session or call site. */
+function setFilter(kind, value) {
+  filter.terms = filter.terms.filter((term) => term.kind !== kind);
+  if (value >= 0) addTerm(kind, value, false);
+  else changeTerms();
+}
+
+function addTerm(kind, value, isNot, name = "") {
+  const quoted = kind === "field" && /^[ -~]*$/.test(name) ? JSON.stringify(name) : "";
+  const isSame = (term) => term.kind === kind && term.name === name && term.value === value;
+  filter.terms = filter.terms.filter((term) => !isSame(term));
+  filter.terms.push({ kind, name, value, isNot, quoted });
+  changeTerms();
+}
+
+function changeTerms() {
+  for (const kind of ["label", "session"]) {
+    const terms = filter.terms.filter((term) => term.kind === kind && !term.isNot);
+    $(kind).value = terms.length === 1 ? terms[0].value : -1;
+  }
+  $("terms").replaceChildren(...filter.terms.map((term) => make("button", {
+    title: "Take this filter away",
+    "aria-label": `Take away: ${termText(term)}`,
+    onclick: () => {
+      filter.terms = filter.terms.filter((other) => other !== term);
+      changeTerms();
+      ($("terms").firstChild || $("table")).focus();
+    },
+  }, make("span", {}, termText(term)), " ✕")));
+  $("terms").hidden = filter.terms.length === 0;
   tab("records");
   update({ keepsPlace: true });
 }
 
+const termText = (term) => `${term.kind === "field" ? term.name : term.kind === "site" ? "call site" : term.kind} ` +
+  `${term.isNot ? "≠" : "="} ${valueText(term.kind, term.value)}`;
+
+function valueText(kind, value) {
+  switch (kind) {
+    case "label": return head.labels[value] || "(no label)";
+    case "thread": return threadName(value);
+    case "session": return `${head.sessions[value].service}, pid ${head.sessions[value].pid}`;
+    case "site": return placeOf(value) || "(none)";
+    default: return value;
+  }
+}
+
 function clearFilters() {
-  Object.assign(filter, { levels: 127, label: -1, session: -1, site: -1, words: [] });
+  Object.assign(filter, { levels: 127, words: [], terms: [] });
   $("search").value = "";
-  $("label").value = $("session").value = -1;
   drawLegend();
-  update({ keepsPlace: true });
+  changeTerms();
+}
+
+// ---------------------------------------------------------------------------------- facets
+
+const MOST_VALUES = 8; // of a facet that are listed
+let counting = 0;
+
+function toggleFacets() {
+  $("facets").hidden = !$("facets").hidden;
+  $("show-facets").setAttribute("aria-expanded", !$("facets").hidden);
+  fillFacets();
+}
+
+/** Counts the values of all fields of the records that are shown, in slices. */
+async function fillFacets() {
+  if ($("facets").hidden) return;
+  const mine = ++counting;
+  const facets = new Map();
+  const add = (kind, name, value) => {
+    const key = `${kind} ${name}`;
+    let facet = facets.get(key);
+    if (!facet) facets.set(key, facet = { kind, name, counts: new Map(), others: 0 });
+    const count = facet.counts.get(value);
+    // Ids are all different: of more values only those are counted that are known.
+    if (count === undefined && facet.counts.size >= 10000) facet.others++;
+    else facet.counts.set(value, (count || 0) + 1);
+  };
+  let pause = performance.now() + 12;
+  for (let position = 0; position < view.length; position++) {
+    const index = view[position];
+    for (const kind of KINDS) add(kind, "", records[kind][index]);
+    if (records.fields[index]) for (const [name, value] of fieldsOf(records.fields[index])) add("field", name, value);
+    if ((position & 255) === 0 && performance.now() > pause) {
+      await new Promise((resume) => setTimeout(resume));
+      if (mine !== counting) return;
+      pause = performance.now() + 12;
+    }
+  }
+  const names = { label: "Label", thread: "Thread", session: "Session", site: "Call site" };
+  const sorted = [...facets.values()].sort((a, b) =>
+    (a.kind === "field") - (b.kind === "field") || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) || (a.name < b.name ? -1 : 1));
+  const focus = document.activeElement && document.activeElement.dataset.key;
+  $("facets").replaceChildren(...sorted.slice(0, 200).map((facet) => {
+    const order = [...facet.counts].sort((a, b) => b[1] - a[1]);
+    const total = order.reduce((sum, [, count]) => sum + count, facet.others);
+    const rest = order.length - MOST_VALUES;
+    return make("section", { "aria-label": names[facet.kind] || facet.name },
+      make("h3", {}, names[facet.kind] || facet.name, make("small", {}, ` ${group(total)}`)),
+      make("ul", {}, ...order.slice(0, MOST_VALUES).map(([value, count]) => facetValue(facet, value, count, total))),
+      rest > 0 ? make("p", { class: "soft" }, `and ${group(rest)} other values`) : null);
+  }));
+  const again = focus && [...$("facets").querySelectorAll("button")].find((button) => button.dataset.key === focus);
+  if (again) again.focus();
+}
+
+function facetValue(facet, value, count, total) {
+  const text = String(valueText(facet.kind, value)).slice(0, 200);
+  const button = (isNot) => make("button", {
+    "data-key": `${facet.kind} ${facet.name} ${value} ${isNot}`,
+    "aria-label": `${isNot ? "Without" : "Only"} ${facet.name || facet.kind} ${text}`,
+    title: isNot ? "Without these" : "Only these",
+    onclick: () => addTerm(facet.kind, value, isNot, facet.name),
+  }, isNot ? "≠" : "=");
+  const item = make("li", {}, make("span", { class: "value", title: text }, text),
+    make("span", { class: "n" }, group(count)), button(false), button(true));
+  item.style.setProperty("--share", `${count / total * 100}%`);
+  return item;
+}
+
+// ---------------------------------------------------------------------------------- spans
+
+const BAR = 20; // height of a span's bar with its gap, as report.css has it
+const OUTCOMES = ["ok", "failed", "open"];
+
+/** Spans as bars, a group of lanes for each thread, over the time that is shown. */
+function drawSpans() {
+  if ($("spans").hidden) return;
+  const threads = new Map();
+  const shown = head.spans.filter(([session, start, length]) => {
+    const end = length === null ? head.sessions[session].end : start + length;
+    return end >= range.from && start <= range.to;
+  });
+  // Those that take longest are seen best.
+  const drawn = shown.sort((a, b) => (b[2] ?? Infinity) - (a[2] ?? Infinity)).slice(0, 1500).sort((a, b) => a[1] - b[1]);
+  for (const span of drawn) {
+    const key = `${span[0]} ${span[5]}`;
+    if (!threads.has(key)) threads.set(key, []);
+    threads.get(key).push(span);
+  }
+  const parts = [...threads.values()].map(threadOfSpans);
+  const left = shown.length - drawn.length + head.otherSpans;
+  $("spans").replaceChildren(
+    make("p", { class: "soft" }, head.spans.length === 0 ? "No spans."
+      : `${group(drawn.length)} of ${group(head.spans.length + head.otherSpans)} spans, in the time that the timeline shows. Enter on one shows it.`
+        + (left > 0 && drawn.length < shown.length ? " Of those here, the longest are drawn." : "")),
+    ...parts);
+}
+
+function threadOfSpans(spans) {
+  const session = head.sessions[spans[0][0]];
+  const ends = [];
+  const width = range.to - range.from;
+  const bars = spans.map((span) => {
+    const [, start, length, outcome, name] = span;
+    const end = length === null ? session.end : start + length;
+    let lane = ends.findIndex((other) => other <= start);
+    if (lane < 0) lane = ends.length;
+    ends[lane] = end;
+    const text = `${name}, ${length === null ? "open" : duration(length)}${outcome === 1 ? ", failed" : ""}`;
+    const bar = make("button", { class: `span ${OUTCOMES[outcome]}`, title: text, onclick: () => showSpan(span) }, text);
+    const from = Math.max(0, (start - range.from) / width * 100);
+    bar.style.left = `${Math.min(from, 99.8)}%`;
+    bar.style.width = `${Math.max(0.2, Math.min(100, (end - range.from) / width * 100) - from)}%`;
+    bar.style.top = `${lane * BAR}px`;
+    return bar;
+  });
+  const track = make("div", { class: "track" }, ...bars);
+  track.style.height = `${ends.length * BAR}px`;
+  return make("section", { class: "thread" },
+    make("h3", {}, `${spans[0][5]} `, make("small", {}, `${session.service}, pid ${session.pid}`)), track);
+}
+
+function showSpan([session, start, length, outcome, name, thread, label, id, parent]) {
+  const end = length === null ? head.sessions[session].end : start + length;
+  const list = make("dl");
+  const add = (term, value) => value && list.append(make("dt", {}, term), make("dd", {}, value));
+  add("outcome", OUTCOMES[outcome]);
+  add("duration", length === null ? "" : duration(length));
+  add("began", `${fullTime(Math.floor(start), 0).slice(0, 23)} ${zoneName()}`);
+  add("label", label);
+  add("thread", thread);
+  add("span", id);
+  add("part of", parent);
+  const back = document.activeElement;
+  const close = () => { $("span").close(); if (back) back.focus(); };
+  $("span").replaceChildren(make("h2", {}, name), list, make("p", { class: "actions" },
+    make("button", { onclick: () => { close(); tab("records"); zoom(start - 0.001, end + 0.001); $("table").focus(); } }, "Show the records of its time"),
+    make("button", { onclick: () => { close(); zoom(start - (end - start) * 0.1 - 0.001, end + (end - start) * 0.1 + 0.001); } }, "Zoom to it"),
+    make("button", { onclick: close }, "Close")));
+  $("span").showModal();
+}
+
+// ---------------------------------------------------------------------------------- crashes
+
+/** What sessions died of: the stack, what was in flight, and the last records of each thread. */
+function fillCrashes() {
+  const died = head.sessions.map((session, index) => [session, index]).filter(([session]) => hasDied(session)).reverse();
+  if (!died.length) return;
+  $("tab-crashes").hidden = false;
+  $("tab-crashes").append(` (${group(died.length)})`);
+  const rest = died.length - 20;
+  $("crashes").replaceChildren(...died.slice(0, 20).map(([session, index]) => crashOf(session, index)),
+    rest > 0 ? make("p", { class: "soft" }, `${group(rest)} earlier crashes are in the table of sessions.`) : "");
+}
+
+function crashOf(session, index) {
+  const open = head.spans.filter((span) => span[0] === index && span[3] === 2);
+  return make("article", { class: "crash" },
+    make("h2", {}, `${session.service}, pid ${session.pid}: ${endings[session.ending][0]}`),
+    make("p", { class: "soft" }, `${session.host}, session ${session.id}, ${fullTime(Math.floor(session.end), 0).slice(0, 23)} ${zoneName()}`),
+    ...session.stack.filter((line) => line.startsWith("said: ")).map((line) => make("p", { class: "said" }, line.slice(6))),
+    session.crash ? make("p", {}, session.crash) : make("p", {}, "Nothing was recorded of why."),
+    session.stack.length ? make("pre", { tabindex: 0, "aria-label": "Stack" }, session.stack.filter((line) => !line.startsWith("said: ")).join("\n")) : null,
+    open.length ? make("h3", {}, "In flight") : null,
+    open.length ? make("ul", {}, ...open.slice(0, 50).map((span) =>
+      make("li", {}, `${span[4]}, for ${duration(session.end - span[1])}, thread ${span[5]}`))) : null,
+    make("h3", {}, "Last records"), ...lastRecords(session, index),
+    make("p", {}, make("button", { onclick: () => setFilter("session", index) }, "All records of the session")));
+}
+
+function lastRecords(session, number) {
+  const threads = new Map();
+  // Not through all of a long log.
+  for (let index = records.count - 1, steps = 0; index >= 0 && steps < 100000; index--, steps++) {
+    if (records.session[index] !== number) continue;
+    const thread = records.thread[index];
+    if (!threads.has(thread)) threads.set(thread, []);
+    if (threads.get(thread).length < 10) threads.get(thread).push(index);
+  }
+  const hasCrashed = (thread) => head.threads[thread][0] === session.thread;
+  const order = [...threads].sort(([a], [b]) => hasCrashed(b) - hasCrashed(a) || a - b).slice(0, 50);
+  if (!order.length) return [make("p", { class: "none" }, "The page has none of this session.")];
+  return order.map(([thread, indices]) => make("section", {},
+    make("h4", { class: hasCrashed(thread) ? "bad" : "" }, `${threadName(thread)}${hasCrashed(thread) ? ", which crashed" : ""}`),
+    make("ol", { class: "last" }, ...indices.reverse().map((index) => {
+      const time = civil(records.time[index]);
+      return make("li", {}, make("button", { class: `v${records.level[index]}`, onclick: () => show(index) },
+        make("span", { class: "soft" }, `${time.clock}.${time.ms} `), records.message[index].slice(0, 500)));
+    }))));
+}
+
+/** Goes to a record, whatever is filtered. */
+async function show(index) {
+  tab("records");
+  if (filter.levels !== 127 || filter.words.length || filter.terms.length) clearFilters();
+  if (isZoomed() && (records.time[index] < range.from || records.time[index] >= range.to)) zoom(range.first, range.last);
+  await update();
+  choose(index, true);
+  $("table").focus();
 }
 
 function fillSelects() {
@@ -666,6 +1001,8 @@ function fillSelects() {
     fillSelects.timer = setTimeout(search, 120);
   };
   $("clear").onclick = clearFilters;
+  $("show-facets").onclick = toggleFacets;
+  $("show-help").onclick = () => $("help").showModal();
 }
 
 function search() {
@@ -688,7 +1025,8 @@ const endings = {
 // How a session ended, and of what its process died, if that was recorded.
 const ended = (session) => session.crash ? `${session.crash}; ${endings[session.ending][0]}` : endings[session.ending][0];
 
-const TABS = ["records", "sites", "sessions", "corruption"];
+const TABS = ["records", "crashes", "spans", "sites", "sessions", "corruption"];
+const shownTabs = () => TABS.filter((name) => !$(`tab-${name}`).hidden);
 
 function tab(name) {
   for (const other of TABS) {
@@ -697,13 +1035,17 @@ function tab(name) {
     $(`tab-${other}`).tabIndex = other === name ? 0 : -1;
   }
   if (name === "records") drawRows();
+  if (name === "spans") drawSpans();
 }
 
 function tableOf(columns, rows) {
   return make("table", {},
     make("thead", {}, make("tr", {}, ...columns.map(([name, kind]) => make("th", { class: kind || "", scope: "col" }, name)))),
-    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell, index) =>
-      cell instanceof HTMLTableCellElement ? cell : make("td", { class: columns[index][1] || "" }, cell))))));
+    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell, index) => {
+      const element = cell instanceof HTMLTableCellElement ? cell : make("td", { class: columns[index][1] || "" }, cell);
+      element.dataset.name = columns[index][0];
+      return element;
+    })))));
 }
 
 function fillSites() {
@@ -768,6 +1110,8 @@ function fillHeader() {
     fact(head.corruptionCount, "place corrupted", "places corrupted", true));
   $("tab-corruption").append(lost + head.corruptionCount ? ` (${group(lost + head.corruptionCount)})` : "");
   $("tab-sessions").append(` (${group(head.sessions.length)})`);
+  $("tab-spans").hidden = head.spans.length + head.otherSpans === 0;
+  $("tab-spans").append(` (${group(head.spans.length + head.otherSpans)})`);
   $("tab-sites").append(` (${group(head.sites.length)})`);
   document.title = `${$("title").textContent || "mmlog"}: log report`;
 }
@@ -790,20 +1134,26 @@ function watchKeys() {
   });
   document.querySelector("nav").addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const at = TABS.findIndex((name) => event.target.id === `tab-${name}`);
+    const tabs = shownTabs();
+    const at = tabs.findIndex((name) => event.target.id === `tab-${name}`);
     if (!step || at < 0) return;
-    const next = TABS[(at + step + TABS.length) % TABS.length];
+    const next = tabs[(at + step + tabs.length) % tabs.length];
     tab(next);
     $(`tab-${next}`).focus();
   });
   document.addEventListener("keydown", (event) => {
+    if (document.querySelector("dialog[open]")) return;
     const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (event.key === "Escape") return $("detail").hidden ? clearFilters() : closeDetail();
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     const action = {
       "/": () => { tab("records"); $("search").focus(); }, "+": () => zoomBy(0.5), "=": () => zoomBy(0.5), "-": () => zoomBy(2),
       "0": () => zoom(range.first, range.last), e: () => jump(1), E: () => jump(-1),
-    }[event.key];
+      f: () => { tab("records"); toggleFacets(); }, "?": () => $("help").showModal(),
+      c: () => selected >= 0 && copy(jsonOf(selected), "The record"),
+      l: () => selected >= 0 && copy(linkTo(selected), "The link"),
+      t: () => { tab("records"); $("table").focus(); },
+    }[event.key] || tabOfKey(event.key);
     if (!action) return;
     event.preventDefault();
     action();
@@ -811,14 +1161,35 @@ function watchKeys() {
   for (const name of TABS) $(`tab-${name}`).onclick = () => tab(name);
 }
 
-/** `#q=word&tab=sessions` opens the page at a search or a tab. */
+function tabOfKey(key) {
+  const name = /^[1-9]$/.test(key) ? shownTabs()[key - 1] : undefined;
+  return name && (() => { tab(name); $(`tab-${name}`).focus(); });
+}
+
+/** Has the address name the record that is chosen. */
+function noteAddress() {
+  try {
+    history.replaceState(null, "", `#record=${records.ordinal[selected]}`);
+  } catch { /* some browsers refuse that for a page from a disk */ }
+}
+
+/** Goes to the record that the address names. */
+function followAddress() {
+  const wanted = new URLSearchParams(location.hash.slice(1)).get("record");
+  if (wanted === null) return;
+  const index = placeIn(records.ordinal, records.count, Number(wanted));
+  if (records.ordinal[index] === Number(wanted)) show(index);
+  else say("The page does not have that record.");
+}
+
+/** `#q=word&tab=sessions` opens the page at a search or a tab, `#record=17` at a record. */
 function readAddress() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   if (wanted.get("q")) {
     $("search").value = wanted.get("q");
     filter.words = wordsOf($("search").value) || [];
   }
-  if (TABS.includes(wanted.get("tab"))) tab(wanted.get("tab"));
+  if (shownTabs().includes(wanted.get("tab"))) tab(wanted.get("tab"));
 }
 
 async function start() {
@@ -841,8 +1212,11 @@ async function start() {
   $("notice").textContent = records.count < total
     ? `The table has ${group(records.count)} of ${group(total)} records: the last ones, and of those before them warnings and worse. All are counted above.`
     : "";
+  fillCrashes();
   readAddress();
   await update();
+  followAddress();
+  addEventListener("hashchange", followAddress);
   document.documentElement.dataset.ready = records.count;
 }
 

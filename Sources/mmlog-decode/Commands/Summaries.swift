@@ -45,8 +45,9 @@ extension Command {
     description: [
       "Writes a page for a browser.",
       """
-      It has a timeline, sessions, crashes, losses, corruption, call sites, and a table to search \
-      in. It is one file and needs no network.
+      It has a timeline, crashes with their stacks, spans, call sites, sessions, losses, \
+      corruption, and a table of records to search and to filter by the values of fields. It is \
+      one file and needs no network.
       """,
     ],
     options: [.page] + Query.options,
@@ -54,7 +55,9 @@ extension Command {
   ) { arguments, output in
     let query = try Query(arguments)
     let sink = try arguments.summarySink(
-      query, output, LogReport(zone: query.zone), add: { $0.add($1) },
+      query, output,
+      LogReport(zone: query.zone) { $0.details(of: SourceLines.added(to: $0.stack)) },
+      add: { $0.add($1) },
       addUnreadable: { $0.add(unreadable: $1.path, $1.message) },
       print: { $0.append(made: .now, to: &$1) })
     return try Decoder(query, sink).run()
