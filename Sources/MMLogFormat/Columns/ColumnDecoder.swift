@@ -1,3 +1,33 @@
+/// The text of all strings of a payload in columns.
+package enum ColumnText {
+  /// Numbers may be missing in it; hexadecimal ones are only if it says so.
+  case withoutNumbers(UnsafeRawBufferPointer, hasHexadecimal: Bool)
+  /// Each string is whole somewhere in it.
+  case whole(UnsafeRawBufferPointer, CallSiteColumns)
+}
+
+/// The call sites of a payload's records.
+package struct CallSiteColumns {
+  /// Identity words.
+  fileprivate var columns: [UnsafeBufferPointer<UInt64>] = []
+
+  /// Whether a record is of one of some call sites, or of one that it names itself.
+  package func contain(oneOf sites: Set<UInt32>) -> Bool {
+    var last: UInt64?
+    for column in columns {
+      for word in column where word != last {
+        last = word
+        let flags = RecordFlags(
+          rawValue: UInt8(truncatingIfNeeded: word >> RecordLayout.flagsShift))
+        if flags.contains(.inlineCallSite) || sites.contains(UInt32(truncatingIfNeeded: word)) {
+          return true
+        }
+      }
+    }
+    return false
+  }
+}
+
 /// Turns a payload in columns back into one in rows, from hostile bytes.
 package struct ColumnDecoder: ~Copyable {
   /// The payload in rows, as large as the frame's header says.
@@ -19,11 +49,11 @@ package struct ColumnDecoder: ~Copyable {
   /// The same, or nil for a payload that is not wanted.
   ///
   /// - Parameter mayPass: Asked of a payload that has only whole records which are as their call
-  ///   sites say. Takes the text of all strings, in which numbers may be missing, hexadecimal ones
-  ///   too, and whether a record may have metadata with a value that is no string.
+  ///   sites say: first of the text without numbers, which takes little, and then of the whole one
+  ///   with the call sites. Takes, too, whether a record may have metadata with a value that is no string.
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ decompressor: Decompressor,
-    ifWanted mayPass: (UnsafeRawBufferPointer, Bool) -> Bool
+    ifWanted mayPass: (ColumnText, Bool) -> Bool
   ) throws -> [UInt8]? {
     guard payload.count >= ColumnLayout.size, size >= 0, size <= FrameLayout.largestPayload,
       count >= 0, count <= size / (RecordLayout.bodyWord * wordSize)
@@ -41,7 +71,7 @@ package struct ColumnDecoder: ~Copyable {
           var decoder = ColumnDecoder(
             NumberDecoder(numbers, planes: planes), StringDecoder(text, limit: size), size: size,
             count: count)
-          return try decoder.rows { mayPass(text, $0) }
+          return try decoder.rows(text, ifWanted: mayPass)
         }
       }
     }
@@ -82,15 +112,17 @@ package struct ColumnDecoder: ~Copyable {
     ticks = WordBuffer(capacity: count)
   }
 
-  /// - Parameter mayPass: Receives whether records may have metadata that is no string.
-  private mutating func rows(ifWanted mayPass: (Bool) -> Bool) throws -> [UInt8]? {
+  private mutating func rows(
+    _ text: UnsafeRawBufferPointer, ifWanted mayPass: (ColumnText, Bool) -> Bool
+  ) throws -> [UInt8]? {
     let threadCount = try numbers.count(maximum: size / FrameLayout.threadSize)
     let threads = try numbers.take(threadCount * FrameLayout.threadSize)
     try readGroups()
-    if groups.allSatisfy({ $0.isOfWholeRecords }),
-      !mayPass(groups.contains { $0.mayHaveOtherMetadata })
-    {
-      return nil
+    let isOfWholeRecords = groups.allSatisfy(\.isOfWholeRecords)
+    if isOfWholeRecords {
+      let hasHexadecimal = Placeholder.isOfLetters(in: text)
+      let shown = ColumnText.withoutNumbers(text, hasHexadecimal: hasHexadecimal)
+      if !mayPass(shown, groups.contains(where: \.mayHaveOtherMetadata)) { return nil }
     }
     try numbers.column(count, to: ofRecord.base)
     try countGroups()
@@ -106,6 +138,11 @@ package struct ColumnDecoder: ~Copyable {
     guard numbers.isAtEnd, strings.isAtEnd, rowSize == size - wordSize - threads.count else {
       throw FormatError.invalid("size of the columns")
     }
+    if isOfWholeRecords {
+      var sites = CallSiteColumns()
+      for group in groups { sites.columns.append(identities(of: group)) }
+      if !mayPass(.whole(strings.text, sites), hasOtherMetadata) { return nil }
+    }
     return try [UInt8](unsafeUninitializedCapacity: size) { output, written in
       let output = UnsafeMutableRawBufferPointer(output)
       output.store(UInt64(threadCount), 0)
@@ -114,6 +151,23 @@ package struct ColumnDecoder: ~Copyable {
       try writeRows(to: UnsafeMutableRawBufferPointer(rebasing: rows))
       written = size
     }
+  }
+
+  /// Whether a record has metadata with a value that is no string, as its fields and flags say.
+  private var hasOtherMetadata: Bool {
+    for group in groups where group.mayHaveOtherMetadata {
+      let hasMetadata = identities(of: group).contains {
+        let flags = UInt8(truncatingIfNeeded: $0 >> RecordLayout.flagsShift)
+        return !RecordFlags(rawValue: flags).isDisjoint(with: [.metadata, .context])
+      }
+      if hasMetadata { return true }
+    }
+    return false
+  }
+
+  /// Word 2 of each record.
+  private func identities(of group: RowGroup) -> UnsafeBufferPointer<UInt64> {
+    UnsafeBufferPointer(start: columns.base + group.first, count: group.count)
   }
 
   // MARK: - Groups

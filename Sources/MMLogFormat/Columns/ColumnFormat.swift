@@ -35,6 +35,11 @@ enum Placeholder: UInt8, CaseIterable {
 
   /// Bytes below are placeholders.
   static let limit = UInt8(allCases.count)
+
+  /// Whether bytes have one that letters were taken out for.
+  static func isOfLetters(in text: UnsafeRawBufferPointer) -> Bool {
+    text.contains { $0 &- lowerHexadecimal.rawValue < limit - lowerHexadecimal.rawValue }
+  }
 }
 
 /// A field that all records of a group have. Raw values stand on disk.

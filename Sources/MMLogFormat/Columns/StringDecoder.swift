@@ -20,6 +20,9 @@ struct StringDecoder: ~Copyable {
   /// What places are counted from; until the next column is read.
   var base: UnsafeRawPointer { UnsafeRawPointer(bytes.base) }
 
+  /// All strings that were read, and what they were put together from.
+  var text: UnsafeRawBufferPointer { bytes.bytes }
+
   var isAtEnd: Bool { next == textSize }
 
   /// Writes the places of a column of `count` strings to `places`, which has room for them: words

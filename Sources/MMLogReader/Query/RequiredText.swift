@@ -97,25 +97,35 @@ final class RequiredText {
   private static let words = ["true", "false", "nil", "private", "hash", "inf", "snan(", "e"]
 }
 
+extension ValueStyle {
+  /// Whether a number of this style may be shown with a text in it that has no digit and is no word:
+  /// a floating-point number is not, and an integer only with another base than ten.
+  fileprivate func mayShow(_ text: ArraySlice<UInt8>) -> Bool {
+    !isPlain && float == nil && text.allSatisfy { "abcdefox".utf8.contains($0 | 0x20) }
+  }
+}
+
 extension CallSiteInfo {
   /// Whether text may be in the static text, or begin or end in it, or be in a number with a style,
   /// or, if it is hexadecimal, in a value in metadata's manner: false if it can only be within one
   /// string or plain number.
   func mayShow(_ text: ArraySlice<UInt8>, isHex: Bool) -> Bool {
     var isBehindArgument = false
-    for part in parts {
+    for (index, part) in parts.enumerated() {
       switch part {
       case .argument where isBehindArgument: return true
       case .argument(let argument):
         isBehindArgument = true
-        if !argument.style.isPlain || isHex && !Self.isSimple(argument.type) { return true }
+        if argument.style.mayShow(text) || isHex && !Self.isSimple(argument.type) { return true }
       case .literal(let string):
-        isBehindArgument = false
+        defer { isBehindArgument = false }
         let literal = Array(string.utf8)
         if literal.isEmpty { continue }
         if literal.contains(text) || text.contains(literal) { return true }
+        let isBeforeArgument = index + 1 < parts.count
         let isBeside = (1..<text.count).contains {
-          literal.starts(with: text.suffix($0)) || literal.suffix($0).elementsEqual(text.prefix($0))
+          isBehindArgument && literal.starts(with: text.suffix($0))
+            || isBeforeArgument && literal.suffix($0).elementsEqual(text.prefix($0))
         }
         if isBeside { return true }
       }

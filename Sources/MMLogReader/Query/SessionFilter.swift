@@ -18,8 +18,11 @@ final class SessionFilter {
   private var needs: [RequiredText] = []
   private var threads: [ObjectIdentifier: Bool] = [:]
   /// What has to be in a string of a frame for one of its records to pass: one of these; nil if not
-  /// all call sites' records need one.
-  private var requiredTexts: Set<[UInt8]>?
+  /// all call sites' records need one. With each text, the part of it that no number takes out of a
+  /// frame's text: none of it if all of it may be a hexadecimal number.
+  private var requiredTexts: [[UInt8]: [UInt8]]?
+  /// Call sites all of whose records pass, since the text is in their static text.
+  private var passingSites: Set<UInt32> = []
   /// Whether that holds for values of metadata, whatever they are.
   private var isRequiredOfMetadata = true
   /// How many call sites and key sets there were when that was found.
@@ -74,13 +77,25 @@ final class SessionFilter {
   }
 
   /// False for a frame of which no record passes, as the text of all its strings says.
-  func mayPass(_ text: UnsafeRawBufferPointer, mayHaveOtherMetadata: Bool) -> Bool {
+  func mayPass(_ text: ColumnText, mayHaveOtherMetadata: Bool) -> Bool {
     updateTextNeeds()
     let mayShowLetters = mayHaveOtherMetadata || sites.keyNames.mayShowLetters
     guard let requiredTexts, isRequiredOfMetadata || !mayShowLetters else { return true }
-    return requiredTexts.contains { required in
-      required.withUnsafeBytes { ByteSearch.contains(text, $0) }
+    switch text {
+    case .withoutNumbers(let text, let hasHexadecimal):
+      return !passingSites.isEmpty
+        || requiredTexts.contains { whole, part in
+          if part.isEmpty { return hasHexadecimal || Self.contains(text, whole) }
+          return Self.contains(text, part)
+        }
+    case .whole(let text, let sites):
+      return !passingSites.isEmpty && sites.contain(oneOf: passingSites)
+        || requiredTexts.contains { whole, _ in Self.contains(text, whole) }
     }
+  }
+
+  private static func contains(_ text: UnsafeRawBufferPointer, _ part: [UInt8]) -> Bool {
+    part.withUnsafeBytes { ByteSearch.contains(text, $0) }
   }
 
   private func updateTextNeeds() {
@@ -88,14 +103,19 @@ final class SessionFilter {
     if requiringSites == known { return }
     (requiringSites, requiredTexts, isRequiredOfMetadata) = (known, nil, true)
     if filter.text.count != 1 || filter.isTextInverted { return }
-    var texts = Set<[UInt8]>()
+    passingSites = []
+    var texts: [[UInt8]: [UInt8]] = [:]
     for number in sites.numbers {
       let decision = decision(of: number)
       if decision.isNever { continue }
-      guard let need = decision.need?.takeUnretainedValue(), !need.textOfFrame.isEmpty,
+      if decision.hasText {
+        passingSites.insert(number)
+        continue
+      }
+      guard let need = decision.need?.takeUnretainedValue(), !need.text.isEmpty,
         !need.mayBeInKeyName
       else { return }
-      texts.insert(need.textOfFrame)
+      texts[need.text] = need.textOfFrame
       if !need.isOfMetadataToo { isRequiredOfMetadata = false }
     }
     requiredTexts = texts

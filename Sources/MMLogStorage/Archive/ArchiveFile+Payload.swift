@@ -1,4 +1,4 @@
-import MMLogFormat
+package import MMLogFormat
 package import MMLogSystem
 
 extension ArchiveFile {
@@ -17,7 +17,7 @@ extension ArchiveFile {
   /// - Parameter mayPass: Asked of a frame that has only whole records which are as their call
   ///   sites say; see ``ColumnDecoder``.
   package func payload(
-    of frame: Frame, ifWanted mayPass: (UnsafeRawBufferPointer, Bool) -> Bool
+    of frame: Frame, ifWanted mayPass: (ColumnText, Bool) -> Bool
   ) throws -> [UInt8]? {
     let header = frame.header
     let stored = try scanner.file.bytes(

@@ -156,6 +156,41 @@ private func log() -> TestLog {
     }
   }
 
+  /// Frames without a word are left as they are, be it one of static text, of strings or of both.
+  @Test("words are found whatever call site they are of") func wordsOfCallSitesAreFound() {
+    let texts = ["facade", "ordered", "deadbeef", "beads", "x7cafe", "0xbead", "ade", "word"]
+    let log = TestLog()
+    let sites = [
+      log.site(.literal("the facade of "), .argument(type: .string)),
+      log.site(.argument(type: .string), .literal("ered by "), .argument(type: .int)),
+      log.site(.literal("bead"), .argument(type: .string), .literal(" palisade")),
+      log.site(.argument(type: .string)),
+    ]
+    var messages: [String] = []
+    for (frame, site) in sites.enumerated() {
+      for index in 0..<40 {
+        let (text, ticks) = (texts[index % texts.count], UInt64(frame * 100 + index))
+        let number = frame == 1 ? ValueWords.argument(.int(Int64(index))) : []
+        log.write(
+          TestRecord(ticks: ticks, site: site, words: ValueWords.argument(.text(text)) + number))
+        messages.append(
+          [
+            "the facade of \(text)", "\(text)ered by \(index)", "bead\(text) palisade", text,
+          ][frame])
+      }
+      log.archive(isInColumns: true)
+    }
+    let words =
+      texts + [
+        "palisade", "of", "ered", "beadead", "ord", "dered", "eof", "bea", "adeered", "by 7",
+      ]
+    for word in words {
+      var filter = LogReader.Filter()
+      filter.text = [TextPattern(literal: word)]
+      #expect(log.read(filter).messages == messages.filter { $0.contains(word) }, "\(word)")
+    }
+  }
+
   private func names(of text: String, _ pattern: TextPattern) -> Bool {
     let log = TestLog()
     log.write(text, ticks: 1)
