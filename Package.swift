@@ -123,6 +123,7 @@ let package = Package(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
     .executableTarget(
       name: "mmlog-flight", dependencies: ["MMLog", "MMLogReader"], path: "Examples/FlightRecorder"),
+    .executableTarget(name: "mmlog-incident", dependencies: ["MMLog"], path: "Examples/Incident"),
     .executableTarget(
       name: "mmlog-c-service", dependencies: ["CMMLogC", "MMLogC"], path: "Examples/CService"),
     .executableTarget(name: "mmlog-pipe", dependencies: ["MMLog", "CommandLineTool"]),
@@ -195,8 +196,8 @@ let package = Package(
     .testTarget(
       name: "DecodeTests",
       dependencies: [
-        "mmlog-decode", "mmlogctl", "mmlog-pipe", "MMLog", "MMLogStorage", "MMLogFormat",
-        "MMLogSystem", "TestSupport",
+        "mmlog-decode", "mmlogctl", "mmlog-pipe", "mmlog-incident", "MMLog", "MMLogStorage",
+        "MMLogFormat", "MMLogSystem", "TestSupport",
       ]),
     // Processes that are killed: what they log, the campaign that kills them, and what cuts their
     // power.
