@@ -17,7 +17,8 @@ struct ReportRecords {
 
   private var lanes = [Lane(), Lane()]
   private var ordinal: UInt64 = 0
-  private let compressor = Compressor(level: 6)
+  /// Higher levels take more time than all else of a page.
+  private let compressor = Compressor(level: 3)
 
   /// Records of one kind, in the order of time.
   private struct Lane {
@@ -80,10 +81,13 @@ struct ReportRecords {
 /// A chunk that is being filled: one column for each field, so that it compresses well. Numbers
 /// have seven bits a byte, lowest first, and are differences where they rise (report.js reads
 /// them).
-private struct OpenChunk {
+///
+/// An object, so that no record has it copied.
+private final class OpenChunk {
   private(set) var count = 0
   private var columns = (0..<10).map { _ in [UInt8]() }
   private var texts: [UInt8] = []
+  private var text = TextBuffer()
   private var lastOrdinal: UInt64 = 0
   private var lastMillisecond: Int64 = 0
 
@@ -92,7 +96,7 @@ private struct OpenChunk {
 
   var isFull: Bool { count >= Self.maximum || texts.count >= Self.maximumBytes }
 
-  mutating func add(
+  func add(
     _ record: LogReader.Record, _ references: ReportRecords.References, _ ordinal: UInt64
   ) {
     let time = record.time.nanosecondsSince1970
@@ -102,11 +106,10 @@ private struct OpenChunk {
     // The earliest times of all have their millisecond's beginning outside of what there is.
     put(UInt64(truncatingIfNeeded: time &- millisecond &* 1_000_000), 2)
     put(UInt64(record.level.rawValue), 3)
-    for (index, number) in [
-      references.site, references.label, references.thread, references.session,
-    ].enumerated() {
-      put(UInt64(number), 4 + index)
-    }
+    put(UInt64(references.site), 4)
+    put(UInt64(references.label), 5)
+    put(UInt64(references.thread), 6)
+    put(UInt64(references.session), 7)
     (lastOrdinal, lastMillisecond) = (ordinal, millisecond)
     putText(8) { text in
       record.content.appendMessage(.plain, to: &text)
@@ -125,22 +128,22 @@ private struct OpenChunk {
     return bytes + columns.flatMap { $0 } + texts
   }
 
-  private mutating func putText(_ column: Int, _ body: (inout TextBuffer) -> Void) {
-    var text = TextBuffer()
+  private func putText(_ column: Int, _ body: (inout TextBuffer) -> Void) {
+    text.removeAll(keeping: 1 << 20)
     body(&text)
-    text.withUnsafeBytes { bytes in
-      var kept = bytes.prefix(ReportRecords.longest)
+    let size = text.count
+    let kept = text.withUnsafeBytes { bytes in
+      var kept = min(size, ReportRecords.longest)
       // Not within a character: what follows begins one.
-      while kept.count < bytes.count, bytes[kept.endIndex] & 0xC0 == 0x80 { kept.removeLast() }
-      texts.append(contentsOf: kept)
-      // An odd number for one that was cut.
-      put(UInt64(kept.count) << 1 | (kept.count < bytes.count ? 1 : 0), column)
+      while kept < size, bytes[kept] & 0xC0 == 0x80 { kept -= 1 }
+      texts.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[..<kept]))
+      return kept
     }
+    // An odd number for one that was cut.
+    put(UInt64(kept) << 1 | (kept < size ? 1 : 0), column)
   }
 
-  private mutating func put(_ value: UInt64, _ column: Int) {
-    appendVarint(value, &columns[column])
-  }
+  private func put(_ value: UInt64, _ column: Int) { appendVarint(value, &columns[column]) }
 
   private func zigzag(_ value: Int64) -> UInt64 { UInt64(bitPattern: value << 1 ^ value >> 63) }
 

@@ -99,6 +99,9 @@ terminal resize-window -x 60
 type_line "clear; mmlog-decode --tail 3 $log"
 check "lines are wrapped by width" 'screen | grep -qE "^ {8}"'
 check "the pager ends where all fits" 'screen | grep . | tail -n 1 | grep -q "^ready>"'
+type_line "clear; mmlog-decode sessions --no-pager $log"
+check "the table of sessions fits" 'screen | grep -qE "^SESSION +PROCESS +(STARTED +)?RECORDS *$"'
+sees 'last record at 20' "what has no room in a row is below it"
 terminal resize-window -x 150
 type_line "clear; mmlog-decode --no-pager --long --tail 1 $log"
 check "on request a line has all" 'screen | grep -qE "^20[0-9T:.-]{27}"'

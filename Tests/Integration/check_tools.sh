@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that other people's programs read what mmlog-decode writes: lnav, DuckDB, jq, the shells, man, OpenTelemetry.
+# Checks that other people's programs read what mmlog-decode writes: lnav, DuckDB, pandas, jq, the shells, man, OpenTelemetry.
 #
 #   check_tools.sh DECODE LOGS     the program, and a directory of logs with records of several levels
 #
@@ -56,11 +56,11 @@ if has jq "jq" jq; then
 fi
 
 python=${MMLOG_PYTHON:-$project/.build/check-python/bin/python3}
-if [[ -z ${MMLOG_PYTHON-} ]] && ! "$python" -c 'import duckdb, opentelemetry.proto' 2>/dev/null; then
+if [[ -z ${MMLOG_PYTHON-} ]] && ! "$python" -c 'import duckdb, opentelemetry.proto, pandas' 2>/dev/null; then
   venv=${python%/bin/python3}
   { python3 -m venv --clear "$venv" && timeout 150 "$venv/bin/pip" install --quiet --disable-pip-version-check \
-    duckdb pytz opentelemetry-proto; } >"$work/pip" 2>&1 ||
-    echo "SKIPPED  installing duckdb and opentelemetry-proto: $(tail -n 1 "$work/pip")"
+    duckdb pytz opentelemetry-proto pandas; } >"$work/pip" 2>&1 ||
+    echo "SKIPPED  installing duckdb, opentelemetry-proto and pandas: $(tail -n 1 "$work/pip")"
 fi
 if "$python" -c 'import duckdb' 2>/dev/null; then
   found=$("$python" - "$work/log.jsonl" <<'EOF'
@@ -74,6 +74,21 @@ EOF
   result "DuckDB counts levels" "$levels" "$found"
 else
   echo "SKIPPED  DuckDB: '$python' has no module duckdb; pip install duckdb pytz, and set MMLOG_PYTHON"
+fi
+
+if "$python" -c 'import pandas' 2>/dev/null; then
+  run --format csv >"$work/log.csv"
+  found=$("$python" - "$work/log.jsonl" "$work/log.csv" <<'EOF'
+import pandas, sys
+lines, table = pandas.read_json(sys.argv[1], lines=True), pandas.read_csv(sys.argv[2])
+assert (lines.body == table.body).all() and (lines.time_unix_nano == table.time_unix_nano).all()
+assert (pandas.to_datetime(table.timestamp).astype("datetime64[ns, UTC]").astype("int64") == table.time_unix_nano).all()
+print("\n".join(f"{level},{count}" for level, count in lines.groupby("severity_text").size().items()))
+EOF
+  )
+  result "pandas counts levels, and reads the same from JSON and CSV" "$levels" "$found"
+else
+  echo "SKIPPED  pandas: '$python' has no module pandas; pip install pandas, and set MMLOG_PYTHON"
 fi
 
 if "$python" -c 'import opentelemetry.proto' 2>/dev/null; then
