@@ -1,3 +1,6 @@
 import CommandLineTool
+import MMLogSystem
 
+// A frame's records take a MiB, one after the other.
+Heap.keepFreedMemory()
 Program.run(.decode)

@@ -8,6 +8,7 @@
 #ifndef MMLOG_SYSTEM_H
 #define MMLOG_SYSTEM_H
 
+#include <malloc.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -123,5 +124,15 @@ const char *mmlog_program_name(void);
 
 // strerror_r(3), GNU form: the text, in `buffer` or constant.
 const char *mmlog_error_text(int code, char *buffer, size_t size);
+
+// Has memory that is freed stay with the process, up to 64 MiB of it. Else a large piece that is
+// taken and freed again and again is given back each time, and the kernel clears its pages when they
+// are taken anew. Does nothing without glibc.
+static inline void mmlog_keep_freed_memory(void) {
+#ifdef __GLIBC__
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+#endif
+}
 
 #endif
