@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -289,4 +290,11 @@ void mmlog_give_up_descriptors(const int *descriptors, ptrdiff_t count) {
     if (nothing < 0 || dup3(nothing, descriptors[index], O_CLOEXEC) < 0) close(descriptors[index]);
   }
   if (nothing >= 0) close(nothing);
+}
+
+void mmlog_keep_freed_memory(void) {
+#ifdef __GLIBC__
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+#endif
 }

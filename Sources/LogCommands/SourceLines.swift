@@ -1,4 +1,4 @@
-import MMLogReader
+package import MMLogReader
 import MMLogSystem
 
 /// Finds where in the source code a stack was, and the names of C++, by `llvm-symbolizer` or
@@ -6,9 +6,9 @@ import MMLogSystem
 ///
 /// Only programs and libraries are shown to them that are of the same build as those that crashed:
 /// otherwise the lines would be wrong, and a log could have any file inspected.
-enum SourceLines {
+package enum SourceLines {
   /// The frames with their lines, as far as these are found.
-  static func added(to stack: [CrashReport.Frame]) -> [CrashReport.Frame] {
+  package static func added(to stack: [CrashReport.Frame]) -> [CrashReport.Frame] {
     var stack = stack
     for path in Set(stack.filter { $0.function != nil }.compactMap(\.path)) {
       let own = stack.indices.filter { stack[$0].path == path && stack[$0].function != nil }

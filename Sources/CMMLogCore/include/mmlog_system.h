@@ -8,7 +8,6 @@
 #ifndef MMLOG_SYSTEM_H
 #define MMLOG_SYSTEM_H
 
-#include <malloc.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -128,11 +127,6 @@ const char *mmlog_error_text(int code, char *buffer, size_t size);
 // Has memory that is freed stay with the process, up to 64 MiB of it. Else a large piece that is
 // taken and freed again and again is given back each time, and the kernel clears its pages when they
 // are taken anew. Does nothing without glibc.
-static inline void mmlog_keep_freed_memory(void) {
-#ifdef __GLIBC__
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-#endif
-}
+void mmlog_keep_freed_memory(void);
 
 #endif
