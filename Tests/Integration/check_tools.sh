@@ -80,7 +80,7 @@ if "$python" -c 'import pandas' 2>/dev/null; then
   run --format csv >"$work/log.csv"
   found=$("$python" - "$work/log.jsonl" "$work/log.csv" <<'EOF'
 import pandas, sys
-lines, table = pandas.read_json(sys.argv[1], lines=True), pandas.read_csv(sys.argv[2])
+lines, table = pandas.read_json(sys.argv[1], lines=True), pandas.read_csv(sys.argv[2], keep_default_na=False)
 assert (lines.body == table.body).all() and (lines.time_unix_nano == table.time_unix_nano).all()
 assert (pandas.to_datetime(table.timestamp).astype("datetime64[ns, UTC]").astype("int64") == table.time_unix_nano).all()
 print("\n".join(f"{level},{count}" for level, count in lines.groupby("severity_text").size().items()))
