@@ -49,6 +49,7 @@ extension Arguments {
     guard !word.contains("/"), word != "-", (try? File.status(ofPath: word)) == nil,
       let near = command.suggestedCommand(for: word)
     else { return }
+    if near == word { throw UsageError("'\(word)' is a command; it stands before its options") }
     throw UsageError("there is neither a command nor a file '\(word)'; did you mean '\(near)'?")
   }
 }

@@ -207,6 +207,7 @@ import Testing
       ("verify --grep a x", "it is one of 'mmlog-decode print'"),
       ("recover a b", "one DIR too many"), ("repair x", "add '--output DIR'"),
       ("verfy", "neither a command nor a file 'verfy'; did you mean 'verify'?"),
+      ("--utc sessions x", "'sessions' is a command; it stands before its options"),
       ("--follow -", "standard input cannot be followed"),
       ("--follow --output y x", "--follow has no end"),
       ("-f --split-by hour -o y x", "--follow has no end"),
