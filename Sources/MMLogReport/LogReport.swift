@@ -22,6 +22,7 @@ public struct LogReport {
   private var threads = Numbered<ThreadIdentity>()
   private var sessions: [Session] = []
   private var sessionNumbers: [ObjectIdentifier: Int] = [:]
+  private var lastThread: (thread: LogReader.Thread, number: Int)?
   private var lastSession: (session: LogReader.Session, number: Int)?
   /// What is corrupted or missing, where, and when the record before it was logged.
   private var corruption: [(path: String, sentence: String, time: Timestamp?)] = []
@@ -100,13 +101,19 @@ public struct LogReport {
     buckets.add(record.time, record.level)
     noteOffset(at: record.time)
     if record.content.flags.contains(.span) { spans.add(.record(record)) }
-    let thread = ThreadIdentity(
-      ordinal: record.thread.ordinal, id: record.thread.id, name: record.thread.name)
     records.add(
       record,
       ReportRecords.References(
         site: sites.add(record), label: labels.number(of: record.label),
-        thread: threads.number(of: thread), session: session))
+        thread: number(of: record.thread), session: session))
+  }
+
+  private mutating func number(of thread: LogReader.Thread) -> Int {
+    if let lastThread, lastThread.thread === thread { return lastThread.number }
+    let number = threads.number(
+      of: ThreadIdentity(ordinal: thread.ordinal, id: thread.id, name: thread.name))
+    lastThread = (thread, number)
+    return number
   }
 
   private mutating func number(of session: LogReader.Session) -> Int {

@@ -18,7 +18,7 @@ struct ReportRecords {
   private var lanes = [Lane(), Lane()]
   private var ordinal: UInt64 = 0
   /// Higher levels take more time than all else of a page.
-  private let compressor = Compressor(level: 3)
+  private let compressor = Compressor(level: 1)
 
   /// Records of one kind, in the order of time.
   private struct Lane {
