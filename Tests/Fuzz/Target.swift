@@ -392,7 +392,10 @@ private let filters: [LogReader.Filter] = {
   for pattern in ["n [0-9]00$", "^a", "x y|LONG", "request.path=/"] {
     filters.append(filter { $0.text = [try TextPattern(pattern, ignoresCase: true)] })
   }
-  for condition in ["user == -42", "b >= 42 || c == nil", "d ~ 'x'", "@message == 'a 1'"] {
+  for condition in [
+    "user == -42", "b >= 42 || c == nil", "d ~ 'x'", "@message == 'a 1'", "@duration > 1us",
+    "@time < 1h && @process in (42, orders) && @session != 01",
+  ] {
     filters.append(filter { $0.conditions = [try FieldCondition(condition)] })
   }
   for index in filters.indices {
