@@ -1194,7 +1194,7 @@ def add_frame(frame, frames, session, corruption):
             corruption("frame at %d: the index does not fit the frames" % frame.at)
         if header[97] and u32(header, 28) != sum(u32(each.header, 28) for each in frames if each.header[8] == 2):
             corruption("frame at %d: the index does not count the records" % frame.at)
-    elif kind in (3, 4) or (kind == 6 and len(payload) >= 3416 and crc32c(payload[8:3416]) != u32(payload, 4)):
+    elif kind in (3, 4) or (kind == 6 and len(payload) >= 3584 and crc32c(payload[8:3584]) != u32(payload, 4)):
         raise Malformed("too short")
     for offset in range(160, len(header), 40):
         generation, start, end = struct.unpack_from("<Q2I", header, offset)

@@ -18,8 +18,8 @@ enum GoldenLater {
     let log = TestLog(
       session: 18,
       geometry: RingGeometry(dictionarySize: 4096, segmentSize: 4096, segmentCount: 2))
-    log.putArea(7, kind: 77, offset: 8024, size: 168)
-    log.put([UInt8](repeating: 0xEE, count: 168), at: 8024)
+    log.putArea(7, kind: 77, offset: 1312, size: 168)
+    log.put([UInt8](repeating: 0xEE, count: 168), at: 1312)
     log.putState()
     log.putUnknownEntry()
     for (ticks, record) in records.enumerated() {
