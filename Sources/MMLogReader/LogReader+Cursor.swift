@@ -28,8 +28,9 @@ extension LogReader {
   /// A position in a log: what has been read of each session's archives.
   ///
   /// ```swift
+  /// var cursor = LogReader.Cursor()
   /// let reader = LogReader(paths: ["/var/log/orders"], after: cursor)
-  /// while let item = reader.next() { handle(item) }
+  /// while let item = reader.next() { print(item) }
   /// cursor = reader.cursor
   /// ```
   ///
