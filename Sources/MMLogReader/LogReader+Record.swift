@@ -87,6 +87,15 @@ extension LogReader {
     let owner: RecordOwner
     var contents: ArraySlice<RecordContent>
 
+    init(owner: RecordOwner, contents: ArraySlice<RecordContent>) {
+      (self.owner, self.contents) = (owner, contents)
+    }
+
+    /// One record.
+    public init(_ record: LogReader.Record) {
+      self.init(owner: record.owner, contents: [record.content])
+    }
+
     /// How many there are; may be none.
     public var count: Int { contents.count }
 

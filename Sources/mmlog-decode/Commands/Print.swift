@@ -7,7 +7,7 @@ extension Command {
     "print",
     description: ["Prints records."],
     options: [.follow, .tail, .reverse] + partOptions + [.count] + Query.options + formatOptions
-      + [.output, .splitBy, .noPager] + CursorChoice.options,
+      + [.output, .splitBy, .noPager, .jobs] + CursorChoice.options,
     operands: inputOperands
   ) { arguments, output in
     if arguments.isSet(.follow) {
@@ -93,8 +93,24 @@ extension Arguments {
         { format.makeFormatter() })
       return showingProgress(sink, query.zone)
     }
-    let sink = FormattedOutput(format.makeFormatter(), to: try target(query, output))
+    let sink = try formattingSink(format, to: target(query, output))
     return isWritingToFile ? showingProgress(sink, query.zone) : sink
+  }
+
+  private func formattingSink(
+    _ format: OutputFormat, to target: any OutputTarget
+  ) throws -> any ItemSink {
+    guard let jobs = try integer(of: .jobs, in: 1...256), jobs > 1 else {
+      return FormattedOutput(format.makeFormatter(), to: target)
+    }
+    if ["otlp", "chrome"].contains(format.name) {
+      throw UsageError("--jobs makes records one by one, and \(format.name) puts them together")
+    }
+    if let option = [Option.context, .before, .after].first(where: { isSet($0) }) {
+      throw UsageError(
+        "--\(option.long) prints few records, so --jobs brings nothing; leave it away")
+    }
+    return ParallelOutput({ format.makeFormatter() }, to: target, threadCount: jobs)
   }
 
   private func check(
@@ -117,6 +133,9 @@ extension Option {
   static let follow = Option(
     "follow", short: "f", "Go on with what is logged from now on, as the command follow does.")
   static let reverse = Option("reverse", short: "r", "The newest record first.")
+  fileprivate static let jobs = Option(
+    "jobs", short: "j", value: "N",
+    "Make text in N threads, while another one reads. The output is the same.")
   fileprivate static let count = Option(
     "count", short: "c", "Print only how many records there are.")
   fileprivate static let tailOfFollow = Option(

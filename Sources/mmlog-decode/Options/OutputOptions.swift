@@ -82,7 +82,7 @@ extension Arguments {
 }
 
 /// How records are printed.
-struct OutputFormat {
+struct OutputFormat: Sendable {
   let name: String
   let colors: Bool
   private let zone: LogTimeZone

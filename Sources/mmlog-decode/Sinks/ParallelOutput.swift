@@ -1,0 +1,159 @@
+import MMLogReader
+import MMLogSystem
+
+/// Prints records in a format that has each by itself. Threads make their bytes, in batches, while
+/// the caller reads on; the caller writes the batches in their order.
+final class ParallelOutput: ItemSink {
+  /// So many records make a batch: some hundred microseconds of work, and half a megabyte.
+  private static let batchSize = 4096
+  /// So many batches may be under way for each thread: what they hold of files is in memory.
+  private static let batchesPerThread = 4
+
+  private let target: any OutputTarget
+  private let makeFormatter: @Sendable () -> any LogFormatter
+  private let queue = BatchQueue()
+  private var threads: [Thread] = []
+  private let threadCount: Int
+  /// What has been handed over and not been written, the oldest first.
+  private var underWay: [Batch] = []
+  private var records: [LogReader.Records] = []
+  private var recordCount = 0
+  private var hasBegun = false
+
+  /// - Parameters:
+  ///   - makeFormatter: Makes one for each thread; they print the same bytes for a record, whatever
+  ///     they printed before.
+  ///   - threadCount: How many threads make bytes, at least 1.
+  init(
+    _ makeFormatter: @escaping @Sendable () -> any LogFormatter, to target: any OutputTarget,
+    threadCount: Int
+  ) {
+    (self.makeFormatter, self.target, self.threadCount) = (makeFormatter, target, threadCount)
+  }
+
+  deinit { end() }
+
+  var hasReader: Bool { target.hasReader }
+
+  func take(_ item: LogReader.Item) throws {
+    guard case .record(let record) = item else { return }
+    try take(LogReader.Records(record))
+  }
+
+  func take(_ new: LogReader.Records) throws {
+    try begin()
+    records.append(new)
+    recordCount += new.count
+    if recordCount >= Self.batchSize { try handOver() }
+  }
+
+  func flush() throws {
+    try handOver()
+    try write(until: 0)
+    try target.flush()
+  }
+
+  func finish() throws {
+    try begin()
+    try handOver()
+    try write(until: 0)
+    end()
+    try target.finish()
+  }
+
+  private func begin() throws {
+    if hasBegun { return }
+    hasBegun = true
+    var formatter = makeFormatter()
+    var buffer = TextBuffer()
+    formatter.begin(&buffer)
+    try buffer.withUnsafeBytes { try target.append($0.bytes) }
+    for number in 1...threadCount {
+      threads.append(
+        try Thread(name: "format \(number)") { [queue, makeFormatter] in
+          var formatter = makeFormatter()
+          while let batch = queue.next() { batch.format(&formatter) }
+        })
+    }
+  }
+
+  private func end() {
+    queue.end()
+    for thread in threads { thread.join() }
+    threads = []
+  }
+
+  private func handOver() throws {
+    if records.isEmpty { return }
+    let batch = Batch(records)
+    (records, recordCount) = ([], 0)
+    underWay.append(batch)
+    queue.append(batch)
+    try write(until: threadCount * Self.batchesPerThread)
+  }
+
+  /// Writes the oldest batches until so many are left, and further ones that are ready.
+  private func write(until count: Int) throws {
+    while let batch = underWay.first {
+      guard let bytes = batch.bytes(waits: underWay.count > count) else { return }
+      underWay.removeFirst()
+      try target.append(bytes.span.bytes)
+    }
+  }
+}
+
+/// Records that are printed together.
+private final class Batch: Sendable {
+  private let records: LockedValue<[LogReader.Records]>
+  private let result = Promise<[UInt8]>()
+
+  init(_ records: [LogReader.Records]) { self.records = LockedValue(records) }
+
+  /// Prints them; for one thread, once.
+  func format(_ formatter: inout any LogFormatter) {
+    let records = records.withLock { records in
+      defer { records = [] }
+      return records
+    }
+    var buffer = TextBuffer(capacity: 1 << 20)
+    for part in records { formatter.append(part, to: &buffer) }
+    result.fulfill(buffer.withUnsafeBytes { Array($0) })
+  }
+
+  /// What was printed; nil if it is not ready, and who asks does not wait.
+  func bytes(waits: Bool) -> [UInt8]? {
+    repeat {
+      if let bytes = result.wait(atMost: waits ? 1_000_000_000 : 0) { return bytes }
+    } while waits
+    return nil
+  }
+}
+
+/// Batches that no thread has begun.
+private final class BatchQueue: Sendable {
+  private let batches = LockedValue<(waiting: [Batch], isEnded: Bool)>(([], false))
+  private let changes = EventCount()
+
+  func append(_ batch: Batch) {
+    batches.withLock { $0.waiting.append(batch) }
+    changes.advance()
+  }
+
+  func end() {
+    batches.withLock { $0.isEnded = true }
+    changes.advance()
+  }
+
+  /// The next batch, waited for; nil once there is none and none will come.
+  func next() -> Batch? {
+    while true {
+      let seen = changes.current
+      let (batch, isEnded) = batches.withLock { batches in
+        (batches.waiting.isEmpty ? nil : batches.waiting.removeFirst(), batches.isEnded)
+      }
+      if let batch { return batch }
+      if isEnded { return nil }
+      changes.wait(since: seen, atMost: 1_000_000_000)
+    }
+  }
+}
