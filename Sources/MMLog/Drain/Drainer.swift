@@ -116,8 +116,7 @@ final class Drainer: @unchecked Sendable {
     return min(configuration.drainInterval, syncs, echo).nanoseconds
   }
 
-  /// Taken during a pass. A fork waits for it a little: a child whose parent was in the middle of
-  /// one may find a lock of the Swift runtime taken for ever.
+  /// Taken while the thread does not wait; see ``Worker/passLock``.
   let passLock = ForkSafeMutex()
 
   /// Starts the thread.
@@ -225,6 +224,20 @@ final class Drainer: @unchecked Sendable {
   private func run() {
     let eventCounts = session.ring.eventCounts
     defer { counters.endSigns() }
+    while let pause = passLock.withLock({ work() }) {
+      switch pause {
+      case .untilRequested(let seen, let time): eventCounts.requests.wait(since: seen, atMost: time)
+      case .untilUrgentlyRequested(let seen, let time):
+        eventCounts.urgentRequests.wait(since: seen, atMost: time)
+      }
+    }
+  }
+
+  /// Does what there is to do.
+  ///
+  /// - Returns: How long to wait for more; nil at the end.
+  private func work() -> DrainSchedule.Sleep? {
+    let eventCounts = session.ring.eventCounts
     while true {
       counters.giveSign()
       levels.poll()
@@ -232,24 +245,17 @@ final class Drainer: @unchecked Sendable {
       // Before the check for work: who asks for something raises the counts last.
       let counts = DrainSchedule.Counts(
         requests: eventCounts.requests.current, urgentRequests: eventCounts.urgentRequests.current)
-      if isStopping.load(ordering: .acquiring) { return }
-      if let due = schedule.duePass(at: Clock.monotonic(), counts, or: isWorkDue) {
-        passLock.withLock {
-          switch due {
-          case .fullFrames: pass(.fullFrames, counts)
-          case .everything: completePass(counts)
-          }
-        }
+      if isStopping.load(ordering: .acquiring) { return nil }
+      switch schedule.duePass(at: Clock.monotonic(), counts, or: isWorkDue) {
+      case .fullFrames: pass(.fullFrames, counts)
+      case .everything: completePass(counts)
+      case nil: break
       }
       // After the pass, which may have freed a segment for the record.
       if session.survivals.first != nil { callbacks.survivedSignal() }
       session.ring.growDictionary()
       if session.ring.populateMore() { continue }
-      switch schedule.sleep(at: Clock.monotonic(), until: lastCheck &+ DrainSchedule.second) {
-      case .untilRequested(let seen, let time): eventCounts.requests.wait(since: seen, atMost: time)
-      case .untilUrgentlyRequested(let seen, let time):
-        eventCounts.urgentRequests.wait(since: seen, atMost: time)
-      }
+      return schedule.sleep(at: Clock.monotonic(), until: lastCheck &+ DrainSchedule.second)
     }
   }
 
@@ -401,8 +407,7 @@ final class Drainer: @unchecked Sendable {
     collectSurvivedSignal(at: now)
     session.ring.take(lossesWithoutRing)
     reportLosses()
-    let isUrgent = passLock.withLock { survey.inspect() }
-    isUrgentRecordWaiting = isUrgentRecordWaiting || isUrgent
+    isUrgentRecordWaiting = survey.inspect() || isUrgentRecordWaiting
   }
 
   /// Takes over the report of a fatal signal if the process lives on a second after its handler has

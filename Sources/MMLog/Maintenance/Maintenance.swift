@@ -45,8 +45,8 @@ final class Maintenance: @unchecked Sendable {
   /// When it has to come to its end, as monotonic time.
   private let deadline = Atomic<UInt64>(.max)
 
-  /// Taken during a pass; see ``Drainer/passLock``.
-  let passLock = ForkSafeMutex()
+  /// Taken while its threads do not wait.
+  var passLocks: [ForkSafeMutex] { [worker.passLock, watchdog.passLock] }
 
   /// - Parameters:
   ///   - recovered: The sessions that were recovered.
@@ -74,7 +74,7 @@ final class Maintenance: @unchecked Sendable {
     try explaining("Starting the maintenance thread failed") { () throws(SystemError) in
       try watchdog.start()
       try worker.start { [self] _ in
-        passLock.withLock { configuration.maintaining { pass() } }
+        configuration.maintaining { pass() }
         return min(interval, uploadDelay ?? interval)
       }
     }

@@ -26,6 +26,9 @@ final class Watchdog: Sendable {
     }
   }
 
+  /// Taken while its thread does not wait.
+  var passLock: ForkSafeMutex { worker.passLock }
+
   func stop() { worker.stop() }
 
   private func check() {

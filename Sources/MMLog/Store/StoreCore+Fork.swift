@@ -4,21 +4,22 @@ import MMLogSystem
 
 /// What a fork needs of a store: the parent goes on, and the child begins anew.
 extension StoreCore {
-  /// Lets the drainer end its pass, if that is soon, and begin no other. The caller has the lock.
-  func pauseDrainer() {
-    paused.drainer = open?.drainer.passLock.tryLock(atMost: 100_000_000) ?? false
-    paused.maintenance = openMaintenance?.passLock.tryLock(atMost: 100_000_000) ?? false
+  /// Lets the store's threads end their passes, if that is soon, and begin no others. The caller
+  /// has the lock.
+  func pauseThreads() {
+    let passLocks = [open?.drainer.passLock].compactMap(\.self) + (openMaintenance?.passLocks ?? [])
+    paused = passLocks.filter { $0.tryLock(atMost: 100_000_000) }
   }
 
-  /// Lets the drainer go on. In the parent, by the thread that forked.
-  func resumeDrainer() {
-    if paused.drainer { open?.drainer.passLock.unlock() }
-    if paused.maintenance { openMaintenance?.passLock.unlock() }
-    paused = (false, false)
+  /// Lets the threads go on. In the parent, by the thread that forked.
+  func resumeThreads() {
+    for passLock in paused { passLock.unlock() }
+    paused = []
   }
 
   /// Gives up the parent's session, in the child of a fork. The caller has taken the labels' lock.
   func detachInChild() {
+    paused = []
     lock.reinitialize()
     settings.lock.reinitialize()
     childOpening.reinitialize()

@@ -48,7 +48,7 @@ final class StoreCore: @unchecked Sendable {
   /// Whether a lost ring could not be replaced at the last try.
   var isReplacementFailing = false
   /// What a fork has stopped meanwhile.
-  var paused = (drainer: false, maintenance: false)
+  var paused: [ForkSafeMutex] = []
 
   /// The open session again, for log calls, which cannot take a lock: its address, or 0.
   ///

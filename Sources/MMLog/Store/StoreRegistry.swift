@@ -96,7 +96,7 @@ enum StoreRegistry {
       store.lock.lock()
       store.labels.lock.lock()
       store.settings.lock.lock()
-      store.pauseDrainer()
+      store.pauseThreads()
       next = store.older
     }
     CrashArea.prepareForFork()
@@ -107,7 +107,7 @@ enum StoreRegistry {
     CrashArea.resumeAfterFork()
     var next = newest
     while let store = next {
-      store.resumeDrainer()
+      store.resumeThreads()
       store.settings.lock.unlock()
       store.labels.lock.unlock()
       store.lock.unlock()

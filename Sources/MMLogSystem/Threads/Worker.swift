@@ -6,6 +6,9 @@ package final class Worker: Sendable {
   private let requests = EventCount()
   private let isStopping = Atomic<Bool>(false)
   private let thread = LockedValue<Thread?>(nil)
+  /// Taken during a pass. A fork waits for it a little: a child whose parent's thread was at work
+  /// may find a lock of the Swift runtime taken for ever.
+  package let passLock = ForkSafeMutex()
 
   /// - Parameter name: The thread's, for ps and debuggers.
   package init(_ name: String) { self.name = name }
@@ -28,7 +31,7 @@ package final class Worker: Sendable {
       // Both before the pass: what comes during it is for another.
       let seen = requests.current
       let isLast = isStopping.load(ordering: .acquiring)
-      let pause = pass(isLast)
+      let pause = passLock.withLock { pass(isLast) }
       if isLast { return }
       requests.wait(since: seen, atMost: pause)
     }
