@@ -56,11 +56,11 @@ if has jq "jq" jq; then
 fi
 
 python=${MMLOG_PYTHON:-$project/.build/check-python/bin/python3}
-if [[ -z ${MMLOG_PYTHON-} ]] && ! "$python" -c 'import duckdb, opentelemetry.proto, pandas' 2>/dev/null; then
+if [[ -z ${MMLOG_PYTHON-} ]] && ! "$python" -c 'import duckdb, opentelemetry.proto, oteltap, pandas' 2>/dev/null; then
   venv=${python%/bin/python3}
   { python3 -m venv --clear "$venv" && timeout 150 "$venv/bin/pip" install --quiet --disable-pip-version-check \
-    duckdb pytz opentelemetry-proto pandas; } >"$work/pip" 2>&1 ||
-    echo "SKIPPED  installing duckdb, opentelemetry-proto and pandas: $(tail -n 1 "$work/pip")"
+    duckdb pytz opentelemetry-proto oteltap pandas; } >"$work/pip" 2>&1 ||
+    echo "SKIPPED  installing duckdb, opentelemetry-proto, oteltap and pandas: $(tail -n 1 "$work/pip")"
 fi
 if "$python" -c 'import duckdb' 2>/dev/null; then
   found=$("$python" - "$work/log.jsonl" <<'EOF'
@@ -91,23 +91,13 @@ else
   echo "SKIPPED  pandas: '$python' has no module pandas; pip install pandas, and set MMLOG_PYTHON"
 fi
 
-if "$python" -c 'import opentelemetry.proto' 2>/dev/null; then
+if "$python" -c 'import opentelemetry.proto, oteltap' 2>/dev/null; then
   run --format otlp >"$work/log.otlp.jsonl"
-  found=$("$python" - "$work/log.otlp.jsonl" <<'EOF'
-import sys
-from google.protobuf.json_format import Parse
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-count = 0
-for line in open(sys.argv[1]):
-    for resource in Parse(line, ExportLogsServiceRequest()).resource_logs:
-        for scope in resource.scope_logs:
-            count += len(scope.log_records)
-print(count)
-EOF
-  )
-  result "OTLP is read by its own types" "$(wc -l <"$work/log.jsonl")" "$found"
+  found=$("$python" "$project/Tests/Integration/otlp_receiver.py" "$work/log.otlp.jsonl")
+  expected=$(jq -c '[.severity_text, .body]' "$work/log.jsonl" | sha256sum)
+  result "an OTLP receiver has every record" "$expected" "$(jq -c . <<<"$found" | sha256sum)"
 else
-  echo "SKIPPED  OTLP: '$python' has no module opentelemetry.proto; pip install opentelemetry-proto, and set MMLOG_PYTHON"
+  echo "SKIPPED  OTLP: '$python' lacks opentelemetry.proto or oteltap; pip install opentelemetry-proto oteltap, and set MMLOG_PYTHON"
 fi
 
 for program in "$decode" "$(dirname "$decode")/mmlogctl"; do
