@@ -10,6 +10,7 @@ let package = Package(
     .library(name: "MMLogAnalysis", targets: ["MMLogAnalysis"]),
     .library(name: "MMLogReport", targets: ["MMLogReport"]),
     .library(name: "MMLogConsole", targets: ["MMLogConsole"]),
+    .library(name: "MMLogShipping", targets: ["MMLogShipping"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
     .library(name: "MMLogTracing", targets: ["MMLogTracing"]),
     // For C; Tools/release makes what others link of it.
@@ -78,6 +79,9 @@ let package = Package(
     .target(
       name: "MMLogConsole",
       dependencies: ["MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem"]),
+    .target(
+      name: "MMLogShipping",
+      dependencies: ["MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
     .target(
       name: "MMLogSwiftLog",
       dependencies: [

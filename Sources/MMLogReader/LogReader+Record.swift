@@ -99,6 +99,21 @@ extension LogReader {
     /// How many there are; may be none.
     public var count: Int { contents.count }
 
+    /// The first one's id; nil if there is none, or it is in a ring.
+    public var firstID: LogReader.RecordID? { contents.first.flatMap(id) }
+
+    /// The last one's id; nil if there is none, or it is in a ring.
+    public var lastID: LogReader.RecordID? { contents.last.flatMap(id) }
+
+    private func id(of content: RecordContent) -> LogReader.RecordID? {
+      LogReader.Record(owner: owner, content: content).id
+    }
+
+    /// How many bytes the values of all take before an archive compresses them.
+    ///
+    /// - Complexity: O(records).
+    public var size: Int { contents.reduce(0) { $0 + $1.size } }
+
     /// When the last one was logged; nil if there is none.
     public var lastTime: Timestamp? { contents.last?.time }
 

@@ -31,6 +31,7 @@ var book: Book { imagined() }
 func load(_ id: Int) async throws -> Book { imagined() }
 func serve(_ id: Int) async throws {}
 func upload(_ path: String) async throws {}
+func post(_ lines: String, key: String) async throws {}
 func alert(_ text: String) {}
 enum Device {
   static func holdAwake() {}
