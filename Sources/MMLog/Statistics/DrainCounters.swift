@@ -24,7 +24,7 @@ final class DrainCounters: Sendable {
       for level in Level.allCases {
         let index = Int(level.rawValue)
         counts.archived.add(
-          level, count: UInt64(rows.levels[index]), bytes: rows.levelBytes[index])
+          level, count: UInt64(rows.count(level: index)), bytes: rows.byteCount(level: index))
       }
       counts.rawBytes &+= UInt64(rows.size)
       counts.writtenBytes &+= UInt64(written)

@@ -116,16 +116,52 @@ package struct SegmentRun {
     to builder: inout RowBuilder, size: Int, before limit: UInt64, cutoff: UInt64
   ) {
     while let record {
-      let ordinal = record.sharedThreadOrdinal ?? header.thread.ordinal
-      builder.add(record, ticks: ticks, threadOrdinal: ordinal) {
-        record.sharedThread ?? header.thread
+      if disposition == nil, !record.isSpecial, let cursor = scanner.cursor {
+        moveSeries(of: record, cursor, to: &builder, size: size, before: limit, cutoff: cutoff)
+      } else {
+        let ordinal = record.sharedThreadOrdinal ?? header.thread.ordinal
+        builder.add(record, ticks: ticks, threadOrdinal: ordinal) {
+          record.sharedThread ?? header.thread
+        }
+        noteTaken(1)
+        advance()
       }
-      taken = scanner.offset
-      takenCount &+= 1
-      number = number.map { $0 &+ 1 }
-      advance()
       guard ticks < limit, ticks <= cutoff, builder.size < size else { return }
     }
+  }
+
+  /// The same, as long as they are whole records of the segment's own thread: in registers.
+  @inline(__always)
+  private mutating func moveSeries(
+    of first: RecordView, _ behind: RecordCursor, to builder: inout RowBuilder, size: Int,
+    before limit: UInt64, cutoff: UInt64
+  ) {
+    var (cursor, record, ticks, count) = (behind, first, ticks, 0)
+    var series = builder.beginSeries(
+      of: header.thread, ticks: ticks, size: size, first: record.bytes.count)
+    while series.add(record, ticks: ticks) {
+      count &+= 1
+      guard let next = cursor.record() else {
+        builder.end(series)
+        self.ticks = ticks
+        scanner.move(to: cursor)
+        noteTaken(count)
+        return advance()
+      }
+      (record, ticks) = (next, max(ticks, next.ticks))
+      guard ticks < limit, ticks <= cutoff, !record.isSpecial else { break }
+    }
+    builder.end(series)
+    (self.record, self.ticks) = (record, ticks)
+    scanner.move(to: cursor)
+    noteTaken(count, ahead: record.bytes.count)
+  }
+
+  /// - Parameter ahead: How long the record is that is next, if the scanner has passed over it.
+  private mutating func noteTaken(_ count: Int, ahead: Int = 0) {
+    taken = scanner.offset - ahead
+    takenCount &+= count
+    number = number.map { $0 &+ UInt64(truncatingIfNeeded: count) }
   }
 
   /// The greatest ticks taken so far, or those of the record that is next.

@@ -14,35 +14,56 @@ func lowestBits(_ width: Int) -> UInt64 { width == 64 ? .max : (1 << UInt64(widt
 /// first.
 ///
 /// Writes whole words: up to two more than ``packedSize(_:width:)``.
+///
+/// - Parameter isMasked: Whether there may be more bits; if not, and there are some nevertheless,
+///   what is written is of no use.
+/// - Returns: The bits that any of them has.
 @inline(__always)
+@discardableResult
 func pack(
   _ values: UnsafePointer<UInt64>, count: Int, minimum: UInt64, width: Int,
-  to output: UnsafeMutableRawPointer
-) {
-  var word: UInt64 = 0
+  to output: UnsafeMutableRawPointer, isMasked: Bool
+) -> UInt64 {
+  var (word, all): (UInt64, UInt64) = (0, 0)
   var filled = 0
   var next = output
   var index = 0
   let mask = lowestBits(width)
+  let shift = UInt64(truncatingIfNeeded: width)
+  @inline(__always) func value(_ index: Int) -> UInt64 {
+    let value = values[index] &- minimum
+    all |= value
+    return isMasked ? value & mask : value
+  }
   if width <= 16 {
     // Eight numbers are whole bytes: no carry from one to the next eight.
-    let shift = UInt64(width)
-    @inline(__always) func four(_ values: UnsafePointer<UInt64>) -> UInt64 {
-      let low = (values[0] &- minimum) & mask | ((values[1] &- minimum) & mask) &<< shift
-      let high = (values[2] &- minimum) & mask | ((values[3] &- minimum) & mask) &<< shift
+    @inline(__always) func four(_ index: Int) -> UInt64 {
+      let low = value(index) | value(index &+ 1) &<< shift
+      let high = value(index &+ 2) | value(index &+ 3) &<< shift
       return low | high &<< (2 &* shift)
     }
     while index &+ 8 <= count {
-      let (low, high) = (four(values + index), four(values + index + 4))
+      let (low, high) = (four(index), four(index &+ 4))
       let (first, second) = (low | high << (4 &* shift), high >> (64 &- 4 &* shift))
       next.storeBytes(of: first.littleEndian, as: UInt64.self)
       next.storeBytes(of: second.littleEndian, toByteOffset: wordSize, as: UInt64.self)
       next += width
       index &+= 8
     }
+  } else if width <= 28 {
+    // Two are a word at most, with the bits of a byte that was begun.
+    while index &+ 2 <= count {
+      word |= (value(index) | value(index &+ 1) &<< shift) &<< UInt64(truncatingIfNeeded: filled)
+      next.storeBytes(of: word.littleEndian, as: UInt64.self)
+      filled &+= 2 &* width
+      next += filled >> 3
+      word = word &>> UInt64(truncatingIfNeeded: filled & ~7)
+      filled &= 7
+      index &+= 2
+    }
   }
   while index < count {
-    let value = (values[index] &- minimum) & mask
+    let value = value(index)
     word |= value &<< UInt64(truncatingIfNeeded: filled)
     filled &+= width
     if filled >= 64 {
@@ -55,6 +76,7 @@ func pack(
     index &+= 1
   }
   if filled > 0 { next.storeBytes(of: word.littleEndian, as: UInt64.self) }
+  return all
 }
 
 /// Reads what ``pack(_:count:minimum:width:to:)`` wrote; `input` has 8 bytes more than that, of any

@@ -134,6 +134,13 @@ private func equal(_ strings: StringList.Strings, _ a: Int, _ b: Int) -> Bool {
 /// Whether two strings of a length are the same, both at a word's edge with zeros behind.
 @inline(__always)
 func equalWords(_ first: UnsafeRawPointer, _ second: UnsafeRawPointer, _ length: Int) -> Bool {
+  if length > 0, length <= 2 &* wordSize {
+    // The last word is the first of a short one.
+    let last = (length &- 1) & wordSize
+    return first.load(as: UInt64.self) == second.load(as: UInt64.self)
+      && first.load(fromByteOffset: last, as: UInt64.self)
+        == second.load(fromByteOffset: last, as: UInt64.self)
+  }
   var offset = 0
   while offset < length {
     guard

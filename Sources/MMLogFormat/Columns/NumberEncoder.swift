@@ -57,40 +57,54 @@ final class NumberEncoder {
     var last: UInt64 = 0
     var known: PackedBlock?
     for start in stride(from: 0, to: count, by: ColumnLayout.block) {
-      let size = min(ColumnLayout.block, count - start)
-      let block = block(values + start, size, isPatched: isPatched, after: known)
-      known = block
-      let width = block.patchedWidth
-      sink.append(signed: block.base &- last)
-      sink.append(UInt8(width))
-      last = block.base
-      let countAt = sink.count
-      if isPatched { sink.append(0) }
-      sink.append(maximum: packedSize(size, width: width) + 2 * wordSize) {
-        pack(values + start, count: size, minimum: block.base, width: width, to: $0)
-        return packedSize(size, width: width)
+      let (values, size) = (values + start, min(ColumnLayout.block, count - start))
+      let sizeBefore = sink.count
+      // Mostly, a block is packed as well as the one before it, which is seen while it is packed.
+      if let known, isPatched ? known.fits(values, count: size) : true,
+        append(known, values, size, after: last, isPatched, to: &sink)
+      {
+        last = known.base
+        continue
       }
-      guard isPatched, width < block.width else { continue }
-      var exceptions: UInt8 = 0
-      for index in 0..<size {
-        let rest = (values[start &+ index] &- block.base) >> UInt64(width)
-        guard rest > 0 else { continue }
-        sink.append(UInt8(index))
-        sink.append(varint: rest)
-        exceptions += 1
-      }
-      sink.set(exceptions, at: countAt)
+      sink.cut(to: sizeBefore)
+      var block = PackedBlock(values, count: size, isPatched: isPatched)
+      block.widen(for: values)
+      append(block, values, size, after: last, isPatched, to: &sink)
+      (known, last) = (block, block.base)
     }
   }
 
+  /// - Parameter last: The base of the block before.
+  /// - Returns: Whether the block was packed in the way that suits it.
   @inline(__always)
-  private func block(
-    _ values: UnsafePointer<UInt64>, _ count: Int, isPatched: Bool, after known: PackedBlock?
-  ) -> PackedBlock {
-    if let known, known.fits(values, count: count) { return known }
-    var block = PackedBlock(values, count: count, isPatched: isPatched)
-    block.widen(for: values)
-    return block
+  @discardableResult
+  private func append(
+    _ block: PackedBlock, _ values: UnsafePointer<UInt64>, _ count: Int, after last: UInt64,
+    _ isPatched: Bool, to sink: inout TextBuffer
+  ) -> Bool {
+    let width = block.patchedWidth
+    sink.append(signed: block.base &- last)
+    sink.append(UInt8(width))
+    let countAt = sink.count
+    if isPatched { sink.append(0) }
+    var all: UInt64 = 0
+    sink.append(maximum: packedSize(count, width: width) + 2 * wordSize) {
+      all = pack(
+        values, count: count, minimum: block.base, width: width, to: $0, isMasked: isPatched)
+      return packedSize(count, width: width)
+    }
+    if !isPatched { return bitWidth(all) == width }
+    guard width < block.width else { return true }
+    var exceptions: UInt8 = 0
+    for index in 0..<count {
+      let rest = (values[index] &- block.base) >> UInt64(width)
+      guard rest > 0 else { continue }
+      sink.append(UInt8(index))
+      sink.append(varint: rest)
+      exceptions += 1
+    }
+    sink.set(exceptions, at: countAt)
+    return true
   }
 
   private func encodeDifferences(

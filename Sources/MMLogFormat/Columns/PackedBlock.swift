@@ -77,7 +77,7 @@ struct PackedBlock {
     base &-= (mask &- largest) / 2
   }
 
-  /// Whether other numbers are packed as well with the same base and width, which is seen much
+  /// Whether other numbers are patched as well with the same base and width, which is seen much
   /// faster than found.
   func fits(_ values: UnsafePointer<UInt64>, count: Int) -> Bool {
     if patchedWidth == width {

@@ -11,9 +11,8 @@ final class RecordGroups {
   private(set) var fields: [ColumnField] = []
   /// The group of each record.
   let ofRecord = WordBuffer()
-  /// Of each call site, the group of its records that hold nothing but arguments of fixed fields,
-  /// or −1.
-  private var fixedGroups: [Int32] = []
+  /// By number.
+  private var sites: [KnownSite] = []
   private var byHash: [UInt64: Int] = [:]
   private var found: [ColumnField] = []
   /// Of each group as it was first, the group that it is part of.
@@ -24,21 +23,32 @@ final class RecordGroups {
     groups.removeAll(keepingCapacity: true)
     fields.removeAll(keepingCapacity: true)
     byHash.removeAll(keepingCapacity: true)
-    fixedGroups.removeAll(keepingCapacity: true)
-    fixedGroups.append(contentsOf: repeatElement(-1, count: callSites.shapes.count))
+    sites.removeAll(keepingCapacity: true)
+    sites.append(contentsOf: repeatElement(KnownSite(), count: callSites.shapes.count))
     ofRecord.grow(for: rows.count)
     let ofRecord = ofRecord.base
     callSites.withFixed { shapes, gaps in
       for index in 0..<rows.count {
         let record = rows[index]
-        let group = fixedGroup(of: record, shapes, gaps, callSites) ?? group(of: record, callSites)
+        let group =
+          knownGroup(of: record) ?? fixedGroup(of: record, shapes, gaps, callSites)
+          ?? group(of: record, callSites)
         ofRecord[index] = UInt64(truncatingIfNeeded: group)
       }
     }
-    groups.withUnsafeMutableBufferPointer { groups in
-      for index in 0..<rows.count { groups[Int(truncatingIfNeeded: ofRecord[index])].count &+= 1 }
-    }
+    count(rows.count)
     if groups.count > Self.few { mergeSmall(rows.count) }
+  }
+
+  private func count(_ count: Int) {
+    if groups.count == 1 {
+      groups[0].count = count
+      return
+    }
+    let ofRecord = ofRecord.base
+    groups.withUnsafeMutableBufferPointer { groups in
+      for index in 0..<count { groups[Int(truncatingIfNeeded: ofRecord[index])].count &+= 1 }
+    }
   }
 
   /// Joins the groups with few records whose fields are the same.
@@ -77,8 +87,8 @@ final class RecordGroups {
     guard record.isPlain, site < shapes.count, shapes[site].isFixed,
       holdsJust(shapes[site], gaps, record)
     else { return nil }
-    let group = Int(fixedGroups[site])
-    return group >= 0 ? group : addFixedGroup(site, shapes[site], callSites)
+    let group = Int(sites[site].group)
+    return group >= 0 ? group : addFixedGroup(site, shapes[site], gaps, callSites)
   }
 
   /// Whether a record's words are arguments of this shape, and nothing more.
@@ -95,15 +105,59 @@ final class RecordGroups {
 
   @inline(never)
   private func addFixedGroup(
-    _ site: Int, _ shape: CallSiteFields.Shape, _ callSites: CallSiteFields
+    _ site: Int, _ shape: CallSiteFields.Shape, _ gaps: UnsafeBufferPointer<Int>,
+    _ callSites: CallSiteFields
   ) -> Int {
     found.removeAll(keepingCapacity: true)
     for index in shape.arguments {
       found += ValueType(rawValue: callSites.types[index])?.fixedFields ?? []
     }
     let group = add(kind: RowWords.recordKind)
-    fixedGroups[site] = Int32(group)
+    sites[site] = KnownSite(group, shape, gaps)
     return group
+  }
+
+  /// What is found out of a call site when the first of its records has nothing but arguments of
+  /// fixed fields: with no more than one string, the others are known by a few comparisons.
+  private struct KnownSite {
+    /// The group of such records; −1: there was none yet.
+    private(set) var group: Int32 = -1
+    /// The word with the string's length; 0: there is no string, −1: there are several.
+    private var string: Int32 = -1
+    /// How many words there are beside those of the string.
+    private var others: Int32 = 0
+
+    init() {}
+
+    init(_ group: Int, _ shape: CallSiteFields.Shape, _ gaps: UnsafeBufferPointer<Int>) {
+      self.group = Int32(group)
+      guard shape.gaps.count <= 1 else { return }
+      let before = shape.gaps.first.map { gaps[$0] }
+      string = Int32(clamping: before.map { $0 + RecordLayout.bodyWord } ?? 0)
+      others = Int32(clamping: RecordLayout.bodyWord + shape.tail + (before.map { $0 + 1 } ?? 0))
+    }
+
+    /// Whether a plain record of the site is seen to be of the group.
+    @inline(__always)
+    func has(_ record: RowWords) -> Bool {
+      let (count, others, string) = (record.count, Int(others), Int(string))
+      if string <= 0 { return string == 0 && count == others }
+      guard count >= others else { return false }
+      let length = record[string]
+      guard length <= UInt64((count &- others) &* wordSize) else { return false }
+      let words = paddedSize(Int(truncatingIfNeeded: length)) / wordSize
+      // Filled up with zeros; see `FieldWalker.passString`.
+      let used = length % UInt64(wordSize)
+      return others &+ words == count
+        && (used == 0 || record[string &+ words] >> (8 &* used) == 0)
+    }
+  }
+
+  @inline(__always)
+  private func knownGroup(of record: RowWords) -> Int? {
+    let site = Int(record.callSite)
+    guard record.isPlain, site < sites.count, sites[site].has(record) else { return nil }
+    return Int(sites[site].group)
   }
 
   // MARK: - All others

@@ -8,21 +8,32 @@ package struct RowBuilder: ~Copyable {
   /// Where each row begins, as words.
   private var offsets = TextBuffer(capacity: Self.targetSize / 16)
   private var (firstTicks, lastTicks) = (UInt64.max, UInt64.min)
-  /// How many records there are of each level: of a fragmented one, only the first fragment counts.
-  package private(set) var levels = LevelCounts(repeating: 0)
-  /// How many bytes the records of each level have.
-  package private(set) var levelBytes = [8 of UInt64](repeating: 0)
+  /// Of each level, how many records there are, and how many bytes they have. Of a fragmented one,
+  /// only the first fragment counts.
+  private let tallies = WordBuffer(capacity: 16)
 
   /// How large the rows of a frame are meant to become, in bytes: each column and each pattern has
   /// its price once a frame, and all of it still fits into a processor's cache.
   package static let targetSize = 1 << 20
 
-  package init() {}
+  package init() { forgetTallies() }
 
   package var isEmpty: Bool { rows.count == 0 }
   /// The size that the payload would have now, in bytes.
   package var size: Int { tableSize + rows.count }
   private var tableSize: Int { wordSize + threads.count * FrameLayout.threadSize }
+
+  /// How many records there are of a level: of a fragmented one, only the first fragment counts.
+  package func count(level: Int) -> UInt32 { UInt32(truncatingIfNeeded: tallies.base[2 * level]) }
+  /// How many bytes the records of a level have.
+  package func byteCount(level: Int) -> UInt64 { tallies.base[2 * level + 1] }
+
+  /// ``count(level:)`` of all levels.
+  package var levels: LevelCounts {
+    var levels = LevelCounts(repeating: 0)
+    for level in levels.indices { levels[level] = count(level: level) }
+    return levels
+  }
 
   /// How many records and fragments there are.
   package var count: Int { offsets.count / wordSize }
@@ -32,7 +43,7 @@ package struct RowBuilder: ~Copyable {
     if isEmpty { return summary }
     (summary.firstTicks, summary.lastTicks) = (firstTicks, lastTicks)
     summary.count = UInt32(clamping: count)
-    for level in levelBytes.indices where levelBytes[level] > 0 { summary.levels |= 1 << level }
+    for level in 0..<8 where byteCount(level: level) > 0 { summary.levels |= 1 << level }
     return summary
   }
 
@@ -60,8 +71,41 @@ package struct RowBuilder: ~Copyable {
     }
     (firstTicks, lastTicks) = (min(firstTicks, ticks), max(lastTicks, ticks))
     let level = record.levelIndex
-    if !record.isFragment || record.callSite == 0 { levels[level] &+= 1 }
-    levelBytes[level] &+= UInt64(truncatingIfNeeded: record.bytes.count)
+    if !record.isFragment || record.callSite == 0 { tallies.base[2 * level] &+= 1 }
+    tallies.base[2 * level + 1] &+= UInt64(truncatingIfNeeded: record.bytes.count)
+  }
+
+  /// Begins to add records that are no fragments, and all of one thread.
+  ///
+  /// - Parameters:
+  ///   - ticks: Those of the first.
+  ///   - size: No record but the first is added once the payload has this size.
+  ///   - first: The length of the first record, for which there is room in any case.
+  @inline(__always)
+  mutating func beginSeries(
+    of thread: ThreadIdentity, ticks: UInt64, size: Int, first: Int
+  ) -> RowSeries {
+    if recent[Int(thread.ordinal & 63)] != UInt64(thread.ordinal) {
+      add(thread.ordinal) { thread }
+    }
+    firstTicks = min(firstTicks, ticks)
+    let room = max(first, min(size, Self.targetSize) - self.size)
+    rows.reserve(room)
+    // A record has three words at least.
+    offsets.reserve((rows.capacity - rows.count) / 3)
+    return RowSeries(
+      base: rows.base, next: rows.base + rows.count, end: rows.base + rows.capacity,
+      full: rows.base + max(rows.count + 1, min(size - tableSize, rows.capacity)),
+      offset: (offsets.base + offsets.count).assumingMemoryBound(to: UInt64.self),
+      tallies: tallies.base, ordinal: thread.ordinal)
+  }
+
+  /// Takes in what was added.
+  @inline(__always)
+  mutating func end(_ series: RowSeries) {
+    rows.end = series.next - rows.base
+    offsets.end = UnsafeMutableRawPointer(series.offset) - offsets.base
+    lastTicks = max(lastTicks, withRows { $0[$0.count - 1][RecordLayout.ticksWord] })
   }
 
   @inline(never)
@@ -89,7 +133,7 @@ package struct RowBuilder: ~Copyable {
   package func count(levels wanted: UInt8) -> UInt64 {
     Level.allCases.reduce(0) { count, level in
       wanted >> level.rawValue & 1 == 0
-        ? count : count + UInt64(levels[Int(level.rawValue)])
+        ? count : count + UInt64(self.count(level: Int(level.rawValue)))
     }
   }
 
@@ -129,7 +173,54 @@ package struct RowBuilder: ~Copyable {
     rows.removeAll()
     offsets.removeAll()
     (firstTicks, lastTicks) = (.max, .min)
-    levels = LevelCounts(repeating: 0)
-    levelBytes = [8 of UInt64](repeating: 0)
+    forgetTallies()
+  }
+
+  private func forgetTallies() { tallies.base.update(repeating: 0, count: 16) }
+}
+
+/// Rows that are added one after the other, with all that it takes in registers.
+struct RowSeries {
+  fileprivate let base: UnsafeMutableRawPointer
+  fileprivate var next: UnsafeMutableRawPointer
+  /// Where the memory ends, and where no further row begins.
+  fileprivate let (end, full): (UnsafeMutableRawPointer, UnsafeMutableRawPointer)
+  fileprivate var offset: UnsafeMutablePointer<UInt64>
+  fileprivate let tallies: UnsafeMutablePointer<UInt64>
+  fileprivate let ordinal: UInt32
+
+  /// Adds a record at `ticks` in place of its own.
+  ///
+  /// - Returns: Whether there was room for it.
+  @inline(__always)
+  mutating func add(_ record: RecordView, ticks: UInt64) -> Bool {
+    let length = record.bytes.count
+    guard next < full, length <= end - next, let source = record.bytes.baseAddress else {
+      return false
+    }
+    offset.pointee = UInt64(truncatingIfNeeded: next - base)
+    offset += 1
+    // Records are short: calls would cost more than this.
+    typealias Words = SIMD4<UInt64>
+    var place = 0
+    while length &- place >= 4 &* wordSize {
+      next.storeBytes(
+        of: source.loadUnaligned(fromByteOffset: place, as: Words.self), toByteOffset: place,
+        as: Words.self)
+      place &+= 4 &* wordSize
+    }
+    while place < length {
+      let word = source.load(fromByteOffset: place, as: UInt64.self)
+      next.storeBytes(of: word, toByteOffset: place, as: UInt64.self)
+      place &+= wordSize
+    }
+    next.storeBytes(of: ordinal.littleEndian, toByteOffset: 4, as: UInt32.self)
+    next.storeBytes(
+      of: ticks.littleEndian, toByteOffset: RecordLayout.ticksWord &* wordSize, as: UInt64.self)
+    let tally = tallies + 2 &* record.levelIndex
+    tally[0] &+= 1
+    tally[1] &+= UInt64(truncatingIfNeeded: length)
+    next += length
+    return true
   }
 }

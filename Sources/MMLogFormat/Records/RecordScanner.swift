@@ -46,6 +46,10 @@ package struct RecordView {
   /// What an archive has in place of the checksum.
   package var threadOrdinalOfRow: UInt32 { UInt32(truncatingIfNeeded: word(0) >> 32) }
 
+  /// Whether it names a thread, or is a fragment.
+  @inline(__always)
+  var isSpecial: Bool { rawFlags & RecordFlags.thread.rawValue != 0 || isFragment }
+
   /// The thread that the record itself names, in a segment shared by several.
   package var sharedThread: ThreadIdentity? {
     threadWord.map {
@@ -90,7 +94,7 @@ package struct RecordScanner {
 
   /// How far ahead memory is fetched, in bytes: processors that do so by themselves stop at the end
   /// of a page, and the record may be in the cache of the thread that wrote it.
-  private static let prefetchDistance = 4096
+  fileprivate static let prefetchDistance = 4096
 
   private let segment: UnsafeRawBufferPointer
   private let seed: UInt32
@@ -137,6 +141,20 @@ package struct RecordScanner {
     self.scansBehindZeros = scansBehindZeros
     self.isSealed = isSealed
     budget = CheckBudget(segment.count)
+  }
+
+  /// Where it stands, for a loop that walks on over valid records; see ``move(to:)``.
+  @inline(__always)
+  var cursor: RecordCursor? {
+    guard pending == nil, let base = segment.baseAddress else { return nil }
+    return RecordCursor(next: base + offset, end: base + segment.count, seed: seed)
+  }
+
+  /// Goes on where a cursor stands that it gave.
+  @inline(__always)
+  mutating func move(to cursor: RecordCursor) {
+    guard let base = segment.baseAddress else { return }
+    offset = cursor.next - base
   }
 
   /// The next record or corruption, or nil at the end of what was committed.
@@ -196,6 +214,37 @@ package struct RecordScanner {
       offset = at + wordSize
     }
     return nil
+  }
+}
+
+/// Walks over valid records that are whole, in registers. What else comes is for the scanner that it
+/// is of: a cursor then stays before it.
+struct RecordCursor {
+  /// Where the next record begins, or would.
+  fileprivate(set) var next: UnsafeRawPointer
+  fileprivate let end: UnsafeRawPointer
+  fileprivate let seed: UInt32
+
+  fileprivate init(next: UnsafeRawPointer, end: UnsafeRawPointer, seed: UInt32) {
+    (self.next, self.end, self.seed) = (next, end, seed)
+  }
+
+  /// The next record, if it is a valid one, and no fragment.
+  @inline(__always)
+  mutating func record() -> RecordView? {
+    guard end - next >= wordSize else { return nil }
+    let header = UInt64(
+      littleEndian: mmlog_load_acquire_u64(next.assumingMemoryBound(to: UInt64.self)))
+    guard header & 0xFF00_0000 == RecordLayout.recordKind,
+      let length = recordLength(header, room: end - next)
+    else { return nil }
+    mmlog_prefetch(next + RecordScanner.prefetchDistance)
+    let bytes = UnsafeRawBufferPointer(start: next, count: length)
+    guard recordChecksum(bytes, seed: seed) == UInt32(truncatingIfNeeded: header >> 32) else {
+      return nil
+    }
+    next += length
+    return RecordView(checked: bytes)
   }
 }
 
