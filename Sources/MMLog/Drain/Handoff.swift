@@ -85,7 +85,7 @@ struct Handoff: ~Copyable {
     counters.giveSign()
     var fields = FrameHeader(.records)
     // Before segments are acquired, which do not count as waiting then.
-    if reducesCompression { fields.effort = effort }
+    let waiting = session.ring.pool.waitingShare
     var acquired: Set<Int> = []
     var pinned: [Int] = []
     defer {
@@ -102,6 +102,7 @@ struct Handoff: ~Copyable {
       lowestGeneration =
         session.ring.lowestGeneration { emptied.contains($0) } ?? lowestGeneration
       fields.clock = session.ring.clock
+      fields.effort = effort(waiting, fields.clock)
       fields.lowestGeneration = lowestGeneration
       TestPoint.reach(.drainerBeforeFrame)
       let written = try series.append(rows, dictionary: session.ring.dictionary, fields)
@@ -119,12 +120,26 @@ struct Handoff: ~Copyable {
     return !rows.isEmpty
   }
 
-  /// How much effort text is worth, so that no thread has to wait for a segment: by how many of
-  /// those that no thread has are waiting to be archived.
-  private var effort: TextEffort {
-    let waiting = session.ring.pool.waitingShare
-    return waiting <= 0.5 ? .full : waiting <= 0.75 ? .reduced : .none
+  /// How much effort the frame is worth, so that no thread has to wait for a segment.
+  ///
+  /// - Parameter waiting: How many of the segments that no thread has are waiting to be archived.
+  private func effort(_ waiting: Double, _ clock: TickClock) -> TextEffort {
+    if reducesCompression, waiting > 0.5 { return waiting <= 0.75 ? .reduced : .none }
+    return waiting <= 0.25 && Self.cameSlowly(rows.summary, size: rows.size, clock)
+      ? .thorough : .full
   }
+
+  /// Whether compressing records as well as can be takes a hundredth of the time at most in which
+  /// they came: that takes some 40 ms for a MiB of text.
+  static func cameSlowly(_ records: RecordSummary, size: Int, _ clock: TickClock) -> Bool {
+    let (first, last) = (clock.wall(at: records.firstTicks), clock.wall(at: records.lastTicks))
+    let (time, overflow) = last.nanosecondsSince1970.subtractingReportingOverflow(
+      first.nanosecondsSince1970)
+    return !overflow && time / nanosecondsOfPiece > size / pieceSize
+  }
+
+  /// Records come slowly if each piece of so many bytes takes so much time, or more.
+  private static let (pieceSize, nanosecondsOfPiece) = (64 << 10, 250_000_000 as Int64)
 
   /// What is empty, the oldest first: of those that are retained for flight records, threads may
   /// take the oldest at any moment. What follows a run of the same thread that is not empty waits

@@ -21,6 +21,7 @@ final class DrainCounters: Sendable {
       counts.frames &+= 1
       if effort == .reduced { counts.reducedFrames &+= 1 }
       if effort == .none { counts.storedFrames &+= 1 }
+      if effort == .thorough { counts.thoroughFrames &+= 1 }
       for level in Level.allCases {
         let index = Int(level.rawValue)
         counts.archived.add(

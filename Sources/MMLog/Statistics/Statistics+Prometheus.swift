@@ -169,6 +169,10 @@ private let metrics: [Metric] = [
     .counter, "mmlog_stored_frames_total",
     "Frames whose text was not compressed at all, since the ring was filling."
   ) { $0.storedFrames },
+  Metric(
+    .counter, "mmlog_thorough_frames_total",
+    "Frames compressed with more effort, since their records came slowly."
+  ) { $0.thoroughFrames },
   Metric(.counter, "mmlog_drain_passes_total", "Passes of the thread that moves records.") {
     $0.passes
   },

@@ -128,7 +128,9 @@ extension LogStore {
 
     /// How hard archives are compressed: 0 (not at all), or by column and with zlib from 1
     /// (fastest) to 9 (smallest). Default 1, with which one processor keeps up with several busy
-    /// threads; more than that pays for text only.
+    /// threads; more than that pays for text only. Records that come slowly, less than 256 KiB of
+    /// them a second, are compressed as with 9, which then takes a hundredth of a processor at most:
+    /// ``LogStore/Statistics/thoroughFrames`` counts their frames.
     public var compressionLevel = 1
 
     /// What records are compressed with. Default: ``LogStore/Compression/zlib``.

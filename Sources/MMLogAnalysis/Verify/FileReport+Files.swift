@@ -80,6 +80,7 @@ extension TextEffort {
     case .full: ""
     case .reduced: ", text compressed in haste"
     case .none: ", text stored in haste"
+    case .thorough: ", compressed at leisure"
     }
   }
 }

@@ -41,12 +41,12 @@ package enum CompressionFormat: UInt8, Sendable {
 
 /// The state of a coder that compresses.
 protocol CompressingCoder: AnyObject {
-  /// - Parameter findsRepetitions: Whether repetitions are worth searching for; if not, a coder
-  ///   that is faster then may inspect only how frequent each byte is.
+  /// - Parameter effort: ``TextEffort/reduced``: repetitions are not worth searching for, and a
+  ///   coder that is faster then may inspect only how frequent each byte is.
   /// - Returns: The size of the compressed bytes, or nil if they do not fit into `output`.
   func compress(
     _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>,
-    findsRepetitions: Bool
+    effort: TextEffort
   ) -> Int?
 }
 
@@ -79,15 +79,15 @@ package final class Compressor {
 
   /// The compressed bytes, or nil if that would save less than 1 / `share`.
   ///
-  /// - Parameter findsRepetitions: See ``CompressingCoder``.
+  /// - Parameter effort: See ``CompressingCoder``.
   package func compress(
-    _ bytes: UnsafeRawBufferPointer, share: Int = 16, findsRepetitions: Bool = true
+    _ bytes: UnsafeRawBufferPointer, share: Int = 16, effort: TextEffort = .full
   ) -> [UInt8]? {
     guard bytes.count >= 64 else { return nil }
     let limit = bytes.count - bytes.count / share
     if buffer.count < limit { buffer = [UInt8](repeating: 0, count: limit) }
     let size = buffer.withUnsafeMutableBufferPointer { output in
-      coder.compress(bytes, to: output.extracting(..<limit), findsRepetitions: findsRepetitions)
+      coder.compress(bytes, to: output.extracting(..<limit), effort: effort)
     }
     return size.map { Array(buffer[..<$0]) }
   }

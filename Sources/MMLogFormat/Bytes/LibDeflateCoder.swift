@@ -4,19 +4,30 @@
   /// libdeflate's state for compressing: zlib's streams, at about twice its rate.
   final class ZlibCompressor: CompressingCoder {
     private let state: OpaquePointer
+    /// For ``TextEffort/thorough``: made when that is first wanted, if there is memory.
+    private var thorough: OpaquePointer?
+    /// The smallest of those levels that take no more memory than zlib.
+    private static let thoroughLevel: CInt = 9
 
     init?(level: Int) {
       guard let state = libdeflate_alloc_compressor(CInt(level)) else { return nil }
       self.state = state
     }
 
-    deinit { libdeflate_free_compressor(state) }
+    deinit {
+      libdeflate_free_compressor(state)
+      if let thorough { libdeflate_free_compressor(thorough) }
+    }
 
     // libdeflate always searches for repetitions.
     func compress(
       _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>,
-      findsRepetitions: Bool
+      effort: TextEffort
     ) -> Int? {
+      if effort == .thorough, thorough == nil {
+        thorough = libdeflate_alloc_compressor(Self.thoroughLevel)
+      }
+      let state = effort == .thorough ? thorough ?? self.state : self.state
       let size = libdeflate_zlib_compress(
         state, bytes.baseAddress, bytes.count, output.baseAddress, output.count)
       return size > 0 ? size : nil

@@ -6,6 +6,8 @@
     /// On the heap, because zlib's state points back to it.
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     private let level: CInt
+    /// Of zlib's levels, the smallest.
+    private static let thoroughLevel: CInt = 9
 
     init?(level: Int) {
       self.level = CInt(level)
@@ -22,9 +24,10 @@
 
     func compress(
       _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>,
-      findsRepetitions: Bool
+      effort: TextEffort
     ) -> Int? {
-      let strategy = findsRepetitions ? Z_DEFAULT_STRATEGY : Z_HUFFMAN_ONLY
+      let strategy = effort == .reduced ? Z_HUFFMAN_ONLY : Z_DEFAULT_STRATEGY
+      let level = effort == .thorough ? Self.thoroughLevel : level
       guard deflateReset(stream) == Z_OK, deflateParams(stream, level, strategy) == Z_OK else {
         return nil
       }

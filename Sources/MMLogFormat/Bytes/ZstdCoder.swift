@@ -5,6 +5,8 @@
   final class ZstdCompressor: CompressingCoder {
     private let state: OpaquePointer
     private let level: CInt
+    /// The smallest of those levels with which a frame takes 3 MiB at most.
+    private static let thoroughLevel: CInt = 6
 
     init?(level: Int) {
       guard let state = ZSTD_createCCtx() else { return nil }
@@ -15,11 +17,17 @@
 
     func compress(
       _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>,
-      findsRepetitions: Bool
+      effort: TextEffort
     ) -> Int? {
+      let level =
+        switch effort {
+        case .full, .none: self.level
+        case .reduced: 1 as CInt
+        case .thorough: max(self.level, Self.thoroughLevel)
+        }
       let size = ZSTD_compressCCtx(
         state, output.baseAddress, output.count, bytes.baseAddress, bytes.count,
-        findsRepetitions ? level : 1)
+        level)
       return ZSTD_isError(size) == 0 ? size : nil
     }
   }

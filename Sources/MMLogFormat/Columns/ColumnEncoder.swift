@@ -48,7 +48,7 @@ package final class ColumnEncoder {
       }
     }
     rows.withRows { encode($0, callSites) }
-    self.effort = isShort ? .full : effort
+    self.effort = isShort && effort != .thorough ? .full : effort
     return payload(compressor)
   }
 
@@ -169,8 +169,11 @@ package final class ColumnEncoder {
     return payload
   }
 
+  /// How much effort all but text is worth.
+  private var generalEffort: TextEffort { effort == .thorough ? .thorough : .full }
+
   private func deflatedPlanes(_ compressor: Compressor?) -> [UInt8]? {
-    compressor?.compress(sections.planes.bytes)
+    compressor?.compress(sections.planes.bytes, effort: generalEffort)
   }
 
   /// Packed numbers seldom get much smaller, and zlib is slowest where nothing does: after a try
@@ -178,14 +181,17 @@ package final class ColumnEncoder {
   /// gets it unless a fourth is saved.
   private func deflatedNumbers(_ compressor: Compressor?) -> [UInt8]? {
     guard let compressor else { return nil }
+    let isThorough = effort == .thorough
     let isSmall = sections.numbers.count <= Self.alwaysTried
-    if skips > 0, !isSmall {
+    if skips > 0, !isSmall, !isThorough {
       skips -= 1
       return nil
     }
     let bytes = compressor.compress(
-      sections.numbers.bytes, share: isSmall || compressor.level > Self.fastest ? 16 : 4)
-    if !isSmall {
+      sections.numbers.bytes,
+      share: isSmall || isThorough || compressor.level > Self.fastest ? 16 : 4,
+      effort: generalEffort)
+    if !isSmall, !isThorough {
       lastSkips = bytes == nil ? min(max(2 * lastSkips, Self.triedEvery), Self.mostSkips) : 0
       skips = lastSkips
     }
@@ -210,13 +216,13 @@ package final class ColumnEncoder {
   private func deflated(_ text: UnsafeRawBufferPointer, _ compressor: Compressor) -> [UInt8]? {
     switch effort {
     case .full: break
-    case .reduced: return compressor.compress(text, findsRepetitions: false)
+    case .reduced, .thorough: return compressor.compress(text, effort: effort)
     case .none: return nil
     }
     if isShort { return compressor.compress(text) }
     if choiceHolds == 0 { chooseMethod(compressor) }
     choiceHolds -= 1
-    return compressor.compress(text, findsRepetitions: findsRepetitions)
+    return compressor.compress(text, effort: findsRepetitions ? .full : .reduced)
   }
 
   private func chooseMethod(_ compressor: Compressor) {
@@ -225,7 +231,7 @@ package final class ColumnEncoder {
     let size = min(sections.text.count / 2, Self.methodSample)
     let sample = sections.text.bytes.slice((sections.text.count - size) / 2, size)
     let slow = compressor.compress(sample)?.count ?? sample.count
-    let fast = compressor.compress(sample, findsRepetitions: false)?.count ?? sample.count
+    let fast = compressor.compress(sample, effort: .reduced)?.count ?? sample.count
     // Few repetitions, as in random identifiers, are not worth searching for to who asks for speed.
     let limit = compressor.level > Self.fastest ? slow : slow + slow / 8
     findsRepetitions = fast >= limit

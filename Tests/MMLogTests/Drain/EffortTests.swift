@@ -1,5 +1,6 @@
-import MMLog
+@testable import MMLog
 import MMLogAnalysis
+import MMLogFormat
 import MMLogReader
 import MMLogSystem
 import Synchronization
@@ -78,5 +79,36 @@ struct EffortTests {
     #expect(isWhole)
     #expect(statistics.storedFrames == 0 && statistics.reducedFrames == 0)
     #expect(!frames.contains { $0.contains("haste") })
+  }
+
+  @Test("what came slowly is compressed at leisure")
+  func whatCameSlowly() throws {
+    let test = try TestStore { $0.drainInterval = .seconds(3600) }
+    test.log.info("first")
+    // It is the time between the records that counts.
+    Sleep.nanoseconds(600_000_000)
+    test.log.info("last")
+    try test.store.flush(.archive)
+    let statistics = test.store.statistics
+    try test.store.close()
+    let frames = LogFiles([.path(test.folder.path)]).inspect().flatMap { $0.parts.map(\.what) }
+    #expect(statistics.frames == 1 && statistics.thoroughFrames == 1)
+    #expect(frames.count { $0.contains("compressed at leisure") } == 1)
+  }
+
+  @Test(
+    "records come slowly if compressing them as well as can be takes a hundredth of their time",
+    arguments: [
+      (1 << 20, 4.3, true), (1 << 20, 3.9, false), (100, 0.6, true), (100, 0.2, false),
+      (100, 0, false), (0, 0, false),
+    ])
+  func slowness(size: Int, seconds: Double, isSlow: Bool) {
+    // Two ticks a nanosecond.
+    let clock = TickClock(ticks: 0, wall: .zero, rate: 1 << 31)
+    var summary = RecordSummary()
+    (summary.firstTicks, summary.lastTicks) = (1000, 1000 + UInt64(seconds * 2e9))
+    #expect(Handoff.cameSlowly(summary, size: size, clock) == isSlow)
+    summary.lastTicks = 0
+    #expect(!Handoff.cameSlowly(summary, size: size, clock), "a clock that is wrong")
   }
 }
