@@ -92,6 +92,55 @@ import TestSupport
     #expect(found == ["a facade of 150", "tail"])
   }
 
+  /// Hexadecimal numbers are taken out of strings, so that a frame's text does not have their letters.
+  @Test("letters among hexadecimal digits are found wherever they stand")
+  func lettersAmongHexadecimalDigitsAreFound() throws {
+    let made = try TestStore()
+    let words = ["deadbeef", "facade", "beef", "abcdefabcdefabcdef"]
+    var random = SeededGenerator(seed: 19)
+    func digits(_ count: Int, _ word: String = "") -> String {
+      let digits = (0..<count).map { _ in
+        String(UInt8.random(in: 0..<16, using: &random), radix: 16)
+      }.joined()
+      let start = digits.index(digits.startIndex, offsetBy: .random(in: 0...count, using: &random))
+      return digits[..<start] + word + digits[start...]
+    }
+    func record(_ text: String) {
+      Array(text.utf8).withUnsafeBytes { made.log.record(line: $0, .info, isTerminated: true) }
+    }
+    for frame in 0..<40 {
+      let word = frame % 4 == 0 ? words[frame / 4 % words.count] : ""
+      for line in 0..<60 {
+        // One of a frame's lines has it, or none.
+        let word = line == 30 ? word : ""
+        let number = digits([4, 8, 12, 20, 32][frame % 5], word)
+        switch line == 30 ? frame / 4 % 5 : line % 5 {
+        case 0: record("block \(number) of \(line)")
+        case 1: record("at 0x\(number), \(line)")
+        case 2: record("at \(number.uppercased())")
+        case 3:
+          let id = Array(digits(32 - word.count, word))
+          let groups = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(id[$0]) }
+          record("id \(groups.joined(separator: "-")) here")
+        default: made.log.info("of \(number) and \(line)")
+        }
+      }
+      try made.store.flush(.archive)
+    }
+    try made.store.close()
+    let all = Contents(made.folder.path).records
+    #expect(all.count == 2400)
+    for pattern in words + ["cade", "xdead", "FACADE", "DEADBEEF", "adbee", "efabcdef", "cafebabe"]
+    {
+      var filter = LogReader.Filter()
+      filter.text = [TextPattern(literal: pattern)]
+      let found = LogReader(paths: [made.folder.path], filter: filter).compactMap { item in
+        if case .record(let record) = item { record.message } else { nil }
+      }
+      #expect(found == all.map(\.message).filter { $0.contains(pattern) }, "\(pattern)")
+    }
+  }
+
   @Test("records come in chunks as they come one by one")
   func recordsComeInChunksAsTheyComeOneByOne() throws {
     let made = try log()

@@ -1,9 +1,36 @@
 /// The text of all strings of a payload in columns.
 package enum ColumnText {
-  /// Numbers may be missing in it; hexadecimal ones are only if it says so.
-  case withoutNumbers(UnsafeRawBufferPointer, hasHexadecimal: Bool)
+  /// Numbers may be missing in it.
+  case withoutNumbers(UnsafeRawBufferPointer, MissingNumbers)
   /// Each string is whole somewhere in it.
   case whole(UnsafeRawBufferPointer, CallSiteColumns)
+}
+
+/// The numbers that are missing in the text of a payload in columns.
+package struct MissingNumbers {
+  fileprivate let numbers: UnsafeRawBufferPointer
+  fileprivate let planes: UnsafeRawBufferPointer
+  fileprivate let text: UnsafeRawBufferPointer
+  fileprivate let size: Int
+  fileprivate let count: Int
+
+  /// Whether a text that consists of letters may be shown where one stands: within it, or where it
+  /// meets another number or letters. False is certain.
+  ///
+  /// - Complexity: O(how many numbers the payload has). No string is put together.
+  package func mayShow(_ letters: [UInt8]) -> Bool {
+    guard Placeholder.isOfLetters(in: text) else { return false }
+    guard let letters = HexadecimalLetters(letters) else { return true }
+    var decoder = decoder
+    // What cannot be read is reported when all of it is.
+    return (try? decoder.mayShow(letters)) ?? true
+  }
+
+  fileprivate var decoder: ColumnDecoder {
+    ColumnDecoder(
+      NumberDecoder(numbers, planes: planes), StringDecoder(text, limit: size), size: size,
+      count: count)
+  }
 }
 
 /// The call sites of a payload's records.
@@ -68,10 +95,10 @@ package struct ColumnDecoder: ~Copyable {
     return try numbers.withUnsafeBytes { numbers in
       try planes.withUnsafeBytes { planes in
         try text.withUnsafeBytes { text in
-          var decoder = ColumnDecoder(
-            NumberDecoder(numbers, planes: planes), StringDecoder(text, limit: size), size: size,
-            count: count)
-          return try decoder.rows(text, ifWanted: mayPass)
+          let missing = MissingNumbers(
+            numbers: numbers, planes: planes, text: text, size: size, count: count)
+          var decoder = missing.decoder
+          return try decoder.rows(missing, ifWanted: mayPass)
         }
       }
     }
@@ -101,7 +128,7 @@ package struct ColumnDecoder: ~Copyable {
   /// Group by group: word 2, then each field; of strings, their places.
   private let columns = WordBuffer(capacity: 1)
 
-  private init(
+  fileprivate init(
     _ numbers: consuming NumberDecoder, _ strings: consuming StringDecoder, size: Int, count: Int
   ) {
     self.numbers = numbers
@@ -113,27 +140,16 @@ package struct ColumnDecoder: ~Copyable {
   }
 
   private mutating func rows(
-    _ text: UnsafeRawBufferPointer, ifWanted mayPass: (ColumnText, Bool) -> Bool
+    _ missing: MissingNumbers, ifWanted mayPass: (ColumnText, Bool) -> Bool
   ) throws -> [UInt8]? {
-    let threadCount = try numbers.count(maximum: size / FrameLayout.threadSize)
-    let threads = try numbers.take(threadCount * FrameLayout.threadSize)
+    let threads = try readThreads()
     try readGroups()
     let isOfWholeRecords = groups.allSatisfy(\.isOfWholeRecords)
     if isOfWholeRecords {
-      let hasHexadecimal = Placeholder.isOfLetters(in: text)
-      let shown = ColumnText.withoutNumbers(text, hasHexadecimal: hasHexadecimal)
+      let shown = ColumnText.withoutNumbers(missing.text, missing)
       if !mayPass(shown, groups.contains(where: \.mayHaveOtherMetadata)) { return nil }
     }
-    try numbers.column(count, to: ofRecord.base)
-    try countGroups()
-    try numbers.column(count, to: ordinals.base)
-    try numbers.column(count, to: ticks.base)
-    for index in 0..<count where ordinals.base[index] > UInt32.max {
-      throw FormatError.invalid("thread")
-    }
-    // Before any memory is taken for columns.
-    let words = try minimumWords()
-    columns.grow(for: words)
+    try readRecords()
     let rowSize = try readColumns()
     guard numbers.isAtEnd, strings.isAtEnd, rowSize == size - wordSize - threads.count else {
       throw FormatError.invalid("size of the columns")
@@ -145,12 +161,48 @@ package struct ColumnDecoder: ~Copyable {
     }
     return try [UInt8](unsafeUninitializedCapacity: size) { output, written in
       let output = UnsafeMutableRawBufferPointer(output)
-      output.store(UInt64(threadCount), 0)
+      output.store(UInt64(threads.count / FrameLayout.threadSize), 0)
       UnsafeMutableRawBufferPointer(rebasing: output[wordSize...]).copyMemory(from: threads)
       let rows = output[(wordSize + threads.count)...]
       try writeRows(to: UnsafeMutableRawBufferPointer(rebasing: rows))
       written = size
     }
+  }
+
+  /// See ``MissingNumbers/mayShow(_:)``.
+  fileprivate mutating func mayShow(_ letters: HexadecimalLetters) throws(FormatError) -> Bool {
+    _ = try readThreads()
+    try readGroups()
+    try readRecords()
+    for group in groups {
+      let base = columns.base + group.first
+      try numbers.column(group.count, to: base)
+      for field in fields[group.fields] {
+        if field == .word {
+          try numbers.column(group.count, to: base)
+        } else if try strings.mayShow(letters, group.count, places: base, &numbers) {
+          return true
+        }
+      }
+    }
+    return false
+  }
+
+  private mutating func readThreads() throws(FormatError) -> UnsafeRawBufferPointer {
+    let count = try numbers.count(maximum: size / FrameLayout.threadSize)
+    return try numbers.take(count * FrameLayout.threadSize)
+  }
+
+  /// Reads the group, the thread and the time of each record, and makes room for the columns.
+  private mutating func readRecords() throws(FormatError) {
+    try numbers.column(count, to: ofRecord.base)
+    try countGroups()
+    try numbers.column(count, to: ordinals.base)
+    try numbers.column(count, to: ticks.base)
+    for index in 0..<count where ordinals.base[index] > UInt32.max { throw .invalid("thread") }
+    // Before any memory is taken for columns.
+    let words = try minimumWords()
+    columns.grow(for: words)
   }
 
   /// Whether a record has metadata with a value that is no string, as its fields and flags say.

@@ -38,7 +38,11 @@ enum Placeholder: UInt8, CaseIterable {
 
   /// Whether bytes have one that letters were taken out for.
   static func isOfLetters(in text: UnsafeRawBufferPointer) -> Bool {
-    text.contains { $0 &- lowerHexadecimal.rawValue < limit - lowerHexadecimal.rawValue }
+    text.contains { isOfLetters($0) }
+  }
+
+  static func isOfLetters(_ byte: UInt8) -> Bool {
+    byte &- lowerHexadecimal.rawValue < limit - lowerHexadecimal.rawValue
   }
 }
 

@@ -69,6 +69,35 @@ final class PatternDecoder {
     next.base.update(from: columns.starts.base, count: columns.count)
   }
 
+  /// Whether letters may be shown where a number was taken out of a string: in one of the values, or
+  /// where one stands beside letters or another number.
+  ///
+  /// - Parameter bytes: Where the patterns are.
+  func mayShow(_ letters: HexadecimalLetters, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    var found: Set<Int> = []
+    for pattern in 0..<columns.patterns {
+      let range = StringRange(patterns.base[pattern])
+      let text = bytes.slice(range.start, range.length)
+      for index in columns.placeholders(of: pattern) {
+        let place = Int(columns.places.base[index])
+        if !Placeholder.isOfLetters(text[place]) { continue }
+        if place > 0, Self.mayEndInLetter(text[place - 1]) { return true }
+        if place + 1 < text.count, Self.mayEndInLetter(text[place + 1]) { return true }
+        found.insert(Int(columns.columns.base[index]))
+      }
+    }
+    return found.contains { column in
+      let start = Int(columns.starts.base[column])
+      return (start..<start + Int(columns.sizes.base[column])).contains {
+        letters.isIn(values.base[$0])
+      }
+    }
+  }
+
+  private static func mayEndInLetter(_ byte: UInt8) -> Bool {
+    Placeholder.isOfLetters(byte) || HexadecimalLetters.isLetter(byte)
+  }
+
   /// Puts the next string of a pattern together, behind the others in `bytes`.
   ///
   /// - Parameter budget: How large it may be; less that afterwards.

@@ -31,10 +31,7 @@ struct StringDecoder: ~Copyable {
     _ count: Int, to places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
   ) throws(FormatError) {
     if count == 0 { return }
-    guard let encoding = StringEncoding(rawValue: try input.byte()) else {
-      throw .invalid("encoding of a column")
-    }
-    switch encoding {
+    switch try encoding(&input) {
     case .plain: try plain(count, places, &input)
     case .dictionary: try dictionary(count, places, &input)
     case .patterns: try patterns(count, places, &input)
@@ -71,21 +68,54 @@ struct StringDecoder: ~Copyable {
   private mutating func patterns(
     _ count: Int, _ places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
   ) throws(FormatError) {
+    // At once: a buffer that grows is copied, and the kernel clears its pages each time.
+    bytes.reserve(patternBudget + budget)
+    try readPatterns(count, places, &input)
+    for index in 0..<count where indexes.base[index] > 0 {
+      places[index] = try patterns.append(Int(indexes.base[index]) - 1, to: &bytes, &budget).word
+    }
+  }
+
+  /// Reads a column of `count` strings, and tells whether letters may be shown where a number was
+  /// taken out of one.
+  ///
+  /// - Parameter places: Room for as many words.
+  mutating func mayShow(
+    _ letters: HexadecimalLetters, _ count: Int, places: UnsafeMutablePointer<UInt64>,
+    _ input: inout NumberDecoder
+  ) throws(FormatError) -> Bool {
+    if count == 0 { return false }
+    switch try encoding(&input) {
+    case .plain: try plain(count, places, &input)
+    case .dictionary: try dictionary(count, places, &input)
+    case .patterns:
+      try readPatterns(count, places, &input)
+      return patterns.mayShow(letters, bytes.bytes)
+    }
+    return false
+  }
+
+  private func encoding(_ input: inout NumberDecoder) throws(FormatError) -> StringEncoding {
+    guard let encoding = StringEncoding(rawValue: try input.byte()) else {
+      throw .invalid("encoding of a column")
+    }
+    return encoding
+  }
+
+  /// Reads all but the strings that have a pattern, which are to be put together.
+  private mutating func readPatterns(
+    _ count: Int, _ places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
+  ) throws(FormatError) {
     let patternCount = try input.count(maximum: count)
     entries.grow(for: patternCount)
     indexes.grow(for: count)
     let (entries, indexes) = (entries.base, indexes.base)
     try patterns.readShared(patternCount, &input)
     try plain(patternCount, entries, &input)
-    // At once: a buffer that grows is copied, and the kernel clears its pages each time.
-    bytes.reserve(patternBudget + budget)
     try patterns.readPatterns(patternCount, entries, &bytes, &patternBudget)
     try input.column(count, to: indexes)
     try readLoose(count, places, &input)
     try patterns.readValues(of: indexes, count, maximum: budget, &input)
-    for index in 0..<count where indexes[index] > 0 {
-      places[index] = try patterns.append(Int(indexes[index]) - 1, to: &bytes, &budget).word
-    }
   }
 
   /// Reads the strings that have no pattern.

@@ -82,11 +82,11 @@ final class SessionFilter {
     let mayShowLetters = mayHaveOtherMetadata || sites.keyNames.mayShowLetters
     guard let requiredTexts, isRequiredOfMetadata || !mayShowLetters else { return true }
     switch text {
-    case .withoutNumbers(let text, let hasHexadecimal):
+    case .withoutNumbers(let text, let numbers):
       return !passingSites.isEmpty
         || requiredTexts.contains { whole, part in
-          if part.isEmpty { return hasHexadecimal || Self.contains(text, whole) }
-          return Self.contains(text, part)
+          if !part.isEmpty { return Self.contains(text, part) }
+          return Self.contains(text, whole) || numbers.mayShow(whole)
         }
     case .whole(let text, let sites):
       return !passingSites.isEmpty && sites.contain(oneOf: passingSites)
