@@ -140,6 +140,9 @@ package struct Command: Sendable {
 
 /// The arguments of a command that are not options.
 package struct Operands: Sendable {
+  /// How help calls the first one, where that is something else, such as `RULES`.
+  package let first: String?
+
   /// How help calls one of them, such as `PATH`.
   package let placeholder: String
 
@@ -151,9 +154,12 @@ package struct Operands: Sendable {
 
   /// Declares operands.
   package init(_ placeholder: String, count: ClosedRange<Int> = 0...Int.max, _ help: String) {
-    self.placeholder = placeholder
-    self.count = count
-    self.help = help
+    (first, self.placeholder, self.count, self.help) = (nil, placeholder, count, help)
+  }
+
+  /// Declares operands of which the first one is something else, and may not be missing.
+  package init(_ first: String, then placeholder: String, _ help: String) {
+    (self.first, self.placeholder, count, self.help) = (first, placeholder, 1...Int.max, help)
   }
 }
 

@@ -35,7 +35,7 @@ extension Command {
         COMPREPLY=($(compgen -W "$options" -- "$current"))
       else
         compopt -o filenames
-        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$current")
       fi
     }
     complete -F _\(identifier) \(name)
@@ -81,6 +81,7 @@ extension Command {
     return """
         if ((COMP_CWORD == 1)); then
           COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- "$current"))
+          # A file may stand there, too: before anything is typed, both are offered.
           [[ -n $current && ${#COMPREPLY[@]} -gt 0 ]] && return
         fi
         case ${COMP_WORDS[1]} in
@@ -233,8 +234,9 @@ extension Option {
   /// What fits beside a name in a shell's list.
   fileprivate var firstSentence: String {
     var sentence = ""
-    for character in help {
-      if ".;:".contains(character), sentence.count > 12 { break }
+    for (character, next) in zip(help, help.dropFirst() + " ") {
+      // A point within a word, as in 'orders.*', ends nothing.
+      if ".;:".contains(character), next.isWhitespace, sentence.count > 12 { break }
       sentence.append(character)
     }
     return sentence

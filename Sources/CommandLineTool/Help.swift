@@ -25,7 +25,7 @@ extension Command {
       sections.append(section("Commands (without one, \(main.word))", rows) + "\n" + end)
     }
     if let operands {
-      sections.append(section("Arguments", [(operands.placeholder, operands.help)]))
+      sections.append(section("Arguments", [(operands.names, operands.help)]))
     }
     sections.append(section("Options", options.map { ($0.label, $0.sentences) }))
     if !examples.isEmpty {
@@ -75,7 +75,11 @@ extension Option {
 }
 
 extension Operands {
+  /// What they are called, as one line of help is about them.
+  var names: String { [first, placeholder].compactMap(\.self).joined(separator: " ") }
+
   var synopsis: String {
+    if let first { return "\(first) [\(placeholder) ...]" }
     let more = count.upperBound > 1 ? " ..." : ""
     return count.lowerBound == 0 ? "[\(placeholder)\(more)]" : "\(placeholder)\(more)"
   }

@@ -16,7 +16,7 @@ extension Command {
     page += paragraphs(description)
     if !commands.isEmpty { page += ".SH COMMANDS\n" + commands.map(manualSection).joined() }
     if let operands = operands ?? commands.first?.operands {
-      page += ".SH ARGUMENTS\n" + entry("\\fI\(roff(operands.placeholder))\\fR", operands.help)
+      page += ".SH ARGUMENTS\n" + entry("\\fI\(roff(operands.names))\\fR", operands.help)
     }
     page += ".SH OPTIONS\n" + manualOptions
     if !exitStatuses.isEmpty {

@@ -60,6 +60,7 @@ extension UsageError {
   }
 
   static func missing(_ operands: Operands) -> UsageError {
+    if let first = operands.first { return UsageError("\(first) is missing; name it") }
     let minimum = operands.count.lowerBound
     let fix = minimum == 1 ? "name one" : "name \(minimum)"
     return UsageError("\(operands.placeholder) is missing; \(fix)")

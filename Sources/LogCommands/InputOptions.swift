@@ -60,6 +60,9 @@ extension Option {
   package static let quiet = Option(
     "quiet", short: "q",
     "Say nothing of crashes, nor that nothing matched; losses and corruption are reported.")
+  /// Of what acts, and prints no records.
+  package static let silent = Option(
+    "quiet", short: "q", "Print nothing of what went well: the exit status says it.")
   package static let exitCode = Option(
     "exit-code", "End with status 4 if nothing is what was asked for.")
   /// Of what is no list of records.

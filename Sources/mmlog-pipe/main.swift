@@ -31,13 +31,13 @@ let command = Command(
   options: [.directory, .name, .level, .label, .tee, .ringSize, .rotationSize],
   examples: [
     Example(
-      "Keep what a service prints:", "service 2>&1 | mmlog-pipe -d /var/log/service -n service"),
-    Example("Read it:", "mmlog-decode --format message /var/log/service"),
+      "Keep what a service prints", "service 2>&1 | mmlog-pipe -d /var/log/service -n service"),
+    Example("Read it", "mmlog-decode --format message /var/log/service"),
   ],
   exitStatuses: [
-    (.success, "everything that was read is kept"),
-    (.failure, "the log could not be opened or closed, or records were lost"),
-    (.usage, "the command line was wrong"),
+    (.success, "Everything that was read is kept."),
+    (.failure, "The log could not be opened or closed, or records were lost."),
+    (.usage, "The command line is wrong."),
   ])
 
 Program.run(command) { arguments, output in

@@ -6,16 +6,14 @@ import MMLogSystem
 
 // Commands about files, and not about records.
 
-/// What they take.
-private let fileOptions: [Option] = [.recursive, .quiet]
-
 extension Command {
   static let verify = Command(
     "verify",
     description: ["Checks every checksum, order and count, and prints a line for each file."],
-    options: fileOptions, operands: inputOperands
+    options: [.recursive, .silent], operands: inputOperands
   ) { arguments, output in
-    try arguments.withFiles { files in try verify(files, output) }
+    let isSilent = arguments.isSet(.silent)
+    return try arguments.withFiles { files in try verify(files, isSilent: isSilent, output) }
   }
 
   static let inspect = Command(
@@ -23,7 +21,7 @@ extension Command {
     description: [
       "Describes files: file headers, notes about archives, and each frame or segment."
     ],
-    options: fileOptions + zoneOptions, operands: inputOperands
+    options: [.recursive, .quiet] + zoneOptions, operands: inputOperands
   ) { arguments, output in
     let zone = try arguments.zone()
     return try arguments.withFiles { files in try describe(files.inspect(), zone, output) }
@@ -35,11 +33,14 @@ extension Command {
       "Writes clean archives of everything that can be read.",
       "What is corrupted has a record in its place there, with the label mmlog.repair.",
     ],
-    options: [.directory] + fileOptions, operands: inputOperands
+    options: [.directory, .recursive, .silent], operands: inputOperands
   ) { arguments, output in
     let directory = arguments.required(.directory)
     try InputPaths(arguments.inputs(arguments.paths())).check(directory: directory)
-    return try arguments.withFiles { files in try repair(files, directory, output) }
+    let isSilent = arguments.isSet(.silent)
+    return try arguments.withFiles { files in
+      try repair(files, directory, isSilent: isSilent, output)
+    }
   }
 
   static let recover = Command(
@@ -50,18 +51,20 @@ extension Command {
       service would.
       """
     ],
-    options: [.archives],
+    options: [.archives, .silent],
     operands: Operands("DIR", count: 0...1, "Where the rings are; else the directory in MMLOG_DIR.")
   ) { arguments, output in
     let directory = try arguments.directories()[0]
-    return try recover(directory, arguments.value(of: .archives), output)
+    return try recover(
+      directory, arguments.value(of: .archives), isSilent: arguments.isSet(.silent), output)
   }
 
   private static func verify(
-    _ files: LogFiles, _ output: StandardOutput
+    _ files: LogFiles, isSilent: Bool, _ output: StandardOutput
   ) throws -> Program.Status {
     var status = Program.Status.success
     for report in files.verify(progress: { _ in output.hasReader }) {
+      if isSilent, report.corruption.isEmpty { continue }
       try output.append(report.verdict.escapedForTerminal + "\n")
       for corruption in report.corruption {
         try output.append("  \(corruption.summary)\n".escapedControls)
@@ -85,7 +88,7 @@ extension Command {
   }
 
   private static func repair(
-    _ files: LogFiles, _ directory: String, _ output: StandardOutput
+    _ files: LogFiles, _ directory: String, isSilent: Bool, _ output: StandardOutput
   ) throws -> Program.Status {
     Interruption.watch()
     let result = try LogRepair.write(files, to: directory) { Interruption.isRequested }
@@ -93,15 +96,17 @@ extension Command {
     for corruption in result.corruption {
       complain("\(corruption.path): corrupted: \(corruption.summary)")
     }
-    try output.append(
-      "\(directory): \(result.recordCount) records of \(count(result.sessionCount, "session"))\n"
-        .escapedControls)
+    if !isSilent {
+      try output.append(
+        "\(directory): \(result.recordCount) records of \(count(result.sessionCount, "session"))\n"
+          .escapedControls)
+    }
     let isLoss = complain(result.gaps)
     return result.corruption.isEmpty && !isLoss ? .success : .corruptionOrLoss
   }
 
   private static func recover(
-    _ directory: String, _ archives: String?, _ output: StandardOutput
+    _ directory: String, _ archives: String?, isSilent: Bool, _ output: StandardOutput
   ) throws -> Program.Status {
     File.raiseOpenLimit()
     var status = Program.Status.success
@@ -113,15 +118,17 @@ extension Command {
       let title =
         "session \(session.identity.session) (\(session.identity.processName), pid "
         + "\(session.identity.processID))"
-      try output.append(
-        "\(title): \(count(session.recordCount, "record")) moved from its ring to an archive\n"
-          .escapedControls)
+      if !isSilent {
+        try output.append(
+          "\(title): \(count(session.recordCount, "record")) moved from its ring to an archive\n"
+            .escapedControls)
+      }
       for corruption in session.corruption {
         complain("\(title): corrupted: \(corruption)")
         status = .corruptionOrLoss
       }
     }
-    if sessions.isEmpty { complain("\(directory) has no ring of a dead process") }
+    if sessions.isEmpty, !isSilent { complain("\(directory) has no ring of a dead process") }
     return status
   }
 }

@@ -11,7 +11,7 @@ extension Command {
   static let levels = Command(
     "levels",
     description: ["Lists the labels of running processes, with their levels."],
-    options: [], operands: storeOperands
+    options: [.silent], operands: storeOperands
   ) { arguments, output in
     try Control(arguments, output).run { control, rings in
       try control.forEach(rings) { try control.list($0) }
@@ -30,7 +30,7 @@ extension Command {
       """,
     ],
     options: [.duration, .timeout, .silent],
-    operands: Operands("RULES PATH", count: 1...Int.max, "What to set, and where."),
+    operands: Operands("RULES", then: "PATH", "What to set, and where; else in MMLOG_DIR."),
     examples: [
       Example(
         "More of the database in a running service, for ten minutes",
@@ -317,8 +317,6 @@ extension Option {
   static let timeout = Option(
     "timeout", value: "DURATION", default: "10s",
     "How long to wait for answers; what was asked for is done later all the same.")
-  static let silent = Option(
-    "quiet", short: "q", "Print nothing of what went well: the exit status says it.")
   fileprivate static let disk = Option(
     "disk", "Have it safe from a power cut, too: fdatasync(2).")
 }

@@ -32,6 +32,7 @@ private struct Prune {
   private let rings: String?
   private let isDry: Bool
   private let explains: Bool
+  private let isSilent: Bool
   private let output: StandardOutput
 
   init(_ arguments: Arguments, _ output: StandardOutput) throws(UsageError) {
@@ -46,6 +47,7 @@ private struct Prune {
     rings = arguments.value(of: .rings)
     isDry = arguments.isSet(.dryRun)
     explains = arguments.isSet(.explain)
+    isSilent = arguments.isSet(.silent)
     self.output = output
   }
 
@@ -87,7 +89,7 @@ private struct Prune {
 
   /// Says what is deleted, and by which limit.
   private func report(_ what: String, _ verdict: Pruning.Verdict) throws {
-    guard let rule = verdict.rule else { return }
+    guard let rule = verdict.rule, !isSilent else { return }
     try output.append("\(what)  \(verdict.archive.line): \(rule.sentence)\n")
   }
 
@@ -97,7 +99,7 @@ private struct Prune {
     let short = Set(judgment.unmet.map(\.store))
     for verdict in judgment.verdicts where verdict.rule == nil {
       let isToBlame = verdict.obstacle != nil && short.contains(verdict.archive.storeName)
-      if explains || isToBlame {
+      if (explains && !isSilent) || isToBlame {
         try output.append("stays     \(verdict.archive.line): \(verdict.whyItStays)\n")
       }
     }

@@ -3,7 +3,7 @@ import LogCommands
 import MMLogStorage
 
 /// Which archives `prune` deletes.
-let pruneOptions: [Option] = [.dryRun, .explain, .store, .rings] + limitOptions
+let pruneOptions: [Option] = [.dryRun, .explain, .store, .rings] + limitOptions + [.silent]
 
 private let limitOptions: [Option] = [.count, .totalSize, .age, .freeSpace, .crashes]
 

@@ -19,7 +19,7 @@ extension Command {
       """,
     ],
     options: [.duration, .limit, .timeout, .silent],
-    operands: Operands("STATEMENT PATH", count: 1...Int.max, "What to turn on, and where."),
+    operands: Operands("STATEMENT", then: "PATH", "What to turn on, and where; else in MMLOG_DIR."),
     examples: [
       Example(
         "A statement of a running service, for five minutes, a thousand times at most",
@@ -43,7 +43,7 @@ extension Command {
     "disable",
     description: ["Turns off again what enable has turned on: a STATEMENT, or 'all' of them."],
     options: [.timeout, .silent],
-    operands: Operands("STATEMENT PATH", count: 1...Int.max, "What to turn off, and where.")
+    operands: Operands("STATEMENT", then: "PATH", "What to turn off, and where; else in MMLOG_DIR.")
   ) { arguments, output in
     let statement = arguments.operands[0] == "all" ? nil : try statement(arguments)
     func isMeant(_ override: LevelOverride) -> Bool {
