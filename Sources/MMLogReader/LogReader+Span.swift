@@ -51,11 +51,11 @@ extension LogReader.Record {
       // Where no parent is given, it is the span in whose context it begins.
       let parent = parent.nonzero ?? content.context?.span.nonzero
       return LogReader.Span(
-        number: words.number.nonzero, event: .begin(parent: parent), name: content.site.spanName)
-    case .end(let start, let callSite, let failed):
+        number: words.number.nonzero, event: .begin(parent: parent), name: content.spanName)
+    case .end(let start, _, let failed):
       return LogReader.Span(
         number: words.number.nonzero, event: end(since: start, failed: failed),
-        name: content.spanName(ofCallSite: callSite))
+        name: content.spanName)
     }
   }
 
@@ -77,6 +77,15 @@ extension RecordContent {
   var spanNumber: UInt64? {
     guard let words = spanWords else { return context?.span.nonzero }
     return words.number.nonzero
+  }
+
+  /// The name of the span that begins or ends here; nil if none does, or it is not known.
+  var spanName: String? {
+    switch spanWords?.event {
+    case .begin: site.spanName
+    case .end(_, let callSite, _): spanName(ofCallSite: callSite)
+    case nil: nil
+    }
   }
 
   /// How long the span took that ends here; nil if none does.

@@ -57,6 +57,13 @@ import Testing
       #expect(crash.output.contains("last words") == how.isCrash)
       #expect(crash.output.contains(expected) == how.isCrash)
       #expect(crash.errors.contains("no session crashed") != how.isCrash)
+      for command in ["crash", "sessions"] {
+        let none = try decode([command, "--process", "ordres", "--exit-code", log.folder.path])
+        #expect(none.status == 4 && none.output.isEmpty)
+        #expect(
+          none.errors == "mmlog-decode: nothing matched; there is 1 session; "
+            + "processes are orders; did you mean 'orders'?\n", "\(none)")
+      }
       let page = log.folder("page.html")
       #expect(try decode(["report", "--output", page, log.folder.path]).status == 0)
       #expect(try String(contentsOfFile: page, encoding: .utf8).contains("\"ending\":\"\(how)\""))

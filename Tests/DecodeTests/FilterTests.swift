@@ -1,3 +1,4 @@
+import Foundation
 import MMLogFormat
 import TestSupport
 import Testing
@@ -88,10 +89,17 @@ import Testing
       ("-w m>3", "; no record has m; fields are n"),
       ("-w level=='info'", "; no record has level; the record's own is @level"),
       ("-l fatal", "; none is above info"), ("stats -g nowhere", ""),
+      ("--thread wroker1", "; threads are worker1, worker2; did you mean 'worker1'?"),
+      ("--site Mian.swift:7", "; log statements are Main.swift:7; did you mean 'Main.swift:7'?"),
+      ("--process ordres", "; processes are orders; did you mean 'orders'?"),
+      ("--process 43", "; process ids are 42; did you mean '42'?"),
+      ("--session ff", "; sessions are SESSION"),
+      ("spans", "; there are no spans"),
     ])
   func whereNothingMatchesALineSaysWhatThereIs(line: String, end: String) throws {
     let arguments = line.split(separator: " ").map(String.init)
     let run = try decode(arguments + ["--utc", log.folder.path])
+    let end = end.replacingOccurrences(of: "SESSION", with: "\(log.identity.session)".prefix(8))
     #expect(run.status == 0)
     #expect(
       run.errors == "mmlog-decode: nothing matched; there are 6 records from "

@@ -67,8 +67,8 @@ import Testing
     "2025-11-21T09:00:00.000001000Z    2.000 us  ok      order 7 span=0000000000000010 thread=worker1"
     .replacingOccurrences(of: "us", with: "µs")
   private let query =
-    #"2025-11-21T09:00:00.000002000Z           -  open    query\u{1b} span=0000000000000020 "#
-    + "parent=0000000000000010 thread=worker2"
+    #"2025-11-21T09:00:00.000002000Z    3.000 us  open    query\u{1b} span=0000000000000020 "#
+    .replacingOccurrences(of: "us", with: "µs") + "parent=0000000000000010 thread=worker2"
 
   @Test("spans are listed with duration outcome and parent") func spansAreListed() throws {
     #expect(try lines("spans") == [order, query])
@@ -77,7 +77,10 @@ import Testing
     #expect(try lines("spans", "--outcome", "open") == [query])
     #expect(try lines("spans", "--longer", "2us", "--outcome", "ok") == [order])
     #expect(try lines("spans", "--longer", "2.1us", "--outcome", "ok").isEmpty)
-    #expect(try lines("spans", "--longest", "-n", "1") == [order])
+    #expect(try lines("spans", "--longest", "-n", "1") == [query])
+    // One that is open counts with how long it was when its process died.
+    #expect(try lines("spans", "--longer", "2.5us") == [query])
+    #expect(try lines("spans", "--shorter", "2.5us") == [order])
     let names = try lines("spans", "--names")
     #expect(
       names.count == 3 && names[1].hasSuffix("  2 µs      2 µs      2 µs      2 µs  (unknown)"),
@@ -88,8 +91,15 @@ import Testing
     }
     #expect(objects.map { $0?["outcome"] as? String } == ["ok", "open"])
     #expect(objects.map { $0?["duration_nano"] as? Int } == [2000, nil])
+    #expect(objects.map { $0?["age_nano"] as? Int } == [nil, 3000])
     #expect(objects.map { $0?["parent_span_id"] as? String } == [nil, "0000000000000010"])
     #expect(objects[1]?["body"] as? String == "query\u{1b}")
+    let log = log()
+    let none = try decode(["spans", "--longer", "1h", "--exit-code", log.folder.path])
+    #expect(none.status == 4 && none.output.isEmpty)
+    #expect(
+      none.errors.contains("; 1 span ended, in 2.000 µs to 2.000 µs; 1 is open\n"), "\(none.errors)"
+    )
     let wrong = try decode(["spans", "--longer", "soon", "x"])
     #expect(wrong.status == 2 && wrong.errors.contains("such as 250us"))
   }

@@ -42,6 +42,12 @@ import Testing
     store.slot("depth", of: Int.self).store(3)
     let running = try decode(["sessions", other.path])
     #expect(running.output.contains("running") && running.output.contains("state: depth=3"))
+    // What state the process is in has another name.
+    for command in ["status", "in-flight"] {
+      let json = try control([command, "--json", other.path]).output
+      #expect(json.contains(#""process_state":"running""#), "\(json)")
+      #expect(json.contains(#""state":{"depth":3}"#) == (command == "status"), "\(json)")
+    }
     try store.close()
     store.slot("depth", of: Int.self).store(4)
     let closed = try decode(["sessions", other.path])

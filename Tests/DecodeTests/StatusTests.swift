@@ -45,7 +45,7 @@ import Testing
     let json = try control(["status", "--json", folder.path])
     let object = try #require(
       try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
-    #expect(object["state"] as? String == "running" && object["waiting"] as? Int == 2)
+    #expect(object["process_state"] as? String == "running" && object["waiting"] as? Int == 2)
     #expect((object["archives"] as? [String: Any])?["pending"] as? Int == 1)
     #expect((object["waiting_by_level"] as? [String: Any])?["error"] as? Int == 1)
     #expect(object["failed_syncs"] as? Int == 0 && object["rules"] as? [String] == ["*=debug"])

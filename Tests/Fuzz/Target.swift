@@ -393,7 +393,7 @@ private let filters: [LogReader.Filter] = {
     filters.append(filter { $0.text = [try TextPattern(pattern, ignoresCase: true)] })
   }
   for condition in [
-    "user == -42", "b >= 42 || c == nil", "d ~ 'x'", "@message == 'a 1'", "@duration > 1us",
+    "user == -42", "b >= 42 || c == nil", "d ~ 'x'", "@message == 'a 1'", "@duration > 1us", "@span_name ~ 'a'",
     "@time < 1h && @process in (42, orders) && @session != 01",
   ] {
     filters.append(filter { $0.conditions = [try FieldCondition(condition)] })

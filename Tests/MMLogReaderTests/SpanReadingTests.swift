@@ -198,6 +198,7 @@ private func log() -> TestLog {
     for (condition, found) in [
       ("@duration == 1500us", [""]), ("@duration >= 1.5ms && @duration < 1.6ms", [""]),
       ("@duration < 1.5ms", ["of the parent"]), ("@duration", ["", "of the parent"]),
+      ("@span_name == 'order {id}'", ["order 7", ""]), ("@span_name ~ '^run'", ["query"]),
       ("@span == 10", []), ("@span == 0000000000000010", ["order 7", ""]),
     ] {
       filter.conditions = [try FieldCondition(condition)]

@@ -20,7 +20,7 @@ extension LogSpans {
   private func rows(_ style: Style) -> [(depth: Int, span: Span)] {
     var rows = style.isTree ? tree : list.map { (0, $0) }
     if style.isLongestFirst {
-      rows.sort { ($0.span.duration ?? .zero) > ($1.span.duration ?? .zero) }
+      rows.sort { $0.span.shown ?? .zero > $1.span.shown ?? .zero }
     }
     return Array(rows.prefix(style.rows))
   }
@@ -33,7 +33,7 @@ extension LogSpans {
     for (depth, span) in rows(style) {
       var line = TextBuffer(capacity: 256)
       line.append(text: time.text(of: span.start, digits: style.columns == nil ? 9 : 3))
-      append(span.duration, to: &line)
+      append(span.shown, to: &line)
       line.append(text: "  \(span.outcome)")
       line.append(
         UInt8(ascii: " "), count: 8 - span.outcome.rawValue.utf8.count + 2 * min(depth, 50))
@@ -79,10 +79,14 @@ extension LogSpans {
 }
 
 extension LogSpans.Span {
+  /// How long it took, or has been open.
+  fileprivate var shown: Duration? { duration ?? age }
+
   fileprivate func json(_ time: inout TimeFormatter) -> JSONObject {
     var object = JSONObject()
     object.add("start_time", start, &time)
     object.add("duration_nano", duration?.wholeNanoseconds)
+    object.add("age_nano", age?.wholeNanoseconds)
     object.add("outcome", outcome.rawValue)
     object.add("span_id", number.map(LogReader.Span.text))
     object.add("parent_span_id", parent.map(LogReader.Span.text))

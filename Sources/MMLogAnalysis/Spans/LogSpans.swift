@@ -21,6 +21,9 @@ package struct LogSpans {
     package let start: Timestamp
     /// Nil for one that is open.
     package let duration: Duration?
+    /// Of one that is open: how long it had been when its session ended, or until now; nil if that
+    /// is not known.
+    package let age: Duration?
     package let outcome: Outcome
     package let name: String?
     /// What it began with; nil if that was not read.
@@ -35,6 +38,8 @@ package struct LogSpans {
   private let durations: ClosedRange<Duration>
   private var beginnings = OpenSpans()
   private var ended: [Span] = []
+  /// When the sessions ended; now for those that run.
+  private var ends: [SessionID: Timestamp] = [:]
   /// How many are not kept.
   package private(set) var others = 0
 
@@ -42,8 +47,8 @@ package struct LogSpans {
   ///
   /// - Parameters:
   ///   - outcomes: Which are kept.
-  ///   - durations: How long those may have taken that are kept; of one that is open it is not
-  ///     known.
+  ///   - durations: How long those may have taken that are kept; one that is open counts with how
+  ///     long it has been.
   package init(
     outcomes: Set<Outcome> = Set(Outcome.allCases), durations: ClosedRange<Duration>? = nil
   ) {
@@ -52,6 +57,13 @@ package struct LogSpans {
 
   /// Adds what a reader gave.
   package mutating func add(_ item: LogReader.Item) {
+    if case .sessionEnded(let session, let ending, let lastTime) = item {
+      switch ending {
+      case .ended(let end): ends[session.id] = max(lastTime, end.time)
+      case .running: ends[session.id] = .now
+      case .unknown: ends[session.id] = lastTime
+      }
+    }
     guard case .record(let record) = item, let span = record.span else { return }
     let beginning = beginnings.add(record)
     guard case .end(let start, let duration, let failed) = span.event else { return }
@@ -62,23 +74,23 @@ package struct LogSpans {
     ended.append(
       Span(
         session: record.session.id, number: span.number, parent: beginning?.parent, start: start,
-        duration: duration, outcome: outcome, name: span.name, message: beginning?.message,
-        label: record.label,
+        duration: duration, age: nil, outcome: outcome, name: span.name,
+        message: beginning?.message, label: record.label,
         thread: beginning?.thread ?? (thread.name.isEmpty ? "\(thread.id)" : thread.name)))
   }
 
   /// All that were kept, by their start.
   package var list: [Span] {
-    let open = outcomes.contains(.open) ? beginnings.list : []
-    let all =
-      ended
-      + open.map { span in
-        Span(
-          session: span.session, number: span.number, parent: span.parent, start: span.time,
-          duration: nil, outcome: .open, name: nil, message: span.message, label: span.label,
-          thread: span.thread)
-      }
+    let open = outcomes.contains(.open) ? beginnings.list.map(open) : []
+    let all = ended + open.filter { durations.contains($0.age ?? .zero) }
     return all.sorted { ($0.start, $0.number ?? 0) < ($1.start, $1.number ?? 0) }
+  }
+
+  private func open(_ span: OpenSpans.Open) -> Span {
+    Span(
+      session: span.session, number: span.number, parent: span.parent, start: span.time,
+      duration: nil, age: ends[span.session].map { max(.zero, $0 - span.time) }, outcome: .open,
+      name: nil, message: span.message, label: span.label, thread: span.thread)
   }
 
   /// The spans with how deep each is, a part of another behind that.

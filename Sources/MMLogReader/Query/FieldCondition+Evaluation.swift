@@ -119,6 +119,9 @@ extension FieldCondition.RecordField {
     case .span:
       guard let number = record.spanNumber else { return false }
       return test(LogReader.Span.text(of: number))
+    case .spanName:
+      guard let name = record.spanName else { return false }
+      return test(name)
     case .trace:
       guard let trace = record.context?.trace else { return false }
       return test(trace.traceID)

@@ -16,8 +16,9 @@ import MMLogFormat
 ///   `path` in the dictionary `request`.
 /// - `@level`, `@label`, `@message`, `@time`, `@thread`, `@file`, `@line`, `@function`, `@process`
 ///   and `@session` stand for the record's own; `@span` for the span that it begins, ends or belongs
-///   to, `@trace` for its trace; `@duration` for how long the span took that it ends. Other records
-///   have none of these three. Texts of these need no quotes where they are one word.
+///   to, `@trace` for its trace; `@span_name` for the name of the span that it begins or ends, and
+///   `@duration` for how long the one took that it ends. Other records have none of these four. Texts
+///   of these need no quotes where they are one word.
 /// - `@level` is compared with a level as people call it: `@level >= warn`. `@time` with a time, as
 ///   `'15:00'`, `15m` (ago) or `2026-11-21T09:00:00Z`. `@duration` with a duration. `@thread` and
 ///   `@process` are the name, and the id where they are compared with a number (`@threadID` and
@@ -110,6 +111,7 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
   package enum RecordField: String, CaseIterable, Sendable {
     case level, label, message, time, thread, threadID, process, processID, session, file, line
     case function, span, trace, duration
+    case spanName = "span_name"
 
     /// As it is written.
     package var name: String { "@\(rawValue)" }
@@ -119,6 +121,7 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
       switch self {
       case .level, .time, .duration, .threadID, .processID, .line: false
       case .label, .message, .thread, .process, .session, .file, .function, .span, .trace: true
+      case .spanName: true
       }
     }
 

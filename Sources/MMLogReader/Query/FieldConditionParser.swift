@@ -201,7 +201,8 @@ struct FieldConditionParser {
     case .span, .trace:
       guard !text.isEmpty else { return nil }
       return .text(Array(text.lowercased().utf8))
-    case .label, .message, .thread, .threadID, .process, .processID, .file, .line, .function:
+    case .label, .message, .thread, .threadID, .process, .processID, .file, .line, .function,
+      .spanName:
       return nil
     }
   }

@@ -16,7 +16,7 @@ extension Command {
       """,
     ],
     options: [.recursive, .session, .process, .records, .jsonSummary, .color] + zoneOptions
-      + [.quiet, .noPager],
+      + [.quiet, .exitCode, .noPager],
     operands: inputOperands
   ) { arguments, output in
     let zone = try arguments.zone()
@@ -24,8 +24,7 @@ extension Command {
     let count = try arguments.integer(of: .records, in: 0...100_000_000) ?? 20
     return try arguments.withFiles { files in
       guard let session = files.lastCrashedSession(filter: filter) else {
-        complain("no session crashed")
-        return .success
+        return arguments.noCrash(of: filter, files)
       }
       if !arguments.isSet(.quiet) { reportOthers(than: session, files.overview(filter: filter)) }
       let screen = arguments.columns.map { ($0, arguments.hasColors) }
@@ -42,6 +41,25 @@ extension Command {
         return crash.isComplete ? .success : .corruptionOrLoss
       }
     }
+  }
+}
+
+extension Arguments {
+  /// Says that no session is one that was asked for.
+  func noSession(of filter: LogReader.Filter, _ files: LogFiles) -> Program.Status {
+    nothing(NothingFound.sentence(noSessionOf: filter, files.overview()))
+  }
+
+  fileprivate func noCrash(of filter: LogReader.Filter, _ files: LogFiles) -> Program.Status {
+    let sessions = files.overview(filter: filter)
+    if sessions.isEmpty { return noSession(of: filter, files) }
+    let isChosen = !filter.sessions.isEmpty || !filter.processes.isEmpty
+    return nothing(isChosen ? "none of these sessions crashed" : "no session crashed")
+  }
+
+  private func nothing(_ sentence: String) -> Program.Status {
+    if !isSet(.quiet) { Command.complain(sentence) }
+    return isSet(.exitCode) ? .nothingMatched : .success
   }
 }
 

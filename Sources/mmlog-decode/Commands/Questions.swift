@@ -19,7 +19,12 @@ extension Command {
       """,
     ],
     options: [.by, .order, .rows] + Query.options + [.jsonSummary, .output, .noPager],
-    operands: Operands("[FIELD] PATH", "What is measured, and where; see 'print --help'."),
+    operands: Operands(
+      "[FIELD] PATH",
+      """
+      What is measured, if anything, and what is read: files, directories, or - for standard \
+      input; without PATH, the directory in MMLOG_DIR.
+      """),
     examples: [Example("What logs most", "mmlog-decode top /var/log/orders")]
   ) { arguments, output in
     let field = arguments.measuredField
@@ -42,7 +47,10 @@ extension Command {
     "spans",
     description: [
       "Lists spans: when each began, how long it took, how it ended.",
-      "A span that is open has no duration: it has not ended, or its end was not read.",
+      """
+      A span that is open has not ended, or its end was not read. How long it has been open stands \
+      in the place of its duration: until now, or until its process ended.
+      """,
     ],
     options: [.longer, .shorter, .outcome, .tree, .longest, .names, .rows] + Query.options
       + [.jsonSummary, .output, .noPager],
@@ -69,10 +77,12 @@ extension Command {
     style.rows = try arguments.integer(of: .rows, in: 0...Int.max) ?? .max
     style.columns = arguments.columns
     let (isJSON, zone, chosen) = (arguments.isSet(.jsonSummary), query.zone, style)
-    let sink = try arguments.summarySink(query, output, spans, add: { $0.add($1) }) {
-      isJSON
-        ? $0.appendJSON(chosen, zone: zone, to: &$1) : $0.appendText(chosen, zone: zone, to: &$1)
-    }
+    let sink = try arguments.summarySink(
+      query, output, spans, add: { $0.add($1) },
+      print: {
+        isJSON
+          ? $0.appendJSON(chosen, zone: zone, to: &$1) : $0.appendText(chosen, zone: zone, to: &$1)
+      }, isNothing: { $0.list.isEmpty })
     return try arguments.paging(output) { try Decoder(query, sink).run() }
   }
 }
@@ -135,9 +145,11 @@ extension Option {
     "What is greatest first.")
   fileprivate static let rows = Option("lines", short: "n", value: "N", "Print N lines at most.")
   fileprivate static let longer = Option(
-    "longer", value: "DURATION", "Only spans that took at least DURATION, such as 10ms.")
+    "longer", value: "DURATION",
+    "Only spans that took, or have been open for, at least DURATION, such as 10ms.")
   fileprivate static let shorter = Option(
-    "shorter", value: "DURATION", "Only spans that took at most DURATION.")
+    "shorter", value: "DURATION",
+    "Only spans that took, or have been open for, at most DURATION.")
   fileprivate static let outcome = Option(
     "outcome", oneOf: LogSpans.Outcome.allCases.map(\.rawValue), repeatable: true,
     "Only spans that ended so, or have not.")

@@ -12,7 +12,8 @@ extension Command {
       "Lists sessions: process, start, last record, records, how it ended.",
       "Below each are its fields, its losses, what it died of, and what was in flight then.",
     ],
-    options: [.recursive, .session, .process, .jsonSummary] + zoneOptions + [.quiet, .noPager],
+    options: [.recursive, .session, .process, .jsonSummary] + zoneOptions
+      + [.quiet, .exitCode, .noPager],
     operands: inputOperands
   ) { arguments, output in
     var time = TimeFormatter(try arguments.zone())
@@ -20,6 +21,7 @@ extension Command {
     let (isJSON, columns) = (arguments.isSet(.jsonSummary), arguments.columns)
     return try arguments.withFiles { files in
       let sessions = files.overview(filter: filter)
+      if sessions.isEmpty { return arguments.noSession(of: filter, files) }
       return try arguments.paging(output) {
         let table = SessionTable(sessions.map { time.cells($0) }, columns: columns)
         if !isJSON { try output.append(table.title + "\n") }

@@ -149,9 +149,9 @@ extension Option {
     """
     Only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are \
     named arguments and metadata; @level, @label, @message, @time, @thread, @process, @session, \
-    @file, @line and @function are the record's own, @span is the span that it begins or ends, \
-    @trace its trace, @duration how long the span took that it ends: '@duration > 1s', '@process \
-    == 4711', "@time >= '15:00'". Operators: == != < <= > >= ~ (finds a regular expression) !~ \
+    @file, @line and @function are the record's own, @span and @trace what it belongs to, \
+    @span_name the name of the span that it begins or ends, @duration how long the one took that \
+    it ends: '@duration > 1s', '@process == 4711', "@time >= '15:00'". Operators: == != < <= > >= ~ (finds a regular expression) !~ \
     && || ! ( ), and in, as in 'user in (42, 43)'. A name alone: the field is there, and neither \
     false nor nil. Numbers may have units, as in 'elapsed_ms > 1.5s' and 'size >= 64KiB'.
     """)

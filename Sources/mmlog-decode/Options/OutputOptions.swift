@@ -27,10 +27,12 @@ extension Arguments {
     _ query: Query, _ output: StandardOutput, _ summary: Summary,
     add: @escaping (inout Summary, LogReader.Item) -> Void,
     addUnreadable: @escaping (inout Summary, LogError) -> Void = { _, _ in },
-    print: @escaping (inout Summary, inout TextBuffer) -> Void
+    print: @escaping (inout Summary, inout TextBuffer) -> Void,
+    isNothing: @escaping (Summary) -> Bool = { _ in false }
   ) throws -> any ItemSink {
     let sink = SummaryOutput(
-      summary, to: try target(query, output), add: add, addUnreadable: addUnreadable, print: print)
+      summary, to: try target(query, output), add: add, addUnreadable: addUnreadable, print: print,
+      isNothing: isNothing)
     return showingProgress(sink, query.zone)
   }
 

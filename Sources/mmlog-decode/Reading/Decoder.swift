@@ -47,7 +47,7 @@ struct Decoder {
     if part.isReversed { try readBackwards(files) } else { try read(files) }
     try sink.finish()
     attention.end()
-    if !isAnyFound { return nothingFound(files) }
+    if !isAnyFound || sink.isEmpty { return nothingFound(files) }
     return attention.status
   }
 

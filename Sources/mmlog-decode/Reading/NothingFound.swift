@@ -5,9 +5,9 @@ import MMLogFormat
 import MMLogReader
 
 /// Says why a query may have found nothing: how many records there are, when they were logged, and
-/// which labels and fields there are instead of those that were asked for.
+/// which labels, fields and the like there are instead of those that were asked for.
 struct NothingFound {
-  /// So many records are inspected for labels and fields.
+  /// So many records are inspected for names.
   private static let maximumRecords = 300_000
   /// So many names are listed.
   private static let maximumNames = 6
@@ -17,25 +17,46 @@ struct NothingFound {
   private let overview: [SessionOverview]
   private var labels: Set<String> = []
   private var fields: Set<String> = []
+  private var threads: Set<String> = []
+  private var statements: Set<String> = []
   private var levels: Set<Level> = []
+  private var spans = SpanCounts()
   private var first: Timestamp?
   private var isComplete = true
 
   init(_ query: Query, _ files: LogFiles) {
     (filter, zone) = (query.filter, query.zone)
     overview = files.overview(filter: LogReader.Filter())
-    var count = 0
+    // Where only a text or a time was asked for, there is nothing to list.
+    let isListing =
+      filter.minimumLevel > .trace || filter.spansOnly || !filter.labels.isEmpty
+      || !filter.conditions.isEmpty || !filter.threads.isEmpty || !filter.callSites.isEmpty
+    var left = isListing ? Self.maximumRecords : 1
     for case .record(let record) in LogReader(files) {
-      first = first ?? record.time
-      labels.insert(record.label)
-      levels.insert(record.level)
-      if !filter.conditions.isEmpty { fields.formUnion(record.fields.map(\.name)) }
-      count += 1
-      guard count < Self.maximumRecords else {
+      note(record)
+      left -= 1
+      guard left > 0 else {
         isComplete = false
         break
       }
     }
+  }
+
+  /// Only what is asked for is inspected.
+  private mutating func note(_ record: LogReader.Record) {
+    first = first ?? record.time
+    labels.insert(record.label)
+    levels.insert(record.level)
+    if !filter.conditions.isEmpty { fields.formUnion(record.fields.map(\.name)) }
+    if !filter.threads.isEmpty {
+      let thread = record.thread
+      threads.insert(thread.name.isEmpty ? "\(thread.id)" : thread.name)
+    }
+    if !filter.callSites.isEmpty, !record.file.isEmpty {
+      let file = record.file.split(separator: "/").last ?? ""
+      statements.insert("\(file):\(record.line)")
+    }
+    if filter.spansOnly { spans.add(record) }
   }
 
   /// One line.
@@ -47,33 +68,121 @@ struct NothingFound {
     if let first, let last = overview.compactMap(\.lastTime).max() {
       parts[0] += " from \(time.text(of: first)) to \(time.text(of: last))"
     }
-    if !filter.labels.isEmpty { parts.append(list("label", labels, asked: filter.labels)) }
-    let wanted = filter.conditions.flatMap(\.fieldNames).filter { !fields.contains($0) }
-    if !wanted.isEmpty {
-      parts.append("no record has \(wanted.joined(separator: ", "))")
-      let own = FieldCondition.RecordField.allCases.filter { wanted.contains($0.rawValue) }
-      if own.isEmpty {
-        parts.append(list("field", fields, asked: wanted))
-      } else {
-        parts.append("the record's own is \(own.map(\.name).joined(separator: ", "))")
-      }
+    parts += Self.sessionParts(filter, overview)
+    if !filter.labels.isEmpty { parts.append(list("labels", labels, asked: filter.labels)) }
+    if !filter.threads.isEmpty {
+      parts.append(list("threads", threads, asked: filter.threads.map(\.description)))
     }
+    if !filter.callSites.isEmpty {
+      parts.append(
+        list("log statements", statements, asked: filter.callSites.map(\.description)))
+    }
+    parts += fieldParts
     if let highest = levels.max(), highest < filter.minimumLevel {
       parts.append("none is above \(highest)")
     }
+    if filter.spansOnly { parts.append(spans.sentence + (isComplete ? "" : Self.ofTheFirst)) }
     return parts.joined(separator: "; ")
   }
 
+  private var fieldParts: [String] {
+    let wanted = filter.conditions.flatMap(\.fieldNames).filter { !fields.contains($0) }
+    if wanted.isEmpty { return [] }
+    let own = FieldCondition.RecordField.allCases.filter { wanted.contains($0.rawValue) }
+    return [
+      "no record has \(wanted.joined(separator: ", "))",
+      own.isEmpty
+        ? list("fields", fields, asked: wanted)
+        : "the record's own is \(own.map(\.name).joined(separator: ", "))",
+    ]
+  }
+
+  private func list(_ nouns: String, _ names: Set<String>, asked: [String]) -> String {
+    Self.list(nouns, names, asked: asked, remark: isComplete ? "" : Self.ofTheFirst)
+  }
+
+  private static let ofTheFirst = " (of the first records)"
+
   /// `labels are a, b; did you mean 'b'?`
-  private func list(_ noun: String, _ names: Set<String>, asked: [String]) -> String {
+  private static func list(
+    _ nouns: String, _ names: Set<String>, asked: [String], remark: String = ""
+  ) -> String {
     let all = names.filter { !$0.isEmpty }.sorted()
-    if all.isEmpty { return "there are no \(noun)s" }
-    let rest = all.count - Self.maximumNames
-    var text = "\(noun)s are " + all.prefix(Self.maximumNames).joined(separator: ", ")
+    if all.isEmpty { return "there are no \(nouns)" }
+    let rest = all.count - maximumNames
+    var text = "\(nouns) are " + all.prefix(maximumNames).joined(separator: ", ")
     if rest > 0 { text += " and \(rest) more" }
-    if !isComplete { text += " (of the first records)" }
+    text += remark
     let near = asked.filter { !names.contains($0) }.compactMap { nearest(to: $0, among: all) }
     return near.isEmpty
       ? text : text + "; did you mean \(near.map { "'\($0)'" }.joined(separator: ", "))?"
+  }
+}
+
+// MARK: - Sessions
+
+extension NothingFound {
+  /// What there is instead of sessions that were asked for, in a line.
+  static func sentence(
+    noSessionOf filter: LogReader.Filter, _ overview: [SessionOverview]
+  ) -> String {
+    let count = LogCommands.count(overview.count, "session")
+    return
+      (["nothing matched; there \(overview.count == 1 ? "is" : "are") \(count)"]
+      + sessionParts(filter, overview)).joined(separator: "; ")
+  }
+
+  /// Nothing where it is not for the processes or the sessions that nothing matched.
+  private static func sessionParts(
+    _ filter: LogReader.Filter, _ overview: [SessionOverview]
+  ) -> [String] {
+    let identities = overview.map(\.session.identity)
+    if identities.contains(where: { filter.passes($0) }) { return [] }
+    var parts: [String] = []
+    if !filter.processes.isEmpty {
+      let asked = filter.processes.map(\.description)
+      let isByNumber = asked.allSatisfy { UInt32($0) != nil }
+      let names = identities.map { isByNumber ? "\($0.processID)" : $0.processName }
+      parts.append(list(isByNumber ? "process ids" : "processes", Set(names), asked: asked))
+    }
+    if !filter.sessions.isEmpty {
+      let ids = identities.map { String($0.session.description.prefix(8)) }
+      parts.append(list("sessions", Set(ids), asked: []))
+    }
+    return parts
+  }
+}
+
+/// How many spans there are, how they ended, and how long they took.
+private struct SpanCounts {
+  private var open = OpenSpans()
+  private var failed = 0
+  private var ended = 0
+  private var durations: ClosedRange<Duration>?
+
+  mutating func add(_ record: LogReader.Record) {
+    open.add(record)
+    guard case .end(_, let duration, let hasFailed)? = record.span?.event else { return }
+    ended += 1
+    if hasFailed { failed += 1 }
+    let former = durations ?? duration...duration
+    durations = min(former.lowerBound, duration)...max(former.upperBound, duration)
+  }
+
+  /// `3 spans ended, in 1.074 ms to 1.120 ms, 1 of them failed; 2 are open`
+  var sentence: String {
+    if ended == 0, open.count == 0 { return "there are no spans" }
+    var parts = ["\(count(ended, "span")) ended"]
+    if let durations {
+      var text = TextBuffer()
+      text.append(", in ")
+      text.append(duration: durations.lowerBound)
+      text.append(" to ")
+      text.append(duration: durations.upperBound)
+      parts[0] += text.text()
+    }
+    if failed > 0 { parts[0] += ", \(failed) of them failed" }
+    if open.count > 0 { parts.append("\(open.count) \(open.count == 1 ? "is" : "are") open") }
+    return parts.joined(separator: "; ")
   }
 }

@@ -28,6 +28,9 @@ protocol ItemSink {
   /// Ends the output, after the last item; also where the reading was interrupted.
   mutating func finish() throws
 
+  /// Whether nothing of what was taken is in the output after all; known once it has ended.
+  var isEmpty: Bool { get }
+
   /// False once nobody reads what is printed.
   var hasReader: Bool { get }
 }
@@ -41,5 +44,6 @@ extension ItemSink {
   mutating func separate() throws {}
   mutating func flush() throws {}
   mutating func finish() throws {}
+  var isEmpty: Bool { false }
   var hasReader: Bool { true }
 }

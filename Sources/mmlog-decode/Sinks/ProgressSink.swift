@@ -22,6 +22,7 @@ final class ProgressSink: ItemSink {
     shown = Clock.monotonic() + Self.timeout
   }
 
+  var isEmpty: Bool { inner.isEmpty }
   var hasReader: Bool { inner.hasReader }
 
   func take(_ item: LogReader.Item) throws {

@@ -9,22 +9,27 @@ final class SummaryOutput<Summary>: ItemSink {
   private let add: (inout Summary, LogReader.Item) -> Void
   private let addUnreadable: (inout Summary, LogError) -> Void
   private let print: (inout Summary, inout TextBuffer) -> Void
+  private let isNothing: (Summary) -> Bool
+  private(set) var isEmpty = false
 
   /// - Parameters:
   ///   - add: Takes in an item.
   ///   - addUnreadable: Takes in a file that could not be read.
   ///   - print: Writes the whole, once.
+  ///   - isNothing: Whether nothing was printed.
   init(
     _ summary: Summary, to target: any OutputTarget,
     add: @escaping (inout Summary, LogReader.Item) -> Void,
     addUnreadable: @escaping (inout Summary, LogError) -> Void = { _, _ in },
-    print: @escaping (inout Summary, inout TextBuffer) -> Void
+    print: @escaping (inout Summary, inout TextBuffer) -> Void,
+    isNothing: @escaping (Summary) -> Bool = { _ in false }
   ) {
     self.summary = summary
     self.target = target
     self.add = add
     self.addUnreadable = addUnreadable
     self.print = print
+    self.isNothing = isNothing
   }
 
   var hasReader: Bool { target.hasReader }
@@ -36,6 +41,7 @@ final class SummaryOutput<Summary>: ItemSink {
   func finish() throws {
     var buffer = TextBuffer()
     print(&summary, &buffer)
+    isEmpty = isNothing(summary)
     try buffer.withUnsafeBytes { try target.append($0.bytes) }
     try target.finish()
   }

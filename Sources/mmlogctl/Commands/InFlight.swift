@@ -235,7 +235,7 @@ extension TimeFormatter {
   fileprivate mutating func json(_ state: InFlight) -> JSONObject {
     var object = JSONObject()
     object.add(LogReader.Session(state.ring.identity))
-    object.add("state", state.ring.stateName)
+    object.add("process_state", state.ring.stateName)
     object.add("silence_ns", state.ring.silence.nanoseconds)
     var spans: [String] = []
     for span in state.spans {

@@ -270,7 +270,7 @@ extension TimeFormatter {
     let (image, geometry) = (ring.image, ring.image.fileHeader.geometry)
     var object = JSONObject()
     object.add(LogReader.Session(ring.identity))
-    object.add("state", ring.stateName)
+    object.add("process_state", ring.stateName)
     object.add("start_time", ring.identity.startTime, &self)
     object.add("ring", image.path)
     object.add("segments", geometry.segmentCount)
