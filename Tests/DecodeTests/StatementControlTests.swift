@@ -23,7 +23,11 @@ import Testing
     logBoth(0)
     let place = "StatementControlTests.swift:42"
     let enabled = try control(["enable", place, "--for", "10m", "--limit", "3", folder.path])
-    #expect(lines(enabled) == ["\(place) on; no statement there has had a record yet"])
+    #expect(
+      lines(enabled) == [
+        "\(place) on; no statement there has had a record yet, and the program's debug information "
+          + "has none there"
+      ])
     logBoth(1)
     let again = try control(["enable", place, "--limit", "3", folder.path])
     #expect(lines(again) == ["\(place) on: 1 statement"])
@@ -41,6 +45,29 @@ import Testing
     logBoth(3)
     try store.close()
     #expect(try decode(["--format", "message", folder.path]).output == "on 1\non 2\n")
+  }
+
+  /// The debug information of the program of these tests has all of them.
+  @Test("statements that have not run yet are counted")
+  func statementsThatHaveNotRunYetAreCounted() throws {
+    let store = try LogStore(directory: folder.path, name: "orders")
+    let log = store.logger(label: "book")
+    let line = #line + 1
+    func one(_ isWanted: Bool) { if isWanted { log.debug("a \(line)") } else { log.trace("b") } }
+    let place = "DecodeTests/StatementControlTests.swift:\(line)"
+    #expect(
+      lines(try control(["enable", place, folder.path])) == [
+        "\(place) on: 2 statements, without a record so far"
+      ])
+    one(true)
+    #expect(
+      lines(try control(["enable", place, folder.path])) == [
+        "\(place) on: 2 statements, 1 of which had a record so far"
+      ])
+    one(false)
+    #expect(lines(try control(["enable", place, folder.path])) == ["\(place) on: 2 statements"])
+    try store.close()
+    #expect(try decode(["--format", "message", folder.path]).output == "a \(line)\nb\n")
   }
 
   @Test(

@@ -14,6 +14,7 @@ func writeSeeds(of logs: String, to corpus: String) throws {
     putCrashes(folder)
     putLevels(folder)
     putState(folder)
+    putDebugInformation(folder)
   }
   for (name, log) in SmallLogs.all {
     let isRing = (try? log.ring.withUnsafeBytes { try RingHeader($0) }) != nil
@@ -53,6 +54,15 @@ private func putLevels(_ corpus: String) {
   ]
   put(LevelRequest(ordinal: 7, overrides).encoded ?? [], "\(corpus)/levels/request")
   put(Array("orders.*=debug,*=info".utf8), "\(corpus)/levels/list")
+}
+
+private func putDebugInformation(_ corpus: String) {
+  let sections = debugSections()
+  let bytes = DebugSection.allCases.flatMap { section in
+    let bytes = sections[section.rawValue] ?? []
+    return [UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
+  }
+  put(bytes, "\(corpus)/debug/sections")
 }
 
 /// A slot of each type.

@@ -44,6 +44,8 @@ enum Target: String, CaseIterable {
   case condition
   /// A format of printf(3), as a log statement of C's has it.
   case format
+  /// The debug information of a program: for each section its size in 16 bits, and then its bytes.
+  case debug
 
   /// libFuzzer's callback has no place for it; it is set before that begins, and there is one
   /// thread.
@@ -66,6 +68,7 @@ enum Target: String, CaseIterable {
     case .state: readState(ChecksumFix.stateSlots(Array(bytes)))
     case .condition: tryCondition(bytes)
     case .format: takeApart(bytes)
+    case .debug: findStatements(bytes)
     }
   }
 }
@@ -78,10 +81,35 @@ private func readColumns(_ bytes: UnsafeRawBufferPointer) {
   let (size, count) = (Int(bytes.load(0, as: UInt32.self)), Int(bytes.load(4, as: UInt32.self)))
   let payload = bytes.slice(8, bytes.count - 8)
   guard size <= largestRows,
-    let rows = try? ColumnDecoder.rows(payload, size: size, count: count, decompressor)
+    let rows = try? ColumnDecoder.rows(
+      payload, size: size, count: count, decompressor,
+      ifWanted: { text, _ in
+        if case .withoutNumbers(_, let numbers) = text {
+          _ = numbers.mayShow(Array("abcdef".utf8))
+        }
+        return true
+      })
   else { return }
   precondition(rows.count == size, "rows of another size")
   encodeAgain(rows, decompressor)
+}
+
+/// In the order in which a seed has them.
+enum DebugSection: String, CaseIterable {
+  case info, abbrev, line, lineStrings = "line_str", strings = "str", offsets = "str_offsets"
+}
+
+private func findStatements(_ bytes: UnsafeRawBufferPointer) {
+  var rest = Array(bytes)[...]
+  var sections: [String: [UInt8]] = [:]
+  for section in DebugSection.allCases {
+    guard rest.count >= 2 else { break }
+    let size = Int(rest.removeFirst()) << 8 | Int(rest.removeFirst())
+    sections[section.rawValue] = Array(rest.prefix(size))
+    rest = rest.dropFirst(size)
+  }
+  var information = DebugInformation(sections)
+  _ = try? information.place(line: 7) { $0.hasSuffix("swift") }
 }
 
 /// Records that were read come back from an encoder, too.
@@ -393,7 +421,8 @@ private let filters: [LogReader.Filter] = {
     filters.append(filter { $0.text = [try TextPattern(pattern, ignoresCase: true)] })
   }
   for condition in [
-    "user == -42", "b >= 42 || c == nil", "d ~ 'x'", "@message == 'a 1'", "@duration > 1us", "@span_name ~ 'a'",
+    "user == -42", "b >= 42 || c == nil", "d ~ 'x'", "@message == 'a 1'", "@duration > 1us",
+    "@span_name ~ 'a'",
     "@time < 1h && @process in (42, orders) && @session != 01",
   ] {
     filters.append(filter { $0.conditions = [try FieldCondition(condition)] })

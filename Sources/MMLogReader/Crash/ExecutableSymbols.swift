@@ -12,22 +12,9 @@ struct ExecutableSymbols: ~Copyable {
   /// as the linker has it; and how far behind its beginning the address is, in bytes.
   typealias Function = (name: String, offset: UInt64)
 
-  private let file: File
-  private let sections: [Section]
-
-  private struct Section {
-    let type: UInt32
-    let offset: Int
-    let size: Int
-    let link: Int
-  }
+  private let file: ExecutableFile
 
   private enum Layout {
-    static let headerSize = 64
-    static let sectionsOffset = 40
-    static let sectionSize = 58
-    static let sectionCount = 60
-    static let minimumSectionSize = 64
     static let symbolSize = 24
     static let symbolTable: UInt32 = 2
     static let notes: UInt32 = 7
@@ -41,16 +28,10 @@ struct ExecutableSymbols: ~Copyable {
   /// - Parameter buildID: What the linker called it.
   /// - Returns: nil if the file is no program, or of another build.
   init?(path: String, buildID: [UInt8]) {
-    guard !buildID.isEmpty, let file = try? File.openFollowingLinks(path),
-      let status = try? file.status(), status.isRegularFile,
-      let sections = Self.sections(of: file, size: status.size)
-    else { return nil }
-    let notes = sections.filter { $0.type == Layout.notes }
-    guard notes.contains(where: { Self.holds(buildID, Self.bytes(of: $0, in: file)) }) else {
-      return nil
-    }
+    guard !buildID.isEmpty, let file = ExecutableFile(path: path) else { return nil }
+    let notes = file.sections.filter { $0.type == Layout.notes }
+    guard notes.contains(where: { Self.holds(buildID, file.bytes(of: $0)) }) else { return nil }
     self.file = file
-    self.sections = sections
   }
 
   /// Opens the file of a build: its debug file in `/usr/lib/debug`, or the program itself.
@@ -71,11 +52,11 @@ struct ExecutableSymbols: ~Copyable {
   func functions(at addresses: [UInt64]) -> [UInt64: Function] {
     // A stripped file has but the names that others link to.
     for type in [Layout.symbolTable, Layout.dynamicSymbols] {
-      guard let table = sections.first(where: { $0.type == type }),
-        sections.indices.contains(table.link)
+      guard let table = file.sections.first(where: { $0.type == type }),
+        file.sections.indices.contains(table.link)
       else { continue }
-      let found = find(addresses, in: Self.bytes(of: table, in: file))
-      let names = Self.bytes(of: sections[table.link], in: file)
+      let found = find(addresses, in: file.bytes(of: table))
+      let names = file.bytes(of: file.sections[table.link])
       return found.mapValues { (Self.name(at: $0.name, in: names), $0.offset) }
     }
     return [:]
@@ -97,41 +78,6 @@ struct ExecutableSymbols: ~Copyable {
       }
     }
     return found
-  }
-
-  private static func sections(of file: borrowing File, size: Int) -> [Section]? {
-    guard let header = try? file.bytes(at: 0, count: Layout.headerSize),
-      header.count == Layout.headerSize,
-      // 64 bits, and the order of bytes that both processors have.
-      header.starts(with: [0x7F, 0x45, 0x4C, 0x46, 2, 1])
-    else { return nil }
-    let (offset, each, count) = header.withUnsafeBytes {
-      (
-        $0.load(Layout.sectionsOffset, as: UInt64.self),
-        Int($0.load(Layout.sectionSize, as: UInt16.self)),
-        Int($0.load(Layout.sectionCount, as: UInt16.self))
-      )
-    }
-    guard each >= Layout.minimumSectionSize, offset <= size,
-      let table = try? file.bytes(at: Int(offset), count: each * count),
-      table.count == each * count
-    else { return nil }
-    return table.withUnsafeBytes { table in
-      (0..<count).map { index in
-        let fields = table.slice(index * each, each)
-        let (start, length) = (fields.load(24, as: UInt64.self), fields.load(32, as: UInt64.self))
-        let isInside = start <= size && length <= UInt64(size) - start
-        return Section(
-          type: fields.load(4, as: UInt32.self), offset: isInside ? Int(start) : 0,
-          size: isInside ? Int(length) : 0, link: Int(fields.load(40, as: UInt32.self)))
-      }
-    }
-  }
-
-  private static func bytes(of section: Section, in file: borrowing File) -> [UInt8] {
-    // Larger tables are no program's.
-    guard section.size <= 512 << 20 else { return [] }
-    return (try? file.bytes(at: section.offset, count: section.size)) ?? []
   }
 
   private static func holds(_ buildID: [UInt8], _ notes: [UInt8]) -> Bool {

@@ -46,6 +46,17 @@ package enum ByteSearch {
     return memchr(base, CInt(byte), text.count) != nil
   }
 
+  /// Where `needle` stands in `text` first, not before `start`: memmem(3). Nil if nowhere.
+  package static func first(
+    _ needle: [UInt8], in text: UnsafeRawBufferPointer, from start: Int
+  ) -> Int? {
+    guard let base = text.baseAddress, start <= text.count else { return nil }
+    let found = needle.withUnsafeBytes {
+      mmlog_find(base + start, text.count - start, $0.baseAddress, $0.count)
+    }
+    return found.map { UnsafeRawPointer($0) - base }
+  }
+
   /// Whether `needle` is in `text`: memmem(3).
   ///
   /// - Parameter ignoresCase: Whether ASCII letters match in either case; `needle` has none in

@@ -1,6 +1,7 @@
 import CommandLineTool
 import LogCommands
 import MMLogFormat
+import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
@@ -14,8 +15,9 @@ extension Command {
       """
       STATEMENT is such as 'Book.swift:42' or 'Orders/Book.swift:42': a file, or the end of its \
       path, and a line. It is on whatever its label and its level, also where it has not run yet. \
-      A process does it within a second. It says how many statements there are at that line that \
-      have had a record. Meanwhile other statements that are off cost some nanoseconds more.
+      A process does it within a second. It says how many statements there are at that line: those \
+      that have had a record, and, where the program has its debug information with it, all others. \
+      Meanwhile other statements that are off cost some nanoseconds more.
       """,
     ],
     options: [.duration, .limit, .timeout, .silent],
@@ -69,12 +71,29 @@ private func statement(_ arguments: Arguments) throws(UsageError) -> LevelRule.S
 }
 
 extension LiveRing {
-  /// How many statements a rule is about: those that have had a record are known.
+  /// How many statements a rule is about: the process knows those that have had a record, its
+  /// program all of them.
   fileprivate func answer(to statement: LevelRule.Statement) throws -> String {
-    let count = try count(of: statement)
-    return count == 0
-      ? "\(statement) on; no statement there has had a record yet"
-      : "\(statement) on: \(LogCommands.count(count, "statement"))"
+    let known = try count(of: statement)
+    let all = statementsInProgram(at: statement)
+    let count = max(known, all ?? 0)
+    if count == 0 {
+      return "\(statement) on; no statement there has had a record yet"
+        + (all == nil ? "" : ", and the program's debug information has none there")
+    }
+    let text = "\(statement) on: \(LogCommands.count(count, "statement"))"
+    if known == count { return text }
+    return known == 0
+      ? "\(text), without a record so far" : "\(text), \(known) of which had a record so far"
+  }
+
+  /// Nil if that cannot be found out: the process may be in another container, and its program
+  /// without debug information.
+  private func statementsInProgram(at statement: LevelRule.Statement) -> Int? {
+    guard ProcessState(of: identity.processID, name: identity.processName) != nil,
+      let statements = SourceStatements(ofProgram: "/proc/\(identity.processID)/exe")
+    else { return nil }
+    return statements.count(file: statement.file, line: statement.line)
   }
 }
 

@@ -1,0 +1,51 @@
+import TestSupport
+import Testing
+
+@testable import MMLogReader
+
+/// What debug information says of a program's source.
+@Suite struct DebugInformationTests {
+  private func place(_ sections: [String: [UInt8]], line: UInt32, _ file: String) throws
+    -> DebugInformation.Place?
+  {
+    var information = DebugInformation(sections)
+    return try information.place(line: line) { $0.hasSuffix(file) }
+  }
+
+  @Test("calls and code of a line are found") func callsAndCodeOfALineAreFound() throws {
+    let found = try #require(try place(debugSections(), line: 7, "/src/a.swift"))
+    #expect(
+      found.calls.map(\.place) == [
+        "/src/a.swift:3", "/src/a.swift:9", "/src/a.swift:9", "/src/a.swift:5",
+      ])
+    #expect(Set(found.calls.map(\.name)).count == 2)
+    #expect(found.code.map(\.place) == ["/src/a.swift:3"])
+    #expect(found.code.map(\.addresses) == [0x1000..<0x1010])
+    let other = try #require(try place(debugSections(), line: 8, "a.swift"))
+    #expect(other.calls.isEmpty && other.code.isEmpty)
+    #expect(try place(debugSections(), line: 7, "b.swift") == nil)
+  }
+
+  @Test("what is broken is refused, or read as something") func whatIsBroken() {
+    let sections = debugSections()
+    for seed in 1...3000 as ClosedRange<UInt64> {
+      var random = SeededGenerator(seed: seed)
+      var broken = sections
+      for _ in 0..<Int.random(in: 1...4, using: &random) {
+        let name = ["info", "abbrev", "line"].randomElement(using: &random) ?? ""
+        guard var bytes = broken[name], !bytes.isEmpty else { continue }
+        if Int.random(in: 0..<8, using: &random) == 0 {
+          bytes.removeLast(Int.random(in: 1...bytes.count, using: &random))
+        } else {
+          let index = Int.random(in: bytes.indices, using: &random)
+          bytes[index] =
+            [0, 1, 0x7F, 0x80, 0xFF, .random(in: 0...255, using: &random)]
+            .randomElement(using: &random) ?? 0
+        }
+        broken[name] = bytes
+      }
+      // Only that it comes back is demanded.
+      _ = try? place(broken, line: 7, "a.swift")
+    }
+  }
+}
