@@ -41,6 +41,21 @@ import Testing
     #expect(try left().contains("orders.txt"))
   }
 
+  @Test("what acts prints nothing of what went well, on request")
+  func nothingOnRequest() throws {
+    let names = archives(3)
+    let silent = Run(output: "", errors: "", status: 0)
+    #expect(try decode(["verify", "-q", folder.path]) == silent)
+    #expect(try decode(["repair", "-q", "-o", TemporaryDirectory().path, folder.path]) == silent)
+    #expect(try decode(["recover", "-q", folder.path]) == silent)
+    #expect(try control(["prune", "-q", "--explain", "--count", "1", folder.path]) == silent)
+    #expect(try left().filter { $0.hasSuffix(".mmlog") } == Array(names.suffix(1)))
+    // What is wrong is printed all the same.
+    folder.put("broken.mmlog", [UInt8](repeating: 7, count: 4096))
+    let broken = try decode(["verify", "-q", folder.path])
+    #expect(broken.status == 1 && broken.errors.contains("broken.mmlog"), "\(broken)")
+  }
+
   @Test("without a limit, those count that the store has noted")
   func noted() throws {
     let names = archives(4)
