@@ -29,6 +29,8 @@ let package = Package(
       description: "libdeflate in zlib's place: the same streams at about twice the rate"),
     .trait(
       name: "Zstd", description: "Archives that are compressed with zstd, for who asks for them"),
+    .trait(
+      name: "Encryption", description: "Encrypted logs, by libcrypto of OpenSSL 3"),
     .default(enabledTraits: []),
   ],
   dependencies: [
@@ -49,7 +51,15 @@ let package = Package(
     .systemLibrary(
       name: "CZstd", pkgConfig: "libzstd",
       providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+    .systemLibrary(
+      name: "CCrypto", pkgConfig: "libcrypto",
+      providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
     .target(name: "MMLogSystem", dependencies: ["CMMLogCore"]),
+    .target(
+      name: "MMLogCrypto",
+      dependencies: [
+        "MMLogSystem", .target(name: "CCrypto", condition: .when(traits: ["Encryption"])),
+      ]),
 
     // Bytes, then files, then the two sides that use them.
     .target(
@@ -139,6 +149,8 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["MMLogFormat", "MMLogSystem"],
       path: "Tests/TestSupport"),
+    .testTarget(
+      name: "MMLogCryptoTests", dependencies: ["MMLogCrypto", "MMLogSystem", "TestSupport"]),
     .testTarget(name: "CMMLogTests", dependencies: ["TestSupport", "CMMLogCore"]),
     .testTarget(
       name: "MMLogSystemTests", dependencies: ["MMLogSystem", "TestSupport", "CMMLogCore"]),

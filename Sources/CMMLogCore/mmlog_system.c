@@ -188,6 +188,18 @@ void *mmlog_private_resize(void *base, size_t old_count, size_t new_count) {
 #endif
 }
 
+int mmlog_keep_secret(void *base, size_t count) {
+  int result = madvise(base, count, MADV_DONTDUMP) | mlock(base, count);
+#ifdef MADV_WIPEONFORK
+  result |= madvise(base, count, MADV_WIPEONFORK);
+#else
+  result = -1;
+#endif
+  return result;
+}
+
+void mmlog_erase(void *base, size_t count) { explicit_bzero(base, count); }
+
 // Threads.
 
 int mmlog_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout) {

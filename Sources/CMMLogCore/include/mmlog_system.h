@@ -81,6 +81,13 @@ void mmlog_private_clear(void *base, size_t count);
 void mmlog_private_free(void *base, size_t count);
 void *mmlog_private_resize(void *base, size_t old_count, size_t new_count);
 
+// madvise(2) MADV_DONTDUMP and MADV_WIPEONFORK, and mlock(2), as far as the kernel does them: memory
+// that is in no core dump, that is zero in a child of fork, and that is not swapped out. Returns 0
+// if the kernel did all three.
+int mmlog_keep_secret(void *base, size_t count);
+// explicit_bzero(3): zeros that no optimizer leaves out.
+void mmlog_erase(void *base, size_t count);
+
 // Threads.
 
 // futex(2) FUTEX_WAIT_PRIVATE: 0, or the error's number. `timeout` in nanoseconds from now,

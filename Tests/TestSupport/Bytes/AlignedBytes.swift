@@ -14,3 +14,20 @@ package final class AlignedBytes {
 
   deinit { bytes.deallocate() }
 }
+
+extension [UInt8] {
+  /// A copy with one bit flipped.
+  package func flipping(bit: Int) -> [UInt8] {
+    var copy = self
+    copy[bit / 8] ^= 1 << (bit % 8)
+    return copy
+  }
+
+  /// The bytes in aligned memory, for a decoder.
+  package func read<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let memory = AlignedBytes(self)
+    return try withExtendedLifetime(memory) { () throws(Failure) in try body(memory.bytes) }
+  }
+}

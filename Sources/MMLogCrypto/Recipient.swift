@@ -1,0 +1,37 @@
+/// Somebody for whom something is encrypted: a public key, as `age-keygen` makes it.
+///
+/// ```swift
+/// let operations = try Recipient("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")
+/// ```
+public struct Recipient: Hashable, Sendable, CustomStringConvertible {
+  let publicKey: [UInt8]
+
+  private static let prefix = "age"
+
+  /// Reads a recipient of [age](https://age-encryption.org/v1), which begins with `age1`.
+  ///
+  /// - Throws: ``RecipientError`` for a text that is none, or that has a typing error.
+  public init(_ text: String) throws(RecipientError) {
+    guard let bytes = Bech32.bytes(of: text, prefix: Self.prefix), bytes.count == 32 else {
+      throw RecipientError(
+        text.lowercased().hasPrefix("age-secret-key-1")
+          ? "a secret key was given in place of a recipient; give the text that begins with age1"
+          : "'\(text)' is no recipient of age: it has to begin with age1, and its checksum has to "
+            + "be right; age-keygen -y prints it")
+    }
+    publicKey = bytes
+  }
+
+  init(publicKey: [UInt8]) { self.publicKey = publicKey }
+
+  /// The text that it was made of.
+  public var description: String { Bech32.text(of: publicKey, prefix: Self.prefix) }
+}
+
+/// Why a text is no recipient. It never has a secret key in it.
+public struct RecipientError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// What is wrong and what would be right.
+  public let description: String
+
+  init(_ description: String) { self.description = description }
+}

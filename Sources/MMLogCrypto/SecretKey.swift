@@ -1,0 +1,37 @@
+import MMLogSystem
+
+/// A key that is in memory only as long as it is needed: see ``SecretMemory``.
+package final class SecretKey: Sendable {
+  private let memory: SecretMemory
+  /// How many bytes it has.
+  package let count: Int
+
+  /// A key that nobody can guess.
+  package static func random(_ count: Int = 32) throws(CryptoError) -> SecretKey {
+    try SecretKey(count) { (bytes) throws(CryptoError) in try Cryptography.fillRandom(bytes) }
+  }
+
+  /// A key that `fill` makes.
+  package init(
+    _ count: Int = 32, _ fill: (UnsafeMutableRawBufferPointer) throws(CryptoError) -> Void
+  ) throws(CryptoError) {
+    do throws(SystemError) {
+      memory = try SecretMemory(count: count)
+    } catch {
+      throw .system("there is no memory for a key: \(error)")
+    }
+    self.count = count
+    try fill(UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<count]))
+  }
+
+  /// Whether it is in no core dump, not swapped out, and zero in a child of fork.
+  package var isProtected: Bool { memory.isProtected }
+
+  /// Gives the key for as long as `body` takes.
+  package func withBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    defer { withExtendedLifetime(memory) {} }
+    return try body(UnsafeRawBufferPointer(rebasing: memory.bytes[..<count]))
+  }
+}

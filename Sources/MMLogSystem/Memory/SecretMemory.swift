@@ -1,0 +1,36 @@
+import CMMLogCore
+
+/// Memory for what nobody else may read: it is in no core dump, is zero in a child of fork, is not
+/// swapped out, and is zeroed when it goes.
+///
+/// Where the kernel refuses one of these (mlock(2) beyond RLIMIT_MEMLOCK, say), the memory is used
+/// all the same, and ``isProtected`` says so.
+///
+/// Proof of `@unchecked Sendable`: `bytes` and `isProtected` never change. Whoever stores to the
+/// memory does so before others have it.
+package final class SecretMemory: @unchecked Sendable {
+  /// All of it, in whole pages; valid for as long as this.
+  package let bytes: UnsafeMutableRawBufferPointer
+  /// Whether the kernel does all that it was asked for.
+  package let isProtected: Bool
+
+  /// - Parameter count: At least so many bytes.
+  /// - Throws: ENOMEM.
+  package init(count: Int) throws(SystemError) {
+    let page = Host.pageSize
+    let size = max(page, (count + page - 1) / page * page)
+    guard let base = PrivateMemory.allocate(size) else { throw PrivateMemory.refusal }
+    bytes = UnsafeMutableRawBufferPointer(start: base, count: size)
+    isProtected = mmlog_keep_secret(base, size) == 0
+  }
+
+  deinit {
+    Self.erase(bytes)
+    if let base = bytes.baseAddress { PrivateMemory.free(base, count: bytes.count) }
+  }
+
+  /// Zeroes memory that is not used any more: explicit_bzero(3).
+  package static func erase(_ bytes: UnsafeMutableRawBufferPointer) {
+    if let base = bytes.baseAddress { mmlog_erase(base, bytes.count) }
+  }
+}
