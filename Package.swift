@@ -264,6 +264,32 @@ if Context.environment["MMLOG_FUZZ"] != nil {
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }
 
+// What sends logs to others needs libcurl, libdeflate and librdkafka, which nobody who logs or reads
+// has to have: Tools/setup --ship installs them.
+if Context.environment["MMLOG_SHIP"] != nil {
+  package.targets += [
+    .systemLibrary(
+      name: "CCurl", pkgConfig: "libcurl",
+      providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
+    .systemLibrary(
+      name: "CRDKafka", pkgConfig: "rdkafka",
+      providers: [.apt(["librdkafka-dev"]), .brew(["librdkafka"])]),
+    .target(
+      name: "MMLogDestinations",
+      dependencies: [
+        "MMLogShipping", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "CCurl",
+        "CLibDeflate", "CRDKafka",
+      ]),
+    .testTarget(
+      name: "MMLogDestinationsTests",
+      dependencies: [
+        "MMLogDestinations", "MMLogShipping", "MMLog", "MMLogReader", "MMLogStorage",
+        "MMLogFormat", "MMLogSystem", "TestSupport", "CRDKafka",
+      ],
+      exclude: ["otlp.py", "receiver.py", "stub.py"]),
+  ]
+}
+
 let writtenInC: Set = [
   "CMMLogCore", "CMMLogWriter", "CMMLogSignals", "CMMLogC", "CCalls", "mmlog-c-service",
 ]

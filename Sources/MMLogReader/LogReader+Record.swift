@@ -22,6 +22,8 @@ extension LogReader {
           row: content.row)
       }
     }
+    /// Whether it is in an archive, so that it has its name.
+    package var isArchived: Bool { owner.frame != nil }
     /// The thread that logged it.
     public var thread: LogReader.Thread { content.thread }
     /// When it was logged.

@@ -151,7 +151,7 @@ public struct TextBuffer: ~Copyable {
 /// For columns (FORMAT.md, 10).
 extension TextBuffer {
   /// Seven bits a byte, the lowest first; all but the last byte have the highest bit set.
-  mutating func append(varint value: UInt64) {
+  package mutating func append(varint value: UInt64) {
     var rest = value
     while rest >= 0x80 {
       append(UInt8(truncatingIfNeeded: rest) | 0x80)

@@ -1,4 +1,4 @@
-import MMLogFormat
+package import MMLogFormat
 import MMLogSystem
 
 /// One JSON object on a line for each record (RFC 8259), for programs. Valid whatever was logged.
@@ -178,7 +178,7 @@ public struct JSONFormatter: LogFormatter {
 
 extension LogReader.Session {
   /// Gives its fields to `body`; see ``SessionFields/forEachUnique(_:)``.
-  func forEachField(
+  package func forEachField(
     _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
     fieldsInWords.forEachUnique(body)
@@ -229,7 +229,7 @@ extension SessionFields {
 extension Level {
   /// OpenTelemetry's number for it: its first of TRACE, DEBUG, INFO, WARN, ERROR, FATAL; INFO2 for
   /// `notice`.
-  var severityNumber: Int {
+  package var severityNumber: Int {
     switch self {
     case .trace: 1
     case .debug: 5

@@ -1,12 +1,15 @@
-import MMLogFormat
+package import MMLogFormat
 
 /// Appends the names of records: what a frame's records share is made once, and then copied.
-struct RecordIDText {
+package struct RecordIDText {
   private var last: (session: SessionID, frame: FrameName)?
   private var text: [UInt8] = []
 
+  /// Knows no frame yet.
+  package init() {}
+
   /// Appends ``LogReader/RecordID``'s text; nothing for a record in a ring.
-  mutating func append(idOf record: LogReader.Record, to output: inout TextBuffer) {
+  package mutating func append(idOf record: LogReader.Record, to output: inout TextBuffer) {
     guard let frame = record.owner.frame else { return }
     let session = record.session.id
     if last?.frame != frame || last?.session != session {

@@ -55,7 +55,7 @@ extension UnsafeRawBufferPointer {
   }
 
   /// Whether all of it is UTF-8.
-  var isUTF8: Bool {
+  package var isUTF8: Bool {
     var index = 0
     while index < count {
       // ASCII, by words.

@@ -1,5 +1,7 @@
+package import MMLogFormat
+
 /// The name of a field, where it stands.
-enum FieldName {
+package enum FieldName {
   case text(String)
   /// As it was logged, meant to be UTF-8.
   case bytes(UnsafeRawBufferPointer)
@@ -8,7 +10,7 @@ enum FieldName {
 
   /// Appends it in a form: of a ready one, its own.
   @inline(__always)
-  func append(_ form: TextForm, to output: inout TextBuffer) {
+  package func append(_ form: TextForm, to output: inout TextBuffer) {
     switch self {
     case .ready(let bytes): output.append(bytes)
     case .bytes(let bytes): output.append(repairing: bytes, form)
@@ -16,7 +18,8 @@ enum FieldName {
     }
   }
 
-  var string: String {
+  /// As text.
+  package var string: String {
     switch self {
     case .text(let text): text
     case .bytes(let bytes), .ready(let bytes): String(decoding: bytes, as: UTF8.self)

@@ -1,4 +1,4 @@
-import MMLogFormat
+package import MMLogFormat
 
 extension TextBuffer {
   /// Appends a JSON string.
@@ -20,7 +20,7 @@ extension TextBuffer {
   }
 
   /// Appends a value as JSON. The elements of an array or a dictionary are taken from `reader`.
-  mutating func append(
+  package mutating func append(
     json value: ValueView, from reader: inout WordReader, depth: Int = 0
   ) throws(FormatError) {
     switch value {
@@ -125,11 +125,14 @@ extension TextBuffer {
 }
 
 /// Makes the names of one object differ.
-struct UniqueNames {
+package struct UniqueNames {
   private var names: Set<String> = []
 
+  /// Knows no name yet.
+  package init() {}
+
   /// The name, or with the first of `#2`, `#3` … that is free.
-  mutating func unique(_ name: String) -> String {
+  package mutating func unique(_ name: String) -> String {
     if names.insert(name).inserted { return name }
     var number = 2
     while !names.insert("\(name)#\(number)").inserted { number += 1 }

@@ -1,4 +1,4 @@
-import MMLogFormat
+package import MMLogFormat
 
 /// What of a call site's message is known before it has arguments, made ready to be put out:
 /// nothing of it is looked up, counted or escaped for each record.
@@ -82,21 +82,26 @@ struct MessagePlan: ~Copyable, Sendable {
 
 extension RecordContent {
   /// Whether it is known where its log statement stands.
-  var hasPlace: Bool { withPlan { $0.hasPlace } }
+  package var hasPlace: Bool { withPlan { $0.hasPlace } }
 
   func appendPlace(_ form: TextForm, to output: inout TextBuffer) {
     withPlan { $0.appendPlace(form, to: &output) }
   }
 
-  func appendFile(_ form: TextForm, to output: inout TextBuffer) {
+  /// Appends the file of the log statement in a form.
+  package func appendFile(_ form: TextForm, to output: inout TextBuffer) {
     withPlan { $0.appendFile(form, to: &output) }
   }
+
+  /// The line of the log statement.
+  package var line: UInt64 { withPlan { $0.line } }
 
   func appendLine(to output: inout TextBuffer) {
     withPlan { output.append(decimal: $0.line) }
   }
 
-  func appendFunction(_ form: TextForm, to output: inout TextBuffer) {
+  /// Appends the function of the log statement in a form.
+  package func appendFunction(_ form: TextForm, to output: inout TextBuffer) {
     withPlan { $0.appendFunction(form, to: &output) }
   }
 

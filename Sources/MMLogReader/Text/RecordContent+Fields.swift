@@ -1,4 +1,4 @@
-import MMLogFormat
+package import MMLogFormat
 
 extension RecordContent {
   /// Whether it has named arguments, metadata or fields of a context.
@@ -9,7 +9,7 @@ extension RecordContent {
   /// `#2`, `#3` …
   ///
   /// - Parameter form: What the names are wanted in.
-  func forEachField(
+  package func forEachField(
     _ form: TextForm,
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {

@@ -1,4 +1,4 @@
-import MMLogFormat
+package import MMLogFormat
 
 /// A record without what keeps it: its first words taken apart, and its values where they stand,
 /// found to be all there.
@@ -41,7 +41,13 @@ package struct RecordContent: @unchecked Sendable {
   var label: PreparedText { labelReference.takeUnretainedValue() }
   var hasLabel: Bool { labelReference._withUnsafeGuaranteedRef { !$0.isEmpty } }
 
-  func appendLabel(_ form: TextForm, to output: inout TextBuffer) {
+  /// Whether another record of the same session has the same label.
+  package func hasSameLabel(as other: RecordContent) -> Bool {
+    labelReference.toOpaque() == other.labelReference.toOpaque()
+  }
+
+  /// Appends the logger's label in a form.
+  package func appendLabel(_ form: TextForm, to output: inout TextBuffer) {
     labelReference._withUnsafeGuaranteedRef { $0.append(form, to: &output) }
   }
 
@@ -140,7 +146,7 @@ package struct RecordContent: @unchecked Sendable {
 
   /// Whether it may belong to a span or a trace.
   @inline(__always)
-  var hasContext: Bool { !flags.isDisjoint(with: [.span, .context]) }
+  package var hasContext: Bool { !flags.isDisjoint(with: [.span, .context]) }
 
   /// The context in which it was logged; nil if there was none.
   var context: ContextView? {

@@ -1,4 +1,4 @@
-import MMLogFormat
+package import MMLogFormat
 
 extension TextBuffer {
   /// Appends a value as messages show it, in a form. The elements of an array or a dictionary are
@@ -30,8 +30,15 @@ extension TextBuffer {
     return true
   }
 
+  /// Appends a value as messages show it without a style.
+  package mutating func append(
+    text value: ValueView, from reader: inout WordReader
+  ) throws(FormatError) {
+    try append(value, .raw, from: &reader)
+  }
+
   /// Appends text with U+FFFD for what of it is not UTF-8.
-  mutating func append(repairing bytes: UnsafeRawBufferPointer, _ form: TextForm) {
+  package mutating func append(repairing bytes: UnsafeRawBufferPointer, _ form: TextForm) {
     let start = count
     let isUTF8 = form == .raw ? bytes.isUTF8 : append(bytes, form)
     if isUTF8 {

@@ -17,5 +17,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case pthreadCreate = "pthread_create"
   case pthreadKeyCreate = "pthread_key_create"
   case pthreadAtFork = "pthread_atfork"
+  case pipe
+  case spawn = "posix_spawn"
   case clockNanosleep = "clock_nanosleep"
 }

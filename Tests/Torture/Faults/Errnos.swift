@@ -57,6 +57,8 @@ extension SystemCall {
     case .pthreadCreate: [EAGAIN, ENOMEM, EPERM]
     case .pthreadKeyCreate: [EAGAIN, ENOMEM]
     case .pthreadAtFork: [ENOMEM]
+    case .pipe: [EMFILE, ENFILE]
+    case .spawn: [EAGAIN, ENOENT, ENOMEM]
     case .clockNanosleep: [EINTR, EINVAL]
     }
   }

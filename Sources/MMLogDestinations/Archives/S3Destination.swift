@@ -1,0 +1,255 @@
+import MMLogFormat
+import MMLogReader
+package import MMLogShipping
+import MMLogSystem
+
+/// Whole archives to S3, or to what speaks its protocol: each an object, signed with Signature
+/// Version 4, with its CRC32C, which the server verifies, and with `If-None-Match: *`, so that
+/// nothing is overwritten.
+///
+/// An archive above 64 MiB goes in parts of 16 MiB. After a crash, the upload that is under way is
+/// found at the server, and goes on behind the parts that are there.
+package final class S3Destination: ArchiveDestination {
+  /// Larger archives go in parts.
+  private let multipartSize: Int
+  private let partSize: Int
+  private let receiver: Receiver
+  /// The bucket's URL, with a slash at the end.
+  private let bucket: String
+  private let prefix: String
+
+  /// Names a bucket.
+  ///
+  /// - Parameters:
+  ///   - bucket: Its URL, such as `https://logs.s3.eu-central-1.amazonaws.com`, or
+  ///     `https://minio:9000/logs`.
+  ///   - prefix: What names of objects begin with. After it come service, host, and the archive's
+  ///     name, with slashes between them.
+  ///   - multipartSize: Larger archives go in parts. Default: 64 MiB.
+  ///   - partSize: The size of a part; 5 MiB is the smallest that S3 takes. Default: 16 MiB.
+  package init(
+    bucket: String, prefix: String = "", multipartSize: Int = 64 << 20, partSize: Int = 16 << 20,
+    settings: HTTPSettings
+  ) {
+    self.bucket = bucket.hasSuffix("/") ? bucket : bucket + "/"
+    self.prefix = prefix.isEmpty || prefix.hasSuffix("/") ? prefix : prefix + "/"
+    (self.multipartSize, self.partSize) = (multipartSize, partSize)
+    receiver = Receiver(settings)
+  }
+
+  package func send(_ archive: SealedArchive) async throws -> String? {
+    let upload = try ArchiveUpload(archive)
+    let (identity, file) = (archive.identity, archive.info.fileName)
+    let key = "\(prefix)\(identity.storeName)/\(identity.hostName)/\(file)"
+    let parts = key.split(separator: "/", omittingEmptySubsequences: false)
+    let url = bucket + parts.map { String($0).percentEncoded }.joined(separator: "/")
+    let metadata = ArchiveUpload.metadata(of: archive, prefix: "x-amz-meta-mmlog-")
+    let response =
+      upload.size > multipartSize
+      ? try await sendParts(upload, url, key, metadata)
+      : try await request(
+        "PUT", url,
+        headers: [("If-None-Match", "*"), ("x-amz-checksum-crc32c", upload.checksum.base64)]
+          + metadata, body: .file(path: upload.path, range: 0..<upload.size))
+    if response.status == 412 { return try await receiptOfExisting(url, upload) }
+    try check(response, url)
+    return receipt(response, upload)
+  }
+
+  package func check() async throws {
+    let url = "\(bucket)?list-type=2&max-keys=0&prefix=\(prefix.percentEncoded)"
+    try check(try await request("GET", url), url)
+  }
+
+  // MARK: - In parts
+
+  private func sendParts(
+    _ upload: ArchiveUpload, _ url: String, _ key: String,
+    _ metadata: [(name: String, value: String)]
+  ) async throws -> HTTPResponse {
+    // Else all of it would go before the server says so.
+    let present = try await request("HEAD", url)
+    if present.isSuccess { return HTTPResponse(status: 412) }
+    let old = try await uploadUnderWay(key)
+    let id = if let old { old } else { try await begin(url, metadata) }
+    let known = try await parts(url, id)
+    // The service takes 10,000 parts.
+    let partSize = max(partSize, (upload.size + 9_999) / 10_000)
+    var list = ""
+    for (index, start) in stride(from: 0, to: upload.size, by: partSize).enumerated() {
+      let range = start..<min(start + partSize, upload.size)
+      let number = index + 1
+      let checksum = try ArchiveUpload.checksum(ofFile: upload.path, range).base64
+      let tag: String
+      if let part = known[number], part.size == range.count, part.checksum == checksum {
+        tag = part.tag
+      } else {
+        let target = "\(url)?partNumber=\(number)&uploadId=\(id)"
+        tag = try await send(upload.path, range, checksum, target)
+      }
+      list +=
+        "<Part><PartNumber>\(number)</PartNumber><ETag>\(tag)</ETag>"
+        + "<ChecksumCRC32C>\(checksum)</ChecksumCRC32C></Part>"
+    }
+    let response = try await complete(url, id, list)
+    // Another was first: the parts are nobody's.
+    if response.status == 412 { _ = try await request("DELETE", "\(url)?uploadId=\(id)") }
+    return response
+  }
+
+  private func send(
+    _ path: String, _ range: Range<Int>, _ checksum: String, _ url: String
+  ) async throws -> String {
+    let response = try await request(
+      "PUT", url, headers: [("x-amz-checksum-crc32c", checksum)],
+      body: .file(path: path, range: range))
+    try check(response, url)
+    guard let tag = response.header("etag") else {
+      throw DeliveryError.unavailable("\(url.withoutQuery) answers to a part without its ETag")
+    }
+    return tag
+  }
+
+  private func begin(
+    _ url: String, _ metadata: [(name: String, value: String)]
+  ) async throws -> String {
+    let response = try await request(
+      "POST", "\(url)?uploads=", headers: [("x-amz-checksum-algorithm", "CRC32C")] + metadata)
+    try check(response, url)
+    guard let id = response.text.elements("UploadId").first else {
+      throw DeliveryError.unavailable("\(url) does not say under which id parts are sent")
+    }
+    return String(id).percentEncoded
+  }
+
+  /// The upload of an earlier process that has not been completed.
+  private func uploadUnderWay(_ key: String) async throws -> String? {
+    let url = "\(bucket)?prefix=\(key.percentEncoded)&uploads="
+    let response = try await request("GET", url)
+    try check(response, url)
+    return response.text.elements("Upload").last { upload in
+      upload.elements("Key").first.map { String($0).unescapingXML } == key
+    }?.elements("UploadId").first.map { String($0).percentEncoded }
+  }
+
+  private struct Part {
+    let size: Int
+    let tag: String
+    let checksum: String
+  }
+
+  private func parts(_ url: String, _ id: String) async throws -> [Int: Part] {
+    var parts: [Int: Part] = [:]
+    var last = 0
+    while true {
+      let page = "\(url)?part-number-marker=\(last)&uploadId=\(id)"
+      let response = try await request("GET", page)
+      try check(response, url)
+      let before = parts.count
+      for part in response.text.elements("Part") {
+        guard let number = part.elements("PartNumber").first.flatMap({ Int($0) }),
+          let size = part.elements("Size").first.flatMap({ Int($0) }),
+          let tag = part.elements("ETag").first
+        else { continue }
+        // Without a checksum, nobody knows what is in it: it goes once more.
+        let checksum = part.elements("ChecksumCRC32C").first.map(String.init) ?? ""
+        parts[number] = Part(size: size, tag: String(tag).unescapingXML, checksum: checksum)
+        last = max(last, number)
+      }
+      guard response.text.elements("IsTruncated").first == "true", parts.count > before else {
+        return parts
+      }
+    }
+  }
+
+  private func complete(_ url: String, _ id: String, _ list: String) async throws -> HTTPResponse {
+    let body = "<CompleteMultipartUpload>\(list)</CompleteMultipartUpload>"
+    let response = try await request(
+      "POST", "\(url)?uploadId=\(id)",
+      headers: [("If-None-Match", "*"), ("Content-Type", "application/xml")],
+      body: .bytes(Array(body.utf8)))
+    // What goes wrong late comes with status 200.
+    if response.isSuccess, response.text.contains("<Error>") {
+      throw DeliveryError.unavailable("\(url): \(response.text.excerpt)")
+    }
+    return response
+  }
+
+  // MARK: - Answers
+
+  private func request(
+    _ method: String, _ url: String, headers: [(name: String, value: String)] = [],
+    body: HTTPRequest.Body = .none
+  ) async throws -> HTTPResponse {
+    var headers = headers
+    // The connection or the checksum protects a body; its hash would be known too late.
+    if case .file = body { headers.append(("x-amz-content-sha256", "UNSIGNED-PAYLOAD")) }
+    return try await receiver.send(HTTPRequest(method, url, headers: headers, body: body))
+  }
+
+  private func check(_ response: HTTPResponse, _ url: String) throws(DeliveryError) {
+    if response.isSuccess { return }
+    let code = response.text.elements("Code").first ?? ""
+    let message = response.text.elements("Message").first ?? ""
+    let words = code.isEmpty ? nil : "\(code): \(message)"
+    switch code {
+    // Something happened to the bytes on their way, or to the upload; and other clocks.
+    case "BadDigest", "RequestTimeout", "NoSuchUpload", "InvalidPart", "OperationAborted",
+      "ConditionalRequestConflict", "XAmzContentChecksumMismatch", "IncompleteBody":
+      throw .unavailable("\(url.withoutQuery) answers \(response.status) \(words ?? "")")
+    case "RequestTimeTooSkewed":
+      throw .blocked("\(url.withoutQuery): \(words ?? ""); set this machine's clock")
+    case "NotImplemented":
+      throw .blocked("\(url.withoutQuery): \(words ?? "")")
+    case "InvalidAccessKeyId", "SignatureDoesNotMatch", "AuthorizationHeaderMalformed",
+      "InvalidBucketName", "IllegalLocationConstraintException":
+      throw .blocked("\(url.withoutQuery): \(words ?? ""); check keys, region and bucket")
+    default: throw response.error(from: url, words)
+    }
+  }
+
+  private func receiptOfExisting(_ url: String, _ upload: ArchiveUpload) async throws -> String? {
+    let response = try await request(
+      "HEAD", url, headers: [("x-amz-checksum-mode", "ENABLED")])
+    try check(response, url)
+    let checksum = response.header("x-amz-checksum-crc32c")
+    // Of an object in parts, it is a checksum of checksums.
+    let isSame =
+      checksum == nil || checksum?.contains("-") == true || upload.size > multipartSize
+      || checksum == upload.checksum.base64
+    guard isSame, response.header("content-length").flatMap(Int.init) == upload.size else {
+      throw DeliveryError.refused("\(url) is there already, and is not this archive")
+    }
+    return receipt(response, upload)
+  }
+
+  private func receipt(_ response: HTTPResponse, _ upload: ArchiveUpload) -> String {
+    let tag = response.header("etag") ?? response.text.elements("ETag").first.map(String.init)
+    let version = response.header("x-amz-version-id")
+    return "crc32c=\(upload.checksum.base64)"
+      + (tag.map { " etag=\($0.unescapingXML.excerpt)" } ?? "")
+      + (version.map { " version=\($0.excerpt)" } ?? "")
+  }
+}
+
+extension StringProtocol {
+  /// What stands between the tags of each element of a name: the answers of S3 have neither
+  /// attributes nor an element in one of the same name.
+  fileprivate func elements(_ name: String) -> [SubSequence] {
+    var (found, rest) = ([SubSequence](), self[...])
+    while let start = rest.firstRange(of: "<\(name)>"),
+      let end = rest[start.upperBound...].firstRange(of: "</\(name)>")
+    {
+      found.append(rest[start.upperBound..<end.lowerBound])
+      rest = rest[end.upperBound...]
+    }
+    return found
+  }
+}
+
+extension String {
+  fileprivate var unescapingXML: String {
+    replacing("&quot;", with: "\"").replacing("&#34;", with: "\"").replacing("&lt;", with: "<")
+      .replacing("&gt;", with: ">").replacing("&amp;", with: "&")
+  }
+}

@@ -1,0 +1,52 @@
+/// The table that logs are written to. Its columns are those that OpenTelemetry's exporter for
+/// ClickHouse has for logs, so that what is made for that reads it; and one for the record's name.
+package enum ClickHouseSchema {
+  /// The columns in the order in which rows have them.
+  static let columns =
+    "Timestamp, TraceId, SpanId, TraceFlags, SeverityText, SeverityNumber, ServiceName, "
+    + "ResourceAttributes, ScopeName, Body, LogAttributes, RecordId"
+
+  /// The statement that makes the table, unless it is there.
+  ///
+  /// The table keeps the tokens of its last 10,000 inserts (`non_replicated_deduplication_window`),
+  /// and drops a batch that comes again. A replicated table does so by itself.
+  ///
+  /// - Parameters:
+  ///   - table: Its name, with the database before it if that is not the default one.
+  ///   - days: How long rows are kept; nil: for ever.
+  package static func statement(table: String, days: Int? = 30) -> String {
+    let retention = days.map { "\nTTL toDateTime(Timestamp) + toIntervalDay(\($0))" } ?? ""
+    return """
+      CREATE TABLE IF NOT EXISTS \(quoted(table))
+      (
+          Timestamp DateTime64(9, 'UTC') CODEC(Delta, ZSTD(1)),
+          TraceId String CODEC(ZSTD(1)),
+          SpanId String CODEC(ZSTD(1)),
+          TraceFlags UInt8,
+          SeverityText LowCardinality(String),
+          SeverityNumber UInt8,
+          ServiceName LowCardinality(String),
+          ResourceAttributes Map(LowCardinality(String), String) CODEC(ZSTD(1)),
+          ScopeName LowCardinality(String),
+          Body String CODEC(ZSTD(1)),
+          LogAttributes Map(LowCardinality(String), String) CODEC(ZSTD(1)),
+          RecordId String CODEC(ZSTD(1)),
+          INDEX TraceIdIndex TraceId TYPE bloom_filter(0.001) GRANULARITY 1,
+          INDEX BodyIndex lower(Body) TYPE tokenbf_v1(32768, 3, 0) GRANULARITY 8
+      )
+      ENGINE = MergeTree
+      PARTITION BY toDate(Timestamp)
+      ORDER BY (ServiceName, SeverityNumber, Timestamp)\(retention)
+      SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1;
+
+      """
+  }
+
+  /// A name as SQL has it: each part between backquotes.
+  static func quoted(_ name: String) -> String {
+    name.split(separator: ".", maxSplits: 1).map { part in
+      let escaped = part.replacing("\\", with: "\\\\").replacing("`", with: "\\`")
+      return "`\(escaped)`"
+    }.joined(separator: ".")
+  }
+}

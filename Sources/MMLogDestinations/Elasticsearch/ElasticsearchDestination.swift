@@ -1,0 +1,112 @@
+import MMLogFormat
+import MMLogReader
+package import MMLogShipping
+
+/// An index or a data stream of Elasticsearch or OpenSearch, by the bulk API.
+///
+/// A document is a record as ``JSONFormatter`` has it, with `@timestamp` for `timestamp`. Its `_id`
+/// is the record's: the server answers 409 to one that it has, which is as good as 201.
+package final class ElasticsearchDestination: LogDestination {
+  private let receiver: Receiver
+  private let base: String
+  private let url: String
+
+  /// Names an index.
+  ///
+  /// - Parameters:
+  ///   - url: The server, such as `https://search:9200`.
+  ///   - index: An index, an alias or a data stream.
+  package init(
+    url: String, index: String = "logs-mmlog-default", settings: HTTPSettings = HTTPSettings()
+  ) {
+    base = url.hasSuffix("/") ? String(url.dropLast()) : url
+    self.url =
+      "\(base)/\(index.percentEncoded)/_bulk?filter_path=errors,items.*.status,items.*.error"
+    receiver = Receiver(settings)
+  }
+
+  package func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
+    let headers = [(name: "Content-Type", value: "application/x-ndjson")]
+    let gaps = GapRecord.all(of: batch)
+    let response = try await receiver.post(encode(batch, gaps), to: url, headers: headers)
+    guard response.isSuccess else { throw response.error(from: url) }
+    guard let tree = JSONTree(response.body) else {
+      throw DeliveryError.unavailable("\(url.withoutQuery) answers something else than JSON")
+    }
+    // Without errors, nothing of the items passes the filter.
+    guard tree["errors"]?.isTrue == true else { return .accepted }
+    return try answer(tree["items"]?.elements ?? [], gaps.count, batch)
+  }
+
+  package func check() async throws {
+    let response = try await receiver.send(HTTPRequest("GET", base + "/"))
+    guard response.isSuccess else { throw response.error(from: base) }
+  }
+
+  private func encode(_ batch: LogBatch, _ gaps: [GapRecord]) -> TextBuffer {
+    var output = TextBuffer(capacity: 1 << 16)
+    var line = TextBuffer()
+    var ids = RecordIDText()
+    var formatter = JSONFormatter(zone: .utc)
+    for gap in gaps {
+      BatchLines.append(gap, batch, &line)
+      output.append(document: &line) { $0.append(text: gap.id) }
+    }
+    batch.forEach { record in
+      formatter.append(record, to: &line)
+      output.append(document: &line) { ids.append(idOf: record, to: &$0) }
+    }
+    return output
+  }
+
+  private func answer(
+    _ items: [JSONTree], _ gapCount: Int, _ batch: LogBatch
+  ) throws -> LogBatch.Answer {
+    guard items.count == gapCount + batch.count else {
+      throw DeliveryError.unavailable(
+        "\(url.withoutQuery) answers for \(items.count) of \(gapCount + batch.count) records")
+    }
+    var answer = LogBatch.Answer()
+    for (index, item) in items.enumerated() {
+      guard let result = item["create"], let status = result["status"]?.integer else {
+        throw DeliveryError.unavailable("\(url.withoutQuery) answers without a status")
+      }
+      let reason = "\(status): \(result["error"]?.reason ?? "")".excerpt
+      switch status {
+      case 200..<300, 409: continue
+      // What was taken is there by its id when the same comes again.
+      case 408, 429, 500...: throw DeliveryError.unavailable("\(url.withoutQuery): \(reason)")
+      case 401, 403, 404: throw DeliveryError.blocked("\(url.withoutQuery): \(reason)")
+      default:
+        if index >= gapCount {
+          answer.refused.append(.init(index: index - gapCount, reason: reason))
+        }
+      }
+    }
+    return answer
+  }
+}
+
+extension JSONTree {
+  /// `type: reason (cause: reason)`, as Elasticsearch has errors.
+  fileprivate var reason: String {
+    let own = [self["type"]?.string, self["reason"]?.string].compactMap(\.self)
+      .joined(separator: ": ")
+    guard let cause = self["caused_by"]?["reason"]?.string else { return own }
+    return "\(own) (\(cause))"
+  }
+}
+
+extension TextBuffer {
+  /// Appends an action and a line of JSON, which is empty after that.
+  fileprivate mutating func append(
+    document line: inout TextBuffer, _ id: (inout TextBuffer) -> Void
+  ) {
+    append(#"{"create":{"_id":""#)
+    id(&self)
+    append("\"}}\n{\"@")
+    // Behind `{"`: the first name is `timestamp`.
+    line.withUnsafeBytes { append(UnsafeRawBufferPointer(rebasing: $0.dropFirst(2))) }
+    line.removeAll(keeping: 1 << 16)
+  }
+}

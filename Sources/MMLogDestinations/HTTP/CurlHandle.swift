@@ -1,0 +1,389 @@
+import CCurl
+import MMLogFormat
+import MMLogSystem
+
+/// One easy handle of libcurl, which keeps a connection from one request to the next. All of it
+/// belongs to the thread that made it.
+final class CurlHandle {
+  private let settings: HTTPSettings
+  private let curl: UnsafeMutableRawPointer?
+  private var errorText = [CChar](repeating: 0, count: Int(CURL_ERROR_SIZE))
+
+  /// libcurl is set up once, before any handle is made.
+  private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+  init(_ settings: HTTPSettings) {
+    self.settings = settings
+    curl = Self.isReady ? curl_easy_init() : nil
+  }
+
+  deinit { curl_easy_cleanup(curl) }
+
+  /// Sends a request and waits for the answer.
+  func perform(_ job: Job) throws(HTTPFailure) -> HTTPResponse {
+    guard let curl else { throw .configuration("libcurl does not start") }
+    if job.isCanceled { throw .canceled }
+    let transfer = try Transfer(job, settings.maximumResponse)
+    let request = Request(curl)
+    var secrets: [String] = []
+    do throws(SettingError) {
+      try set(request, job.request, &secrets)
+    } catch {
+      throw .configuration(error.description)
+    }
+    let result = withExtendedLifetime(transfer) {
+      request.attach(Unmanaged.passUnretained(transfer).toOpaque())
+      return perform(curl, job.request, request)
+    }
+    guard result == CURLE_OK else {
+      throw failure(result, transfer, job, secrets)
+    }
+    transfer.response.status = mmlog_curl_response_status(curl)
+    return transfer.response.hiding(secrets)
+  }
+
+  private func perform(
+    _ curl: UnsafeMutableRawPointer, _ message: HTTPRequest, _ request: Request
+  ) -> CURLcode {
+    errorText[0] = 0
+    return errorText.withUnsafeMutableBufferPointer { text in
+      request.set(CURLOPT_ERRORBUFFER, pointer: text.baseAddress)
+      guard case .bytes(let bytes) = message.body else { return curl_easy_perform(curl) }
+      return bytes.withUnsafeBytes { bytes in
+        request.set(CURLOPT_POSTFIELDSIZE_LARGE, size: bytes.count)
+        // No copy is made: the bytes stay where they are until it returns. Nil would ask for a
+        // function that gives them.
+        request.set(
+          CURLOPT_POSTFIELDS, pointer: bytes.baseAddress ?? UnsafeRawPointer(text.baseAddress))
+        return curl_easy_perform(curl)
+      }
+    }
+  }
+
+  // MARK: - What is set
+
+  private func set(
+    _ request: Request, _ message: HTTPRequest, _ secrets: inout [String]
+  ) throws(SettingError) {
+    request.set(CURLOPT_URL, message.url)
+    request.set(CURLOPT_PROTOCOLS_STR, "http,https")
+    request.set(CURLOPT_FOLLOWLOCATION, 0)
+    request.set(CURLOPT_NOSIGNAL, 1)
+    request.set(CURLOPT_SSL_VERIFYPEER, 1)
+    request.set(CURLOPT_SSL_VERIFYHOST, 2)
+    request.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    request.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+    request.set(CURLOPT_TCP_KEEPALIVE, 1)
+    request.set(CURLOPT_USERAGENT, "mmlog-ship")
+    setLimits(request)
+    setMethod(request, message)
+    try setPeer(request, &secrets)
+    for (name, value) in message.headers + settings.headers { try request.add(name, value) }
+    // It would cost a second where a server does not know of it.
+    try request.add("Expect", "")
+    try setCredentials(request, &secrets)
+    request.setHeaders()
+  }
+
+  private func setLimits(_ request: Request) {
+    request.set(CURLOPT_CONNECTTIMEOUT_MS, settings.connectTimeout.milliseconds)
+    request.set(CURLOPT_TIMEOUT_MS, settings.timeout.milliseconds)
+    request.set(CURLOPT_LOW_SPEED_LIMIT, 1000)
+    request.set(CURLOPT_LOW_SPEED_TIME, max(1, settings.stallTimeout.milliseconds / 1000))
+  }
+
+  private func setMethod(_ request: Request, _ message: HTTPRequest) {
+    switch message.body {
+    case .none where message.method == "HEAD": request.set(CURLOPT_NOBODY, 1)
+    case .none where message.method == "GET": request.set(CURLOPT_HTTPGET, 1)
+    case .none:
+      request.set(CURLOPT_POST, 1)
+      request.set(CURLOPT_POSTFIELDSIZE_LARGE, size: 0)
+      request.set(CURLOPT_COPYPOSTFIELDS, "")
+    case .bytes: request.set(CURLOPT_POST, 1)
+    case .file(_, let range):
+      request.set(CURLOPT_UPLOAD, 1)
+      request.set(CURLOPT_INFILESIZE_LARGE, size: range.count)
+    }
+    request.set(CURLOPT_CUSTOMREQUEST, message.method)
+  }
+
+  private func setPeer(_ request: Request, _ secrets: inout [String]) throws(SettingError) {
+    if let path = settings.trustedCertificates {
+      request.set(CURLOPT_CAINFO, path)
+      // Else those of the system would be trusted beside it.
+      request.set(CURLOPT_CAPATH, pointer: nil)
+    }
+    if let path = settings.certificate { request.set(CURLOPT_SSLCERT, path) }
+    if let path = settings.certificateKey ?? settings.certificate {
+      request.set(CURLOPT_SSLKEY, path)
+    }
+    if let secret = settings.certificatePassphrase {
+      request.set(CURLOPT_KEYPASSWD, try secret.read(into: &secrets))
+    }
+    if let proxy = settings.proxy { request.set(CURLOPT_PROXY, proxy) }
+    if let (user, password) = settings.proxyCredentials {
+      request.set(CURLOPT_PROXYUSERNAME, user)
+      request.set(CURLOPT_PROXYPASSWORD, try password.read(into: &secrets))
+    }
+    if let path = settings.unixSocket { request.set(CURLOPT_UNIX_SOCKET_PATH, path) }
+  }
+
+  private func setCredentials(
+    _ request: Request, _ secrets: inout [String]
+  ) throws(SettingError) {
+    switch settings.credentials {
+    case .none: return
+    case .bearer(let token):
+      try request.add("Authorization", "Bearer \(try token.read(into: &secrets))")
+    case .basic(let user, let password):
+      request.set(CURLOPT_HTTPAUTH, Int(CURLAUTH_BASIC_))
+      request.set(CURLOPT_USERNAME, user)
+      request.set(CURLOPT_PASSWORD, try password.read(into: &secrets))
+    case .header(let name, let value): try request.add(name, try value.read(into: &secrets))
+    case .aws(let keys, let region, let service):
+      let parts = try keys.read().split(separator: ":", maxSplits: 2).map(String.init)
+      guard parts.count >= 2 else {
+        throw SettingError("'\(keys)' has no keys: it must have 'ACCESS-KEY-ID:SECRET-KEY'")
+      }
+      secrets += parts.dropFirst()
+      request.set(CURLOPT_USERNAME, parts[0])
+      request.set(CURLOPT_PASSWORD, parts[1])
+      request.set(CURLOPT_AWS_SIGV4, "aws:amz:\(region):\(service)")
+      if parts.count == 3 { try request.add("x-amz-security-token", parts[2]) }
+    }
+  }
+
+  // MARK: - What went wrong
+
+  private func failure(
+    _ code: CURLcode, _ transfer: Transfer, _ job: Job, _ secrets: [String]
+  ) -> HTTPFailure {
+    if job.isCanceled { return .canceled }
+    if let error = transfer.failure { return error }
+    let bytes = errorText.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
+    var text = String(decoding: bytes, as: UTF8.self)
+    if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
+    let whole = "\(text) (libcurl's error \(code.rawValue))".hiding(secrets)
+    return HTTPFailure(
+      kind: Self.needAction.contains(code.rawValue) ? .configuration : .unreachable,
+      description: whole)
+  }
+
+  /// What no repetition cures.
+  private static let needAction: Set<UInt32> = Set(
+    [
+      CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT, CURLE_NOT_BUILT_IN,
+      CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE,
+      CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
+      CURLE_UNKNOWN_OPTION, CURLE_BAD_FUNCTION_ARGUMENT,
+    ].map(\.rawValue))
+}
+
+/// `CURLAUTH_BASIC` is a macro with a cast in it.
+private let CURLAUTH_BASIC_ = 1
+
+/// What is set for one request; the handle is as new before and after it, but for its connections.
+private final class Request {
+  private let curl: UnsafeMutableRawPointer
+  private var headers: UnsafeMutablePointer<curl_slist>?
+
+  init(_ curl: UnsafeMutableRawPointer) {
+    self.curl = curl
+    curl_easy_reset(curl)
+  }
+
+  deinit {
+    curl_easy_reset(curl)
+    curl_slist_free_all(headers)
+  }
+
+  func set(_ option: CURLoption, _ value: Int) { _ = mmlog_curl_set_number(curl, option, value) }
+  func set(_ option: CURLoption, _ value: String) { _ = mmlog_curl_set_text(curl, option, value) }
+  func set(_ option: CURLoption, size: Int) {
+    _ = mmlog_curl_set_size(curl, option, curl_off_t(size))
+  }
+  func set(_ option: CURLoption, pointer: UnsafeRawPointer?) {
+    _ = mmlog_curl_set_pointer(curl, option, pointer)
+  }
+
+  /// An empty value takes a header away that libcurl would send.
+  func add(_ name: String, _ value: String) throws(SettingError) {
+    let line = value.isEmpty ? "\(name):" : "\(name): \(value)"
+    guard line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+      throw SettingError("the header '\(name)' must have no control characters")
+    }
+    headers = curl_slist_append(headers, line)
+  }
+
+  func setHeaders() { set(CURLOPT_HTTPHEADER, pointer: headers) }
+
+  /// Lets the transfer receive and give bytes.
+  func attach(_ transfer: UnsafeMutableRawPointer) {
+    set(CURLOPT_WRITEDATA, pointer: transfer)
+    _ = mmlog_curl_set_transfer(curl, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+      Transfer.at(context).receive(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    }
+    set(CURLOPT_HEADERDATA, pointer: transfer)
+    _ = mmlog_curl_set_transfer(curl, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+      Transfer.at(context).receive(
+        header: UnsafeRawBufferPointer(start: bytes, count: size * count))
+    }
+    set(CURLOPT_READDATA, pointer: transfer)
+    _ = mmlog_curl_set_transfer(curl, CURLOPT_READFUNCTION) { bytes, size, count, context in
+      Transfer.at(context).give(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+    }
+    set(CURLOPT_SEEKDATA, pointer: transfer)
+    _ = mmlog_curl_set_seek(curl) { context, offset, _ in Transfer.at(context).seek(Int(offset)) }
+    set(CURLOPT_XFERINFODATA, pointer: transfer)
+    _ = mmlog_curl_set_progress(curl) { context, _, _, _, _ in
+      Transfer.at(context).isCanceled ? 1 : 0
+    }
+    set(CURLOPT_NOPROGRESS, 0)
+  }
+}
+
+/// What libcurl calls back while a request is under way, on the thread that waits for it.
+private final class Transfer {
+  private static let maximumOfHeaders = 64 << 10
+
+  var response = HTTPResponse()
+  var failure: HTTPFailure?
+  private let job: Job
+  private let maximum: Int
+  private let file: File?
+  private let range: Range<Int>
+  private var position = 0
+  private var headerBytes = 0
+
+  init(_ job: Job, _ maximum: Int) throws(HTTPFailure) {
+    (self.job, self.maximum) = (job, maximum)
+    guard case .file(let path, let range) = job.request.body else {
+      file = nil
+      range = 0..<0
+      return
+    }
+    self.range = range
+    do throws(SystemError) { file = try File.openFollowingLinks(path) } catch {
+      throw .configuration("cannot read what is to be sent: \(error)")
+    }
+  }
+
+  static func at(_ context: UnsafeMutableRawPointer?) -> Transfer {
+    // What `attach` gave.
+    Unmanaged<Transfer>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
+  }
+
+  var isCanceled: Bool { job.isCanceled }
+
+  /// Any other number than that of the bytes ends the transfer.
+  func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+    guard response.body.count + bytes.count <= maximum else {
+      failure = HTTPFailure(
+        kind: .tooLarge, description: "the answer is larger than \(maximum) bytes")
+      return 0
+    }
+    response.body.append(contentsOf: bytes)
+    return bytes.count
+  }
+
+  func receive(header bytes: UnsafeRawBufferPointer) -> Int {
+    headerBytes += bytes.count
+    guard headerBytes <= Self.maximumOfHeaders else {
+      failure = HTTPFailure(
+        kind: .tooLarge,
+        description: "the answer's headers are larger than \(Self.maximumOfHeaders) bytes")
+      return 0
+    }
+    let line = String(decoding: bytes, as: UTF8.self)
+    // Those of a proxy's or an interim answer come first.
+    if line.hasPrefix("HTTP/") { response.headers.removeAll() }
+    if let colon = line.firstIndex(of: ":") {
+      let value = line[line.index(after: colon)...]
+      response.headers.append((line[..<colon].lowercased(), String(value.trimmingWhitespace)))
+    }
+    return bytes.count
+  }
+
+  func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    let count = min(buffer.count, range.count - position)
+    guard count > 0 else { return 0 }
+    let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+    do throws(SystemError) {
+      let read = try file?.readFully(into: part, at: range.lowerBound + position) ?? 0
+      guard read == count else { throw SystemError(call: .read, errno: 0, path: path) }
+      position += read
+      return read
+    } catch {
+      failure = HTTPFailure(
+        kind: .unreachable, description: "cannot read all of what is to be sent: \(error)")
+      return Int(CURL_READFUNC_ABORT)
+    }
+  }
+
+  func seek(_ offset: Int) -> CInt {
+    guard 0...range.count ~= offset else { return CInt(CURL_SEEKFUNC_FAIL) }
+    position = offset
+    return CInt(CURL_SEEKFUNC_OK)
+  }
+
+  private var path: String {
+    if case .file(let path, _) = job.request.body { path } else { "" }
+  }
+}
+
+extension HTTPFailure {
+  fileprivate static var canceled: HTTPFailure {
+    HTTPFailure(kind: .canceled, description: "the request was canceled")
+  }
+
+  fileprivate static func configuration(_ sentence: String) -> HTTPFailure {
+    HTTPFailure(kind: .configuration, description: sentence)
+  }
+}
+
+extension Secret {
+  /// Reads it, and notes it among those that no error may show.
+  fileprivate func read(into secrets: inout [String]) throws(SettingError) -> String {
+    let secret = try read()
+    secrets.append(secret)
+    return secret
+  }
+}
+
+extension HTTPResponse {
+  /// The same with stars where the server repeats a secret: its words end in errors.
+  fileprivate func hiding(_ secrets: [String]) -> HTTPResponse {
+    guard !isSuccess, !secrets.isEmpty else { return self }
+    var response = self
+    response.body = Array(text.hiding(secrets).utf8)
+    return response
+  }
+}
+
+extension String {
+  func hiding(_ secrets: [String]) -> String {
+    var parts = [Substring(self)]
+    for secret in secrets where !secret.isEmpty {
+      parts = [Substring(parts.joined().replacing(secret, with: "***"))]
+    }
+    return parts.joined()
+  }
+}
+
+extension StringProtocol {
+  var trimmingWhitespace: SubSequence {
+    guard let first = firstIndex(where: { !$0.isWhitespace }),
+      let last = lastIndex(where: { !$0.isWhitespace })
+    else { return self[endIndex...] }
+    return self[first...last]
+  }
+}
+
+extension Duration {
+  /// In milliseconds, at least 1.
+  fileprivate var milliseconds: Int {
+    let seconds = min(components.seconds, 1 << 40)
+    return Int(max(1, seconds * 1000 + components.attoseconds / 1_000_000_000_000_000))
+  }
+}

@@ -1,0 +1,70 @@
+/// A request of HTTP.
+package struct HTTPRequest: Sendable {
+  /// What is sent with it.
+  package enum Body: Sendable {
+    /// Nothing.
+    case none
+    /// These bytes.
+    case bytes([UInt8])
+    /// A part of a file, which is read while it is sent.
+    case file(path: String, range: Range<Int>)
+  }
+
+  /// `GET`, `HEAD`, `POST`, `PUT`, `DELETE`.
+  package var method: String
+  /// Where it goes: `http:` or `https:`, with path and query, encoded.
+  package var url: String
+  /// Its headers, without those that libcurl makes: Host, Content-Length and the like.
+  package var headers: [(name: String, value: String)]
+  /// What is sent.
+  package var body: Body
+
+  /// Makes a request.
+  package init(
+    _ method: String, _ url: String, headers: [(name: String, value: String)] = [],
+    body: Body = .none
+  ) {
+    (self.method, self.url, self.headers, self.body) = (method, url, headers, body)
+  }
+}
+
+/// What a server answered.
+package struct HTTPResponse: Sendable {
+  /// The status, such as 200.
+  package var status = 0
+  /// The headers, their names in lower case.
+  package var headers: [(name: String, value: String)] = []
+  /// The body, whole.
+  package var body: [UInt8] = []
+
+  /// The value of a header by its name in lower case; nil if there is none.
+  package func header(_ name: String) -> String? {
+    headers.last { $0.name == name }?.value
+  }
+
+  /// The body as text.
+  package var text: String { String(decoding: body, as: UTF8.self) }
+
+  /// Whether the request was done: status 2xx.
+  package var isSuccess: Bool { 200..<300 ~= status }
+}
+
+/// Why no answer came.
+package struct HTTPFailure: Error, Equatable, Sendable, CustomStringConvertible {
+  /// What kind of failure it is.
+  package enum Kind: Sendable {
+    /// The server was not reached, did not answer in time, or broke off.
+    case unreachable
+    /// Nothing goes until somebody changes the configuration: a certificate, a file, an address.
+    case configuration
+    /// The answer is larger than allowed.
+    case tooLarge
+    /// The task was canceled.
+    case canceled
+  }
+
+  /// What kind of failure it is.
+  package let kind: Kind
+  /// What failed and how to fix it. No secret is in it.
+  package let description: String
+}

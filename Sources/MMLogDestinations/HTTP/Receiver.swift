@@ -1,0 +1,115 @@
+import MMLogFormat
+import MMLogShipping
+import MMLogStorage
+
+/// A server that takes batches over HTTP: what its clients have in common.
+///
+/// Any thread.
+final class Receiver: Sendable {
+  let settings: HTTPSettings
+  private let client: HTTPClient
+
+  init(_ settings: HTTPSettings) {
+    self.settings = settings
+    client = HTTPClient(settings)
+  }
+
+  /// Sends a request.
+  ///
+  /// - Throws: what kept an answer from coming.
+  func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+    do throws(HTTPFailure) {
+      return try await client.send(request)
+    } catch {
+      let sentence = "\(request.url.withoutQuery): \(error)"
+      switch error.kind {
+      case .unreachable, .tooLarge: throw DeliveryError.unavailable(sentence)
+      case .configuration: throw DeliveryError.blocked(sentence)
+      case .canceled: throw CancellationError()
+      }
+    }
+  }
+
+  /// Posts a body, which is compressed unless the settings say otherwise.
+  func post(
+    _ body: consuming TextBuffer, to url: String, headers: [(name: String, value: String)]
+  ) async throws -> HTTPResponse {
+    var request = HTTPRequest("POST", url, headers: headers)
+    let zipped = settings.compresses ? body.withUnsafeBytes { Gzip().compress($0) } : nil
+    if let zipped {
+      request.headers.append(("Content-Encoding", "gzip"))
+      request.body = .bytes(zipped)
+    } else {
+      request.body = .bytes(body.withUnsafeBytes { Array($0) })
+    }
+    return try await send(request)
+  }
+}
+
+extension HTTPResponse {
+  /// What an answer that is none of success means for the batch.
+  ///
+  /// - Parameters:
+  ///   - url: Where it came from.
+  ///   - words: What the server says; else the body.
+  func error(from url: String, _ words: String? = nil) -> DeliveryError {
+    let said = (words ?? text).excerpt
+    let sentence = "\(url.withoutQuery) answers \(status)" + (said.isEmpty ? "" : ": \(said)")
+    switch status {
+    case 400, 422: return .refused(sentence)
+    case 413: return .tooLarge(sentence)
+    case 408, 425, 429, 500, 502, 503, 504, 507, 509, 520...599:
+      return .unavailable(sentence, retryAfter: retryAfter)
+    case 300..<400:
+      let place = header("location").map { "; it names \($0.excerpt.withoutQuery)" } ?? ""
+      return .blocked(
+        "\(url.withoutQuery) answers \(status)\(place): redirects are not followed, "
+          + "so configure the URL that takes the logs")
+    case 401, 403, 407: return .blocked("\(sentence); check the credentials")
+    case 404, 405: return .blocked("\(sentence); check the URL's path")
+    default: return .blocked(sentence)
+    }
+  }
+
+  /// How long the server asks to wait: RFC 9110, 10.2.3. At most a day.
+  private var retryAfter: Duration? {
+    guard let text = header("retry-after") else { return nil }
+    let seconds =
+      Int64(text) ?? Timestamp(httpDate: text).map { ($0 - Timestamp.now).components.seconds }
+    return seconds.map { .seconds(min(max(0, $0), 86_400)) }
+  }
+}
+
+extension Timestamp {
+  /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`.
+  init?(httpDate text: String) {
+    let parts = text.split(whereSeparator: { $0 == " " || $0 == ":" })
+    let months = [
+      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+    guard parts.count == 8, parts[7] == "GMT", let day = Int64(parts[1]), 1...31 ~= day,
+      let month = months.firstIndex(of: String(parts[2])), let year = Int64(parts[3]),
+      1970...2200 ~= year, let hour = Int64(parts[4]), let minute = Int64(parts[5]),
+      let second = Int64(parts[6]), 0...23 ~= hour, 0...59 ~= minute, 0...60 ~= second
+    else { return nil }
+    // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": a civil date to days.
+    let shiftedYear = month < 2 ? year - 1 : year
+    let era = shiftedYear / 400
+    let yearOfEra = shiftedYear - era * 400
+    let dayOfYear = (153 * ((Int64(month) + 10) % 12) + 2) / 5 + day - 1
+    let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    let seconds = (days - 719_468) * 86_400 + hour * 3600 + minute * 60 + second
+    self.init(nanosecondsSince1970: seconds * 1_000_000_000)
+  }
+}
+
+extension String {
+  /// The first 300 characters on one line, for an error.
+  var excerpt: String {
+    let line = split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    return line.count > 300 ? line.prefix(300) + "…" : line
+  }
+
+  /// A URL as errors show it: the query may have what is nobody's business.
+  var withoutQuery: String { String(prefix { $0 != "?" }) }
+}

@@ -1,0 +1,172 @@
+import CRDKafka
+import MMLogShipping
+import MMLogSystem
+
+/// A producer of librdkafka with one topic.
+///
+/// Proof of `@unchecked Sendable`: librdkafka's handle may be used by any thread, and a batch's
+/// deliveries are noted by the thread that sends it.
+final class KafkaProducer: @unchecked Sendable {
+  private let handle: OpaquePointer
+  private let configuration: KafkaDestination.Configuration
+
+  /// - Throws: ``DeliveryError/blocked(_:)`` for a property that librdkafka does not take.
+  init(_ configuration: KafkaDestination.Configuration) throws {
+    self.configuration = configuration
+    let properties = rd_kafka_conf_new()
+    var error = [CChar](repeating: 0, count: 512)
+    func set(_ name: String, _ value: String, shown: String? = nil) throws {
+      guard rd_kafka_conf_set(properties, name, value, &error, error.count) == RD_KAFKA_CONF_OK
+      else {
+        let words = shown ?? Self.text(error)
+        rd_kafka_conf_destroy(properties)
+        throw DeliveryError.blocked("the property '\(name)' of librdkafka: \(words)")
+      }
+    }
+    try set("bootstrap.servers", configuration.brokers)
+    try set("client.id", "mmlog-ship")
+    try set("enable.idempotence", "true")
+    // As Java's clients have it, so that all put the same key into the same partition.
+    try set("partitioner", "murmur2_random")
+    try set("linger.ms", "5")
+    try set("compression.codec", "lz4")
+    try set("message.timeout.ms", "\(max(1000, configuration.timeout.nanoseconds / 1_000_000))")
+    try set("queue.buffering.max.messages", "1000000")
+    try set("log_level", "2")
+    for (name, value) in configuration.properties { try set(name, value) }
+    for (name, secret) in configuration.secrets {
+      let value: String
+      do { value = try secret.read() } catch {
+        rd_kafka_conf_destroy(properties)
+        throw DeliveryError.blocked("\(error)")
+      }
+      try set(name, value, shown: "librdkafka does not take what '\(secret)' has")
+    }
+    rd_kafka_conf_set_dr_msg_cb(properties) { _, message, _ in
+      guard let message, let context = message.pointee._private else { return }
+      Unmanaged<Delivery>.fromOpaque(context).takeUnretainedValue().note(message.pointee.err)
+    }
+    guard let handle = rd_kafka_new(RD_KAFKA_PRODUCER, properties, &error, error.count) else {
+      rd_kafka_conf_destroy(properties)
+      throw DeliveryError.blocked("librdkafka: \(Self.text(error))")
+    }
+    self.handle = handle
+  }
+
+  deinit {
+    // What has not been delivered was reported as such, and goes again by another producer.
+    rd_kafka_purge(handle, RD_KAFKA_PURGE_F_QUEUE_ | RD_KAFKA_PURGE_F_INFLIGHT_)
+    rd_kafka_flush(handle, 1000)
+    rd_kafka_destroy(handle)
+  }
+
+  /// Sends messages, and waits until brokers have all of them.
+  ///
+  /// - Returns: Those that are refused by themselves.
+  func send(
+    _ messages: [KafkaMessage], isCanceled: () -> Bool
+  ) throws -> [(index: Int, reason: String)] {
+    let deliveries = messages.map { _ in Delivery() }
+    // Each is referred to until its report has come, or the producer was purged.
+    defer { if deliveries.contains(where: { $0.result == nil }) { purge(deliveries) } }
+    for (message, delivery) in zip(messages, deliveries) {
+      try produce(message, delivery, isCanceled)
+    }
+    while deliveries.contains(where: { $0.result == nil }) {
+      if isCanceled() { throw CancellationError() }
+      _ = rd_kafka_flush(handle, 100)
+      try throwFatalError()
+    }
+    return try results(deliveries)
+  }
+
+  /// Finds out whether the topic is there.
+  func check() throws {
+    guard let topic = rd_kafka_topic_new(handle, configuration.topic, nil) else {
+      throw error(rd_kafka_last_error())
+    }
+    defer { rd_kafka_topic_destroy(topic) }
+    var metadata: UnsafePointer<rd_kafka_metadata>?
+    let code = rd_kafka_metadata(handle, 0, topic, &metadata, 10_000)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else { throw error(code) }
+    defer { rd_kafka_metadata_destroy(metadata) }
+    let topicCode = metadata.pointee.topic_cnt > 0 ? metadata.pointee.topics[0].err : code
+    guard topicCode == RD_KAFKA_RESP_ERR_NO_ERROR else { throw error(topicCode) }
+  }
+
+  private func produce(
+    _ message: KafkaMessage, _ delivery: Delivery, _ isCanceled: () -> Bool
+  ) throws {
+    while true {
+      let code = message.value.withUnsafeBytes { value in
+        mmlog_kafka_produce(
+          handle, configuration.topic, message.key, value.baseAddress, value.count, message.id,
+          message.batch, Unmanaged.passUnretained(delivery).toOpaque())
+      }
+      switch code {
+      case RD_KAFKA_RESP_ERR_NO_ERROR: return
+      case RD_KAFKA_RESP_ERR__QUEUE_FULL:
+        if isCanceled() { throw CancellationError() }
+        rd_kafka_poll(handle, 100)
+      default: return delivery.note(code)
+      }
+    }
+  }
+
+  private func results(_ deliveries: [Delivery]) throws -> [(index: Int, reason: String)] {
+    var refused: [(index: Int, reason: String)] = []
+    for (index, delivery) in deliveries.enumerated() {
+      let code = delivery.result ?? RD_KAFKA_RESP_ERR__FAIL
+      switch code {
+      case RD_KAFKA_RESP_ERR_NO_ERROR: continue
+      case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_INVALID_RECORD,
+        RD_KAFKA_RESP_ERR_INVALID_MSG:
+        refused.append((index, String(cString: rd_kafka_err2str(code))))
+      default: throw error(code)
+      }
+    }
+    return refused
+  }
+
+  private func throwFatalError() throws {
+    var text = [CChar](repeating: 0, count: 512)
+    let code = rd_kafka_fatal_error(handle, &text, text.count)
+    if code != RD_KAFKA_RESP_ERR_NO_ERROR {
+      throw DeliveryError.unavailable("Kafka: \(Self.text(text))")
+    }
+  }
+
+  private func purge(_ deliveries: [Delivery]) {
+    rd_kafka_purge(handle, RD_KAFKA_PURGE_F_QUEUE_ | RD_KAFKA_PURGE_F_INFLIGHT_)
+    while deliveries.contains(where: { $0.result == nil }) { _ = rd_kafka_flush(handle, 100) }
+  }
+
+  private func error(_ code: rd_kafka_resp_err_t) -> DeliveryError {
+    let sentence =
+      "Kafka at \(configuration.brokers), topic '\(configuration.topic)': "
+      + String(cString: rd_kafka_err2str(code))
+    switch code {
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC,
+      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
+      RD_KAFKA_RESP_ERR__AUTHENTICATION, RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED,
+      RD_KAFKA_RESP_ERR__SSL:
+      return .blocked(sentence)
+    default: return .unavailable(sentence)
+    }
+  }
+
+  private static func text(_ bytes: [CChar]) -> String {
+    String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+}
+
+// Macros that Swift does not import as what they are.
+private let RD_KAFKA_PURGE_F_QUEUE_: CInt = 1
+private let RD_KAFKA_PURGE_F_INFLIGHT_: CInt = 2
+
+/// What has become of a message.
+private final class Delivery {
+  private(set) var result: rd_kafka_resp_err_t?
+
+  func note(_ code: rd_kafka_resp_err_t) { result = code }
+}

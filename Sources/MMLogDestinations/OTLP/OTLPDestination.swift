@@ -1,0 +1,166 @@
+import MMLogFormat
+import MMLogReader
+package import MMLogShipping
+import MMLogSystem
+
+/// Any receiver of OpenTelemetry's protocol over HTTP: logs to `/v1/logs`, spans to `/v1/traces`,
+/// in protocol buffers. See the specification "OTLP/HTTP".
+///
+/// What the receiver refuses of a request that it took (`partial_success`) is counted; it does not
+/// say which records these are.
+package final class OTLPDestination: LogDestination {
+  private let receiver: Receiver
+  private let url: String
+  private let sendsSpans: Bool
+  private let state = LockedValue(State())
+
+  private struct State: @unchecked Sendable {
+    // Proof: touched under the lock alone. The formatters keep nothing of a batch that is over.
+    var logs = OTLPLogFormatter()
+    var spans = OTLPSpanFormatter()
+    /// The last batch whose logs were taken, and the answer: its spans may have to go once more.
+    var taken: (id: String, answer: LogBatch.Answer)?
+  }
+
+  /// Names a receiver.
+  ///
+  /// - Parameters:
+  ///   - url: Its base, such as `http://collector:4318`; the paths of the protocol are added.
+  ///   - sendsSpans: Whether spans are sent, too.
+  package init(url: String, sendsSpans: Bool = true, settings: HTTPSettings = HTTPSettings()) {
+    self.url = url.hasSuffix("/") ? String(url.dropLast()) : url
+    self.sendsSpans = sendsSpans
+    receiver = Receiver(settings)
+  }
+
+  package func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
+    if let known = state.withLock({ $0.taken }), known.id == batch.id {
+      try await sendSpans(of: batch)
+      return known.answer
+    }
+    let response = try await post(encodeLogs(of: batch), to: "\(url)/v1/logs", batch)
+    let answer = OTLPAnswer(logs: response).answer
+    state.withLock { $0.taken = (batch.id, answer) }
+    try await sendSpans(of: batch)
+    return answer
+  }
+
+  package func check() async throws {
+    // A request without a record is valid.
+    _ = try await post(TextBuffer(), to: "\(url)/v1/logs", nil)
+  }
+
+  private func sendSpans(of batch: LogBatch) async throws {
+    guard sendsSpans else { return }
+    let spans = encodeSpans(of: batch)
+    if spans.isEmpty { return }
+    _ = try await post(spans, to: "\(url)/v1/traces", batch)
+  }
+
+  private func post(
+    _ body: consuming TextBuffer, to url: String, _ batch: LogBatch?
+  ) async throws -> HTTPResponse {
+    var headers = [(name: "Content-Type", value: "application/x-protobuf")]
+    if let batch { headers.append(("Idempotency-Key", batch.id)) }
+    let response = try await receiver.post(body, to: url, headers: headers)
+    guard response.isSuccess else {
+      throw response.error(from: url, OTLPAnswer.message(ofError: response))
+    }
+    return response
+  }
+
+  private func encodeLogs(of batch: LogBatch) -> TextBuffer {
+    var output = TextBuffer(capacity: 1 << 16)
+    state.withLock { state in
+      batch.forEach { state.logs.append($0, to: &output) }
+      state.logs.end(&output)
+    }
+    output.append(gapsOf: batch)
+    return output
+  }
+
+  private func encodeSpans(of batch: LogBatch) -> TextBuffer {
+    var output = TextBuffer()
+    state.withLock { state in
+      batch.forEach { state.spans.append($0, to: &output) }
+      state.spans.end(&output)
+    }
+    return output
+  }
+}
+
+extension TextBuffer {
+  /// Appends gaps as records of a session.
+  fileprivate mutating func append(gapsOf batch: LogBatch) {
+    if batch.gaps.isEmpty { return }
+    let session = begin(field: 1)
+    append(resource: batch.session, field: 1)
+    let label = begin(field: 2)
+    let scope = begin(field: 1)
+    append(field: 1, GapRecord.label)
+    end(scope)
+    for gap in GapRecord.all(of: batch) { append(gap) }
+    end(label)
+    end(session)
+  }
+
+  private mutating func append(_ gap: GapRecord) {
+    let record = begin(field: 2)
+    append(field: 1, fixed64: UInt64(max(0, gap.time.nanosecondsSince1970)))
+    append(field: 2, varint: UInt64(Level.warning.severityNumber))
+    append(field: 3, Level.warning.text)
+    let body = begin(field: 5)
+    append(field: 1, text: gap.text)
+    end(body)
+    append(attribute: "log.record.uid", gap.id, field: 6)
+    for (name, value) in gap.attributes {
+      let start = begin(field: 6)
+      append(field: 1, text: name)
+      let any = begin(field: 2)
+      switch value {
+      case .text(let text): append(field: 1, text: text)
+      case .number(let number): append(field: 3, varint: UInt64(bitPattern: number))
+      }
+      end(any)
+      end(start)
+    }
+    append(field: 12, "mmlog.gap")
+    end(record)
+  }
+}
+
+/// What a receiver of OTLP says.
+struct OTLPAnswer {
+  let answer: LogBatch.Answer
+
+  /// Reads an `ExportLogsServiceResponse`. What is none says nothing: the status was a success.
+  init(logs response: HTTPResponse) {
+    var refused: Int64 = 0
+    var message = ""
+    var reader = ProtobufReader(response.body[...])
+    while let (field, value) = reader.next() {
+      guard field == 1, case .bytes(let partial) = value else { continue }
+      var inner = ProtobufReader(partial)
+      while let (field, value) = inner.next() {
+        switch (field, value) {
+        case (1, .number(let count)): refused = Int64(bitPattern: count)
+        case (2, .bytes(let text)): message = String(decoding: text, as: UTF8.self).excerpt
+        default: continue
+        }
+      }
+    }
+    answer = LogBatch.Answer(refusedUnnamed: Int(max(0, refused)), reason: message)
+  }
+
+  /// The message of a `google.rpc.Status`, which an error's body is; nil for any other body.
+  static func message(ofError response: HTTPResponse) -> String? {
+    guard response.header("content-type")?.hasPrefix("application/x-protobuf") == true else {
+      return nil
+    }
+    var reader = ProtobufReader(response.body[...])
+    while let (field, value) = reader.next() {
+      if field == 2, case .bytes(let text) = value { return String(decoding: text, as: UTF8.self) }
+    }
+    return nil
+  }
+}

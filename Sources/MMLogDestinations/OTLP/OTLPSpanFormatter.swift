@@ -1,0 +1,88 @@
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+
+/// OpenTelemetry spans in protocol buffers: an `ExportTraceServiceRequest` with a span for each
+/// record that ends one.
+///
+/// Which span it is a part of, the beginning says. Of a span whose beginning was given to another
+/// formatter, as before a restart, that is not known: it is the outermost of its trace.
+struct OTLPSpanFormatter: LogFormatter {
+  private var parents = SpanParents()
+  private var open: (session: Int, label: Int)?
+  private var last: RecordContent?
+
+  mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
+    guard record.content.hasContext, let number = record.spanNumber else { return }
+    parents.add(record)
+    guard case .end(let start, let duration, let failed)? = record.span?.event else { return }
+    beginScope(record, &output)
+    let span = output.begin(field: 2)
+    let trace = record.trace?.words ?? parents.trace(of: number, record.session)
+    output.append(field: 1, bigEndian: trace.0, trace.1)
+    output.append(field: 2, bigEndian: number)
+    if let parent = parents.parent(of: number) ?? remoteParent(record, number) {
+      output.append(field: 4, bigEndian: parent)
+    }
+    output.append(field: 5, text: record.span?.name ?? "span")
+    // SPAN_KIND_INTERNAL
+    output.append(field: 6, varint: 1)
+    let begin = max(0, start.nanosecondsSince1970)
+    output.append(field: 7, fixed64: UInt64(begin))
+    output.append(
+      field: 8, fixed64: UInt64(max(begin, begin.saturatingSum(duration.nanoseconds))))
+    output.append(fieldsOf: record.content, field: 9)
+    output.append(attribute: "thread.id", Int64(record.thread.id), field: 9)
+    if failed {
+      let status = output.begin(field: 15)
+      // STATUS_CODE_ERROR
+      output.append(field: 3, varint: 2)
+      output.end(status)
+    }
+    if let flags = record.trace?.flags { output.append(field: 16, fixed32: UInt32(flags)) }
+    output.end(span)
+  }
+
+  mutating func pause(_ output: inout TextBuffer) {
+    if let open {
+      output.end(open.label)
+      output.end(open.session)
+    }
+    (open, last) = (nil, nil)
+  }
+
+  /// The span of another process that the trace comes from.
+  private func remoteParent(_ record: LogReader.Record, _ number: UInt64) -> UInt64? {
+    guard let id = record.trace?.spanID, id != 0, id != number else { return nil }
+    return id
+  }
+
+  private mutating func beginScope(_ record: LogReader.Record, _ output: inout TextBuffer) {
+    if let last, let open, last.hasSameLabel(as: record.content) {
+      self.open = open
+      return
+    }
+    if let open { output.end(open.label) }
+    let session =
+      open?.session
+      ?? {
+        let start = output.begin(field: 1)
+        output.append(resource: record.session, field: 1)
+        return start
+      }()
+    let label = output.begin(field: 2)
+    let scope = output.begin(field: 1)
+    let name = output.begin(field: 1)
+    record.content.appendLabel(.raw, to: &output)
+    output.end(name)
+    output.end(scope)
+    (open, last) = ((session, label), record.content)
+  }
+}
+
+extension Int64 {
+  func saturatingSum(_ other: Int64) -> Int64 {
+    let (sum, overflow) = addingReportingOverflow(other)
+    return overflow ? .max : sum
+  }
+}

@@ -1,0 +1,256 @@
+package import MMLogShipping
+import MMLogSystem
+
+/// A destination as a user has configured it: its URL, and settings by name.
+package struct DestinationSettings: Sendable {
+  /// Where it is.
+  package let url: DestinationURL
+  private var values: [String: [String]] = [:]
+
+  /// A destination with the settings' defaults.
+  package init(url: DestinationURL) { self.url = url }
+
+  /// A setting by name.
+  package struct Setting: Sendable {
+    /// What it is called.
+    package let name: String
+    /// How its value is called.
+    package let placeholder: String
+    /// Which kinds of destinations have it; empty: all.
+    package let kinds: [String]
+    /// Whether it may be given more than once.
+    package let isRepeatable: Bool
+    /// What it does: a sentence.
+    package let help: String
+  }
+
+  /// All settings.
+  package static let all: [Setting] = [
+    setting(
+      "token-file", "FILE", web, "The file of a token that is sent as 'Authorization: Bearer'."),
+    setting("user", "NAME", web, "The user of basic authentication."),
+    setting("password-file", "FILE", web, "The file of the user's password."),
+    setting("header", "NAME:VALUE", web, repeatable: true, "A header of each request."),
+    setting(
+      "header-file", "NAME:FILE", web, "A header whose value, a secret, is in a file."),
+    setting(
+      "ca-file", "FILE", web + ["s3"],
+      "The certificates that are trusted, in PEM, in place of the system's."),
+    setting("certificate-file", "FILE", web + ["s3"], "The client's certificate, in PEM."),
+    setting(
+      "key-file", "FILE", web + ["s3"], "Its private key, in PEM, if that is in another file."),
+    setting("passphrase-file", "FILE", web + ["s3"], "The file of the private key's passphrase."),
+    setting(
+      "proxy", "URL", web + ["s3"], "The proxy, in place of what http_proxy says; 'none' for none."),
+    setting("proxy-user", "NAME", web + ["s3"], "The proxy's user."),
+    setting("proxy-password-file", "FILE", web + ["s3"], "The file of the proxy's password."),
+    setting(
+      "unix-socket", "PATH", web, "The Unix socket to connect to in place of the URL's host."),
+    setting(
+      "connect-timeout", "SECONDS", web + ["s3"], "How long a connection may take. Default: 10."),
+    setting(
+      "timeout", "SECONDS", [], "How long a request, a command or a batch may take. Default: 60."),
+    setting("compression", "gzip|none", web, "How bodies are compressed. Default: gzip."),
+    setting(
+      "spans", "yes|no", ["otlp"], "Whether spans are sent to /v1/traces, too. Default: yes."),
+    setting(
+      "table", "NAME", ["clickhouse"], "The table, with its database before it. Default: logs."),
+    setting(
+      "deduplication", "yes|no", ["clickhouse"],
+      "Whether inserts have tokens; servers before 22.2 know none. Default: yes."),
+    setting(
+      "attributes", "map|json", ["clickhouse"],
+      "Whether columns of attributes are maps, or texts with JSON. Default: map."),
+    setting(
+      "index", "NAME", ["elasticsearch"], "The index or data stream. Default: logs-mmlog-default."),
+    setting("stream-label", "NAME=VALUE", ["loki"], repeatable: true, "A label of the streams."),
+    setting("property", "NAME=VALUE", ["kafka"], repeatable: true, "A property of librdkafka."),
+    setting(
+      "property-file", "NAME=FILE", ["kafka"], repeatable: true,
+      "A property of librdkafka whose value, a secret, is in a file."),
+    setting("region", "NAME", ["s3"], "The bucket's region. Default: us-east-1."),
+    setting(
+      "endpoint", "URL", ["s3"], "The server, for what is not Amazon's; the bucket is behind it."),
+    setting(
+      "credentials-file", "FILE", ["s3"],
+      "The file with ACCESS-KEY-ID:SECRET-KEY, or with :TOKEN behind it."),
+  ]
+
+  private static let web = ["otlp", "lines", "clickhouse", "elasticsearch", "loki", "put"]
+
+  private static func setting(
+    _ name: String, _ placeholder: String, _ kinds: [String], repeatable: Bool = false,
+    _ help: String
+  ) -> Setting {
+    Setting(
+      name: name, placeholder: placeholder, kinds: kinds, isRepeatable: repeatable, help: help)
+  }
+
+  /// Sets a setting by its name.
+  ///
+  /// - Throws: a sentence for one that there is not, that another kind of destination has, or that
+  ///   is given twice; and for a value that it does not take.
+  package mutating func set(_ name: String, _ value: String) throws(SettingError) {
+    guard let setting = Self.all.first(where: { $0.name == name }) else {
+      throw SettingError("there is no setting '\(name.prefix(40))'")
+    }
+    guard setting.kinds.isEmpty || setting.kinds.contains(kind) else {
+      throw SettingError(
+        "'\(name)' is a setting of \(setting.kinds.joined(separator: ", ")), not of \(kind)")
+    }
+    guard setting.isRepeatable || values[name] == nil else {
+      throw SettingError("'\(name)' is given twice")
+    }
+    guard !value.isEmpty else { throw SettingError("'\(name)' has no value") }
+    let choices = setting.placeholder.split(separator: "|")
+    guard choices.count < 2 || choices.contains(Substring(value)) else {
+      throw SettingError("'\(name)' takes \(choices.joined(separator: " or "))")
+    }
+    if setting.placeholder == "SECONDS" {
+      guard let seconds = Int64(value), 1...86_400 ~= seconds else {
+        throw SettingError("'\(name)' takes a number of seconds from 1 to 86400")
+      }
+    }
+    for separator in [":", "="] where setting.placeholder.dropFirst(4).hasPrefix(separator) {
+      guard value.split(separator: separator, maxSplits: 1).count == 2 else {
+        throw SettingError("'\(name)' takes \(setting.placeholder)")
+      }
+    }
+    values[name, default: []].append(value)
+  }
+
+  private var kind: String {
+    switch url {
+    case .otlp: "otlp"
+    case .lines: "lines"
+    case .clickHouse: "clickhouse"
+    case .elasticsearch: "elasticsearch"
+    case .loki: "loki"
+    case .put: "put"
+    case .kafka: "kafka"
+    case .s3: "s3"
+    case .command: "exec"
+    }
+  }
+
+  // MARK: - What they say
+
+  private func value(_ name: String) -> String? { values[name]?.last }
+
+  private func seconds(_ name: String) -> Duration? {
+    value(name).flatMap(Int64.init).map { .seconds($0) }
+  }
+
+  private func secret(_ name: String) -> Secret? { value(name).map(Secret.init(path:)) }
+
+  /// Pairs of name and value.
+  private func pairs(_ name: String, _ separator: Character) -> [(name: String, value: String)] {
+    (values[name] ?? []).map { text in
+      let parts = text.split(separator: separator, maxSplits: 1)
+      return (String(parts[0].trimmingWhitespace), String(parts[1].trimmingWhitespace))
+    }
+  }
+
+  private func http() throws(SettingError) -> HTTPSettings {
+    var http = HTTPSettings()
+    http.credentials = try credentials()
+    http.headers = pairs("header", ":")
+    http.trustedCertificates = value("ca-file")
+    http.certificate = value("certificate-file")
+    http.certificateKey = value("key-file")
+    http.certificatePassphrase = secret("passphrase-file")
+    http.proxy = value("proxy").map { $0 == "none" ? "" : $0 }
+    if let user = value("proxy-user") {
+      guard let password = secret("proxy-password-file") else {
+        throw SettingError("'proxy-user' needs 'proxy-password-file'")
+      }
+      http.proxyCredentials = (user, password)
+    }
+    http.unixSocket = value("unix-socket")
+    if let timeout = seconds("connect-timeout") { http.connectTimeout = timeout }
+    if let timeout = seconds("timeout") { http.timeout = timeout }
+    http.compresses = value("compression") != "none"
+    return http
+  }
+
+  private func credentials() throws(SettingError) -> HTTPSettings.Credentials {
+    var all: [HTTPSettings.Credentials] = []
+    if let token = secret("token-file") { all.append(.bearer(token)) }
+    if let user = value("user") {
+      guard let password = secret("password-file") else {
+        throw SettingError("'user' needs 'password-file'")
+      }
+      all.append(.basic(user: user, password: password))
+    } else if value("password-file") != nil {
+      throw SettingError("'password-file' needs 'user'")
+    }
+    if let (name, path) = pairs("header-file", ":").first {
+      all.append(.header(name, Secret(path: path)))
+    }
+    if let keys = secret("credentials-file") {
+      all.append(.aws(keys: keys, region: value("region") ?? "us-east-1", service: "s3"))
+    }
+    guard all.count < 2 else {
+      throw SettingError("give one of token-file, user, header-file, not several")
+    }
+    return all.first ?? .none
+  }
+
+  /// The destination of records; nil for one of whole archives.
+  ///
+  /// - Throws: a sentence where settings contradict each other.
+  package func recordDestination() throws(SettingError) -> (any LogDestination)? {
+    switch url {
+    case .otlp(let url):
+      return OTLPDestination(url: url, sendsSpans: value("spans") != "no", settings: try http())
+    case .lines(let url): return LinesDestination(url: url, settings: try http())
+    case .clickHouse(let url):
+      return ClickHouseDestination(
+        url: url, table: value("table") ?? "logs", deduplicates: value("deduplication") != "no",
+        hasJSON: value("attributes") == "json",
+        settings: try http())
+    case .elasticsearch(let url):
+      return ElasticsearchDestination(
+        url: url, index: value("index") ?? "logs-mmlog-default", settings: try http())
+    case .loki(let url):
+      return LokiDestination(url: url, labels: pairs("stream-label", "="), settings: try http())
+    case .command(let command):
+      return CommandDestination(command: command, timeout: seconds("timeout") ?? .seconds(60))
+    case .kafka(let brokers, let topic):
+      var configuration = KafkaDestination.Configuration(brokers: brokers, topic: topic)
+      configuration.properties = pairs("property", "=")
+      configuration.secrets = pairs("property-file", "=").map { ($0, Secret(path: $1)) }
+      configuration.timeout = seconds("timeout") ?? .seconds(60)
+      return KafkaDestination(configuration)
+    case .s3, .put: return nil
+    }
+  }
+
+  /// The destination of whole archives; nil for one of records.
+  ///
+  /// - Throws: a sentence where settings contradict each other.
+  package func archiveDestination() throws(SettingError) -> (any ArchiveDestination)? {
+    switch url {
+    case .put(let url): return PutDestination(url: url, settings: try archiveHTTP())
+    case .s3(let bucket, let prefix):
+      var settings = try archiveHTTP()
+      if case .none = settings.credentials {
+        throw SettingError("an s3 destination needs 'credentials-file'")
+      }
+      settings.compresses = false
+      let region = value("region") ?? "us-east-1"
+      let server = value("endpoint").map { "\($0)/\(bucket)" }
+      return S3Destination(
+        bucket: server ?? "https://\(bucket).s3.\(region).amazonaws.com", prefix: prefix,
+        settings: settings)
+    default: return nil
+    }
+  }
+
+  /// A large archive takes long.
+  private func archiveHTTP() throws(SettingError) -> HTTPSettings {
+    var settings = try http()
+    settings.timeout = seconds("timeout") ?? .seconds(3600)
+    return settings
+  }
+}

@@ -1,0 +1,136 @@
+/// Where a destination is, as a user writes it: a kind, and what that kind needs to know.
+package enum DestinationURL: Hashable, Sendable {
+  /// `otlp+http://…`
+  case otlp(String)
+  /// `http://…`: lines of JSON.
+  case lines(String)
+  /// `clickhouse+http://…`
+  case clickHouse(String)
+  /// `elasticsearch+http://…`, `opensearch+http://…`
+  case elasticsearch(String)
+  /// `loki+http://…`
+  case loki(String)
+  /// `kafka://HOST:PORT,…/TOPIC`
+  case kafka(brokers: String, topic: String)
+  /// `exec:COMMAND`
+  case command(String)
+  /// `s3://BUCKET/PREFIX`: whole archives.
+  case s3(bucket: String, prefix: String)
+  /// `put+http://…`: whole archives.
+  case put(String)
+
+  /// The forms that there are, for help.
+  package static let forms = [
+    ("otlp+http://HOST:4318", "OpenTelemetry's protocol, OTLP, in protocol buffers"),
+    ("clickhouse+http://HOST:8123", "a table of ClickHouse"),
+    ("http://HOST/PATH", "lines of JSON by POST"),
+    ("exec:COMMAND", "lines of JSON on a command's standard input"),
+    ("s3://BUCKET/PREFIX", "whole archives as objects of S3"),
+    ("put+http://HOST/PATH", "whole archives by PUT, as to mmlog-receive"),
+    ("kafka://HOST:9092/TOPIC", "lines of JSON in a topic of Kafka"),
+    ("elasticsearch+http://HOST:9200", "documents of Elasticsearch or OpenSearch"),
+    ("loki+http://HOST:3100", "Grafana Loki"),
+  ]
+
+  /// Reads what a user has written.
+  ///
+  /// - Throws: a sentence with what is wrong. No part of it that could be a secret is in it.
+  package init(_ text: String) throws(SettingError) {
+    guard let colon = text.firstIndex(of: ":") else {
+      throw SettingError("a destination is written as a URL, such as otlp+http://host:4318")
+    }
+    let scheme = text[..<colon].lowercased()
+    let rest = String(text[text.index(after: colon)...])
+    if scheme == "exec" {
+      guard !rest.isEmpty else { throw SettingError("a command is missing behind 'exec:'") }
+      self = .command(rest)
+      return
+    }
+    let authority = try Self.authority(rest, scheme)
+    switch scheme {
+    case "http", "https": self = .lines(text)
+    case "s3", "kafka":
+      let path = String(rest.dropFirst(2 + authority.count).drop { $0 == "/" })
+      if scheme == "s3" {
+        self = .s3(bucket: authority, prefix: path)
+      } else {
+        guard !path.isEmpty, !path.contains("/") else {
+          throw SettingError("a topic is missing: write kafka://HOST:9092/TOPIC")
+        }
+        self = .kafka(brokers: authority, topic: path)
+      }
+    default: self = try Self.overHTTP(scheme, rest)
+    }
+  }
+
+  private static func overHTTP(_ scheme: String, _ rest: String) throws(SettingError) -> Self {
+    let parts = scheme.split(separator: "+", maxSplits: 1)
+    guard parts.count == 2, parts[1] == "http" || parts[1] == "https" else {
+      throw SettingError(
+        "there is no kind of destination '\(scheme.prefix(40))'; there are "
+          + forms.map { String($0.0.prefix { $0 != ":" }) }.joined(separator: ", "))
+    }
+    let url = "\(parts[1]):\(rest)"
+    switch parts[0] {
+    case "otlp": return .otlp(url)
+    case "clickhouse": return .clickHouse(url)
+    case "elasticsearch", "opensearch": return .elasticsearch(url)
+    case "loki": return .loki(url)
+    case "put": return .put(url)
+    default:
+      throw SettingError(
+        "there is no kind of destination '\(parts[0].prefix(40))'; there are otlp, clickhouse, "
+          + "elasticsearch, opensearch, loki and put")
+    }
+  }
+
+  private static func authority(_ rest: String, _ scheme: String) throws(SettingError) -> String {
+    guard rest.hasPrefix("//") else {
+      throw SettingError("'//' is missing behind '\(scheme.prefix(40)):'")
+    }
+    let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard !authority.isEmpty else {
+      throw SettingError("a host is missing behind '\(scheme.prefix(40))://'")
+    }
+    guard !authority.contains("@") else {
+      throw SettingError(
+        "a URL must not have a user or a password in it, which others see; set user and "
+          + "password-file")
+    }
+    return String(authority)
+  }
+
+  /// Whether whole archives go there.
+  package var takesArchives: Bool {
+    switch self {
+    case .s3, .put: true
+    default: false
+    }
+  }
+
+  /// A name for it, such as `otlp-collector-4318`: of letters, digits, `-`, `_` and `.`.
+  package var name: String {
+    let words: String =
+      switch self {
+      case .otlp(let url): "otlp-\(url.host)"
+      case .lines(let url): "lines-\(url.host)"
+      case .clickHouse(let url): "clickhouse-\(url.host)"
+      case .elasticsearch(let url): "elasticsearch-\(url.host)"
+      case .loki(let url): "loki-\(url.host)"
+      case .put(let url): "put-\(url.host)"
+      case .kafka(let brokers, let topic): "kafka-\(brokers)-\(topic)"
+      case .s3(let bucket, let prefix): "s3-\(bucket)-\(prefix)"
+      case .command(let command): "exec-\(command)"
+      }
+    let parts = words.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".")) }
+    return String(parts.joined(separator: "-").prefix(48))
+  }
+}
+
+extension String {
+  /// Host and port of a URL.
+  fileprivate var host: Substring {
+    guard let start = firstRange(of: "//") else { return self[...] }
+    return self[start.upperBound...].prefix { $0 != "/" && $0 != "?" }
+  }
+}

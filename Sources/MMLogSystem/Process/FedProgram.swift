@@ -1,0 +1,189 @@
+import Glibc
+
+/// A command of the shell that is given its standard input, and waited for.
+package enum FedProgram {
+  /// How it ended.
+  package enum Ending: Equatable, Sendable {
+    /// With this status.
+    case exited(Int32)
+    /// By this signal.
+    case killed(Int32)
+    /// It was killed, because its time was over.
+    case timedOut
+    /// It was killed, because nobody wants it any more.
+    case canceled
+  }
+
+  /// What became of a command.
+  package struct Result: Sendable {
+    /// How it ended.
+    package let ending: Ending
+    /// Whether it has read all of its input, or at least has not gone away before that.
+    package let hasTakenInput: Bool
+    /// The last 1,000 bytes of what it said on standard output and standard error.
+    package let said: [UInt8]
+  }
+
+  private static let maximumSaid = 1000
+
+  /// Runs `sh -c COMMAND` in a process group of its own: pipe2(2), posix_spawn(3), poll(2),
+  /// waitpid(2). Blocks until it has ended.
+  ///
+  /// - Parameters:
+  ///   - environment: Variables beside those of this process.
+  ///   - input: What it reads.
+  ///   - timeout: So many nanoseconds it may run; then it is killed with all of its group.
+  ///   - isCanceled: Asked ten times a second; where it is true, the same is done.
+  package static func run(
+    _ command: String, environment: [(name: String, value: String)], input: [UInt8],
+    timeout: Int64, isCanceled: () -> Bool
+  ) throws(SystemError) -> Result {
+    var toChild = try Pipe()
+    var fromChild = try Pipe()
+    let id = try spawn(command, environment, toChild.reading, fromChild.writing)
+    toChild.closeReading()
+    fromChild.closeWriting()
+    for end in [toChild.writing, fromChild.reading] {
+      _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK)
+    }
+    let deadline = Clock.monotonic() &+ UInt64(max(0, timeout))
+    var (written, hasTaken, said, stopped) = (0, true, [UInt8](), nil as Ending?)
+    if input.isEmpty { toChild.closeWriting() }
+    while true {
+      wait(toChild.writing, fromChild.reading)
+      if toChild.writing >= 0 {
+        switch write(toChild.writing, input[written...]) {
+        case .some(let count): written += count
+        case .none: (hasTaken, written) = (false, input.count)
+        }
+        if written == input.count { toChild.closeWriting() }
+      }
+      if !read(fromChild.reading, &said) { fromChild.closeReading() }
+      var status: CInt = 0
+      if waitpid(id, &status, WNOHANG) == id {
+        _ = read(fromChild.reading, &said)
+        return Result(
+          ending: stopped ?? ending(status), hasTakenInput: hasTaken && written == input.count,
+          said: said)
+      }
+      if stopped == nil {
+        if isCanceled() { stopped = .canceled }
+        if Clock.monotonic() >= deadline { stopped = .timedOut }
+        if stopped != nil { kill(-id, SIGKILL) }
+      }
+    }
+  }
+
+  private static func ending(_ status: CInt) -> Ending {
+    let signal = status & 0x7F
+    return signal == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal)
+  }
+
+  /// Waits a tenth of a second, or until there is something to do.
+  private static func wait(_ writing: CInt, _ reading: CInt) {
+    // A descriptor below 0 is passed over. A child that has closed its output is waited for in
+    // short steps.
+    var ends = [
+      pollfd(fd: writing, events: Int16(POLLOUT), revents: 0),
+      pollfd(fd: reading, events: Int16(POLLIN), revents: 0),
+    ]
+    _ = poll(&ends, 2, writing < 0 && reading < 0 ? 2 : 100)
+  }
+
+  /// How many bytes were written; nil if nobody reads any more.
+  private static func write(_ descriptor: CInt, _ bytes: ArraySlice<UInt8>) -> Int? {
+    let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+    if count >= 0 { return count }
+    return errno == EAGAIN || errno == EINTR ? 0 : nil
+  }
+
+  /// Takes what there is; false at the end.
+  private static func read(_ descriptor: CInt, _ said: inout [UInt8]) -> Bool {
+    guard descriptor >= 0 else { return true }
+    var part = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = Glibc.read(descriptor, &part, part.count)
+      if count < 0 { return errno == EAGAIN || errno == EINTR }
+      if count == 0 { return false }
+      said += part.prefix(count)
+      said.removeFirst(max(0, said.count - maximumSaid))
+    }
+  }
+
+  private static func spawn(
+    _ command: String, _ environment: [(name: String, value: String)], _ input: CInt,
+    _ output: CInt
+  ) throws(SystemError) -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    var attributes = posix_spawnattr_t()
+    posix_spawn_file_actions_init(&actions)
+    posix_spawnattr_init(&attributes)
+    defer {
+      posix_spawn_file_actions_destroy(&actions)
+      posix_spawnattr_destroy(&attributes)
+    }
+    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    // A thread of this package blocks all of them.
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    for number in [SIGPIPE, SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, number) }
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    posix_spawnattr_setpgroup(&attributes, 0)
+    posix_spawnattr_setflags(
+      &attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
+    var arguments = copies(of: ["sh", "-c", command])
+    var variables = copies(of: inherited(without: environment.map(\.name)))
+    variables.insert(contentsOf: copies(of: environment.map { "\($0)=\($1)" }).dropLast(), at: 0)
+    defer { for text in arguments + variables { free(text) } }
+    var id: pid_t = 0
+    let error = posix_spawn(&id, "/bin/sh", &actions, &attributes, &arguments, &variables)
+    guard error == 0 else { throw SystemError(call: .spawn, errno: error, path: "/bin/sh") }
+    return id
+  }
+
+  private static func inherited(without names: [String]) -> [String] {
+    var all: [String] = []
+    var next = environ
+    while let variable = next.pointee {
+      let text = String(cString: variable)
+      if !names.contains(where: { text.hasPrefix("\($0)=") }) { all.append(text) }
+      next = next.advanced(by: 1)
+    }
+    return all
+  }
+
+  /// What C takes: the last one is nil.
+  private static func copies(of texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+    texts.map { (text: String) -> UnsafeMutablePointer<CChar>? in strdup(text) } + [nil]
+  }
+}
+
+/// A pipe whose ends no program inherits.
+private struct Pipe: ~Copyable {
+  private(set) var reading: CInt = -1
+  private(set) var writing: CInt = -1
+
+  init() throws(SystemError) {
+    var ends: [CInt] = [-1, -1]
+    guard pipe(&ends) == 0 else { throw SystemError(call: .pipe, errno: errno) }
+    (reading, writing) = (ends[0], ends[1])
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+  }
+
+  deinit {
+    for end in [reading, writing] where end >= 0 { _ = close(end) }
+  }
+
+  mutating func closeReading() {
+    if reading >= 0 { _ = close(reading) }
+    reading = -1
+  }
+
+  mutating func closeWriting() {
+    if writing >= 0 { _ = close(writing) }
+    writing = -1
+  }
+}

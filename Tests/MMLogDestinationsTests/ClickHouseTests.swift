@@ -1,0 +1,185 @@
+import Foundation
+import MMLog
+import MMLogDestinations
+import MMLogReader
+import MMLogShipping
+import TestSupport
+import Testing
+
+@Suite("ClickHouse") struct ClickHouseTests {
+  /// Debian's server, which is old: it has neither maps nor tokens, but the same protocol.
+  private final class Server {
+    /// Where the program is: in MMLOG_CLICKHOUSE, or where a package has it.
+    static let path = [
+      ProcessInfo.processInfo.environment["MMLOG_CLICKHOUSE"], "/usr/sbin/clickhouse-server",
+      "/usr/bin/clickhouse-server",
+    ].compactMap(\.self).first { FileManager.default.isExecutableFile(atPath: $0) }
+
+    let folder = TemporaryDirectory()
+    private let server: ChildProcess
+    let url: String
+    private let client = HTTPClient(HTTPSettings())
+
+    init() async throws {
+      let port = Int.random(in: 30_000..<40_000)
+      url = "http://127.0.0.1:\(port)"
+      let configuration = """
+        <yandex><logger><level>warning</level><console>1</console></logger>
+        <http_port>\(port)</http_port><listen_host>127.0.0.1</listen_host>
+        <path>\(folder.path)/data/</path><tmp_path>\(folder.path)/tmp/</tmp_path>
+        <users_config>\(folder.path)/users.xml</users_config>
+        <default_profile>default</default_profile><default_database>default</default_database>
+        <mark_cache_size>104857600</mark_cache_size></yandex>
+        """
+      let users = """
+        <yandex><profiles><default/></profiles><quotas><default/></quotas><users><default>
+        <password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
+        <quota>default</quota></default></users></yandex>
+        """
+      for (name, text) in [("config.xml", configuration), ("users.xml", users)] {
+        try Data(text.utf8).write(to: URL(filePath: "\(folder.path)/\(name)"))
+      }
+      server = try ChildProcess(
+        Self.path ?? "", ["--config-file", "\(folder.path)/config.xml"],
+        output: "\(folder.path)/output")
+      while true {
+        guard server.isRunning else { throw Failure("no server: \(server.complaints)") }
+        if (try? await query("SELECT 1")) == "1\n" { return }
+        try await Task.sleep(for: .milliseconds(50))
+      }
+    }
+
+    func query(_ statement: String) async throws -> String {
+      let answer = try await client.send(
+        HTTPRequest("POST", url, body: .bytes(Array(statement.utf8))))
+      guard answer.isSuccess else { throw Failure(answer.text) }
+      return answer.text
+    }
+
+    /// The schema in types that the server has, which take the same bytes.
+    func makeTable(_ name: String) async throws {
+      _ = try await query(
+        """
+        CREATE TABLE \(name) (Timestamp Int64, TraceId String, SpanId String, TraceFlags UInt8,
+        SeverityText String, SeverityNumber UInt8, ServiceName String,
+        ResourceAttributes String, ScopeName String, Body String, LogAttributes String,
+        RecordId String)
+        ENGINE = MergeTree PARTITION BY tuple() ORDER BY Timestamp
+        """)
+    }
+  }
+
+  @Test(
+    "a real server has each record with its values, and says what is wrong with a table",
+    .enabled(if: Server.path != nil, "no clickhouse-server here: apt-get install clickhouse-server")
+  )
+  func rows() async throws {
+    let server = try await Server()
+    let destination = ClickHouseDestination(
+      url: server.url, table: "default.logs", deduplicates: false, hasJSON: true)
+    let missing = await #expect(throws: DeliveryError.self) { try await destination.check() }
+    #expect(missing?.remedy == .waitForAction)
+    try await server.makeTable("logs")
+    try await destination.check()
+    let long = String(repeating: "0123456789", count: 30)
+    let gap = TestBatch.gap
+    let made = try TestBatch(gaps: [gap]) { log, _ in
+      for index in 0..<1000 { log.info("line \(index, name: "number") é") }
+      log.error("\(long, name: "text")", metadata: ["list": .array([.int(1), .int(2)])])
+      let span = log.begin("span")
+      span.end("over", failed: true)
+    }
+    _ = try await destination.send(made.batch)
+    let ids = try await server.query(
+      "SELECT RecordId FROM logs WHERE ScopeName = 'orders.matching' ORDER BY Timestamp, RecordId")
+    #expect(Set(ids.split(separator: "\n").map(String.init)) == Set(made.ids))
+    let row = try await server.query(
+      """
+      SELECT Timestamp, SeverityText, SeverityNumber, ServiceName, Body,
+      visitParamExtractInt(LogAttributes, 'number'),
+      visitParamExtractString(ResourceAttributes, 'service.version')
+      FROM logs WHERE RecordId = '\(made.ids[7])'
+      """)
+    #expect(
+      row == "\(made.records[7].time.nanosecondsSince1970)\tinfo\t9\torders\tline 7 é\t7\t1.2\n")
+    let values = try await server.query(
+      "SELECT LogAttributes FROM logs WHERE RecordId = '\(made.ids[1000])'")
+    #expect(values.contains("\"text\":\"\(long)\"") && values.contains("\"list\":[1,2]"))
+    let gaps = try await server.query(
+      "SELECT Body, SeverityText FROM logs WHERE ScopeName = 'mmlog.ship'")
+    #expect(gaps == "records are missing: \(gap)\twarning\n")
+    let spans = try await server.query(
+      "SELECT uniq(TraceId), uniq(SpanId), count() FROM logs WHERE TraceId != ''")
+    #expect(spans == "1\t1\t2\n")
+    // A setting that an old server does not have blocks, and says so.
+    let token = await #expect(throws: DeliveryError.self) {
+      _ = try await ClickHouseDestination(url: server.url).send(made.batch)
+    }
+    #expect(token?.remedy == .waitForAction)
+    #expect(token?.message.contains("insert_deduplication_token") == true)
+  }
+
+  @Test("maps have as many pairs as they say, each a text with its length")
+  func maps() async throws {
+    let receiver = try TestReceiver()
+    let long = String(repeating: "0123456789", count: 30)
+    let made = try TestBatch { log, _ in
+      log.info("\(7, name: "number") \(long, name: "text")", metadata: ["list": .array([.int(1)])])
+    }
+    _ = try await ClickHouseDestination(url: receiver.url).send(made.batch)
+    var rest = Array(try #require(try receiver.requests.first).body)[...]
+    func number() -> Int {
+      var (value, shift) = (0, 0)
+      while let byte = rest.popFirst() {
+        value |= Int(byte & 0x7F) << shift
+        if byte < 0x80 { break }
+        shift += 7
+      }
+      return value
+    }
+    func text() -> String {
+      let count = number()
+      defer { rest = rest.dropFirst(count) }
+      return String(decoding: rest.prefix(count), as: UTF8.self)
+    }
+    func map() -> [String: String] {
+      Dictionary(uniqueKeysWithValues: (0..<number()).map { _ in (text(), text()) })
+    }
+    rest = rest.dropFirst(8)
+    #expect(text() == "" && text() == "" && rest.popFirst() == 0)
+    #expect(text() == "info" && rest.popFirst() == 9 && text() == "orders")
+    #expect(map()["service.version"] == "1.2")
+    #expect(text() == "orders.matching" && text() == "7 \(long)")
+    let attributes = map()
+    #expect(
+      attributes["number"] == "7" && attributes["text"] == long && attributes["list"] == "[1]")
+    #expect(attributes["code.line.number"] != nil && attributes["thread.id"] != nil)
+    #expect(text() == made.ids[0] && rest.isEmpty)
+  }
+
+  @Test("each insert has the batch's id as its token, and an exception its remedy")
+  func tokens() async throws {
+    let made = try TestBatch()
+    let answers: [(Int, String, DeliveryError.Remedy?)] = [
+      (200, "", nil), (500, "Code: 252. DB::Exception: Too many parts", .tryAgain(after: nil)),
+      (500, "Code: 27, e.displayText() = DB::Exception: Cannot parse", .halve),
+      (404, "Code: 60. DB::Exception: Table does not exist", .waitForAction),
+      (200, "Code: 241. DB::Exception: Memory limit exceeded", .tryAgain(after: nil)),
+      (503, "", .tryAgain(after: nil)),
+    ]
+    let server = try TestReceiver(
+      answers.map { PlannedAnswer(status: $0.0, body: Data($0.1.utf8)) })
+    let destination = ClickHouseDestination(url: server.url, table: "a.`b`")
+    for (status, text, remedy) in answers {
+      do {
+        _ = try await destination.send(made.batch)
+        #expect(remedy == nil)
+      } catch let error as DeliveryError {
+        #expect(error.remedy == remedy, "\(status) \(text)")
+      }
+    }
+    let path = try #require(try server.requests.first?.path)
+    #expect(path.contains("insert_deduplication_token=\(made.batch.id)"))
+    #expect(path.contains("INSERT%20INTO%20%60a%60.%60%5C%60b%5C%60%60"))
+  }
+}

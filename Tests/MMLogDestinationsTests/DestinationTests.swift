@@ -1,0 +1,154 @@
+import Foundation
+import MMLog
+import MMLogDestinations
+import MMLogReader
+import MMLogShipping
+import TestSupport
+import Testing
+
+@Suite("Destinations") struct DestinationTests {
+  private struct Line: Decodable {
+    let body: String
+    let log_record_uid: String
+    let severity_text: String
+  }
+
+  private func lines(_ data: Data) throws -> [Line] {
+    try data.split(separator: 10).map { try JSONDecoder().decode(Line.self, from: Data($0)) }
+  }
+
+  @Test("lines have each record once with its id, and the request the batch's")
+  func jsonLines() async throws {
+    let server = try TestReceiver()
+    let made = try TestBatch { log, _ in for i in 0..<100 { log.info("line \(i)") } }
+    let answer = try await LinesDestination(url: "\(server.url)/logs").send(made.batch)
+    #expect(answer.refused.isEmpty && answer.refusedUnnamed == 0)
+    let request = try #require(try server.requests.first)
+    #expect(request.headers["idempotency-key"] == made.batch.id)
+    #expect(request.headers["content-type"] == "application/x-ndjson")
+    #expect(request.size < request.body.count)
+    let received = try lines(request.body)
+    #expect(received.map(\.log_record_uid) == made.ids)
+    #expect(received.map(\.body) == (0..<100).map { "line \($0)" })
+  }
+
+  @Test("each status has its remedy")
+  func statuses() async throws {
+    let made = try TestBatch()
+    let expected: [(Int, [String: String], DeliveryError.Remedy)] = [
+      (400, [:], .halve), (422, [:], .halve), (413, [:], .makeSmaller),
+      (401, [:], .waitForAction), (403, [:], .waitForAction), (404, [:], .waitForAction),
+      (301, ["Location": "https://elsewhere/"], .waitForAction),
+      (500, [:], .tryAgain(after: nil)), (503, ["Retry-After": "7"], .tryAgain(after: .seconds(7))),
+      (429, ["Retry-After": "nonsense"], .tryAgain(after: nil)),
+      (503, ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"], .tryAgain(after: .zero)),
+      (503, ["Retry-After": "99999999999"], .tryAgain(after: .seconds(86_400))),
+    ]
+    let server = try TestReceiver(
+      expected.map {
+        PlannedAnswer(status: $0.0, headers: $0.1, body: Data("the\nreason".utf8))
+      })
+    let destination = LinesDestination(url: "\(server.url)/?key=private")
+    for (status, headers, remedy) in expected {
+      let error = await #expect(throws: DeliveryError.self) {
+        try await destination.send(made.batch)
+      }
+      #expect(error?.remedy == remedy, "\(status) \(headers)")
+      #expect(error?.message.contains("private") == false)
+      #expect(error?.message.contains("the\nreason") == false)
+    }
+  }
+
+  @Test("a command gets the batch, and its status says what became of it")
+  func command() async throws {
+    let folder = TemporaryDirectory()
+    let made = try TestBatch { log, _ in for i in 0..<5000 { log.info("line \(i)") } }
+    let output = "\(folder.path)/output"
+    let good = CommandDestination(command: "cat >'\(output)'; echo $MMLOG_BATCH >'\(output).id'")
+    _ = try await good.send(made.batch)
+    let data = try Data(contentsOf: URL(filePath: output))
+    #expect(try lines(data).map(\.log_record_uid) == made.ids)
+    #expect(try String(contentsOfFile: "\(output).id", encoding: .utf8) == "\(made.batch.id)\n")
+
+    for (command, remedy, words) in [
+      (
+        "cat >/dev/null; echo no such table >&2; exit 65", DeliveryError.Remedy.halve,
+        "no such table"
+      ),
+      ("cat >/dev/null; exit 1", .tryAgain(after: nil), "status 1"),
+      ("true", .tryAgain(after: nil), "before it had read"),
+      ("kill -9 $$", .tryAgain(after: nil), "signal 9"),
+      ("/nowhere/program", .waitForAction, "cannot be run"),
+    ] {
+      let error = await #expect(throws: DeliveryError.self) {
+        try await CommandDestination(command: command).send(made.batch)
+      }
+      #expect(error?.remedy == remedy, "\(command)")
+      #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+    }
+  }
+
+  @Test("a command that does not end is killed with its children, after its time or when canceled")
+  func endlessCommand() async throws {
+    let made = try TestBatch()
+    let folder = TemporaryDirectory()
+    let mark = "\(folder.path)/pid"
+    let command = "sleep 600 & echo $! >'\(mark)'; cat >/dev/null; wait"
+    let error = await #expect(throws: DeliveryError.self) {
+      try await CommandDestination(command: command, timeout: .milliseconds(300)).send(made.batch)
+    }
+    #expect(error?.message.contains("longer than") == true)
+    try? FileManager.default.removeItem(atPath: mark)
+    let task = Task { try await CommandDestination(command: command).send(made.batch) }
+    while !FileManager.default.fileExists(atPath: mark) {
+      try await Task.sleep(for: .milliseconds(2))
+    }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    let child = try String(contentsOfFile: mark, encoding: .utf8).trimmingCharacters(in: .newlines)
+    let state = (try? String(contentsOfFile: "/proc/\(child)/status", encoding: .utf8)) ?? ""
+    #expect(state.isEmpty || state.contains("Z (zombie)"))
+  }
+
+  @Test("what a receiver of OTLP refuses of a request is counted with its reason")
+  func partialSuccess() async throws {
+    // ExportLogsServiceResponse { partial_success { rejected_log_records: 300, error_message: "old" } }
+    let inner: [UInt8] = [0x08, 0xAC, 0x02, 0x12, 3] + Array("old".utf8)
+    let partial = Data([0x0A, UInt8(inner.count)] + inner)
+    let bodies = [partial, partial.prefix(4), Data([0xFF, 0xFF, 0xFF]), Data("{}".utf8), Data()]
+    let server = try TestReceiver(bodies.map { PlannedAnswer(body: $0) })
+    let made = try TestBatch()
+    for (index, _) in bodies.enumerated() {
+      let answer = try await OTLPDestination(url: server.url).send(made.batch)
+      #expect(answer.refusedUnnamed == (index == 0 ? 300 : 0))
+      #expect(answer.reason == (index == 0 ? "old" : ""))
+    }
+    #expect(try server.requests.allSatisfy { $0.path == "/v1/logs" })
+    #expect(try server.requests.first?.headers["content-type"] == "application/x-protobuf")
+  }
+
+  @Test(
+    "logs that were taken do not go again because their spans were not, and the bytes are the same")
+  func spansAlone() async throws {
+    let server = try TestReceiver([
+      PlannedAnswer(status: 503), PlannedAnswer(), PlannedAnswer(status: 503), PlannedAnswer(),
+    ])
+    let made = try TestBatch { log, _ in
+      let outer = log.begin("outer")
+      let inner = log.begin("inner", in: outer)
+      inner.end("done")
+      outer.end("done")
+    }
+    let destination = OTLPDestination(url: server.url)
+    for _ in 0..<2 {
+      await #expect(throws: DeliveryError.self) {
+        _ = try await destination.send(made.batch)
+      }
+    }
+    _ = try await destination.send(made.batch)
+    let requests = try server.requests
+    #expect(requests.map(\.path) == ["/v1/logs", "/v1/logs", "/v1/traces", "/v1/traces"])
+    #expect(requests[0].body == requests[1].body)
+    #expect(requests[2].body == requests[3].body)
+  }
+}

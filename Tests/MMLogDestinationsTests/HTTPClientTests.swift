@@ -1,0 +1,187 @@
+import Foundation
+import MMLogDestinations
+import TestSupport
+import Testing
+
+@Suite("HTTP") struct HTTPClientTests {
+  @Test("a request has its method, headers and body, and the answer its status, headers and body")
+  func roundTrip() async throws {
+    let server = try TestReceiver([
+      PlannedAnswer(status: 201, headers: ["X-Some": "a value"], body: Data("done".utf8))
+    ])
+    let client = HTTPClient(HTTPSettings())
+    let answer = try await client.send(
+      HTTPRequest(
+        "PUT", "\(server.url)/a%20b?c=d", headers: [("X-Key", "1")],
+        body: .bytes(Array("some bytes".utf8))))
+    #expect(answer.status == 201)
+    #expect(answer.header("x-some") == "a value")
+    #expect(answer.text == "done")
+    let request = try #require(try server.requests.first)
+    #expect(request.method == "PUT" && request.path == "/a%20b?c=d")
+    #expect(request.text == "some bytes" && request.headers["x-key"] == "1")
+    #expect(request.headers["expect"] == nil)
+  }
+
+  @Test("a part of a file is sent as it is")
+  func file() async throws {
+    let server = try TestReceiver()
+    let path = try server.file("sent", "0123456789")
+    let client = HTTPClient(HTTPSettings())
+    _ = try await client.send(
+      HTTPRequest("PUT", server.url, body: .file(path: path, range: 2..<7)))
+    #expect(try server.requests.map(\.text) == ["23456"])
+  }
+
+  @Test("HEAD, GET, DELETE and a POST without a body work")
+  func withoutBody() async throws {
+    let server = try TestReceiver([PlannedAnswer(body: Data("abc".utf8))])
+    let client = HTTPClient(HTTPSettings())
+    for method in ["HEAD", "GET", "DELETE", "POST"] {
+      let answer = try await client.send(HTTPRequest(method, server.url))
+      #expect(answer.text == (method == "HEAD" ? "" : "abc"))
+    }
+    #expect(try server.requests.map(\.method) == ["HEAD", "GET", "DELETE", "POST"])
+    #expect(try server.requests.allSatisfy { $0.body.isEmpty })
+  }
+
+  @Test("redirects are answers, and are not followed")
+  func redirect() async throws {
+    let server = try TestReceiver([
+      PlannedAnswer(status: 307, headers: ["Location": "http://127.0.0.1:1/"])
+    ])
+    let answer = try await HTTPClient(HTTPSettings()).send(HTTPRequest("GET", server.url))
+    #expect(answer.status == 307)
+  }
+
+  @Test(
+    "a server that breaks off, is slow, answers too much or not at all is an error",
+    arguments: ["close", "half", "slow", "large", "never"])
+  func faults(fault: String) async throws {
+    let body = Data(repeating: 65, count: 1000)
+    let server = try TestReceiver([PlannedAnswer(body: body, fault: fault)])
+    var settings = HTTPSettings()
+    settings.maximumResponse = 1 << 20
+    settings.timeout = .milliseconds(1500)
+    let error = await #expect(throws: HTTPFailure.self) {
+      try await HTTPClient(settings).send(HTTPRequest("GET", server.url))
+    }
+    #expect(
+      error?.kind == (fault == "large" ? .tooLarge : .unreachable), "\(String(describing: error))")
+  }
+
+  @Test("nobody there, a bad URL, and another protocol are errors of their kind")
+  func unreachable() async throws {
+    let client = HTTPClient(HTTPSettings())
+    for (url, kind) in [
+      ("http://127.0.0.1:1", HTTPFailure.Kind.unreachable), ("http://a b/", .configuration),
+      ("file:///etc/passwd", .configuration),
+    ] {
+      let error = await #expect(throws: HTTPFailure.self) {
+        try await client.send(HTTPRequest("GET", url))
+      }
+      #expect(error?.kind == kind, "\(url): \(String(describing: error))")
+    }
+  }
+
+  @Test("a canceled task gets its error soon")
+  func cancellation() async throws {
+    let server = try TestReceiver([PlannedAnswer(fault: "never")])
+    let url = server.url
+    let task = Task { try await HTTPClient(HTTPSettings()).send(HTTPRequest("GET", url)) }
+    while try server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+    task.cancel()
+    let error = await #expect(throws: HTTPFailure.self) { try await task.value }
+    #expect(error?.kind == .canceled)
+  }
+
+  @Test("a Unix socket is connected to in place of the host")
+  func unixSocket() async throws {
+    let server = try TestReceiver(options: ["--unix"])
+    var settings = HTTPSettings()
+    settings.unixSocket = "\(server.folder.path)/socket"
+    let answer = try await HTTPClient(settings).send(HTTPRequest("GET", "http://logs/x"))
+    #expect(answer.status == 200)
+    #expect(try server.requests.map { $0.headers["host"] } == ["logs"])
+  }
+
+  @Test("credentials are in headers, come anew from their file each time, and in no error")
+  func credentials() async throws {
+    let echo = Data("your token hunter2 is wrong, and hunter3 too".utf8)
+    let server = try TestReceiver([PlannedAnswer(status: 401, body: echo)])
+    let path = try server.file("token", "hunter2\n")
+    var settings = HTTPSettings()
+    settings.credentials = .bearer(Secret(path: path))
+    let client = HTTPClient(settings)
+    let first = try await client.send(HTTPRequest("GET", server.url))
+    #expect(first.text == "your token *** is wrong, and hunter3 too")
+    _ = try server.file("token", "hunter3\n")
+    let second = try await client.send(HTTPRequest("GET", server.url))
+    #expect(second.text == "your token hunter2 is wrong, and *** too")
+    #expect(
+      try server.requests.map { $0.headers["authorization"] }
+        == ["Bearer hunter2", "Bearer hunter3"])
+    settings.credentials = .basic(user: "me", password: Secret(path: path))
+    _ = try await HTTPClient(settings).send(HTTPRequest("GET", server.url))
+    #expect(
+      try server.requests.last?.headers["authorization"]
+        == "Basic \(Data("me:hunter3".utf8).base64EncodedString())")
+  }
+
+  @Test("a secret that is not there, is empty, or would add a header is an error that names it")
+  func badSecrets() async throws {
+    let server = try TestReceiver()
+    for (name, text) in [("none", nil), ("empty", "\n"), ("two", "a\nX-Evil: b\n"), ("cr", "a\rb")]
+    {
+      let path = try text.map { try server.file(name, $0) } ?? "\(server.folder.path)/none"
+      var settings = HTTPSettings()
+      settings.credentials = .bearer(Secret(path: path))
+      let error = await #expect(throws: HTTPFailure.self) {
+        try await HTTPClient(settings).send(HTTPRequest("GET", server.url))
+      }
+      #expect(error?.kind == .configuration)
+      #expect(error?.description.contains(path) == true)
+    }
+    #expect(try server.requests.isEmpty)
+  }
+
+  @Test("a server's certificate is verified, and a client's is shown")
+  func certificates() async throws {
+    let folder = TemporaryDirectory()
+    let made = """
+      cd '\(folder.path)'
+      openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=ca \
+        -keyout ca.key -out ca.pem
+      for name in server client; do
+        openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=$name \
+          -keyout $name.key -out $name.csr
+        printf 'subjectAltName=IP:127.0.0.1\\n' >$name.ext
+        openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+          -extfile $name.ext -out $name.pem
+      done
+      """
+    try ChildProcess.run("sh", ["-ec", made], output: "\(folder.path)/output")
+    func file(_ name: String) -> String { "\(folder.path)/\(name)" }
+    let server = try TestReceiver(
+      options: ["--tls", file("server.pem"), file("server.key"), file("ca.pem")])
+    let url = "https://127.0.0.1:\(server.port)/"
+    var settings = HTTPSettings()
+    let unknown = await #expect(throws: HTTPFailure.self) {
+      try await HTTPClient(settings).send(HTTPRequest("GET", url))
+    }
+    #expect(unknown?.kind == .configuration, "\(String(describing: unknown))")
+    settings.trustedCertificates = file("ca.pem")
+    await #expect(throws: HTTPFailure.self) {
+      try await HTTPClient(settings).send(HTTPRequest("GET", url))
+    }
+    settings.certificate = file("client.pem")
+    settings.certificateKey = file("client.key")
+    #expect(try await HTTPClient(settings).send(HTTPRequest("GET", url)).status == 200)
+    let otherName = await #expect(throws: HTTPFailure.self) {
+      try await HTTPClient(settings).send(
+        HTTPRequest("GET", "https://localhost:\(server.port)/"))
+    }
+    #expect(otherName?.kind == .configuration)
+    #expect(try server.requests.count == 1)
+  }
+}

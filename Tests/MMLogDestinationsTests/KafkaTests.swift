@@ -1,0 +1,131 @@
+import CRDKafka
+import Foundation
+import MMLog
+import MMLogDestinations
+import MMLogReader
+import MMLogShipping
+import TestSupport
+import Testing
+
+@Suite("Kafka, by librdkafka's mock cluster") struct KafkaTests {
+  /// A cluster of one broker in this process.
+  private final class Cluster {
+    private let handle: OpaquePointer?
+    private let cluster: OpaquePointer?
+    let brokers: String
+
+    init(topic: String, partitions: CInt) throws {
+      var error = [CChar](repeating: 0, count: 512)
+      handle = rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), &error, error.count)
+      cluster = rd_kafka_mock_cluster_new(handle, 1)
+      guard let cluster, let servers = rd_kafka_mock_cluster_bootstraps(cluster) else {
+        throw Failure("no mock cluster")
+      }
+      brokers = String(cString: servers)
+      rd_kafka_mock_topic_create(cluster, topic, partitions, 1)
+    }
+
+    deinit {
+      rd_kafka_mock_cluster_destroy(cluster)
+      rd_kafka_destroy(handle)
+    }
+
+    /// What is in all partitions of a topic: partition, key, value, headers.
+    func read(_ topic: String, _ count: Int) throws -> [(Int, String, String, [String: String])] {
+      var error = [CChar](repeating: 0, count: 512)
+      let settings = rd_kafka_conf_new()
+      for (name, value) in [
+        ("bootstrap.servers", brokers), ("group.id", "test"), ("auto.offset.reset", "earliest"),
+      ] {
+        rd_kafka_conf_set(settings, name, value, &error, error.count)
+      }
+      let consumer = rd_kafka_new(RD_KAFKA_CONSUMER, settings, &error, error.count)
+      defer {
+        rd_kafka_consumer_close(consumer)
+        rd_kafka_destroy(consumer)
+      }
+      let list = rd_kafka_topic_partition_list_new(4)
+      for partition in 0..<4 {
+        let place = rd_kafka_topic_partition_list_add(list, topic, CInt(partition))
+        place?.pointee.offset = -2
+      }
+      rd_kafka_assign(consumer, list)
+      rd_kafka_topic_partition_list_destroy(list)
+      var found: [(Int, String, String, [String: String])] = []
+      while found.count < count {
+        guard let message = rd_kafka_consumer_poll(consumer, 10_000) else { break }
+        defer { rd_kafka_message_destroy(message) }
+        guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
+        func text(_ start: UnsafeRawPointer?, _ count: Int) -> String {
+          String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
+        }
+        var headers: [String: String] = [:]
+        var all: OpaquePointer?
+        if rd_kafka_message_headers(message, &all) == RD_KAFKA_RESP_ERR_NO_ERROR {
+          for name in ["mmlog-id", "mmlog-batch"] {
+            var (value, size) = (nil as UnsafeRawPointer?, 0)
+            if rd_kafka_header_get_last(all, name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR {
+              headers[name] = text(value, size)
+            }
+          }
+        }
+        found.append(
+          (
+            Int(message.pointee.partition), text(message.pointee.key, message.pointee.key_len),
+            text(message.pointee.payload, message.pointee.len), headers
+          ))
+      }
+      return found
+    }
+  }
+
+  @Test("a session's records are in order in one partition, each with its id and its batch's")
+  func order() async throws {
+    let cluster = try Cluster(topic: "logs", partitions: 4)
+    let made = try TestBatch { log, _ in for index in 0..<2000 { log.info("line \(index)") } }
+    let destination = KafkaDestination(.init(brokers: cluster.brokers, topic: "logs"))
+    let answer = try await destination.send(made.batch)
+    #expect(answer.refused.isEmpty)
+    let found = try cluster.read("logs", 2000)
+    #expect(found.map { $0.3["mmlog-id"] } == made.ids)
+    #expect(Set(found.map(\.0)).count == 1)
+    #expect(Set(found.map(\.1)) == [made.batch.session.id.description])
+    #expect(Set(found.map { $0.3["mmlog-batch"] }) == [made.batch.id])
+    #expect(found.first?.2.contains(#""body":"line 0""#) == true)
+  }
+
+  @Test("what a mock cluster does with a batch that comes again: it keeps both")
+  func repeats() async throws {
+    let cluster = try Cluster(topic: "logs", partitions: 4)
+    let made = try TestBatch()
+    for _ in 0..<2 {
+      _ = try await KafkaDestination(.init(brokers: cluster.brokers, topic: "logs"))
+        .send(made.batch)
+    }
+    #expect(try cluster.read("logs", 2).map { $0.3["mmlog-id"] } == [made.ids[0], made.ids[0]])
+  }
+
+  @Test("nobody there, a property that there is not, and a record that is too large are errors")
+  func errors() async throws {
+    let made = try TestBatch()
+    var nowhere = KafkaDestination.Configuration(brokers: "127.0.0.1:1", topic: "logs")
+    nowhere.timeout = .seconds(1)
+    let unreachable = await #expect(throws: DeliveryError.self) {
+      _ = try await KafkaDestination(nowhere).send(made.batch)
+    }
+    #expect(unreachable?.remedy == .tryAgain(after: nil), "\(String(describing: unreachable))")
+    nowhere.properties = [("no.such.property", "1")]
+    let unknown = await #expect(throws: DeliveryError.self) {
+      _ = try await KafkaDestination(nowhere).send(made.batch)
+    }
+    #expect(unknown?.remedy == .waitForAction)
+    let cluster = try Cluster(topic: "logs", partitions: 1)
+    let large = try TestBatch { log, _ in
+      log.info("small")
+      log.info("\(String(repeating: "x", count: 2_000_000))")
+    }
+    let answer = try await KafkaDestination(.init(brokers: cluster.brokers, topic: "logs"))
+      .send(large.batch)
+    #expect(answer.refused.map(\.index) == [1])
+  }
+}

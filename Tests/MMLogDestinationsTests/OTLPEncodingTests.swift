@@ -1,0 +1,76 @@
+import Foundation
+import MMLog
+import MMLogDestinations
+import MMLogReader
+import MMLogShipping
+import TestSupport
+import Testing
+
+@Suite("OTLP in protocol buffers") struct OTLPEncodingTests {
+  private struct Span: Decodable {
+    let trace: String
+    let span: String
+    let parent: String
+    let name: String
+    let nanoseconds: Int
+    let failed: Bool
+    let scope: String
+  }
+
+  @Test(
+    "by OpenTelemetry's own definitions, logs are what they are in JSON, and spans are whole",
+    .enabled(
+      if: Python.has("opentelemetry.proto"),
+      "python3 has no module opentelemetry.proto: pip install opentelemetry-proto"))
+  func sameAsJSON() async throws {
+    let server = try TestReceiver()
+    let long = String(repeating: "long ", count: 100_000)
+    let made = try TestBatch { log, store in
+      log.info("plain")
+      log.error(
+        "\(1, name: "int") \(-5, name: "negative") \(2.5, name: "double") \(true, name: "bool")")
+      log.notice("\(UInt64.max, name: "large") \(long, name: "text")", metadata: ["key": "värde"])
+      log.debug(
+        "nested",
+        metadata: ["list": .array([.int(1), .string("two")]), "none": .null])
+      store.logger(label: "other").critical("another label")
+      let outer = log.begin("outer \(7, name: "id")")
+      let inner = log.begin("inner", in: outer)
+      inner.end("inner done", failed: true)
+      outer.end("outer done \(3, name: "rows")")
+    }
+    _ = try await OTLPDestination(url: server.url).send(made.batch)
+    let requests = try server.requests
+    #expect(requests.map(\.path) == ["/v1/logs", "/v1/traces"])
+    var formatter = OTLPFormatter()
+    var buffer = TextBuffer()
+    for record in made.records { formatter.append(record, to: &buffer) }
+    formatter.end(&buffer)
+    let files = ["logs", "traces", "json"].map { "\(server.folder.path)/\($0)" }
+    let json = buffer.withUnsafeBytes { Data($0) }
+    for (path, data) in zip(files, [requests[0].body, requests[1].body, json]) {
+      try data.write(to: URL(filePath: path))
+    }
+    let output = "\(server.folder.path)/spans"
+    try ChildProcess.run("python3", [Python.script("otlp.py")] + files, output: output)
+    let spans = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n").map {
+      try JSONDecoder().decode(Span.self, from: Data($0.utf8))
+    }
+    #expect(spans.map(\.name) == ["inner", "outer {id}"])
+    #expect(spans.map(\.failed) == [true, false])
+    #expect(spans[0].parent == spans[1].span && spans[1].parent.isEmpty)
+    #expect(spans[0].trace == spans[1].trace && spans[0].trace.count == 32)
+    #expect(spans.allSatisfy { $0.nanoseconds >= 0 && $0.scope == "orders.matching" })
+  }
+}
+
+/// What of Python is there.
+enum Python {
+  static func script(_ name: String) -> String {
+    "\(#filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined())/\(name)"
+  }
+
+  static func has(_ module: String) -> Bool {
+    (try? ChildProcess.run("python3", ["-c", "import \(module)"], output: "/dev/null")) != nil
+  }
+}

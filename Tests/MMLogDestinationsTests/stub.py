@@ -1,0 +1,98 @@
+"""A stand-in with the rules of Elasticsearch's bulk API, or of Loki's push API. It is neither.
+
+    stub.py FOLDER elasticsearch|loki
+
+FOLDER/port gets the port. FOLDER/stored gets a line of JSON for each document or entry that was new.
+
+Elasticsearch: a document whose id is there is answered 409; one that has the attribute "poison", 400; each fifth request, 429
+for its second document, which is not stored. A body that does not end with a line end: 400.
+Loki: an entry that is there (same stream, time, line) is dropped; one of more than 256 KiB is refused with the whole answer 400,
+while others are stored; so is one older than a week.
+"""
+
+import gzip
+import http.server
+import json
+import os
+import sys
+import time
+
+folder, kind = sys.argv[1:3]
+known = set()
+requests = 0
+
+
+def store(entry):
+    with open(f"{folder}/stored", "a") as file:
+        file.write(json.dumps(entry) + "\n")
+
+
+def elasticsearch(path, body):
+    global requests
+    requests += 1
+    if not path.split("?")[0].endswith("/_bulk") or not body.endswith(b"\n"):
+        return 400, {"error": {"type": "illegal_argument_exception", "reason": "The bulk request must be terminated by a newline"}}
+    lines, items = body.decode().split("\n")[:-1], []
+    for number, (action, document) in enumerate(zip(lines[::2], lines[1::2])):
+        name, document = json.loads(action)["create"]["_id"], json.loads(document)
+        assert "@timestamp" in document and "timestamp" not in document
+        if number == 1 and requests % 5 == 0:
+            items.append({"create": {"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "full"}}})
+        elif name in known:
+            items.append({"create": {"status": 409, "error": {"type": "version_conflict_engine_exception", "reason": "exists"}}})
+        elif "poison" in document["attributes"]:
+            items.append({"create": {"status": 400, "error": {
+                "type": "document_parsing_exception", "reason": "failed to parse field [poison]",
+                "caused_by": {"type": "x", "reason": "For input string: \"\\u00e9\""}}}})
+        else:
+            known.add(name)
+            store(document)
+            items.append({"create": {"status": 201}})
+    return 200, {"errors": any("error" in i["create"] for i in items), "items": items}
+
+
+def loki(path, body):
+    assert path == "/loki/api/v1/push"
+    problems = []
+    for stream in json.loads(body)["streams"]:
+        labels = json.dumps(stream["stream"], sort_keys=True)
+        for nanoseconds, line in stream["values"]:
+            key = (labels, nanoseconds, line)
+            if len(line) > 256 << 10:
+                problems.append("Max entry size '262144' bytes exceeded")
+            elif int(nanoseconds) < (time.time() - 7 * 86400) * 1e9:
+                problems.append("entry too far behind")
+            elif key not in known:
+                known.add(key)
+                store(json.loads(line))
+    return (400, "; ".join(problems)) if problems else (204, "")
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def do_GET(self):
+        self.answer(200, {"tagline": "a stub"})
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        self.answer(*{"elasticsearch": elasticsearch, "loki": loki}[kind](self.path, body))
+
+    def answer(self, status, content):
+        content = (content if isinstance(content, str) else json.dumps(content)).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+with open(f"{folder}/port.new", "w") as file:
+    file.write(str(server.server_port))
+os.rename(f"{folder}/port.new", f"{folder}/port")
+server.serve_forever()
