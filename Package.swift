@@ -65,18 +65,19 @@ let package = Package(
     .target(
       name: "MMLogFormat",
       dependencies: [
-        "CMMLogCore", "CZlib",
+        "MMLogCrypto", "CMMLogCore", "CZlib",
         .target(name: "CLibDeflate", condition: .when(traits: ["LibDeflate"])),
         .target(name: "CZstd", condition: .when(traits: ["Zstd"])),
       ]),
-    .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogSystem"]),
+    .target(name: "MMLogStorage", dependencies: ["MMLogFormat", "MMLogCrypto", "MMLogSystem"]),
     .target(
       name: "MMLogCrash",
       dependencies: ["MMLogFormat", "MMLogSystem", "CMMLogSignals", "CMMLogCore"]),
     .target(
       name: "MMLog",
       dependencies: [
-        "MMLogCrash", "MMLogStorage", "MMLogFormat", "MMLogSystem", "CMMLogWriter", "CMMLogCore",
+        "MMLogCrash", "MMLogStorage", "MMLogFormat", "MMLogCrypto", "MMLogSystem", "CMMLogWriter",
+        "CMMLogCore",
       ]),
     .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
     .target(
@@ -170,8 +171,8 @@ let package = Package(
     .testTarget(
       name: "MMLogStorageTests",
       dependencies: [
-        "MMLogAnalysis", "MMLogStorage", "MMLogFormat", "MMLogSystem", "MMLog", "MMLogReader",
-        "TestSupport",
+        "MMLogAnalysis", "MMLogStorage", "MMLogFormat", "MMLogCrypto", "MMLogSystem", "MMLog",
+        "MMLogReader", "TestSupport",
       ]),
     .testTarget(
       name: "MMLogReaderTests",

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/magic.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -186,6 +188,12 @@ void *mmlog_private_resize(void *base, size_t old_count, size_t new_count) {
   errno = saved;
   return map == MAP_FAILED ? NULL : map;
 #endif
+}
+
+int mmlog_is_in_memory(int directory) {
+  struct statfs status;
+  if (fstatfs(directory, &status) == -1) return -1;
+  return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
 }
 
 int mmlog_keep_secret(void *base, size_t count) {

@@ -44,6 +44,12 @@ extension Arguments {
     }
   }
 
+  /// Who decrypts what is encrypted: those of the options, and of the file in `MMLOG_IDENTITY`.
+  package func identities() throws -> LogIdentities {
+    let variable = CurrentProcess.variable("MMLOG_IDENTITY") ?? ""
+    return try LogIdentities(files: values(of: .identity) + [variable].filter { !$0.isEmpty })
+  }
+
   /// What is misspelled would be searched for as a file.
   private func checkIsNoCommand(_ word: String) throws(UsageError) {
     guard !word.contains("/"), word != "-", (try? File.status(ofPath: word)) == nil,
@@ -57,6 +63,10 @@ extension Arguments {
 extension Option {
   package static let recursive = Option(
     "recursive", short: "R", "Read directories below those given, too.")
+  package static let identity = Option(
+    "identity", value: "FILE", repeatable: true,
+    "Decrypt with the secret keys in FILE, as age-keygen makes it; also with those in the file that "
+      + "the variable MMLOG_IDENTITY names.")
   package static let quiet = Option(
     "quiet", short: "q",
     "Say nothing of crashes, nor that nothing matched; losses and corruption are reported.")
@@ -68,3 +78,6 @@ extension Option {
   /// Of what is no list of records.
   package static let jsonSummary = Option("json", "Print JSON, for programs.")
 }
+
+/// What all commands take that read.
+package let inputOptions: [Option] = [.recursive, .identity]

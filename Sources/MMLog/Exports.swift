@@ -1,5 +1,7 @@
 // The public types that this module's API is made of, so that one import is enough. Those with a
 // general name have a nested one below, which is the name to use.
+@_exported public import struct MMLogCrypto.Recipient
+@_exported public import struct MMLogCrypto.RecipientError
 @_exported public import enum MMLogFormat.Level
 @_exported public import struct MMLogFormat.LossLedger
 @_exported public import struct MMLogFormat.SessionEnd

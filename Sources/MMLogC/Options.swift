@@ -39,6 +39,11 @@ extension LogStore.Configuration {
     allowsUntrustedDirectory = options.allows_untrusted_directory
     if options.file_mode > 0 { fileMode = options.file_mode }
     if options.file_group != nil { fileGroup = String(c: options.file_group) }
+    for text in String(c: options.recipients).split(separator: ",") {
+      do throws(RecipientError) { recipients.append(try Recipient(String(text))) } catch {
+        throw invalid("recipients: \(error)")
+      }
+    }
   }
 
   private mutating func setLevels(_ options: mmlog_options) {

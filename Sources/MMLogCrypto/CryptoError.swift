@@ -23,7 +23,8 @@ extension CryptoError: CustomStringConvertible {
     case .library(let what): "libcrypto failed at \(what); it has to be OpenSSL 3.0 or later"
     case .system(let what): what
     case .malformed(let what): what
-    case .wrongIdentity: "none of the identities opens it"
+    case .wrongIdentity:
+      "no identity that opens it was given (mmlog-decode has --identity FILE and MMLOG_IDENTITY)"
     case .notAuthentic: "it is not what was encrypted: it was changed, or the key is another one"
     }
   }

@@ -4,7 +4,8 @@
 /// let operations = try Recipient("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")
 /// ```
 public struct Recipient: Hashable, Sendable, CustomStringConvertible {
-  let publicKey: [UInt8]
+  /// X25519's public key, 32 bytes.
+  package let publicKey: [UInt8]
 
   private static let prefix = "age"
 
@@ -22,7 +23,8 @@ public struct Recipient: Hashable, Sendable, CustomStringConvertible {
     publicKey = bytes
   }
 
-  init(publicKey: [UInt8]) { self.publicKey = publicKey }
+  /// - Parameter publicKey: 32 bytes.
+  package init(publicKey: [UInt8]) { self.publicKey = publicKey }
 
   /// The text that it was made of.
   public var description: String { Bech32.text(of: publicKey, prefix: Self.prefix) }

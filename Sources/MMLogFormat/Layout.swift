@@ -265,6 +265,7 @@ public enum RecordLayout {
   package static let keySetKind: UInt64 = 5 << 24
   package static let sessionFieldsKind: UInt64 = 6 << 24
   package static let lastStateKind: UInt64 = 7 << 24
+  package static let recipientsKind: UInt64 = 8 << 24
 
   /// Where label, level and flags stand in the identity word; the call site has the lowest bits.
   @inlinable public static var labelShift: UInt64 { 32 }
@@ -387,9 +388,10 @@ package enum FrameLayout {
   package static let counts = clockTicks
   /// When the session ended that ends in the archive: of an index only.
   package static let countsEndTime = size - 8
-  /// Bit 0: flight records; bits 1 and 2: ``TextEffort``.
+  /// Of records: bit 0: flight records; bits 1 and 2: ``TextEffort``. Of all: bit 3: encrypted.
   package static let flags = levels + 2
   package static let flightFlag: UInt8 = 1
+  package static let encryptedFlag: UInt8 = 8
   package static let effortShift: UInt8 = 1
   package static let effortMask: UInt8 = 3
   package static let numberOfCounts = 8

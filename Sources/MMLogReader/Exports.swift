@@ -11,6 +11,7 @@
 @_exported public import enum MMLogFormat.Value
 @_exported public import struct MMLogStorage.Corruption
 @_exported public import struct MMLogStorage.LogError
+@_exported public import struct MMLogStorage.LogIdentities
 
 extension LogReader {
   /// How much a record matters.

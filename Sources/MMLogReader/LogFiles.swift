@@ -15,13 +15,18 @@ public final class LogFiles {
 
   /// Opens files, reads rings, and reads the headers of archives' frames.
   ///
-  /// - Parameter inputs: Files and directories; one that is given more than once is read once.
+  /// - Parameters:
+  ///   - inputs: Files and directories; one that is given more than once is read once.
+  ///   - identities: Who decrypts what is encrypted. Of archives that none of them opens, the
+  ///     records are passed over, and ``unreadable`` says so once.
   /// - Complexity: O(size of the rings + number of frames).
-  public init(_ inputs: [LogReader.Input]) {
-    let files = InputFiles(inputs)
+  public init(_ inputs: [LogReader.Input], identities: LogIdentities = LogIdentities()) {
+    let files = InputFiles(inputs, identities)
     fileCount = files.rings.count + files.archives.count
     sessions = SessionFiles.group(files)
-    unreadable = files.unreadable + sessions.flatMap(\.rivals)
+    unreadable =
+      files.unreadable + sessions.flatMap(\.rivals)
+      + [LogError(locked: files.archives)].compactMap(\.self)
   }
 
   /// Sessions whose files are open already.
@@ -124,5 +129,22 @@ extension LogReader {
       }
     }
     return count
+  }
+}
+
+extension LogError {
+  /// What keeps the records of archives from being read: they are encrypted for others. Nil if
+  /// nothing does.
+  fileprivate init?(locked archives: [ArchiveFile]) {
+    let locked = archives.filter { $0.lock != nil }
+    guard let first = locked.first, let reason = first.lock else { return nil }
+    let records = locked.reduce(UInt64(0)) { sum, archive in
+      archive.frames.lazy.filter { $0.header.type == .records && $0.header.isEncrypted }
+        .reduce(sum) { $0 &+ UInt64($1.header.summary.count) }
+    }
+    self.init(
+      .encrypted,
+      "\(records) records in \(locked.count == 1 ? first.path : "\(locked.count) archives") are not "
+        + "read: \(reason)", path: first.path, cause: reason)
   }
 }

@@ -41,6 +41,8 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     public static let changedArchive = Code(description: "changedArchive")
     /// An attribute or a receipt cannot be noted on an archive as it is.
     public static let invalidAttribute = Code(description: "invalidAttribute")
+    /// What is in the file is encrypted, and nobody who opens it was given.
+    public static let encrypted = Code(description: "encrypted")
     /// The store was closed before.
     public static let closed = Code(description: "closed")
   }
@@ -99,6 +101,7 @@ extension LogError {
       case .newerFormat: .newerFormat
       case .olderFormat: .olderFormat
       case .foreign: .foreignFile
+      case .encrypted: .encrypted
       default: .corruptedFile
       }
     self.init(code, "\(path) cannot be read: \(error)", path: path, cause: error)

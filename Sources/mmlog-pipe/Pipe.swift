@@ -18,6 +18,12 @@ struct Pipe {
     configuration.ringSize = (try arguments.integer(of: .ringSize, in: 1...4096) ?? 8) << 20
     let rotationSize = (try arguments.integer(of: .rotationSize, in: 0...(1 << 20)) ?? 64) << 20
     configuration.rotation.size = rotationSize > 0 ? rotationSize : nil
+    configuration.ringDirectory = arguments.value(of: .ringDirectory)
+    configuration.recipients = try arguments.values(of: .recipient).map { text in
+      do throws(RecipientError) { return try Recipient(text) } catch {
+        throw UsageError("--recipient: \(error)")
+      }
+    }
     let name = arguments.required(.name)
     level = Level(name: arguments.required(.level)) ?? .info
     store = try LogStore(

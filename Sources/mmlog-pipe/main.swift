@@ -12,6 +12,12 @@ extension Option {
     "The level of the records.")
   static let label = Option("label", value: "LABEL", "The label of the records; else the name.")
   static let tee = Option("tee", short: "t", "Pass standard input on to standard output.")
+  static let ringDirectory = Option(
+    "ring-directory", value: "DIR", "Where the ring is, if not beside the archives.")
+  static let recipient = Option(
+    "recipient", short: "r", value: "AGE1…", repeatable: true,
+    "Encrypt the archives for this recipient of age. --ring-directory must be on a tmpfs, such as "
+      + "/dev/shm/NAME.")
   static let ringSize = Option(
     "ring-size", value: "MIB", default: "8", "Size of the ring in mebibytes, 1 to 4096.")
   static let rotationSize = Option(
@@ -28,7 +34,9 @@ let command = Command(
       + "or SIGINT, everything that was read is kept, a last line without an end included, and the "
       + "log is closed. When the disk cannot keep up, the writer waits; nothing is dropped.",
   ],
-  options: [.directory, .name, .level, .label, .tee, .ringSize, .rotationSize],
+  options: [
+    .directory, .name, .level, .label, .tee, .ringDirectory, .recipient, .ringSize, .rotationSize,
+  ],
   examples: [
     Example(
       "Keep what a service prints", "service 2>&1 | mmlog-pipe -d /var/log/service -n service"),

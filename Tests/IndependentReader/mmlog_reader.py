@@ -17,6 +17,7 @@ import math
 import os
 import re
 import struct
+import subprocess
 import sys
 import zlib
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -988,13 +989,43 @@ def parse_frame(data, at, limit):
     return Frame(at, end, header, data[start:start + stored] if end <= limit else None)
 
 
-def payload_of(frame):
+def is_encrypted(frame):
+    return bool(frame.header[98] & 8)
+
+
+def key_of(frames):
+    """The key of an archive (§11), which age takes out of one of its slots; None without one."""
+    identity = os.environ.get("MMLOG_IDENTITY")
+    for frame in frames if identity else []:
+        if frame.header[8] == 7 and crc32c(frame.stored) == u32(frame.header, 24):
+            age = subprocess.run(["age", "--decrypt", "--identity", identity],
+                                 input=frame.stored, capture_output=True)
+            if age.returncode == 0:
+                return age.stdout
+    return None
+
+
+def decrypted(frame, key):
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    header = bytearray(frame.header)
+    header[24:28] = header[132:136] = bytes(4)
+    derived = HKDF(SHA256(), 32, frame.stored[:24], b"mmlog frame").derive(key)
+    try:
+        return ChaCha20Poly1305(derived).decrypt(bytes(12), bytes(frame.stored[24:]), bytes(header))
+    except InvalidTag as error:
+        raise Malformed("the payload is not what was encrypted") from error
+
+
+def payload_of(frame, key=None):
     header, size = frame.header, u32(frame.header, 20)
     if crc32c(frame.stored) != u32(header, 24):
         raise Malformed("corrupted payload")
     if size > MAX_PAYLOAD:
         raise Malformed("impossible size")
-    payload = frame.stored
+    payload = decrypted(frame, key) if is_encrypted(frame) else frame.stored
     if header[9] & 15 == 1:
         unpack = decompressed_by_zstd if header[9] >> 4 == 2 else decompressed
         payload = rows_of_columns(payload, u32(header, 28), size, unpack)
@@ -1149,10 +1180,13 @@ def read_archive(path, data, sessions, report):
     closed = has_trailer(data)
     limit = len(data) - 80 if closed else len(data)
     found = list(frames_of(data, limit, archive_id(data), corruption, note))
+    key = key_of(found)
+    if key is None and any(is_encrypted(frame) for frame in found):
+        note("it is encrypted, and MMLOG_IDENTITY does not open it")
     frames = []
     for frame in in_order(found, u32(data, limit + 40) if closed else 0, corruption):
         try:
-            add_frame(frame, frames, session, corruption)
+            add_frame(frame, frames, session, corruption, key)
         except Malformed as error:
             corruption("frame at %d: %s" % (frame.at, error))
         frames.append(frame)
@@ -1169,12 +1203,14 @@ def read_archive(path, data, sessions, report):
             corruption("the trailer does not fit the frames")
 
 
-def add_frame(frame, frames, session, corruption):
+def add_frame(frame, frames, session, corruption, key=None):
     """Takes what a frame holds into its session; frames are those before it."""
     header, kind = frame.header, frame.header[8]
+    if is_encrypted(frame) and key is None and crc32c(frame.stored) == u32(header, 24):
+        return
     if kind not in (1, 2, 3, 4, 5, 6) or header[9] not in ((0x00, 0x01, 0x10, 0x21) if kind == 2 else (0x00, 0x10)):
         return
-    payload = payload_of(frame)
+    payload = payload_of(frame, key)
 
     def corrupted(start, end):
         corruption("frame at %d: %d bytes corrupted at %d of its payload"

@@ -150,6 +150,9 @@ typedef struct mmlog_options {
   uint32_t file_mode;
   // The group of files: its name, or its number in decimal digits. Default: as the system has it.
   const char *file_group;
+  // For whom archives are encrypted: recipients of age, with commas between them. ring_directory must
+  // then be on a tmpfs. Default: nobody, they are not. For builds with the trait Encryption.
+  const char *recipients;
 } mmlog_options;
 
 // Opens a store: makes the directory, moves what dead processes of this name left in their rings to

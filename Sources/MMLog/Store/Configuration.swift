@@ -1,3 +1,4 @@
+public import MMLogCrypto
 public import MMLogFormat
 public import MMLogStorage
 import MMLogSystem
@@ -65,6 +66,22 @@ extension LogStore {
     /// On a tmpfs such as `/dev/shm` no write-back ever disturbs a log call, and the ring survives
     /// the process but not the machine.
     public var ringDirectory: String?
+
+    /// For whom archives are encrypted: public keys, as `age-keygen` makes them; 64 at most.
+    /// Default: none, they are not.
+    ///
+    /// ```swift
+    /// var configuration = LogStore.Configuration()
+    /// let operations = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+    /// configuration.recipients = [try Recipient(operations)]
+    /// configuration.ringDirectory = "/dev/shm/orders"
+    /// ```
+    ///
+    /// Each archive has a key of its own, which only a recipient's secret key opens: neither this
+    /// process nor the next can read what it has written. The ring is not encrypted: therefore
+    /// ``ringDirectory`` has to be on a file system in memory, such as `/dev/shm`. Needs the trait
+    /// `Encryption`. `docs/SECURITY.md` says who can read what.
+    public var recipients: [Recipient] = []
 
     /// When an archive is closed and the next begun. Default: at 64 MiB or 24 hours. See
     /// ``LogStore/update(_:)``.
@@ -319,6 +336,15 @@ extension LogStore {
           "compression is zstd, which needs mmlog's trait Zstd: add traits: [\"Zstd\"] to the "
             + "package's dependency on mmlog, and install libzstd-dev; or choose zlib")
       }
+      guard recipients.isEmpty || Cryptography.isAvailable else {
+        throw Self.invalid(
+          "recipients needs mmlog's trait Encryption: add traits: [\"Encryption\"] to the package's "
+            + "dependency on mmlog, and install libssl-dev")
+      }
+      guard recipients.count <= KeySlot.mostRecipients else {
+        throw Self.invalid(
+          "recipients has \(recipients.count) keys: \(KeySlot.mostRecipients) are the most")
+      }
       try check(
         10_000_000...3_600_000_000_000, drainInterval.nanoseconds, "drainInterval", "10 ms to 1 h")
       try check(
@@ -399,7 +425,7 @@ extension LogStore {
     var archiveSettings: ArchiveSeries.Settings {
       ArchiveSeries.Settings(
         rotation: rotation, compressionLevel: compressionLevel,
-        format: compression.format)
+        format: compression.format, recipients: recipients)
     }
 
     static func check(_ settings: StoreSettings) throws(LogError) {

@@ -34,6 +34,7 @@ extension StoreCore {
           sealedArchive: { maintenance.archiveClosed($0) }))
       try drainer.start()
       try enterFields(into: ring)
+      try enterRecipients(into: ring)
       labels.register(in: session)
       ring.take(lossesWithoutRing)
       return Open(session: session, drainer: drainer)
@@ -58,6 +59,22 @@ extension StoreCore {
       "The fields of the configuration take more than a quarter of the dictionary, whose size is "
         + "\(configuration.firstDictionarySize) bytes: shorten them, or make dictionarySize larger"
     )
+  }
+
+  /// Enters those for whom the archives are encrypted, for whoever recovers the ring.
+  private func enterRecipients(into ring: Ring) throws(LogError) {
+    let recipients = configuration.recipients
+    if recipients.isEmpty { return }
+    let isAdded = ring.dictionaryLock.withLock {
+      ring.appendEntry(kind: RecordLayout.recipientsKind, leaving: 0) {
+        $0.recipients(recipients)
+      }
+    }
+    if isAdded { return }
+    throw LogError(
+      .invalidConfiguration,
+      "\(recipients.count) recipients do not find room in the dictionary, whose size is "
+        + "\(configuration.firstDictionarySize) bytes: make dictionarySize larger")
   }
 
   // MARK: - Closing

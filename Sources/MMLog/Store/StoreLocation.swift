@@ -1,3 +1,4 @@
+import MMLogCrypto
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -42,6 +43,26 @@ struct StoreLocation: Sendable {
       try Directory.create(directory, newFiles: newFiles)
       try Directory.create(ringDirectory, newFiles: newFiles)
     }
+    if !archiveSettings.recipients.isEmpty { try prepareEncryption() }
+  }
+
+  /// Checks that no record would be on a disk in clear, and has libcrypto look its algorithms up: a
+  /// child of fork must not wait for a lock.
+  private func prepareEncryption() throws(LogError) {
+    do throws(CryptoError) { try Cryptography.prepare() } catch {
+      throw LogError(
+        .unsupported, "The store's archives cannot be encrypted: \(error).", path: directory,
+        cause: error)
+    }
+    let isInMemory = try explaining("Inspecting the ring's directory failed") {
+      () throws(SystemError) in try Directory.open(ringDirectory).isInMemory()
+    }
+    if isInMemory { return }
+    throw LogError(
+      .invalidConfiguration,
+      "The configuration is not valid: recipients are set, and \(ringDirectory) is on a disk. The "
+        + "ring is not encrypted: set ringDirectory to a directory on a tmpfs, such as "
+        + "/dev/shm/\(name).", path: ringDirectory)
   }
 
   /// Opens the directory of the archives.

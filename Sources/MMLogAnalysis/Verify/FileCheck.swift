@@ -41,7 +41,7 @@ struct FileCheck {
       case .records: inspect(frame, of: archive)
       case .index: inspectIndex(frame, of: archive, index)
       // All else is reported by `SessionSummary`.
-      case .losses, .sessionEnd, .crash, .other: break
+      case .losses, .sessionEnd, .crash, .keySlot, .other: break
       }
       if frame.header.type != .dictionary, frame.header.type != .index {
         index.append(IndexEntry(offset: frame.offset - archive.start, header: frame.header))
@@ -71,6 +71,8 @@ struct FileCheck {
       let payload = try archive.payload(of: frame)
       let problem = try payload.withUnsafeBytes { try self.problem(in: $0, of: frame.header) }
       if let problem { corruption.append(archive.corruption(of: frame, problem)) }
+    } catch FormatError.encrypted {
+      // Its checksum was right, and more cannot be said.
     } catch {
       corruption.append(archive.corruption(of: frame, "\(error)"))
     }

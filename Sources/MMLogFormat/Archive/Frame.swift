@@ -9,6 +9,8 @@ package enum FrameType: UInt8, Sendable {
   case index
   /// What a fatal signal was about: see ``CrashReport``.
   case crash
+  /// The archive's key, encrypted for its recipients: see ``FrameCipher``.
+  case keySlot
 }
 
 /// How a payload is arranged and compressed. Raw values stand on disk.
@@ -48,6 +50,8 @@ package struct FrameHeader: Equatable, Sendable {
   /// Whether its records are flight records. Its ranges then say nothing of others, and those of
   /// other frames nothing of these.
   package var isFlight = false
+  /// Whether its payload is encrypted.
+  package var isEncrypted = false
   /// Of records in columns. In a header to be filled in: how much is wanted at most.
   package var effort = TextEffort.full
   package var ordinal: UInt64 = 0
@@ -102,6 +106,7 @@ package struct FrameHeader: Equatable, Sendable {
 
   private var flags: UInt8 {
     (isFlight ? FrameLayout.flightFlag : 0) | effort.rawValue << FrameLayout.effortShift
+      | (isEncrypted ? FrameLayout.encryptedFlag : 0)
   }
 
   /// The size of the header that begins `bytes`, if it can be the header of a frame at all.
@@ -143,6 +148,7 @@ package struct FrameHeader: Equatable, Sendable {
       wall: bytes.load(FrameLayout.clockWall, as: Timestamp.self),
       rate: bytes.load(FrameLayout.clockRate, as: UInt64.self))
     lowestGeneration = bytes.load(FrameLayout.lowestGeneration, as: UInt64.self)
+    isEncrypted = bytes[FrameLayout.flags] & FrameLayout.encryptedFlag != 0
     let flags = type == .records ? bytes[FrameLayout.flags] : 0
     isFlight = flags & FrameLayout.flightFlag != 0
     let effort = flags >> FrameLayout.effortShift & FrameLayout.effortMask

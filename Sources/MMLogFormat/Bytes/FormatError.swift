@@ -1,3 +1,5 @@
+package import MMLogCrypto
+
 /// Why bytes could not be read: every decoder of this module throws it, none traps on what it
 /// reads.
 package enum FormatError: Error, Equatable, Sendable {
@@ -9,6 +11,8 @@ package enum FormatError: Error, Equatable, Sendable {
   case invalid(String)
   /// It is as it should be, but compressed by what this build has not.
   case missingCoder(CompressionFormat)
+  /// It is as it should be, but encrypted, and there is no key: why not.
+  case encrypted(CryptoError)
   /// Written by a newer mmlog: a version or a feature that this one does not know.
   case newerFormat
   /// Written by an mmlog from before the first release, in a format that nothing reads any more.
@@ -26,6 +30,7 @@ extension FormatError: CustomStringConvertible {
     case .missingCoder(let format):
       "it is whole, but compressed with \(format), which this mmlog was built without: read it "
         + "with one that was built with the trait Zstd (Debian's libzstd-dev)"
+    case .encrypted(let reason): "it is encrypted: \(reason)"
     case .newerFormat: "it was written by a newer version of mmlog; read it with that one"
     case .olderFormat:
       "it was written by an mmlog from before the first release; read it with that one"

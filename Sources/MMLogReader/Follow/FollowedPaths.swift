@@ -6,6 +6,7 @@ import MMLogSystem
 struct FollowedPaths {
   private var directories: [String: Place] = [:]
   private let trees: Set<String>
+  private let identities: LogIdentities
   /// Files that were given by name, and which each was when it was last opened: another one that
   /// gets the name is read too.
   private var files: [String: FileStatus.Identity?] = [:]
@@ -24,7 +25,8 @@ struct FollowedPaths {
   /// nanoseconds.
   private static let coarsestClock: Int64 = 100_000_000
 
-  init(_ inputs: [LogReader.Input]) {
+  init(_ inputs: [LogReader.Input], _ identities: LogIdentities) {
+    self.identities = identities
     var trees: Set<String> = []
     for input in inputs {
       switch input {
@@ -104,7 +106,9 @@ struct FollowedPaths {
       switch start.withUnsafeBytes({ FileKind($0, named: path) }) {
       case .ring: body(.ring(file))
       case .archive:
-        for archive in try ArchiveFile.all(in: file) { body(.archive(archive)) }
+        for archive in try ArchiveFile.all(in: file, identities: identities) {
+          body(.archive(archive))
+        }
       case nil: throw LogError(FormatError.foreign, path: path)
       }
       pending[path] = nil

@@ -49,10 +49,12 @@ public final class LogFollower {
   ///     appears in a directory. ``LogReader/Input/standardInput`` is passed over.
   ///   - filter: Which records are wanted.
   ///   - last: How many of those that are there already are given first; nil for all.
+  ///   - identities: Who decrypts what is encrypted. What none of them opens is passed over.
   public init(
-    _ inputs: [LogReader.Input], filter: LogReader.Filter = LogReader.Filter(), last: Int? = nil
+    _ inputs: [LogReader.Input], filter: LogReader.Filter = LogReader.Filter(), last: Int? = nil,
+    identities: LogIdentities = LogIdentities()
   ) {
-    places = FollowedPaths(inputs)
+    places = FollowedPaths(inputs, identities)
     self.filter = filter
     scan()
     unreadable = places.problems
@@ -144,10 +146,12 @@ extension LogFollower {
     let inputs: [LogReader.Input]
     let filter: LogReader.Filter
     let last: Int?
+    let identities: LogIdentities
 
     /// Opens the files.
     public func makeAsyncIterator() -> Iterator {
-      Iterator(follower: LogFollower(inputs, filter: filter, last: last))
+      Iterator(
+        follower: LogFollower(inputs, filter: filter, last: last, identities: identities))
     }
 
     /// Searches for new records, and waits for them.
@@ -180,9 +184,11 @@ extension LogReader {
   ///   - inputs: Files and directories.
   ///   - filter: Which records are wanted.
   ///   - last: How many of those that are there already are given first; nil for all.
+  ///   - identities: Who decrypts what is encrypted. What none of them opens is passed over.
   public static func follow(
-    _ inputs: [LogReader.Input], filter: LogReader.Filter = LogReader.Filter(), last: Int? = nil
+    _ inputs: [LogReader.Input], filter: LogReader.Filter = LogReader.Filter(), last: Int? = nil,
+    identities: LogIdentities = LogIdentities()
   ) -> LogFollower.Items {
-    LogFollower.Items(inputs: inputs, filter: filter, last: last)
+    LogFollower.Items(inputs: inputs, filter: filter, last: last, identities: identities)
   }
 }

@@ -9,12 +9,14 @@ package struct InputFiles {
   private(set) var unreadable: [LogError] = []
   private var seen: Set<FileStatus.Identity> = []
   private var complained: Set<String> = []
+  private let identities: LogIdentities
   /// How many names of logs were found in directories.
   private var foundCount = 0
 
   /// Reads all rings before any archive, so that what a living process moves meanwhile is found in
   /// one of them (FORMAT.md, 5).
-  init(_ inputs: [LogReader.Input]) {
+  init(_ inputs: [LogReader.Input], _ identities: LogIdentities) {
+    self.identities = identities
     for kind in [FileKind.ring, .archive] {
       for input in inputs { add(input, kind) }
     }
@@ -109,7 +111,7 @@ package struct InputFiles {
       case .ring:
         let isRunning = (try? file.isLockedByAnother()) ?? false
         rings.append(RingView(image: try RingImage(file), isRunning: isRunning))
-      case .archive: archives += try ArchiveFile.all(in: file)
+      case .archive: archives += try ArchiveFile.all(in: file, identities: identities)
       }
     } catch {
       unreadable.append(error)

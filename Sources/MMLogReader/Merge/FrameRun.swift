@@ -117,6 +117,9 @@ final class FrameRun: Run {
         if rows.endIndex < reader.size { next = rows.endIndex }
         take(UnsafeRawBufferPointer(rebasing: rows))
       }
+    } catch FormatError.encrypted {
+      // `LogFiles` has said so of all.
+      isOpened = true
     } catch {
       isOpened = true
       fail(start == 0 ? "a frame" : "the rest of a frame", error)

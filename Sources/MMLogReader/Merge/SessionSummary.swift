@@ -131,6 +131,8 @@ package struct SessionSummary {
       }
       do {
         try read(frame.header.type, archive.payload(of: frame), archive.fileHeader.identity.session)
+      } catch FormatError.encrypted {
+        continue
       } catch {
         notes.append(archive.corruption(of: frame, "\(error)"))
       }
@@ -156,7 +158,7 @@ package struct SessionSummary {
       case .crash:
         crash = CrashReport(bytes)
         return crash != nil
-      case .records, .index, .other: return true
+      case .records, .index, .keySlot, .other: return true
       }
     }
     if !isRead { throw .invalid("payload") }
@@ -175,6 +177,7 @@ package struct SessionSummary {
       if let problem = archive.problem(of: frame) {
         coverage.remove(frame.header)
         skipped[index, default: []].insert(frame.offset)
+        if frame.header.isEncrypted, archive.lock != nil { continue }
         corruption[index, default: []].append(archive.corruption(of: frame, problem))
       }
     }
@@ -223,6 +226,7 @@ extension FrameType {
     case .sessionEnd: "the mark of the session's end"
     case .index: "the index"
     case .crash: "the report of a crash"
+    case .keySlot: "the key"
     case .other: "a frame of a newer version"
     }
   }

@@ -1,3 +1,4 @@
+import MMLogCrypto
 package import MMLogFormat
 package import MMLogSystem
 
@@ -20,12 +21,13 @@ extension ArchiveFile {
     of frame: Frame, ifWanted mayPass: (ColumnText, Bool) -> Bool
   ) throws -> [UInt8]? {
     let header = frame.header
-    let stored = try scanner.file.bytes(
+    var stored = try scanner.file.bytes(
       at: frame.offset + header.headerSize, count: header.payloadSize)
     guard stored.count == header.payloadSize else { throw FormatError.truncated }
     guard stored.withUnsafeBytes({ crc32c($0) }) == header.payloadChecksum else {
       throw FormatError.wrongChecksum
     }
+    if header.isEncrypted { stored = try decrypted(stored, of: frame) }
     // Not one for each archive: there may be thousands, and it takes less than a frame does.
     let decompressor = try Decompressor.make(for: header.codec)
     return try stored.withUnsafeBytes {
@@ -38,6 +40,44 @@ extension ArchiveFile {
           ifWanted: mayPass)
       }
     }
+  }
+
+  private func decrypted(_ stored: [UInt8], of frame: Frame) throws -> [UInt8] {
+    let header = try scanner.file.bytes(at: frame.offset, count: frame.header.headerSize)
+    guard header.count == frame.header.headerSize else { throw FormatError.truncated }
+    let cipher = try cipher.get()
+    do {
+      return try stored.withUnsafeBytes { stored in
+        try header.withUnsafeBytes { try cipher.decrypt(stored, header: $0) }
+      }
+    } catch let error as CryptoError {
+      throw error == .notAuthentic
+        ? FormatError.invalid("payload: it was changed after it was encrypted")
+        : FormatError.encrypted(error)
+    }
+  }
+
+  /// Opens the first slot that one of the identities opens. A slot stands at the beginning of an
+  /// archive, and again at its end.
+  func openCipher() -> Result<FrameCipher, FormatError> {
+    var failure = CryptoError.malformed("its key slot is missing")
+    for slot in frames where slot.header.type == .keySlot {
+      guard let bytes = try? payload(of: slot) else { continue }
+      do throws(CryptoError) {
+        return .success(try FrameCipher(opening: bytes, with: identities.all))
+      } catch {
+        failure = error
+      }
+    }
+    return .failure(.encrypted(failure))
+  }
+
+  /// Why what is encrypted in it cannot be read; nil if it can, or nothing is.
+  package var lock: FormatError? {
+    guard frames.contains(where: \.header.isEncrypted), case .failure(let reason) = cipher else {
+      return nil
+    }
+    return reason
   }
 
   /// Waits until what is in it is on the disk, whoever wrote it: fdatasync(2).

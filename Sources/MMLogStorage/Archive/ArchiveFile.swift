@@ -29,6 +29,9 @@ package final class ArchiveFile {
   package private(set) var tail = ArchiveTail.nothing
   private var sequence: FrameSequence
   let scanner: ArchiveScanner
+  let identities: LogIdentities
+  /// What decrypts its frames, if some are encrypted.
+  private(set) lazy var cipher = openCipher()
 
   /// Every frame whose header is right, by rising ordinal, each once.
   package var frames: [Frame] { sequence.frames }
@@ -59,14 +62,17 @@ package final class ArchiveFile {
   /// Reads file headers, headers of frames and trailers, not payloads. Where a file header cannot
   /// be read, the frames say whose archive it is.
   ///
+  /// - Parameter identities: Who decrypts what is encrypted.
   /// - Throws: ``LogError`` if there is no archive in it, a newer one, or it cannot be read.
   /// - Complexity: O(frames) if nothing is corrupted; bounded by the file's size otherwise.
-  package static func all(in file: consuming File) throws(LogError) -> [ArchiveFile] {
+  package static func all(
+    in file: consuming File, identities: LogIdentities = LogIdentities()
+  ) throws(LogError) -> [ArchiveFile] {
     let (path, scanner) = (file.path, ArchiveScanner(file))
     do {
       let problem = try scanner.problemOfFirstFileHeader()
       try scanner.scan()
-      let archives = try archives(scanner, from: 0)
+      let archives = try archives(scanner, from: 0, identities)
       if archives.isEmpty { throw problem ?? .truncated }
       return archives
     } catch {
@@ -79,7 +85,7 @@ package final class ArchiveFile {
     guard let closedEnd, isLast else { return [] }
     do {
       try scanner.scan()
-      let archives = try Self.archives(scanner, from: closedEnd)
+      let archives = try Self.archives(scanner, from: closedEnd, identities)
       if archives.isEmpty {
         tail = try scanner.tail(from: closedEnd, behind: nil)
       } else {
@@ -92,20 +98,21 @@ package final class ArchiveFile {
   }
 
   private static func archives(
-    _ scanner: ArchiveScanner, from place: Int
+    _ scanner: ArchiveScanner, from place: Int, _ identities: LogIdentities
   ) throws(SystemError) -> [ArchiveFile] {
     let parts = ArchivePart.parts(of: scanner.takeElements(), from: place)
     var archives: [ArchiveFile] = []
     for (index, part) in parts.enumerated() {
-      archives.append(try ArchiveFile(scanner, part, isLast: index == parts.count - 1))
+      archives.append(
+        try ArchiveFile(scanner, part, identities, isLast: index == parts.count - 1))
     }
     return archives
   }
 
   private init(
-    _ scanner: ArchiveScanner, _ part: ArchivePart, isLast: Bool
+    _ scanner: ArchiveScanner, _ part: ArchivePart, _ identities: LogIdentities, isLast: Bool
   ) throws(SystemError) {
-    (self.scanner, self.isLast) = (scanner, isLast)
+    (self.scanner, self.identities, self.isLast) = (scanner, identities, isLast)
     path = scanner.file.path
     sequence = FrameSequence(in: path)
     start = part.start

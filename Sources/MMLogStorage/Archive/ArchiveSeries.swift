@@ -1,3 +1,4 @@
+package import MMLogCrypto
 package import MMLogFormat
 package import MMLogSystem
 
@@ -11,10 +12,14 @@ package final class ArchiveSeries {
     package var compressionLevel: Int
     /// Of records. What the build has.
     package var format: CompressionFormat
+    /// For whom archives are encrypted; none: they are not.
+    package var recipients: [Recipient]
 
     package init(
-      rotation: Rotation, compressionLevel: Int, format: CompressionFormat = .zlib
+      rotation: Rotation, compressionLevel: Int, format: CompressionFormat = .zlib,
+      recipients: [Recipient] = []
     ) {
+      self.recipients = recipients
       self.rotation = rotation
       self.compressionLevel = compressionLevel
       self.format = format
@@ -238,7 +243,7 @@ package final class ArchiveSeries {
     } else {
       writer = try ArchiveWriter(
         in: directory, fileHeader, compressionLevel: settings.compressionLevel,
-        format: settings.format)
+        format: settings.format, recipients: settings.recipients)
     }
     number += 1
     current = writer

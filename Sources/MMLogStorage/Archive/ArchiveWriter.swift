@@ -1,3 +1,4 @@
+package import MMLogCrypto
 package import MMLogFormat
 package import MMLogSystem
 
@@ -28,6 +29,8 @@ package final class ArchiveWriter {
   private let compressor: Compressor?
   /// Of records in columns.
   private let columnCompressor: Compressor?
+  /// What encrypts it; nil if it has no recipients.
+  private let cipher: FrameCipher?
   private let columns = ColumnEncoder()
   private var callSites = CallSiteFields()
   /// How many bytes of the dictionary ``callSites`` knows: not fewer after a write that failed.
@@ -42,11 +45,14 @@ package final class ArchiveWriter {
   private var dictionaryWritten = 0
 
   /// Begins a new archive in `directory`: an existing file of that name is never touched.
+  ///
+  /// - Parameter recipients: For whom it is encrypted; none: it is not.
   package init(
     in directory: borrowing Directory, _ fileHeader: ArchiveHeader, compressionLevel: Int,
-    format: CompressionFormat = .zlib
+    format: CompressionFormat = .zlib, recipients: [Recipient] = []
   ) throws(SystemError) {
     self.fileHeader = fileHeader
+    cipher = try Self.cipher(for: recipients, directory.path)
     (compressor, columnCompressor) = Self.compressors(compressionLevel, format)
     let identity = fileHeader.identity
     let name = FileNames.Archive(
@@ -85,10 +91,12 @@ package final class ArchiveWriter {
   /// - Parameters:
   ///   - before: The file as it is: closed, and nobody's.
   ///   - lock: The file.
+  ///   - recipients: For whom it is encrypted; none: it is not.
   package init(
     _ fileHeader: ArchiveHeader, behind before: ArchiveInfo, in lock: consuming LockedFile,
-    compressionLevel: Int, format: CompressionFormat = .zlib
+    compressionLevel: Int, format: CompressionFormat = .zlib, recipients: [Recipient] = []
   ) throws(SystemError) {
+    cipher = try Self.cipher(for: recipients, before.path)
     self.fileHeader = fileHeader
     (self.before, fileName, path) = (before, before.fileName, before.path)
     (compressor, columnCompressor) = Self.compressors(compressionLevel, format)
@@ -108,6 +116,16 @@ package final class ArchiveWriter {
     TestPoint.reach(.archiveResumed)
   }
 
+  private static func cipher(
+    for recipients: [Recipient], _ path: String
+  ) throws(SystemError) -> FrameCipher? {
+    if recipients.isEmpty { return nil }
+    // Random bytes and memory may be had the next time.
+    do throws(CryptoError) { return try FrameCipher(for: recipients) } catch {
+      throw .unsupported(.libcrypto, path)
+    }
+  }
+
   private static func compressors(
     _ level: Int, _ format: CompressionFormat
   ) -> (others: Compressor?, columns: Compressor?) {
@@ -116,12 +134,14 @@ package final class ArchiveWriter {
     return (zlib, format == .zlib ? zlib : Compressor(level: level, format))
   }
 
-  /// Goes on with an archive whose process died. What follows its last whole frame is cut off.
+  /// Goes on with an archive whose process died. What follows its last whole frame is cut off. One
+  /// that is encrypted can only be closed, without a dictionary: the key is gone.
   package init(
     resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int,
     format: CompressionFormat = .zlib
   ) throws(SystemError) {
     fileHeader = archive.fileHeader
+    cipher = nil
     (start, before) = (archive.start, nil)
     path = archive.path
     fileName = String(archive.path.split(separator: "/").last ?? "")
@@ -152,10 +172,10 @@ package final class ArchiveWriter {
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
   ) throws(SystemError) -> TextEffort {
-    var batch = Batch(of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount))
+    var batch = try beginBatch()
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
-      batch.add(FrameHeader(.dictionary), Array(new), compressor)
+      try batch.add(FrameHeader(.dictionary), Array(new), compressor)
     }
     var header = fields
     header.summary = rows.summary
@@ -164,13 +184,13 @@ package final class ArchiveWriter {
     header.rawSize = rows.size
     if compressor == nil {
       header.effort = .full
-      batch.add(header, stored: rows.payload())
+      try batch.add(header, stored: rows.payload())
     } else {
       learnCallSites(from: dictionary)
       header.codec = columnCompressor?.format == .zstd ? .zstdColumns : .columns
       let payload = columns.encode(rows, callSites, columnCompressor, effort: fields.effort)
       header.effort = columns.effort
-      batch.add(header, stored: payload)
+      try batch.add(header, stored: payload)
     }
     try write(batch)
     dictionaryWritten = dictionary.count
@@ -209,8 +229,8 @@ package final class ArchiveWriter {
   }
 
   private func append(_ header: FrameHeader, _ payload: [UInt8]) throws(SystemError) {
-    var batch = Batch(of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount))
-    batch.add(header, payload, nil)
+    var batch = try beginBatch()
+    try batch.add(header, payload, nil)
     try write(batch)
   }
 
@@ -266,18 +286,20 @@ package final class ArchiveWriter {
 
   private func complete(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     let place = end - start
-    var batch = Batch(of: fileHeader.id, at: place, ordinal: UInt64(frameCount))
+    var batch = try beginBatch()
+    // Once more, for whoever has lost the beginning of the file.
+    if frameCount > 0 { try batch.addKeySlot() }
     var trailer = Trailer(
       of: fileHeader.id, dictionaryOffset: 0, indexOffset: 0, recordCount: recordCount, fileSize: 0,
       frameCount: 0)
     if dictionary.count > 0 {
-      trailer.dictionaryOffset = UInt64(place)
-      batch.add(FrameHeader(.dictionary), Array(dictionary), compressor)
+      trailer.dictionaryOffset = UInt64(place + batch.bytes.count)
+      try batch.add(FrameHeader(.dictionary), Array(dictionary), compressor)
     }
     trailer.indexOffset = UInt64(place + batch.bytes.count)
     var header = FrameHeader(.index)
     (header.summary, header.archiveCounts) = (summary, archiveCounts)
-    batch.add(header, IndexEntry.encode(index), compressor)
+    try batch.add(header, IndexEntry.encode(index + batch.index), compressor)
     trailer.fileSize = UInt64(place + batch.bytes.count + TrailerLayout.size)
     trailer.frameCount = frameCount + batch.frameCount
     batch.bytes += trailer.encoded
@@ -319,6 +341,15 @@ package final class ArchiveWriter {
   /// EIO.
   private static let inputOutputError: CInt = 5
 
+  /// Frames that are to be written together. The first ones of an encrypted archive begin with its
+  /// key.
+  private func beginBatch() throws(SystemError) -> Batch {
+    var batch = Batch(
+      of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount), cipher, path: path)
+    if frameCount == 0 { try batch.addKeySlot() }
+    return batch
+  }
+
   private func write(_ batch: Batch) throws(SystemError) {
     try file.write(all: batch.bytes, at: end)
     unsynced.add(batch.bytes)
@@ -349,31 +380,45 @@ package final class ArchiveWriter {
     private let archive: ArchiveID
     private let start: Int
     private var ordinal: UInt64
+    private let cipher: FrameCipher?
+    private let path: String
     var bytes: [UInt8] = []
     var index: [IndexEntry] = []
     var frameCount: UInt32 = 0
 
-    init(of archive: ArchiveID, at start: Int, ordinal: UInt64) {
+    init(
+      of archive: ArchiveID, at start: Int, ordinal: UInt64, _ cipher: FrameCipher?, path: String
+    ) {
       self.archive = archive
       self.start = start
       self.ordinal = ordinal
+      (self.cipher, self.path) = (cipher, path)
+    }
+
+    /// Adds the archive's key for its recipients, if it has any.
+    mutating func addKeySlot() throws(SystemError) {
+      if let cipher { try add(FrameHeader(.keySlot), cipher.slot, nil) }
     }
 
     /// Adds a frame whose payload is compressed here, if that makes it smaller.
-    mutating func add(_ fields: FrameHeader, _ payload: [UInt8], _ compressor: Compressor?) {
+    mutating func add(
+      _ fields: FrameHeader, _ payload: [UInt8], _ compressor: Compressor?
+    ) throws(SystemError) {
       let compressed = compressor?.compress(payload)
       var header = fields
       header.codec = compressed == nil ? .rows : .zlibRows
       header.rawSize = payload.count
-      add(header, stored: compressed ?? payload)
+      try add(header, stored: compressed ?? payload)
     }
 
-    /// Adds a frame with its payload as it is. Codec and raw size are right in `fields`.
-    mutating func add(_ fields: FrameHeader, stored: [UInt8]) {
+    /// Adds a frame with its payload as it is, or encrypted. Codec and raw size are right in
+    /// `fields`.
+    mutating func add(_ fields: FrameHeader, stored payload: [UInt8]) throws(SystemError) {
       var header = fields
+      (header.archive, header.ordinal) = (archive, ordinal)
+      let stored = try encrypted(payload, &header)
       header.payloadSize = stored.count
       header.payloadChecksum = stored.withUnsafeBytes { crc32c($0) }
-      (header.archive, header.ordinal) = (archive, ordinal)
       if header.type != .dictionary {
         index.append(IndexEntry(offset: start + bytes.count, header: header))
       }
@@ -383,6 +428,17 @@ package final class ArchiveWriter {
       bytes.append(contentsOf: repeatElement(0, count: frameEnd - bytes.count))
       ordinal += 1
       frameCount += 1
+    }
+
+    private func encrypted(
+      _ payload: [UInt8], _ header: inout FrameHeader
+    ) throws(SystemError) -> [UInt8] {
+      guard let cipher, header.type.isSecret else { return payload }
+      header.isEncrypted = true
+      header.payloadSize = payload.count + FrameCipher.growth
+      do throws(CryptoError) { return try cipher.encrypt(payload, header) } catch {
+        throw .unsupported(.libcrypto, path)
+      }
     }
   }
 }

@@ -180,8 +180,13 @@ package struct Recovery: ~Copyable {
     _ fileHeaders: ArchiveHeaders
   ) throws(LogError) {
     ringName = name
-    (self.settings, self.fileHeaders) = (settings, fileHeaders)
+    self.fileHeaders = fileHeaders
     self.ring = try DeadRing(ring)
+    var settings = settings
+    // What its own process would have encrypted stays so, whoever recovers it.
+    let recipients = self.ring.image.dictionary.recipients
+    if !recipients.isEmpty { settings.recipients = recipients }
+    self.settings = settings
   }
 
   private var image: RingImage { ring.image }
@@ -201,8 +206,10 @@ package struct Recovery: ~Copyable {
     coverage.settle()
     let lost = archives.last.flatMap { image.lostFrame($0.tail, coverage) }
     let isTwice = found.count(where: { $0.fileHeader.id == archives.last?.fileHeader.id }) > 1
-    let series = try series(archives, goesOn: lostEnd == nil && !isTwice, directory)
     var sealed: Set<String> = []
+    let series = try series(archives, goesOn: lostEnd == nil && !isTwice, directory) {
+      sealed.insert($0)
+    }
     series.report = { if case .closed(let path, _) = $0 { sealed.insert(path) } }
     var noted = image.newestArchive
     series.note = { [ring] (number, _) throws(SystemError) in
@@ -363,7 +370,7 @@ package struct Recovery: ~Copyable {
       where frame.header.ranges.contains(where: { present.contains($0.generation) }) {
         do {
           _ = try archive.payload(of: frame)
-        } catch FormatError.missingCoder {
+        } catch FormatError.missingCoder, FormatError.encrypted {
           // Its checksum was right.
         } catch is FormatError {
           coverage.remove(frame.header)
@@ -377,8 +384,10 @@ package struct Recovery: ~Copyable {
   /// - Parameter goesOn: Whether records may go behind those of the newest. They may not if it is
   ///   there twice: the other has its next ordinals, too. Nor if it was cut: it keeps its end, so
   ///   that everybody sees it.
+  /// - Parameter sealed: Receives the path of an archive that had to be sealed for that.
   private func series(
-    _ archives: [ArchiveFile], goesOn: Bool, _ directory: borrowing Directory
+    _ archives: [ArchiveFile], goesOn: Bool, _ directory: borrowing Directory,
+    sealed: (String) -> Void
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
     if goesOn, let last = archives.last, !last.isClosed, last.isLast, last.isSound {
@@ -389,6 +398,13 @@ package struct Recovery: ~Copyable {
       guard let file else { throw SystemError.locked(last.path) }
       current = try ArchiveWriter(
         resuming: last, file, compressionLevel: settings.compressionLevel, format: settings.format)
+      // Nobody has the key of an encrypted archive: another one is begun, with a key of its own.
+      // One without a trailer would lack its end then.
+      if !settings.recipients.isEmpty || last.frames.contains(where: \.header.isEncrypted) {
+        try current?.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
+        sealed(last.path)
+        current = nil
+      }
     }
     return ArchiveSeries(
       in: try Directory.open(directory.path, newFiles: directory.newFiles),

@@ -3,7 +3,7 @@
 package enum SystemCall: String, Sendable, CaseIterable {
   case open, openat, close, dup
   case read, pread, write, pwrite, poll
-  case fstat, fstatat, fstatvfs, readdir, readlink
+  case fstat, fstatat, fstatfs, fstatvfs, readdir, readlink
   case ftruncate, fallocate, fsync, fdatasync
   case fcntl, flock, lseek
   case fcntlLock = "lock"
@@ -14,6 +14,8 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case mkdir, mkdirat, unlinkat, renameat, linkat
   case mmap, munmap, mremap, msync, madvise
   case getrandom, membarrier, sigaction
+  /// No call of the system's, but a library that fails as one does.
+  case libcrypto
   case pthreadCreate = "pthread_create"
   case pthreadKeyCreate = "pthread_key_create"
   case pthreadAtFork = "pthread_atfork"

@@ -37,6 +37,11 @@ extension SystemError {
     SystemError(call: .fcntlLock, errno: EAGAIN, path: path)
   }
 
+  /// ENOTSUP, for a library that lacks what it is asked for.
+  package static func unsupported(_ call: SystemCall, _ path: String) -> SystemError {
+    SystemError(call: call, errno: ENOTSUP, path: path)
+  }
+
   /// True where there are no files without a name: the file system or the kernel has none, or /proc
   /// is not mounted.
   package var isWithoutUnnamedFiles: Bool {

@@ -1,3 +1,4 @@
+import CMMLogCore
 import Glibc
 
 extension Directory {
@@ -114,6 +115,11 @@ extension Directory {
     return (
       Self.bytes(UInt(status.f_bavail), of: unit), Self.bytes(UInt(status.f_blocks), of: unit)
     )
+  }
+
+  /// Whether what is in it is in memory and nowhere else, as on a tmpfs: fstatfs(2).
+  package func isInMemory() throws(SystemError) -> Bool {
+    try retrying(.fstatfs, path) { mmlog_is_in_memory(descriptor) } == 1
   }
 
   /// The product, or the largest `Int`: network file systems answer with all bits set.

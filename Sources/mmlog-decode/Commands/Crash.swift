@@ -15,7 +15,7 @@ extension Command {
       --session names another one.
       """,
     ],
-    options: [.recursive, .session, .process, .records, .jsonSummary, .color] + zoneOptions
+    options: inputOptions + [.session, .process, .records, .jsonSummary, .color] + zoneOptions
       + [.quiet, .exitCode, .noPager],
     operands: inputOperands
   ) { arguments, output in

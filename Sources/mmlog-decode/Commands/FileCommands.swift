@@ -10,7 +10,7 @@ extension Command {
   static let verify = Command(
     "verify",
     description: ["Checks every checksum, order and count, and prints a line for each file."],
-    options: [.recursive, .silent], operands: inputOperands
+    options: inputOptions + [.silent], operands: inputOperands
   ) { arguments, output in
     let isSilent = arguments.isSet(.silent)
     return try arguments.withFiles { files in try verify(files, isSilent: isSilent, output) }
@@ -21,7 +21,7 @@ extension Command {
     description: [
       "Describes files: file headers, notes about archives, and each frame or segment."
     ],
-    options: [.recursive, .quiet] + zoneOptions, operands: inputOperands
+    options: inputOptions + [.quiet] + zoneOptions, operands: inputOperands
   ) { arguments, output in
     let zone = try arguments.zone()
     return try arguments.withFiles { files in try describe(files.inspect(), zone, output) }
@@ -33,7 +33,7 @@ extension Command {
       "Writes clean archives of everything that can be read.",
       "What is corrupted has a record in its place there, with the label mmlog.repair.",
     ],
-    options: [.directory, .recursive, .silent], operands: inputOperands
+    options: [.directory] + inputOptions + [.silent], operands: inputOperands
   ) { arguments, output in
     let directory = arguments.required(.directory)
     try InputPaths(arguments.inputs(arguments.paths())).check(directory: directory)
@@ -137,7 +137,7 @@ extension Arguments {
   /// Opens what is to be read.
   func withFiles(_ body: (LogFiles) throws -> Program.Status) throws -> Program.Status {
     File.raiseOpenLimit()
-    let files = LogFiles(inputs(try paths()))
+    let files = LogFiles(inputs(try paths()), identities: try identities())
     for error in files.unreadable { Command.complain(error.message) }
     if files.fileCount == 0 { return .nothingReadable }
     let status = try body(files)

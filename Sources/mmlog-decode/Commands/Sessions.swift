@@ -12,7 +12,7 @@ extension Command {
       "Lists sessions: process, start, last record, records, how it ended.",
       "Below each are its fields, its losses, what it died of, and what was in flight then.",
     ],
-    options: [.recursive, .session, .process, .jsonSummary] + zoneOptions
+    options: inputOptions + [.session, .process, .jsonSummary] + zoneOptions
       + [.quiet, .exitCode, .noPager],
     operands: inputOperands
   ) { arguments, output in

@@ -41,7 +41,7 @@ struct Decoder {
   ///
   /// - Throws: what prevents printing.
   consuming func run() throws -> Program.Status {
-    let files = LogFiles(query.inputs)
+    let files = LogFiles(query.inputs, identities: query.identities)
     try report(files.unreadable)
     if files.fileCount == 0 { return .nothingReadable }
     if part.isReversed { try readBackwards(files) } else { try read(files) }
@@ -55,7 +55,7 @@ struct Decoder {
   ///
   /// - Throws: what prevents printing, or keeping the cursor.
   consuming func run(from cursor: CursorChoice, _ output: StandardOutput) throws -> Program.Status {
-    let files = LogFiles(query.inputs)
+    let files = LogFiles(query.inputs, identities: query.identities)
     try report(files.unreadable)
     if files.fileCount == 0 { return .nothingReadable }
     attention.isResumed = true
@@ -129,7 +129,8 @@ struct Decoder {
 
   /// Goes on with what is logged from now on.
   consuming func follow() throws -> Program.Status {
-    let follower = LogFollower(query.inputs, filter: readFilter, last: part.last)
+    let follower = LogFollower(
+      query.inputs, filter: readFilter, last: part.last, identities: query.identities)
     try report(follower.unreadable)
     attention.isEndless = true
     var pause = Self.pauses.lowerBound

@@ -5,10 +5,11 @@ import MMLogReader
 /// Which records of which files a command is about.
 struct Query {
   /// What all commands take that read records.
-  static let options = [Option.recursive] + filterOptions + zoneOptions + [.quiet, .exitCode]
+  static let options = inputOptions + filterOptions + zoneOptions + [.quiet, .exitCode]
 
   let paths: [String]
   let inputs: [LogReader.Input]
+  let identities: LogIdentities
   /// Whether directories below are read, too.
   let isRecursive: Bool
   var filter: LogReader.Filter
@@ -27,6 +28,7 @@ struct Query {
     filter = try arguments.filter(zone)
     paths = try arguments.paths(behind: others)
     inputs = arguments.inputs(paths)
+    identities = try arguments.identities()
     isRecursive = arguments.isSet(.recursive)
     (isQuiet, mustMatch) = (arguments.isSet(.quiet), arguments.isSet(.exitCode))
     places = InputPaths(inputs)

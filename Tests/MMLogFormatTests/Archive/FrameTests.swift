@@ -75,7 +75,7 @@ import Testing
 
   @Test("a frame of an unknown type or codec is to be passed over")
   func aFrameOfAnUnknownTypeOrCodecIsToBePassedOver() {
-    for type in [0, 7, 77, 255] as [UInt8] {
+    for type in [0, 8, 77, 255] as [UInt8] {
       let found = decoded(resigned(header) { $0[FrameLayout.type] = type })
       #expect(found?.type == .other && found?.frameSize == 288, "type \(type)")
     }

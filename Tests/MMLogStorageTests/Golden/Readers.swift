@@ -21,8 +21,8 @@ extension ReadResult {
 }
 
 /// Reads with ``LogReader``.
-func readHere(_ paths: [String]) -> ReadResult {
-  let reader = LogReader(paths: paths)
+func readHere(_ paths: [String], identities: LogIdentities = LogIdentities()) -> ReadResult {
+  let reader = LogReader(LogFiles(paths.map(LogReader.Input.path), identities: identities))
   var result = ReadResult(hasTrouble: !reader.unreadable.isEmpty)
   for item in reader {
     switch item {
@@ -36,8 +36,10 @@ func readHere(_ paths: [String]) -> ReadResult {
 }
 
 /// Reads with `Tests/IndependentReader`, which knows `docs/FORMAT.md` and no code of ours.
-func readInPython(_ paths: [String]) throws -> ReadResult {
-  let (output, _, hasTrouble) = try runPython(paths)
+///
+/// - Parameter identity: The path of a file with the secret key of what is encrypted.
+func readInPython(_ paths: [String], identity: String? = nil) throws -> ReadResult {
+  let (output, _, hasTrouble) = try runPython(paths, identity: identity)
   return ReadResult(records: try ReadRecord.parse(Array(output)), hasTrouble: hasTrouble)
 }
 
@@ -50,12 +52,16 @@ func stateInPython(_ paths: [String]) throws -> [String] {
 }
 
 private func runPython(
-  _ paths: [String]
+  _ paths: [String], identity: String? = nil
 ) throws -> (output: Data, errors: Data, hasTrouble: Bool) {
   let folder = TemporaryDirectory()
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
   process.arguments = ["python3", "-B", testsFolder + "/IndependentReader/mmlog_reader.py"] + paths
+  if let identity {
+    process.environment = ProcessInfo.processInfo.environment.merging(["MMLOG_IDENTITY": identity])
+    { $1 }
+  }
   // Files and not pipes: nobody has to read while it runs.
   folder.put("out", [])
   folder.put("err", [])

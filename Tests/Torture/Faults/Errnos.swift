@@ -21,7 +21,7 @@ extension SystemCall {
     case .poll: [EINTR, ENOMEM]
     case .fstat: [EIO, ENOMEM, EOVERFLOW, ESTALE]
     case .fstatat: [EACCES, EIO, ELOOP, ENOENT, ENOMEM, ENOTDIR, ESTALE]
-    case .fstatvfs: [EINTR, EIO, ENOSYS]
+    case .fstatfs, .fstatvfs: [EINTR, EIO, ENOSYS]
     case .readdir: [EIO, ENOENT, ENOMEM, ESTALE]
     case .readlink: [EACCES, EINVAL, EIO, ENOENT]
     case .ftruncate: [EFBIG, EINTR, EINVAL, EIO, EPERM, EROFS, ETXTBSY]
@@ -54,6 +54,8 @@ extension SystemCall {
     case .membarrier: [EINVAL, ENOSYS, EPERM]
     // Neither of its arguments can be wrong.
     case .sigaction: []
+    // No call.
+    case .libcrypto: []
     case .pthreadCreate: [EAGAIN, ENOMEM, EPERM]
     case .pthreadKeyCreate: [EAGAIN, ENOMEM]
     case .pthreadAtFork: [ENOMEM]

@@ -1,0 +1,96 @@
+package import MMLogCrypto
+
+/// Encrypts the payloads of an archive's frames, and decrypts them.
+///
+/// Each frame has a key of its own, made of the archive's key and of a salt. So nothing repeats,
+/// whatever is written twice after a failed write or a recovery. What the frame's header says is
+/// authenticated with the payload: which session's archive the frame is of, and where it stands.
+package struct FrameCipher: Sendable {
+  /// Bytes of the salt that stands before what is encrypted.
+  package static let saltSize = 24
+  /// By how much a payload grows.
+  package static let growth = saltSize + Cryptography.tagSize
+
+  private static let nonce = [UInt8](repeating: 0, count: Cryptography.nonceSize)
+
+  private let key: SecretKey
+  /// The archive's key for its recipients, to be kept in the archive.
+  package let slot: [UInt8]
+
+  /// Makes a key for a new archive.
+  package init(for recipients: [Recipient]) throws(CryptoError) {
+    key = try SecretKey.random()
+    slot = try KeySlot.encrypt(key, for: recipients)
+  }
+
+  /// Takes the key out of an archive's slot.
+  package init(opening slot: [UInt8], with identities: [Identity]) throws(CryptoError) {
+    key = try KeySlot.decrypt(slot, with: identities)
+    self.slot = slot
+  }
+
+  /// Encrypts a payload.
+  ///
+  /// - Parameter header: The frame's header as it will be, but for the payload's checksum.
+  package func encrypt(
+    _ payload: [UInt8], _ header: FrameHeader
+  ) throws(CryptoError) -> [UInt8] {
+    var encoded: [UInt8] = []
+    header.encode(into: &encoded)
+    let salt = try Cryptography.randomBytes(Self.saltSize)
+    let frameKey = try frameKey(salt)
+    return try payload.withUnsafeBufferPointer { (payload) throws(CryptoError) in
+      try Self.withAssociated(encoded) { (associated) throws(CryptoError) in
+        try salt
+          + Cryptography.encrypt(
+            UnsafeRawBufferPointer(payload), key: frameKey, nonce: Self.nonce,
+            associated: associated)
+      }
+    }
+  }
+
+  /// The payload that was encrypted.
+  ///
+  /// - Parameters:
+  ///   - stored: The payload as it stands in the file.
+  ///   - header: The bytes of the frame's header as they stand there.
+  package func decrypt(
+    _ stored: UnsafeRawBufferPointer, header: UnsafeRawBufferPointer
+  ) throws(CryptoError) -> [UInt8] {
+    guard stored.count >= Self.growth else { throw .notAuthentic }
+    let frameKey = try frameKey(Array(stored.prefix(Self.saltSize)))
+    return try Self.withAssociated(Array(header)) { (associated) throws(CryptoError) in
+      try Cryptography.decrypt(
+        UnsafeRawBufferPointer(rebasing: stored.dropFirst(Self.saltSize)), key: frameKey,
+        nonce: Self.nonce, associated: associated)
+    }
+  }
+
+  private func frameKey(_ salt: [UInt8]) throws(CryptoError) -> SecretKey {
+    try Cryptography.deriveKey(from: key, salt: salt, info: "mmlog frame")
+  }
+
+  /// A header without what depends on the encrypted payload: the two checksums.
+  private static func withAssociated<Result>(
+    _ header: [UInt8], _ body: (UnsafeRawBufferPointer) throws(CryptoError) -> Result
+  ) throws(CryptoError) -> Result {
+    var copy = header
+    for field in [FrameLayout.payloadChecksum, FrameLayout.checksum] {
+      for offset in field..<field + 4 { copy[offset] = 0 }
+    }
+    return try copy.withUnsafeBufferPointer { (bytes) throws(CryptoError) in
+      try body(UnsafeRawBufferPointer(bytes))
+    }
+  }
+}
+
+extension FrameType {
+  /// Whether its payload is encrypted in an archive that has recipients. What a reader needs who has
+  /// no key stays readable: how a session ended, what it lost, and where its frames are.
+  package var isSecret: Bool {
+    switch self {
+    case .dictionary, .records, .crash: true
+    case .losses, .sessionEnd, .index, .keySlot, .other: false
+    }
+  }
+}

@@ -1,0 +1,47 @@
+package import MMLogCrypto
+import MMLogFormat
+import MMLogSystem
+
+/// Who reads encrypted archives: secret keys, as `age-keygen` makes them.
+///
+/// ```swift
+/// let files = LogFiles([.path("/var/log/orders")], identities: try LogIdentities(files: ["key.txt"]))
+/// for item in LogReader(files) { print(item) }
+/// ```
+///
+/// Their memory is in no core dump, and not swapped out where the system allows that. Any thread.
+public struct LogIdentities: Sendable {
+  package let all: [Identity]
+
+  /// Nobody: what is encrypted is not read.
+  public init() { all = [] }
+
+  package init(_ identities: [Identity]) { all = identities }
+
+  /// Reads files with an identity a line; lines that begin with `#` are passed over.
+  ///
+  /// - Parameter paths: The files' paths.
+  /// - Throws: ``LogError`` for a file that cannot be read, or with something else in it. The error
+  ///   has nothing of what the file has.
+  public init(files paths: [String]) throws(LogError) {
+    var identities: [Identity] = []
+    for path in paths { identities += try Self.read(path) }
+    all = identities
+  }
+
+  private static let largestFile = 1 << 20
+
+  private static func read(_ path: String) throws(LogError) -> [Identity] {
+    var bytes = try explaining("Reading the identities failed") { () throws(SystemError) in
+      try File.openFollowingLinks(path).bytes(at: 0, count: largestFile)
+    }
+    defer { bytes.withUnsafeMutableBytes { SecretMemory.erase($0) } }
+    do {
+      return try Identity.all(in: String(decoding: bytes, as: UTF8.self))
+    } catch {
+      throw LogError(
+        error == .missingLibrary ? .unsupported : .invalidConfiguration,
+        "\(path) cannot be used as identities: \(error)", path: path, cause: error)
+    }
+  }
+}

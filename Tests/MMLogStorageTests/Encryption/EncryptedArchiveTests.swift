@@ -1,0 +1,288 @@
+#if Encryption
+  import Foundation
+  import MMLog
+  import MMLogCrypto
+  import MMLogFormat
+  import MMLogReader
+  import MMLogStorage
+  import MMLogSystem
+  import TestSupport
+  import Testing
+
+  /// A folder on a tmpfs that goes away with everything in it.
+  private final class MemoryFolder: Sendable {
+    let path: String
+
+    init() throws { path = try Folder.temporary() }
+
+    deinit { Folder.remove(path) }
+  }
+
+  /// Archives that are encrypted for somebody, written by a store and read by ``LogReader`` and by
+  /// the independent reader, for which `age` opens the keys.
+  @Suite struct EncryptedArchiveTests {
+    private let folder = TemporaryDirectory()
+    private let memory: MemoryFolder
+    private let identities: LogIdentities
+    private let recipient: Recipient
+
+    init() throws {
+      memory = try MemoryFolder()
+      folder.put(
+        "identity", try #require(PipedProgram.output(of: ["age-keygen"]), "age is missing"))
+      identities = try LogIdentities(files: [folder("identity")])
+      recipient = try #require(identities.all.first).recipient
+      try Folder.make(logs)
+    }
+
+    private var rings: String { memory.path }
+    private var logs: String { folder("logs") }
+
+    private func store(
+      _ change: (inout LogStore.Configuration) -> Void = { _ in }
+    ) throws -> LogStore {
+      var configuration = LogStore.Configuration()
+      configuration.recipients = [recipient]
+      configuration.ringDirectory = rings
+      configuration.ringSize = 1 << 20
+      change(&configuration)
+      return try LogStore(directory: logs, name: "test", configuration: configuration)
+    }
+
+    /// Logs records with values that stand nowhere else, and closes the store.
+    @discardableResult
+    private func write(_ count: Int) throws -> [String] {
+      let store = try store()
+      let log = store.logger(label: "secret.label")
+      for number in 0..<count {
+        log.info(
+          "MARKED \("card \(number)", privacy: .public)", metadata: ["KEY": "VALUE\(number)"])
+      }
+      try store.close()
+      return (0..<count).map { "MARKED card \($0)" }
+    }
+
+    private func archives() throws -> [String] {
+      try Folder.names(logs).filter { $0.hasSuffix(".mmlog") }.map { "\(logs)/\($0)" }
+    }
+
+    private func messages(_ identities: LogIdentities) -> (messages: [String], errors: [LogError]) {
+      let reader = LogReader(LogFiles([.path(logs)], identities: identities))
+      let messages = reader.compactMap { item -> String? in
+        if case .record(let record) = item { record.message } else { nil }
+      }
+      return (messages, reader.unreadable)
+    }
+
+    @Test("a recipient reads all of it") func aRecipientReadsAllOfIt() throws {
+      let written = try write(1000)
+      let read = readHere([logs], identities: identities)
+      #expect(read.records.map(\.message) == written && !read.hasTrouble)
+      guard PipedProgram.output(of: ["python3", "-c", "import cryptography"]) != nil else {
+        print("SKIPPED: the independent reader has no module cryptography")
+        return
+      }
+      let other = try readInPython([logs], identity: folder("identity"))
+      #expect(other.difference(from: read) == nil)
+    }
+
+    @Test("others read no record, and are told so once, with how many there are")
+    func othersReadNoRecord() throws {
+      try write(1000)
+      let stranger = try LogIdentities(
+        Identity.all(in: #require(PipedProgram.output(of: ["age-keygen"]))))
+      for identities in [LogIdentities(), stranger] {
+        let (messages, errors) = messages(identities)
+        #expect(messages.isEmpty && errors.map(\.code) == [.encrypted])
+        #expect(errors.first?.message.hasPrefix("1000 records in ") == true)
+      }
+    }
+
+    @Test("no value, key, label or text of a statement stands in an archive")
+    func nothingIsInClear() throws {
+      try write(10)
+      for path in try archives() {
+        let bytes = try Folder.read(path)
+        for text in ["MARKED", "card", "VALUE", "KEY", "secret.label"] {
+          #expect(bytes.firstRange(of: Array(text.utf8)) == nil, "\(text) in \(path)")
+        }
+      }
+    }
+
+    @Test("without a key, it is known how each session ended and what was lost")
+    func whatIsKnownWithoutAKey() throws {
+      try write(10)
+      let endings = LogReader(LogFiles([.path(logs)])).compactMap { item -> SessionEnd.How? in
+        guard case .sessionEnded(_, .ended(let end), _) = item else { return nil }
+        return end.how
+      }
+      #expect(endings == [.closed])
+      let archive = try #require(try archives().first)
+      #expect(try ArchiveFile.all(in: File.open(archive, .read))[0].isSound)
+    }
+
+    @Test("each archive has a key of its own, at its beginning and at its end")
+    func eachArchiveHasAKeyOfItsOwn() throws {
+      let store = try store()
+      for number in 0..<3 {
+        store.logger(label: "l").info("record \(number)")
+        try store.rotate()
+      }
+      try store.close()
+      let files = try archives().map { try ArchiveFile.all(in: File.open($0, .read))[0] }
+      let slots = try files.map { file in
+        try file.frames.filter { $0.header.type == .keySlot }.map { try file.payload(of: $0) }
+      }
+      // The last one has the session's end.
+      #expect(slots.count == 4 && slots.allSatisfy { $0.count == 2 && $0[0] == $0[1] })
+      #expect(Set(slots.compactMap(\.first)).count == 4)
+      #expect(messages(identities).messages.count == 3)
+    }
+
+    @Test("an archive that has lost its first key is read with the second")
+    func theSecondKeyIsUsed() throws {
+      let written = try write(10)
+      let path = try #require(try archives().first)
+      var bytes = try Folder.read(path)
+      let frame = try #require(ArchiveFile.all(in: File.open(path, .read))[0].frames.first)
+      #expect(frame.header.type == .keySlot)
+      bytes[frame.offset + frame.header.headerSize + 40] ^= 5
+      try Folder.write(bytes, to: path)
+      #expect(messages(identities).messages == written)
+    }
+
+    @Test("each bit that is changed is reported, or changes nothing")
+    func eachBitThatIsChangedIsReported() throws {
+      let written = try write(2)
+      let path = try #require(try archives().first)
+      let bytes = try Folder.read(path)
+      var reported = 0
+      for bit in 0..<bytes.count * 8 {
+        try Folder.write(bytes.flipping(bit: bit), to: path)
+        let reader = LogReader(LogFiles([.path(logs)], identities: identities))
+        var (messages, isReported) = ([String](), !reader.unreadable.isEmpty)
+        for item in reader {
+          switch item {
+          case .record(let record): messages.append(record.message)
+          case .corruption: isReported = true
+          default: continue
+          }
+        }
+        #expect(Set(messages).isSubset(of: written), "bit \(bit): \(messages)")
+        #expect(messages == written || isReported, "bit \(bit)")
+        reported += isReported ? 1 : 0
+      }
+      // Padding, and bits that are corrected.
+      #expect(reported > bytes.count * 6, "\(reported) of \(bytes.count * 8)")
+    }
+
+    @Test("a payload that is put behind another header is no payload of that")
+    func aPayloadBelongsToItsHeader() throws {
+      let store = try store()
+      for number in 0..<2 {
+        store.logger(label: "l").info("record \(number)")
+        try store.flush(.archive)
+      }
+      try store.close()
+      let path = try #require(try archives().first)
+      let archive = try ArchiveFile.all(in: File.open(path, .read))[0]
+      let frames = archive.frames.filter { $0.header.type == .records }
+      try #require(
+        frames.count == 2 && frames[0].header.payloadSize == frames[1].header.payloadSize)
+      var bytes = try Folder.read(path)
+      // All that one who has no key can do: the checksums are made right.
+      var header = frames[0].header
+      header.payloadChecksum = frames[1].header.payloadChecksum
+      var encoded: [UInt8] = []
+      header.encode(into: &encoded)
+      let (first, second) = (frames[0].offset, frames[1].offset)
+      bytes.replaceSubrange(first..<first + encoded.count, with: encoded)
+      let payload = bytes[second + header.headerSize..<second + header.frameSize]
+      bytes.replaceSubrange(first + header.headerSize..<first + header.frameSize, with: payload)
+      try Folder.write(bytes, to: path)
+      let read = readHere([logs], identities: identities)
+      #expect(read.records.map(\.message) == ["record 1"] && read.hasTrouble)
+    }
+
+    @Test("a ring that is left is archived for its recipients, whoever recovers it")
+    func aRingThatIsLeftIsArchivedForItsRecipients() throws {
+      let store = try store { $0.drainInterval = .seconds(3600) }
+      let log = store.logger(label: "l")
+      log.info("record 0")
+      try store.flush(.archive)
+      log.info("record 1")
+      // What a process that is killed here would leave.
+      let ring = try #require(try Folder.names(rings).first { $0.hasSuffix(".ring") })
+      let left = folder("left")
+      try Folder.make(left)
+      try Folder.write(Folder.read("\(rings)/\(ring)"), to: "\(left)/\(ring)")
+      for path in try archives() {
+        try Folder.write(
+          Folder.read(path), to: left + "/" + String(path.split(separator: "/").last ?? ""))
+      }
+      let sessions = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      try store.close()
+      #expect(sessions.map(\.recordCount) == [1])
+      let read = readHere([left], identities: identities)
+      #expect(read.records.map(\.message) == ["record 0", "record 1"] && !read.hasTrouble)
+      #expect(readHere([left]).records.isEmpty)
+      let sealed = try Folder.names(left).filter { $0.hasSuffix(".mmlog") }.map { name in
+        try ArchiveFile.all(in: File.open("\(left)/\(name)", .read)).allSatisfy(\.isClosed)
+      }
+      #expect(sealed == [true, true])
+    }
+
+    @Test("a session goes on behind an archive of another one with a key of its own")
+    func aSessionGoesOnBehindAnArchive() throws {
+      for number in 0..<2 {
+        let store = try store { $0.resumeLastArchive = true }
+        store.logger(label: "l").info("record \(number)")
+        try store.close()
+      }
+      #expect(try archives().count == 1)
+      #expect(messages(identities).messages == ["record 0", "record 1"])
+    }
+
+    @Test("what is encrypted is followed") func whatIsEncryptedIsFollowed() throws {
+      let store = try store()
+      let follower = LogFollower([.path(logs)], identities: identities)
+      store.logger(label: "l").info("record")
+      try store.flush(.archive)
+      var messages: [String] = []
+      while let item = follower.next() {
+        if case .record(let record) = item { messages.append(record.message) }
+      }
+      #expect(messages == ["record"])
+      try store.close()
+    }
+
+    @Test("a ring on a disk is refused, with what to do") func aRingOnADiskIsRefused() throws {
+      let disk = "/var/tmp"
+      guard try !Directory.open(disk).isInMemory() else {
+        print("SKIPPED: \(disk) is in memory")
+        return
+      }
+      let error = #expect(throws: LogError.self) {
+        try store { $0.ringDirectory = "\(disk)/mmlog-test.\(UInt64.random(in: 0 ... .max))" }
+      }
+      #expect(error?.code == .invalidConfiguration)
+      #expect(error?.message.contains("set ringDirectory to a directory on a tmpfs") == true)
+    }
+
+    @Test("more recipients than a key slot may have are refused")
+    func tooManyRecipientsAreRefused() {
+      let error = #expect(throws: LogError.self) {
+        try store { $0.recipients = Array(repeating: recipient, count: 65) }
+      }
+      #expect(error?.code == .invalidConfiguration)
+    }
+
+    @Test("a file that has no identity is refused, without what it has in the error")
+    func aFileWithoutIdentityIsRefused() throws {
+      folder.put("wrong", "AGE-SECRET-KEY-1GFPYYSJZGFPYY\n")
+      let error = #expect(throws: LogError.self) { try LogIdentities(files: [folder("wrong")]) }
+      #expect(error?.code == .invalidConfiguration && error?.path == folder("wrong"))
+      #expect(error?.message.contains("GFPYY") == false)
+    }
+  }
+#endif
