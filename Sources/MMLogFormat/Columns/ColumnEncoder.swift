@@ -216,13 +216,23 @@ package final class ColumnEncoder {
   private func deflated(_ text: UnsafeRawBufferPointer, _ compressor: Compressor) -> [UInt8]? {
     switch effort {
     case .full: break
-    case .reduced, .thorough: return compressor.compress(text, effort: effort)
+    case .reduced: return compressor.compress(text, effort: .reduced)
+    case .thorough: return smallest(text, compressor)
     case .none: return nil
     }
     if isShort { return compressor.compress(text) }
     if choiceHolds == 0 { chooseMethod(compressor) }
     choiceHolds -= 1
     return compressor.compress(text, effort: findsRepetitions ? .full : .reduced)
+  }
+
+  /// Where nothing repeats, searching for repetitions makes text larger, too.
+  private func smallest(_ text: UnsafeRawBufferPointer, _ compressor: Compressor) -> [UInt8]? {
+    let thorough = compressor.compress(text, effort: .thorough)
+    guard let reduced = compressor.compress(text, effort: .reduced),
+      reduced.count < thorough?.count ?? .max
+    else { return thorough }
+    return reduced
   }
 
   private func chooseMethod(_ compressor: Compressor) {

@@ -234,6 +234,25 @@ import Testing
     #expect(few.map(\.spent) == [.full, .full, .full, .thorough])
   }
 
+  @Test("more effort never makes text larger, also where nothing repeats")
+  func moreEffortForRandomLetters() throws {
+    let compressor = try #require(Compressor(level: 1))
+    let site = CallSite(
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
+    var random = SeededGenerator(seed: 54)
+    let records = (0..<2000).map { place in
+      let text = String(decoding: random.bytes(100).map { $0 % 26 + 97 }, as: UTF8.self)
+      return TestRecord(ticks: UInt64(place), site: 1, words: ValueWords.argument(.text(text)))
+        .encoded(seed: 0)
+    }
+    let sizes = [TextEffort.full, .reduced, .thorough].map { effort in
+      let found = ColumnRecords(records, [site], compressor: compressor, effort: effort)
+      #expect(found.problem == nil)
+      return found.payload.count
+    }
+    #expect(sizes[2] <= sizes[0] && sizes[2] <= sizes[1], "\(sizes)")
+  }
+
   /// Text that was deflated is kept, and taken for the next frame if it is the same.
   @Test("an encoder that is kept tells one text from another")
   func anEncoderThatIsKeptTellsOneTextFromAnother() throws {
