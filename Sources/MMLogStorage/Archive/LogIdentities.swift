@@ -5,7 +5,10 @@ import MMLogSystem
 /// Who reads encrypted archives: secret keys, as `age-keygen` makes them.
 ///
 /// ```swift
-/// let files = LogFiles([.path("/var/log/orders")], identities: try LogIdentities(files: ["key.txt"]))
+/// import MMLogReader
+///
+/// let identities = try LogIdentities(files: ["operations.key"])
+/// let files = LogFiles([.path("/var/log/orders")], identities: identities)
 /// for item in LogReader(files) { print(item) }
 /// ```
 ///
