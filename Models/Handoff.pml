@@ -5,7 +5,8 @@
  *   take, give  SegmentPool
  *   discard     Ring.discardOldest, SegmentPool.acquireUnpinned
  *   recycle     Ring.recycleOldest
- *   Drainer     Drainer.moveFrame, SegmentPool.pinOpen and acquireInTurn, Ring.lowestGeneration, Ring.free
+ *   Drainer     Handoff.moveFrames, SegmentPool.pinOpen and acquireInTurn, Ring.lowestGeneration, Ring.free
+ *   readAhead   Handoff.moveFrames, which collects a frame while another thread encodes the one before it
  *   capture     FlightRecorder.capture
  *   Kill        Coverage.contains, Recovery.moveRecords
  *
@@ -15,7 +16,7 @@
  * all, and what is in the ring's file outlives the process: power cuts are another matter.
  *
  * -DOVERWRITE: the policy that gives up the oldest. -DFLIGHT: records with an even number are flight records; and limits delete
- * archives at any time. -DNO_KILL: searches for those who wait for ever instead. -DBROKEN_…: an error put in on purpose, which has to
+ * archives at any time. -DAHEAD: the next frame is collected before a frame is written. -DNO_KILL: searches for those who wait for ever instead. -DBROKEN_…: an error put in on purpose, which has to
  * be found.
  */
 
@@ -310,6 +311,52 @@ inline copy(slot) {
   fi
 }
 
+#ifdef AHEAD
+/* Reads what the frame after the present one has of a segment: what follows in it, all that is there by now. */
+inline readAhead(i) {
+  atomic {
+    toAhead[i] = to[i];
+    if
+    :: generation[i] != 0 && !finished[i] ->
+      old = ((acquired[i] && ring[i].end > 0) -> ring[i].end : SLOTS);
+      do
+      :: toAhead[i] < old && ring[i].record[toAhead[i]] != 0 -> toAhead[i]++
+      :: else -> break
+      od;
+      finishedAhead[i] = acquired[i];
+      old = 0;
+      copyAhead(i, 0); copyAhead(i, SLOTS - 1)
+    :: else
+    fi
+  }
+}
+
+inline copyAhead(i, slot) {
+  if
+  :: slot >= to[i] && slot < toAhead[i] && !IS_FLIGHT(ring[i].record[slot]) ->
+    rowsAhead = rowsAhead | (1 << ring[i].record[slot])
+  :: slot >= to[i] && slot < toAhead[i] && IS_FLIGHT(ring[i].record[slot]) -> passesAhead[i] = true
+  :: else
+  fi
+}
+
+/* Makes the next frame the present one, as far as it is of this segment. */
+inline goOn(i) {
+#ifdef BROKEN_STALE
+  if
+  :: !finished[i] -> from[i] = to[i]
+  :: else
+  fi;
+#else
+  from[i] = to[i];
+#endif
+  to[i] = toAhead[i];
+  finished[i] = finishedAhead[i]; finishedAhead[i] = false;
+  passes[i] = passesAhead[i]; passesAhead[i] = false;
+  toAhead[i] = 0
+}
+#endif
+
 /* Notes in the frame where it has records from. */
 inline cover(i) {
   if
@@ -461,6 +508,11 @@ proctype Drainer() {
   byte from[SEGMENTS], to[SEGMENTS], generation[SEGMENTS];
   bool acquired[SEGMENTS], pins[SEGMENTS], finished[SEGMENTS], passes[SEGMENTS];
   short rows;
+#ifdef AHEAD
+  byte toAhead[SEGMENTS];
+  bool finishedAhead[SEGMENTS], passesAhead[SEGMENTS], isAhead;
+  short rowsAhead;
+#endif
   do
   :: atomic { writersDone == 2 && !(HAS_MORE(0) || HAS_MORE(1) || HAS_MORE(2)) -> break }
 #ifdef FLIGHT
@@ -525,6 +577,22 @@ read:
       atomic { copy(0); copy(1); i++ };
 passed: skip
     od;
+#ifdef AHEAD
+    if
+    :: rows != 0 ->
+      readAhead(0); readAhead(1); readAhead(2);
+      isAhead = true;
+#ifdef BROKEN_AHEAD
+      atomic {
+        finished[0] = finished[0] || finishedAhead[0];
+        finished[1] = finished[1] || finishedAhead[1];
+        finished[2] = finished[2] || finishedAhead[2]
+      }
+#endif
+    :: rows == 0
+    fi;
+write:
+#endif
 #ifdef BROKEN_PUBLISH_FIRST
     publish(0); publish(1); publish(2);
 #endif
@@ -576,6 +644,18 @@ passed: skip
     prune();
 #endif
     finish(0); finish(1); finish(2);
+#ifdef AHEAD
+    atomic {
+      if
+      :: isAhead ->
+        isAhead = false;
+        goOn(0); goOn(1); goOn(2);
+        rows = rowsAhead; rowsAhead = 0;
+        goto write
+      :: else
+      fi
+    };
+#endif
     release(0); release(1); release(2)
   od;
   assert((committed & ~(archived | overwritten | FLIGHTS)) == 0)

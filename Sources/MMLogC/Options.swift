@@ -64,6 +64,7 @@ extension LogStore.Configuration {
     default: throw invalid("full_ring is \(options.full_ring.rawValue)")
     }
     if options.drain_interval_ms > 0 { drainInterval = .milliseconds(options.drain_interval_ms) }
+    if options.drain_threads > 0 { drainThreads = Int(options.drain_threads) }
     if options.sync_interval_ms > 0 { syncInterval = .milliseconds(options.sync_interval_ms) }
   }
 

@@ -20,6 +20,7 @@ package struct Settings {
   package var dictionary = 64
   package var archive = 32
   package var compression = 1
+  package var drainThreads = 1
   package var policy = Policy.wait
   package var hasRingsElsewhere = false
   /// How many archives are kept; nil: all. Debug builds only: else nobody knows what was deleted.
@@ -111,6 +112,7 @@ package struct Settings {
     }
     hasContexts = random.oneIn(2)
     hasStates = random.oneIn(2)
+    drainThreads = random.pick(1, 2)
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -150,6 +152,7 @@ package struct Settings {
     [
       "--ring", "\(ring)", "--segment", "\(segment)", "--dictionary", "\(dictionary)",
       "--archive", "\(archive)", "--compression", "\(compression)",
+      "--drain-threads", "\(drainThreads)",
     ] + (hasRingsElsewhere ? ["--rings", name("rings")] : [])
       + (keep.map { ["--keep", "\($0)", "--ledger", name("ledger")] } ?? [])
       + (hasSidecars ? ["--sidecars"] : []) + (resumes ? ["--resume"] : [])

@@ -18,6 +18,7 @@ extension LogStore.Configuration {
       .flatMap { $0 > 0 ? $0 : nil }
     resumeLastArchive = arguments.isSet(.resume)
     compressionLevel = try arguments.integer(of: .level, in: 0...9) ?? 1
+    drainThreads = try arguments.integer(of: .drainThreads, in: 1...2) ?? 1
     ringDirectory = arguments.value(of: .rings)
     drainInterval = .milliseconds(10)
     fullRing =

@@ -55,6 +55,8 @@ extension Option {
   static let crashes = Option("crashes", "Record what fatal signal ends the process.")
   static let sidecars = Option("sidecars", "Have the file system keep no extended attributes.")
   static let level = Option("compression", value: "N", default: "1", "How hard to compress.")
+  static let drainThreads = Option(
+    "drain-threads", value: "N", default: "1", "How many threads move records to archives.")
   static let policy = Option(
     "policy", oneOf: ["wait", "drop", "overwrite"], default: "wait", "What a full ring means.")
   static let point = Option(
@@ -74,7 +76,8 @@ let command = Command(
     .directory, .rings, .page, .process, .recover, .seed, .threads, .burst, .records, .minimum,
     .maximum,
     .nested,
-    .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level, .policy,
+    .signals, .flush, .forks, .labels, .ring, .segment, .dictionary, .archive, .level,
+    .drainThreads, .policy,
     .point, .call, .short, .fail,
     .rolls, .keep, .setLimits, .hands, .prune, .ledger, .sidecars, .resume, .flight, .spans,
     .contexts, .states, .crashes, .leaveOpen, .survive, .lifeline,

@@ -20,6 +20,7 @@ struct StoreTests {
     let wrong: [(inout mmlog_options) -> Void] = [
       { $0.size = 0 }, { $0.directory = nil }, { $0.name = nil }, { $0.ring_size = 1 },
       { $0.ring_size = .max }, { $0.segment_size = 5000 }, { $0.drain_interval_ms = 1 },
+      { $0.drain_threads = 3 },
       { $0.rotation_size = 1 }, { $0.file_mode = 0o666 },
       { $0.full_ring = mmlog_full_ring(rawValue: 9) },
     ]
@@ -100,7 +101,7 @@ struct StoreTests {
         $0.ring_directory = ringDirectory
         ($0.level, $0.archive_level, $0.capture_level) = (MMLOG_TRACE, MMLOG_INFO, MMLOG_CRITICAL)
         ($0.sync_level, $0.full_ring) = (MMLOG_ERROR, MMLOG_FULL_OVERWRITE)
-        ($0.drain_interval_ms, $0.sync_interval_ms) = (50, 100)
+        ($0.drain_interval_ms, $0.sync_interval_ms, $0.drain_threads) = (50, 100, 2)
         ($0.rotation_size, $0.rotation_age_s) = (1 << 20, 60)
         ($0.retention_total_size, $0.retention_age_s) = (1 << 30, 3600)
       }

@@ -30,8 +30,14 @@ struct Fixture {
   }
 
   /// Appends a frame with records of these ticks, as if taken from a segment of that generation.
-  func append(_ ticks: [UInt64], generation: UInt64 = 1, to writer: ArchiveWriter) throws {
-    try writer.append(rows(ticks), dictionary: dictionary.bytes, fields(generation))
+  func append(
+    _ ticks: [UInt64], generation: UInt64 = 1, to writer: ArchiveWriter, compressionLevel: Int = 0,
+    dictionary: UnsafeRawBufferPointer? = nil
+  ) throws {
+    let dictionary = dictionary ?? self.dictionary.bytes
+    let encoder = FrameEncoder(of: identity.session, compressionLevel: compressionLevel)
+    let frame = encoder.encode(rows(ticks), dictionary: dictionary, fields(generation))
+    try writer.append(frame, dictionary: dictionary)
   }
 
   func rows(_ ticks: [UInt64]) -> RowBuilder {

@@ -153,6 +153,8 @@ typedef struct mmlog_options {
   // For whom archives are encrypted: recipients of age, with commas between them. ring_directory must
   // then be on a tmpfs. Default: nobody, they are not. For builds with the trait Encryption.
   const char *recipients;
+  // How many threads move records to archives: 1 or 2, one of which encodes frames. Default: 1.
+  uint32_t drain_threads;
 } mmlog_options;
 
 // Opens a store: makes the directory, moves what dead processes of this name left in their rings to

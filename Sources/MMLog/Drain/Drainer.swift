@@ -40,6 +40,8 @@ final class Drainer: @unchecked Sendable {
   /// Whether this pass has written anything.
   private var isWriting = false
   private var handoff: Handoff
+  /// Nil if the drainer's thread encodes frames, too.
+  private let encodingThread: EncodingThread?
   private var schedule: DrainSchedule
   private var syncs: SyncSchedule
   private var survey: RingSurvey
@@ -82,7 +84,8 @@ final class Drainer: @unchecked Sendable {
     maintenanceHook = configuration.maintenanceHook
     flight = FlightRecorder(session.ring, configuration)
     echo = configuration.echo?.begin(session.ring.identity)
-    handoff = Handoff(session, series, counters, echo, flight)
+    encodingThread = configuration.drainThreads > 1 ? EncodingThread() : nil
+    handoff = Handoff(session, series, counters, echo, flight, encodingThread)
     handoff.reducesCompression = configuration.reducesCompression
     schedule = DrainSchedule(interval: Self.interval(configuration), now: Clock.monotonic())
     syncs = SyncSchedule(configuration)
@@ -117,12 +120,17 @@ final class Drainer: @unchecked Sendable {
   }
 
   /// Taken while the thread does not wait; see ``Worker/passLock``.
-  let passLock = ForkSafeMutex()
+  private let passLock = ForkSafeMutex()
+  /// Those of all threads: the drainer's first, which gives the other its work.
+  var passLocks: [ForkSafeMutex] {
+    [passLock, encodingThread?.passLock].compactMap(\.self)
+  }
 
   /// Starts the thread.
   func start() throws(LogError) {
     thread = try explaining("Starting the drainer's thread failed") { () throws(SystemError) in
-      try Thread(name: "mmlog-drainer") { [self] in
+      try encodingThread?.start()
+      return try Thread(name: "mmlog-drainer") { [self] in
         callbacks.began()
         run()
       }
@@ -168,6 +176,8 @@ final class Drainer: @unchecked Sendable {
     isStopping.store(true, ordering: .releasing)
     session.ring.eventCounts.requestUrgently()
     thread?.join()
+    encodingThread?.stop()
+    handoff.encodeHere()
     // Who closes the store calls the hook for all that is left.
     series.willWrite = {}
   }

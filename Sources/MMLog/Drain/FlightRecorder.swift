@@ -36,9 +36,9 @@ final class FlightRecorder {
   }
 
   /// Takes in that the records of a segment up to some place are archived, or left.
-  func note(_ run: SegmentRun) {
-    ring.pool.addFlight(run.passedCount, to: run.index)
-    newestTicks[run.header.generation] = run.lastTicks
+  func note(_ part: PendingFrame.Part) {
+    ring.pool.addFlight(part.passed, to: part.index)
+    newestTicks[part.generation] = part.lastTicks
   }
 
   /// Keeps an acquired segment if there are flight records in it; false if it is to be freed.

@@ -6,7 +6,8 @@ import Synchronization
 
 /// Moves committed records from the ring to the archives, frame by frame, exactly once: a frame is
 /// written, then the ring says how far its segments are archived, then those that are empty are
-/// freed. Models/Handoff.pml is its model.
+/// freed. Where another thread encodes frames, the next one is collected meanwhile; all the rest is
+/// in the same order. Models/Handoff.pml is its model.
 ///
 /// For one thread at a time: the drainer's, or that of whoever closes the store after its end.
 struct Handoff: ~Copyable {
@@ -16,7 +17,10 @@ struct Handoff: ~Copyable {
   private let echo: (any RecordEcho)?
   /// Nil if everything is archived.
   private let flight: FlightRecorder?
-  private var rows = RowBuilder()
+  /// Nil if frames are encoded here.
+  private var encoder: EncodingThread?
+  /// Used in turn: one, and one that is collected while another thread encodes the other.
+  private let frames: [PendingFrame]
   /// How far each segment's present use is taken: the greatest ticks, and the number of the next
   /// entry.
   private var progress: [UInt64: (ticks: UInt64, number: UInt64)] = [:]
@@ -29,11 +33,15 @@ struct Handoff: ~Copyable {
 
   init(
     _ session: Session, _ series: ArchiveSeries, _ counters: DrainCounters,
-    _ echo: (any RecordEcho)?, _ flight: FlightRecorder?
+    _ echo: (any RecordEcho)?, _ flight: FlightRecorder?, _ encoder: EncodingThread?
   ) {
     (self.session, self.series, self.counters) = (session, series, counters)
-    (self.echo, self.flight) = (echo, flight)
+    (self.echo, self.flight, self.encoder) = (echo, flight, encoder)
+    frames = (0..<(encoder == nil ? 1 : 2)).map { _ in PendingFrame() }
   }
+
+  /// Has frames encoded here from now on.
+  mutating func encodeHere() { encoder = nil }
 
   /// The levels of the records that were written since this was last called, a bit each; 0 if none
   /// were.
@@ -58,12 +66,11 @@ struct Handoff: ~Copyable {
     // Sealed segments only: what threads go on with is left for a later frame.
     var waiting = session.ring.pool.sealedCount.load(ordering: .relaxed)
     waiting *= session.ring.geometry.segmentSize
-    while pass == .everything || waiting >= session.ring.frameSize || isRingHalfFull {
-      defer { waiting -= rows.size }
-      if try moveFrame(cutoff, maximumAcquired: limit) { continue }
+    while isFrameDue(pass, waiting) {
+      if try moveFrames(pass, cutoff, &waiting, maximumAcquired: limit) { continue }
       if limit == .max { break }
       // What is left may be in younger segments.
-      if try !moveFrame(cutoff, maximumAcquired: .max) { break }
+      if try !moveFrames(pass, cutoff, &waiting, maximumAcquired: .max) { break }
     }
     // What was discarded is not freed here.
     if progress.count > 2 * session.ring.pool.count {
@@ -71,61 +78,108 @@ struct Handoff: ~Copyable {
     }
   }
 
+  private func isFrameDue(_ pass: DrainSchedule.Pass, _ waiting: Int) -> Bool {
+    pass == .everything || waiting >= session.ring.frameSize || isRingHalfFull
+  }
+
   /// Whether threads may soon need segments, however small the frames are that make them free.
   private var isRingHalfFull: Bool { session.ring.pool.busyCount > session.ring.pool.count / 2 }
 
-  /// Moves one frame's worth of records, and frees the segments that are then empty.
+  /// Moves frames as long as they are due and there are records for them, and frees the segments
+  /// that are then empty.
   ///
-  /// - Parameter maximumAcquired: How many sealed segments it may keep from being discarded
-  ///   meanwhile.
+  /// - Parameters:
+  ///   - waiting: How much there is to move, in bytes; what was moved is subtracted.
+  ///   - maximumAcquired: How many sealed segments it may keep from being discarded meanwhile.
   /// - Returns: Whether it moved any.
-  private mutating func moveFrame(
-    _ cutoff: UInt64, maximumAcquired: Int
+  private mutating func moveFrames(
+    _ pass: DrainSchedule.Pass, _ cutoff: UInt64, _ waiting: inout Int, maximumAcquired: Int
   ) throws(SystemError) -> Bool {
-    counters.giveSign()
-    var fields = FrameHeader(.records)
-    // Before segments are acquired, which do not count as waiting then.
-    let waiting = session.ring.pool.waitingShare
-    var acquired: Set<Int> = []
-    var pinned: [Int] = []
+    var batch = Batch(cutoff)
     defer {
-      for index in pinned { session.ring.pool.unpin(index) }
-      for index in acquired { session.ring.pool.release(index) }
+      // It may have a frame that is given up.
+      encoder?.wait()
+      for index in batch.pinned { session.ring.pool.unpin(index) }
+      for index in batch.acquired { session.ring.pool.release(index) }
     }
-    var collector = FrameCollector(
-      runs(&acquired, &pinned, atMost: maximumAcquired), cutoff: cutoff)
-    rows.removeAll()
-    fields.ranges = collector.fill(&rows, size: session.ring.frameSize)
-    let finished = finished(collector.runs).filter { acquired.contains($0.index) }
-    let emptied = Set(finished.map(\.index))
-    if !rows.isEmpty {
+    var pending: [PendingFrame] = []
+    var isAny = false
+    var isLast = false
+    repeat {
+      counters.giveSign()
+      let frame = frames.first { frame in !pending.contains { $0 === frame } } ?? frames[0]
+      // Before segments are acquired, which do not count as waiting then.
+      let share = session.ring.pool.waitingShare(with: batch.acquired.count)
+      if !isAny { acquire(for: &batch, atMost: maximumAcquired) }
+      collect(from: &batch, into: frame, share)
+      isAny = isAny || !frame.rows.isEmpty
+      waiting -= frame.rows.size
+      isLast = frame.rows.isEmpty || !isFrameDue(pass, waiting)
+      encode(frame)
+      pending.append(frame)
+      while pending.count > (isLast || encoder == nil ? 0 : 1) {
+        if isLast { encoder?.wait() }
+        try write(pending.removeFirst(), of: &batch)
+      }
+    } while !isLast
+    return isAny
+  }
+
+  /// Has the other thread encode a frame, once it has encoded the one before; or does it here.
+  private func encode(_ frame: PendingFrame) {
+    encoder?.wait()
+    if frame.rows.isEmpty { return }
+    if let encoder { encoder.begin(frame, series.encoder) } else { frame.encode(series.encoder) }
+  }
+
+  /// Collects the next frame.
+  ///
+  /// - Parameter waiting: How many of the segments that no thread has are waiting to be archived.
+  private func collect(
+    from batch: inout Batch, into frame: PendingFrame, _ waiting: Double
+  ) {
+    frame.begin()
+    frame.fields.ranges = batch.collector.fill(&frame.rows, size: session.ring.frameSize)
+    frame.parts = batch.takeParts()
+    let finished = finished(batch.unfinishedRuns).filter { batch.acquired.contains($0.index) }
+    batch.finished.formUnion(finished.map(\.index))
+    frame.finished = finished
+    frame.fields.clock = session.ring.clock
+    frame.fields.effort = effort(waiting, frame)
+    frame.dictionary = session.ring.dictionary
+  }
+
+  /// Appends a frame to the archive, and takes what is in it out of the ring.
+  private mutating func write(
+    _ frame: PendingFrame, of batch: inout Batch
+  ) throws(SystemError) {
+    let emptied = Set(frame.finished.map(\.index))
+    if var encoded = frame.encoded {
       lowestGeneration =
         session.ring.lowestGeneration { emptied.contains($0) } ?? lowestGeneration
-      fields.clock = session.ring.clock
-      fields.effort = effort(waiting, fields.clock)
-      fields.lowestGeneration = lowestGeneration
+      encoded.header.lowestGeneration = lowestGeneration
       TestPoint.reach(.drainerBeforeFrame)
-      let written = try series.append(rows, dictionary: session.ring.dictionary, fields)
-      counters.add(rows, written: written.size, written.effort)
-      echo?.take(rows, dictionary: session.ring.dictionary, fields.clock)
+      let size = try series.append(encoded, dictionary: session.ring.dictionary)
+      counters.add(frame.rows, written: size, encoded.header.effort)
+      echo?.take(frame.rows, dictionary: session.ring.dictionary, frame.fields.clock)
       TestPoint.reach(.drainerAfterFrame)
-      writtenLevels |= rows.summary.levels
+      writtenLevels |= frame.rows.summary.levels
     }
-    publish(collector)
+    for part in frame.parts { publish(part) }
     TestPoint.reach(.drainerPublished)
-    acquired.subtract(emptied)
-    for run in finished { free(run) }
+    batch.acquired.subtract(emptied)
+    for run in frame.finished { free(run) }
     TestPoint.reach(.drainerFreed)
     try series.rotateIfDue(dictionary: session.ring.dictionary)
-    return !rows.isEmpty
   }
 
   /// How much effort the frame is worth, so that no thread has to wait for a segment.
   ///
   /// - Parameter waiting: How many of the segments that no thread has are waiting to be archived.
-  private func effort(_ waiting: Double, _ clock: TickClock) -> TextEffort {
+  private func effort(_ waiting: Double, _ frame: PendingFrame) -> TextEffort {
     if reducesCompression, waiting > 0.5 { return waiting <= 0.75 ? .reduced : .none }
-    return waiting <= 0.25 && Self.cameSlowly(rows.summary, size: rows.size, clock)
+    let (rows, clock) = (frame.rows.summary, frame.fields.clock)
+    return waiting <= 0.25 && Self.cameSlowly(rows, size: frame.rows.size, clock)
       ? .thorough : .full
   }
 
@@ -152,25 +206,23 @@ struct Handoff: ~Copyable {
     }
   }
 
-  /// What is to be moved, from where the last frame ended. Sealed segments are acquired, so that
-  /// nobody discards them meanwhile; open ones are pinned, should they be sealed meanwhile.
-  private func runs(
-    _ acquired: inout Set<Int>, _ pinned: inout [Int], atMost limit: Int
-  ) -> [SegmentRun] {
+  /// Finds what is to be moved, from where the last frame ended. Sealed segments are acquired, so
+  /// that nobody discards them meanwhile; open ones are pinned, should they be sealed meanwhile.
+  private func acquire(for batch: inout Batch, atMost limit: Int) {
     let ring = session.ring
     let newest = generationLimit(limit)
     var runs: [SegmentRun] = []
     for index in 0..<ring.pool.count where ring.generation(ofSegment: index) <= newest {
       if ring.pool.pinOpen(index) {
-        pinned.append(index)
+        batch.pinned.append(index)
       } else {
         guard ring.pool.acquireInTurn(index) else { continue }
-        acquired.insert(index)
+        batch.acquired.insert(index)
       }
-      let run = run(index, isSealed: acquired.contains(index))
+      let run = run(index, isSealed: batch.acquired.contains(index))
       if let run, run.header.generation <= newest { runs.append(run) }
     }
-    return runs
+    batch.begin(runs)
   }
 
   /// The newest generation that may be in a frame that acquires so many sealed segments at most: a
@@ -194,14 +246,12 @@ struct Handoff: ~Copyable {
       disposition: flight.map { flight in { record, _ in flight.disposition(of: record) } })
   }
 
-  private mutating func publish(_ collector: borrowing FrameCollector) {
-    for run in collector.runs where run.taken > run.header.archived {
-      // Before a crash could leave them to be forgotten without being counted: it is the other way
-      // round that is none.
-      flight?.note(run)
-      session.ring.publish(archived: run.taken, ofSegment: run.index)
-      progress[run.header.generation] = (run.lastTicks, run.number ?? 0)
-    }
+  private mutating func publish(_ part: PendingFrame.Part) {
+    // Before a crash could leave them to be forgotten without being counted: it is the other way
+    // round that is none.
+    flight?.note(part)
+    session.ring.publish(archived: part.end, ofSegment: part.index)
+    progress[part.generation] = (part.lastTicks, part.number)
   }
 
   private mutating func free(_ run: SegmentRun) {
@@ -210,5 +260,42 @@ struct Handoff: ~Copyable {
       session.ring.countLoss(.corrupted, .critical, UInt64(run.corruption.count))
     }
     if flight?.retain(run.index) != true { session.ring.free(segment: run.index) }
+  }
+}
+
+/// What frames are collected from, one after the other, until all of it is let go: a segment is
+/// inspected once, however many frames it is in.
+private struct Batch {
+  private let cutoff: UInt64
+  var collector: FrameCollector
+  /// Sealed segments that nobody else may have. Less those that were freed.
+  var acquired: Set<Int> = []
+  /// Open segments that nobody may discard, should they be sealed.
+  var pinned: [Int] = []
+  /// Segments of which nothing is left for a further frame.
+  var finished: Set<Int> = []
+  /// Of each run, where its last part ended, and how many records were passed over by then.
+  private var ends: [(end: Int, passed: Int)] = []
+
+  init(_ cutoff: UInt64) {
+    self.cutoff = cutoff
+    collector = FrameCollector([], cutoff: cutoff)
+  }
+
+  mutating func begin(_ runs: [SegmentRun]) {
+    collector = FrameCollector(runs, cutoff: cutoff)
+    ends = runs.map { ($0.header.archived, 0) }
+  }
+
+  var unfinishedRuns: [SegmentRun] { collector.runs.filter { !finished.contains($0.index) } }
+
+  /// What was taken since the last call.
+  mutating func takeParts() -> [PendingFrame.Part] {
+    var parts: [PendingFrame.Part] = []
+    for (place, run) in collector.runs.enumerated() where run.taken > ends[place].end {
+      parts.append(PendingFrame.Part(run, passed: run.passedCount - ends[place].passed))
+      ends[place] = (run.taken, run.passedCount)
+    }
+    return parts
   }
 }

@@ -227,8 +227,10 @@ final class SegmentPool: @unchecked Sendable {
   }
 
   /// How much of what no thread has is waiting to be archived, from 0 to 1.
-  var waitingShare: Double {
-    var (open, waiting) = (0, 0)
+  ///
+  /// - Parameter acquired: How many more wait: those that whoever asks has acquired.
+  func waitingShare(with acquired: Int) -> Double {
+    var (open, waiting) = (0, acquired)
     for index in 0..<count {
       let status = status(index)
       if status == .open { open += 1 }

@@ -7,7 +7,7 @@ extension StoreCore {
   /// Lets the store's threads end their passes, if that is soon, and begin no others. The caller
   /// has the lock.
   func pauseThreads() {
-    let passLocks = [open?.drainer.passLock].compactMap(\.self) + (openMaintenance?.passLocks ?? [])
+    let passLocks = (open?.drainer.passLocks ?? []) + (openMaintenance?.passLocks ?? [])
     paused = passLocks.filter { $0.tryLock(atMost: 100_000_000) }
   }
 

@@ -51,8 +51,11 @@ package final class ArchiveSeries {
   }
   private var directory: Directory
   private let identity: SessionIdentity
-  /// They may be changed between any two calls.
+  /// When archives are closed may be changed between any two calls.
   package var settings: Settings
+  /// What makes frames of the session's records. For one thread at a time, as the series; but it may
+  /// be another thread.
+  package let encoder: FrameEncoder
   private var current: ArchiveWriter?
   private var timer: RotationTimer?
   /// The number of the newest archive.
@@ -84,6 +87,8 @@ package final class ArchiveSeries {
     self.directory = directory
     self.identity = identity
     self.settings = settings
+    encoder = FrameEncoder(
+      of: identity.session, compressionLevel: settings.compressionLevel, format: settings.format)
     self.number = number
     self.current = current
     timer = current.map { RotationTimer(created: $0.fileHeader.created, now: .now) }
@@ -94,23 +99,29 @@ package final class ArchiveSeries {
   /// Whether the session has an archive.
   package var isEmpty: Bool { number == 0 }
 
-  /// Appends rows to the current archive. To be followed by ``rotateIfDue(dictionary:)``, once it
-  /// is noted that they are in it: were both one, a failure to close the archive would have them
-  /// appended again.
-  ///
-  /// - Returns: How many bytes the archive grew by, and how much effort was spent on text.
-  @discardableResult
+  /// Encodes rows, and appends them; see ``append(_:dictionary:)``.
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
-  ) throws(SystemError) -> (size: Int, effort: TextEffort) {
+  ) throws(SystemError) {
+    try append(encoder.encode(rows, dictionary: dictionary, fields), dictionary: dictionary)
+  }
+
+  /// Appends a frame of records to the current archive. To be followed by
+  /// ``rotateIfDue(dictionary:)``, once it is noted that they are in it: were both one, a failure to
+  /// close the archive would have them appended again.
+  ///
+  /// - Parameter dictionary: All entries of the session so far: at least those that ``encoder`` got.
+  /// - Returns: How many bytes the archive grew by.
+  @discardableResult
+  package func append(
+    _ frame: EncodedFrame, dictionary: UnsafeRawBufferPointer
+  ) throws(SystemError) -> Int {
     try checkPlace(dictionary: dictionary)
     // Again, if it failed the last time.
     try rotateIfDue(dictionary: dictionary)
-    var effort = fields.effort
-    let size = try append { (archive) throws(SystemError) in
-      effort = try archive.append(rows, dictionary: dictionary, fields)
+    return try append { (archive) throws(SystemError) in
+      try archive.append(frame, dictionary: dictionary)
     }
-    return (size, effort)
   }
 
   /// Writes to the current archive, and notes how many frames it has then.
@@ -243,7 +254,7 @@ package final class ArchiveSeries {
     } else {
       writer = try ArchiveWriter(
         in: directory, fileHeader, compressionLevel: settings.compressionLevel,
-        format: settings.format, recipients: settings.recipients)
+        recipients: settings.recipients)
     }
     number += 1
     current = writer

@@ -25,16 +25,11 @@ package final class ArchiveWriter {
   private let lock: LockedFile
   private var file: File { _read { yield lock.file } }
   private var unsynced: UnsyncedBytes
-  /// Of all but records in columns: who has no other coder can read which call sites there are.
+  /// Of all but records, which come encoded. Always zlib's: who has no other coder can read which
+  /// call sites there are.
   private let compressor: Compressor?
-  /// Of records in columns.
-  private let columnCompressor: Compressor?
   /// What encrypts it; nil if it has no recipients.
   private let cipher: FrameCipher?
-  private let columns = ColumnEncoder()
-  private var callSites = CallSiteFields()
-  /// How many bytes of the dictionary ``callSites`` knows: not fewer after a write that failed.
-  private var dictionaryKnown = 0
   private var index: [IndexEntry] = []
   package private(set) var frameCount: UInt32 = 0
   private var recordCount: UInt64 = 0
@@ -49,11 +44,11 @@ package final class ArchiveWriter {
   /// - Parameter recipients: For whom it is encrypted; none: it is not.
   package init(
     in directory: borrowing Directory, _ fileHeader: ArchiveHeader, compressionLevel: Int,
-    format: CompressionFormat = .zlib, recipients: [Recipient] = []
+    recipients: [Recipient] = []
   ) throws(SystemError) {
     self.fileHeader = fileHeader
     cipher = try Self.cipher(for: recipients, directory.path)
-    (compressor, columnCompressor) = Self.compressors(compressionLevel, format)
+    compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
     let identity = fileHeader.identity
     let name = FileNames.Archive(
       store: identity.storeName, created: fileHeader.created, session: identity.session,
@@ -94,12 +89,12 @@ package final class ArchiveWriter {
   ///   - recipients: For whom it is encrypted; none: it is not.
   package init(
     _ fileHeader: ArchiveHeader, behind before: ArchiveInfo, in lock: consuming LockedFile,
-    compressionLevel: Int, format: CompressionFormat = .zlib, recipients: [Recipient] = []
+    compressionLevel: Int, recipients: [Recipient] = []
   ) throws(SystemError) {
     cipher = try Self.cipher(for: recipients, before.path)
     self.fileHeader = fileHeader
     (self.before, fileName, path) = (before, before.fileName, before.path)
-    (compressor, columnCompressor) = Self.compressors(compressionLevel, format)
+    compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
     let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
     start = before.size
     end = start + bytes.count
@@ -126,26 +121,17 @@ package final class ArchiveWriter {
     }
   }
 
-  private static func compressors(
-    _ level: Int, _ format: CompressionFormat
-  ) -> (others: Compressor?, columns: Compressor?) {
-    guard level > 0 else { return (nil, nil) }
-    let zlib = Compressor(level: level)
-    return (zlib, format == .zlib ? zlib : Compressor(level: level, format))
-  }
-
   /// Goes on with an archive whose process died. What follows its last whole frame is cut off. One
   /// that is encrypted can only be closed, without a dictionary: the key is gone.
   package init(
-    resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int,
-    format: CompressionFormat = .zlib
+    resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int
   ) throws(SystemError) {
     fileHeader = archive.fileHeader
     cipher = nil
     (start, before) = (archive.start, nil)
     path = archive.path
     fileName = String(archive.path.split(separator: "/").last ?? "")
-    (compressor, columnCompressor) = Self.compressors(compressionLevel, format)
+    compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
     end = archive.end
     unsynced = UnsyncedBytes(from: archive.end)
     try lock.file.truncate(to: end)
@@ -161,55 +147,28 @@ package final class ArchiveWriter {
     }
   }
 
-  /// Appends rows, and before them the dictionary entries that this archive does not have yet.
+  /// Appends a frame of records, and before it the dictionary entries that this archive does not have
+  /// yet.
   ///
-  /// - Parameters:
-  ///   - dictionary: All entries of the session so far.
-  ///   - fields: A header with clock, ranges, lowest generation, and how much effort is wanted; the
-  ///     rest is filled in.
-  /// - Returns: How much effort was spent on text.
-  @discardableResult
+  /// - Parameter dictionary: All entries of the session so far.
   package func append(
-    _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
-  ) throws(SystemError) -> TextEffort {
+    _ frame: EncodedFrame, dictionary: UnsafeRawBufferPointer
+  ) throws(SystemError) {
     var batch = try beginBatch()
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
       try batch.add(FrameHeader(.dictionary), Array(new), compressor)
     }
-    var header = fields
-    header.summary = rows.summary
-    header.summary.firstWall = header.clock.wall(at: header.summary.firstTicks)
-    header.summary.lastWall = header.clock.wall(at: header.summary.lastTicks)
-    header.rawSize = rows.size
-    if compressor == nil {
-      header.effort = .full
-      try batch.add(header, stored: rows.payload())
-    } else {
-      learnCallSites(from: dictionary)
-      header.codec = columnCompressor?.format == .zstd ? .zstdColumns : .columns
-      let payload = columns.encode(rows, callSites, columnCompressor, effort: fields.effort)
-      header.effort = columns.effort
-      try batch.add(header, stored: payload)
-    }
+    try batch.add(frame.header, stored: frame.payload)
     try write(batch)
     dictionaryWritten = dictionary.count
-    count(header.summary)
-    archiveCounts.add(rows.levels)
-    return header.effort
+    count(frame.header.summary)
+    archiveCounts.add(frame.levels)
   }
 
   private func count(_ frame: RecordSummary) {
     recordCount += UInt64(frame.count)
     summary.add(frame)
-  }
-
-  private func learnCallSites(from dictionary: UnsafeRawBufferPointer) {
-    guard dictionary.count > dictionaryKnown else { return }
-    callSites.add(
-      entriesIn: dictionary.slice(dictionaryKnown, dictionary.count - dictionaryKnown),
-      seed: checksumSeed(session: fileHeader.identity.session, generation: 0))
-    dictionaryKnown = dictionary.count
   }
 
   /// Appends the losses counted so far.

@@ -397,7 +397,7 @@ package struct Recovery: ~Copyable {
       }
       guard let file else { throw SystemError.locked(last.path) }
       current = try ArchiveWriter(
-        resuming: last, file, compressionLevel: settings.compressionLevel, format: settings.format)
+        resuming: last, file, compressionLevel: settings.compressionLevel)
       // Nobody has the key of an encrypted archive: another one is begun, with a key of its own.
       // One without a trailer would lack its end then.
       if !settings.recipients.isEmpty || last.frames.contains(where: \.header.isEncrypted) {

@@ -38,7 +38,7 @@ package struct Resumption: Sendable {
       try note(ArchiveID(session: last.session, number: last.number))
       return try ArchiveWriter(
         fileHeader, behind: last, in: file, compressionLevel: settings.compressionLevel,
-        format: settings.format, recipients: settings.recipients)
+        recipients: settings.recipients)
     }
   }
 

@@ -18,8 +18,8 @@ import Testing
   @Test("a closed archive is read as it was written", arguments: [0, 1, 9])
   func aClosedArchiveIsReadAsItWasWritten(level: Int) throws {
     let writer = try fixture.writer(compressionLevel: level)
-    try fixture.append(Array(1...50), to: writer)
-    try fixture.append([60], generation: 2, to: writer)
+    try fixture.append(Array(1...50), to: writer, compressionLevel: level)
+    try fixture.append([60], generation: 2, to: writer, compressionLevel: level)
     var losses = LossLedger()
     losses[.ringFull, .info] = 5
     try writer.append(losses)
@@ -64,7 +64,7 @@ import Testing
   func entriesAreWrittenOnceAndBeforeTheirRecords() throws {
     let writer = try fixture.writer()
     let half = fixture.dictionary.bytes.slice(0, 160)
-    try writer.append(fixture.rows([1]), dictionary: half, fixture.fields(1))
+    try fixture.append([1], to: writer, dictionary: half)
     try fixture.append([2], to: writer)
     try fixture.append([3], to: writer)
     let archive = try fixture.read(writer.path)

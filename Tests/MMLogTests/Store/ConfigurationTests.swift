@@ -38,6 +38,8 @@ struct ConfigurationTests {
       Wrong("rotation.size", "too small") { $0.rotation.size = 4095 },
       Wrong("compressionLevel", "negative") { $0.compressionLevel = -1 },
       Wrong("compressionLevel", "too large") { $0.compressionLevel = 10 },
+      Wrong("drainThreads", "zero") { $0.drainThreads = 0 },
+      Wrong("drainThreads", "too many") { $0.drainThreads = 3 },
       Wrong("fullRing", "negative") { $0.fullRing = .wait(upTo: .seconds(-1)) },
       Wrong("drainInterval", "too short") { $0.drainInterval = .milliseconds(9) },
       Wrong("drainInterval", "negative") { $0.drainInterval = .seconds(-1) },

@@ -23,11 +23,15 @@ struct ForkTests {
     Dictionary(grouping: contents.records, by: \.session.id).values.map { $0.map(\.message) }
   }
 
-  @Test("a child logs into a ring of its own, and the parent's records stay whole")
-  func childLogs() async {
+  @Test(
+    "a child logs into a ring of its own, and the parent's records stay whole", arguments: [1, 2])
+  func childLogs(drainThreads: Int) async {
     let folder = TemporaryDirectory()
-    await #expect(processExitsWith: .success) { [path = folder.path as String] in
-      let store = try LogStore(directory: path, name: "fork")
+    await #expect(processExitsWith: .success) {
+      [path = folder.path as String, drainThreads = drainThreads as Int] in
+      var configuration = LogStore.Configuration()
+      configuration.drainThreads = drainThreads
+      let store = try LogStore(directory: path, name: "fork", configuration: configuration)
       let log = store.logger(label: "l")
       log.info("parent 0")
       let child = forkProcess()

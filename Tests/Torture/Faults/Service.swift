@@ -25,6 +25,7 @@ final class Service: Sendable {
     configuration.dictionarySize = 8 << 10
     configuration.rotation.size = 16 << 10
     configuration.drainInterval = .milliseconds(10)
+    configuration.drainThreads = 2
     configuration.fullRing = .wait(upTo: .seconds(60))
     configuration.level = .trace
     return configuration

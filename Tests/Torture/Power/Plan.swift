@@ -42,6 +42,7 @@ struct Plan {
     configuration.fullRing = random.pick(
       .wait(upTo: .seconds(100)), .wait(upTo: .seconds(100)), .overwriteOldest, .dropNewest)
     configuration.level = .trace
+    configuration.drainThreads = random.pick(1, 2)
     return configuration
   }
 
@@ -66,6 +67,7 @@ extension Plan: CustomStringConvertible {
       + "segments \(it.segmentSize ?? 0), archives \(it.rotation.size ?? 0), "
       + "compression \(it.compressionLevel), "
       + "drain \(it.drainInterval), sync level \(it.syncLevel.map { "\($0)" } ?? "none"), "
-      + "sync interval \(it.syncInterval.map { "\($0)" } ?? "none"), full ring \(it.fullRing)"
+      + "sync interval \(it.syncInterval.map { "\($0)" } ?? "none"), full ring \(it.fullRing), "
+      + "drain threads \(it.drainThreads)"
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import MMLog
 import MMLogCalls
 import MMLogReader
@@ -23,6 +24,9 @@ struct MMLogContender: Contender {
     var configuration = LogStore.Configuration()
     configuration.ringDirectory = ring
     configuration.fullRing = .wait(upTo: .seconds(60))
+    // 'Benchmarks/run --drain-threads'
+    configuration.drainThreads =
+      ProcessInfo.processInfo.environment["BENCHMARK_DRAIN_THREADS"].flatMap(Int.init) ?? 1
     if purpose == .latency { configuration.ringSize = 64 << 20 }
     store = try LogStore(directory: directory, name: Self.storeName, configuration: configuration)
     calls = MMLogCalls(store.logger(label: Self.label))

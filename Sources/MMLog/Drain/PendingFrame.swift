@@ -1,0 +1,47 @@
+import MMLogFormat
+import MMLogStorage
+
+/// A frame from its collection until the ring says that it is archived.
+///
+/// Proof of `@unchecked Sendable`: it belongs to the drainer, or, from ``EncodingThread/begin(_:_:)``
+/// to the end of ``EncodingThread/wait()``, to that thread.
+final class PendingFrame: @unchecked Sendable {
+  /// What it has of a segment.
+  struct Part {
+    let index: Int
+    let generation: UInt64
+    /// Where the part ends.
+    let end: Int
+    /// The greatest ticks in the segment by then, and the number of the next entry.
+    let lastTicks: UInt64
+    let number: UInt64
+    /// How many records it has passed over, which stay in the ring.
+    let passed: Int
+
+    init(_ run: SegmentRun, passed: Int) {
+      (index, generation) = (run.index, run.header.generation)
+      (end, lastTicks, number) = (run.taken, run.lastTicks, run.number ?? 0)
+      self.passed = passed
+    }
+  }
+
+  var rows = RowBuilder()
+  var fields = FrameHeader(.records)
+  var parts: [Part] = []
+  /// Segments that are empty when it is archived.
+  var finished: [SegmentRun] = []
+  /// All entries of the session so far.
+  var dictionary = UnsafeRawBufferPointer(start: nil, count: 0)
+  /// Nil if there are no rows.
+  private(set) var encoded: EncodedFrame?
+
+  /// Forgets all but the memory that it was in.
+  func begin() {
+    rows.removeAll()
+    (fields, parts, finished, encoded) = (FrameHeader(.records), [], [], nil)
+  }
+
+  func encode(_ encoder: FrameEncoder) {
+    encoded = encoder.encode(rows, dictionary: dictionary, fields)
+  }
+}
