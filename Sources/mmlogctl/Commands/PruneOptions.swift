@@ -16,7 +16,7 @@ extension Arguments {
     retention.totalSize = limit(try value(of: .totalSize, expected: "a size as 500M", sizeArgument))
     retention.age = limit(try value(of: .age, expected: "a time as 30d", durationArgument))
     retention.crashes = try value(of: .crashes, expected: "a number", number) ?? 1
-    if let free = try value(of: .freeSpace, expected: "a size as 1G or 5%", space) {
+    if let free = try value(of: .freeSpace, expected: "a size as 1G or 5%", spaceArgument) {
       retention.freeSpace = free
     }
     return retention
@@ -29,20 +29,6 @@ private func limit<Value: AdditiveArithmetic>(_ value: Value?) -> Value? {
 }
 
 private func number(_ text: String) -> Int? { Int(text).flatMap { $0 >= 0 ? $0 : nil } }
-
-/// Reads a size on the command line: `500`, `500K`, `2G`; nil for anything else.
-func sizeArgument(_ text: String) -> Int? {
-  let shift = ["K": 10, "M": 20, "G": 30, "T": 40][text.last?.uppercased() ?? ""]
-  guard let value = number(shift == nil ? text : String(text.dropLast())) else { return nil }
-  let (size, overflow) = value.multipliedReportingOverflow(by: 1 << (shift ?? 0))
-  return overflow ? nil : size
-}
-
-private func space(_ text: String) -> Retention.FreeSpace? {
-  guard text.hasSuffix("%") else { return sizeArgument(text).map { .bytes($0) } }
-  guard let percent = Double(text.dropLast()), (0...100).contains(percent) else { return nil }
-  return .fraction(percent / 100)
-}
 
 extension Option {
   static let dryRun = Option("dry-run", "Delete nothing, say what would be.")
