@@ -134,6 +134,11 @@ let package = Package(
         "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "LogCommands",
         "CommandLineTool", "MMLogSystem",
       ]),
+    .target(
+      name: "MMLogReceiving",
+      dependencies: [
+        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+      ]),
     .executableTarget(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
     .executableTarget(
@@ -183,6 +188,11 @@ let package = Package(
     .testTarget(
       name: "MMLogAnalysisTests",
       dependencies: ["MMLogAnalysis", "MMLogReader", "MMLogFormat", "TestSupport"]),
+    .testTarget(
+      name: "MMLogReceivingTests",
+      dependencies: [
+        "MMLogReceiving", "MMLogStorage", "MMLogFormat", "MMLogSystem", "TestSupport",
+      ]),
     .testTarget(
       name: "MMLogReportTests",
       dependencies: ["MMLogReport", "MMLogReader", "MMLogFormat", "TestSupport"]),
@@ -253,14 +263,36 @@ let package = Package(
   ]
 )
 
+// What sends and receives over a network needs libraries that nobody else does.
+if Context.environment["MMLOG_SHIP"] != nil {
+  package.products.append(.executable(name: "mmlog-receive", targets: ["mmlog-receive"]))
+  package.targets += [
+    .systemLibrary(
+      name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
+      providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+    .executableTarget(
+      name: "mmlog-receive",
+      dependencies: [
+        "MMLogReceiving", "MMLogReader", "MMLogStorage", "LogCommands", "CommandLineTool",
+        "MMLogSystem", "CMicroHTTPD",
+      ]),
+    .testTarget(
+      name: "ReceiveTests",
+      dependencies: [
+        "mmlog-receive", "mmlog-decode", "mmlogctl", "MMLogReceiving", "MMLogStorage",
+        "MMLogFormat", "MMLogSystem", "TestSupport",
+      ]),
+  ]
+}
+
 // Built by Tools/fuzz alone: it needs libFuzzer's main function.
 if Context.environment["MMLOG_FUZZ"] != nil {
   package.targets.append(
     .executableTarget(
       name: "mmlog-fuzz",
       dependencies: [
-        "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
-        "TestSupport", "CMMLogWriter",
+        "MMLogReceiving", "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage",
+        "MMLogFormat", "MMLogSystem", "TestSupport", "CMMLogWriter",
       ],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }

@@ -38,7 +38,7 @@ extension ArchiveInfo.State {
   }
 
   /// Notes an attribute, or removes it; false if there is no room for it.
-  mutating func set(_ value: String?, for key: String) -> Bool {
+  package mutating func set(_ value: String?, for key: String) -> Bool {
     var changed = attributes
     changed[key] = value
     let isFull = Self.text(of: changed).utf8.count > Self.longestAttributes

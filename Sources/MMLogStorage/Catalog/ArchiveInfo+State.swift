@@ -10,8 +10,9 @@ extension ArchiveInfo.State {
   /// The state of the archive in `file`.
   ///
   /// - Throws: what the system refuses, except extended attributes where there are none.
-  init(of file: borrowing File, name: String, in directory: borrowing Directory) throws(SystemError)
-  {
+  package init(
+    of file: borrowing File, name: String, in directory: borrowing Directory
+  ) throws(SystemError) {
     if let sidecar = try Self.readSidecar(name, directory) {
       self = sidecar
       return
@@ -39,9 +40,9 @@ extension ArchiveInfo.State {
   }
 
   /// Notes the state, wherever there is room for it.
-  func store(of file: borrowing File, name: String, in directory: borrowing Directory)
-    throws(SystemError)
-  {
+  package func store(
+    of file: borrowing File, name: String, in directory: borrowing Directory
+  ) throws(SystemError) {
     if try Self.readSidecar(name, directory) == nil {
       do throws(SystemError) {
         return try storeAttributes(file)

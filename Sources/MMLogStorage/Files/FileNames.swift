@@ -103,7 +103,7 @@ package enum FileNames {
   /// A store's name as file names have it: without control characters, which spoil listings, and
   /// without a dot at its beginning, which hides a file. Such bytes, and `%`, are written as `%`
   /// and two hexadecimal digits.
-  private static func escaped(_ store: String) -> String {
+  package static func escaped(_ store: String) -> String {
     var result = ""
     for scalar in store.unicodeScalars {
       let isControl = scalar.value < 32 || (127..<160).contains(scalar.value)

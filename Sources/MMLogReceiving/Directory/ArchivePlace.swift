@@ -1,0 +1,44 @@
+import MMLogFormat
+import MMLogStorage
+
+/// Where an archive is stored: `SERVICE/HOST/NAME-START-SESSION-NUMBER.mmlog`, all of it from its
+/// checked file header.
+struct ArchivePlace: Equatable, Sendable {
+  /// The store's name, as file names have it.
+  let service: String
+  let host: String
+  let fileName: String
+
+  /// The path in the receiver's directory.
+  var path: String { "\(service)/\(host)/\(fileName)" }
+
+  /// - Throws: What of the file header cannot be a name.
+  init(_ header: ArchiveHeader) throws(Refusal) {
+    let identity = header.identity
+    if let problem = FileNames.problem(withStoreName: identity.storeName) {
+      throw Refusal(
+        .unprocessableContent,
+        "The archive is not stored, because its store's name \(problem).")
+    }
+    let archive = FileNames.Archive(
+      store: identity.storeName, created: header.created, session: identity.session,
+      number: header.number)
+    service = Self.folder(identity.storeName)
+    host = Self.folder(identity.hostName)
+    fileName = archive.fileName
+  }
+
+  /// A service or a host as a folder's name: as file names have a store's name, with slashes
+  /// escaped in the same way.
+  static func folder(_ name: String) -> String {
+    if name.isEmpty { return "unknown" }
+    return FileNames.escaped(name).split(separator: "/", omittingEmptySubsequences: false)
+      .joined(separator: "%2F")
+  }
+
+  /// The file name that a client calls an archive by: the last part of what it says, if that is a
+  /// name as stores give them.
+  static func archive(named name: String) -> FileNames.Archive? {
+    name.split(separator: "/").last.flatMap { FileNames.Archive(fileName: String($0)) }
+  }
+}

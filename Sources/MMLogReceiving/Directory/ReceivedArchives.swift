@@ -1,0 +1,359 @@
+package import MMLogStorage
+package import MMLogSystem
+
+/// A directory of archives that others sent: `SERVICE/HOST/ARCHIVE.mmlog`, and uploads that are not
+/// finished in a folder of its own. One process at a time receives into it.
+///
+/// Proof of `@unchecked Sendable`: the usage is touched under its lock only, and the rest is a lock
+/// or never changes.
+package final class ReceivedArchives: @unchecked Sendable {
+  package let path: String
+  package let limits: ReceiverLimits
+  let root: Directory
+  /// Where uploads are that are not finished.
+  let uploads: Directory
+  /// Held while an upload is checked and gets its name: one at a time, so that memory is bounded.
+  let checking = ForkSafeMutex()
+  private let usageLock = ForkSafeMutex()
+  private var currentUsage = Usage()
+
+  /// The name of ``uploads``.
+  package static let uploadsFolder = ".mmlog-receive"
+  /// The attribute of an archive that names the client that sent it.
+  static let clientAttribute = "received-from"
+  /// What directories and files are made with, less the umask: the group may read.
+  private static let (directoryMode, fileMode): (UInt32, UInt32) = (0o750, 0o640)
+
+  /// Opens a directory, which is made if it is missing.
+  ///
+  /// - Throws: ``LogError`` if another process receives into it, or the system refuses something.
+  package init(at path: String, _ limits: ReceiverLimits) throws(LogError) {
+    (self.path, self.limits) = (path, limits)
+    let what = "Opening the directory of received archives failed"
+    root = try explaining(what) { () throws(SystemError) in
+      try Directory.create(path, mode: Self.directoryMode)
+      return try Directory.open(path)
+    }
+    do throws(SystemError) {
+      try root.makeDirectory(Self.uploadsFolder, mode: 0o700)
+      uploads = try root.openDirectory(Self.uploadsFolder)
+    } catch {
+      throw LogError(error, while: what)
+    }
+    let isLocked = try explaining(what) { () throws(SystemError) in try uploads.tryLock() }
+    guard isLocked else {
+      throw LogError(
+        .system,
+        "\(path) has a receiver already: another process has the lock of \(uploads.path). End that "
+          + "one, or choose another directory.", path: path)
+    }
+    do throws(SystemError) {
+      try takeInUnfinished()
+      try removeExpired()
+    } catch {
+      throw LogError(error, while: what)
+    }
+  }
+
+  func withUsage<Result, Failure: Error>(
+    _ body: (inout Usage) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    usageLock.lock()
+    defer { usageLock.unlock() }
+    return try body(&currentUsage)
+  }
+
+  // MARK: - What there is
+
+  /// What is there of an archive.
+  package enum Holding: Equatable, Sendable {
+    case nothing
+    /// So many bytes of an upload.
+    case unfinished(Int)
+    /// It is stored, with its path in the directory and its size.
+    case stored(String, Int)
+  }
+
+  /// What is there of the archive that a client calls so.
+  ///
+  /// A stored one is found by the file name that its store gave it, as the last part of the name.
+  package func holding(of name: String, client: String) throws(Refusal) -> Holding {
+    do throws(SystemError) {
+      let upload = UploadName(of: name, client: client).fileName
+      if let status = try uploads.status(of: upload) { return .unfinished(status.size) }
+      guard let archive = ArchivePlace.archive(named: name) else { return .nothing }
+      let service = ArchivePlace.folder(archive.store)
+      guard let found = try stored(archive.fileName, in: service) else { return .nothing }
+      return .stored("\(service)/\(found.host)/\(archive.fileName)", found.size)
+    } catch {
+      throw Refusal(error)
+    }
+  }
+
+  /// Finds an archive of a service among its hosts.
+  private func stored(
+    _ fileName: String, in service: String
+  ) throws(SystemError) -> (host: String, size: Int)? {
+    guard try root.status(of: service)?.isDirectory == true else { return nil }
+    let folder = try root.openDirectory(service)
+    for host in try folder.names() where try folder.status(of: host)?.isDirectory == true {
+      let hostFolder = try folder.openDirectory(host)
+      if let status = try hostFolder.status(of: fileName), status.isRegularFile {
+        return (host, status.size)
+      }
+    }
+    return nil
+  }
+
+  // MARK: - Uploads
+
+  /// Begins to receive what a request has, or says that all is there already.
+  package func begin(
+    _ request: ReceiverRequest, of name: String, client: String
+  ) throws(Refusal) -> Upload.Beginning {
+    if let size = request.archiveSize { try checkSize(size) }
+    let holding = try holding(of: name, client: client)
+    if case .stored(let path, let size) = holding, request.isForNewArchive,
+      let receipt = try existing(path, size, request)
+    {
+      return .done(receipt)
+    }
+    let upload = UploadName(of: name, client: client).fileName
+    try acquire(upload, client: client)
+    do {
+      return .upload(try Upload(upload, of: client, request, in: self))
+    } catch {
+      release(upload)
+      throw error as? Refusal ?? (error as? SystemError).map { Refusal($0) }
+        ?? Refusal(.internalServerError, "\(error)")
+    }
+  }
+
+  func checkSize(_ size: Int) throws(Refusal) {
+    if size > limits.archive {
+      throw Refusal(
+        .contentTooLarge,
+        "The archive has more than \(limits.archive) bytes, which is the limit for one. Let the "
+          + "service seal smaller ones (rotation.size), or raise --max-archive.")
+    }
+  }
+
+  /// The answer where an archive has the name, and the client wants nothing to be done then; nil:
+  /// what the client sends has to be seen first.
+  ///
+  /// - Throws: If the request says that its archive is another one.
+  private func existing(
+    _ path: String, _ size: Int, _ request: ReceiverRequest
+  ) throws(Refusal) -> Receipt? {
+    var isSame = request.archiveSize == size
+    do throws(SystemError) {
+      if isSame {
+        guard let said = request.checksum else { return nil }
+        let file = try File.open("\(self.path)/\(path)", .read)
+        let checksum = ~(try file.checksumState(of: 0..<size))
+        isSame = checksum == said
+        if isSame { return Receipt(outcome: .unchanged, path: path, size: size, checksum: said) }
+      }
+    } catch {
+      throw Refusal(error)
+    }
+    if request.archiveSize == nil { return nil }
+    throw Refusal(
+      .preconditionFailed,
+      "An archive of this name is stored, and has another size or checksum. The stored one stays.")
+  }
+
+  /// Makes an upload this request's own.
+  private func acquire(_ upload: String, client: String) throws(Refusal) {
+    try withUsage { (usage) throws(Refusal) in
+      if let other = usage.unfinished[upload] {
+        guard !other.isActive else {
+          throw Refusal(
+            .conflict, "Another request is sending this archive. Wait for its end.",
+            retryAfter: 5)
+        }
+        usage.unfinished[upload]?.isActive = true
+        return
+      }
+      if usage.unfinished.values.count(where: { $0.client == client }) >= limits.unfinished {
+        throw Refusal(
+          .tooManyRequests,
+          "The client has \(limits.unfinished) unfinished uploads, which is the limit. Finish some.",
+          retryAfter: 60)
+      }
+      usage.unfinished[upload] = Usage.Unfinished(client: client, claimed: 0, written: 0)
+    }
+  }
+
+  /// Gives an upload back: to be resumed if something of it is there.
+  func release(_ upload: String) {
+    let size = (try? uploads.status(of: upload))?.size ?? 0
+    if size == 0 { try? uploads.remove(upload) }
+    withUsage { usage in
+      if size == 0 {
+        usage.unfinished[upload] = nil
+      } else {
+        usage.unfinished[upload]?.isActive = false
+        usage.unfinished[upload]?.claimed = size
+        usage.unfinished[upload]?.written = size
+      }
+    }
+  }
+
+  /// Forgets an upload, and what is there of it.
+  func discard(_ upload: String) {
+    try? uploads.remove(upload)
+    withUsage { $0.unfinished[upload] = nil }
+  }
+
+  /// Opens the file of an upload that ``acquire(_:client:)`` has given to the caller.
+  func openFile(of upload: String) throws(SystemError) -> File {
+    try uploads.openFile(upload, [.read, .write, .create], mode: Self.fileMode)
+  }
+
+  // MARK: - Space
+
+  /// Promises space to an upload.
+  ///
+  /// - Parameter size: How large it will be at least.
+  func claim(_ size: Int, for upload: String, of client: String) throws(Refusal) {
+    do {
+      try withUsage { usage in try claim(size, upload, client, &usage) }
+    } catch {
+      throw error as? Refusal ?? Refusal(.internalServerError, "\(error)")
+    }
+  }
+
+  private func claim(
+    _ size: Int, _ upload: String, _ client: String, _ usage: inout Usage
+  ) throws {
+    if limits.client != nil || limits.total != nil {
+      let isOver = { (usage: Usage) in self.limit(size, upload, client, usage) != nil }
+      if usage.isUnknown || usage.isOld && isOver(usage) { usage.set(try scan()) }
+      if let refusal = limit(size, upload, client, usage) { throw refusal }
+    }
+    let space = try root.freeSpace()
+    let keep = limits.freeSpace.bytes(ofTotal: space.total)
+    let written = usage.unfinished[upload]?.written ?? 0
+    if size - written > space.available - keep - usage.outstanding(without: upload) {
+      throw Refusal(
+        .insufficientStorage,
+        "The receiver's disk has no room for the archive. Send it again later.", retryAfter: 60)
+    }
+    usage.unfinished[upload]?.claimed = size
+  }
+
+  /// The limit that so much more would exceed.
+  private func limit(
+    _ size: Int, _ upload: String, _ client: String, _ usage: Usage
+  ) -> Refusal? {
+    let whole = [(limits.client, client as String?), (limits.total, nil)]
+    for case (let limit?, let client) in whole
+    where usage.taken(client: client, without: upload) + size > limit {
+      let owner = client == nil ? "all clients" : "the client"
+      return Refusal(
+        .insufficientStorage,
+        "With the archive, \(owner) would have more than \(limit) bytes here, which is the limit. "
+          + "Archives have to be deleted before (mmlogctl prune).", retryAfter: 60)
+    }
+    return nil
+  }
+
+  /// What is stored, by client.
+  private func scan() throws -> [String: Int] {
+    var sizes: [String: Int] = [:]
+    for service in try folders(of: root) {
+      for host in try folders(of: root.openDirectory(service)) {
+        for archive in try Catalog(of: "\(path)/\(service)/\(host)", store: nil).scan() {
+          sizes[archive.state.attributes[Self.clientAttribute] ?? "", default: 0] += archive.size
+        }
+      }
+    }
+    return sizes
+  }
+
+  private func folders(of directory: borrowing Directory) throws(SystemError) -> [String] {
+    var found: [String] = []
+    for name in try directory.names() where !name.hasPrefix(".") {
+      if try directory.status(of: name)?.isDirectory == true { found.append(name) }
+    }
+    return found
+  }
+
+  // MARK: - Unfinished uploads
+
+  /// Takes in what an earlier process left.
+  private func takeInUnfinished() throws(SystemError) {
+    for name in try uploads.names() {
+      guard let upload = UploadName(fileName: name), let status = try uploads.status(of: name),
+        status.isRegularFile
+      else { continue }
+      withUsage { usage in
+        usage.unfinished[name] = Usage.Unfinished(
+          client: upload.client, claimed: status.size, written: status.size, isActive: false)
+      }
+    }
+  }
+
+  /// Removes uploads that have waited for the rest for too long. To be called now and then.
+  package func removeExpired() throws(SystemError) {
+    let limit = Clock.realtime() - limits.unfinishedAge.nanoseconds
+    for name in withUsage({ Array($0.unfinished.keys) }) {
+      let status = try uploads.status(of: name)
+      if let status, status.modified >= limit { continue }
+      // Whoever begins to send it waits here.
+      try withUsage { (usage) throws(SystemError) in
+        if usage.unfinished[name]?.isActive != false { return }
+        // Somebody may have removed it by hand.
+        if status != nil { try uploads.remove(name) }
+        usage.unfinished[name] = nil
+      }
+    }
+  }
+
+  // MARK: - Storing
+
+  /// Opens the folder of an archive, which is made if it is missing.
+  func openFolder(_ place: ArchivePlace) throws(SystemError) -> Directory {
+    let service = try open(place.service, in: root)
+    return try open(place.host, in: service)
+  }
+
+  private func open(
+    _ name: String, in directory: borrowing Directory
+  ) throws(SystemError) -> Directory {
+    let isNew = try directory.status(of: name) == nil
+    try directory.makeDirectory(name, mode: Self.directoryMode)
+    if isNew { try directory.sync() }
+    return try directory.openDirectory(name)
+  }
+}
+
+/// The name of an upload's file: the client, and a hash of what the client calls the archive.
+///
+/// Two names of one client with the same hash would be one upload, which is then refused when it is
+/// checked.
+struct UploadName: Equatable {
+  let client: String
+  private let hash: String
+
+  init(of name: String, client: String) {
+    // FNV-1a.
+    let hash = name.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
+      ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+    }
+    let digits = String(hash, radix: 16)
+    (self.client, self.hash) = (
+      client, String(repeating: "0", count: 16 - digits.count) + digits
+    )
+  }
+
+  /// Takes a name apart; nil if it is not one of an upload.
+  init?(fileName: String) {
+    let parts = fileName.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[2] == "upload", parts[1].utf8.count == 16 else { return nil }
+    (client, hash) = (String(parts[0]), String(parts[1]))
+  }
+
+  var fileName: String { "\(client).\(hash).upload" }
+}

@@ -1,0 +1,55 @@
+package import MMLogStorage
+import MMLogSystem
+
+/// Why a request is not done, as its answer says it.
+package struct Refusal: Error, Sendable {
+  /// The statuses of RFC 9110, 6585 and 4918 that a refusal has.
+  package enum Status: UInt32, Sendable {
+    case badRequest = 400
+    case unauthorized = 401
+    case notFound = 404
+    case methodNotAllowed = 405
+    case conflict = 409
+    case preconditionFailed = 412
+    case contentTooLarge = 413
+    case unsupportedMediaType = 415
+    case unprocessableContent = 422
+    case tooManyRequests = 429
+    case internalServerError = 500
+    case serviceUnavailable = 503
+    case insufficientStorage = 507
+  }
+
+  package let status: Status
+  /// What is wrong and what to do about it: whole sentences.
+  package let sentence: String
+  /// What of the archive is wrong, with its places.
+  package var corruption: [Corruption] = []
+  /// How many bytes of the upload are there.
+  package var offset: Int?
+  /// After how many seconds the request may succeed.
+  package var retryAfter: Int?
+
+  package init(
+    _ status: Status, _ sentence: String, corruption: [Corruption] = [], offset: Int? = nil,
+    retryAfter: Int? = nil
+  ) {
+    (self.status, self.sentence, self.corruption) = (status, sentence, corruption)
+    (self.offset, self.retryAfter) = (offset, retryAfter)
+  }
+
+  /// What the system refused. What a client cannot change names no path.
+  init(_ error: SystemError) {
+    if error.isOutOfSpace {
+      self.init(
+        .insufficientStorage, "The receiver's disk is full. Send the archive again later.",
+        retryAfter: 60)
+    } else {
+      self.init(
+        .internalServerError,
+        "The receiver cannot store the archive: \(SystemError.text(of: error.errno)). "
+          + "Its log says where.",
+        retryAfter: 60)
+    }
+  }
+}

@@ -1,0 +1,186 @@
+/// What a client asks for: the header of its request, checked.
+package struct ReceiverRequest: Equatable, Sendable {
+  package enum Target: Equatable, Sendable {
+    /// Whether the receiver is alive.
+    case health
+    /// An archive, by what the client calls it.
+    case archive(String)
+  }
+
+  package enum Method: String, Sendable {
+    case get = "GET"
+    case head = "HEAD"
+    case put = "PUT"
+  }
+
+  package let method: Method
+  package let target: Target
+  /// How many bytes follow; nil: the client does not say.
+  package let length: Int?
+  /// Which part of the archive follows; nil: all of it.
+  package let range: ContentRange?
+  /// The CRC32C of the whole archive; nil: the client does not say.
+  package let checksum: UInt32?
+  /// Whether the client wants nothing to be done where an archive has the name: `If-None-Match: *`.
+  package let isForNewArchive: Bool
+
+  /// How large the whole archive is; nil if the client does not say.
+  package var archiveSize: Int? { range?.total ?? length }
+
+  /// Reads the header of a request.
+  ///
+  /// - Parameters:
+  ///   - path: Its target without the query, with percent-encoding undone.
+  ///   - field: Gives the value of a field by its name in lower case.
+  package init(
+    method: String, path: String, field: (String) -> String?
+  ) throws(Refusal) {
+    target = try Self.target(path)
+    guard let known = Method(rawValue: method), known != .put || target != .health else {
+      throw Refusal(
+        .methodNotAllowed, "\(path) takes \(target == .health ? "" : "PUT, ")GET and HEAD.")
+    }
+    self.method = known
+    let coding = field("content-encoding") ?? "identity"
+    guard coding.lowercased() == "identity" else {
+      throw Refusal(
+        .unsupportedMediaType,
+        "Archives are compressed already. Send the archive without a Content-Encoding.")
+    }
+    length = try field("content-length").map { (text) throws(Refusal) in
+      guard let length = decimal(text[...]) else {
+        throw Refusal(.badRequest, "Content-Length is no number.")
+      }
+      return length
+    }
+    range = try field("content-range").map { (text) throws(Refusal) in try ContentRange(text) }
+    if let range, let length, range.count != length {
+      throw Refusal(
+        .badRequest,
+        "Content-Range is of \(range.count) bytes, and Content-Length of \(length). Send the bytes "
+          + "that Content-Range names.")
+    }
+    checksum = try ArchiveChecksum.value(field)
+    isForNewArchive = field("if-none-match") == "*"
+  }
+
+  private static let longestName = 1024
+
+  private static func target(_ path: String) throws(Refusal) -> Target {
+    if path == "/health" { return .health }
+    let prefix = "/archives/"
+    guard path.hasPrefix(prefix), path.utf8.count > prefix.utf8.count else {
+      throw Refusal(
+        .notFound, "There is nothing here. Archives are sent to /archives/ and a name of theirs.")
+    }
+    let name = path.dropFirst(prefix.count)
+    guard name.utf8.count <= longestName,
+      !name.unicodeScalars.contains(where: { $0.value < 32 || (127..<160).contains($0.value) })
+    else {
+      throw Refusal(
+        .badRequest,
+        "The archive's name is longer than \(longestName) bytes, or has control characters.")
+    }
+    return .archive(String(name))
+  }
+}
+
+/// The part of an archive that a request has: `Content-Range: bytes 0-99/200` (RFC 9110, 14.4).
+package struct ContentRange: Equatable, Sendable {
+  package let first: Int
+  package let count: Int
+  /// How large the whole archive is.
+  package let total: Int
+
+  /// Whether the archive ends with this part.
+  package var isLast: Bool { first + count == total }
+
+  package init(_ text: String) throws(Refusal) {
+    let parts = text.split(separator: " ", maxSplits: 1)
+    guard parts.count == 2, parts[0].lowercased() == "bytes",
+      let (range, total) = pair(parts[1], "/"), let total = decimal(total),
+      let (first, last) = pair(range, "-"), let first = decimal(first),
+      let last = decimal(last), first <= last, last < total
+    else {
+      throw Refusal(
+        .badRequest,
+        "Content-Range is not as in 'bytes 0-99/200': the first byte, the last one, and the size "
+          + "of the whole archive.")
+    }
+    (self.first, count, self.total) = (first, last - first + 1, total)
+  }
+}
+
+/// The CRC32C of an archive as a field has it: four bytes, the highest first, in Base64.
+package enum ArchiveChecksum {
+  /// What `Repr-Digest` (RFC 9530) or `x-amz-checksum-crc32c` says; nil without either.
+  ///
+  /// Other digests are passed over, as RFC 9530 has it.
+  static func value(_ field: (String) -> String?) throws(Refusal) -> UInt32? {
+    let digest = try field("repr-digest").flatMap { (text) throws(Refusal) in
+      try member(of: text)
+    }
+    let amazon = try field("x-amz-checksum-crc32c").map { (text) throws(Refusal) in
+      try number(text[...])
+    }
+    guard digest == nil || amazon == nil || digest == amazon else {
+      throw Refusal(.badRequest, "Repr-Digest and x-amz-checksum-crc32c differ.")
+    }
+    return digest ?? amazon
+  }
+
+  /// As `Repr-Digest` has it.
+  package static func text(_ checksum: UInt32) -> String { "crc32c=:\(base64(checksum)):" }
+
+  /// The member `crc32c` of a dictionary of structured fields (RFC 8941).
+  private static func member(of text: String) throws(Refusal) -> UInt32? {
+    for member in text.split(separator: ",") {
+      guard let (key, value) = pair(trimmed(member), "="), key == "crc32c" else { continue }
+      let bytes = trimmed(value.prefix { $0 != ";" })
+      guard bytes.count >= 2, bytes.first == ":", bytes.last == ":" else { throw malformed }
+      return try number(bytes.dropFirst().dropLast())
+    }
+    return nil
+  }
+
+  private static var malformed: Refusal {
+    Refusal(
+      .badRequest,
+      "The CRC32C is not as in 'Repr-Digest: crc32c=:4waSgw==:': four bytes in Base64.")
+  }
+
+  private static let alphabet = Array(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+  private static func number(_ text: Substring) throws(Refusal) -> UInt32 {
+    let digits = text.utf8.dropLast(2).compactMap { alphabet.firstIndex(of: $0) }
+    guard text.utf8.count == 8, text.hasSuffix("=="), digits.count == 6, digits[5] & 15 == 0 else {
+      throw malformed
+    }
+    return UInt32(digits.reduce(0) { $0 << 6 | UInt64($1) } >> 4)
+  }
+
+  package static func base64(_ checksum: UInt32) -> String {
+    let bits = UInt64(checksum) << 4
+    let digits = stride(from: 30, through: 0, by: -6).map { alphabet[Int(bits >> UInt64($0) & 63)] }
+    return String(decoding: digits, as: UTF8.self) + "=="
+  }
+}
+
+/// A number of decimal digits that stand for bytes; nil for anything else.
+private func decimal(_ text: Substring) -> Int? {
+  let isDecimal = (1...18).contains(text.utf8.count) && text.utf8.allSatisfy { (48...57) ~= $0 }
+  return isDecimal ? Int(text) : nil
+}
+
+/// What stands before and behind the first separator.
+private func pair(_ text: Substring, _ separator: Character) -> (Substring, Substring)? {
+  guard let place = text.firstIndex(of: separator) else { return nil }
+  return (text[..<place], text[text.index(after: place)...])
+}
+
+private func trimmed(_ text: Substring) -> Substring {
+  let isSpace = { (character: Character) in character == " " || character == "\t" }
+  let rest = text.drop(while: isSpace)
+  return rest.lastIndex { !isSpace($0) }.map { rest[...$0] } ?? ""
+}

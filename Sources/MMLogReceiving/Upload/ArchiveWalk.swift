@@ -1,0 +1,182 @@
+import MMLogFormat
+import MMLogStorage
+import MMLogSystem
+
+/// Goes through an archive while it comes in: file header, frames and trailer have to follow one
+/// another without anything between them, and have the right checksums.
+///
+/// So an upload that is wrong ends at the first wrong frame, and what is checked afterwards has a
+/// bounded number of frames. Whether the parts fit together is for `ArchiveFile` to say.
+struct ArchiveWalk {
+  /// What the file begins with, as soon as that is there.
+  private(set) var first: ArchiveHeader?
+  /// Where the next part begins.
+  private(set) var offset = 0
+  /// The archive that the next part has to be of; nil: a file header has to come.
+  private var archive: ArchiveID?
+  /// All archives in the file.
+  private var archives: Set<ArchiveID> = []
+  /// How large all headers are together, in bytes.
+  private var headerSize = 0
+  private let path: String
+
+  /// - Parameter path: What corruption is said to be in.
+  init(_ path: String) { self.path = path }
+
+  /// So many bytes of headers, and the memory that they take, are room for as many frames as an
+  /// index can name.
+  private static let largestHeaders = 64 << 20
+
+  /// Goes on as far as whole parts are there.
+  ///
+  /// - Parameter size: How much of the file is there.
+  mutating func advance(_ file: borrowing File, to size: Int) throws {
+    while try step(file, size) {}
+  }
+
+  /// What is wrong with where the file ends; nil if nothing is.
+  func problem(atEnd size: Int) -> Corruption? {
+    if offset < size || offset == 0 {
+      return Corruption(offset..<size, "the end: something begins here and is not whole", in: path)
+    }
+    if archive == nil { return nil }
+    return Corruption(
+      size..<size, "the trailer is missing: the archive is not sealed; send it when it is",
+      in: path)
+  }
+
+  /// Goes on by one part.
+  ///
+  /// - Returns: False if the next one is not whole yet.
+  private mutating func step(_ file: borrowing File, _ size: Int) throws -> Bool {
+    guard let archive else { return try takeFileHeader(file, size) }
+    guard let marker = try bytes(file, wordSize, size) else { return false }
+    let isFrame = marker.withUnsafeBytes { $0.load(0, as: UInt64.self) } == FrameLayout.markerValue
+    return isFrame ? try takeFrame(file, size, archive) : try takeTrailer(file, size, archive)
+  }
+
+  private mutating func takeFileHeader(_ file: borrowing File, _ size: Int) throws -> Bool {
+    // Zero bytes are wrong at once: nothing else is needed to see that.
+    guard let bytes = try bytes(file, FileHeaderLayout.size, size) else { return false }
+    let header: ArchiveHeader
+    do {
+      header = try bytes.withUnsafeBytes { try ArchiveHeader($0) }
+    } catch {
+      throw wrong(bytes.count, "file header: \(error)")
+    }
+    if header.isCorrected { throw wrong(bytes.count, "file header: one bit is wrong") }
+    guard archives.insert(header.id).inserted else {
+      throw wrong(bytes.count, "\(header.id) is there already")
+    }
+    first = first ?? header
+    archive = header.id
+    try count(bytes.count)
+    offset += bytes.count
+    return true
+  }
+
+  private mutating func takeFrame(
+    _ file: borrowing File, _ size: Int, _ archive: ArchiveID
+  ) throws -> Bool {
+    guard let fixed = try bytes(file, FrameLayout.size, size) else { return false }
+    guard let headerSize = fixed.withUnsafeBytes({ FrameHeader.size($0) }) else {
+      throw wrong(fixed.count, "a frame's header has a wrong size")
+    }
+    guard let whole = try bytes(file, headerSize, size) else { return false }
+    guard let header = whole.withUnsafeBytes({ FrameHeader($0) }) else {
+      throw wrong(headerSize, "a frame's header has a wrong checksum")
+    }
+    guard header.archive == archive else {
+      throw wrong(header.frameSize, "a frame of another archive: \(header.archive)")
+    }
+    guard header.frameSize <= size - offset else { return false }
+    let place = offset + headerSize
+    let state = try file.checksumState(of: place..<place + header.payloadSize)
+    guard ~state == header.payloadChecksum else {
+      throw wrong(header.frameSize, "frame \(header.ordinal): the payload has a wrong checksum")
+    }
+    try count(headerSize)
+    offset += header.frameSize
+    return true
+  }
+
+  private mutating func takeTrailer(
+    _ file: borrowing File, _ size: Int, _ archive: ArchiveID
+  ) throws -> Bool {
+    guard let bytes = try bytes(file, TrailerLayout.size, size) else { return false }
+    guard let trailer = bytes.withUnsafeBytes({ Trailer($0) }), trailer.archive == archive else {
+      throw wrong(bytes.count, "neither a frame nor the archive's trailer")
+    }
+    self.archive = nil
+    offset += bytes.count
+    return true
+  }
+
+  /// The next bytes; nil if they are not there yet.
+  private func bytes(
+    _ file: borrowing File, _ count: Int, _ size: Int
+  ) throws(SystemError) -> [UInt8]? {
+    guard count <= size - offset else { return nil }
+    return try file.bytes(at: offset, count: count)
+  }
+
+  private mutating func count(_ size: Int) throws(Refusal) {
+    headerSize += size
+    if headerSize > Self.largestHeaders {
+      throw wrong(0, "the headers of its frames have more than \(Self.largestHeaders) bytes")
+    }
+  }
+
+  private func wrong(_ size: Int, _ what: String) -> Refusal {
+    .corrupted([Corruption(offset..<offset + size, what, in: path)])
+  }
+}
+
+extension Refusal {
+  /// Nobody is shown more.
+  private static let mostPlaces = 100
+
+  static func corrupted(_ corruption: [Corruption]) -> Refusal {
+    let first = corruption.first.map { ": \($0.summary)" } ?? ""
+    return Refusal(
+      .unprocessableContent,
+      "The archive is not stored, because it is corrupted\(first). Verify the file on its machine "
+        + "(mmlog-decode verify); if it is right there, send it again.",
+      corruption: Array(corruption.prefix(mostPlaces)))
+  }
+}
+
+extension File {
+  /// The state of a CRC32C of a part of the file, as far as that is there.
+  borrowing func checksumState(of range: Range<Int>) throws(SystemError) -> UInt32 {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: min(range.count, 1 << 18) + 1, alignment: 8)
+    defer { buffer.deallocate() }
+    var (state, offset) = (UInt32.max, range.lowerBound)
+    while offset < range.upperBound {
+      let part = buffer[..<min(buffer.count, range.upperBound - offset)]
+      let count = try readFully(into: UnsafeMutableRawBufferPointer(rebasing: part), at: offset)
+      if count == 0 { break }
+      state = crc32cState(state, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      offset += count
+    }
+    return state
+  }
+
+  /// How many bytes at the start are the same in both files, of so many.
+  borrowing func commonPrefix(
+    with other: borrowing File, of size: Int
+  ) throws(SystemError) -> Int {
+    var offset = 0
+    while offset < size {
+      let count = min(1 << 18, size - offset)
+      let (own, its) = (
+        try bytes(at: offset, count: count), try other.bytes(at: offset, count: count)
+      )
+      if own != its { return offset + zip(own, its).prefix { $0 == $1 }.count }
+      if own.isEmpty { break }
+      offset += own.count
+    }
+    return offset
+  }
+}

@@ -1,0 +1,224 @@
+import MMLogAnalysis
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+/// An archive that comes in, in one request or several. For one thread at a time.
+package final class Upload {
+  /// What begins with a request.
+  package enum Beginning {
+    case upload(Upload)
+    /// There is nothing to be sent.
+    case done(Receipt)
+  }
+
+  private let archives: ReceivedArchives
+  private let file: File
+  private let name: String
+  private let client: String
+  private let request: ReceiverRequest
+  /// How much of the archive is there.
+  private var size: Int
+  /// How much has come with this request.
+  private var received = 0
+  private var walk: ArchiveWalk
+  /// Why the rest of the request is passed over.
+  private var refusal: Refusal?
+  private var isEnded = false
+
+  init(
+    _ name: String, of client: String, _ request: ReceiverRequest, in archives: ReceivedArchives
+  ) throws {
+    (self.archives, self.name, self.client, self.request) = (archives, name, client, request)
+    walk = ArchiveWalk(name)
+    file = try archives.openFile(of: name)
+    size = request.range?.first ?? 0
+    let found = try file.status().size
+    guard size <= found else {
+      throw Refusal(
+        .conflict,
+        "\(found) bytes of the archive are here, and the request goes on at \(size). Go on at "
+          + "\(found).", offset: found)
+    }
+    try file.truncate(to: size)
+    noteSize()
+    try archives.claim(request.archiveSize ?? size, for: name, of: client)
+  }
+
+  private func noteSize() {
+    archives.withUsage { $0.unfinished[name]?.written = size }
+  }
+
+  // MARK: - Receiving
+
+  /// Takes in the bytes that come next.
+  ///
+  /// What is wrong is reported by ``finish()``, when the client listens. Until then the rest is
+  /// passed over.
+  ///
+  /// - Returns: False if the client sends more than any archive may have: it is not to be listened
+  ///   to any more.
+  package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    received += bytes.count
+    if refusal == nil { refuse { try take(bytes) } }
+    return received <= archives.limits.archive + (1 << 20)
+  }
+
+  private func take(_ bytes: UnsafeRawBufferPointer) throws {
+    if size + bytes.count > request.archiveSize ?? size + bytes.count {
+      throw Refusal(.badRequest, "More bytes came than the request says.")
+    }
+    try archives.checkSize(size + bytes.count)
+    // A client that does not say how much will come gets space piece by piece.
+    if request.archiveSize == nil {
+      let step = 1 << 20
+      if (size + bytes.count) / step > size / step || size == 0 {
+        try archives.claim(size + bytes.count + step, for: name, of: client)
+      }
+    }
+    try file.writeFully(bytes, at: size)
+    size += bytes.count
+    noteSize()
+    try walk.advance(file, to: size)
+  }
+
+  /// Runs `body`, and keeps why it failed.
+  private func refuse(_ body: () throws -> Void) {
+    do { try body() } catch {
+      refusal = refusal ?? Self.refusal(error)
+    }
+  }
+
+  private static func refusal(_ error: any Error) -> Refusal {
+    switch error {
+    case let refusal as Refusal: refusal
+    case let error as SystemError: Refusal(error)
+    default: Refusal(.internalServerError, "\(error)")
+    }
+  }
+
+  // MARK: - Ending
+
+  /// Ends without an answer, because the client is gone. What came can be resumed, unless it is
+  /// wrong.
+  package func suspend() {
+    if isEnded { return }
+    isEnded = true
+    if refusal?.isFinal == true { archives.discard(name) } else { archives.release(name) }
+  }
+
+  /// Checks what came, and stores it if it is the whole archive.
+  package func finish() throws(Refusal) -> Receipt {
+    defer { suspend() }
+    do {
+      if let refusal { throw refusal }
+      if let range = request.range, size != range.first + range.count {
+        throw Refusal(.badRequest, "Fewer bytes came than the request says.", offset: size)
+      }
+      if request.range?.isLast == false { return Receipt(outcome: .incomplete, size: size) }
+      return try archives.checking.withLock { try store() }
+    } catch {
+      refusal = Self.refusal(error)
+      throw Self.refusal(error)
+    }
+  }
+
+  private func store() throws -> Receipt {
+    let checksum = ~(try file.checksumState(of: 0..<size))
+    if let said = request.checksum, said != checksum {
+      throw Refusal(
+        .badRequest,
+        "The archive is not stored, because its CRC32C is \(ArchiveChecksum.base64(checksum)), and "
+          + "the request says \(ArchiveChecksum.base64(said)): it was damaged on its way. Send it "
+          + "again.")
+    }
+    // Behind what was resumed nothing may have come.
+    try walk.advance(file, to: size)
+    let recordCount = try check()
+    guard let header = walk.first else { throw Refusal.corrupted([]) }
+    let place = try ArchivePlace(header)
+    let folder = try archives.openFolder(place)
+    var receipt = Receipt(
+      outcome: .stored, path: place.path, size: size, checksum: checksum, recordCount: recordCount)
+    if let old = try Self.open(place.fileName, in: folder) {
+      guard let outcome = try outcome(besides: old) else {
+        throw Refusal(
+          .conflict,
+          "The archive is not stored, because another one of the same session and number is stored "
+            + "as \(place.path), and they differ. The stored one stays.")
+      }
+      if outcome == .unchanged {
+        archives.discard(name)
+        isEnded = true
+        return Receipt(
+          outcome: outcome, path: place.path, size: try old.status().size,
+          checksum: ~(try old.checksumState(of: 0..<(try old.status().size))),
+          recordCount: recordCount)
+      }
+      receipt = Receipt(
+        outcome: outcome, path: place.path, size: size, checksum: checksum,
+        recordCount: recordCount)
+    }
+    try publish(place, in: folder)
+    return receipt
+  }
+
+  private static func open(
+    _ name: String, in folder: borrowing Directory
+  ) throws(SystemError) -> File? {
+    do throws(SystemError) { return try folder.openFile(name, .read) } catch  where error.isNotFound
+    {
+      return nil
+    }
+  }
+
+  /// What storing would do where an archive is stored already; nil: it would destroy that one.
+  private func outcome(besides old: borrowing File) throws -> Receipt.Outcome? {
+    let oldSize = try old.status().size
+    let common = try file.commonPrefix(with: old, of: min(size, oldSize))
+    if common == size { return .unchanged }
+    return common == oldSize ? .extended : nil
+  }
+
+  /// Makes the archive appear under its name, whole, and safe from a power cut.
+  private func publish(_ place: ArchivePlace, in folder: borrowing Directory) throws {
+    var state = try ArchiveInfo.State(of: file, name: place.fileName, in: folder)
+    _ = state.set(client, for: ReceivedArchives.clientAttribute)
+    try state.store(of: file, name: place.fileName, in: folder)
+    try file.sync()
+    try archives.uploads.rename(name, to: place.fileName, in: folder)
+    isEnded = true
+    archives.withUsage { usage in
+      usage.unfinished[name] = nil
+      usage.add(size, of: client)
+    }
+    try folder.sync()
+  }
+
+  /// Checks everything that can be checked in an archive.
+  ///
+  /// - Returns: How many records it has.
+  private func check() throws(Refusal) -> Int {
+    if let problem = walk.problem(atEnd: size) { throw .corrupted([problem]) }
+    let files = LogFiles([.path(file.path)])
+    if let error = files.unreadable.first {
+      throw Refusal(.unprocessableContent, "The archive cannot be read: \(error.message)")
+    }
+    let reports = files.verify()
+    let corruption = reports.flatMap(\.corruption)
+    if !corruption.isEmpty { throw .corrupted(corruption) }
+    return reports.reduce(0) { $0 + $1.recordCount }
+  }
+}
+
+extension Refusal {
+  /// Whether the bytes that came are wrong, so that nothing can follow them.
+  fileprivate var isFinal: Bool {
+    switch status {
+    case .badRequest: offset == nil
+    case .unprocessableContent, .contentTooLarge, .conflict: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import Glibc
+import MMLogSystem
+
+/// A client's connection, and what keeps it from taking its time.
+///
+/// Proof of `@unchecked Sendable`: all that changes is touched under the lock of ``Connections``
+/// only.
+final class Connection: @unchecked Sendable {
+  enum Phase {
+    /// The client has to send the header of a request.
+    case header
+    /// The client has to send the body of a request.
+    case body
+    /// The receiver works, or answers.
+    case answer
+  }
+
+  fileprivate let descriptor: CInt
+  fileprivate var phase = Phase.header
+  /// When the phase, or the time in which a part of the body has to come, has begun.
+  fileprivate var since = Clock.monotonic()
+  /// How many bytes of the body have come since then.
+  fileprivate var received = 0
+
+  fileprivate init(_ descriptor: CInt) { self.descriptor = descriptor }
+}
+
+/// All connections. Ends those of clients that are too slow: one byte now and then keeps
+/// libmicrohttpd's own timeout from it.
+final class Connections: Sendable {
+  private let open = LockedValue<[CInt: Connection]>([:])
+  /// In nanoseconds.
+  private let timeout: UInt64
+  /// So many bytes of a body have to come within the timeout.
+  private let minimum: Int
+
+  /// - Parameter timeout: In seconds: for the header of a request; and within each such time, a KiB
+  ///   for each second of it has to come of a body.
+  init(timeout: Int) {
+    (self.timeout, minimum) = (UInt64(timeout) * 1_000_000_000, timeout << 10)
+  }
+
+  func add(_ descriptor: CInt) -> Connection {
+    let connection = Connection(descriptor)
+    open.withLock { $0[descriptor] = connection }
+    return connection
+  }
+
+  /// To be called before the descriptor is closed.
+  func remove(_ connection: Connection) {
+    open.withLock { $0[connection.descriptor] = nil }
+  }
+
+  func enter(_ phase: Connection.Phase, _ connection: Connection) {
+    open.withLock { _ in
+      (connection.phase, connection.since, connection.received) = (phase, Clock.monotonic(), 0)
+    }
+  }
+
+  func count(_ bytes: Int, of connection: Connection) {
+    open.withLock { _ in connection.received += bytes }
+  }
+
+  /// Ends connections of clients that are too slow. To be called each second.
+  func endSlow() {
+    let now = Clock.monotonic()
+    open.withLock { open in
+      for connection in open.values where now - connection.since > timeout {
+        switch connection.phase {
+        case .answer: continue
+        case .body where connection.received >= minimum:
+          (connection.since, connection.received) = (now, 0)
+        case .header, .body: shutdown(connection.descriptor, CInt(SHUT_RDWR))
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import CommandLineTool
+import Glibc
+import LogCommands
+import MMLogReceiving
+import MMLogStorage
+import MMLogSystem
+
+/// The program: starts the server, and does what has to be done now and then, until a signal ends
+/// it.
+struct Receiver {
+  private let directory: String
+  private let address: ListeningAddress
+  private let limits: ReceiverLimits
+  private let settings: Server.Settings
+
+  init(_ arguments: Arguments) throws {
+    directory = arguments.required(.directory)
+    let text = arguments.required(.listen)
+    guard let address = ListeningAddress(text) else {
+      throw UsageError("'\(text)' is not a value of '--listen'; it takes HOST:PORT or unix:PATH")
+    }
+    self.address = address
+    limits = try arguments.limits()
+    settings = try arguments.settings()
+  }
+
+  func run() throws -> Program.Status {
+    // Before any thread is there: all of them leave these signals to this one.
+    let signals = StopSignals()
+    if let tokens = settings.tokens { _ = try Tokens.read(tokens) }
+    let archives = try ReceivedArchives(at: directory, limits)
+    let socket = try explaining("Listening failed") { () throws(SystemError) in
+      try ListeningSocket(address)
+    }
+    guard socket.isLocal || settings.tokens != nil else {
+      throw UsageError(
+        "others than this machine's processes can connect to \(socket.name); add '--tokens FILE'")
+    }
+    File.raiseOpenLimit()
+    let server = try Server(archives, socket, settings)
+    if !socket.isLocal, settings.identity == nil {
+      command.report("tokens and archives come without TLS; add --tls-certificate and --tls-key")
+    }
+    let scheme = settings.identity == nil ? "http" : "https"
+    command.report("listening on \(scheme)://\(socket.name)")
+    ServiceManager.notify("READY=1")
+    serve(server, archives, signals)
+    ServiceManager.notify("STOPPING=1")
+    socket.remove()
+    server.stop()
+    return .success
+  }
+
+  private func serve(_ server: Server, _ archives: ReceivedArchives, _ signals: StopSignals) {
+    var seconds = 0
+    while !signals.wait(seconds: 1) {
+      server.endSlowConnections()
+      seconds += 1
+      if seconds % 60 != 0 { continue }
+      do throws(SystemError) { try archives.removeExpired() } catch { command.report("\(error)") }
+    }
+  }
+}
+
+/// The signals that end the program.
+private struct StopSignals {
+  private var set = sigset_t()
+
+  /// Keeps them waiting until somebody waits for them, in this thread and those it starts.
+  init() {
+    sigemptyset(&set)
+    for signal in [SIGTERM, SIGINT] { sigaddset(&set, signal) }
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+  }
+
+  /// Waits for one, so long at most.
+  ///
+  /// - Returns: Whether one has come.
+  func wait(seconds: Int) -> Bool {
+    var (set, time) = (set, timespec(tv_sec: seconds, tv_nsec: 0))
+    return sigtimedwait(&set, nil, &time) > 0
+  }
+}
+
+extension Arguments {
+  fileprivate func limits() throws(UsageError) -> ReceiverLimits {
+    var limits = ReceiverLimits()
+    limits.archive = try size(of: .maxArchive) ?? limits.archive
+    limits.client = try size(of: .maxClient)
+    limits.total = try size(of: .maxTotal)
+    if let space = try value(of: .keepFree, expected: "a size as 1G or 5%", spaceArgument) {
+      limits.freeSpace = space
+    }
+    limits.unfinished = try integer(of: .maxUnfinished, in: 1...100_000) ?? limits.unfinished
+    limits.unfinishedAge =
+      try value(of: .unfinishedAge, expected: "a time as 12h", durationArgument)
+      ?? limits.unfinishedAge
+    return limits
+  }
+
+  private func size(of option: Option) throws(UsageError) -> Int? {
+    try value(of: option, expected: "a size as 500M", sizeArgument)
+  }
+
+  fileprivate func settings() throws -> Server.Settings {
+    Server.Settings(
+      connections: try integer(of: .connections, in: 1...10_000) ?? 64,
+      connectionsPerAddress: try integer(of: .connectionsPerAddress, in: 0...10_000) ?? 0,
+      timeout: try integer(of: .timeout, in: 1...86_400) ?? 30,
+      tokens: value(of: .tokens), identity: try identity())
+  }
+
+  private func identity() throws -> (certificate: String, key: String)? {
+    switch (value(of: .certificate), value(of: .key)) {
+    case (nil, nil): return nil
+    case (let certificate?, let key?): return (try contents(certificate), try contents(key))
+    default:
+      throw UsageError("'--tls-certificate' and '--tls-key' belong together; give both or none")
+    }
+  }
+
+  private func contents(_ path: String) throws -> String {
+    try explaining("Reading for TLS failed") { () throws(SystemError) in
+      let file = try File.openFollowingLinks(path)
+      return String(decoding: try file.bytes(at: 0, count: 1 << 20), as: UTF8.self)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import CommandLineTool
+import Glibc
+import LogCommands
+import MMLogReceiving
+import MMLogStorage
+import MMLogSystem
+
+extension Option {
+  static let directory = Option(
+    "directory", short: "d", value: "DIR", required: true,
+    "Where archives are stored, as SERVICE/HOST/ARCHIVE; made if missing.")
+  static let listen = Option(
+    "listen", short: "l", value: "ADDRESS", default: "127.0.0.1:7514",
+    "HOST:PORT, or unix:PATH for a Unix socket. Port 0: the system chooses one.")
+  static let tokens = Option(
+    "tokens", value: "FILE",
+    "Who may send: lines of 'NAME TOKEN'. Else, everybody who can connect, which has to be from "
+      + "this machine.")
+  static let certificate = Option(
+    "tls-certificate", value: "FILE", "Certificate and its chain in PEM: HTTPS only.")
+  static let key = Option("tls-key", value: "FILE", "Key of the certificate in PEM.")
+  static let maxArchive = Option(
+    "max-archive", value: "SIZE", default: "1G", "How large one archive may be.")
+  static let maxClient = Option(
+    "max-client", value: "SIZE", "How much is kept of one client; default: any.")
+  static let maxTotal = Option(
+    "max-total", value: "SIZE", "How much is kept of all clients; default: any.")
+  static let keepFree = Option(
+    "keep-free", value: "SIZE|PERCENT", default: "5%", "What is left free on the file system.")
+  static let maxUnfinished = Option(
+    "max-unfinished", value: "N", default: "64",
+    "How many uploads of one client may wait for the rest.")
+  static let unfinishedAge = Option(
+    "unfinished-age", value: "DURATION", default: "1d",
+    "How long an upload waits for the rest, such as 12h.")
+  static let connections = Option(
+    "connections", value: "N", default: "64", "How many connections are taken at a time.")
+  static let connectionsPerAddress = Option(
+    "connections-per-address", value: "N", default: "0",
+    "How many of them from one address; 0 for any number, as behind a proxy.")
+  static let timeout = Option(
+    "timeout", value: "SECONDS", default: "30",
+    "A request's header has to come within it, and of a body so many KiB.")
+}
+
+let command = Command(
+  name: "mmlog-receive", version: "0.1.0",
+  description: [
+    "Receives sealed archives over HTTP, checks every frame, and stores them.",
+    "An archive is sent with PUT to /archives/NAME, NAME being its file name. It is stored as "
+      + "SERVICE/HOST/ARCHIVE, all of it from its checked file header, when all of it is there and "
+      + "right: mmlog-decode -R DIR reads it, mmlogctl prune DIR/*/* deletes by limits. The same "
+      + "archive again changes nothing; another one of the same name is refused. HEAD says how "
+      + "much of an upload that was cut is there. SIGTERM ends the receiver; what was being sent "
+      + "can be resumed.",
+  ],
+  options: [
+    .directory, .listen, .tokens, .certificate, .key, .maxArchive, .maxClient, .maxTotal,
+    .keepFree, .maxUnfinished, .unfinishedAge, .connections, .connectionsPerAddress, .timeout,
+  ],
+  examples: [
+    Example("Receive from this machine:", "mmlog-receive -d /var/lib/mmlog-receive"),
+    Example(
+      "Send an archive:",
+      "curl -H 'If-None-Match: *' -T orders-….mmlog http://127.0.0.1:7514/archives/"),
+    Example("Read what came:", "mmlog-decode -R /var/lib/mmlog-receive"),
+    Example(
+      "Receive from everywhere:",
+      "mmlog-receive -d /var/lib/mmlog-receive -l 0.0.0.0:7514 --tokens tokens "
+        + "--tls-certificate cert.pem --tls-key key.pem"),
+  ],
+  exitStatuses: [
+    (.success, "a signal has ended it"),
+    (.failure, "it could not be started"),
+    (.usage, "the command line was wrong"),
+  ])
+
+Program.run(command) { arguments, _ in try Receiver(arguments).run() }
