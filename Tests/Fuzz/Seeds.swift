@@ -11,6 +11,7 @@ func writeSeeds(of logs: String, to corpus: String) throws {
       try files.createDirectory(atPath: "\(folder)/\(target)", withIntermediateDirectories: true)
     }
     putTexts(folder)
+    putRequests(folder)
     putCrashes(folder)
     putLevels(folder)
     putState(folder)
@@ -42,6 +43,18 @@ private func putTexts(_ corpus: String) {
   ]
   for (index, condition) in conditions.enumerated() {
     put(Array(condition.utf8), "\(corpus)/condition/\(index)")
+  }
+}
+
+private func putRequests(_ corpus: String) {
+  let digests = "repr-digest:crc32c=:4waSgw==:, sha-256=:AA==:\nx-amz-checksum-crc32c:4waSgw=="
+  let requests = [
+    "PUT /archives/orders-20251121T090000Z-00010203040506070809000000000000-000001.mmlog\n"
+      + "content-range:bytes 0-99/200\ncontent-length:100\nif-none-match:*\n\(digests)",
+    "GET /health\nauthorization:Bearer 0123456789abcdef", "orders 0123456789abcdef\n# none\n",
+  ]
+  for (index, request) in requests.enumerated() {
+    put(Array(request.utf8), "\(corpus)/request/\(index)")
   }
 }
 
@@ -88,6 +101,8 @@ private func putRing(_ bytes: [UInt8], _ corpus: String, _ name: String) {
 
 private func putArchive(_ bytes: [UInt8], _ corpus: String, _ name: String) {
   put(bytes, "\(corpus)/archive/\(name)")
+  // Cut at byte 768.
+  put([0, 3] + bytes, "\(corpus)/upload/\(name)")
   // The first byte chooses what is done.
   for choice in 0..<26 as Range<UInt8> {
     put([choice] + bytes, "\(corpus)/search/\(name)-\(choice)")

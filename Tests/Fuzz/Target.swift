@@ -46,6 +46,11 @@ enum Target: String, CaseIterable {
   case format
   /// The debug information of a program: for each section its size in 16 bits, and then its bytes.
   case debug
+  /// The header of a request to the receiver of archives, or its file of tokens.
+  case request
+  /// Two bytes that choose where an upload is cut, and the bytes of an archive, whose checksums are
+  /// fixed.
+  case upload
 
   /// libFuzzer's callback has no place for it; it is set before that begins, and there is one
   /// thread.
@@ -69,6 +74,10 @@ enum Target: String, CaseIterable {
     case .condition: tryCondition(bytes)
     case .format: takeApart(bytes)
     case .debug: findStatements(bytes)
+    case .request: readRequest(bytes)
+    case .upload:
+      let cut = bytes.count < 2 ? 0 : Int(bytes.load(0, as: UInt16.self))
+      receive(cut, ChecksumFix.archive(Array(bytes.dropFirst(2))))
     }
   }
 }
