@@ -263,28 +263,6 @@ let package = Package(
   ]
 )
 
-// What sends and receives over a network needs libraries that nobody else does.
-if Context.environment["MMLOG_SHIP"] != nil {
-  package.products.append(.executable(name: "mmlog-receive", targets: ["mmlog-receive"]))
-  package.targets += [
-    .systemLibrary(
-      name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
-      providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
-    .executableTarget(
-      name: "mmlog-receive",
-      dependencies: [
-        "MMLogReceiving", "MMLogReader", "MMLogStorage", "LogCommands", "CommandLineTool",
-        "MMLogSystem", "CMicroHTTPD",
-      ]),
-    .testTarget(
-      name: "ReceiveTests",
-      dependencies: [
-        "mmlog-receive", "mmlog-decode", "mmlogctl", "MMLogReceiving", "MMLogStorage",
-        "MMLogFormat", "MMLogSystem", "TestSupport",
-      ]),
-  ]
-}
-
 // Built by Tools/fuzz alone: it needs libFuzzer's main function.
 if Context.environment["MMLOG_FUZZ"] != nil {
   package.targets.append(
@@ -297,9 +275,10 @@ if Context.environment["MMLOG_FUZZ"] != nil {
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }
 
-// What sends logs to others needs libcurl, libdeflate and librdkafka, which nobody who logs or reads
-// has to have: Tools/setup --ship installs them.
+// What sends logs to others, and receives them, needs libcurl, libdeflate, librdkafka and
+// libmicrohttpd, which nobody who logs or reads has to have: Tools/setup --ship installs them.
 if Context.environment["MMLOG_SHIP"] != nil {
+  package.products.append(.executable(name: "mmlog-receive", targets: ["mmlog-receive"]))
   package.targets += [
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl",
@@ -320,6 +299,21 @@ if Context.environment["MMLOG_SHIP"] != nil {
         "MMLogFormat", "MMLogSystem", "TestSupport", "CRDKafka",
       ],
       exclude: ["otlp.py", "receiver.py", "stub.py"]),
+    .systemLibrary(
+      name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
+      providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+    .executableTarget(
+      name: "mmlog-receive",
+      dependencies: [
+        "MMLogReceiving", "MMLogReader", "MMLogStorage", "LogCommands", "CommandLineTool",
+        "MMLogSystem", "CMicroHTTPD",
+      ]),
+    .testTarget(
+      name: "ReceiveTests",
+      dependencies: [
+        "mmlog-receive", "mmlog-decode", "mmlogctl", "MMLogReceiving", "MMLogStorage",
+        "MMLogFormat", "MMLogSystem", "TestSupport",
+      ]),
   ]
 }
 

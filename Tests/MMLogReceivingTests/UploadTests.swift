@@ -256,6 +256,20 @@ import Testing
     #expect(try sending.send(archive[...], as: "x").outcome == .stored)
   }
 
+  @Test("what is encrypted for others is checked as far as its checksums go, and stored")
+  func encrypted() throws {
+    let sending = try Sending()
+    // Whoever has no key sees no more of an encrypted frame than this.
+    var bytes = archive
+    for place in archivePlaces(in: archive).dropFirst().dropLast(2) {
+      bytes[place + FrameLayout.flags] |= FrameLayout.encryptedFlag
+    }
+    bytes = ChecksumFix.archive(bytes)
+    #expect(try sending.send(bytes[...], as: "x").outcome == .stored)
+    bytes[archivePlaces(in: archive)[3] - 12] ^= 5
+    #expect(refusal { try sending.send(bytes[...], as: "y") }?.status == .unprocessableContent)
+  }
+
   @Test("bytes that were damaged on their way are said to be")
   func damagedOnItsWay() throws {
     let sending = try Sending()

@@ -202,7 +202,8 @@ package final class Upload {
   private func check() throws(Refusal) -> Int {
     if let problem = walk.problem(atEnd: size) { throw .corrupted([problem]) }
     let files = LogFiles([.path(file.path)])
-    if let error = files.unreadable.first {
+    // Of what is encrypted for others, the checksums say enough: who can read it checks the rest.
+    if let error = files.unreadable.first(where: { $0.code != .encrypted }) {
       throw Refusal(.unprocessableContent, "The archive cannot be read: \(error.message)")
     }
     let reports = files.verify()
