@@ -36,7 +36,7 @@ extension LogReader {
   ///
   /// As text it is one line without spaces, to be kept between two programs' lives.
   public struct Cursor: Hashable, Sendable {
-    var sessions: [SessionID: Progress] = [:]
+    package var sessions: [SessionID: Progress] = [:]
 
     /// Makes a cursor that is before everything.
     public init() {}
@@ -45,27 +45,36 @@ extension LogReader {
 
 extension LogReader.Cursor {
   /// A place between two rows of a session's archives.
-  struct Place: Hashable, Comparable {
-    var archive: UInt32
-    var frame: UInt64 = 0
+  package struct Place: Hashable, Comparable, Sendable {
+    package var archive: UInt32
+    package var frame: UInt64 = 0
     /// How many of the frame's rows are before it.
-    var row: UInt32 = 0
+    package var row: UInt32 = 0
 
-    static func < (a: Place, b: Place) -> Bool {
+    package init(archive: UInt32, frame: UInt64 = 0, row: UInt32 = 0) {
+      (self.archive, self.frame, self.row) = (archive, frame, row)
+    }
+
+    package static func < (a: Place, b: Place) -> Bool {
       (a.archive, a.frame, a.row) < (b.archive, b.frame, b.row)
     }
   }
 
   /// What has been read of a session.
-  struct Progress: Hashable {
+  package struct Progress: Hashable, Sendable {
     /// What is before it has been given.
-    var next: Place
+    package var next: Place
     /// The checksum of the frame in which ``next`` is; 0 if that is at its start.
-    var checksum: UInt32 = 0
+    package var checksum: UInt32 = 0
     /// Where reading begins: before ``next`` if records in fragments are not whole there.
-    var start: Place
+    package var start: Place
     /// Whether the session's end has been given, too.
-    var isEnded = false
+    package var isEnded = false
+
+    package init(next: Place, checksum: UInt32 = 0, start: Place? = nil, isEnded: Bool = false) {
+      (self.next, self.checksum, self.isEnded) = (next, checksum, isEnded)
+      self.start = start ?? next
+    }
   }
 }
 

@@ -64,7 +64,7 @@ extension LogReader {
     }
 
     /// Whether every record passes.
-    var passesAll: Bool {
+    package var passesAll: Bool {
       minimumLevel == .trace && flight == .any && since == nil && until == nil && labels.isEmpty
         && callSites.isEmpty
         && threads.isEmpty && processes.isEmpty && sessions.isEmpty && text.isEmpty

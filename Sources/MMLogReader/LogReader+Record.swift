@@ -101,6 +101,11 @@ extension LogReader {
     /// How many there are; may be none.
     public var count: Int { contents.count }
 
+    /// The first one; nil if there is none.
+    public var first: LogReader.Record? {
+      contents.first.map { LogReader.Record(owner: owner, content: $0) }
+    }
+
     /// The first one's id; nil if there is none, or it is in a ring.
     public var firstID: LogReader.RecordID? { contents.first.flatMap(id) }
 
@@ -138,6 +143,11 @@ extension LogReader {
     /// The first so many.
     public func prefix(_ count: Int) -> LogReader.Records {
       LogReader.Records(owner: owner, contents: contents.prefix(count))
+    }
+
+    /// All but the first so many.
+    public func dropFirst(_ count: Int) -> LogReader.Records {
+      LogReader.Records(owner: owner, contents: contents.dropFirst(count))
     }
   }
 }

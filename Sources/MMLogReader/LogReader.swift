@@ -78,7 +78,7 @@ public final class LogReader: Sequence, IteratorProtocol {
     self.init(LogFiles(paths.map(LogReader.Input.path)), filter: filter, after: cursor)
   }
 
-  /// The position behind what ``next()`` has given, for the next reader. It moves only in a reader
+  /// The position behind what ``next()`` and ``nextChunk()`` have given, for the next reader. It moves only in a reader
   /// that began at a cursor.
   ///
   /// - Complexity: O(sessions).
@@ -127,6 +127,7 @@ public final class LogReader: Sequence, IteratorProtocol {
   ///
   /// There may be none in it. So whoever wants few of many records gets to check meanwhile.
   public func nextChunk() -> LogReader.Chunk? {
+    // Who takes only a part of a chunk would leave the cursor behind all of it.
     if case .none = skipping, start == nil { return sessions.nextChunk() }
     return next().map { .item($0) }
   }

@@ -121,6 +121,61 @@ import TestSupport
     #expect(readings.messages[1] == ["later"])
   }
 
+  @Test("a follower gives each archived record once, and its cursor goes on behind it")
+  func followed() throws {
+    let test = try TestStore()
+    var (cursor, messages) = (LogReader.Cursor(), [String]())
+    var (started, ended) = (0, 0)
+    for round in 0..<10 {
+      for number in 0..<20 { test.log.info("record \(20 * round + number)") }
+      if round == 9 {
+        try test.store.close()
+      } else if round.isMultiple(of: 3) {
+        _ = try test.store.rotate()
+      } else {
+        try test.store.flush(.archive)
+      }
+      let follower = ArchiveFollower(test.folder.path, after: cursor)
+      // It stops in the middle, and another goes on.
+      for _ in 0..<(round == 9 ? .max : 15) {
+        guard let item = try follower.next() else { break }
+        switch item {
+        case .record(let record): messages.append(record.message)
+        case .sessionStarted: started += 1
+        case .sessionEnded: ended += 1
+        default: Issue.record("\(item)")
+        }
+      }
+      cursor = try #require(LogReader.Cursor(follower.cursor.description))
+    }
+    #expect(messages == (0..<200).map { "record \($0)" })
+    #expect(started == 1 && ended == 1)
+    let rest = try ArchiveFollower(test.folder.path, after: cursor).next()
+    #expect(rest == nil)
+  }
+
+  @Test("chunks move the cursor, too")
+  func chunks() throws {
+    let test = try TestStore()
+    for number in 0..<1000 { test.log.info("record \(number)") }
+    try test.store.flush(.archive)
+    let reader = LogReader(paths: [test.folder.path], after: LogReader.Cursor())
+    var count = 0
+    while count < 300, let chunk = reader.nextChunk() {
+      switch chunk {
+      case .records(let records): count += records.count
+      case .item(.record): count += 1
+      case .item: continue
+      }
+    }
+    var readings = Readings()
+    readings.cursor = reader.cursor
+    try test.store.close()
+    try readings.read(test.folder.path)
+    #expect(readings.messages[1]?.first == "record \(count)")
+    #expect(readings.recordCount == 1000 - count)
+  }
+
   @Test(
     "text that is no cursor is none",
     arguments: [

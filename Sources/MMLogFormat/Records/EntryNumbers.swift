@@ -51,6 +51,31 @@ package struct EntryNumbers {
     parts.sorted { $0.key < $1.key }.flatMap { Self.gaps(in: $0.value) }
   }
 
+  /// How many entries of a writer there are.
+  package struct Total: Equatable, Sendable {
+    package var writer: UInt32
+    /// The ordinal of the thread; 0 if several shared the writer.
+    package var thread: UInt32
+    /// How many were numbered up to the last one that is there.
+    package var numbered: UInt64
+    /// How many of these are there.
+    package var present: UInt64
+  }
+
+  /// How many entries there are of each writer.
+  ///
+  /// - Complexity: O(*n* log *n*) in the number of parts.
+  package func totals() -> [Total] {
+    parts.sorted { $0.key < $1.key }.map { writer, parts in
+      let missing = Self.gaps(in: parts).reduce(0) { $0 &+ $1.count }
+      let numbered = parts.reduce(0) { max($0, $1.numbers.end) }
+      let threads = Set(parts.map(\.numbers.thread))
+      return Total(
+        writer: writer, thread: threads.count == 1 ? threads.first ?? 0 : 0, numbered: numbered,
+        present: numbered &- missing)
+    }
+  }
+
   private static func gaps(in parts: [Part]) -> [Gap] {
     var (gaps, next, last) = ([Gap](), UInt64(0), Part?.none)
     for part in parts.sorted(by: { $0.numbers.first < $1.numbers.first }) {

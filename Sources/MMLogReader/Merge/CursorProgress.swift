@@ -29,21 +29,23 @@ struct CursorProgress {
     end = Self.end(of: files)
     guard let given else { return Place(archive: 1) }
     if let end, end.place <= given.next, given.isEnded == isEnded { return nil }
-    if isUndone(given, files) { resumed?.row = 0 }
+    if files.archives.contains(where: { given.isUndone(in: $0) }) { resumed?.row = 0 }
     return min(given.start, resumed ?? given.next)
   }
 
-  /// Whether a power cut has undone the frame that was read last, and another one is in its place.
-  private func isUndone(_ given: LogReader.Cursor.Progress, _ files: SessionFiles) -> Bool {
-    guard given.next.row > 0,
-      let archive = files.archives.first(where: { $0.fileHeader.number == given.next.archive }),
-      let frame = archive.frames.first(where: { $0.header.ordinal == given.next.frame })
-    else { return false }
-    return frame.header.payloadChecksum != given.checksum
+  /// The same for one archive of several that are read one after the other.
+  mutating func open(_ archive: ArchiveFile) -> Place {
+    end = Self.end(of: archive)
+    guard let given else { return Place(archive: archive.fileHeader.number) }
+    if given.isUndone(in: archive) { resumed?.row = 0 }
+    return min(given.start, resumed ?? given.next)
   }
 
   private static func end(of files: SessionFiles) -> (Place, UInt32)? {
-    guard let archive = files.archives.last else { return nil }
+    files.archives.last.flatMap { end(of: $0) }
+  }
+
+  private static func end(of archive: ArchiveFile) -> (Place, UInt32)? {
     let number = archive.fileHeader.number
     if archive.isClosed { return (Place(archive: number &+ 1), 0) }
     guard let last = archive.frames.last(where: { $0.header.type == .records })?.header else {
@@ -55,16 +57,19 @@ struct CursorProgress {
 
   // MARK: - Reading
 
-  /// Notes that a row is read.
-  ///
-  /// - Parameter startsFragments: Whether no record is in pieces before it, and it is a fragment.
-  /// - Returns: Whether it was given by an earlier reader.
-  mutating func read(_ frame: FrameName, row: UInt32, startsFragments: Bool) -> Bool {
-    let place = Place(archive: frame.archive, frame: frame.ordinal, row: row)
-    if startsFragments { fragments = place }
-    let next = Place(archive: frame.archive, frame: frame.ordinal, row: row &+ 1)
-    scanned = (next, frame.checksum)
-    return resumed.map { place < $0 } ?? false
+  /// Whether a row was given by an earlier reader.
+  func wasGiven(_ frame: FrameName, row: UInt32) -> Bool {
+    resumed.map { Place(frame, row: row) < $0 } ?? false
+  }
+
+  /// Notes that a record in pieces begins with a row, and none is in pieces before it.
+  mutating func startFragments(_ frame: FrameName, row: UInt32) {
+    fragments = Place(frame, row: row)
+  }
+
+  /// Notes that everything is read up to a row, with it.
+  mutating func read(_ frame: FrameName, through row: UInt32) {
+    scanned = (Place(frame, row: row &+ 1), frame.checksum)
   }
 
   /// Notes that an item is given.
@@ -73,9 +78,8 @@ struct CursorProgress {
   mutating func give(_ item: LogReader.Item, isWhole: Bool) {
     switch item {
     case .record(let record):
-      guard let id = record.id else { return }
-      let next = Place(archive: id.archive, frame: id.frame, row: id.row &+ 1)
-      give((next, id.checksum), isWhole: isWhole)
+      guard let frame = record.owner.frame else { return }
+      give((Place(frame, row: record.content.row &+ 1), frame.checksum), isWhole: isWhole)
     case .sessionEnded: given?.isEnded = true
     default: break
     }
@@ -96,5 +100,21 @@ struct CursorProgress {
     let start = isWhole ? behind.place : min(fragments ?? behind.place, behind.place)
     given = LogReader.Cursor.Progress(
       next: behind.place, checksum: behind.checksum, start: start, isEnded: given?.isEnded ?? false)
+  }
+}
+
+extension LogReader.Cursor.Place {
+  init(_ frame: FrameName, row: UInt32) {
+    self.init(archive: frame.archive, frame: frame.ordinal, row: row)
+  }
+}
+
+extension LogReader.Cursor.Progress {
+  /// Whether a power cut has undone the frame that was read last, and another one is in its place.
+  package func isUndone(in archive: ArchiveFile) -> Bool {
+    guard next.row > 0, archive.fileHeader.number == next.archive,
+      let frame = archive.frames.first(where: { $0.header.ordinal == next.frame })
+    else { return false }
+    return frame.header.payloadChecksum != checksum
   }
 }

@@ -27,6 +27,7 @@ final class FrameRun: Run {
   private let passedRows: UInt32
   private var lastThread: (ordinal: UInt32, thread: Unmanaged<LogReader.Thread>)?
   private var failure: LogReader.Corruption?
+  private let name: FrameName
 
   init(
     _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ threads: ThreadTable,
@@ -36,6 +37,7 @@ final class FrameRun: Run {
     self.passedRows = passedRows
     self.archive = archive
     self.frame = frame
+    name = FrameName(frame.header)
     table = threads
     self.filter = filter
     self.memory = memory
@@ -88,7 +90,7 @@ final class FrameRun: Run {
   }
 
   override var owner: AnyObject { part ?? self }
-  override var frameName: FrameName? { FrameName(frame.header) }
+  override var frameName: FrameName? { name }
 
   // MARK: - Parts
 

@@ -46,6 +46,8 @@ package class Run {
 
   /// Which of the frame's rows the run has just given, from 0.
   package final fileprivate(set) var row: UInt32 = 0
+  /// Whether it has given any.
+  final private(set) var hasStepped = false
 
   /// The corruption that the run has just come upon.
   package final var corruption: LogReader.Corruption?
@@ -56,7 +58,7 @@ package class Run {
 
   /// Notes which of the frame's rows is given.
   @inline(__always)
-  final func give(row: UInt32) { self.row = row }
+  final func give(row: UInt32) { (self.row, hasStepped) = (row, true) }
 
   package final func corruption(_ offset: Int, _ size: Int, _ what: String) -> LogReader.Corruption
   {

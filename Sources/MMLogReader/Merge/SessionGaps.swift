@@ -41,6 +41,23 @@ package struct SessionGaps {
     for records in MissingRecords.merged(found) { add(.recordsMissing(records)) }
   }
 
+  /// How many entries the writers of a session have numbered, and how many of them its archives
+  /// have, and the ring of a process that is gone.
+  package static func totals(of files: SessionFiles) -> [EntryNumbers.Total] {
+    var summary = SessionSummary()
+    summary.read(files)
+    var gaps = SessionGaps(session: LogReader.Session(files.identity))
+    for archive in files.archives {
+      for frame in archive.frames where frame.header.type == .records {
+        gaps.numbers.add(frame.header)
+      }
+    }
+    if let ring = summary.ring, !ring.isRunning { gaps.add(ring) }
+    return gaps.numbers.totals()
+  }
+
+  private init(session: LogReader.Session) { self.session = session }
+
   private mutating func add(_ cause: LogReader.Gap.Cause) {
     gaps.append(LogReader.Gap(session: session, cause: cause))
   }

@@ -34,6 +34,8 @@ final class SessionReader {
   private var closing: [LogReader.Item] = []
   /// Where only archives are read: how far.
   private var progress: CursorProgress?
+  /// Whether what is read may have been given before.
+  private var isPassingGiven = false
   /// When the session logged last, as far as is known.
   private var lastTime: Timestamp
 
@@ -57,6 +59,22 @@ final class SessionReader {
     let known = cursor.sessions[files.identity.session]
     if known != nil { queue = [] }
     progress = CursorProgress(after: known)
+    isPassingGiven = known != nil
+  }
+
+  /// For a session whose archives are given by ``load(_:from:)``, one after the other: what else
+  /// there is to know of it is for the caller to find out.
+  ///
+  /// - Parameter known: Where to go on; nil for the beginning.
+  convenience init(
+    archivesOf identity: SessionIdentity, _ filter: LogReader.Filter, _ memory: FrameMemory,
+    after known: LogReader.Cursor.Progress?
+  ) {
+    self.init(identity, filter, memory, nil)
+    queue = []
+    progress = CursorProgress(after: known)
+    isPassingGiven = known != nil
+    hasNext = false
   }
 
   /// For a session that is followed: it is given what to read by ``load(_:)``, and that it has
@@ -112,15 +130,64 @@ final class SessionReader {
   ///
   /// - Returns: No records at all if none were found this time.
   func nextChunk(until limit: Timestamp) -> LogReader.Chunk {
-    if records.isEmpty, let item = queue.popLast() { return .item(item) }
+    if records.isEmpty, let item = queue.popLast() {
+      progress?.give(item, isWhole: fragments.isEmpty)
+      return .item(item)
+    }
     var end = records.endIndex
     if limit < .distantFuture {
       end = records.dropFirst().firstIndex { $0.time > limit } ?? records.endIndex
     }
     let isWhole = end == records.endIndex
     ahead = isWhole ? min(2 * ahead, Self.aheads.upperBound) : Self.aheads.lowerBound
-    defer { records = records[end...] }
-    return .records(LogReader.Records(owner: owner, contents: records[..<end]))
+    return .records(takeRecords(until: end))
+  }
+
+  /// Takes some of the records that were read ahead.
+  private func takeRecords(until end: Int) -> LogReader.Records {
+    let taken = LogReader.Records(owner: owner, contents: records[..<end])
+    records = records[end...]
+    if let last = taken.contents.last {
+      let item = LogReader.Item.record(LogReader.Record(owner: owner, content: last))
+      progress?.give(item, isWhole: fragments.isEmpty)
+    }
+    return taken
+  }
+
+  /// The next records of the archives that were loaded, or another item; nil if there are none up
+  /// to a place, or all is given.
+  ///
+  /// - Parameters:
+  ///   - limit: How many records at most.
+  ///   - last: No record behind this place is given; nil for any.
+  func nextChunk(
+    atMost limit: Int, until last: LogReader.Cursor.Place?
+  ) -> LogReader.Chunk? {
+    while records.isEmpty, queue.isEmpty {
+      if !hasNext { return nil }
+      ahead = Self.aheads.upperBound
+      readAhead()
+    }
+    if let content = records.first {
+      guard let last, let frame = owner.frame else {
+        let end = records.startIndex + min(limit, records.count)
+        return .records(takeRecords(until: end))
+      }
+      let isBefore = { (content: RecordContent) in
+        LogReader.Cursor.Place(frame, row: content.row) < last
+      }
+      if !isBefore(content) { return nil }
+      let before = records.prefix(limit).prefix(while: isBefore)
+      return .records(takeRecords(until: before.endIndex))
+    }
+    if let last, case .record(let record) = queue.last, let frame = record.owner.frame,
+      LogReader.Cursor.Place(frame, row: record.content.row) >= last
+    {
+      return nil
+    }
+    guard let item = queue.popLast() else { return nil }
+    progress?.give(item, isWhole: fragments.isEmpty)
+    return .item(item)
   }
 
   /// Reads a part of one run, if all that was read before has been taken.
@@ -199,6 +266,35 @@ final class SessionReader {
     let isResumed = progress?.resumed != nil
     let gaps = SessionGaps(files, summary, of: session, from: isResumed ? start : nil).gaps
     queue = gaps.reversed().filter { isResumed || concerns($0) }.map { .gap($0) }
+  }
+
+  /// Takes frames of an archive, once all that was loaded before has been taken.
+  ///
+  /// - Parameters:
+  ///   - archive: The one whose frames were loaded last, or the one that follows it.
+  ///   - first: The first frame, and the first corruption, that was not loaded.
+  func load(_ archive: ArchiveFile, from first: (frame: Int, corruption: Int)) {
+    guard let start = progress?.open(archive) else { return }
+    let range = first.frame..<archive.frames.count
+    let notes = summary.read(
+      archive, frames: range, corruption: Array(archive.corruption[first.corruption...]))
+    learn(summary.dictionary)
+    var runs = SessionRuns(threads, filter, memory, isInOrder: true)
+    let isStart = archive.fileHeader.number == start.archive
+    runs.add(
+      archive, archive.frames[range], notes.corruption, besides: notes.repeats,
+      from: isStart ? (start.frame, start.row) : (0, 0))
+    runs.start()
+    self.runs = runs
+    hasNext = true
+  }
+
+  /// Whether all has been given that was loaded.
+  var isExhausted: Bool { records.isEmpty && queue.isEmpty && !hasNext }
+
+  /// What the archives that were loaded say of the session.
+  var found: (losses: LossLedger, crash: CrashReport?, end: SessionEnd?) {
+    (summary.losses, summary.crash, summary.end)
   }
 
   private func learn(_ dictionary: LogDictionary) {
@@ -298,6 +394,8 @@ final class SessionReader {
     var found: [RecordContent] = []
     var size = 0
     var owner = run.owner
+    let frame = run.frameName
+    defer { if let frame, run.hasStepped { progress?.read(frame, through: run.row) } }
     while run.ticks <= limit, found.count < ahead, size < Self.maximumBytes, queue.isEmpty {
       switch run.step() {
       case .record(let view, let ticks, let offset):
@@ -335,7 +433,7 @@ final class SessionReader {
     let time = run.clock.wall(at: ticks)
     let thread = run.thread(of: view)
     let start = FragmentTable.Start(ticks: ticks, wall: time, isFlight: run.isFlight(view))
-    if progress != nil, passesGiven(view, of: run, start) { return nil }
+    if isPassingGiven, passesGiven(view, of: run, start) { return nil }
     if view.isFragment || !fragments.isEmpty {
       takeSlowly(view, thread.takeUnretainedValue(), offset, start, of: run)
       return nil
@@ -357,17 +455,18 @@ final class SessionReader {
     }
   }
 
-  /// Where only archives are read: notes how far, and of what was given before takes only fragments
-  /// whose record was not.
+  /// Of what was given by an earlier reader, takes only fragments whose record was not.
   ///
   /// - Returns: Whether it was given before.
   @inline(never)
   private func passesGiven(_ view: RecordView, of run: Run, _ start: FragmentTable.Start) -> Bool {
-    guard let frame = run.frameName else { return false }
-    let starts = view.isFragment && fragments.isEmpty
-    guard progress?.read(frame, row: run.row, startsFragments: starts) == true else { return false }
+    guard let frame = run.frameName, progress?.wasGiven(frame, row: run.row) == true else {
+      isPassingGiven = false
+      return false
+    }
     let thread = run.thread(of: view).takeUnretainedValue().ordinal
     if view.isFragment {
+      if fragments.isEmpty { progress?.startFragments(frame, row: run.row) }
       _ = fragments.add(view, thread: thread, start: start)
     } else {
       _ = fragments.end(thread)
@@ -383,6 +482,9 @@ final class SessionReader {
   ) {
     var (payload, start): (Payload?, FragmentTable.Start) = (nil, start)
     if view.isFragment {
+      if fragments.isEmpty, let frame = run.frameName {
+        progress?.startFragments(frame, row: run.row)
+      }
       switch fragments.add(view, thread: thread.ordinal, start: start) {
       case .incomplete: return
       case .unfinished(let record): return queue.append(.unfinished(record))

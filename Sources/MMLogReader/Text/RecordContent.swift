@@ -36,6 +36,17 @@ package struct RecordContent: @unchecked Sendable {
     try check()
   }
 
+  /// The same record with the values and the call site of another.
+  func copy(
+    _ parts: RecordParts, _ site: Unmanaged<CallSiteInfo>, _ start: FragmentTable.Start
+  ) throws(FormatError) -> RecordContent {
+    try RecordContent(
+      parts, site, labelReference, threadReference, start, tableReference.takeUnretainedValue())
+  }
+
+  /// Passes over the metadata, which are there.
+  func skipMetadata(_ reader: inout WordReader) throws(FormatError) { try passMetadata(&reader) }
+
   package var site: CallSiteInfo { siteReference.takeUnretainedValue() }
   var thread: LogReader.Thread { threadReference.takeUnretainedValue() }
   var label: PreparedText { labelReference.takeUnretainedValue() }

@@ -1,0 +1,151 @@
+import MMLogFormat
+public import MMLogStorage
+import MMLogSystem
+
+/// Reads on behind a cursor while processes log: what is archived, each record once, whatever was
+/// read before.
+///
+/// ```swift
+/// import MMLogReader
+///
+/// let follower = ArchiveFollower("/var/log/orders", after: LogReader.Cursor())
+/// while let item = try follower.next() { print(item) }
+/// let cursor = follower.cursor
+/// ```
+///
+/// As ``LogReader/init(_:filter:after:)`` reads, it gives what only a ring has when that is archived.
+/// Each session's records come in the order in which they were archived; of several sessions, that
+/// whose next frame is the oldest comes first. Archives that are deleted before they are read are a
+/// gap.
+///
+/// For one thread at a time.
+public final class ArchiveFollower {
+  private let queue: ArchiveQueue
+  private let start: LogReader.Cursor
+  private var started: Set<SessionID>
+  private var ended: Set<SessionID> = []
+
+  /// Begins to follow.
+  ///
+  /// - Parameters:
+  ///   - directory: A directory of archives.
+  ///   - filter: Which records are wanted. The cursor passes over the others, too.
+  ///   - cursor: Where to go on; ``LogReader/Cursor/init()`` is before everything.
+  public init(
+    _ directory: String, filter: LogReader.Filter = LogReader.Filter(),
+    after cursor: LogReader.Cursor
+  ) {
+    queue = ArchiveQueue(of: directory, filter: filter, after: cursor)
+    start = cursor
+    started = Set(cursor.sessions.keys)
+    ended = Set(cursor.sessions.filter(\.value.isEnded).keys)
+  }
+
+  /// The position behind what ``next()`` has given.
+  ///
+  /// - Complexity: O(sessions).
+  public var cursor: LogReader.Cursor {
+    var cursor = start
+    for (id, session) in queue.sessions { cursor.sessions[id] = session.given }
+    return cursor
+  }
+
+  /// The next record, or what else is to know; nil if there is nothing at the moment.
+  ///
+  /// - Throws: What keeps the directory, or an archive, from being read.
+  public func next() throws(LogError) -> LogReader.Item? {
+    if let item = try take() { return item }
+    try explaining("Searching for archives failed") { () throws(SystemError) in
+      try queue.scan(everything: true)
+    }
+    return try take()
+  }
+
+  private func take() throws(LogError) -> LogReader.Item? {
+    while let session = oldest {
+      let id = session.identity.session
+      if started.insert(id).inserted {
+        return .sessionStarted(LogReader.Session(session.identity))
+      }
+      switch try session.nextChunk(atMost: 1) {
+      case .records(let records):
+        guard let record = records.first else { continue }
+        return .record(record)
+      case .item(let item): return item
+      case nil: if session.unread.rows > 0 { return nil }
+      }
+    }
+    return endedSession
+  }
+
+  private var oldest: QueuedSession? {
+    let waiting = queue.sessions.values.compactMap { session in
+      session.firstUnread.map { (session, $0) }
+    }
+    return waiting.min { $0.1 < $1.1 }?.0
+  }
+
+  /// The end of a session, where one has ended since.
+  private var endedSession: LogReader.Item? {
+    for (id, session) in queue.sessions
+    where !ended.contains(id) && !queue.sessionsWithRing.contains(id) && session.isClosed {
+      let end = session.found.end
+      let owner = session.session ?? LogReader.Session(session.identity)
+      ended.insert(id)
+      session.noteEnd()
+      return .sessionEnded(
+        session: owner, ending: SessionEnding(end, nil), lastTime: session.lastTime)
+    }
+    return nil
+  }
+}
+
+extension LogReader {
+  /// Follows a directory behind a cursor: see ``ArchiveFollower``. It ends when its task is canceled.
+  ///
+  /// - Parameters:
+  ///   - directory: A directory of archives.
+  ///   - filter: Which records are wanted.
+  ///   - cursor: Where to go on.
+  public static func follow(
+    _ directory: String, filter: LogReader.Filter = LogReader.Filter(),
+    after cursor: LogReader.Cursor
+  ) -> ArchiveFollower.Items {
+    ArchiveFollower.Items(directory: directory, filter: filter, start: cursor)
+  }
+}
+
+extension ArchiveFollower {
+  /// What an ``ArchiveFollower`` gives, as it comes, each with the cursor behind it.
+  public struct Items: AsyncSequence, Sendable {
+    let directory: String
+    let filter: LogReader.Filter
+    let start: LogReader.Cursor
+
+    /// Begins to follow.
+    public func makeAsyncIterator() -> Iterator {
+      Iterator(follower: ArchiveFollower(directory, filter: filter, after: start))
+    }
+
+    /// Searches for new records, and waits for them.
+    public struct Iterator: AsyncIteratorProtocol {
+      let follower: ArchiveFollower
+
+      /// How long it waits between two scans, in nanoseconds.
+      static let pause: UInt64 = 20_000_000
+
+      /// The next item, as soon as there is one; nil once the task is canceled.
+      ///
+      /// - Throws: What keeps the directory, or an archive, from being read.
+      public mutating func next() async throws -> (
+        item: LogReader.Item, cursor: LogReader.Cursor
+      )? {
+        while !Task.isCancelled {
+          if let item = try follower.next() { return (item, follower.cursor) }
+          try? await Task.sleep(nanoseconds: Self.pause)
+        }
+        return nil
+      }
+    }
+  }
+}

@@ -1,0 +1,225 @@
+package import MMLogFormat
+package import MMLogStorage
+package import MMLogSystem
+
+/// The archives of a directory as a queue for whoever goes on behind a cursor: what there is of
+/// each session, as it grows, and its records in the order in which they were archived.
+///
+/// A few archives are open at a time, and of the others it is known which frames they have. One
+/// that is deleted while it is open is read to its end.
+///
+/// For one thread at a time.
+package final class ArchiveQueue {
+  /// What files the directory has, by name.
+  private var files: [String: QueuedFile] = [:]
+  /// By session.
+  package private(set) var sessions: [SessionID: QueuedSession] = [:]
+  /// The sessions that have a ring in the directory: they live, or wait for recovery.
+  package private(set) var sessionsWithRing: Set<SessionID> = []
+  /// Files that could not be read when they were last inspected, and why.
+  package private(set) var unreadable: [String: LogError] = [:]
+  private let path: String
+  private let filter: LogReader.Filter
+  private let cursor: LogReader.Cursor
+  private let memory = FrameMemory()
+  private var modified: Int64?
+  private var inode: FileStatus.Identity?
+
+  /// The finest that file systems and kernels distinguish two changes by, generously, in
+  /// nanoseconds.
+  private static let coarsestClock: Int64 = 100_000_000
+
+  /// - Parameters:
+  ///   - path: The directory. It is opened anew for each scan.
+  ///   - filter: Which records are wanted. Others are passed over.
+  ///   - cursor: What was given before.
+  package init(of path: String, filter: LogReader.Filter, after cursor: LogReader.Cursor) {
+    (self.path, self.filter, self.cursor) = (path, filter, cursor)
+  }
+
+  /// Searches for archives and frames that are new.
+  ///
+  /// - Parameter everything: Whether to inspect also the files that have been closed: a store may
+  ///   go on with one of them.
+  /// - Throws: What keeps the directory from being read.
+  package func scan(everything: Bool = false) throws(SystemError) {
+    let directory = try Directory.open(path)
+    let status = try directory.status()
+    let isOther = inode != status.identity
+    inode = status.identity
+    let hasNames = isOther || everything || modified != status.modified
+    if hasNames {
+      // A change within the same tick of the clock would not be seen: then it is listed again.
+      let isSettled = Clock.realtime() - status.modified > Self.coarsestClock
+      modified = isSettled ? status.modified : nil
+      try list(directory)
+    }
+    let changing = hasNames ? Array(files.values) : files.values.filter { !$0.isSettled }
+    for file in changing.sorted(by: { $0.name < $1.name }) { inspect(file, directory) }
+  }
+
+  private func list(_ directory: borrowing Directory) throws(SystemError) {
+    let names = try directory.names()
+    sessionsWithRing = Set(names.compactMap { FileNames.Ring(fileName: $0)?.session })
+    let archives = Set(names.filter { $0.hasSuffix(FileNames.archiveSuffix) })
+    for (name, file) in files where !archives.contains(name) {
+      file.takeLast()
+      files[name] = nil
+      unreadable[name] = nil
+    }
+    for name in archives where files[name] == nil { files[name] = QueuedFile(name) }
+  }
+
+  private func inspect(_ file: QueuedFile, _ directory: borrowing Directory) {
+    do {
+      guard let status = try directory.status(of: file.name), status.isRegularFile,
+        status.size != file.size || status.identity != file.identity
+      else { return }
+      for archive in try file.refresh(status, in: directory) {
+        let identity = archive.identity
+        guard filter.passes(identity) else { continue }
+        if sessions[identity.session] == nil {
+          sessions[identity.session] = QueuedSession(
+            identity, filter, memory, after: cursor.sessions[identity.session])
+        }
+        sessions[identity.session]?.add(archive)
+      }
+      unreadable[file.name] = nil
+    } catch let error as SystemError where error.isNotFound {
+    } catch {
+      unreadable[file.name] = LogError(
+        error, while: "Reading an archive failed", path: directory.path(of: file.name))
+    }
+  }
+
+  /// Forgets a session of which nothing is left.
+  package func forget(_ session: SessionID) { sessions[session] = nil }
+}
+
+/// A file of archives: one, or several where a store went on with the last archive there.
+final class QueuedFile {
+  let name: String
+  private(set) var size = -1
+  private(set) var identity: FileStatus.Identity?
+  private(set) var isGone = false
+  /// What is in it, by place.
+  private var archives: [QueuedArchive] = []
+  /// The same, open; nil while the file is closed.
+  private var opened: [ArchiveFile]?
+
+  init(_ name: String) { self.name = name }
+
+  /// Whether it is not expected to grow.
+  var isSettled: Bool { archives.last?.isClosed ?? false }
+
+  /// Takes in what was appended.
+  ///
+  /// - Returns: Archives that were not known.
+  func refresh(
+    _ status: FileStatus, in directory: borrowing Directory
+  ) throws -> [QueuedArchive] {
+    if identity != status.identity {
+      (opened, archives) = (nil, [])
+    } else if let last = opened?.last {
+      _ = try last.refresh()
+      opened?.append(contentsOf: try last.following())
+    } else {
+      opened = nil
+    }
+    if opened == nil { opened = try ArchiveFile.all(in: directory.openFile(name, .toRead)) }
+    (size, identity) = (status.size, status.identity)
+    return take(in: directory.path)
+  }
+
+  /// Takes in what was appended before it was deleted, if it is open.
+  func takeLast() {
+    isGone = true
+    guard let last = opened?.last else { return }
+    _ = try? last.refresh()
+    archives.last?.learn(last)
+  }
+
+  private func take(in folder: String) -> [QueuedArchive] {
+    var new: [QueuedArchive] = []
+    for (index, file) in (opened ?? []).enumerated() {
+      if index == archives.count {
+        archives.append(QueuedArchive(file, self, index, in: folder))
+        new.append(archives[index])
+      }
+      archives[index].learn(file)
+    }
+    return new
+  }
+
+  /// The archive at a place in it, opened if it is not.
+  func archive(_ index: Int, in folder: String) throws -> ArchiveFile? {
+    if opened == nil {
+      if isGone { return nil }
+      opened = try ArchiveFile.all(in: Directory.open(folder).openFile(name, .toRead))
+      for (index, file) in (opened ?? []).enumerated() where index < archives.count {
+        archives[index].learn(file)
+      }
+    }
+    return opened.flatMap { index < $0.count ? $0[index] : nil }
+  }
+
+  /// Closes it until it is needed again.
+  func close() { if !isGone { opened = nil } }
+
+  var isOpen: Bool { opened != nil }
+}
+
+/// What is known of an archive while it is closed.
+package final class QueuedArchive {
+  /// A frame of records.
+  package struct Frame: Sendable {
+    package let ordinal: UInt64
+    package let rows: UInt32
+    /// How many bytes its rows take.
+    package let bytes: Int
+    package let last: Timestamp
+  }
+
+  let identity: SessionIdentity
+  package let number: UInt32
+  package private(set) var frames: [Frame] = []
+  package private(set) var isClosed = false
+  private let file: QueuedFile
+  private let index: Int
+  private let folder: String
+  private var known = 0
+
+  init(_ archive: ArchiveFile, _ file: QueuedFile, _ index: Int, in folder: String) {
+    (identity, number) = (archive.fileHeader.identity, archive.fileHeader.number)
+    (self.file, self.index, self.folder) = (file, index, folder)
+  }
+
+  func learn(_ archive: ArchiveFile) {
+    for frame in archive.frames[min(known, archive.frames.count)...]
+    where frame.header.type == .records {
+      let header = frame.header
+      frames.append(
+        Frame(
+          ordinal: header.ordinal, rows: header.summary.count,
+          bytes: max(header.rawSize, header.payloadSize), last: header.summary.lastWall))
+    }
+    known = archive.frames.count
+    isClosed = archive.isClosed
+  }
+
+  /// Whether it was deleted.
+  package var isGone: Bool { file.isGone }
+
+  /// Opens it, if it is not. Nil if it is gone.
+  func open() throws -> ArchiveFile? { try file.archive(index, in: folder) }
+
+  /// Closes its file, until it is needed again.
+  func close() { file.close() }
+
+  /// Whether it can be read: it is there, or open.
+  package var isReadable: Bool { !file.isGone || file.isOpen }
+}
+
+extension File.OpenOptions {
+  fileprivate static let toRead: File.OpenOptions = [.read, .nonBlocking]
+}

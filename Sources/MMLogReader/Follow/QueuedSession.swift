@@ -1,0 +1,252 @@
+package import MMLogFormat
+package import MMLogStorage
+
+/// A session in an ``ArchiveQueue``: what of its archives has been given, and what comes next.
+package final class QueuedSession {
+  package typealias Progress = LogReader.Cursor.Progress
+  package typealias Place = LogReader.Cursor.Place
+
+  package let identity: SessionIdentity
+  /// By rising number.
+  package private(set) var archives: [QueuedArchive] = []
+  /// What the reader that is in use had given when it was made; and where a new one begins.
+  private var start: Progress?
+  private var reader: SessionReader?
+  /// What was loaded last.
+  private var loaded: (archive: QueuedArchive, frames: Int, corruption: Int, isClosed: Bool)?
+  private let filter: LogReader.Filter
+  private let memory: FrameMemory
+
+  init(
+    _ identity: SessionIdentity, _ filter: LogReader.Filter, _ memory: FrameMemory,
+    after progress: Progress?
+  ) {
+    (self.identity, self.filter, self.memory) = (identity, filter, memory)
+    start = progress
+  }
+
+  func add(_ archive: QueuedArchive) {
+    let index = archives.firstIndex { $0.number >= archive.number } ?? archives.count
+    // A copy of one that is known, or the same that has come back.
+    if index < archives.count, archives[index].number == archive.number {
+      if archives[index].isReadable { return archive.close() }
+      archives[index] = archive
+    } else {
+      archives.insert(archive, at: index)
+    }
+    // One that is being written is read again and again.
+    if archive.isClosed { archive.close() }
+  }
+
+  /// What has been given; nil: nothing.
+  package var given: Progress? { reader?.given ?? start }
+
+  /// Forgets archives that are gone, and before what has been given.
+  package func prune() {
+    guard let place = given?.next else { return }
+    archives.removeAll { $0.isGone && $0.number < place.archive }
+  }
+
+  /// Notes that nothing follows what has been given.
+  package func noteEnd() {
+    var progress = given ?? Progress(next: Place(archive: 1))
+    progress.isEnded = true
+    goOn(at: progress)
+  }
+
+  /// Goes on at a place, whatever was given meanwhile.
+  package func goOn(at progress: Progress?) {
+    (start, reader) = (progress, nil)
+    loaded?.archive.close()
+    loaded = nil
+  }
+
+  /// Gives back the memory and the open file that reading takes, until more is read.
+  package func rest() {
+    goOn(at: given)
+    for archive in archives { archive.close() }
+  }
+
+  // MARK: - What there is
+
+  /// How many rows there are behind what has been given, how many bytes these take, and whether an
+  /// archive is among them that is complete.
+  package var unread: (rows: Int, bytes: Int, hasClosed: Bool) {
+    var (rows, bytes, hasClosed) = (0, 0, false)
+    let place = given?.next ?? Place(archive: 0)
+    for archive in archives.reversed() {
+      if archive.number < place.archive { break }
+      for frame in archive.frames.reversed() {
+        if archive.number == place.archive {
+          if frame.ordinal < place.frame { break }
+          if frame.ordinal == place.frame {
+            rows += max(0, Int(frame.rows) - Int(place.row))
+            bytes += frame.rows > place.row ? frame.bytes : 0
+            break
+          }
+        }
+        (rows, bytes) = (rows + Int(frame.rows), bytes + frame.bytes)
+      }
+      hasClosed = hasClosed || archive.isClosed && rows > 0
+    }
+    return (rows, bytes, hasClosed)
+  }
+
+  /// When the last record of the first frame was logged that has not been given whole.
+  package var firstUnread: Timestamp? {
+    let place = given?.next ?? Place(archive: 0)
+    for archive in archives where archive.number >= place.archive {
+      for frame in archive.frames {
+        let next = Place(archive: archive.number, frame: frame.ordinal, row: frame.rows)
+        if next > place { return frame.last }
+      }
+    }
+    return nil
+  }
+
+  /// Behind all that there is.
+  package var end: Progress? {
+    guard let archive = archives.last else { return nil }
+    guard let frame = archive.frames.last else {
+      return Progress(next: Place(archive: archive.number))
+    }
+    return Progress(
+      next: Place(archive: archive.number, frame: frame.ordinal, row: frame.rows))
+  }
+
+  /// Whether its last archive is complete.
+  package var isClosed: Bool { archives.last?.isClosed ?? false }
+
+  /// When it logged last, as far as its frames say.
+  package var lastTime: Timestamp {
+    archives.reduce(identity.startTime) { time, archive in
+      archive.frames.reduce(time) { max($0, $1.last) }
+    }
+  }
+
+  /// Whether it is being read.
+  package var isReading: Bool { reader != nil }
+
+  /// How many rows there are between two places of archives that are there.
+  package func rows(from first: Place?, to last: Place) -> Int {
+    archives.reduce(0) { sum, archive in
+      sum + archive.rows(before: last) - (first.map { archive.rows(before: $0) } ?? 0)
+    }
+  }
+
+  /// Whether all archives between two places can be read, and the frame of the last place still is
+  /// the one that is noted.
+  package func hasAll(from first: Progress?, to last: Progress) -> Bool {
+    let begin = first?.next.archive ?? archives.first?.number ?? 1
+    let end =
+      last.next.frame == 0 && last.next.row == 0 ? last.next.archive &- 1 : last.next.archive
+    guard begin <= end else { return first != nil }
+    for number in begin...end {
+      guard let archive = archives.first(where: { $0.number == number }), archive.isReadable,
+        let file = try? archive.open()
+      else { return false }
+      if last.isUndone(in: file) { return false }
+      if number == last.next.archive,
+        !archive.frames.contains(where: { $0.ordinal >= last.next.frame })
+      {
+        return false
+      }
+    }
+    return true
+  }
+
+  /// What the archives say that were read.
+  package var found: (losses: LossLedger, crash: CrashReport?, end: SessionEnd?) {
+    reader?.found ?? (LossLedger(), nil, nil)
+  }
+
+  /// Whose records it gives; nil before the first chunk.
+  package var session: LogReader.Session? { reader?.session }
+
+  // MARK: - Reading
+
+  /// The next records, or what else there is to know; nil if there is nothing at the moment, or
+  /// nothing before a place.
+  ///
+  /// - Parameters:
+  ///   - limit: How many records at most.
+  ///   - last: No record from this place on is given; nil for any.
+  package func nextChunk(
+    atMost limit: Int, until last: Place? = nil
+  ) throws(LogError) -> LogReader.Chunk? {
+    while true {
+      if let chunk = reader?.nextChunk(atMost: limit, until: last) { return chunk }
+      if let reader, !reader.isExhausted { return nil }
+      guard let gap = try load(until: last) else { return nil }
+      if !gap.isEmpty, let session = reader?.session {
+        let numbers = Int(gap.lowerBound)...Int(gap.upperBound) - 1
+        return .item(.gap(LogReader.Gap(session: session, cause: .archivesNotHere(numbers))))
+      }
+    }
+  }
+
+  /// Loads what follows: more of the archive that was read last, or the next one.
+  ///
+  /// - Returns: The archives that are not there before it; nil if there is nothing to load.
+  private func load(until last: Place?) throws(LogError) -> Range<UInt32>? {
+    if let loaded, let file = try open(loaded.archive) {
+      if file.frames.count > loaded.frames || file.corruption.count > loaded.corruption
+        || file.isClosed != loaded.isClosed
+      {
+        reader?.load(file, from: (loaded.frames, loaded.corruption))
+        note(loaded.archive, file)
+        return 0..<0
+      }
+    }
+    let first = loaded.map { $0.archive.number &+ 1 } ?? start?.start.archive ?? 1
+    guard let next = archives.first(where: { $0.number >= first && $0.isReadable }) else {
+      return nil
+    }
+    if let last, next.number > last.archive { return nil }
+    guard let file = try open(next) else { return nil }
+    var gap = UInt32(0)..<0
+    if next.number > first {
+      // What was in pieces before it cannot be put together any more.
+      if let given, given.next.archive >= next.number {
+        goOn(at: Progress(next: given.next, checksum: given.checksum))
+      } else {
+        gap = max(first, given?.next.archive ?? first)..<next.number
+        goOn(at: Progress(next: Place(archive: next.number)))
+      }
+    } else if reader != nil, let given, given.start.archive > loaded?.archive.number ?? 0 {
+      // A record in pieces may go on in the next archive: then its reader does, too.
+      goOn(at: given)
+    }
+    loaded?.archive.close()
+    if reader == nil { reader = SessionReader(archivesOf: identity, filter, memory, after: start) }
+    reader?.load(file, from: (0, 0))
+    note(next, file)
+    return gap
+  }
+
+  private func note(_ archive: QueuedArchive, _ file: ArchiveFile) {
+    loaded = (archive, file.frames.count, file.corruption.count, file.isClosed)
+  }
+
+  private func open(_ archive: QueuedArchive) throws(LogError) -> ArchiveFile? {
+    do { return try archive.open() } catch {
+      throw LogError(error, while: "Reading an archive failed", path: "")
+    }
+  }
+}
+
+extension QueuedArchive {
+  /// How many of its rows are before a place.
+  package func rows(before place: LogReader.Cursor.Place) -> Int {
+    if number > place.archive { return 0 }
+    var rows = 0
+    for frame in frames {
+      if number == place.archive {
+        if frame.ordinal > place.frame { break }
+        if frame.ordinal == place.frame { return rows + min(Int(frame.rows), Int(place.row)) }
+      }
+      rows += Int(frame.rows)
+    }
+    return rows
+  }
+}

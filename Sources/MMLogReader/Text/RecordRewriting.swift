@@ -1,0 +1,241 @@
+package import MMLogFormat
+
+extension LogReader.Record {
+  /// A field of a record, to be changed.
+  package struct Field {
+    package var name: String
+    package var value: Value
+    /// Which of the message's arguments it is, from 0; nil for metadata and fields of a context.
+    package var argument: Int?
+
+    package init(name: String, value: Value, argument: Int? = nil) {
+      (self.name, self.value, self.argument) = (name, value, argument)
+    }
+  }
+
+  /// The named arguments and then the metadata and the context's fields.
+  package var rewritableFields: [Field] {
+    withExtendedLifetime(owner) {
+      var found: [Field] = []
+      content.withValues { values in
+        var reader = WordReader(values)
+        // The record has been checked: nothing is thrown.
+        for (index, argument) in content.site.arguments.enumerated() {
+          guard let value = try? reader.value(ofArgumentType: argument.type) else { return }
+          if !argument.name.isEmpty {
+            found.append(Field(name: argument.name, value: value, argument: index))
+          }
+        }
+      }
+      content.forEachPair { (name, value, reader) throws(FormatError) in
+        found.append(Field(name: name.string, value: try reader.value(value)))
+      }
+      return found
+    }
+  }
+
+  /// The same record with other content. Id, times, thread, label, span and trace stay.
+  ///
+  /// - Parameters:
+  ///   - level: How much it matters.
+  ///   - message: In place of the message; nil: it stays, with the arguments that stay. An argument
+  ///     that is not among the fields is redacted.
+  ///   - fields: All that it has.
+  /// - Returns: Nil if it cannot be written: a value is nested too deep.
+  package func rewritten(
+    level: Level, message: String?, fields: [Field]
+  ) -> LogReader.Records? {
+    withExtendedLifetime(owner) {
+      content.withValues { values in
+        var rewriter = RecordRewriter(content, WordReader(values))
+        guard let (site, body) = try? rewriter.write(level: level, message: message, fields) else {
+          return nil
+        }
+        let (payload, info) = (Payload(body.withUnsafeBytes { Array($0) }), CallSiteInfo(site))
+        let start = FragmentTable.Start(ticks: ticks, wall: time, isFlight: content.isFlight)
+        guard
+          var new = try? content.copy(
+            try RecordParts(payload.bytes), .passUnretained(info), start)
+        else { return nil }
+        new.row = content.row
+        let owner = RecordOwner(
+          session, self.owner.clock, of: self.owner.frame, keeping: [self.owner, payload, info])
+        return LogReader.Records(owner: owner, contents: [new])
+      }
+    }
+  }
+}
+
+/// Writes the words of a record with other content.
+private struct RecordRewriter {
+  let content: RecordContent
+  var reader: WordReader
+  var writer = WordWriter()
+
+  init(_ content: RecordContent, _ reader: WordReader) {
+    (self.content, self.reader) = (content, reader)
+  }
+
+  /// - Returns: Its call site, and its words from the identity word on.
+  mutating func write(
+    level: Level, message: String?, _ fields: [LogReader.Record.Field]
+  ) throws(FormatError) -> (CallSite, [UInt64]) {
+    let known = content.site
+    var site = CallSite(
+      file: known.file, function: known.function, line: UInt32(clamping: known.line), column: 0,
+      parts: known.parts)
+    writer.append(0)
+    let pairs: [LogReader.Record.Field]
+    if let message {
+      site.parts = [.literal(message)]
+      for argument in known.arguments { _ = try reader.value(ofArgumentType: argument.type) }
+      pairs = fields
+    } else {
+      site.parts = try writeArguments(known.parts, fields)
+      pairs = fields.filter { $0.argument == nil }
+    }
+    var flags = content.flags.intersection([.cut, .unterminated, .span])
+    if !pairs.isEmpty {
+      flags.insert(.metadata)
+      try write(pairs)
+    }
+    if content.flags.contains(.span) { try copySpan() }
+    if let context = content.context, writeContext(context) { flags.insert(.context) }
+    var words = writer.words
+    words[0] =
+      UInt64(level.rawValue) << RecordLayout.levelShift
+      | UInt64(flags.rawValue) << RecordLayout.flagsShift
+    return (site, words)
+  }
+
+  private mutating func writeArguments(
+    _ parts: [CallSite.Part], _ fields: [LogReader.Record.Field]
+  ) throws(FormatError) -> [CallSite.Part] {
+    var (new, index) = ([CallSite.Part](), 0)
+    for part in parts {
+      guard case .argument(var argument) = part else {
+        new.append(part)
+        continue
+      }
+      var value = try reader.value(ofArgumentType: argument.type)
+      if !argument.name.isEmpty {
+        let field = fields.first { $0.argument == index }
+        (argument.name, value) = (field?.name ?? "", field?.value ?? .redacted)
+      }
+      index += 1
+      if value.type != argument.type & ~ValueType.optionalBit { argument.width = 0 }
+      argument.type = value.type
+      new.append(.argument(argument))
+      try writer.append(value)
+    }
+    return new
+  }
+
+  private mutating func write(_ pairs: [LogReader.Record.Field]) throws(FormatError) {
+    writer.append(UInt64(pairs.count))
+    for pair in pairs {
+      writer.append(pair.name)
+      writer.append(UInt64(pair.value.type))
+      try writer.append(pair.value)
+    }
+  }
+
+  private mutating func copySpan() throws(FormatError) {
+    if content.flags.contains(.metadata) { try content.skipMetadata(&reader) }
+    let first = try reader.word()
+    writer.append(first)
+    for _ in 1..<SpanLayout.count(first) { writer.append(try reader.word()) }
+  }
+
+  /// Writes span and trace; the fields are among the pairs.
+  private mutating func writeContext(_ context: ContextView) -> Bool {
+    var (head, words): (UInt64, [UInt64]) = (0, [])
+    if context.span != 0 {
+      head |= ContextLayout.spanBit
+      words.append(context.span)
+    }
+    if let trace = context.trace {
+      let flags = UInt64(trace.flags) << ContextLayout.traceFlagsShift
+      head |= ContextLayout.traceBit | flags
+      words += [trace.words.0, trace.words.1, trace.spanID]
+    }
+    if words.isEmpty { return false }
+    writer.append(head | UInt64(words.count))
+    for word in words { writer.append(word) }
+    return true
+  }
+}
+
+extension CallSiteInfo {
+  fileprivate var arguments: [CallSite.Argument] {
+    parts.compactMap { if case .argument(let argument) = $0 { argument } else { nil } }
+  }
+}
+
+extension WordWriter {
+  /// Appends the words of a value without its type.
+  ///
+  /// - Throws: for one that is nested too deep.
+  fileprivate mutating func append(_ value: Value, depth: Int = 0) throws(FormatError) {
+    switch value {
+    case .int(let value): append(UInt64(bitPattern: value))
+    case .uint(let value): append(value)
+    case .double(let value): append(value.bitPattern)
+    case .float(let value): append(UInt64(value.bitPattern))
+    case .bool(let value): append(value ? 1 : 0)
+    case .string(let bytes), .bytes(let bytes): append(string: bytes)
+    case .int128(let value): append(wide: UInt128(bitPattern: value))
+    case .uint128(let value): append(wide: value)
+    case .redacted, .null: break
+    case .hash(let hash): append(hash)
+    case .array(let values):
+      try check(depth)
+      append(UInt64(values.count))
+      for value in values {
+        append(UInt64(value.type))
+        try append(value, depth: depth + 1)
+      }
+    case .dictionary(let pairs):
+      try check(depth)
+      append(UInt64(pairs.count))
+      for (key, value) in pairs {
+        append(key)
+        append(UInt64(value.type))
+        try append(value, depth: depth + 1)
+      }
+    }
+  }
+
+  private func check(_ depth: Int) throws(FormatError) {
+    guard depth < ValueType.deepest else { throw .invalid("nesting") }
+  }
+
+  private mutating func append(wide value: UInt128) {
+    append(UInt64(truncatingIfNeeded: value))
+    append(UInt64(truncatingIfNeeded: value >> 64))
+  }
+}
+
+extension Value {
+  /// The type's number on disk.
+  fileprivate var type: UInt8 {
+    let type: ValueType =
+      switch self {
+      case .int: .int
+      case .uint: .uint
+      case .double: .double
+      case .float: .float
+      case .bool: .bool
+      case .string: .string
+      case .bytes: .bytes
+      case .int128: .int128
+      case .uint128: .uint128
+      case .redacted: .redacted
+      case .hash: .hash
+      case .null: .null
+      case .array: .array
+      case .dictionary: .dictionary
+      }
+    return type.rawValue
+  }
+}
