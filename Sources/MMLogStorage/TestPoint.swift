@@ -28,6 +28,10 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
   case retentionBegins, retentionBeforeDelete, trashMade, trashTaken, retentionDeleted, trashRemoved
   case directoryLocked, stateAttributeSet, stateSidecarWritten, stateNoted
 
+  // A consumer notes a batch, sends it, and notes that it is acknowledged.
+  case consumerFileMade, consumerStateWritten
+  case batchFormed, batchNoted, batchSent, batchSettled, recordPutAside
+
   // A store is closed.
   case closeBegun, closeSealed, closeMarked, closeArchived, closeFinished, closeRingRemoved
 

@@ -60,8 +60,15 @@ extension TestPoint {
   package var isReachable: Bool {
     switch self {
     case .forkPrepared, .forkDetached, .forkReopened: canFork
+    // Nothing is shipped there.
+    case _ where isOfShipping: false
     default: true
     }
+  }
+
+  /// Whether only a shipper comes to it.
+  package var isOfShipping: Bool {
+    (TestPoint.consumerFileMade.rawValue...TestPoint.recordPutAside.rawValue).contains(rawValue)
   }
 
   /// Whether it is where archives are deleted and marked.

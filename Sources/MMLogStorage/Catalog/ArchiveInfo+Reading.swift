@@ -1,5 +1,5 @@
-import MMLogFormat
-import MMLogSystem
+package import MMLogFormat
+package import MMLogSystem
 
 extension ArchiveInfo {
   /// Finds out about an archive: of its bytes, only file header, trailer and the index's header are
@@ -41,6 +41,17 @@ extension ArchiveInfo {
   static func fileHeader(of file: borrowing File) throws(SystemError) -> ArchiveHeader? {
     let bytes = try file.bytes(at: 0, count: FileHeaderLayout.size)
     return bytes.withUnsafeBytes { bytes in try? ArchiveHeader(bytes) }
+  }
+
+  /// Whose archive is at a path; nil if there is none.
+  package static func identity(
+    ofArchiveAt path: String
+  ) throws(SystemError) -> SessionIdentity? {
+    do throws(SystemError) {
+      return try fileHeader(of: File.open(path, [.read, .nonBlocking]))?.identity
+    } catch  where error.isNotFound {
+      return nil
+    }
   }
 
   /// More archives than that in one file are not gone through.

@@ -44,6 +44,8 @@ public struct ArchiveInfo: Equatable, Sendable {
     /// When it ended: see ``SessionEnd/time``.
     public let endTime: Timestamp?
     private let counts: [UInt32]
+    /// How many rows its frames have: each part of a record counts.
+    package let rowCount: Int
 
     /// How many records there are of a level.
     public func count(_ level: Level) -> Int { Int(counts[Int(level.rawValue)]) }
@@ -64,6 +66,7 @@ public struct ArchiveInfo: Equatable, Sendable {
       let ranges = [first.times, second.times].compactMap { $0 }
       let (minimum, maximum) = (ranges.map(\.lowerBound).min(), ranges.map(\.upperBound).max())
       times = if let minimum, let maximum { minimum...maximum } else { nil }
+      rowCount = first.rowCount + second.rowCount
       counts = zip(first.counts, second.counts).map { UInt32(clamping: Int($0) + Int($1)) }
       // The archives around a crash are searched for by this.
       let crash = [second, first].first { $0.ending?.isCrash == true } ?? second
@@ -73,6 +76,7 @@ public struct ArchiveInfo: Equatable, Sendable {
     init(_ summary: RecordSummary, _ archiveCounts: ArchiveCounts) {
       let isOrdered = summary.count > 0 && summary.firstWall <= summary.lastWall
       times = isOrdered ? summary.firstWall...summary.lastWall : nil
+      rowCount = Int(summary.count)
       counts = archiveCounts.counts
       ending = archiveCounts.ending
       endTime = archiveCounts.ending.map { _ in archiveCounts.endTime }

@@ -336,6 +336,8 @@ package final class Catalog: @unchecked Sendable {
       guard let info = try refresh(fileName, directory) else { return .spared(nil) }
       if info.isActive || !mayGo(info) { return .spared(info) }
       TestPoint.reach(.retentionBeforeDelete)
+      // A full disk is no reason to keep what would give back space.
+      try? DeletedArchives.note(info, in: directory)
       try Trash.take(fileName, from: directory)
       remove(fileName)
       let sidecar = ArchiveInfo.State.sidecar(of: fileName)

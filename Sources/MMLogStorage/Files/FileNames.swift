@@ -17,7 +17,8 @@ package enum FileNames {
       archiveSuffix, archiveSuffix + ArchiveInfo.State.sidecarSuffix, ringSuffix,
       ringSuffix + unfinishedSuffix, ringSuffix + unreadableSuffix, settingsSuffix,
     ]
-    return name.hasPrefix(".mmlog") || suffixes.contains { name.hasSuffix($0) }
+    return name.hasPrefix(".mmlog") || ConsumerFile.consumer(ofFileName: name) != nil
+      || suffixes.contains { name.hasSuffix($0) }
   }
 
   /// The name of the file that has a store's settings.

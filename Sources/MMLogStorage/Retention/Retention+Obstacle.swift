@@ -13,6 +13,8 @@ extension Retention {
     /// It is one of the newest, which are not deleted for the sake of free space; see
     /// ``Retention/minimumSize``.
     case newest
+    /// It has not been shipped; see ``Retention/unsentSize``.
+    case unsent
     /// The store's observer does not let it be deleted.
     case observer
   }

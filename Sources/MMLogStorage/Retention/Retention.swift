@@ -34,6 +34,16 @@ public struct Retention: Equatable, Sendable {
   /// ``SessionEnd/How/isCrash``.
   public var crashes = 1
 
+  /// How many bytes of archives that a shipper has not shipped yet the limits leave alone, the
+  /// newest first; see `Shipper` in MMLogShipping. They count, though, so that ``totalSize`` may be
+  /// exceeded by as much. Nil, the default: none. For ``freeSpace`` they are deleted all the same,
+  /// after all others.
+  public var unsentSize: Int?
+
+  /// How old an archive may be that ``unsentSize`` spares, counted as for ``age``. Nil, the default:
+  /// any age.
+  public var unsentAge: Duration?
+
   /// Space on a file system.
   public enum FreeSpace: Equatable, Sendable {
     /// So many bytes.
@@ -64,8 +74,9 @@ public struct Retention: Equatable, Sendable {
   /// Why these limits cannot be used, or nil if they can.
   package var problem: String? {
     if minimumSize < 0 || crashes < 0 { return "a number of retention is negative" }
-    let limits = [count, totalSize].compactMap(\.self)
-    if limits.contains(where: { $0 <= 0 }) || age.map({ $0 <= .zero }) == true {
+    let limits = [count, totalSize, unsentSize].compactMap(\.self)
+    let ages = [age, unsentAge].compactMap(\.self)
+    if limits.contains(where: { $0 <= 0 }) || ages.contains(where: { $0 <= .zero }) {
       return "a limit of retention is zero or negative: it must be greater, or nil for none"
     }
     switch freeSpace {

@@ -28,6 +28,7 @@ extension RetentionPlan {
       return summary
     }
     let now = Timestamp.now
+    if retention.unsentSize != nil { try Self.noteUnsent(archives, in: &summaries) }
     self.init(retention, summaries, now: now, space: space)
     // Mostly there is nothing to delete, or no such ring.
     if deletions.isEmpty { return }
@@ -39,5 +40,21 @@ extension RetentionPlan {
       }
     }
     self.init(retention, summaries, now: now, space: space)
+  }
+
+  private static func noteUnsent(
+    _ archives: [ArchiveInfo], in summaries: inout [Archive]
+  ) throws(LogError) {
+    var unsent: [String: UnsentArchives] = [:]
+    for directory in Set(archives.map(\.directory)) {
+      unsent[directory] = try explaining("Reading what was shipped failed") {
+        () throws(SystemError) in
+        try UnsentArchives(in: Directory.open(directory))
+      }
+    }
+    for (index, archive) in archives.enumerated() {
+      summaries[index].isUnsent =
+        unsent[archive.directory]?.contains(archive.session, archive.number) ?? false
+    }
   }
 }

@@ -10,6 +10,8 @@ package struct RetentionPlan: Sendable {
     /// Of its last record, or when it was begun.
     package var lastTime: Timestamp
     package var isUploaded = false
+    /// Whether a consumer has not acknowledged all of it.
+    package var isUnsent = false
     /// Why it may not be deleted, whatever the limits; nil: it may.
     package var obstacle: Retention.Obstacle?
     /// Whether it holds no record, but how a session ended. It does not count as one of a number,
@@ -57,10 +59,12 @@ package struct RetentionPlan: Sendable {
     _ retention: Retention, _ archives: [Archive], now: Timestamp, space: (free: Int, total: Int)?
   ) {
     self.archives = archives
+    (candidates, count, size) = ([], 0, 0)
     let crashes = Self.aroundCrashes(archives, retention.crashes)
     for index in archives.indices {
       kept[index] = archives[index].obstacle ?? (crashes.contains(index) ? .aroundCrash : nil)
     }
+    spareUnsent(retention, now)
     let free = archives.indices.filter { [kept] in kept[$0] == nil }
     candidates = free.filter { archives[$0].isUploaded } + free.filter { !archives[$0].isUploaded }
     count = archives.count { !$0.isEmpty }
@@ -84,6 +88,18 @@ package struct RetentionPlan: Sendable {
       }
     }
     return around
+  }
+
+  /// Spares the newest archives that are not shipped, as far as the limit goes.
+  private mutating func spareUnsent(_ retention: Retention, _ now: Timestamp) {
+    guard let limit = retention.unsentSize else { return }
+    var sum = 0
+    for index in archives.indices.reversed() where archives[index].isUnsent {
+      sum += archives[index].allocated
+      if sum > limit { return }
+      let isOld = retention.unsentAge.map { archives[index].lastTime < now - $0 } ?? false
+      if !isOld, kept[index] == nil { kept[index] = .unsent }
+    }
   }
 
   private mutating func apply(age: Duration, _ now: Timestamp) {
@@ -114,6 +130,11 @@ package struct RetentionPlan: Sendable {
     let before = size + deletions.reduce(0) { $0 + archives[$1.index].allocated }
     let isShort = { (plan: Self) in space.free + (before - plan.size) < wanted }
     guard isShort(self) else { return }
+    // A full disk costs more than records that were not shipped.
+    let unsent = kept.filter { $0.value == .unsent }.keys.sorted()
+    for index in unsent { kept[index] = nil }
+    candidates += unsent
+    defer { for index in unsent where candidates.contains(index) { kept[index] = .unsent } }
     let newest = newest(retention.minimumSize)
     for index in candidates where index >= newest { kept[index] = .newest }
     candidates.removeAll { $0 >= newest }

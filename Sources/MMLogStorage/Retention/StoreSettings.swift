@@ -38,6 +38,8 @@ extension StoreSettings {
     retention.freeSpace = fields["retention.freeSpace"].flatMap { Retention.FreeSpace(noted: $0) }
     retention.minimumSize = number("retention.minimumSize") ?? retention.minimumSize
     retention.crashes = number("retention.crashes") ?? retention.crashes
+    retention.unsentSize = number("retention.unsentSize")
+    retention.unsentAge = duration("retention.unsentAge")
     if problem != nil { return nil }
   }
 
@@ -54,6 +56,8 @@ extension StoreSettings {
     fields["retention.totalSize"] = retention.totalSize.map { "\($0)" }
     fields["retention.age"] = retention.age.map { "\($0.nanoseconds)" }
     fields["retention.freeSpace"] = retention.freeSpace?.noted
+    fields["retention.unsentSize"] = retention.unsentSize.map { "\($0)" }
+    fields["retention.unsentAge"] = retention.unsentAge.map { "\($0.nanoseconds)" }
     try directory.store(fields, in: FileNames.settings(of: store))
   }
 }

@@ -1,0 +1,233 @@
+import MMLogFormat
+package import MMLogSystem
+
+/// The file in which a consumer keeps its state: who reads a store's archives from a cursor of its
+/// own. FORMAT.md, 9.
+///
+/// The state is a text in one of three slots: the newest one whose checksum is right counts. A new
+/// state goes into the slot of the oldest, and takes no new space, so that a full disk does not
+/// stop it. Two states may be written after the last one that was made safe from a power cut, and
+/// that one stays.
+///
+/// Its lock says that the consumer is at work. For one thread at a time.
+package struct ConsumerFile: ~Copyable, Sendable {
+  package let name: String
+  private var lock: LockedFile
+  private var sequence: UInt64 = 0
+  private var slotSize: Int
+  private var isSynced = true
+
+  private static let suffix = ".consumer"
+  private static let magic: UInt64 = 0x3150_4948_534C_4D4D
+  private static let headSize = 24
+  private static let slots = 3
+  private static let smallestSlot = 16 << 10
+  /// No state is longer, in bytes.
+  private static let largestSlot = 16 << 20
+
+  /// The name of a consumer's file.
+  package static func fileName(of consumer: String) -> String { consumer + suffix }
+
+  /// The consumer whose file has this name; nil if none has.
+  package static func consumer(ofFileName name: String) -> String? {
+    guard name.hasSuffix(suffix) else { return nil }
+    let consumer = String(name.dropLast(suffix.count))
+    return problem(withName: consumer) == nil ? consumer : nil
+  }
+
+  /// Why a consumer cannot have this name; nil if it can.
+  package static func problem(withName name: String) -> String? {
+    let isPlain = name.utf8.allSatisfy { byte in
+      (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+        || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
+    }
+    if name.isEmpty || name.utf8.count > 64 { return "must have 1 to 64 characters" }
+    if !isPlain || name.hasPrefix(".") {
+      return "must consist of letters, digits, '-', '_' and '.', and not begin with '.'"
+    }
+    return nil
+  }
+
+  /// Opens a consumer's file, makes it if there is none, and locks it.
+  ///
+  /// - Returns: Nil if another consumer of that name is at work.
+  package init?(_ consumer: String, in directory: borrowing Directory) throws(LogError) {
+    let name = Self.fileName(of: consumer)
+    guard let lock = try Self.lock(name, in: directory) else { return nil }
+    slotSize = ((try? lock.file.status().size) ?? 0) / Self.slots
+    self.name = name
+    self.lock = lock
+  }
+
+  private static func lock(
+    _ name: String, in directory: borrowing Directory
+  ) throws(LogError) -> LockedFile? {
+    do {
+      if let status = try directory.status(of: name) {
+        try Ownership(of: directory).check(status, directory.path(of: name))
+      }
+      let lock = try LockedFile { () throws(SystemError) in
+        try directory.openFile(name, [.read, .write, .create, .nonBlocking])
+      }
+      guard let lock else { return nil }
+      // Another may just have made a larger one in its place.
+      let named = try directory.status(of: name)
+      if try named?.identity != lock.file.status().identity { return nil }
+      return lock
+    } catch {
+      throw LogError(error, while: Self.what, path: directory.path(of: name))
+    }
+  }
+
+  /// Whether the file that is locked still is the one of its name.
+  package func isInPlace(in directory: borrowing Directory) throws(SystemError) -> Bool {
+    try directory.status(of: name)?.identity == lock.file.status().identity
+  }
+
+  /// The newest state; nil if none was ever written.
+  ///
+  /// - Throws: `corruptedFile` if there are only some that cannot be read.
+  package mutating func read() throws(LogError) -> String? {
+    guard let found = try Self.newest(in: lock.file) else { return nil }
+    sequence = found.sequence
+    return found.text
+  }
+
+  /// Writes a state.
+  ///
+  /// - Parameter isSafe: Whether it is to be safe from a power cut when this returns.
+  package mutating func write(
+    _ text: String, isSafe: Bool, in directory: borrowing Directory
+  ) throws(LogError) {
+    let bytes = Array(text.utf8)
+    let file = directory.path(of: name)
+    guard bytes.count + Self.headSize <= Self.largestSlot else {
+      throw LogError(
+        .unsupported,
+        "The state of \(file) would take \(bytes.count) bytes: there are too many sessions. Limit "
+          + "the number of archives", path: file)
+    }
+    do throws(SystemError) {
+      try makeRoom(for: bytes.count + Self.headSize, in: directory)
+      sequence += 1
+      let slot = Int(sequence % UInt64(Self.slots)) * slotSize
+      try lock.file.write(all: Self.slot(bytes, sequence), at: slot)
+      TestPoint.reach(.consumerStateWritten)
+      // One of the last two is on the disk in any case.
+      if isSafe || !isSynced { try lock.file.syncData() }
+      isSynced = isSafe || !isSynced
+    } catch {
+      throw LogError(error, while: "Noting what was shipped failed", path: file)
+    }
+  }
+
+  private static let what = "Opening the state of a consumer failed"
+
+  // MARK: - Bytes
+
+  private static func slot(_ text: [UInt8], _ sequence: UInt64) -> [UInt8] {
+    var head = [UInt8](repeating: 0, count: headSize)
+    head.withUnsafeMutableBytes { out in
+      out.store(magic, 0)
+      out.store(sequence, 8)
+      out.store(UInt32(text.count), 16)
+    }
+    var bytes = head + text
+    let checksum = bytes.withUnsafeBytes { Self.checksum($0) }
+    bytes.withUnsafeMutableBytes { $0.store(checksum, 20) }
+    return bytes
+  }
+
+  /// Of sequence, length and text.
+  private static func checksum(_ slot: UnsafeRawBufferPointer) -> UInt32 {
+    var bytes = Array(slot)
+    for index in 20..<24 { bytes[index] = 0 }
+    return bytes.withUnsafeBytes { crc32c($0) }
+  }
+
+  private static func newest(
+    in file: borrowing File
+  ) throws(LogError) -> (sequence: UInt64, text: String)? {
+    let (path, size): (String, Int)
+    do throws(SystemError) { (path, size) = (file.path, try file.status().size) } catch {
+      throw LogError(error, while: what)
+    }
+    let slotSize = size / slots
+    if size == 0 { return nil }
+    var newest: (sequence: UInt64, text: String)?
+    var isEmpty = true
+    for index in 0..<slots where slotSize <= largestSlot {
+      let bytes: [UInt8]
+      do throws(SystemError) {
+        bytes = try file.bytes(at: index * slotSize, count: slotSize)
+      } catch {
+        throw LogError(error, while: what)
+      }
+      isEmpty = isEmpty && bytes.allSatisfy { $0 == 0 }
+      if let found = text(bytes), found.sequence > newest?.sequence ?? 0 { newest = found }
+    }
+    if newest != nil || isEmpty { return newest }
+    throw LogError(
+      .corruptedFile,
+      "\(path) is corrupted: what was shipped is not known. Bring it back from a copy, or remove it "
+        + "and have everything shipped again", path: path)
+  }
+
+  private static func text(_ slot: [UInt8]) -> (sequence: UInt64, text: String)? {
+    guard slot.count >= headSize else { return nil }
+    return slot.withUnsafeBytes { bytes in
+      guard bytes.load(0, as: UInt64.self) == magic else { return nil }
+      let count = Int(bytes.load(16, as: UInt32.self))
+      guard count <= bytes.count - headSize else { return nil }
+      let whole = bytes.slice(0, headSize + count)
+      guard checksum(whole) == bytes.load(20, as: UInt32.self),
+        let text = String(validating: whole.slice(headSize, count), as: UTF8.self)
+      else { return nil }
+      return (bytes.load(8, as: UInt64.self), text)
+    }
+  }
+
+  /// Makes the slots larger, if they are too small: in a new file, which takes the name.
+  private mutating func makeRoom(
+    for size: Int, in directory: borrowing Directory
+  ) throws(SystemError) {
+    if size <= slotSize { return }
+    var wanted = Self.smallestSlot
+    while wanted < size { wanted *= 2 }
+    let newest = (try? Self.newest(in: lock.file)) ?? nil
+    let unfinished = name + FileNames.unfinishedSuffix
+    let other = try LockedFile.make(unfinished, in: directory)
+    do throws(SystemError) {
+      try other.file.allocate(offset: 0, count: wanted * Self.slots)
+      if let newest {
+        let slot = Int(newest.sequence % UInt64(Self.slots)) * wanted
+        try other.file.write(all: Self.slot(Array(newest.text.utf8), newest.sequence), at: slot)
+      }
+      try other.file.sync()
+      TestPoint.reach(.consumerFileMade)
+      try directory.rename(unfinished, to: name)
+      try directory.sync()
+    } catch {
+      try? directory.remove(unfinished)
+      throw error
+    }
+    lock = other
+    slotSize = wanted
+  }
+
+  // MARK: - Others' states
+
+  /// The newest state of a consumer, without its lock; nil if there is none that can be read.
+  package static func state(of consumer: String, in directory: borrowing Directory) -> String? {
+    guard let file = try? directory.openFile(fileName(of: consumer), [.read, .nonBlocking]),
+      let status = try? file.status(), status.isRegularFile,
+      (try? Ownership(of: directory).isForeign(status)) == false
+    else { return nil }
+    return (try? newest(in: file)).flatMap { $0?.text }
+  }
+
+  /// The consumers that have a state in a directory.
+  package static func consumers(in directory: borrowing Directory) throws(SystemError) -> [String] {
+    try directory.names().compactMap { consumer(ofFileName: $0) }.sorted()
+  }
+}

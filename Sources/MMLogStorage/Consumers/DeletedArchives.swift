@@ -1,0 +1,124 @@
+package import MMLogFormat
+package import MMLogSystem
+
+/// Notes of archives that were deleted before all consumers had acknowledged them, so that each can
+/// tell what it has missed: how many records of each level there were. FORMAT.md, 9.
+///
+/// A consumer that has taken a note in is removed from it. The newest few thousand are kept.
+package struct DeletedArchives: Sendable {
+  /// What was in an archive.
+  package struct Note: Equatable, Sendable {
+    package var storeName: String
+    /// Who had not acknowledged all of it.
+    package var consumers: [String]
+    /// When it was deleted.
+    package var time: Timestamp
+    /// How many records there were of each level, in the order of levels; behind them, how many of
+    /// unknown level.
+    package var counts: [UInt64]
+    /// How many rows there were: each part of a record counts.
+    package var rows: Int
+    /// The wall times of its first and last record; nil without records.
+    package var times: ClosedRange<Timestamp>?
+
+    /// How many records there were.
+    package var count: UInt64 { counts.reduce(0, &+) }
+  }
+
+  /// Which archive.
+  package struct Key: Hashable, Sendable {
+    package var session: SessionID
+    package var number: UInt32
+
+    package init(_ session: SessionID, _ number: UInt32) {
+      (self.session, self.number) = (session, number)
+    }
+  }
+
+  package private(set) var notes: [Key: Note] = [:]
+
+  private static let fileName = ".mmlog-deleted"
+  private static let maximum = 4096
+  private static let longestFile = 2 << 20
+
+  /// Reads what is noted in a directory.
+  package init(in directory: borrowing Directory) throws(SystemError) {
+    let fields = try directory.fields(of: Self.fileName, atMost: Self.longestFile) ?? [:]
+    for (key, value) in fields {
+      let parts = key.split(separator: ".")
+      guard parts.count == 2, let session = SessionID(parts[0]), let number = UInt32(parts[1]),
+        let note = Note(value)
+      else { continue }
+      notes[Key(session, number)] = note
+    }
+  }
+
+  /// Notes that an archive is deleted, if a consumer has not acknowledged it. The directory is
+  /// locked.
+  static func note(_ archive: ArchiveInfo, in directory: borrowing Directory) throws(SystemError) {
+    guard let contents = archive.contents, contents.count > 0 else { return }
+    let consumers = try UnsentArchives(in: directory)
+      .consumers(lacking: archive.session, archive.number)
+    if consumers.isEmpty { return }
+    var all = try DeletedArchives(in: directory)
+    let counts = Level.allCases.map { UInt64(contents.count($0)) }
+    all.notes[Key(archive.session, archive.number)] = Note(
+      storeName: archive.storeName, consumers: consumers, time: .now,
+      counts: counts + [UInt64(contents.countOfUnknownLevel)], rows: contents.rowCount,
+      times: contents.times)
+    try all.store(in: directory)
+  }
+
+  /// Removes a consumer from notes that it has taken in.
+  package static func settle(
+    _ keys: [Key], for consumer: String, in directory: borrowing Directory
+  ) throws(LogError) {
+    if keys.isEmpty { return }
+    try DirectoryLock.withLock(on: directory, within: 10_000_000_000) { () throws(LogError) in
+      try explaining("Taking in what was deleted failed") { () throws(SystemError) in
+        var all = try DeletedArchives(in: directory)
+        for key in keys {
+          all.notes[key]?.consumers.removeAll { $0 == consumer }
+          if all.notes[key]?.consumers.isEmpty == true { all.notes[key] = nil }
+        }
+        try all.store(in: directory)
+      }
+    }
+  }
+
+  private func store(in directory: borrowing Directory) throws(SystemError) {
+    let newest = notes.sorted { $0.value.time > $1.value.time }.prefix(Self.maximum)
+    let fields = newest.map { ("\($0.key.session).\($0.key.number)", $0.value.text) }
+    try directory.store(Dictionary(fields) { first, _ in first }, in: Self.fileName)
+  }
+}
+
+extension DeletedArchives.Note {
+  /// Time, consumers and counts with commas between them, rows, first and last time, the store's
+  /// name.
+  fileprivate var text: String {
+    let counts = counts.map { "\($0)" }.joined(separator: ",")
+    let first = times.map { "\($0.lowerBound.nanosecondsSince1970)" } ?? "-"
+    let last = times.map { "\($0.upperBound.nanosecondsSince1970)" } ?? "-"
+    let consumers = consumers.joined(separator: ",")
+    return
+      "\(time.nanosecondsSince1970) \(consumers) \(counts) \(rows) \(first) \(last) \(storeName)"
+  }
+
+  fileprivate init?(_ text: String) {
+    let parts = text.split(separator: " ", maxSplits: 6)
+    guard parts.count == 7, let time = Int64(parts[0]), let rows = Int(parts[3]), rows >= 0 else {
+      return nil
+    }
+    consumers = parts[1].split(separator: ",").map(String.init)
+    counts = parts[2].split(separator: ",").compactMap { UInt64($0) }
+    guard counts.count == Level.allCases.count + 1 else { return nil }
+    self.time = Timestamp(nanosecondsSince1970: time)
+    self.rows = rows
+    storeName = String(parts[6])
+    if let first = Int64(parts[4]), let last = Int64(parts[5]), first <= last {
+      times =
+        Timestamp(nanosecondsSince1970: first)...Timestamp(nanosecondsSince1970: last)
+    }
+  }
+}

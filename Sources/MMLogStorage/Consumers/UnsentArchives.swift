@@ -1,0 +1,46 @@
+package import MMLogFormat
+package import MMLogSystem
+
+/// What the consumers of a directory have not acknowledged yet, as their states say.
+package struct UnsentArchives: Sendable {
+  /// Of each consumer: the first archive of each session that it has not acknowledged whole.
+  private var firsts: [String: [SessionID: UInt32]] = [:]
+
+  /// Reads the states of all consumers.
+  package init(in directory: borrowing Directory) throws(SystemError) {
+    for consumer in try ConsumerFile.consumers(in: directory) {
+      guard let state = ConsumerFile.state(of: consumer, in: directory) else { continue }
+      firsts[consumer] = Self.firsts(state)
+    }
+  }
+
+  /// Whether there is no consumer.
+  package var isEmpty: Bool { firsts.isEmpty }
+
+  /// Whether a consumer has not acknowledged all of an archive.
+  package func contains(_ session: SessionID, _ number: UInt32) -> Bool {
+    firsts.values.contains { number >= $0[session] ?? 0 }
+  }
+
+  /// The consumers that have not acknowledged all of an archive.
+  func consumers(lacking session: SessionID, _ number: UInt32) -> [String] {
+    firsts.filter { number >= $0.value[session] ?? 0 }.keys.sorted()
+  }
+
+  /// From the line `cursor mmlog1:SESSION.ARCHIVE.FRAME…[/ARCHIVE…][!],…`; see `LogReader.Cursor`.
+  private static func firsts(_ state: String) -> [SessionID: UInt32] {
+    var firsts: [SessionID: UInt32] = [:]
+    for line in state.split(separator: "\n") where line.hasPrefix("cursor mmlog1:") {
+      for part in line.dropFirst("cursor mmlog1:".count).split(separator: ",") {
+        let fields = part.split(separator: ".", maxSplits: 2)
+        guard fields.count == 3, let session = SessionID(fields[0]), let number = UInt32(fields[1])
+        else { continue }
+        // Where a record in pieces begins that is not whole there.
+        let begins = part.split(separator: "/").dropFirst().first?.split(separator: ".").first
+        let first = begins.flatMap { UInt32($0) } ?? number
+        firsts[session] = part.hasSuffix("!") ? .max : min(number, first)
+      }
+    }
+    return firsts
+  }
+}
