@@ -194,6 +194,12 @@ let package = Package(
         "MMLogReceiving", "MMLogStorage", "MMLogFormat", "MMLogSystem", "TestSupport",
       ]),
     .testTarget(
+      name: "MMLogShippingTests",
+      dependencies: [
+        "MMLogShipping", "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "TestSupport",
+      ]),
+    .testTarget(
       name: "MMLogReportTests",
       dependencies: ["MMLogReport", "MMLogReader", "MMLogFormat", "TestSupport"]),
     .testTarget(
@@ -255,8 +261,9 @@ let package = Package(
     .executableTarget(
       name: "mmlog-torture",
       dependencies: [
-        "CrashCampaign", "CrashRecords", "TestSupport", "MMLog", "MMLogAnalysis", "MMLogReader",
-        "MMLogFormat", "MMLogStorage", "MMLogSystem", "CommandLineTool",
+        "CrashCampaign", "CrashRecords", "TestSupport", "MMLogShipping", "MMLog", "MMLogAnalysis",
+        "MMLogReader", "MMLogFormat", "MMLogStorage", "MMLogSystem",
+        "CommandLineTool",
       ],
       path: "Tests/Torture"),
     .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "MMLogSystem"]),

@@ -6,4 +6,5 @@ Torture.run(
     Flips.kind,
     Mutations.kind,
     Soak.kind,
+    Shipping.kind,
   ])

@@ -1,0 +1,300 @@
+import MMLogFormat
+import MMLogReader
+public import MMLogStorage
+import MMLogSystem
+
+/// Ships the sealed archives of a directory as they are: those of crashed sessions first, then the
+/// oldest.
+///
+/// An archive that is shipped is marked as uploaded, with the destination's receipt, and is then the
+/// first to be deleted when a limit asks for it. Shippers on any machines may share a directory:
+/// each archive is leased to one of them.
+///
+/// Any thread.
+public final class ArchiveShipper: Sendable {
+  /// How archives are shipped.
+  public struct Configuration: Sendable {
+    /// How long an archive is leased; it is renewed while the destination sends. If the shipper
+    /// dies, others can have the archive then. From a second to a day; default ten minutes.
+    public var lease = Duration.seconds(600)
+    /// When to try again what failed. Default: for ever, with growing pauses.
+    public var retry = RetryRule.forever()
+    /// How long to wait after ``DeliveryError/blocked(_:)``. Default a minute.
+    public var blockedPause = Duration.seconds(60)
+    /// How often the directory is scanned for archives that were sealed. Default a second.
+    public var scanInterval = Duration.seconds(1)
+
+    /// The values of an ordinary shipper.
+    public init() {}
+  }
+
+  /// What happens while archives are shipped.
+  @nonexhaustive
+  public enum Event: Sendable {
+    /// An archive is shipped, and marked.
+    case shipped(ArchiveInfo, receipt: String?)
+    /// A try has failed; the next one follows after `delay`.
+    case retrying(ArchiveInfo, attempt: Int, error: DeliveryError, delay: Duration)
+    /// The receiver has refused an archive: it is not sent again until its attribute
+    /// ``ArchiveShipper/refusedAttribute`` is removed.
+    case refused(ArchiveInfo, reason: String)
+    /// The shipper cannot work at the moment; it tries again.
+    case failed(LogError)
+  }
+
+  /// The attribute of an archive that the receiver has refused: why.
+  public static let refusedAttribute = "refused"
+
+  /// The directory.
+  public let directory: String
+  private let destination: any ArchiveDestination
+  private let configuration: Configuration
+  private let catalog: Catalog
+  private let isStopping = LockedValue(false)
+  private let wakeups = EventCount()
+  private let thread = LockedValue<MMLogSystem.Thread?>(nil)
+  private let ending = Ending()
+  private let listener: AsyncStream<Event>.Continuation
+
+  /// What happens; for one who reads it. Of what is read too slowly the oldest 1000 stay.
+  public let events: AsyncStream<Event>
+
+  /// Makes a shipper, which does nothing yet.
+  ///
+  /// - Parameters:
+  ///   - directory: The directory of a store, or of several.
+  ///   - destination: Where archives are shipped.
+  ///   - configuration: How.
+  /// - Throws: `invalidConfiguration`.
+  public init(
+    of directory: String, to destination: any ArchiveDestination,
+    configuration: Configuration = Configuration()
+  ) throws(LogError) {
+    guard (.seconds(1)...UploadLease.longest).contains(configuration.lease),
+      configuration.blockedPause > .zero, configuration.scanInterval > .zero
+    else {
+      throw LogError(
+        .invalidConfiguration,
+        "The archive shipper's configuration is wrong: a lease is from a second to a day, and "
+          + "pauses are positive", path: directory)
+    }
+    (self.directory, self.destination) = (directory, destination)
+    self.configuration = configuration
+    catalog = Catalog(of: directory, store: nil)
+    (events, listener) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1000))
+  }
+
+  deinit { listener.finish() }
+
+  /// Begins to ship, on a thread of its own. Does nothing if it has begun.
+  ///
+  /// - Throws: `system` where the process may have no more threads.
+  public func start() throws(LogError) {
+    do throws(SystemError) {
+      try thread.withLock { (thread) throws(SystemError) in
+        if thread != nil { return }
+        thread = try MMLogSystem.Thread(name: "mmlog-ship") { [self] in
+          run()
+          ending.end()
+        }
+      }
+    } catch {
+      throw LogError(error, while: "Starting the shipper's thread failed")
+    }
+  }
+
+  /// Ships all archives that are sealed now, and returns when each is shipped, refused, or leased to
+  /// another. Not beside ``start()``.
+  ///
+  /// - Returns: How many were shipped.
+  /// - Throws: What keeps the directory from being read.
+  public func shipAll() async throws(LogError) -> Int {
+    let result: Result<Int, LogError> = await withTaskCancellationHandler {
+      await withCheckedContinuation { answer in
+        do throws(SystemError) {
+          _ = try MMLogSystem.Thread(name: "mmlog-ship") { [self] in
+            do throws(LogError) {
+              answer.resume(returning: .success(try pass()))
+            } catch {
+              answer.resume(returning: .failure(error))
+            }
+          }
+        } catch {
+          answer.resume(
+            returning: .failure(LogError(error, while: "Starting the shipper's thread failed")))
+        }
+      }
+    } onCancel: { [self] in
+      cancel()
+    }
+    return try result.get()
+  }
+
+  /// Ends the thread, and waits for it. The task of a destination that sends is canceled, and its
+  /// archive released.
+  public func stop() async {
+    cancel()
+    if thread.withLock({ $0 != nil }) { await ending.wait() }
+  }
+
+  /// Has the thread end soon, and does not wait for it. Until it is called, a shipper that was
+  /// started stays.
+  public func cancel() {
+    isStopping.withLock { $0 = true }
+    wakeups.advance()
+  }
+
+  private var isStopped: Bool { isStopping.withLock { $0 } }
+
+  // MARK: - The thread
+
+  private func run() {
+    var lastFailure = ""
+    while !isStopped {
+      do throws(LogError) {
+        _ = try pass()
+        lastFailure = ""
+      } catch {
+        if error.message != lastFailure { listener.yield(.failed(error)) }
+        lastFailure = error.message
+      }
+      wait(configuration.scanInterval.nanoseconds)
+    }
+  }
+
+  private func wait(_ nanoseconds: Int64) {
+    let span = UInt64(max(0, nanoseconds))
+    let (deadline, overflow) = Clock.monotonic().addingReportingOverflow(span)
+    while true {
+      let seen = wakeups.current
+      let now = Clock.monotonic()
+      if isStopped || !overflow && now >= deadline { return }
+      wakeups.wait(since: seen, atMost: overflow ? 1_000_000_000 : Int64(deadline - now))
+    }
+  }
+
+  /// Ships what is there, one archive after the other.
+  private func pass() throws(LogError) -> Int {
+    let archives = try catalog.scan()
+    let waiting = archives.enumerated().filter { _, archive in
+      archive.isSealed && !archive.state.isUploaded
+        && archive.state.attributes[Self.refusedAttribute] == nil
+    }
+    let ranks = waiting.map { place, archive in
+      (archive.contents?.ending?.isCrash == true ? 0 : 1, place)
+    }
+    var count = 0
+    for (_, place) in ranks.sorted(by: <) where !isStopped {
+      do throws(LogError) {
+        if try ship(archives[place]) { count += 1 }
+      } catch  where error.code == .missingArchive || error.code == .changedArchive {
+        // A limit has deleted it, or a store goes on with it.
+      }
+    }
+    return count
+  }
+
+  /// - Returns: Whether it is shipped.
+  private func ship(_ archive: ArchiveInfo) throws(LogError) -> Bool {
+    var attempt = 1
+    guard var lease = try acquire(archive) else { return false }
+    defer { try? catalog.release(lease, on: archive) }
+    while !isStopped {
+      let sealed = SealedArchive(
+        info: archive, identity: try identity(of: archive), attempt: attempt)
+      switch send(sealed, renewing: &lease) {
+      case nil: return false
+      case .success(let receipt):
+        let line = receipt.map { ArchiveInfo.State.line($0) }
+        try catalog.markUploaded(archive, receipt: line)
+        listener.yield(.shipped(archive, receipt: line))
+        return true
+      case .failure(let error):
+        let delay: Duration?
+        switch error.remedy {
+        case .halve, .makeSmaller: delay = nil
+        case .waitForAction: delay = configuration.blockedPause
+        case .tryAgain(let retryAfter):
+          delay = configuration.retry.delay(
+            RetryRule.Attempt(count: attempt, retryAfter: retryAfter, error: error))
+        }
+        guard let delay else {
+          let reason = ArchiveInfo.State.line(String(error.message.prefix(200)))
+          try catalog.setAttribute(reason, for: Self.refusedAttribute, on: archive)
+          listener.yield(.refused(archive, reason: error.message))
+          return false
+        }
+        listener.yield(.retrying(archive, attempt: attempt, error: error, delay: delay))
+        guard try pause(delay, archive, &lease) else { return false }
+        attempt += 1
+      }
+    }
+    return false
+  }
+
+  /// Waits, and keeps the lease meanwhile.
+  ///
+  /// - Returns: False if the lease is another's by now.
+  private func pause(
+    _ delay: Duration, _ archive: ArchiveInfo, _ lease: inout UploadLease
+  ) throws(LogError) -> Bool {
+    var rest = delay
+    while rest > .zero, !isStopped {
+      let part = min(rest, configuration.lease / 3)
+      wait(part.nanoseconds)
+      rest -= part
+      guard let renewed = try acquire(archive, lease.owner) else { return false }
+      lease = renewed
+    }
+    return true
+  }
+
+  private func acquire(
+    _ archive: ArchiveInfo, _ owner: String? = nil
+  ) throws(LogError) -> UploadLease? {
+    // One owner for each lease: with one for all, a lease that has ended would count as its
+    // successor.
+    let owner = owner ?? "\(Host.name()) \(CurrentProcess.id) \(Clock.realtime())"
+    return try catalog.acquireLease(on: archive, by: owner, for: configuration.lease)
+  }
+
+  private func identity(of archive: ArchiveInfo) throws(LogError) -> SessionIdentity {
+    let identity = try explaining("Reading an archive failed") { () throws(SystemError) in
+      try ArchiveInfo.identity(ofArchiveAt: archive.path)
+    }
+    guard let identity else {
+      throw LogError(
+        .missingArchive, "The archive \(archive.path) is not there any more", path: archive.path)
+    }
+    return identity
+  }
+
+  /// - Returns: Nil if the lease is another's by now.
+  private func send(
+    _ archive: SealedArchive, renewing lease: inout UploadLease
+  ) -> Result<String?, DeliveryError>? {
+    let promise = Promise<Result<String?, DeliveryError>>()
+    let task = Task.detached { [destination] in
+      do {
+        promise.fulfill(.success(try await destination.send(archive)))
+      } catch {
+        promise.fulfill(.failure(DeliveryError(error)))
+      }
+    }
+    let interval = UInt64((configuration.lease / 3).nanoseconds)
+    var (renewal, isLost) = (Clock.monotonic() + interval, false)
+    while true {
+      if let result = promise.wait(atMost: 50_000_000) { return isLost ? nil : result }
+      if isStopped { task.cancel() }
+      if !isLost, Clock.monotonic() >= renewal {
+        renewal += interval
+        if let renewed = try? acquire(archive.info, lease.owner) {
+          lease = renewed
+        } else {
+          isLost = true
+          task.cancel()
+        }
+      }
+    }
+  }
+}

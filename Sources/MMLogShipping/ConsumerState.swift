@@ -1,0 +1,163 @@
+package import MMLogFormat
+package import MMLogReader
+import MMLogStorage
+
+/// What a consumer knows between two lives of its process: what was acknowledged, the batch that is
+/// on its way, and of each session what became of its records. FORMAT.md, 9.
+package struct ConsumerState: Equatable, Sendable {
+  package typealias Progress = LogReader.Cursor.Progress
+
+  /// A batch that was or is to be sent: a range of a session's rows.
+  package struct Note: Equatable, Sendable {
+    package var id: String
+    package var session: SessionID
+    /// What was acknowledged before it; nil: nothing of the session.
+    package var from: Progress?
+    package var to: Progress
+    /// How many records it has.
+    package var count: Int
+  }
+
+  /// What became of a session's rows, up to the cursor.
+  package struct Balance: Equatable, Sendable {
+    /// Rows that the cursor has passed in archives that were there.
+    package var rows = 0
+    /// Records that the receiver has acknowledged.
+    package var acknowledged = 0
+    /// Records that the receiver has refused; they were put aside.
+    package var refused = 0
+    /// Records that were dropped on the way, by edits.
+    package var dropped = 0
+    /// Records that came of others on the way, beyond one each.
+    package var added = 0
+    /// Rows that were deleted before they were sent, as far as their number is known.
+    package var missed = 0
+    /// Records of these that may have been sent all the same.
+    package var maybeSent = 0
+    /// Rows of the archive in which the cursor is that it has passed.
+    package var rowsOfArchive = 0
+    /// Whole records of these, as far as that is known: of a filter that leaves some out, rows.
+    package var recordsOfArchive = 0
+  }
+
+  /// When the consumer began.
+  package var created: Timestamp
+  package var cursor = LogReader.Cursor()
+  package var batch: Note?
+  package var balances: [SessionID: Balance] = [:]
+
+  package init(created: Timestamp) { self.created = created }
+}
+
+// MARK: - Text
+
+extension ConsumerState {
+  private static let title = "mmlog-consumer 1"
+
+  /// Lines of a key and a value.
+  package var text: String {
+    var lines = [Self.title, "created \(created.nanosecondsSince1970)", "cursor \(cursor)"]
+    if let batch {
+      let from = batch.from.map { Self.text(of: $0, batch.session) } ?? "-"
+      lines.append(
+        "batch \(batch.id) \(batch.session) \(batch.count) \(from) "
+          + Self.text(of: batch.to, batch.session))
+    }
+    for (session, balance) in balances.sorted(by: { "\($0.key)" < "\($1.key)" }) {
+      lines.append("session \(session) \(balance.numbers.map { "\($0)" }.joined(separator: " "))")
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// Reads what ``text`` gives; nil for anything else. Lines of a later version are passed over.
+  package init?(_ text: String) {
+    let lines = text.split(separator: "\n")
+    guard lines.first.map(String.init) == Self.title else { return nil }
+    self.init(created: .zero)
+    for line in lines.dropFirst() {
+      let words = line.split(separator: " ").map(String.init)
+      switch (words.first, words.count) {
+      case ("created", 2):
+        guard let time = Int64(words[1]) else { return nil }
+        created = Timestamp(nanosecondsSince1970: time)
+      case ("cursor", 2):
+        guard let cursor = LogReader.Cursor(words[1]) else { return nil }
+        self.cursor = cursor
+      case ("batch", 6):
+        guard let note = Note(words) else { return nil }
+        batch = note
+      case ("session", _):
+        let numbers = words.dropFirst(2).compactMap { Int($0) }
+        guard words.count > 2, let session = SessionID(words[1]),
+          let balance = Balance(numbers), numbers.count == words.count - 2
+        else { return nil }
+        balances[session] = balance
+      default: continue
+      }
+    }
+  }
+
+  fileprivate static func text(of progress: Progress, _ session: SessionID) -> String {
+    var cursor = LogReader.Cursor()
+    cursor.sessions[session] = progress
+    return cursor.description
+  }
+}
+
+extension ConsumerState.Note {
+  fileprivate init?(_ words: [String]) {
+    guard let session = SessionID(words[2]), let count = Int(words[3]), count >= 0,
+      let to = LogReader.Cursor(words[5])?.sessions[session]
+    else { return nil }
+    var from: LogReader.Cursor.Progress?
+    if words[4] != "-" {
+      guard let progress = LogReader.Cursor(words[4])?.sessions[session] else { return nil }
+      from = progress
+    }
+    self.init(id: words[1], session: session, from: from, to: to, count: count)
+  }
+}
+
+extension ConsumerState.Balance {
+  fileprivate var numbers: [Int] {
+    [
+      rows, acknowledged, refused, dropped, added, missed, maybeSent, rowsOfArchive,
+      recordsOfArchive,
+    ]
+  }
+
+  fileprivate init?(_ numbers: [Int]) {
+    guard numbers.count >= 9, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
+    self.init()
+    (rows, acknowledged, refused, dropped) = (numbers[0], numbers[1], numbers[2], numbers[3])
+    (added, missed, maybeSent) = (numbers[4], numbers[5], numbers[6])
+    (rowsOfArchive, recordsOfArchive) = (numbers[7], numbers[8])
+  }
+}
+
+// MARK: - Names of batches
+
+extension ConsumerState.Note {
+  /// The id of a range of a session's rows: the same for the same range, so that it need not be
+  /// known to be found again.
+  package static func id(
+    of consumer: String, _ session: SessionID, from: LogReader.Cursor.Progress?,
+    to: LogReader.Cursor.Progress
+  ) -> String {
+    let first = from.map { ConsumerState.text(of: $0, session) } ?? ""
+    return hash("\(consumer)\n\(first)\n\(ConsumerState.text(of: to, session))")
+  }
+
+  /// The id of a batch of records that were put aside.
+  static func id(of consumer: String, records: [String]) -> String {
+    hash("\(consumer)\n\(records.joined(separator: "\n"))")
+  }
+
+  private static func hash(_ text: String) -> String {
+    // FNV-1a with 128 bits.
+    var hash: UInt128 = 0x6C62_272E_07BB_0142_62B8_2175_6295_C58D
+    let prime: UInt128 = 0x0000_0000_0100_0000_0000_0000_0000_013B
+    for byte in text.utf8 { hash = (hash ^ UInt128(byte)) &* prime }
+    return hash.allHexDigits
+  }
+}

@@ -1,0 +1,235 @@
+public import MMLogFormat
+public import MMLogReader
+public import MMLogStorage
+import MMLogSystem
+
+/// The balance of what was logged and what was shipped: of each session, records that were numbered
+/// are archived or lost, and archived ones are acknowledged, refused, dropped on the way, waiting,
+/// or were deleted before. What that does not explain is a problem.
+///
+/// Reads all archives of the directory. Best while nobody logs or ships: what changes meanwhile may
+/// be reported as a problem.
+public struct Reconciliation: Sendable {
+  /// What a thread has logged, as its numbers say. Parts of a record count each.
+  public struct Thread: Sendable {
+    /// The thread's ordinal; 0 if several threads shared a place in the ring.
+    public let ordinal: UInt32
+    /// How many records it had numbered up to the last one that is there.
+    public let numbered: Int
+    /// How many of these are in archives, or in the ring of a process that is gone.
+    public let present: Int
+  }
+
+  /// The balance of a session.
+  public struct Session: Sendable {
+    /// Which session.
+    public let id: SessionID
+    /// Its threads.
+    public internal(set) var threads: [Thread] = []
+    /// How many rows its archives that are there have: records, or parts of a record.
+    public internal(set) var archived = 0
+    /// How many of these rows the cursor has passed.
+    public internal(set) var passed = 0
+    /// How many rows the cursor has passed in archives that were there then.
+    public internal(set) var shippedRows = 0
+    /// What the session itself has counted as lost.
+    public internal(set) var lost = LossLedger()
+    /// Records that the receiver has acknowledged.
+    public internal(set) var acknowledged = 0
+    /// Records that it has refused: they are put aside.
+    public internal(set) var refused = 0
+    /// Records that edits have dropped on the way.
+    public internal(set) var dropped = 0
+    /// Records that edits have made of others.
+    public internal(set) var added = 0
+    /// Records that are archived and wait.
+    public internal(set) var waiting = 0
+    /// Rows that were deleted before they were shipped, as far as their number is known.
+    public internal(set) var missed = 0
+    /// What does not add up.
+    public internal(set) var problems: [String] = []
+    /// How many records are before the cursor in archives that are there.
+    var before = 0
+  }
+
+  /// The sessions, by their start.
+  public let sessions: [Session]
+
+  /// What does not add up.
+  public var problems: [String] {
+    sessions.flatMap { session in session.problems.map { "session \(session.id): \($0)" } }
+  }
+
+  /// Reads everything, and compares.
+  ///
+  /// - Parameters:
+  ///   - directory: The directory that is shipped from.
+  ///   - consumer: Whose cursor counts.
+  ///   - filter: What its shipper ships.
+  ///   - ringDirectory: Where rings are, if not there.
+  ///   - received: How many different records of each session the receiver has, if that is known.
+  /// - Throws: What keeps the directory, or the consumer's state, from being read.
+  /// - Complexity: As reading all records.
+  public init(
+    of directory: String, consumer: String, filter: LogReader.Filter = LogReader.Filter(),
+    ringDirectory: String? = nil, received: [SessionID: Int]? = nil
+  ) throws(LogError) {
+    let state = try Self.state(of: consumer, in: directory)
+    let refused = try explaining("Reading what was refused failed") { () throws(SystemError) in
+      try RefusedRecords.read(of: consumer, in: Directory.open(directory))
+    }
+    let queue = ArchiveQueue(of: directory, filter: filter, after: LogReader.Cursor())
+    try explaining("Searching for archives failed") { () throws(SystemError) in
+      try queue.scan()
+    }
+    let files = LogFiles([directory, ringDirectory].compactMap(\.self).map(LogReader.Input.path))
+    let deleted = try explaining("Reading what was deleted failed") { () throws(SystemError) in
+      try DeletedArchives(in: Directory.open(directory)).notes
+    }
+    var sessions: [Session] = []
+    for session in files.sessions {
+      let id = session.identity.session
+      let aside = refused.entries.filter { $0.session == id }
+      var balance = Session(id, state, asideCount: aside.reduce(0) { $0 + $1.count })
+      balance.add(numbersOf: session)
+      if let queued = queue.sessions[id] {
+        try balance.add(recordsOf: queued, until: state.cursor.sessions[id])
+      }
+      balance.checkArchives(session, state.cursor.sessions[id], deleted)
+      balance.check(session, state.cursor.sessions[id], received: received?[id])
+      sessions.append(balance)
+    }
+    if refused.corrupted > 0, !sessions.isEmpty {
+      sessions[0].problems.append(
+        "\(refused.corrupted) lines of what was refused are corrupted (of whichever session)")
+    }
+    self.sessions = sessions
+  }
+
+  private static func state(
+    of consumer: String, in directory: String
+  ) throws(LogError) -> ConsumerState {
+    let text = try explaining("Opening the directory failed") { () throws(SystemError) in
+      ConsumerFile.state(of: consumer, in: try Directory.open(directory))
+    }
+    guard let text, let state = ConsumerState(text) else {
+      throw LogError(
+        .corruptedFile,
+        "\(directory) has no state of the consumer \(consumer) that can be read: nothing was shipped "
+          + "for it, or its file is corrupted", path: directory)
+    }
+    return state
+  }
+}
+
+extension Reconciliation.Session {
+  fileprivate init(_ id: SessionID, _ state: ConsumerState, asideCount: Int) {
+    self.id = id
+    let balance = state.balances[id] ?? ConsumerState.Balance()
+    (acknowledged, refused) = (balance.acknowledged, balance.refused)
+    (dropped, added, missed) = (balance.dropped, balance.added, balance.missed)
+    shippedRows = balance.rows
+    if asideCount < refused {
+      problems.append(
+        "\(refused) records were refused, and only \(asideCount) are among what was put aside")
+    }
+  }
+
+  fileprivate mutating func add(numbersOf files: SessionFiles) {
+    let totals = SessionGaps.totals(of: files)
+    let threads = Dictionary(grouping: totals, by: \.thread).sorted { $0.key < $1.key }
+    for (ordinal, writers) in threads {
+      self.threads.append(
+        Reconciliation.Thread(
+          ordinal: ordinal, numbered: Int(clamping: writers.reduce(0) { $0 &+ $1.numbered }),
+          present: Int(clamping: writers.reduce(0) { $0 &+ $1.present })))
+    }
+  }
+
+  /// Reads all records, and counts those before the cursor and those behind it.
+  fileprivate mutating func add(
+    recordsOf session: QueuedSession, until cursor: LogReader.Cursor.Progress?
+  ) throws(LogError) {
+    archived = session.archives.reduce(0) { sum, archive in
+      sum + archive.frames.reduce(0) { $0 + Int($1.rows) }
+    }
+    passed = cursor.map { session.rows(from: nil, to: $0.next) } ?? 0
+    if let cursor { before = try count(session, until: cursor.next) }
+    session.goOn(at: cursor)
+    waiting = try count(session, until: nil)
+    lost = session.found.losses
+    session.rest()
+  }
+
+  private mutating func count(
+    _ session: QueuedSession, until last: LogReader.Cursor.Place?
+  ) throws(LogError) -> Int {
+    var count = 0
+    while let chunk = try session.nextChunk(atMost: 10_000, until: last) {
+      switch chunk {
+      case .records(let records): count += records.count
+      case .item(.record): count += 1
+      case .item(.corruption(let corruption)): problems.append("corruption: \(corruption)")
+      case .item: continue
+      }
+    }
+    return count
+  }
+
+  /// Whether archives are gone that were not shipped, and whose deletion nobody has noted.
+  fileprivate mutating func checkArchives(
+    _ files: SessionFiles, _ cursor: LogReader.Cursor.Progress?,
+    _ deleted: [DeletedArchives.Key: DeletedArchives.Note]
+  ) {
+    let numbers = Set(files.archives.map(\.fileHeader.number))
+    guard let cursor, let last = numbers.max(), cursor.next.archive <= last else { return }
+    for number in cursor.next.archive...last
+    where !numbers.contains(number) && deleted[.init(id, number)] == nil {
+      problems.append(
+        "archive \(number) is not there; it was not shipped, and no limit has deleted it")
+    }
+  }
+
+  fileprivate mutating func check(
+    _ files: SessionFiles, _ cursor: LogReader.Cursor.Progress?, received: Int?
+  ) {
+    let numbers = files.archives.map { Int($0.fileHeader.number) }
+    let isWhole = numbers == Array(1..<1 + numbers.count)
+    checkNumbers(files, isWhole)
+    if isWhole, passed != shippedRows {
+      problems.append(
+        "the cursor is behind \(passed) rows, and \(shippedRows) were shipped or passed over")
+    } else if passed > shippedRows {
+      problems.append(
+        "the cursor is behind \(passed) rows that are there, and only \(shippedRows) were shipped "
+          + "or passed over")
+    }
+    if isWhole, acknowledged + refused != before + added - dropped {
+      problems.append(
+        "\(before) records are before the cursor, \(added) were added and \(dropped) dropped on the "
+          + "way; but \(acknowledged) are acknowledged and \(refused) refused")
+    }
+    if let received, received != acknowledged {
+      problems.append("\(acknowledged) records are acknowledged, and the receiver has \(received)")
+    }
+  }
+
+  /// Whether what is missing between numbers is explained: it was lost, or deleted.
+  private mutating func checkNumbers(_ files: SessionFiles, _ isWhole: Bool) {
+    let missing = threads.reduce(0) { $0 + $1.numbered - $1.present }
+    if let ring = files.ring?.image, !files.isRunning { lost = ring.lossesAtDeath }
+    let isLost = LossLedger.Cause.allCases.filter { $0 != .cut && $0 != .noRing }
+      .reduce(0) { $0 + Int(clamping: lost.total($1)) }
+    let deleted = isWhole ? 0 : max(0, shippedRows - passed) + missed
+    if missing > isLost + deleted {
+      problems.append(
+        "\(missing) records are missing by their numbers; \(isLost) are counted as lost, and "
+          + "\(deleted) were in archives that are gone")
+    }
+  }
+}
+
+extension SessionFiles {
+  /// Whether its process lives.
+  fileprivate var isRunning: Bool { ring?.isRunning == true }
+}

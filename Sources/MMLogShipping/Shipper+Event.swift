@@ -1,0 +1,91 @@
+public import MMLogReader
+import MMLogSystem
+
+extension Shipper {
+  /// What happens while a shipper works.
+  @nonexhaustive
+  public enum Event: Sendable {
+    /// It has begun, or gone on after it could not work.
+    case started
+    /// A batch is acknowledged.
+    case acknowledged(batch: String, count: Int)
+    /// A try has failed; the next one follows after `delay`.
+    case retrying(batch: String, attempt: Int, error: DeliveryError, delay: Duration)
+    /// The receiver takes nothing until somebody acts. Once, until it works again.
+    case blocked(error: DeliveryError)
+    /// The receiver takes batches again.
+    case resumed
+    /// Records were refused and put aside.
+    case refused(batch: String, count: Int, reason: String)
+    /// The receiver has said something of a batch that cannot be true, such as that it has refused
+    /// more records than there were.
+    case contradiction(batch: String, String)
+    /// Records are gone before they were shipped.
+    case gap(LogBatch.Gap)
+    /// A batch that was on its way when its process died cannot be made again: what was in it may
+    /// be at the receiver twice, or not be there.
+    case changedBatch(String)
+    /// Dead processes' rings were recovered.
+    case recovered(sessions: [SessionID])
+    /// The shipper cannot work at the moment; it tries again. Once for each reason.
+    case failed(error: LogError)
+    /// Another shipper of the same name is at work: this one waits until it ends.
+    case waitingForAnother
+  }
+
+  /// Numbers of a shipper since it was made, and what there is at the moment.
+  public struct Statistics: Sendable {
+    /// Batches that were acknowledged.
+    public internal(set) var batches = 0
+    /// Records that were acknowledged.
+    public internal(set) var records = 0
+    /// The bytes of these, counted as ``LogBatch/bytes``.
+    public internal(set) var bytes = 0
+    /// Records that were refused, and put aside.
+    public internal(set) var refused = 0
+    /// Tries that failed and were repeated.
+    public internal(set) var retried = 0
+    /// Records that were dropped on the way.
+    public internal(set) var dropped = 0
+    /// Records that are known to be gone before they were shipped, and of which level; those of
+    /// unknown level are in ``missed`` only.
+    public internal(set) var missed = 0
+    /// See ``missed``.
+    public internal(set) var missedByLevel: [Level: Int] = [:]
+    /// Rows of archives that are still to be shipped.
+    public internal(set) var waiting = 0
+    /// How long the oldest of these has waited, from when it was logged; zero if none does. As long
+    /// as the clock of the machine is right.
+    public internal(set) var lag = Duration.zero
+    /// Why something failed last; nil: nothing has.
+    public internal(set) var lastError: String?
+    /// Whether the receiver takes nothing until somebody acts.
+    public internal(set) var isBlocked = false
+    /// Whether ``Shipper/suspend()`` holds it.
+    public internal(set) var isSuspended = false
+
+    /// The numbers as Prometheus reads them: text format 0.0.4.
+    ///
+    /// - Parameter consumer: The value of the label `consumer`.
+    public func prometheusText(consumer: String) -> String {
+      var text = ""
+      let label = "{consumer=\"\(consumer.filter { $0 != "\"" && $0 != "\\" && $0 != "\n" })\"}"
+      func add(_ name: String, _ type: String, _ help: String, _ value: String) {
+        text += "# HELP mmlog_ship_\(name) \(help)\n# TYPE mmlog_ship_\(name) \(type)\n"
+        text += "mmlog_ship_\(name)\(label) \(value)\n"
+      }
+      add("batches_total", "counter", "Batches that were acknowledged.", "\(batches)")
+      add("records_total", "counter", "Records that were acknowledged.", "\(records)")
+      add("bytes_total", "counter", "Bytes of the records that were acknowledged.", "\(bytes)")
+      add("refused_total", "counter", "Records that were refused and put aside.", "\(refused)")
+      add("retries_total", "counter", "Tries that failed and were repeated.", "\(retried)")
+      add("dropped_total", "counter", "Records that were dropped on the way.", "\(dropped)")
+      add("missed_total", "counter", "Records that were gone before.", "\(missed)")
+      add("waiting_rows", "gauge", "Archived rows that are to be shipped.", "\(waiting)")
+      let seconds = Double(lag.nanoseconds) / 1e9
+      add("lag_seconds", "gauge", "How long the oldest of these has waited.", "\(seconds)")
+      add("blocked", "gauge", "Whether somebody has to act.", isBlocked ? "1" : "0")
+      return text
+    }
+  }
+}

@@ -1,0 +1,290 @@
+public import MMLogReader
+import MMLogSystem
+
+/// Ships the records of a directory to a destination: each session's in order, at least once, and
+/// once where the receiver drops repeats by ``LogBatch/id``.
+///
+/// ```swift
+/// import MMLogShipping
+///
+/// func ship(to destination: some LogDestination) throws {
+///   let shipper = try Shipper(of: "/var/log/orders", as: "archive", to: destination)
+///   try shipper.start()
+/// }
+/// ```
+///
+/// The directory's archives are the queue. The shipper needs nothing but the directory, so it runs
+/// in the service or in a process beside it. Each consumer, that is, each destination under a name
+/// of its own, has a file in the directory with its cursor, and only one shipper at a time works
+/// for a consumer: a second one waits. Several consumers of one directory do not wait for each
+/// other; each has a filter and edits of its own.
+///
+/// A shipper has one thread, on which it reads; a destination's functions are called in a task.
+/// Nothing is done on a thread that logs.
+///
+/// **Promise.** The cursor moves when the destination has returned, and never before. Before a
+/// batch is sent for the first time, what is in it is noted on the disk, so that after a crash, also
+/// of the machine, the same records are sent again under the same id. `docs/SHIPPING.md` has the
+/// whole of it.
+///
+/// Any thread.
+public final class Shipper: Sendable {
+  /// The directory whose records it ships.
+  public let directory: String
+  /// The name of its cursor.
+  public let consumer: String
+  private let destination: any LogDestination
+  private let configuration: Configuration
+  private let control: ShipperControl
+  private let thread = LockedValue<MMLogSystem.Thread?>(nil)
+  private let ending = Ending()
+
+  /// Makes a shipper, which does nothing yet.
+  ///
+  /// - Parameters:
+  ///   - directory: The directory of a store, or of several.
+  ///   - consumer: The name of the cursor: 1 to 64 letters, digits, `-`, `_` and `.`.
+  ///   - destination: Where records are shipped.
+  ///   - configuration: How.
+  /// - Throws: `invalidConfiguration`.
+  public init(
+    of directory: String, as consumer: String, to destination: any LogDestination,
+    configuration: Configuration = Configuration()
+  ) throws(LogError) {
+    if let problem = ShippingWork.problem(consumer, configuration) {
+      throw LogError(.invalidConfiguration, problem, path: directory)
+    }
+    (self.directory, self.consumer) = (directory, consumer)
+    (self.destination, self.configuration) = (destination, configuration)
+    control = ShipperControl()
+  }
+
+  deinit { control.stop() }
+
+  /// Begins to ship, on a thread of its own. Does nothing if it has begun.
+  ///
+  /// What keeps it from working later, such as a directory that is not there, is reported by
+  /// ``events``, and it goes on by itself.
+  ///
+  /// - Throws: `system` where the process may have no more threads.
+  public func start() throws(LogError) {
+    do throws(SystemError) {
+      try thread.withLock { (thread) throws(SystemError) in
+        if thread != nil { return }
+        let work = makeWork(isOnce: false)
+        control.change { $0.isRunning = true }
+        thread = try MMLogSystem.Thread(name: "mmlog-ship") { [control, ending] in
+          work.run()
+          control.end()
+          ending.end()
+        }
+      }
+    } catch {
+      throw LogError(error, while: "Starting the shipper's thread failed")
+    }
+  }
+
+  /// Ships all that is archived now, and returns when it is acknowledged; for a process that is
+  /// started for this alone. Not beside ``start()``.
+  ///
+  /// A receiver that is not there is waited for, as the retry rule says. When the task is canceled,
+  /// it returns soon.
+  ///
+  /// - Returns: Whether everything is acknowledged; false: the task was canceled, or ``cancel()``
+  ///   was called.
+  /// - Throws: What keeps it from working, such as a directory that is not there, or another shipper
+  ///   for the same consumer.
+  public func shipAll() async throws(LogError) -> Bool { try await run { $0.runOnce() } }
+
+  /// Sends again what was put aside since the receiver had refused it, and returns when that is
+  /// settled. Not beside ``start()``.
+  ///
+  /// - Throws: As ``shipAll()``.
+  public func retryRefused() async throws(LogError) -> RetriedRecords {
+    try await run { $0.retryRefused() }
+  }
+
+  /// Runs `body` on a thread of its own.
+  private func run<Answer: Sendable>(
+    _ body: @escaping @Sendable (ShippingWork) -> Result<Answer, LogError>
+  ) async throws(LogError) -> Answer {
+    let work = makeWork(isOnce: true)
+    let result: Result<Answer, LogError> = await withTaskCancellationHandler {
+      await withCheckedContinuation { answer in
+        do throws(SystemError) {
+          _ = try MMLogSystem.Thread(name: "mmlog-ship") { answer.resume(returning: body(work)) }
+        } catch {
+          answer.resume(
+            returning: .failure(LogError(error, while: "Starting the shipper's thread failed")))
+        }
+      }
+    } onCancel: { [control] in
+      control.stop()
+    }
+    return try result.get()
+  }
+
+  private func makeWork(isOnce: Bool) -> ShippingWork {
+    ShippingWork(directory, consumer, destination, configuration, control, isOnce: isOnce)
+  }
+
+  /// Sends nothing until ``resume()``: a batch that is on its way is finished.
+  public func suspend() { control.change { $0.isSuspended = true } }
+
+  /// Goes on after ``suspend()``. Also tries at once what waits for a next try.
+  public func resume() {
+    control.change { ($0.isSuspended, $0.isHurried) = (false, true) }
+  }
+
+  /// Has all that was logged before shipped soon, and waits for that: asks processes that log into
+  /// the directory to archive what is in their rings, and makes batches without waiting for more.
+  ///
+  /// - Parameter limit: How long to wait at most.
+  /// - Returns: Whether all of it is acknowledged; false, too, if the shipper was not started.
+  public func flush(within limit: Duration) async -> Bool {
+    await control.flush(within: limit)
+  }
+
+  /// Ends the thread, and waits for it. The task of a destination that sends is canceled, and waited
+  /// for; its batch is sent again by the next shipper. It does not begin again.
+  public func stop() async {
+    cancel()
+    if thread.withLock({ $0 != nil }) { await ending.wait() }
+  }
+
+  /// Has the thread end soon, and does not wait for it.
+  public func cancel() { control.stop() }
+
+  /// Finds out whether the receiver answers, as ``LogDestination/check()`` does.
+  ///
+  /// - Throws: ``DeliveryError``.
+  public func check() async throws {
+    do { try await destination.check() } catch { throw DeliveryError(error) }
+  }
+
+  /// Its numbers, as of its last pass.
+  public var statistics: Statistics { control.statistics.withLock { $0 } }
+
+  /// What happens from now on; it ends when the shipper goes away. Of one that is read too slowly
+  /// the oldest events are dropped, and 1000 stay.
+  public var events: AsyncStream<Event> { control.makeEvents() }
+}
+
+/// The end of a thread, which tasks wait for without keeping a thread of theirs.
+final class Ending: Sendable {
+  private struct State: Sendable {
+    var isOver = false
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state = LockedValue(State())
+
+  func end() {
+    let waiting = state.withLock { state in
+      state.isOver = true
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for task in waiting { task.resume() }
+  }
+
+  func wait() async {
+    await withCheckedContinuation { task in
+      let isOver = state.withLock { state in
+        if !state.isOver { state.waiting.append(task) }
+        return state.isOver
+      }
+      if isOver { task.resume() }
+    }
+  }
+}
+
+/// What a shipper's thread and others have in common.
+final class ShipperControl: Sendable {
+  struct Orders: Sendable {
+    var isSuspended = false
+    var isStopping = false
+    /// Whether a thread works, so that somebody answers.
+    var isRunning = false
+    /// Whether what waits for a next try is to be tried at once.
+    var isHurried = false
+    var flushes: [Flush] = []
+    var nextFlush = 0
+  }
+
+  struct Flush: Sendable {
+    let number: Int
+    let deadline: UInt64
+    let answer: CheckedContinuation<Bool, Never>
+  }
+
+  let orders = LockedValue(Orders())
+  let statistics = LockedValue(Shipper.Statistics())
+  private let wakeups = EventCount()
+  private let listeners = LockedValue<[AsyncStream<Shipper.Event>.Continuation]>([])
+
+  deinit { for listener in listeners.withLock({ $0 }) { listener.finish() } }
+
+  func change(_ body: (inout Orders) -> Void) {
+    orders.withLock { body(&$0) }
+    wakeups.advance()
+  }
+
+  func stop() { change { $0.isStopping = true } }
+
+  var isStopping: Bool { orders.withLock { $0.isStopping } }
+
+  /// How many events there were; see ``EventCount/current``.
+  var wakeupCount: UInt32 { wakeups.current }
+
+  /// Waits until something is ordered, for so many nanoseconds at most.
+  func wait(since seen: UInt32, atMost nanoseconds: Int64) {
+    if nanoseconds > 0 { wakeups.wait(since: seen, atMost: nanoseconds) }
+  }
+
+  func wake() { wakeups.advance() }
+
+  // MARK: - Flushing
+
+  func flush(within limit: Duration) async -> Bool {
+    let deadline = Clock.monotonic() &+ UInt64(max(0, limit.nanoseconds))
+    return await withCheckedContinuation { answer in
+      let isRunning = orders.withLock { orders in
+        guard orders.isRunning else { return false }
+        orders.nextFlush += 1
+        orders.flushes.append(Flush(number: orders.nextFlush, deadline: deadline, answer: answer))
+        return true
+      }
+      if isRunning { wakeups.advance() } else { answer.resume(returning: false) }
+    }
+  }
+
+  /// Notes that the thread ends: nobody waits for it any longer.
+  func end() {
+    orders.withLock { $0.isRunning = false }
+    answerFlushes(false) { _ in true }
+  }
+
+  /// Answers those that wait for a flush.
+  func answerFlushes(_ isDone: Bool, where isMeant: (Flush) -> Bool) {
+    let answered = orders.withLock { orders in
+      let meant = orders.flushes.filter(isMeant)
+      let numbers = Set(meant.map(\.number))
+      orders.flushes.removeAll { numbers.contains($0.number) }
+      return meant
+    }
+    for flush in answered { flush.answer.resume(returning: isDone) }
+  }
+
+  // MARK: - Events
+
+  func makeEvents() -> AsyncStream<Shipper.Event> {
+    AsyncStream(bufferingPolicy: .bufferingNewest(1000)) { listener in
+      listeners.withLock { $0.append(listener) }
+    }
+  }
+
+  func send(_ event: Shipper.Event) {
+    for listener in listeners.withLock({ $0 }) { listener.yield(event) }
+  }
+}

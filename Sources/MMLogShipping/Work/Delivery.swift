@@ -1,0 +1,176 @@
+import MMLogReader
+import MMLogSystem
+
+/// Hands batches to a destination, one after the other, until each is settled.
+///
+/// For one thread at a time.
+final class Delivery {
+  /// What became of a batch.
+  enum Outcome {
+    case accepted(LogBatch.Answer)
+    /// The receiver does not take it as it is; or it is given up.
+    case refused(reason: String)
+    /// The shipper is stopped.
+    case stopped
+  }
+
+  private let destination: any LogDestination
+  private let configuration: Shipper.Configuration
+  private let control: ShipperControl
+  /// What batches are limited to: less than configured once the receiver has found one too large.
+  private(set) var limits: (records: Int, bytes: Int)
+  private var isBlocked = false
+  private var records: TokenBucket?
+  private var bytes: TokenBucket?
+
+  init(
+    _ destination: any LogDestination, _ configuration: Shipper.Configuration,
+    _ control: ShipperControl
+  ) {
+    (self.destination, self.configuration, self.control) = (destination, configuration, control)
+    limits = (configuration.maximumRecords, configuration.maximumBytes)
+    records = configuration.recordsPerSecond.map { TokenBucket(perSecond: $0) }
+    bytes = configuration.bytesPerSecond.map { TokenBucket(perSecond: $0) }
+  }
+
+  /// Sends a batch until the receiver says what becomes of it.
+  func send(_ formed: FormedBatch, id: String) -> Outcome {
+    var attempt = 1
+    while true {
+      let batch = LogBatch(
+        id: id, session: formed.session, records: formed.records, gaps: formed.gaps,
+        attempt: attempt, mayBeRepeat: formed.mayBeRepeat || attempt > 1)
+      guard waitForTokens(of: batch) else { return .stopped }
+      do {
+        guard let answer = try sendOnce(batch) else { return .stopped }
+        noteWorks()
+        return .accepted(checked(answer, batch))
+      } catch {
+        if control.isStopping { return .stopped }
+        switch error.remedy {
+        case .halve: return .refused(reason: error.message)
+        case .makeSmaller:
+          limits = (max(1, min(limits.records, batch.count) / 2), max(1024, limits.bytes / 2))
+          return .refused(reason: error.message)
+        case .tryAgain(let retryAfter):
+          let failed = RetryRule.Attempt(count: attempt, retryAfter: retryAfter, error: error)
+          guard let delay = configuration.retry.delay(failed) else {
+            return .refused(reason: "given up after \(attempt) tries: \(error.message)")
+          }
+          guard pause(batch, attempt, error, delay) else { return .stopped }
+        case .waitForAction:
+          if !isBlocked { control.send(.blocked(error: error)) }
+          isBlocked = true
+          guard pause(batch, attempt, error, configuration.blockedPause) else { return .stopped }
+        }
+        attempt += 1
+      }
+    }
+  }
+
+  /// - Returns: Nil if the shipper is stopped.
+  private func sendOnce(_ batch: LogBatch) throws(DeliveryError) -> LogBatch.Answer? {
+    let promise = Promise<Result<LogBatch.Answer, DeliveryError>>()
+    let task = Task.detached { [destination, control] in
+      do {
+        promise.fulfill(.success(try await destination.send(batch)))
+      } catch {
+        promise.fulfill(.failure(DeliveryError(error)))
+      }
+      control.wake()
+    }
+    while true {
+      if let result = promise.wait(atMost: 100_000_000) { return try result.get() }
+      // The destination is waited for all the same: two batches are never on their way at once.
+      if control.isStopping { task.cancel() }
+    }
+  }
+
+  /// What a receiver says, as far as it can be true.
+  private func checked(_ answer: LogBatch.Answer, _ batch: LogBatch) -> LogBatch.Answer {
+    var (checked, seen) = (answer, Set<Int>())
+    checked.refused = answer.refused.filter {
+      (0..<batch.count).contains($0.index) && seen.insert($0.index).inserted
+    }
+    checked.refusedUnnamed = min(max(0, answer.refusedUnnamed), batch.count - checked.refused.count)
+    if checked.refused.count != answer.refused.count
+      || checked.refusedUnnamed != answer.refusedUnnamed
+    {
+      control.send(
+        .contradiction(
+          batch: batch.id,
+          "the receiver says that it has refused \(answer.refused.count) records by number and "
+            + "\(answer.refusedUnnamed) others, of \(batch.count); \(checked.refused.count) and "
+            + "\(checked.refusedUnnamed) are counted"))
+    }
+    return checked
+  }
+
+  private func noteWorks() {
+    if isBlocked { control.send(.resumed) }
+    isBlocked = false
+    control.statistics.withLock { $0.isBlocked = false }
+  }
+
+  // MARK: - Waiting
+
+  /// Waits until the next try.
+  ///
+  /// - Returns: False if the shipper is stopped.
+  private func pause(
+    _ batch: LogBatch, _ attempt: Int, _ error: DeliveryError, _ delay: Duration
+  ) -> Bool {
+    control.send(.retrying(batch: batch.id, attempt: attempt, error: error, delay: delay))
+    control.statistics.withLock {
+      $0.retried += 1
+      $0.lastError = error.message
+      $0.isBlocked = isBlocked
+    }
+    return wait(delay.nanoseconds)
+  }
+
+  private func wait(_ nanoseconds: Int64) -> Bool {
+    let deadline = Clock.monotonic().addingReportingOverflow(UInt64(max(0, nanoseconds)))
+    while true {
+      let seen = control.wakeupCount
+      let (isStopping, isHurried, isSuspended) = control.orders.withLock { orders in
+        defer { orders.isHurried = false }
+        return (orders.isStopping, orders.isHurried, orders.isSuspended)
+      }
+      if isStopping { return false }
+      control.answerFlushes(false) { $0.deadline <= Clock.monotonic() }
+      let now = Clock.monotonic()
+      let isOver = !deadline.overflow && now >= deadline.partialValue
+      if isHurried || isOver && !isSuspended { return true }
+      let left = now >= deadline.partialValue ? UInt64.max : deadline.partialValue - now
+      control.wait(since: seen, atMost: Int64(min(left, 100_000_000)))
+    }
+  }
+
+  private func waitForTokens(of batch: LogBatch) -> Bool {
+    let delay = max(records?.take(batch.count) ?? 0, bytes?.take(batch.bytes) ?? 0)
+    return delay > 0 ? wait(delay) : true
+  }
+}
+
+/// How much may still be done now, of so much a second.
+struct TokenBucket {
+  private let perSecond: Int
+  private var tokens: Double
+  private var last: UInt64
+
+  init(perSecond: Int) {
+    self.perSecond = perSecond
+    (tokens, last) = (Double(perSecond), Clock.monotonic())
+  }
+
+  /// Takes tokens, also more than there are.
+  ///
+  /// - Returns: How long to wait before what they are for is done, in nanoseconds.
+  mutating func take(_ count: Int) -> Int64 {
+    let now = Clock.monotonic()
+    let new = Double(now &- last) / 1e9 * Double(perSecond)
+    (tokens, last) = (min(Double(perSecond), tokens + new) - Double(count), now)
+    return tokens >= 0 ? 0 : Int64(-tokens / Double(perSecond) * 1e9)
+  }
+}

@@ -1,0 +1,192 @@
+package import MMLogFormat
+import MMLogReader
+import MMLogStorage
+package import MMLogSystem
+
+/// What a receiver has refused: a line each in a file beside the consumer's (FORMAT.md, 9).
+///
+/// A line has, with tabs between them: its checksum, when the record was refused, the batch's id,
+/// the record's id (with `#2`, `#3` … for further ones that came of one record), the reason, and the record
+/// as JSON. Of records that the receiver has not named,
+/// there is one line for all: with `SESSION.*` in place of the id, and their number as the record.
+package enum RefusedRecords {
+  package struct Entry: Equatable, Sendable {
+    package var time: Timestamp
+    package var batch: String
+    /// The record's id; of records that were not named, the session's, with `.*`.
+    package var record: String
+    package var reason: String
+    /// The record as JSON, or how many there are.
+    package var content: String
+
+    package init(
+      time: Timestamp, batch: String, record: String, reason: String, content: String
+    ) {
+      (self.time, self.batch, self.record) = (time, batch, record)
+      (self.reason, self.content) = (reason, content)
+    }
+
+    /// How many records it stands for.
+    package var count: Int { isNamed ? 1 : Int(content) ?? 0 }
+
+    /// Whether it is one record.
+    package var isNamed: Bool { !record.hasSuffix(".*") }
+
+    /// The id of the record that it came of.
+    package var recordID: String { String(record.prefix { $0 != "#" }) }
+
+    /// Whose records they are.
+    package var session: SessionID? { SessionID(record.prefix { $0 != "." }) }
+  }
+
+  package static func fileName(of consumer: String) -> String { consumer + ".refused" }
+
+  /// No line is longer, in bytes.
+  private static let longestLine = 20 << 20
+
+  /// Appends entries, and returns when they are on the disk.
+  static func append(
+    _ entries: [Entry], of consumer: String, in directory: borrowing Directory
+  ) throws(SystemError) {
+    let file = try directory.openFile(fileName(of: consumer), [.read, .write, .create])
+    let size = try file.status().size
+    // A line that a crash has cut ends here.
+    var text = try isCut(file, size) ? "\n" : ""
+    for entry in entries { text += line(entry) }
+    try file.write(all: Array(text.utf8), at: size)
+    try file.syncData()
+  }
+
+  private static func isCut(_ file: borrowing File, _ size: Int) throws(SystemError) -> Bool {
+    guard size > 0 else { return false }
+    return try file.bytes(at: size - 1, count: 1) != [UInt8(ascii: "\n")]
+  }
+
+  /// All entries, each once, and how many lines cannot be read.
+  package static func read(
+    of consumer: String, in directory: borrowing Directory
+  ) throws(SystemError) -> (entries: [Entry], corrupted: Int) {
+    let file: File
+    do throws(SystemError) {
+      file = try directory.openFile(fileName(of: consumer), [.read, .nonBlocking])
+    } catch  where error.isNotFound {
+      return ([], 0)
+    }
+    var (entries, corrupted, seen) = ([Entry](), 0, Set<String>())
+    var (offset, rest) = (0, [UInt8]())
+    while true {
+      let bytes = try file.bytes(at: offset, count: 1 << 18)
+      offset += bytes.count
+      rest += bytes
+      var lines = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+      rest = Array(lines.removeLast())
+      if rest.count > longestLine { (rest, corrupted) = ([], corrupted + 1) }
+      if bytes.isEmpty, !rest.isEmpty { (lines, rest) = (lines + [rest[...]], []) }
+      for line in lines where !line.isEmpty {
+        guard let entry = entry(line) else {
+          corrupted += 1
+          continue
+        }
+        // A batch that was sent again after a crash may have been put aside twice.
+        if seen.insert("\(entry.batch) \(entry.record)").inserted { entries.append(entry) }
+      }
+      if bytes.isEmpty { return (entries, corrupted) }
+    }
+  }
+
+  /// Puts other entries in the place of all.
+  package static func replace(
+    with entries: [Entry], of consumer: String, in directory: borrowing Directory
+  ) throws(SystemError) {
+    let name = fileName(of: consumer)
+    if entries.isEmpty {
+      do throws(SystemError) { try directory.remove(name) } catch  where error.isNotFound {}
+      return
+    }
+    let unfinished = name + FileNames.unfinishedSuffix
+    do throws(SystemError) { try directory.remove(unfinished) } catch  where error.isNotFound {}
+    let file = try directory.openFile(unfinished, [.write, .create, .exclusive])
+    try file.write(all: Array(entries.map(line).joined().utf8), at: 0)
+    try file.syncData()
+    try directory.rename(unfinished, to: name)
+  }
+
+  // MARK: - Lines
+
+  private static func line(_ entry: Entry) -> String {
+    let fields = [
+      "\(entry.time.nanosecondsSince1970)", entry.batch, entry.record, plain(entry.reason),
+      plain(entry.content),
+    ]
+    let text = fields.joined(separator: "\t")
+    let checksum = Array(text.utf8).withUnsafeBytes { crc32c($0) }
+    return "\(checksum.allHexDigits)\t\(text)\n"
+  }
+
+  private static func entry(_ line: ArraySlice<UInt8>) -> Entry? {
+    let parts = line.split(
+      separator: UInt8(ascii: "\t"), maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, let digits = String(validating: parts[0], as: UTF8.self),
+      let checksum = UInt32(digits, radix: 16),
+      checksum == Array(parts[1]).withUnsafeBytes({ crc32c($0) }),
+      let text = String(validating: parts[1], as: UTF8.self)
+    else { return nil }
+    let fields = text.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+    guard fields.count == 5, let time = Int64(fields[0]) else { return nil }
+    return Entry(
+      time: Timestamp(nanosecondsSince1970: time), batch: fields[1],
+      record: fields[2], reason: fields[3], content: fields[4])
+  }
+
+  /// In one line, without tabs.
+  private static func plain(_ text: String) -> String {
+    String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 32 ? " " : $0 }))
+  }
+}
+
+extension ShippingWork {
+  /// Puts aside what the receiver has refused of a batch.
+  ///
+  /// - Returns: How many records that are.
+  func putAside(
+    _ answer: LogBatch.Answer, of batch: FormedBatch, id: String
+  ) throws(LogError) -> Int {
+    if answer.refused.isEmpty, answer.refusedUnnamed == 0 { return 0 }
+    var entries: [RefusedRecords.Entry] = []
+    let reasons = Dictionary(answer.refused.map { ($0.index, $0.reason) }) { first, _ in first }
+    var (index, formatter) = (0, JSONFormatter(zone: .utc))
+    var (lastID, copies) = ("", 1)
+    for records in batch.records {
+      records.forEach { record in
+        let name = "\(record.id.map { "\($0)" } ?? "")"
+        (lastID, copies) = (name, name == lastID ? copies + 1 : 1)
+        if let reason = reasons[index] {
+          var text = TextBuffer()
+          formatter.append(record, to: &text)
+          let json = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+          entries.append(
+            RefusedRecords.Entry(
+              time: .now, batch: id, record: copies > 1 ? "\(name)#\(copies)" : name,
+              reason: reason,
+              content: json.hasSuffix("\n") ? String(json.dropLast()) : json))
+        }
+        index += 1
+      }
+    }
+    if answer.refusedUnnamed > 0 {
+      entries.append(
+        RefusedRecords.Entry(
+          time: .now, batch: id, record: "\(batch.session.id).*", reason: answer.reason,
+          content: "\(answer.refusedUnnamed)"))
+    }
+    try explaining("Putting aside what was refused failed") { () throws(SystemError) in
+      try RefusedRecords.append(entries, of: consumer, in: Directory.open(path))
+    }
+    TestPoint.reach(.recordPutAside)
+    let count = answer.refused.count + answer.refusedUnnamed
+    control.send(
+      .refused(
+        batch: id, count: count, reason: answer.refused.first?.reason ?? answer.reason))
+    return count
+  }
+}

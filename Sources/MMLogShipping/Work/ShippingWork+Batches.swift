@@ -1,0 +1,389 @@
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+/// A batch that is made: its records, and the range of rows that it stands for.
+struct FormedBatch {
+  typealias Progress = LogReader.Cursor.Progress
+
+  var session: LogReader.Session
+  var from: Progress?
+  var to: Progress
+  var records: [LogReader.Records] = []
+  var gaps: [LogBatch.Gap] = []
+  /// Records that were dropped on the way, and that came in addition.
+  var dropped = 0
+  var added = 0
+  /// Rows of archives that were gone, and of these what may have been sent.
+  var missed = 0
+  var maybeSent = 0
+  /// Whether it was on its way before, in this process or another.
+  var mayBeRepeat = false
+  var count = 0
+
+  init(session: LogReader.Session, from: Progress?, to: Progress) {
+    (self.session, self.from, self.to) = (session, from, to)
+  }
+
+  var isEmpty: Bool { count == 0 && gaps.isEmpty }
+
+  /// How many records of an archive it was made of.
+  func sourceCount(in archive: UInt32) -> Int {
+    var (count, last) = (0, LogReader.RecordID?.none)
+    for chunk in records where chunk.firstID?.archive == archive {
+      // What came of one record follows one another.
+      if chunk.count != 1 || chunk.firstID != last { count += chunk.count }
+      last = chunk.lastID
+    }
+    return count + dropped
+  }
+}
+
+extension ShippingWork {
+  // MARK: - Making batches
+
+  /// Makes a batch of what comes next in a session, sends it, and notes what came of it.
+  ///
+  /// - Returns: Whether to go on: false if the shipper is stopped meanwhile.
+  func ship(_ session: QueuedSession) throws(LogError) -> Bool {
+    let from = state.cursor.sessions[session.identity.session]
+    guard let batch = try form(session, from: from, until: nil) else { return false }
+    return try deliver(batch, of: session)
+  }
+
+  /// Sends the batch again that was on its way when the process before this one died.
+  func resend() throws(LogError) {
+    guard let note = state.batch else { return }
+    guard let session = queue.sessions[note.session], session.hasAll(from: note.from, to: note.to)
+    else {
+      doubtful = note
+      change { $0.batch = nil }
+      control.send(.changedBatch(note.id))
+      return
+    }
+    session.goOn(at: note.from)
+    // Of a batch that begins with the session, the first archives may be gone.
+    let isWhole = note.from != nil || session.archives.first?.number == 1
+    if !isWhole { doubtful = note }
+    guard var batch = try form(session, from: note.from, until: note.to.next) else { return }
+    batch.to = note.to
+    batch.mayBeRepeat = true
+    if batch.count != note.count { control.send(.changedBatch(note.id)) }
+    session.goOn(at: note.to)
+    _ = try deliver(batch, of: session)
+  }
+
+  /// - Parameter last: Where a batch ends that was made before; nil: at a limit.
+  /// - Returns: Nil if there is nothing.
+  private func form(
+    _ session: QueuedSession, from: FormedBatch.Progress?, until last: LogReader.Cursor.Place?
+  ) throws(LogError) -> FormedBatch? {
+    let (maximumRecords, maximumBytes) = delivery.limits
+    var (rest, bytes) = (last == nil ? maximumRecords : .max, 0)
+    var batch: FormedBatch?
+    while rest > 0, last != nil || bytes < maximumBytes {
+      // As many as there is room for, if they are as large as those before them.
+      let size = batch.map { max(1, bytes / max(1, $0.count)) } ?? 64
+      let room = last == nil ? max(1, (maximumBytes - bytes) / size) : .max
+      guard let chunk = try session.nextChunk(atMost: min(rest, room), until: last) else { break }
+      guard let owner = session.session else { break }
+      var new = batch ?? FormedBatch(session: owner, from: from, to: .init(next: .init(archive: 1)))
+      switch chunk {
+      case .records(let records):
+        rest -= records.count
+        bytes += records.size
+        take(records, into: &new)
+      case .item(.record(let record)):
+        rest -= 1
+        bytes += LogReader.Records(record).size
+        take(LogReader.Records(record), into: &new)
+      case .item(.gap(let gap)): take(gap, session, into: &new)
+      case .item(.corruption(let corruption)):
+        new.gaps.append(LogBatch.Gap("\(corruption)", session: owner.id))
+      case .item: break
+      }
+      batch = new
+    }
+    guard let to = session.given else { return nil }
+    // Nothing passes the filter: the cursor moves all the same.
+    if batch == nil, to != from, let owner = session.session {
+      batch = FormedBatch(session: owner, from: from, to: to)
+    }
+    batch?.to = to
+    TestPoint.reach(.batchFormed)
+    return batch
+  }
+
+  /// Takes records into a batch, with what is changed on the way.
+  func take(_ records: LogReader.Records, into batch: inout FormedBatch) {
+    if configuration.edits.isEmpty, configuration.transform == nil {
+      batch.records.append(records)
+      batch.count += records.count
+      return
+    }
+    records.forEach { record in
+      var edited = EditableRecord(record)
+      for edit in configuration.edits { edit.apply(to: &edited) }
+      let results = configuration.transform?(edited) ?? [edited]
+      if results.isEmpty { batch.dropped += 1 } else { batch.added += results.count - 1 }
+      for result in results {
+        // What cannot be written is shipped as it was.
+        batch.records.append(result.records ?? LogReader.Records(record))
+        batch.count += 1
+      }
+    }
+  }
+
+  // MARK: - Gaps
+
+  /// Takes in that archives are not there which have not been read.
+  private func take(
+    _ gap: LogReader.Gap, _ session: QueuedSession, into batch: inout FormedBatch
+  ) {
+    guard case .archivesNotHere(let numbers) = gap.cause else {
+      batch.gaps.append(LogBatch.Gap(gap.summary, session: gap.session.id))
+      return
+    }
+    let id = gap.session.id
+    let known = numbers.filter { deletedNotes[.init(id, UInt32($0))] != nil }
+    // That the oldest archives are gone before a consumer begins is how retention is meant.
+    if batch.from == nil, known.isEmpty, session.identity.startTime < state.created { return }
+    if let missed = self.gap(of: numbers, in: id, at: batch.from) { add(missed, to: &batch) }
+  }
+
+  private func add(_ missed: (gap: LogBatch.Gap, rows: Int), to batch: inout FormedBatch) {
+    batch.gaps.append(missed.gap)
+    batch.missed += missed.rows
+    if missed.gap.mayBeSent { batch.maybeSent += missed.rows }
+  }
+
+  /// The gap of archives that are gone, and how many rows that are; nil if all of them had been acknowledged.
+  private func gap(
+    of numbers: ClosedRange<Int>, in session: SessionID, at from: FormedBatch.Progress?
+  ) -> (gap: LogBatch.Gap, rows: Int)? {
+    var rows = 0
+    var (count, levels, times) = (UInt64(0), [Level: UInt64](), ClosedRange<Timestamp>?.none)
+    var isKnown = true
+    for number in numbers {
+      guard let note = deletedNotes[.init(session, UInt32(number))] else {
+        isKnown = false
+        continue
+      }
+      let isBegun = from.map { Int($0.next.archive) == number } ?? false
+      let balance = isBegun ? state.balances[session] : nil
+      let passed = UInt64(balance?.recordsOfArchive ?? 0)
+      rows += max(0, note.rows - (balance?.rowsOfArchive ?? 0))
+      count += note.count - min(passed, note.count)
+      if passed == 0 {
+        for (level, number) in zip(Level.allCases, note.counts) where number > 0 {
+          levels[level, default: 0] += number
+        }
+      }
+      if let others = note.times {
+        times =
+          times.map {
+            min($0.lowerBound, others.lowerBound)...max($0.upperBound, others.upperBound)
+          } ?? others
+      }
+    }
+    if isKnown, count == 0 { return nil }
+    let mayBeSent =
+      doubtful.map {
+        $0.session == session && Int($0.to.next.archive) >= numbers.lowerBound
+      } ?? false
+    let which = numbers.count == 1 ? "archive \(numbers.lowerBound)" : "archives \(numbers)"
+    let amount = isKnown ? "\(count)" : "an unknown number of"
+    let gap = LogBatch.Gap(
+      "\(which) of the session were deleted before they were shipped: \(amount) records"
+        + (mayBeSent ? ", some of which may have been sent" : ""),
+      session: session, count: isKnown ? count : nil, levels: levels, archives: numbers,
+      times: times, mayBeSent: mayBeSent)
+    return (gap, rows)
+  }
+
+  /// Reads the notes of deleted archives.
+  func readDeleted() throws(LogError) {
+    let all = try explaining("Reading what was deleted failed") { () throws(SystemError) in
+      try DeletedArchives(in: Directory.open(path))
+    }
+    deletedNotes = all.notes.filter { $0.value.consumers.contains(consumer) }
+  }
+
+  /// Ships a gap for each session of which nothing is left behind what was deleted.
+  func takeInDeleted() throws(LogError) {
+    if deletedNotes.isEmpty { return }
+    let directory = try explaining("Opening the directory failed") { () throws(SystemError) in
+      try Directory.open(path)
+    }
+    for (session, keys) in Dictionary(grouping: deletedNotes.keys, by: \.session) {
+      try takeIn(keys, of: session)
+    }
+    let settled = deletedNotes.keys.filter { key in
+      state.cursor.sessions[key.session].map { $0.next.archive > key.number } ?? false
+    }
+    try DeletedArchives.settle(settled, for: consumer, in: directory)
+    for key in settled { deletedNotes[key] = nil }
+  }
+
+  private func takeIn(_ keys: [DeletedArchives.Key], of session: SessionID) throws(LogError) {
+    let queued = queue.sessions[session]
+    let from = state.cursor.sessions[session]
+    let numbers = keys.map(\.number).filter { $0 >= from?.next.archive ?? 0 }
+    guard let first = numbers.min(), let last = numbers.max() else { return }
+    // What can be read still is read; what is followed by more is found when that is read.
+    if queued?.archives.contains(where: { $0.isReadable && $0.number >= first }) == true { return }
+    if queue.sessionsWithRing.contains(session) { return }
+    let to = FormedBatch.Progress(next: .init(archive: last &+ 1), isEnded: true)
+    let note = deletedNotes[.init(session, last)]
+    let identity = queued?.identity ?? SessionIdentity(unknown: session, note)
+    var batch = FormedBatch(session: LogReader.Session(identity), from: from, to: to)
+    let range = Int(max(first, from?.next.archive ?? first))...Int(last)
+    if let gap = gap(of: range, in: session, at: from) { add(gap, to: &batch) }
+    _ = try deliver(batch, of: queued)
+    queued?.goOn(at: to)
+  }
+
+  // MARK: - Sending
+
+  /// Sends a batch until it is settled: acknowledged, or put aside.
+  ///
+  /// - Returns: False if the shipper is stopped meanwhile.
+  func deliver(_ batch: FormedBatch, of session: QueuedSession?) throws(LogError) -> Bool {
+    if batch.isEmpty {
+      try settle(batch, session, acknowledged: 0, refused: 0)
+      return true
+    }
+    for gap in batch.gaps { control.send(.gap(gap)) }
+    let id = ConsumerState.Note.id(
+      of: consumer, batch.session.id, from: batch.from, to: batch.to)
+    change {
+      $0.batch = ConsumerState.Note(
+        id: id, session: batch.session.id, from: batch.from, to: batch.to, count: batch.count)
+    }
+    try note(isSafe: true)
+    TestPoint.reach(.batchNoted)
+    switch delivery.send(batch, id: id) {
+    case .stopped: return false
+    case .accepted(let answer):
+      TestPoint.reach(.batchSent)
+      let refused = try putAside(answer, of: batch, id: id)
+      try settle(batch, session, acknowledged: batch.count - refused, refused: refused)
+      control.send(.acknowledged(batch: id, count: batch.count - refused))
+    case .refused(let reason):
+      guard let (first, second) = halves(of: batch) else {
+        var answer = LogBatch.Answer()
+        answer.refused = (0..<batch.count).map { .init(index: $0, reason: reason) }
+        let refused = try putAside(answer, of: batch, id: id)
+        try settle(batch, session, acknowledged: 0, refused: refused)
+        return true
+      }
+      guard try deliver(first, of: session) else { return false }
+      return try deliver(second, of: session)
+    }
+    return true
+  }
+
+  /// Moves the cursor behind a batch.
+  private func settle(
+    _ batch: FormedBatch, _ session: QueuedSession?, acknowledged: Int, refused: Int
+  ) throws(LogError) {
+    let id = batch.session.id
+    var balance = state.balances[id] ?? ConsumerState.Balance()
+    let to = batch.to.next
+    if let session {
+      balance.rows += session.rows(from: batch.from?.next, to: to)
+      let isSame = batch.from?.next.archive == to.archive
+      balance.rowsOfArchive = session.rows(from: .init(archive: to.archive), to: to)
+      balance.recordsOfArchive =
+        configuration.filter.passesAll
+        ? (isSame ? balance.recordsOfArchive : 0) + batch.sourceCount(in: to.archive)
+        : balance.rowsOfArchive
+    } else {
+      (balance.rowsOfArchive, balance.recordsOfArchive) = (0, 0)
+    }
+    balance.acknowledged += acknowledged
+    balance.refused += refused
+    balance.dropped += batch.dropped
+    balance.added += batch.added
+    balance.missed += batch.missed
+    balance.maybeSent += batch.maybeSent
+    change {
+      $0.cursor.sessions[id] = batch.to
+      $0.balances[id] = balance
+      $0.batch = nil
+    }
+    if doubtful?.session == id { doubtful = nil }
+    try note(isSafe: false)
+    TestPoint.reach(.batchSettled)
+    session?.prune()
+    let bytes = batch.records.reduce(0) { $0 + $1.size }
+    control.statistics.withLock { statistics in
+      if acknowledged + batch.gaps.count > 0 { statistics.batches += 1 }
+      statistics.records += acknowledged
+      statistics.bytes += bytes
+      statistics.refused += refused
+      statistics.dropped += batch.dropped
+      statistics.missed += batch.gaps.reduce(0) { $0 + Int(clamping: $1.count ?? 0) }
+      for gap in batch.gaps {
+        for (level, count) in gap.levels {
+          statistics.missedByLevel[level, default: 0] += Int(clamping: count)
+        }
+      }
+    }
+  }
+
+  /// Two batches of about half the records each; nil if there is but one record, or none.
+  private func halves(of batch: FormedBatch) -> (FormedBatch, FormedBatch)? {
+    var (first, second) = (batch, batch)
+    (first.records, second.records, first.count) = ([], [], 0)
+    for records in batch.records {
+      let room = batch.count / 2 - first.count
+      if room <= 0 {
+        second.records.append(records)
+      } else if records.count <= room {
+        first.records.append(records)
+        first.count += records.count
+      } else {
+        first.records.append(records.prefix(room))
+        second.records.append(records.dropFirst(room))
+        first.count += room
+      }
+    }
+    second.count = batch.count - first.count
+    // Records that came of one have one id, and stay together.
+    while first.count > 0, let last = first.records.last?.lastID,
+      last == second.records.first?.firstID
+    {
+      move(from: &first, to: &second)
+    }
+    guard first.count > 0, second.count > 0, let last = first.records.last?.lastID else {
+      return nil
+    }
+    let next = LogReader.Cursor.Place(archive: last.archive, frame: last.frame, row: last.row + 1)
+    // What is in pieces at this place began behind the batch's start.
+    first.to = FormedBatch.Progress(
+      next: next, checksum: last.checksum, start: batch.from?.start ?? .init(archive: 1))
+    (second.from, second.gaps, second.missed, second.maybeSent) = (first.to, [], 0, 0)
+    (first.dropped, first.added) = (0, 0)
+    return (first, second)
+  }
+
+  private func move(from first: inout FormedBatch, to second: inout FormedBatch) {
+    guard let last = first.records.popLast() else { return }
+    if last.count > 1 { first.records.append(last.prefix(last.count - 1)) }
+    second.records.insert(last.dropFirst(last.count - 1), at: 0)
+    first.count -= 1
+    second.count += 1
+  }
+}
+
+extension SessionIdentity {
+  /// Of a session of which no file is left.
+  fileprivate init(unknown session: SessionID, _ note: DeletedArchives.Note?) {
+    self.init(
+      session: session, bootID: [UInt8](repeating: 0, count: 16), processID: 0,
+      startTime: note?.times?.lowerBound ?? .zero, processName: "", hostName: "", timeZone: "",
+      storeName: note?.storeName ?? "")
+  }
+}

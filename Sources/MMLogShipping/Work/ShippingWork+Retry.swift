@@ -1,0 +1,123 @@
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+extension Shipper {
+  /// What came of ``Shipper/retryRefused()``.
+  public struct RetriedRecords: Sendable {
+    /// How many records the receiver has acknowledged now.
+    public internal(set) var acknowledged = 0
+    /// How many it has refused again; they stay aside.
+    public internal(set) var refused = 0
+    /// How many cannot be sent any more, because their archives are gone, or because the receiver
+    /// did not name them when it refused them. They stay aside.
+    public internal(set) var missing = 0
+  }
+}
+
+extension ShippingWork {
+  /// Sends what was put aside again, as the configuration says now.
+  func retryRefused() -> Result<Shipper.RetriedRecords, LogError> {
+    defer { close() }
+    do throws(LogError) {
+      guard try open() else { throw isAtWork }
+      try explaining("Searching for archives failed") { () throws(SystemError) in
+        try queue.scan(everything: true)
+      }
+      let all = try explaining("Reading what was refused failed") { () throws(SystemError) in
+        try RefusedRecords.read(of: consumer, in: Directory.open(path)).entries
+      }
+      var results = Shipper.RetriedRecords()
+      var left = all
+      for (session, entries) in Dictionary(grouping: all.filter(\.isNamed), by: \.session) {
+        guard let session, let queued = queue.sessions[session] else { continue }
+        let sent = try resend(Set(entries.map(\.recordID)), of: queued, &results)
+        if sent.isEmpty { continue }
+        left.removeAll { $0.isNamed && sent.contains($0.recordID) }
+        try settle(entries.count { sent.contains($0.recordID) }, of: session, left)
+      }
+      results.missing = left.reduce(0) { $0 + $1.count } - results.refused
+      return .success(results)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// First that they are acknowledged, then that they are not aside: a crash in between has them
+  /// sent once more, and not forgotten.
+  private func settle(
+    _ count: Int, of session: SessionID, _ left: [RefusedRecords.Entry]
+  ) throws(LogError) {
+    var balance = state.balances[session] ?? ConsumerState.Balance()
+    balance.acknowledged += count
+    balance.refused -= min(count, balance.refused)
+    change { $0.balances[session] = balance }
+    try note(isSafe: true)
+    try explaining("Noting what is put aside failed") { () throws(SystemError) in
+      try RefusedRecords.replace(with: left, of: consumer, in: Directory.open(path))
+    }
+  }
+
+  /// Finds records and sends them.
+  ///
+  /// - Returns: Those that are acknowledged.
+  private func resend(
+    _ ids: Set<String>, of session: QueuedSession, _ results: inout Shipper.RetriedRecords
+  ) throws(LogError) -> Set<String> {
+    var sent: Set<String> = []
+    var (missing, batch) = (ids, FormedBatch?.none)
+    session.goOn(at: nil)
+    while !missing.isEmpty, let chunk = try session.nextChunk(atMost: 10_000) {
+      var found: [LogReader.Record] = []
+      let take = { (record: LogReader.Record) in
+        guard let id = record.id, missing.remove("\(id)") != nil else { return }
+        found.append(record)
+      }
+      switch chunk {
+      case .records(let records): records.forEach(take)
+      case .item(.record(let record)): take(record)
+      case .item: continue
+      }
+      guard let owner = session.session else { break }
+      var new = batch ?? FormedBatch(session: owner, from: nil, to: .init(next: .init(archive: 1)))
+      for record in found { self.take(LogReader.Records(record), into: &new) }
+      batch = new
+      if new.count >= delivery.limits.records || missing.isEmpty {
+        sent.formUnion(resend(new.records, of: new, &results))
+        batch = nil
+      }
+    }
+    if let batch { sent.formUnion(resend(batch.records, of: batch, &results)) }
+    session.rest()
+    return sent
+  }
+
+  private func resend(
+    _ records: [LogReader.Records], of batch: FormedBatch, _ results: inout Shipper.RetriedRecords
+  ) -> Set<String> {
+    if records.isEmpty { return [] }
+    var part = batch
+    part.records = records
+    part.count = records.reduce(0) { $0 + $1.count }
+    let ids = records.compactMap { $0.firstID.map { "\($0)" } }
+    let id = ConsumerState.Note.id(of: consumer, records: ids)
+    switch delivery.send(part, id: id) {
+    case .stopped: return []
+    case .accepted(let answer):
+      let refused = Set(
+        answer.refused.map(\.index).filter(ids.indices.contains).map { ids[$0] })
+      let accepted = Set(ids).subtracting(refused)
+      results.acknowledged += accepted.count
+      results.refused += refused.count
+      return accepted
+    case .refused where records.count == 1:
+      results.refused += 1
+      return []
+    case .refused:
+      let middle = records.count / 2
+      let first = resend(Array(records[..<middle]), of: batch, &results)
+      return first.union(resend(Array(records[middle...]), of: batch, &results))
+    }
+  }
+}

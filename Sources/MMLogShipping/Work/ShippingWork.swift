@@ -1,0 +1,372 @@
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+/// What a shipper's thread does.
+///
+/// Proof of `@unchecked Sendable`: after it is made it is touched by one thread only.
+final class ShippingWork: @unchecked Sendable {
+  let path: String
+  let consumer: String
+  let configuration: Shipper.Configuration
+  let control: ShipperControl
+  let delivery: Delivery
+  private let isOnce: Bool
+  /// Present while it may work: the consumer's file is locked.
+  private var file: ConsumerFile?
+  private(set) var state = ConsumerState(created: .zero)
+  private(set) var queue: ArchiveQueue
+  /// Sessions that died: theirs come first.
+  private var crashed: Set<SessionID> = []
+  /// When rows of a session were first seen to wait, by the monotonic clock.
+  private var waitingSince: [SessionID: UInt64] = [:]
+  /// The batch that was on its way when the process before this one died, and cannot be made again.
+  var doubtful: ConsumerState.Note?
+  /// What flushes wait for: how far each session is to be acknowledged.
+  private var flushing: [Int: [SessionID: ConsumerState.Progress]] = [:]
+  private var lastFailure: String?
+  private var isWaitingForAnother = false
+  private var nextFullScan: UInt64 = 0
+  private var nextRecovery: UInt64 = 0
+  private var nextArchiving: UInt64 = 0
+
+  init(
+    _ path: String, _ consumer: String, _ destination: any LogDestination,
+    _ configuration: Shipper.Configuration, _ control: ShipperControl, isOnce: Bool
+  ) {
+    (self.path, self.consumer, self.configuration) = (path, consumer, configuration)
+    (self.control, self.isOnce) = (control, isOnce)
+    delivery = Delivery(destination, configuration, control)
+    queue = ArchiveQueue(of: path, filter: configuration.filter, after: LogReader.Cursor())
+  }
+
+  /// Why a shipper cannot be as it is asked to be; nil if it can.
+  static func problem(_ consumer: String, _ configuration: Shipper.Configuration) -> String? {
+    if let problem = ConsumerFile.problem(withName: consumer) {
+      return "The consumer's name '\(consumer)' \(problem)"
+    }
+    return configuration.problem.map { "The shipper's configuration is wrong: \($0)" }
+  }
+
+  // MARK: - The thread
+
+  private static let pauseAfterFailure: Int64 = 1_000_000_000
+
+  /// Works until it is stopped.
+  func run() {
+    control.send(.started)
+    while !control.isStopping {
+      let seen = control.wakeupCount
+      do throws(LogError) {
+        try pass()
+        if lastFailure != nil { control.send(.started) }
+        lastFailure = nil
+        control.wait(since: seen, atMost: pause)
+      } catch {
+        report(error)
+        close()
+        control.wait(since: seen, atMost: Self.pauseAfterFailure)
+      }
+      control.answerFlushes(false) { $0.deadline <= Clock.monotonic() }
+    }
+    close()
+  }
+
+  /// Works until all is shipped that is archived.
+  func runOnce() -> Result<Bool, LogError> {
+    defer { close() }
+    control.send(.started)
+    while !control.isStopping {
+      let seen = control.wakeupCount
+      do throws(LogError) {
+        try pass()
+        if isWaitingForAnother { throw isAtWork }
+        if unread.isEmpty, !control.orders.withLock({ $0.isSuspended }) { return .success(true) }
+        control.wait(since: seen, atMost: pause)
+      } catch {
+        report(error)
+        return .failure(error)
+      }
+    }
+    return .success(false)
+  }
+
+  var isAtWork: LogError {
+    LogError(
+      .archiveInUse,
+      "Another shipper is at work for the consumer \(consumer) of \(path): wait until it has ended, "
+        + "or choose another name", path: path)
+  }
+
+  private func report(_ error: LogError) {
+    control.statistics.withLock { $0.lastError = error.message }
+    if lastFailure != error.message { control.send(.failed(error: error)) }
+    lastFailure = error.message
+  }
+
+  /// Gives up the consumer's file. What was being read is read again.
+  func close() {
+    file = nil
+    queue = ArchiveQueue(of: path, filter: configuration.filter, after: LogReader.Cursor())
+    (waitingSince, flushing) = ([:], [:])
+  }
+
+  // MARK: - One pass
+
+  private func pass() throws(LogError) {
+    guard try open() else { return }
+    recoverRings()
+    askForArchiving()
+    try scan()
+    try readDeleted()
+    if state.batch != nil { try resend() }
+    try takeInDeleted()
+    noteFlushes()
+    while !control.isStopping, !control.orders.withLock({ $0.isSuspended }), let session = next() {
+      if let wait = policyWait() {
+        control.wait(since: control.wakeupCount, atMost: wait)
+        break
+      }
+      guard try ship(session) else { break }
+      if Clock.monotonic() >= nextScan { break }
+    }
+    endSessions()
+    answerFlushes()
+    noteStatistics()
+  }
+
+  /// When to scan again though there is more to ship.
+  private var nextScan: UInt64 = 0
+
+  /// How long to wait for the next pass, in nanoseconds.
+  private var pause: Int64 {
+    if isWaitingForAnother { return Self.pauseAfterFailure }
+    let isSuspended = control.orders.withLock { $0.isSuspended }
+    if !isSuspended, next() != nil { return 0 }
+    return configuration.scanInterval.nanoseconds
+  }
+
+  /// Locks the consumer's file and reads it, unless it is in use already, and makes sure that it is
+  /// where it was.
+  ///
+  /// - Returns: False if another shipper has it.
+  func open() throws(LogError) -> Bool {
+    let directory = try openDirectory()
+    if let isInPlace = try isInPlace(directory) {
+      if isInPlace { return true }
+      // Somebody took the directory away, or the file: the cursor is what counts, not what is in
+      // memory.
+      close()
+    }
+    guard var file = try ConsumerFile(consumer, in: directory) else {
+      if !isWaitingForAnother { control.send(.waitingForAnother) }
+      isWaitingForAnother = true
+      return false
+    }
+    isWaitingForAnother = false
+    if let text = try file.read() {
+      guard let state = ConsumerState(text) else {
+        throw LogError(
+          .newerFormat,
+          "\(directory.path(of: file.name)) was written by a newer version of mmlog: use that one",
+          path: path)
+      }
+      self.state = state
+    } else {
+      state = ConsumerState(created: .now)
+      try file.write(state.text, isSafe: true, in: directory)
+    }
+    self.file = consume file
+    queue = ArchiveQueue(of: path, filter: configuration.filter, after: state.cursor)
+    (nextFullScan, nextRecovery, nextArchiving) = (0, 0, 0)
+    return true
+  }
+
+  /// Nil if no file is open.
+  private func isInPlace(_ directory: borrowing Directory) throws(LogError) -> Bool? {
+    do throws(SystemError) { return try file?.isInPlace(in: directory) } catch {
+      throw LogError(error, while: "Searching for the consumer's state failed")
+    }
+  }
+
+  private func openDirectory() throws(LogError) -> Directory {
+    try explaining("Opening the directory failed") { () throws(SystemError) in
+      try Directory.open(path)
+    }
+  }
+
+  /// Notes what is known now.
+  func note(isSafe: Bool) throws(LogError) {
+    try file?.write(state.text, isSafe: isSafe, in: openDirectory())
+  }
+
+  func change(_ body: (inout ConsumerState) -> Void) { body(&state) }
+
+  // MARK: - Looking for records
+
+  private static let fullScanInterval: UInt64 = 5_000_000_000
+  private static let recoveryInterval: UInt64 = 1_000_000_000
+
+  private func scan() throws(LogError) {
+    let now = Clock.monotonic()
+    let isFull = now >= nextFullScan
+    if isFull { nextFullScan = now + Self.fullScanInterval }
+    nextScan = now + UInt64(max(50_000_000, configuration.scanInterval.nanoseconds))
+    try explaining("Searching for archives failed") { () throws(SystemError) in
+      try queue.scan(everything: isFull)
+    }
+    for (session, queued) in queue.sessions {
+      if queued.unread.rows == 0 {
+        waitingSince[session] = nil
+      } else if waitingSince[session] == nil {
+        waitingSince[session] = now
+      }
+    }
+    if unread.count > 1 { noteCrashed() }
+  }
+
+  private func noteCrashed() {
+    let ended = unread.filter { !crashed.contains($0) && !queue.sessionsWithRing.contains($0) }
+    if ended.isEmpty { return }
+    let archives = (try? Catalog(of: path, store: nil).scan()) ?? []
+    for archive in archives where archive.contents?.ending?.isCrash == true {
+      crashed.insert(archive.session)
+    }
+  }
+
+  private var unread: [SessionID] {
+    queue.sessions.filter { $0.value.unread.rows > 0 }.map(\.key)
+  }
+
+  /// The session whose records are to be shipped next, if one's are due: those that crashed first,
+  /// then the one that has waited longest.
+  private func next() -> QueuedSession? {
+    let now = Clock.monotonic()
+    let due = queue.sessions.values.filter { isDue($0, now) }
+    return due.min { first, second in
+      let firstCrashed = crashed.contains(first.identity.session)
+      if firstCrashed != crashed.contains(second.identity.session) { return firstCrashed }
+      return waitingSince[first.identity.session] ?? 0
+        < waitingSince[second.identity.session] ?? 0
+    }
+  }
+
+  private func isDue(_ session: QueuedSession, _ now: UInt64) -> Bool {
+    let unread = session.unread
+    if unread.rows == 0 { return false }
+    if isOnce || unread.hasClosed || !flushing.isEmpty { return true }
+    let id = session.identity.session
+    if unread.rows >= configuration.maximumRecords || unread.bytes >= configuration.maximumBytes
+      || !queue.sessionsWithRing.contains(id) && configuration.ringDirectory == nil
+    {
+      return true
+    }
+    return now &- (waitingSince[id] ?? now) >= UInt64(configuration.age.nanoseconds)
+  }
+
+  private func policyWait() -> Int64? {
+    guard let policy = configuration.policy,
+      case .wait(let duration) = policy(control.statistics.withLock { $0 })
+    else { return nil }
+    return max(1_000_000, duration.nanoseconds)
+  }
+
+  // MARK: - Rings
+
+  private func recoverRings() {
+    let now = Clock.monotonic()
+    guard configuration.recoversRings, now >= nextRecovery else { return }
+    nextRecovery = now + Self.recoveryInterval
+    let rings = configuration.ringDirectory ?? path
+    guard let names = try? Directory.open(rings).names(),
+      names.contains(where: { FileNames.Ring(fileName: $0) != nil })
+    else { return }
+    let recovered = try? LogRecovery.recover(rings, archiveDirectory: path) { error in
+      control.statistics.withLock { $0.lastError = error.message }
+    }
+    guard let recovered, !recovered.isEmpty else { return }
+    let sessions = recovered.map(\.identity.session)
+    crashed.formUnion(sessions)
+    control.send(.recovered(sessions: sessions))
+  }
+
+  private func askForArchiving() {
+    let now = Clock.monotonic()
+    let isFlushing = control.orders.withLock { orders in
+      orders.flushes.contains { flushing[$0.number] == nil }
+    }
+    if let interval = configuration.archiveInterval, now >= nextArchiving {
+      nextArchiving = now + UInt64(interval.nanoseconds)
+    } else if !isFlushing {
+      return
+    }
+    if let archive = configuration.archive { return archive() }
+    let rings = (try? LiveRing.all(in: configuration.ringDirectory ?? path) { _ in }) ?? []
+    let requests = rings.compactMap { ring in (try? ring.ask(for: [])).map { (ring, $0) } }
+    // A flush is of what was logged before it.
+    guard isFlushing else { return }
+    for (ring, number) in requests {
+      try? ring.waitForAnswer(to: number, within: 2_000_000_000)
+    }
+  }
+
+  // MARK: - Flushing
+
+  private func noteFlushes() {
+    let numbers = control.orders.withLock { $0.flushes.map(\.number) }
+    flushing = flushing.filter { numbers.contains($0.key) }
+    for number in numbers where flushing[number] == nil {
+      flushing[number] = queue.sessions.compactMapValues(\.end)
+    }
+  }
+
+  private func answerFlushes() {
+    let done = flushing.filter {
+      $0.value.allSatisfy { session, target in
+        guard let given = state.cursor.sessions[session] else { return false }
+        return given.next >= target.next || queue.sessions[session]?.unread.rows == 0
+      }
+    }
+    if done.isEmpty { return }
+    control.answerFlushes(true) { done[$0.number] != nil }
+    for number in done.keys { flushing[number] = nil }
+  }
+
+  // MARK: - The end of sessions
+
+  /// Gives back what reading took of sessions that have nothing more to ship.
+  private func endSessions() {
+    for (id, session) in queue.sessions where session.unread.rows == 0 {
+      if !queue.sessionsWithRing.contains(id), session.isReading { session.rest() }
+      if session.archives.isEmpty { queue.forget(id) }
+    }
+    // A session of which nothing is left need not be known any longer.
+    let gone = state.cursor.sessions.keys.filter {
+      queue.sessions[$0] == nil && !queue.sessionsWithRing.contains($0)
+        && state.batch?.session != $0 && doubtful?.session != $0
+    }
+    if gone.isEmpty || !deletedNotes.isEmpty { return }
+    for session in gone {
+      state.cursor.sessions[session] = nil
+      state.balances[session] = nil
+    }
+  }
+
+  private func noteStatistics() {
+    var (waiting, oldest) = (0, Timestamp?.none)
+    for session in queue.sessions.values {
+      waiting += session.unread.rows
+      if let first = session.firstUnread { oldest = min(oldest ?? first, first) }
+    }
+    let isSuspended = control.orders.withLock { $0.isSuspended }
+    control.statistics.withLock {
+      $0.waiting = waiting
+      $0.lag = oldest.map { max(.zero, .now - $0) } ?? .zero
+      $0.isSuspended = isSuspended
+    }
+  }
+
+  /// Notes of archives that were deleted, and that this consumer has not taken in.
+  var deletedNotes: [DeletedArchives.Key: DeletedArchives.Note] = [:]
+}

@@ -1,0 +1,103 @@
+import MMLog
+import MMLogShipping
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// Whole archives on their way.
+@Suite struct ArchiveShippingTests {
+  private final class Shelf: ArchiveDestination {
+    let names = LockedValue<[String]>([])
+    let tries = LockedValue(0)
+    let rule: @Sendable (SealedArchive, Int) throws -> Void
+
+    init(_ rule: @escaping @Sendable (SealedArchive, Int) throws -> Void = { _, _ in }) {
+      self.rule = rule
+    }
+
+    func send(_ archive: SealedArchive) async throws -> String? {
+      let number = tries.withLock {
+        $0 += 1
+        return $0
+      }
+      try rule(archive, number)
+      names.withLock { $0.append(archive.info.fileName) }
+      return "receipt \(archive.info.number) \(archive.identity.storeName)"
+    }
+  }
+
+  private func archives(_ test: ShippedStore) throws -> [ArchiveInfo] {
+    try Catalog(of: test.folder.path, store: nil).scan().filter(\.isSealed)
+  }
+
+  private var quick: ArchiveShipper.Configuration {
+    var configuration = ArchiveShipper.Configuration()
+    configuration.retry = .forever(first: .milliseconds(1), longest: .milliseconds(2))
+    configuration.blockedPause = .milliseconds(1)
+    configuration.scanInterval = .milliseconds(5)
+    return configuration
+  }
+
+  private func logged(_ count: Int) async throws -> ShippedStore {
+    let test = try ShippedStore()
+    for number in 1...count {
+      test.log.info("record \(number)")
+      _ = try await test.store.rotate()
+    }
+    return test
+  }
+
+  @Test("each sealed archive is shipped once, the oldest first, and keeps its receipt")
+  func receipts() async throws {
+    let test = try await logged(3)
+    let shelf = Shelf { _, number in
+      if number == 2 { throw DeliveryError.unavailable("again") }
+      if number == 3 { throw DeliveryError.blocked("password") }
+    }
+    let shipper = try ArchiveShipper(of: test.folder.path, to: shelf, configuration: quick)
+    #expect(try await shipper.shipAll() == 3)
+    #expect(try await shipper.shipAll() == 0)
+    let archives = try archives(test)
+    #expect(shelf.names.withLock { $0 } == archives.map(\.fileName))
+    #expect(archives.map(\.state.receipt) == (1...3).map { "receipt \($0) test" })
+    #expect(archives.allSatisfy { $0.state.isUploaded && $0.state.lease == nil })
+  }
+
+  @Test("an archive that is refused stays, with the reason, and the others go")
+  func refused() async throws {
+    let test = try await logged(3)
+    let shelf = Shelf { archive, _ in
+      if archive.info.number == 2 { throw DeliveryError.refused("not this one") }
+    }
+    let shipper = try ArchiveShipper(of: test.folder.path, to: shelf, configuration: quick)
+    #expect(try await shipper.shipAll() == 2)
+    #expect(try await shipper.shipAll() == 0)
+    #expect(shelf.tries.withLock { $0 } == 3)
+    let attribute = try archives(test)[1].state.attributes[ArchiveShipper.refusedAttribute]
+    #expect(attribute == "not this one")
+  }
+
+  @Test("an archive that another has leased is left to it")
+  func leased() async throws {
+    let test = try await logged(2)
+    let catalog = Catalog(of: test.folder.path, store: nil)
+    let first = try archives(test)[0]
+    _ = try catalog.acquireLease(on: first, by: "another", for: .seconds(600))
+    let shelf = Shelf()
+    let shipper = try ArchiveShipper(of: test.folder.path, to: shelf, configuration: quick)
+    #expect(try await shipper.shipAll() == 1)
+  }
+
+  @Test("archives are shipped as they are sealed")
+  func continuously() async throws {
+    let test = try await logged(1)
+    let shelf = Shelf()
+    let shipper = try ArchiveShipper(of: test.folder.path, to: shelf, configuration: quick)
+    try shipper.start()
+    test.log.info("another")
+    _ = try await test.store.rotate()
+    try await wait { shelf.names.withLock { $0.count } == 2 }
+    await shipper.stop()
+  }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import MMLog
+import MMLogFormat
+import MMLogReader
+import MMLogShipping
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// What a shipper does when what it needs is not there.
+@Suite struct BadWorldTests {
+  @Test("of two shippers for one consumer, one waits")
+  func twoShippers() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    let first = try test.shipper(to: receiver)
+    let second = try test.shipper(to: receiver)
+    try first.start()
+    try test.log(1...10)
+    try await wait { receiver.messages.count == 10 }
+    let error = await #expect(throws: LogError.self) { try await second.shipAll() }
+    #expect(error?.code == .archiveInUse)
+    let events = second.events
+    try second.start()
+    for await event in events { if case .waitingForAnother = event { break } }
+    await first.stop()
+    try test.log(11...20)
+    try await wait { receiver.messages.count == 20 }
+    await second.stop()
+    #expect(receiver.messages == records(1...20))
+  }
+
+  @Test("a directory that is taken away is waited for, and nothing is shipped twice")
+  func directoryTakenAway() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    let shipper = try test.shipper(to: receiver)
+    try shipper.start()
+    try test.log(1...10)
+    try await wait { receiver.messages.count == 10 }
+    let away = test.folder.path + ".away"
+    try FileManager.default.moveItem(atPath: test.folder.path, toPath: away)
+    try await wait { shipper.statistics.lastError != nil }
+    try await bringBack(away, test)
+    try test.log(11...20)
+    try await wait { receiver.messages.count == 20 }
+    await shipper.stop()
+    #expect(receiver.messages == records(1...20))
+  }
+
+  /// The store may make a directory in the place of one that is not there.
+  private func bringBack(_ away: String, _ test: ShippedStore) async throws {
+    try await wait {
+      try? FileManager.default.removeItem(atPath: test.folder.path)
+      return (try? FileManager.default.moveItem(atPath: away, toPath: test.folder.path)) != nil
+    }
+  }
+
+  @Test("an empty directory in its place is no reason to ship anything again")
+  func otherDirectory() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    let shipper = try test.shipper(to: receiver)
+    try shipper.start()
+    try test.log(1...10)
+    try await wait { receiver.messages.count == 10 }
+    let away = test.folder.path + ".away"
+    try FileManager.default.moveItem(atPath: test.folder.path, toPath: away)
+    try FileManager.default.createDirectory(
+      atPath: test.folder.path, withIntermediateDirectories: true)
+    // It works there, too.
+    try await wait { try test.folder.names(ending: ".consumer").count == 1 }
+    try await bringBack(away, test)
+    try test.log(11...20)
+    try await wait { receiver.messages.count == 20 }
+    await shipper.stop()
+    #expect(receiver.messages == records(1...20))
+  }
+
+  @Test("a state that is corrupted is reported, and not taken for none")
+  func corruptedState() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try test.log(1...10)
+    try await test.ship(to: receiver)
+    let path = test.folder("test.consumer")
+    var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+    for index in bytes.indices where bytes[index] == UInt8(ascii: "m") { bytes[index] = 0 }
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    let error = await #expect(throws: LogError.self) {
+      try await test.shipper(to: receiver).shipAll()
+    }
+    #expect(error?.code == .corruptedFile && receiver.messages.count == 10)
+  }
+
+  @Test("a state that is torn is the one before it, whatever bytes are wrong", arguments: 0..<40)
+  func tornState(seed: UInt64) async throws {
+    var random = SeededGenerator(seed: seed)
+    let folder = TemporaryDirectory()
+    var texts: [String] = []
+    do {
+      let directory = try Directory.open(folder.path)
+      var file = try consumerFile(in: directory)
+      for number in 0..<5 {
+        let text = "state \(number)\n" + String(repeating: "x", count: random.scaled(0...40_000))
+        texts.append(text)
+        try file.write(text, isSafe: Bool.random(using: &random), in: directory)
+      }
+    }
+    let path = folder("test.consumer")
+    var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+    // The slot of the last one, the fifth.
+    let slot = bytes.count / 3 * 2
+    let size = texts[4].utf8.count + 24
+    bytes[slot + Int.random(in: 0..<size, using: &random)] ^=
+      1 << UInt8.random(in: 0..<8, using: &random)
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    let directory = try Directory.open(folder.path)
+    var file = try consumerFile(in: directory)
+    let state = try file.read()
+    #expect(state == texts[3] || state == texts[2], "seed \(seed)")
+  }
+
+  @Test(
+    "text that is no state is none",
+    arguments: [
+      "", "mmlog-consumer 2\n", "mmlog-consumer 1\ncreated x\n", "mmlog-consumer 1\ncursor x\n",
+      "mmlog-consumer 1\nbatch 1 2 3 4 5\n",
+      "mmlog-consumer 1\nsession 00010203040506070809000a0b0c0d0e 1 2 3\n",
+      "mmlog-consumer 1\nsession 00010203040506070809000a0b0c0d0e 1 2 3 4 5 6 7 -8\n",
+    ])
+  func noState(text: String) {
+    if text.contains("batch") { return #expect(ConsumerState(text)?.batch == nil) }
+    #expect(ConsumerState(text) == nil)
+  }
+
+  #if DEBUG
+    @Test("a disk that is full under the cursor stops shipping, and it goes on by itself")
+    func fullDisk() async throws {
+      let test = try ShippedStore()
+      let receiver = Receiver()
+      let shipper = try test.shipper(to: receiver)
+      try shipper.start()
+      try test.log(1...10)
+      try await wait { receiver.messages.count == 10 }
+      ForcedFault.force(
+        .pwrite, errno: 28, times: 4, under: test.folder("test.consumer"))
+      try test.log(11...20)
+      try await wait { receiver.messages.count >= 20 }
+      await shipper.stop()
+      ForcedFault.clear(under: test.folder("test.consumer"))
+      try await test.ship(to: receiver)
+      var seen: Set<String> = []
+      let once = receiver.deliveries.filter { seen.insert($0.id).inserted }.flatMap(\.messages)
+      #expect(once == records(1...20))
+    }
+  #endif
+
+  @Test("records of a process that died are recovered and shipped, and come first")
+  func orphans() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    for number in 11...20 { test.log.info("record \(number)") }
+    // What a process leaves that is killed now.
+    let left = TemporaryDirectory()
+    for name in try Folder.names(test.folder.path) where !name.hasPrefix(".") {
+      try Folder.write(Folder.read(test.folder(name)), to: left(name))
+    }
+    let receiver = Receiver()
+    let shipper = try Shipper(
+      of: left.path, as: "test", to: receiver, configuration: .quick())
+    let events = shipper.events
+    #expect(try await shipper.shipAll())
+    #expect(receiver.messages == records(1...20))
+    for await event in events { if case .recovered = event { break } }
+    #expect(try left.names(ending: ".ring").isEmpty)
+    #expect(try Reconciliation(of: left.path, consumer: "test").problems == [])
+  }
+
+  @Test("a clock that is set back does not stop anything")
+  func clockSetBack() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try test.log(1...10)
+    try await test.ship(to: receiver)
+    // The consumer began in the future.
+    try changeState(in: test.folder) { $0.created = Timestamp.now - .seconds(-86_400 * 365) }
+    try test.log(11...20)
+    let shipper = try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...20) && shipper.statistics.lag == .zero)
+  }
+}

@@ -1,0 +1,106 @@
+import MMLog
+import MMLogReader
+import MMLogShipping
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// What is changed in records on their way.
+@Suite struct EditTests {
+  private func text(_ value: LogReader.Value?) -> String? {
+    if case .string(let bytes)? = value { String(decoding: bytes, as: UTF8.self) } else { nil }
+  }
+
+  @Test("fields are added, dropped, renamed and hashed, and the message with them")
+  func edits() async throws {
+    let test = try ShippedStore()
+    let user = "ann"
+    test.log.info(
+      "by \(user, name: "user") at \(7, name: "at")", metadata: ["secret": "x", "k": 1])
+    test.log.info("again by \("ann", name: "user")")
+    try await test.store.flush(.archive)
+    let receiver = Receiver()
+    try await test.ship(to: receiver) {
+      $0.edits = [
+        .add("site", .string(Array("berlin".utf8))), .drop("secret"), .rename("k", to: "key"),
+        .rename("at", to: "time"), .hash("user"), .add("key", .int(9)),
+      ]
+    }
+    let fields = receiver.deliveries.flatMap(\.fields)
+    #expect(text(fields[0]["site"]) == "berlin")
+    #expect(fields[0]["secret"] == nil && fields[0]["k"] == nil && fields[0]["at"] == nil)
+    #expect(fields[0]["key"] != nil && fields[0]["time"] != nil)
+    guard case .hash(let first)? = fields[0]["user"], case .hash(let second)? = fields[1]["user"]
+    else {
+      Issue.record("\(fields)")
+      return
+    }
+    #expect(first == second)
+    #expect(receiver.messages[0].hasPrefix("by <hash") && receiver.messages[0].hasSuffix(" at 7"))
+  }
+
+  @Test("a field of the message that is dropped is redacted there")
+  func droppedArgument() async throws {
+    let test = try ShippedStore()
+    test.log.info("by \("ann", name: "user") at \(7)")
+    try await test.store.flush(.archive)
+    let receiver = Receiver()
+    try await test.ship(to: receiver) { $0.edits = [.drop("user")] }
+    #expect(receiver.messages == ["by <private> at 7"])
+    #expect(receiver.deliveries[0].fields[0].isEmpty)
+  }
+
+  @Test("a record is split, dropped, or given another message and level")
+  func transformed() async throws {
+    let test = try ShippedStore()
+    try test.log(1...30)
+    let receiver = Receiver()
+    let shipper = try await test.ship(to: receiver) {
+      $0.transform = { record in
+        let number = Int(record.original.message.split(separator: " ")[1]) ?? 0
+        if number.isMultiple(of: 10) { return [] }
+        guard number.isMultiple(of: 7) else { return [record] }
+        var other = record
+        other.message = "copy of \(number)"
+        other.level = .critical
+        return [record, other]
+      }
+    }
+    #expect(receiver.messages.count == 30 - 3 + 4)
+    #expect(receiver.messages.contains("copy of 28"))
+    #expect(shipper.statistics.dropped == 3)
+    #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
+    let ids = receiver.deliveries.flatMap(\.ids)
+    #expect(Set(ids).count == 27)
+  }
+
+  @Test("records that came of one are refused together, and nothing is lost beside them")
+  func splitAndRefused() async throws {
+    let test = try ShippedStore()
+    try test.log(1...64)
+    let receiver = Receiver { delivery, _ in
+      if delivery.messages.contains("record 33") { throw DeliveryError.refused("no") }
+      return .accepted
+    }
+    try await test.ship(to: receiver) { $0.transform = { [$0, $0] } }
+    #expect(receiver.messages.count == 126)
+    #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
+  }
+
+  @Test("spans, traces and values of every kind stay as they were")
+  func everythingStays() async throws {
+    let test = try ShippedStore()
+    let span = test.log.begin("request \(7, name: "number")")
+    test.log.with(["bound": "yes"]).info(
+      "all \(1.5) \(true) \(UInt8(3)) \("text")",
+      metadata: ["list": ["a", "b"], "map": ["k": ["n": 1]]])
+    span.end("done")
+    try await test.store.flush(.archive)
+    let (plain, edited) = (Receiver(), Receiver())
+    try await test.ship(as: "plain", to: plain)
+    try await test.ship(as: "edited", to: edited) { $0.transform = { [$0] } }
+    #expect(plain.messages == edited.messages)
+    #expect(plain.deliveries.flatMap(\.fields) == edited.deliveries.flatMap(\.fields))
+    #expect(plain.deliveries.flatMap(\.ids) == edited.deliveries.flatMap(\.ids))
+  }
+}

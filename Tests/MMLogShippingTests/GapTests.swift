@@ -1,0 +1,140 @@
+import Foundation
+import MMLog
+import MMLogReader
+import MMLogShipping
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// What is deleted before it is shipped.
+@Suite struct GapTests {
+  private func delete(_ count: Int, in folder: TemporaryDirectory) throws {
+    let catalog = Catalog(of: folder.path, store: nil)
+    let names = try catalog.scan().filter(\.isSealed).prefix(count).map(\.fileName)
+    try catalog.delete(Array(names), if: { _ in true }) { _, outcome in
+      if case .deleted = outcome { return }
+      Issue.record("\(outcome)")
+    }
+  }
+
+  /// Logs records in archives of ten.
+  private func logArchives(_ numbers: ClosedRange<Int>, _ test: ShippedStore) async throws {
+    for first in stride(from: numbers.lowerBound, through: numbers.upperBound, by: 10) {
+      for number in first..<first + 10 {
+        if number.isMultiple(of: 5) {
+          test.log.error("record \(number)")
+        } else {
+          test.log.info("record \(number)")
+        }
+      }
+      _ = try await test.store.rotate()
+    }
+  }
+
+  @Test("what retention deletes unsent is counted by level and sent as a gap")
+  func deletedUnsent() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await logArchives(1...20, test)
+    try await test.ship(to: receiver)
+    try await logArchives(21...60, test)
+    // Two that are shipped and two that are not.
+    try delete(4, in: test.folder)
+    let shipper = try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...20) + records(41...60))
+    #expect(receiver.gaps.count == 1)
+    let gap = try #require(receiver.gaps.first)
+    #expect(gap.count == 20 && gap.archives == 3...4 && !gap.mayBeSent)
+    #expect(gap.levels == [.info: 16, .error: 4])
+    #expect(shipper.statistics.missed == 20 && shipper.statistics.missedByLevel[.error] == 4)
+    #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
+    try await test.ship(to: receiver)
+    #expect(receiver.gaps.count == 1)
+  }
+
+  @Test("a session of which nothing is left is a gap, too")
+  func wholeSession() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await test.ship(to: receiver)
+    try await logArchives(1...30, test)
+    try await test.store.close()
+    try delete(.max, in: test.folder)
+    try await test.ship(to: receiver)
+    #expect(receiver.messages.isEmpty && receiver.gaps.map(\.count) == [30])
+    try await test.ship(to: receiver)
+    #expect(receiver.gaps.count == 1)
+  }
+
+  @Test("a file that somebody else removes is a gap of unknown size")
+  func removedByHand() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await logArchives(1...10, test)
+    try await test.ship(to: receiver)
+    try await logArchives(11...30, test)
+    let name = try #require(try test.folder.names(ending: "-000002.mmlog").first)
+    try FileManager.default.removeItem(atPath: test.folder(name))
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...10) + records(21...30))
+    #expect(receiver.gaps.map(\.archives) == [2...2] && receiver.gaps[0].count == nil)
+  }
+
+  @Test("what was deleted before the consumer began is none of its gaps")
+  func beforeTheConsumer() async throws {
+    let test = try ShippedStore()
+    try await logArchives(1...30, test)
+    try delete(2, in: test.folder)
+    let receiver = Receiver()
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == records(21...30) && receiver.gaps.isEmpty)
+  }
+
+  @Test("an archive that is deleted while its batch is on its way may have been sent")
+  func mayBeSent() async throws {
+    let test = try ShippedStore()
+    try await logArchives(1...10, test)
+    let receiver = Receiver { _, _ in
+      try await Task.sleep(nanoseconds: 3_600_000_000_000)
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver)
+    try shipper.start()
+    try await wait { receiver.tryCount == 1 }
+    await shipper.stop()
+    try await logArchives(11...20, test)
+    try delete(1, in: test.folder)
+    receiver.change { _, _ in .accepted }
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == records(11...20))
+    #expect(receiver.gaps.map(\.mayBeSent) == [true] && receiver.gaps[0].count == 10)
+  }
+
+  @Test("retention spares so much that is not shipped, and no more")
+  func spared() async throws {
+    let test = try ShippedStore { $0.retention = .unlimited }
+    let receiver = Receiver()
+    try await test.ship(to: receiver)
+    try await logArchives(1...50, test)
+    let archives = try Catalog(of: test.folder.path, store: nil).scan().filter(\.isSealed)
+    var retention = Retention.unlimited
+    retention.count = 1
+    func deleted(_ change: (inout Retention) -> Void = { _ in }) throws -> Int {
+      change(&retention)
+      return try RetentionPlan(
+        retention, archives, ringDirectories: [test.folder.path], space: nil
+      ).deletions.count
+    }
+    #expect(try deleted() == 4)
+    #expect(try deleted { $0.unsentSize = 1 << 30 } == 0)
+    #expect(try deleted { $0.unsentSize = archives[0].allocatedSize * 2 } == 3)
+    #expect(
+      try deleted {
+        $0.unsentSize = 1 << 30
+        $0.unsentAge = .nanoseconds(1)
+      } == 4)
+    try await test.ship(to: receiver)
+    #expect(try deleted { $0.unsentAge = nil } == 4)
+  }
+}

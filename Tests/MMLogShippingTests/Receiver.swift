@@ -1,0 +1,147 @@
+import MMLog
+import MMLogReader
+import MMLogShipping
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// A receiver in memory that does as it is told.
+final class Receiver: LogDestination {
+  struct Delivery: Sendable {
+    var id: String
+    var session: SessionID
+    var messages: [String]
+    var ids: [String]
+    var fields: [[String: LogReader.Value]]
+    var gaps: [LogBatch.Gap]
+    var attempt: Int
+    var mayBeRepeat: Bool
+  }
+
+  /// Decides what becomes of a delivery, which is kept if it returns.
+  typealias Rule = @Sendable (Delivery, _ number: Int) async throws -> LogBatch.Answer
+
+  private let all = LockedValue<[Delivery]>([])
+  private let tries = LockedValue(0)
+  private let rule: LockedValue<Rule>
+
+  init(_ rule: @escaping Rule = { _, _ in .accepted }) { self.rule = LockedValue(rule) }
+
+  /// What was taken.
+  var deliveries: [Delivery] { all.withLock { $0 } }
+  /// How often something was sent.
+  var tryCount: Int { tries.withLock { $0 } }
+  var messages: [String] { deliveries.flatMap(\.messages) }
+  var gaps: [LogBatch.Gap] { deliveries.flatMap(\.gaps) }
+
+  func change(_ new: @escaping Rule) { rule.withLock { $0 = new } }
+
+  func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
+    let number = tries.withLock {
+      $0 += 1
+      return $0
+    }
+    var delivery = Delivery(
+      id: batch.id, session: batch.session.id, messages: [], ids: [], fields: [], gaps: batch.gaps,
+      attempt: batch.attempt, mayBeRepeat: batch.mayBeRepeat)
+    batch.forEach { record in
+      delivery.messages.append(record.message)
+      delivery.ids.append("\(record.id.map { "\($0)" } ?? "-")")
+      delivery.fields.append(
+        Dictionary(record.fields.map { ($0.name, $0.value) }) { first, _ in first })
+    }
+    let answer = try await rule.withLock { $0 }(delivery, number)
+    let taken = delivery
+    all.withLock { $0.append(taken) }
+    return answer
+  }
+}
+
+/// A store in a folder of its own, and shippers of it.
+struct ShippedStore {
+  let folder = TemporaryDirectory()
+  let store: LogStore
+  let log: Logger
+
+  init(_ change: (inout LogStore.Configuration) -> Void = { _ in }) throws {
+    var configuration = LogStore.Configuration()
+    configuration.fullRing = .wait(upTo: .seconds(60))
+    change(&configuration)
+    store = try LogStore(directory: folder.path, name: "test", configuration: configuration)
+    log = store.logger(label: "test")
+    log.level = .trace
+  }
+
+  /// Logs records that name their numbers, and archives them.
+  func log(_ numbers: ClosedRange<Int>) throws {
+    for number in numbers { log.info("record \(number)") }
+    try store.flush(.archive)
+  }
+
+  func shipper(
+    as consumer: String = "test", to receiver: any LogDestination,
+    _ change: (inout Shipper.Configuration) -> Void = { _ in }
+  ) throws -> Shipper {
+    try Shipper(
+      of: folder.path, as: consumer, to: receiver, configuration: .quick(change))
+  }
+
+  /// Ships all there is by a shipper of its own.
+  @discardableResult
+  func ship(
+    as consumer: String = "test", to receiver: any LogDestination,
+    _ change: (inout Shipper.Configuration) -> Void = { _ in }
+  ) async throws -> Shipper {
+    let shipper = try shipper(as: consumer, to: receiver, change)
+    #expect(try await shipper.shipAll())
+    return shipper
+  }
+}
+
+extension Shipper.Configuration {
+  /// With short pauses.
+  static func quick(_ change: (inout Shipper.Configuration) -> Void = { _ in })
+    -> Shipper.Configuration
+  {
+    var configuration = Shipper.Configuration()
+    configuration.retry = .forever(first: .milliseconds(1), longest: .milliseconds(5))
+    configuration.blockedPause = .milliseconds(10)
+    configuration.scanInterval = .milliseconds(5)
+    configuration.age = .zero
+    change(&configuration)
+    return configuration
+  }
+}
+
+func records(_ numbers: ClosedRange<Int>) -> [String] { numbers.map { "record \($0)" } }
+
+/// Waits until something is so.
+func wait(until isSo: () throws -> Bool) async throws {
+  let start = Clock.monotonic()
+  while try !isSo() {
+    if Clock.monotonic() - start > 120_000_000_000 { throw Failure("it never became so") }
+    try await Task.sleep(nanoseconds: 2_000_000)
+  }
+}
+
+/// The file of the consumer `test`, locked.
+func consumerFile(in directory: borrowing Directory) throws -> ConsumerFile {
+  guard let file = try ConsumerFile("test", in: directory) else {
+    throw Failure("another has the consumer's file")
+  }
+  return file
+}
+
+/// Changes the state of the consumer `test`.
+func changeState(in folder: TemporaryDirectory, _ change: (inout ConsumerState) throws -> Void)
+  throws
+{
+  let directory = try Directory.open(folder.path)
+  var file = try consumerFile(in: directory)
+  guard let text = try file.read(), var state = ConsumerState(text) else {
+    throw Failure("the consumer has no state")
+  }
+  try change(&state)
+  try file.write(state.text, isSafe: true, in: directory)
+}

@@ -1,0 +1,125 @@
+import Foundation
+import MMLog
+import MMLogReader
+import MMLogShipping
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// One record is taken away at each place where it may be, and the balance shows it.
+@Suite struct ReconciliationTests {
+  /// A closed store with 300 records in three archives, of which some are refused.
+  private func shipped() async throws -> ShippedStore {
+    let test = try ShippedStore()
+    for first in [1, 101, 201] {
+      try test.log(first...first + 99)
+      _ = try await test.store.rotate()
+    }
+    try await test.store.close()
+    let receiver = Receiver { delivery, _ in
+      let index = delivery.messages.firstIndex(of: "record 150")
+      return LogBatch.Answer(refused: index.map { [.init(index: $0, reason: "no")] } ?? [])
+    }
+    try await test.ship(to: receiver)
+    return test
+  }
+
+  private func problems(_ test: ShippedStore, received: Int? = nil) throws -> [String] {
+    var counts: [SessionID: Int]?
+    if let received {
+      let archives = try Catalog(of: test.folder.path, store: nil).scan()
+      counts = archives.first.map { [$0.session: received] }
+    }
+    return try Reconciliation(of: test.folder.path, consumer: "test", received: counts).problems
+  }
+
+  @Test("with all records, it is even")
+  func even() async throws {
+    let test = try await shipped()
+    #expect(try problems(test, received: 299) == [])
+    let session = try #require(
+      try Reconciliation(of: test.folder.path, consumer: "test").sessions.first)
+    #expect(session.acknowledged == 299 && session.refused == 1 && session.waiting == 0)
+    #expect(session.archived == 300)
+    #expect(session.threads.reduce(0) { $0 + $1.numbered } == 300)
+    #expect(session.threads.reduce(0) { $0 + $1.present } == 300)
+  }
+
+  @Test("one that the receiver does not have")
+  func atTheReceiver() async throws {
+    #expect(try problems(try await shipped(), received: 298).count == 1)
+  }
+
+  @Test("one that is not among what was put aside")
+  func putAside() async throws {
+    let test = try await shipped()
+    try FileManager.default.removeItem(atPath: test.folder("test.refused"))
+    #expect(try problems(test).count == 1)
+  }
+
+  @Test("one that was not acknowledged")
+  func acknowledged() async throws {
+    let test = try await shipped()
+    try changeState(in: test.folder) { state in
+      let session = try #require(state.balances.keys.first)
+      state.balances[session]?.acknowledged -= 1
+    }
+    #expect(try problems(test).count == 1)
+  }
+
+  @Test("one that the cursor has passed without shipping it")
+  func cursorMoved() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    try await test.ship(to: Receiver()) { $0.maximumRecords = 5 }
+    try test.log(11...20)
+    try changeState(in: test.folder) { state in
+      let session = try #require(state.cursor.sessions.keys.first)
+      let queue = ArchiveQueue(of: test.folder.path, filter: .init(), after: state.cursor)
+      try queue.scan()
+      let queued = try #require(queue.sessions[session])
+      _ = try queued.nextChunk(atMost: 1)
+      state.cursor.sessions[session] = queued.given
+    }
+    #expect(try problems(test).isEmpty == false)
+  }
+
+  @Test("one whose bytes are corrupted in an archive")
+  func corrupted() async throws {
+    let test = try await shipped()
+    let name = try #require(try test.folder.names(ending: "-000002.mmlog").first)
+    let files = try ArchiveFile.all(in: File.open(test.folder(name), .read))
+    let frame = try #require(files.first?.frames.first { $0.header.type == .records })
+    var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: test.folder(name))))
+    bytes[frame.offset + frame.header.headerSize + 5] ^= 1
+    try Data(bytes).write(to: URL(fileURLWithPath: test.folder(name)))
+    #expect(try problems(test).isEmpty == false)
+  }
+
+  @Test("an archive that was not shipped, and that nobody noted")
+  func removed() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    try await test.ship(to: Receiver())
+    for first in [11, 21] {
+      try test.log(first...first + 9)
+      _ = try await test.store.rotate()
+    }
+    try await test.store.close()
+    let name = try #require(try test.folder.names(ending: "-000002.mmlog").first)
+    try FileManager.default.removeItem(atPath: test.folder(name))
+    #expect(try problems(test).isEmpty == false)
+  }
+
+  @Test("what was put aside is sent again, and then the balance has it")
+  func retried() async throws {
+    let test = try await shipped()
+    let receiver = Receiver()
+    let results = try await test.shipper(to: receiver).retryRefused()
+    #expect(results.acknowledged == 1 && results.refused == 0 && results.missing == 0)
+    #expect(receiver.messages == ["record 150"])
+    #expect(try problems(test, received: 300) == [])
+    #expect(try await test.shipper(to: receiver).retryRefused().acknowledged == 0)
+  }
+}

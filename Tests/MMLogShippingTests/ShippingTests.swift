@@ -1,0 +1,286 @@
+import Foundation
+import MMLog
+import MMLogReader
+import MMLogShipping
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// What arrives at a receiver, and what does when that fails.
+@Suite struct ShippingTests {
+  @Test("each record is shipped once, in order, whatever shippers come and go")
+  func onceInOrder() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    var next = 1
+    for count in [10, 1, 25_000, 3, 0, 500] {
+      if count > 0 { try test.log(next...next + count - 1) }
+      next += count
+      try await test.ship(to: receiver)
+    }
+    #expect(receiver.messages == records(1...next - 1))
+    let ids = receiver.deliveries.flatMap(\.ids)
+    #expect(Set(ids).count == ids.count)
+    #expect(Set(receiver.deliveries.map(\.id)).count == receiver.deliveries.count)
+    #expect(receiver.gaps.isEmpty)
+  }
+
+  @Test("a batch keeps to its limits")
+  func limits() async throws {
+    let test = try ShippedStore()
+    try test.log(1...1000)
+    let receiver = Receiver()
+    try await test.ship(to: receiver) { $0.maximumRecords = 64 }
+    #expect(receiver.messages == records(1...1000))
+    #expect(receiver.deliveries.allSatisfy { $0.messages.count <= 64 })
+    let other = Receiver()
+    try await test.ship(as: "other", to: other) { $0.maximumBytes = 1024 }
+    #expect(other.messages == records(1...1000))
+    #expect(other.deliveries.count >= 7)
+  }
+
+  @Test("what failed is sent again as it was")
+  func retried() async throws {
+    let test = try ShippedStore()
+    try test.log(1...100)
+    let sent = LockedValue<[String]>([])
+    let receiver = Receiver { delivery, number in
+      sent.withLock { $0.append(delivery.id) }
+      if number < 5 {
+        throw DeliveryError.unavailable("try again", retryAfter: .milliseconds(1))
+      }
+      return .accepted
+    }
+    let shipper = try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...100))
+    #expect(Set(sent.withLock { $0 }).count == 1)
+    #expect(receiver.deliveries.first?.attempt == 5)
+    #expect(receiver.deliveries.first?.mayBeRepeat == true)
+    #expect(shipper.statistics.retried == 4 && shipper.statistics.records == 100)
+  }
+
+  @Test("an error of any kind counts as unavailable")
+  func otherError() async throws {
+    struct Other: Error {}
+    let test = try ShippedStore()
+    try test.log(1...3)
+    let receiver = Receiver { _, number in
+      if number == 1 { throw Other() }
+      return .accepted
+    }
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...3))
+  }
+
+  @Test("a record that the receiver refuses is put aside alone, and all others arrive once")
+  func poison() async throws {
+    let test = try ShippedStore()
+    try test.log(1...200)
+    let poison: Set = ["record 1", "record 77", "record 78", "record 200"]
+    let receiver = Receiver { delivery, _ in
+      if !poison.isDisjoint(with: delivery.messages) { throw DeliveryError.refused("poison") }
+      return .accepted
+    }
+    let shipper = try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...200).filter { !poison.contains($0) })
+    #expect(shipper.statistics.refused == 4)
+    let refused = try RefusedRecords.read(of: "test", in: Directory.open(test.folder.path))
+    #expect(refused.corrupted == 0 && refused.entries.count == 4)
+    #expect(refused.entries.allSatisfy { $0.reason == "poison" })
+    #expect(refused.entries.first?.content.contains("\"body\":\"record 1\"") == true)
+    // Nothing is left.
+    try await test.ship(to: receiver)
+    #expect(receiver.messages.count == 196)
+  }
+
+  @Test("a batch that is too large is halved, and later ones are smaller")
+  func tooLarge() async throws {
+    let test = try ShippedStore()
+    try test.log(1...1000)
+    let receiver = Receiver { delivery, _ in
+      if delivery.messages.count > 10 { throw DeliveryError.tooLarge("too large") }
+      return .accepted
+    }
+    try await test.ship(to: receiver) { $0.maximumRecords = 500 }
+    #expect(receiver.messages == records(1...1000))
+  }
+
+  @Test("what somebody has to act on is reported once, and goes on then")
+  func blocked() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    let receiver = Receiver { _, _ in throw DeliveryError.blocked("wrong password") }
+    let shipper = try test.shipper(to: receiver)
+    let events = shipper.events
+    try shipper.start()
+    try await wait { shipper.statistics.isBlocked && receiver.tryCount > 2 }
+    #expect(shipper.statistics.lastError == "wrong password")
+    receiver.change { _, _ in .accepted }
+    try await wait { receiver.messages.count == 10 }
+    await shipper.stop()
+    var (blocked, resumed) = (0, 0)
+    for await event in events {
+      if case .blocked = event { blocked += 1 }
+      if case .resumed = event {
+        resumed += 1
+        break
+      }
+    }
+    #expect(blocked == 1 && resumed == 1 && !shipper.statistics.isBlocked)
+  }
+
+  @Test("records that an answer refuses are put aside with their reasons")
+  func partialSuccess() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    let receiver = Receiver { _, _ in
+      LogBatch.Answer(
+        refused: [.init(index: 3, reason: "too old")], refusedUnnamed: 2, reason: "full")
+    }
+    let shipper = try await test.ship(to: receiver)
+    #expect(shipper.statistics.refused == 3 && shipper.statistics.records == 7)
+    let refused = try RefusedRecords.read(of: "test", in: Directory.open(test.folder.path))
+    #expect(refused.entries.map(\.reason) == ["too old", "full"])
+    #expect(refused.entries.map(\.count) == [1, 2])
+    #expect(refused.entries.first?.content.contains("record 4") == true)
+  }
+
+  @Test("what cannot be true of an answer is reported, and not counted")
+  func lies() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    let receiver = Receiver { _, _ in
+      LogBatch.Answer(
+        refused: [-1, 2, 2, 10].map { .init(index: $0, reason: "no") }, refusedUnnamed: 1_000_000)
+    }
+    let shipper = try test.shipper(to: receiver)
+    let events = shipper.events
+    #expect(try await shipper.shipAll())
+    #expect(shipper.statistics.refused == 10 && shipper.statistics.records == 0)
+    for await event in events { if case .contradiction = event { break } }
+  }
+
+  @Test("a filter's records are shipped, and the cursor passes the others")
+  func filtered() async throws {
+    let test = try ShippedStore()
+    for number in 1...20_000 {
+      if number.isMultiple(of: 1000) {
+        test.log.error("record \(number)")
+      } else {
+        test.log.debug("record \(number)")
+      }
+    }
+    try await test.store.flush(.archive)
+    let receiver = Receiver()
+    try await test.ship(to: receiver) { $0.filter.minimumLevel = .error }
+    #expect(receiver.messages == (1...20).map { "record \($0 * 1000)" })
+    let all = Receiver()
+    try await test.ship(to: all)
+    #expect(all.messages.isEmpty)
+  }
+
+  @Test("several destinations do not wait for each other")
+  func routes() async throws {
+    let test = try ShippedStore()
+    let stuck = Receiver { _, _ in throw DeliveryError.unavailable("gone") }
+    let works = Receiver()
+    let first = try test.shipper(as: "stuck", to: stuck)
+    let second = try test.shipper(as: "works", to: works)
+    try first.start()
+    try second.start()
+    try test.log(1...5000)
+    try await wait { works.messages.count == 5000 && stuck.tryCount > 0 }
+    await first.stop()
+    await second.stop()
+    #expect(works.messages == records(1...5000) && stuck.messages.isEmpty)
+  }
+
+  @Test("a flush ships what is only in the ring")
+  func flush() async throws {
+    let test = try ShippedStore { $0.drainInterval = .seconds(3600) }
+    let receiver = Receiver()
+    let store = test.store
+    let shipper = try test.shipper(to: receiver) {
+      $0.age = .seconds(3600)
+      $0.archive = { try? store.flush(.archive) }
+    }
+    try shipper.start()
+    for number in 1...100 { test.log.info("record \(number)") }
+    #expect(await shipper.flush(within: .seconds(100)))
+    #expect(receiver.messages == records(1...100))
+    await shipper.stop()
+    #expect(await shipper.flush(within: .milliseconds(1)) == false)
+  }
+
+  @Test("a process beside the service is asked by way of its ring")
+  func ringAsked() async throws {
+    let test = try ShippedStore { $0.drainInterval = .seconds(3600) }
+    let receiver = Receiver()
+    let shipper = try test.shipper(to: receiver) { $0.archiveInterval = .milliseconds(50) }
+    try shipper.start()
+    for number in 1...100 { test.log.info("record \(number)") }
+    try await wait { receiver.messages.count == 100 }
+    await shipper.stop()
+  }
+
+  @Test("nothing is sent while the shipper is suspended, or its policy says so")
+  func suspended() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    let mayShip = LockedValue(false)
+    let shipper = try test.shipper(to: receiver) {
+      $0.policy = { _ in mayShip.withLock { $0 } ? .ship : .wait(.milliseconds(1)) }
+    }
+    shipper.suspend()
+    try shipper.start()
+    try test.log(1...10)
+    try await wait { shipper.statistics.waiting == 10 && shipper.statistics.isSuspended }
+    shipper.resume()
+    try await wait { !shipper.statistics.isSuspended }
+    #expect(receiver.tryCount == 0)
+    mayShip.withLock { $0 = true }
+    try await wait { receiver.messages.count == 10 }
+    await shipper.stop()
+  }
+
+  @Test("a rate limit holds on average")
+  func rateLimit() async throws {
+    let test = try ShippedStore()
+    try test.log(1...300)
+    let receiver = Receiver()
+    let start = Clock.monotonic()
+    try await test.ship(to: receiver) {
+      $0.maximumRecords = 50
+      $0.recordsPerSecond = 200
+    }
+    // The first 200 at once; the rest takes half a second.
+    #expect(Clock.monotonic() - start >= 400_000_000)
+    #expect(receiver.messages == records(1...300))
+  }
+
+  @Test("a stopped shipper's batch is sent again by the next one, under the same id")
+  func stoppedMeanwhile() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    let sent = LockedValue<[String]>([])
+    let receiver = Receiver { delivery, _ in
+      sent.withLock { $0.append(delivery.id) }
+      try await Task.sleep(nanoseconds: 3_600_000_000_000)
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver)
+    try shipper.start()
+    try await wait { receiver.tryCount == 1 }
+    await shipper.stop()
+    try test.log(11...20)
+    receiver.change { delivery, _ in
+      sent.withLock { $0.append(delivery.id) }
+      return .accepted
+    }
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...20))
+    #expect(receiver.deliveries.first?.messages == records(1...10))
+    #expect(receiver.deliveries.first?.mayBeRepeat == true)
+    #expect(sent.withLock { $0[0] == $0[1] })
+  }
+}
