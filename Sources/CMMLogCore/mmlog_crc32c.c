@@ -17,6 +17,8 @@ bool mmlog_crc32c_in_hardware = false;
 bool mmlog_crc32c_in_hardware = true;  // `mmlog_crc32c_word` works everywhere: from the tables
 #endif
 
+uint32_t mmlog_crc32c_skips[MMLOG_CRC32C_SKIPS];
+
 // Whether there is an instruction that multiplies without carries.
 static bool has_product = false;
 
@@ -36,6 +38,8 @@ __attribute__((constructor(101))) static void prepare(void) {
 #elif defined(__aarch64__)
   mmlog_crc32c_in_hardware = (getauxval(AT_HWCAP) & (1ul << 7)) != 0;  // HWCAP_CRC32
 #endif
+  for (size_t words = 1; words < MMLOG_CRC32C_SKIPS; words++)
+    mmlog_crc32c_skips[words] = mmlog_crc32c_skip_constant(words);
 }
 
 uint32_t mmlog_crc32c_skip_constant(size_t words) {

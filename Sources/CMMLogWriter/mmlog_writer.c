@@ -18,10 +18,7 @@ mmlog_label mmlog_bound_label = {.level = 0, .gate = (const void *)1};
 bool mmlog_has_task_contexts = false;
 uint64_t mmlog_key_secret[2];
 
-// Never written to: what it is given to never stores a hit in it.
-static mmlog_site_slot no_sites[MMLOG_SITE_SLOTS];
-
-mmlog_site_slot *mmlog_no_sites(void) { return no_sites; }
+mmlog_site_slot mmlog_empty_sites[MMLOG_SITE_SLOTS];
 
 static _Alignas(8) uint8_t dump[MMLOG_DUMP_SIZE];
 
@@ -35,7 +32,7 @@ mmlog_writer *mmlog_make_lone_writer(void) {
   writer->busy = 1;
   writer->cursor = writer->emergency;
   writer->limit = writer->emergency + MMLOG_EMERGENCY_SIZE;
-  writer->sites = no_sites;
+  writer->sites = mmlog_no_sites();
   writer->thread = &nobody.thread;
   writer->in_scratch = 1;
   return writer;

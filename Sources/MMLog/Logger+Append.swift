@@ -52,6 +52,7 @@ extension Logger {
     }
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
+    defer { withExtendedLifetime(context) {} }
     return record.commitWhole(label, level, file, function, line, column)
   }
 
@@ -84,7 +85,7 @@ extension LiteralRecord {
       WriterSpace.lose(cursor.writer, .tooLarge)
     }
     let site = NewCallSite(
-      hash: siteHash, parts: parts, file, function, line: line, column: column)
+      hash: parts.hash.value, parts: parts, file, function, line: line, column: column)
     let tail = cursor.identity(label, level, [])
     return withUnsafePointer(to: site) {
       LogCall.commit(cursor.writer, cursor.start, cursor.next, cursor.checksum, tail, $0) != nil

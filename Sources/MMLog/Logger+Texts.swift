@@ -53,32 +53,44 @@ extension Logger {
     level: Level, text: @autoclosure () -> String, metadata: @autoclosure () -> Metadata? = nil,
     at place: SourceLocation
   ) {
-    guard isEnabled(level) else { return }
-    record(text(), level, at: place) { record in
+    guard isEnabled(level), acquireWriter(level, file: place.file, place.line) else { return }
+    record(text(), level, file: place.file, function: place.function, place.line) { record in
       if let metadata = metadata() { record.append(metadata) }
     }
   }
 
-  /// Records a text that another logging interface has made, whatever the label's level.
+  /// Finds a writer for a record whose place is known at run time only, whatever the label's level.
+  /// If it finds one, the record has to follow.
   ///
   /// - Parameters:
-  ///   - text: The message. Evaluated only if it is recorded.
   ///   - level: The level.
-  ///   - place: Where it was logged.
+  ///   - file: The source file.
+  ///   - line: The line.
   ///   - ownLevel: The lowest level that is recorded; nil: the label's. Single statements may be
   ///     turned on below it.
+  package func acquireWriter(
+    _ level: Level, file: String, _ line: UInt32, ownLevel: Level? = nil
+  ) -> Bool {
+    acquireWriter() || enter(level, file: file, line, ownLevel)
+  }
+
+  /// Records a text that another logging interface has made, by the writer that was found for it.
+  ///
+  /// - Parameters:
+  ///   - text: The message.
+  ///   - level: The level.
+  ///   - file, function, line: Where it was logged.
   ///   - metadata: Adds the record's metadata, if it has any. It may log, as a message's arguments
   ///     may.
   package func record(
-    _ text: @autoclosure () -> String, _ level: Level, at place: SourceLocation,
-    ownLevel: Level? = nil,
+    _ text: String, _ level: Level, file: String, function: String, _ line: UInt32,
     metadata: (inout RecordCursor) -> Void
   ) {
-    guard acquireWriter() || enter(level, at: place, ownLevel) else { return }
-    let text = text()
-    var record = LogCall.record { LogLiteral(text: text) }
-    metadata(&record.cursor)
-    record.commit(label, level, at: place)
+    var record = RecordCursor(mmlog_current_writer(), reserving: RecordLayout.bodyWord * wordSize)
+    if !text.isEmpty { record.append(text, reserving: 0) }
+    metadata(&record)
+    record.commit(label, level, text.isEmpty ? .none : .text, file, function, line)
+    withExtendedLifetime(context) {}
   }
 }
 
@@ -97,19 +109,19 @@ extension Logger {
   package func begin(
     name: String, in parent: Span?, level: Level, metadata: Metadata, at place: SourceLocation
   ) -> Span {
-    guard mayRecord(level), acquireWriter() || enter(level, at: place, nil) else {
+    guard mayRecord(level), acquireWriter(level, file: place.file, place.line) else {
       return Span(self, nil, 0, 0, level, 0)
     }
     let writer = mmlog_current_writer()
-    let size = RecordLayout.bodyWord * wordSize
-    var record = LiteralRecord(cursor: RecordCursor(writer, reserving: size))
-    if !metadata.pairs.isEmpty { record.cursor.append(metadata) }
+    var record = RecordCursor(writer, reserving: RecordLayout.bodyWord * wordSize)
+    if !metadata.pairs.isEmpty { record.append(metadata) }
     writer.pointee.last_span &+= SpanNumber.step
     let (gate, number) = (writer.pointee.gate, writer.pointee.last_span)
     let ticks = mmlog_ticks()
-    record.cursor.append(checked: number)
-    record.cursor.append(checked: parent?.number(in: gate) ?? 0)
-    let callSite = record.commit(label, level, literal: name, at: place, .span)
+    record.append(checked: number)
+    record.append(checked: parent?.number(in: gate) ?? 0)
+    let callSite = record.commit(
+      label, level, .literal(name), place.file, place.function, place.line, .span)
     return Span(self, gate, number, ticks, level, UInt32(truncatingIfNeeded: callSite))
   }
 }
@@ -120,70 +132,120 @@ extension Logger.Span {
     text: String, failed: Bool, metadata: Logger.Metadata, at place: Logger.SourceLocation
   ) {
     guard isRecorded, log.acquireWriter() || log.enter(level) else { return }
-    var record = LogCall.record { LogLiteral(text: text) }
-    if !metadata.pairs.isEmpty { record.cursor.append(metadata) }
-    append(to: &record.cursor, failed: failed)
-    record.commit(label, level, at: place, .span)
+    var record = RecordCursor(mmlog_current_writer(), reserving: RecordLayout.bodyWord * wordSize)
+    if !text.isEmpty { record.append(text, reserving: 0) }
+    if !metadata.pairs.isEmpty { record.append(metadata) }
+    append(to: &record, failed: failed)
+    record.commit(
+      label, level, text.isEmpty ? .none : .text, place.file, place.function, place.line, .span)
   }
 }
 
-extension LogLiteral {
-  fileprivate init(text: String) { self = text.isEmpty ? "" : "\(text)" }
+// MARK: - Call sites that are known at run time only
+
+/// What the message of such a call site is.
+private enum LateMessage {
+  case none
+  /// The record's text.
+  case text
+  /// A text without arguments.
+  case literal(String)
+
+  var textPart: MessagePart {
+    MessagePart(
+      argument: ValueType.string.rawValue, width: 0, name: nil,
+      style: ArgumentStyle(privacy: .public, format: 0, align: .none))
+  }
 }
 
-extension LiteralRecord {
-  /// - Parameter literal: The whole message, if its parts do not say it.
-  @discardableResult
-  fileprivate mutating func commit(
-    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, literal: String = "",
-    at place: Logger.SourceLocation, _ flags: RecordFlags = []
+extension RecordCursor {
+  /// Completes a record. See the form for log statements.
+  ///
+  /// - Returns: The number of its call site; 0 if it has none.
+  @inline(__always) @discardableResult
+  fileprivate func commit(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ message: LateMessage,
+    _ file: String, _ function: String, _ line: UInt32, _ extraFlags: RecordFlags = []
   ) -> UInt64 {
-    var (file, function, literal) = (place.file, place.function, literal)
+    var hash = SiteHash()
+    switch message {
+    case .none: break
+    case .text: hash.mix(message.textPart)
+    case .literal(let text): hash.mix(text)
+    }
+    hash.mix(file)
+    hash.mix(function)
+    hash.mix(UInt64(line))
+    let tail = identity(label, level, extraFlags)
+    let slot =
+      writer.pointee.sites + Int(truncatingIfNeeded: hash.value >> UInt64(MMLOG_SITE_SHIFT))
+    guard slot.pointee.hash == hash.value else {
+      return commit(tail, hash.value, message, file, function, line)
+    }
+    UnfinishedRecord(cursor: self, identity: tail | slot.pointee.site).finishInPlace()
+    mmlog_end_busy(writer)
+    return slot.pointee.site
+  }
+
+  /// The same where the call site is not in the writer's cache.
+  @inline(never)
+  private func commit(
+    _ tail: UInt64, _ hash: UInt64, _ message: LateMessage, _ file: String, _ function: String,
+    _ line: UInt32
+  ) -> UInt64 {
+    let known = writer.commitKnown(start, next, checksum, tail, hash)
+    if known != 0 { return known }
+    var (file, function, literal) = (file, function, "")
+    if case .literal(let text) = message { literal = text }
     return file.withUTF8 { file in
       function.withUTF8 { function in
         literal.withUTF8 { literal in
-          commit(
-            label, level, flags, literal: UnsafeRawBufferPointer(literal),
-            file: UnsafeRawBufferPointer(file), function: UnsafeRawBufferPointer(function),
-            place.line)
+          var parts = MessageParts()
+          if case .text = message { parts.append(message.textPart) }
+          if literal.count > 0 {
+            parts.append(MessagePart(literal: UnsafeRawBufferPointer(literal)))
+          }
+          let site = NewCallSite(
+            hash: hash, parts: parts, file: UnsafeRawBufferPointer(file),
+            function: UnsafeRawBufferPointer(function), line: line, column: 0)
+          return withUnsafePointer(to: site) {
+            LogCall.commit(writer, start, next, checksum, tail, $0) ?? 0
+          }
         }
       }
     }
   }
+}
 
-  private mutating func commit(
-    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ flags: RecordFlags,
-    literal: UnsafeRawBufferPointer, file: UnsafeRawBufferPointer,
-    function: UnsafeRawBufferPointer, _ line: UInt32
-  ) -> UInt64 {
-    // By their bytes: their addresses may be others' tomorrow.
-    parts.mix(hash(of: file))
-    parts.mix(hash(of: function))
-    if literal.count > 0 { parts.mix(hash(of: literal)) }
-    parts.mix(UInt64(line))
-    return commit(label, level, flags) { hash, parts in
-      var parts = parts
-      if literal.count > 0 { parts.append(MessagePart(literal: literal)) }
-      return NewCallSite(
-        hash: hash, parts: parts, file: file, function: function, line: line, column: 0)
+extension SiteHash {
+  /// Mixes a text in: by its address only if it is a literal. Others' address may be that of another
+  /// text tomorrow.
+  @inline(__always)
+  fileprivate mutating func mix(_ text: String) {
+    let words = TextWords(text).constant ?? (Self.hash(of: text), 0)
+    mix(words.0)
+    mix(words.1)
+  }
+
+  /// A hash of the bytes, a word at a time.
+  @inline(never)
+  private static func hash(of text: String) -> UInt64 {
+    var text = text
+    return text.withUTF8 { bytes in
+      var hash = UInt64(bytes.count)
+      func mix(_ word: UInt64) {
+        hash = (hash ^ word) &* 0xD6E8_FEB8_6659_FD93
+        hash ^= hash >> 32
+      }
+      guard var next = UnsafeRawPointer(bytes.baseAddress) else { return hash }
+      var left = bytes.count
+      while left >= wordSize {
+        mix(next.loadUnaligned(as: UInt64.self))
+        next += wordSize
+        left -= wordSize
+      }
+      mix(RecordCursor.lastWord(next, left))
+      return hash
     }
   }
-}
-/// A hash of text, a word at a time.
-@inline(__always)
-private func hash(of text: UnsafeRawBufferPointer) -> UInt64 {
-  var hash = UInt64(text.count)
-  func mix(_ word: UInt64) {
-    hash = (hash ^ word) &* 0xD6E8_FEB8_6659_FD93
-    hash ^= hash >> 32
-  }
-  guard var next = text.baseAddress else { return hash }
-  var left = text.count
-  while left >= wordSize {
-    mix(next.loadUnaligned(as: UInt64.self))
-    next += wordSize
-    left -= wordSize
-  }
-  mix(RecordCursor.lastWord(next, left))
-  return hash
 }

@@ -28,6 +28,11 @@ public struct Logger: @unchecked Sendable {
 
   init(_ context: LogContext) { (label, self.context) = (mmlog_label_of_bound(), context) }
 
+  /// With a label as ``label`` has it.
+  init(_ label: UnsafeMutablePointer<mmlog_label>, _ context: LogContext?) {
+    (self.label, self.context) = (label, context)
+  }
+
   /// What loggers of the label share, which is never freed.
   @inlinable
   package var shared: UnsafeMutablePointer<mmlog_label> { context?.label ?? label }

@@ -148,6 +148,7 @@ extension Logger {
     record.cursor.append(checked: number)
     record.cursor.append(checked: parent?.number(in: gate) ?? 0)
     let callSite = record.commit(label, level, file, function, line, column, .span)
+    withExtendedLifetime(context) {}
     return Span(self, gate, number, ticks, level, UInt32(truncatingIfNeeded: callSite))
   }
 

@@ -281,13 +281,13 @@ public enum RecordLayout {
 }
 
 /// The word that a block of fields begins with: metadata, or those of a context.
-package enum BlockLayout {
+public enum BlockLayout {
   /// Its lowest bits: how many pairs stand behind the values of the key set.
   package static let pairsMask: UInt64 = (1 << 31) - 1
   /// Whether another block follows.
   package static let moreBit: UInt64 = 1 << 31
   /// Where the key set's number stands; 0: none.
-  @inlinable @inline(__always) package static var keySetShift: UInt64 { 32 }
+  @inlinable public static var keySetShift: UInt64 { 32 }
   /// No more follow one another: a hostile key set may have any number of values without a word.
   package static let most = 4
 }

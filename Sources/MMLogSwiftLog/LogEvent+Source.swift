@@ -2,11 +2,15 @@
   import Logging
 
   extension Logging.LogEvent {
-    /// The source, unless it is the module that the file's name begins with, which swift-log takes
-    /// where none is given.
+    /// The source that its call has given, unless it is the module that the file's name begins with.
+    ///
+    /// swift-log does not say whether one was given, and makes it of the file's name where none was,
+    /// which takes longer than a log call. Of a file without a name, it makes a constant.
     var explicitSource: String? {
-      // Made anew each time that it is asked for.
-      let source = source
+      var event = self
+      event.file = ""
+      let source = event.source
+      if source == "n/a" { return nil }
       let isModule =
         file.utf8.dropFirst(source.utf8.count).first == UInt8(ascii: "/") && file.hasPrefix(source)
       return isModule ? nil : source

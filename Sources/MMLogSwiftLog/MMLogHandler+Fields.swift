@@ -76,9 +76,17 @@
     ) {
       if metadata.isEmpty { return }
       beginMetadata()
-      // A copy of a value would be a quarter of what a pair costs.
-      for (key, value) in metadata { append(key, consume value, privacy) }
-      self = endingMetadata()
+      putDown()
+      let record = self
+      metadata.forEachInPlace { key, value in
+        if let text = value.string, record.putDown(key: TextWords(at: key), TextWords(at: text)) {
+          return
+        }
+        var record = record.pickedUp
+        record.append(key.pointee, value.pointee, privacy)
+        record.putDown()
+      }
+      self = pickedUp.endingMetadata()
     }
 
     fileprivate mutating func append(_ key: String, text: String) {

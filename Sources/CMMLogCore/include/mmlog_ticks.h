@@ -22,4 +22,16 @@ static inline uint64_t mmlog_ticks(void) {
   return mmlog_ticks_from_clock();
 }
 
+// The counter, which may be read only where `mmlog_has_counter`: for functions that call nothing.
+#if defined(__x86_64__)
+static inline bool mmlog_has_counter(void) { return mmlog_ticks_from_cpu; }
+static inline uint64_t mmlog_counter(void) { return __builtin_ia32_rdtsc(); }
+#elif defined(__aarch64__)
+static inline bool mmlog_has_counter(void) { return true; }
+static inline uint64_t mmlog_counter(void) { return mmlog_ticks(); }
+#else
+static inline bool mmlog_has_counter(void) { return false; }
+static inline uint64_t mmlog_counter(void) { return 0; }
+#endif
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #pragma clang assume_nonnull begin
 
@@ -25,6 +26,35 @@ typedef struct mmlog_key {
   uint64_t first, second;  // its text, if it is small; else its address, and its length
   uint64_t place;          // of its value in the record, in bytes; below it is the value's type
 } mmlog_key;
+
+// A context as it stands in records, for a thread that writes for the session with that gate. Its
+// words follow, and at least MMLOG_CONTEXT_PADDING zeros.
+typedef struct mmlog_context {
+  const void *_Nullable gate;
+  uint64_t check;  // what its words come to from 0
+  uint32_t skip;   // passes a check over its words (mmlog_crc32c_skip); 0: cannot
+  uint32_t count;  // how many words
+} mmlog_context;
+
+#define MMLOG_CONTEXT_PADDING 3u
+static inline uint64_t *mmlog_context_words(const mmlog_context *context) {
+  return (uint64_t *)(context + 1);
+}
+// The gate is the last that is stored of a context that other threads may use.
+static inline void mmlog_set_context_gate(mmlog_context *context, const void *gate) {
+  __atomic_store_n(&context->gate, gate, __ATOMIC_RELEASE);
+}
+// Copies the words of a context, and some of the zeros behind them. They are few: a call costs more.
+static inline void mmlog_copy_context(uint64_t *target, const mmlog_context *context) {
+  const uint64_t *word = mmlog_context_words(context), *end = word + context->count;
+  do {
+    memcpy(target, word, 4 * sizeof *word);
+    target += 4;
+    word += 4;
+    // Else the compiler makes it a call.
+    __asm__("" : "+r"(word));
+  } while (word < end);
+}
 
 #define MMLOG_KEYS 32u
 #define MMLOG_NO_KEYS UINT32_MAX
@@ -66,15 +96,13 @@ typedef struct mmlog_writer {
   uint32_t segment;                 // the number of its segment
   uint32_t has_segment;
   uint32_t in_scratch;
-  uint32_t has_waited;              // for a free segment, in this call
   uint32_t lost;                    // the record is counted, not kept: 1 more than its cause
-  uint32_t context_count;           // how many words of context go with the record; 0: none
-  uint32_t context_capacity;        // for how many there is memory
-  uint64_t *_Nullable context;      // these words
-  uint32_t context_fixed;           // behind how many of them the rest is the same for all records
-  uint32_t context_skip;            // passes the check over that rest (mmlog_crc32c_skip); 0: cannot
-  uint64_t context_check;           // what the rest comes to from 0
+  uint32_t has_waited;              // for a free segment, in this call
+  const mmlog_context *_Nullable context;  // what goes with the record, if something does
   uint64_t context_label;           // the label, and whether something is missing, as in an identity word
+  mmlog_context *_Nullable merged;  // memory for a context that is made for one record
+  uint64_t merged_capacity;         // for how many words there is room in it
+  uint64_t unused;                  // a cache line is whole
   // What is built in when there is no memory for anything else.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;
@@ -107,6 +135,17 @@ static inline void mmlog_end_busy(mmlog_writer *writer) {
   __atomic_store_n(&writer->busy, 0, __ATOMIC_RELEASE);
 }
 
+// Whether a context stands so for the session that the writer writes for.
+static inline bool mmlog_context_is_ready(
+    const mmlog_context *context, const mmlog_writer *writer) {
+  return __atomic_load_n(&context->gate, __ATOMIC_ACQUIRE) == writer->gate;
+}
+
+// Whether the record of its call stands in its segment, is kept, and is no call's inside another.
+static inline bool mmlog_is_usual(const mmlog_writer *writer) {
+  return ((uintptr_t)writer->outer | writer->in_scratch | writer->lost) == 0;
+}
+
 // Gives an entry its number, if one of its level has one: when it has been committed, or is lost.
 static inline void mmlog_number_entry(mmlog_writer *writer, uint32_t level) {
   writer->number += level >= writer->archive_level;
@@ -124,11 +163,13 @@ static inline void mmlog_begin_keys(mmlog_writer *writer) {
   writer->key_hash = mmlog_key_secret[1];
 }
 
-// A multiplication to 128 bits, as in wyhash (Wang Yi, 2019).
+// A multiplication to 128 bits, as in wyhash (Wang Yi, 2019). None waits for that of the key before:
+// products are rotated by their place, and put together.
 static inline void mmlog_mix_key(mmlog_writer *writer, uint64_t first, uint64_t second) {
   unsigned __int128 product =
-      (unsigned __int128)(first ^ mmlog_key_secret[0]) * (second ^ writer->key_hash);
-  writer->key_hash = (uint64_t)product ^ (uint64_t)(product >> 64);
+      (unsigned __int128)(first ^ mmlog_key_secret[0]) * (second ^ mmlog_key_secret[1]);
+  uint64_t hash = writer->key_hash << 7 | writer->key_hash >> 57;
+  writer->key_hash = hash ^ (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 #define MMLOG_DEPTHS 4u
@@ -360,8 +401,10 @@ static inline mmlog_writer *mmlog_writer_at(mmlog_thread *thread, uint32_t depth
 static inline mmlog_key *mmlog_keys_of(mmlog_writer *writer) { return writer->keys; }
 static inline uint8_t *mmlog_emergency_of(mmlog_writer *writer) { return writer->emergency; }
 
-// As many empty places as a cache has, for writers that must not have one.
-mmlog_site_slot *mmlog_no_sites(void);
+// As many empty places as a cache has, for writers that must not have one. Never written to: what it
+// is given to never stores a hit in it.
+extern mmlog_site_slot mmlog_empty_sites[];
+static inline mmlog_site_slot *mmlog_no_sites(void) { return mmlog_empty_sites; }
 
 #pragma clang assume_nonnull end
 

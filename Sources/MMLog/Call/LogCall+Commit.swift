@@ -58,58 +58,51 @@ extension LogCall {
     UInt64(RecordFlags.context.rawValue) << RecordLayout.flagsShift
   }
 
-  /// Commits a record that is not as others only for its context, or because its call site is not
-  /// in the thread's cache.
-  ///
-  /// - Parameters:
-  ///   - writer, start, next, checksum, tail: As for the outlined commit.
-  ///   - hash: The call site's.
-  /// - Returns: The number of the call site; 0 if nothing was done, for there is more to do.
-  @usableFromInline @inline(never)
-  static func commitKnown(
+  /// Whether there is room for a context behind a record, and for the zeros behind the context.
+  @inline(__always)
+  fileprivate static func hasRoom(
+    for context: UnsafePointer<mmlog_context>, _ next: UnsafeMutablePointer<UInt64>,
+    _ writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> Bool {
+    UnsafeMutableRawPointer(next + Int(context.pointee.count) + Int(MMLOG_CONTEXT_PADDING))
+      <= UnsafeMutableRawPointer(writer.pointee.limit)
+  }
+
+  /// Commits records that `commitKnown` of the writer leaves.
+  @inline(never)
+  fileprivate static func commitUnusual(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
     _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
   ) -> UInt64 {
-    guard writer.pointee.outer == nil, writer.pointee.in_scratch == 0, writer.pointee.lost == 0
-    else { return 0 }
+    guard mmlog_is_usual(writer) else { return 0 }
     let cursor = RecordCursor(writer, start, next, checksum: checksum, flags: 0)
-    return writer.pointee.context_count > 0
-      ? commitBound(cursor, tail, hash) : commitFound(cursor, tail, hash)
+    guard let context = writer.pointee.context else { return commitFound(cursor, tail, hash) }
+    return commitBound(cursor, context, tail, hash)
   }
 
-  /// Commits a record with a context. Not one with a very large context, or one of which something
-  /// is missing.
+  /// Commits a record with a context, whatever that is, but for a very large one, or one of which
+  /// something is missing.
   @inline(__always)
   private static func commitBound(
-    _ record: RecordCursor, _ tail: UInt64, _ hash: UInt64
+    _ record: RecordCursor, _ context: UnsafePointer<mmlog_context>, _ tail: UInt64, _ hash: UInt64
   ) -> UInt64 {
     var cursor = record
     let writer = cursor.writer
     let sites = mmlog_sites_of(writer.pointee.thread)
     let slot = sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
-    let end = cursor.next + Int(writer.pointee.context_count)
-    guard !WriterSpace.hasCutContext(writer), slot.pointee.hash == hash,
-      writer.pointee.context_capacity <= WriterSpace.keptContext,
-      UnsafeMutableRawPointer(end) <= UnsafeMutableRawPointer(writer.pointee.limit),
-      var word = writer.pointee.context
+    guard slot.pointee.hash == hash, hasRoom(for: context, cursor.next, writer),
+      !WriterSpace.hasCutContext(writer),
+      writer.pointee.merged_capacity <= WriterSpace.keptContext
     else { return 0 }
-    // What is the same in all records has been checked once.
-    let isSkipping = writer.pointee.context_skip != 0
-    let fixed = isSkipping ? cursor.next + Int(writer.pointee.context_fixed) : end
-    while cursor.next < fixed {
+    let end = cursor.next + Int(context.pointee.count)
+    var word = mmlog_context_words(context)
+    while cursor.next < end {
       cursor.append(word.pointee)
       word += 1
     }
-    if isSkipping {
-      cursor.next.update(from: word, count: end - fixed)
-      cursor.next = end
-      cursor.checksum =
-        mmlog_crc32c_skip(cursor.checksum, writer.pointee.context_skip)
-        ^ writer.pointee.context_check
-    }
     let identity = tail | slot.pointee.site | writer.pointee.context_label | contextFlag
     UnfinishedRecord(cursor: cursor, identity: identity).finishInPlace()
-    writer.pointee.context_count = 0
+    writer.pointee.context = nil
     writer.pointee.sites = sites
     mmlog_end_busy(writer)
     return LeadingWords.callSite(ofIdentity: identity)
@@ -136,10 +129,10 @@ extension LogCall {
   private static func leave(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     WriterSpace.leaveScratch(writer)
     WriterSpace.trimScratch(writer)
-    if writer.pointee.context_capacity > WriterSpace.keptContext { WriterSpace.freeContext(writer) }
+    if writer.pointee.merged_capacity > WriterSpace.keptContext { WriterSpace.freeContext(writer) }
     writer.pointee.has_waited = 0
     writer.pointee.lost = 0
-    writer.pointee.context_count = 0
+    writer.pointee.context = nil
     let outer = writer.pointee.outer
     writer.pointee.outer = nil
     if let outer {
@@ -188,6 +181,39 @@ extension LogCall {
   }
 }
 
+// Functions of a pointer, unlike those of a type, need no second one that passes their arguments on.
+extension UnsafeMutablePointer<mmlog_writer> {
+  /// Commits a record that is not as others only for its context, or because its call site is not
+  /// in the thread's cache.
+  ///
+  /// - Parameters:
+  ///   - start, next, checksum, tail: As for the outlined commit.
+  ///   - hash: The call site's.
+  /// - Returns: The number of the call site; 0 if nothing was done, for there is more to do.
+  @usableFromInline @inline(never)
+  func commitKnown(
+    _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
+    _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
+  ) -> UInt64 {
+    let sites = mmlog_sites_of(pointee.thread)
+    let slot = sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    // The usual call with a context. It calls nothing, so that it needs no place on the stack.
+    guard mmlog_is_usual(self), let context = pointee.context, context.pointee.skip != 0,
+      slot.pointee.hash == hash, LogCall.hasRoom(for: context, next, self), mmlog_has_counter()
+    else { return LogCall.commitUnusual(self, start, next, checksum, tail, hash) }
+    mmlog_copy_context(next, context)
+    let check = mmlog_crc32c_skip(checksum, context.pointee.skip) ^ context.pointee.check
+    let cursor = RecordCursor(
+      self, start, next + Int(context.pointee.count), checksum: check, flags: 0)
+    let identity = tail | slot.pointee.site | pointee.context_label | LogCall.contextFlag
+    UnfinishedRecord(cursor: cursor, identity: identity).finishInPlace(at: mmlog_counter())
+    pointee.context = nil
+    pointee.sites = sites
+    mmlog_end_busy(self)
+    return LeadingWords.callSite(ofIdentity: identity)
+  }
+}
+
 /// A record of which everything but the three leading words is written.
 struct UnfinishedRecord {
   var cursor: RecordCursor
@@ -229,18 +255,24 @@ struct UnfinishedRecord {
   /// Adds the context that the call has found, if it has found one.
   mutating func appendContext() {
     let writer = cursor.writer
-    let count = Int(writer.pointee.context_count)
-    guard count > 0, let words = writer.pointee.context else { return }
-    cursor.append(words: UnsafeBufferPointer(start: words, count: count))
+    guard let context = writer.pointee.context else { return }
+    cursor.append(
+      words: UnsafeBufferPointer(
+        start: mmlog_context_words(context), count: Int(context.pointee.count)))
     identity |= writer.pointee.context_label | LogCall.contextFlag
   }
 
   /// Commits the record where it stands, in its thread's segment.
+  ///
+  /// - Parameter ticks: When it was logged.
   @inline(__always)
-  func finishInPlace() {
-    TestPoint.reach(.recordBuilt)
-    LeadingWords(kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: identity)
-      .store(at: cursor.start, words: cursor.next - cursor.start, checksum: cursor.checksum)
+  func finishInPlace(at ticks: UInt64 = mmlog_ticks()) {
+    #if DEBUG
+      // From here, this is a call also where it does nothing.
+      TestPoint.reach(.recordBuilt)
+    #endif
+    LeadingWords(kind: RecordLayout.recordKind, ticks: ticks, identity: identity)
+      .store(at: cursor.start, to: cursor.next, checksum: cursor.checksum)
     cursor.writer.pointee.cursor =
       UnsafeMutableRawPointer(cursor.next).assumingMemoryBound(to: UInt8.self)
     mmlog_number_entry(cursor.writer, LeadingWords.level(ofIdentity: identity))

@@ -41,27 +41,21 @@ extension Logger {
   ///
   /// - Returns: False if there is to be no record; it is then counted, unless it is off.
   @inlinable @inline(__always)
-  func enter(_ level: Level, at place: StatementPlace) -> Bool { Self.enter(level, self, place) }
-
-  /// The same with arguments in this order, in which the logger is mostly at hand already.
-  @usableFromInline @inline(never)
-  static func enter(_ level: Level, _ log: Logger, _ place: StatementPlace) -> Bool {
-    let label = log.shared
-    if mmlog_is_switched(label), !place.passes(level, above: log.level, of: label) { return false }
-    return log.findWriter(level, label)
+  func enter(_ level: Level, at place: StatementPlace) -> Bool {
+    label.enter(level, context, place)
   }
 
   /// The same of a place that is known at run time only.
   @inline(never)
-  func enter(_ level: Level, at place: SourceLocation, _ ownLevel: Level?) -> Bool {
+  func enter(_ level: Level, file: String, _ line: UInt32, _ ownLevel: Level?) -> Bool {
     let label = shared
     guard mmlog_is_switched(label) else { return enter(level) }
     let lowest = ownLevel.map { self.level(unlessOverridden: $0) } ?? self.level
-    var file = place.file
+    var file = file
     let passes = file.withUTF8 { file in
       // An empty text may have no address.
       guard let start = file.baseAddress else { return level >= lowest }
-      return StatementPlace(start, count: file.count, line: place.line)
+      return StatementPlace(start, count: file.count, line: line)
         .passes(level, above: lowest, of: label)
     }
     return passes && enter(level)
@@ -74,6 +68,14 @@ extension Logger {
   @usableFromInline @inline(never)
   func enter(_ level: Level) -> Bool { findWriter(level, shared) }
 
+  /// The same, unless the statement is off.
+  @inline(never)
+  fileprivate func findWriter(_ level: Level, at place: StatementPlace) -> Bool {
+    let label = shared
+    if mmlog_is_switched(label), !place.passes(level, above: self.level, of: label) { return false }
+    return findWriter(level, label)
+  }
+
   @inline(__always)
   private func findWriter(_ level: Level, _ label: UnsafeMutablePointer<mmlog_label>) -> Bool {
     if context != nil, !Self.isEnabled(level, label) { return false }
@@ -84,13 +86,28 @@ extension Logger {
     let bound = context?.encoded
     let gate = UInt(bitPattern: mmlog_load_gate(label))
     if gate & UInt(MMLOG_GATE_CONTEXTS) != 0, let ofTask = LogContext.ofTask {
-      withExtendedLifetime(ofTask) {
+      // The task's value keeps it until the call ends.
+      return withExtendedLifetime(ofTask) {
         LogCall.bind(writer, label, bound ?? ofTask.encoded, bound == nil ? nil : ofTask.encoded)
       }
-    } else if let bound {
-      LogCall.bind(writer, label, bound, nil)
     }
-    return true
+    guard let bound else { return true }
+    return LogCall.bind(writer, label, bound, nil)
+  }
+}
+
+extension UnsafeMutablePointer<mmlog_label> {
+  /// Finds a writer for a call of a logger with that label and a context, if it has one.
+  @usableFromInline @inline(never)
+  func enter(_ level: Level, _ context: LogContext?, _ place: StatementPlace) -> Bool {
+    // The usual call of a logger with a context. Where its label's gate is that of the writer, there
+    // is nothing else to be looked for. Both are read at once: else it would be retained meanwhile.
+    if let label = context?.label, let encoded = context?.encoded,
+      Logger.isEnabled(level, label), Logger(label).acquireWriter()
+    {
+      return LogCall.bind(mmlog_current_writer(), label, encoded, nil)
+    }
+    return Logger(self, context).findWriter(level, at: place)
   }
 }
 
@@ -184,7 +201,7 @@ enum LogCall {
     writer.pointee.outer = interrupted
     writer.pointee.is_asked = 0
     writer.pointee.lost = 0
-    writer.pointee.context_count = 0
+    writer.pointee.context = nil
     writer.pointee.gate = session.gate
     // A call inside another always comes to the outlined commit, which goes back to the outer
     // writer; and it must not change the outer one's cache between two of its loads.

@@ -22,6 +22,8 @@ extension Logger {
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
     record.commit(label, level, file, function, line, column, flags)
+    // Its words have been copied. No instruction.
+    withExtendedLifetime(context) {}
   }
 
   /// Makes the thread's current writer busy, if it is free and writes for this logger's store.
@@ -60,13 +62,9 @@ extension LiteralRecord {
   /// Mixes what distinguishes a log statement from others into the hash of its call site.
   @inlinable @inline(__always)
   mutating func mix(_ file: StaticString, _ line: UInt32, _ column: UInt32) {
-    parts.mix(UInt64(UInt(bitPattern: file.utf8Start)))
-    parts.mix(UInt64(line) << 32 | UInt64(column))
+    parts.hash.mix(UInt64(UInt(bitPattern: file.utf8Start)))
+    parts.hash.mix(UInt64(line) << 32 | UInt64(column))
   }
-
-  /// The hash of the call site. Never 0, which marks an empty place of the cache.
-  @inlinable @inline(__always)
-  var siteHash: UInt64 { parts.hash | 1 }
 
   /// Completes a record, after everything that distinguishes its call site from others is mixed
   /// into the hash.
@@ -79,7 +77,7 @@ extension LiteralRecord {
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
     _ site: (UInt64, MessageParts) -> NewCallSite
   ) -> UInt64 {
-    let hash = siteHash
+    let hash = parts.hash.value
     let number = cursor.commit(label, level, extraFlags, hash: hash) { site(hash, parts) }
     parts.further.free()
     return number
@@ -111,7 +109,7 @@ extension RecordCursor {
     let tail = identity(label, level, extraFlags)
     let slot = writer.pointee.sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
     guard slot.pointee.hash == hash else {
-      let known = LogCall.commitKnown(writer, start, next, checksum, tail, hash)
+      let known = writer.commitKnown(start, next, checksum, tail, hash)
       if known != 0 { return known }
       // Copied here and now: a value whose address is taken nowhere else stays out of memory on
       // the usual path.
@@ -122,7 +120,7 @@ extension RecordCursor {
     }
     let words = LeadingWords(
       kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: tail | slot.pointee.site)
-    words.store(at: start, words: next - start, checksum: checksum)
+    words.store(at: start, to: next, checksum: checksum)
     writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
     mmlog_number_entry(writer, UInt32(level.rawValue))
     mmlog_end_busy(writer)
@@ -157,14 +155,20 @@ struct LeadingWords {
   /// Stores them, the first one last and with release order: that commits the record, and whoever
   /// sees it sees all of the record.
   ///
-  /// - Parameter checksum: The seeded checksum of the words behind them.
+  /// - Parameters:
+  ///   - end: Where the record ends.
+  ///   - checksum: The seeded checksum of the words behind them.
   @inlinable @inline(__always)
-  func store(at start: UnsafeMutablePointer<UInt64>, words: Int, checksum: UInt64) {
+  func store(
+    at start: UnsafeMutablePointer<UInt64>, to end: UnsafeMutablePointer<UInt64>, checksum: UInt64
+  ) {
+    // Not the difference of the pointers, which might be negative, and takes four instructions more.
+    let words = UInt64(UInt(bitPattern: end) &- UInt(bitPattern: start)) / UInt64(wordSize)
     start[RecordLayout.ticksWord] = ticks
     start[RecordLayout.identityWord] = identity
     var checksum = mmlog_crc32c_word(checksum, ticks)
     checksum = mmlog_crc32c_word(checksum, identity)
-    let header = kind | UInt64(truncatingIfNeeded: words)
+    let header = kind | words
     checksum = mmlog_crc32c_half(checksum, UInt32(truncatingIfNeeded: header))
     mmlog_store_release_u64(start, header | checksum << 32)
   }

@@ -138,7 +138,7 @@ struct RecordCopier {
     }
 
     func commit(_ lead: LeadingWords) {
-      lead.store(at: start, words: next - start, checksum: checksum)
+      lead.store(at: start, to: next, checksum: checksum)
       writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
       mmlog_number_entry(writer, LeadingWords.level(ofIdentity: lead.identity))
     }

@@ -23,11 +23,14 @@ extension RecordCursor {
   /// Leaves the record with its writer, while its metadata is written: where a cursor does not fit
   /// into registers, that is the shorter way. The checksum is left out.
   @inlinable @inline(__always)
-  func putDown() {
+  package func putDown() {
     writer.pointee.record_start = start
     writer.pointee.record_next = next
     writer.pointee.record_flags = UInt32(flags)
   }
+
+  /// The record that was put down, as it is now.
+  package var pickedUp: RecordCursor { RecordCursor(putDownIn: writer) }
 
   /// The record that was put down.
   @inline(__always)
@@ -48,7 +51,7 @@ extension RecordCursor {
   @inline(never)
   private func appending(longKey key: String, _ type: ValueType) -> RecordCursor {
     // Where others are when the metadata ends, nobody knows.
-    let isLiteral = SmallText.isLiteral(key)
+    let isLiteral = TextWords(key).isLiteral
     var (cursor, key) = (self, key)
     key.withUTF8 { key in
       let key = UnsafeRawBufferPointer(key)
@@ -118,12 +121,10 @@ extension RecordCursor {
   @inline(__always)
   fileprivate mutating func checkMetadata() {
     let isMoved = start != writer.pointee.block_start
-    var word = start + (isMoved ? RecordLayout.bodyWord : Int(writer.pointee.block))
-    checksum = isMoved ? writer.pointee.seed : writer.pointee.block_checksum
-    while word < next {
-      checksum = mmlog_crc32c_word(checksum, word.pointee)
-      word += 1
-    }
+    let first = start + (isMoved ? RecordLayout.bodyWord : Int(writer.pointee.block))
+    // The first word has the key set's number, which is searched for meanwhile.
+    checksum = mmlog_crc32c_first_last(
+      isMoved ? writer.pointee.seed : writer.pointee.block_checksum, first, next - first)
   }
 
   /// Mixes a long key into the hash: other words than any small one, whose length is elsewhere.

@@ -14,26 +14,65 @@ struct SmallText {
   @inlinable @inline(__always)
   init?(_ text: String) {
     #if _pointerBitWidth(_64) && _endian(little) && (arch(x86_64) || arch(arm64)) && !os(Android)
-      let (first, second) = unsafeBitCast(text, to: (UInt64, UInt64).self)
-      if second & Self.isSmall == 0 { return nil }
-      count = Int(truncatingIfNeeded: second >> 56 & 0xF)
-      words = (first, second & 0xFF_FFFF_FFFF_FFFF)
+      self.init(words: unsafeBitCast(text, to: (UInt64, UInt64).self))
     #else
       return nil
     #endif
   }
 
-  @inlinable static var isSmall: UInt64 { 1 << 61 }
-
-  /// Whether a text that is not small is known at compile time, so that its bytes stay where they
-  /// are. False where that is not known.
-  static func isLiteral(_ text: String) -> Bool {
-    #if _pointerBitWidth(_64) && _endian(little) && (arch(x86_64) || arch(arm64)) && !os(Android)
-      unsafeBitCast(text, to: (UInt64, UInt64).self).1 >> 60 == 0b1000
-    #else
-      false
-    #endif
+  /// Of the string's two words.
+  @inlinable @inline(__always)
+  init?(words: (UInt64, UInt64)) {
+    if words.1 & Self.isSmall == 0 { return nil }
+    count = Int(truncatingIfNeeded: words.1 >> 56 & 0xF)
+    self.words = (words.0, words.1 & 0xFF_FFFF_FFFF_FFFF)
   }
+
+  @inlinable static var isSmall: UInt64 { 1 << 61 }
+}
+
+/// A string as the two words that Swift keeps it in: what they say is read without counting
+/// references.
+@frozen
+@usableFromInline
+package struct TextWords {
+  #if _pointerBitWidth(_64) && _endian(little) && (arch(x86_64) || arch(arm64)) && !os(Android)
+    @usableFromInline let words: (UInt64, UInt64)
+
+    init(_ text: String) { words = unsafeBitCast(text, to: (UInt64, UInt64).self) }
+
+    /// Of a string in memory, which has to stay there.
+    @inlinable package init(at address: UnsafeRawPointer) {
+      words = address.loadUnaligned(as: (UInt64, UInt64).self)
+    }
+
+    var small: SmallText? { SmallText(words: words) }
+
+    /// Whether it is known at compile time, so that its bytes stay where they are, and is not small.
+    var isLiteral: Bool { words.1 >> 60 == 0b1000 }
+
+    /// The words, if they are what the text says, and remain so: of a small one, or a literal.
+    var constant: (UInt64, UInt64)? {
+      words.1 & SmallText.isSmall != 0 || isLiteral ? words : nil
+    }
+
+    /// The bytes of a literal, or of a string in memory of its own: they live as long as it does. Nil
+    /// for a small one, or one of another kind.
+    var bytes: UnsafeRawBufferPointer? {
+      // They begin 32 behind the address. Above their number are flags, of which one says that.
+      guard words.1 >> 60 & 0b0111 == 0, words.0 >> 60 & 1 == 1 else { return nil }
+      let address = UInt(words.1 & 0x0FFF_FFFF_FFFF_FFFF) + 32
+      return UnsafeRawBufferPointer(
+        start: UnsafeRawPointer(bitPattern: address), count: Int(words.0 & 0xFFFF_FFFF_FFFF))
+    }
+  #else
+    init(_ text: String) {}
+    package init(at address: UnsafeRawPointer) {}
+    var small: SmallText? { nil }
+    var isLiteral: Bool { false }
+    var constant: (UInt64, UInt64)? { nil }
+    var bytes: UnsafeRawBufferPointer? { nil }
+  #endif
 }
 
 extension RecordCursor {

@@ -9,14 +9,12 @@ struct EncodedContext: ~Copyable {
   /// A span's number.
   let span: UInt64?
   let trace: TraceContext?
-  /// Whole, with the values of a block by a key set, whose number is still to be entered.
-  let words: UnsafeBufferPointer<UInt64>
-  /// Where that block begins; as many as there are words if there are no fields.
-  let blockStart: Int
-  /// Behind how many words the rest is the same in all records.
-  let fixedStart: Int
-  /// What passes a check over that rest, and what the rest comes to: see mmlog_crc32c_skip.
-  let (skip, check): (UInt32, UInt64)
+  /// Whole, with the values of a block by a key set, whose number is that of one session.
+  let whole: UnsafeMutablePointer<mmlog_context>
+  /// Whether a session has that already, or is about to.
+  private let isTaken = Atomic<Bool>(false)
+  /// Where that block begins among the words; as many as there are if there are no fields.
+  private let blockStart: Int
   /// Whether something of the fields is missing: they are longer than a record may be, or there was
   /// no memory.
   let isCut: Bool
@@ -34,8 +32,12 @@ struct EncodedContext: ~Copyable {
     let encoded = Self.encode(fields)
     (pairs, hash, isCut) = (encoded.pairs, encoded.hash, encoded.isCut)
     let block = pairs.isEmpty ? [] : [0] + encoded.values
-    let start = UnsafeMutablePointer<UInt64>.allocate(
-      capacity: Self.longestHead + block.count)
+    let capacity = Self.longestHead + block.count + Int(MMLOG_CONTEXT_PADDING)
+    let memory = UnsafeMutableRawPointer.allocate(
+      byteCount: WriterSpace.size(ofContext: capacity), alignment: wordSize)
+    whole = memory.bindMemory(to: mmlog_context.self, capacity: 1)
+    let start = mmlog_context_words(whole)
+    start.initialize(repeating: 0, count: capacity)
     var next = start + 1
     var head = Self.appendHead(span, trace, to: &next)
     blockStart = next - start
@@ -45,20 +47,24 @@ struct EncodedContext: ~Copyable {
       next += 1
     }
     start.pointee = head | UInt64(next - start - 1)
-    words = UnsafeBufferPointer(start: start, count: next - start)
-    fixedStart = block.isEmpty ? 0 : blockStart + 1
-    let fixed = words.dropFirst(fixedStart)
-    skip = mmlog_crc32c_skip_constant(fixed.count)
-    check = fixed.reduce(0) { mmlog_crc32c_word($0, $1) }
+    whole.initialize(
+      to: mmlog_context(
+        gate: nil, check: UInt64(mmlog_crc32c_words(0, start, next - start)),
+        skip: mmlog_crc32c_skip_constant(next - start),
+        count: UInt32(truncatingIfNeeded: next - start)))
   }
 
   deinit {
-    words.deallocate()
+    UnsafeMutableRawPointer(whole).deallocate()
     pairs.deallocate()
   }
 
   /// The first word, a span's and a trace's, in words.
   private static var longestHead: Int { 5 }
+
+  private var words: UnsafeBufferPointer<UInt64> {
+    UnsafeBufferPointer(start: mmlog_context_words(whole), count: Int(whole.pointee.count))
+  }
 
   var hasFields: Bool { blockStart < words.count }
 
@@ -145,6 +151,31 @@ struct EncodedContext: ~Copyable {
 // MARK: - The key set
 
 extension EncodedContext {
+  /// The whole context, as records of a writer have it, if its session has asked for it before.
+  @inline(__always)
+  func ready(
+    for writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> UnsafePointer<mmlog_context>? {
+    mmlog_context_is_ready(whole, writer) ? UnsafePointer(whole) : nil
+  }
+
+  /// Makes it ready for the session of a writer. Without fields, it is for all; else for the first
+  /// session that asks, and stays so, as others' threads may be copying its words.
+  ///
+  /// - Returns: Whether it is ready. If not, it has to be put together for each record.
+  func makeReady(for writer: UnsafeMutablePointer<mmlog_writer>) -> Bool {
+    let keySet = hasFields ? keySet(for: writer) : 0
+    if isCut || hasFields && keySet == 0 { return false }
+    let isFirst = isTaken.compareExchange(expected: false, desired: true, ordering: .relaxed)
+    guard isFirst.exchanged, let gate = writer.pointee.gate else { return !hasFields }
+    if hasFields {
+      mmlog_context_words(whole)[blockStart] = keySet << BlockLayout.keySetShift
+      whole.pointee.check = UInt64(mmlog_crc32c_words(0, words.baseAddress, words.count))
+    }
+    mmlog_set_context_gate(whole, gate)
+    return true
+  }
+
   /// Copies its fields, and gives the place behind them.
   ///
   /// - Parameter more: Whether another block follows.
@@ -155,8 +186,9 @@ extension EncodedContext {
     let keySet = keySet(for: writer)
     let block = keySet > 0 ? UnsafeBufferPointer(rebasing: words[blockStart...]) : pairs
     guard let source = block.baseAddress else { return target }
-    target.update(from: source, count: block.count)
-    if keySet > 0 { target.pointee = keySet << BlockLayout.keySetShift }
+    // Not the first word: another session's number may be on its way there.
+    (target + 1).update(from: source + 1, count: block.count - 1)
+    target.pointee = keySet > 0 ? keySet << BlockLayout.keySetShift : source.pointee
     if more { target.pointee |= BlockLayout.moreBit }
     return target + block.count
   }

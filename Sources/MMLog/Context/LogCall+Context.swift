@@ -5,46 +5,40 @@ import MMLogSystem
 extension LogCall {
   typealias Context = UnsafeMutablePointer<EncodedContext>
 
-  /// Puts a context together that goes with the record of a call, and has the call come to the
-  /// outlined commit, which adds it.
+  /// Has a context go with the record of a call, and the call come to the outlined commit, which
+  /// adds it.
   ///
   /// - Parameters:
   ///   - writer: The call's.
   ///   - label: The logger's. Of a logger with a context, the call itself does not know it.
-  ///   - first: The logger's, or the only one.
+  ///   - first: The logger's, or the only one. It has to live until the call ends.
   ///   - second: The task's, if there are two.
+  /// - Returns: True, for those who return it.
   @inline(__always)
   static func bind(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ label: UnsafeMutablePointer<mmlog_label>,
     _ first: Context, _ second: Context?
-  ) {
+  ) -> Bool {
     writer.pointee.context_label = label.pointee.identity
     // No call site is found in its cache, so that the commit comes to the outlined part.
     writer.pointee.sites = mmlog_no_sites()
-    if second != nil || !copy(first, to: writer) { merge(first, second, into: writer) }
-    if first.pointee.isCut || second?.pointee.isCut ?? false {
-      writer.pointee.context_label |= UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
+    guard second == nil, let ready = first.pointee.ready(for: writer) else {
+      return bindOther(writer, first, second)
     }
+    writer.pointee.context = ready
+    return true
   }
 
-  /// Copies a context that stands alone; false if its fields have no key set.
-  @inline(__always)
-  private static func copy(
-    _ context: Context, to writer: UnsafeMutablePointer<mmlog_writer>
+  /// The same where the context is not ready for the writer's session.
+  @inline(never)
+  private static func bindOther(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ first: Context, _ second: Context?
   ) -> Bool {
-    let count = context.pointee.words.count
-    let hasFields = context.pointee.hasFields
-    let keySet = hasFields ? context.pointee.keySet(for: writer) : 0
-    if hasFields, keySet == 0 { return false }
-    guard count <= writer.pointee.context_capacity || WriterSpace.reserveContext(writer, count),
-      let target = writer.pointee.context, let source = context.pointee.words.baseAddress
-    else { return false }
-    target.update(from: source, count: count)
-    if hasFields { target[context.pointee.blockStart] = keySet << BlockLayout.keySetShift }
-    writer.pointee.context_count = UInt32(truncatingIfNeeded: count)
-    writer.pointee.context_fixed = UInt32(truncatingIfNeeded: context.pointee.fixedStart)
-    writer.pointee.context_skip = context.pointee.skip
-    writer.pointee.context_check = context.pointee.check
+    if second == nil, first.pointee.makeReady(for: writer) {
+      writer.pointee.context = UnsafePointer(first.pointee.whole)
+    } else {
+      merge(first, second, into: writer)
+    }
     return true
   }
 
@@ -54,10 +48,14 @@ extension LogCall {
   private static func merge(
     _ first: Context, _ second: Context?, into writer: UnsafeMutablePointer<mmlog_writer>
   ) {
+    if first.pointee.isCut || second?.pointee.isCut ?? false {
+      writer.pointee.context_label |= UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
+    }
     let most = first.pointee.largestCount + (second?.pointee.largestCount ?? 0)
-    guard WriterSpace.reserveContext(writer, most), let start = writer.pointee.context else {
+    guard let merged = WriterSpace.reserveContext(writer, most) else {
       return WriterSpace.lose(writer, .tooLarge)
     }
+    let start = mmlog_context_words(merged)
     var next = start + 1
     var head = EncodedContext.appendHead(
       first.pointee.span ?? second?.pointee.span, first.pointee.trace ?? second?.pointee.trace,
@@ -72,41 +70,51 @@ extension LogCall {
       next = second.pointee.copyFields(to: next, writer, more: false)
     }
     start.pointee = head | UInt64(next - start - 1)
-    writer.pointee.context_count = UInt32(truncatingIfNeeded: next - start)
-    writer.pointee.context_skip = 0
+    merged.pointee.skip = 0
+    merged.pointee.count = UInt32(truncatingIfNeeded: next - start)
+    writer.pointee.context = UnsafePointer(merged)
   }
 }
 
 extension WriterSpace {
   /// More words of context do not stay in memory behind their record.
-  static var keptContext: UInt32 { 8192 }
+  static var keptContext: UInt64 { 8192 }
 
   /// Whether something of the call's context is missing.
   @inline(__always)
   static func hasCutContext(_ writer: UnsafeMutablePointer<mmlog_writer>) -> Bool {
     let cut = UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
-    return writer.pointee.context_count > 0 && writer.pointee.context_label & cut != 0
+    return writer.pointee.context != nil && writer.pointee.context_label & cut != 0
   }
 
-  /// Makes room for so many words of context; false if there is no memory.
-  static func reserveContext(_ writer: UnsafeMutablePointer<mmlog_writer>, _ count: Int) -> Bool {
-    if count <= writer.pointee.context_capacity { return true }
-    guard count * wordSize <= RecordLayout.longestBody else { return false }
+  /// The size of a context of so many words, in bytes.
+  static func size(ofContext words: Int) -> Int {
+    MemoryLayout<mmlog_context>.stride + words * wordSize
+  }
+
+  /// Makes room for a context of so many words; nil if there is no memory.
+  static func reserveContext(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ count: Int
+  ) -> UnsafeMutablePointer<mmlog_context>? {
+    if count <= writer.pointee.merged_capacity, let merged = writer.pointee.merged { return merged }
+    guard count * wordSize <= RecordLayout.longestBody else { return nil }
     var capacity = 512
     while capacity < count { capacity *= 2 }
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    guard let memory = PrivateMemory.allocate(capacity * wordSize) else { return false }
+    guard let memory = PrivateMemory.allocate(size(ofContext: capacity)) else { return nil }
     freeContext(writer)
-    writer.pointee.context = memory.assumingMemoryBound(to: UInt64.self)
-    writer.pointee.context_capacity = UInt32(capacity)
-    return true
+    let merged = memory.assumingMemoryBound(to: mmlog_context.self)
+    writer.pointee.merged = merged
+    writer.pointee.merged_capacity = UInt64(capacity)
+    return merged
   }
 
   static func freeContext(_ writer: UnsafeMutablePointer<mmlog_writer>) {
-    guard let context = writer.pointee.context else { return }
-    PrivateMemory.free(context, count: Int(writer.pointee.context_capacity) * wordSize)
-    writer.pointee.context = nil
-    writer.pointee.context_capacity = 0
+    guard let merged = writer.pointee.merged else { return }
+    PrivateMemory.free(
+      merged, count: size(ofContext: Int(writer.pointee.merged_capacity)))
+    writer.pointee.merged = nil
+    writer.pointee.merged_capacity = 0
   }
 }

@@ -49,7 +49,8 @@ extension LogContext {
   package final class Keeper: Sendable {
     fileprivate let context: @Sendable () -> LogContext?
 
-    /// - Parameter context: The context of the task that asks.
+    /// - Parameter context: The context of the task that asks, which a value of the task has to
+    ///   keep: a log call goes on with it when it has given back what it got here.
     package init(_ context: @escaping @Sendable () -> LogContext?) { self.context = context }
   }
 

@@ -47,10 +47,38 @@ public struct MessagePart: BitwiseCopyable, Sendable {
   }
 }
 
-/// The parts of one message and a hash of them.
+/// What the hash of a call site is made of so far.
 ///
-/// The hash is Σ xᵢ·kⁱ over the words of all parts, modulo 2⁶⁴: the addresses of literals are the
-/// only words that the compiler does not know, so all others melt into one constant.
+/// It is Σ xᵢ·kⁱ over words, modulo 2⁶⁴: the addresses of literals are the only words of a log
+/// statement that the compiler does not know, so all others melt into one constant.
+@frozen
+@usableFromInline
+struct SiteHash: Sendable {
+  @usableFromInline var sum: UInt64 = 0
+  @usableFromInline var power: UInt64 = 0x9E37_79B9_7F4A_7C15
+
+  @inlinable @inline(__always)
+  init() {}
+
+  /// The hash. Never 0, which marks an empty place of the cache.
+  @inlinable @inline(__always)
+  var value: UInt64 { sum | 1 }
+
+  @inlinable @inline(__always)
+  mutating func mix(_ word: UInt64) {
+    sum &+= word &* power
+    power &*= 0xD6E8_FEB8_6659_FD93
+  }
+
+  @inlinable @inline(__always)
+  mutating func mix(_ part: MessagePart) {
+    mix(UInt64(part.text))
+    mix(part.detail)
+    mix(part.appearance)
+  }
+}
+
+/// The parts of one message and a hash of them.
 @frozen
 public struct MessageParts: Sendable {
   /// More parts than this are kept on the heap: a message with more than eleven arguments.
@@ -58,8 +86,7 @@ public struct MessageParts: Sendable {
 
   @usableFromInline var first: InlineArray<23, MessagePart>
   @usableFromInline var count: Int
-  @usableFromInline var hash: UInt64
-  @usableFromInline var power: UInt64
+  @usableFromInline var hash: SiteHash
   /// The parts from ``capacity`` on. Whoever commits the record frees them.
   @usableFromInline var more: MoreParts
 
@@ -74,22 +101,13 @@ public struct MessageParts: Sendable {
       none, none, none, none, none, none, none,
     ]
     count = 0
-    hash = 0
-    power = 0x9E37_79B9_7F4A_7C15
+    hash = SiteHash()
     more = MoreParts()
   }
 
   @inlinable @inline(__always)
-  mutating func mix(_ word: UInt64) {
-    hash &+= word &* power
-    power &*= 0xD6E8_FEB8_6659_FD93
-  }
-
-  @inlinable @inline(__always)
   mutating func append(_ part: MessagePart) {
-    mix(UInt64(part.text))
-    mix(part.detail)
-    mix(part.appearance)
+    hash.mix(part)
     if count < Self.capacity {
       first[unchecked: count] = part
     } else {

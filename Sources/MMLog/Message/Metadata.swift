@@ -148,7 +148,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
   /// - Returns: False if nothing was done.
   @inline(__always)
   private func append(small key: String, _ value: Logger.MetadataValue) -> Bool {
-    guard let name = SmallText(key), var next = pointee.record_next,
+    guard let name = SmallText(key), let next = pointee.record_next,
       UnsafeMutableRawPointer(next + 6) <= UnsafeMutableRawPointer(pointee.limit)
     else { return false }
     let record = RecordCursor(putDownIn: self)
@@ -156,11 +156,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     switch value {
     case .string(let text):
       guard let text = SmallText(text), record.keep(name, .string) else { return false }
-      next[0] = UInt64(truncatingIfNeeded: text.count)
-      // What is not used is zero, as what is there already.
-      (next[1], next[2]) = text.words
-      next += 1 + (text.count &+ wordSize &- 1) / wordSize
-      pointee.record_next = next
+      pointee.record_next = text.write(at: next)
       return true
     case .int(let value): (type, word) = (.int, UInt64(bitPattern: value))
     case .uint(let value): (type, word) = (.uint, value)
@@ -204,7 +200,54 @@ extension Logger.MetadataValue {
 
 // MARK: - For those who have metadata in another form
 
+extension SmallText {
+  /// Writes it where there is room for it, and gives the place behind it.
+  @inline(__always)
+  fileprivate func write(
+    at target: UnsafeMutablePointer<UInt64>
+  ) -> UnsafeMutablePointer<UInt64> {
+    target[0] = UInt64(truncatingIfNeeded: count)
+    // What is not used is zero, as what is there already.
+    (target[1], target[2]) = words
+    return target + 1 + (count &+ wordSize &- 1) / wordSize
+  }
+}
+
 extension RecordCursor {
+  /// Adds a pair of texts of which the key is small to the record that is put down, without counting
+  /// references.
+  ///
+  /// - Returns: False if nothing was done.
+  package func putDown(key: TextWords, _ text: TextWords) -> Bool {
+    guard let name = key.small else { return false }
+    let record = RecordCursor(putDownIn: writer)
+    var next = record.next
+    let room = UnsafeMutableRawPointer(writer.pointee.limit) - UnsafeMutableRawPointer(next)
+    if let small = text.small {
+      guard room >= 6 * wordSize, record.keep(name, .string) else { return false }
+      writer.pointee.record_next = small.write(at: next)
+      return true
+    }
+    guard let bytes = text.bytes, let source = bytes.baseAddress,
+      bytes.count <= RecordLayout.longestValue, room >= bytes.count + 6 * wordSize,
+      record.keep(name, .string)
+    else { return false }
+    next.pointee = UInt64(truncatingIfNeeded: bytes.count)
+    next += 1
+    var done = 0
+    while done + wordSize <= bytes.count {
+      next.pointee = source.loadUnaligned(fromByteOffset: done, as: UInt64.self)
+      next += 1
+      done += wordSize
+    }
+    if done < bytes.count {
+      next.pointee = RecordCursor.lastWord(source + done, bytes.count - done)
+      next += 1
+    }
+    writer.pointee.record_next = next
+    return true
+  }
+
   /// Adds a key of a dictionary in the metadata.
   package mutating func append(key: String) { append(key, reserving: 0) }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import MMLog
 import MMLogFormat
 import MMLogReader
@@ -115,6 +116,25 @@ import Testing
       let own = "task=\(parts[0]) round=\(parts[1])"
       #expect(text == own || text == "bound=\(parts[0]) \(own)")
     }
+  }
+
+  @Test("the name of a task, and the label of a dispatch queue, stand beside the thread")
+  func names() async throws {
+    let test = try TestStore()
+    let log = test.log
+    await Task(name: "settlement") {
+      await withLogFields(["task": .value(Task.name)]) {
+        await Task.yield()
+        log.info("settled")
+      }
+    }.value
+    let queue = DispatchQueue(label: "orders.io")
+    queue.sync { withLogFields(["queue": .string(queue.label)]) { log.info("read") } }
+    try test.store.blockingClose()
+    let contents = Contents(test.folder.path)
+    #expect(contents.isClean && contents.messages == ["settled", "read"])
+    #expect(contents.fieldTexts == ["task=settlement", "queue=orders.io"])
+    #expect(contents.records.allSatisfy { $0.thread.ordinal > 0 })
   }
 
   @Test("records of a span's body belong to it, and spans that begin there are its parts")
@@ -265,6 +285,30 @@ import Testing
       let contents = try test.closeAndRead()
       #expect(contents.isClean)
       #expect(contents.fieldTexts.suffix(3) == ["a=1 b=2", "a=1 b=2", "a=1 b=2"])
+    }
+  }
+
+  @Test("a task's fields are in records of all stores, also of many threads that begin at once")
+  func severalStores() async throws {
+    for _ in 0..<20 {
+      let tests = [try TestStore(), try TestStore(), try TestStore()]
+      // So that the stores' key sets have other numbers.
+      tests[1].log.with(["other": 0]).info("before")
+      await withLogFields(["request": "r7", "n": 3]) {
+        await withTaskGroup { group in
+          for task in 0..<12 {
+            let log = tests[task % 3].log
+            group.addTask { for _ in 0..<20 { log.info("x") } }
+          }
+        }
+      }
+      for test in tests {
+        try test.store.blockingClose()
+        let contents = Contents(test.folder.path)
+        #expect(contents.isClean)
+        let texts = contents.fieldTexts.filter { $0 != "other=0" }
+        #expect(texts == Array(repeating: "request=r7 n=3", count: 80))
+      }
     }
   }
 
