@@ -38,7 +38,7 @@ import Testing
     let shipper = try test.shipper(to: receiver)
     try shipper.start()
     try test.log(1...10)
-    try await wait { receiver.messages.count == 10 }
+    try await wait { shipper.statistics.records == 10 }
     let away = test.folder.path + ".away"
     try FileManager.default.moveItem(atPath: test.folder.path, toPath: away)
     try await wait { shipper.statistics.lastError != nil }
@@ -64,7 +64,7 @@ import Testing
     let shipper = try test.shipper(to: receiver)
     try shipper.start()
     try test.log(1...10)
-    try await wait { receiver.messages.count == 10 }
+    try await wait { shipper.statistics.records == 10 }
     let away = test.folder.path + ".away"
     try FileManager.default.moveItem(atPath: test.folder.path, toPath: away)
     try FileManager.default.createDirectory(
