@@ -27,8 +27,9 @@ public struct DeliveryError: Error, Hashable, Sendable, CustomStringConvertible 
   /// The receiver is not there, is overloaded, or does not answer: the same is sent again later.
   /// For a refused connection, a timeout, and statuses 408, 429, 500, 502, 503, 504 of HTTP.
   ///
-  /// - Parameter retryAfter: How long to wait at least, as `Retry-After` says. Nil: as the retry
-  ///   rule says.
+  /// - Parameters:
+  ///   - message: What failed, for people.
+  ///   - retryAfter: How long to wait at least, as `Retry-After` says. Nil: as the retry rule says.
   public static func unavailable(_ message: String, retryAfter: Duration? = nil) -> DeliveryError {
     DeliveryError(.tryAgain(after: retryAfter), message)
   }

@@ -14,7 +14,7 @@ import MMLogSystem
 /// }
 /// ```
 ///
-/// In a task, ``LogReader/follow(_:filter:last:)`` does the waiting.
+/// In a task, ``LogReader/follow(_:filter:last:identities:)`` does the waiting.
 ///
 /// A record that was committed is given at the next scan, from the ring or from the archive that it
 /// has been moved to: once, and in order with the others of its thread. Writers are not disturbed:
