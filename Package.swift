@@ -286,6 +286,7 @@ if Context.environment["MMLOG_FUZZ"] != nil {
 // libmicrohttpd, which nobody who logs or reads has to have: Tools/setup --ship installs them.
 if Context.environment["MMLOG_SHIP"] != nil {
   package.products.append(.executable(name: "mmlog-receive", targets: ["mmlog-receive"]))
+  package.products.append(.executable(name: "mmlog-ship", targets: ["mmlog-ship"]))
   package.targets += [
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl",
@@ -298,6 +299,12 @@ if Context.environment["MMLOG_SHIP"] != nil {
       dependencies: [
         "MMLogShipping", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "CCurl",
         "CLibDeflate", "CRDKafka",
+      ]),
+    .executableTarget(
+      name: "mmlog-ship",
+      dependencies: [
+        "MMLogDestinations", "MMLogShipping", "MMLogAnalysis", "MMLogReader", "MMLogStorage",
+        "MMLogFormat", "LogCommands", "CommandLineTool", "MMLogSystem",
       ]),
     .testTarget(
       name: "MMLogDestinationsTests",

@@ -1,0 +1,97 @@
+import CommandLineTool
+import LogCommands
+import MMLogDestinations
+import MMLogReader
+import MMLogShipping
+
+extension Command {
+  static let retry = Command(
+    "retry",
+    description: [
+      "Sends again what destinations have refused and what was put aside, after what was wrong is "
+        + "changed.",
+      "What is refused again stays aside. Not while another mmlog-ship sends to the destination.",
+    ],
+    options: Option.plan, operands: shippedOperands
+  ) { arguments, output in
+    var status = Program.Status.success
+    for route in try arguments.recordRoutes() {
+      guard let destination = try route.target.settings.recordDestination() else { continue }
+      let shipper = try Shipper(
+        of: route.directory, as: route.target.name, to: destination,
+        configuration: route.target.shipping)
+      let result = try waiting { try await shipper.retryRefused() }
+      try output.append(
+        "\(route.directory) to \(route.target.name): \(result.acknowledged) sent, "
+          + "\(result.refused) refused again, \(result.missing) not here any more\n")
+      if result.refused > 0 || result.missing > 0 { status = .corruptionOrLoss }
+    }
+    return status
+  }
+
+  static let reconcile = Command(
+    "reconcile",
+    description: [
+      """
+      Proves that nothing is missing: of each session, what was logged is archived or was counted as \
+      lost, and what is archived was acknowledged, refused, or waits. Anything else is an error.
+      """,
+      "Reads all archives. Best while nobody logs and nothing is sent.",
+    ],
+    options: Option.plan, operands: shippedOperands
+  ) { arguments, output in
+    var status = Program.Status.success
+    for route in try arguments.recordRoutes() {
+      let balance = try Reconciliation(
+        of: route.directory, consumer: route.target.name, filter: route.target.shipping.filter,
+        ringDirectory: route.rings)
+      for session in balance.sessions {
+        let numbered = session.threads.reduce(0) { $0 + $1.numbered }
+        try output.append(
+          "\(route.directory) to \(route.target.name), session \(session.id): \(numbered) numbered, "
+            + "\(session.archived) archived; \(session.acknowledged) acknowledged, "
+            + "\(session.refused) refused, \(session.dropped) dropped, \(session.waiting) waiting, "
+            + "\(session.missed) deleted before\n")
+      }
+      for problem in balance.problems {
+        Command.complain("\(route.target.name): \(problem)")
+        status = .corruptionOrLoss
+      }
+    }
+    return status
+  }
+
+  static let schema = Command(
+    "schema",
+    description: ["Prints the statement that makes a destination's table."],
+    options: [.table, .days],
+    operands: Operands("KIND", count: 1...1, "clickhouse.")
+  ) { arguments, output in
+    guard arguments.operands == ["clickhouse"] else {
+      throw UsageError("there is a schema for clickhouse alone")
+    }
+    let days = try arguments.integer(of: .days, in: 0...36_500) ?? 30
+    try output.append(
+      ClickHouseSchema.statement(
+        table: arguments.required(.table), days: days == 0 ? nil : days))
+    return .success
+  }
+}
+
+extension Option {
+  static let table = Option(
+    "table", value: "NAME", default: "logs", "The table, with its database before it.")
+  static let days = Option(
+    "days", value: "N", default: "30", "How many days rows are kept; 0: for ever.")
+}
+
+extension Arguments {
+  /// The routes of what the command line says that are of records.
+  func recordRoutes() throws -> [Plan.Route] {
+    do {
+      return try Plan(self).routes.filter { !$0.target.settings.url.takesArchives }
+    } catch let error as SettingError {
+      throw UsageError("\(error)")
+    }
+  }
+}

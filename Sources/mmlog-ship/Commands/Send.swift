@@ -1,0 +1,206 @@
+import CommandLineTool
+import LogCommands
+import MMLogAnalysis
+import MMLogDestinations
+import MMLogReader
+import MMLogShipping
+import MMLogStorage
+import MMLogSystem
+
+extension Command {
+  static let send = Command(
+    "send",
+    description: [
+      "Sends what is archived, and what will be, until SIGTERM or SIGINT comes.",
+      """
+      At a signal, it goes on for --grace at most with what is archived, and ends; a second signal \
+      ends it at once. Nothing is lost by that: what was not acknowledged is sent next time.
+      """,
+    ],
+    options: Option.plan + [
+      .once, .orphans, .session, .crashed, .check, .grace, .metrics,
+    ],
+    operands: shippedOperands
+  ) { try Send($0, $1).run() }
+}
+
+/// Sends the records of directories.
+private struct Send {
+  private let arguments: Arguments
+  private let output: StandardOutput
+  private let routes: [Plan.Route]
+  private let grace: Duration
+
+  init(_ arguments: Arguments, _ output: StandardOutput) throws {
+    (self.arguments, self.output) = (arguments, output)
+    grace =
+      try arguments.value(of: .grace, expected: "a time such as 10s or 2m", durationArgument)
+      ?? .seconds(10)
+    let plan: Plan
+    do { plan = try Plan(arguments) } catch let error as SettingError {
+      throw UsageError("\(error)")
+    }
+    routes = try Self.selected(plan.routes, arguments)
+  }
+
+  func run() throws -> Program.Status {
+    for route in routes {
+      guard (try? Directory.open(route.directory)) != nil else {
+        Command.complain(
+          "cannot open '\(route.directory)'; name a directory that services log into")
+        return .nothingReadable
+      }
+    }
+    if arguments.isSet(.check) { return try check() }
+    // Before the first thread.
+    Signals.block()
+    if arguments.isSet(.orphans) { recover() }
+    let routes = try routes.map { try AnyRoute($0) }
+    let isBounded = arguments.isSet(.once) || arguments.isSet(.orphans) || isSelection
+    return isBounded ? try sendOnce(routes) : try serve(routes)
+  }
+
+  private var isSelection: Bool { arguments.isSet(.session) || arguments.isSet(.crashed) }
+
+  /// Routes to some of the sessions have cursors of their own: the usual one would pass over what
+  /// is not selected.
+  private static func selected(
+    _ routes: [Plan.Route], _ arguments: Arguments
+  ) throws -> [Plan.Route] {
+    let prefixes = arguments.values(of: .session)
+    let onlyCrashed = arguments.isSet(.crashed)
+    if prefixes.isEmpty, !onlyCrashed { return routes }
+    return try routes.compactMap { route in
+      guard !route.target.settings.url.takesArchives else {
+        throw UsageError("--session and --crashed are for destinations of records")
+      }
+      var filter = LogReader.Filter()
+      filter.sessions = prefixes
+      let sessions = LogFiles([.path(route.directory)]).overview(filter: filter)
+        .filter { !onlyCrashed || $0.ending.isCrash }
+      if sessions.isEmpty { return nil }
+      var target = route.target
+      target.shipping.filter.sessions = sessions.map(\.session.id.description)
+      target.name = String(
+        "\(target.name.prefix(40)).\(Self.hash(target.shipping.filter.sessions))")
+      return Plan.Route(directory: route.directory, rings: route.rings, target: target)
+    }
+  }
+
+  /// Names a selection: FNV-1a.
+  private static func hash(_ texts: [String]) -> String {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in texts.sorted().joined(separator: ",").utf8 {
+      hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3
+    }
+    return String(hash, radix: 16)
+  }
+
+  private func recover() {
+    for directory in Set(routes.map(\.directory)) {
+      let rings = routes.first { $0.directory == directory }?.rings ?? directory
+      do throws(LogError) {
+        _ = try LogRecovery.recover(rings, archiveDirectory: directory) {
+          Command.complain("\($0)")
+        }
+      } catch {
+        Command.complain("\(error)")
+      }
+    }
+  }
+
+  // MARK: - Once
+
+  private func sendOnce(_ routes: [AnyRoute]) throws -> Program.Status {
+    let (answer, isOrphans) = (Promise<Bool>(), arguments.isSet(.orphans))
+    let work = Task.detached {
+      let all = await withTaskGroup(of: Bool.self) { group in
+        for route in routes { group.addTask { await route.sendAll(sharing: isOrphans) } }
+        return await group.reduce(true) { $0 && $1 }
+      }
+      answer.fulfill(all)
+    }
+    while true {
+      if let all = answer.wait(atMost: 20_000_000) {
+        return all && !routes.contains(where: \.hasLost) ? .success : .corruptionOrLoss
+      }
+      if Signals.wait(nanoseconds: 1) != nil {
+        Signals.unblock()
+        work.cancel()
+      }
+    }
+  }
+
+  // MARK: - As a service
+
+  private func serve(_ routes: [AnyRoute]) throws -> Program.Status {
+    for route in routes { try route.start() }
+    Notify.send("READY=1\nSTATUS=\(status(routes))")
+    var seconds = 0
+    while Signals.wait(nanoseconds: 1_000_000_000) == nil {
+      seconds += 1
+      if seconds % 5 == 0 { Notify.send("WATCHDOG=1\nSTATUS=\(status(routes))") }
+      if seconds % 15 == 0 { writeMetrics(routes) }
+    }
+    Signals.unblock()
+    Notify.send("STOPPING=1")
+    let grace = grace
+    let isDone = try waiting {
+      await withTaskGroup(of: Bool.self) { group in
+        for route in routes { group.addTask { await route.flush(within: grace) } }
+        return await group.reduce(true) { $0 && $1 }
+      }
+    }
+    try waiting { for route in routes { await route.stop() } }
+    writeMetrics(routes)
+    if !isDone { Command.complain("not all was sent; what is left is sent next time") }
+    return .success
+  }
+
+  private func status(_ routes: [AnyRoute]) -> String {
+    let all = routes.compactMap(\.statistics)
+    let (sent, waiting) = (all.reduce(0) { $0 + $1.records }, all.reduce(0) { $0 + $1.waiting })
+    let blocked = all.count { $0.isBlocked }
+    return "\(sent) records sent, \(waiting) waiting"
+      + (blocked > 0 ? ", \(blocked) destinations take nothing" : "")
+  }
+
+  private func writeMetrics(_ routes: [AnyRoute]) {
+    guard let path = arguments.value(of: .metrics) else { return }
+    let text = routes.map(\.prometheusText).joined()
+    let (parent, name) = path.splitAtLastSlash
+    do throws(SystemError) {
+      let directory = try Directory.open(parent)
+      // The collector never sees a half of it.
+      let file = try directory.openFile("\(name).new", [.write, .create, .truncate], mode: 0o644)
+      try text.utf8.span.bytes.withUnsafeBytes { (bytes) throws(SystemError) in
+        try file.writeFully(bytes)
+      }
+      try directory.rename("\(name).new", to: name)
+    } catch {
+      Command.complain("cannot write the metrics: \(error)")
+    }
+  }
+
+  // MARK: - Trying
+
+  private func check() throws -> Program.Status {
+    var status = Program.Status.success
+    for route in routes {
+      let route = try AnyRoute(route)
+      let problem: String? = try waiting { await route.check() }
+      try output.append("\(route.name): \(problem ?? "the destination answers")\n")
+      if problem != nil { status = .corruptionOrLoss }
+    }
+    return status
+  }
+}
+
+extension String {
+  /// A path's directory, and the name in it.
+  fileprivate var splitAtLastSlash: (directory: String, name: String) {
+    guard let slash = lastIndex(of: "/") else { return (".", self) }
+    let directory = slash == startIndex ? "/" : String(self[..<slash])
+    return (directory, String(self[index(after: slash)...]))
+  }
+}

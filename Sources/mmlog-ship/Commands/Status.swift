@@ -1,0 +1,56 @@
+import CommandLineTool
+import LogCommands
+import MMLogReader
+import MMLogShipping
+import MMLogStorage
+import MMLogSystem
+
+extension Command {
+  static let status = Command(
+    "status",
+    description: [
+      "Prints what each destination of a directory has, as is noted there.",
+      """
+      A destination stands for itself by the name that its configuration gives it. Rows that wait \
+      are in archives behind its cursor; what is still in rings is not counted.
+      """,
+    ],
+    options: [], operands: shippedOperands
+  ) { arguments, output in
+    var status = Program.Status.success
+    for directory in try arguments.directories() {
+      let names: [String]
+      do throws(SystemError) {
+        names = try ConsumerFile.consumers(in: Directory.open(directory)).sorted()
+      } catch {
+        Command.complain("cannot read '\(directory)': \(error)")
+        status = .nothingReadable
+        continue
+      }
+      if names.isEmpty { try output.append("\(directory): nothing was sent\n") }
+      for name in names {
+        let line = try Command.state(of: name, in: directory)
+        try output.append("\(directory) to \(name): \(line.text)\n")
+        if !line.isWhole, status == .success { status = .corruptionOrLoss }
+      }
+    }
+    return status
+  }
+
+  private static func state(
+    of name: String, in directory: String
+  ) throws -> (text: String, isWhole: Bool) {
+    guard let text = ConsumerFile.state(of: name, in: try Directory.open(directory)),
+      let state = ConsumerState(text)
+    else { return ("what is noted cannot be read; what is there is sent again", false) }
+    let balances = state.balances.values
+    let acknowledged = balances.reduce(0) { $0 + $1.acknowledged }
+    let refused = balances.reduce(0) { $0 + $1.refused }
+    let missed = balances.reduce(0) { $0 + $1.missed }
+    var line = "\(acknowledged) records sent"
+    if refused > 0 { line += ", \(refused) refused" }
+    if missed > 0 { line += ", \(missed) deleted before they were sent" }
+    if let batch = state.batch { line += ", \(batch.count) on their way" }
+    return (line, refused == 0 && missed == 0)
+  }
+}

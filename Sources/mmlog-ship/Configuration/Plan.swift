@@ -1,0 +1,128 @@
+import CommandLineTool
+import LogCommands
+import MMLogDestinations
+import MMLogShipping
+
+/// What is shipped where: each directory to each of its targets.
+struct Plan {
+  /// A directory and one of its targets.
+  struct Route {
+    let directory: String
+    let rings: String?
+    let target: Target
+  }
+
+  private(set) var routes: [Route] = []
+
+  /// What the command line says: a configuration file, or targets and directories.
+  init(_ arguments: Arguments) throws {
+    if let path = arguments.value(of: .config) {
+      guard !arguments.isSet(.to), !arguments.isSet(.set), !arguments.isSet(.named) else {
+        throw UsageError("--config has destinations of its own; leave --to, --set and --as away")
+      }
+      try add(ConfigurationFile(path: path), only: arguments.operands)
+      return
+    }
+    let directories = try arguments.directories()
+    for target in try Self.targets(arguments) {
+      routes += directories.map {
+        Route(directory: $0, rings: arguments.value(of: .ringDirectory), target: target)
+      }
+    }
+  }
+
+  private static func targets(_ arguments: Arguments) throws -> [Target] {
+    let urls = arguments.values(of: .to)
+    guard !urls.isEmpty else {
+      throw UsageError("a destination is missing; add '--to URL', or '--config FILE'")
+    }
+    let name = arguments.value(of: .named)
+    guard urls.count == 1 || name == nil else {
+      throw UsageError("--as names one destination, and there are \(urls.count)")
+    }
+    return try urls.map { url in
+      do throws(SettingError) {
+        var target = try Target(name: name, url: url)
+        for setting in arguments.values(of: .set) {
+          let parts = setting.split(separator: "=", maxSplits: 1)
+          guard parts.count == 2 else {
+            throw SettingError("write '--set NAME=VALUE'")
+          }
+          try target.set(String(parts[0]), String(parts[1]))
+        }
+        return target
+      } catch {
+        throw UsageError("\(error)")
+      }
+    }
+  }
+
+  private mutating func add(
+    _ file: ConfigurationFile, only directories: [String]
+  ) throws(SettingError) {
+    var targets: [String: Target] = [:]
+    for section in file.sections where section.kind == "destination" {
+      guard targets[section.name] == nil else {
+        throw section.place.error("there are two destinations '\(section.name)'")
+      }
+      targets[section.name] = try Self.target(section)
+    }
+    for section in file.sections where section.kind == "directory" {
+      if !directories.isEmpty, !directories.contains(section.name) { continue }
+      try add(section, targets)
+    }
+    guard !routes.isEmpty else {
+      throw SettingError("the configuration file has no [directory PATH] with a destination")
+    }
+  }
+
+  private static func target(
+    _ section: ConfigurationFile.Section
+  ) throws(SettingError) -> Target {
+    guard let url = section.entries.first(where: { $0.name == "url" }) else {
+      throw section.place.error("the destination '\(section.name)' has no url")
+    }
+    var target: Target
+    do throws(SettingError) { target = try Target(name: section.name, url: url.value) } catch {
+      throw url.place.error("\(error)")
+    }
+    for entry in section.entries where entry.name != "url" {
+      do throws(SettingError) { try target.set(entry.name, entry.value) } catch {
+        throw entry.place.error("\(error)")
+      }
+    }
+    do throws(SettingError) {
+      _ = try target.settings.recordDestination()
+      _ = try target.settings.archiveDestination()
+    } catch {
+      throw section.place.error("\(error)")
+    }
+    return target
+  }
+
+  private mutating func add(
+    _ section: ConfigurationFile.Section, _ targets: [String: Target]
+  ) throws(SettingError) {
+    var (names, rings) = ([ConfigurationFile.Entry](), nil as String?)
+    for entry in section.entries {
+      switch entry.name {
+      case "to": names.append(entry)
+      case "ring-directory": rings = entry.value
+      default:
+        throw entry.place.error(
+          "a directory has no setting '\(entry.name)'; it has 'to' and 'ring-directory'")
+      }
+    }
+    guard !names.isEmpty else {
+      throw section.place.error("the directory has no destination; add 'to = NAME'")
+    }
+    for entry in names {
+      for name in entry.value.split(whereSeparator: { $0 == " " || $0 == "," }) {
+        guard let target = targets[String(name)] else {
+          throw entry.place.error("there is no [destination \(name)]")
+        }
+        routes.append(Route(directory: section.name, rings: rings, target: target))
+      }
+    }
+  }
+}

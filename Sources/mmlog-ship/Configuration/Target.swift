@@ -1,0 +1,102 @@
+import LogCommands
+import MMLogDestinations
+import MMLogFormat
+import MMLogReader
+import MMLogShipping
+
+/// A destination with its name, and how it is shipped to.
+struct Target {
+  /// The name of its cursor in each directory.
+  var name: String
+  var settings: DestinationSettings
+  var shipping = Shipper.Configuration()
+
+  /// Settings that are of shipping, not of a kind of destination.
+  static let shippingSettings: [(name: String, placeholder: String, help: String)] = [
+    ("level", "LEVEL", "Only records of that level or above."),
+    ("only-label", "LABEL", "Only records of that label; * stands for any characters."),
+    (
+      "where", "CONDITION",
+      "Only records whose fields fulfill the condition of 'mmlog-decode --where'."
+    ),
+    ("add-field", "NAME=VALUE", "A field that each record gets, unless it has it."),
+    ("drop-field", "NAME", "A field that is dropped."),
+    ("rename-field", "NAME=NEW", "A field that gets another name."),
+    ("hash-field", "NAME", "A field whose value is replaced by a hash."),
+    ("batch-records", "N", "How many records a batch has at most. Default: 10000."),
+    ("batch-bytes", "N", "From how many bytes on a batch is full. Default: 1048576."),
+    ("batch-age", "MILLISECONDS", "How long records wait for a full batch. Default: 500."),
+    ("records-per-second", "N", "How many records are sent in a second at most."),
+    ("bytes-per-second", "N", "How many bytes are sent in a second at most."),
+    ("archive-interval", "MILLISECONDS", "How often running processes are asked to archive."),
+    ("retry-limit", "SECONDS", "The longest pause between two tries. Default: 300."),
+  ]
+
+  /// Makes a target of a URL.
+  init(name: String?, url: String) throws(SettingError) {
+    let url = try DestinationURL(url)
+    self.name = name ?? url.name
+    settings = DestinationSettings(url: url)
+    guard self.name.utf8.count <= 64, !self.name.isEmpty,
+      self.name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) })
+    else {
+      throw SettingError("a destination's name has 1 to 64 letters, digits, '-', '_' and '.'")
+    }
+  }
+
+  /// Sets a setting of either kind.
+  mutating func set(_ name: String, _ value: String) throws(SettingError) {
+    switch name {
+    case "level":
+      guard let level = Level(usualName: value) else {
+        throw SettingError("'level' takes trace, debug, info, notice, warning, error or critical")
+      }
+      shipping.filter.minimumLevel = level
+    case "only-label": shipping.filter.labels.append(value)
+    case "where":
+      do throws(FieldCondition.Invalid) {
+        shipping.filter.conditions.append(try FieldCondition(value))
+      } catch {
+        throw SettingError("'where': \(error)")
+      }
+    case "add-field":
+      let (key, text) = try Self.pair(name, value)
+      shipping.edits.append(.add(key, .string(Array(text.utf8))))
+    case "drop-field": shipping.edits.append(.drop(value))
+    case "rename-field":
+      let (old, new) = try Self.pair(name, value)
+      shipping.edits.append(.rename(old, to: new))
+    case "hash-field": shipping.edits.append(.hash(value))
+    case "batch-records": shipping.maximumRecords = try Self.number(name, value, 1...1_000_000)
+    case "batch-bytes": shipping.maximumBytes = try Self.number(name, value, 1024...64 << 20)
+    case "batch-age":
+      shipping.age = .milliseconds(try Self.number(name, value, 0...3_600_000))
+    case "records-per-second": shipping.recordsPerSecond = try Self.number(name, value, 1...Int.max)
+    case "bytes-per-second": shipping.bytesPerSecond = try Self.number(name, value, 1...Int.max)
+    case "archive-interval":
+      shipping.archiveInterval = .milliseconds(try Self.number(name, value, 10...86_400_000))
+    case "retry-limit":
+      let longest = Duration.seconds(try Self.number(name, value, 1...86_400))
+      shipping.retry = .forever(first: min(.seconds(1), longest), longest: longest)
+    default: try settings.set(name, value)
+    }
+  }
+
+  private static func number(
+    _ name: String, _ value: String, _ range: ClosedRange<Int>
+  ) throws(SettingError) -> Int {
+    guard let number = Int(value), range.contains(number) else {
+      let maximum = range.upperBound == .max ? " on" : " to \(range.upperBound)"
+      throw SettingError("'\(name)' takes a number from \(range.lowerBound)\(maximum)")
+    }
+    return number
+  }
+
+  private static func pair(
+    _ name: String, _ value: String
+  ) throws(SettingError) -> (String, String) {
+    let parts = value.split(separator: "=", maxSplits: 1)
+    guard parts.count == 2 else { throw SettingError("'\(name)' takes two texts with '=' between") }
+    return (String(parts[0]), String(parts[1]))
+  }
+}

@@ -1,0 +1,161 @@
+import CommandLineTool
+import MMLogDestinations
+import MMLogShipping
+import MMLogStorage
+import MMLogSystem
+
+/// A directory's way to one destination, while it is shipped: of records, or of whole archives.
+struct AnyRoute: Sendable {
+  private enum Kind: Sendable {
+    case records(Shipper)
+    case archives(ArchiveShipper, any ArchiveDestination, LockedValue<Int>)
+  }
+
+  /// For messages.
+  let name: String
+  private let kind: Kind
+
+  init(_ route: Plan.Route) throws {
+    name = "\(route.directory) to \(route.target.name)"
+    let settings = route.target.settings
+    if let destination = try settings.recordDestination() {
+      var configuration = route.target.shipping
+      configuration.ringDirectory = route.rings
+      let shipper = try Shipper(
+        of: route.directory, as: route.target.name, to: destination, configuration: configuration)
+      kind = .records(shipper)
+      let (events, name) = (shipper.events, name)
+      Task.detached {
+        for await event in events {
+          if let sentence = event.sentence { Command.complain("\(name): \(sentence)") }
+        }
+      }
+    } else if let destination = try settings.archiveDestination() {
+      var configuration = ArchiveShipper.Configuration()
+      configuration.retry = route.target.shipping.retry
+      let shipper = try ArchiveShipper(
+        of: route.directory, to: destination, configuration: configuration)
+      let refused = LockedValue(0)
+      kind = .archives(shipper, destination, refused)
+      let (events, name) = (shipper.events, name)
+      Task.detached {
+        for await event in events {
+          if case .refused = event { refused.withLock { $0 += 1 } }
+          if let sentence = event.sentence { Command.complain("\(name): \(sentence)") }
+        }
+      }
+    } else {
+      throw SettingError("\(name): this kind of destination takes nothing")
+    }
+  }
+
+  func start() throws {
+    switch kind {
+    case .records(let shipper): try shipper.start()
+    case .archives(let shipper, _, _): try shipper.start()
+    }
+  }
+
+  /// Sends all that is archived now.
+  ///
+  /// - Parameter isShared: Whether it is as good if another program is at work.
+  /// - Returns: Whether all of it was sent.
+  func sendAll(sharing isShared: Bool) async -> Bool {
+    do throws(LogError) {
+      switch kind {
+      case .records(let shipper): return try await shipper.shipAll()
+      case .archives(let shipper, _, _):
+        _ = try await shipper.shipAll()
+        return true
+      }
+    } catch {
+      // That one sends what is there.
+      if isShared, error.code == .archiveInUse { return true }
+      Command.complain("\(name): \(error)")
+      return false
+    }
+  }
+
+  func flush(within limit: Duration) async -> Bool {
+    switch kind {
+    case .records(let shipper): await shipper.flush(within: limit)
+    // An archive goes on where it was, or is the same again.
+    case .archives: true
+    }
+  }
+
+  func stop() async {
+    switch kind {
+    case .records(let shipper): await shipper.stop()
+    case .archives(let shipper, _, _): await shipper.stop()
+    }
+  }
+
+  /// What keeps the destination from taking anything; nil if it answers.
+  func check() async -> String? {
+    do {
+      switch kind {
+      case .records(let shipper): try await shipper.check()
+      case .archives(_, let destination, _): try await destination.check()
+      }
+      return nil
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  /// Whether something was not sent that should have been.
+  var hasLost: Bool {
+    switch kind {
+    case .records(let shipper): shipper.statistics.refused > 0 || shipper.statistics.missed > 0
+    case .archives(_, _, let refused): refused.withLock { $0 } > 0
+    }
+  }
+
+  /// Numbers of records; nil of what sends archives.
+  var statistics: Shipper.Statistics? {
+    if case .records(let shipper) = kind { shipper.statistics } else { nil }
+  }
+
+  var prometheusText: String { statistics?.prometheusText(consumer: name) ?? "" }
+}
+
+extension Shipper.Event {
+  /// What is worth a line; nil for what goes as it should.
+  fileprivate var sentence: String? {
+    switch self {
+    case .started, .acknowledged: return nil
+    case .retrying(_, let attempt, let error, let delay):
+      // The first failures may be a restart of the destination.
+      guard attempt == 3 || attempt % 20 == 0 else { return nil }
+      return "\(error); tried \(attempt) times, the next time in \(delay.components.seconds) s"
+    case .blocked(let error): return "\(error); nothing is sent until that is changed"
+    case .resumed: return "the destination takes records again"
+    case .refused(_, let count, let reason):
+      return "\(count) records were refused and put aside; 'mmlog-ship retry' sends them again: "
+        + reason
+    case .contradiction(_, let sentence), .changedBatch(let sentence): return sentence
+    case .gap(let gap): return "records are gone before they were sent: \(gap)"
+    case .recovered(let sessions):
+      return "recovered \(sessions.count) sessions of processes that had died"
+    case .failed(let error): return "\(error)"
+    case .waitingForAnother: return "another mmlog-ship sends this; waiting until it ends"
+    @unknown default: return nil
+    }
+  }
+}
+
+extension ArchiveShipper.Event {
+  /// What is worth a line; nil for what goes as it should.
+  fileprivate var sentence: String? {
+    switch self {
+    case .shipped: return nil
+    case .retrying(let archive, let attempt, let error, _):
+      guard attempt == 3 || attempt % 20 == 0 else { return nil }
+      return "\(archive.fileName): \(error); tried \(attempt) times"
+    case .refused(let archive, let reason): return "\(archive.fileName) was refused: \(reason)"
+    case .failed(let error): return "\(error)"
+    @unknown default: return nil
+    }
+  }
+}

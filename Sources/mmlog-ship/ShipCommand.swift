@@ -1,0 +1,100 @@
+import CommandLineTool
+import LogCommands
+import MMLogDestinations
+
+extension Command {
+  static let ship = Command(
+    name: "mmlog-ship", version: "0.1.0",
+    description: [
+      """
+      Sends what services have logged with mmlog to other systems: each record once where the \
+      receiver can drop repeats, and at least once everywhere.
+      """,
+      """
+      It needs nothing but the directories that services log into, also after these have died. What \
+      a destination has acknowledged is noted there; nothing else is kept. Whoever runs it must be \
+      able to write there.
+      """,
+      "Destinations: " + DestinationURL.forms.map { "\($0.0) (\($0.1))" }.joined(separator: "; ")
+        + ". With https in place of http, certificates are verified.",
+      """
+      Settings, for --set and for [destination NAME] in a configuration file: \
+      \(settingTexts). Secrets come from files alone, which are read anew at each use.
+      """,
+    ],
+    commands: [.send, .status, .retry, .reconcile, .schema],
+    examples: [
+      Example(
+        "Send a service's log to a collector, for as long as it runs",
+        "mmlog-ship --to otlp+http://localhost:4318 /var/log/orders"),
+      Example(
+        "Send what a dead service has left, and end",
+        "mmlog-ship --orphans --to otlp+http://localhost:4318 /var/log/orders"),
+      Example("As a configuration file says", "mmlog-ship --config /etc/mmlog/ship.conf"),
+      Example(
+        "Would it work?", "mmlog-ship --check --config /etc/mmlog/ship.conf"),
+      Example(
+        "Make ClickHouse's table",
+        "mmlog-ship schema clickhouse | curl --data-binary @- http://localhost:8123/"),
+    ],
+    exitStatuses: [
+      (.success, "All was sent, or the program was asked to end."),
+      (
+        .corruptionOrLoss,
+        "Something was not sent: refused by a destination, deleted before, or a destination does not "
+          + "answer; or another error."
+      ),
+      (.usage, "The command line or the configuration file is wrong."),
+      (.nothingReadable, "None of the directories could be read."),
+    ])
+
+  private static let settingTexts =
+    (Target.shippingSettings.map { ("\($0.name)=\($0.placeholder)", $0.help) }
+    + DestinationSettings.all.map { setting in
+      let kinds = setting.kinds.isEmpty ? "" : " (\(setting.kinds.joined(separator: ", ")))"
+      return ("\(setting.name)=\(setting.placeholder)", setting.help.dropLast() + kinds + ".")
+    }).map { "\($0.0): \($0.1)" }.joined(separator: " ")
+
+  /// Says something on standard error, with what is dangerous in it escaped.
+  static func complain(_ sentence: String) { ship.report(sentence) }
+}
+
+extension Option {
+  static let to = Option(
+    "to", short: "t", value: "URL", repeatable: true, "Where to send: a destination's URL.")
+  static let set = Option(
+    "set", value: "NAME=VALUE", repeatable: true, "A setting of the destinations that --to names.")
+  static let config = Option(
+    "config", short: "c", value: "FILE",
+    "Take destinations and directories from a file; a DIR chooses among these.")
+  static let named = Option(
+    "as", value: "NAME",
+    "The name under which what was sent is noted; else one made of the URL.")
+  static let once = Option("once", "End when all that is archived now is sent.")
+  static let orphans = Option(
+    "orphans",
+    "Recover what dead processes have left, send it, and end. Where another mmlog-ship is at work, "
+      + "it is left to that one.")
+  static let session = Option(
+    "session", value: "ID", repeatable: true,
+    "Only sessions whose id begins so. What is sent is noted apart from everything else.")
+  static let crashed = Option("crashed", "Only sessions that crashed; the same holds.")
+  static let check = Option(
+    "check", "Send nothing: print what waits, and whether destinations answer.")
+  static let grace = Option(
+    "grace", value: "TIME", default: "10s",
+    "How long to go on sending what is archived after SIGTERM or SIGINT.")
+  static let ringDirectory = Option(
+    "ring-directory", value: "DIR", "Where the rings are, if not beside the archives.")
+  static let metrics = Option(
+    "metrics", value: "FILE",
+    "Write numbers for Prometheus there each 15 seconds, for its node exporter's textfile collector."
+  )
+
+  /// What every command has that is about destinations.
+  static let plan: [Option] = [.to, .set, .config, .named, .ringDirectory]
+}
+
+/// The directories that services log into.
+let shippedOperands = Operands(
+  "DIR", "Directories that services log into; else the one in MMLOG_DIR.")

@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# mmlog-ship with real receivers, with faults between them, with nginx in front, and beside services that are killed.
+#
+#   check_ship.sh PROGRAMS
+#
+# What is not there is skipped, and that is said. Exit status 1: something is wrong.
+set -euo pipefail
+programs=$(realpath "$1")
+project=$(cd "$(dirname "$0")/../.." && pwd)
+ship=$programs/mmlog-ship
+if [[ ! -x $ship ]]; then
+  echo "SKIPPED  mmlog-ship: it was not built; Tools/setup --ship, and build with MMLOG_SHIP=1"
+  exit 0
+fi
+work=$(mktemp -d)
+children=()
+trap 'for child in ${children[@]+"${children[@]}"}; do kill -KILL "$child" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+python=${MMLOG_PYTHON:-$project/.build/check-python/bin/python3}
+failed=0
+
+result() {
+  if [[ $2 == "$3" ]]; then
+    echo "ok       $1"
+  else
+    printf 'FAILED   %s\n--- expected\n%s\n--- found\n%s\n' "$1" "$2" "$3"
+    failed=1
+  fi
+}
+
+until_there() {  # a file that another process makes; fifteen seconds
+  local tries=0
+  until [[ -e $1 ]]; do
+    ((++tries < 1500)) || { echo "FAILED   $1 does not come"; exit 1; }
+    sleep 0.01
+  done
+}
+
+receive() {  # NAME KIND [FAULT…]: starts a receiver, and says where it is in $url
+  mkdir "$work/$1"
+  "$python" "$project/Tests/Integration/ship_receiver.py" "$work/$1" "${@:2}" &
+  children+=($!)
+  until_there "$work/$1/port"
+  url=http://127.0.0.1:$(<"$work/$1/port")
+}
+
+ids() { "$programs/mmlog-decode" --format json "$1" 2>/dev/null | grep -o '"log_record_uid":"[^"]*"' | cut -d'"' -f4 | sort; }
+
+log() {  # DIRECTORY COUNT
+  seq "$2" | sed 's/^/line /' | "$programs/mmlog-pipe" -d "$1" -n service
+}
+
+[[ -x $python ]] || python=python3
+log "$work/logs" 30000
+expected=$(ids "$work/logs" | sha256sum)
+
+if "$python" -c 'import opentelemetry.proto' 2>/dev/null; then
+  receive otlp otlp
+  "$ship" --once --to "otlp+$url" "$work/logs"
+  result "a receiver of OTLP has every record once" "$expected" "$(sort "$work/otlp/ids" | sha256sum)"
+  "$ship" --once --to "otlp+$url" "$work/logs"
+  result "the second time, nothing goes" "$expected" "$(sort "$work/otlp/ids" | sha256sum)"
+  receive faults otlp 503 late close lost half 500 twice 429 lie slow 502 never 504
+  "$ship" --once --to "otlp+$url" --set timeout=2 --set retry-limit=1 --set batch-records=2000 "$work/logs" 2>"$work/errors" || true
+  result "with a receiver that breaks, is late, lies and repeats, every record is there" "$expected" \
+    "$(sort -u "$work/faults/ids" | sha256sum)"
+  echo "         $(($(wc -l <"$work/faults/ids") - 30000)) were there more than once"
+else
+  echo "SKIPPED  OTLP: '$python' has no module opentelemetry.proto; pip install opentelemetry-proto, and set MMLOG_PYTHON"
+fi
+
+receive lines lines
+if command -v nginx >/dev/null && command -v openssl >/dev/null; then
+  (cd "$work" && for name in ca server client; do
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$name" -keyout "$name.key" -out "$name.pem" \
+      -addext 'subjectAltName=IP:127.0.0.1'
+  done) 2>/dev/null
+  port=$((20000 + RANDOM % 10000))
+  ((EUID)) || echo 'user root;' >"$work/nginx.conf"  # else its workers could not write here
+  cat >>"$work/nginx.conf" <<EOF
+daemon off; master_process off; pid $work/nginx.pid; error_log $work/nginx.log; events {}
+http {
+  access_log off; client_body_temp_path $work/body; proxy_temp_path $work/proxy; fastcgi_temp_path $work/f; uwsgi_temp_path $work/u; scgi_temp_path $work/s;
+  client_max_body_size 64m; client_body_buffer_size 16m;
+  server {
+    listen 127.0.0.1:$port ssl; ssl_certificate $work/server.pem; ssl_certificate_key $work/server.key;
+    ssl_client_certificate $work/client.pem; ssl_verify_client on;
+    location / { proxy_pass $url; }
+  }
+  server { listen unix:$work/socket; location / { proxy_pass $url; } }
+}
+EOF
+  nginx -c "$work/nginx.conf" 2>/dev/null &
+  children+=($!)
+  until_there "$work/socket"
+  cat >"$work/ship.conf" <<EOF
+[destination tls]
+url = https://127.0.0.1:$port/logs
+ca-file = $work/server.pem
+certificate-file = $work/client.pem
+key-file = $work/client.key
+
+[destination socket]
+url = http://logs/
+unix-socket = $work/socket
+
+[directory $work/logs]
+to = tls
+to = socket
+EOF
+  "$ship" --once --config "$work/ship.conf"
+  result "nginx takes records over TLS with a client's certificate, and by a Unix socket" 60000 "$(wc -l <"$work/lines/ids")"
+  result "both have every record" "$expected" "$(sort -u "$work/lines/ids" | sha256sum)"
+else
+  echo "SKIPPED  nginx: there is no 'nginx'; apt-get install nginx-light"
+fi
+
+printf '[destination a]\nurl = otlp+http://x\n  tokn-file = y\n' >"$work/wrong.conf"
+message=$("$ship" --config "$work/wrong.conf" 2>&1 || echo "status $?")
+result "an error of the configuration has its line and column" \
+  "mmlog-ship: $work/wrong.conf:3:15: there is no setting 'tokn-file'" "$(head -n 1 <<<"$message")"
+
+# A service that is killed: what its ring holds is at the receiver soon after.
+receive orphans lines
+mkfifo "$work/fifo"
+"$programs/mmlog-pipe" -d "$work/killed" -n service <"$work/fifo" &
+killed=$!
+children+=("$killed")
+exec 4>"$work/fifo"
+seq 1000 | sed 's/^/last /' >&4
+until [[ $("$programs/mmlog-decode" --format message "$work/killed" 2>/dev/null | tail -n 1) == "last 1000" ]]; do sleep 0.01; done
+kill -KILL "$killed"
+exec 4>&-
+began=$(date +%s%N)
+"$ship" --orphans --to "$url" "$work/killed"
+echo "         $((($(date +%s%N) - began) / 1000000)) ms from death to the receiver"
+result "the last records of a killed service are at the receiver" "$(ids "$work/killed" | sha256sum)" \
+  "$(sort "$work/orphans/ids" | sha256sum)"
+
+# As a service: it is ready, sends what comes, and ends in time.
+receive service lines
+python3 - "$work/notify" "$work/states" <<'EOF' &
+import os, socket, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+listener.bind(sys.argv[1])
+while True:
+    states = listener.recv(4096).decode()
+    with open(sys.argv[2] + ".new", "a") as file:
+        file.write(states + "\n")
+    if "READY=1" in states or "STOPPING=1" in states:
+        os.replace(sys.argv[2] + ".new", sys.argv[2])
+EOF
+children+=($!)
+until_there "$work/notify"
+mkdir "$work/live"
+NOTIFY_SOCKET=$work/notify "$ship" --to "$url" "$work/live" &
+service=$!
+children+=("$service")
+until_there "$work/states"
+result "systemd hears that it is ready" "READY=1" "$(head -n 1 "$work/states")"
+log "$work/live" 5000
+kill -TERM "$service"
+status=0
+wait "$service" || status=$?
+result "SIGTERM ends it well" 0 "$status"
+result "what was logged before is at the receiver" "$(ids "$work/live" | sha256sum)" "$(sort "$work/service/ids" | sha256sum)"
+result "the balance has no hole" 0 "$("$ship" reconcile --to "$url" "$work/live" >/dev/null && echo 0)"
+
+"$ship" --man >"$work/mmlog-ship.1"
+command -v groff >/dev/null && result "groff finds nothing wrong with the manual page" "" "$(groff -man -Tutf8 -ww "$work/mmlog-ship.1" 2>&1 >/dev/null)"
+result "bash takes the completions" "" "$("$ship" --completions bash | bash -n 2>&1)"
+exit "$failed"
