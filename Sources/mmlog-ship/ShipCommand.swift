@@ -80,7 +80,7 @@ extension Option {
     "Only sessions whose id begins so. What is sent is noted apart from everything else.")
   static let crashed = Option("crashed", "Only sessions that crashed; the same holds.")
   static let check = Option(
-    "check", "Send nothing: print what waits, and whether destinations answer.")
+    "check", "Send nothing: say whether destinations answer.")
   static let grace = Option(
     "grace", value: "TIME", default: "10s",
     "How long to go on sending what is archived after SIGTERM or SIGINT.")
