@@ -40,9 +40,15 @@ final class Disk {
     try mount()
   }
 
-  /// Changes how it is mounted, such as `remount,ro`.
+  /// Changes how it is mounted, such as `remount,ro`. A thread that has a file open for a moment keeps
+  /// the kernel from that: it is tried again.
   func change(_ options: String) throws {
-    try ChildProcess.run("mount", ["-o", options, folder], output: output)
+    let arguments = ["-o", options, folder]
+    for _ in 0..<50 {
+      if (try? ChildProcess.run("mount", arguments, output: output)) != nil { return }
+      usleep(20_000)
+    }
+    try ChildProcess.run("mount", arguments, output: output)
   }
 
   /// Informs the kernel that there is an error in the file system: it does what `errors=` said when
