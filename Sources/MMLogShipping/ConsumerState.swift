@@ -16,6 +16,8 @@ package struct ConsumerState: Equatable, Sendable {
     package var to: Progress
     /// How many records it has.
     package var count: Int
+    /// Whether a gap in it is of records that may have been sent.
+    package var mayBeSent = false
   }
 
   /// What became of a session's rows, up to the cursor.
@@ -61,7 +63,7 @@ extension ConsumerState {
       let from = batch.from.map { Self.text(of: $0, batch.session) } ?? "-"
       lines.append(
         "batch \(batch.id) \(batch.session) \(batch.count) \(from) "
-          + Self.text(of: batch.to, batch.session))
+          + Self.text(of: batch.to, batch.session) + (batch.mayBeSent ? " ?" : ""))
     }
     for (session, balance) in balances.sorted(by: { "\($0.key)" < "\($1.key)" }) {
       lines.append("session \(session) \(balance.numbers.map { "\($0)" }.joined(separator: " "))")
@@ -83,7 +85,7 @@ extension ConsumerState {
       case ("cursor", 2):
         guard let cursor = LogReader.Cursor(words[1]) else { return nil }
         self.cursor = cursor
-      case ("batch", 6):
+      case ("batch", 6), ("batch", 7):
         guard let note = Note(words) else { return nil }
         batch = note
       case ("session", _):
@@ -114,7 +116,9 @@ extension ConsumerState.Note {
       guard let progress = LogReader.Cursor(words[4])?.sessions[session] else { return nil }
       from = progress
     }
-    self.init(id: words[1], session: session, from: from, to: to, count: count)
+    self.init(
+      id: words[1], session: session, from: from, to: to, count: count,
+      mayBeSent: words.count == 7)
   }
 }
 

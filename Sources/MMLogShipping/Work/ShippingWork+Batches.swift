@@ -57,15 +57,16 @@ extension ShippingWork {
     guard let note = state.batch else { return }
     guard let session = queue.sessions[note.session], session.hasAll(from: note.from, to: note.to)
     else {
-      doubtful = note
       change { $0.batch = nil }
-      control.send(.changedBatch(note.id))
+      // A gap alone is made again as it was.
+      if note.count > 0 || note.mayBeSent { doubtful = note }
+      if note.count > 0 { control.send(.changedBatch(note.id)) }
       return
     }
     session.goOn(at: note.from)
     // Of a batch that begins with the session, the first archives may be gone.
     let isWhole = note.from != nil || session.archives.first?.number == 1
-    if !isWhole { doubtful = note }
+    if !isWhole && note.count > 0 || note.mayBeSent { doubtful = note }
     guard var batch = try form(session, from: note.from, until: note.to.next) else { return }
     batch.to = note.to
     batch.mayBeRepeat = true
@@ -259,7 +260,8 @@ extension ShippingWork {
       of: consumer, batch.session.id, from: batch.from, to: batch.to)
     change {
       $0.batch = ConsumerState.Note(
-        id: id, session: batch.session.id, from: batch.from, to: batch.to, count: batch.count)
+        id: id, session: batch.session.id, from: batch.from, to: batch.to, count: batch.count,
+        mayBeSent: batch.gaps.contains { $0.mayBeSent })
     }
     try note(isSafe: true)
     TestPoint.reach(.batchNoted)
