@@ -39,17 +39,25 @@ import Testing
     try shipper.start()
     try test.log(1...10)
     try await wait { shipper.statistics.records == 10 }
+    // An open store would make another directory, and archive there what its ring has.
+    try await test.store.close()
     let away = test.folder.path + ".away"
     try FileManager.default.moveItem(atPath: test.folder.path, toPath: away)
     try await wait { shipper.statistics.lastError != nil }
     try await bringBack(away, test)
-    try test.log(11...20)
+    try logMore(11...20, test)
     try await wait { receiver.messages.count == 20 }
     await shipper.stop()
     #expect(receiver.messages == records(1...20))
   }
 
-  /// The store may make a directory in the place of one that is not there.
+  private func logMore(_ numbers: ClosedRange<Int>, _ test: ShippedStore) throws {
+    let store = try LogStore(directory: test.folder.path, name: "test")
+    let log = store.logger(label: "test")
+    for number in numbers { log.info("record \(number)") }
+    try store.close()
+  }
+
   private func bringBack(_ away: String, _ test: ShippedStore) async throws {
     try await wait {
       try? FileManager.default.removeItem(atPath: test.folder.path)
@@ -65,6 +73,8 @@ import Testing
     try shipper.start()
     try test.log(1...10)
     try await wait { shipper.statistics.records == 10 }
+    // An open store would make another directory, and archive there what its ring has.
+    try await test.store.close()
     let away = test.folder.path + ".away"
     try FileManager.default.moveItem(atPath: test.folder.path, toPath: away)
     try FileManager.default.createDirectory(
@@ -72,7 +82,7 @@ import Testing
     // It works there, too.
     try await wait { try test.folder.names(ending: ".consumer").count == 1 }
     try await bringBack(away, test)
-    try test.log(11...20)
+    try logMore(11...20, test)
     try await wait { receiver.messages.count == 20 }
     await shipper.stop()
     #expect(receiver.messages == records(1...20))

@@ -63,11 +63,15 @@ extension ShippingWork {
       if note.count > 0 { control.send(.changedBatch(note.id)) }
       return
     }
+    if note.mayBeSent { doubtful = note }
     session.goOn(at: note.from)
-    // Of a batch that begins with the session, the first archives may be gone.
-    let isWhole = note.from != nil || session.archives.first?.number == 1
-    if !isWhole && note.count > 0 || note.mayBeSent { doubtful = note }
     guard var batch = try form(session, from: note.from, until: note.to.next) else { return }
+    if batch.count < note.count, doubtful == nil {
+      // It begins with the session, and the first archives are gone since.
+      doubtful = note
+      session.goOn(at: note.from)
+      batch = try form(session, from: note.from, until: note.to.next) ?? batch
+    }
     batch.to = note.to
     batch.mayBeRepeat = true
     if batch.count != note.count { control.send(.changedBatch(note.id)) }

@@ -197,8 +197,18 @@ final class ShippingWork: @unchecked Sendable {
   }
 
   /// Notes what is known now.
+  ///
+  /// - Throws: also if the state is not that of the directory which has the path now: the archives
+  ///   that were read may be those of another.
   func note(isSafe: Bool) throws(LogError) {
-    try file?.write(state.text, isSafe: isSafe, in: openDirectory())
+    let directory = try openDirectory()
+    guard try isInPlace(directory) == true else {
+      throw LogError(
+        .system,
+        "\(path) is not the directory any more that it was, or the consumer's state was replaced: it "
+          + "is read again", path: path)
+    }
+    try file?.write(state.text, isSafe: isSafe, in: directory)
   }
 
   func change(_ body: (inout ConsumerState) -> Void) { body(&state) }
