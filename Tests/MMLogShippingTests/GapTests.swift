@@ -111,6 +111,21 @@ import Testing
     #expect(receiver.gaps.map(\.mayBeSent) == [true] && receiver.gaps[0].count == 10)
   }
 
+  @Test("a gap before a record that is refused arrives all the same")
+  func gapBeforePoison() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver { delivery, _ in
+      if delivery.messages.contains("record 11") { throw DeliveryError.refused("no") }
+      return .accepted
+    }
+    try await test.ship(to: receiver)
+    try await logArchives(1...20, test)
+    try delete(1, in: test.folder)
+    try await test.ship(to: receiver) { $0.maximumRecords = 1 }
+    #expect(receiver.messages == records(12...20) && receiver.gaps.map(\.count) == [10])
+    #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
+  }
+
   @Test("retention spares so much that is not shipped, and no more")
   func spared() async throws {
     let test = try ShippedStore { $0.retention = .unlimited }

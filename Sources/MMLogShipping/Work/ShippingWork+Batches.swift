@@ -339,7 +339,8 @@ extension ShippingWork {
     }
   }
 
-  /// Two batches of about half the records each; nil if there is but one record, or none.
+  /// Two batches of about half the records each, or of the gaps and a single record; nil if there is
+  /// no more to divide.
   private func halves(of batch: FormedBatch) -> (FormedBatch, FormedBatch)? {
     var (first, second) = (batch, batch)
     (first.records, second.records, first.count) = ([], [], 0)
@@ -363,15 +364,25 @@ extension ShippingWork {
     {
       move(from: &first, to: &second)
     }
-    guard first.count > 0, second.count > 0, let last = first.records.last?.lastID else {
-      return nil
-    }
+    if first.count == 0 { return gapsApart(of: batch) }
+    guard second.count > 0, let last = first.records.last?.lastID else { return nil }
     let next = LogReader.Cursor.Place(archive: last.archive, frame: last.frame, row: last.row + 1)
     // What is in pieces at this place began behind the batch's start.
     first.to = FormedBatch.Progress(
       next: next, checksum: last.checksum, start: batch.from?.start ?? .init(archive: 1))
     (second.from, second.gaps, second.missed, second.maybeSent) = (first.to, [], 0, 0)
     (first.dropped, first.added) = (0, 0)
+    return (first, second)
+  }
+
+  /// The gaps of a batch, and its records without them; nil if it does not have both.
+  private func gapsApart(of batch: FormedBatch) -> (FormedBatch, FormedBatch)? {
+    guard !batch.gaps.isEmpty, let id = batch.records.first?.firstID else { return nil }
+    var (first, second) = (batch, batch)
+    let next = LogReader.Cursor.Place(archive: id.archive, frame: id.frame, row: id.row)
+    first.to = FormedBatch.Progress(next: next, checksum: id.checksum)
+    (first.records, first.count, first.dropped, first.added) = ([], 0, 0, 0)
+    (second.from, second.gaps, second.missed, second.maybeSent) = (first.to, [], 0, 0)
     return (first, second)
   }
 
