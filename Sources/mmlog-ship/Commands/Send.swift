@@ -135,15 +135,15 @@ private struct Send {
 
   private func serve(_ routes: [AnyRoute]) throws -> Program.Status {
     for route in routes { try route.start() }
-    Notify.send("READY=1\nSTATUS=\(status(routes))")
+    ServiceManager.notify("READY=1\nSTATUS=\(status(routes))")
     var seconds = 0
     while Signals.wait(nanoseconds: 1_000_000_000) == nil {
       seconds += 1
-      if seconds % 5 == 0 { Notify.send("WATCHDOG=1\nSTATUS=\(status(routes))") }
+      if seconds % 5 == 0 { ServiceManager.notify("WATCHDOG=1\nSTATUS=\(status(routes))") }
       if seconds % 15 == 0 { writeMetrics(routes) }
     }
     Signals.unblock()
-    Notify.send("STOPPING=1")
+    ServiceManager.notify("STOPPING=1")
     let grace = grace
     let isDone = try waiting {
       await withTaskGroup(of: Bool.self) { group in
