@@ -12,10 +12,12 @@ final class FrameRun: Run {
   private let filter: SessionFilter
   private let memory: FrameMemory
   /// Of a frame that has records which were given before, from the ring: which.
+  @exclusivity(unchecked)
   private var emitted: EmittedRecords?
   /// Some of its rows, and how many bytes they take.
   private var part: Payload?
   private var held = 0
+  @exclusivity(unchecked)
   private var reader: RowReader?
   /// Where the rows begin that have not been read; nil if there are none.
   private var next: Int? = 0

@@ -135,7 +135,7 @@ extension Option {
   static let reverse = Option("reverse", short: "r", "The newest record first.")
   fileprivate static let jobs = Option(
     "jobs", short: "j", value: "N",
-    "Make text in N threads, while another one reads. The output is the same.")
+    "Read and make text in N threads. The output is the same.")
   fileprivate static let count = Option(
     "count", short: "c", "Print only how many records there are.")
   fileprivate static let tailOfFollow = Option(

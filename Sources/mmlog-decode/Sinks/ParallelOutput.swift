@@ -2,16 +2,19 @@ import MMLogReader
 import MMLogSystem
 
 /// Prints records in a format that has each by itself. Threads make their bytes, in batches, while
-/// the caller reads on; the caller writes the batches in their order.
+/// the caller reads on; the caller writes the batches in their order. A caller that is ahead makes
+/// bytes, too: each thread has work, whichever of the two takes longer.
 final class ParallelOutput: ItemSink {
-  /// So many records make a batch: some hundred microseconds of work, and half a megabyte.
-  private static let batchSize = 4096
+  /// So many records make a batch: some hundred microseconds of work, in a processor's own cache.
+  private static let batchSize = 1024
   /// So many batches may be under way for each thread: what they hold of files is in memory.
-  private static let batchesPerThread = 4
+  private static let batchesPerThread = 16
 
   private let target: any OutputTarget
   private let makeFormatter: @Sendable () -> any LogFormatter
-  private let queue = BatchQueue()
+  /// The caller's own.
+  private var formatter: any LogFormatter
+  private let queue: BatchQueue
   private var threads: [Thread] = []
   private let threadCount: Int
   /// What has been handed over and not been written, the oldest first.
@@ -23,12 +26,14 @@ final class ParallelOutput: ItemSink {
   /// - Parameters:
   ///   - makeFormatter: Makes one for each thread; they print the same bytes for a record, whatever
   ///     they printed before.
-  ///   - threadCount: How many threads make bytes, at least 1.
+  ///   - threadCount: How many threads work, the caller's among them, at least 2.
   init(
     _ makeFormatter: @escaping @Sendable () -> any LogFormatter, to target: any OutputTarget,
     threadCount: Int
   ) {
     (self.makeFormatter, self.target, self.threadCount) = (makeFormatter, target, threadCount)
+    formatter = makeFormatter()
+    queue = BatchQueue(wakingAt: (threadCount - 1) * Self.batchesPerThread / 2)
   }
 
   deinit { end() }
@@ -64,11 +69,10 @@ final class ParallelOutput: ItemSink {
   private func begin() throws {
     if hasBegun { return }
     hasBegun = true
-    var formatter = makeFormatter()
     var buffer = TextBuffer()
     formatter.begin(&buffer)
     try buffer.withUnsafeBytes { try target.append($0.bytes) }
-    for number in 1...threadCount {
+    for number in 1..<threadCount {
       threads.append(
         try Thread(name: "format \(number)") { [queue, makeFormatter] in
           var formatter = makeFormatter()
@@ -95,7 +99,11 @@ final class ParallelOutput: ItemSink {
   /// Writes the oldest batches until so many are left, and further ones that are ready.
   private func write(until count: Int) throws {
     while let batch = underWay.first {
-      guard let bytes = batch.bytes(waits: underWay.count > count) else { return }
+      while batch.bytes == nil {
+        guard underWay.count > count else { return }
+        if let other = queue.newest() { other.format(&formatter) } else { batch.wait() }
+      }
+      guard let bytes = batch.bytes else { return }
       underWay.removeFirst()
       try target.append(bytes.span.bytes)
     }
@@ -120,23 +128,29 @@ private final class Batch: Sendable {
     result.fulfill(buffer.withUnsafeBytes { Array($0) })
   }
 
-  /// What was printed; nil if it is not ready, and who asks does not wait.
-  func bytes(waits: Bool) -> [UInt8]? {
-    repeat {
-      if let bytes = result.wait(atMost: waits ? 1_000_000_000 : 0) { return bytes }
-    } while waits
-    return nil
-  }
+  /// What was printed; nil if it is not ready.
+  var bytes: [UInt8]? { result.wait(atMost: 0) }
+
+  /// Waits until it is ready; now and then less.
+  func wait() { _ = result.wait(atMost: 1_000_000_000) }
 }
 
 /// Batches that no thread has begun.
 private final class BatchQueue: Sendable {
   private let batches = LockedValue<(waiting: [Batch], isEnded: Bool)>(([], false))
   private let changes = EventCount()
+  private let wakingCount: Int
+
+  /// - Parameter count: So many batches wait before threads are woken, which is slow. The caller
+  ///   sees to batches for which no thread was woken.
+  init(wakingAt count: Int) { wakingCount = count }
 
   func append(_ batch: Batch) {
-    batches.withLock { $0.waiting.append(batch) }
-    changes.advance()
+    let count = batches.withLock { batches in
+      batches.waiting.append(batch)
+      return batches.waiting.count
+    }
+    if count >= wakingCount { changes.advance() }
   }
 
   func end() {
@@ -144,7 +158,10 @@ private final class BatchQueue: Sendable {
     changes.advance()
   }
 
-  /// The next batch, waited for; nil once there is none and none will come.
+  /// The batch that was appended last, of which the caller's cache has most; nil if none waits.
+  func newest() -> Batch? { batches.withLock { $0.waiting.popLast() } }
+
+  /// The batch that has waited longest, waited for; nil once there is none and none will come.
   func next() -> Batch? {
     while true {
       let seen = changes.current
