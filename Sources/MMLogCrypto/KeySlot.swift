@@ -38,6 +38,7 @@ package enum KeySlot {
   package static func decrypt(
     _ bytes: [UInt8], with identities: [Identity]
   ) throws(CryptoError) -> SecretKey {
+    try Cryptography.prepare()
     let file = try AgeFile(bytes)
     let fileKey = try unwrap(file.stanzas, with: identities)
     guard Cryptography.areEqual(file.code, try authenticationCode(of: file.header, fileKey)) else {
@@ -54,6 +55,11 @@ package enum KeySlot {
       throw .malformed("its key has a wrong size")
     }
     return try SecretKey(content.count) { $0.copyBytes(from: content) }
+  }
+
+  /// Whether it begins as a file of age does. Only who opens it knows whether the rest is right.
+  package static func isBegun(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.count <= largest && bytes.starts(with: AgeFile.version.utf8)
   }
 
   private static func wrap(

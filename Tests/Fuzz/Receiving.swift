@@ -59,9 +59,9 @@ func receive(_ cut: Int, _ bytes: [UInt8]) {
   let path = "\(received.path)/\(receipt.path)"
   precondition((try? Folder.read(path)) == bytes, "other bytes are stored")
   let files = LogFiles([.path(path)])
-  precondition(files.unreadable.isEmpty, "what is stored cannot be read")
-  // Not yet: that verifying the stored file finds nothing. A changed archive was stored of which that
-  // finds something.
+  precondition(
+    files.unreadable.allSatisfy { $0.code == .encrypted }, "what is stored cannot be read")
+  precondition(files.verify().allSatisfy(\.corruption.isEmpty), "what is stored is corrupted")
   Folder.remove("\(received.path)/\(parts[0])")
 }
 

@@ -259,15 +259,27 @@ import Testing
   @Test("what is encrypted for others is checked as far as its checksums go, and stored")
   func encrypted() throws {
     let sending = try Sending()
-    // Whoever has no key sees no more of an encrypted frame than this.
-    var bytes = archive
-    for place in archivePlaces(in: archive).dropFirst().dropLast(2) {
-      bytes[place + FrameLayout.flags] |= FrameLayout.encryptedFlag
-    }
-    bytes = ChecksumFix.archive(bytes)
+    var bytes = TestLog.encrypted()
     #expect(try sending.send(bytes[...], as: "x").outcome == .stored)
-    bytes[archivePlaces(in: archive)[3] - 12] ^= 5
+    bytes[archivePlaces(in: bytes)[4] - 12] ^= 5
     #expect(refusal { try sending.send(bytes[...], as: "y") }?.status == .unprocessableContent)
+  }
+
+  @Test("what nobody can decrypt, because its key is not there, is refused")
+  func encryptedWithoutKey() throws {
+    let sending = try Sending()
+    var ofItself = TestLog.encrypted()
+    ofItself[FileHeaderLayout.size + FrameLayout.flags] |= FrameLayout.encryptedFlag
+    for (bytes, reason) in [
+      (TestLog.encrypted(slot: nil), "key slot is missing"),
+      (TestLog.encrypted(slot: "no file of age"), "the key: "),
+      (ChecksumFix.archive(ofItself), "the key: "),
+    ] {
+      let refusal = refusal { try sending.send(bytes[...], as: "x") }
+      #expect(refusal?.status == .unprocessableContent)
+      #expect(refusal?.sentence.contains(reason) == true, "\(refusal?.sentence ?? "")")
+      #expect(sending.files == [])
+    }
   }
 
   @Test("bytes that were damaged on their way are said to be")

@@ -29,6 +29,9 @@ package struct FrameCipher: Sendable {
     self.slot = slot
   }
 
+  /// Whether the bytes begin as a key slot does, whoever it is for.
+  package static func isSlot(_ bytes: UnsafeRawBufferPointer) -> Bool { KeySlot.isBegun(bytes) }
+
   /// Encrypts a payload.
   ///
   /// - Parameter header: The frame's header as it will be, but for the payload's checksum.

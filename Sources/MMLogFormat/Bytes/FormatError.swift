@@ -13,6 +13,8 @@ package enum FormatError: Error, Equatable, Sendable {
   case missingCoder(CompressionFormat)
   /// It is as it should be, but encrypted, and there is no key: why not.
   case encrypted(CryptoError)
+  /// It is encrypted, and nobody can have a key for it: the archive's key slot is not there.
+  case missingKey
   /// Written by a newer mmlog: a version or a feature that this one does not know.
   case newerFormat
   /// Written by an mmlog from before the first release, in a format that nothing reads any more.
@@ -31,6 +33,7 @@ extension FormatError: CustomStringConvertible {
       "it is whole, but compressed with \(format), which this mmlog was built without: read it "
         + "with one that was built with the trait Zstd (Debian's libzstd-dev)"
     case .encrypted(let reason): "it is encrypted: \(reason)"
+    case .missingKey: "it is encrypted, and the archive's key slot is missing"
     case .newerFormat: "it was written by a newer version of mmlog; read it with that one"
     case .olderFormat:
       "it was written by an mmlog from before the first release; read it with that one"

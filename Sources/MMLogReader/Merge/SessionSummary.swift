@@ -158,7 +158,8 @@ package struct SessionSummary {
       case .crash:
         crash = CrashReport(bytes)
         return crash != nil
-      case .records, .index, .keySlot, .other: return true
+      case .keySlot: return FrameCipher.isSlot(bytes)
+      case .records, .index, .other: return true
       }
     }
     if !isRead { throw .invalid("payload") }

@@ -45,6 +45,8 @@ extension ArchiveFile {
   private func decrypted(_ stored: [UInt8], of frame: Frame) throws -> [UInt8] {
     let header = try scanner.file.bytes(at: frame.offset, count: frame.header.headerSize)
     guard header.count == frame.header.headerSize else { throw FormatError.truncated }
+    // What a key slot says would else be asked of itself.
+    guard frame.header.type.isSecret else { throw FormatError.invalid("flag: it is encrypted") }
     let cipher = try cipher.get()
     do {
       return try stored.withUnsafeBytes { stored in
@@ -58,25 +60,29 @@ extension ArchiveFile {
   }
 
   /// Opens the first slot that one of the identities opens. A slot stands at the beginning of an
-  /// archive, and again at its end.
-  func openCipher() -> Result<FrameCipher, FormatError> {
-    var failure = CryptoError.malformed("its key slot is missing")
+  /// archive, and again at its end. Without one, nobody can read what is encrypted.
+  func openCipher() -> Result<FrameCipher, any Error> {
+    var failure: any Error = FormatError.missingKey
     for slot in frames where slot.header.type == .keySlot {
-      guard let bytes = try? payload(of: slot) else { continue }
-      do throws(CryptoError) {
-        return .success(try FrameCipher(opening: bytes, with: identities.all))
+      do {
+        return .success(try FrameCipher(opening: payload(of: slot), with: identities.all))
+      } catch let error as CryptoError {
+        failure = FormatError.encrypted(error)
+      } catch is FormatError {
+        // The other one may be right.
       } catch {
         failure = error
       }
     }
-    return .failure(.encrypted(failure))
+    return .failure(failure)
   }
 
-  /// Why what is encrypted in it cannot be read; nil if it can, or nothing is.
+  /// Why what is encrypted in it cannot be read without its key; nil if it can, if nothing is, or if
+  /// nobody can.
   package var lock: FormatError? {
-    guard frames.contains(where: \.header.isEncrypted), case .failure(let reason) = cipher else {
-      return nil
-    }
+    guard frames.contains(where: \.header.isEncrypted), case .failure(let error) = cipher,
+      let reason = error as? FormatError, case .encrypted = reason
+    else { return nil }
     return reason
   }
 

@@ -399,4 +399,21 @@ import Testing
     let paths = log.save() + other.save()
     #expect(Reading(paths).messages == ["a", "b", "c"])
   }
+
+  #if !Encryption
+    @Test("a build without libcrypto says so of what is encrypted, and nothing worse")
+    func aBuildWithoutLibcryptoSaysSo() {
+      let reading = Reading([log.folder.put("1.mmlog", TestLog.encrypted())])
+      #expect(reading.unreadable.map(\.code) == [.encrypted])
+      #expect(reading.unreadable.first?.message.contains("built without encryption") == true)
+      #expect(reading.corruption == [])
+    }
+  #endif
+
+  @Test("what is encrypted without a key slot is corrupted")
+  func whatIsEncryptedWithoutAKeySlotIsCorrupted() {
+    let reading = Reading([log.folder.put("1.mmlog", TestLog.encrypted(slot: nil))])
+    #expect(reading.unreadable.isEmpty)
+    #expect(reading.corruption.count { $0.what.contains("key slot is missing") } == 9)
+  }
 }

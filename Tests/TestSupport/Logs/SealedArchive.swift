@@ -17,6 +17,31 @@ extension TestLog {
     return log.archives[0]
   }
 
+  /// A sealed archive as it looks to whoever has no key: frames of call sites and records say that
+  /// they are encrypted, and more of them is not seen.
+  ///
+  /// - Parameter slot: Its key slot; nil: there is none.
+  package static func encrypted(slot: String? = TestLog.keySlot) -> [UInt8] {
+    let log = TestLog(session: 1)
+    if let slot { log.addFrame(.keySlot, Array(slot.utf8)) }
+    for frame in 0..<4 as Range<UInt64> {
+      log.write("frame \(frame)", ticks: frame)
+      log.archive()
+    }
+    log.close()
+    var bytes = log.archives[0]
+    for place in archivePlaces(in: bytes).dropFirst().dropLast(2)
+    where [FrameType.dictionary.rawValue, FrameType.records.rawValue]
+      .contains(bytes[place + FrameLayout.type])
+    {
+      bytes[place + FrameLayout.flags] |= FrameLayout.encryptedFlag
+    }
+    return ChecksumFix.archive(bytes)
+  }
+
+  /// What looks like a key slot. No identity opens it.
+  package static let keySlot = "age-encryption.org/v1\n--- no recipients\n"
+
   /// The file name that a store would give to ``sealed(session:store:host:frames:)``.
   package static func sealedName(session: UInt64 = 1, store: String = "orders") -> String {
     "\(store)-20251121T090000Z-\(SessionID(words: (session, 0)))-000001.mmlog"
