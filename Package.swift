@@ -325,8 +325,8 @@ if Context.environment["MMLOG_SHIP"] != nil {
     .testTarget(
       name: "ReceiveTests",
       dependencies: [
-        "mmlog-receive", "mmlog-decode", "mmlogctl", "MMLogReceiving", "MMLogStorage",
-        "MMLogFormat", "MMLogSystem", "TestSupport",
+        "mmlog-receive", "mmlog-decode", "mmlogctl", "MMLogReceiving", "MMLogDestinations",
+        "MMLogShipping", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "TestSupport",
       ]),
   ]
 }

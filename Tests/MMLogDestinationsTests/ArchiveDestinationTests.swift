@@ -52,8 +52,9 @@ import Testing
     #expect(request.path == "/logs/\(sealed.archive.info.fileName)")
     #expect(request.headers["if-none-match"] == "*" && request.headers["content-length"] == size)
     #expect(request.headers["mmlog-session"] == sealed.archive.info.session.description)
-    let checksum = try #require(request.headers["mmlog-crc32c"])
-    #expect(receipt == "crc32c=\(checksum) etag=\"1\"")
+    let digest = try #require(request.headers["repr-digest"])
+    let checksum = String(digest.dropFirst("crc32c=:".count).dropLast())
+    #expect(digest == "crc32c=:\(checksum):" && receipt == "crc32c=\(checksum) etag=\"1\"")
     // It is there, the same.
     #expect(try await destination.send(sealed.archive) == "crc32c=\(checksum)")
     // Something else is there.

@@ -4,34 +4,52 @@ package import MMLogShipping
 import MMLogSystem
 
 /// Whole archives to any server that takes PUT, as `mmlog-receive` does: each as it is, to the URL
-/// with its name behind it, with `If-None-Match: *`, so that nothing is overwritten.
+/// with its name behind it, with its CRC32C as `Repr-Digest` (RFC 9530), and with `If-None-Match: *`,
+/// so that nothing is overwritten.
 ///
-/// The headers `Mmlog-Crc32c`, `Mmlog-Session` and others say what it is. A server that has a file
-/// of the name answers 412; where that has the same size, it is the same.
+/// The headers `Mmlog-Session` and others say what it is. A server that has a file of the name
+/// answers 412; where that has the same size, it is the same. An upload that was cut goes on where
+/// it ended, if the server says so as `mmlog-receive` does, by `Upload-Offset`.
 package final class PutDestination: ArchiveDestination {
   private let receiver: Receiver
   private let url: String
+  /// Larger archives are asked for before they are sent.
+  private let resumeSize: Int
+
+  /// How often an archive is sent again that was damaged on its way.
+  private static let tries = 3
 
   /// Names a server by the URL that names of archives are put behind.
-  package init(url: String, settings: HTTPSettings = HTTPSettings()) {
+  ///
+  /// - Parameter resumeSize: The size from which it is worth asking whether a part of an archive is
+  ///   there. Default: 1 MiB.
+  package init(
+    url: String, resumeSize: Int = 1 << 20, settings: HTTPSettings = HTTPSettings()
+  ) {
     self.url = url.hasSuffix("/") ? url : url + "/"
+    self.resumeSize = resumeSize
     receiver = Receiver(settings)
   }
 
   package func send(_ archive: SealedArchive) async throws -> String? {
     let upload = try ArchiveUpload(archive)
     let target = url + archive.info.fileName.percentEncoded
-    let checksum = String(upload.checksum, radix: 16)
     let headers =
-      [("Content-Type", "application/octet-stream"), ("If-None-Match", "*")]
-      + [("Mmlog-Crc32c", String(repeating: "0", count: 8 - checksum.count) + checksum)]
+      [("Content-Type", "application/octet-stream")]
+      + [("Repr-Digest", "crc32c=:\(upload.checksum.base64):")]
       + ArchiveUpload.metadata(of: archive, prefix: "Mmlog-")
-    let response = try await receiver.send(
-      HTTPRequest(
-        "PUT", target, headers: headers, body: .file(path: upload.path, range: 0..<upload.size)))
-    if response.status == 412 { return try await receiptOfExisting(target, upload, checksum) }
-    guard response.isSuccess else { throw response.error(from: target) }
-    return Self.receipt(response, checksum)
+    let begun = upload.size < resumeSize ? nil : try await present(target)
+    var response: HTTPResponse?
+    if let begun, !begun.isComplete, 1..<upload.size ~= begun.size {
+      response = try await put(upload, from: begun.size, target, headers)
+      // What is there is of another file, or is gone.
+      if let status = response?.status, [400, 409, 416].contains(status) { response = nil }
+    }
+    let answer =
+      if let response { response } else { try await put(upload, from: 0, target, headers) }
+    if answer.status == 412 { return try await settle(upload, target, headers) }
+    try check(answer, target, attempt: archive.attempt)
+    return Self.receipt(answer, upload)
   }
 
   package func check() async throws {
@@ -42,19 +60,74 @@ package final class PutDestination: ArchiveDestination {
     }
   }
 
-  private func receiptOfExisting(
-    _ target: String, _ upload: ArchiveUpload, _ checksum: String
-  ) async throws -> String? {
-    let response = try await receiver.send(HTTPRequest("HEAD", target))
-    guard response.isSuccess else { throw response.error(from: target) }
-    guard response.header("content-length").flatMap(Int.init) == upload.size else {
-      throw DeliveryError.refused("\(target) is there already, and is not this archive")
+  private func put(
+    _ upload: ArchiveUpload, from start: Int, isNew: Bool = true, _ target: String,
+    _ headers: [(name: String, value: String)]
+  ) async throws -> HTTPResponse {
+    var headers = headers
+    if isNew { headers.append(("If-None-Match", "*")) }
+    if start > 0 {
+      headers.append(("Content-Range", "bytes \(start)-\(upload.size - 1)/\(upload.size)"))
     }
-    return Self.receipt(response, checksum)
+    return try await receiver.send(
+      HTTPRequest(
+        "PUT", target, headers: headers, body: .file(path: upload.path, range: start..<upload.size))
+    )
   }
 
-  private static func receipt(_ response: HTTPResponse, _ checksum: String) -> String {
+  /// What a server has of a file.
+  private struct Present {
+    let size: Int
+    /// False if the rest is missing.
+    let isComplete: Bool
+    /// Whether it is an archive to the server, which can go on.
+    let isArchive: Bool
+    let answer: HTTPResponse
+  }
+
+  private func present(_ target: String) async throws -> Present? {
+    let response = try await receiver.send(HTTPRequest("HEAD", target))
+    guard response.isSuccess else { return nil }
+    let complete = response.header("upload-complete")
+    let size = response.header(complete == nil ? "content-length" : "upload-offset")
+    return Present(
+      size: size.flatMap(Int.init) ?? 0, isComplete: complete != "?0", isArchive: complete != nil,
+      answer: response)
+  }
+
+  /// Finds out what is stored under the archive's name.
+  private func settle(
+    _ upload: ArchiveUpload, _ target: String, _ headers: [(name: String, value: String)]
+  ) async throws -> String? {
+    guard let present = try await present(target) else {
+      throw DeliveryError.unavailable("\(target) says that it is there, and then that it is not")
+    }
+    // Another session may have gone on with the archive. Who knows archives takes it if it begins
+    // with what is stored.
+    if present.isArchive {
+      let answer = try await put(upload, from: 0, isNew: false, target, headers)
+      try check(answer, target, attempt: Self.tries)
+      return Self.receipt(answer, upload)
+    }
+    guard present.size == upload.size else {
+      throw DeliveryError.refused("\(target) is there already, and is not this archive")
+    }
+    return Self.receipt(present.answer, upload)
+  }
+
+  private func check(_ response: HTTPResponse, _ target: String, attempt: Int) throws {
+    if response.isSuccess { return }
+    let error = response.error(from: target)
+    switch response.status {
+    case 400 where attempt < Self.tries: throw DeliveryError.unavailable(error.message)
+    case 409 where response.header("retry-after") == nil:
+      throw DeliveryError.refused(error.message)
+    default: throw error
+    }
+  }
+
+  private static func receipt(_ response: HTTPResponse, _ upload: ArchiveUpload) -> String {
     let tag = response.header("etag").map { " etag=\($0.excerpt)" } ?? ""
-    return "crc32c=\(checksum)\(tag)"
+    return "crc32c=\(upload.checksum.base64)\(tag)"
   }
 }

@@ -79,8 +79,9 @@ final class CurlHandle {
     setMethod(request, message)
     try setPeer(request, &secrets)
     for (name, value) in message.headers + settings.headers { try request.add(name, value) }
-    // It would cost a second where a server does not know of it.
-    try request.add("Expect", "")
+    // It would cost a second where a server does not know of it. A file may be larger than what
+    // a server takes, or be there: libcurl then asks before it sends more than 1 MiB.
+    if case .file = message.body {} else { try request.add("Expect", "") }
     try setCredentials(request, &secrets)
     request.setHeaders()
   }

@@ -58,6 +58,8 @@ extension HTTPResponse {
     switch status {
     case 400, 422: return .refused(sentence)
     case 413: return .tooLarge(sentence)
+    case 409 where header("retry-after") != nil:
+      return .unavailable(sentence, retryAfter: retryAfter)
     case 408, 425, 429, 500, 502, 503, 504, 507, 509, 520...599:
       return .unavailable(sentence, retryAfter: retryAfter)
     case 300..<400:

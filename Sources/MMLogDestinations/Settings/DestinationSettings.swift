@@ -49,7 +49,8 @@ package struct DestinationSettings: Sendable {
     setting(
       "connect-timeout", "SECONDS", web + ["s3"], "How long a connection may take. Default: 10."),
     setting(
-      "timeout", "SECONDS", [], "How long a request, a command or a batch may take. Default: 60."),
+      "timeout", "SECONDS", [],
+      "How long a request, a command or a batch may take. Default: 60; 3600 for whole archives."),
     setting("compression", "gzip|none", web, "How bodies are compressed. Default: gzip."),
     setting(
       "spans", "yes|no", ["otlp"], "Whether spans are sent to /v1/traces, too. Default: yes."),
