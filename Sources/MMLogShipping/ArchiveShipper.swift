@@ -175,23 +175,27 @@ public final class ArchiveShipper: Sendable {
 
   /// Ships what is there, one archive after the other.
   private func pass() throws(LogError) -> Int {
-    let archives = try catalog.scan()
-    let waiting = archives.enumerated().filter { _, archive in
-      archive.isSealed && !archive.state.isUploaded
-        && archive.state.attributes[Self.refusedAttribute] == nil
-    }
-    let ranks = waiting.map { place, archive in
-      (archive.contents?.ending?.isCrash == true ? 0 : 1, place)
-    }
     var count = 0
-    for (_, place) in ranks.sorted(by: <) where !isStopped {
+    for archive in try waiting() where !isStopped {
       do throws(LogError) {
-        if try ship(archives[place]) { count += 1 }
+        if try ship(archive) { count += 1 }
       } catch  where error.code == .missingArchive || error.code == .changedArchive {
         // A limit has deleted it, or a store goes on with it.
       }
     }
     return count
+  }
+
+  /// The archives that would be shipped now, in their order: sealed, neither shipped nor refused.
+  ///
+  /// - Throws: What keeps the directory from being read.
+  public func waiting() throws(LogError) -> [ArchiveInfo] {
+    let archives = try catalog.scan().filter { archive in
+      archive.isSealed && !archive.state.isUploaded
+        && archive.state.attributes[Self.refusedAttribute] == nil
+    }
+    let crashed = archives.filter { $0.contents?.ending?.isCrash == true }
+    return crashed + archives.filter { $0.contents?.ending?.isCrash != true }
   }
 
   /// - Returns: Whether it is shipped.

@@ -164,16 +164,7 @@ extension Reconciliation.Session {
   private mutating func count(
     _ session: QueuedSession, until last: LogReader.Cursor.Place?
   ) throws(LogError) -> Int {
-    var count = 0
-    while let chunk = try session.nextChunk(atMost: 10_000, until: last) {
-      switch chunk {
-      case .records(let records): count += records.count
-      case .item(.record): count += 1
-      case .item(.corruption(let corruption)): problems.append("corruption: \(corruption)")
-      case .item: continue
-      }
-    }
-    return count
+    try session.countRecords(until: last) { problems.append("corruption: \($0)") }
   }
 
   /// Whether archives are gone that were not shipped, and whose deletion nobody has noted.

@@ -34,7 +34,7 @@ public final class Shipper: Sendable {
   /// The name of its cursor.
   public let consumer: String
   private let destination: any LogDestination
-  private let configuration: Configuration
+  let configuration: Configuration
   private let control: ShipperControl
   private let thread = LockedValue<MMLogSystem.Thread?>(nil)
   private let ending = Ending()

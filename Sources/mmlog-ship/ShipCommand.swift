@@ -78,9 +78,10 @@ extension Option {
   static let session = Option(
     "session", value: "ID", repeatable: true,
     "Only sessions whose id begins so. What is sent is noted apart from everything else.")
-  static let crashed = Option("crashed", "Only sessions that crashed; the same holds.")
+  static let crashed = Option("crashed", "Only sessions that crashed; what is sent is noted apart.")
   static let check = Option(
-    "check", "Send nothing: say whether destinations answer.")
+    "check",
+    "Send nothing: say whether destinations answer, and what of which session would be sent.")
   static let grace = Option(
     "grace", value: "TIME", default: "10s",
     "How long to go on sending what is archived after SIGTERM or SIGINT.")

@@ -16,9 +16,10 @@ extension Command {
       At a signal, it goes on for --grace at most with what is archived, and ends; a second signal \
       ends it at once. Nothing is lost by that: what was not acknowledged is sent next time.
       """,
+      timeDescription,
     ],
     options: Option.plan + [
-      .once, .orphans, .session, .crashed, .check, .grace, .metrics,
+      .once, .orphans, .session, .since, .until, .crashed, .check, .grace, .metrics,
     ],
     operands: shippedOperands
   ) { try Send($0, $1).run() }
@@ -60,31 +61,43 @@ private struct Send {
     return isBounded ? try sendOnce(routes) : try serve(routes)
   }
 
-  private var isSelection: Bool { arguments.isSet(.session) || arguments.isSet(.crashed) }
+  private var isSelection: Bool { Self.isSelection(arguments) }
 
-  /// Routes to some of the sessions have cursors of their own: the usual one would pass over what
+  private static func isSelection(_ arguments: Arguments) -> Bool {
+    [Option.session, .since, .until, .crashed].contains { arguments.isSet($0) }
+  }
+
+  /// Routes to some of the records have cursors of their own: the usual one would pass over what
   /// is not selected.
   private static func selected(
     _ routes: [Plan.Route], _ arguments: Arguments
   ) throws -> [Plan.Route] {
-    let prefixes = arguments.values(of: .session)
-    let onlyCrashed = arguments.isSet(.crashed)
-    if prefixes.isEmpty, !onlyCrashed { return routes }
+    guard isSelection(arguments) else { return routes }
+    let (prefixes, onlyCrashed) = (arguments.values(of: .session), arguments.isSet(.crashed))
     return try routes.compactMap { route in
       guard !route.target.settings.url.takesArchives else {
-        throw UsageError("--session and --crashed are for destinations of records")
+        throw UsageError(
+          "--session, --since, --until and --crashed are for destinations of records")
       }
-      var filter = LogReader.Filter()
-      filter.sessions = prefixes
-      let sessions = LogFiles([.path(route.directory)]).overview(filter: filter)
-        .filter { !onlyCrashed || $0.ending.isCrash }
-      if sessions.isEmpty { return nil }
       var target = route.target
-      target.shipping.filter.sessions = sessions.map(\.session.id.description)
-      target.name = String(
-        "\(target.name.prefix(40)).\(Self.hash(target.shipping.filter.sessions))")
+      try arguments.setTimes(of: &target.shipping.filter, .local)
+      if !prefixes.isEmpty || onlyCrashed {
+        var filter = LogReader.Filter()
+        filter.sessions = prefixes
+        let sessions = LogFiles([.path(route.directory)]).overview(filter: filter)
+          .filter { !onlyCrashed || $0.ending.isCrash }
+        if sessions.isEmpty { return nil }
+        target.shipping.filter.sessions = sessions.map(\.session.id.description)
+      }
+      target.name = String("\(target.name.prefix(40)).\(Self.name(target.shipping.filter))")
       return Plan.Route(directory: route.directory, rings: route.rings, target: target)
     }
+  }
+
+  /// Names what a filter selects of sessions and times.
+  private static func name(_ filter: LogReader.Filter) -> String {
+    let times = [filter.since.map { "since \($0)" }, filter.until.map { "until \($0)" }]
+    return hash(filter.sessions + times.compactMap(\.self))
   }
 
   /// Names a selection: FNV-1a.
@@ -191,6 +204,14 @@ private struct Send {
       let problem: String? = try waiting { await route.check() }
       try output.append("\(route.name): \(problem ?? "the destination answers")\n")
       if problem != nil { status = .corruptionOrLoss }
+      do throws(LogError) {
+        let waiting = try route.waiting()
+        if waiting.isEmpty { try? output.append("  nothing would be sent\n") }
+        for line in waiting { try? output.append("  \(line)\n") }
+      } catch {
+        Command.complain("\(route.name): \(error)")
+        status = .corruptionOrLoss
+      }
     }
     return status
   }

@@ -104,6 +104,19 @@ struct AnyRoute: Sendable {
     }
   }
 
+  /// What would be sent now, in lines.
+  func waiting() throws(LogError) -> [String] {
+    switch kind {
+    case .records(let shipper):
+      return try shipper.waiting().map { waiting in
+        "session \(waiting.session): \(waiting.records) records"
+          + (waiting.hasRing ? ", and what is in its ring" : "")
+      }
+    case .archives(let shipper, _, _):
+      return try shipper.waiting().map { "\($0.fileName): \($0.size) bytes" }
+    }
+  }
+
   /// Whether something was not sent that should have been.
   var hasLost: Bool {
     switch kind {

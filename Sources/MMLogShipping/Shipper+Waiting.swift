@@ -1,0 +1,70 @@
+public import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+extension Shipper {
+  /// What of a session is archived and waits to be shipped.
+  public struct Waiting: Sendable {
+    /// The session.
+    public let session: SessionID
+    /// How many records of it pass the filter. Edits and transforms were not asked.
+    public let records: Int
+    /// Whether it has a ring, in which more may be.
+    public let hasRing: Bool
+  }
+
+  /// Reads what would be shipped now, and counts it. Ships nothing, recovers nothing, and needs no
+  /// lock: a shipper may be at work.
+  ///
+  /// The calling thread waits for the disk.
+  ///
+  /// - Returns: The sessions of which records or a ring are there.
+  /// - Throws: What keeps the directory or an archive from being read.
+  /// - Complexity: As reading the records behind the cursor.
+  public func waiting() throws(LogError) -> [Waiting] {
+    let name = consumer
+    let state = try explaining("Opening the directory failed") { () throws(SystemError) in
+      ConsumerFile.state(of: name, in: try Directory.open(directory)).flatMap { ConsumerState($0) }
+    }
+    let queue = ArchiveQueue(
+      of: directory, filter: configuration.filter, after: state?.cursor ?? LogReader.Cursor())
+    try explaining("Searching for archives failed") { () throws(SystemError) in
+      try queue.scan(everything: true)
+    }
+    var found: [Waiting] = []
+    for (id, session) in queue.sessions.sorted(by: { $0.key.description < $1.key.description }) {
+      let records = try session.countRecords()
+      session.rest()
+      let hasRing = queue.sessionsWithRing.contains(id)
+      if records > 0 || hasRing {
+        found.append(Waiting(session: id, records: records, hasRing: hasRing))
+      }
+    }
+    for id in queue.sessionsWithRing where queue.sessions[id] == nil {
+      found.append(Waiting(session: id, records: 0, hasRing: true))
+    }
+    return found
+  }
+}
+
+extension QueuedSession {
+  /// Reads on, and counts the records that there are.
+  ///
+  /// - Parameters:
+  ///   - last: No record from this place on is counted; nil for any.
+  ///   - report: Receives what is corrupted.
+  func countRecords(
+    until last: LogReader.Cursor.Place? = nil, _ report: (LogReader.Corruption) -> Void = { _ in }
+  ) throws(LogError) -> Int {
+    var count = 0
+    while let chunk = try nextChunk(atMost: 10_000, until: last) {
+      switch chunk {
+      case .records(let records): count += records.count
+      case .item(.record): count += 1
+      case .item(.corruption(let corruption)): report(corruption)
+      case .item: continue
+      }
+    }
+    return count
+  }
+}
