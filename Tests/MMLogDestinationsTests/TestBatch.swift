@@ -16,7 +16,7 @@ struct TestBatch {
     _ log: (Logger, LogStore) throws -> Void = { log, _ in log.info("hello") }
   ) throws {
     var configuration = LogStore.Configuration()
-    configuration.fullRing = .wait(upTo: .seconds(60))
+    configuration.fullRing = .wait(upTo: .seconds(3600))
     configuration.level = .trace
     configuration.fields = ["service.version": "1.2"]
     let store = try LogStore(directory: folder.path, name: "orders", configuration: configuration)

@@ -66,7 +66,7 @@ struct ShippedStore {
 
   init(_ change: (inout LogStore.Configuration) -> Void = { _ in }) throws {
     var configuration = LogStore.Configuration()
-    configuration.fullRing = .wait(upTo: .seconds(60))
+    configuration.fullRing = .wait(upTo: .seconds(3600))
     change(&configuration)
     store = try LogStore(directory: folder.path, name: "test", configuration: configuration)
     log = store.logger(label: "test")

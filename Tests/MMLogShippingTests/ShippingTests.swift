@@ -206,7 +206,7 @@ import Testing
     }
     try shipper.start()
     for number in 1...100 { test.log.info("record \(number)") }
-    #expect(await shipper.flush(within: .seconds(100)))
+    #expect(await shipper.flush(within: .seconds(3600)))
     #expect(receiver.messages == records(1...100))
     await shipper.stop()
     #expect(await shipper.flush(within: .milliseconds(1)) == false)

@@ -278,7 +278,10 @@ import Testing
       ends.withLock { $0 += 1 }
     }
     #expect(ends.withLock { $0 } == 3)
-    #expect(try receiver.send(archive, as: "x").status == 201)
+    // Where the machine is busy, this client may be too slow as well.
+    var status = 0
+    for _ in 0..<100 where status == 0 { status = try receiver.send(archive, as: "x").status }
+    #expect(status == 201)
     #expect(receiver.stop() == .success)
   }
 

@@ -12,14 +12,22 @@ struct ArchiveUpload {
   /// Reads the whole archive once.
   ///
   /// - Throws: ``SystemError`` where it cannot be read.
-  init(_ archive: SealedArchive) throws(SystemError) {
+  init(_ archive: SealedArchive) async throws {
     path = archive.info.path
     size = archive.info.size
-    checksum = try Self.checksum(ofFile: path, 0..<size)
+    checksum = try await Self.checksum(ofFile: path, 0..<size)
   }
 
   /// The CRC32C of a part of a file.
-  static func checksum(ofFile path: String, _ range: Range<Int>) throws(SystemError) -> UInt32 {
+  ///
+  /// - Throws: ``SystemError`` where it cannot be read.
+  static func checksum(ofFile path: String, _ range: Range<Int>) async throws -> UInt32 {
+    try await onOwnThread("mmlog-checksum") { _ in try readChecksum(ofFile: path, range) }
+  }
+
+  private static func readChecksum(
+    ofFile path: String, _ range: Range<Int>
+  ) throws(SystemError) -> UInt32 {
     let file = try File.openFollowingLinks(path)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
     defer { buffer.deallocate() }

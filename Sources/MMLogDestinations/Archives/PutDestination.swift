@@ -32,7 +32,7 @@ package final class PutDestination: ArchiveDestination {
   }
 
   package func send(_ archive: SealedArchive) async throws -> String? {
-    let upload = try ArchiveUpload(archive)
+    let upload = try await ArchiveUpload(archive)
     let target = url + archive.info.fileName.percentEncoded
     let headers =
       [("Content-Type", "application/octet-stream")]

@@ -38,7 +38,7 @@ package final class S3Destination: ArchiveDestination {
   }
 
   package func send(_ archive: SealedArchive) async throws -> String? {
-    let upload = try ArchiveUpload(archive)
+    let upload = try await ArchiveUpload(archive)
     let (identity, file) = (archive.identity, archive.info.fileName)
     let key = "\(prefix)\(identity.storeName)/\(identity.hostName)/\(file)"
     let parts = key.split(separator: "/", omittingEmptySubsequences: false)
@@ -79,7 +79,7 @@ package final class S3Destination: ArchiveDestination {
     for (index, start) in stride(from: 0, to: upload.size, by: partSize).enumerated() {
       let range = start..<min(start + partSize, upload.size)
       let number = index + 1
-      let checksum = try ArchiveUpload.checksum(ofFile: upload.path, range).base64
+      let checksum = try await ArchiveUpload.checksum(ofFile: upload.path, range).base64
       let tag: String
       if let part = known[number], part.size == range.count, part.checksum == checksum {
         tag = part.tag
