@@ -18,6 +18,9 @@ package struct ConsumerState: Equatable, Sendable {
     package var count: Int
     /// Whether a gap in it is of records that may have been sent.
     package var mayBeSent = false
+    /// How many archives of the range were gone when it was made. If more are now, it cannot be
+    /// made again.
+    package var goneArchives = 0
   }
 
   /// What became of a session's rows, up to the cursor.
@@ -63,7 +66,8 @@ extension ConsumerState {
       let from = batch.from.map { Self.text(of: $0, batch.session) } ?? "-"
       lines.append(
         "batch \(batch.id) \(batch.session) \(batch.count) \(from) "
-          + Self.text(of: batch.to, batch.session) + (batch.mayBeSent ? " ?" : ""))
+          + Self.text(of: batch.to, batch.session) + " \(batch.goneArchives)"
+          + (batch.mayBeSent ? " ?" : ""))
     }
     for (session, balance) in balances.sorted(by: { "\($0.key)" < "\($1.key)" }) {
       lines.append("session \(session) \(balance.numbers.map { "\($0)" }.joined(separator: " "))")
@@ -85,7 +89,7 @@ extension ConsumerState {
       case ("cursor", 2):
         guard let cursor = LogReader.Cursor(words[1]) else { return nil }
         self.cursor = cursor
-      case ("batch", 6), ("batch", 7):
+      case ("batch", 7), ("batch", 8):
         guard let note = Note(words) else { return nil }
         batch = note
       case ("session", _):
@@ -109,7 +113,7 @@ extension ConsumerState {
 extension ConsumerState.Note {
   fileprivate init?(_ words: [String]) {
     guard let session = SessionID(words[2]), let count = Int(words[3]), count >= 0,
-      let to = LogReader.Cursor(words[5])?.sessions[session]
+      let to = LogReader.Cursor(words[5])?.sessions[session], let gone = Int(words[6]), gone >= 0
     else { return nil }
     var from: LogReader.Cursor.Progress?
     if words[4] != "-" {
@@ -118,7 +122,7 @@ extension ConsumerState.Note {
     }
     self.init(
       id: words[1], session: session, from: from, to: to, count: count,
-      mayBeSent: words.count == 7)
+      mayBeSent: words.count == 8, goneArchives: gone)
   }
 }
 
@@ -144,12 +148,16 @@ extension ConsumerState.Balance {
 extension ConsumerState.Note {
   /// The id of a range of a session's rows: the same for the same range, so that it need not be
   /// known to be found again.
+  ///
+  /// - Parameter mayBeSent: Whether records of it may have been sent before they were deleted: what
+  ///   is left of them is another batch.
   package static func id(
     of consumer: String, _ session: SessionID, from: LogReader.Cursor.Progress?,
-    to: LogReader.Cursor.Progress
+    to: LogReader.Cursor.Progress, mayBeSent: Bool = false
   ) -> String {
     let first = from.map { ConsumerState.text(of: $0, session) } ?? ""
-    return hash("\(consumer)\n\(first)\n\(ConsumerState.text(of: to, session))")
+    let range = "\(consumer)\n\(first)\n\(ConsumerState.text(of: to, session))"
+    return hash(range + (mayBeSent ? "\n?" : ""))
   }
 
   /// The id of a batch of records that were put aside.

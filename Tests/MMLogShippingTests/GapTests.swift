@@ -111,6 +111,41 @@ import Testing
     #expect(receiver.gaps.map(\.mayBeSent) == [true] && receiver.gaps[0].count == 10)
   }
 
+  @Test("a batch that begins with a gap is the same after a crash, unless more was deleted")
+  func repeatedWithGap() async throws {
+    for isMoreDeleted in [false, true] {
+      let test = try ShippedStore()
+      let sent = LockedValue<[Receiver.Delivery]>([])
+      let receiver = Receiver()
+      try test.log(1...4)
+      try await test.ship(to: receiver)
+      try test.log(5...10)
+      _ = try await test.store.rotate()
+      try await logArchives(11...30, test)
+      try delete(1, in: test.folder)
+      // The receiver has it, and nobody gets to know.
+      receiver.change { delivery, _ in
+        sent.withLock { $0.append(delivery) }
+        try await Task.sleep(nanoseconds: 3_600_000_000_000)
+        return .accepted
+      }
+      let shipper = try test.shipper(to: receiver)
+      try shipper.start()
+      try await wait { receiver.tryCount == 2 }
+      await shipper.stop()
+      if isMoreDeleted { try delete(1, in: test.folder) }
+      receiver.change { _, _ in .accepted }
+      try await test.ship(to: receiver)
+      let first = try #require(sent.withLock { $0.first })
+      let again = try #require(receiver.deliveries.dropFirst().first)
+      #expect(first.messages == records(11...30) && first.gaps.map(\.count) == [6])
+      #expect((first.id == again.id) == !isMoreDeleted)
+      #expect(again.gaps.map(\.mayBeSent) == [isMoreDeleted])
+      #expect(again.messages == records(isMoreDeleted ? 21...30 : 11...30))
+      #expect(again.gaps.map(\.count) == [isMoreDeleted ? 16 : 6])
+    }
+  }
+
   @Test("a gap before a record that is refused arrives all the same")
   func gapBeforePoison() async throws {
     let test = try ShippedStore()

@@ -134,25 +134,30 @@ package final class QueuedSession {
     }
   }
 
-  /// Whether all archives between two places can be read, and the frame of the last place still is
-  /// the one that is noted.
-  package func hasAll(from first: Progress?, to last: Progress) -> Bool {
+  /// How many archives between two places cannot be read; nil if that of the last place cannot, or
+  /// its frame is not the one any more that is noted.
+  package func goneArchives(from first: Progress?, to last: Progress) -> Int? {
     let begin = first?.next.archive ?? archives.first?.number ?? 1
     let end =
       last.next.frame == 0 && last.next.row == 0 ? last.next.archive &- 1 : last.next.archive
-    guard begin <= end else { return first != nil }
+    guard begin <= end else { return first == nil ? nil : 0 }
+    var gone = 0
     for number in begin...end {
       guard let archive = archives.first(where: { $0.number == number }), archive.isReadable,
         let file = try? archive.open()
-      else { return false }
-      if last.isUndone(in: file) { return false }
+      else {
+        if number == last.next.archive { return nil }
+        gone += 1
+        continue
+      }
+      if last.isUndone(in: file) { return nil }
       if number == last.next.archive,
         !archive.frames.contains(where: { $0.ordinal >= last.next.frame })
       {
-        return false
+        return nil
       }
     }
-    return true
+    return gone
   }
 
   /// What the archives say that were read.

@@ -55,17 +55,14 @@ extension ShippingWork {
   /// Sends the batch again that was on its way when the process before this one died.
   func resend() throws(LogError) {
     guard let note = state.batch else { return }
-    guard let session = queue.sessions[note.session], session.hasAll(from: note.from, to: note.to)
-    else {
-      change { $0.batch = nil }
-      // A gap alone is made again as it was.
-      if note.count > 0 || note.mayBeSent { doubtful = note }
-      if note.count > 0 { control.send(.changedBatch(note.id)) }
-      return
-    }
+    guard let session = queue.sessions[note.session],
+      session.goneArchives(from: note.from, to: note.to) == note.goneArchives
+    else { return giveUp(note) }
     if note.mayBeSent { doubtful = note }
     session.goOn(at: note.from)
-    guard var batch = try form(session, from: note.from, until: note.to.next) else { return }
+    guard var batch = try form(session, from: note.from, until: note.to.next) else {
+      return giveUp(note)
+    }
     if batch.count < note.count, doubtful == nil {
       // It begins with the session, and the first archives are gone since.
       doubtful = note
@@ -77,6 +74,14 @@ extension ShippingWork {
     if batch.count != note.count { control.send(.changedBatch(note.id)) }
     session.goOn(at: note.to)
     _ = try deliver(batch, of: session)
+  }
+
+  /// Notes that a batch cannot be made again.
+  private func giveUp(_ note: ConsumerState.Note) {
+    change { $0.batch = nil }
+    // A gap alone is made again as it was.
+    if note.count > 0 || note.mayBeSent { doubtful = note }
+    if note.count > 0 { control.send(.changedBatch(note.id)) }
   }
 
   /// - Parameter last: Where a batch ends that was made before; nil: at a limit.
@@ -260,12 +265,14 @@ extension ShippingWork {
       return true
     }
     for gap in batch.gaps { control.send(.gap(gap)) }
+    let mayBeSent = batch.gaps.contains { $0.mayBeSent }
     let id = ConsumerState.Note.id(
-      of: consumer, batch.session.id, from: batch.from, to: batch.to)
+      of: consumer, batch.session.id, from: batch.from, to: batch.to, mayBeSent: mayBeSent)
     change {
       $0.batch = ConsumerState.Note(
         id: id, session: batch.session.id, from: batch.from, to: batch.to, count: batch.count,
-        mayBeSent: batch.gaps.contains { $0.mayBeSent })
+        mayBeSent: mayBeSent,
+        goneArchives: session?.goneArchives(from: batch.from, to: batch.to) ?? 0)
     }
     try note(isSafe: true)
     TestPoint.reach(.batchNoted)
