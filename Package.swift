@@ -131,7 +131,7 @@ let package = Package(
     .executableTarget(
       name: "mmlogctl",
       dependencies: [
-        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "LogCommands",
+        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogCrypto", "LogCommands",
         "CommandLineTool", "MMLogSystem",
       ]),
     .target(

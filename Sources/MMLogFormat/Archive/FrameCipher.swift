@@ -29,6 +29,11 @@ package struct FrameCipher: Sendable {
     self.slot = slot
   }
 
+  /// The archive's key for other recipients.
+  package func slot(for recipients: [Recipient]) throws(CryptoError) -> [UInt8] {
+    try KeySlot.encrypt(key, for: recipients)
+  }
+
   /// Whether the bytes begin as a key slot does, whoever it is for.
   package static func isSlot(_ bytes: UnsafeRawBufferPointer) -> Bool { KeySlot.isBegun(bytes) }
 

@@ -36,3 +36,10 @@ extension Directory {
   /// Gives the directory itself an access: fchown(2), fchmod(2).
   func set(_ access: FileAccess) throws(SystemError) { try access.apply(to: descriptor, path) }
 }
+
+extension File {
+  /// Gives the file an access: fchown(2), fchmod(2).
+  package func set(_ access: FileAccess) throws(SystemError) {
+    try access.apply(to: descriptor, path)
+  }
+}

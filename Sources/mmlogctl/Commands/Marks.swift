@@ -58,16 +58,16 @@ extension Command {
   }
 }
 
-/// What marks are for.
-private let archiveOperands = Operands("FILE", count: 1...Int.max, "Archives: *.mmlog.")
+/// What is done to single archives.
+let archiveOperands = Operands("FILE", count: 1...Int.max, "Archives: *.mmlog.")
 
 extension Arguments {
-  /// Notes something of each archive.
+  /// Does something to each archive.
   ///
   /// - Parameters:
   ///   - word: What they are then.
-  ///   - note: Notes it, of the archive with this name.
-  fileprivate func mark(
+  ///   - note: Does it, to the archive with this name.
+  func mark(
     _ output: StandardOutput, _ word: String, _ note: (Catalog, String) throws -> Void
   ) throws -> Program.Status {
     var status = Program.Status.success

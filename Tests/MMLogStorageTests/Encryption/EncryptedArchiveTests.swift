@@ -243,6 +243,70 @@
       #expect(messages(identities).messages == ["record 0", "record 1"])
     }
 
+    @Test("an archive that gets other recipients is read by them alone, and is the same else")
+    func anArchiveGetsOtherRecipients() throws {
+      // Two archives in one file, and what is noted about it.
+      for number in 0..<2 {
+        let store = try store { $0.resumeLastArchive = true }
+        store.logger(label: "l").info("record \(number)")
+        try store.close()
+      }
+      let path = try #require(try archives().first)
+      let catalog = Catalog(of: logs, store: nil)
+      let name = try #require(path.split(separator: "/").last.map(String.init))
+      try catalog.change(name) { $0.pinned = "incident 7" }
+      try File.open(path, .read).set(FileAccess(mode: 0o640, group: nil))
+      let before = try ArchiveFile.all(in: File.open(path, .read), identities: identities)
+      let new = try newIdentities(2)
+      try catalog.rewrap(name, with: identities, for: new.all.map(\.recipient))
+      #expect(messages(identities).errors.map(\.code) == [.encrypted])
+      for identity in new.all {
+        let read = readHere([logs], identities: LogIdentities([identity]))
+        #expect(read.records.map(\.message) == ["record 0", "record 1"] && !read.hasTrouble)
+      }
+      let after = try ArchiveFile.all(in: File.open(path, .read), identities: new)
+      #expect(after.count == 2 && after.allSatisfy { $0.isSound && $0.isClosed })
+      let secret = { (file: ArchiveFile) in file.frames.filter(\.header.isEncrypted).map(\.header) }
+      #expect(after.map(secret) == before.map(secret))
+      #expect(try catalog.inspect(at: name)?.state.pinned == "incident 7")
+      #expect(try File.status(ofPath: path).permissions == 0o640)
+      #expect(try Folder.names(logs).filter { $0.hasSuffix(".new") } == [])
+    }
+
+    @Test("what has no key for anybody, and what is no whole archive, is left as it is")
+    func whatCannotBeRewrapped() throws {
+      let store = try store()
+      store.logger(label: "l").info("record")
+      try store.flush(.archive)
+      let name = try #require(try Folder.names(logs).first { $0.hasSuffix(".mmlog") })
+      let catalog = Catalog(of: logs, store: nil)
+      let new = try newIdentities(1)
+      let rewrap = { (identities: LogIdentities) in
+        let before = try Folder.read("\(logs)/\(name)")
+        let error = #expect(throws: LogError.self) {
+          try catalog.rewrap(name, with: identities, for: [recipient])
+        }
+        #expect(try Folder.read("\(logs)/\(name)") == before)
+        #expect(try Folder.names(logs).allSatisfy { !$0.hasSuffix(".new") })
+        return error?.code
+      }
+      #expect(try rewrap(identities) == .archiveInUse)
+      try store.close()
+      #expect(try rewrap(new) == .encrypted)
+      let path = "\(logs)/\(name)"
+      let frame = try #require(ArchiveFile.all(in: File.open(path, .read))[0].frames.last)
+      let bytes = try Folder.read(path)
+      try Folder.write(bytes.flipping(bit: (frame.offset + 1) * 8), to: path)
+      #expect(try rewrap(identities) == .corruptedFile)
+    }
+
+    private func newIdentities(_ count: Int) throws -> LogIdentities {
+      LogIdentities(
+        try (0..<count).flatMap { _ in
+          try Identity.all(in: #require(PipedProgram.output(of: ["age-keygen"])))
+        })
+    }
+
     @Test("what is encrypted is followed") func whatIsEncryptedIsFollowed() throws {
       let store = try store()
       let follower = LogFollower([.path(logs)], identities: identities)

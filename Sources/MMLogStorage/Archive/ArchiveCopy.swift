@@ -1,0 +1,93 @@
+import MMLogCrypto
+import MMLogFormat
+import MMLogSystem
+
+/// Copies a sealed archive as it is, but for its key, which the copy has for other recipients.
+///
+/// What is encrypted stays as it was written: only the key slots change, and what says where frames
+/// stand. So a record keeps its identity, and cursors stay right.
+struct ArchiveCopy {
+  private let recipients: [Recipient]
+  private var end = 0
+
+  init(for recipients: [Recipient]) { self.recipients = recipients }
+
+  /// Appends a copy of `archive` to `copy`.
+  ///
+  /// - Throws: ``LogError`` for an archive that is not sealed or is corrupted, ``FormatError`` if no
+  ///   identity opens it, ``SystemError``.
+  mutating func append(_ archive: ArchiveFile, to copy: borrowing File) throws {
+    try check(archive)
+    let cipher = try archive.cipher.get()
+    let slot = try cipher.slot(for: recipients)
+    let start = end
+    let headerEnd = archive.frames.first?.offset ?? archive.end
+    try append(archive.bytes(archive.start..<headerEnd), copy)
+    var index: [IndexEntry] = []
+    var trailer = Trailer(
+      of: archive.fileHeader.id, dictionaryOffset: 0, indexOffset: 0, recordCount: 0, fileSize: 0,
+      frameCount: UInt32(archive.frames.count))
+    for frame in archive.frames {
+      let place = end - start
+      var header = frame.header
+      // The one at the end stands right before the index. A recovery may have written none.
+      if header.type != .index { trailer.dictionaryOffset = 0 }
+      switch header.type {
+      case .keySlot: try append(&header, slot, copy)
+      case .index:
+        trailer.indexOffset = UInt64(place)
+        header.codec = .rows
+        try append(&header, IndexEntry.encode(index), copy)
+      case .dictionary, .records, .losses, .sessionEnd, .crash, .other:
+        if header.type == .dictionary { trailer.dictionaryOffset = UInt64(place) }
+        if header.type == .records { trailer.recordCount += UInt64(header.summary.count) }
+        try append(archive.bytes(frame.offset..<frame.offset + header.frameSize), copy)
+      }
+      if header.type != .dictionary { index.append(IndexEntry(offset: place, header: header)) }
+    }
+    trailer.fileSize = UInt64(end - start + TrailerLayout.size)
+    try append(trailer.encoded, copy)
+  }
+
+  private func check(_ archive: ArchiveFile) throws {
+    guard archive.isClosed else {
+      throw LogError(
+        .archiveInUse,
+        "\(archive.path) is not sealed: its process may go on with it, or its recovery. "
+          + "'mmlogctl rotate' has it sealed",
+        path: archive.path)
+    }
+    if let corruption = archive.corruption.first ?? archive.tail.corruption {
+      throw LogError(
+        .corruptedFile,
+        "\(archive.path) is corrupted (\(corruption)): 'mmlog-decode verify' has all of it",
+        path: archive.path)
+    }
+  }
+
+  private mutating func append(
+    _ header: inout FrameHeader, _ payload: [UInt8], _ copy: borrowing File
+  ) throws(SystemError) {
+    (header.payloadSize, header.rawSize) = (payload.count, payload.count)
+    header.payloadChecksum = payload.withUnsafeBytes { crc32c($0) }
+    var bytes: [UInt8] = []
+    header.encode(into: &bytes)
+    bytes += payload
+    bytes.append(contentsOf: repeatElement(0, count: header.frameSize - bytes.count))
+    try append(bytes, copy)
+  }
+
+  private mutating func append(_ bytes: [UInt8], _ copy: borrowing File) throws(SystemError) {
+    try copy.write(all: bytes, at: end)
+    end += bytes.count
+  }
+}
+
+extension ArchiveFile {
+  /// Bytes of it as they are.
+  fileprivate func bytes(_ range: Range<Int>) throws -> [UInt8] {
+    let bytes = try scanner.file.bytes(at: range.lowerBound, count: range.count)
+    guard bytes.count == range.count else { throw FormatError.truncated }
+    return bytes
+  }
+}
